@@ -1,0 +1,94 @@
+# Everything a developer or CI does here is a target; `make` alone lists them.
+
+GO            ?= go
+CLANG_FORMAT  ?= $(shell command -v clang-format-14 || echo clang-format)
+PREFIX        ?= /usr/local
+FUZZTIME      ?= 10s
+FUZZTIME_LONG ?= 1h
+VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+
+CABI     := internal/doca/internal/cabi
+CTEST    := -C $(CABI)/ctest OUT=$(CURDIR)/build/ctest
+TOOL     := $(GO) tool -modfile=tools/go.mod
+WARNINGS := -Wall -Wextra -Werror
+C_FILES   = $(shell find cmd internal -name '*.[ch]')
+GO_FILES  = $(shell find cmd internal -name '*.go')
+
+.DEFAULT_GOAL := help
+.PHONY: help build test race nocgo asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean install
+# Two of these at once would fight for the processors and mix their output.
+.NOTPARALLEL:
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## build bin/dma-copy
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/dma-copy ./cmd/dma-copy
+
+install: build ## install bin/dma-copy below $(PREFIX), /usr/local if not set
+	install -D -m 755 bin/dma-copy $(DESTDIR)$(PREFIX)/bin/dma-copy
+
+test: ## all Go tests, then the C tests
+	$(GO) test -count=1 ./...
+	$(MAKE) $(CTEST) test
+
+race: ## all Go tests under the race detector
+	$(GO) test -race -count=1 ./...
+
+nocgo: export CGO_ENABLED = 0
+nocgo: ## build, vet and test without cgo, where only the stub device exists
+	$(GO) build ./...
+	$(GO) vet ./...
+	$(GO) test -count=1 ./internal/... ./cmd/...
+
+asan: ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	$(MAKE) $(CTEST) asan ubsan
+
+tsan: ## the C tests under ThreadSanitizer
+	$(MAKE) $(CTEST) tsan
+
+headers: ## each C header compiles alone, as C11 and as C++17
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS)' scripts/headers.sh $(CABI)
+
+# Without the exception Go's own runtime/cgo would not compile; our C is held to it by the second line.
+cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
+cgo-warnings: ## the C of the device layer has no warnings, under cgo or alone
+	$(GO) build ./...
+	$(CC) -std=gnu11 $(WARNINGS) -fsyntax-only $(CABI)/*.c
+
+lint: ## formatting, vet, staticcheck, go.mod; changes nothing
+	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || \
+		{ echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
+	@$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
+	$(GO) vet ./...
+	$(TOOL) staticcheck ./...
+	$(GO) mod tidy -diff
+	$(GO) -C tools mod tidy -diff
+
+fmt: ## format all Go and C files
+	gofmt -w $(GO_FILES)
+	$(CLANG_FORMAT) -i $(C_FILES)
+
+fuzz: ## each fuzz target for FUZZTIME, 10s if not set
+	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME)
+
+fuzz-long: ## each fuzz target for FUZZTIME_LONG, 1h if not set
+	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME_LONG)
+
+demo: build ## copy a file between two processes over the software device
+	scripts/demo.sh
+
+vuln: ## known vulnerabilities in what the program calls; asks vuln.go.dev
+	$(TOOL) govulncheck ./...
+
+cover: ## test coverage, as coverage/index.html
+	mkdir -p coverage
+	$(GO) test -count=1 -coverpkg=./... -coverprofile=coverage/profile ./...
+	$(GO) tool cover -html=coverage/profile -o coverage/index.html
+	$(GO) tool cover -func=coverage/profile | tail -n 1
+
+ci: ## everything that CI runs, in its order
+	.ci/run
+
+clean: ## remove what the other targets made
+	rm -rf bin build coverage
