@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cabi is the boundary with C, and the only package of the program that crosses it.
+//
+//	        package doca (Go)
+//	               │  ABI: integers, opaque handles, C memory
+//	┌──────────────▼───────────────────────────────────────┐
+//	│ native.go      one method per DOCA call (calls.h)    │
+//	│ engine.c       copies and completions in batches     │  provider-neutral C
+//	│ channel.c      Comch callbacks turned into events    │
+//	│ memory.c       memory that can be registered         │
+//	├───────────── struct doca_ops (ops.h) ────────────────┤  filled from one list: doca_functions.def
+//	│ vendor.c                 │ soft_*.c                  │
+//	│ DOCA's libraries, dlopen │ the software device       │
+//	└──────────────────────────┴───────────────────────────┘
+//
+// Without cgo the package compiles to the same interface and an Open that says so.
+package cabi
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// ErrNoCgo is what every Open of a program built with CGO_ENABLED=0 returns.
+var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: rebuild it with CGO_ENABLED=1 and a C compiler")
+
+// Handles of DOCA's objects. They are C memory, never Go's.
+type (
+	Devinfo        unsafe.Pointer // struct doca_devinfo *
+	DevinfoList    unsafe.Pointer // struct doca_devinfo **
+	Dev            unsafe.Pointer // struct doca_dev *
+	RepInfo        unsafe.Pointer // struct doca_devinfo_rep *
+	RepInfoList    unsafe.Pointer // struct doca_devinfo_rep **
+	Rep            unsafe.Pointer // struct doca_dev_rep *
+	Mmap           unsafe.Pointer // struct doca_mmap *
+	Engine         unsafe.Pointer // struct engine * (engine.h)
+	Channel        unsafe.Pointer // struct channel * (channel.h)
+	Connection     unsafe.Pointer // struct doca_comch_connection *
+	Memory         unsafe.Pointer // start of a mapping
+	ChannelMessage []byte         // bytes in the channel's arena, valid until its next poll
+)
+
+// Access is a set of doca_access_flag. Source: doca_types.h.
+type Access uint32
+
+// The permissions that a copy needs.
+const (
+	LocalReadOnly  Access = 0
+	LocalReadWrite Access = 1 << 0
+	PCIReadOnly    Access = 1 << 4
+	PCIReadWrite   Access = 1 << 5
+)
+
+// ContextState is a doca_ctx_states.
+type ContextState uint32
+
+// The states of a DOCA context.
+const (
+	Idle ContextState = iota
+	Starting
+	Running
+	Stopping
+)
+
+// Copy is one memcpy task: Len bytes from Source in SourceMap to Target in TargetMap. Addresses are those of the memory's
+// owner. The layout is that of struct engine_copy.
+type Copy struct {
+	SourceMap, TargetMap Mmap
+	Source, Target       uint64
+	Len                  uint64
+	Tag                  uint64
+}
+
+// Completion is the end of the Copy with the same Tag. The layout is that of struct engine_completion.
+type Completion struct {
+	Tag    uint64
+	Status Status
+	_      int32
+}
+
+// EventKind tells the events of a channel apart (channel.h).
+type EventKind uint32
+
+// The events of a channel.
+const (
+	Connected EventKind = iota + 1
+	Disconnected
+	Message
+	Sent
+	StateChanged
+)
+
+// Event is one thing that happened to a channel. The layout is that of struct channel_event.
+type Event struct {
+	Kind       EventKind
+	Status     Status
+	Connection Connection
+	Tag        uint64
+	Offset     uint32
+	Len        uint32
+	Previous   ContextState
+	State      ContextState
+}
+
+// ChannelConfig describes a Comch server (Rep set) or client.
+type ChannelConfig struct {
+	Dev          Dev
+	Rep          Rep
+	Name         string
+	MaxMessage   uint32 // bytes
+	ReceiveQueue uint32 // messages
+	Sends        uint32 // messages in flight
+}
+
+// DevinfoCaps is what can be asked of a device before it is opened.
+type DevinfoCaps struct {
+	MemcpySupported   bool   // Implements: doca_dma_cap_task_memcpy_is_supported
+	MaxBufferSize     uint64 // bytes per task. Implements: doca_dma_cap_task_memcpy_get_max_buf_size
+	ExportSupported   bool   // Implements: doca_mmap_cap_is_export_pci_supported
+	ImportSupported   bool   // Implements: doca_mmap_cap_is_create_from_export_pci_supported
+	ServerSupported   bool   // Implements: doca_comch_cap_server_is_supported
+	ClientSupported   bool   // Implements: doca_comch_cap_client_is_supported
+	MaxMessage        uint32 // bytes. Implements: doca_comch_cap_get_max_msg_size
+	MaxReceiveQueue   uint32 // messages. Implements: doca_comch_cap_get_max_recv_queue_size
+	MaxSends          uint32 // messages. Implements: doca_comch_cap_get_max_send_tasks
+	MaxServerNameSize uint32 // bytes with the zero. Implements: doca_comch_cap_get_max_name_len
+}
+
+// ABI is DOCA's interface as this program uses it, whoever provides it. Errors are *Error. Threads: as DOCA, one at a
+// time for an engine or a channel and everything on it; the rest may be called from anywhere.
+type ABI interface {
+	// Version is the release of the loaded libraries. Implements: doca_version_runtime.
+	Version() string
+	// LastDetail is what the driver knows of its last failure beyond the code; often empty.
+	LastDetail() string
+
+	// DevinfoCreateList lists the devices. Implements: doca_devinfo_create_list.
+	DevinfoCreateList() (DevinfoList, []Devinfo, error)
+	// DevinfoDestroyList frees the list, not the devices opened from it. Implements: doca_devinfo_destroy_list.
+	DevinfoDestroyList(DevinfoList)
+	// DevinfoPCIAddress is "0000:b1:00.0". Implements: doca_devinfo_get_pci_addr_str.
+	DevinfoPCIAddress(Devinfo) (string, error)
+	// DevinfoIBName is the RDMA device, or "". Implements: doca_devinfo_get_ibdev_name.
+	DevinfoIBName(Devinfo) string
+	// DevinfoInterface is the network interface, or "". Implements: doca_devinfo_get_iface_name.
+	DevinfoInterface(Devinfo) string
+	// DevinfoCaps asks all capability questions; one that fails counts as unsupported or zero.
+	DevinfoCaps(Devinfo) DevinfoCaps
+
+	// DevOpen implements: doca_dev_open.
+	DevOpen(Devinfo) (Dev, error)
+	// DevClose implements: doca_dev_close.
+	DevClose(Dev) error
+	// DevMaxTasks implements: doca_dma_cap_get_max_num_tasks, through a context that lives only for the question.
+	DevMaxTasks(Dev) (uint32, error)
+
+	// RepCreateList lists the network representors. Implements: doca_devinfo_rep_create_list.
+	RepCreateList(Dev) (RepInfoList, []RepInfo, error)
+	// RepDestroyList implements: doca_devinfo_rep_destroy_list.
+	RepDestroyList(RepInfoList)
+	// RepPCIAddress implements: doca_devinfo_rep_get_pci_addr_str.
+	RepPCIAddress(RepInfo) (string, error)
+	// RepOpen implements: doca_dev_rep_open.
+	RepOpen(RepInfo) (Rep, error)
+	// RepClose implements: doca_dev_rep_close.
+	RepClose(Rep) error
+
+	// MemoryAlloc maps zeroed, page-aligned, shareable memory of len bytes.
+	MemoryAlloc(len int) (Memory, error)
+	// MemoryMapFile maps the first len bytes of the file fd, shared.
+	MemoryMapFile(fd uintptr, len int, writable bool) (Memory, error)
+	// MemoryFree undoes either; nothing may be registered over it any more.
+	MemoryFree(memory Memory, len int)
+
+	// MmapRegister creates a started memory map over local memory. Implements: doca_mmap_create,
+	// doca_mmap_set_memrange, doca_mmap_add_dev, doca_mmap_set_permissions, doca_mmap_start.
+	MmapRegister(dev Dev, memory Memory, len int, access Access) (Mmap, error)
+	// MmapExport returns a copy of the export descriptor. Implements: doca_mmap_export_pci.
+	MmapExport(Mmap, Dev) ([]byte, error)
+	// MmapImport implements: doca_mmap_create_from_export.
+	MmapImport(descriptor []byte, dev Dev) (Mmap, error)
+	// MmapRange is the exporter's address and length. Implements: doca_mmap_get_memrange.
+	MmapRange(Mmap) (addr, len uint64, err error)
+	// MmapDestroy implements: doca_mmap_destroy.
+	MmapDestroy(Mmap) error
+
+	// EngineOpen starts a DMA context with room for depth copies in flight.
+	EngineOpen(dev Dev, depth uint32) (Engine, error)
+	// EngineHandle is the notification handle. Implements: doca_pe_get_notification_handle.
+	EngineHandle(Engine) int
+	// EngineSubmit submits copies in order and says how many were taken.
+	EngineSubmit(Engine, []Copy) (int, error)
+	// EnginePoll returns up to max completions, valid until the next poll. Implements: doca_pe_progress.
+	EnginePoll(e Engine, max int) []Completion
+	// EngineInflight is the number of copies submitted and not completed.
+	EngineInflight(Engine) int
+	// EngineArm implements: doca_pe_request_notification.
+	EngineArm(Engine) error
+	// EngineClear implements: doca_pe_clear_notification.
+	EngineClear(Engine) error
+	// EngineStop asks the context to stop; poll until EngineIdle. Implements: doca_ctx_stop.
+	EngineStop(Engine) error
+	// EngineIdle implements: doca_ctx_get_state.
+	EngineIdle(Engine) bool
+	// EngineClose frees an idle engine; on failure it frees nothing.
+	EngineClose(Engine) error
+
+	// ChannelOpen creates a Comch server or client that is not started.
+	ChannelOpen(ChannelConfig) (Channel, error)
+	// ChannelHandle is the notification handle. Implements: doca_pe_get_notification_handle.
+	ChannelHandle(Channel) int
+	// ChannelStart implements: doca_ctx_start.
+	ChannelStart(Channel) error
+	// ChannelSend sends a copy of message; its end is an event with the same tag.
+	ChannelSend(c Channel, to Connection, message []byte, tag uint64) error
+	// ChannelPoll returns new events, valid until the next poll. Implements: doca_pe_progress. An error means that
+	// events were lost for want of memory.
+	ChannelPoll(c Channel, max int) ([]Event, error)
+	// ChannelBytes is the message of an event of the last poll.
+	ChannelBytes(Channel, *Event) ChannelMessage
+	// ChannelArm implements: doca_pe_request_notification.
+	ChannelArm(Channel) error
+	// ChannelClear implements: doca_pe_clear_notification.
+	ChannelClear(Channel) error
+	// ChannelDisconnect implements: doca_comch_server_disconnect.
+	ChannelDisconnect(Channel, Connection) error
+	// ChannelState implements: doca_ctx_get_state.
+	ChannelState(Channel) ContextState
+	// ChannelStop asks the context to stop; poll until it is idle. Implements: doca_ctx_stop.
+	ChannelStop(Channel) error
+	// ChannelClose frees an idle channel; on failure it frees nothing.
+	ChannelClose(Channel) error
+
+	// Close unloads the provider. Nothing of it may be in use.
+	Close()
+}

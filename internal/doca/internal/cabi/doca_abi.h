@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DOCA's types, as much of them as this program uses. Names, values and layouts are DOCA's, because they are the
+ * binary interface of libdoca_common, libdoca_dma and libdoca_comch from release 2.7 on; the text is ours.
+ */
+#ifndef DMA_COPY_DOCA_ABI_H
+#define DMA_COPY_DOCA_ABI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Results. Codes 28 and above exist since DOCA 2.10. */
+typedef enum doca_error {
+	DOCA_SUCCESS = 0,
+	DOCA_ERROR_UNKNOWN = 1,
+	DOCA_ERROR_NOT_PERMITTED = 2,
+	DOCA_ERROR_IN_USE = 3,
+	DOCA_ERROR_NOT_SUPPORTED = 4,
+	DOCA_ERROR_AGAIN = 5,
+	DOCA_ERROR_INVALID_VALUE = 6,
+	DOCA_ERROR_NO_MEMORY = 7,
+	DOCA_ERROR_INITIALIZATION = 8,
+	DOCA_ERROR_TIME_OUT = 9,
+	DOCA_ERROR_SHUTDOWN = 10,
+	DOCA_ERROR_CONNECTION_RESET = 11,
+	DOCA_ERROR_CONNECTION_ABORTED = 12,
+	DOCA_ERROR_CONNECTION_INPROGRESS = 13,
+	DOCA_ERROR_NOT_CONNECTED = 14,
+	DOCA_ERROR_NO_LOCK = 15,
+	DOCA_ERROR_NOT_FOUND = 16,
+	DOCA_ERROR_IO_FAILED = 17,
+	DOCA_ERROR_BAD_STATE = 18,
+	DOCA_ERROR_UNSUPPORTED_VERSION = 19,
+	DOCA_ERROR_OPERATING_SYSTEM = 20,
+	DOCA_ERROR_DRIVER = 21,
+	DOCA_ERROR_UNEXPECTED = 22,
+	DOCA_ERROR_ALREADY_EXIST = 23,
+	DOCA_ERROR_FULL = 24,
+	DOCA_ERROR_EMPTY = 25,
+	DOCA_ERROR_IN_PROGRESS = 26,
+	DOCA_ERROR_TOO_BIG = 27,
+	DOCA_ERROR_AUTHENTICATION = 28,
+	DOCA_ERROR_BAD_CONFIG = 29,
+	DOCA_ERROR_SKIPPED = 30,
+} doca_error_t;
+
+/* A value that travels through the library untouched; passed and returned by value. */
+union doca_data {
+	void *ptr;
+	uint64_t u64;
+};
+
+enum doca_ctx_states {
+	DOCA_CTX_STATE_IDLE = 0,
+	DOCA_CTX_STATE_STARTING = 1,
+	DOCA_CTX_STATE_RUNNING = 2,
+	DOCA_CTX_STATE_STOPPING = 3,
+};
+
+enum doca_access_flag {
+	DOCA_ACCESS_FLAG_LOCAL_READ_ONLY = 0,
+	DOCA_ACCESS_FLAG_LOCAL_READ_WRITE = 1 << 0,
+	DOCA_ACCESS_FLAG_RDMA_READ = 1 << 1,
+	DOCA_ACCESS_FLAG_RDMA_WRITE = 1 << 2,
+	DOCA_ACCESS_FLAG_RDMA_ATOMIC = 1 << 3,
+	DOCA_ACCESS_FLAG_PCI_READ_ONLY = 1 << 4,
+	DOCA_ACCESS_FLAG_PCI_READ_WRITE = 1 << 5,
+	DOCA_ACCESS_FLAG_PCI_RELAXED_ORDERING = 1 << 6,
+};
+
+enum doca_devinfo_rep_filter {
+	DOCA_DEVINFO_REP_FILTER_ALL = 0,
+	DOCA_DEVINFO_REP_FILTER_NET = 1 << 1,
+	DOCA_DEVINFO_REP_FILTER_EMULATED = 1 << 2,
+};
+
+enum doca_pci_func_type {
+	DOCA_PCI_FUNC_TYPE_PF = 0,
+	DOCA_PCI_FUNC_TYPE_VF = 1,
+	DOCA_PCI_FUNC_TYPE_SF = 2,
+};
+
+enum doca_task_submit_flag {
+	DOCA_TASK_SUBMIT_FLAG_NONE = 0,
+	DOCA_TASK_SUBMIT_FLAG_FLUSH = 1,
+	DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS = 2,
+};
+
+enum doca_pe_event_mode {
+	DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE = 0,
+	DOCA_PE_EVENT_MODE_PROGRESS_ALL = 1,
+};
+
+enum doca_comch_counter {
+	DOCA_COMCH_COUNTER_SENT_MESSAGES = 1,
+	DOCA_COMCH_COUNTER_SENT_BYTES = 2,
+	DOCA_COMCH_COUNTER_RECV_MESSAGES = 3,
+	DOCA_COMCH_COUNTER_RECV_BYTES = 4,
+};
+
+/* Sizes of caller-provided string buffers, each with its terminating zero. */
+#define DOCA_DEVINFO_IFACE_NAME_SIZE 256
+#define DOCA_DEVINFO_IBDEV_NAME_SIZE 64
+#define DOCA_DEVINFO_PCI_ADDR_SIZE 13
+#define DOCA_DEVINFO_REP_PCI_ADDR_SIZE 13
+#define DOCA_DEVINFO_REP_VUID_SIZE 128
+
+/* A file descriptor to poll for POLLIN (Linux). */
+typedef int doca_notification_handle_t;
+
+struct doca_dev;
+struct doca_devinfo;
+struct doca_dev_rep;
+struct doca_devinfo_rep;
+struct doca_mmap;
+struct doca_buf;
+struct doca_buf_inventory;
+struct doca_ctx;
+struct doca_pe;
+struct doca_task;
+struct doca_dma;
+struct doca_dma_task_memcpy;
+struct doca_comch_server;
+struct doca_comch_client;
+struct doca_comch_connection;
+struct doca_comch_task_send;
+struct doca_comch_event_msg_recv;
+struct doca_comch_event_connection_status_changed;
+struct doca_comch_event_consumer;
+
+typedef void(doca_mmap_memrange_free_cb_t)(void *addr, size_t len, void *cookie);
+
+typedef void (*doca_ctx_state_changed_callback_t)(const union doca_data user_data, struct doca_ctx *ctx,
+						  enum doca_ctx_states prev_state, enum doca_ctx_states next_state);
+
+typedef void (*doca_dma_task_memcpy_completion_cb_t)(struct doca_dma_task_memcpy *task, union doca_data task_user_data,
+						     union doca_data ctx_user_data);
+
+typedef void (*doca_comch_task_send_completion_cb_t)(struct doca_comch_task_send *task, union doca_data task_user_data,
+						     union doca_data ctx_user_data);
+
+/* recv_buffer is valid only until the callback returns. */
+typedef void (*doca_comch_event_msg_recv_cb_t)(struct doca_comch_event_msg_recv *event, uint8_t *recv_buffer,
+					       uint32_t msg_len, struct doca_comch_connection *connection);
+
+typedef void (*doca_comch_event_connection_status_changed_cb_t)(
+	struct doca_comch_event_connection_status_changed *event, struct doca_comch_connection *connection,
+	uint8_t change_successful);
+
+typedef void (*doca_comch_event_consumer_cb_t)(struct doca_comch_event_consumer *event,
+					       struct doca_comch_connection *connection, uint32_t id);
+
+#endif

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "engine.h"
+
+#include <stdlib.h>
+
+static void drop_buffer(const struct doca_ops *ops, const struct doca_buf *buf)
+{
+	if (buf != NULL)
+		ops->doca_buf_dec_refcount((struct doca_buf *)buf, NULL);
+}
+
+/* One callback serves success and failure: the status says which. Freeing inside the callback is what DOCA allows, and
+ * a context that stops after a failure waits for exactly that. */
+static void on_completion(struct doca_dma_task_memcpy *memcpy_task, union doca_data tag, union doca_data ctx_data)
+{
+	struct engine *engine = ctx_data.ptr;
+	const struct doca_ops *ops = engine->progress.ops;
+	struct doca_task *task = ops->doca_dma_task_memcpy_as_task(memcpy_task);
+	struct engine_completion *c = &engine->completions[engine->completed++];
+
+	c->tag = tag.u64;
+	c->status = ops->doca_task_get_status(task);
+	drop_buffer(ops, ops->doca_dma_task_memcpy_get_src(memcpy_task));
+	drop_buffer(ops, ops->doca_dma_task_memcpy_get_dst(memcpy_task));
+	ops->doca_task_free(task);
+	engine->inflight--;
+}
+
+static struct outcome configure(struct engine *engine)
+{
+	const struct doca_ops *ops = engine->progress.ops;
+	union doca_data self = {.ptr = engine};
+
+	engine->ctx = ops->doca_dma_as_ctx(engine->dma);
+	TRY(ops, doca_dma_task_memcpy_set_conf, engine->dma, on_completion, on_completion, engine->depth);
+	TRY(ops, doca_ctx_set_user_data, engine->ctx, self);
+	TRY(ops, doca_pe_connect_ctx, engine->progress.pe, engine->ctx);
+	TRY(ops, doca_buf_inventory_create, 2 * (size_t)engine->depth, &engine->inventory);
+	TRY(ops, doca_buf_inventory_start, engine->inventory);
+	TRY(ops, doca_ctx_start, engine->ctx);
+	return OUTCOME_SUCCESS;
+}
+
+static struct outcome open_parts(struct engine *engine, const struct doca_ops *ops, struct doca_dev *dev)
+{
+	struct outcome o = progress_open(&engine->progress, ops);
+	if (o.status != DOCA_SUCCESS)
+		return o;
+	TRY(ops, doca_dma_create, dev, &engine->dma);
+	return configure(engine);
+}
+
+struct outcome engine_open(const struct doca_ops *ops, struct doca_dev *dev, uint32_t depth, struct engine **out)
+{
+	struct engine *engine = calloc(1, sizeof(*engine) + depth * sizeof(engine->completions[0]));
+	if (engine == NULL)
+		return (struct outcome){DOCA_ERROR_NO_MEMORY, "calloc"};
+	engine->depth = depth;
+	struct outcome o = open_parts(engine, ops, dev);
+	if (o.status == DOCA_SUCCESS)
+		*out = engine;
+	else
+		engine_close(engine);
+	return o;
+}
+
+struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev, uint32_t *depth)
+{
+	struct doca_dma *dma;
+	TRY(ops, doca_dma_create, dev, &dma);
+	doca_error_t status = ops->doca_dma_cap_get_max_num_tasks(dma, depth);
+	ops->doca_dma_destroy(dma);
+	return (struct outcome){status, "doca_dma_cap_get_max_num_tasks"};
+}
+
+static struct outcome take_buffers(struct engine *engine, const struct engine_copy *copy, struct doca_buf **source,
+				   struct doca_buf **target)
+{
+	const struct doca_ops *ops = engine->progress.ops;
+	doca_error_t status = doca_ops_buf_get_by_data(ops, engine->inventory, copy->source_map,
+						       (void *)(uintptr_t)copy->source, copy->len, source);
+	if (status != DOCA_SUCCESS)
+		return (struct outcome){status, "doca_buf_inventory_buf_get_by_data"};
+	status = doca_ops_buf_get_by_addr(ops, engine->inventory, copy->target_map, (void *)(uintptr_t)copy->target,
+					  copy->len, target);
+	if (status == DOCA_SUCCESS)
+		return OUTCOME_SUCCESS;
+	drop_buffer(ops, *source);
+	return (struct outcome){status, "doca_buf_inventory_buf_get_by_addr"};
+}
+
+static struct outcome submit_task(struct engine *engine, struct doca_buf *source, struct doca_buf *target, uint64_t tag)
+{
+	const struct doca_ops *ops = engine->progress.ops;
+	struct doca_dma_task_memcpy *memcpy_task;
+	union doca_data user_data = {.u64 = tag};
+
+	TRY(ops, doca_dma_task_memcpy_alloc_init, engine->dma, source, target, user_data, &memcpy_task);
+	struct doca_task *task = ops->doca_dma_task_memcpy_as_task(memcpy_task);
+	doca_error_t status = ops->doca_task_submit(task);
+	if (status != DOCA_SUCCESS)
+		ops->doca_task_free(task);
+	return (struct outcome){status, "doca_task_submit"};
+}
+
+static struct outcome submit_one(struct engine *engine, const struct engine_copy *copy)
+{
+	if (engine->inflight == engine->depth)
+		return (struct outcome){DOCA_ERROR_AGAIN, "doca_task_submit"};
+	struct doca_buf *source;
+	struct doca_buf *target;
+	struct outcome o = take_buffers(engine, copy, &source, &target);
+	if (o.status != DOCA_SUCCESS)
+		return o;
+	o = submit_task(engine, source, target, copy->tag);
+	if (o.status == DOCA_SUCCESS) {
+		engine->inflight++;
+		return o;
+	}
+	drop_buffer(engine->progress.ops, target);
+	drop_buffer(engine->progress.ops, source);
+	return o;
+}
+
+struct outcome engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
+			     uint32_t *submitted)
+{
+	struct outcome o = OUTCOME_SUCCESS;
+	uint32_t n = 0;
+	while (n < count && o.status == DOCA_SUCCESS) {
+		o = submit_one(engine, &copies[n]);
+		n += o.status == DOCA_SUCCESS;
+	}
+	*submitted = n;
+	return o;
+}
+
+uint32_t engine_poll(struct engine *engine, uint32_t max)
+{
+	const struct doca_ops *ops = engine->progress.ops;
+	engine->completed = 0;
+	while (engine->completed < max && ops->doca_pe_progress(engine->progress.pe))
+		;
+	return engine->completed;
+}
+
+uint8_t engine_idle(const struct engine *engine)
+{
+	enum doca_ctx_states state = DOCA_CTX_STATE_RUNNING;
+	engine->progress.ops->doca_ctx_get_state(engine->ctx, &state);
+	return state == DOCA_CTX_STATE_IDLE;
+}
+
+struct outcome engine_stop(struct engine *engine)
+{
+	if (engine_idle(engine))
+		return OUTCOME_SUCCESS;
+	return (struct outcome){engine->progress.ops->doca_ctx_stop(engine->ctx), "doca_ctx_stop"};
+}
+
+struct outcome engine_close(struct engine *engine)
+{
+	const struct doca_ops *ops = engine->progress.ops;
+	if (engine->dma != NULL) {
+		TRY(ops, doca_dma_destroy, engine->dma);
+		engine->dma = NULL;
+	}
+	struct outcome o = progress_close(&engine->progress);
+	if (o.status != DOCA_SUCCESS)
+		return o;
+	if (engine->inventory != NULL)
+		TRY(ops, doca_buf_inventory_destroy, engine->inventory);
+	free(engine);
+	return OUTCOME_SUCCESS;
+}

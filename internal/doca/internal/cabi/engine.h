@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Many memcpy tasks in flight on one DMA context, crossed from Go in batches: a batch of copies goes down in one call,
+ * a batch of completions comes up in one call, nothing is allocated in between, and C never calls Go.
+ *
+ * Threads: one at a time.
+ */
+#ifndef DMA_COPY_ENGINE_H
+#define DMA_COPY_ENGINE_H
+
+#include "progress.h"
+
+struct engine_copy {
+	struct doca_mmap *source_map;
+	struct doca_mmap *target_map;
+	uint64_t source; /* addresses in the space of whoever owns the memory */
+	uint64_t target;
+	uint64_t len; /* bytes, 1 to the device's maximum */
+	uint64_t tag; /* comes back in the completion */
+};
+
+struct engine_completion {
+	uint64_t tag;
+	int32_t status; /* a doca_error_t */
+	int32_t reserved;
+};
+
+struct engine {
+	struct progress progress;
+	struct doca_dma *dma;
+	struct doca_ctx *ctx;
+	struct doca_buf_inventory *inventory;
+	uint32_t depth;
+	uint32_t inflight; /* submitted and not yet completed */
+	uint32_t completed; /* entries of completions that the present poll has filled */
+	struct engine_completion completions[]; /* depth of them */
+};
+
+/* Opens a running DMA context for up to depth copies in flight. On failure *engine is untouched. */
+struct outcome engine_open(const struct doca_ops *ops, struct doca_dev *dev, uint32_t depth, struct engine **engine);
+
+/* The most copies that one context of this device accepts at once. */
+struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev, uint32_t *depth);
+
+/*
+ * Submits copies in order until one is refused; *submitted says how many were taken, with the memory of which nobody
+ * may do anything until their completion. AGAIN means that completions must be polled first.
+ */
+struct outcome engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
+			     uint32_t *submitted);
+
+/* Progresses until max completions have arrived or nothing moves; the result is in completions[0..returned). */
+uint32_t engine_poll(struct engine *engine, uint32_t max);
+
+/* Asks the context to stop. SUCCESS: idle. IN_PROGRESS: poll until engine_idle. */
+struct outcome engine_stop(struct engine *engine);
+uint8_t engine_idle(const struct engine *engine);
+
+/* Frees an idle engine. On failure (something is still running) it frees nothing and can be called again. */
+struct outcome engine_close(struct engine *engine);
+
+#endif

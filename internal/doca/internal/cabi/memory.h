@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memory that may be registered with a device, and what stands behind it. Real hardware needs only the addresses; the
+ * software device also wants a file descriptor by which another process can reach the same pages.
+ */
+#ifndef DMA_COPY_MEMORY_H
+#define DMA_COPY_MEMORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum memory_kind {
+	MEMORY_ANONYMOUS, /* a sealed memfd: can be mapped by another process, never shrinks */
+	MEMORY_FILE,      /* a shared mapping of a file on disk: may shrink under us, so access it by pread and pwrite */
+};
+
+struct memory_backing {
+	enum memory_kind kind;
+	int fd;          /* owned by the allocation; duplicate it to keep it */
+	uint64_t offset; /* of the looked-up address within fd */
+};
+
+/* Maps len bytes of zeroed shared memory, page-aligned. Returns NULL with errno set. Any thread may call. */
+void *memory_alloc(size_t len);
+
+/* Maps the first len bytes of the file fd (which stays the caller's), shared. NULL with errno set. Any thread. */
+void *memory_map_file(int fd, size_t len, bool writable);
+
+/* Undoes either. addr and len are those of the allocation. Any thread. */
+void memory_free(void *addr, size_t len);
+
+/* Finds the allocation that holds all of [addr, addr + len). False if it is not ours. Any thread. */
+bool memory_find(const void *addr, size_t len, struct memory_backing *backing);
+
+#endif

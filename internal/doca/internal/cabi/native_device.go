@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package cabi
+
+/*
+#include "calls.h"
+#include "engine.h"
+*/
+import "C"
+
+import "unsafe"
+
+func devinfo(d Devinfo) *C.struct_doca_devinfo { return (*C.struct_doca_devinfo)(d) }
+func dev(d Dev) *C.struct_doca_dev             { return (*C.struct_doca_dev)(d) }
+
+func (n *native) DevinfoCreateList() (DevinfoList, []Devinfo, error) {
+	var list **C.struct_doca_devinfo
+	var count C.uint32_t
+	if err := n.check("doca_devinfo_create_list", C.call_doca_devinfo_create_list(n.ops, &list, &count)); err != nil {
+		return nil, nil, err
+	}
+	infos := make([]Devinfo, 0, count)
+	for _, info := range unsafe.Slice(list, count) {
+		infos = append(infos, Devinfo(info))
+	}
+	return DevinfoList(unsafe.Pointer(list)), infos, nil
+}
+
+func (n *native) DevinfoDestroyList(list DevinfoList) {
+	C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list))
+}
+
+func (n *native) DevinfoPCIAddress(d Devinfo) (string, error) {
+	var text [C.DOCA_DEVINFO_PCI_ADDR_SIZE]C.char
+	err := n.check("doca_devinfo_get_pci_addr_str", C.call_doca_devinfo_get_pci_addr_str(n.ops, devinfo(d), &text[0]))
+	return C.GoString(&text[0]), err
+}
+
+func (n *native) DevinfoIBName(d Devinfo) string {
+	var text [C.DOCA_DEVINFO_IBDEV_NAME_SIZE]C.char
+	if C.call_doca_devinfo_get_ibdev_name(n.ops, devinfo(d), &text[0], C.uint32_t(len(text))) != C.DOCA_SUCCESS {
+		return ""
+	}
+	return C.GoString(&text[0])
+}
+
+func (n *native) DevinfoInterface(d Devinfo) string {
+	var text [C.DOCA_DEVINFO_IFACE_NAME_SIZE]C.char
+	if C.call_doca_devinfo_get_iface_name(n.ops, devinfo(d), &text[0], C.uint32_t(len(text))) != C.DOCA_SUCCESS {
+		return ""
+	}
+	return C.GoString(&text[0])
+}
+
+func (n *native) DevinfoCaps(d Devinfo) DevinfoCaps {
+	info := devinfo(d)
+	var export, imports C.uint8_t
+	var size C.uint64_t
+	var message, queue, sends, name C.uint32_t
+	C.call_doca_mmap_cap_is_export_pci_supported(n.ops, info, &export)
+	C.call_doca_mmap_cap_is_create_from_export_pci_supported(n.ops, info, &imports)
+	C.call_doca_dma_cap_task_memcpy_get_max_buf_size(n.ops, info, &size)
+	C.call_doca_comch_cap_get_max_msg_size(n.ops, info, &message)
+	C.call_doca_comch_cap_get_max_recv_queue_size(n.ops, info, &queue)
+	C.call_doca_comch_cap_get_max_send_tasks(n.ops, info, &sends)
+	C.call_doca_comch_cap_get_max_name_len(n.ops, info, &name)
+	return DevinfoCaps{
+		MemcpySupported:   C.call_doca_dma_cap_task_memcpy_is_supported(n.ops, info) == C.DOCA_SUCCESS,
+		MaxBufferSize:     uint64(size),
+		ExportSupported:   export != 0,
+		ImportSupported:   imports != 0,
+		ServerSupported:   C.call_doca_comch_cap_server_is_supported(n.ops, info) == C.DOCA_SUCCESS,
+		ClientSupported:   C.call_doca_comch_cap_client_is_supported(n.ops, info) == C.DOCA_SUCCESS,
+		MaxMessage:        uint32(message),
+		MaxReceiveQueue:   uint32(queue),
+		MaxSends:          uint32(sends),
+		MaxServerNameSize: uint32(name),
+	}
+}
+
+func (n *native) DevOpen(d Devinfo) (Dev, error) {
+	var opened *C.struct_doca_dev
+	err := n.check("doca_dev_open", C.call_doca_dev_open(n.ops, devinfo(d), &opened))
+	return Dev(opened), err
+}
+
+func (n *native) DevClose(d Dev) error {
+	return n.check("doca_dev_close", C.call_doca_dev_close(n.ops, dev(d)))
+}
+
+func (n *native) DevMaxTasks(d Dev) (uint32, error) {
+	var depth C.uint32_t
+	err := n.outcome(C.engine_max_depth(n.ops, dev(d), &depth))
+	return uint32(depth), err
+}
+
+func (n *native) RepCreateList(d Dev) (RepInfoList, []RepInfo, error) {
+	var list **C.struct_doca_devinfo_rep
+	var count C.uint32_t
+	status := C.call_doca_devinfo_rep_create_list(n.ops, dev(d), C.DOCA_DEVINFO_REP_FILTER_NET, &list, &count)
+	if err := n.check("doca_devinfo_rep_create_list", status); err != nil {
+		return nil, nil, err
+	}
+	infos := make([]RepInfo, 0, count)
+	for _, info := range unsafe.Slice(list, count) {
+		infos = append(infos, RepInfo(info))
+	}
+	return RepInfoList(unsafe.Pointer(list)), infos, nil
+}
+
+func (n *native) RepDestroyList(list RepInfoList) {
+	C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list))
+}
+
+func (n *native) RepPCIAddress(r RepInfo) (string, error) {
+	var text [C.DOCA_DEVINFO_REP_PCI_ADDR_SIZE]C.char
+	status := C.call_doca_devinfo_rep_get_pci_addr_str(n.ops, (*C.struct_doca_devinfo_rep)(r), &text[0])
+	return C.GoString(&text[0]), n.check("doca_devinfo_rep_get_pci_addr_str", status)
+}
+
+func (n *native) RepOpen(r RepInfo) (Rep, error) {
+	var opened *C.struct_doca_dev_rep
+	err := n.check("doca_dev_rep_open", C.call_doca_dev_rep_open(n.ops, (*C.struct_doca_devinfo_rep)(r), &opened))
+	return Rep(opened), err
+}
+
+func (n *native) RepClose(r Rep) error {
+	return n.check("doca_dev_rep_close", C.call_doca_dev_rep_close(n.ops, (*C.struct_doca_dev_rep)(r)))
+}

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build cgo
+
+package cabi
+
+/*
+#include "calls.h"
+#include "engine.h"
+*/
+import "C"
+
+import "unsafe"
+
+func engine(e Engine) *C.struct_engine { return (*C.struct_engine)(e) }
+
+func (n *native) EngineOpen(d Dev, depth uint32) (Engine, error) {
+	var e *C.struct_engine
+	err := n.outcome(C.engine_open(n.ops, dev(d), C.uint32_t(depth), &e))
+	return Engine(e), err
+}
+
+func (n *native) EngineHandle(e Engine) int { return int(engine(e).progress.fd) }
+
+func (n *native) EngineSubmit(e Engine, copies []Copy) (int, error) {
+	var submitted C.uint32_t
+	first := (*C.struct_engine_copy)(unsafe.Pointer(unsafe.SliceData(copies)))
+	o := C.engine_submit(engine(e), first, C.uint32_t(len(copies)), &submitted)
+	if o.status == C.DOCA_SUCCESS {
+		return int(submitted), nil
+	}
+	if o.status == C.DOCA_ERROR_AGAIN {
+		return int(submitted), Again // the usual back-pressure: no allocation for it
+	}
+	return int(submitted), n.outcome(o)
+}
+
+func (n *native) EnginePoll(e Engine, most int) []Completion {
+	count := C.engine_poll(engine(e), C.uint32_t(most))
+	first := (*Completion)(unsafe.Pointer(uintptr(e) + unsafe.Sizeof(C.struct_engine{})))
+	return unsafe.Slice(first, count)
+}
+
+func (n *native) EngineInflight(e Engine) int { return int(engine(e).inflight) }
+
+func (n *native) EngineArm(e Engine) error { return n.outcome(C.progress_arm(&engine(e).progress)) }
+
+func (n *native) EngineClear(e Engine) error { return n.outcome(C.progress_clear(&engine(e).progress)) }
+
+func (n *native) EngineStop(e Engine) error { return n.outcome(C.engine_stop(engine(e))) }
+
+func (n *native) EngineIdle(e Engine) bool { return C.engine_idle(engine(e)) != 0 }
+
+func (n *native) EngineClose(e Engine) error { return n.outcome(C.engine_close(engine(e))) }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "progress.h"
+
+/*
+ * An armed engine in the default mode delivers nothing until it is cleared, which stalls whoever progresses once more
+ * after arming, as everybody must. The other mode has no such gap; releases without it have only the default.
+ */
+static struct outcome configure(struct progress *p)
+{
+	if (p->ops->doca_pe_set_event_mode != NULL)
+		TRY(p->ops, doca_pe_set_event_mode, p->pe, DOCA_PE_EVENT_MODE_PROGRESS_ALL);
+	TRY(p->ops, doca_pe_get_notification_handle, p->pe, &p->fd);
+	return OUTCOME_SUCCESS;
+}
+
+struct outcome progress_open(struct progress *p, const struct doca_ops *ops)
+{
+	*p = (struct progress){.ops = ops, .fd = -1};
+	TRY(ops, doca_pe_create, &p->pe);
+	struct outcome o = configure(p);
+	if (o.status != DOCA_SUCCESS) {
+		ops->doca_pe_destroy(p->pe);
+		p->pe = NULL;
+	}
+	return o;
+}
+
+struct outcome progress_arm(const struct progress *p)
+{
+	TRY(p->ops, doca_pe_request_notification, p->pe);
+	return OUTCOME_SUCCESS;
+}
+
+struct outcome progress_clear(const struct progress *p)
+{
+	TRY(p->ops, doca_pe_clear_notification, p->pe, 0);
+	return OUTCOME_SUCCESS;
+}
+
+struct outcome progress_close(struct progress *p)
+{
+	if (p->pe == NULL)
+		return OUTCOME_SUCCESS;
+	TRY(p->ops, doca_pe_destroy, p->pe);
+	p->pe = NULL;
+	return OUTCOME_SUCCESS;
+}

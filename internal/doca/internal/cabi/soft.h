@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The software device: DOCA's functions over shared memory and local sockets, for machines without a BlueField. It
+ * keeps the rules of the hardware, and where the hardware is lenient it is strict, so that what runs here runs there.
+ */
+#ifndef DMA_COPY_SOFT_H
+#define DMA_COPY_SOFT_H
+
+#include "ops.h"
+
+/* The software device as a table of DOCA functions. Any thread may call. */
+const struct doca_ops *soft_ops(void);
+
+/*
+ * Sets the runtime directory and the limits of this process's software device. A NULL takes the environment's value
+ * (DMA_COPY_SOFT_DIR, DMA_COPY_SOFT_LIMITS), and where that is unset the default. limits is "name=value,name=value"
+ * with the names of struct soft_limits. On failure nothing changes and error receives one sentence.
+ *
+ * DOCA_ERROR_INVALID_VALUE: unknown name or bad value. DOCA_ERROR_OPERATING_SYSTEM: the directory cannot be used.
+ * DOCA_ERROR_IN_USE: devices are open. Never called, it happens by itself with NULLs at the first device list.
+ */
+doca_error_t soft_configure(const char *dir, const char *limits, char *error, size_t error_size);
+
+/* The runtime directory in force after soft_configure; empty before. */
+const char *soft_runtime_dir(void);
+
+/*
+ * Why this thread's last failure failed, in one sentence that names what to change where something can be changed;
+ * empty if the result code says it all. Thread-local; valid until the thread's next call.
+ */
+const char *soft_last_detail(void);
+
+/* Every function of the list exists as soft_<name>. */
+#define DOCA_FUNC(lib, need, ret, name, params, args, former) ret soft_##name params;
+#define DOCA_PROC(lib, need, name, params, args, former) void soft_##name params;
+#define DOCA_FUNC_NOARG(lib, need, ret, name, former) ret soft_##name(void);
+#include "doca_functions.def"
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the control channel share.
+ *
+ *   soft_comch             capabilities, and what servers and clients configure alike
+ *   soft_comch_server      listening, and the server's half of the handshake
+ *   soft_comch_client      finding a server, and the client's half
+ *   soft_comch_connection  a connection from its first frame to its end
+ *   soft_comch_progress    whose turn it is
+ *   soft_comch_send        send tasks
+ *   soft_comch_wire        frames and socket addresses
+ */
+#ifndef DMA_COPY_SOFT_COMCH_H
+#define DMA_COPY_SOFT_COMCH_H
+
+#include <sys/queue.h>
+
+#include "soft_comch_wire.h"
+
+/*
+ *   GREETING ── handshake ──► OPEN ── soft_connection_close ──► CLOSING ── sent what fits, and BYE ──► CLOSED
+ *                               └─────────── the peer left, died or misbehaved ──────────────────────────► CLOSED
+ *
+ *   CLOSED ── unsent tasks failed ──► GONE (program told) ── tasks freed ──► memory released
+ *
+ * A connection that does not get past GREETING is released at once; the program never sees it.
+ */
+enum soft_connection_state {
+	SOFT_CONNECTION_GREETING,
+	SOFT_CONNECTION_OPEN,
+	SOFT_CONNECTION_CLOSING,
+	SOFT_CONNECTION_CLOSED,
+	SOFT_CONNECTION_GONE,
+};
+
+struct doca_comch_task_send {
+	struct doca_task task; /* first */
+	STAILQ_ENTRY(doca_comch_task_send) queued;
+	struct doca_comch_connection *connection;
+	struct soft_frame *frame; /* with the message behind it */
+};
+
+struct soft_message_counters {
+	uint64_t sent_messages, sent_bytes, recv_messages, recv_bytes;
+};
+
+struct doca_comch_connection {
+	TAILQ_ENTRY(doca_comch_connection) link;
+	struct soft_endpoint *endpoint;
+	enum soft_connection_state state;
+	int fd;             /* -1 from CLOSED on */
+	bool blocked;       /* the socket is full: waits for EPOLLOUT */
+	bool deaf_peer;     /* the socket takes nothing any more, but may still hold messages from the peer */
+	doca_error_t fault; /* what tasks get that can no longer be sent */
+	uint32_t max_msg_size;
+	size_t holds; /* allocated tasks, and callbacks on the stack: memory stays while there are any */
+	STAILQ_HEAD(, doca_comch_task_send) unsent;
+	struct soft_message_counters counters;
+	struct soft_message_counters snapshot; /* of the last update_info */
+	union doca_data user_data;
+};
+
+/* What tells a server from a client. */
+struct soft_endpoint_role {
+	/* The first frame of a connection in GREETING. The role releases the connection or makes it OPEN. */
+	void (*greeted)(struct doca_comch_connection *connection, const struct soft_frame *frame);
+
+	/* A connection ended in GREETING, by itself. The role releases it. */
+	void (*not_greeted)(struct doca_comch_connection *connection);
+
+	/* An OPEN connection was ended by the peer; its tasks are still to be failed. */
+	void (*lost)(struct doca_comch_connection *connection);
+
+	/* All is over; the program is to be told. */
+	void (*gone)(struct doca_comch_connection *connection);
+
+	/* The listening socket has a caller. True if one was let in. Servers only. */
+	bool (*called)(struct soft_endpoint *endpoint);
+};
+
+/* Embedded first in servers and clients. */
+struct soft_endpoint {
+	struct doca_ctx ctx; /* first */
+	const struct soft_endpoint_role *role;
+	char *name;
+
+	uint32_t max_msg_size;
+	bool max_msg_size_chosen;
+	uint32_t recv_queue_size;
+	uint32_t num_send_tasks;
+	doca_comch_task_send_completion_cb_t sent, not_sent;
+	doca_comch_event_msg_recv_cb_t received;
+	doca_comch_event_consumer_cb_t new_consumer, expired_consumer;
+
+	/* From start to IDLE. */
+	int epoll; /* sockets of all connections, and the listener, whose data is NULL */
+	bool sockets_next;
+	uint8_t *packet; /* the frame being received */
+	size_t packet_size;
+	struct doca_comch_task_send *tasks;
+	uint8_t *frames;
+	STAILQ_HEAD(, doca_comch_task_send) pool;
+	TAILQ_HEAD(, doca_comch_connection) connections;
+};
+
+struct doca_comch_server {
+	struct soft_endpoint endpoint; /* first */
+	struct doca_dev_rep *rep;
+	doca_comch_event_connection_status_changed_cb_t connected, disconnected;
+	struct soft_comch_address address;
+	int listener;
+};
+
+struct doca_comch_client {
+	struct soft_endpoint endpoint; /* first */
+	struct doca_comch_connection *connection;
+	char dev_pci[DOCA_DEVINFO_PCI_ADDR_SIZE]; /* the DPU device tried last; "": none yet */
+};
+
+/* ---- soft_comch ---- */
+
+/* INVALID_VALUE: an empty or too long name. NO_MEMORY. */
+doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct soft_ctx_class *class,
+				const struct soft_endpoint_role *role, struct doca_dev *dev, const char *name);
+doca_error_t soft_endpoint_fini(struct soft_endpoint *endpoint);
+
+/* What start acquires, and idle releases, on both sides. INVALID_VALUE: mandatory configuration is missing. */
+doca_error_t soft_endpoint_open(struct soft_endpoint *endpoint);
+void soft_endpoint_close(struct soft_endpoint *endpoint);
+
+/* ---- soft_comch_progress ---- */
+
+/* The parts of a class that are the same on both sides. */
+void soft_endpoint_stopping(struct doca_ctx *ctx);
+bool soft_endpoint_quiet(const struct doca_ctx *ctx);
+bool soft_endpoint_progress(struct doca_ctx *ctx);
+uint64_t soft_endpoint_ready_at(const struct doca_ctx *ctx);
+
+/* ---- soft_comch_connection ---- */
+
+/* A connection in GREETING over fd, which it takes over. NULL: no memory, or the kernel refuses; fd is closed. */
+struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoint, int fd);
+
+/* GREETING only, or at the end of its endpoint: gone without anybody being told. */
+void soft_connection_release(struct doca_comch_connection *connection);
+
+/* The handshake is done; peer is the frame in which the peer gave its limit. */
+void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer);
+
+/* OPEN -> CLOSING, on this side's wish. */
+void soft_connection_close(struct doca_comch_connection *connection);
+
+/* False also for a pointer that was never a connection. */
+bool soft_connection_is_of(const struct doca_comch_connection *connection, const struct soft_endpoint *endpoint);
+
+/* True if it has something to do that no descriptor announces. */
+bool soft_connection_is_due(const struct doca_comch_connection *connection);
+
+/* Does one such thing. False if nothing came of it: the socket is full. */
+bool soft_connection_do_due(struct doca_comch_connection *connection);
+
+/* The socket takes more. */
+void soft_connection_writable(struct doca_comch_connection *connection);
+
+/* Takes one frame from the socket. Unless it returns false, connection and endpoint may be gone. */
+bool soft_connection_receive(struct doca_comch_connection *connection);
+
+void soft_connection_hold(struct doca_comch_connection *connection);
+void soft_connection_unhold(struct doca_comch_connection *connection);
+
+/* True if the two limits can work together: where both sides chose one, DOCA wants the same. */
+bool soft_connection_sizes_agree(const struct soft_endpoint *endpoint, const struct soft_frame *peer);
+
+/* ---- soft_comch_send ---- */
+
+doca_error_t soft_send_pool_open(struct soft_endpoint *endpoint);
+void soft_send_pool_close(struct soft_endpoint *endpoint);
+
+doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_connection *connection, const void *msg,
+			     uint32_t len, struct doca_comch_task_send **task);
+doca_error_t soft_send_validate(const struct doca_task *task);
+doca_error_t soft_send_submit(struct doca_task *task);
+void soft_send_release(struct doca_task *task);
+
+/* Sends the oldest unsent task and completes it. False if the socket did not take it: see blocked and deaf_peer. */
+bool soft_send_oldest(struct doca_comch_connection *connection);
+
+/* Completes the oldest unsent task with the connection's fault. */
+void soft_send_fail_oldest(struct doca_comch_connection *connection);
+
+#endif

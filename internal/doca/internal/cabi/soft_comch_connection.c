@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "soft_comch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* DOCA's events are opaque and carry nothing. */
+struct doca_comch_event_msg_recv {
+	char nothing;
+};
+
+static struct doca_comch_event_msg_recv recv_event;
+
+static bool watch(struct doca_comch_connection *connection, int operation, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = connection};
+	return epoll_ctl(connection->endpoint->epoll, operation, connection->fd, &event) == 0;
+}
+
+struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoint, int fd)
+{
+	struct doca_comch_connection *connection = calloc(1, sizeof(*connection));
+	if (connection == NULL)
+		goto close_fd;
+	connection->endpoint = endpoint;
+	connection->state = SOFT_CONNECTION_GREETING;
+	connection->fd = fd;
+	connection->fault = DOCA_ERROR_CONNECTION_ABORTED;
+	STAILQ_INIT(&connection->unsent);
+	if (!watch(connection, EPOLL_CTL_ADD, EPOLLIN))
+		goto free_connection;
+	TAILQ_INSERT_TAIL(&endpoint->connections, connection, link);
+	return connection;
+
+free_connection:
+	free(connection);
+close_fd:
+	close(fd);
+	return NULL;
+}
+
+/* Says so to the kernel first: a forked child may hold the socket, and closing alone would then end nothing. */
+static void close_socket(struct doca_comch_connection *connection)
+{
+	if (connection->fd < 0)
+		return;
+	watch(connection, EPOLL_CTL_DEL, 0);
+	shutdown(connection->fd, SHUT_RDWR);
+	close(connection->fd);
+	connection->fd = -1;
+}
+
+void soft_connection_release(struct doca_comch_connection *connection)
+{
+	close_socket(connection);
+	TAILQ_REMOVE(&connection->endpoint->connections, connection, link);
+	free(connection);
+}
+
+void soft_connection_hold(struct doca_comch_connection *connection)
+{
+	connection->holds++;
+}
+
+void soft_connection_unhold(struct doca_comch_connection *connection)
+{
+	if (--connection->holds == 0 && connection->state == SOFT_CONNECTION_GONE)
+		soft_connection_release(connection);
+}
+
+bool soft_connection_sizes_agree(const struct soft_endpoint *endpoint, const struct soft_frame *peer)
+{
+	bool both_chose = endpoint->max_msg_size_chosen && peer->chosen != 0;
+	return peer->value != 0 && (!both_chose || peer->value == endpoint->max_msg_size);
+}
+
+void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer)
+{
+	uint32_t own = connection->endpoint->max_msg_size;
+	connection->max_msg_size = peer->value < own ? peer->value : own;
+	connection->state = SOFT_CONNECTION_OPEN;
+}
+
+void soft_connection_close(struct doca_comch_connection *connection)
+{
+	if (connection->state != SOFT_CONNECTION_OPEN)
+		return;
+	connection->state = SOFT_CONNECTION_CLOSING;
+	soft_pe_notify(connection->endpoint->ctx.pe);
+}
+
+bool soft_connection_is_of(const struct doca_comch_connection *connection, const struct soft_endpoint *endpoint)
+{
+	const struct doca_comch_connection *known;
+	TAILQ_FOREACH(known, &endpoint->connections, link)
+	{
+		if (known == connection)
+			return known->state != SOFT_CONNECTION_GREETING && known->state != SOFT_CONNECTION_GONE;
+	}
+	return false;
+}
+
+/* ---- what a connection does by itself ---- */
+
+static bool send_what_fits(struct doca_comch_connection *connection)
+{
+	if (soft_send_oldest(connection))
+		return true;
+	if (connection->blocked)
+		watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+	return false;
+}
+
+/*
+ * Tasks whose messages fit into the socket still succeed, the rest fail: a peer that does not receive cannot hold up
+ * the stop. BYE comes last, and if it does not fit the peer learns the same from the end of the connection.
+ */
+static void close_step(struct doca_comch_connection *connection)
+{
+	if (!STAILQ_EMPTY(&connection->unsent) && soft_send_oldest(connection))
+		return;
+	if (STAILQ_EMPTY(&connection->unsent)) {
+		struct soft_frame bye = soft_frame_make(SOFT_FRAME_BYE, 0, 0);
+		soft_frame_send(connection->fd, &bye);
+	}
+	close_socket(connection);
+	connection->state = SOFT_CONNECTION_CLOSED;
+}
+
+static void bury_step(struct doca_comch_connection *connection)
+{
+	if (!STAILQ_EMPTY(&connection->unsent)) {
+		soft_send_fail_oldest(connection);
+		return;
+	}
+	connection->state = SOFT_CONNECTION_GONE;
+	soft_connection_hold(connection);
+	connection->endpoint->role->gone(connection);
+	soft_connection_unhold(connection);
+}
+
+bool soft_connection_is_due(const struct doca_comch_connection *connection)
+{
+	switch (connection->state) {
+	case SOFT_CONNECTION_OPEN:
+		return !STAILQ_EMPTY(&connection->unsent) && !connection->blocked && !connection->deaf_peer;
+	case SOFT_CONNECTION_CLOSING:
+	case SOFT_CONNECTION_CLOSED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool soft_connection_do_due(struct doca_comch_connection *connection)
+{
+	switch (connection->state) {
+	case SOFT_CONNECTION_OPEN:
+		return send_what_fits(connection);
+	case SOFT_CONNECTION_CLOSING:
+		close_step(connection);
+		return true;
+	default:
+		bury_step(connection);
+		return true;
+	}
+}
+
+void soft_connection_writable(struct doca_comch_connection *connection)
+{
+	connection->blocked = false;
+	watch(connection, EPOLL_CTL_MOD, EPOLLIN);
+}
+
+/* ---- what comes from the peer ---- */
+
+/* The connection and even its endpoint may be gone when this returns. */
+static void lose(struct doca_comch_connection *connection, doca_error_t fault)
+{
+	if (connection->state == SOFT_CONNECTION_GREETING) {
+		connection->endpoint->role->not_greeted(connection);
+		return;
+	}
+	close_socket(connection);
+	connection->state = SOFT_CONNECTION_CLOSED;
+	connection->fault = fault;
+	connection->endpoint->role->lost(connection);
+}
+
+static void deliver(struct doca_comch_connection *connection, uint32_t len)
+{
+	struct soft_endpoint *endpoint = connection->endpoint;
+	connection->counters.recv_messages++;
+	connection->counters.recv_bytes += len;
+	endpoint->received(&recv_event, endpoint->packet + sizeof(struct soft_frame), len, connection);
+}
+
+/* Nothing but messages and one BYE may follow the handshake. */
+static void take_frame(struct doca_comch_connection *connection, const struct soft_frame *frame)
+{
+	if (connection->state == SOFT_CONNECTION_GREETING)
+		connection->endpoint->role->greeted(connection, frame);
+	else if (frame->type == SOFT_FRAME_MESSAGE && frame->value != 0)
+		deliver(connection, frame->value);
+	else if (frame->type == SOFT_FRAME_BYE)
+		lose(connection, DOCA_ERROR_CONNECTION_ABORTED);
+	else
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+}
+
+/*
+ * ECONNRESET says that the peer closed with our messages unread. It is reported once and ahead of the messages that
+ * the peer had sent before, so look again. MSG_TRUNC gives a packet's full length, so an oversized one is noticed.
+ */
+static ssize_t receive_packet(const struct doca_comch_connection *connection)
+{
+	const struct soft_endpoint *endpoint = connection->endpoint;
+	ssize_t n = recv(connection->fd, endpoint->packet, endpoint->packet_size, MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0 && errno == ECONNRESET)
+		n = recv(connection->fd, endpoint->packet, endpoint->packet_size, MSG_DONTWAIT | MSG_TRUNC);
+	return n;
+}
+
+bool soft_connection_receive(struct doca_comch_connection *connection)
+{
+	const struct soft_endpoint *endpoint = connection->endpoint;
+	struct soft_frame frame;
+	ssize_t n = receive_packet(connection);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n > 0 && (size_t)n <= endpoint->packet_size && soft_frame_parse(endpoint->packet, (size_t)n, &frame))
+		take_frame(connection, &frame);
+	else
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	return true;
+}
+
+/* ---- what programs ask of a connection ---- */
+
+doca_error_t soft_doca_comch_connection_set_user_data(struct doca_comch_connection *connection,
+						      union doca_data user_data)
+{
+	if (connection == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	connection->user_data = user_data;
+	return DOCA_SUCCESS;
+}
+
+union doca_data soft_doca_comch_connection_get_user_data(const struct doca_comch_connection *connection)
+{
+	return connection == NULL ? (union doca_data){.u64 = 0} : connection->user_data;
+}
+
+doca_error_t soft_doca_comch_connection_update_info(struct doca_comch_connection *comch_connection)
+{
+	if (comch_connection == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (comch_connection->state != SOFT_CONNECTION_OPEN)
+		return DOCA_ERROR_CONNECTION_ABORTED;
+	comch_connection->snapshot = comch_connection->counters;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_comch_connection_get_counter(const struct doca_comch_connection *comch_connection,
+						    enum doca_comch_counter counter_type, uint64_t *counter_value)
+{
+	if (comch_connection == NULL || counter_value == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	switch (counter_type) {
+	case DOCA_COMCH_COUNTER_SENT_MESSAGES:
+		*counter_value = comch_connection->snapshot.sent_messages;
+		return DOCA_SUCCESS;
+	case DOCA_COMCH_COUNTER_SENT_BYTES:
+		*counter_value = comch_connection->snapshot.sent_bytes;
+		return DOCA_SUCCESS;
+	case DOCA_COMCH_COUNTER_RECV_MESSAGES:
+		*counter_value = comch_connection->snapshot.recv_messages;
+		return DOCA_SUCCESS;
+	case DOCA_COMCH_COUNTER_RECV_BYTES:
+		*counter_value = comch_connection->snapshot.recv_bytes;
+		return DOCA_SUCCESS;
+	default:
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+}

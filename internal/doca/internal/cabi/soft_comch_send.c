@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "soft_comch.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static size_t frame_stride(const struct soft_endpoint *endpoint)
+{
+	size_t size = sizeof(struct soft_frame) + endpoint->max_msg_size;
+	size_t alignment = _Alignof(struct soft_frame);
+	return (size + alignment - 1) / alignment * alignment;
+}
+
+/* Frames lie apart from tasks, so that memory nobody has sent from stays untouched. */
+doca_error_t soft_send_pool_open(struct soft_endpoint *endpoint)
+{
+	size_t stride = frame_stride(endpoint);
+	STAILQ_INIT(&endpoint->pool);
+	endpoint->tasks = calloc(endpoint->num_send_tasks, sizeof(*endpoint->tasks));
+	endpoint->frames = calloc(endpoint->num_send_tasks, stride);
+	if (endpoint->tasks == NULL || endpoint->frames == NULL) {
+		soft_send_pool_close(endpoint);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < endpoint->num_send_tasks; i++) {
+		struct doca_comch_task_send *task = &endpoint->tasks[i];
+		task->frame = (struct soft_frame *)(endpoint->frames + i * stride);
+		STAILQ_INSERT_TAIL(&endpoint->pool, task, queued);
+	}
+	return DOCA_SUCCESS;
+}
+
+void soft_send_pool_close(struct soft_endpoint *endpoint)
+{
+	free(endpoint->tasks);
+	free(endpoint->frames);
+	endpoint->tasks = NULL;
+	endpoint->frames = NULL;
+}
+
+/*
+ * The message is copied here, because programs reuse its memory as soon as they have submitted. State is checked before
+ * anything is looked up: DOCA's own library crashes on a client that is not running.
+ */
+doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_connection *connection, const void *msg,
+			     uint32_t len, struct doca_comch_task_send **task)
+{
+	if (endpoint == NULL || connection == NULL || msg == NULL || len == 0 || task == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (endpoint->ctx.state != DOCA_CTX_STATE_RUNNING)
+		return DOCA_ERROR_BAD_STATE;
+	if (!soft_connection_is_of(connection, endpoint) || len > connection->max_msg_size)
+		return DOCA_ERROR_INVALID_VALUE;
+	struct doca_comch_task_send *taken = STAILQ_FIRST(&endpoint->pool);
+	if (taken == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	doca_error_t result = soft_task_take(&taken->task, &endpoint->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	STAILQ_REMOVE_HEAD(&endpoint->pool, queued);
+	taken->connection = connection;
+	soft_connection_hold(connection);
+	*taken->frame = soft_frame_make(SOFT_FRAME_MESSAGE, len, 0);
+	memcpy(taken->frame + 1, msg, len);
+	*task = taken;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_send_validate(const struct doca_task *task)
+{
+	const struct doca_comch_task_send *send = (const struct doca_comch_task_send *)task;
+	return send->connection->state == SOFT_CONNECTION_OPEN ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
+/* The queue is as long as the pool, so it is never full. After the end of its connection a task stays the caller's. */
+doca_error_t soft_send_submit(struct doca_task *task)
+{
+	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
+	if (send->connection->state != SOFT_CONNECTION_OPEN)
+		return send->connection->fault;
+	STAILQ_INSERT_TAIL(&send->connection->unsent, send, queued);
+	return DOCA_SUCCESS;
+}
+
+void soft_send_release(struct doca_task *task)
+{
+	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
+	struct soft_endpoint *endpoint = (struct soft_endpoint *)task->ctx;
+	STAILQ_INSERT_HEAD(&endpoint->pool, send, queued);
+	soft_connection_unhold(send->connection);
+}
+
+static void complete_oldest(struct doca_comch_connection *connection, doca_error_t status)
+{
+	struct soft_endpoint *endpoint = connection->endpoint;
+	struct doca_comch_task_send *send = STAILQ_FIRST(&connection->unsent);
+	STAILQ_REMOVE_HEAD(&connection->unsent, queued);
+	soft_task_complete(&send->task, status);
+	doca_comch_task_send_completion_cb_t tell = status == DOCA_SUCCESS ? endpoint->sent : endpoint->not_sent;
+	tell(send, send->task.user_data, endpoint->ctx.user_data);
+}
+
+bool soft_send_oldest(struct doca_comch_connection *connection)
+{
+	const struct soft_frame *frame = STAILQ_FIRST(&connection->unsent)->frame;
+	size_t size = sizeof(*frame) + frame->value;
+	if (send(connection->fd, frame, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
+		connection->blocked = errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
+		connection->deaf_peer = !connection->blocked;
+		return false;
+	}
+	connection->counters.sent_messages++;
+	connection->counters.sent_bytes += frame->value;
+	complete_oldest(connection, DOCA_SUCCESS);
+	return true;
+}
+
+void soft_send_fail_oldest(struct doca_comch_connection *connection)
+{
+	complete_oldest(connection, connection->fault);
+}
+
+doca_error_t soft_doca_comch_server_task_send_alloc_init(struct doca_comch_server *comch_server,
+							 struct doca_comch_connection *peer, const void *msg,
+							 uint32_t len, struct doca_comch_task_send **task)
+{
+	return soft_send_alloc((struct soft_endpoint *)comch_server, peer, msg, len, task);
+}
+
+doca_error_t soft_doca_comch_client_task_send_alloc_init(struct doca_comch_client *comch_client,
+							 struct doca_comch_connection *peer, const void *msg,
+							 uint32_t len, struct doca_comch_task_send **task)
+{
+	return soft_send_alloc((struct soft_endpoint *)comch_client, peer, msg, len, task);
+}
+
+struct doca_task *soft_doca_comch_task_send_as_task(struct doca_comch_task_send *task)
+{
+	return (struct doca_task *)task;
+}

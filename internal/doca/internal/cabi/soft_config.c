@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "soft_core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What one soft_configure decided. Readers hold pointers into it without a lock, so it is replaced, never changed, and
+ * the replaced ones are kept. */
+struct settings {
+	struct settings *previous;
+	struct soft_limits limits;
+	int dirfd;
+	char dir[PATH_MAX];
+};
+
+static pthread_mutex_t configure_lock = PTHREAD_MUTEX_INITIALIZER;
+static _Atomic(struct settings *) current;
+
+/* ---- Limits ---- */
+
+static const struct soft_limits default_limits = {
+	.max_buf_size = 2 << 20,
+	.max_buf_list_len = 64,
+	.max_dma_tasks = 1024,
+	.max_msg_size = 4080,
+	.max_name_len = 64,
+	.max_recv_queue_size = 8192,
+	.max_send_tasks = 8192,
+	.max_clients = 512,
+	.max_export_size = 256,
+	.task_latency_us = 0,
+	.pin_files = 1,
+	.remote_mapping = 1,
+};
+
+struct limit {
+	const char *name;
+	size_t offset;
+	uint64_t least, most;
+};
+
+#define LIMIT(name, least, most)                                       \
+	{                                                              \
+#name, offsetof(struct soft_limits, name), least, most \
+	}
+
+/* The largest values keep what is allocated for them, and the 32 bits in which DOCA reports most of them, in bounds. */
+static const struct limit limit_table[] = {
+	LIMIT(max_buf_size, 1, 1ULL << 40),
+	LIMIT(max_buf_list_len, 1, 1 << 16),
+	LIMIT(max_dma_tasks, 1, 1 << 20),
+	LIMIT(max_msg_size, 1, 1 << 16),
+	LIMIT(max_name_len, 2, 255),
+	LIMIT(max_recv_queue_size, 1, 1 << 20),
+	LIMIT(max_send_tasks, 1, 1 << 20),
+	LIMIT(max_clients, 1, 1 << 16),
+	LIMIT(max_export_size, 1, 1 << 16),
+	LIMIT(task_latency_us, 0, 60 * 1000 * 1000),
+	LIMIT(pin_files, 0, 1),
+	LIMIT(remote_mapping, 0, 1),
+};
+
+#define NUM_LIMITS (sizeof(limit_table) / sizeof(limit_table[0]))
+
+_Static_assert(NUM_LIMITS * sizeof(uint64_t) == sizeof(struct soft_limits), "every limit is in the table");
+
+static const struct limit *find_limit(const char *name, size_t len)
+{
+	for (size_t i = 0; i < NUM_LIMITS; i++) {
+		if (strlen(limit_table[i].name) == len && memcmp(limit_table[i].name, name, len) == 0)
+			return &limit_table[i];
+	}
+	return NULL;
+}
+
+/* Decimal digits up to end, and nothing else. */
+static bool parse_number(const char *text, const char *end, uint64_t *number)
+{
+	uint64_t value = 0;
+	for (const char *p = text; p < end; p++) {
+		if (*p < '0' || *p > '9' || __builtin_mul_overflow(value, 10, &value) ||
+		    __builtin_add_overflow(value, (uint64_t)(*p - '0'), &value))
+			return false;
+	}
+	*number = value;
+	return text < end;
+}
+
+static doca_error_t apply_limit(struct soft_limits *limits, const char *item, const char *end)
+{
+	const char *equals = memchr(item, '=', (size_t)(end - item));
+	const struct limit *limit = equals == NULL ? NULL : find_limit(item, (size_t)(equals - item));
+	if (limit == NULL) {
+		soft_detail("limit \"%.*s\" of the software device is not known", (int)(end - item), item);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	uint64_t value;
+	if (!parse_number(equals + 1, end, &value) || value < limit->least || value > limit->most) {
+		soft_detail("limit %s of the software device must be a number from %llu to %llu, not \"%.*s\"",
+			    limit->name, (unsigned long long)limit->least, (unsigned long long)limit->most,
+			    (int)(end - equals - 1), equals + 1);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	memcpy((char *)limits + limit->offset, &value, sizeof(value));
+	return DOCA_SUCCESS;
+}
+
+/* "name=value,name=value", or nothing. */
+static doca_error_t parse_limits(const char *text, struct soft_limits *limits)
+{
+	*limits = default_limits;
+	if (text == NULL || *text == '\0')
+		return DOCA_SUCCESS;
+	for (const char *item = text;; item++) {
+		const char *end = strchrnul(item, ',');
+		doca_error_t result = apply_limit(limits, item, end);
+		if (result != DOCA_SUCCESS || *end == '\0')
+			return result;
+		item = end;
+	}
+}
+
+/* ---- Runtime directory ---- */
+
+static const char *environment(const char *name)
+{
+	const char *value = getenv(name);
+	return value != NULL && *value != '\0' ? value : NULL;
+}
+
+static bool is_directory(const char *path)
+{
+	struct stat st;
+	return path != NULL && stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static bool choose_default_dir(char path[PATH_MAX])
+{
+	const char *run = environment("XDG_RUNTIME_DIR");
+	const char *tmp = environment("TMPDIR");
+	int len;
+	if (is_directory(run))
+		len = snprintf(path, PATH_MAX, "%s/dma-copy", run);
+	else
+		len = snprintf(path, PATH_MAX, "%s/dma-copy-%u", tmp == NULL ? "/tmp" : tmp, (unsigned)geteuid());
+	return len < PATH_MAX;
+}
+
+static int dir_failure(const char *path)
+{
+	soft_detail("runtime directory %s cannot be used: %s", path, strerror(errno));
+	return -1;
+}
+
+/* Whoever can write into the directory can pose as a device, so it must be ours alone. */
+static int check_dir(const char *path, const struct stat *st)
+{
+	if (st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
+		return 0;
+	soft_detail("runtime directory %s must belong to user %u and be writable by nobody else (owner %u, mode %o)",
+		    path, (unsigned)geteuid(), (unsigned)st->st_uid, (unsigned)(st->st_mode & 07777));
+	return -1;
+}
+
+/* nofollow: a default name in a directory that others may write to could be somebody's symbolic link. -1: refused. */
+static int open_dir(const char *path, int nofollow, struct stat *st)
+{
+	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+		return dir_failure(path);
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow);
+	if (fd < 0)
+		return dir_failure(path);
+	int err = fstat(fd, st) != 0 ? dir_failure(path) : check_dir(path, st);
+	if (err == 0)
+		return fd;
+	close(fd);
+	return -1;
+}
+
+/* Configured again with the same directory, the descriptor stays the same, so that they do not pile up. */
+static int reuse_dirfd(int fd, const struct stat *st)
+{
+	const struct settings *old = atomic_load(&current);
+	struct stat old_st;
+	if (old == NULL || fstat(old->dirfd, &old_st) != 0 || old_st.st_dev != st->st_dev ||
+	    old_st.st_ino != st->st_ino)
+		return fd;
+	close(fd);
+	return old->dirfd;
+}
+
+static doca_error_t set_dir(struct settings *settings, const char *dir)
+{
+	if (dir == NULL)
+		dir = environment("DMA_COPY_SOFT_DIR");
+	bool fits = dir == NULL ? choose_default_dir(settings->dir)
+				: snprintf(settings->dir, PATH_MAX, "%s", dir) < PATH_MAX;
+	if (!fits) {
+		errno = ENAMETOOLONG;
+		dir_failure(settings->dir);
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	}
+	struct stat st;
+	int fd = open_dir(settings->dir, dir == NULL ? O_NOFOLLOW : 0, &st);
+	if (fd < 0)
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	settings->dirfd = reuse_dirfd(fd, &st);
+	return DOCA_SUCCESS;
+}
+
+/* ---- Entry points ---- */
+
+static doca_error_t configure(const char *dir, const char *limits)
+{
+	if (soft_dev_any_open()) {
+		soft_detail("the software device cannot be configured while devices are open");
+		return DOCA_ERROR_IN_USE;
+	}
+	struct settings *settings = calloc(1, sizeof(*settings));
+	if (settings == NULL) {
+		soft_detail("out of memory");
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	doca_error_t result = parse_limits(limits != NULL ? limits : getenv("DMA_COPY_SOFT_LIMITS"), &settings->limits);
+	if (result == DOCA_SUCCESS)
+		result = set_dir(settings, dir);
+	if (result != DOCA_SUCCESS) {
+		free(settings);
+		return result;
+	}
+	settings->previous = atomic_load(&current);
+	atomic_store(&current, settings);
+	soft_sweep_runtime_dir();
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_configure(const char *dir, const char *limits, char *error, size_t error_size)
+{
+	pthread_mutex_lock(&configure_lock);
+	doca_error_t result = configure(dir, limits);
+	pthread_mutex_unlock(&configure_lock);
+	if (result != DOCA_SUCCESS && error_size > 0)
+		snprintf(error, error_size, "%s", soft_last_detail());
+	return result;
+}
+
+doca_error_t soft_ensure_configured(void)
+{
+	pthread_mutex_lock(&configure_lock);
+	doca_error_t result = atomic_load(&current) != NULL ? DOCA_SUCCESS : configure(NULL, NULL);
+	pthread_mutex_unlock(&configure_lock);
+	return result;
+}
+
+const struct soft_limits *soft_limits(void)
+{
+	const struct settings *settings = atomic_load(&current);
+	return settings == NULL ? &default_limits : &settings->limits;
+}
+
+const char *soft_runtime_dir(void)
+{
+	const struct settings *settings = atomic_load(&current);
+	return settings == NULL ? "" : settings->dir;
+}
+
+int soft_runtime_dirfd(void)
+{
+	const struct settings *settings = atomic_load(&current);
+	return settings == NULL ? -1 : settings->dirfd;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the files of the software device share.
+ *
+ *   soft_config   limits, runtime directory                  soft_ctx    context state machine
+ *   soft_dev      devices, representors                      soft_pe     progress engine, notification handle
+ *   soft_mmap     memory maps                                soft_task   task ownership and submission
+ *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
+ *   soft_buf      buffers, chains, inventories               soft_comch* control channel
+ *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
+ *   soft_error    names of results, details of failures
+ *
+ * Threads: as in DOCA, a progress engine and everything connected to it belong to one thread at a time. What is shared
+ * by the whole process (device reference counts, the registry of exports) is behind locks in its own file.
+ */
+#ifndef DMA_COPY_SOFT_CORE_H
+#define DMA_COPY_SOFT_CORE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "soft.h"
+
+/* ---- soft_error ---- */
+
+/* Sets what soft_last_detail answers on this thread. */
+void soft_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- soft_config ---- */
+
+/* Defaults are BlueField's published numbers; where none is published, a modest value. */
+struct soft_limits {
+	uint64_t max_buf_size;        /* bytes per memcpy task: 2097152 */
+	uint64_t max_buf_list_len;    /* buffers in a source chain: 64 */
+	uint64_t max_dma_tasks;       /* memcpy tasks of one context: 1024 */
+	uint64_t max_msg_size;        /* bytes per control message: 4080 */
+	uint64_t max_name_len;        /* bytes of a server name, with its zero: 64 */
+	uint64_t max_recv_queue_size; /* messages: 8192 */
+	uint64_t max_send_tasks;      /* control messages in flight: 8192 */
+	uint64_t max_clients;         /* connections of one server: 512 */
+	uint64_t max_export_size;     /* bytes of an export descriptor, which is padded up to it if smaller: 256 */
+	uint64_t task_latency_us;     /* the least time from submission to completion of a memcpy task: 0 */
+	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
+	uint64_t remote_mapping;      /* 0: never map a peer's memory, always go through the kernel: 1 */
+};
+
+const struct soft_limits *soft_limits(void);
+
+/* A descriptor of the runtime directory, opened O_PATH; valid while the process lives. -1 before soft_configure. */
+int soft_runtime_dirfd(void);
+
+/* Applies the environment if nobody has configured yet. */
+doca_error_t soft_ensure_configured(void);
+
+/* ---- soft_socket ---- */
+
+/*
+ * Sockets (AF_UNIX, SOCK_SEQPACKET, non-blocking, close-on-exec) under a short name in the runtime directory. Both
+ * answer a descriptor or the negative errno. listen: -EADDRINUSE if somebody alive has the name; a dead one's is taken
+ * over. connect waits at most timeout_ns for a place in the backlog; -ECONNREFUSED and -ENOENT: nobody is there.
+ */
+int soft_socket_listen(const char *name, int backlog);
+int soft_socket_connect(const char *name, uint64_t timeout_ns);
+
+/* Removes our listening socket's name. */
+void soft_socket_unlink(const char *name);
+
+/* True if the other end belongs to our user, or either of us is root. *pid is 0 if its process is invisible here. */
+bool soft_socket_peer(int fd, pid_t *pid);
+
+/* The other end is closed, or its process is gone. */
+bool soft_socket_hung_up(int fd);
+
+/* Removes sockets ("mem.*", "comch.*") that dead processes left in the runtime directory. A lock on the file "lock" in
+ * it, which whoever makes a socket holds too, hides the moment between bind and listen. */
+void soft_sweep_runtime_dir(void);
+
+/* ---- soft_dev ---- */
+
+enum soft_side { SOFT_HOST, SOFT_DPU };
+
+struct doca_devinfo {
+	enum soft_side side;
+	const char *pci_addr; /* "0000:b1:00.0" */
+	const char *ibdev_name;
+	const char *iface_name;
+};
+
+struct doca_devinfo_rep {
+	const char *pci_addr; /* of the host function that it stands for */
+	const char *vuid;
+};
+
+struct doca_dev {
+	const struct doca_devinfo *info;
+	atomic_uint users; /* mmaps, contexts and representors that hold it: close answers IN_USE while there are any */
+	unsigned opened;   /* under soft_dev's lock */
+};
+
+struct doca_dev_rep {
+	const struct doca_devinfo_rep *info;
+	struct doca_dev *dev;
+	atomic_uint users;
+};
+
+/* Somebody has a device open. */
+bool soft_dev_any_open(void);
+
+/* ---- soft_pe, soft_ctx, soft_task ---- */
+
+/*
+ * What a kind of context (DMA, Comch server, Comch client) gives to the shared state machine:
+ *
+ *            start == SUCCESS
+ *   IDLE ────────────────────────► RUNNING ──── doca_ctx_stop, nothing outstanding ────► IDLE
+ *     │                              ▲ │
+ *     │ start == IN_PROGRESS         │ │ doca_ctx_stop, or soft_ctx_fail
+ *     ▼                              │ ▼
+ *   STARTING ── soft_ctx_running ────┘ STOPPING ── all tasks freed and quiet() ── progress ──► IDLE
+ *     └──────── soft_ctx_fail (could not start) ── progress ──► IDLE
+ */
+struct soft_ctx_class {
+	const char *name;
+
+	/* SUCCESS: it runs. IN_PROGRESS: progress will call soft_ctx_running or soft_ctx_fail. Else: refused, IDLE. */
+	doca_error_t (*start)(struct doca_ctx *ctx);
+
+	/* The context has just left RUNNING or STARTING for STOPPING: flush what is queued, tell the peers. */
+	void (*stopping)(struct doca_ctx *ctx);
+
+	/* Nothing but tasks (connections, say) keeps the context from IDLE. */
+	bool (*quiet)(const struct doca_ctx *ctx);
+
+	/* The context has just become IDLE: release what start acquired. */
+	void (*idle)(struct doca_ctx *ctx);
+
+	/* Delivers at most one event or completion. True if something moved. Called in every state but IDLE. */
+	bool (*progress)(struct doca_ctx *ctx);
+
+	/* CLOCK_MONOTONIC nanoseconds from when progress has something to do without any watched descriptor
+	 * becoming readable; 0 = now; UINT64_MAX = never. */
+	uint64_t (*ready_at)(const struct doca_ctx *ctx);
+
+	/* What doca_task_try_submit checks first: INVALID_VALUE for a task that could only fail. */
+	doca_error_t (*validate)(const struct doca_task *task);
+
+	/* Takes the task: SUCCESS, or AGAIN when the queue is full. The shared code has checked state and ownership. */
+	doca_error_t (*submit)(struct doca_task *task);
+
+	/* The task goes back to its pool. */
+	void (*release)(struct doca_task *task);
+};
+
+struct doca_ctx {
+	const struct soft_ctx_class *class;
+	struct doca_dev *dev;
+	struct doca_pe *pe;
+	struct doca_ctx *next; /* on the same pe */
+	enum doca_ctx_states state;
+	union doca_data user_data;
+	doca_ctx_state_changed_callback_t state_changed;
+	size_t allocated_tasks; /* taken from the pool and not yet freed */
+	size_t inflight_tasks;  /* submitted and not yet completed */
+};
+
+enum soft_task_state { SOFT_TASK_POOLED, SOFT_TASK_OWNED, SOFT_TASK_SUBMITTED };
+
+/* Embedded first in every kind of task. */
+struct doca_task {
+	struct doca_ctx *ctx;
+	struct doca_task *next; /* in its pool or in its context's queue */
+	union doca_data user_data;
+	doca_error_t status;
+	enum soft_task_state state;
+};
+
+/* Prepares the part of a context that all kinds share; the device gains a user. */
+void soft_ctx_init(struct doca_ctx *ctx, const struct soft_ctx_class *class, struct doca_dev *dev);
+
+/* IN_USE unless IDLE; otherwise disconnects it from its engine and drops the device. For X_destroy. */
+doca_error_t soft_ctx_fini(struct doca_ctx *ctx);
+
+/* STARTING -> RUNNING. */
+void soft_ctx_running(struct doca_ctx *ctx);
+
+/* STARTING or RUNNING -> STOPPING, for a reason of the device's own: a task failed, the peer is gone. */
+void soft_ctx_fail(struct doca_ctx *ctx);
+
+/* BAD_STATE unless IDLE: the guard of every configuration call. */
+doca_error_t soft_ctx_configurable(const struct doca_ctx *ctx);
+
+/* Calls SUCCESS or error callbacks are made by the class; this marks the task done before it does. */
+void soft_task_complete(struct doca_task *task, doca_error_t status);
+
+/* Counts a task out of its pool as allocated by the user. BAD_STATE unless the context is RUNNING. */
+doca_error_t soft_task_take(struct doca_task *task, struct doca_ctx *ctx);
+
+/* Adds fd to what wakes the engine, or takes it away again. OPERATING_SYSTEM. */
+doca_error_t soft_pe_watch(struct doca_pe *pe, int fd, uint32_t epoll_events);
+void soft_pe_unwatch(struct doca_pe *pe, int fd);
+
+/* Work has appeared that no descriptor announces (a task was submitted); wakes an armed engine. */
+void soft_pe_notify(struct doca_pe *pe);
+
+uint64_t soft_now_ns(void);
+
+/* ---- soft_mmap, soft_remote ---- */
+
+struct soft_import; /* another process's exported memory */
+struct soft_export;
+
+#define SOFT_MMAP_MAX_DEVS 16 /* more than there are devices */
+
+struct doca_mmap {
+	bool started, was_started, has_range;
+	void *addr;
+	size_t len;
+	uint32_t permissions;
+	uint32_t max_devs, num_devs;
+	struct doca_dev *devs[SOFT_MMAP_MAX_DEVS]; /* an import has exactly one */
+	atomic_uint bufs;
+	union doca_data user_data;
+	doca_mmap_memrange_free_cb_t *free_cb;
+	void *free_cookie;
+	struct soft_export *export; /* NULL until exported; dies at stop */
+	struct soft_import *import; /* non-NULL: made by create_from_export */
+};
+
+bool soft_mmap_has_dev(const struct doca_mmap *mmap, const struct doca_dev *dev);
+
+struct soft_range {
+	void *addr; /* in the exporter's address space */
+	size_t len;
+	uint32_t permissions; /* the exporter's PCI_READ_ONLY or PCI_READ_WRITE */
+};
+
+/* Makes [addr, len) reachable for whoever holds the descriptor. The descriptor lives as long as the export. */
+doca_error_t soft_export_open(const struct soft_range *range, struct soft_export **export);
+void soft_export_descriptor(const struct soft_export *export, const void **desc, size_t *len);
+
+/* Ends all access at once: when it returns no importer is touching, or will touch, the memory. */
+void soft_export_close(struct soft_export *export);
+
+/* INVALID_VALUE: not one of our descriptors. DRIVER: the exporter is gone, or refuses. */
+doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import **import, struct soft_range *range);
+void soft_import_close(struct soft_import *import);
+
+/* Copies between local memory and the exporter's [remote, remote + len), which the caller has found to lie within the
+ * range. IO_FAILED if the exporter revoked it, died, or its memory is not there; NOT_PERMITTED if the kernel refuses. */
+doca_error_t soft_import_read(struct soft_import *import, void *local, const void *remote, size_t len);
+doca_error_t soft_import_write(struct soft_import *import, void *remote, const void *local, size_t len);
+
+/* ---- soft_copy ---- */
+
+/* Copies within this process. Memory of MEMORY_FILE kind is accessed by pread and pwrite, so that a file which shrank
+ * is IO_FAILED and not a SIGBUS. */
+doca_error_t soft_copy_local(void *to, const void *from, size_t len);
+
+/* All of len bytes between local memory and [offset, offset + len) of fd, which is never extended. IO_FAILED. */
+doca_error_t soft_copy_from_fd(int fd, uint64_t offset, void *to, size_t len);
+doca_error_t soft_copy_to_fd(int fd, uint64_t offset, const void *from, size_t len);
+
+/* ---- soft_buf ---- */
+
+struct doca_buf {
+	struct doca_buf_inventory *inventory;
+	struct doca_mmap *mmap;
+	uint8_t *head;
+	size_t len;
+	uint8_t *data;
+	size_t data_len;
+	uint16_t refcount;
+	struct doca_buf *next; /* in its chain, or in the inventory's free list */
+	struct doca_buf *first; /* of its chain; itself when alone or first */
+	struct doca_buf *last;  /* valid in the first of a chain */
+};
+
+#endif

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Memcpy tasks. The engine copies nothing by itself: each progress executes the oldest task that is due. A task that
+ * fails takes its context down, as on hardware; those behind it are flushed to the error callback, one per progress.
+ */
+#include "soft_core.h"
+
+#include <stdlib.h>
+
+struct doca_dma_task_memcpy {
+	struct doca_task base;
+	const struct doca_buf *src;
+	struct doca_buf *dst;
+	uint64_t due_at;
+};
+
+struct doca_dma {
+	struct doca_ctx ctx;
+	doca_dma_task_memcpy_completion_cb_t completion_cb, error_cb;
+	uint32_t num_tasks;
+	struct doca_dma_task_memcpy *pool; /* num_tasks of them, while not IDLE */
+	struct doca_task *free;
+	struct doca_task *oldest, *newest; /* submitted, in order */
+};
+
+_Static_assert(offsetof(struct doca_dma, ctx) == 0, "a context is cast to its DMA");
+_Static_assert(offsetof(struct doca_dma_task_memcpy, base) == 0, "a task is cast to its memcpy");
+
+static struct doca_dma *dma_of(struct doca_ctx *ctx)
+{
+	return (struct doca_dma *)ctx;
+}
+
+/* ---- What a task may copy ---- */
+
+static size_t offset_of(const void *inner, const void *outer)
+{
+	return (uintptr_t)inner - (uintptr_t)outer;
+}
+
+/* doca_buf_set_data checks nothing, so the data segment may lie anywhere. */
+static bool data_in_buf(const struct doca_buf *buf)
+{
+	size_t offset = offset_of(buf->data, buf->head);
+	return offset <= buf->len && buf->data_len <= buf->len - offset;
+}
+
+/* An import was made through one function of the DPU, and all of them reach the same engine. */
+static bool reachable(const struct doca_mmap *mmap, const struct doca_dev *dev)
+{
+	if (mmap->import != NULL)
+		return dev->info->side == SOFT_DPU;
+	return mmap->started && soft_mmap_has_dev(mmap, dev);
+}
+
+static bool writable(const struct doca_mmap *mmap)
+{
+	uint32_t needed = DOCA_ACCESS_FLAG_PCI_READ_WRITE;
+	if (mmap->import == NULL)
+		needed |= DOCA_ACCESS_FLAG_LOCAL_READ_WRITE;
+	return (mmap->permissions & needed) != 0;
+}
+
+static const char *why_not_buf(const struct doca_buf *buf, const struct doca_dev *dev)
+{
+	if (buf->refcount == 0)
+		return "a buffer was given back to its inventory";
+	if (!data_in_buf(buf))
+		return "a data segment lies outside its buffer";
+	if (!reachable(buf->mmap, dev))
+		return "a buffer's memory map is not started, or not registered with this device";
+	return NULL;
+}
+
+/* Sums the data segments; NULL and *total if all of them can be read. */
+static const char *why_not_source(const struct doca_buf *src, const struct doca_dev *dev, size_t *total)
+{
+	const struct soft_limits *limits = soft_limits();
+	size_t sum = 0, count = 0;
+	for (; src != NULL; src = src->next) {
+		const char *reason = why_not_buf(src, dev);
+		if (reason != NULL)
+			return reason;
+		if (++count > limits->max_buf_list_len)
+			return "the source list has more buffers than max_buf_list_len";
+		if (src->data_len > limits->max_buf_size - sum)
+			return "the source has more bytes than max_buf_size";
+		sum += src->data_len;
+	}
+	*total = sum;
+	return sum == 0 ? "the source has no data" : NULL;
+}
+
+static const char *why_not_destination(const struct doca_buf *dst, const struct doca_dev *dev, size_t total)
+{
+	const char *reason = why_not_buf(dst, dev);
+	if (reason != NULL)
+		return reason;
+	if (dst->next != NULL || dst->first != dst)
+		return "the destination is part of a list";
+	if (total > dst->len - offset_of(dst->data, dst->head) - dst->data_len)
+		return "the destination has too little room behind its data";
+	if (!writable(dst->mmap))
+		return "the permissions of the destination's memory map do not allow writing";
+	return NULL;
+}
+
+static bool overlaps(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
+{
+	uintptr_t to = (uintptr_t)dst->data + dst->data_len, from = (uintptr_t)src->data;
+	return src->data_len > 0 && from < to + total && to < from + src->data_len;
+}
+
+/* Addresses of an import are another process's, so only local buffers are compared. */
+static const char *why_not_together(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
+{
+	for (; src != NULL; src = src->next) {
+		if (src->mmap->import != NULL && dst->mmap->import != NULL)
+			return "source and destination are both imported";
+		if (src->mmap->import == NULL && dst->mmap->import == NULL && overlaps(src, dst, total))
+			return "source and destination overlap";
+	}
+	return NULL;
+}
+
+/* NULL, and the number of bytes, if the task can be executed. */
+static const char *why_not(const struct doca_dma_task_memcpy *task, size_t *total)
+{
+	const struct doca_dev *dev = task->base.ctx->dev;
+	if (task->src == NULL || task->dst == NULL)
+		return "the task has no source or no destination";
+	const char *reason = why_not_source(task->src, dev, total);
+	if (reason == NULL)
+		reason = why_not_destination(task->dst, dev, *total);
+	if (reason == NULL)
+		reason = why_not_together(task->src, task->dst, *total);
+	return reason;
+}
+
+/* ---- Execution ---- */
+
+static doca_error_t copy_piece(const struct doca_buf *src, const struct doca_buf *dst, void *to)
+{
+	if (src->mmap->import != NULL)
+		return soft_import_read(src->mmap->import, to, src->data, src->data_len);
+	if (dst->mmap->import != NULL)
+		return soft_import_write(dst->mmap->import, to, src->data, src->data_len);
+	return soft_copy_local(to, src->data, src->data_len);
+}
+
+static doca_error_t check_task(const struct doca_dma_task_memcpy *task, size_t *total)
+{
+	const char *reason = why_not(task, total);
+	if (reason == NULL)
+		return DOCA_SUCCESS;
+	soft_detail("memcpy task refused: %s", reason);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+/* Bytes go behind the destination's data, which grows only when all of them have arrived. */
+static doca_error_t execute(struct doca_dma_task_memcpy *task)
+{
+	size_t total;
+	if (check_task(task, &total) != DOCA_SUCCESS)
+		return DOCA_ERROR_IO_FAILED;
+	uint8_t *to = task->dst->data + task->dst->data_len;
+	for (const struct doca_buf *src = task->src; src != NULL; src = src->next) {
+		if (src->data_len > 0 && copy_piece(src, task->dst, to) != DOCA_SUCCESS)
+			return DOCA_ERROR_IO_FAILED;
+		to += src->data_len;
+	}
+	task->dst->data_len += total;
+	return DOCA_SUCCESS;
+}
+
+/* ---- The class of DMA contexts ---- */
+
+static doca_error_t dma_start(struct doca_ctx *ctx)
+{
+	struct doca_dma *dma = dma_of(ctx);
+	if (dma->num_tasks == 0) {
+		soft_detail("a DMA context needs doca_dma_task_memcpy_set_conf before it starts");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	dma->pool = calloc(dma->num_tasks, sizeof(*dma->pool));
+	if (dma->pool == NULL)
+		return DOCA_ERROR_INITIALIZATION;
+	for (uint32_t i = dma->num_tasks; i-- > 0;) {
+		dma->pool[i].base.next = dma->free;
+		dma->free = &dma->pool[i].base;
+	}
+	return DOCA_SUCCESS;
+}
+
+/* Nothing to do at once: from now on progress flushes. */
+static void dma_stopping(struct doca_ctx *ctx)
+{
+	(void)ctx;
+}
+
+static bool dma_quiet(const struct doca_ctx *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+static void dma_idle(struct doca_ctx *ctx)
+{
+	struct doca_dma *dma = dma_of(ctx);
+	free(dma->pool);
+	dma->pool = NULL;
+	dma->free = NULL;
+}
+
+static struct doca_dma_task_memcpy *pop_oldest(struct doca_dma *dma)
+{
+	struct doca_task *task = dma->oldest;
+	dma->oldest = task->next;
+	task->next = NULL;
+	return (struct doca_dma_task_memcpy *)task;
+}
+
+/* The callback comes last: it may free the task, submit it again, or stop the context. */
+static void deliver(struct doca_dma *dma, struct doca_dma_task_memcpy *task, doca_error_t status)
+{
+	soft_task_complete(&task->base, status);
+	if (status != DOCA_SUCCESS)
+		soft_ctx_fail(&dma->ctx);
+	doca_dma_task_memcpy_completion_cb_t callback = status == DOCA_SUCCESS ? dma->completion_cb : dma->error_cb;
+	callback(task, task->base.user_data, dma->ctx.user_data);
+}
+
+static uint64_t dma_ready_at(const struct doca_ctx *ctx)
+{
+	const struct doca_dma *dma = (const struct doca_dma *)ctx;
+	if (dma->oldest == NULL)
+		return UINT64_MAX;
+	return ctx->state == DOCA_CTX_STATE_RUNNING ? ((struct doca_dma_task_memcpy *)dma->oldest)->due_at : 0;
+}
+
+static bool dma_progress(struct doca_ctx *ctx)
+{
+	struct doca_dma *dma = dma_of(ctx);
+	uint64_t at = dma_ready_at(ctx);
+	if (at == UINT64_MAX || (at != 0 && soft_now_ns() < at))
+		return false;
+	struct doca_dma_task_memcpy *task = pop_oldest(dma);
+	deliver(dma, task, ctx->state == DOCA_CTX_STATE_RUNNING ? execute(task) : DOCA_ERROR_IO_FAILED);
+	return true;
+}
+
+static doca_error_t dma_validate(const struct doca_task *task)
+{
+	size_t total;
+	return check_task((const struct doca_dma_task_memcpy *)task, &total);
+}
+
+/* The queue is as deep as the pool, so it cannot be full. */
+static doca_error_t dma_submit(struct doca_task *task)
+{
+	struct doca_dma *dma = dma_of(task->ctx);
+	uint64_t latency_ns = soft_limits()->task_latency_us * 1000;
+	((struct doca_dma_task_memcpy *)task)->due_at = latency_ns == 0 ? 0 : soft_now_ns() + latency_ns;
+	task->next = NULL;
+	if (dma->oldest == NULL)
+		dma->oldest = task;
+	else
+		dma->newest->next = task;
+	dma->newest = task;
+	return DOCA_SUCCESS;
+}
+
+static void dma_release(struct doca_task *task)
+{
+	struct doca_dma *dma = dma_of(task->ctx);
+	task->next = dma->free;
+	dma->free = task;
+}
+
+static const struct soft_ctx_class dma_class = {
+	.name = "DMA",
+	.start = dma_start,
+	.stopping = dma_stopping,
+	.quiet = dma_quiet,
+	.idle = dma_idle,
+	.progress = dma_progress,
+	.ready_at = dma_ready_at,
+	.validate = dma_validate,
+	.submit = dma_submit,
+	.release = dma_release,
+};
+
+/* ---- doca_dma ---- */
+
+doca_error_t soft_doca_dma_create(struct doca_dev *dev, struct doca_dma **dma)
+{
+	if (dev == NULL || dma == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	struct doca_dma *created = calloc(1, sizeof(*created));
+	if (created == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	soft_ctx_init(&created->ctx, &dma_class, dev);
+	*dma = created;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_dma_destroy(struct doca_dma *dma)
+{
+	if (dma == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_ctx_fini(&dma->ctx);
+	if (result == DOCA_SUCCESS)
+		free(dma);
+	return result;
+}
+
+struct doca_ctx *soft_doca_dma_as_ctx(struct doca_dma *dma)
+{
+	return dma == NULL ? NULL : &dma->ctx;
+}
+
+/* Both sides have an engine; only what it can reach differs. */
+doca_error_t soft_doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo)
+{
+	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_dma_cap_get_max_num_tasks(struct doca_dma *dma, uint32_t *max_num_tasks)
+{
+	if (dma == NULL || max_num_tasks == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*max_num_tasks = (uint32_t)soft_limits()->max_dma_tasks;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_dma_cap_task_memcpy_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+								uint32_t *max_buf_list_len)
+{
+	if (devinfo == NULL || max_buf_list_len == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*max_buf_list_len = (uint32_t)soft_limits()->max_buf_list_len;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_dma_cap_task_memcpy_get_max_buf_size(const struct doca_devinfo *devinfo, uint64_t *buf_size)
+{
+	if (devinfo == NULL || buf_size == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*buf_size = soft_limits()->max_buf_size;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_dma_task_memcpy_set_conf(struct doca_dma *dma,
+						doca_dma_task_memcpy_completion_cb_t task_completion_cb,
+						doca_dma_task_memcpy_completion_cb_t task_error_cb,
+						uint32_t num_memcpy_tasks)
+{
+	if (dma == NULL || task_completion_cb == NULL || task_error_cb == NULL || num_memcpy_tasks == 0 ||
+	    num_memcpy_tasks > soft_limits()->max_dma_tasks)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_ctx_configurable(&dma->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	dma->completion_cb = task_completion_cb;
+	dma->error_cb = task_error_cb;
+	dma->num_tasks = num_memcpy_tasks;
+	return DOCA_SUCCESS;
+}
+
+/* ---- doca_dma_task_memcpy ---- */
+
+doca_error_t soft_doca_dma_task_memcpy_alloc_init(struct doca_dma *dma, const struct doca_buf *src,
+						  struct doca_buf *dst, union doca_data user_data,
+						  struct doca_dma_task_memcpy **task)
+{
+	if (dma == NULL || task == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (dma->ctx.state != DOCA_CTX_STATE_RUNNING)
+		return DOCA_ERROR_BAD_STATE;
+	struct doca_task *taken = dma->free;
+	if (taken == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	struct doca_task *rest = taken->next;
+	doca_error_t result = soft_task_take(taken, &dma->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	dma->free = rest;
+	taken->user_data = user_data;
+	struct doca_dma_task_memcpy *memcpy_task = (struct doca_dma_task_memcpy *)taken;
+	memcpy_task->src = src;
+	memcpy_task->dst = dst;
+	*task = memcpy_task;
+	return DOCA_SUCCESS;
+}
+
+struct doca_task *soft_doca_dma_task_memcpy_as_task(struct doca_dma_task_memcpy *task)
+{
+	return task == NULL ? NULL : &task->base;
+}
+
+void soft_doca_dma_task_memcpy_set_src(struct doca_dma_task_memcpy *task, const struct doca_buf *src)
+{
+	if (task != NULL)
+		task->src = src;
+}
+
+const struct doca_buf *soft_doca_dma_task_memcpy_get_src(const struct doca_dma_task_memcpy *task)
+{
+	return task == NULL ? NULL : task->src;
+}
+
+void soft_doca_dma_task_memcpy_set_dst(struct doca_dma_task_memcpy *task, struct doca_buf *dst)
+{
+	if (task != NULL)
+		task->dst = dst;
+}
+
+struct doca_buf *soft_doca_dma_task_memcpy_get_dst(const struct doca_dma_task_memcpy *task)
+{
+	return task == NULL ? NULL : task->dst;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "soft_ctx.h"
+
+/*
+ * The notification handle is an epoll descriptor with one possible member, the inner epoll, which collects everything
+ * that can give progress something to do:
+ *
+ *   handle ── (while armed) ── inner ─┬─ descriptors of contexts: sockets
+ *                                     ├─ event: some context has work now
+ *                                     └─ timer: some context will have work at a known time
+ *
+ * Taking inner out of handle therefore silences all of it at once.
+ */
+struct doca_pe {
+	int handle;
+	int inner;
+	int event;
+	int timer;
+	bool armed;
+	bool progressing;
+	struct doca_ctx *contexts;
+	struct doca_ctx *turn; /* whose turn it is; NULL: the first of the list */
+};
+
+uint64_t soft_now_ns(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
+}
+
+doca_error_t soft_pe_watch(struct doca_pe *pe, int fd, uint32_t epoll_events)
+{
+	struct epoll_event event = {.events = epoll_events, .data.fd = fd};
+	if (epoll_ctl(pe->inner, EPOLL_CTL_ADD, fd, &event) == 0)
+		return DOCA_SUCCESS;
+	if (errno == EEXIST && epoll_ctl(pe->inner, EPOLL_CTL_MOD, fd, &event) == 0)
+		return DOCA_SUCCESS;
+	return DOCA_ERROR_OPERATING_SYSTEM;
+}
+
+void soft_pe_unwatch(struct doca_pe *pe, int fd)
+{
+	epoll_ctl(pe->inner, EPOLL_CTL_DEL, fd, NULL);
+}
+
+static void close_descriptors(struct doca_pe *pe)
+{
+	const int descriptors[] = {pe->handle, pe->inner, pe->event, pe->timer};
+	for (size_t i = 0; i < sizeof(descriptors) / sizeof(descriptors[0]); i++) {
+		if (descriptors[i] >= 0)
+			close(descriptors[i]);
+	}
+}
+
+static doca_error_t open_descriptors(struct doca_pe *pe)
+{
+	pe->handle = epoll_create1(EPOLL_CLOEXEC);
+	pe->inner = epoll_create1(EPOLL_CLOEXEC);
+	pe->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pe->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	if (pe->handle >= 0 && pe->inner >= 0 && pe->event >= 0 && pe->timer >= 0 &&
+	    soft_pe_watch(pe, pe->event, EPOLLIN) == DOCA_SUCCESS &&
+	    soft_pe_watch(pe, pe->timer, EPOLLIN) == DOCA_SUCCESS)
+		return DOCA_SUCCESS;
+	close_descriptors(pe);
+	return DOCA_ERROR_NO_MEMORY;
+}
+
+doca_error_t soft_doca_pe_create(struct doca_pe **pe)
+{
+	if (pe == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	struct doca_pe *created = calloc(1, sizeof(*created));
+	if (created == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	doca_error_t result = open_descriptors(created);
+	if (result != DOCA_SUCCESS)
+		goto free_pe;
+	*pe = created;
+	return DOCA_SUCCESS;
+
+free_pe:
+	free(created);
+	return result;
+}
+
+doca_error_t soft_doca_pe_destroy(struct doca_pe *pe)
+{
+	if (pe == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (pe->contexts != NULL || pe->progressing)
+		return DOCA_ERROR_IN_USE;
+	close_descriptors(pe);
+	free(pe);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_pe_connect_ctx(struct doca_pe *pe, struct doca_ctx *ctx)
+{
+	if (pe == NULL || ctx == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (ctx->state != DOCA_CTX_STATE_IDLE)
+		return DOCA_ERROR_BAD_STATE;
+	if (ctx->pe != NULL)
+		return DOCA_ERROR_NOT_PERMITTED;
+	ctx->pe = pe;
+	ctx->next = pe->contexts;
+	pe->contexts = ctx;
+	return DOCA_SUCCESS;
+}
+
+void soft_pe_disconnect(struct doca_ctx *ctx)
+{
+	struct doca_pe *pe = ctx->pe;
+	if (pe == NULL)
+		return;
+	struct doca_ctx **link = &pe->contexts;
+	while (*link != ctx)
+		link = &(*link)->next;
+	*link = ctx->next;
+	if (pe->turn == ctx)
+		pe->turn = ctx->next;
+	ctx->pe = NULL;
+}
+
+bool soft_pe_progressing(const struct doca_pe *pe)
+{
+	return pe->progressing;
+}
+
+static size_t count_contexts(const struct doca_pe *pe)
+{
+	size_t n = 0;
+	for (const struct doca_ctx *ctx = pe->contexts; ctx != NULL; ctx = ctx->next)
+		n++;
+	return n;
+}
+
+/* Contexts take turns, so that a busy one cannot starve the others. */
+static struct doca_ctx *take_turn(struct doca_pe *pe)
+{
+	struct doca_ctx *ctx = pe->turn != NULL ? pe->turn : pe->contexts;
+	pe->turn = ctx->next;
+	return ctx;
+}
+
+doca_error_t soft_doca_pe_get_notification_handle(const struct doca_pe *pe, doca_notification_handle_t *handle)
+{
+	if (pe == NULL || handle == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*handle = pe->handle;
+	return DOCA_SUCCESS;
+}
+
+/* at in CLOCK_MONOTONIC nanoseconds; 0 disarms. */
+static doca_error_t set_timer(struct doca_pe *pe, uint64_t at)
+{
+	struct itimerspec when = {
+		.it_value = {.tv_sec = (time_t)(at / 1000000000U), .tv_nsec = (long)(at % 1000000000U)}};
+	if (timerfd_settime(pe->timer, TFD_TIMER_ABSTIME, &when, NULL) != 0)
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	return DOCA_SUCCESS;
+}
+
+static uint64_t earliest_work(const struct doca_pe *pe)
+{
+	uint64_t at = UINT64_MAX;
+	for (const struct doca_ctx *ctx = pe->contexts; ctx != NULL; ctx = ctx->next) {
+		uint64_t ready_at = soft_ctx_ready_at(ctx);
+		at = ready_at < at ? ready_at : at;
+	}
+	return at;
+}
+
+static void drain(struct doca_pe *pe)
+{
+	eventfd_t ignored;
+	eventfd_read(pe->event, &ignored);
+	set_timer(pe, 0);
+}
+
+/* Arranges the wake-up for work that no watched descriptor announces. */
+static doca_error_t schedule(struct doca_pe *pe)
+{
+	uint64_t at = earliest_work(pe);
+	drain(pe);
+	if (at == UINT64_MAX)
+		return DOCA_SUCCESS;
+	if (at > soft_now_ns())
+		return set_timer(pe, at);
+	return eventfd_write(pe->event, 1) == 0 ? DOCA_SUCCESS : DOCA_ERROR_OPERATING_SYSTEM;
+}
+
+/* Inside progress the contexts are in motion; progress schedules when it is done, so that an armed handle is quiet again
+ * as soon as there is nothing left to do. */
+void soft_pe_notify(struct doca_pe *pe)
+{
+	if (pe->armed && !pe->progressing && schedule(pe) != DOCA_SUCCESS)
+		eventfd_write(pe->event, 1);
+}
+
+/* DOCA forbids progress inside a callback; there it does nothing. */
+uint8_t soft_doca_pe_progress(struct doca_pe *pe)
+{
+	if (pe == NULL || pe->progressing)
+		return 0;
+	pe->progressing = true;
+	bool moved = false;
+	for (size_t n = count_contexts(pe); n > 0 && !moved; n--)
+		moved = soft_ctx_progress(take_turn(pe));
+	pe->progressing = false;
+	soft_pe_notify(pe);
+	return moved;
+}
+
+static void disarm(struct doca_pe *pe)
+{
+	if (!pe->armed)
+		return;
+	epoll_ctl(pe->handle, EPOLL_CTL_DEL, pe->inner, NULL);
+	drain(pe);
+	pe->armed = false;
+}
+
+/* The handle argument is ignored, as on Linux. */
+doca_error_t soft_doca_pe_clear_notification(struct doca_pe *pe, doca_notification_handle_t handle)
+{
+	(void)handle;
+	if (pe == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	disarm(pe);
+	return DOCA_SUCCESS;
+}
+
+/* Requesting again first clears, as DOCA does. */
+doca_error_t soft_doca_pe_request_notification(struct doca_pe *pe)
+{
+	if (pe == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	disarm(pe);
+	doca_error_t result = schedule(pe);
+	if (result != DOCA_SUCCESS)
+		return result;
+	struct epoll_event event = {.events = EPOLLIN};
+	if (epoll_ctl(pe->handle, EPOLL_CTL_ADD, pe->inner, &event) != 0)
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	pe->armed = true;
+	return DOCA_SUCCESS;
+}
+
+/* Both modes deliver here: progress of an armed engine never withholds an event. */
+doca_error_t soft_doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode)
+{
+	if (pe == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (event_mode != DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && event_mode != DOCA_PE_EVENT_MODE_PROGRESS_ALL)
+		return DOCA_ERROR_INVALID_VALUE;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_pe_get_num_inflight_tasks(const struct doca_pe *pe, size_t *num_inflight_tasks)
+{
+	if (pe == NULL || num_inflight_tasks == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	size_t n = 0;
+	for (const struct doca_ctx *ctx = pe->contexts; ctx != NULL; ctx = ctx->next)
+		n += ctx->inflight_tasks;
+	*num_inflight_tasks = n;
+	return DOCA_SUCCESS;
+}

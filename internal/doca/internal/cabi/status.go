@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cabi
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// Status is a doca_error_t. Source: doca_error.h.
+type Status int32
+
+// The result codes of DOCA, under DOCA's names. Codes from Authentication on exist since DOCA 2.10.
+const (
+	Success Status = iota
+	Unknown
+	NotPermitted
+	InUse
+	NotSupported
+	Again
+	InvalidValue
+	NoMemory
+	Initialization
+	TimeOut
+	Shutdown
+	ConnectionReset
+	ConnectionAborted
+	ConnectionInProgress
+	NotConnected
+	NoLock
+	NotFound
+	IOFailed
+	BadState
+	UnsupportedVersion
+	OperatingSystem
+	Driver
+	Unexpected
+	AlreadyExist
+	Full
+	Empty
+	InProgress
+	TooBig
+	Authentication
+	BadConfig
+	Skipped
+)
+
+var statusNames = [...]string{
+	"DOCA_SUCCESS", "DOCA_ERROR_UNKNOWN", "DOCA_ERROR_NOT_PERMITTED", "DOCA_ERROR_IN_USE", "DOCA_ERROR_NOT_SUPPORTED",
+	"DOCA_ERROR_AGAIN", "DOCA_ERROR_INVALID_VALUE", "DOCA_ERROR_NO_MEMORY", "DOCA_ERROR_INITIALIZATION",
+	"DOCA_ERROR_TIME_OUT", "DOCA_ERROR_SHUTDOWN", "DOCA_ERROR_CONNECTION_RESET", "DOCA_ERROR_CONNECTION_ABORTED",
+	"DOCA_ERROR_CONNECTION_INPROGRESS", "DOCA_ERROR_NOT_CONNECTED", "DOCA_ERROR_NO_LOCK", "DOCA_ERROR_NOT_FOUND",
+	"DOCA_ERROR_IO_FAILED", "DOCA_ERROR_BAD_STATE", "DOCA_ERROR_UNSUPPORTED_VERSION", "DOCA_ERROR_OPERATING_SYSTEM",
+	"DOCA_ERROR_DRIVER", "DOCA_ERROR_UNEXPECTED", "DOCA_ERROR_ALREADY_EXIST", "DOCA_ERROR_FULL", "DOCA_ERROR_EMPTY",
+	"DOCA_ERROR_IN_PROGRESS", "DOCA_ERROR_TOO_BIG", "DOCA_ERROR_AUTHENTICATION", "DOCA_ERROR_BAD_CONFIG",
+	"DOCA_ERROR_SKIPPED",
+}
+
+// String returns the code's DOCA name. Implements: doca_error_get_name.
+func (s Status) String() string {
+	if s < 0 || int(s) >= len(statusNames) {
+		return fmt.Sprintf("DOCA_ERROR_%d", int32(s))
+	}
+	return statusNames[s]
+}
+
+// Error makes a Status an error, so that errors.Is(err, cabi.Again) works on everything this package returns.
+func (s Status) Error() string { return s.String() }
+
+// equivalents ties DOCA's codes to the errors that Go programs already ask for.
+var equivalents = map[Status]error{
+	NotFound:          fs.ErrNotExist,
+	AlreadyExist:      fs.ErrExist,
+	NotPermitted:      fs.ErrPermission,
+	NoMemory:          syscall.ENOMEM,
+	TimeOut:           context.DeadlineExceeded,
+	ConnectionReset:   syscall.ECONNRESET,
+	ConnectionAborted: syscall.ECONNABORTED,
+	NotConnected:      syscall.ENOTCONN,
+}
+
+// Is reports whether target is the Go error that means the same as s.
+func (s Status) Is(target error) bool { return equivalents[s] == target && target != nil }
+
+// Error is a DOCA call that failed.
+type Error struct {
+	Op     string // the DOCA function, "doca_mmap_start"
+	Code   Status
+	Detail string // what the driver says beyond its code; often empty
+}
+
+func (e *Error) Error() string {
+	if e.Detail == "" {
+		return fmt.Sprintf("%s: %s", e.Op, e.Code)
+	}
+	return fmt.Sprintf("%s: %s: %s", e.Op, e.Code, e.Detail)
+}
+
+// Unwrap gives errors.Is the code, and through it the Go error that means the same.
+func (e *Error) Unwrap() error { return e.Code }
+
+// LoadError says why DOCA's libraries could not be used.
+type LoadError struct {
+	Reason string   // one sentence
+	Tried  []string // what the dynamic loader said about each file
+}
+
+func (e *LoadError) Error() string { return e.Reason }
