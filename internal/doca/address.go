@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+var pciAddress = regexp.MustCompile(`^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])$`)
+
+// ParsePCIAddress returns the long lower-case form, "0000:b1:00.1", of a PCI address in either form. ErrBadAddress.
+func ParsePCIAddress(text string) (string, error) {
+	parts := pciAddress.FindStringSubmatch(strings.ToLower(text))
+	if parts == nil {
+		return "", fmt.Errorf("%q is %w: write it as b1:00.1 or 0000:b1:00.1", text, ErrBadAddress)
+	}
+	domain := parts[1]
+	if domain == "" {
+		domain = "0000"
+	}
+	return domain + ":" + parts[2], nil
+}
+
+// looksLikePCI tells a mistyped address from the name of an RDMA or network device, which has no colon.
+func looksLikePCI(text string) bool { return strings.Contains(text, ":") }

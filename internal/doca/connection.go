@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// Connection is one client connected to one server: ordered, reliable messages of bounded size. Send, Recv and Close may
+// be called from different goroutines; messages that two goroutines receive at once are divided between them.
+//
+// Source: doca_comch_connection.
+type Connection struct {
+	endpoint   *endpoint
+	handle     cabi.Connection
+	maxMessage int
+	hangUp     func() error
+	inbox      chan []byte
+	ended      chan struct{} // closed by run; cause is valid from then on
+	cause      error
+}
+
+func newConnection(e *endpoint, handle cabi.Connection) *Connection {
+	return &Connection{
+		endpoint: e, handle: handle, maxMessage: e.maxMessage,
+		// A poll that began with room for one message may bring a batch.
+		inbox: make(chan []byte, e.inboxCap+4*pollBatch),
+		ended: make(chan struct{}),
+	}
+}
+
+// MaxMessage is the most bytes of one message. Implements: doca_comch_server_get_max_msg_size.
+func (c *Connection) MaxMessage() int { return c.maxMessage }
+
+// Done is closed when the connection has ended, whoever ended it.
+func (c *Connection) Done() <-chan struct{} { return c.ended }
+
+func (c *Connection) full() bool { return len(c.inbox) >= c.endpoint.inboxCap }
+
+// deliver is called by run. The inbox has room for all that one poll can bring; a driver that brings more loses the
+// connection rather than a message.
+func (c *Connection) deliver(message []byte) {
+	select {
+	case c.inbox <- message:
+	default:
+		c.endpoint.disconnected(c.handle, fmt.Errorf("%w: more messages than the receive queue holds", ErrDisconnected))
+	}
+}
+
+func (c *Connection) end(cause error) {
+	c.cause = cause
+	close(c.ended)
+}
+
+// Send returns when the message is in the peer's queue, which is not to say that the peer has looked at it. 1 to
+// MaxMessage bytes; the caller may reuse them afterwards. A full queue waits. When ctx ends first the message may or may
+// not arrive. ErrDisconnected, ErrClosed. Implements: doca_comch_server_task_send_alloc_init, doca_task_submit.
+func (c *Connection) Send(ctx context.Context, message []byte) error {
+	if len(message) < 1 || len(message) > c.maxMessage {
+		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), c.maxMessage, CodeInvalidValue)
+	}
+	s := &send{connection: c, message: append([]byte(nil), message...), result: make(chan error, 1)}
+	c.endpoint.do(func() { c.endpoint.enqueue(s) })
+	select {
+	case err := <-s.result:
+		return err
+	case <-c.endpoint.finished:
+		return ErrClosed
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Recv returns the next message. Messages that arrived before the connection ended are still received; then its cause:
+// ErrDisconnected or ErrClosed.
+func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
+	select {
+	case message := <-c.inbox:
+		c.taken()
+		return message, nil
+	default:
+	}
+	select {
+	case message := <-c.inbox:
+		c.taken()
+		return message, nil
+	case <-c.ended:
+		return c.rest()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (c *Connection) rest() ([]byte, error) {
+	select {
+	case message := <-c.inbox:
+		return message, nil
+	default:
+		return nil, c.cause
+	}
+}
+
+// taken tells run, if it had stopped polling for want of room, that there is some.
+func (c *Connection) taken() {
+	if len(c.inbox) == c.endpoint.inboxCap-1 {
+		c.endpoint.do(func() {})
+	}
+}
+
+// Close ends the connection; the peer is told. Closing twice is harmless. Implements: doca_comch_server_disconnect, or
+// doca_ctx_stop for a client.
+func (c *Connection) Close() error { return c.hangUp() }
+
+// disconnect is the server's way to hang up. DOCA may ask to be called again, and need not raise an event of its own.
+func (e *endpoint) disconnect(c *Connection) error {
+	for deadline := time.Now().Add(drainTime); ; {
+		err := e.call(func() error { return e.tryDisconnect(c) })
+		if err == ErrClosed {
+			return nil // all connections ended with the server
+		}
+		if !isAgain(err) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func (e *endpoint) tryDisconnect(c *Connection) error {
+	if e.connections[c.handle] != c {
+		return nil
+	}
+	if err := e.abi.ChannelDisconnect(e.channel, c.handle); err != nil {
+		return err
+	}
+	e.disconnected(c.handle, ErrClosed)
+	return nil
+}

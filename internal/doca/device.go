@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// DeviceInfo describes a device that can be opened.
+type DeviceInfo struct {
+	PCIAddress string // "0000:b1:00.1"
+	IBName     string // RDMA device, may be empty
+	Interface  string // network interface, may be empty
+	Capabilities
+}
+
+// Capabilities is what a device can do. Sizes are bytes, queues are messages; zero means unknown or unsupported.
+type Capabilities = cabi.DevinfoCaps
+
+// IsHost reports whether the device is a host function: it can be a Comch client and not a server.
+func (i DeviceInfo) IsHost() bool { return i.ClientSupported && !i.ServerSupported }
+
+// IsDPU reports whether the device is a function of the DPU: it can be a Comch server.
+func (i DeviceInfo) IsDPU() bool { return i.ServerSupported }
+
+func (i DeviceInfo) named(name string) bool {
+	return name != "" && (name == i.PCIAddress || name == i.IBName || name == i.Interface)
+}
+
+// Device is an open device. Safe for concurrent use.
+type Device struct {
+	driver *Driver
+	abi    cabi.ABI
+	dev    cabi.Dev
+	info   DeviceInfo
+}
+
+// Devices lists the devices. Implements: doca_devinfo_create_list.
+func (d *Driver) Devices() ([]DeviceInfo, error) {
+	var infos []DeviceInfo
+	err := d.eachDevice(func(_ cabi.Devinfo, info DeviceInfo) (bool, error) {
+		infos = append(infos, info)
+		return true, nil
+	})
+	return infos, err
+}
+
+// eachDevice calls visit with each device until it answers false.
+func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) error {
+	list, devinfos, err := d.abi.DevinfoCreateList()
+	if err != nil {
+		return err
+	}
+	defer d.abi.DevinfoDestroyList(list)
+	for _, devinfo := range devinfos {
+		info, err := d.describe(devinfo)
+		if err != nil {
+			return err
+		}
+		if more, err := visit(devinfo, info); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
+	address, err := d.abi.DevinfoPCIAddress(devinfo)
+	return DeviceInfo{
+		PCIAddress:   address,
+		IBName:       d.abi.DevinfoIBName(devinfo),
+		Interface:    d.abi.DevinfoInterface(devinfo),
+		Capabilities: d.abi.DevinfoCaps(devinfo),
+	}, err
+}
+
+// OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. Errors:
+// ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
+func (d *Driver) OpenDevice(name string) (*Device, error) {
+	wanted := name
+	if looksLikePCI(name) {
+		address, err := ParsePCIAddress(name)
+		if err != nil {
+			return nil, err
+		}
+		wanted = address
+	}
+	missing := &NotFoundError{Kind: "device", Name: name}
+	var device *Device
+	err := d.eachDevice(func(devinfo cabi.Devinfo, info DeviceInfo) (bool, error) {
+		missing.Available = append(missing.Available, info.PCIAddress)
+		if !info.named(wanted) {
+			return true, nil
+		}
+		dev, err := d.abi.DevOpen(devinfo)
+		device = &Device{driver: d, abi: d.abi, dev: dev, info: info}
+		return false, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if device == nil {
+		return nil, missing
+	}
+	trackOpen(device)
+	return device, nil
+}
+
+// Info describes the device.
+func (d *Device) Info() DeviceInfo { return d.info }
+
+// MaxDepth is the most copies that one Engine can have in flight. Implements: doca_dma_cap_get_max_num_tasks.
+func (d *Device) MaxDepth() (int, error) {
+	depth, err := d.abi.DevMaxTasks(d.dev)
+	return int(depth), err
+}
+
+// Close closes the device. CodeInUse if something opened from it is still open. Implements: doca_dev_close.
+func (d *Device) Close() error {
+	if d.dev == nil {
+		return nil
+	}
+	if err := d.abi.DevClose(d.dev); err != nil {
+		return err
+	}
+	d.dev = nil
+	trackClose(d)
+	return nil
+}
+
+// Representor stands on the DPU for a function of the host. Safe for concurrent use.
+type Representor struct {
+	abi     cabi.ABI
+	rep     cabi.Rep
+	address string
+}
+
+// Representors lists the PCI addresses of the host functions that this device represents: none on the host.
+// Implements: doca_devinfo_rep_create_list.
+func (d *Device) Representors() ([]string, error) {
+	var addresses []string
+	err := d.eachRepresentor(func(_ cabi.RepInfo, address string) (bool, error) {
+		addresses = append(addresses, address)
+		return true, nil
+	})
+	if errors.Is(err, CodeNotSupported) {
+		return nil, nil
+	}
+	return addresses, err
+}
+
+func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error)) error {
+	list, infos, err := d.abi.RepCreateList(d.dev)
+	if err != nil {
+		return err
+	}
+	defer d.abi.RepDestroyList(list)
+	for _, info := range infos {
+		address, err := d.abi.RepPCIAddress(info)
+		if err != nil {
+			return err
+		}
+		if more, err := visit(info, address); err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
+
+// OpenRepresentor opens the representor of the host function at a PCI address in either form. Errors: ErrBadAddress,
+// *NotFoundError, *Error. Implements: doca_dev_rep_open.
+func (d *Device) OpenRepresentor(address string) (*Representor, error) {
+	wanted, err := ParsePCIAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	missing := &NotFoundError{Kind: "representor", Name: address}
+	var representor *Representor
+	err = d.eachRepresentor(func(info cabi.RepInfo, found string) (bool, error) {
+		missing.Available = append(missing.Available, found)
+		if found != wanted {
+			return true, nil
+		}
+		rep, err := d.abi.RepOpen(info)
+		representor = &Representor{abi: d.abi, rep: rep, address: found}
+		return false, err
+	})
+	switch {
+	case errors.Is(err, CodeNotSupported):
+		return nil, missing
+	case err != nil:
+		return nil, fmt.Errorf("representor %s: %w", address, err)
+	case representor == nil:
+		return nil, missing
+	}
+	trackOpen(representor)
+	return representor, nil
+}
+
+// Address is the PCI address of the host function.
+func (r *Representor) Address() string { return r.address }
+
+// Close closes the representor. CodeInUse while a Server uses it. Implements: doca_dev_rep_close.
+func (r *Representor) Close() error {
+	if r.rep == nil {
+		return nil
+	}
+	if err := r.abi.RepClose(r.rep); err != nil {
+		return err
+	}
+	r.rep = nil
+	trackClose(r)
+	return nil
+}

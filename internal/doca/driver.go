@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// Choice says which driver to open.
+type Choice string
+
+// The choices.
+const (
+	ChooseAuto Choice = "auto" // DOCA if its libraries load and show a device, else the software device
+	ChooseDOCA Choice = "doca"
+	ChooseSoft Choice = "soft"
+)
+
+// Options chooses and sets up a driver. The zero value is ChooseAuto with everything at its default.
+type Options struct {
+	Choice          Choice
+	RequireHardware bool   // refuse the software device
+	LibraryDir      string // where DOCA's libraries are; empty: the loader's path, then DOCA's install directories
+	SoftDir         string // runtime directory of the software device; empty: DMA_COPY_SOFT_DIR or the default
+	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
+}
+
+// Driver is an open device layer. Safe for concurrent use.
+type Driver struct {
+	abi    cabi.ABI
+	name   Choice
+	reason string
+	dir    string
+}
+
+// Open opens the driver that options choose. It never falls back silently: Reason says why it is this one. Errors:
+// *LoadError, ErrHardwareRequired, ErrNoCgo, or a sentence about the software device's runtime directory or limits.
+func Open(options Options) (*Driver, error) {
+	driver, err := choose(options)
+	if err != nil {
+		return nil, err
+	}
+	if options.RequireHardware && !driver.Hardware() {
+		driver.Close()
+		return nil, fmt.Errorf("%w, but %s", ErrHardwareRequired, driver.reason)
+	}
+	trackOpen(driver)
+	return driver, nil
+}
+
+func choose(options Options) (*Driver, error) {
+	switch options.Choice {
+	case ChooseDOCA:
+		return openDOCA(options, "it was asked for")
+	case ChooseSoft:
+		return openSoft(options, "it was asked for")
+	default:
+		return openAuto(options)
+	}
+}
+
+func openAuto(options Options) (*Driver, error) {
+	driver, err := openDOCA(options, "DOCA's libraries are installed and show a device")
+	if errors.Is(err, cabi.ErrNoCgo) {
+		return nil, err
+	}
+	if err != nil {
+		return openSoft(options, "the software device is used because "+lowerFirst(err.Error()))
+	}
+	if devices, err := driver.Devices(); err == nil && len(devices) > 0 {
+		return driver, nil
+	}
+	driver.abi.Close()
+	return openSoft(options, "the software device is used because DOCA in "+driver.dir+" shows no device")
+}
+
+func openDOCA(options Options, reason string) (*Driver, error) {
+	abi, dir, err := cabi.OpenVendor(options.LibraryDir)
+	if err != nil {
+		return nil, err
+	}
+	return &Driver{abi: abi, name: ChooseDOCA, reason: reason, dir: dir}, nil
+}
+
+func openSoft(options Options, reason string) (*Driver, error) {
+	abi, err := cabi.OpenSoft(options.SoftDir, options.SoftLimits)
+	if err != nil {
+		return nil, err
+	}
+	return &Driver{abi: abi, name: ChooseSoft, reason: reason}, nil
+}
+
+// lowerFirst makes a sentence fit after "because"; names like DOCA keep their capitals.
+func lowerFirst(s string) string {
+	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'a' && s[1] <= 'z' {
+		return string(s[0]+'a'-'A') + s[1:]
+	}
+	return s
+}
+
+// Name is ChooseDOCA or ChooseSoft.
+func (d *Driver) Name() Choice { return d.name }
+
+// Hardware reports whether copies are made by a real DMA engine.
+func (d *Driver) Hardware() bool { return d.name == ChooseDOCA }
+
+// Reason says why this driver was chosen.
+func (d *Driver) Reason() string { return d.reason }
+
+// Version is the release of the libraries that were loaded. Implements: doca_version_runtime.
+func (d *Driver) Version() string { return d.abi.Version() }
+
+// Close unloads the driver. Everything opened from it must be closed. It never fails.
+func (d *Driver) Close() error {
+	if d.abi == nil {
+		return nil
+	}
+	d.abi.Close()
+	d.abi = nil
+	trackClose(d)
+	return nil
+}

@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// ChannelConfig sets up one side of a control channel. Zero values take the device's maximum, or a modest default.
+type ChannelConfig struct {
+	MaxMessage   int // bytes; both sides must use the same
+	ReceiveQueue int // messages that wait for Recv, per connection
+	Sends        int // messages in flight
+}
+
+const (
+	defaultReceiveQueue = 64
+	defaultSends        = 64
+	pollBatch           = 16 // events taken from DOCA at once
+)
+
+// endpoint drives one Comch server or client.
+//
+//	Send, Close, Connect ──► commands ──►┌───────────┐──► ChannelSend, ChannelStop ...
+//	                                     │ run, the  │
+//	Recv ◄── Connection.inbox ◄──────────│ only user │◄── ChannelPoll
+//	Accept ◄── arrivals ◄────────────────│ of DOCA   │
+//	                                     └───────────┘
+//
+// Everything below "owned by run" is touched by that goroutine alone; commands are how others reach it.
+type endpoint struct {
+	abi        cabi.ABI
+	channel    cabi.Channel
+	waiter     *waiter
+	inboxCap   int
+	maxMessage int
+	finished   chan struct{} // closed when run has returned; err is valid from then on
+	err        error
+
+	mu       sync.Mutex
+	commands []func()
+	closed   bool // the waiter is gone
+
+	// Owned by run.
+	connections map[cabi.Connection]*Connection
+	sends       map[uint64]*send // submitted, by tag
+	waiting     []*send          // not yet accepted by DOCA, in order
+	lastTag     uint64
+	stopBy      time.Time // zero until stopping
+	onConnect   func(*Connection)
+	onState     func(previous, state cabi.ContextState)
+}
+
+// send is one message on its way. Its result is delivered once.
+type send struct {
+	connection *Connection
+	message    []byte
+	result     chan error
+}
+
+func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (*endpoint, error) {
+	config = config.withDefaults(d.info.Capabilities)
+	channel, err := d.abi.ChannelOpen(cabi.ChannelConfig{
+		Dev: d.dev, Rep: rep, Name: name,
+		MaxMessage:   uint32(config.MaxMessage),
+		ReceiveQueue: uint32(config.ReceiveQueue),
+		Sends:        uint32(config.Sends),
+	})
+	if err != nil {
+		return nil, err
+	}
+	waiter, err := newWaiter(d.abi.ChannelHandle(channel))
+	if err != nil {
+		_ = d.abi.ChannelClose(channel)
+		return nil, err
+	}
+	return &endpoint{
+		abi: d.abi, channel: channel, waiter: waiter, inboxCap: config.ReceiveQueue, maxMessage: config.MaxMessage,
+		finished:    make(chan struct{}),
+		connections: map[cabi.Connection]*Connection{},
+		sends:       map[uint64]*send{},
+	}, nil
+}
+
+func (c ChannelConfig) withDefaults(caps Capabilities) ChannelConfig {
+	if c.MaxMessage == 0 {
+		c.MaxMessage = int(caps.MaxMessage)
+	}
+	if c.ReceiveQueue == 0 {
+		c.ReceiveQueue = min(defaultReceiveQueue, int(caps.MaxReceiveQueue))
+	}
+	if c.Sends == 0 {
+		c.Sends = min(defaultSends, int(caps.MaxSends))
+	}
+	return c
+}
+
+// do has run call f soon. After the end of run nothing happens; callers also wait on finished.
+func (e *endpoint) do(f func()) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
+		e.commands = append(e.commands, f)
+		e.waiter.wake()
+	}
+}
+
+// call has run call f and waits for its result.
+func (e *endpoint) call(f func() error) error {
+	result := make(chan error, 1)
+	e.do(func() { result <- f() })
+	select {
+	case err := <-result:
+		return err
+	case <-e.finished:
+		return ErrClosed
+	}
+}
+
+func (e *endpoint) run() {
+	defer close(e.finished)
+	for spins := 0; ; spins++ {
+		moved := e.runCommands()
+		polled, err := e.poll()
+		if err != nil {
+			e.fail(err)
+		}
+		if e.ended() {
+			e.err = e.tearDown()
+			return
+		}
+		if moved || polled {
+			spins = 0
+		}
+		if spins >= idleSpins {
+			if err := e.sleep(); err != nil {
+				e.fail(err)
+			}
+		}
+	}
+}
+
+func (e *endpoint) takeCommands() []func() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	commands := e.commands
+	e.commands = nil
+	return commands
+}
+
+func (e *endpoint) runCommands() bool {
+	commands := e.takeCommands()
+	for _, command := range commands {
+		command()
+	}
+	return len(commands) > 0
+}
+
+// poll takes events from DOCA unless a reader is behind: a full inbox is left in DOCA's queue, which slows the peer.
+func (e *endpoint) poll() (moved bool, err error) {
+	if e.readerBehind() {
+		return false, nil
+	}
+	events, err := e.abi.ChannelPoll(e.channel, pollBatch)
+	for i := range events {
+		e.dispatch(&events[i])
+	}
+	e.submitWaiting()
+	return len(events) > 0, err
+}
+
+func (e *endpoint) readerBehind() bool {
+	if !e.stopBy.IsZero() {
+		return false
+	}
+	for _, c := range e.connections {
+		if c.full() {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *endpoint) dispatch(event *cabi.Event) {
+	switch event.Kind {
+	case cabi.Connected:
+		e.connected(event.Connection)
+	case cabi.Disconnected:
+		e.disconnected(event.Connection, ErrDisconnected)
+	case cabi.Message:
+		if c := e.connections[event.Connection]; c != nil {
+			c.deliver(append([]byte(nil), e.abi.ChannelBytes(e.channel, event)...))
+		}
+	case cabi.Sent:
+		e.sent(event)
+	case cabi.StateChanged:
+		e.stateChanged(event)
+	}
+}
+
+func (e *endpoint) connected(handle cabi.Connection) {
+	connection := newConnection(e, handle)
+	e.connections[handle] = connection
+	if e.onConnect != nil {
+		e.onConnect(connection)
+	}
+}
+
+func (e *endpoint) disconnected(handle cabi.Connection, cause error) {
+	if c := e.connections[handle]; c != nil {
+		delete(e.connections, handle)
+		c.end(cause)
+		e.dropWaiting(c, cause)
+	}
+}
+
+func (e *endpoint) stateChanged(event *cabi.Event) {
+	if event.State == cabi.Stopping || event.State == cabi.Idle {
+		e.disconnectAll(ErrDisconnected)
+	}
+	if e.onState != nil {
+		e.onState(event.Previous, event.State)
+	}
+}
+
+func (e *endpoint) disconnectAll(cause error) {
+	for handle := range e.connections {
+		e.disconnected(handle, cause)
+	}
+}
+
+func (e *endpoint) sent(event *cabi.Event) {
+	s := e.sends[event.Tag]
+	delete(e.sends, event.Tag)
+	if event.Status == cabi.Success {
+		s.result <- nil
+		return
+	}
+	s.result <- fmt.Errorf("%w: %s", ErrDisconnected, event.Status)
+}
+
+func (e *endpoint) enqueue(s *send) {
+	if e.connections[s.connection.handle] != s.connection {
+		s.result <- s.connection.cause
+		return
+	}
+	e.waiting = append(e.waiting, s)
+}
+
+// submitWaiting hands messages to DOCA in the order in which they came, until it takes no more.
+func (e *endpoint) submitWaiting() {
+	for len(e.waiting) > 0 && e.submit(e.waiting[0]) {
+		e.waiting = e.waiting[1:]
+	}
+}
+
+// submit reports whether the send is out of the way: accepted or failed, but not refused for want of room.
+func (e *endpoint) submit(s *send) bool {
+	e.lastTag++
+	err := e.abi.ChannelSend(e.channel, s.connection.handle, s.message, e.lastTag)
+	switch {
+	case err == nil:
+		e.sends[e.lastTag] = s
+	case isAgain(err):
+		return false
+	default:
+		s.result <- err
+	}
+	return true
+}
+
+func isAgain(err error) bool {
+	failure, ok := err.(*Error)
+	return ok && failure.Code == cabi.Again
+}
+
+func (e *endpoint) dropWaiting(c *Connection, cause error) {
+	kept := e.waiting[:0]
+	for _, s := range e.waiting {
+		if s.connection == c {
+			s.result <- cause
+		} else {
+			kept = append(kept, s)
+		}
+	}
+	e.waiting = kept
+}
+
+// sleep waits for DOCA or a command. What has happened just before DOCA was armed is found by polling once more. While a
+// reader is behind only a command can change anything, so DOCA is not armed.
+func (e *endpoint) sleep() error {
+	if e.readerBehind() {
+		return e.waiter.wait(e.stopBy)
+	}
+	if err := e.abi.ChannelArm(e.channel); err != nil {
+		return err
+	}
+	moved, err := e.poll()
+	if err == nil && !moved {
+		err = e.waiter.wait(e.stopBy)
+	}
+	if clearErr := e.abi.ChannelClear(e.channel); err == nil {
+		err = clearErr
+	}
+	return err
+}
+
+// ---- the end ----
+
+// stop begins the end of the endpoint: it has drainTime to become idle.
+func (e *endpoint) stop() {
+	if !e.stopBy.IsZero() {
+		return
+	}
+	e.stopBy = time.Now().Add(drainTime)
+	e.disconnectAll(ErrClosed)
+	if err := e.abi.ChannelStop(e.channel); err != nil {
+		e.err = err
+	}
+}
+
+// fail gives the endpoint up: the driver itself does not work.
+func (e *endpoint) fail(err error) {
+	e.disconnectAll(err)
+	e.stop()
+}
+
+func (e *endpoint) ended() bool {
+	return !e.stopBy.IsZero() && (e.abi.ChannelState(e.channel) == cabi.Idle || time.Now().After(e.stopBy))
+}
+
+func (e *endpoint) tearDown() error {
+	e.disconnectAll(ErrClosed)
+	for _, s := range e.sends {
+		s.result <- ErrClosed
+	}
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	waiterErr := e.waiter.close()
+	if e.abi.ChannelState(e.channel) != cabi.Idle {
+		return fmt.Errorf("control channel: %w", ErrStillRunning)
+	}
+	return errors.Join(e.err, e.abi.ChannelClose(e.channel), waiterErr)
+}
+
+// close ends run and waits for it. Closing twice gives the same answer.
+func (e *endpoint) close() error {
+	e.do(e.stop)
+	<-e.finished
+	return e.err
+}

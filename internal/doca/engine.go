@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+const (
+	// idleSpins is how often an engine is polled in vain before its owner sleeps: some ten microseconds, less than a
+	// wake-up costs.
+	idleSpins = 32
+
+	// drainTime is how long a Close waits for the device to let go of memory.
+	drainTime = 10 * time.Second
+)
+
+// Copy is one memcpy task: Length bytes from Source at SourceOffset to Target at TargetOffset. Length is 1 to the
+// device's MaxBufferSize. Tag comes back in the Completion.
+type Copy struct {
+	Source, Target             Memory
+	SourceOffset, TargetOffset int64
+	Length                     int64
+	Tag                        uint64
+}
+
+// Completion is the end of the Copy with the same Tag. Err is nil or an *Error; completions come in any order.
+type Completion struct {
+	Tag uint64
+	Err error
+}
+
+// Engine copies memory, many tasks in flight. It belongs to one goroutine at a time. After a failed copy the engine
+// fails all others and takes no more: reap what is in flight, and close it.
+type Engine struct {
+	abi    cabi.ABI
+	engine cabi.Engine
+	waiter *waiter
+	batch  []cabi.Copy
+	depth  int
+}
+
+// NewEngine starts an engine for up to depth copies in flight, 1 to MaxDepth. Implements: doca_dma_create,
+// doca_dma_task_memcpy_set_conf, doca_ctx_start.
+func (d *Device) NewEngine(depth int) (*Engine, error) {
+	engine, err := d.abi.EngineOpen(d.dev, uint32(depth))
+	if err != nil {
+		return nil, err
+	}
+	waiter, err := newWaiter(d.abi.EngineHandle(engine))
+	if err != nil {
+		_ = d.abi.EngineStop(engine)
+		_ = d.abi.EngineClose(engine)
+		return nil, err
+	}
+	e := &Engine{abi: d.abi, engine: engine, waiter: waiter, batch: make([]cabi.Copy, 0, depth), depth: depth}
+	trackOpen(e)
+	return e, nil
+}
+
+// Depth is the most copies that can be in flight.
+func (e *Engine) Depth() int { return e.depth }
+
+// Inflight is how many are.
+func (e *Engine) Inflight() int { return e.abi.EngineInflight(e.engine) }
+
+// Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, then submit the rest. Their
+// memory must not be touched, nor closed, until their completions are reaped. Implements: doca_task_submit.
+func (e *Engine) Submit(copies []Copy) (int, error) {
+	if e.engine == nil {
+		return 0, ErrClosed
+	}
+	e.batch = e.batch[:0]
+	for i := range copies[:min(len(copies), e.depth)] {
+		task, err := translate(&copies[i])
+		if err != nil {
+			return 0, err
+		}
+		e.batch = append(e.batch, task)
+	}
+	n, err := e.abi.EngineSubmit(e.engine, e.batch)
+	if err == nil && n < len(copies) {
+		err = ErrQueueFull
+	}
+	return n, err
+}
+
+func translate(c *Copy) (cabi.Copy, error) {
+	source, sourceBase := c.Source.mapping()
+	target, targetBase := c.Target.mapping()
+	if !within(c.SourceOffset, c.Length, c.Source.Len()) || !within(c.TargetOffset, c.Length, c.Target.Len()) {
+		return cabi.Copy{}, fmt.Errorf("copy of %d bytes from %d to %d leaves its memory: %w",
+			c.Length, c.SourceOffset, c.TargetOffset, CodeInvalidValue)
+	}
+	return cabi.Copy{
+		SourceMap: source, TargetMap: target,
+		Source: sourceBase + uint64(c.SourceOffset), Target: targetBase + uint64(c.TargetOffset),
+		Len: uint64(c.Length), Tag: c.Tag,
+	}, nil
+}
+
+func within(offset, length, size int64) bool {
+	return offset >= 0 && length > 0 && offset <= size && length <= size-offset
+}
+
+// Reap waits for at least one completion and returns as many as have come, up to len(into). With nothing in flight it
+// returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress, doca_pe_request_notification.
+func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
+	for spins := 0; ; spins++ {
+		if n := e.poll(into); n > 0 || e.Inflight() == 0 {
+			return n, nil
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if spins < idleSpins {
+			continue
+		}
+		if n, err := e.sleep(ctx, into); n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// poll takes the completions that are there.
+func (e *Engine) poll(into []Completion) int {
+	completions := e.abi.EnginePoll(e.engine, min(len(into), e.depth))
+	for i, c := range completions {
+		into[i] = Completion{Tag: c.Tag, Err: e.copyError(c.Status)}
+	}
+	return len(completions)
+}
+
+func (e *Engine) copyError(status cabi.Status) error {
+	if status == cabi.Success {
+		return nil
+	}
+	return &Error{Op: "doca_dma_task_memcpy", Code: status, Detail: e.abi.LastDetail()}
+}
+
+// sleep waits on the notification handle. What has completed just before it was armed is taken at once.
+func (e *Engine) sleep(ctx context.Context, into []Completion) (int, error) {
+	if err := e.abi.EngineArm(e.engine); err != nil {
+		return 0, err
+	}
+	if n := e.poll(into); n > 0 {
+		return n, e.abi.EngineClear(e.engine)
+	}
+	stop := context.AfterFunc(ctx, e.waiter.wake)
+	deadline, _ := ctx.Deadline()
+	err := e.waiter.wait(deadline)
+	stop()
+	if clearErr := e.abi.EngineClear(e.engine); err == nil {
+		err = clearErr
+	}
+	return 0, err
+}
+
+// Close stops the engine, waits until the device has let go of every copy, and frees it. ErrStillRunning if it does not
+// within ten seconds; then nothing is freed, and the memory of the copies stays registered. Implements: doca_ctx_stop,
+// doca_dma_destroy.
+func (e *Engine) Close() error {
+	if e.engine == nil {
+		return nil
+	}
+	if err := e.drain(); err != nil {
+		return err
+	}
+	if err := e.abi.EngineClose(e.engine); err != nil {
+		return err
+	}
+	e.engine = nil
+	trackClose(e)
+	return e.waiter.close()
+}
+
+func (e *Engine) drain() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	dropped := make([]Completion, e.depth)
+	if err := e.abi.EngineStop(e.engine); err != nil {
+		return err
+	}
+	for !e.abi.EngineIdle(e.engine) {
+		if e.poll(dropped) > 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("copy engine with %d copies in flight: %w", e.Inflight(), ErrStillRunning)
+		}
+		if _, err := e.sleep(ctx, dropped); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// Error is a DOCA call that failed: Op is the DOCA function and Code its result. errors.Is finds the Code, and the Go
+// error that means the same (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNRESET ...).
+type Error = cabi.Error
+
+// Code is a DOCA result code. Source: doca_error.h.
+type Code = cabi.Status
+
+// LoadError says why DOCA's libraries could not be used, in one sentence, and in Tried what the loader said of each file.
+type LoadError = cabi.LoadError
+
+// Codes that callers act upon.
+const (
+	CodeAgain        = cabi.Again
+	CodeIOFailed     = cabi.IOFailed
+	CodeInvalidValue = cabi.InvalidValue
+	CodeNotSupported = cabi.NotSupported
+	CodeInUse        = cabi.InUse
+	CodeBadState     = cabi.BadState
+	CodeNoMemory     = cabi.NoMemory
+	CodeNotConnected = cabi.NotConnected
+	CodeAlreadyExist = cabi.AlreadyExist
+	CodeDriver       = cabi.Driver
+	CodeNotPermitted = cabi.NotPermitted
+)
+
+var (
+	// ErrNoCgo means that the program was built without cgo and can reach no device.
+	ErrNoCgo = cabi.ErrNoCgo
+
+	// ErrQueueFull means that completions must be reaped before more copies are submitted. It is CodeAgain.
+	ErrQueueFull error = cabi.Again
+
+	// ErrClosed is returned by every use of a closed object.
+	ErrClosed = errors.New("already closed")
+
+	// ErrBadAddress means that a text is not a PCI address.
+	ErrBadAddress = errors.New("not a PCI address")
+
+	// ErrHardwareRequired means that only the software device was available and the caller refused it.
+	ErrHardwareRequired = errors.New("hardware required")
+
+	// ErrNoServer means that nobody answers under the server name yet.
+	ErrNoServer = errors.New("no server of that name answers")
+
+	// ErrDisconnected means that the other side ended the connection or died.
+	ErrDisconnected = errors.New("connection lost")
+
+	// ErrStillRunning means that the device did not let go in time; what it may touch is kept, not freed.
+	ErrStillRunning = errors.New("the device did not stop in time")
+)
+
+// NotFoundError says which device or representor is missing and which there are.
+type NotFoundError struct {
+	Kind      string // "device" or "representor"
+	Name      string
+	Available []string
+}
+
+func (e *NotFoundError) Error() string {
+	if len(e.Available) == 0 {
+		return fmt.Sprintf("no %s %s: there are none", e.Kind, e.Name)
+	}
+	return fmt.Sprintf("no %s %s: there are %s", e.Kind, e.Name, joinWords(e.Available))
+}
+
+func joinWords(words []string) string {
+	text := words[0]
+	for i, w := range words[1:] {
+		if i == len(words)-2 {
+			text += " and " + w
+		} else {
+			text += ", " + w
+		}
+	}
+	return text
+}

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// pendingConnections is how many connected clients may wait for Accept; one more is disconnected.
+const pendingConnections = 16
+
+// Server accepts clients of one host function under one name, on the DPU. Safe for concurrent use.
+//
+// Source: doca_comch_server.
+type Server struct {
+	endpoint *endpoint
+	arrivals chan *Connection
+}
+
+// Listen starts a server for clients on the host function that rep stands for. The name is unique per device and
+// representor: CodeAlreadyExist. CodeNotSupported on a host. Implements: doca_comch_server_create, doca_ctx_start.
+func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*Server, error) {
+	e, err := d.openEndpoint(rep.rep, name, config)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{endpoint: e, arrivals: make(chan *Connection, pendingConnections)}
+	e.onConnect = s.arrived
+	go e.run()
+	if err := e.call(func() error { return e.abi.ChannelStart(e.channel) }); err != nil {
+		_ = e.close()
+		return nil, err
+	}
+	trackOpen(s)
+	return s, nil
+}
+
+// arrived is called by run.
+func (s *Server) arrived(c *Connection) {
+	c.hangUp = func() error { return s.endpoint.disconnect(c) }
+	select {
+	case s.arrivals <- c:
+	default:
+		_ = s.endpoint.tryDisconnect(c)
+	}
+}
+
+// Accept returns the next client. ErrClosed after Close; ctx's cause when it ends first.
+func (s *Server) Accept(ctx context.Context) (*Connection, error) {
+	select {
+	case c := <-s.arrivals:
+		return c, nil
+	case <-s.endpoint.finished:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Close disconnects all clients and ends the server. Closing twice is harmless. ErrStillRunning if the device does not
+// let go within ten seconds. Implements: doca_ctx_stop, doca_comch_server_destroy.
+func (s *Server) Close() error {
+	trackClose(s)
+	return s.endpoint.close()
+}
+
+// Client connects to a server by name, on the host. Safe for concurrent use, but one Connect at a time.
+//
+// Source: doca_comch_client.
+type Client struct {
+	endpoint *endpoint
+	arrival  chan *Connection
+	refused  chan struct{}
+}
+
+// NewClient prepares a client for the server called name. CodeNotSupported on a DPU. Implements:
+// doca_comch_client_create.
+func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
+	e, err := d.openEndpoint(nil, name, config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Client{endpoint: e, arrival: make(chan *Connection, 1), refused: make(chan struct{}, 1)}
+	e.onConnect = c.connected
+	e.onState = c.stateChanged
+	go e.run()
+	trackOpen(c)
+	return c, nil
+}
+
+func (c *Client) connected(connection *Connection) {
+	connection.hangUp = c.Close
+	select {
+	case c.arrival <- connection:
+	default: // nobody is in Connect any more, and so nobody will use it
+	}
+}
+
+func (c *Client) stateChanged(previous, state cabi.ContextState) {
+	if previous == cabi.Starting && state != cabi.Running {
+		select {
+		case c.refused <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Connect tries once. ErrNoServer if nobody answers under that name: try again later, with the same Client. Implements:
+// doca_ctx_start, doca_comch_client_get_connection.
+func (c *Client) Connect(ctx context.Context) (*Connection, error) {
+	e := c.endpoint
+	if err := e.call(func() error { return e.abi.ChannelStart(e.channel) }); err != nil {
+		return nil, err
+	}
+	select {
+	case connection := <-c.arrival:
+		return connection, nil
+	case <-c.refused:
+		return nil, ErrNoServer
+	case <-e.finished:
+		return nil, ErrClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not let go within
+// ten seconds. Implements: doca_ctx_stop, doca_comch_client_destroy.
+func (c *Client) Close() error {
+	trackClose(c)
+	return c.endpoint.close()
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package doca
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// waiter lets a goroutine sleep until a progress engine's notification handle is readable, or somebody wakes it. It
+// sleeps in Go's netpoller, so it costs no thread and no CPU.
+//
+// The handle belongs to DOCA and may be shared with it, so it is not handed to the netpoller itself (which would have to
+// change its flags) but watched through an epoll descriptor of our own, together with an eventfd for wake.
+type waiter struct {
+	poll   *os.File // epoll over the handle and the eventfd
+	conn   syscall.RawConn
+	wakeup int
+}
+
+func newWaiter(handle int) (*waiter, error) {
+	wakeup, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("eventfd: %w", err)
+	}
+	poll, err := watch(handle, wakeup)
+	if err != nil {
+		_ = unix.Close(wakeup)
+		return nil, err
+	}
+	conn, err := poll.SyscallConn()
+	if err != nil {
+		_ = unix.Close(wakeup)
+		return nil, errors.Join(err, poll.Close())
+	}
+	return &waiter{poll: poll, conn: conn, wakeup: wakeup}, nil
+}
+
+func watch(fds ...int) (*os.File, error) {
+	epoll, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("epoll_create: %w", err)
+	}
+	for _, fd := range fds {
+		event := unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}
+		if err := unix.EpollCtl(epoll, unix.EPOLL_CTL_ADD, fd, &event); err != nil {
+			_ = unix.Close(epoll)
+			return nil, fmt.Errorf("epoll_ctl: %w", err)
+		}
+	}
+	if err := unix.SetNonblock(epoll, true); err != nil {
+		_ = unix.Close(epoll)
+		return nil, fmt.Errorf("fcntl: %w", err)
+	}
+	return os.NewFile(uintptr(epoll), "progress engine"), nil
+}
+
+// wait returns when the handle is readable, wake was called since the last wait, or the deadline has passed (zero: none).
+func (w *waiter) wait(deadline time.Time) error {
+	if err := w.poll.SetReadDeadline(deadline); err != nil {
+		return fmt.Errorf("progress engine: %w", err)
+	}
+	err := w.conn.Read(func(fd uintptr) bool { return readable(int(fd)) })
+	w.drain()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+func readable(epoll int) bool {
+	var events [1]unix.EpollEvent
+	n, err := unix.EpollWait(epoll, events[:], 0)
+	return n > 0 || (err != nil && err != unix.EINTR)
+}
+
+func (w *waiter) drain() {
+	var count [8]byte
+	_, _ = unix.Read(w.wakeup, count[:])
+}
+
+// wake ends the present wait, or the next one. Safe for concurrent use with everything but close.
+func (w *waiter) wake() {
+	one := [8]byte{1}
+	_, _ = unix.Write(w.wakeup, one[:])
+}
+
+func (w *waiter) close() error {
+	return errors.Join(w.poll.Close(), unix.Close(w.wakeup))
+}
