@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package comch is the control channel between the two sides of a copy: ordered, bounded, cancellable messages over
+// DOCA Comch. It adds to package doca what a program needs of a channel: waiting for a peer that is not there yet, one
+// peer at a time, and errors that say what the loss of a connection means.
+//
+//	host                         DPU
+//	Dial ──── connection ────►  Listen, Accept
+//	Conn ◄──── messages ────►   Conn
+//
+// No call waits without end unless its context does.
+package comch
+
+import (
+	"context"
+	"errors"
+)
+
+var (
+	// ErrPeerAbsent means that nobody appeared on the other side in time.
+	ErrPeerAbsent = errors.New("the peer did not appear")
+
+	// ErrPeerLost means that the peer ended the connection, or died.
+	ErrPeerLost = errors.New("the connection to the peer is lost")
+
+	// ErrClosed means that this side has closed the connection or the listener.
+	ErrClosed = errors.New("the control channel is closed")
+)
+
+// Conn is one peer. Send, Recv and Close may be called from different goroutines.
+type Conn interface {
+	// Send returns when the message is in the peer's queue; a full queue waits. 1 to MaxMessage bytes, which the caller
+	// may reuse afterwards. ErrPeerLost, ErrClosed, or the cause of ctx.
+	Send(ctx context.Context, message []byte) error
+
+	// Recv returns the next message, which is the caller's. Messages sent before the peer left are still received.
+	// ErrPeerLost, ErrClosed, or the cause of ctx.
+	Recv(ctx context.Context) ([]byte, error)
+
+	// MaxMessage is the most bytes of one message.
+	MaxMessage() int
+
+	// Done is closed when the connection has ended, whoever ended it.
+	Done() <-chan struct{}
+
+	// Close ends the connection and unblocks Send and Recv. Closing twice is harmless.
+	Close() error
+}

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package comchtest gives tests a control channel without a device: a pair of connections in memory, whose faults are
+// chosen by the test.
+package comchtest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+)
+
+// Fault decides the fate of message number n (from 0) of one direction: the messages that arrive in its place.
+// Returning none drops it; cut ends the connection.
+type Fault func(n int, message []byte) (arrive [][]byte, cut bool)
+
+// Faultless delivers every message once.
+func Faultless(_ int, message []byte) ([][]byte, bool) { return [][]byte{message}, false }
+
+// Drop loses message n.
+func Drop(n int) Fault {
+	return func(i int, message []byte) ([][]byte, bool) {
+		if i == n {
+			return nil, false
+		}
+		return [][]byte{message}, false
+	}
+}
+
+// Truncate shortens message n to length bytes.
+func Truncate(n, length int) Fault {
+	return func(i int, message []byte) ([][]byte, bool) {
+		if i == n {
+			message = message[:min(length, len(message))]
+		}
+		return [][]byte{message}, false
+	}
+}
+
+// Cut ends the connection in place of message n.
+func Cut(n int) Fault {
+	return func(i int, message []byte) ([][]byte, bool) { return [][]byte{message}, i == n }
+}
+
+// Delay makes every message late by d.
+func Delay(d time.Duration) Fault {
+	return func(_ int, message []byte) ([][]byte, bool) {
+		time.Sleep(d)
+		return [][]byte{message}, false
+	}
+}
+
+// queueLength is how many messages a direction holds before Send waits.
+const queueLength = 64
+
+// link is what both ends share.
+type link struct {
+	once sync.Once
+	done chan struct{}
+}
+
+func (l *link) cut() { l.once.Do(func() { close(l.done) }) }
+
+// End is one side of a pair. It implements comch.Conn.
+type End struct {
+	link       *link
+	in, out    chan []byte
+	maxMessage int
+	closed     chan struct{}
+	closeOnce  sync.Once
+
+	mu    sync.Mutex
+	fault Fault
+	sent  int
+}
+
+var _ comch.Conn = (*End)(nil)
+
+// NewPair returns two connected ends for messages of up to maxMessage bytes. A fault applies to what that end sends.
+func NewPair(maxMessage int, hostFault, dpuFault Fault) (host, dpu *End) {
+	shared := &link{done: make(chan struct{})}
+	toDPU, toHost := make(chan []byte, queueLength), make(chan []byte, queueLength)
+	host = &End{link: shared, in: toHost, out: toDPU, maxMessage: maxMessage, closed: make(chan struct{}), fault: hostFault}
+	dpu = &End{link: shared, in: toDPU, out: toHost, maxMessage: maxMessage, closed: make(chan struct{}), fault: dpuFault}
+	return host, dpu
+}
+
+// Send implements comch.Conn.
+func (e *End) Send(ctx context.Context, message []byte) error {
+	e.mu.Lock()
+	arrive, cut := e.fault(e.sent, append([]byte(nil), message...))
+	e.sent++
+	e.mu.Unlock()
+	if cut {
+		e.link.cut()
+	}
+	if err := e.ended(); err != nil {
+		return err
+	}
+	for _, m := range arrive {
+		select {
+		case e.out <- m:
+		case <-e.link.done:
+			return e.ended()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// Recv implements comch.Conn.
+func (e *End) Recv(ctx context.Context) ([]byte, error) {
+	select {
+	case m := <-e.in:
+		return m, nil
+	default:
+	}
+	select {
+	case m := <-e.in:
+		return m, nil
+	case <-e.link.done:
+		return e.rest()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (e *End) rest() ([]byte, error) {
+	select {
+	case m := <-e.in:
+		return m, nil
+	default:
+		return nil, e.ended()
+	}
+}
+
+func (e *End) ended() error {
+	select {
+	case <-e.closed:
+		return comch.ErrClosed
+	case <-e.link.done:
+		return comch.ErrPeerLost
+	default:
+		return nil
+	}
+}
+
+// MaxMessage implements comch.Conn.
+func (e *End) MaxMessage() int { return e.maxMessage }
+
+// Done implements comch.Conn.
+func (e *End) Done() <-chan struct{} { return e.link.done }
+
+// Close implements comch.Conn.
+func (e *End) Close() error {
+	e.closeOnce.Do(func() { close(e.closed) })
+	e.link.cut()
+	return nil
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// connection is a Conn over a doca.Connection; release closes what exists only for it.
+type connection struct {
+	*doca.Connection
+	release func() error
+}
+
+func (c *connection) Send(ctx context.Context, message []byte) error {
+	return translate(c.Connection.Send(ctx, message))
+}
+
+func (c *connection) Recv(ctx context.Context) ([]byte, error) {
+	message, err := c.Connection.Recv(ctx)
+	return message, translate(err)
+}
+
+func (c *connection) Close() error { return c.release() }
+
+// translate says in this package's words what became of a connection.
+func translate(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, doca.ErrClosed):
+		return ErrClosed
+	case errors.Is(err, doca.ErrDisconnected), errors.Is(err, doca.CodeNotConnected):
+		return fmt.Errorf("%w (%w)", ErrPeerLost, err)
+	default:
+		return err
+	}
+}

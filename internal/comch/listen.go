@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package comch
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// Listener accepts peers on the DPU. Safe for concurrent use.
+type Listener struct {
+	server *doca.Server
+	only   context.CancelFunc // non-nil after AcceptOnly
+	turned chan struct{}      // closed when nobody is turned away any more
+}
+
+// Listen offers the server called name to the host function that rep stands for. An error that is doca.CodeAlreadyExist
+// means that another process offers it already.
+func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener, error) {
+	server, err := device.Listen(rep, name, doca.ChannelConfig{})
+	if err != nil {
+		return nil, err
+	}
+	return &Listener{server: server}, nil
+}
+
+// Accept waits up to wait for the next peer. ErrPeerAbsent, ErrClosed, or the cause of ctx.
+func (l *Listener) Accept(ctx context.Context, wait time.Duration) (Conn, error) {
+	waiting, cancel := context.WithTimeoutCause(ctx, wait, absent(wait))
+	defer cancel()
+	established, err := l.server.Accept(waiting)
+	if err != nil {
+		return nil, translate(err)
+	}
+	return &connection{Connection: established, release: established.Close}, nil
+}
+
+// AcceptOnly does the same and from then on turns every other peer away at once, as the reference does. Call it once.
+func (l *Listener) AcceptOnly(ctx context.Context, wait time.Duration) (Conn, error) {
+	conn, err := l.Accept(ctx, wait)
+	if err != nil {
+		return nil, err
+	}
+	turning, stop := context.WithCancel(context.Background())
+	l.only, l.turned = stop, make(chan struct{})
+	go l.turnAway(turning)
+	return conn, nil
+}
+
+func (l *Listener) turnAway(ctx context.Context) {
+	defer close(l.turned)
+	for {
+		extra, err := l.server.Accept(ctx)
+		if err != nil {
+			return
+		}
+		_ = extra.Close() // it has no say in this session, and neither has how it ended
+	}
+}
+
+// Close disconnects all peers. Closing twice is harmless.
+func (l *Listener) Close() error {
+	if l.only != nil {
+		l.only()
+		<-l.turned
+	}
+	if err := l.server.Close(); !errors.Is(err, doca.ErrClosed) {
+		return err
+	}
+	return nil
+}
