@@ -1,0 +1,265 @@
+package negotiate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+)
+
+// talk is a host and a DPU session with an ordered channel each way, and callers that do as they are told.
+type talk struct {
+	host, dpu  party
+	address    uint64
+	descriptor []byte
+	sent       []sentMessage
+	disturb    func(index int, msg []byte) [][]byte // what arrives instead of the message; nil for no disturbance
+	cannotSave bool                                 // the host fails to save after success
+}
+
+type party struct {
+	*Session
+	inbox     [][]byte
+	agreement Agreement
+	err       error
+}
+
+type sentMessage struct {
+	From Side
+	Msg  []byte
+}
+
+func newTalk(host, dpu Local, limits Limits) *talk {
+	return &talk{
+		host:       party{Session: NewSession(Host, host, limits)},
+		dpu:        party{Session: NewSession(DPU, dpu, limits)},
+		address:    4096,
+		descriptor: []byte("descriptor"),
+	}
+}
+
+// run ends when nobody has anything to say; then the host disconnects.
+func (k *talk) run(t *testing.T) {
+	t.Helper()
+	k.dpu.Start()
+	k.send(Host, k.host.Start())
+	for len(k.host.inbox)+len(k.dpu.inbox) > 0 {
+		k.deliver(t, &k.dpu, Host)
+		k.deliver(t, &k.host, DPU)
+		if len(k.sent) > 10 {
+			t.Fatal("the sessions do not come to an end")
+		}
+	}
+	for _, p := range []*party{&k.host, &k.dpu} {
+		if err := p.Disconnected(); p.err == nil {
+			p.err = err
+		}
+	}
+}
+
+func (k *talk) send(from Side, msg []byte) {
+	if msg == nil {
+		return
+	}
+	arriving := [][]byte{msg}
+	if k.disturb != nil {
+		arriving = k.disturb(len(k.sent), msg)
+	}
+	k.sent = append(k.sent, sentMessage{from, msg})
+	to := &k.host
+	if from == Host {
+		to = &k.dpu
+	}
+	to.inbox = append(to.inbox, arriving...)
+}
+
+func (k *talk) deliver(t *testing.T, p *party, from Side) {
+	t.Helper()
+	if len(p.inbox) == 0 {
+		return
+	}
+	msg := p.inbox[0]
+	p.inbox = p.inbox[1:]
+	step, err := p.Receive(msg)
+	clear(msg)
+	if p.err == nil {
+		p.err = err
+	}
+	k.send(p.side, step.Reply)
+	switch step.Event {
+	case Agreed:
+		p.agreement = step.Agreement
+		if p.side == Host {
+			k.send(Host, must(t)(p.Export(k.address, k.descriptor)))
+		}
+	case Exported:
+		if step.Export.Address != k.address || string(step.Export.Descriptor) != string(k.descriptor) {
+			t.Errorf("the %s exported %x at %#x", from, step.Export.Descriptor, step.Export.Address)
+		}
+		k.send(DPU, must(t)(p.Finish(true)))
+	case Finished:
+		k.send(Host, must(t)(p.Finish(!k.cannotSave)))
+	}
+}
+
+func must(t *testing.T) func([]byte, error) []byte {
+	return func(msg []byte, err error) []byte {
+		t.Helper()
+		if err != nil {
+			t.Error(err)
+		}
+		return msg
+	}
+}
+
+func TestTwoSessions(t *testing.T) {
+	for _, limit := range []uint64{4096, 1 << 40, math.MaxInt64} {
+		for _, size := range []uint64{0, 1, 1 << 31, math.MaxInt64, limit, limit + 1} {
+			for _, hostHas := range []bool{true, false} {
+				for _, dpuHas := range []bool{true, false} {
+					k := newTalk(Local{hostHas, size}, Local{dpuHas, size}, Limits{MaxMessage: 4080, MaxFileSize: limit})
+					k.run(t)
+					name := fmt.Sprintf("limit %d, size %d, host %t, DPU %t", limit, size, hostHas, dpuHas)
+					checkTalk(t, name, k, hostHas, dpuHas, size, size > limit)
+				}
+			}
+		}
+	}
+}
+
+func checkTalk(t *testing.T, name string, k *talk, hostHas, dpuHas bool, size uint64, tooLarge bool) {
+	t.Helper()
+	agreement := Agreement{Protocol: Reference, Sender: DPU, Size: size}
+	if hostHas {
+		agreement.Sender = Host
+	}
+	switch {
+	case hostHas && dpuHas:
+		wantParties(t, name, k, ErrPeerRefused, ErrBothHaveFile)
+	case !hostHas && !dpuHas:
+		wantParties(t, name, k, ErrPeerRefused, ErrNeitherHasFile)
+	case tooLarge && hostHas:
+		wantParties(t, name, k, ErrPeerRefused, ErrTooLarge)
+	case tooLarge:
+		wantParties(t, name, k, ErrTooLarge, ErrPeerFailed)
+	default:
+		wantParties(t, name, k, nil, nil)
+		if k.host.agreement != agreement || k.dpu.agreement != agreement {
+			t.Errorf("%s: host %+v, DPU %+v", name, k.host.agreement, k.dpu.agreement)
+		}
+	}
+}
+
+func wantParties(t *testing.T, name string, k *talk, host, dpu error) {
+	t.Helper()
+	if !errors.Is(k.host.err, host) || !errors.Is(k.dpu.err, dpu) {
+		t.Errorf("%s: host %v, want %v; DPU %v, want %v", name, k.host.err, host, k.dpu.err, dpu)
+	}
+	for side, p := range map[string]*party{"host": &k.host, "DPU": &k.dpu} {
+		want := Done
+		if p.err != nil {
+			want = Failed
+		}
+		if p.State() != want {
+			t.Errorf("%s: the %s ended in %s, want %s", name, side, p.State(), want)
+		}
+	}
+}
+
+func TestHostThatCannotSaveTellsTheDPU(t *testing.T) {
+	k := newTalk(Local{}, Local{true, 100}, gridLimits)
+	k.cannotSave = true
+	k.run(t)
+	if k.host.State() != Failed || !errors.Is(k.dpu.err, ErrPeerFailed) {
+		t.Errorf("host in %s, DPU %v", k.host.State(), k.dpu.err)
+	}
+}
+
+// Whatever happens to one message, both sides fail. Two cases are beyond this protocol, since nobody confirms a verdict
+// and the host does not listen after it: then one side alone fails, and the other cannot know.
+func TestDisturbedConversationsEndAlike(t *testing.T) {
+	disturbances := map[string]func(msg []byte) [][]byte{
+		"lost":       func([]byte) [][]byte { return nil },
+		"duplicated": func(msg []byte) [][]byte { return [][]byte{msg, append([]byte(nil), msg...)} },
+		"truncated":  func(msg []byte) [][]byte { return [][]byte{msg[:len(msg)-1]} },
+		"extended":   func(msg []byte) [][]byte { return [][]byte{append(msg, 0)} },
+		"emptied":    func([]byte) [][]byte { return [][]byte{{}} },
+		"failed":     func([]byte) [][]byte { return [][]byte{Status{}.Encode()} },
+	}
+	for name, disturbance := range disturbances {
+		for index := range 4 {
+			for _, hostHas := range []bool{true, false} {
+				k := newTalk(Local{hostHas, 100}, Local{!hostHas, 100}, gridLimits)
+				k.disturb = func(i int, msg []byte) [][]byte {
+					if i == index {
+						return disturbance(msg)
+					}
+					return [][]byte{msg}
+				}
+				k.run(t)
+				verdictLost := index == 3 && (name == "lost" || name == "failed")
+				exportRepeated := index == 2 && name == "duplicated"
+				if (k.host.err == nil) != exportRepeated || (k.dpu.err == nil) != verdictLost {
+					t.Errorf("message %d %s: host %v, DPU %v", index, name, k.host.err, k.dpu.err)
+				}
+			}
+		}
+	}
+}
+
+type conversation struct {
+	Name       string       `json:"name"`
+	Meaning    string       `json:"meaning"`
+	Host       vectorLocal  `json:"host"`
+	DPU        vectorLocal  `json:"dpu"`
+	Address    number       `json:"address"`
+	Descriptor octets       `json:"descriptor"`
+	Messages   []vectorSent `json:"messages"`
+	HostEnds   string       `json:"host_ends"`
+	DPUEnds    string       `json:"dpu_ends"`
+}
+
+type vectorLocal struct {
+	HasFile bool   `json:"has_file"`
+	Size    number `json:"size"`
+}
+
+type vectorSent struct {
+	From string `json:"from"`
+	Hex  octets `json:"hex"`
+}
+
+func (l vectorLocal) local() Local { return Local{HasFile: l.HasFile, Size: uint64(l.Size)} }
+
+func TestConversationVectors(t *testing.T) {
+	var conversations []conversation
+	readVectors(t, "conversations.json", &conversations)
+	if len(conversations) == 0 {
+		t.Fatal("no conversations")
+	}
+	for _, c := range conversations {
+		t.Run(c.Name, func(t *testing.T) {
+			k := newTalk(c.Host.local(), c.DPU.local(), Limits{MaxMessage: 4080, MaxFileSize: math.MaxInt64})
+			k.address, k.descriptor = uint64(c.Address), c.Descriptor
+			var sent []sentMessage
+			k.disturb = func(_ int, msg []byte) [][]byte {
+				// Delivered messages are cleared, so the record keeps its own copy.
+				sent = append(sent, sentMessage{Msg: append([]byte(nil), msg...)})
+				return [][]byte{msg}
+			}
+			k.run(t)
+			if len(sent) != len(c.Messages) {
+				t.Fatalf("%d messages, want %d", len(sent), len(c.Messages))
+			}
+			for i, want := range c.Messages {
+				wantBytes(t, sent[i].Msg, want.Hex)
+				if from := k.sent[i].From.String(); from != want.From {
+					t.Errorf("message %d is from the %s, want the %s", i, from, want.From)
+				}
+			}
+			if k.host.State().String() != c.HostEnds || k.dpu.State().String() != c.DPUEnds {
+				t.Errorf("host %s, want %s; DPU %s, want %s", k.host.State(), c.HostEnds, k.dpu.State(), c.DPUEnds)
+			}
+		})
+	}
+}

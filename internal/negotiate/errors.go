@@ -1,0 +1,61 @@
+package negotiate
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What ends a session; every error of this package is an *Error that wraps one of them.
+var (
+	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
+	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
+	ErrTooLarge       = errors.New("too large")
+	ErrMalformed      = errors.New("malformed message")
+	ErrOutOfOrder     = errors.New("out of order")
+
+	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The protocol carries no reason, hence the list.
+	ErrPeerRefused = errors.New("the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
+	// ErrPeerFailed is a STATUS(0) at any other time.
+	ErrPeerFailed = errors.New("the peer reports a failure")
+	// ErrPeerLost is a connection that ended before the copy did.
+	ErrPeerLost = errors.New("the connection was lost before the copy ended")
+	// ErrDisagreement is a DPU that puts the file on the side where the host knows that it is not.
+	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
+	// ErrAborted is this side's own Finish(false).
+	ErrAborted = errors.New("given up on this side")
+)
+
+// Error says what went wrong and when.
+type Error struct {
+	State   State  // in which it happened; 0 from Decode, which knows no session
+	Message Type   // received or to be sent; 0 if there was none or it was too short to say
+	Err     error  // one of the Err variables
+	Detail  string // may be empty
+}
+
+// Error is one sentence; numbers are all that it repeats of what the peer sent.
+func (e *Error) Error() string {
+	text := "negotiation"
+	if e.State != 0 {
+		text += " in state " + e.State.String()
+	}
+	if e.Message != 0 {
+		text += " at " + e.Message.String()
+	}
+	text += ": " + e.Err.Error()
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	return text
+}
+
+// Unwrap makes errors.Is find the sentinel.
+func (e *Error) Unwrap() error { return e.Err }
+
+func malformed(t Type, format string, args ...any) *Error {
+	return &Error{Message: t, Err: ErrMalformed, Detail: fmt.Sprintf(format, args...)}
+}
+
+func tooLarge(t Type, what string, got, limit uint64) *Error {
+	return &Error{Message: t, Err: ErrTooLarge, Detail: fmt.Sprintf("%s %d bytes, limit %d", what, got, limit)}
+}

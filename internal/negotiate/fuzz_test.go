@@ -1,0 +1,193 @@
+package negotiate
+
+import (
+	"errors"
+	"testing"
+)
+
+// Decoding never panics, keeps no more than it was given, and loses nothing but padding.
+func FuzzDecode(f *testing.F) {
+	for _, v := range messageVectors(f) {
+		f.Add([]byte(v.Hex))
+	}
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		message, err := Decode(msg)
+		if err != nil {
+			wantMalformed(t, message, err)
+			return
+		}
+		encoded := message.Encode()
+		wantBytes(t, encoded, withoutPadding(message.Type(), msg))
+		again, err := Decode(encoded)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if direction, ok := message.(Direction); ok {
+			direction.Offer = [3]byte{}
+			message = direction
+		}
+		wantMessage(t, again, message)
+	})
+}
+
+func withoutPadding(t Type, msg []byte) []byte {
+	plain := append([]byte(nil), msg...)
+	if t == TypeExport {
+		clear(plain[4:8])
+	} else {
+		clear(plain[5:8])
+	}
+	return plain
+}
+
+// Whatever arrives and whatever the caller does, a session stays in a state of its side, answers only in ways that the
+// protocol knows, and hands on no more bytes than a message may have.
+//
+// The script is a sequence of messages, each behind its length in one byte; lengths from 240 on are calls instead, and
+// the call of Export is followed by a descriptor behind its length.
+func FuzzSession(f *testing.F) {
+	for _, hasFile := range []bool{true, false} {
+		for _, dpu := range []bool{true, false} {
+			f.Add(dpu, hasFile, uint64(agreedSize), fuzzScript(dpu, hasFile == !dpu))
+		}
+	}
+	f.Fuzz(func(t *testing.T, dpu, hasFile bool, size uint64, script []byte) {
+		side := Host
+		if dpu {
+			side = DPU
+		}
+		s := NewSession(side, Local{HasFile: hasFile, Size: size}, gridLimits)
+		for len(script) > 0 {
+			script = fuzzStep(t, s, script)
+			checkAlways(t, s)
+		}
+	})
+}
+
+const (
+	fuzzStart = 240 + iota
+	fuzzExport
+	fuzzSucceed
+	fuzzGiveUp
+	fuzzDisconnect
+)
+
+func fuzzStep(t *testing.T, s *Session, script []byte) (rest []byte) {
+	op, rest := script[0], script[1:]
+	before := s.State()
+	switch op {
+	case fuzzStart:
+		s.Start()
+	case fuzzExport:
+		var descriptor []byte
+		descriptor, rest = takeCounted(rest)
+		msg, err := s.Export(gridAddress, descriptor)
+		checkCall(t, s, before, err)
+		checkReply(t, msg)
+	case fuzzSucceed:
+		msg, err := s.Finish(true)
+		checkCall(t, s, before, err)
+		checkReply(t, msg)
+	case fuzzGiveUp:
+		msg, err := s.Finish(false)
+		if err != nil || s.State() != Failed {
+			t.Fatalf("giving up in %s: %s, %v", before, s.State(), err)
+		}
+		checkReply(t, msg)
+	case fuzzDisconnect:
+		if err := s.Disconnected(); (err == nil) != (s.State() == Done) {
+			t.Fatalf("disconnected in %s: %s, %v", before, s.State(), err)
+		}
+	default:
+		var msg []byte
+		msg, rest = takeCounted(script)
+		checkReceived(t, s, msg)
+	}
+	return rest
+}
+
+// takeCounted splits a length byte and that many bytes, or as many as there are, off the script.
+func takeCounted(script []byte) (taken, rest []byte) {
+	if len(script) == 0 {
+		return nil, nil
+	}
+	end := min(1+int(script[0]), len(script))
+	return script[1:end], script[end:]
+}
+
+func checkReceived(t *testing.T, s *Session, msg []byte) {
+	t.Helper()
+	before := s.State()
+	step, err := s.Receive(msg)
+	checkReply(t, step.Reply)
+	if (err != nil) != (s.State() == Failed) {
+		t.Fatalf("% x in %s: %s, %v", msg, before, s.State(), err)
+	}
+	if err != nil && (step.Event != None || before == Failed && step.Reply != nil) {
+		t.Fatalf("% x in %s: %+v together with %v", msg, before, step, err)
+	}
+	if len(step.Export.Descriptor) > gridLimits.MaxMessage-ExportHeaderSize {
+		t.Fatalf("% x in %s: a descriptor of %d bytes", msg, before, len(step.Export.Descriptor))
+	}
+	if step.Event == Agreed && step.Agreement.Sender != s.side && step.Agreement.Size > gridLimits.MaxFileSize {
+		t.Fatalf("% x in %s: agreed on %d bytes", msg, before, step.Agreement.Size)
+	}
+}
+
+// checkCall: a refused call leaves the state as it was.
+func checkCall(t *testing.T, s *Session, before State, err error) {
+	t.Helper()
+	var failure *Error
+	if err != nil && (s.State() != before || !errors.As(err, &failure) || failure.State == 0) {
+		t.Fatalf("refused in %s: %s, %v", before, s.State(), err)
+	}
+}
+
+func checkReply(t *testing.T, msg []byte) {
+	t.Helper()
+	if msg == nil {
+		return
+	}
+	message, err := Decode(msg)
+	if err != nil || len(msg) > gridLimits.MaxMessage {
+		t.Fatalf("sent % x: %v", msg, err)
+	}
+	wantBytes(t, msg, withoutPadding(message.Type(), msg))
+}
+
+func checkAlways(t *testing.T, s *Session) {
+	t.Helper()
+	for _, state := range statesOf(s.side) {
+		if s.State() == state {
+			return
+		}
+	}
+	t.Fatalf("the %s is in state %s", s.side, s.State())
+}
+
+// fuzzScript is the undisturbed course of one side.
+func fuzzScript(dpu, fileInHost bool) []byte {
+	script := append([]byte{fuzzStart}, counted(Direction{FileInHost: fileInHost, Size: agreedSize}.Encode())...)
+	if dpu {
+		script = append(script, counted(Export{Address: gridAddress, Descriptor: gridDescriptor}.Encode())...)
+	} else {
+		script = append(append(script, fuzzExport), counted(gridDescriptor)...)
+		script = append(script, counted(Status{Success: true}.Encode())...)
+	}
+	return append(script, fuzzSucceed, fuzzDisconnect)
+}
+
+func counted(msg []byte) []byte { return append([]byte{byte(len(msg))}, msg...) }
+
+// The seeds are worth nothing unless they get to the end.
+func TestFuzzScriptsComplete(t *testing.T) {
+	for _, side := range []Side{Host, DPU} {
+		s := NewSession(side, Local{HasFile: true, Size: agreedSize}, gridLimits)
+		for script := fuzzScript(side == DPU, side == Host); len(script) > 0; {
+			script = fuzzStep(t, s, script)
+		}
+		if s.State() != Done {
+			t.Errorf("the %s's script ends in %s", side, s.State())
+		}
+	}
+}

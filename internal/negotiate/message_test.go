@@ -1,0 +1,277 @@
+package negotiate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// number is a uint64 in a JSON string, decimal or 0x: JSON's own numbers are exact only up to 2^53.
+type number uint64
+
+func (n *number) UnmarshalText(text []byte) error {
+	value, err := strconv.ParseUint(string(text), 0, 64)
+	*n = number(value)
+	return err
+}
+
+// octets are bytes in hexadecimal, with spaces between the fields.
+type octets []byte
+
+func (o *octets) UnmarshalText(text []byte) error {
+	value, err := hex.DecodeString(strings.ReplaceAll(string(text), " ", ""))
+	*o = value
+	return err
+}
+
+type vector struct {
+	Name      string         `json:"name"`
+	Meaning   string         `json:"meaning"`
+	Hex       octets         `json:"hex"`
+	Malformed bool           `json:"malformed"`
+	Message   *vectorMessage `json:"message"`
+	EncodesTo octets         `json:"encodes_to"` // where it differs from Hex
+}
+
+type vectorMessage struct {
+	Type       string `json:"type"`
+	FileInHost bool   `json:"file_in_host"`
+	Size       number `json:"size"`
+	Offer      octets `json:"offer"`
+	Address    number `json:"address"`
+	Descriptor octets `json:"descriptor"`
+	Success    bool   `json:"success"`
+}
+
+func (m vectorMessage) decoded(t *testing.T) Message {
+	t.Helper()
+	switch m.Type {
+	case "DIRECTION":
+		direction := Direction{FileInHost: m.FileInHost, Size: uint64(m.Size)}
+		copy(direction.Offer[:], m.Offer)
+		return direction
+	case "EXPORT":
+		return Export{Address: uint64(m.Address), Descriptor: m.Descriptor}
+	case "STATUS":
+		return Status{Success: m.Success}
+	}
+	t.Fatalf("vector of unknown type %q", m.Type)
+	return nil
+}
+
+func readVectors(t testing.TB, name string, into any) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "vectors", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+var messageVectorFiles = []string{"direction.json", "export.json", "status.json", "unknown.json"}
+
+func messageVectors(t testing.TB) []vector {
+	t.Helper()
+	var all []vector
+	seen := map[string]bool{}
+	for _, file := range messageVectorFiles {
+		var vectors []vector
+		readVectors(t, file, &vectors)
+		all = append(all, vectors...)
+	}
+	for _, v := range all {
+		if v.Name == "" || v.Meaning == "" || seen[v.Name] || v.Malformed == (v.Message != nil) {
+			t.Fatalf("vector %q needs a name of its own, a meaning, and either a message or malformed", v.Name)
+		}
+		seen[v.Name] = true
+	}
+	return all
+}
+
+func TestVectors(t *testing.T) {
+	for _, v := range messageVectors(t) {
+		t.Run(v.Name, func(t *testing.T) {
+			got, err := Decode(v.Hex)
+			if v.Malformed {
+				wantMalformed(t, got, err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantMessage(t, got, v.Message.decoded(t))
+			want := v.Hex
+			if v.EncodesTo != nil {
+				want = v.EncodesTo
+			}
+			wantBytes(t, got.Encode(), want)
+		})
+	}
+}
+
+func TestEveryVectorFileIsReadAndCited(t *testing.T) {
+	specification := readProtocol(t)
+	known := map[string]bool{"conversations.json": true}
+	for _, file := range messageVectorFiles {
+		known[file] = true
+	}
+	entries, err := os.ReadDir(filepath.Join("testdata", "vectors"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		if !known[entry.Name()] {
+			t.Errorf("no test reads %s", entry.Name())
+		}
+		if !strings.Contains(specification, "`"+entry.Name()+"`") {
+			t.Errorf("docs/PROTOCOL.md does not cite %s", entry.Name())
+		}
+	}
+}
+
+func readProtocol(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "PROTOCOL.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Every length from nothing to more than enough, for every type: only the lengths of the specification decode.
+func TestDecodeLengths(t *testing.T) {
+	for length := range 64 {
+		for wireType := range byte(6) {
+			msg := make([]byte, length)
+			if length > 0 {
+				msg[0] = wireType
+			}
+			if length >= ExportHeaderSize {
+				msg[23] = byte(length - ExportHeaderSize)
+			}
+			want := wireType == 1 && length == 16 || wireType == 2 && length > 24 || wireType == 3 && length == 8
+			if _, err := Decode(msg); (err == nil) != want {
+				t.Errorf("type %d, %d bytes: %v", wireType, length, err)
+			}
+		}
+	}
+}
+
+func TestDecodeRefusesEveryOtherBool(t *testing.T) {
+	for _, message := range []Message{Direction{}, Status{}} {
+		for value := range 256 {
+			msg := message.Encode()
+			msg[4] = byte(value)
+			if _, err := Decode(msg); (err == nil) != (value <= 1) {
+				t.Errorf("%s with %d: %v", message.Type(), value, err)
+			}
+		}
+	}
+}
+
+// boundaries are the values at which a number of the peer could turn into something else.
+func boundaries(limit uint64) []uint64 {
+	values := []uint64{0, 1, limit, limit + 1, math.MaxUint64}
+	if limit > 0 {
+		values = append(values, limit-1)
+	}
+	for _, bit := range []uint{31, 32, 63} {
+		values = append(values, 1<<bit-1, 1<<bit, 1<<bit+1)
+	}
+	return values
+}
+
+func TestDecodeNumbersAtTheirBoundaries(t *testing.T) {
+	descriptor := []byte{1, 2, 3}
+	for _, value := range boundaries(4096) {
+		for _, message := range []Message{Direction{Size: value}, Export{Address: value, Descriptor: descriptor}} {
+			got, err := Decode(message.Encode())
+			if err != nil {
+				t.Fatalf("%s %d: %v", message.Type(), value, err)
+			}
+			wantMessage(t, got, message)
+		}
+	}
+}
+
+// A wrong length is refused whatever it is, and before anything of that length is allocated.
+func TestDecodeDeclaredLengthAtItsBoundaries(t *testing.T) {
+	for _, carried := range []uint64{1, 8, 24, 4056} {
+		msg := Export{Descriptor: make([]byte, carried)}.Encode()
+		for _, declared := range append(boundaries(carried), carried+ExportHeaderSize, -carried, -uint64(len(msg))) {
+			binary.BigEndian.PutUint64(msg[16:], declared)
+			got, err := Decode(msg)
+			if declared == carried {
+				if err != nil || len(got.(Export).Descriptor) != int(carried) {
+					t.Errorf("%d declared and carried: %v", carried, err)
+				}
+				continue
+			}
+			wantMalformed(t, got, err)
+		}
+	}
+}
+
+func TestDecodedDescriptorIsACopy(t *testing.T) {
+	msg := Export{Address: 1, Descriptor: []byte("descriptor")}.Encode()
+	got, err := Decode(msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(msg)
+	wantBytes(t, got.(Export).Descriptor, []byte("descriptor"))
+}
+
+func TestEncodedDescriptorIsACopy(t *testing.T) {
+	descriptor := []byte("descriptor")
+	msg := Export{Descriptor: descriptor}.Encode()
+	clear(descriptor)
+	wantBytes(t, msg[ExportHeaderSize:], []byte("descriptor"))
+}
+
+func TestEncodeNeverWritesAnOffer(t *testing.T) {
+	msg := Direction{FileInHost: true, Offer: [3]byte{1, 2, 3}}.Encode()
+	wantBytes(t, msg[5:8], []byte{0, 0, 0})
+}
+
+func wantMessage(t *testing.T, got, want Message) {
+	t.Helper()
+	gotExport, ok := got.(Export)
+	if !ok {
+		if got != want {
+			t.Fatalf("got %+v, want %+v", got, want)
+		}
+		return
+	}
+	wantExport, ok := want.(Export)
+	if !ok || gotExport.Address != wantExport.Address || !bytes.Equal(gotExport.Descriptor, wantExport.Descriptor) {
+		t.Fatalf("got %+v, want %+v", got, want)
+	}
+}
+
+func wantMalformed(t *testing.T, got Message, err error) {
+	t.Helper()
+	var failure *Error
+	if got != nil || !errors.Is(err, ErrMalformed) || !errors.As(err, &failure) || failure.Detail == "" {
+		t.Fatalf("got %+v and %v, want nil and ErrMalformed with a detail", got, err)
+	}
+}
+
+func wantBytes(t *testing.T, got, want []byte) {
+	t.Helper()
+	if !bytes.Equal(got, want) {
+		t.Fatalf("got  % x\nwant % x", got, want)
+	}
+}

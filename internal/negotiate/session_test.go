@@ -1,0 +1,156 @@
+package negotiate
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Both roles judge the peer's size by their own limit, at every value at which a size could turn into something else.
+func TestPeerSizeAtItsBoundaries(t *testing.T) {
+	for _, limit := range []uint64{0, 1, 4096, 1 << 31, 1 << 32, math.MaxInt64, math.MaxUint64} {
+		for _, size := range boundaries(limit) {
+			for _, side := range []Side{Host, DPU} {
+				s := NewSession(side, Local{}, Limits{MaxMessage: 64, MaxFileSize: limit})
+				s.Start()
+				step, err := s.Receive(Direction{FileInHost: side == DPU, Size: size}.Encode())
+				if size <= limit && size <= math.MaxInt64 {
+					if err != nil || step.Agreement.Size != size || step.Agreement.Sender == side {
+						t.Errorf("%s, limit %d, size %d: %+v, %v", side, limit, size, step, err)
+					}
+					continue
+				}
+				if !errors.Is(err, ErrTooLarge) || step.Event != None {
+					t.Errorf("%s, limit %d, size %d: %+v, %v", side, limit, size, step, err)
+				}
+			}
+		}
+	}
+}
+
+// The limit is for what the peer announces: this side's own file is the operator's business.
+func TestOwnSizeIsNotLimited(t *testing.T) {
+	for _, side := range []Side{Host, DPU} {
+		s := NewSession(side, Local{HasFile: true, Size: 5000}, Limits{MaxMessage: 64, MaxFileSize: 10})
+		s.Start()
+		step, err := s.Receive(Direction{FileInHost: side == Host}.Encode())
+		if err != nil || step.Agreement != (Agreement{Reference, side, 5000}) {
+			t.Errorf("%s: %+v, %v", side, step, err)
+		}
+	}
+}
+
+func TestSizeOfAnAbsentFileIsNotSent(t *testing.T) {
+	host := NewSession(Host, Local{HasFile: false, Size: 7}, Limits{MaxMessage: 64})
+	wantBytes(t, host.Start(), Direction{}.Encode())
+}
+
+// The exported range may end with the address space and must not run past it.
+func TestExportedRangeAtItsBoundaries(t *testing.T) {
+	for _, size := range []uint64{0, 1, 2, 4096, 1 << 32, math.MaxInt64} {
+		for _, address := range append(boundaries(4096), -size, -size-1, -size+1) {
+			wraps := size > 0 && address+(size-1) < address
+			host := agreedSession(t, Host, size)
+			if _, err := host.Export(address, []byte{1}); errors.Is(err, ErrMalformed) != wraps || (err != nil) != wraps {
+				t.Errorf("host, %d bytes at %#x: %v", size, address, err)
+			}
+			dpu := agreedSession(t, DPU, size)
+			step, err := dpu.Receive(Export{Address: address, Descriptor: []byte{1}}.Encode())
+			if errors.Is(err, ErrMalformed) != wraps || !wraps && step.Export.Address != address {
+				t.Errorf("DPU, %d bytes at %#x: %+v, %v", size, address, step, err)
+			}
+		}
+	}
+}
+
+func TestExportIsBoundedByMaxMessage(t *testing.T) {
+	limits := Limits{MaxMessage: 4080, MaxFileSize: 4096}
+	for size, want := range map[int]error{
+		1: nil, 4080 - 25: nil, 4080 - 24: nil, 4080 - 23: ErrTooLarge, 4080: ErrTooLarge, 1 << 20: ErrTooLarge, 0: ErrMalformed,
+	} {
+		host := NewSession(Host, Local{HasFile: true, Size: 1}, limits)
+		host.Start()
+		if _, err := host.Receive(Direction{FileInHost: true}.Encode()); err != nil {
+			t.Fatal(err)
+		}
+		msg, err := host.Export(4096, make([]byte, size))
+		if !errors.Is(err, want) || len(msg) > limits.MaxMessage {
+			t.Errorf("descriptor of %d bytes: message of %d, %v", size, len(msg), err)
+		}
+		if err == nil {
+			continue
+		}
+		if host.State() != AwaitExport || msg != nil {
+			t.Errorf("descriptor of %d bytes: refused, yet the state is %s", size, host.State())
+		}
+		notice, err := host.Finish(false)
+		if err != nil || host.State() != Failed {
+			t.Errorf("giving up after a refusal: %s, %v", host.State(), err)
+		}
+		wantBytes(t, notice, Status{}.Encode())
+	}
+}
+
+// A size is a number until the caller acts on it: agreeing on the largest costs what agreeing on nothing costs.
+func TestReceiveDoesNotAllocateWhatThePeerClaims(t *testing.T) {
+	const rounds, perRound = 100, 2048
+	announced := Direction{FileInHost: true, Size: math.MaxInt64}.Encode()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for range rounds {
+		s := NewSession(DPU, Local{}, Limits{MaxMessage: 64, MaxFileSize: math.MaxInt64})
+		s.Start()
+		if _, err := s.Receive(announced); err != nil {
+			t.Fatal(err)
+		}
+	}
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > rounds*perRound {
+		t.Errorf("%d agreements on 2^63-1 bytes allocated %d bytes", rounds, allocated)
+	}
+}
+
+func TestErrorsReadAsOneSentence(t *testing.T) {
+	limits := Limits{MaxMessage: 64, MaxFileSize: 4096}
+	for _, test := range []struct {
+		local Local
+		msg   []byte
+		want  string
+	}{
+		{Local{}, Direction{FileInHost: true, Size: 5000}.Encode(),
+			"negotiation in state await-direction at DIRECTION: too large: the peer's file has 5000 bytes, limit 4096"},
+		{Local{HasFile: true}, Direction{FileInHost: true}.Encode(),
+			"negotiation in state await-direction at DIRECTION: both the host and the DPU have the file"},
+		{Local{}, []byte{9, 0, 0, 0}, "negotiation in state await-direction at type 9: malformed message: unknown type"},
+		{Local{}, []byte{3, 0, 0, 0, 7, 0, 0, 0},
+			"negotiation in state await-direction at STATUS: malformed message: is_success is 7 instead of 0 or 1"},
+		{Local{}, []byte{3}, "negotiation in state await-direction: malformed message: 1 bytes, too short for a type"},
+	} {
+		s := NewSession(DPU, test.local, limits)
+		s.Start()
+		if _, err := s.Receive(test.msg); err == nil || err.Error() != test.want {
+			t.Errorf("% x: %v\nwant %s", test.msg, err, test.want)
+		}
+	}
+}
+
+func TestNamesOfValuesOutOfRange(t *testing.T) {
+	for _, name := range []string{Protocol(9).String(), State(99).String(), Event(9).String(), Type(-1).String()} {
+		if !strings.ContainsAny(name, "0123456789") {
+			t.Errorf("%q hides the value", name)
+		}
+	}
+}
+
+// agreedSession agreed on a file of size bytes that the host has.
+func agreedSession(t *testing.T, side Side, size uint64) *Session {
+	t.Helper()
+	s := NewSession(side, Local{HasFile: side == Host, Size: size}, Limits{MaxMessage: 64, MaxFileSize: math.MaxInt64})
+	s.Start()
+	if _, err := s.Receive(Direction{FileInHost: true, Size: size}.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

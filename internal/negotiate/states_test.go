@@ -1,0 +1,353 @@
+package negotiate
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The session is tried with every input in every state, in both roles, with and without the file. What must happen
+// stands in testdata/states.txt, which docs/PROTOCOL.md quotes and explains.
+
+const (
+	agreedSize = 100
+	overSize   = 4097
+)
+
+var (
+	gridLimits     = Limits{MaxMessage: 64, MaxFileSize: 4096}
+	gridAddress    = uint64(0x7f0000001000)
+	gridDescriptor = []byte("descriptor")
+)
+
+var gridErrors = map[string]error{
+	"both-have-file":   ErrBothHaveFile,
+	"neither-has-file": ErrNeitherHasFile,
+	"too-large":        ErrTooLarge,
+	"malformed":        ErrMalformed,
+	"out-of-order":     ErrOutOfOrder,
+	"peer-refused":     ErrPeerRefused,
+	"peer-failed":      ErrPeerFailed,
+	"peer-lost":        ErrPeerLost,
+	"disagreement":     ErrDisagreement,
+}
+
+// outcome is all that an input can bring about.
+type outcome struct {
+	step Step
+	err  error
+}
+
+type input struct {
+	name  string
+	apply func(*Session) outcome
+}
+
+func gridInputs() []input {
+	inputs := []input{
+		received("DIRECTION(1,100)", Direction{FileInHost: true, Size: agreedSize}.Encode()),
+		received("DIRECTION(0,100)", Direction{Size: agreedSize}.Encode()),
+		received("DIRECTION(1,over)", Direction{FileInHost: true, Size: overSize}.Encode()),
+		received("DIRECTION(0,over)", Direction{Size: overSize}.Encode()),
+		received("EXPORT", Export{Address: gridAddress, Descriptor: gridDescriptor}.Encode()),
+		received("EXPORT,wraps", Export{Address: math.MaxUint64 - agreedSize + 2, Descriptor: gridDescriptor}.Encode()),
+		received("STATUS(1)", Status{Success: true}.Encode()),
+		received("STATUS(0)", Status{Success: false}.Encode()),
+		{"Start()", func(s *Session) outcome { return outcome{step: Step{Reply: s.Start()}} }},
+		{"Export()", func(s *Session) outcome { return called(s.Export(gridAddress, gridDescriptor)) }},
+		{"Finish(true)", func(s *Session) outcome { return called(s.Finish(true)) }},
+		{"Finish(false)", func(s *Session) outcome { return called(s.Finish(false)) }},
+		{"Disconnected()", func(s *Session) outcome { return outcome{err: s.Disconnected()} }},
+	}
+	for _, msg := range malformedMessages() {
+		inputs = append(inputs, received("malformed", msg))
+	}
+	return inputs
+}
+
+func malformedMessages() [][]byte {
+	wrongBool := Direction{}.Encode()
+	wrongBool[4] = 2
+	wrongLength := Export{Descriptor: gridDescriptor}.Encode()
+	wrongLength[23]++
+	unknown := Status{}.Encode()
+	binary.LittleEndian.PutUint32(unknown, 4)
+	return [][]byte{
+		nil,
+		{1, 0, 0},
+		unknown,
+		wrongBool,
+		Direction{}.Encode()[:15],
+		wrongLength,
+		Export{}.Encode(),
+		append(Status{Success: true}.Encode(), 0),
+		Export{Descriptor: make([]byte, 65-ExportHeaderSize)}.Encode(), // well-formed, but above MaxMessage
+	}
+}
+
+func received(name string, msg []byte) input {
+	return input{name, func(s *Session) outcome {
+		step, err := s.Receive(msg)
+		return outcome{step, err}
+	}}
+}
+
+func called(reply []byte, err error) outcome { return outcome{Step{Reply: reply}, err} }
+
+// statesOf are the states that a side can reach; together they are all there are.
+func statesOf(side Side) []State {
+	if side == Host {
+		return []State{Idle, AwaitDirection, AwaitExport, AwaitStatus, Done, Failed}
+	}
+	return []State{Idle, AwaitDirection, AwaitExport, Copying, AwaitDisconnect, Done, Failed}
+}
+
+func TestEveryStateIsSomebodys(t *testing.T) {
+	for state := Idle; state <= Failed; state++ {
+		if !slices.Contains(statesOf(Host), state) && !slices.Contains(statesOf(DPU), state) {
+			t.Errorf("no side has state %s", state)
+		}
+	}
+	if len(stateNames) != int(Failed) {
+		t.Errorf("%d states have names, want %d", len(stateNames), Failed)
+	}
+}
+
+func TestEveryInputInEveryState(t *testing.T) {
+	grid := readGrid(t)
+	inputs := gridInputs()
+	used := map[gridKey]bool{}
+	for _, side := range []Side{Host, DPU} {
+		for _, state := range statesOf(side) {
+			for _, hasFile := range []bool{true, false} {
+				for _, in := range inputs {
+					key := gridKey{side.String(), column(state, hasFile), in.name}
+					cell, ok := grid[key]
+					if !ok {
+						t.Fatalf("states.txt says nothing of %v", key)
+					}
+					used[key] = true
+					checkCell(t, key, cell, reach(t, side, hasFile, state), hasFile, in)
+				}
+			}
+		}
+	}
+	for key := range grid {
+		if !used[key] {
+			t.Errorf("states.txt speaks of %v, which does not exist", key)
+		}
+	}
+}
+
+func TestSpecificationQuotesTheGrid(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "states.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(readProtocol(t), string(text)) {
+		t.Error("docs/PROTOCOL.md does not quote testdata/states.txt as it is")
+	}
+}
+
+type gridKey struct{ side, column, input string }
+
+func column(state State, hasFile bool) string {
+	switch {
+	case state != AwaitDirection:
+		return state.String()
+	case hasFile:
+		return state.String() + ",has"
+	}
+	return state.String() + ",lacks"
+}
+
+func readGrid(t *testing.T) map[gridKey]string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", "states.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := map[gridKey]string{}
+	for _, table := range strings.Split(string(text), "\n\n") {
+		lines := strings.Split(strings.TrimSpace(table), "\n")
+		head := strings.Fields(lines[0])
+		for _, line := range lines[1:] {
+			cells := strings.Fields(line)
+			if len(cells) != len(head) {
+				t.Fatalf("%d cells instead of %d: %s", len(cells), len(head), line)
+			}
+			for i, cell := range cells[1:] {
+				grid[gridKey{head[0], head[i+1], cells[0]}] = cell
+			}
+		}
+	}
+	return grid
+}
+
+// reach walks a session along the undisturbed course, or off it for Failed.
+func reach(t *testing.T, side Side, hasFile bool, state State) *Session {
+	t.Helper()
+	s := NewSession(side, Local{HasFile: hasFile, Size: agreedSize}, gridLimits)
+	if state == Failed {
+		if _, err := s.Receive(Status{Success: false}.Encode()); err == nil {
+			t.Fatal("STATUS(0) did not fail the session")
+		}
+	}
+	for s.State() != state {
+		before := s.State()
+		if err := advance(s, hasFile); err != nil || s.State() == before {
+			t.Fatalf("%s cannot get from %s to %s: %v", side, before, state, err)
+		}
+	}
+	return s
+}
+
+func advance(s *Session, hasFile bool) error {
+	fileInHost := hasFile == (s.side == Host)
+	switch s.State() {
+	case Idle:
+		s.Start()
+	case AwaitDirection:
+		return second(s.Receive(Direction{FileInHost: fileInHost, Size: agreedSize}.Encode()))
+	case AwaitExport:
+		if s.side == Host {
+			return second(s.Export(gridAddress, gridDescriptor))
+		}
+		return second(s.Receive(Export{Address: gridAddress, Descriptor: gridDescriptor}.Encode()))
+	case Copying:
+		return second(s.Finish(true))
+	case AwaitStatus:
+		return second(s.Receive(Status{Success: true}.Encode()))
+	case AwaitDisconnect:
+		return s.Disconnected()
+	}
+	return nil
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func checkCell(t *testing.T, key gridKey, cell string, s *Session, hasFile bool, in input) {
+	t.Helper()
+	before, failure := s.State(), s.failure
+	got := in.apply(s)
+	want := expectation{next: before}
+	switch {
+	case cell == "ignored":
+	case cell == "same":
+		want.err = failure
+	case cell == "refused":
+		want.err = ErrOutOfOrder
+	case cell[0] == '!':
+		want = expectation{next: Failed, reply: []byte{3, 0, 0, 0, 0, 0, 0, 0}, err: gridErrors[cell[1:]]}
+	case cell[0] == '.':
+		want = expectation{next: Failed, err: gridErrors[cell[1:]]}
+	default:
+		want = parseSuccess(t, cell, s.side, hasFile)
+	}
+	if strings.ContainsAny(cell[:1], "!.") && want.err == nil {
+		t.Fatalf("%v: no error is called %s", key, cell)
+	}
+	want.check(t, key, got, s)
+	if before == Failed && s.failure != failure {
+		t.Errorf("%v: the session forgot that it failed with %v", key, failure)
+	}
+	if s.State() == Failed {
+		checkFailedForGood(t, key, s)
+	}
+}
+
+type expectation struct {
+	next  State
+	event Event
+	reply []byte
+	err   error
+}
+
+func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session) {
+	t.Helper()
+	if s.State() != want.next || got.step.Event != want.event || string(got.step.Reply) != string(want.reply) ||
+		!errors.Is(got.err, want.err) {
+		t.Errorf("%v: got state %s, event %s, reply % x, error %v\nwant state %s, event %s, reply % x, error %v", key,
+			s.State(), got.step.Event, got.step.Reply, got.err, want.next, want.event, want.reply, want.err)
+	}
+	if failure := new(Error); got.err != nil && (!errors.As(got.err, &failure) || failure.State == 0) {
+		t.Errorf("%v: %v does not say in which state", key, got.err)
+	}
+	wantAgreement, wantExport := Agreement{}, ""
+	if want.event == Agreed {
+		wantAgreement = Agreement{Protocol: Reference, Sender: senderOf(key, s), Size: agreedSize}
+	}
+	if want.event == Exported {
+		wantExport = string(gridDescriptor)
+	}
+	if got.step.Agreement != wantAgreement || string(got.step.Export.Descriptor) != wantExport {
+		t.Errorf("%v: got %+v and %+v", key, got.step.Agreement, got.step.Export)
+	}
+}
+
+func senderOf(key gridKey, s *Session) Side {
+	if strings.HasSuffix(key.column, ",has") == (s.side == Host) {
+		return Host
+	}
+	return DPU
+}
+
+// parseSuccess reads next[:event][>message].
+func parseSuccess(t *testing.T, cell string, side Side, hasFile bool) expectation {
+	t.Helper()
+	cell, message, _ := strings.Cut(cell, ">")
+	name, eventName, _ := strings.Cut(cell, ":")
+	want := expectation{reply: gridReply(message, side, hasFile)}
+	for state, stateName := range stateNames {
+		if stateName == name {
+			want.next = state
+		}
+	}
+	for event := Agreed; event <= Finished; event++ {
+		if event.String() == eventName {
+			want.event = event
+		}
+	}
+	if want.next == 0 || (want.event == None) != (eventName == "") || (want.reply == nil) != (message == "") {
+		t.Fatalf("cell %q names an unknown state, event or message", cell)
+	}
+	return want
+}
+
+// gridReply is written out byte by byte, so that an encoder at fault cannot agree with itself.
+func gridReply(name string, side Side, hasFile bool) []byte {
+	switch name {
+	case "D":
+		reply := []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+		if hasFile == (side == Host) {
+			reply[4] = 1
+		}
+		if hasFile {
+			reply[15] = agreedSize
+		}
+		return reply
+	case "E":
+		reply := []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 10}
+		return append(reply, "descriptor"...)
+	case "S1":
+		return []byte{3, 0, 0, 0, 1, 0, 0, 0}
+	case "S0":
+		return []byte{3, 0, 0, 0, 0, 0, 0, 0}
+	}
+	return nil
+}
+
+func checkFailedForGood(t *testing.T, key gridKey, s *Session) {
+	t.Helper()
+	for _, msg := range [][]byte{Status{Success: true}.Encode(), Direction{}.Encode(), nil} {
+		step, err := s.Receive(msg)
+		if err != error(s.failure) || step.Reply != nil || step.Event != None || s.State() != Failed {
+			t.Errorf("%v: a failed session answered % x with %+v, %v", key, msg, step, err)
+		}
+	}
+}
