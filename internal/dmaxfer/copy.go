@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// deathNotice is how long a failed copy waits to learn whether the peer's end is why it failed: the device notices
+// before the control channel does.
+const deathNotice = 500 * time.Millisecond
+
+// errSpoke is why a copy ends when the peer says something in the middle of it; only bad news can come then.
+var errSpoke = errors.New("the peer spoke during the copy")
+
+// copyWatched runs the copy while listening to the peer: a message or the end of the connection ends the copy.
+func (t *transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
+	copying, cancel := context.WithCancelCause(ctx)
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		t.listen(copying, cancel)
+	}()
+	err := t.copyFile(copying, e)
+	if errors.Is(err, doca.CodeIOFailed) {
+		awaitDeath(t.conn)
+	}
+	cancel(nil)
+	<-listening
+	return t.judge(ctx, err)
+}
+
+// listen owns t.early until it returns.
+func (t *transfer) listen(ctx context.Context, cancel context.CancelCauseFunc) {
+	message, err := t.conn.Recv(ctx)
+	switch {
+	case err == nil:
+		t.early = message
+		cancel(errSpoke)
+	case errors.Is(err, comch.ErrPeerLost):
+		cancel(err)
+	}
+}
+
+func awaitDeath(conn comch.Conn) {
+	select {
+	case <-conn.Done():
+	case <-time.After(deathNotice):
+	}
+}
+
+// judge decides what ended a copy: what the peer said, that it is gone, or what the copy itself reports.
+func (t *transfer) judge(ctx context.Context, err error) error {
+	if message := t.early; message != nil && err != nil {
+		t.early = nil
+		return t.take(ctx, message)
+	}
+	if err != nil && peerGone(t.conn) {
+		return t.session.Disconnected()
+	}
+	return err
+}
+
+func peerGone(conn comch.Conn) bool {
+	select {
+	case <-conn.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// copyFile moves the bytes between the file and the host's memory.
+func (t *transfer) copyFile(ctx context.Context, e negotiate.Export) (err error) {
+	size := t.summary.Size
+	if size == 0 {
+		return nil
+	}
+	cut, err := chooseShape(t.options.Device, t.options.Chunk, t.options.Depth, size)
+	if err != nil {
+		return err
+	}
+	t.summary.Chunk, t.summary.Depth = cut.chunk, cut.depth
+	remote, err := t.options.Device.Import(e.Descriptor, e.Address, size)
+	if err != nil {
+		return fmt.Errorf("opening the host's memory: %w", err)
+	}
+	defer closing(&err, remote)
+	slots, err := t.options.Device.Alloc(int64(cut.depth+fileWorkers)*cut.chunk, doca.LocalWrite)
+	if err != nil {
+		return fmt.Errorf("registering the window: %w", err)
+	}
+	defer closing(&err, slots)
+	engine, err := t.options.Device.NewEngine(cut.depth)
+	if err != nil {
+		return fmt.Errorf("starting the DMA engine: %w", err)
+	}
+	defer closing(&err, engine) // first of the three: nothing may be freed while it copies
+	return t.pump(ctx, windowConfig{engine: engine, slots: slots, remote: remote, size: size, chunk: cut.chunk})
+}
+
+// closing closes what a copy has used. The first error is the one that counts.
+func closing(err *error, c interface{ Close() error }) {
+	if closeErr := c.Close(); *err == nil {
+		*err = closeErr
+	}
+}
+
+// pump runs the window under a watchdog that every finished chunk resets.
+func (t *transfer) pump(ctx context.Context, c windowConfig) error {
+	if t.sends() {
+		c.route, c.file = sending, t.place.source.readAt
+	} else {
+		c.route, c.file = receiving, t.target.writeAt
+	}
+	idle := t.options.IdleTimeout
+	watched, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watchdog := time.AfterFunc(idle, func() { cancel(stalled(idle)) })
+	defer watchdog.Stop()
+	c.moved = func() { watchdog.Reset(idle) }
+	t.options.Log.Info().Int64("chunk", c.chunk).Int("depth", c.engine.Depth()).Msg("copying")
+	return newWindow(c).run(watched)
+}
+
+func stalled(idle time.Duration) error {
+	return failure(ErrIdle, nil, "look at the device and the disk, or allow more with --idle-timeout",
+		"the copy made no progress for %s", idle)
+}

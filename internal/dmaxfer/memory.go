@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dmaxfer
+
+import (
+	"errors"
+	"os"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// placeholderSize is what a host exports for an empty file, because DOCA registers no empty memory.
+const placeholderSize = 4096
+
+// fileMemory is the host's side of a copy: the whole file as memory that the DPU reads or writes. It maps the file, so
+// that nothing is held twice; where a driver will not pin such a mapping, the file is held in anonymous memory instead.
+type fileMemory struct {
+	region    *doca.Region
+	anonymous bool
+}
+
+// exposeSource makes the source readable for the DPU.
+func exposeSource(device *doca.Device, s *source, log zerolog.Logger) (*fileMemory, error) {
+	m, err := expose(device, s.file, s.size, doca.RemoteRead, log)
+	if err != nil || !m.anonymous || s.size == 0 {
+		return m, err
+	}
+	if err := s.readAt(m.region.Bytes()[:s.size], 0); err != nil {
+		return nil, errors.Join(err, m.close())
+	}
+	return m, nil
+}
+
+// exposeTarget makes the target, which must have its size, writable for the DPU.
+func exposeTarget(device *doca.Device, t *target, size int64, log zerolog.Logger) (*fileMemory, error) {
+	return expose(device, t.file, size, doca.RemoteWrite, log)
+}
+
+func expose(device *doca.Device, file *os.File, size int64, access doca.Access, log zerolog.Logger) (*fileMemory, error) {
+	if size == 0 {
+		region, err := device.Alloc(placeholderSize, access)
+		return &fileMemory{region: region, anonymous: true}, err
+	}
+	region, err := device.MapFile(file, size, access)
+	if err == nil {
+		return &fileMemory{region: region}, nil
+	}
+	if !errors.As(err, new(*doca.Error)) {
+		return nil, err
+	}
+	log.Warn().Err(err).Int64("bytes", size).
+		Msg("the driver does not pin a mapping of the file, so all of it is held in memory")
+	region, err = device.Alloc(size, access)
+	return &fileMemory{region: region, anonymous: true}, err
+}
+
+// save brings what the DPU wrote into the target, as far as it is not there by itself.
+func (m *fileMemory) save(t *target, size int64) error {
+	if !m.anonymous || size == 0 {
+		return nil
+	}
+	return t.writeAt(m.region.Bytes()[:size], 0)
+}
+
+// close revokes the DPU's access.
+func (m *fileMemory) close() error { return m.region.Close() }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// maxFileSize bounds what a peer may announce: 64 TiB, which fits any file system and a process's address space.
+const maxFileSize = 1 << 46
+
+// Options is one copy.
+type Options struct {
+	Side        negotiate.Side
+	Device      *doca.Device  // a host function on the host, a function of the DPU there
+	Representor string        // on the DPU: PCI address of the host function to serve
+	File        string        // what is sent if it is there, else what is created
+	Overwrite   bool          // receive, and replace File if it is there
+	Chunk       int64         // bytes per copy; 0: chosen
+	Depth       int           // copies in flight; 0: chosen
+	Wait        time.Duration // for the peer to appear
+	IdleTimeout time.Duration // without progress
+	Log         zerolog.Logger
+}
+
+// Summary is what a successful copy did.
+type Summary struct {
+	Sent      bool   // by this side; otherwise received
+	Path      string // with links resolved
+	Size      int64  // bytes
+	Elapsed   time.Duration
+	Protocol  negotiate.Protocol
+	Chunk     int64 // bytes per copy; 0 on the host, where the peer decides
+	Depth     int   // copies in flight; 0 on the host
+	Anonymous bool  // the host held the file in memory, because the driver would not pin a mapping of it
+}
+
+// Run carries out one copy. It returns nil when the receiver's file has its name and is durable, as far as the protocol
+// lets this side know. On an error the final name holds what it held before, and nothing else is left behind. ctx ends
+// it with its cause. Errors are *Error, or those of negotiate, comch and doca.
+func Run(ctx context.Context, o Options) (Summary, error) {
+	if err := checkShape(o.Device, o.Chunk, o.Depth); err != nil {
+		return Summary{}, err
+	}
+	place, err := inspect(o.File, o.Overwrite)
+	if err != nil {
+		return Summary{}, err
+	}
+	defer place.close()
+	conn, hangUp, err := meet(ctx, o)
+	if err != nil {
+		return Summary{}, err
+	}
+	t := newTransfer(o, place, conn)
+	err = t.run(ctx)
+	t.release()
+	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {
+		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
+	}
+	return t.summary, err
+}
+
+// meet connects to the peer, whichever of the two is there first.
+func meet(ctx context.Context, o Options) (comch.Conn, func() error, error) {
+	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
+	if o.Side == negotiate.Host {
+		conn, err := comch.Dial(ctx, o.Device, negotiate.ServerName, o.Wait)
+		if err != nil {
+			return nil, nil, err
+		}
+		return conn, conn.Close, nil
+	}
+	return serveOne(ctx, o)
+}
+
+func serveOne(ctx context.Context, o Options) (comch.Conn, func() error, error) {
+	rep, err := o.Device.OpenRepresentor(o.Representor)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := comch.Listen(o.Device, rep, negotiate.ServerName)
+	if err != nil {
+		return nil, nil, errors.Join(nameTaken(err, o), rep.Close())
+	}
+	hangUp := func() error { return errors.Join(listener.Close(), rep.Close()) }
+	conn, err := listener.AcceptOnly(ctx, o.Wait)
+	if err != nil {
+		return nil, nil, errors.Join(err, hangUp())
+	}
+	return conn, hangUp, nil
+}
+
+// nameTaken explains the one refusal that users meet.
+func nameTaken(err error, o Options) error {
+	if errors.Is(err, doca.CodeAlreadyExist) {
+		return fmt.Errorf("another dma-copy already serves representor %s on %s: %w",
+			o.Representor, o.Device.Info().PCIAddress, err)
+	}
+	return err
+}

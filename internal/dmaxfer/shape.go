@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dmaxfer
+
+import (
+	"fmt"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// What is chosen when the user does not. A megabyte is where larger chunks stop to be faster while a window of them
+// still fits a processor's cache.
+const (
+	defaultChunk = 1 << 20
+	defaultDepth = 8
+)
+
+// shape is how a file is cut.
+type shape struct {
+	chunk int64 // bytes per copy
+	depth int   // copies in flight
+}
+
+// checkShape refuses what the device cannot do, before the peer is bothered.
+func checkShape(device *doca.Device, chunk int64, depth int) error {
+	largest := int64(device.Info().MaxBufferSize)
+	if chunk > largest {
+		return failure(ErrSettings, nil, "choose a smaller one",
+			"--chunk %d is more than the %s that %s copies at once",
+			chunk, humanize.IBytes(uint64(largest)), device.Info().PCIAddress)
+	}
+	deepest, err := maxDepth(device)
+	if err != nil {
+		return err
+	}
+	if depth > deepest {
+		return failure(ErrSettings, nil, "choose a smaller one",
+			"--depth %d is more than the %d copies that %s has in flight", depth, deepest, device.Info().PCIAddress)
+	}
+	return nil
+}
+
+func maxDepth(device *doca.Device) (int, error) {
+	deepest, err := device.MaxDepth()
+	if err != nil {
+		return 0, fmt.Errorf("asking %s for its limits: %w", device.Info().PCIAddress, err)
+	}
+	return deepest, nil
+}
+
+// chooseShape takes what was asked for, which checkShape has seen, and otherwise what suits the device and the file.
+func chooseShape(device *doca.Device, chunk int64, depth int, size int64) (shape, error) {
+	if chunk == 0 {
+		chunk = min(defaultChunk, int64(device.Info().MaxBufferSize))
+	}
+	if depth == 0 {
+		deepest, err := maxDepth(device)
+		if err != nil {
+			return shape{}, err
+		}
+		depth = min(defaultDepth, deepest)
+	}
+	chunks := max(1, (size+chunk-1)/chunk)
+	return shape{chunk: chunk, depth: int(min(int64(depth), chunks))}, nil
+}

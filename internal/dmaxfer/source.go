@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dmaxfer
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// source is the file that is sent: opened once, and compared at the end with what it was at the beginning.
+type source struct {
+	file *os.File
+	size int64
+	was  identity
+}
+
+// identity is what changes when a file's content does: its place on disk, its length, and the two times that a write
+// moves. The second of them, ctime, cannot be set back by the writer.
+type identity struct {
+	device, inode uint64
+	size          int64
+	modified      unix.Timespec
+	changed       unix.Timespec
+}
+
+// openSource does not wait for a writer should the name have become a pipe in the meantime.
+func openSource(path string) (*source, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, failure(ErrSource, err, "make it readable for this user, or name another file",
+			"cannot read %s: %s", path, reason(err))
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		_ = file.Close()
+		return nil, notRegular(path, info)
+	}
+	was, identityErr := identify(file)
+	if err != nil || identityErr != nil {
+		_ = file.Close()
+		return nil, failure(ErrSource, identityErr, "check the file system", "cannot look at %s: %v", path, identityErr)
+	}
+	return &source{file: file, size: was.size, was: was}, nil
+}
+
+func identify(file *os.File) (identity, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(file.Fd()), &stat); err != nil {
+		return identity{}, fmt.Errorf("fstat: %w", err)
+	}
+	return identity{
+		device: uint64(stat.Dev), inode: stat.Ino, size: stat.Size,
+		modified: stat.Mtim, changed: stat.Ctim,
+	}, nil
+}
+
+// readAt fills buffer from offset. A file that ends before that has been truncated.
+func (s *source) readAt(buffer []byte, offset int64) error {
+	n, err := s.file.ReadAt(buffer, offset)
+	switch {
+	case n == len(buffer):
+		return nil
+	case err == io.EOF:
+		return s.changed()
+	default:
+		return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s",
+			s.file.Name(), offset+int64(n), reason(err))
+	}
+}
+
+// verify returns ErrSourceChanged if the file is not what it was when it was opened. It cannot see a write through a
+// mapping that the kernel has not yet stamped.
+func (s *source) verify() error {
+	is, err := identify(s.file)
+	if err != nil {
+		return failure(ErrSource, err, "check the file system", "cannot look at %s: %v", s.file.Name(), err)
+	}
+	if is != s.was {
+		return s.changed()
+	}
+	return nil
+}
+
+func (s *source) changed() error {
+	return failure(ErrSourceChanged, nil, "copy it again when nobody writes to it",
+		"%s changed while it was copied", s.file.Name())
+}
+
+// close has nothing to report: the file was only read.
+func (s *source) close() { _ = s.file.Close() }

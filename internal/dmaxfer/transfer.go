@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const (
+	// noticeTime is how long a failing side tries to tell its peer, and then waits for the peer to hang up: who is told
+	// and then cut off at once may lose the news.
+	noticeTime = 2 * time.Second
+
+	// patienceUnit is how much of a file earns the idle timeout once more while the other side works and, in this
+	// protocol, cannot say how far it is.
+	patienceUnit = 256 << 20
+)
+
+// transfer is one copy with one peer. One goroutine owns it.
+type transfer struct {
+	options   Options
+	place     *place
+	conn      comch.Conn
+	session   *negotiate.Session
+	agreement negotiate.Agreement
+	target    *target     // of a receiver, from the agreement to the commit
+	memory    *fileMemory // of the host, from the agreement on
+	early     []byte      // a message that came while the copy was running
+	started   time.Time
+	summary   Summary
+}
+
+func newTransfer(o Options, p *place, conn comch.Conn) *transfer {
+	limits := negotiate.Limits{MaxMessage: conn.MaxMessage(), MaxFileSize: maxFileSize}
+	return &transfer{
+		options: o, place: p, conn: conn, started: time.Now(),
+		session: negotiate.NewSession(o.Side, p.local(), limits),
+	}
+}
+
+// run tells the peer about every failure that the peer can still hear of.
+func (t *transfer) run(ctx context.Context) error {
+	err := t.converse(ctx)
+	if err == nil {
+		return nil
+	}
+	if notice, _ := t.session.Finish(false); notice != nil {
+		t.notify(notice)
+	}
+	t.linger()
+	return t.explain(err)
+}
+
+// converse follows the session to its end.
+func (t *transfer) converse(ctx context.Context) error {
+	if err := t.send(ctx, t.session.Start()); err != nil {
+		return err
+	}
+	for t.session.State() != negotiate.Done {
+		message, err := t.receive(ctx)
+		if errors.Is(err, comch.ErrPeerLost) {
+			if err := t.session.Disconnected(); err != nil {
+				return err
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := t.take(ctx, message); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take lets the session judge a message, answers it, and does what it asks for.
+func (t *transfer) take(ctx context.Context, message []byte) error {
+	step, err := t.session.Receive(message)
+	if err != nil {
+		if step.Reply != nil {
+			t.notify(step.Reply)
+		}
+		return err
+	}
+	if err := t.send(ctx, step.Reply); err != nil {
+		return err
+	}
+	switch step.Event {
+	case negotiate.Agreed:
+		return t.prepare(ctx, step.Agreement)
+	case negotiate.Exported:
+		return t.copyAndReport(ctx, step.Export)
+	case negotiate.Finished:
+		return t.conclude()
+	}
+	return nil
+}
+
+// prepare makes room for what was agreed. The host then exports its memory; the DPU waits for that.
+func (t *transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
+	t.agreement = a
+	t.summary = Summary{Sent: t.sends(), Path: t.place.path, Size: int64(a.Size), Protocol: a.Protocol}
+	t.options.Log.Info().Stringer("sender", a.Sender).Uint64("bytes", a.Size).Msg("agreed")
+	if !t.sends() {
+		if err := t.createTarget(ctx, int64(a.Size)); err != nil {
+			return err
+		}
+	}
+	if t.options.Side == negotiate.DPU {
+		return nil
+	}
+	return t.export(ctx)
+}
+
+func (t *transfer) sends() bool { return t.agreement.Sender == t.options.Side }
+
+func (t *transfer) createTarget(ctx context.Context, size int64) error {
+	target, err := createTarget(t.place.path, t.place.overwrite)
+	if err != nil {
+		return err
+	}
+	t.target = target
+	return target.allocate(ctx, size)
+}
+
+func (t *transfer) export(ctx context.Context) error {
+	var err error
+	if t.sends() {
+		t.memory, err = exposeSource(t.options.Device, t.place.source, t.options.Log)
+	} else {
+		t.memory, err = exposeTarget(t.options.Device, t.target, t.summary.Size, t.options.Log)
+	}
+	if err != nil {
+		t.memory = nil
+		return err
+	}
+	t.summary.Anonymous = t.memory.anonymous && t.summary.Size > 0
+	descriptor, err := t.memory.region.Export()
+	if err != nil {
+		return err
+	}
+	message, err := t.session.Export(t.memory.region.Address(), descriptor)
+	if err != nil {
+		return err
+	}
+	return t.send(ctx, message)
+}
+
+// copyAndReport is the DPU's part. Success is reported only once this side has done all of its own work.
+func (t *transfer) copyAndReport(ctx context.Context, e negotiate.Export) error {
+	if err := t.copyWatched(ctx, e); err != nil {
+		return err
+	}
+	if err := t.conclude(); err != nil {
+		return err
+	}
+	message, err := t.session.Finish(true)
+	if err != nil {
+		return err
+	}
+	return t.send(ctx, message)
+}
+
+// conclude makes the received file durable, or finds out whether the sent one is still what it was.
+func (t *transfer) conclude() error {
+	if t.memory != nil {
+		defer t.revoke()
+	}
+	if t.sends() {
+		t.summary.Elapsed = time.Since(t.started)
+		return t.place.source.verify()
+	}
+	if t.memory != nil {
+		if err := t.memory.save(t.target, t.summary.Size); err != nil {
+			return err
+		}
+	}
+	err := t.target.commit()
+	t.summary.Elapsed = time.Since(t.started)
+	return err
+}
+
+// revoke ends the peer's access to this side's memory as soon as it has no more use for it.
+func (t *transfer) revoke() {
+	if err := t.memory.close(); err != nil {
+		t.options.Log.Warn().Err(err).Msg("the file's memory stays registered until this process ends")
+	}
+	t.memory = nil
+}
+
+// release undoes whatever a copy that went wrong has left.
+func (t *transfer) release() {
+	if t.memory != nil {
+		t.revoke()
+	}
+	if t.target != nil {
+		t.target.abort()
+	}
+}
+
+// ---- messages ----
+
+func (t *transfer) send(ctx context.Context, message []byte) error {
+	if message == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, t.options.IdleTimeout, t.silent(t.options.IdleTimeout))
+	defer cancel()
+	return t.conn.Send(ctx, message)
+}
+
+func (t *transfer) receive(ctx context.Context) ([]byte, error) {
+	if message := t.early; message != nil {
+		t.early = nil
+		return message, nil
+	}
+	patience := t.patience()
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, t.silent(patience))
+	defer cancel()
+	return t.conn.Recv(ctx)
+}
+
+// patience is how long the peer may be silent. While it copies or saves it has nothing to say in this protocol, so a
+// large file earns it more.
+func (t *transfer) patience() time.Duration {
+	idle := t.options.IdleTimeout
+	switch t.session.State() {
+	case negotiate.AwaitStatus, negotiate.AwaitDisconnect:
+		return idle * time.Duration(1+t.agreement.Size/patienceUnit)
+	default:
+		return idle
+	}
+}
+
+func (t *transfer) silent(patience time.Duration) error {
+	return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
+		"the peer was silent for %s while this side was in state %s", patience, t.session.State())
+}
+
+// notify sends what a failing side still has to say. It uses a deadline of its own, because the copy's context may be
+// what has ended.
+func (t *transfer) notify(message []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), noticeTime)
+	defer cancel()
+	if err := t.conn.Send(ctx, message); err != nil {
+		t.options.Log.Debug().Err(err).Msg("the peer could not be told of the failure")
+	}
+}
+
+// linger lets the peer take the bad news and hang up first. Only the DPU's end of the channel takes the peer's with it.
+func (t *transfer) linger() {
+	if t.options.Side == negotiate.Host {
+		return
+	}
+	select {
+	case <-t.conn.Done():
+	case <-time.After(noticeTime):
+	}
+}
+
+// explain finds the cause behind what was noticed first.
+func (t *transfer) explain(err error) error {
+	if changed := t.sourceChange(); changed != nil {
+		return changed
+	}
+	switch {
+	case errors.Is(err, negotiate.ErrBothHaveFile), errors.Is(err, negotiate.ErrNeitherHasFile),
+		errors.Is(err, negotiate.ErrPeerRefused):
+		return t.explainPlacement(err)
+	case errors.Is(err, negotiate.ErrPeerFailed) && t.reported():
+		return fmt.Errorf("%w: %w", ErrHostFailed, err)
+	default:
+		return err
+	}
+}
+
+// sourceChange is non-nil if a source that the peer was to get is no longer what it was: then nothing else is the cause.
+func (t *transfer) sourceChange() error {
+	if t.place.source == nil || t.agreement.Protocol == 0 {
+		return nil
+	}
+	if changed := t.place.source.verify(); errors.Is(changed, ErrSourceChanged) {
+		return changed
+	}
+	return nil
+}
+
+// reported tells whether the DPU has already reported success, after which only the host can fail.
+func (t *transfer) reported() bool {
+	return t.options.Side == negotiate.DPU && t.summary.Elapsed > 0
+}
+
+// explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.
+func (t *transfer) explainPlacement(err error) error {
+	path, peer := t.place.path, otherSide(t.options.Side)
+	switch {
+	case errors.Is(err, negotiate.ErrPeerRefused) && t.place.source != nil:
+		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
+			"the %s refused %s: it has the file too, or cannot take one of this size", peer, path)
+	case errors.Is(err, negotiate.ErrBothHaveFile):
+		return failure(ErrSource, err, "say --overwrite on the side whose file may be replaced, or remove it there",
+			"both sides have the file; here it is %s", path)
+	case t.place.replaces:
+		return failure(ErrSource, err, "leave out --overwrite on the side that is to send",
+			"%s may be replaced here (--overwrite), but the %s has no file to send", path, peer)
+	default:
+		return failure(ErrSource, err, "check the path on the side that is to send",
+			"neither side has the file; here it was to be %s", path)
+	}
+}
+
+func otherSide(side negotiate.Side) negotiate.Side {
+	if side == negotiate.Host {
+		return negotiate.DPU
+	}
+	return negotiate.Host
+}
