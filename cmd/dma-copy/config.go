@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
+)
+
+// originDefault marks the values of the table.
+const originDefault = "default"
+
+// declareFlags adds the table's flags. They hold text: one parser per option serves all origins, and it runs once the
+// winner is known.
+func declareFlags(flags *pflag.FlagSet, table []option) {
+	for _, opt := range table {
+		declareFlag(flags, opt, opt.name, opt.short)
+		if opt.alias != "" {
+			declareFlag(flags, opt, opt.alias, opt.aliasKey)
+		}
+	}
+}
+
+func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
+	flags.StringP(name, short, opt.fallback, opt.help)
+	if opt.isSwitch() {
+		flags.Lookup(name).NoOptDefVal = "true"
+	}
+}
+
+// loadSettings merges parsed flags, the parameter file, the environment and the defaults, in this order of
+// precedence, and checks the outcome. The notes say what was given and has no effect. Errors are usageErrors.
+func loadSettings(flags *pflag.FlagSet, streams streams) (settings, []string, error) {
+	table := options()
+	merged := viper.New()
+	if err := mergeFlags(merged, flags, table); err != nil {
+		return settings{}, nil, err
+	}
+	notes, err := mergeFileAndEnvironment(merged, streams, table)
+	if err != nil {
+		return settings{}, nil, err
+	}
+	var s settings
+	for _, opt := range table {
+		if err := assignWinner(&s, winner(merged, opt.name), opt); err != nil {
+			return settings{}, nil, err
+		}
+	}
+	return s, notes, s.validate()
+}
+
+// mergeFlags puts the flags that were given on top and the defaults at the bottom, each key by itself on the caller's
+// own instance: where a whole flag set is bound to the shared one, the last command to bind wins.
+func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error {
+	used := layer{}
+	for _, opt := range table {
+		merged.SetDefault(opt.name, given{text: opt.fallback, origin: originDefault})
+		for _, name := range opt.names() {
+			flag := flags.Lookup(name)
+			if !flag.Changed {
+				continue
+			}
+			if err := used.add(opt, given{text: flag.Value.String(), origin: "--" + name}); err != nil {
+				return err
+			}
+			merged.Set(opt.name, used[opt.name])
+		}
+	}
+	return nil
+}
+
+// mergeFileAndEnvironment puts the parameter file over the environment. viper's own environment layer stands above
+// its file layer, and what is found only there is missing from a decoded struct, so both go into the file layer.
+func mergeFileAndEnvironment(merged *viper.Viper, streams streams, table []option) ([]string, error) {
+	environment, err := loadEnvironment(streams, table)
+	if err != nil {
+		return nil, err
+	}
+	if err := mergeLayer(merged, environment); err != nil {
+		return nil, err
+	}
+	named := winner(merged, "json")
+	if named.origin == originDefault {
+		return nil, nil
+	}
+	file, notes, err := loadParams(named.text, named.origin, table)
+	if err != nil {
+		return nil, err
+	}
+	return notes, mergeLayer(merged, file)
+}
+
+func loadEnvironment(streams streams, table []option) (layer, error) {
+	environment := layer{}
+	for _, opt := range table {
+		for _, name := range opt.names() {
+			text, ok := streams.variable(variableName(name))
+			if !ok {
+				continue
+			}
+			if err := environment.add(opt, given{text: text, origin: variableName(name)}); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return environment, nil
+}
+
+func mergeLayer(merged *viper.Viper, values layer) error {
+	keys := make(map[string]any, len(values))
+	for name, value := range values {
+		keys[name] = value
+	}
+	if err := merged.MergeConfigMap(keys); err != nil {
+		return fmt.Errorf("merge the settings: %w", err)
+	}
+	return nil
+}
+
+// winner returns the value of highest precedence.
+func winner(merged *viper.Viper, name string) given {
+	value, ok := merged.Get(name).(given)
+	if !ok {
+		panic("internal error: no default for " + name)
+	}
+	return value
+}
+
+func assignWinner(s *settings, value given, opt option) error {
+	if value.origin == originDefault && value.text == "" {
+		return nil // the zero value says "not given"
+	}
+	if err := opt.assign(s, value.text); err != nil {
+		return badValue(value, err)
+	}
+	return nil
+}
+
+// badValue is the one form in which a value is refused.
+func badValue(value given, cause error) error {
+	return usagef("%s %q: %w", value.origin, value.text, cause)
+}

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// samples holds, for each option, values that differ from each other and from the default: one for a flag, one for
+// the parameter file, one for the environment. A switch has two values only, so both orders of them are tried.
+var samples = map[string][][3]string{
+	"log-level":     {{"10", "20", "INFO"}},
+	"sdk-log-level": {{"trace", "60", "30"}},
+	"pci-addr":      {{"b1:00.1", "b1:00.0", "mlx5_0"}},
+	"rep-pci":       {{"b1:00.1", "b1:00.0", "mlx5_0"}},
+	"file":          {{"by-flag", "by-file", "by-variable"}},
+	"driver":        {{"doca", "soft", "doca"}, {"soft", "doca", "soft"}},
+	"require-hw":    {{"true", "false", "true"}, {"false", "true", "false"}},
+	"role":          {{"host", "dpu", "host"}, {"dpu", "host", "dpu"}},
+	"wait":          {{"1s", "2s", "3s"}},
+	"timeout":       {{"1s", "2s", "3s"}},
+	"idle-timeout":  {{"1s", "2s", "3s"}},
+	"chunk":         {{"1K", "2K", "3K"}},
+	"depth":         {{"1", "2", "3"}},
+	"overwrite":     {{"true", "false", "true"}, {"false", "true", "false"}},
+	"quiet":         {{"true", "false", "true"}, {"false", "true", "false"}},
+}
+
+func TestPrecedenceOfEveryKey(t *testing.T) {
+	for _, opt := range mergedOptions() {
+		for _, values := range samples[opt.name] {
+			for present := range 8 {
+				t.Run(fmt.Sprintf("%s %q present %03b", opt.name, values, present), func(t *testing.T) {
+					checkPrecedence(t, opt, values, present)
+				})
+			}
+		}
+	}
+}
+
+// mergedOptions returns the table without the option that names the file to merge.
+func mergedOptions() []option {
+	return slices.DeleteFunc(options(), func(opt option) bool { return opt.name == "json" })
+}
+
+// checkPrecedence gives the values whose bits are set, flag first, and expects the first of them or the default.
+func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
+	args, variables, want := []string{}, map[string]string{}, opt.fallback
+	if opt.name != "file" {
+		args = append(args, "-f", "x")
+	}
+	if present&4 != 0 {
+		variables[variableName(opt.name)], want = values[2], values[2]
+	}
+	if present&2 != 0 {
+		inNewFolder(t, "params.json", paramsWith(t, opt, values[1]))
+		args, want = append(args, "-j", "params.json"), values[1]
+	}
+	if present&1 != 0 {
+		args, want = append(args, "--"+opt.name+"="+values[0]), values[0]
+	}
+	if opt.name == "file" && present == 0 {
+		checkRefusal(t, invoke(variables, args...), "--file is missing: name the file to send or to create with -f FILE")
+		return
+	}
+	expected := defaults()
+	if want != "" {
+		if err := opt.assign(&expected, want); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := mustSettle(t, variables, args...); got != expected {
+		t.Errorf("flags %q, variables %q:\n got %+v\nwant %+v", args, variables, got, expected)
+	}
+}
+
+// paramsWith is a parameter file that gives one value, a switch as JSON's own.
+func paramsWith(t *testing.T, opt option, value string) string {
+	t.Helper()
+	var member any = value
+	if opt.isSwitch() {
+		member = value == "true"
+	}
+	text, err := json.Marshal(map[string]any{paramsGroup(opt): map[string]any{opt.name: member}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestSamplesCoverTheTable(t *testing.T) {
+	var names []string
+	for _, opt := range mergedOptions() {
+		names = append(names, opt.name)
+	}
+	slices.Sort(names)
+	if sampled := slices.Sorted(maps.Keys(samples)); !slices.Equal(sampled, names) {
+		t.Errorf("samples for %q, options %q", sampled, names)
+	}
+}
+
+func TestVariableNames(t *testing.T) {
+	var got []string
+	for _, opt := range options() {
+		for _, name := range opt.names() {
+			got = append(got, variableName(name))
+		}
+	}
+	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR
+		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_ROLE DMA_COPY_WAIT
+		DMA_COPY_TIMEOUT DMA_COPY_IDLE_TIMEOUT DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_OVERWRITE DMA_COPY_QUIET`)
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestParameterFileNamedByVariable(t *testing.T) {
+	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"}}`)
+	writeFile(t, "other.json", `{"doca_program_flags": {"file": "y"}}`)
+	variables := map[string]string{"DMA_COPY_JSON": "params.json"}
+	if got := mustSettle(t, variables).File; got != "x" {
+		t.Errorf("file %q, want that of DMA_COPY_JSON's file", got)
+	}
+	if got := mustSettle(t, variables, "-j", "other.json").File; got != "y" {
+		t.Errorf("file %q, want that of --json's file", got)
+	}
+}
+
+func TestAliasInEveryLayer(t *testing.T) {
+	inNewFolder(t, "params.json", `{"doca_program_flags": {"dev-pci": "by-file"}}`)
+	variables := map[string]string{"DMA_COPY_DEV_PCI": "by-variable"}
+	if got := mustSettle(t, variables, "-f", "x").Device; got != "by-variable" {
+		t.Errorf("device %q", got)
+	}
+	if got := mustSettle(t, variables, "-f", "x", "-j", "params.json").Device; got != "by-file" {
+		t.Errorf("device %q", got)
+	}
+	if got := mustSettle(t, variables, "-f", "x", "-j", "params.json", "-p", "by-flag").Device; got != "by-flag" {
+		t.Errorf("device %q", got)
+	}
+}
+
+func TestEmptyVariableCountsAsNotSet(t *testing.T) {
+	variables := map[string]string{}
+	for _, opt := range options() {
+		for _, name := range opt.names() {
+			variables[variableName(name)] = ""
+		}
+	}
+	if got := mustSettle(t, variables, "-f", "x"); got != defaults() {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestOverriddenVariableIsNotJudged(t *testing.T) {
+	variables := map[string]string{"DMA_COPY_WAIT": "for ever"}
+	if got := mustSettle(t, variables, "-f", "x", "--wait", "30s"); got != defaults() {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestRefusedVariables(t *testing.T) {
+	cases := []struct {
+		name      string
+		variables map[string]string
+		sentence  string
+	}{
+		{"duration", map[string]string{"DMA_COPY_WAIT": "0"},
+			`DMA_COPY_WAIT "0": the duration must be longer than zero; give one such as 30s`},
+		{"switch", map[string]string{"DMA_COPY_QUIET": "sometimes"},
+			`DMA_COPY_QUIET "sometimes": not a switch position; give true or false`},
+		{"choice", map[string]string{"DMA_COPY_DRIVER": "Soft"},
+			`DMA_COPY_DRIVER "Soft": not one of the choices; give auto, doca or soft`},
+		{"device under its old name", map[string]string{"DMA_COPY_DEV_PCI": "a b"}, `DMA_COPY_DEV_PCI "a b": ` +
+			"not a device; give a PCI address such as b1:00.1, or an IB or net device name"},
+		{"two devices", map[string]string{"DMA_COPY_DEV_PCI": "a", "DMA_COPY_PCI_ADDR": "b"},
+			`DMA_COPY_PCI_ADDR "b" and DMA_COPY_DEV_PCI "a" differ: both name the same thing, so give one of them`},
+		{"parameter file", map[string]string{"DMA_COPY_JSON": "no.json"},
+			`DMA_COPY_JSON "no.json": no such file or directory; name a readable parameter file or leave it out`},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			checkRefusal(t, invoke(tc.variables, "-f", "x"), tc.sentence)
+		})
+	}
+}

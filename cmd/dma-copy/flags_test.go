@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+)
+
+func TestAcceptedCommandLines(t *testing.T) {
+	cases := []struct {
+		name, line string
+		want       func(*settings)
+	}{
+		{"the least", "-f x", func(*settings) {}},
+		{"host of the product page", "-p b1:00.1 -f x", func(s *settings) { s.Device = "b1:00.1" }},
+		{"DPU of the product page", "-p 03:00.1 -r b1:00.1 -f x",
+			func(s *settings) { s.Device, s.Representor = "03:00.1", "b1:00.1" }},
+		{"device by the old short flag", "-d b1:00.1 -f x", func(s *settings) { s.Device = "b1:00.1" }},
+		{"device by the old long flag", "--dev-pci b1:00.1 -f x", func(s *settings) { s.Device = "b1:00.1" }},
+		{"device by both flags, the same", "-d mlx5_0 -p mlx5_0 -f x", func(s *settings) { s.Device = "mlx5_0" }},
+		{"device with domain", "--pci-addr=0000:b1:00.1 -f x", func(s *settings) { s.Device = "0000:b1:00.1" }},
+		{"the last of a repeated flag", "-f y -f x", func(*settings) {}},
+		{"value joined to a short flag", "-fx -l50", func(s *settings) { s.LogLevel = 50 }},
+		{"level by name", "-f x -l critical", func(s *settings) { s.LogLevel = levelCritical }},
+		{"level by name in capitals", "-f x --log-level DISABLE", func(s *settings) { s.LogLevel = levelDisable }},
+		{"driver's level", "-f x --sdk-log-level 70", func(s *settings) { s.SDKLogLevel = levelTrace }},
+		{"driver doca", "-f x --driver doca", func(s *settings) { s.Driver = driverDOCA }},
+		{"driver soft", "-f x --driver soft", func(s *settings) { s.Driver = driverSoft }},
+		{"role host", "-f x --role host", func(s *settings) { s.Role = roleHost }},
+		{"role DPU with representor", "-f x --role dpu -r b1:00.1",
+			func(s *settings) { s.Role, s.Representor = roleDPU, "b1:00.1" }},
+		{"hardware only", "-f x --require-hw", func(s *settings) { s.RequireHW = true }},
+		{"switch switched off", "-f x --require-hw=false", func(*settings) {}},
+		{"durations", "-f x --wait 1m30s --timeout 2h --idle-timeout 500ms", func(s *settings) {
+			s.Wait, s.Timeout, s.IdleTimeout = 90*time.Second, 2*time.Hour, 500*time.Millisecond
+		}},
+		{"no limit", "-f x --timeout 0", func(*settings) {}},
+		{"chunk in bytes", "-f x --chunk 65536", func(s *settings) { s.Chunk = 65536 }},
+		{"chunk in bytes, said", "-f x --chunk 512B", func(s *settings) { s.Chunk = 512 }},
+		{"chunk in KiB", "-f x --chunk 256KiB", func(s *settings) { s.Chunk = 256 << 10 }},
+		{"chunk in small kib", "-f x --chunk 256kib", func(s *settings) { s.Chunk = 256 << 10 }},
+		{"chunk with one letter", "-f x --chunk 1M", func(s *settings) { s.Chunk = 1 << 20 }},
+		{"chunk with one small letter", "-f x --chunk 1m", func(s *settings) { s.Chunk = 1 << 20 }},
+		{"chunk in thousands", "-f x --chunk 64kB", func(s *settings) { s.Chunk = 64000 }},
+		{"chunk chosen by the device", "-f x --chunk 0", func(*settings) {}},
+		{"the largest chunk", "-f x --chunk 9223372036854775807", func(s *settings) { s.Chunk = 1<<63 - 1 }},
+		{"depth", "-f x --depth 16", func(s *settings) { s.Depth = 16 }},
+		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *settings) { s.Overwrite, s.Quiet = true, true }},
+		{"file like a flag", "--file=--quiet", func(s *settings) { s.File = "--quiet" }},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			if got, want := mustSettle(t, nil, words(tc.line)...), defaults(tc.want); got != want {
+				t.Errorf("dma-copy %s:\n got %+v\nwant %+v", tc.line, got, want)
+			}
+		})
+	}
+}
+
+func TestRefusedCommandLines(t *testing.T) {
+	const (
+		badDevice = "not a device; give a PCI address such as b1:00.1, or an IB or net device name"
+		badSize   = "not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"
+		badCount  = "not a count; give a whole number such as 16, or 0 for the device's choice"
+		badLevel  = "not a log level; give 10 to 70 in steps of ten, " +
+			"or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"
+		badDuration = "not a duration; give a number with its unit, such as 30s or 5m"
+		noPatience  = "the duration must be longer than zero; give one such as 30s"
+	)
+	cases := []struct{ name, line, sentence string }{
+		{"nothing", "", "--file is missing: name the file to send or to create with -f FILE"},
+		{"no file", "-p b1:00.1", "--file is missing: name the file to send or to create with -f FILE"},
+		{"empty file", "-f _", `--file "": an empty name; give the path of a file`},
+		{"argument", "-f x y", `unexpected argument "y": name the file with -f FILE, and write long flags with two dashes`},
+		{"argument after dashes", "-f x -- y",
+			`unexpected argument "y": name the file with -f FILE, and write long flags with two dashes`},
+		{"long flag with one dash", "-file x",
+			`unexpected argument "x": name the file with -f FILE, and write long flags with two dashes`},
+		{"cobra's own commands", "completion bash",
+			`unexpected argument "completion": name the file with -f FILE, and write long flags with two dashes`},
+		{"mistyped flag", "--pci-adr b1:00.1 -f x", `unknown flag "--pci-adr": did you mean --pci-addr?`},
+		{"mistyped alias", "--dev-pic b1:00.1 -f x", `unknown flag "--dev-pic": did you mean --dev-pci?`},
+		{"flag cut short", "-f x --over", `unknown flag "--over": did you mean --overwrite?`},
+		{"flag in capitals", "-f x --QUIET", `unknown flag "--QUIET": did you mean --quiet?`},
+		{"flag like no other", "-f x --frobnicate", `unknown flag "--frobnicate": "dma-copy --help" lists the flags`},
+		{"letter of a long flag", "-f x -q", `unknown flag "-q": did you mean --quiet?`},
+		{"letter in the wrong case", "-P b1:00.1 -f x", `unknown flag "-P": did you mean --pci-addr?`},
+		{"letter like no other", "-f x -z", `unknown flag "-z": "dma-copy --help" lists the flags`},
+		{"three dashes", "---file x", `"---file" is not a flag: write --NAME VALUE or --NAME=VALUE`},
+		{"nameless flag", "--=x", `"--=x" is not a flag: write --NAME VALUE or --NAME=VALUE`},
+		{"value missing", "--file", "--file needs a value: write --file FILE or -f FILE"},
+		{"value missing after a letter", "-p", "--pci-addr needs a value: write --pci-addr DEVICE or -p DEVICE"},
+		{"value missing after the alias", "-d", "--dev-pci needs a value: write --dev-pci DEVICE or -d DEVICE"},
+		{"value missing, no letter", "-f x --wait", "--wait needs a value: write --wait DURATION"},
+		{"help with a value", "--help=please", `--help "please": the flag takes no value; leave it out`},
+		{"two devices", "-p b1:00.0 -d b1:00.1 -f x",
+			`--pci-addr "b1:00.0" and --dev-pci "b1:00.1" differ: both name the same thing, so give one of them`},
+		{"device empty", "-p _ -f x", `--pci-addr "": ` + badDevice},
+		{"device by path", "-p /dev/mlx -f x", `--pci-addr "/dev/mlx": ` + badDevice},
+		{"device by the alias, by path", "-d /dev/mlx -f x", `--dev-pci "/dev/mlx": ` + badDevice},
+		{"representor empty", "-r _ -f x", `--rep-pci "": ` + badDevice},
+		{"representor of a host", "-r b1:00.1 --role host -f x", `--rep-pci "b1:00.1" does not go with --role host: ` +
+			"only the DPU side has representors, so leave one of them out"},
+		{"level between steps", "-f x -l 45", `--log-level "45": ` + badLevel},
+		{"level below", "-f x -l 0", `--log-level "0": ` + badLevel},
+		{"level above", "-f x -l 80", `--log-level "80": ` + badLevel},
+		{"level zero-padded", "-f x -l 040", `--log-level "040": ` + badLevel},
+		{"level unknown", "-f x --sdk-log-level loud", `--sdk-log-level "loud": ` + badLevel},
+		{"driver unknown", "-f x --driver hard", `--driver "hard": not one of the choices; give auto, doca or soft`},
+		{"role unknown", "-f x --role guest", `--role "guest": not one of the choices; give auto, host or dpu`},
+		{"switch position unknown", "-f x --quiet=maybe", `--quiet "maybe": not a switch position; give true or false`},
+		{"switch with a separate value", "-f x --quiet true",
+			`unexpected argument "true": name the file with -f FILE, and write long flags with two dashes`},
+		{"wait of nothing", "-f x --wait 0", `--wait "0": ` + noPatience},
+		{"wait negative", "-f x --wait -1s", `--wait "-1s": ` + noPatience},
+		{"wait without unit", "-f x --wait 30", `--wait "30": ` + badDuration},
+		{"wait of words", "-f x --wait long", `--wait "long": ` + badDuration},
+		{"idle timeout of nothing", "-f x --idle-timeout 0s", `--idle-timeout "0s": ` + noPatience},
+		{"idle timeout negative", "-f x --idle-timeout=-5m", `--idle-timeout "-5m": ` + noPatience},
+		{"timeout negative", "-f x --timeout -1s",
+			`--timeout "-1s": a duration cannot be negative; give one such as 10m, or 0 for no limit`},
+		{"timeout beyond the clock", "-f x --timeout 9999999h", `--timeout "9999999h": ` + badDuration},
+		{"chunk empty", "-f x --chunk _", `--chunk "": ` + badSize},
+		{"chunk negative", "-f x --chunk -1", `--chunk "-1": ` + badSize},
+		{"chunk with plus", "-f x --chunk +1", `--chunk "+1": ` + badSize},
+		{"chunk zero-padded", "-f x --chunk 0256KiB", `--chunk "0256KiB": ` + badSize},
+		{"chunk in fractions", "-f x --chunk 1.5MiB", `--chunk "1.5MiB": ` + badSize},
+		{"chunk with commas", "-f x --chunk 1,024", `--chunk "1,024": ` + badSize},
+		{"chunk of unknown unit", "-f x --chunk 1X", `--chunk "1X": ` + badSize},
+		{"chunk beyond 63 bits", "-f x --chunk 9223372036854775808",
+			`--chunk "9223372036854775808": larger than any device can take; give a size such as 1MiB`},
+		{"chunk beyond 64 bits", "-f x --chunk 99999999999G",
+			`--chunk "99999999999G": larger than any device can take; give a size such as 1MiB`},
+		{"depth negative", "-f x --depth -1", `--depth "-1": ` + badCount},
+		{"depth zero-padded", "-f x --depth 016", `--depth "016": ` + badCount},
+		{"depth with unit", "-f x --depth 16K", `--depth "16K": ` + badCount},
+		{"depth beyond 31 bits", "-f x --depth 2147483648",
+			`--depth "2147483648": larger than any device can take; give a number such as 16`},
+		{"parameter file missing", "-j no.json",
+			`--json "no.json": no such file or directory; name a readable parameter file or leave it out`},
+		{"parameter file unnamed", "-f x -j _",
+			`--json "": no such file or directory; name a readable parameter file or leave it out`},
+		{"control characters", "-f x y\x1b[2J",
+			`unexpected argument "y\x1b[2J": name the file with -f FILE, and write long flags with two dashes`},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) { checkRefusal(t, invoke(nil, words(tc.line)...), tc.sentence) })
+	}
+}
+
+func TestUsageErrorStaysOnOneLineAndKeepsItsCause(t *testing.T) {
+	err := usagef("file %s: %w", "a\nb\x1b\u2028\u00e9", os.ErrNotExist)
+	if want := `file a\nb\x1b\u2028é: file does not exist`; err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
+	}
+	if !errors.Is(err, os.ErrNotExist) {
+		t.Error("the cause is lost")
+	}
+}
+
+func TestErrorOfTheRunIsReturned(t *testing.T) {
+	failure := errors.New("the transfer failed")
+	surroundings := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+	command := newRootCommand(surroundings, func(context.Context, settings, zerolog.Logger) error { return failure })
+	command.SetArgs([]string{"-f", "x"})
+	if err := command.Execute(); err != failure {
+		t.Errorf("got %v, want %v", err, failure)
+	}
+}

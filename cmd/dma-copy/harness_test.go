@@ -1,0 +1,114 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+// invocation is what one execution of the command did, with the transfer replaced by a witness.
+type invocation struct {
+	settings settings
+	ran      bool
+	stdout   string
+	stderr   string
+	err      error
+}
+
+// invoke executes the command with these variables as the whole environment.
+func invoke(variables map[string]string, args ...string) invocation {
+	var got invocation
+	var stdout, stderr bytes.Buffer
+	surroundings := streams{stdout: &stdout, stderr: &stderr, env: func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}}
+	command := newRootCommand(surroundings, func(_ context.Context, s settings, _ zerolog.Logger) error {
+		got.settings, got.ran = s, true
+		return nil
+	})
+	command.SetArgs(append([]string{}, args...)) // nil would mean the test's own arguments
+	got.err = command.ExecuteContext(context.Background())
+	got.stdout, got.stderr = stdout.String(), stderr.String()
+	return got
+}
+
+// mustSettle returns the settings of an execution that has to succeed without a word.
+func mustSettle(t *testing.T, variables map[string]string, args ...string) settings {
+	t.Helper()
+	got := invoke(variables, args...)
+	if got.err != nil || !got.ran {
+		t.Fatalf("%q: ran %t, error %v", args, got.ran, got.err)
+	}
+	if got.stdout != "" || got.stderr != "" {
+		t.Fatalf("%q: printed %q and %q", args, got.stdout, got.stderr)
+	}
+	return got.settings
+}
+
+// checkRefusal expects a usage error with exactly this sentence, and nothing done or printed.
+func checkRefusal(t *testing.T, got invocation, sentence string) {
+	t.Helper()
+	if got.err == nil {
+		t.Fatalf("accepted; want the error %q", sentence)
+	}
+	if got.err.Error() != sentence {
+		t.Errorf("error\n %s\nwant\n %s", got.err, sentence)
+	}
+	if code := exitCode(got.err); code != 3 {
+		t.Errorf("exit code %d, want 3", code)
+	}
+	if got.ran || got.stdout != "" || got.stderr != "" {
+		t.Errorf("ran %t, printed %q and %q", got.ran, got.stdout, got.stderr)
+	}
+}
+
+// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, name, text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, elements ...string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(elements...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// defaults are the settings of `dma-copy -f x`, with changes.
+func defaults(changes ...func(*settings)) settings {
+	s := settings{
+		File: "x", Role: "auto", Driver: "auto", Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40, SDKLogLevel: 40,
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}
+
+// words splits a command line of a table; "_" stands for an empty argument.
+func words(line string) []string {
+	args := strings.Fields(line)
+	for i, arg := range args {
+		if arg == "_" {
+			args[i] = ""
+		}
+	}
+	return args
+}

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+const (
+	helpWidth  = 80
+	helpColumn = 33 // where the descriptions of the flags start
+)
+
+const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
+
+Copies one file between a host and its BlueField DPU. Run it on both sides; the
+side that has the file sends it, the other side creates it.
+`
+
+const helpGeneralFlags = `
+DOCA Flags:
+  -h, --help                     Print this help
+  -v, --version                  Print the version of dma-copy and of DOCA
+`
+
+const helpClosing = `
+Examples:
+  host$ dma-copy -p b1:00.1 -f image.bin
+  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+
+Precedence: flag, --json file, environment, default; the first one wins.
+
+Environment:
+  DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
+                                 _ for -, as in DMA_COPY_PCI_ADDR=b1:00.1 or
+                                 DMA_COPY_QUIET=true; empty counts as not set
+  DMA_COPY_SOFT_DIR              Directory where software devices meet
+  NO_COLOR                       Log without colours if not empty
+
+Exit codes:
+  0         done, verified, durable on the receiver
+  1         any other failure
+  3         usage or configuration
+  4         source: on neither side, on both, unreadable, not a regular file
+  5         destination: exists, no space, no permission
+  6         device, driver or capability missing
+  7         peer absent, lost or silent; outcome unknown
+  8         refused: authentication or policy
+  9         digest mismatch
+  10        source changed or vanished during the copy
+  11        protocol, version or peer misbehaviour
+  13        only a slower path was available (--require-hw)
+  14        stopped by a limit that was set
+  130, 143  SIGINT, SIGTERM: drained, resumable; a second signal kills
+`
+
+// writeHelp prints the help in the layout of DOCA programs. A help that cannot be printed has nobody to tell.
+func writeHelp(w io.Writer, table []option) {
+	var text strings.Builder
+	text.WriteString(helpIntroduction)
+	text.WriteString(helpGeneralFlags)
+	writeFlags(&text, table, docaOptions)
+	text.WriteString("\nProgram Flags:\n")
+	writeFlags(&text, table, programOptions)
+	text.WriteString("\nAdded Flags (not in DOCA's program):\n")
+	writeFlags(&text, table, addedOptions)
+	text.WriteString(helpClosing)
+	_, _ = io.WriteString(w, text.String())
+}
+
+func writeFlags(text *strings.Builder, table []option, group optionGroup) {
+	for _, opt := range table {
+		if opt.group == group {
+			writeFlag(text, opt)
+		}
+	}
+}
+
+func writeFlag(text *strings.Builder, opt option) {
+	head := "  " + flagSpelling(opt.short, opt.name)
+	if opt.alias != "" {
+		head += ", " + strings.TrimSpace(flagSpelling(opt.aliasKey, opt.alias))
+	}
+	if opt.value != "" {
+		head += " <" + opt.value + ">"
+	}
+	if len(head) >= helpColumn {
+		head += "\n"
+	}
+	for line := range strings.SplitSeq(helpWithDefault(opt), "\n") {
+		fmt.Fprintf(text, "%s%s%s\n", head, strings.Repeat(" ", columnGap(head)), line)
+		head = ""
+	}
+}
+
+// columnGap is the room from the end of the head, which may end its line, to the column of the descriptions.
+func columnGap(head string) int {
+	return helpColumn - len(head[strings.LastIndexByte(head, '\n')+1:])
+}
+
+func flagSpelling(short, name string) string {
+	if short == "" {
+		return "    --" + name
+	}
+	return "-" + short + ", --" + name
+}
+
+// helpWithDefault appends the default, on a line of its own where the last one has no room.
+func helpWithDefault(opt option) string {
+	if opt.fallback == "" || opt.isSwitch() {
+		return opt.help
+	}
+	note := "(default " + opt.fallback + ")"
+	lastLine := opt.help[strings.LastIndexByte(opt.help, '\n')+1:]
+	if helpColumn+len(lastLine)+len(" ")+len(note) > helpWidth {
+		return opt.help + "\n" + note
+	}
+	return opt.help + " " + note
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestHelpGolden(t *testing.T) {
+	golden := filepath.Join("testdata", "help.golden")
+	got := invoke(nil, "--help")
+	if got.err != nil || got.ran || got.stderr != "" {
+		t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
+	}
+	if *update {
+		if err := os.WriteFile(golden, []byte(got.stdout), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := readFile(t, golden); got.stdout != want {
+		t.Errorf("the help differs from %s (accept it with go test -update):\n%s", golden, got.stdout)
+	}
+}
+
+func TestHelpFitsATerminal(t *testing.T) {
+	for line := range strings.Lines(invoke(nil, "-h").stdout) {
+		if len(strings.TrimSuffix(line, "\n")) > helpWidth {
+			t.Errorf("longer than %d columns: %s", helpWidth, line)
+		}
+	}
+}
+
+func TestHelpNamesEveryOption(t *testing.T) {
+	help := invoke(nil, "-h").stdout
+	for _, opt := range options() {
+		for _, name := range opt.names() {
+			if !strings.Contains(help, "--"+name+" ") && !strings.Contains(help, "--"+name+",") {
+				t.Errorf("the help does not name --%s", name)
+			}
+		}
+	}
+}
+
+// Help and version answer even where the environment or the rest of the line would not do for a run.
+func TestHelpAndVersionNeedNoSettings(t *testing.T) {
+	broken := map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_JSON": "/nonexistent"}
+	for _, line := range []string{"--help", "-h -l 45", "--version", "-v -p _"} {
+		got := invoke(broken, words(line)...)
+		if got.err != nil || got.ran || got.stdout == "" || got.stderr != "" {
+			t.Errorf("%s: error %v, ran %t, stdout %q, stderr %q", line, got.err, got.ran, got.stdout, got.stderr)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	shape := regexp.MustCompile(`^dma-copy \S+ \(go\S+ linux/\w+\)\nDOCA runtime: .+\n$`)
+	if got := invoke(nil, "--version").stdout; !shape.MatchString(got) {
+		t.Errorf("printed %q", got)
+	}
+}
+
+func TestVersionFromTheLinker(t *testing.T) {
+	defer func(linked string) { version = linked }(version)
+	version = "1.2.3"
+	var out strings.Builder
+	if err := writeVersion(&out, func() string { return "3.3.0" }); err != nil {
+		t.Fatal(err)
+	}
+	got := out.String()
+	if !strings.HasPrefix(got, "dma-copy 1.2.3 (") || !strings.HasSuffix(got, "\nDOCA runtime: 3.3.0\n") {
+		t.Errorf("printed %q", got)
+	}
+}
+
+func TestVersionReportsAFullDisk(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer full.Close()
+	if err := writeVersion(full, docaRuntimeVersion); err == nil {
+		t.Error("no error from a version that could not be printed")
+	}
+}

@@ -1,0 +1,18 @@
+// Command dma-copy copies a file between a host and its BlueField DPU.
+package main
+
+import (
+	"context"
+	"os"
+)
+
+func main() {
+	streams := standardStreams()
+	ctx, stop := withSignals(context.Background())
+	err := newRootCommand(streams, runner(streams)).ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		reportError(streams.stderr, err)
+	}
+	os.Exit(exitCode(err))
+}

@@ -1,0 +1,40 @@
+package main
+
+import "strings"
+
+// nearest returns the candidate that a mistyped word most likely meant, or "" where none is close.
+func nearest(word string, candidates []string) string {
+	word = strings.ToLower(word)
+	best, closest := "", len(word)/3+2
+	for _, candidate := range candidates {
+		distance := editDistance(word, candidate)
+		if len(word) > 2 && strings.HasPrefix(candidate, word) {
+			distance = 1 // cut short rather than mistyped
+		}
+		if distance < closest {
+			best, closest = candidate, distance
+		}
+	}
+	return best
+}
+
+// editDistance counts the bytes to insert, delete or change to turn one word into the other (Levenshtein).
+func editDistance(from, to string) int {
+	row := make([]int, len(to)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(from) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(to) {
+			substitution := diagonal
+			if from[i] != to[j] {
+				substitution++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitution, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(to)]
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tailscale/hujson"
+)
+
+// Bounds on a parameter file. It is the operator's own, but it may be the wrong file.
+const (
+	maxParamsSize     = 1 << 20
+	maxParamsBrackets = 10_000           // the parser recurses once per open bracket
+	maxParamsRead     = 10 * time.Second // for a pipe that nobody writes to
+)
+
+// The groups of a parameter file in the form of DOCA's argument parser.
+const (
+	groupGeneral = "doca_general_flags"
+	groupProgram = "doca_program_flags"
+	groupDPDK    = "doca_dpdk_flags"
+)
+
+// given is a value as somebody wrote it, and where: "--wait", "DMA_COPY_WAIT" or "params.json:7: wait".
+type given struct {
+	text   string
+	origin string
+}
+
+// layer holds what one origin gave, by the name of the option.
+type layer map[string]given
+
+// add enters a value. An option given under both of its names must mean the same by both.
+func (l layer) add(opt option, value given) error {
+	earlier, ok := l[opt.name]
+	if ok && earlier.text != value.text {
+		return usagef("%s %q and %s %q differ: both name the same thing, so give one of them",
+			earlier.origin, earlier.text, value.origin, value.text)
+	}
+	l[opt.name] = value
+	return nil
+}
+
+// paramsFile reads one parameter file.
+type paramsFile struct {
+	path  string
+	text  []byte
+	table []option
+	layer layer
+	notes []string // what was read and has no effect, each for one line of the log
+}
+
+// loadParams reads the parameter file at path, which origin named, and returns the values that it gives. Everything in
+// the file is checked, whether or not a flag overrides it later.
+func loadParams(path, origin string, table []option) (layer, []string, error) {
+	text, err := readParams(path)
+	if err != nil {
+		return nil, nil, usagef("%s %q: %w; name a readable parameter file or leave it out", origin, path, err)
+	}
+	file := paramsFile{path: path, text: text, table: table, layer: layer{}}
+	if err := file.parse(); err != nil {
+		return nil, nil, err
+	}
+	return file.layer, file.notes, nil
+}
+
+// readParams opens without blocking, so that a FIFO without a writer reads as empty instead of waiting for ever.
+func readParams(path string) ([]byte, error) {
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	defer file.Close() // only read from: closing it cannot lose anything
+	// Regular files take no deadline and need none.
+	if err := file.SetReadDeadline(time.Now().Add(maxParamsRead)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
+		return nil, withoutPath(err)
+	}
+	text, err := io.ReadAll(io.LimitReader(file, maxParamsSize+1))
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	return text, checkParamsText(text)
+}
+
+func checkParamsText(text []byte) error {
+	switch {
+	case len(text) > maxParamsSize:
+		return fmt.Errorf("larger than %d bytes", maxParamsSize)
+	case len(bytes.TrimSpace(text)) == 0:
+		return errors.New("the file is empty")
+	case !utf8.Valid(text):
+		return errors.New("not UTF-8 text")
+	case bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) > maxParamsBrackets:
+		return fmt.Errorf("more than %d brackets", maxParamsBrackets)
+	}
+	return nil
+}
+
+// withoutPath keeps the cause of a file error, because the sentence names the file already.
+func withoutPath(err error) error {
+	if pathError, ok := errors.AsType[*os.PathError](err); ok {
+		return pathError.Err
+	}
+	return err
+}
+
+func (f *paramsFile) parse() error {
+	root, err := hujson.Parse(f.text)
+	if err != nil {
+		return f.syntaxError(err)
+	}
+	groups, ok := root.Value.(*hujson.Object)
+	if !ok {
+		return f.failAt(root, "the file must hold one object with the groups %s, not %s",
+			alternatives(paramsGroups()), kindName(root))
+	}
+	return f.eachMember(groups, "the file", f.readGroup)
+}
+
+func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
+	if name != groupGeneral && name != groupProgram && name != groupDPDK {
+		return f.failAt(where, "unknown group %q: %s", name, f.groupHint(name))
+	}
+	members, ok := value.Value.(*hujson.Object)
+	if !ok {
+		return f.failAt(value, "%s must be an object, not %s", name, kindName(value))
+	}
+	if name == groupDPDK {
+		f.notes = append(f.notes, fmt.Sprintf("%s of %s is ignored: dma-copy does not run on DPDK", name, f.path))
+		return nil
+	}
+	return f.eachMember(members, name, func(key string, where, value hujson.Value) error {
+		return f.readKey(name, key, where, value)
+	})
+}
+
+func (f *paramsFile) readKey(group, key string, where, value hujson.Value) error {
+	opt, ok := optionByName(f.table, key)
+	if !ok || paramsGroup(opt) != group {
+		return f.failAt(where, "unknown key %q in %s: %s", key, group, f.keyHint(group, key))
+	}
+	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
+		return f.failAt(value, "%q in %s must be %s, not %s", key, group, opt.json.wanted, kindName(value))
+	}
+	entry := given{
+		text:   value.Value.(hujson.Literal).String(),
+		origin: fmt.Sprintf("%s: %s", f.place(where), key),
+	}
+	if err := opt.assign(new(settings), entry.text); err != nil {
+		return badValue(entry, err)
+	}
+	return f.layer.add(opt, entry)
+}
+
+// eachMember visits an object in order and refuses a second member of the same name.
+func (f *paramsFile) eachMember(
+	object *hujson.Object, in string, visit func(name string, where, value hujson.Value) error,
+) error {
+	seen := make(map[string]bool, len(object.Members))
+	for _, member := range object.Members {
+		name := member.Name.Value.(hujson.Literal).String()
+		if seen[name] {
+			return f.failAt(member.Name, "%q stands twice in %s: keep one of them", name, in)
+		}
+		seen[name] = true
+		if err := visit(name, member.Name, member.Value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// paramsGroup is the group of the file that holds an option, "" if it cannot be in the file.
+func paramsGroup(opt option) string {
+	switch {
+	case opt.json == jsonNone:
+		return ""
+	case opt.group == docaOptions:
+		return groupGeneral
+	default:
+		return groupProgram
+	}
+}
+
+func paramsGroups() []string { return []string{groupGeneral, groupProgram, groupDPDK} }
+
+func (f *paramsFile) groupHint(name string) string {
+	if opt, ok := optionByName(f.table, name); ok && paramsGroup(opt) != "" {
+		return "the key belongs in " + paramsGroup(opt)
+	}
+	if guess := nearest(name, paramsGroups()); guess != "" {
+		return fmt.Sprintf("did you mean %q?", guess)
+	}
+	return "use " + alternatives(paramsGroups())
+}
+
+func (f *paramsFile) keyHint(group, key string) string {
+	if opt, ok := optionByName(f.table, key); ok {
+		if home := paramsGroup(opt); home != "" {
+			return "it belongs in " + home
+		}
+		return "it goes on the command line"
+	}
+	var keys []string
+	for _, opt := range f.table {
+		if paramsGroup(opt) == group {
+			keys = append(keys, opt.names()...)
+		}
+	}
+	if guess := nearest(key, keys); guess != "" {
+		return fmt.Sprintf("did you mean %q?", guess)
+	}
+	return "use " + alternatives(keys)
+}
+
+// syntaxError moves the parser's line to the front of the sentence, where editors look for it.
+func (f *paramsFile) syntaxError(err error) error {
+	var line, column int
+	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
+		return usagef("%s: %w; correct the JSON", f.path, err)
+	}
+	cause := errors.Unwrap(err)
+	if errors.Is(cause, io.ErrUnexpectedEOF) {
+		cause = errors.New("the file ends in the middle of a value")
+	}
+	const enough = 120 // the parser quotes the bad text in full
+	return usagef("%s:%d: %.*s at column %d; correct the JSON", f.path, line, enough, cause.Error(), column)
+}
+
+func (f *paramsFile) failAt(value hujson.Value, format string, args ...any) error {
+	return usagef("%s: "+format, append([]any{f.place(value)}, args...)...)
+}
+
+func (f *paramsFile) place(value hujson.Value) string {
+	line := 1 + bytes.Count(f.text[:value.StartOffset], []byte("\n"))
+	return fmt.Sprintf("%s:%d", f.path, line)
+}
+
+func kindName(value hujson.Value) string {
+	switch value.Value.Kind() {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "true or false"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '[':
+		return "an array"
+	default:
+		return "an object"
+	}
+}

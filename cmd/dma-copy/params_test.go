@@ -1,0 +1,284 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+	"unicode"
+)
+
+func TestAcceptedParameterFiles(t *testing.T) {
+	cases := []struct {
+		name, text string
+		want       func(*settings)
+	}{
+		{"DOCA's own keys", `{ "doca_general_flags": { "log-level": 50 },
+			"doca_program_flags": { "file": "x", "pci-addr": "03:00.0", "rep-pci": "b1:00.0" } }`,
+			func(s *settings) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
+		{"comments and trailing commas", `// first
+			{ /* second */ "doca_program_flags": { "file": "x", // third
+			}, }`,
+			func(*settings) {}},
+		{"device under the old key", `{"doca_program_flags": {"file": "x", "dev-pci": "b1:00.1"}}`,
+			func(s *settings) { s.Device = "b1:00.1" }},
+		{"device under both keys, the same", `{"doca_program_flags": {"file": "x", "dev-pci": "a", "pci-addr": "a"}}`,
+			func(s *settings) { s.Device = "a" }},
+		{"levels by name", `{"doca_general_flags": {"log-level": "trace", "sdk-log-level": "10"},
+			"doca_program_flags": {"file": "x"}}`,
+			func(s *settings) { s.LogLevel, s.SDKLogLevel = levelTrace, levelDisable }},
+		{"numbers as numbers", `{"doca_program_flags": {"file": "x", "chunk": 65536, "depth": 16}}`,
+			func(s *settings) { s.Chunk, s.Depth = 65536, 16 }},
+		{"numbers as text", `{"doca_program_flags": {"file": "x", "chunk": "256KiB", "depth": "16"}}`,
+			func(s *settings) { s.Chunk, s.Depth = 256<<10, 16 }},
+		{"switches", `{"doca_program_flags": {"file": "x", "overwrite": true, "quiet": false, "require-hw": true}}`,
+			func(s *settings) { s.Overwrite, s.RequireHW = true, true }},
+		{"choices and durations", `{"doca_program_flags": {"file": "x", "driver": "soft", "role": "host",
+			"wait": "1m", "timeout": "1h", "idle-timeout": "5s"}}`,
+			func(s *settings) {
+				s.Driver, s.Role = driverSoft, roleHost
+				s.Wait, s.Timeout, s.IdleTimeout = time.Minute, time.Hour, 5*time.Second
+			}},
+		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*settings) {}},
+		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*settings) {}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			inNewFolder(t, "params.json", tc.text)
+			if got, want := mustSettle(t, nil, "-j", "params.json"), defaults(tc.want); got != want {
+				t.Errorf("%s:\n got %+v\nwant %+v", tc.text, got, want)
+			}
+		})
+	}
+}
+
+func TestRefusedParameterFiles(t *testing.T) {
+	const unreadable = "; name a readable parameter file or leave it out"
+	cases := []struct{ name, text, sentence string }{
+		{"empty", "", `--json "params.json": the file is empty` + unreadable},
+		{"blank", " \n\t", `--json "params.json": the file is empty` + unreadable},
+		{"only a comment", "// nothing",
+			`params.json:1: the file ends in the middle of a value at column 1; correct the JSON`},
+		{"Latin-1", "{\"doca_program_flags\": {\"file\": \"\xe9\"}}", `--json "params.json": not UTF-8 text` + unreadable},
+		{"too large", "{}" + strings.Repeat(" ", maxParamsSize),
+			`--json "params.json": larger than 1048576 bytes` + unreadable},
+		{"too many brackets", strings.Repeat("[", maxParamsBrackets+1),
+			`--json "params.json": more than 10000 brackets` + unreadable},
+		{"cut off", "{\n\"doca_program_flags\": {\n",
+			"params.json:3: the file ends in the middle of a value at column 1; correct the JSON"},
+		{"comma missing", "{\"doca_program_flags\": {\n\"file\": \"x\"\n\"wait\": \"1s\"}}",
+			`params.json:3: invalid character '"' after object value (expecting ',' or '}') at column 1; correct the JSON`},
+		{"comment left open", "{}\n/* to be continued",
+			"params.json:2: the file ends in the middle of a value at column 1; correct the JSON"},
+		{"two values", "{}\n{}", `params.json:2: invalid character '{' after top-level value at column 1; correct the JSON`},
+		{"bare word", "{\"doca_program_flags\": {\n  \"quiet\": yes}}",
+			"params.json:2: invalid literal: yes at column 12; correct the JSON"},
+		{"line break in a string", "{\n\"a\nb\": 1}", `params.json:2: invalid literal: "a\nb" at column 1; correct the JSON`},
+		{"not an object", "\n[]", "params.json:2: the file must hold one object with the groups " +
+			"doca_general_flags, doca_program_flags or doca_dpdk_flags, not an array"},
+		{"group mistyped", "{\n\"doca_progam_flags\": {}}",
+			`params.json:2: unknown group "doca_progam_flags": did you mean "doca_program_flags"?`},
+		{"group like no other", `{"settings": {}}`, `params.json:1: unknown group "settings": ` +
+			"use doca_general_flags, doca_program_flags or doca_dpdk_flags"},
+		{"key outside its group", `{"file": "x"}`,
+			`params.json:1: unknown group "file": the key belongs in doca_program_flags`},
+		{"group twice", "{\"doca_dpdk_flags\": {},\n\"doca_dpdk_flags\": {}}",
+			`params.json:2: "doca_dpdk_flags" stands twice in the file: keep one of them`},
+		{"group not an object", "{\n\"doca_program_flags\":\n\"file\"}",
+			`params.json:3: doca_program_flags must be an object, not a string`},
+		{"DPDK group not an object", `{"doca_dpdk_flags": []}`,
+			"params.json:1: doca_dpdk_flags must be an object, not an array"},
+		{"key mistyped", "{\n\"doca_program_flags\": {\n\n\"pci-adr\": \"b1:00.1\"}}",
+			`params.json:4: unknown key "pci-adr" in doca_program_flags: did you mean "pci-addr"?`},
+		{"key in capitals", `{"doca_program_flags": {"FILE": "x"}}`,
+			`params.json:1: unknown key "FILE" in doca_program_flags: did you mean "file"?`},
+		{"key like no other", `{"doca_general_flags": {"verbose": true}}`,
+			`params.json:1: unknown key "verbose" in doca_general_flags: use log-level or sdk-log-level`},
+		{"key with control characters", `{"doca_general_flags": {"\u001b[2J": 1}}`,
+			`params.json:1: unknown key "\x1b[2J" in doca_general_flags: use log-level or sdk-log-level`},
+		{"key of the other group", `{"doca_program_flags": {"log-level": 40}}`,
+			`params.json:1: unknown key "log-level" in doca_program_flags: it belongs in doca_general_flags`},
+		{"key of the command line", `{"doca_general_flags": {"json": "other.json"}}`,
+			`params.json:1: unknown key "json" in doca_general_flags: it goes on the command line`},
+		{"key twice", "{\"doca_program_flags\": {\"wait\": \"1s\",\n\"wait\": \"1s\"}}",
+			`params.json:2: "wait" stands twice in doca_program_flags: keep one of them`},
+		{"key twice, once escaped", `{"doca_program_flags": {"file": "x", "\u0066ile": "y"}}`,
+			`params.json:1: "file" stands twice in doca_program_flags: keep one of them`},
+		{"two devices", "{\"doca_program_flags\": {\"pci-addr\": \"a\",\n\"dev-pci\": \"b\"}}",
+			`params.json:1: pci-addr "a" and params.json:2: dev-pci "b" differ: both name the same thing, so give one of them`},
+		{"number for text", "{\"doca_program_flags\": {\n\"file\": 7}}",
+			`params.json:2: "file" in doca_program_flags must be a string, not a number`},
+		{"number for a duration", `{"doca_program_flags": {"wait": 30}}`,
+			`params.json:1: "wait" in doca_program_flags must be a string, not a number`},
+		{"null for text", `{"doca_program_flags": {"file": null}}`,
+			`params.json:1: "file" in doca_program_flags must be a string, not null`},
+		{"array for text", `{"doca_program_flags": {"file": ["x"]}}`,
+			`params.json:1: "file" in doca_program_flags must be a string, not an array`},
+		{"object for text", `{"doca_program_flags": {"file": {}}}`,
+			`params.json:1: "file" in doca_program_flags must be a string, not an object`},
+		{"text for a switch", `{"doca_program_flags": {"quiet": "true"}}`,
+			`params.json:1: "quiet" in doca_program_flags must be true or false, not a string`},
+		{"number for a switch", `{"doca_program_flags": {"quiet": 1}}`,
+			`params.json:1: "quiet" in doca_program_flags must be true or false, not a number`},
+		{"switch for a number", `{"doca_program_flags": {"depth": true}}`,
+			`params.json:1: "depth" in doca_program_flags must be a number or a string, not true or false`},
+		{"fraction for a count", `{"doca_program_flags": {"depth": 1.5}}`, `params.json:1: depth "1.5": ` +
+			"not a count; give a whole number such as 16, or 0 for the device's choice"},
+		{"negative size", `{"doca_program_flags": {"chunk": -1}}`, `params.json:1: chunk "-1": ` +
+			"not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"},
+		{"level out of steps", `{"doca_general_flags": {"log-level": 4e1}}`, `params.json:1: log-level "4e1": ` +
+			"not a log level; give 10 to 70 in steps of ten, or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"},
+		{"duration of nothing", "{\"doca_program_flags\": {\n\"wait\": \"0\"}}",
+			`params.json:2: wait "0": the duration must be longer than zero; give one such as 30s`},
+		{"path with NUL", `{"doca_program_flags": {"file": "a\u0000b"}}`,
+			`params.json:1: file "a\x00b": a path cannot hold a NUL byte; give the path of a file`},
+		{"device empty", `{"doca_program_flags": {"rep-pci": ""}}`, `params.json:1: rep-pci "": ` +
+			"not a device; give a PCI address such as b1:00.1, or an IB or net device name"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			inNewFolder(t, "params.json", tc.text)
+			checkRefusal(t, invoke(nil, "-j", "params.json"), tc.sentence)
+		})
+	}
+}
+
+// A file is checked whole, so that what a flag hides today does not fail on the day the flag is left out.
+func TestHiddenValueOfParameterFileIsChecked(t *testing.T) {
+	inNewFolder(t, "params.json", `{"doca_program_flags": {"wait": "0"}}`)
+	checkRefusal(t, invoke(nil, "-j", "params.json", "-f", "x", "--wait", "1s"),
+		`params.json:1: wait "0": the duration must be longer than zero; give one such as 30s`)
+}
+
+func TestUnreadableParameterFiles(t *testing.T) {
+	t.Run("folder", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		checkRefusal(t, invoke(nil, "-j", "."),
+			`--json ".": is a directory; name a readable parameter file or leave it out`)
+	})
+	t.Run("pipe without a writer", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		if err := syscall.Mkfifo("pipe", 0o600); err != nil {
+			t.Fatal(err)
+		}
+		checkRefusal(t, invoke(nil, "-j", "pipe"),
+			`--json "pipe": the file is empty; name a readable parameter file or leave it out`)
+	})
+	t.Run("endless", func(t *testing.T) {
+		checkRefusal(t, invoke(nil, "-j", "/dev/zero"),
+			`--json "/dev/zero": larger than 1048576 bytes; name a readable parameter file or leave it out`)
+	})
+	t.Run("cause", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		if err := invoke(nil, "-j", "no.json").err; !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v does not answer to os.ErrNotExist", err)
+		}
+	})
+}
+
+func TestParameterFileFromPipe(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	if _, err := writer.WriteString(`{"doca_program_flags": {"file": "x"}}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Close(); err != nil {
+		t.Fatal(err)
+	}
+	path := fmt.Sprintf("/dev/fd/%d", reader.Fd())
+	if got := mustSettle(t, nil, "-j", path); got != defaults() {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestDPDKGroupIsNotedAsIgnored(t *testing.T) {
+	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"},
+		"doca_dpdk_flags": {"devices": [{"device": "pf", "id": "03:00.0", "hws": true}], "core-list": "0-1", "flags": ""}}`)
+	got := invoke(nil, "-j", "params.json")
+	if got.err != nil || got.settings != defaults() {
+		t.Fatalf("error %v, settings %+v", got.err, got.settings)
+	}
+	const note = `"message":"doca_dpdk_flags of params.json is ignored: dma-copy does not run on DPDK"`
+	if strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, note) ||
+		!strings.Contains(got.stderr, `"level":"warn"`) {
+		t.Errorf("logged %q, want one warning with %s", got.stderr, note)
+	}
+	if silent := invoke(nil, "-j", "params.json", "-l", "ERROR"); silent.err != nil || silent.stderr != "" {
+		t.Errorf("at level ERROR: error %v, logged %q", silent.err, silent.stderr)
+	}
+}
+
+func TestShippedConfigs(t *testing.T) {
+	paths, err := filepath.Glob("../../configs/*")
+	if err != nil || len(paths) < 3 {
+		t.Fatalf("found %q, error %v", paths, err)
+	}
+	want := map[string][2]string{
+		"host.json":   {"b1:00.1", ""},
+		"dpu.json":    {"03:00.1", "b1:00.1"},
+		"params.json": {"03:00.1", "b1:00.1"},
+	}
+	for _, path := range paths {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			s := mustSettle(t, nil, "-j", path)
+			if got := [2]string{s.Device, s.Representor}; got != want[filepath.Base(path)] {
+				t.Errorf("device and representor %q, want %q", got, want[filepath.Base(path)])
+			}
+		})
+	}
+}
+
+// FuzzParameterFile holds for any text: either values that pass again, or one printable sentence with file and line.
+func FuzzParameterFile(f *testing.F) {
+	f.Add(readFuzzSeed(f, "host.json"))
+	f.Add(readFuzzSeed(f, "dpu.json"))
+	f.Add(`{"doca_program_flags": {"dev-pci": "a", "pci-addr": "b", "depth": 1e9, "quiet": [null]}}`)
+	f.Add("{\"doca_dpdk_flags\": {}} // \u2028")
+	table := options()
+	f.Fuzz(func(t *testing.T, text string) {
+		if checkParamsText([]byte(text)) != nil {
+			return
+		}
+		file := paramsFile{path: "params.json", text: []byte(text), table: table, layer: layer{}}
+		if err := file.parse(); err != nil {
+			checkSentence(t, err)
+			return
+		}
+		for name, value := range file.layer {
+			opt, _ := optionByName(table, name)
+			if err := opt.assign(new(settings), value.text); err != nil {
+				t.Errorf("%s %q got through: %v", name, value.text, err)
+			}
+		}
+	})
+}
+
+func checkSentence(t *testing.T, err error) {
+	t.Helper()
+	if _, ok := errors.AsType[usageError](err); !ok {
+		t.Errorf("%v: not a usage error", err)
+	}
+	var line int
+	if _, scanErr := fmt.Sscanf(err.Error(), "params.json:%d: ", &line); scanErr != nil {
+		t.Errorf("%q: does not start with file and line", err)
+	}
+	if strings.ContainsFunc(err.Error(), func(r rune) bool { return !unicode.IsPrint(r) }) {
+		t.Errorf("%q: not one printable line", err)
+	}
+}
+
+func readFuzzSeed(f *testing.F, name string) string {
+	f.Helper()
+	text, err := os.ReadFile(filepath.Join("../../configs", name))
+	if err != nil {
+		f.Fatal(err)
+	}
+	return string(text)
+}

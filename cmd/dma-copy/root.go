@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// newRootCommand returns the program's command. Executing it turns the command line into settings and hands them to
+// run, together with the context and the logger; it acts on nothing itself and prints no error.
+func newRootCommand(
+	streams streams, run func(ctx context.Context, s settings, log zerolog.Logger) error,
+) *cobra.Command {
+	root := &cobra.Command{
+		Use:               "dma-copy [DOCA Flags] [Program Flags]",
+		SilenceErrors:     true, // main prints the error, once
+		SilenceUsage:      true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+		Args:              refuseArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
+				return writeVersion(streams.stdout, docaRuntimeVersion)
+			}
+			return runWithSettings(cmd, streams, run)
+		},
+	}
+	root.SetOut(streams.stdout)
+	root.SetErr(streams.stderr)
+	root.SetFlagErrorFunc(explainFlagError)
+	root.SetHelpFunc(func(*cobra.Command, []string) { writeHelp(streams.stdout, options()) })
+	root.Flags().BoolP("help", "h", false, "")
+	root.Flags().BoolP("version", "v", false, "")
+	declareFlags(root.Flags(), options())
+	return root
+}
+
+func runWithSettings(
+	cmd *cobra.Command, streams streams, run func(context.Context, settings, zerolog.Logger) error,
+) error {
+	s, notes, err := loadSettings(cmd.Flags(), streams)
+	if err != nil {
+		return err
+	}
+	log := newLogger(streams, s.LogLevel)
+	for _, note := range notes {
+		log.Warn().Msg(note)
+	}
+	return run(cmd.Context(), s, log)
+}
+
+func refuseArguments(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usagef("unexpected argument %q: name the file with -f FILE, and write long flags with two dashes", args[0])
+}
+
+// explainFlagError turns what the flag parser says into one sentence with a next step.
+func explainFlagError(cmd *cobra.Command, err error) error {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		return explainUnknownFlag(cmd.Flags(), unknown)
+	}
+	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
+		return explainMissingValue(bare.GetFlag())
+	}
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return usagef("--%s %q: the flag takes no value; leave it out", invalid.GetFlag().Name, invalid.GetValue())
+	}
+	if malformed, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
+		return usagef("%q is not a flag: write --NAME VALUE or --NAME=VALUE", malformed.GetSpecifiedFlag())
+	}
+	return usagef(`%w; "dma-copy --help" lists the flags`, err)
+}
+
+func explainUnknownFlag(flags *pflag.FlagSet, unknown *pflag.NotExistError) error {
+	name := unknown.GetSpecifiedName()
+	spelled, guess := "--"+name, nearest(name, flagNames(flags))
+	if unknown.GetSpecifiedShortnames() != "" {
+		spelled, guess = "-"+name, nearestToLetter(name, flagNames(flags))
+	}
+	if guess == "" {
+		return usagef(`unknown flag %q: "dma-copy --help" lists the flags`, spelled)
+	}
+	return usagef("unknown flag %q: did you mean --%s?", spelled, guess)
+}
+
+// nearestToLetter guesses that somebody shortened a flag that has no short name, or missed the case of one.
+func nearestToLetter(letter string, names []string) string {
+	for _, name := range names {
+		if strings.HasPrefix(name, strings.ToLower(letter)) {
+			return name
+		}
+	}
+	return ""
+}
+
+func explainMissingValue(flag *pflag.Flag) error {
+	opt, _ := optionByName(options(), flag.Name)
+	short := ""
+	if flag.Shorthand != "" {
+		short = fmt.Sprintf(" or -%s %s", flag.Shorthand, opt.value)
+	}
+	return usagef("--%s needs a value: write --%s %s%s", flag.Name, flag.Name, opt.value, short)
+}
+
+func flagNames(flags *pflag.FlagSet) []string {
+	var names []string
+	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	return names
+}

@@ -1,0 +1,75 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
+// knows: the reference's protocol compares no bytes and tells a sender nothing of durability.
+func writeSummary(w io.Writer, s dmaxfer.Summary, side negotiate.Side, driver *doca.Driver) {
+	fmt.Fprintf(w, "ok    %s %s  %s in %s (%s)\n", verb(s), escapeUnprintable(s.Path), humanize.IBytes(uint64(s.Size)),
+		round(s.Elapsed), rate(s))
+	fmt.Fprintf(w, "      not verified (reference protocol), %s\n", durability(s, side))
+	fmt.Fprintf(w, "path  %s%s\n", pathOf(driver), shapeOf(s))
+}
+
+func verb(s dmaxfer.Summary) string {
+	if s.Sent {
+		return "sent"
+	}
+	return "received"
+}
+
+// durability says what is known of the receiver's disk. The DPU reports success after its own file is safe; a host that
+// receives reports nothing but its failure.
+func durability(s dmaxfer.Summary, side negotiate.Side) string {
+	switch {
+	case !s.Sent:
+		return "durable here"
+	case side == negotiate.Host:
+		return "durable on the DPU if it runs dma-copy, else unknown"
+	default:
+		return "durability on the host unknown"
+	}
+}
+
+func rate(s dmaxfer.Summary) string {
+	return humanize.IBytes(uint64(float64(s.Size)/max(s.Elapsed.Seconds(), 1e-9))) + "/s"
+}
+
+func round(d time.Duration) time.Duration {
+	if d > time.Second {
+		return d.Round(10 * time.Millisecond)
+	}
+	return d.Round(10 * time.Microsecond)
+}
+
+func pathOf(driver *doca.Driver) string {
+	if driver.Hardware() {
+		return "doca " + driver.Version() + " (DMA engine)"
+	}
+	return "soft (software device, no hardware)"
+}
+
+func shapeOf(s dmaxfer.Summary) string {
+	var parts []string
+	if s.Chunk > 0 {
+		parts = append(parts, "chunk "+humanize.IBytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))
+	}
+	if s.Anonymous {
+		parts = append(parts, "whole file in memory (the driver does not pin file mappings)")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return "  " + strings.Join(parts, "  ")
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/dustin/go-humanize"
+)
+
+// The parsers below turn the text of one value into its type. They serve flags, parameter files and the environment
+// alike, so their errors say what is wrong and what to give instead, and leave the place to the caller.
+
+const maxDeviceName = 64 // longer than any PCI address, IB device name (63) or net device name (15)
+
+func parseDevice(text string) (string, error) {
+	misfit := func(r rune) bool { return r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if text == "" || len(text) > maxDeviceName || strings.ContainsFunc(text, misfit) {
+		return "", errors.New("not a device; give a PCI address such as b1:00.1, or an IB or net device name")
+	}
+	return text, nil
+}
+
+func parsePath(text string) (string, error) {
+	if text == "" {
+		return "", errors.New("an empty name; give the path of a file")
+	}
+	if strings.ContainsRune(text, 0) {
+		return "", errors.New("a path cannot hold a NUL byte; give the path of a file")
+	}
+	return text, nil
+}
+
+// parseOneOf accepts exactly the given words.
+func parseOneOf[T ~string](words ...T) func(string) (T, error) {
+	return func(text string) (T, error) {
+		names := make([]string, len(words))
+		for i, word := range words {
+			if text == string(word) {
+				return word, nil
+			}
+			names[i] = string(word)
+		}
+		return "", fmt.Errorf("not one of the choices; give %s", alternatives(names))
+	}
+}
+
+func parseSwitch(text string) (bool, error) {
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, errors.New("not a switch position; give true or false")
+	}
+	return on, nil
+}
+
+func parseLevel(text string) (logLevel, error) {
+	for i, name := range levelNames {
+		level := logLevel(10 * (i + 1))
+		if strings.EqualFold(text, name) || text == strconv.Itoa(int(level)) {
+			return level, nil
+		}
+	}
+	return 0, fmt.Errorf("not a log level; give 10 to 70 in steps of ten, or %s", alternatives(levelNames[:]))
+}
+
+// parseLimit accepts zero, which means no limit.
+func parseLimit(text string) (time.Duration, error) {
+	limit, err := parseDuration(text)
+	if err == nil && limit < 0 {
+		return 0, errors.New("a duration cannot be negative; give one such as 10m, or 0 for no limit")
+	}
+	return limit, err
+}
+
+// parsePatience refuses zero: a wait without a deadline is not on offer, and one without a duration is no wait.
+func parsePatience(text string) (time.Duration, error) {
+	patience, err := parseDuration(text)
+	if err == nil && patience <= 0 {
+		return 0, errors.New("the duration must be longer than zero; give one such as 30s")
+	}
+	return patience, err
+}
+
+func parseDuration(text string) (time.Duration, error) {
+	duration, err := time.ParseDuration(text)
+	if err != nil {
+		return 0, errors.New("not a duration; give a number with its unit, such as 30s or 5m")
+	}
+	return duration, nil
+}
+
+// wholeNumber leaves out signs and leading zeros, which readers take for octal or for a slip.
+const wholeNumber = `(?:0|[1-9][0-9]*)`
+
+var (
+	sizePattern  = regexp.MustCompile(`^` + wholeNumber + `(?i:B|([KMG])|[KMG]i?B)?$`)
+	countPattern = regexp.MustCompile(`^` + wholeNumber + `$`)
+)
+
+// parseSize reads bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as GNU's tools have it.
+func parseSize(text string) (int64, error) {
+	match := sizePattern.FindStringSubmatch(text)
+	if match == nil {
+		return 0, errors.New("not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice")
+	}
+	if match[1] != "" { // a bare K, M or G, which humanize would count in thousands
+		text += "iB"
+	}
+	size, err := humanize.ParseBytes(text)
+	if err != nil || size > math.MaxInt64 {
+		return 0, errors.New("larger than any device can take; give a size such as 1MiB")
+	}
+	return int64(size), nil
+}
+
+func parseCount(text string) (int, error) {
+	if !countPattern.MatchString(text) {
+		return 0, errors.New("not a count; give a whole number such as 16, or 0 for the device's choice")
+	}
+	count, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		return 0, errors.New("larger than any device can take; give a number such as 16")
+	}
+	return int(count), nil
+}
+
+// alternatives joins words for a sentence: "a, b or c".
+func alternatives(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
