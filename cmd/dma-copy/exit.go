@@ -49,6 +49,7 @@ var outcomes = []outcome{
 	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft"},
 	{ofType[*doca.NotFoundError], exitDevice, "name one of them with -p, or -r for a representor"},
 	{one(errNoFit), exitDevice, ""},
+	{one(dmaxfer.ErrCapability), exitDevice, ""},
 	{one(dmaxfer.ErrSourceChanged), exitSourceChanged, ""},
 	{one(dmaxfer.ErrSource), exitSource, ""},
 	{one(dmaxfer.ErrTarget), exitTarget, ""},

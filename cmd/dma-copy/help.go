@@ -38,20 +38,18 @@ Environment:
   NO_COLOR                       Log without colours if not empty
 
 Exit codes:
-  0         done, verified, durable on the receiver
+  0         done; a file received here is whole and durable
   1         any other failure
   3         usage or configuration
   4         source: on neither side, on both, unreadable, not a regular file
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
   7         peer absent, lost or silent; outcome unknown
-  8         refused: authentication or policy
-  9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
   13        only a slower path was available (--require-hw)
   14        stopped by a limit that was set
-  130, 143  SIGINT, SIGTERM: drained, resumable; a second signal kills
+  130, 143  SIGINT, SIGTERM: drained, nothing left; a second one kills
 `
 
 // writeHelp prints the help in the layout of DOCA programs. A help that cannot be printed has nobody to tell.

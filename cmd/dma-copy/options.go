@@ -97,7 +97,7 @@ func options() []option {
 			help:   "Receive here, replacing FILE if it exists;\nwhere both sides have it, one must say so"},
 		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
-			help:   "Print neither progress nor summary"},
+			help:   "Print no summary"},
 	}
 }
 

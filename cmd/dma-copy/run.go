@@ -43,7 +43,9 @@ func runner(streams streams) func(context.Context, settings, zerolog.Logger) err
 			defer cancel()
 			ctx = limited
 		}
-		driver, err := doca.Open(doca.Options{Choice: doca.Choice(s.Driver), RequireHardware: s.RequireHW})
+		driver, err := doca.Open(doca.Options{
+			Choice: doca.Choice(s.Driver), RequireHardware: s.RequireHW, LogLevel: int(s.SDKLogLevel),
+		})
 		if err != nil {
 			return err
 		}

@@ -20,7 +20,7 @@ type settings struct {
 	Chunk       int64         // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
 	Depth       int           // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
 	Overwrite   bool          // this side receives and may replace File
-	Quiet       bool          // neither progress nor summary
+	Quiet       bool          // no summary
 	LogLevel    logLevel      // the program's own log
 	SDKLogLevel logLevel      // the driver's log
 }

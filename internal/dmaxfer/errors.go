@@ -24,6 +24,9 @@ var (
 	// ErrSettings is a chunk or depth that the device cannot do.
 	ErrSettings = errors.New("settings")
 
+	// ErrCapability is a device that cannot do what its side has to do.
+	ErrCapability = errors.New("capability")
+
 	// ErrHostFailed is a host that took the bytes and then could not save them.
 	ErrHostFailed = errors.New("the host could not save the file")
 )

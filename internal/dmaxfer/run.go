@@ -48,7 +48,7 @@ type Summary struct {
 // lets this side know. On an error the final name holds what it held before, and nothing else is left behind. ctx ends
 // it with its cause. Errors are *Error, or those of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	if err := checkShape(o.Device, o.Chunk, o.Depth); err != nil {
+	if err := checkDevice(o); err != nil {
 		return Summary{}, err
 	}
 	place, err := inspect(o.File, o.Overwrite)
@@ -67,6 +67,13 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
 	}
 	return t.summary, err
+}
+
+func checkDevice(o Options) error {
+	if err := checkCapable(o.Device.Info(), o.Side); err != nil {
+		return err
+	}
+	return checkShape(o.Device, o.Side, o.Chunk, o.Depth)
 }
 
 // meet connects to the peer, whichever of the two is there first.

@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // What is chosen when the user does not. A megabyte is where larger chunks stop to be faster while a window of them
@@ -23,13 +24,17 @@ type shape struct {
 	depth int   // copies in flight
 }
 
-// checkShape refuses what the device cannot do, before the peer is bothered.
-func checkShape(device *doca.Device, chunk int64, depth int) error {
+// checkShape refuses what the device cannot do, before the peer is bothered. On the host, where the peer's engine copies,
+// only the chunk is looked at: asking for the depth takes an engine, which a host function need not have.
+func checkShape(device *doca.Device, side negotiate.Side, chunk int64, depth int) error {
 	largest := int64(device.Info().MaxBufferSize)
-	if chunk > largest {
+	if chunk > largest && largest > 0 {
 		return failure(ErrSettings, nil, "choose a smaller one",
 			"--chunk %d is more than the %s that %s copies at once",
 			chunk, humanize.IBytes(uint64(largest)), device.Info().PCIAddress)
+	}
+	if side == negotiate.Host || depth == 0 {
+		return nil
 	}
 	deepest, err := maxDepth(device)
 	if err != nil {

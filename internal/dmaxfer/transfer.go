@@ -64,11 +64,11 @@ func (t *transfer) converse(ctx context.Context) error {
 	}
 	for t.session.State() != negotiate.Done {
 		message, err := t.receive(ctx)
-		if errors.Is(err, comch.ErrPeerLost) {
-			if err := t.session.Disconnected(); err != nil {
-				return err
+		if errors.Is(err, comch.ErrPeerLost) || t.contentWithSilence(err) {
+			err = t.session.Disconnected()
+			if err == nil {
+				continue
 			}
-			continue
 		}
 		if err != nil {
 			return err
@@ -78,6 +78,12 @@ func (t *transfer) converse(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// contentWithSilence is true of a DPU that has its file safe and only waits for the host to hang up: a host that does not
+// even do that takes nothing away from the copy.
+func (t *transfer) contentWithSilence(err error) bool {
+	return errors.Is(err, ErrIdle) && t.session.State() == negotiate.AwaitDisconnect && !t.sends()
 }
 
 // take lets the session judge a message, answers it, and does what it asks for.

@@ -5,6 +5,7 @@ package doca
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -25,6 +26,7 @@ type Options struct {
 	RequireHardware bool   // refuse the software device
 	LibraryDir      string // where DOCA's libraries are; empty: the loader's path, then DOCA's install directories
 	SoftDir         string // runtime directory of the software device; empty: DMA_COPY_SOFT_DIR or the default
+	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: none are asked for
 	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
 }
 
@@ -43,12 +45,23 @@ func Open(options Options) (*Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if options.RequireHardware && !driver.Hardware() {
-		driver.Close()
-		return nil, fmt.Errorf("%w, but %s", ErrHardwareRequired, driver.reason)
+	if err := driver.accept(options); err != nil {
+		driver.abi.Close()
+		return nil, err
 	}
 	trackOpen(driver)
 	return driver, nil
+}
+
+// accept checks that the driver will do, and sets it up.
+func (d *Driver) accept(options Options) error {
+	if options.RequireHardware && !d.Hardware() {
+		return fmt.Errorf("%w, but %s", ErrHardwareRequired, d.reason)
+	}
+	if options.LogLevel == 0 {
+		return nil
+	}
+	return d.abi.LogTo(int(os.Stderr.Fd()), options.LogLevel)
 }
 
 func choose(options Options) (*Driver, error) {

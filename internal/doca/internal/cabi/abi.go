@@ -135,6 +135,10 @@ type ABI interface {
 	// LastDetail is what the driver knows of its last failure beyond the code; often empty.
 	LastDetail() string
 
+	// LogTo has the driver write its own messages to fd, from level (DOCA's scale, 10 to 70) on. A release that cannot
+	// stays silent. Implements: doca_log_backend_create_with_fd_sdk, doca_log_level_set_global_sdk_limit.
+	LogTo(fd, level int) error
+
 	// DevinfoCreateList lists the devices. Implements: doca_devinfo_create_list.
 	DevinfoCreateList() (DevinfoList, []Devinfo, error)
 	// DevinfoDestroyList frees the list, not the devices opened from it. Implements: doca_devinfo_destroy_list.

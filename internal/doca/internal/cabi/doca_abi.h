@@ -98,6 +98,16 @@ enum doca_comch_counter {
 	DOCA_COMCH_COUNTER_RECV_BYTES = 4,
 };
 
+enum doca_log_level {
+	DOCA_LOG_LEVEL_DISABLE = 10,
+	DOCA_LOG_LEVEL_CRIT = 20,
+	DOCA_LOG_LEVEL_ERROR = 30,
+	DOCA_LOG_LEVEL_WARNING = 40,
+	DOCA_LOG_LEVEL_INFO = 50,
+	DOCA_LOG_LEVEL_DEBUG = 60,
+	DOCA_LOG_LEVEL_TRACE = 70,
+};
+
 /* Sizes of caller-provided string buffers, each with its terminating zero. */
 #define DOCA_DEVINFO_IFACE_NAME_SIZE 256
 #define DOCA_DEVINFO_IBDEV_NAME_SIZE 64
@@ -120,6 +130,7 @@ struct doca_pe;
 struct doca_task;
 struct doca_dma;
 struct doca_dma_task_memcpy;
+struct doca_log_backend;
 struct doca_comch_server;
 struct doca_comch_client;
 struct doca_comch_connection;

@@ -32,7 +32,7 @@ var (
 // native is a filled table of DOCA functions and the way to be rid of it.
 type native struct {
 	ops    *C.struct_doca_ops
-	detail func() string // what the provider knows beyond the code of the last failure on this thread
+	detail func() string // what the provider knows beyond the code of the last failure
 	close  func()
 }
 
@@ -49,8 +49,13 @@ func OpenSoft(dir, limits string) (ABI, error) {
 	if C.soft_configure(cDir, cLimits, &text[0], C.size_t(len(text))) != C.DOCA_SUCCESS {
 		return nil, errors.New(C.GoString(&text[0]))
 	}
-	detail := func() string { return C.GoString(C.soft_last_detail()) }
-	return &native{ops: C.soft_ops(), detail: detail, close: func() {}}, nil
+	return &native{ops: C.soft_ops(), detail: softDetail, close: func() {}}, nil
+}
+
+func softDetail() string {
+	var text [512]C.char
+	C.soft_copy_last_detail(&text[0], C.size_t(len(text)))
+	return C.GoString(&text[0])
 }
 
 // OpenVendor loads DOCA's libraries from directory, or from where they are usually installed if it is empty, and says
@@ -103,4 +108,17 @@ func (n *native) Version() string {
 		return "unknown"
 	}
 	return C.GoString(C.call_doca_version_runtime(n.ops))
+}
+
+func (n *native) LogTo(fd, level int) error {
+	if !C.has_doca_log_backend_create_with_fd_sdk(n.ops) || !C.has_doca_log_level_set_global_sdk_limit(n.ops) {
+		return nil
+	}
+	var backend *C.struct_doca_log_backend
+	status := C.call_doca_log_backend_create_with_fd_sdk(n.ops, C.int(fd), &backend)
+	if err := n.check("doca_log_backend_create_with_fd_sdk", status); err != nil {
+		return err
+	}
+	status = C.call_doca_log_level_set_global_sdk_limit(n.ops, C.uint32_t(level))
+	return n.check("doca_log_level_set_global_sdk_limit", status)
 }

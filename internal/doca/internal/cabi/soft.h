@@ -25,10 +25,11 @@ doca_error_t soft_configure(const char *dir, const char *limits, char *error, si
 const char *soft_runtime_dir(void);
 
 /*
- * Why this thread's last failure failed, in one sentence that names what to change where something can be changed;
- * empty if the result code says it all. Thread-local; valid until the thread's next call.
+ * Why the last failure of this process failed, in one sentence that names what to change where something can be changed;
+ * empty if the result code says it all. The first form returns a copy that is valid until the thread asks again.
  */
 const char *soft_last_detail(void);
+void soft_copy_last_detail(char *text, size_t size);
 
 /* Every function of the list exists as soft_<name>. */
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) ret soft_##name params;

@@ -96,8 +96,7 @@ void soft_connection_close(struct doca_comch_connection *connection)
 bool soft_connection_is_of(const struct doca_comch_connection *connection, const struct soft_endpoint *endpoint)
 {
 	const struct doca_comch_connection *known;
-	TAILQ_FOREACH(known, &endpoint->connections, link)
-	{
+	for (known = TAILQ_FIRST(&endpoint->connections); known != NULL; known = TAILQ_NEXT(known, link)) {
 		if (known == connection)
 			return known->state != SOFT_CONNECTION_GREETING && known->state != SOFT_CONNECTION_GONE;
 	}

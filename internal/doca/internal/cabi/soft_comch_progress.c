@@ -51,8 +51,8 @@ uint64_t soft_endpoint_ready_at(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
 	const struct doca_comch_connection *connection;
-	TAILQ_FOREACH(connection, &endpoint->connections, link)
-	{
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link)) {
 		if (soft_connection_is_due(connection))
 			return 0;
 	}
@@ -64,8 +64,8 @@ bool soft_endpoint_quiet(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
 	const struct doca_comch_connection *connection;
-	TAILQ_FOREACH(connection, &endpoint->connections, link)
-	{
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link)) {
 		if (connection->state != SOFT_CONNECTION_GREETING && connection->state != SOFT_CONNECTION_GONE)
 			return false;
 	}
@@ -76,6 +76,7 @@ void soft_endpoint_stopping(struct doca_ctx *ctx)
 {
 	struct soft_endpoint *endpoint = (struct soft_endpoint *)ctx;
 	struct doca_comch_connection *connection;
-	TAILQ_FOREACH(connection, &endpoint->connections, link)
-	soft_connection_close(connection);
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link))
+		soft_connection_close(connection);
 }

@@ -72,8 +72,8 @@ static void limit_strangers(struct soft_endpoint *endpoint)
 {
 	struct doca_comch_connection *connection, *oldest = NULL;
 	unsigned strangers = 0;
-	TAILQ_FOREACH(connection, &endpoint->connections, link)
-	{
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link)) {
 		if (connection->state != SOFT_CONNECTION_GREETING)
 			continue;
 		oldest = oldest == NULL ? connection : oldest;
@@ -97,8 +97,9 @@ static uint32_t count_clients(const struct soft_endpoint *endpoint)
 {
 	const struct doca_comch_connection *connection;
 	uint32_t n = 0;
-	TAILQ_FOREACH(connection, &endpoint->connections, link)
-	n += connection->state != SOFT_CONNECTION_GREETING && connection->state != SOFT_CONNECTION_GONE;
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link))
+		n += connection->state != SOFT_CONNECTION_GREETING && connection->state != SOFT_CONNECTION_GONE;
 	return n;
 }
 

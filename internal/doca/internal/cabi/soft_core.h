@@ -25,7 +25,7 @@
 
 /* ---- soft_error ---- */
 
-/* Sets what soft_last_detail answers on this thread. */
+/* Sets what soft_last_detail answers, and logs it. Any thread may call. */
 void soft_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* ---- soft_config ---- */
@@ -185,7 +185,7 @@ doca_error_t soft_ctx_fini(struct doca_ctx *ctx);
 /* STARTING -> RUNNING. */
 void soft_ctx_running(struct doca_ctx *ctx);
 
-/* STARTING or RUNNING -> STOPPING, for a reason of the device's own: a task failed, the peer is gone. */
+/* RUNNING -> STOPPING or STARTING -> IDLE, for a reason of the device's own: a task failed, the peer is gone. */
 void soft_ctx_fail(struct doca_ctx *ctx);
 
 /* BAD_STATE unless IDLE: the guard of every configuration call. */

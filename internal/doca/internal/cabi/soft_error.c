@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "soft_core.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
 struct result {
 	const char *name;
 	const char *descr;
@@ -65,19 +62,4 @@ const char *soft_doca_error_get_descr(doca_error_t error)
 const char *soft_doca_version_runtime(void)
 {
 	return "soft 1";
-}
-
-static _Thread_local char detail[512];
-
-void soft_detail(const char *format, ...)
-{
-	va_list args;
-	va_start(args, format);
-	vsnprintf(detail, sizeof(detail), format, args);
-	va_end(args);
-}
-
-const char *soft_last_detail(void)
-{
-	return detail;
 }

@@ -18,7 +18,8 @@
  *                                     ├─ event: some context has work now
  *                                     └─ timer: some context will have work at a known time
  *
- * Taking inner out of handle therefore silences all of it at once.
+ * Taking inner out of handle therefore silences all of it at once. A context may watch an epoll of its own, and a program
+ * may put handle into one: Linux nests five.
  */
 struct doca_pe {
 	int handle;
@@ -201,8 +202,8 @@ static doca_error_t schedule(struct doca_pe *pe)
 	return eventfd_write(pe->event, 1) == 0 ? DOCA_SUCCESS : DOCA_ERROR_OPERATING_SYSTEM;
 }
 
-/* Inside progress the contexts are in motion; progress schedules when it is done, so that an armed handle is quiet again
- * as soon as there is nothing left to do. */
+/* Inside progress the contexts are in motion; it schedules when it is done, so that an armed handle falls silent as soon
+ * as there is nothing left to do. */
 void soft_pe_notify(struct doca_pe *pe)
 {
 	if (pe->armed && !pe->progressing && schedule(pe) != DOCA_SUCCESS)

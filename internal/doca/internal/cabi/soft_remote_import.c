@@ -122,8 +122,10 @@ static doca_error_t open_gate(struct soft_import *import, const struct remote_de
 doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import **import, struct soft_range *range)
 {
 	struct remote_descriptor d;
-	if (!parse_descriptor(desc, len, &d))
+	if (!parse_descriptor(desc, len, &d)) {
+		soft_detail("this is not an export descriptor of the software device");
 		return DOCA_ERROR_INVALID_VALUE;
+	}
 	struct soft_import *opened = calloc(1, sizeof(*opened));
 	if (opened == NULL)
 		return DOCA_ERROR_NO_MEMORY;

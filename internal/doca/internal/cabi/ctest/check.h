@@ -9,12 +9,12 @@
 
 #include "../soft.h"
 
-#define CHECK(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition)) {                                                                                    \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition);                      \
-			exit(1);                                                                                       \
-		}                                                                                                      \
+#define CHECK(condition)                                                                          \
+	do {                                                                                      \
+		if (!(condition)) {                                                               \
+			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
+			exit(1);                                                                  \
+		}                                                                                 \
 	} while (0)
 
 #define CHECK_RESULT(expected, call) check_result(__FILE__, __LINE__, #call, (call), (expected))
@@ -29,11 +29,11 @@ static inline void check_result(const char *file, int line, const char *call, do
 	exit(1);
 }
 
-#define RUN(test)                                                                                                      \
-	do {                                                                                                           \
-		test();                                                                                                \
-		printf("ok %s\n", #test);                                                                              \
-		fflush(stdout);                                                                                        \
+#define RUN(test)                         \
+	do {                              \
+		test();                   \
+		printf("ok %s\n", #test); \
+		fflush(stdout);           \
 	} while (0)
 
 #endif

@@ -1,108 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control channel as programs see it, and as hostile or dying peers meet it. */
-#define _GNU_SOURCE
-#include <errno.h>
-#include <signal.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
+/* The control channel as programs see it: configuration, connections, messages, orderly ends. */
+#include <pthread.h>
 
-#include "../soft_comch.h"
-#include "stage.h"
+#include "comch_end.h"
 
-#define NAME "dma copy server"
-#define NUM_SENDS 64
-
-/* One server or client with an engine of its own, and what its callbacks have seen. */
-struct end {
-	struct doca_pe *pe;
-	struct doca_ctx *ctx;
-	struct doca_comch_server *server; /* one of the two */
-	struct doca_comch_client *client;
-	struct doca_comch_connection *connection; /* the last one; NULL after its end */
-	unsigned sent, failed, received, connects, disconnects;
-	doca_error_t last_failure;
-	uint32_t last_len;
-	uint32_t next_number; /* what the next received message must begin with */
-	bool saw_failed_start, failed_after_end;
-	void (*on_received)(struct end *end, struct doca_comch_connection *connection);
-	void (*on_sent)(struct end *end);
-	void (*on_connected)(struct end *end, struct doca_comch_connection *connection);
-};
-
-static struct stage stage;
-
-/* ---- callbacks ---- */
-
-static struct end *end_of(const struct doca_comch_connection *connection)
-{
-	struct doca_comch_server *server = soft_doca_comch_server_get_server_ctx(connection);
-	struct doca_comch_client *client = soft_doca_comch_client_get_client_ctx(connection);
-	union doca_data data;
-	CHECK((server == NULL) != (client == NULL));
-	CHECK_OK(soft_doca_ctx_get_user_data(
-		server != NULL ? soft_doca_comch_server_as_ctx(server) : soft_doca_comch_client_as_ctx(client), &data));
-	return data.ptr;
-}
-
-static void on_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
-{
-	struct end *end = ctx_data.ptr;
-	CHECK(task_data.u64 == 7);
-	CHECK_OK(soft_doca_task_get_status(soft_doca_comch_task_send_as_task(task)));
-	soft_doca_task_free(soft_doca_comch_task_send_as_task(task));
-	end->sent++;
-	if (end->on_sent != NULL)
-		end->on_sent(end);
-}
-
-static void on_not_sent(struct doca_comch_task_send *task, union doca_data task_data, union doca_data ctx_data)
-{
-	struct end *end = ctx_data.ptr;
-	CHECK(task_data.u64 == 7);
-	end->last_failure = soft_doca_task_get_status(soft_doca_comch_task_send_as_task(task));
-	end->failed_after_end |= end->disconnects > 0;
-	soft_doca_task_free(soft_doca_comch_task_send_as_task(task));
-	end->failed++;
-}
-
-static void on_received(struct doca_comch_event_msg_recv *event, uint8_t *bytes, uint32_t len,
-			struct doca_comch_connection *connection)
-{
-	struct end *end = end_of(connection);
-	uint32_t number;
-	CHECK(event != NULL && len >= sizeof(number));
-	memcpy(&number, bytes, sizeof(number));
-	CHECK(number == end->next_number);
-	for (uint32_t i = sizeof(number); i < len; i++)
-		CHECK(bytes[i] == (uint8_t)(number + i));
-	end->next_number++;
-	end->received++;
-	end->last_len = len;
-	if (end->on_received != NULL)
-		end->on_received(end, connection);
-}
-
-static void on_connect(struct doca_comch_event_connection_status_changed *event,
-		       struct doca_comch_connection *connection, uint8_t successful)
-{
-	struct end *end = end_of(connection);
-	CHECK(event != NULL && successful == 1);
-	end->connects++;
-	end->connection = connection;
-	end->next_number = 0;
-	if (end->on_connected != NULL)
-		end->on_connected(end, connection);
-}
-
-static void on_disconnect(struct doca_comch_event_connection_status_changed *event,
-			  struct doca_comch_connection *connection, uint8_t successful)
-{
-	struct end *end = end_of(connection);
-	CHECK(event != NULL && successful == 1);
-	end->disconnects++;
-	if (end->connection == connection)
-		end->connection = NULL;
-}
+/* ---- configuration ---- */
 
 static void on_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection, uint32_t id)
 {
@@ -111,173 +13,6 @@ static void on_consumer(struct doca_comch_event_consumer *event, struct doca_com
 	(void)id;
 	CHECK(false);
 }
-
-static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
-		     enum doca_ctx_states next)
-{
-	struct end *end = data.ptr;
-	CHECK(ctx == end->ctx);
-	end->saw_failed_start |= prev == DOCA_CTX_STATE_STARTING && next == DOCA_CTX_STATE_IDLE;
-	if (end->client != NULL && next == DOCA_CTX_STATE_RUNNING)
-		CHECK_OK(soft_doca_comch_client_get_connection(end->client, &end->connection));
-	if (end->client != NULL && next == DOCA_CTX_STATE_IDLE)
-		end->connection = NULL;
-}
-
-/* ---- ends ---- */
-
-static void end_connect(struct end *end)
-{
-	CHECK_OK(soft_doca_pe_create(&end->pe));
-	CHECK_OK(soft_doca_ctx_set_user_data(end->ctx, (union doca_data){.ptr = end}));
-	CHECK_OK(soft_doca_ctx_set_state_changed_cb(end->ctx, on_state));
-	CHECK_OK(soft_doca_pe_connect_ctx(end->pe, end->ctx));
-}
-
-static void server_open_as(struct end *end, struct doca_dev_rep *rep, const char *name)
-{
-	*end = (struct end){0};
-	CHECK_OK(soft_doca_comch_server_create(stage.dpu, rep, name, &end->server));
-	end->ctx = soft_doca_comch_server_as_ctx(end->server);
-	CHECK_OK(soft_doca_comch_server_task_send_set_conf(end->server, on_sent, on_not_sent, NUM_SENDS));
-	CHECK_OK(soft_doca_comch_server_event_msg_recv_register(end->server, on_received));
-	CHECK_OK(soft_doca_comch_server_event_connection_status_changed_register(end->server, on_connect,
-										 on_disconnect));
-	end_connect(end);
-}
-
-static void server_open(struct end *end)
-{
-	server_open_as(end, stage.rep, NAME);
-}
-
-static void client_open_as(struct end *end, const char *name)
-{
-	*end = (struct end){0};
-	CHECK_OK(soft_doca_comch_client_create(stage.host, name, &end->client));
-	end->ctx = soft_doca_comch_client_as_ctx(end->client);
-	CHECK_OK(soft_doca_comch_client_task_send_set_conf(end->client, on_sent, on_not_sent, NUM_SENDS));
-	CHECK_OK(soft_doca_comch_client_event_msg_recv_register(end->client, on_received));
-	end_connect(end);
-}
-
-static void client_open(struct end *end)
-{
-	client_open_as(end, NAME);
-}
-
-static enum doca_ctx_states state_of(const struct end *end)
-{
-	enum doca_ctx_states state;
-	CHECK_OK(soft_doca_ctx_get_state(end->ctx, &state));
-	return state;
-}
-
-/* All ends of this process are driven by this thread, so nothing is left to wait for when all have nothing to do. */
-static void settle(struct end *ends[], size_t n)
-{
-	bool moved = true;
-	while (moved) {
-		moved = false;
-		for (size_t i = 0; i < n; i++)
-			moved |= soft_doca_pe_progress(ends[i]->pe);
-	}
-}
-
-static void settle_one(struct end *end)
-{
-	settle(&end, 1);
-}
-
-static void settle_both(struct end *a, struct end *b)
-{
-	settle((struct end *[]){a, b}, 2);
-}
-
-static void end_destroy(struct end *end)
-{
-	if (end->server != NULL)
-		CHECK_OK(soft_doca_comch_server_destroy(end->server));
-	else
-		CHECK_OK(soft_doca_comch_client_destroy(end->client));
-	CHECK_OK(soft_doca_pe_destroy(end->pe));
-}
-
-static void end_close(struct end *end)
-{
-	if (state_of(end) != DOCA_CTX_STATE_IDLE)
-		soft_doca_ctx_stop(end->ctx);
-	settle_one(end);
-	CHECK(state_of(end) == DOCA_CTX_STATE_IDLE);
-	end_destroy(end);
-}
-
-static void close_both(struct end *client, struct end *server)
-{
-	end_close(client);
-	end_close(server);
-}
-
-static void open_both(struct end *client, struct end *server)
-{
-	server_open(server);
-	client_open(client);
-	CHECK_OK(soft_doca_ctx_start(server->ctx));
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client->ctx));
-	settle_both(client, server);
-	CHECK(state_of(client) == DOCA_CTX_STATE_RUNNING && server->connects == 1);
-	CHECK(client->connection != NULL && server->connection != NULL);
-}
-
-static doca_error_t alloc_send(struct end *end, const void *msg, uint32_t len, struct doca_task **task)
-{
-	struct doca_comch_task_send *send;
-	doca_error_t result =
-		end->server != NULL
-			? soft_doca_comch_server_task_send_alloc_init(end->server, end->connection, msg, len, &send)
-			: soft_doca_comch_client_task_send_alloc_init(end->client, end->connection, msg, len, &send);
-	if (result != DOCA_SUCCESS)
-		return result;
-	*task = soft_doca_comch_task_send_as_task(send);
-	soft_doca_task_set_user_data(*task, (union doca_data){.u64 = 7});
-	return DOCA_SUCCESS;
-}
-
-/* The message begins with its number, and the rest follows from that. Its memory dies as soon as it is submitted. */
-static doca_error_t send_number(struct end *end, uint32_t number, uint32_t len)
-{
-	uint8_t msg[4080];
-	struct doca_task *task;
-	for (uint32_t i = 0; i < len; i++)
-		msg[i] = (uint8_t)(number + i);
-	memcpy(msg, &number, sizeof(number));
-	doca_error_t result = alloc_send(end, msg, len, &task);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = soft_doca_task_submit(task);
-	if (result != DOCA_SUCCESS)
-		soft_doca_task_free(task);
-	memset(msg, 0xee, sizeof(msg));
-	return result;
-}
-
-/* Sends until the socket takes no more and the pool is empty. Returns how many were submitted. */
-static unsigned fill(struct end *end, uint32_t len)
-{
-	unsigned n = 0;
-	for (;;) {
-		doca_error_t result = send_number(end, n, len);
-		if (result == DOCA_SUCCESS) {
-			n++;
-		} else {
-			CHECK_RESULT(DOCA_ERROR_NO_MEMORY, result);
-			if (!soft_doca_pe_progress(end->pe))
-				return n;
-		}
-	}
-}
-
-/* ---- configuration ---- */
 
 static void capabilities(void)
 {
@@ -584,6 +319,19 @@ static void back_pressure_both_ways(void)
 	close_both(&client, &server);
 }
 
+static void starting_wakes_an_armed_engine(void)
+{
+	struct end client;
+	client_open(&client);
+	CHECK_OK(soft_doca_pe_request_notification(client.pe));
+	CHECK(!stage_readable(client.pe, 0));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+	CHECK(stage_readable(client.pe, 0));
+	settle_one(&client);
+	CHECK(client.saw_failed_start && !stage_readable(client.pe, 0));
+	end_close(&client);
+}
+
 static void armed_only(void)
 {
 	struct end client, server;
@@ -606,6 +354,8 @@ static void armed_only(void)
 	while (client.received < n && soft_doca_pe_progress(client.pe))
 		;
 	CHECK(stage_readable(server.pe, 0));
+	settle_both(&client, &server);
+	CHECK(client.received == n && !stage_readable(server.pe, 0));
 	close_both(&client, &server);
 }
 
@@ -642,6 +392,47 @@ static void a_deaf_peer_cannot_hold_up_a_stop(void)
 	close_both(&client, &server);
 }
 
+/* What arrived before the end is delivered before it, although the leaver never read what was sent to it. */
+static void a_leaver_with_unread_messages(void)
+{
+	struct end client, server;
+	open_both(&client, &server);
+	CHECK_OK(send_number(&server, 0, 8));
+	settle_one(&server);
+	for (uint32_t i = 0; i < 3; i++)
+		CHECK_OK(send_number(&client, i, 8));
+	soft_doca_ctx_stop(client.ctx);
+	while (state_of(&client) != DOCA_CTX_STATE_IDLE)
+		CHECK(soft_doca_pe_progress(client.pe) == 1);
+	CHECK_OK(send_number(&server, 1, 8));
+	settle_one(&server);
+	CHECK(server.received == 3 && server.disconnects == 1 && server.failed == 1 && !server.failed_after_end);
+	CHECK(server.last_failure == DOCA_ERROR_CONNECTION_ABORTED);
+	close_both(&client, &server);
+}
+
+static void a_stopping_server_refuses(void)
+{
+	struct end client, server, successor;
+	struct doca_task *kept;
+	open_both(&client, &server);
+	CHECK_OK(alloc_send(&server, "x", 1, &kept));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(server.ctx));
+	settle_both(&client, &server);
+	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && state_of(&server) == DOCA_CTX_STATE_STOPPING);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+	settle_both(&client, &server);
+	CHECK(client.saw_failed_start && server.connects == 1);
+	server_open(&successor);
+	CHECK_RESULT(DOCA_ERROR_ALREADY_EXIST, soft_doca_ctx_start(successor.ctx));
+	soft_doca_task_free(kept);
+	settle_one(&server);
+	CHECK(state_of(&server) == DOCA_CTX_STATE_IDLE);
+	CHECK_OK(soft_doca_ctx_start(successor.ctx));
+	end_close(&successor);
+	close_both(&client, &server);
+}
+
 static void server_disconnects_one(void)
 {
 	struct end client, server;
@@ -663,6 +454,26 @@ static void server_disconnects_one(void)
 	CHECK(client.received == 1 && state_of(&client) == DOCA_CTX_STATE_IDLE && !client.saw_failed_start);
 	CHECK(state_of(&server) == DOCA_CTX_STATE_RUNNING);
 	close_both(&client, &server);
+}
+
+/* The last task goes inside the disconnect callback, and the connection is still there after it. */
+static void free_kept_task(struct end *end, struct doca_comch_connection *connection)
+{
+	soft_doca_task_free(end->kept);
+	CHECK(soft_doca_comch_connection_get_user_data(connection).u64 == 42);
+}
+
+static void tasks_freed_inside_the_disconnect_callback(void)
+{
+	struct end client, server;
+	open_both(&client, &server);
+	CHECK_OK(soft_doca_comch_connection_set_user_data(server.connection, (union doca_data){.u64 = 42}));
+	CHECK_OK(alloc_send(&server, "x", 1, &server.kept));
+	server.on_disconnected = free_kept_task;
+	end_close(&client);
+	settle_one(&server);
+	CHECK(server.disconnects == 1);
+	end_close(&server);
 }
 
 static void stop_on_receive(struct end *end, struct doca_comch_connection *connection)
@@ -712,7 +523,9 @@ static void calls_inside_callbacks(void)
 	close_both(&client, &server);
 }
 
-/* ---- peers that die ---- */
+/* ---- threads ---- */
+
+#define ROUNDS 300
 
 static bool is_running(const void *arg)
 {
@@ -724,300 +537,10 @@ static bool is_idle(const void *arg)
 	return state_of(arg) == DOCA_CTX_STATE_IDLE;
 }
 
-static bool has_client(const void *arg)
-{
-	return ((const struct end *)arg)->connects == 1;
-}
-
 static bool lost_client(const void *arg)
 {
 	return ((const struct end *)arg)->disconnects == 1;
 }
-
-static bool never(const void *arg)
-{
-	(void)arg;
-	return false;
-}
-
-static void kill_and_reap(pid_t child)
-{
-	int status;
-	CHECK(kill(child, SIGKILL) == 0);
-	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-}
-
-/* Sends two messages and receives nothing. */
-static void be_a_client(void)
-{
-	struct end client;
-	client_open(&client);
-	soft_doca_ctx_start(client.ctx);
-	stage_wait(client.pe, is_running, &client);
-	CHECK_OK(send_number(&client, 0, 8));
-	CHECK_OK(send_number(&client, 1, 8));
-	while (client.sent < 2)
-		soft_doca_pe_progress(client.pe);
-	for (;;)
-		pause();
-}
-
-static bool has_two(const void *arg)
-{
-	return ((const struct end *)arg)->received == 2;
-}
-
-static void client_killed(void)
-{
-	struct end server;
-	server_open(&server);
-	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	pid_t child = fork();
-	if (child == 0)
-		be_a_client();
-	CHECK(child > 0);
-	stage_wait(server.pe, has_client, &server);
-	stage_wait(server.pe, has_two, &server);
-	fill(&server, 4080);
-	kill_and_reap(child);
-	stage_wait(server.pe, lost_client, &server);
-	CHECK(server.failed == NUM_SENDS && server.last_failure == DOCA_ERROR_CONNECTION_RESET);
-	CHECK(!server.failed_after_end && state_of(&server) == DOCA_CTX_STATE_RUNNING);
-	end_close(&server);
-}
-
-static void be_a_server(int ready)
-{
-	struct end server;
-	server_open(&server);
-	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	CHECK(write(ready, "r", 1) == 1);
-	stage_wait(server.pe, has_client, &server);
-	CHECK_OK(send_number(&server, 0, 8));
-	while (server.sent == 0)
-		soft_doca_pe_progress(server.pe);
-	CHECK(write(ready, "c", 1) == 1);
-	stage_wait(server.pe, never, NULL);
-}
-
-static pid_t fork_server(int *ready)
-{
-	char byte;
-	int ends[2];
-	CHECK(pipe(ends) == 0);
-	pid_t child = fork();
-	if (child == 0)
-		be_a_server(ends[1]);
-	CHECK(child > 0);
-	close(ends[1]);
-	CHECK(read(ends[0], &byte, 1) == 1);
-	*ready = ends[0];
-	return child;
-}
-
-/* What the server sent before it died arrives; its name can be taken over afterwards. */
-static void server_killed(void)
-{
-	struct end client, server;
-	int ready;
-	char byte;
-	pid_t child = fork_server(&ready);
-	client_open(&client);
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-	stage_wait(client.pe, is_running, &client);
-	CHECK(read(ready, &byte, 1) == 1);
-	kill(child, SIGSTOP);
-	while (send_number(&client, 0, 4080) == DOCA_SUCCESS || soft_doca_pe_progress(client.pe))
-		;
-	kill_and_reap(child);
-	stage_wait(client.pe, is_idle, &client);
-	CHECK(client.received == 1 && client.failed == NUM_SENDS);
-	CHECK(client.last_failure == DOCA_ERROR_CONNECTION_RESET);
-	close(ready);
-
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-	settle_one(&client);
-	CHECK(client.saw_failed_start);
-	server_open(&server);
-	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-	client.next_number = 0;
-	settle_both(&client, &server);
-	CHECK(state_of(&client) == DOCA_CTX_STATE_RUNNING);
-	close_both(&client, &server);
-}
-
-/* ---- peers that misbehave ---- */
-
-static int call_server(void)
-{
-	struct soft_comch_address address;
-	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
-	int fd = soft_comch_connect(&address);
-	CHECK(fd >= 0);
-	return fd;
-}
-
-static void write_packet(int fd, const void *bytes, size_t len)
-{
-	CHECK(send(fd, bytes, len, MSG_NOSIGNAL) == (ssize_t)len);
-}
-
-static bool hung_up(int fd)
-{
-	char byte;
-	ssize_t n;
-	do
-		n = recv(fd, &byte, 1, MSG_DONTWAIT);
-	while (n > 0);
-	return n == 0 || errno == ECONNRESET;
-}
-
-struct packet {
-	struct soft_frame frame;
-	uint8_t bytes[5000];
-};
-
-/* Well-formed or not, none of these may come where the tests send them. */
-static size_t bad_packet(unsigned kind, struct packet *packet)
-{
-	const size_t head = sizeof(packet->frame);
-	memset(packet, 0x55, sizeof(*packet));
-	packet->frame = soft_frame_make(SOFT_FRAME_MESSAGE, 4, 0);
-	switch (kind) {
-	case 0: /* too short to be a frame */
-		return head - 1;
-	case 1: /* shorter than it says */
-		return head + 3;
-	case 2: /* longer than it says */
-		return head + 5;
-	case 3: /* longer than any message */
-		packet->frame.value = 4081;
-		return head + 4081;
-	case 4: /* says 4 GiB */
-		packet->frame.value = UINT32_MAX;
-		return head + 4;
-	case 5: /* empty */
-		packet->frame.value = 0;
-		return head;
-	case 6:
-		packet->frame.magic++;
-		return head + 4;
-	case 7:
-		packet->frame.version++;
-		return head + 4;
-	case 8: /* a type nobody knows */
-		packet->frame = soft_frame_make((enum soft_frame_type)99, 0, 0);
-		return head;
-	case 9: /* from the wrong side */
-		packet->frame = soft_frame_make(SOFT_FRAME_WELCOME, 4080, 0);
-		return head;
-	case 10: /* for the second time, when the connection is open; with no room for messages, before */
-		packet->frame = soft_frame_make(SOFT_FRAME_HELLO, 0, 0);
-		return head;
-	case 11: /* longer than the receiver's whole buffer */
-		packet->frame.value = sizeof(packet->bytes);
-		return sizeof(*packet);
-	default:
-		return 0;
-	}
-}
-
-static void bad_frames(bool after_hello)
-{
-	struct end server;
-	struct packet packet;
-	struct soft_frame hello = soft_frame_make(SOFT_FRAME_HELLO, 4080, 0);
-	server_open(&server);
-	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	unsigned kind = 0;
-	for (size_t len = bad_packet(kind, &packet); len > 0; len = bad_packet(++kind, &packet)) {
-		int fd = call_server();
-		if (after_hello)
-			write_packet(fd, &hello, sizeof(hello));
-		settle_one(&server);
-		write_packet(fd, &packet, len);
-		settle_one(&server);
-		CHECK(hung_up(fd));
-		CHECK(server.received == 0 && server.connects == (after_hello ? kind + 1 : 0));
-		CHECK(server.disconnects == server.connects);
-		close(fd);
-	}
-	CHECK(kind == 12);
-	end_close(&server);
-}
-
-static void bad_frames_instead_of_hello(void)
-{
-	bad_frames(false);
-}
-
-static void bad_frames_after_hello(void)
-{
-	bad_frames(true);
-}
-
-static void strangers_are_bounded(void)
-{
-	struct end client, server;
-	int fds[40], open = 0;
-	server_open(&server);
-	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	for (int i = 0; i < 40; i++) {
-		fds[i] = call_server();
-		settle_one(&server);
-	}
-	for (int i = 0; i < 40; i++) {
-		bool gone = hung_up(fds[i]);
-		CHECK(gone == (i < 24));
-		open += !gone;
-	}
-	CHECK(open == 16);
-	client_open(&client);
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-	settle_both(&client, &server);
-	CHECK(state_of(&client) == DOCA_CTX_STATE_RUNNING && server.connects == 1);
-	close_both(&client, &server);
-	for (int i = 0; i < 40; i++)
-		close(fds[i]);
-}
-
-/* Answers the client's HELLO in the server's place. */
-static void client_meets_bad_server(void)
-{
-	struct soft_comch_address address;
-	struct packet packet;
-	struct soft_frame welcome = soft_frame_make(SOFT_FRAME_WELCOME, 4080, 0);
-	int listener;
-	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
-	CHECK_OK(soft_comch_listen(&address, &listener));
-	unsigned kind = 0;
-	for (size_t len = bad_packet(kind, &packet); len > 0; len = bad_packet(++kind, &packet)) {
-		for (int welcomed = 0; welcomed < 2; welcomed++) {
-			struct end client;
-			if (kind == 9 && !welcomed)
-				continue;
-			client_open(&client);
-			CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-			settle_one(&client);
-			int fd = soft_comch_accept(listener);
-			CHECK(fd >= 0);
-			if (welcomed)
-				write_packet(fd, &welcome, sizeof(welcome));
-			write_packet(fd, &packet, len);
-			settle_one(&client);
-			CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && client.received == 0);
-			CHECK(client.saw_failed_start == !welcomed);
-			close(fd);
-			end_close(&client);
-		}
-	}
-	soft_comch_unlisten(&address, listener);
-}
-
-/* ---- threads ---- */
-
-#define ROUNDS 300
 
 static void answer_until_done(struct end *end, struct doca_comch_connection *connection)
 {
@@ -1088,17 +611,15 @@ int main(void)
 	RUN(several_clients);
 	RUN(sends_are_checked);
 	RUN(back_pressure_both_ways);
+	RUN(starting_wakes_an_armed_engine);
 	RUN(armed_only);
 	RUN(a_stopping_client_flushes);
 	RUN(a_deaf_peer_cannot_hold_up_a_stop);
+	RUN(a_leaver_with_unread_messages);
+	RUN(a_stopping_server_refuses);
 	RUN(server_disconnects_one);
+	RUN(tasks_freed_inside_the_disconnect_callback);
 	RUN(calls_inside_callbacks);
-	RUN(client_killed);
-	RUN(server_killed);
-	RUN(bad_frames_instead_of_hello);
-	RUN(bad_frames_after_hello);
-	RUN(strangers_are_bounded);
-	RUN(client_meets_bad_server);
 	RUN(a_thread_per_engine);
 	stage_close(&stage);
 	stage_open(&stage, "max_clients=2");

@@ -8,7 +8,7 @@
 
 #include "../memory.h"
 #include "../soft_core.h"
-#include "copy_rig.h"
+#include "rig.h"
 
 #define PCI_READ DOCA_ACCESS_FLAG_PCI_READ_ONLY
 #define PCI_WRITE DOCA_ACCESS_FLAG_PCI_READ_WRITE
@@ -162,9 +162,21 @@ static void test_pci_addr(void)
 		const char *text;
 		int equal; /* -1: refused */
 	} cases[] = {
-		{"0000:b1:00.0", 1}, {"b1:00.0", 1},	   {"B1:00.0", 1},    {"0000:B1:00.0", 1}, {"b1:00.1", 0},
-		{"0001:b1:00.0", 0}, {"", -1},		   {"b1:00", -1},     {"b1:00.8", -1},	   {"b1:20.0", -1},
-		{"b1-00.0", -1},     {"0000:b1:00.00", -1}, {"g1:00.0", -1}, {" b1:00.0", -1},	   {"00000b1:00.0", -1},
+		{"0000:b1:00.0", 1},
+		{"b1:00.0", 1},
+		{"B1:00.0", 1},
+		{"0000:B1:00.0", 1},
+		{"b1:00.1", 0},
+		{"0001:b1:00.0", 0},
+		{"", -1},
+		{"b1:00", -1},
+		{"b1:00.8", -1},
+		{"b1:20.0", -1},
+		{"b1-00.0", -1},
+		{"0000:b1:00.00", -1},
+		{"g1:00.0", -1},
+		{" b1:00.0", -1},
+		{"00000b1:00.0", -1},
 	};
 	struct doca_dev *dev = rig_open_dev("B1:00.0");
 	struct doca_devinfo *info = soft_doca_dev_as_devinfo(dev);

@@ -380,6 +380,20 @@ static void contexts_take_turns(void)
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
+static void the_next_in_turn_goes(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *second = toy_create(pe);
+	struct toy *first = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	first->has_event = true;
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	toy_destroy(second);
+	CHECK(soft_doca_pe_progress(pe) == 0);
+	bring_to_idle(pe, first);
+	toy_destroy(first);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
 static void stop_now(struct toy *toy)
 {
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
@@ -492,6 +506,7 @@ int main(void)
 	RUN(transitions);
 	RUN(tasks_keep_a_context_from_idle);
 	RUN(contexts_take_turns);
+	RUN(the_next_in_turn_goes);
 	RUN(stop_and_destroy_inside_callbacks);
 	RUN(only_an_armed_handle_wakes);
 	RUN(work_that_appears_while_armed);

@@ -6,7 +6,7 @@
 
 #include "../memory.h"
 #include "../soft_core.h"
-#include "copy_rig.h"
+#include "rig.h"
 
 #define READ_WRITE DOCA_ACCESS_FLAG_LOCAL_READ_WRITE
 #define MIB (1u << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "copy_rig.h"
+#include "rig.h"
 
 #include <dirent.h>
 #include <ftw.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the tests set up again and again: a private runtime directory, devices, registered memory, a copy engine. */
-#ifndef DMA_COPY_COPY_RIG_H
-#define DMA_COPY_COPY_RIG_H
+#ifndef DMA_COPY_RIG_H
+#define DMA_COPY_RIG_H
 
 #include "check.h"
 
