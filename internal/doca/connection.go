@@ -80,13 +80,13 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 	select {
 	case message := <-c.inbox:
-		c.taken()
+		c.endpoint.roomMade()
 		return message, nil
 	default:
 	}
 	select {
 	case message := <-c.inbox:
-		c.taken()
+		c.endpoint.roomMade()
 		return message, nil
 	case <-c.ended:
 		return c.rest()
@@ -101,13 +101,6 @@ func (c *Connection) rest() ([]byte, error) {
 		return message, nil
 	default:
 		return nil, c.cause
-	}
-}
-
-// taken tells run, if it had stopped polling for want of room, that there is some.
-func (c *Connection) taken() {
-	if len(c.inbox) == c.endpoint.inboxCap-1 {
-		c.endpoint.do(func() {})
 	}
 }
 

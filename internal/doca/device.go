@@ -50,6 +50,9 @@ func (d *Driver) Devices() ([]DeviceInfo, error) {
 
 // eachDevice calls visit with each device until it answers false.
 func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) error {
+	if d.abi == nil {
+		return ErrClosed
+	}
 	list, devinfos, err := d.abi.DevinfoCreateList()
 	if err != nil {
 		return err
@@ -114,6 +117,9 @@ func (d *Device) Info() DeviceInfo { return d.info }
 
 // MaxDepth is the most copies that one Engine can have in flight. Implements: doca_dma_cap_get_max_num_tasks.
 func (d *Device) MaxDepth() (int, error) {
+	if d.dev == nil {
+		return 0, ErrClosed
+	}
 	depth, err := d.abi.DevMaxTasks(d.dev)
 	return int(depth), err
 }
@@ -153,6 +159,9 @@ func (d *Device) Representors() ([]string, error) {
 }
 
 func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error)) error {
+	if d.dev == nil {
+		return ErrClosed
+	}
 	list, infos, err := d.abi.RepCreateList(d.dev)
 	if err != nil {
 		return err

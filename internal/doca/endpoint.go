@@ -44,6 +44,7 @@ type endpoint struct {
 
 	mu       sync.Mutex
 	commands []func()
+	stalled  bool // run sleeps until a reader makes room
 	closed   bool // the waiter is gone
 
 	// Owned by run.
@@ -53,7 +54,7 @@ type endpoint struct {
 	lastTag     uint64
 	stopBy      time.Time // zero until stopping
 	onConnect   func(*Connection)
-	onState     func(previous, state cabi.ContextState)
+	onState     func(cabi.ContextState)
 }
 
 // send is one message on its way. Its result is delivered once.
@@ -64,6 +65,9 @@ type send struct {
 }
 
 func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (*endpoint, error) {
+	if d.dev == nil {
+		return nil, ErrClosed
+	}
 	config = config.withDefaults(d.info.Capabilities)
 	channel, err := d.abi.ChannelOpen(cabi.ChannelConfig{
 		Dev: d.dev, Rep: rep, Name: name,
@@ -224,7 +228,7 @@ func (e *endpoint) stateChanged(event *cabi.Event) {
 		e.disconnectAll(ErrDisconnected)
 	}
 	if e.onState != nil {
-		e.onState(event.Previous, event.State)
+		e.onState(event.State)
 	}
 }
 
@@ -294,8 +298,8 @@ func (e *endpoint) dropWaiting(c *Connection, cause error) {
 // sleep waits for DOCA or a command. What has happened just before DOCA was armed is found by polling once more. While a
 // reader is behind only a command can change anything, so DOCA is not armed.
 func (e *endpoint) sleep() error {
-	if e.readerBehind() {
-		return e.waiter.wait(e.stopBy)
+	if e.stall() {
+		return e.awaitReader()
 	}
 	if err := e.abi.ChannelArm(e.channel); err != nil {
 		return err
@@ -308,6 +312,39 @@ func (e *endpoint) sleep() error {
 		err = clearErr
 	}
 	return err
+}
+
+// stall announces that run is about to sleep until a reader makes room, unless none is behind. The lock puts it before or
+// after every roomMade, so that one of the two sees the other.
+func (e *endpoint) stall() bool {
+	e.mu.Lock()
+	e.stalled = true
+	e.mu.Unlock()
+	behind := e.readerBehind()
+	if !behind {
+		e.setMoving()
+	}
+	return behind
+}
+
+func (e *endpoint) awaitReader() error {
+	defer e.setMoving()
+	return e.waiter.wait(e.stopBy)
+}
+
+func (e *endpoint) setMoving() {
+	e.mu.Lock()
+	e.stalled = false
+	e.mu.Unlock()
+}
+
+// roomMade is called by readers.
+func (e *endpoint) roomMade() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stalled && !e.closed {
+		e.waiter.wake()
+	}
 }
 
 // ---- the end ----
@@ -332,6 +369,15 @@ func (e *endpoint) fail(err error) {
 
 func (e *endpoint) ended() bool {
 	return !e.stopBy.IsZero() && (e.abi.ChannelState(e.channel) == cabi.Idle || time.Now().After(e.stopBy))
+}
+
+func (e *endpoint) hasFinished() bool {
+	select {
+	case <-e.finished:
+		return true
+	default:
+		return false
+	}
 }
 
 func (e *endpoint) tearDown() error {

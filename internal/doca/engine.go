@@ -5,6 +5,7 @@ package doca
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -47,6 +48,12 @@ type Engine struct {
 // NewEngine starts an engine for up to depth copies in flight, 1 to MaxDepth. Implements: doca_dma_create,
 // doca_dma_task_memcpy_set_conf, doca_ctx_start.
 func (d *Device) NewEngine(depth int) (*Engine, error) {
+	if d.dev == nil {
+		return nil, ErrClosed
+	}
+	if depth < 1 || depth > math.MaxInt32 {
+		return nil, fmt.Errorf("engine for %d copies in flight: %w", depth, CodeInvalidValue)
+	}
 	engine, err := d.abi.EngineOpen(d.dev, uint32(depth))
 	if err != nil {
 		return nil, err
@@ -65,8 +72,13 @@ func (d *Device) NewEngine(depth int) (*Engine, error) {
 // Depth is the most copies that can be in flight.
 func (e *Engine) Depth() int { return e.depth }
 
-// Inflight is how many are.
-func (e *Engine) Inflight() int { return e.abi.EngineInflight(e.engine) }
+// Inflight is how many are: none after Close.
+func (e *Engine) Inflight() int {
+	if e.engine == nil {
+		return 0
+	}
+	return e.abi.EngineInflight(e.engine)
+}
 
 // Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, then submit the rest. Their
 // memory must not be touched, nor closed, until their completions are reaped. Implements: doca_task_submit.
@@ -92,6 +104,9 @@ func (e *Engine) Submit(copies []Copy) (int, error) {
 func translate(c *Copy) (cabi.Copy, error) {
 	source, sourceBase := c.Source.mapping()
 	target, targetBase := c.Target.mapping()
+	if source == nil || target == nil {
+		return cabi.Copy{}, fmt.Errorf("memory of a copy: %w", ErrClosed)
+	}
 	if !within(c.SourceOffset, c.Length, c.Source.Len()) || !within(c.TargetOffset, c.Length, c.Target.Len()) {
 		return cabi.Copy{}, fmt.Errorf("copy of %d bytes from %d to %d leaves its memory: %w",
 			c.Length, c.SourceOffset, c.TargetOffset, CodeInvalidValue)
@@ -107,9 +122,13 @@ func within(offset, length, size int64) bool {
 	return offset >= 0 && length > 0 && offset <= size && length <= size-offset
 }
 
-// Reap waits for at least one completion and returns as many as have come, up to len(into). With nothing in flight it
-// returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress, doca_pe_request_notification.
+// Reap waits for at least one completion and returns as many as have come, up to len(into), which is at least one. With
+// nothing in flight it returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress,
+// doca_pe_request_notification.
 func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
+	if e.engine == nil {
+		return 0, ErrClosed
+	}
 	for spins := 0; ; spins++ {
 		if n := e.poll(into); n > 0 || e.Inflight() == 0 {
 			return n, nil
@@ -142,18 +161,16 @@ func (e *Engine) copyError(status cabi.Status) error {
 	return &Error{Op: "doca_dma_task_memcpy", Code: status, Detail: e.abi.LastDetail()}
 }
 
-// sleep waits on the notification handle. What has completed just before it was armed is taken at once.
+// sleep waits on the notification handle. What has completed just before it was armed is taken at once, and an engine
+// that has just stopped has nothing more to announce.
 func (e *Engine) sleep(ctx context.Context, into []Completion) (int, error) {
 	if err := e.abi.EngineArm(e.engine); err != nil {
 		return 0, err
 	}
-	if n := e.poll(into); n > 0 {
+	if n := e.poll(into); n > 0 || e.abi.EngineIdle(e.engine) {
 		return n, e.abi.EngineClear(e.engine)
 	}
-	stop := context.AfterFunc(ctx, e.waiter.wake)
-	deadline, _ := ctx.Deadline()
-	err := e.waiter.wait(deadline)
-	stop()
+	err := e.waiter.waitWith(ctx)
 	if clearErr := e.abi.EngineClear(e.engine); err == nil {
 		err = clearErr
 	}

@@ -42,6 +42,9 @@ type Region struct {
 // Alloc registers length bytes of new, zeroed memory. length is 1 to 2^46. Implements: doca_mmap_create,
 // doca_mmap_start.
 func (d *Device) Alloc(length int64, access Access) (*Region, error) {
+	if d.dev == nil {
+		return nil, ErrClosed
+	}
 	if length < 1 || length > regionLimit {
 		return nil, fmt.Errorf(unmappedText, length, CodeInvalidValue)
 	}
@@ -56,6 +59,9 @@ func (d *Device) Alloc(length int64, access Access) (*Region, error) {
 // copies fail with CodeIOFailed. A real driver may refuse to pin such memory: CodeDriver, CodeNotSupported or
 // CodeNoMemory.
 func (d *Device) MapFile(file *os.File, length int64, access Access) (*Region, error) {
+	if d.dev == nil {
+		return nil, ErrClosed
+	}
 	if length < 1 || length > regionLimit {
 		return nil, fmt.Errorf(unmappedText, length, CodeInvalidValue)
 	}
@@ -92,7 +98,12 @@ func (r *Region) mapping() (cabi.Mmap, uint64) { return r.mmap, r.Address() }
 
 // Export returns the descriptor by which the other side reaches the memory. It is a secret: whoever has it, on the right
 // device, has the access that the Region was registered with, until Close. Implements: doca_mmap_export_pci.
-func (r *Region) Export() ([]byte, error) { return r.device.abi.MmapExport(r.mmap, r.device.dev) }
+func (r *Region) Export() ([]byte, error) {
+	if r.mmap == nil {
+		return nil, ErrClosed
+	}
+	return r.device.abi.MmapExport(r.mmap, r.device.dev)
+}
 
 // Close ends the registration, which revokes every export of it, and then frees the memory. CodeNotPermitted while a copy
 // uses it; then nothing is freed. Implements: doca_mmap_destroy.
@@ -122,6 +133,9 @@ type Remote struct {
 // are the peer's word and may be anything: CodeInvalidValue or CodeDriver for a descriptor that is not good, or a range
 // that it does not cover. Implements: doca_mmap_create_from_export.
 func (d *Device) Import(descriptor []byte, address uint64, length int64) (*Remote, error) {
+	if d.dev == nil {
+		return nil, ErrClosed
+	}
 	mmap, err := d.abi.MmapImport(descriptor, d.dev)
 	if err != nil {
 		return nil, err

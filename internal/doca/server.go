@@ -22,6 +22,9 @@ type Server struct {
 // Listen starts a server for clients on the host function that rep stands for. The name is unique per device and
 // representor: CodeAlreadyExist. CodeNotSupported on a host. Implements: doca_comch_server_create, doca_ctx_start.
 func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*Server, error) {
+	if rep.rep == nil {
+		return nil, ErrClosed
+	}
 	e, err := d.openEndpoint(rep.rep, name, config)
 	if err != nil {
 		return nil, err
@@ -51,6 +54,9 @@ func (s *Server) arrived(c *Connection) {
 func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 	select {
 	case c := <-s.arrivals:
+		if s.endpoint.hasFinished() {
+			return nil, ErrClosed
+		}
 		return c, nil
 	case <-s.endpoint.finished:
 		return nil, ErrClosed
@@ -98,8 +104,9 @@ func (c *Client) connected(connection *Connection) {
 	}
 }
 
-func (c *Client) stateChanged(previous, state cabi.ContextState) {
-	if previous == cabi.Starting && state != cabi.Running {
+// stateChanged is called by run. A client that is idle again has failed to connect, or has lost its connection.
+func (c *Client) stateChanged(state cabi.ContextState) {
+	if state == cabi.Idle {
 		select {
 		case c.refused <- struct{}{}:
 		default:
@@ -107,11 +114,11 @@ func (c *Client) stateChanged(previous, state cabi.ContextState) {
 	}
 }
 
-// Connect tries once. ErrNoServer if nobody answers under that name: try again later, with the same Client. Implements:
-// doca_ctx_start, doca_comch_client_get_connection.
+// Connect tries once. ErrNoServer if nobody answers under that name: try again later, with the same Client. After ctx has
+// ended it, the Client is good for Close only. Implements: doca_ctx_start, doca_comch_client_get_connection.
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
-	if err := e.call(func() error { return e.abi.ChannelStart(e.channel) }); err != nil {
+	if err := e.call(c.start); err != nil {
 		return nil, err
 	}
 	select {
@@ -124,6 +131,15 @@ func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// start is called by run. What ended an earlier connection says nothing about this attempt.
+func (c *Client) start() error {
+	select {
+	case <-c.refused:
+	default:
+	}
+	return c.endpoint.abi.ChannelStart(c.endpoint.channel)
 }
 
 // Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not let go within

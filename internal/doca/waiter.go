@@ -3,6 +3,7 @@
 package doca
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -69,6 +70,20 @@ func (w *waiter) wait(deadline time.Time) error {
 	w.drain()
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return nil
+	}
+	return err
+}
+
+// waitWith is wait until ctx ends. When it returns, ctx will not touch the waiter any more, so that it may be closed.
+func (w *waiter) waitWith(ctx context.Context) error {
+	woken := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		w.wake()
+		close(woken)
+	})
+	err := w.wait(time.Time{})
+	if !stop() {
+		<-woken
 	}
 	return err
 }

@@ -32,7 +32,8 @@ var (
 // native is a filled table of DOCA functions and the way to be rid of it.
 type native struct {
 	ops    *C.struct_doca_ops
-	detail func() string // what the provider knows beyond the code of the last failure
+	detail func() string // what the provider knows of the last failure beyond its code
+	forget func()        // empties that
 	close  func()
 }
 
@@ -49,7 +50,8 @@ func OpenSoft(dir, limits string) (ABI, error) {
 	if C.soft_configure(cDir, cLimits, &text[0], C.size_t(len(text))) != C.DOCA_SUCCESS {
 		return nil, errors.New(C.GoString(&text[0]))
 	}
-	return &native{ops: C.soft_ops(), detail: softDetail, close: func() {}}, nil
+	forget := func() { C.soft_forget_detail() }
+	return &native{ops: C.soft_ops(), detail: softDetail, forget: forget, close: func() {}}, nil
 }
 
 func softDetail() string {
@@ -69,7 +71,7 @@ func OpenVendor(directory string) (ABI, string, error) {
 		return nil, "", &LoadError{Reason: C.GoString(&text[0]), Tried: lines(C.GoString(&tried[0]))}
 	}
 	noDetail := func() string { return "" }
-	abi := &native{ops: &vendor.ops, detail: noDetail, close: func() { C.vendor_close(vendor) }}
+	abi := &native{ops: &vendor.ops, detail: noDetail, forget: func() {}, close: func() { C.vendor_close(vendor) }}
 	return abi, C.GoString(&vendor.directory[0]), nil
 }
 
@@ -92,7 +94,16 @@ func (n *native) check(op string, status C.doca_error_t) error {
 	if status == C.DOCA_SUCCESS {
 		return nil
 	}
-	return &Error{Op: op, Code: Status(status), Detail: n.detail()}
+	return &Error{Op: op, Code: Status(status)}
+}
+
+// explain adds to the error of a call what the provider knows of it. Only calls that can fail for reasons beyond their
+// arguments are wrapped in it: n.forget() before, n.explain after.
+func (n *native) explain(err error) error {
+	if failure, is := err.(*Error); is {
+		failure.Detail = n.detail()
+	}
+	return err
 }
 
 // outcome does the same for the C parts that call several DOCA functions. In progress is success there.

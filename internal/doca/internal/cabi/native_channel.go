@@ -33,7 +33,10 @@ func (n *native) ChannelOpen(config ChannelConfig) (Channel, error) {
 
 func (n *native) ChannelHandle(c Channel) int { return int(channel(c).progress.fd) }
 
-func (n *native) ChannelStart(c Channel) error { return n.outcome(C.channel_start(channel(c))) }
+func (n *native) ChannelStart(c Channel) error {
+	n.forget()
+	return n.explain(n.outcome(C.channel_start(channel(c))))
+}
 
 func (n *native) ChannelSend(c Channel, to Connection, message []byte, tag uint64) error {
 	bytes := unsafe.Pointer(unsafe.SliceData(message))

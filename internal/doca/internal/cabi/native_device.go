@@ -18,8 +18,9 @@ func dev(d Dev) *C.struct_doca_dev             { return (*C.struct_doca_dev)(d) 
 func (n *native) DevinfoCreateList() (DevinfoList, []Devinfo, error) {
 	var list **C.struct_doca_devinfo
 	var count C.uint32_t
+	n.forget()
 	if err := n.check("doca_devinfo_create_list", C.call_doca_devinfo_create_list(n.ops, &list, &count)); err != nil {
-		return nil, nil, err
+		return nil, nil, n.explain(err)
 	}
 	infos := make([]Devinfo, 0, count)
 	for _, info := range unsafe.Slice(list, count) {

@@ -39,7 +39,9 @@ func (n *native) MmapRegister(d Dev, memory Memory, length int, access Access) (
 	if err := n.check("doca_mmap_create", C.call_doca_mmap_create(n.ops, &m)); err != nil {
 		return nil, err
 	}
+	n.forget()
 	if err := n.setUpMmap(m, dev(d), memory, length, access); err != nil {
+		err = n.explain(err)
 		C.call_doca_mmap_destroy(n.ops, m)
 		return nil, err
 	}
@@ -64,9 +66,10 @@ func (n *native) setUpMmap(m *C.struct_doca_mmap, d *C.struct_doca_dev, memory M
 func (n *native) MmapExport(m Mmap, d Dev) ([]byte, error) {
 	var descriptor unsafe.Pointer
 	var length C.size_t
+	n.forget()
 	status := C.call_doca_mmap_export_pci(n.ops, mmap(m), dev(d), &descriptor, &length)
 	if err := n.check("doca_mmap_export_pci", status); err != nil {
-		return nil, err
+		return nil, n.explain(err)
 	}
 	return C.GoBytes(descriptor, C.int(length)), nil
 }
@@ -74,8 +77,9 @@ func (n *native) MmapExport(m Mmap, d Dev) ([]byte, error) {
 func (n *native) MmapImport(descriptor []byte, d Dev) (Mmap, error) {
 	var m *C.struct_doca_mmap
 	bytes := unsafe.Pointer(unsafe.SliceData(descriptor))
+	n.forget()
 	status := C.call_doca_mmap_create_from_export(n.ops, nil, bytes, C.size_t(len(descriptor)), dev(d), &m)
-	return Mmap(m), n.check("doca_mmap_create_from_export", status)
+	return Mmap(m), n.explain(n.check("doca_mmap_create_from_export", status))
 }
 
 func (n *native) MmapRange(m Mmap) (addr, length uint64, err error) {

@@ -31,6 +31,9 @@ const char *soft_runtime_dir(void);
 const char *soft_last_detail(void);
 void soft_copy_last_detail(char *text, size_t size);
 
+/* Empties it, so that what is there after the next failure belongs to that. */
+void soft_forget_detail(void);
+
 /* Every function of the list exists as soft_<name>. */
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) ret soft_##name params;
 #define DOCA_PROC(lib, need, name, params, args, former) void soft_##name params;

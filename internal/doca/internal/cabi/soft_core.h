@@ -272,7 +272,7 @@ struct doca_buf {
 	uint8_t *data;
 	size_t data_len;
 	uint16_t refcount;
-	struct doca_buf *next; /* in its chain, or in the inventory's free list */
+	struct doca_buf *next;  /* in its chain, or in the inventory's free list */
 	struct doca_buf *first; /* of its chain; itself when alone or first */
 	struct doca_buf *last;  /* valid in the first of a chain */
 };

@@ -37,6 +37,13 @@ void soft_copy_last_detail(char *text, size_t size)
 	pthread_mutex_unlock(&log_lock);
 }
 
+void soft_forget_detail(void)
+{
+	pthread_mutex_lock(&log_lock);
+	last_detail[0] = '\0';
+	pthread_mutex_unlock(&log_lock);
+}
+
 const char *soft_last_detail(void)
 {
 	static _Thread_local char copy[sizeof(last_detail)];

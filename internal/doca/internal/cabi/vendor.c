@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Where DOCA's packages install: Ubuntu on x86-64, BlueField, RHEL. "" is the loader's own path. */
 static const char *const install_directories[] = {
@@ -31,6 +32,7 @@ struct report {
 	size_t error_size;
 	char *detail;
 	size_t detail_size;
+	char unloadable[1024]; /* what the loader said of the first library that is there and yet cannot be loaded */
 };
 
 static void append(char *text, size_t size, const char *format, va_list args)
@@ -58,6 +60,14 @@ __attribute__((format(printf, 2, 3))) static void fail(struct report *report, co
 
 /* ---- libraries ---- */
 
+/* A bare name says nothing about where the loader looked, so only a path can be known to be there. */
+static void note_failure(struct report *report, const char *path, const char *reason)
+{
+	note(report, "%s\n", reason);
+	if (report->unloadable[0] == '\0' && strchr(path, '/') != NULL && access(path, F_OK) == 0)
+		snprintf(report->unloadable, sizeof(report->unloadable), "%s", reason);
+}
+
 static void *open_library(const char *directory, const char *name, struct report *report)
 {
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
@@ -66,7 +76,7 @@ static void *open_library(const char *directory, const char *name, struct report
 		void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (handle != NULL)
 			return handle;
-		note(report, "%s\n", dlerror());
+		note_failure(report, path, dlerror());
 	}
 	return NULL;
 }
@@ -177,6 +187,10 @@ static bool load(struct vendor *vendor, const char *directory, struct report *re
 
 static void report_not_found(struct report *report, const char *directory)
 {
+	if (report->unloadable[0] != '\0') {
+		fail(report, "DOCA's libraries are there but cannot be loaded: %s", report->unloadable);
+		return;
+	}
 	fail(report, "DOCA's libraries were not found: looked for libdoca_common.so.2, .so.3 and .so ");
 	if (directory != NULL) {
 		fail(report, "in %s", directory);
@@ -202,7 +216,7 @@ static bool load_from_somewhere(struct vendor *vendor, const char *directory, st
 
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size)
 {
-	struct report report = {error, error_size, detail, detail_size};
+	struct report report = {error, error_size, detail, detail_size, ""};
 	error[0] = '\0';
 	detail[0] = '\0';
 	struct vendor *vendor = calloc(1, sizeof(*vendor));
