@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package doca is the device layer: NVIDIA's DOCA as Go objects, over DOCA's own libraries or over the software device
 // that is part of this program.
 //

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package doca
 
 import (
@@ -67,9 +65,9 @@ func (d *Driver) accept(options Options) error {
 func choose(options Options) (*Driver, error) {
 	switch options.Choice {
 	case ChooseDOCA:
-		return openDOCA(options, "it was asked for")
+		return openDOCA(options, "DOCA was asked for")
 	case ChooseSoft:
-		return openSoft(options, "it was asked for")
+		return openSoft(options, "the software device was asked for")
 	default:
 		return openAuto(options)
 	}

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package doca
 
 import (
@@ -241,11 +239,14 @@ func (e *endpoint) disconnectAll(cause error) {
 func (e *endpoint) sent(event *cabi.Event) {
 	s := e.sends[event.Tag]
 	delete(e.sends, event.Tag)
-	if event.Status == cabi.Success {
+	switch {
+	case event.Status == cabi.Success:
 		s.result <- nil
-		return
+	case s.connection.cause != nil:
+		s.result <- s.connection.cause // it ended first, and perhaps on our own wish
+	default:
+		s.result <- fmt.Errorf("%w: %s", ErrDisconnected, event.Status)
 	}
-	s.result <- fmt.Errorf("%w: %s", ErrDisconnected, event.Status)
 }
 
 func (e *endpoint) enqueue(s *send) {

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package doca
 
 import (
@@ -49,6 +47,9 @@ var (
 
 	// ErrHardwareRequired means that only the software device was available and the caller refused it.
 	ErrHardwareRequired = errors.New("hardware required")
+
+	// ErrBadSettings means that the software device's runtime directory or limits cannot be used as they were given.
+	ErrBadSettings = cabi.ErrBadSettings
 
 	// ErrNoServer means that nobody answers under the server name yet.
 	ErrNoServer = errors.New("no server of that name answers")

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package doca
 
 import (
@@ -24,6 +22,9 @@ type Server struct {
 func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*Server, error) {
 	if rep.rep == nil {
 		return nil, ErrClosed
+	}
+	if !d.info.ServerSupported {
+		return nil, &Error{Op: "doca_comch_cap_server_is_supported", Code: CodeNotSupported}
 	}
 	e, err := d.openEndpoint(rep.rep, name, config)
 	if err != nil {
@@ -84,6 +85,9 @@ type Client struct {
 // NewClient prepares a client for the server called name. CodeNotSupported on a DPU. Implements:
 // doca_comch_client_create.
 func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
+	if !d.info.ClientSupported {
+		return nil, &Error{Op: "doca_comch_cap_client_is_supported", Code: CodeNotSupported}
+	}
 	e, err := d.openEndpoint(nil, name, config)
 	if err != nil {
 		return nil, err

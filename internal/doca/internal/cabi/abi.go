@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package cabi is the boundary with C, and the only package of the program that crosses it.
 //
 //	        package doca (Go)
@@ -24,6 +22,9 @@ import (
 
 // ErrNoCgo is what every Open of a program built with CGO_ENABLED=0 returns.
 var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: rebuild it with CGO_ENABLED=1 and a C compiler")
+
+// ErrBadSettings is a runtime directory or a limit of the software device that cannot be used as it was given.
+var ErrBadSettings = errors.New("software device")
 
 // Handles of DOCA's objects. They are C memory, never Go's.
 type (

@@ -122,17 +122,14 @@ static struct outcome submit_one(struct engine *engine, const struct engine_copy
 	return o;
 }
 
-struct outcome engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
-			     uint32_t *submitted)
+struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count)
 {
-	struct outcome o = OUTCOME_SUCCESS;
-	uint32_t n = 0;
-	while (n < count && o.status == DOCA_SUCCESS) {
-		o = submit_one(engine, &copies[n]);
-		n += o.status == DOCA_SUCCESS;
+	struct engine_submission s = {.outcome = OUTCOME_SUCCESS};
+	while (s.submitted < count && s.outcome.status == DOCA_SUCCESS) {
+		s.outcome = submit_one(engine, &copies[s.submitted]);
+		s.submitted += s.outcome.status == DOCA_SUCCESS;
 	}
-	*submitted = n;
-	return o;
+	return s;
 }
 
 uint32_t engine_poll(struct engine *engine, uint32_t max)

@@ -42,12 +42,17 @@ struct outcome engine_open(const struct doca_ops *ops, struct doca_dev *dev, uin
 /* The most copies that one context of this device accepts at once. */
 struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev, uint32_t *depth);
 
+/* Returned by value: a pointer from Go would cost an allocation for every batch. */
+struct engine_submission {
+	struct outcome outcome;
+	uint32_t submitted;
+};
+
 /*
- * Submits copies in order until one is refused; *submitted says how many were taken, with the memory of which nobody
+ * Submits copies in order until one is refused; submitted says how many were taken, with the memory of which nobody
  * may do anything until their completion. AGAIN means that completions must be polled first.
  */
-struct outcome engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
-			     uint32_t *submitted);
+struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count);
 
 /* Progresses until max completions have arrived or nothing moves; the result is in completions[0..returned). */
 uint32_t engine_poll(struct engine *engine, uint32_t max);

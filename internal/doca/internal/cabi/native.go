@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 //go:build cgo
 
 package cabi
@@ -17,7 +15,7 @@ package cabi
 import "C"
 
 import (
-	"errors"
+	"fmt"
 	"strings"
 	"unsafe"
 )
@@ -48,7 +46,7 @@ func OpenSoft(dir, limits string) (ABI, error) {
 	defer freeLimits()
 	var text [512]C.char
 	if C.soft_configure(cDir, cLimits, &text[0], C.size_t(len(text))) != C.DOCA_SUCCESS {
-		return nil, errors.New(C.GoString(&text[0]))
+		return nil, fmt.Errorf("%w: %s", ErrBadSettings, C.GoString(&text[0]))
 	}
 	forget := func() { C.soft_forget_detail() }
 	return &native{ops: C.soft_ops(), detail: softDetail, forget: forget, close: func() {}}, nil

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 //go:build cgo
 
 package cabi
@@ -23,16 +21,15 @@ func (n *native) EngineOpen(d Dev, depth uint32) (Engine, error) {
 func (n *native) EngineHandle(e Engine) int { return int(engine(e).progress.fd) }
 
 func (n *native) EngineSubmit(e Engine, copies []Copy) (int, error) {
-	var submitted C.uint32_t
 	first := (*C.struct_engine_copy)(unsafe.Pointer(unsafe.SliceData(copies)))
-	o := C.engine_submit(engine(e), first, C.uint32_t(len(copies)), &submitted)
-	if o.status == C.DOCA_SUCCESS {
-		return int(submitted), nil
+	s := C.engine_submit(engine(e), first, C.uint32_t(len(copies)))
+	if s.outcome.status == C.DOCA_SUCCESS {
+		return int(s.submitted), nil
 	}
-	if o.status == C.DOCA_ERROR_AGAIN {
-		return int(submitted), Again // the usual back-pressure: no allocation for it
+	if s.outcome.status == C.DOCA_ERROR_AGAIN {
+		return int(s.submitted), Again // the usual back-pressure: no allocation for it
 	}
-	return int(submitted), n.outcome(o)
+	return int(s.submitted), n.outcome(s.outcome)
 }
 
 func (n *native) EnginePoll(e Engine, most int) []Completion {

@@ -1,0 +1,59 @@
+// Package docatest is what every driver of package doca has to pass, and what the tests of other rooms need from it.
+//
+// The suite plays both sides of a copy in one process, so it takes a driver that shows host functions and functions of
+// the DPU. It asserts what package doca promises, and nothing that only one driver does.
+package docatest
+
+import (
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// topic is a part of the device layer. When it is over nothing that it opened may be left.
+type topic struct {
+	name  string
+	cases []testCase
+}
+
+type testCase struct {
+	name string
+	run  func(*bench)
+}
+
+var topics = []topic{
+	{"devices", deviceCases},
+	{"memory", memoryCases},
+	{"descriptors", descriptorCases},
+	{"engine", engineCases},
+	{"engine failure", engineFailureCases},
+	{"engine life", engineLifeCases},
+	{"channel", channelCases},
+	{"messages", messageCases},
+	{"disconnect", disconnectCases},
+	{"closed", closedCases},
+	{"idle", idleCases},
+}
+
+// Run runs the suite. open is called once for each topic; Run closes what it returns.
+func Run(t *testing.T, open func(t *testing.T) *doca.Driver) {
+	for _, topic := range topics {
+		t.Run(topic.name, func(t *testing.T) {
+			driver := open(t)
+			before := takeInventory(t)
+			for _, c := range topic.cases {
+				t.Run(c.name, func(t *testing.T) {
+					CheckHandles(t, driver)
+					c.run(&bench{T: t, driver: driver})
+				})
+			}
+			before.mustBeUnchanged(t)
+			if err := driver.Close(); err != nil {
+				t.Errorf("closing the driver: %v", err)
+			}
+			if handles := doca.OpenHandles(); len(handles) > 0 {
+				t.Errorf("still open after the driver: %v", handles)
+			}
+		})
+	}
+}

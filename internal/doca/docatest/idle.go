@@ -1,0 +1,80 @@
+package docatest
+
+import (
+	"context"
+	"errors"
+	"syscall"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// What waits must not burn a processor. A wait that spins takes as much of it as time passes, so a tenth of that is far
+// from either.
+var idleCases = []testCase{
+	{"with everything open", idleOpen},
+	{"while calls wait", idleWaiting},
+	{"while a reader is behind", idleReaderBehind},
+}
+
+const idleTime = 300 * time.Millisecond
+
+func (b *bench) mustIdle() {
+	b.Helper()
+	time.Sleep(idleTime / 10) // what has just been started may come to rest
+	before, began := b.processorTime(), time.Now()
+	time.Sleep(idleTime)
+	used, passed := b.processorTime()-before, time.Since(began)
+	if used > passed/10 {
+		b.Errorf("doing nothing for %s took %s of a processor", passed, used)
+	}
+}
+
+func (b *bench) processorTime() time.Duration {
+	b.Helper()
+	var usage syscall.Rusage
+	b.must(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+func idleOpen(b *bench) {
+	s := b.sides()
+	server := b.listen(s, doca.ChannelConfig{})
+	b.talk(b.connect(b.client(s, doca.ChannelConfig{}), server))
+	engine := b.engine(s.dpu, 4)
+	source, target := b.alloc(s.host, page, doca.RemoteRead), b.alloc(s.dpu, page, doca.LocalWrite)
+	b.must(b.copy(engine, doca.Copy{Source: b.imported(s.dpu, source), Target: target, Length: page}))
+	b.mustIdle()
+}
+
+func idleWaiting(b *bench) {
+	s := b.sides()
+	server := b.listen(s, doca.ChannelConfig{})
+	host, dpu := b.connect(b.client(s, doca.ChannelConfig{}), server)
+	ctx, cancel := context.WithCancelCause(b.Context())
+	waits := []func() error{
+		func() error { _, err := host.Recv(ctx); return err },
+		func() error { _, err := dpu.Recv(ctx); return err },
+		func() error { _, err := server.Accept(ctx); return err },
+	}
+	results := make(chan error, len(waits))
+	for _, wait := range waits {
+		go func() { results <- wait() }()
+	}
+	b.mustIdle()
+	cancel(errEnough)
+	for range waits {
+		if err := <-results; !errors.Is(err, errEnough) {
+			b.Errorf("a wait that was to end with its context ended with %v", err)
+		}
+	}
+}
+
+func idleReaderBehind(b *bench) {
+	host, dpu := b.pair(doca.ChannelConfig{ReceiveQueue: 2, Sends: 2})
+	sent := b.fill(host)
+	b.mustIdle()
+	for i := range sent {
+		b.mustReceive(dpu, string(numbered(i, host.MaxMessage())))
+	}
+}

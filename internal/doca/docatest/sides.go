@@ -1,0 +1,45 @@
+package docatest
+
+import (
+	"io"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// Sides are a host function and a function of the DPU that represents it, in one process.
+type Sides struct {
+	Driver    *doca.Driver
+	Host, DPU *doca.Device
+}
+
+// OpenSides opens the software device with the given limits ("name=value,...", or none) in a runtime directory of its
+// own. At the end of the test everything is closed, and anything else that was opened meanwhile fails it.
+func OpenSides(t *testing.T, limits string) Sides {
+	t.Helper()
+	CheckHandles(t)
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: t.TempDir(), SoftLimits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	closeAtEnd(t, driver)
+	b := &bench{T: t, driver: driver}
+	return Sides{Driver: driver, Host: b.host(), DPU: b.dpu()}
+}
+
+// OpenRepresentor opens the representor of the host function for the rest of the test.
+func (s Sides) OpenRepresentor(t *testing.T) *doca.Representor {
+	t.Helper()
+	return (&bench{T: t, driver: s.Driver}).representor(s.DPU, s.Host)
+}
+
+// closeAtEnd closes twice, which is harmless.
+func closeAtEnd(t *testing.T, c io.Closer) {
+	t.Cleanup(func() {
+		for range 2 {
+			if err := c.Close(); err != nil {
+				t.Errorf("closing %T: %v", c, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,73 @@
+package doca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// A failed call is found by its code and by what Go calls the same, however deep it is wrapped.
+func TestErrorsMeanWhatGoCallsThem(t *testing.T) {
+	for code, want := range map[Code]error{
+		cabi.NotFound:          fs.ErrNotExist,
+		CodeAlreadyExist:       fs.ErrExist,
+		CodeNotPermitted:       fs.ErrPermission,
+		CodeNoMemory:           syscall.ENOMEM,
+		cabi.TimeOut:           context.DeadlineExceeded,
+		cabi.ConnectionReset:   syscall.ECONNRESET,
+		cabi.ConnectionAborted: syscall.ECONNABORTED,
+		CodeNotConnected:       syscall.ENOTCONN,
+		CodeAgain:              ErrQueueFull,
+	} {
+		err := fmt.Errorf("opening: %w", &Error{Op: "doca_call", Code: code})
+		if !errors.Is(err, code) || !errors.Is(err, want) {
+			t.Errorf("%v is not both %v and %v", err, code, want)
+		}
+		if errors.Is(err, CodeInvalidValue) || errors.Is(err, fs.ErrClosed) {
+			t.Errorf("%v is something else as well", err)
+		}
+	}
+}
+
+func TestErrorSaysWhatItKnows(t *testing.T) {
+	plain := &Error{Op: "doca_mmap_start", Code: CodeDriver}
+	if got, want := plain.Error(), "doca_mmap_start: DOCA_ERROR_DRIVER"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	detailed := &Error{Op: "doca_mmap_start", Code: CodeDriver, Detail: "files are not pinned"}
+	if got, want := detailed.Error(), "doca_mmap_start: DOCA_ERROR_DRIVER: files are not pinned"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestNotFoundErrorListsWhatThereIs(t *testing.T) {
+	for want, available := range map[string][]string{
+		"no device x: there are none":       nil,
+		"no device x: there are a":          {"a"},
+		"no device x: there are a and b":    {"a", "b"},
+		"no device x: there are a, b and c": {"a", "b", "c"},
+	} {
+		if got := (&NotFoundError{Kind: "device", Name: "x", Available: available}).Error(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestLowerFirst(t *testing.T) {
+	for text, want := range map[string]string{
+		"The card is cold":  "the card is cold",
+		"DOCA's libraries":  "DOCA's libraries",
+		"libdoca_common is": "libdoca_common is",
+		"A":                 "A",
+		"":                  "",
+	} {
+		if got := lowerFirst(text); got != want {
+			t.Errorf("lowerFirst(%q) = %q, want %q", text, got, want)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+//go:build cgo
+
+package cabi
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// compile runs the C compiler in this folder. Without one there is nothing to test with, for which only a developer's
+// machine may be excused.
+func compile(t *testing.T, source string, args ...string) string {
+	t.Helper()
+	compiler, err := exec.LookPath("cc")
+	if err != nil && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{"-std=gnu11", "-I.", "-x", "c", "-"}, args...)
+	command := exec.CommandContext(t.Context(), compiler, args...)
+	command.Stdin = strings.NewReader(source)
+	var complaints strings.Builder
+	command.Stderr = &complaints
+	output, err := command.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(command.Args, " "), err, complaints.String())
+	}
+	return string(output)
+}
+
+// runC compiles a program from its source and the named files of this package, and returns what it prints.
+func runC(t *testing.T, source string, with ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "program")
+	args := []string{"-o", program, "-pthread"}
+	compile(t, source, append(append(args, "-x", "c"), with...)...)
+	output, err := exec.CommandContext(t.Context(), program).Output()
+	var failed *exec.ExitError
+	if errors.As(err, &failed) {
+		t.Fatalf("%v: %s", err, failed.Stderr)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(output)
+}

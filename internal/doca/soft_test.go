@@ -1,0 +1,34 @@
+//go:build cgo
+
+package doca_test
+
+import (
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+)
+
+func openSoft(t *testing.T, limits string) *doca.Driver {
+	t.Helper()
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: t.TempDir(), SoftLimits: limits})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return driver
+}
+
+// The software device passes the suite with the limits of a BlueField, where it cannot map a peer's memory, where its
+// engines take their time and are not deep, and where everything is small.
+func TestSoftDevice(t *testing.T) {
+	for name, limits := range map[string]string{
+		"default":    "",
+		"no mapping": "remote_mapping=0",
+		"slow":       "task_latency_us=300,max_dma_tasks=100",
+		"small":      "max_buf_size=65536,max_msg_size=64,max_recv_queue_size=4,max_send_tasks=2,max_name_len=16",
+	} {
+		t.Run(name, func(t *testing.T) {
+			docatest.Run(t, func(t *testing.T) *doca.Driver { return openSoft(t, limits) })
+		})
+	}
+}

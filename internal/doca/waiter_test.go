@@ -1,0 +1,134 @@
+package doca
+
+import (
+	"context"
+	"os"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// openWaiter watches a handle that is readable after signal.
+func openWaiter(t *testing.T) (w *waiter, signal func()) {
+	t.Helper()
+	handle, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err = newWaiter(handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := w.close(); err != nil {
+			t.Error(err)
+		}
+		_ = unix.Close(handle)
+	})
+	return w, func() {
+		if _, err := unix.Write(handle, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// waits starts a wait and reports its end.
+func waits(w *waiter) <-chan error {
+	result := make(chan error, 1)
+	go func() { result <- w.wait(time.Time{}) }()
+	return result
+}
+
+func mustEnd(t *testing.T, result <-chan error) {
+	t.Helper()
+	select {
+	case err := <-result:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the wait does not end")
+	}
+}
+
+func TestWaitEndsWhenHandleIsReadable(t *testing.T) {
+	w, signal := openWaiter(t)
+	result := waits(w)
+	signal()
+	mustEnd(t, result)
+	mustEnd(t, waits(w)) // the handle is still readable
+}
+
+func TestWakeEndsThisWaitOrTheNext(t *testing.T) {
+	w, _ := openWaiter(t)
+	result := waits(w)
+	w.wake()
+	mustEnd(t, result)
+	w.wake()
+	w.wake()
+	mustEnd(t, waits(w))
+}
+
+// Two wakes are one: the wait after that has something of its own to wait for.
+func TestWakesAreNotCounted(t *testing.T) {
+	w, _ := openWaiter(t)
+	w.wake()
+	w.wake()
+	mustEnd(t, waits(w))
+	result := waits(w)
+	select {
+	case <-result:
+		t.Error("a wake was counted twice")
+	case <-time.After(20 * time.Millisecond):
+	}
+	w.wake()
+	mustEnd(t, result)
+}
+
+func TestWaitEndsAtDeadline(t *testing.T) {
+	w, signal := openWaiter(t)
+	if err := w.wait(time.Now().Add(time.Millisecond)); err != nil {
+		t.Error(err)
+	}
+	if err := w.wait(time.Now().Add(-time.Second)); err != nil {
+		t.Error(err)
+	}
+	signal()
+	mustEnd(t, waits(w)) // an old deadline does not stay
+}
+
+// What ends a context must be through with the waiter when the wait returns, or it would write into whatever has the
+// descriptor's number next.
+func TestWaitWithLeavesNothingBehind(t *testing.T) {
+	for range 200 {
+		w, signal := openWaiter(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		go signal()
+		go cancel()
+		if err := w.waitWith(ctx); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+	}
+}
+
+func TestWaiterNeedsAHandle(t *testing.T) {
+	before := countDescriptors(t)
+	if w, err := newWaiter(-1); err == nil {
+		_ = w.close()
+		t.Fatal("nothing was watched")
+	}
+	if after := countDescriptors(t); after != before {
+		t.Errorf("%d descriptors before, %d after", before, after)
+	}
+}
+
+func countDescriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(entries)
+}
