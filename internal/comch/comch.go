@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package comch is the control channel between the two sides of a copy: ordered, bounded, cancellable messages over
 // DOCA Comch. It adds to package doca what a program needs of a channel: waiting for a peer that is not there yet, one
 // peer at a time, and errors that say what the loss of a connection means.

@@ -1,10 +1,8 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package comch
 
 import (
 	"context"
-	"errors"
+	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -13,8 +11,9 @@ import (
 // Listener accepts peers on the DPU. Safe for concurrent use.
 type Listener struct {
 	server *doca.Server
-	only   context.CancelFunc // non-nil after AcceptOnly
-	turned chan struct{}      // closed when nobody is turned away any more
+
+	mu     sync.Mutex
+	turned chan struct{} // after AcceptOnly; closed when nobody is turned away any more
 }
 
 // Listen offers the server called name to the host function that rep stands for. An error that is doca.CodeAlreadyExist
@@ -44,16 +43,19 @@ func (l *Listener) AcceptOnly(ctx context.Context, wait time.Duration) (Conn, er
 	if err != nil {
 		return nil, err
 	}
-	turning, stop := context.WithCancel(context.Background())
-	l.only, l.turned = stop, make(chan struct{})
-	go l.turnAway(turning)
+	turned := make(chan struct{})
+	l.mu.Lock()
+	l.turned = turned
+	l.mu.Unlock()
+	go l.turnAway(turned)
 	return conn, nil
 }
 
-func (l *Listener) turnAway(ctx context.Context) {
-	defer close(l.turned)
+// turnAway ends with the server.
+func (l *Listener) turnAway(turned chan<- struct{}) {
+	defer close(turned)
 	for {
-		extra, err := l.server.Accept(ctx)
+		extra, err := l.server.Accept(context.Background())
 		if err != nil {
 			return
 		}
@@ -63,12 +65,12 @@ func (l *Listener) turnAway(ctx context.Context) {
 
 // Close disconnects all peers. Closing twice is harmless.
 func (l *Listener) Close() error {
-	if l.only != nil {
-		l.only()
-		<-l.turned
+	err := l.server.Close()
+	l.mu.Lock()
+	turned := l.turned
+	l.mu.Unlock()
+	if turned != nil {
+		<-turned
 	}
-	if err := l.server.Close(); !errors.Is(err, doca.ErrClosed) {
-		return err
-	}
-	return nil
+	return err
 }

@@ -1,15 +1,15 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package comchtest gives tests a control channel without a device: a pair of connections in memory, whose faults are
 // chosen by the test.
 package comchtest
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // Fault decides the fate of message number n (from 0) of one direction: the messages that arrive in its place.
@@ -89,6 +89,9 @@ func NewPair(maxMessage int, hostFault, dpuFault Fault) (host, dpu *End) {
 
 // Send implements comch.Conn.
 func (e *End) Send(ctx context.Context, message []byte) error {
+	if len(message) < 1 || len(message) > e.maxMessage {
+		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), e.maxMessage, doca.CodeInvalidValue)
+	}
 	e.mu.Lock()
 	arrive, cut := e.fault(e.sent, append([]byte(nil), message...))
 	e.sent++
@@ -141,6 +144,9 @@ func (e *End) ended() error {
 	select {
 	case <-e.closed:
 		return comch.ErrClosed
+	default:
+	}
+	select {
 	case <-e.link.done:
 		return comch.ErrPeerLost
 	default:

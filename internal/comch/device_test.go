@@ -1,0 +1,257 @@
+//go:build cgo
+
+package comch_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+)
+
+const (
+	serverName = "comch test"
+	longWait   = 30 * time.Second      // for what comes
+	shortWait  = 10 * time.Millisecond // for what does not
+)
+
+func listen(t *testing.T, s docatest.Sides) *comch.Listener {
+	t.Helper()
+	listener, err := comch.Listen(s.DPU, s.OpenRepresentor(t), serverName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 2 {
+			if err := listener.Close(); err != nil {
+				t.Errorf("closing the listener: %v", err)
+			}
+		}
+	})
+	return listener
+}
+
+func dial(t *testing.T, s docatest.Sides) comch.Conn {
+	t.Helper()
+	conn, err := comch.Dial(t.Context(), s.Host, serverName, longWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { mustClose(t, conn) })
+	return conn
+}
+
+func accept(t *testing.T, listener *comch.Listener) comch.Conn {
+	t.Helper()
+	conn, err := listener.Accept(t.Context(), longWait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+func TestConnectionOverTheDeviceConforms(t *testing.T) {
+	testConn(t, func(t *testing.T) (host, dpu comch.Conn) {
+		s := docatest.OpenSides(t, "")
+		listener := listen(t, s)
+		return dial(t, s), accept(t, listener)
+	})
+}
+
+func TestDialWaitsForListener(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	dialled := make(chan error, 1)
+	var conn comch.Conn
+	go func() {
+		var err error
+		conn, err = comch.Dial(t.Context(), s.Host, serverName, longWait)
+		dialled <- err
+	}()
+	select {
+	case err := <-dialled:
+		t.Fatalf("nobody listens, and yet: %v", err)
+	case <-time.After(shortWait):
+	}
+	listener := listen(t, s)
+	mustBe(t, <-dialled, nil)
+	mustSend(t, conn, []byte("here"))
+	mustReceive(t, accept(t, listener), []byte("here"))
+	mustClose(t, conn)
+}
+
+func TestPeerAbsent(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	_, err := comch.Dial(t.Context(), s.Host, serverName, shortWait)
+	mustBe(t, err, comch.ErrPeerAbsent)
+	listener := listen(t, s)
+	_, err = listener.Accept(t.Context(), shortWait)
+	mustBe(t, err, comch.ErrPeerAbsent)
+	_, err = listener.AcceptOnly(t.Context(), shortWait)
+	mustBe(t, err, comch.ErrPeerAbsent)
+}
+
+func TestContextEndsTheWait(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	for name, wait := range map[string]func(context.Context) error{
+		"Dial": func(ctx context.Context) error {
+			_, err := comch.Dial(ctx, s.Host, "nobody's name", longWait)
+			return err
+		},
+		"Accept": func(ctx context.Context) error {
+			_, err := listener.Accept(ctx, longWait)
+			return err
+		},
+		"AcceptOnly": func(ctx context.Context) error {
+			_, err := listener.AcceptOnly(ctx, longWait)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(t.Context())
+			timer := time.AfterFunc(shortWait, func() { cancel(errEnough) })
+			defer timer.Stop()
+			mustBe(t, wait(ctx), errEnough)
+			mustBe(t, wait(ctx), errEnough) // it has ended already
+		})
+	}
+}
+
+// The device has an opinion of its own, which waiting does not change.
+func TestDeviceRefuses(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	_, err := comch.Dial(t.Context(), s.DPU, serverName, longWait)
+	mustBe(t, err, doca.CodeNotSupported)
+	rep := s.OpenRepresentor(t)
+	_, err = comch.Listen(s.Host, rep, serverName)
+	mustBe(t, err, doca.CodeNotSupported)
+	listener, err := comch.Listen(s.DPU, rep, serverName)
+	mustBe(t, err, nil)
+	_, err = comch.Listen(s.DPU, rep, serverName)
+	mustBe(t, err, doca.CodeAlreadyExist)
+	mustBe(t, listener.Close(), nil)
+}
+
+func TestAcceptOnlyTurnsOthersAway(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	first := dial(t, s)
+	only, err := listener.AcceptOnly(t.Context(), longWait)
+	mustBe(t, err, nil)
+	for range 3 {
+		mustHaveEnded(t, dial(t, s), comch.ErrPeerLost)
+		mustSend(t, first, []byte("still here"))
+		mustReceive(t, only, []byte("still here"))
+		mustSend(t, only, []byte("so am I"))
+		mustReceive(t, first, []byte("so am I"))
+	}
+}
+
+// Somebody else's flood does not reach the peer that was accepted, nor stop it.
+func TestAcceptOnlyIsNotFlooded(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	first := dial(t, s)
+	only, err := listener.AcceptOnly(t.Context(), longWait)
+	mustBe(t, err, nil)
+	extra := dial(t, s)
+	for extra.Send(patient(t), make([]byte, extra.MaxMessage())) == nil {
+	}
+	mustSend(t, first, []byte("still here"))
+	mustReceive(t, only, []byte("still here"))
+}
+
+func TestListenerClose(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	conn := dial(t, s)
+	accepted := accept(t, listener)
+	waiting := make(chan error, 1)
+	go func() {
+		_, err := listener.AcceptOnly(t.Context(), longWait)
+		waiting <- err
+	}()
+	mustBe(t, listener.Close(), nil)
+	mustBe(t, <-waiting, comch.ErrClosed)
+	mustHaveEnded(t, conn, comch.ErrPeerLost)
+	mustHaveEnded(t, accepted, comch.ErrClosed)
+	_, err := listener.Accept(t.Context(), longWait)
+	mustBe(t, err, comch.ErrClosed)
+}
+
+// connectAndWait is the other process of TestPeerDies.
+func connectAndWait(dir string) {
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: dir})
+	if err == nil {
+		err = connectAsHost(driver)
+	}
+	fmt.Println(err)
+	os.Exit(1)
+}
+
+func connectAsHost(driver *doca.Driver) error {
+	host, err := driver.OpenDevice("b1:00.0")
+	if err != nil {
+		return err
+	}
+	conn, err := comch.Dial(context.Background(), host, serverName, longWait)
+	if err != nil {
+		return err
+	}
+	if err := conn.Send(context.Background(), []byte("last words")); err != nil {
+		return err
+	}
+	fmt.Println("connected")
+	<-conn.Done()
+	return fmt.Errorf("disconnected")
+}
+
+func TestPeerDies(t *testing.T) {
+	docatest.CheckHandles(t)
+	dir := t.TempDir()
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: dir})
+	mustBe(t, err, nil)
+	t.Cleanup(func() { mustBe(t, driver.Close(), nil) })
+	dpu, err := driver.OpenDevice("03:00.0")
+	mustBe(t, err, nil)
+	t.Cleanup(func() { mustBe(t, dpu.Close(), nil) })
+	rep, err := dpu.OpenRepresentor("b1:00.0")
+	mustBe(t, err, nil)
+	t.Cleanup(func() { mustBe(t, rep.Close(), nil) })
+	listener, err := comch.Listen(dpu, rep, serverName)
+	mustBe(t, err, nil)
+	t.Cleanup(func() { mustBe(t, listener.Close(), nil) })
+	killed := killConnected(t, dir)
+	conn := accept(t, listener)
+	killed()
+	mustReceive(t, conn, []byte("last words"))
+	mustHaveEnded(t, conn, comch.ErrPeerLost)
+}
+
+// killConnected starts a host and returns when it is connected. What it returns kills it.
+func killConnected(t *testing.T, dir string) func() {
+	t.Helper()
+	program, err := os.Executable()
+	mustBe(t, err, nil)
+	child := exec.CommandContext(t.Context(), program)
+	child.Env = append(os.Environ(), childDir+"="+dir)
+	child.Stderr = os.Stderr
+	output, err := child.StdoutPipe()
+	mustBe(t, err, nil)
+	mustBe(t, child.Start(), nil)
+	line, err := bufio.NewReader(output).ReadString('\n')
+	if line != "connected\n" {
+		t.Fatalf("the other process says %q, %v", line, err)
+	}
+	return func() {
+		mustBe(t, child.Process.Kill(), nil)
+		_ = child.Wait() // it says that it was killed
+	}
+}
