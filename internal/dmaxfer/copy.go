@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package dmaxfer
 
 import (
@@ -29,7 +27,7 @@ func (t *transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
 		t.listen(copying, cancel)
 	}()
 	err := t.copyFile(copying, e)
-	if errors.Is(err, doca.CodeIOFailed) {
+	if errors.Is(err, doca.CodeIOFailed) || errors.Is(err, doca.CodeDriver) {
 		awaitDeath(t.conn)
 	}
 	cancel(nil)

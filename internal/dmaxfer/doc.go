@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 // Package dmaxfer copies one file to or from the other side: files, memory, engine, and the order in which they are used.
 //
 //	Run ─ inspect the file ─ meet the peer ─ negotiate ─┬─ receiver: temporary target ─────────────┐

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package dmaxfer
 
 import (
@@ -27,8 +25,9 @@ var (
 	// ErrCapability is a device that cannot do what its side has to do.
 	ErrCapability = errors.New("capability")
 
-	// ErrHostFailed is a host that took the bytes and then could not save them.
-	ErrHostFailed = errors.New("the host could not save the file")
+	// ErrHostFailed is a host that failed after the DPU had reported success: it could not save what it received, or
+	// found that what it sent had changed.
+	ErrHostFailed = errors.New("the host failed after the copy")
 )
 
 // Error is a failed copy: one sentence of cause, one of what to do about it.

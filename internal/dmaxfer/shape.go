@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package dmaxfer
 
 import (
@@ -47,6 +45,14 @@ func checkShape(device *doca.Device, side negotiate.Side, chunk int64, depth int
 	return nil
 }
 
+// suitableChunk takes a largest of 0 for unknown.
+func suitableChunk(largest int64) int64 {
+	if largest == 0 {
+		return defaultChunk
+	}
+	return min(defaultChunk, largest)
+}
+
 func maxDepth(device *doca.Device) (int, error) {
 	deepest, err := device.MaxDepth()
 	if err != nil {
@@ -58,7 +64,7 @@ func maxDepth(device *doca.Device) (int, error) {
 // chooseShape takes what was asked for, which checkShape has seen, and otherwise what suits the device and the file.
 func chooseShape(device *doca.Device, chunk int64, depth int, size int64) (shape, error) {
 	if chunk == 0 {
-		chunk = min(defaultChunk, int64(device.Info().MaxBufferSize))
+		chunk = suitableChunk(int64(device.Info().MaxBufferSize))
 	}
 	if depth == 0 {
 		deepest, err := maxDepth(device)

@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package dmaxfer
 
 import (
@@ -54,8 +52,12 @@ func temporaryName(base string) string {
 }
 
 // allocate gives the file its size and its blocks, so that a full disk is found before the first byte is copied and a
-// mapping of the file cannot fault for want of room.
+// mapping of the file cannot fault for want of room. A size for which there is clearly no room, and which may be a lie,
+// does not get to fill the disk of others first.
 func (t *target) allocate(ctx context.Context, size int64) error {
+	if free, known := freeSpace(t.file); known && uint64(size) > free {
+		return t.cannotHold(size, unix.ENOSPC)
+	}
 	for offset := int64(0); offset < size; offset += allocationStep {
 		if err := context.Cause(ctx); err != nil {
 			return err
@@ -109,8 +111,8 @@ func isFull(err error) bool {
 
 func freeSpace(file *os.File) (uint64, bool) {
 	var stat unix.Statfs_t
-	if err := unix.Fstatfs(int(file.Fd()), &stat); err != nil {
-		return 0, false
+	if err := unix.Fstatfs(int(file.Fd()), &stat); err != nil || stat.Blocks == 0 {
+		return 0, false // a file system without a size does not know
 	}
 	return stat.Bavail * uint64(stat.Bsize), true
 }

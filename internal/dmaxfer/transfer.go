@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package dmaxfer
 
 import (
@@ -281,7 +279,7 @@ func (t *transfer) explain(err error) error {
 		errors.Is(err, negotiate.ErrPeerRefused):
 		return t.explainPlacement(err)
 	case errors.Is(err, negotiate.ErrPeerFailed) && t.reported():
-		return fmt.Errorf("%w: %w", ErrHostFailed, err)
+		return t.explainHostFailure(err)
 	default:
 		return err
 	}
@@ -301,6 +299,14 @@ func (t *transfer) sourceChange() error {
 // reported tells whether the DPU has already reported success, after which only the host can fail.
 func (t *transfer) reported() bool {
 	return t.options.Side == negotiate.DPU && t.summary.Elapsed > 0
+}
+
+// explainHostFailure tells the DPU's user whether there is a file that was given its name too early.
+func (t *transfer) explainHostFailure(err error) error {
+	if t.sends() {
+		return fmt.Errorf("%w, so it has not got the file: %w", ErrHostFailed, err)
+	}
+	return fmt.Errorf("%w, so %s may not be what the host has: %w", ErrHostFailed, t.place.path, err)
 }
 
 // explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.

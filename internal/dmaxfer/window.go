@@ -1,5 +1,3 @@
-// SPDX-License-Identifier: Apache-2.0
-
 package dmaxfer
 
 import (
@@ -101,7 +99,8 @@ func newWindow(c windowConfig) *window {
 	return w
 }
 
-// run moves the whole file. When it returns no worker and, unless the engine failed to stop, no copy is using a slot.
+// run moves the whole file. When it returns no worker is using a slot; after an error copies may be, until the engine is
+// closed.
 func (w *window) run(ctx context.Context) error {
 	var workers sync.WaitGroup
 	for range fileWorkers {

@@ -1,0 +1,134 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// The device works, and the control channel does not: every message of either side is lost, cut short, or the last.
+// Whatever the sides then say, they must not say that a file is there which is not, and leave nothing behind.
+
+var messageFaults = map[string]func(n int) comchtest.Fault{
+	"drop":  comchtest.Drop,
+	"empty": func(n int) comchtest.Fault { return comchtest.Truncate(n, 0) },
+	"short": func(n int) comchtest.Fault { return comchtest.Truncate(n, 5) },
+	"cut":   comchtest.Cut,
+}
+
+func TestEveryMessageFails(t *testing.T) {
+	stand := newStand(t, "")
+	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	stand.host.IdleTimeout, stand.dpu.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond
+	for fault, make := range messageFaults {
+		for _, faulty := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			for name, way := range stand.directions() {
+				t.Run(fmt.Sprint(fault, " of the ", faulty, " ", name), func(t *testing.T) {
+					stand.sweepMessages(t, make, faulty, way[0], way[1])
+				})
+			}
+		}
+	}
+}
+
+// sweepMessages disturbs message 0, 1, 2 and so on, until there is no such message.
+func (s *stand) sweepMessages(
+	t *testing.T, make func(int) comchtest.Fault, faulty negotiate.Side, sender, receiver *Options,
+) {
+	t.Helper()
+	want := content(3*testChunk + 1)
+	writeFile(t, sender.File, want)
+	for n, fired := 0, true; fired; n++ {
+		if n > 20 {
+			t.Fatal("the conversation does not end")
+		}
+		_ = os.Remove(receiver.File)
+		fault, hit := watched(make(n), n)
+		both := s.converse(t, map[negotiate.Side]comchtest.Fault{faulty: fault})
+		fired = hit.Load()
+		mustBeTrue(t, both, fired, sender, receiver, want)
+	}
+	must(t, os.Remove(sender.File))
+	must(t, os.Remove(receiver.File))
+}
+
+// watched tells whether the fault had its message.
+func watched(fault comchtest.Fault, n int) (comchtest.Fault, *atomic.Bool) {
+	var hit atomic.Bool
+	return func(i int, message []byte) ([][]byte, bool) {
+		if i == n {
+			hit.Store(true)
+		}
+		return fault(i, message)
+	}, &hit
+}
+
+// converse is Run over a channel in memory.
+func (s *stand) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault) outcome {
+	t.Helper()
+	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		if faults[side] == nil {
+			faults[side] = comchtest.Faultless
+		}
+	}
+	host, dpu := comchtest.NewPair(4080, faults[negotiate.Host], faults[negotiate.DPU])
+	results := make(chan outcome, 2)
+	go func() { results <- talk(t, s.host, host) }()
+	go func() { results <- talk(t, s.dpu, dpu) }()
+	both := <-results
+	for side, err := range (<-results).errs {
+		both.errs[side] = err
+	}
+	return both
+}
+
+// talk is one side's part of Run from the connection on.
+func talk(t *testing.T, o Options, end *comchtest.End) outcome {
+	defer end.Close()
+	p, err := inspect(o.File, o.Overwrite)
+	if err == nil {
+		defer p.close()
+		transfer := newTransfer(o, p, end)
+		err = transfer.run(t.Context())
+		transfer.release()
+	}
+	return outcome{errs: map[negotiate.Side]error{o.Side: err}}
+}
+
+func mustBeTrue(t *testing.T, both outcome, disturbed bool, sender, receiver *Options, want string) {
+	t.Helper()
+	if !disturbed {
+		must(t, both.errs[sender.Side])
+		must(t, both.errs[receiver.Side])
+	}
+	mustHold(t, filepath.Dir(sender.File), "file")
+	mustContain(t, sender.File, want)
+	if _, err := os.Stat(receiver.File); err == nil {
+		mustHold(t, filepath.Dir(receiver.File), "file")
+		mustContain(t, receiver.File, want)
+		mayHaveTheFile(t, both, receiver.Side)
+		return
+	}
+	mustHold(t, filepath.Dir(receiver.File))
+	if both.errs[sender.Side] == nil || both.errs[receiver.Side] == nil {
+		t.Errorf("somebody says that it succeeded, and there is no file: %v", both.errs)
+	}
+}
+
+// Only a DPU has its file before it knows what becomes of its last message.
+func mayHaveTheFile(t *testing.T, both outcome, receiver negotiate.Side) {
+	t.Helper()
+	if err := both.errs[receiver]; err != nil && receiver == negotiate.Host {
+		t.Errorf("the host has the file, and yet it failed: %v", err)
+	}
+}

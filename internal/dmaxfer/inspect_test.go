@@ -1,0 +1,116 @@
+package dmaxfer
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// mustInspect closes what it returns at the end of the test.
+func mustInspect(t *testing.T, path string, overwrite bool) *place {
+	t.Helper()
+	p, err := inspect(path, overwrite)
+	must(t, err)
+	t.Cleanup(p.close)
+	return p
+}
+
+func mustNotInspect(t *testing.T, path string, overwrite bool, kind error) {
+	t.Helper()
+	p, err := inspect(path, overwrite)
+	if err == nil {
+		p.close()
+	}
+	mustFail(t, err, kind)
+	if !strings.Contains(err.Error(), filepath.Base(path)) {
+		t.Errorf("%q does not name %s", err, path)
+	}
+}
+
+func TestInspectFile(t *testing.T) {
+	path := writeFile(t, "file", "content")
+	p := mustInspect(t, path, false)
+	if p.source == nil || p.source.size != 7 || p.path != path {
+		t.Errorf("%s became %+v", path, p)
+	}
+	if local := p.local(); !local.HasFile || local.Size != 7 {
+		t.Errorf("the peer is told %+v", local)
+	}
+}
+
+func TestInspectEmptyFile(t *testing.T) {
+	if local := mustInspect(t, writeFile(t, "file", ""), false).local(); !local.HasFile || local.Size != 0 {
+		t.Errorf("the peer is told %+v", local)
+	}
+}
+
+func TestInspectAbsent(t *testing.T) {
+	directory := t.TempDir()
+	for _, overwrite := range []bool{false, true} {
+		p := mustInspect(t, filepath.Join(directory, "file"), overwrite)
+		if p.source != nil || p.replaces || p.overwrite != overwrite || p.local().HasFile {
+			t.Errorf("nothing became %+v", p)
+		}
+	}
+	mustHold(t, directory)
+}
+
+func TestInspectOverwrite(t *testing.T) {
+	path := writeFile(t, "file", "content")
+	p := mustInspect(t, path, true)
+	if p.source != nil || !p.replaces || !p.overwrite || p.local().HasFile {
+		t.Errorf("a file to be replaced became %+v", p)
+	}
+	mustContain(t, path, "content")
+}
+
+func TestInspectLink(t *testing.T) {
+	path := writeFile(t, "file", "content")
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(path, link))
+	for _, overwrite := range []bool{false, true} {
+		if p := mustInspect(t, link, overwrite); p.path != path {
+			t.Errorf("the link leads to %s, not %s", p.path, path)
+		}
+	}
+}
+
+func TestInspectRefusesWhatIsNoFile(t *testing.T) {
+	directory := t.TempDir()
+	pipe := filepath.Join(directory, "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	dangling := filepath.Join(directory, "dangling")
+	must(t, os.Symlink(filepath.Join(directory, "nowhere"), dangling))
+	toDirectory := filepath.Join(directory, "to-directory")
+	must(t, os.Symlink(directory, toDirectory))
+	loop := filepath.Join(directory, "loop")
+	must(t, os.Symlink(loop, loop))
+	for _, path := range []string{directory, pipe, dangling, toDirectory, loop, "/dev/null"} {
+		for _, overwrite := range []bool{false, true} {
+			mustNotInspect(t, path, overwrite, ErrSource)
+		}
+	}
+}
+
+func TestInspectWantsADirectory(t *testing.T) {
+	file := writeFile(t, "file", "content")
+	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), false, ErrTarget)
+	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), true, ErrTarget)
+	mustNotInspect(t, filepath.Join(file, "name"), false, ErrSource)
+}
+
+// Only others than root are kept out by permissions.
+func TestInspectMinds(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may do everything")
+	}
+	closed := t.TempDir()
+	must(t, os.Chmod(closed, 0o500))
+	mustNotInspect(t, filepath.Join(closed, "name"), false, ErrTarget)
+	unreadable := writeFile(t, "file", "content")
+	must(t, os.Chmod(unreadable, 0))
+	mustNotInspect(t, unreadable, false, ErrSource)
+}

@@ -1,0 +1,255 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// stand is both sides of a copy, each with a directory of its own.
+type stand struct {
+	docatest.Sides
+	host, dpu Options
+}
+
+func newStand(t *testing.T, limits string) *stand {
+	t.Helper()
+	s := docatest.OpenSides(t, limits)
+	both := Options{Chunk: testChunk, Depth: 3, Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: strictLog(t)}
+	host, dpu := both, both
+	host.Side, host.Device, host.File = negotiate.Host, s.Host, filepath.Join(t.TempDir(), "file")
+	dpu.Side, dpu.Device, dpu.File = negotiate.DPU, s.DPU, filepath.Join(t.TempDir(), "file")
+	dpu.Representor = s.Host.Info().PCIAddress
+	return &stand{Sides: s, host: host, dpu: dpu}
+}
+
+// strictLog fails the test that warns: what a copy complains of was not meant to happen here.
+func strictLog(t *testing.T) zerolog.Logger {
+	return zerolog.New(zerolog.NewTestWriter(t)).Hook(warningFails{t})
+}
+
+type warningFails struct{ t *testing.T }
+
+// Run implements zerolog.Hook.
+func (w warningFails) Run(_ *zerolog.Event, level zerolog.Level, message string) {
+	if level >= zerolog.WarnLevel {
+		w.t.Errorf("logged: %s", message)
+	}
+}
+
+// directions are the two ways, each with the sender's and the receiver's options.
+func (s *stand) directions() map[string][2]*Options {
+	return map[string][2]*Options{"from the host": {&s.host, &s.dpu}, "from the DPU": {&s.dpu, &s.host}}
+}
+
+// outcome is what both sides say of a copy.
+type outcome struct {
+	summaries map[negotiate.Side]Summary
+	errs      map[negotiate.Side]error
+}
+
+// run has both sides run at once.
+func (s *stand) run(ctx context.Context) outcome {
+	type result struct {
+		side    negotiate.Side
+		summary Summary
+		err     error
+	}
+	results := make(chan result, 2)
+	for _, o := range []Options{s.host, s.dpu} {
+		go func() {
+			summary, err := Run(ctx, o)
+			results <- result{o.Side, summary, err}
+		}()
+	}
+	both := outcome{map[negotiate.Side]Summary{}, map[negotiate.Side]error{}}
+	for range 2 {
+		r := <-results
+		both.summaries[r.side], both.errs[r.side] = r.summary, r.err
+	}
+	return both
+}
+
+func content(size int) string {
+	buffer := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(buffer)
+	return string(buffer)
+}
+
+func TestRunBothWays(t *testing.T) {
+	for _, size := range []int{0, 1, testChunk - 1, testChunk, testChunk + 1, 3<<20 + 17} {
+		stand := newStand(t, "")
+		for name, way := range stand.directions() {
+			t.Run(name, func(t *testing.T) {
+				sender, receiver := way[0], way[1]
+				want := content(size)
+				writeFile(t, sender.File, want)
+				_ = os.Remove(receiver.File)
+				stand.mustRun(t, sender, receiver, int64(size))
+				mustContain(t, receiver.File, want)
+				mustHold(t, filepath.Dir(sender.File), "file")
+				mustHold(t, filepath.Dir(receiver.File), "file")
+				must(t, os.Remove(sender.File))
+			})
+		}
+		stand.closeEarly(t)
+	}
+}
+
+// closeEarly makes room for the next stand in the same test: the software device has one set of limits at a time.
+func (s *stand) closeEarly(t *testing.T) {
+	t.Helper()
+	must(t, s.Host.Close())
+	must(t, s.DPU.Close())
+	must(t, s.Driver.Close())
+}
+
+func (s *stand) mustRun(t *testing.T, sender, receiver *Options, size int64) outcome {
+	t.Helper()
+	both := s.run(t.Context())
+	must(t, both.errs[negotiate.Host])
+	must(t, both.errs[negotiate.DPU])
+	for _, o := range []*Options{sender, receiver} {
+		is := both.summaries[o.Side]
+		if is.Sent != (o == sender) || is.Size != size || is.Path != o.File || is.Protocol == 0 {
+			t.Errorf("%s: %+v is not what happened", o.Side, is)
+		}
+	}
+	if dpu := both.summaries[negotiate.DPU]; size > 0 && (dpu.Chunk != testChunk || dpu.Depth < 1) {
+		t.Errorf("%+v does not tell the shape", dpu)
+	}
+	return both
+}
+
+func TestRunReplacesOnlyWhenTold(t *testing.T) {
+	stand := newStand(t, "")
+	for name, way := range stand.directions() {
+		t.Run(name, func(t *testing.T) {
+			sender, receiver := way[0], way[1]
+			writeFile(t, sender.File, "new")
+			writeFile(t, receiver.File, "old content")
+			both := stand.run(t.Context())
+			for _, err := range both.errs {
+				mustFail(t, err, ErrSource)
+			}
+			mustContain(t, sender.File, "new")
+			mustContain(t, receiver.File, "old content")
+			receiver.Overwrite = true
+			stand.mustRun(t, sender, receiver, 3)
+			receiver.Overwrite = false
+			mustContain(t, receiver.File, "new")
+			must(t, os.Remove(sender.File))
+			must(t, os.Remove(receiver.File))
+		})
+	}
+}
+
+func TestRunWithoutAFile(t *testing.T) {
+	stand := newStand(t, "")
+	both := stand.run(t.Context())
+	for _, err := range both.errs {
+		mustFail(t, err, ErrSource)
+	}
+	mustHold(t, filepath.Dir(stand.host.File))
+	mustHold(t, filepath.Dir(stand.dpu.File))
+}
+
+// A driver that does not pin files costs memory and a warning, and nothing else.
+func TestRunWhereFilesAreNotPinned(t *testing.T) {
+	stand := newStand(t, "pin_files=0")
+	stand.host.Log = zerolog.Nop()
+	for name, way := range stand.directions() {
+		t.Run(name, func(t *testing.T) {
+			sender, receiver := way[0], way[1]
+			want := content(10 * testChunk)
+			writeFile(t, sender.File, want)
+			both := stand.mustRun(t, sender, receiver, int64(len(want)))
+			if !both.summaries[negotiate.Host].Anonymous || both.summaries[negotiate.DPU].Anonymous {
+				t.Errorf("%+v does not tell who held the file in memory", both.summaries)
+			}
+			mustContain(t, receiver.File, want)
+			must(t, os.Remove(sender.File))
+			must(t, os.Remove(receiver.File))
+		})
+	}
+}
+
+func TestRunAlone(t *testing.T) {
+	stand := newStand(t, "")
+	for _, o := range []Options{stand.host, stand.dpu} {
+		o.Wait = 10 * time.Millisecond
+		_, err := Run(t.Context(), o)
+		mustBe(t, err, comch.ErrPeerAbsent)
+		mustHold(t, filepath.Dir(o.File))
+	}
+}
+
+func TestRunRefusesBeforeItWaits(t *testing.T) {
+	stand := newStand(t, "")
+	for kind, spoil := range map[error]func(*Options){
+		ErrSettings:   func(o *Options) { o.Chunk = 1 << 30 },
+		ErrSource:     func(o *Options) { o.File = filepath.Dir(o.File) },
+		ErrTarget:     func(o *Options) { o.File = filepath.Join(o.File, "missing", "file") },
+		ErrCapability: func(o *Options) { o.Device = stand.Host },
+	} {
+		o := stand.dpu
+		spoil(&o)
+		_, err := Run(t.Context(), o)
+		mustFail(t, err, kind)
+	}
+	o := stand.dpu
+	o.Representor = "ff:1f.7"
+	if _, err := Run(t.Context(), o); !errors.As(err, new(*doca.NotFoundError)) {
+		t.Errorf("got %v, want that there is no such representor", err)
+	}
+}
+
+// A copy that cannot go on, because the engine holds it, ends with its context and leaves nothing.
+func TestRunEndsWithItsContext(t *testing.T) {
+	because := errors.New("it was enough")
+	stand := newStand(t, "task_latency_us=60000000")
+	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	for name, way := range stand.directions() {
+		t.Run(name, func(t *testing.T) {
+			sender, receiver := way[0], way[1]
+			writeFile(t, sender.File, content(10*testChunk))
+			ctx, cancel := context.WithCancelCause(t.Context())
+			timer := time.AfterFunc(50*time.Millisecond, func() { cancel(because) })
+			defer timer.Stop()
+			both := stand.run(ctx)
+			for side, err := range both.errs {
+				if err == nil {
+					t.Errorf("the %s says that a copy succeeded which cannot have", side)
+				}
+			}
+			mustHold(t, filepath.Dir(receiver.File))
+			must(t, os.Remove(sender.File))
+		})
+	}
+}
+
+func TestRunWithoutProgress(t *testing.T) {
+	stand := newStand(t, "task_latency_us=60000000")
+	stand.dpu.IdleTimeout = 20 * time.Millisecond
+	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	writeFile(t, stand.host.File, content(testChunk))
+	both := stand.run(t.Context())
+	mustBe(t, both.errs[negotiate.DPU], ErrIdle)
+	if both.errs[negotiate.Host] == nil {
+		t.Error("the host says that a copy succeeded which cannot have")
+	}
+	mustHold(t, filepath.Dir(stand.dpu.File))
+}

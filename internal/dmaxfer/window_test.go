@@ -1,0 +1,245 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+)
+
+const testChunk = 4096
+
+// A pump is a window with both its ends in this process: the host's memory, and a file that is only bytes.
+type pump struct {
+	route  route
+	host   *doca.Region
+	file   []byte
+	engine *doca.Engine
+	slots  *doca.Region
+	remote *doca.Remote
+	moved  int
+	before func(call int) error // called before each file call, from several goroutines
+	calls  atomic.Int64
+}
+
+var routes = map[string]route{"receiving": receiving, "sending": sending}
+
+func withPump(t *testing.T, s docatest.Sides, way route, size int64, depth int, use func(*pump)) {
+	t.Helper()
+	access := doca.RemoteRead
+	if way[vacant] == atFile {
+		access = doca.RemoteWrite
+	}
+	host, err := s.Host.Alloc(size, access)
+	must(t, err)
+	defer func() { must(t, host.Close()) }()
+	descriptor, err := host.Export()
+	must(t, err)
+	remote, err := s.DPU.Import(descriptor, host.Address(), size)
+	must(t, err)
+	defer func() { must(t, remote.Close()) }()
+	slots, err := s.DPU.Alloc(int64(depth+fileWorkers)*testChunk, doca.LocalWrite)
+	must(t, err)
+	defer func() { must(t, slots.Close()) }()
+	engine, err := s.DPU.NewEngine(depth)
+	must(t, err)
+	defer func() { must(t, engine.Close()) }()
+	use(&pump{
+		route: way, host: host, file: make([]byte, size), engine: engine, slots: slots, remote: remote,
+		before: func(int) error { return nil },
+	})
+}
+
+func (p *pump) run(ctx context.Context) error {
+	return newWindow(windowConfig{
+		engine: p.engine, slots: p.slots, remote: p.remote, route: p.route, file: p.fileCall,
+		moved: func() { p.moved++ }, size: int64(len(p.file)), chunk: testChunk,
+	}).run(ctx)
+}
+
+func (p *pump) fileCall(buffer []byte, offset int64) error {
+	if err := p.before(int(p.calls.Add(1) - 1)); err != nil {
+		return err
+	}
+	if p.route[vacant] == atFile {
+		copy(buffer, p.file[offset:])
+	} else {
+		copy(p.file[offset:], buffer)
+	}
+	return nil
+}
+
+// source is where the bytes come from, and target where they go.
+func (p *pump) source() []byte {
+	if p.route[vacant] == atFile {
+		return p.file
+	}
+	return p.host.Bytes()
+}
+
+func (p *pump) target() []byte {
+	if p.route[vacant] == atFile {
+		return p.host.Bytes()
+	}
+	return p.file
+}
+
+func (p *pump) fillSource() {
+	_, _ = rand.NewChaCha8([32]byte{byte(len(p.file))}).Read(p.source())
+}
+
+func (p *pump) mustHaveMoved(t *testing.T) {
+	t.Helper()
+	if !bytes.Equal(p.source(), p.target()) {
+		t.Errorf("%d bytes arrived changed", len(p.file))
+	}
+	if want := (len(p.file) + testChunk - 1) / testChunk; p.moved != want {
+		t.Errorf("%d chunks of %d were counted", p.moved, want)
+	}
+}
+
+func TestWindowAtTheSeams(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	for name, way := range routes {
+		for _, depth := range []int{1, 2, 3, 8} {
+			window := int64(depth+fileWorkers) * testChunk
+			for _, size := range []int64{
+				1, testChunk - 1, testChunk, testChunk + 1, window - 1, window, window + 1, 5*window + 1237,
+			} {
+				t.Run(fmt.Sprint(name, " ", size, " in ", depth), func(t *testing.T) {
+					withPump(t, s, way, size, depth, func(p *pump) {
+						p.fillSource()
+						must(t, p.run(t.Context()))
+						p.mustHaveMoved(t)
+					})
+				})
+			}
+		}
+	}
+}
+
+// Slow engines and slow files wait for each other in every way.
+func TestWindowOverASlowEngine(t *testing.T) {
+	s := docatest.OpenSides(t, "task_latency_us=500")
+	for name, way := range routes {
+		t.Run(name, func(t *testing.T) {
+			withPump(t, s, way, 40*testChunk+1, 4, func(p *pump) {
+				p.fillSource()
+				must(t, p.run(t.Context()))
+				p.mustHaveMoved(t)
+			})
+		})
+	}
+}
+
+const sweepChunks = 12
+
+// Every file call fails once. The sweep ends when there is no such call any more.
+func TestWindowWhenAFileCallFails(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	broken := errors.New("the disk is broken")
+	for name, way := range routes {
+		t.Run(name, func(t *testing.T) {
+			for failing := range sweepChunks + 1 {
+				withPump(t, s, way, sweepChunks*testChunk, 3, func(p *pump) {
+					p.fillSource()
+					p.before = failAt(failing, broken)
+					err := p.run(t.Context())
+					if failing == sweepChunks {
+						must(t, err)
+						p.mustHaveMoved(t)
+						return
+					}
+					mustBe(t, err, broken)
+					if p.moved >= sweepChunks {
+						t.Errorf("call %d failed, and all chunks arrived", failing)
+					}
+				})
+			}
+		})
+	}
+}
+
+func failAt(failing int, err error) func(int) error {
+	return func(call int) error {
+		if call == failing {
+			return err
+		}
+		return nil
+	}
+}
+
+// The host takes its memory back at every point of the copy.
+func TestWindowWhenTheEngineFails(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	for name, way := range routes {
+		t.Run(name, func(t *testing.T) {
+			for revoking := range sweepChunks {
+				withPump(t, s, way, sweepChunks*testChunk, 2, func(p *pump) {
+					p.before = func(call int) error {
+						if call == revoking {
+							return p.host.Close()
+						}
+						return nil
+					}
+					err := p.run(t.Context())
+					if err == nil && p.moved == sweepChunks && revoking > 0 {
+						return // the engine had done before
+					}
+					mustBe(t, err, doca.CodeIOFailed)
+				})
+			}
+		})
+	}
+}
+
+func TestWindowEndsWithItsContext(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	because := errors.New("it was enough")
+	for name, way := range routes {
+		t.Run(name, func(t *testing.T) {
+			for cancelling := range sweepChunks {
+				withPump(t, s, way, sweepChunks*testChunk, 2, func(p *pump) {
+					ctx, cancel := context.WithCancelCause(t.Context())
+					defer cancel(nil)
+					p.before = func(call int) error {
+						if call == cancelling {
+							cancel(because)
+						}
+						return nil
+					}
+					if err := p.run(ctx); err != nil {
+						mustBe(t, err, because)
+					} else if p.moved != sweepChunks {
+						t.Errorf("without an error %d chunks of %d moved", p.moved, sweepChunks)
+					}
+				})
+			}
+		})
+	}
+}
+
+// With an engine that holds its copies, nothing but the context can end the wait.
+func TestWindowEndsWithItsContextInMidCopy(t *testing.T) {
+	s := docatest.OpenSides(t, "task_latency_us=60000000")
+	because := errors.New("it was enough")
+	for name, way := range routes {
+		t.Run(name, func(t *testing.T) {
+			withPump(t, s, way, sweepChunks*testChunk, 2, func(p *pump) {
+				ctx, cancel := context.WithCancelCause(t.Context())
+				result := make(chan error, 1)
+				go func() { result <- p.run(ctx) }()
+				cancel(because)
+				mustBe(t, <-result, because)
+			})
+		})
+	}
+}
