@@ -45,6 +45,7 @@ var outcomes = []outcome{
 	{one(doca.ErrBadAddress), exitUsage, ""},
 	{one(dmaxfer.ErrSettings), exitUsage, ""},
 	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device"},
+	{one(doca.ErrBadSettings), exitUsage, "set DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS as docs/SOFTDEVICE.md says"},
 	{one(doca.ErrNoCgo), exitDevice, ""},
 	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft"},
 	{ofType[*doca.NotFoundError], exitDevice, "name one of them with -p, or -r for a representor"},

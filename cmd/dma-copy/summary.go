@@ -16,7 +16,7 @@ import (
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
 // knows: the reference's protocol compares no bytes and tells a sender nothing of durability.
 func writeSummary(w io.Writer, s dmaxfer.Summary, side negotiate.Side, driver *doca.Driver) {
-	fmt.Fprintf(w, "ok    %s %s  %s in %s (%s)\n", verb(s), escapeUnprintable(s.Path), humanize.IBytes(uint64(s.Size)),
+	fmt.Fprintf(w, "ok    %s %s  %s in %s%s\n", verb(s), escapeUnprintable(s.Path), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s))
 	fmt.Fprintf(w, "      not verified (reference protocol), %s\n", durability(s, side))
 	fmt.Fprintf(w, "path  %s%s\n", pathOf(driver), shapeOf(s))
@@ -42,8 +42,12 @@ func durability(s dmaxfer.Summary, side negotiate.Side) string {
 	}
 }
 
+// rate is nothing for an empty file, which has none.
 func rate(s dmaxfer.Summary) string {
-	return humanize.IBytes(uint64(float64(s.Size)/max(s.Elapsed.Seconds(), 1e-9))) + "/s"
+	if s.Size == 0 || s.Elapsed <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (%s/s)", humanize.IBytes(uint64(float64(s.Size)/s.Elapsed.Seconds())))
 }
 
 func round(d time.Duration) time.Duration {

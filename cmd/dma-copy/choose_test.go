@@ -1,0 +1,37 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// TestChooseDevice covers what the software device, which has two functions a side, cannot show: -p left out where only
+// one device fits.
+func TestChooseDevice(t *testing.T) {
+	host := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", Capabilities: doca.Capabilities{ClientSupported: true}}
+	dpu := doca.DeviceInfo{PCIAddress: "0000:03:00.0", Capabilities: doca.Capabilities{ServerSupported: true}}
+	other := doca.DeviceInfo{PCIAddress: "0000:5e:00.0"}
+	cases := []struct {
+		name    string
+		devices []doca.DeviceInfo
+		s       settings
+		want    string // empty: refused
+	}{
+		{"named", []doca.DeviceInfo{host, dpu}, settings{Device: "mlx5_7"}, "mlx5_7"},
+		{"only one", []doca.DeviceInfo{other, host}, settings{Role: roleAuto}, host.PCIAddress},
+		{"only one of the role", []doca.DeviceInfo{host, dpu}, settings{Role: roleDPU}, dpu.PCIAddress},
+		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, settings{Role: roleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
+		{"two", []doca.DeviceInfo{host, dpu}, settings{Role: roleAuto}, ""},
+		{"none of the role", []doca.DeviceInfo{host, other}, settings{Role: roleDPU}, ""},
+		{"none", nil, settings{Role: roleAuto}, ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			got, err := chooseDevice(tc.devices, tc.s)
+			if got != tc.want || (err == nil) != (tc.want != "") {
+				t.Errorf("%q and error %v, want %q", got, err, tc.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
+)
+
+// processesKey finds the processes of a script by their names among its values.
+type processesKey struct{}
+
+// scriptCommands are what scripts can say beyond testscript's own commands.
+var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
+	"start":     plain(startCommand),
+	"ends":      plain(endsCommand),
+	"fails":     plain(failsCommand),
+	"says":      plain(saysCommand),
+	"signal":    plain(signalCommand),
+	"waitfor":   plain(waitforCommand),
+	"randfile":  plain(randfileCommand),
+	"same":      plain(sameCommand),
+	"mode":      plain(modeCommand),
+	"truncate":  plain(truncateCommand),
+	"fifo":      plain(fifoCommand),
+	"clean":     plain(cleanCommand),
+	"smalldisk": plain(smalldiskCommand),
+}
+
+// plain makes a command that has no negation.
+func plain(command func(*testscript.TestScript, []string)) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg {
+			ts.Fatalf("the command has no negation")
+		}
+		command(ts, args)
+	}
+}
+
+func wantArgs(ts *testscript.TestScript, enough bool, usage string) {
+	if !enough {
+		ts.Fatalf("usage: %s", usage)
+	}
+}
+
+// takeFlag takes a leading flag off the arguments.
+func takeFlag(args []string, flag string) (rest []string, given bool) {
+	if len(args) > 0 && args[0] == flag {
+		return args[1:], true
+	}
+	return args, false
+}
+
+// startCommand: start [-unprivileged] NAME PROGRAM ARG... runs a program beside the script, under a name.
+func startCommand(ts *testscript.TestScript, args []string) {
+	args, unprivileged := takeFlag(args, "-unprivileged")
+	wantArgs(ts, len(args) >= 2, "start [-unprivileged] NAME PROGRAM ARG...")
+	begin(ts, args[0], unprivileged, args[1:])
+}
+
+func begin(ts *testscript.TestScript, name string, unprivileged bool, argv []string) {
+	processes := ts.Value(processesKey{}).(map[string]*process)
+	if processes[name] != nil {
+		ts.Fatalf("%s runs already", name)
+	}
+	p, err := launch(launching{
+		name: name, folder: ts.MkAbs("."), environment: environmentOf(ts), unprivileged: unprivileged, argv: argv,
+	})
+	ts.Check(err)
+	processes[name] = p
+}
+
+// environmentOf returns what a program can see of the script's environment: testscript tells single variables only.
+func environmentOf(ts *testscript.TestScript) []string {
+	names := []string{
+		"PATH", "HOME", "TMPDIR", "WORK", "GORACE", "GOCOVERDIR", "NO_COLOR",
+		"DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_SIDE",
+	}
+	for _, option := range options() {
+		for _, name := range option.names() {
+			names = append(names, variableName(name))
+		}
+	}
+	var environment []string
+	for _, name := range names {
+		if value := ts.Getenv(name); value != "" {
+			environment = append(environment, name+"="+value)
+		}
+	}
+	return environment
+}
+
+// endsCommand: ends [-warned] NAME CODE waits for a started program and checks its exit code. What it printed is
+// then there for stdout and stderr.
+func endsCommand(ts *testscript.TestScript, args []string) {
+	args, warned := takeFlag(args, "-warned")
+	wantArgs(ts, len(args) == 2, "ends [-warned] NAME CODE")
+	end(ts, args[0], args[1], warned)
+}
+
+func end(ts *testscript.TestScript, name, code string, warned bool) {
+	p := processOf(ts, name)
+	number, err := strconv.Atoi(code)
+	ts.Check(err)
+	ts.Check(p.endsWith(number, warned))
+	delete(ts.Value(processesKey{}).(map[string]*process), name)
+	_, err = ts.Stdout().Write([]byte(p.stdout.String()))
+	ts.Check(err)
+	_, err = ts.Stderr().Write([]byte(p.stderr.String()))
+	ts.Check(err)
+}
+
+func processOf(ts *testscript.TestScript, name string) *process {
+	p := ts.Value(processesKey{}).(map[string]*process)[name]
+	if p == nil {
+		ts.Fatalf("nothing was started as %s", name)
+	}
+	return p
+}
+
+// failsCommand: fails [-unprivileged] CODE PROGRAM ARG... is start and ends in one.
+func failsCommand(ts *testscript.TestScript, args []string) {
+	args, unprivileged := takeFlag(args, "-unprivileged")
+	wantArgs(ts, len(args) >= 2, "fails [-unprivileged] CODE PROGRAM ARG...")
+	begin(ts, "it", unprivileged, args[1:])
+	end(ts, "it", args[0], false)
+}
+
+// saysCommand: says NAME REGEXP waits until a started program has printed such a thing on stderr.
+func saysCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "says NAME REGEXP")
+	pattern, err := regexp.Compile(args[1])
+	ts.Check(err)
+	ts.Check(processOf(ts, args[0]).says(pattern))
+}
+
+// signalCommand: signal SIGNAL NAME sends INT, TERM, KILL, STOP or CONT.
+func signalCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "signal SIGNAL NAME")
+	number := unix.SignalNum("SIG" + args[0])
+	if number == 0 {
+		ts.Fatalf("no signal %s", args[0])
+	}
+	ts.Check(processOf(ts, args[1]).signal(number))
+}
+
+// waitforCommand: waitfor PATTERN... waits until each pattern names a file. There is nothing to wait on for a file of
+// another process, hence the polling.
+func waitforCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) > 0, "waitfor PATTERN...")
+	deadline := time.Now().Add(hangGuard)
+	for _, pattern := range args {
+		for found := []string(nil); len(found) == 0; time.Sleep(time.Millisecond) {
+			if time.Now().After(deadline) {
+				ts.Fatalf("%s never appeared", pattern)
+			}
+			var err error
+			found, err = filepath.Glob(ts.MkAbs(pattern))
+			ts.Check(err)
+		}
+	}
+}
+
+// randfileCommand: randfile FILE SIZE makes a file of noise. The bytes follow from name and size.
+func randfileCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "randfile FILE SIZE")
+	size, err := parseSize(args[1])
+	ts.Check(err)
+	ts.Check(writeNoise(ts.MkAbs(args[0]), args[0], size))
+}
+
+// sameCommand: same FILE FILE compares the contents, without printing them.
+func sameCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "same FILE FILE")
+	ts.Check(compareFiles(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
+}
+
+// modeCommand: mode FILE PERMISSIONS checks a file's permissions.
+func modeCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "mode FILE PERMISSIONS")
+	info, err := os.Lstat(ts.MkAbs(args[0]))
+	ts.Check(err)
+	if got := strconv.FormatUint(uint64(info.Mode().Perm()), 8); got != args[1] {
+		ts.Fatalf("%s has mode %s, want %s", args[0], got, args[1])
+	}
+}
+
+// truncateCommand: truncate FILE SIZE cuts a file short, as another program would.
+func truncateCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "truncate FILE SIZE")
+	size, err := parseSize(args[1])
+	ts.Check(err)
+	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+// fifoCommand: fifo FILE makes a named pipe.
+func fifoCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 1, "fifo FILE")
+	ts.Check(unix.Mkfifo(ts.MkAbs(args[0]), 0o644))
+}
+
+// cleanCommand: clean [DIR...] checks that no socket is left in the runtime directory and no temporary file in the
+// folders, which are those of both sides if none is given.
+func cleanCommand(ts *testscript.TestScript, args []string) {
+	if len(args) == 0 {
+		args = []string{"host", "dpu"}
+	}
+	folders := make([]string, len(args))
+	for i, arg := range args {
+		folders[i] = ts.MkAbs(arg)
+	}
+	left, err := leftovers(ts.Getenv("DMA_COPY_SOFT_DIR"), folders)
+	ts.Check(err)
+	if len(left) > 0 {
+		ts.Fatalf("left behind: %s", strings.Join(left, ", "))
+	}
+}
+
+// leftovers finds sockets in a runtime directory and temporary files in folders.
+func leftovers(runtime string, folders []string) ([]string, error) {
+	left, err := entries(runtime, func(e os.DirEntry) bool { return e.Type()&os.ModeSocket != 0 })
+	for _, folder := range folders {
+		temporary, entriesErr := entries(folder, func(e os.DirEntry) bool { return strings.Contains(e.Name(), ".dma-copy-") })
+		if err == nil {
+			err = entriesErr
+		}
+		left = append(left, temporary...)
+	}
+	return left, err
+}
+
+func entries(folder string, wanted func(os.DirEntry) bool) (names []string, err error) {
+	all, err := os.ReadDir(folder)
+	for _, entry := range slices.DeleteFunc(all, func(e os.DirEntry) bool { return !wanted(e) }) {
+		names = append(names, filepath.Join(filepath.Base(folder), entry.Name()))
+	}
+	return names, err
+}
+
+// smalldiskCommand: smalldisk DIR SIZE mounts a file system that holds no more than SIZE.
+func smalldiskCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "smalldisk DIR SIZE")
+	folder := ts.MkAbs(args[0])
+	ts.Check(unix.Mount("tmpfs", folder, "tmpfs", 0, "mode=0755,size="+args[1]))
+	ts.Defer(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+}
+
+// canMount tells whether this process may mount, which takes more than being root in some containers.
+func canMount() (bool, error) {
+	folder, err := os.MkdirTemp("", "dma-copy-mount")
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(folder)
+	err = unix.Mount("tmpfs", folder, "tmpfs", 0, "size=64k")
+	if err == syscall.EPERM || err == syscall.EACCES {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return true, unix.Unmount(folder, 0)
+}
