@@ -19,6 +19,13 @@ type Code = cabi.Status
 // LoadError says why DOCA's libraries could not be used, in one sentence, and in Tried what the loader said of each file.
 type LoadError = cabi.LoadError
 
+// SoftError says in one sentence why the software device cannot be set up: its runtime directory, its limits.
+type SoftError struct {
+	Reason string
+}
+
+func (e *SoftError) Error() string { return e.Reason }
+
 // Codes that callers act upon.
 const (
 	CodeAgain        = cabi.Again

@@ -12,13 +12,16 @@ package cabi
 #include "engine.h"
 #include "memory.h"
 #include "soft.h"
+#include "soft_comch_wire.h"
 #include "vendor.h"
 */
 import "C"
 
 import (
 	"errors"
+	"fmt"
 	"strings"
+	"syscall"
 	"unsafe"
 )
 
@@ -31,9 +34,10 @@ var (
 
 // native is a filled table of DOCA functions and the way to be rid of it.
 type native struct {
-	ops    *C.struct_doca_ops
-	detail func() string // what the provider knows beyond the code of the last failure
-	close  func()
+	ops       *C.struct_doca_ops
+	libraries []string
+	detail    func() string // what the provider knows beyond the code of the last failure
+	close     func()
 }
 
 var _ ABI = (*native)(nil)
@@ -50,6 +54,29 @@ func OpenSoft(dir, limits string) (ABI, error) {
 		return nil, errors.New(C.GoString(&text[0]))
 	}
 	return &native{ops: C.soft_ops(), detail: softDetail, close: func() {}}, nil
+}
+
+// SoftDirectory is the runtime directory that OpenSoft would use for dir; nothing is made or looked at.
+func SoftDirectory(dir string) (string, error) {
+	cDir, freeDir := optionalString(dir)
+	defer freeDir()
+	var path [C.PATH_MAX]C.char
+	if !C.soft_choose_dir(cDir, &path[0]) {
+		return "", fmt.Errorf("runtime directory: %w", syscall.ENAMETOOLONG)
+	}
+	return C.GoString(&path[0]), nil
+}
+
+// SoftServerFile is the name, in the runtime directory, of the socket of the Comch server called name that the device
+// at one PCI address offers to the host function at another. Both addresses are in their long form.
+func SoftServerFile(hostFunction, device, name string) string {
+	texts := [...]*C.char{C.CString(hostFunction), C.CString(device), C.CString(name)}
+	var address C.struct_soft_comch_address
+	C.soft_comch_address_make(&address, texts[0], texts[1], texts[2])
+	for _, text := range texts {
+		C.free(unsafe.Pointer(text))
+	}
+	return C.GoString(&address.file[0])
 }
 
 func softDetail() string {
@@ -69,8 +96,20 @@ func OpenVendor(directory string) (ABI, string, error) {
 		return nil, "", &LoadError{Reason: C.GoString(&text[0]), Tried: lines(C.GoString(&tried[0]))}
 	}
 	noDetail := func() string { return "" }
-	abi := &native{ops: &vendor.ops, detail: noDetail, close: func() { C.vendor_close(vendor) }}
+	abi := &native{
+		ops: &vendor.ops, libraries: libraryFiles(vendor), detail: noDetail, close: func() { C.vendor_close(vendor) },
+	}
 	return abi, C.GoString(&vendor.directory[0]), nil
+}
+
+func libraryFiles(vendor *C.struct_vendor) []string {
+	var files []string
+	for i := range vendor.files {
+		if file := C.GoString(&vendor.files[i][0]); file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
@@ -109,6 +148,8 @@ func (n *native) Version() string {
 	}
 	return C.GoString(C.call_doca_version_runtime(n.ops))
 }
+
+func (n *native) Libraries() []string { return n.libraries }
 
 func (n *native) LogTo(fd, level int) error {
 	if !C.has_doca_log_backend_create_with_fd_sdk(n.ops) || !C.has_doca_log_level_set_global_sdk_limit(n.ops) {
