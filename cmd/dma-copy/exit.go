@@ -47,6 +47,8 @@ var outcomes = []outcome{
 	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device"},
 	{one(doca.ErrNoCgo), exitDevice, ""},
 	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft"},
+	{ofType[*doca.SoftError], exitDevice, ""},
+	{one(errNoDevice), exitDevice, "\"dma-copy doctor\" says what is wrong"},
 	{ofType[*doca.NotFoundError], exitDevice, "name one of them with -p, or -r for a representor"},
 	{one(errNoFit), exitDevice, ""},
 	{one(dmaxfer.ErrCapability), exitDevice, ""},
@@ -78,6 +80,9 @@ func classify(err error) outcome {
 	if interrupted, is := errors.AsType[interruptedError](err); is {
 		number, _ := interrupted.Signal.(syscall.Signal)
 		return outcome{code: exitSignal + int(number)}
+	}
+	if failed, is := errors.AsType[*checksFailedError](err); is {
+		return outcome{code: failed.code}
 	}
 	for _, o := range outcomes {
 		if o.is(err) {

@@ -132,6 +132,9 @@ func (d *Driver) Version() string { return d.abi.Version() }
 // LibraryDir is where DOCA's libraries were loaded from; empty for the software device.
 func (d *Driver) LibraryDir() string { return d.dir }
 
+// LibraryFiles are the files of DOCA's libraries, behind all links; none for the software device.
+func (d *Driver) LibraryFiles() []string { return d.abi.Libraries() }
+
 // Close unloads the driver. Everything opened from it must be closed. It never fails.
 func (d *Driver) Close() error {
 	if d.abi == nil {

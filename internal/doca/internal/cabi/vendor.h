@@ -21,8 +21,8 @@ struct vendor {
 
 /*
  * Loads libdoca_common, libdoca_dma and libdoca_comch, all of one release and from one directory: `directory` if given,
- * otherwise the loader's own path and then the places where DOCA's packages install. NULL on failure, with one sentence in error and
- * what was tried, one line each, in detail.
+ * otherwise the loader's own path and then the places where DOCA's packages install. NULL on failure, with one sentence
+ * in error and what was tried, one line each, in detail.
  */
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size);
 void vendor_close(struct vendor *vendor);
