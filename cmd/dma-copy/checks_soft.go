@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"syscall"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -52,7 +53,10 @@ func checkStaleSockets(dir doca.SoftDir) finding {
 // not need it: they share mappings and, where those are of files, fall back on the file.
 func checkProcessMemory(m machine) finding {
 	const only = "; only the memory of other programs needs it"
-	if err := m.ownMemory(); err != nil {
+	switch err := m.ownMemory(); {
+	case errors.Is(err, syscall.ENOSYS):
+		return warn("none, where the kernel is emulated"+only, "process_vm_readv does not exist here")
+	case err != nil:
 		return warn("allow it in the seccomp profile (docker: --cap-add SYS_PTRACE)"+only,
 			"process_vm_readv is refused: %s", err)
 	}

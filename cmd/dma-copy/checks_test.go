@@ -219,6 +219,7 @@ func TestCheckProcessMemory(t *testing.T) {
 		{"allowed", checkProcessMemory(with(nil, 0, nil, false)), verdictOK, 0, nil},
 		{"no Yama", checkProcessMemory(with(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
 		{"filtered", checkProcessMemory(with(syscall.EPERM, 0, nil, true)), verdictWarn, 0, []string{"seccomp"}},
+		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0, []string{"does not exist here"}},
 		{"admitted", checkProcessMemory(with(nil, 1, nil, false)), verdictOK, 0, nil},
 		{"for administrators", checkProcessMemory(with(nil, 2, nil, false)), verdictWarn, 0, []string{"ptrace_scope=1"}},
 		{"to an administrator", checkProcessMemory(with(nil, 2, nil, true)), verdictOK, 0, nil},
