@@ -32,6 +32,7 @@ struct report {
 	size_t error_size;
 	char *detail;
 	size_t detail_size;
+	char unloadable[1024]; /* what the loader said of the first libdoca_common that is there and cannot be loaded */
 };
 
 static void append(char *text, size_t size, const char *format, va_list args)
@@ -81,9 +82,10 @@ static bool is_same_release(const struct vendor *vendor, enum vendor_library_id 
 
 /* ---- libraries ---- */
 
-static void path_of(char *path, size_t size, const char *directory, const char *name, const char *suffix)
+/* False: such a path is too long to exist. */
+static bool path_of(char path[PATH_MAX], const char *directory, const char *name, const char *suffix)
 {
-	snprintf(path, size, "%s%s%s%s", directory, *directory ? "/" : "", name, suffix);
+	return snprintf(path, PATH_MAX, "%s%s%s%s", directory, *directory ? "/" : "", name, suffix) < PATH_MAX;
 }
 
 /* The loader says the same of a file that is not there and of a dependency that is not, but names the one it misses. */
@@ -99,7 +101,8 @@ static void *open_library(const char *directory, const char *name, char *why, si
 	*why = '\0';
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
 		char path[PATH_MAX];
-		path_of(path, sizeof(path), directory, name, suffixes[i]);
+		if (!path_of(path, directory, name, suffixes[i]))
+			continue;
 		void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (handle != NULL)
 			return handle;
@@ -144,8 +147,8 @@ static bool open_common(struct vendor *vendor, const char *directory, struct rep
 	char why[1024];
 	void *handle = open_library(directory, library_names[VENDOR_COMMON], why, sizeof(why), report);
 	if (handle == NULL) {
-		if (*why != '\0')
-			fail(report, "libdoca_common cannot be loaded: %s", why);
+		if (report->unloadable[0] == '\0')
+			snprintf(report->unloadable, sizeof(report->unloadable), "%s", why);
 		return false;
 	}
 	vendor->handles[VENDOR_COMMON] = handle;
@@ -162,8 +165,8 @@ static void find_companion(struct vendor *vendor, enum vendor_library_id id)
 {
 	for (size_t i = 0; i < COUNT(suffixes) && vendor->files[id][0] == '\0'; i++) {
 		char path[PATH_MAX];
-		path_of(path, sizeof(path), vendor->directory, library_names[id], suffixes[i]);
-		find_file(path, vendor->files[id]);
+		if (path_of(path, vendor->directory, library_names[id], suffixes[i]))
+			find_file(path, vendor->files[id]);
 	}
 }
 
@@ -261,6 +264,10 @@ static bool load(struct vendor *vendor, const char *directory, struct report *re
 
 static void report_not_found(struct report *report, const char *directory)
 {
+	if (report->unloadable[0] != '\0') {
+		fail(report, "DOCA's libraries are there but cannot be loaded: %s", report->unloadable);
+		return;
+	}
 	fail(report, "DOCA's libraries were not found: looked for libdoca_common.so.2, .so.3 and .so ");
 	if (directory != NULL) {
 		fail(report, "in %s", directory);
@@ -286,7 +293,7 @@ static bool load_from_somewhere(struct vendor *vendor, const char *directory, st
 
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size)
 {
-	struct report report = {error, error_size, detail, detail_size};
+	struct report report = {error, error_size, detail, detail_size, ""};
 	error[0] = '\0';
 	detail[0] = '\0';
 	struct vendor *vendor = calloc(1, sizeof(*vendor));

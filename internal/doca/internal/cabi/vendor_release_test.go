@@ -141,7 +141,7 @@ func TestUnreadableLibraryIsNamedWithTheReason(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(directory, "libdoca_common.so.2"), []byte("no library"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want := "libdoca_common cannot be loaded: " + directory + "/libdoca_common.so.2: file too short"
+	want := "DOCA's libraries are there but cannot be loaded: " + directory + "/libdoca_common.so.2: file too short"
 	if got := loadSentence(t, directory); got != want {
 		t.Errorf("got\n %s\nwant\n %s", got, want)
 	}
