@@ -5,6 +5,7 @@ CLANG_FORMAT  ?= $(shell command -v clang-format-14 || echo clang-format)
 PREFIX        ?= /usr/local
 FUZZTIME      ?= 10s
 FUZZTIME_LONG ?= 1h
+ARM64_CC      ?= aarch64-linux-gnu-gcc
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
 CABI     := internal/doca/internal/cabi
@@ -15,15 +16,21 @@ C_FILES   = $(shell find cmd internal -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build test race nocgo asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean install
+.PHONY: help build build-arm64 test test-arm64 race nocgo asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean install
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/dma-copy
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/dma-copy ./cmd/dma-copy
+
+build-arm64: export CGO_ENABLED = 1
+build-arm64: export GOARCH = arm64
+build-arm64: export CC = $(ARM64_CC)
+build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
 install: build ## install bin/dma-copy below $(PREFIX), /usr/local if not set
 	install -D -m 755 bin/dma-copy $(DESTDIR)$(PREFIX)/bin/dma-copy
@@ -31,6 +38,9 @@ install: build ## install bin/dma-copy below $(PREFIX), /usr/local if not set
 test: ## all Go tests, then the C tests
 	$(GO) test -count=1 ./...
 	$(MAKE) $(CTEST) test
+
+test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
+	GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
 
 race: ## all Go tests under the race detector
 	$(GO) test -race -count=1 ./...

@@ -28,10 +28,9 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 	}
 }
 
-// loadSettings merges parsed flags, the parameter file, the environment and the defaults, in this order of
-// precedence, and checks the outcome. The notes say what was given and has no effect. Errors are usageErrors.
-func loadSettings(flags *pflag.FlagSet, streams streams) (settings, []string, error) {
-	table := options()
+// loadSettings merges parsed flags, the parameter file, the environment and the defaults, in this order of precedence,
+// for the options of the table. The notes say what was given and has no effect. Errors are usageErrors.
+func loadSettings(flags *pflag.FlagSet, streams streams, table []option) (settings, []string, error) {
 	merged := viper.New()
 	if err := mergeFlags(merged, flags, table); err != nil {
 		return settings{}, nil, err
@@ -46,7 +45,7 @@ func loadSettings(flags *pflag.FlagSet, streams streams) (settings, []string, er
 			return settings{}, nil, err
 		}
 	}
-	return s, notes, s.validate()
+	return s, notes, nil
 }
 
 // mergeFlags puts the flags that were given on top and the defaults at the bottom, each key by itself on the caller's
@@ -83,7 +82,7 @@ func mergeFileAndEnvironment(merged *viper.Viper, streams streams, table []optio
 	if named.origin == originDefault {
 		return nil, nil
 	}
-	file, notes, err := loadParams(named.text, named.origin, table)
+	file, notes, err := loadParams(named.text, named.origin, everyOption())
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ var samples = map[string][][3]string{
 	"file":          {{"by-flag", "by-file", "by-variable"}},
 	"driver":        {{"doca", "soft", "doca"}, {"soft", "doca", "soft"}},
 	"require-hw":    {{"true", "false", "true"}, {"false", "true", "false"}},
+	"doca-libdir":   {{"/by-flag", "/by-file", "/by-variable"}},
 	"role":          {{"host", "dpu", "host"}, {"dpu", "host", "dpu"}},
 	"wait":          {{"1s", "2s", "3s"}},
 	"timeout":       {{"1s", "2s", "3s"}},
@@ -110,7 +111,7 @@ func TestVariableNames(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR
-		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_ROLE DMA_COPY_WAIT
+		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_IDLE_TIMEOUT DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_OVERWRITE DMA_COPY_QUIET`)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

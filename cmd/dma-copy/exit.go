@@ -45,9 +45,10 @@ var outcomes = []outcome{
 	{one(doca.ErrBadAddress), exitUsage, ""},
 	{one(dmaxfer.ErrSettings), exitUsage, ""},
 	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device"},
-	{one(doca.ErrBadSettings), exitUsage, "set DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS as docs/SOFTDEVICE.md says"},
 	{one(doca.ErrNoCgo), exitDevice, ""},
 	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft"},
+	{ofType[*doca.SoftError], exitUsage, "set DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS as docs/SOFTDEVICE.md says"},
+	{one(errNoDevice), exitDevice, "\"dma-copy doctor\" says what is wrong"},
 	{ofType[*doca.NotFoundError], exitDevice, "name one of them with -p, or -r for a representor"},
 	{one(errNoFit), exitDevice, ""},
 	{one(dmaxfer.ErrCapability), exitDevice, ""},
@@ -79,6 +80,9 @@ func classify(err error) outcome {
 	if interrupted, is := errors.AsType[interruptedError](err); is {
 		number, _ := interrupted.Signal.(syscall.Signal)
 		return outcome{code: exitSignal + int(number)}
+	}
+	if failed, is := errors.AsType[*checksFailedError](err); is {
+		return outcome{code: failed.code}
 	}
 	for _, o := range outcomes {
 		if o.is(err) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/spf13/cobra"
 )
 
 const (
@@ -12,6 +14,7 @@ const (
 )
 
 const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
+       dma-copy COMMAND [Flags]
 
 Copies one file between a host and its BlueField DPU. Run it on both sides; the
 side that has the file sends it, the other side creates it.
@@ -21,6 +24,10 @@ const helpGeneralFlags = `
 DOCA Flags:
   -h, --help                     Print this help
   -v, --version                  Print the version of dma-copy and of DOCA
+`
+
+const helpCommands = `
+Commands ("dma-copy COMMAND --help" tells more):
 `
 
 const helpClosing = `
@@ -52,6 +59,11 @@ Exit codes:
   130, 143  SIGINT, SIGTERM: drained, nothing left; a second one kills
 `
 
+const helpCommandClosing = `
+Every flag may also be in a --json file or the environment, see dma-copy --help;
+exit codes are listed there.
+`
+
 // writeHelp prints the help in the layout of DOCA programs. A help that cannot be printed has nobody to tell.
 func writeHelp(w io.Writer, table []option) {
 	var text strings.Builder
@@ -62,8 +74,35 @@ func writeHelp(w io.Writer, table []option) {
 	writeFlags(&text, table, programOptions)
 	text.WriteString("\nAdded Flags (not in DOCA's program):\n")
 	writeFlags(&text, table, addedOptions)
+	text.WriteString(helpCommands)
+	for _, c := range commands() {
+		fmt.Fprintf(&text, "  %-*s%s\n", helpColumn-len("  "), c.name, c.summary)
+	}
 	text.WriteString(helpClosing)
 	_, _ = io.WriteString(w, text.String())
+}
+
+// writeCommandHelp prints the help of one of the commands.
+func writeCommandHelp(w io.Writer, c command) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "Usage: dma-copy %s [Flags]\n\n%s", c.name, c.about)
+	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
+	for _, opt := range c.options {
+		writeFlag(&text, opt)
+	}
+	text.WriteString(helpCommandClosing)
+	_, _ = io.WriteString(w, text.String())
+}
+
+// writeHelpOf prints the help of the command that cobra has found.
+func writeHelpOf(cmd *cobra.Command, w io.Writer) {
+	for _, c := range commands() {
+		if c.name == cmd.Name() {
+			writeCommandHelp(w, c)
+			return
+		}
+	}
+	writeHelp(w, options())
 }
 
 func writeFlags(text *strings.Builder, table []option, group optionGroup) {

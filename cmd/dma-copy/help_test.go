@@ -83,7 +83,7 @@ func TestVersionReportsAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer full.Close()
-	if err := writeVersion(full, docaRuntimeVersion); err == nil {
+	if err := writeVersion(full, docaRuntimeVersion("")); err == nil {
 		t.Error("no error from a version that could not be printed")
 	}
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
 
-// option is one thing that a run can be told. The table in options() is the only place that knows them: flags, keys
-// of the parameter file, environment variables, defaults and help all follow from it.
+// option is one thing that a run can be told. The table in options(), and for what only one command knows the one beside
+// that command, is the only place that knows them: flags, keys of the parameter file, environment variables, defaults
+// and help all follow from it.
 type option struct {
 	group    optionGroup
 	name     string // long flag, key of the parameter file, and stem of the variable
@@ -44,6 +46,7 @@ var (
 
 const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
 
+// options are those of a copy.
 func options() []option {
 	return []option{
 		{group: docaOptions, name: "log-level", short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
@@ -73,6 +76,9 @@ func options() []option {
 		{group: addedOptions, name: "require-hw", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.RequireHW }, parseSwitch),
 			help:   "Fail rather than copy without the hardware"},
+		{group: addedOptions, name: "doca-libdir", value: "DIR", json: jsonText,
+			assign: into(func(s *settings) *string { return &s.LibraryDir }, parsePath),
+			help:   "Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"},
 		{group: addedOptions, name: "role", value: "auto|host|dpu", fallback: string(roleAuto),
 			json:   jsonText,
 			assign: into(func(s *settings) *role { return &s.Role }, parseOneOf(roleAuto, roleHost, roleDPU)),
@@ -99,6 +105,35 @@ func options() []option {
 			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
 			help:   "Print no summary"},
 	}
+}
+
+// commonOptions are those that every command has.
+func commonOptions() []option {
+	return pickOptions("log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir")
+}
+
+// pickOptions takes some options of a copy.
+func pickOptions(names ...string) []option {
+	var picked []option
+	for _, opt := range options() {
+		if slices.Contains(names, opt.name) {
+			picked = append(picked, opt)
+		}
+	}
+	return picked
+}
+
+// everyOption is what any of the commands can be told, so that one parameter file serves all of them.
+func everyOption() []option {
+	table := options()
+	for _, c := range commands() {
+		for _, opt := range c.options {
+			if _, known := optionByName(table, opt.name); !known {
+				table = append(table, opt)
+			}
+		}
+	}
+	return table
 }
 
 // into makes an assignment of a parser and the field that takes its result.

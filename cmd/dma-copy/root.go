@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newRootCommand returns the program's command. Executing it turns the command line into settings and hands them to
+// newRootCommand returns the program's command, with those that do something else than copy below it. Executing it turns the command line into settings and hands them to
 // run, together with the context and the logger; it acts on nothing itself and prints no error.
 func newRootCommand(
 	streams streams, run func(ctx context.Context, s settings, log zerolog.Logger) error,
@@ -24,25 +24,39 @@ func newRootCommand(
 		Args:              refuseArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
-				return writeVersion(streams.stdout, docaRuntimeVersion)
+				return writeVersion(streams.stdout, docaRuntimeVersion(libraryDirOf(cmd.Flags(), streams)))
 			}
-			return runWithSettings(cmd, streams, run)
+			return runWithSettings(cmd, streams, options(), validated(run))
 		},
 	}
 	root.SetOut(streams.stdout)
 	root.SetErr(streams.stderr)
 	root.SetFlagErrorFunc(explainFlagError)
-	root.SetHelpFunc(func(*cobra.Command, []string) { writeHelp(streams.stdout, options()) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelpOf(cmd, streams.stdout) })
+	root.SetHelpCommand(newHelpCommand(root))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")
 	declareFlags(root.Flags(), options())
+	for _, c := range commands() {
+		root.AddCommand(newSubcommand(c, streams))
+	}
 	return root
 }
 
+// validated runs a copy whose settings are complete and agree.
+func validated(run func(context.Context, settings, zerolog.Logger) error) func(context.Context, settings, zerolog.Logger) error {
+	return func(ctx context.Context, s settings, log zerolog.Logger) error {
+		if err := s.validate(); err != nil {
+			return err
+		}
+		return run(ctx, s, log)
+	}
+}
+
 func runWithSettings(
-	cmd *cobra.Command, streams streams, run func(context.Context, settings, zerolog.Logger) error,
+	cmd *cobra.Command, streams streams, table []option, run func(context.Context, settings, zerolog.Logger) error,
 ) error {
-	s, notes, err := loadSettings(cmd.Flags(), streams)
+	s, notes, err := loadSettings(cmd.Flags(), streams, table)
 	if err != nil {
 		return err
 	}
@@ -57,13 +71,16 @@ func refuseArguments(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
+	if guess := nearest(args[0], commandNames()); guess != "" {
+		return usagef("unknown command %q: did you mean %q?", args[0], guess)
+	}
 	return usagef("unexpected argument %q: name the file with -f FILE, and write long flags with two dashes", args[0])
 }
 
 // explainFlagError turns what the flag parser says into one sentence with a next step.
 func explainFlagError(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
-		return explainUnknownFlag(cmd.Flags(), unknown)
+		return explainUnknownFlag(cmd, unknown)
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
 		return explainMissingValue(bare.GetFlag())
@@ -74,17 +91,17 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 	if malformed, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
 		return usagef("%q is not a flag: write --NAME VALUE or --NAME=VALUE", malformed.GetSpecifiedFlag())
 	}
-	return usagef(`%w; "dma-copy --help" lists the flags`, err)
+	return usagef(`%w; "%s --help" lists the flags`, err, cmd.CommandPath())
 }
 
-func explainUnknownFlag(flags *pflag.FlagSet, unknown *pflag.NotExistError) error {
-	name := unknown.GetSpecifiedName()
+func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
+	flags, name := cmd.Flags(), unknown.GetSpecifiedName()
 	spelled, guess := "--"+name, nearest(name, flagNames(flags))
 	if unknown.GetSpecifiedShortnames() != "" {
 		spelled, guess = "-"+name, nearestToLetter(name, flagNames(flags))
 	}
 	if guess == "" {
-		return usagef(`unknown flag %q: "dma-copy --help" lists the flags`, spelled)
+		return usagef(`unknown flag %q: "%s --help" lists the flags`, spelled, cmd.CommandPath())
 	}
 	return usagef("unknown flag %q: did you mean --%s?", spelled, guess)
 }
@@ -100,7 +117,7 @@ func nearestToLetter(letter string, names []string) string {
 }
 
 func explainMissingValue(flag *pflag.Flag) error {
-	opt, _ := optionByName(options(), flag.Name)
+	opt, _ := optionByName(everyOption(), flag.Name)
 	short := ""
 	if flag.Shorthand != "" {
 		short = fmt.Sprintf(" or -%s %s", flag.Shorthand, opt.value)

@@ -16,16 +16,6 @@ import (
 // errTimeLimit is the cause of a context that --timeout ended.
 var errTimeLimit = errors.New("stopped by --timeout")
 
-// docaRuntimeVersion says which DOCA libraries this machine offers, for --version.
-func docaRuntimeVersion() string {
-	driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA})
-	if err != nil {
-		return "not found"
-	}
-	defer driver.Close()
-	return driver.Version()
-}
-
 // sideError is a failure of a run that knows which side it is.
 type sideError struct {
 	side negotiate.Side
@@ -43,16 +33,20 @@ func runner(streams streams) func(context.Context, settings, zerolog.Logger) err
 			defer cancel()
 			ctx = limited
 		}
-		driver, err := doca.Open(doca.Options{
-			Choice: doca.Choice(s.Driver), RequireHardware: s.RequireHW, LogLevel: int(s.SDKLogLevel),
-		})
+		driver, err := doca.Open(s.driverOptions())
 		if err != nil {
 			return err
 		}
 		defer driver.Close()
-		log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).Msg(driver.Reason())
+		logDriver(log, driver)
 		return runOn(ctx, driver, streams, s, log)
 	}
+}
+
+// logDriver says which driver it is and why.
+func logDriver(log zerolog.Logger, driver *doca.Driver) {
+	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
+		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
 }
 
 // runOn carries out the run on the device that fits.

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // settings is what one run was asked to do, after flags, the parameter file, the environment and the defaults have
@@ -14,6 +16,7 @@ type settings struct {
 	Role        role          // roleAuto leaves the choice to the device
 	Driver      string        // driverAuto, driverDOCA or driverSoft
 	RequireHW   bool          // refuse to move bytes by anything but hardware
+	LibraryDir  string        // where DOCA's libraries are; empty: where they are usually installed
 	Wait        time.Duration // for the peer to appear; always positive
 	Timeout     time.Duration // for the whole run; 0 is no limit
 	IdleTimeout time.Duration // without progress; always positive
@@ -21,6 +24,8 @@ type settings struct {
 	Depth       int           // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
 	Overwrite   bool          // this side receives and may replace File
 	Quiet       bool          // no summary
+	Output      outputForm    // of devices; empty for what has one form only
+	Peer        bool          // doctor also looks for the other side
 	LogLevel    logLevel      // the program's own log
 	SDKLogLevel logLevel      // the driver's log
 }
@@ -32,6 +37,14 @@ const (
 	roleAuto role = "auto"
 	roleHost role = "host"
 	roleDPU  role = "dpu"
+)
+
+// outputForm is the form of a command's result on stdout.
+type outputForm string
+
+const (
+	outputText outputForm = "text"
+	outputJSON outputForm = "json"
 )
 
 const (
@@ -64,7 +77,14 @@ func (l logLevel) String() string {
 	return levelNames[l/10-1]
 }
 
-// validate checks what no single value can show: that the mandatory ones are there and that none contradict.
+// driverOptions says which driver to open, and how.
+func (s settings) driverOptions() doca.Options {
+	return doca.Options{
+		Choice: doca.Choice(s.Driver), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.SDKLogLevel),
+	}
+}
+
+// validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
 func (s settings) validate() error {
 	if s.File == "" {
 		return usagef("--file is missing: name the file to send or to create with -f FILE")

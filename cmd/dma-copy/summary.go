@@ -58,10 +58,15 @@ func round(d time.Duration) time.Duration {
 }
 
 func pathOf(driver *doca.Driver) string {
-	if driver.Hardware() {
-		return "doca " + driver.Version() + " (DMA engine)"
+	return driverTitle(driver.Hardware(), driver.Version())
+}
+
+// driverTitle names a driver with its release; the software device's release has its name in it.
+func driverTitle(hardware bool, version string) string {
+	if hardware {
+		return "doca " + version + " (DMA engine)"
 	}
-	return "soft (software device, no hardware)"
+	return version + " (software device, no hardware)"
 }
 
 func shapeOf(s dmaxfer.Summary) string {

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // version is the release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build info speaks.
@@ -22,12 +27,56 @@ func programVersion() string {
 	return info.Main.Version
 }
 
+// docaRuntimeVersion returns a function that says which DOCA libraries are in a directory, or anywhere if it is empty.
+func docaRuntimeVersion(libraryDir string) func() string {
+	return func() string {
+		found, err := doca.FindInstallation(libraryDir)
+		if err != nil {
+			return "not found"
+		}
+		return found.Version
+	}
+}
+
 // writeVersion prints our version and that of the DOCA libraries as docaRuntime finds them.
 func writeVersion(w io.Writer, docaRuntime func() string) error {
 	_, err := fmt.Fprintf(w, "dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n",
 		programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime())
 	if err != nil {
 		return fmt.Errorf("print the version: %w", err)
+	}
+	return nil
+}
+
+func versionCommand() command {
+	return command{
+		name:    "version",
+		summary: "Print versions, and the driver a copy would use",
+		about: `Prints the version of dma-copy and of DOCA, and which driver a copy would use
+here and why.
+`,
+		options: commonOptions(),
+		run: func(_ context.Context, streams streams, s settings, _ zerolog.Logger) error {
+			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.LibraryDir)); err != nil {
+				return err
+			}
+			return writeDriverChoice(streams.stdout, s.driverOptions())
+		},
+	}
+}
+
+// writeDriverChoice says which driver the options lead to. That there is none is an answer, not a failure.
+func writeDriverChoice(w io.Writer, options doca.Options) error {
+	title, reason := "none", ""
+	err := lookThrough(options, func(driver *doca.Driver) error {
+		title, reason = driverTitle(driver.Hardware(), driver.Version()), driver.Reason()
+		return nil
+	})
+	if err != nil {
+		reason = err.Error()
+	}
+	if _, err := fmt.Fprintf(w, "driver: %s\nreason: %s\n", title, escapeUnprintable(reason)); err != nil {
+		return fmt.Errorf("print the driver: %w", err)
 	}
 	return nil
 }

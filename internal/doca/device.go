@@ -142,16 +142,42 @@ type Representor struct {
 	address string
 }
 
-// Representors lists the PCI addresses of the host functions that this device represents: none on the host.
-// Implements: doca_devinfo_rep_create_list.
-func (d *Device) Representors() ([]string, error) {
-	var addresses []string
-	err := d.eachRepresentor(func(_ cabi.RepInfo, address string) (bool, error) {
-		addresses = append(addresses, address)
+// RepresentorInfo describes a representor by the host function that it stands for.
+type RepresentorInfo struct {
+	PCIAddress string // of the host function, "0000:b1:00.1"
+	Function   string // "PF", "VF" or "SF"; empty: unknown
+	VUID       string // unique name of the host function; empty: unknown
+}
+
+var functionNames = map[cabi.Function]string{
+	cabi.PhysicalFunction: "PF", cabi.VirtualFunction: "VF", cabi.SubFunction: "SF",
+}
+
+// DescribeRepresentors lists the representors with what is known of the host functions: none on the host. Implements:
+// doca_devinfo_rep_create_list, doca_devinfo_rep_get_pci_func_type, doca_devinfo_rep_get_vuid.
+func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
+	var infos []RepresentorInfo
+	err := d.eachRepresentor(func(rep cabi.RepInfo, address string) (bool, error) {
+		info := RepresentorInfo{PCIAddress: address, VUID: d.abi.RepVUID(rep)}
+		if kind, err := d.abi.RepFunction(rep); err == nil {
+			info.Function = functionNames[kind]
+		}
+		infos = append(infos, info)
 		return true, nil
 	})
 	if errors.Is(err, CodeNotSupported) {
 		return nil, nil
+	}
+	return infos, err
+}
+
+// Representors lists the PCI addresses of the host functions that this device represents: none on the host.
+// Implements: doca_devinfo_rep_create_list.
+func (d *Device) Representors() ([]string, error) {
+	infos, err := d.DescribeRepresentors()
+	var addresses []string
+	for _, info := range infos {
+		addresses = append(addresses, info.PCIAddress)
 	}
 	return addresses, err
 }

@@ -37,7 +37,7 @@ type Driver struct {
 }
 
 // Open opens the driver that options choose. It never falls back silently: Reason says why it is this one. Errors:
-// *LoadError, ErrHardwareRequired, ErrNoCgo, or a sentence about the software device's runtime directory or limits.
+// *LoadError, *SoftError, ErrHardwareRequired, ErrNoCgo.
 func Open(options Options) (*Driver, error) {
 	driver, err := choose(options)
 	if err != nil {
@@ -98,8 +98,11 @@ func openDOCA(options Options, reason string) (*Driver, error) {
 
 func openSoft(options Options, reason string) (*Driver, error) {
 	abi, err := cabi.OpenSoft(options.SoftDir, options.SoftLimits)
-	if err != nil {
+	if errors.Is(err, cabi.ErrNoCgo) {
 		return nil, err
+	}
+	if err != nil {
+		return nil, &SoftError{Reason: err.Error()}
 	}
 	return &Driver{abi: abi, name: ChooseSoft, reason: reason}, nil
 }
@@ -123,6 +126,12 @@ func (d *Driver) Reason() string { return d.reason }
 
 // Version is the release of the libraries that were loaded. Implements: doca_version_runtime.
 func (d *Driver) Version() string { return d.abi.Version() }
+
+// LibraryDir is where DOCA's libraries were loaded from; empty for the software device.
+func (d *Driver) LibraryDir() string { return d.dir }
+
+// LibraryFiles are the files of DOCA's libraries, behind all links; none for the software device.
+func (d *Driver) LibraryFiles() []string { return d.abi.Libraries() }
 
 // Close unloads the driver. Everything opened from it must be closed. It never fails.
 func (d *Driver) Close() error {

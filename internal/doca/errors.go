@@ -17,6 +17,13 @@ type Code = cabi.Status
 // LoadError says why DOCA's libraries could not be used, in one sentence, and in Tried what the loader said of each file.
 type LoadError = cabi.LoadError
 
+// SoftError says in one sentence why the software device cannot be set up: its runtime directory, its limits.
+type SoftError struct {
+	Reason string
+}
+
+func (e *SoftError) Error() string { return e.Reason }
+
 // Codes that callers act upon.
 const (
 	CodeAgain        = cabi.Again
@@ -47,9 +54,6 @@ var (
 
 	// ErrHardwareRequired means that only the software device was available and the caller refused it.
 	ErrHardwareRequired = errors.New("hardware required")
-
-	// ErrBadSettings means that the software device's runtime directory or limits cannot be used as they were given.
-	ErrBadSettings = cabi.ErrBadSettings
 
 	// ErrNoServer means that nobody answers under the server name yet.
 	ErrNoServer = errors.New("no server of that name answers")

@@ -23,9 +23,6 @@ import (
 // ErrNoCgo is what every Open of a program built with CGO_ENABLED=0 returns.
 var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: rebuild it with CGO_ENABLED=1 and a C compiler")
 
-// ErrBadSettings is a runtime directory or a limit of the software device that cannot be used as it was given.
-var ErrBadSettings = errors.New("software device")
-
 // Handles of DOCA's objects. They are C memory, never Go's.
 type (
 	Devinfo        unsafe.Pointer // struct doca_devinfo *
@@ -62,6 +59,16 @@ const (
 	Starting
 	Running
 	Stopping
+)
+
+// Function is a doca_pci_func_type.
+type Function uint32
+
+// The kinds of PCI functions.
+const (
+	PhysicalFunction Function = iota
+	VirtualFunction
+	SubFunction
 )
 
 // Copy is one memcpy task: Len bytes from Source in SourceMap to Target in TargetMap. Addresses are those of the memory's
@@ -133,6 +140,8 @@ type DevinfoCaps struct {
 type ABI interface {
 	// Version is the release of the loaded libraries. Implements: doca_version_runtime.
 	Version() string
+	// Libraries are the loaded libraries' own files, behind all links; none for the software device.
+	Libraries() []string
 	// LastDetail is what the driver knows of its last failure beyond the code; often empty.
 	LastDetail() string
 
@@ -166,6 +175,10 @@ type ABI interface {
 	RepDestroyList(RepInfoList)
 	// RepPCIAddress implements: doca_devinfo_rep_get_pci_addr_str.
 	RepPCIAddress(RepInfo) (string, error)
+	// RepVUID is the represented function's unique name, or "". Implements: doca_devinfo_rep_get_vuid.
+	RepVUID(RepInfo) string
+	// RepFunction is what kind of function is represented. Implements: doca_devinfo_rep_get_pci_func_type.
+	RepFunction(RepInfo) (Function, error)
 	// RepOpen implements: doca_dev_rep_open.
 	RepOpen(RepInfo) (Rep, error)
 	// RepClose implements: doca_dev_rep_close.

@@ -10,13 +10,16 @@ package cabi
 #include "engine.h"
 #include "memory.h"
 #include "soft.h"
+#include "soft_comch_wire.h"
 #include "vendor.h"
 */
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"unsafe"
 )
 
@@ -29,10 +32,11 @@ var (
 
 // native is a filled table of DOCA functions and the way to be rid of it.
 type native struct {
-	ops    *C.struct_doca_ops
-	detail func() string // what the provider knows of the last failure beyond its code
-	forget func()        // empties that
-	close  func()
+	ops       *C.struct_doca_ops
+	libraries []string
+	detail    func() string // what the provider knows of the last failure beyond its code
+	forget    func()        // empties that
+	close     func()
 }
 
 var _ ABI = (*native)(nil)
@@ -46,10 +50,33 @@ func OpenSoft(dir, limits string) (ABI, error) {
 	defer freeLimits()
 	var text [512]C.char
 	if C.soft_configure(cDir, cLimits, &text[0], C.size_t(len(text))) != C.DOCA_SUCCESS {
-		return nil, fmt.Errorf("%w: %s", ErrBadSettings, C.GoString(&text[0]))
+		return nil, errors.New(C.GoString(&text[0]))
 	}
 	forget := func() { C.soft_forget_detail() }
 	return &native{ops: C.soft_ops(), detail: softDetail, forget: forget, close: func() {}}, nil
+}
+
+// SoftDirectory is the runtime directory that OpenSoft would use for dir; nothing is made or looked at.
+func SoftDirectory(dir string) (string, error) {
+	cDir, freeDir := optionalString(dir)
+	defer freeDir()
+	var path [C.PATH_MAX]C.char
+	if !C.soft_choose_dir(cDir, &path[0]) {
+		return "", fmt.Errorf("runtime directory: %w", syscall.ENAMETOOLONG)
+	}
+	return C.GoString(&path[0]), nil
+}
+
+// SoftServerFile is the name, in the runtime directory, of the socket of the Comch server called name that the device
+// at one PCI address offers to the host function at another. Both addresses are in their long form.
+func SoftServerFile(hostFunction, device, name string) string {
+	texts := [...]*C.char{C.CString(hostFunction), C.CString(device), C.CString(name)}
+	var address C.struct_soft_comch_address
+	C.soft_comch_address_make(&address, texts[0], texts[1], texts[2])
+	for _, text := range texts {
+		C.free(unsafe.Pointer(text))
+	}
+	return C.GoString(&address.file[0])
 }
 
 func softDetail() string {
@@ -69,8 +96,21 @@ func OpenVendor(directory string) (ABI, string, error) {
 		return nil, "", &LoadError{Reason: C.GoString(&text[0]), Tried: lines(C.GoString(&tried[0]))}
 	}
 	noDetail := func() string { return "" }
-	abi := &native{ops: &vendor.ops, detail: noDetail, forget: func() {}, close: func() { C.vendor_close(vendor) }}
+	abi := &native{
+		ops: &vendor.ops, libraries: libraryFiles(vendor),
+		detail: noDetail, forget: func() {}, close: func() { C.vendor_close(vendor) },
+	}
 	return abi, C.GoString(&vendor.directory[0]), nil
+}
+
+func libraryFiles(vendor *C.struct_vendor) []string {
+	var files []string
+	for i := range vendor.files {
+		if file := C.GoString(&vendor.files[i][0]); file != "" {
+			files = append(files, file)
+		}
+	}
+	return files
 }
 
 func lines(text string) []string { return strings.Split(strings.TrimSpace(text), "\n") }
@@ -118,6 +158,8 @@ func (n *native) Version() string {
 	}
 	return C.GoString(C.call_doca_version_runtime(n.ops))
 }
+
+func (n *native) Libraries() []string { return n.libraries }
 
 func (n *native) LogTo(fd, level int) error {
 	if !C.has_doca_log_backend_create_with_fd_sdk(n.ops) || !C.has_doca_log_level_set_global_sdk_limit(n.ops) {

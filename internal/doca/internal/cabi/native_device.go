@@ -119,6 +119,21 @@ func (n *native) RepPCIAddress(r RepInfo) (string, error) {
 	return C.GoString(&text[0]), n.check("doca_devinfo_rep_get_pci_addr_str", status)
 }
 
+func (n *native) RepVUID(r RepInfo) string {
+	var text [C.DOCA_DEVINFO_REP_VUID_SIZE]C.char
+	info := (*C.struct_doca_devinfo_rep)(r)
+	if C.call_doca_devinfo_rep_get_vuid(n.ops, info, &text[0], C.uint32_t(len(text))) != C.DOCA_SUCCESS {
+		return ""
+	}
+	return C.GoString(&text[0])
+}
+
+func (n *native) RepFunction(r RepInfo) (Function, error) {
+	var kind C.enum_doca_pci_func_type
+	status := C.call_doca_devinfo_rep_get_pci_func_type(n.ops, (*C.struct_doca_devinfo_rep)(r), &kind)
+	return Function(kind), n.check("doca_devinfo_rep_get_pci_func_type", status)
+}
+
 func (n *native) RepOpen(r RepInfo) (Rep, error) {
 	var opened *C.struct_doca_dev_rep
 	err := n.check("doca_dev_rep_open", C.call_doca_dev_rep_open(n.ops, (*C.struct_doca_devinfo_rep)(r), &opened))

@@ -7,3 +7,9 @@ func OpenSoft(dir, limits string) (ABI, error) { return nil, ErrNoCgo }
 
 // OpenVendor needs cgo.
 func OpenVendor(directory string) (ABI, string, error) { return nil, "", ErrNoCgo }
+
+// SoftDirectory needs cgo.
+func SoftDirectory(dir string) (string, error) { return "", ErrNoCgo }
+
+// SoftServerFile needs cgo.
+func SoftServerFile(hostFunction, device, name string) string { return "" }

@@ -6,6 +6,9 @@
 #ifndef DMA_COPY_SOFT_H
 #define DMA_COPY_SOFT_H
 
+#include <limits.h>
+#include <stdbool.h>
+
 #include "ops.h"
 
 /* The software device as a table of DOCA functions. Any thread may call. */
@@ -20,6 +23,9 @@ const struct doca_ops *soft_ops(void);
  * DOCA_ERROR_IN_USE: devices are open. Never called, it happens by itself with NULLs at the first device list.
  */
 doca_error_t soft_configure(const char *dir, const char *limits, char *error, size_t error_size);
+
+/* The runtime directory that soft_configure(dir, ...) would use; nothing is made or looked at. False: too long a name. */
+bool soft_choose_dir(const char *dir, char path[PATH_MAX]);
 
 /* The runtime directory in force after soft_configure; empty before. */
 const char *soft_runtime_dir(void);

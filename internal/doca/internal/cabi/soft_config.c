@@ -196,19 +196,27 @@ static int reuse_dirfd(int fd, const struct stat *st)
 	return old->dirfd;
 }
 
+/* The directory that the caller or the environment names; NULL: none. */
+static const char *named_dir(const char *dir)
+{
+	return dir != NULL ? dir : environment("DMA_COPY_SOFT_DIR");
+}
+
+bool soft_choose_dir(const char *dir, char path[PATH_MAX])
+{
+	dir = named_dir(dir);
+	return dir == NULL ? choose_default_dir(path) : snprintf(path, PATH_MAX, "%s", dir) < PATH_MAX;
+}
+
 static doca_error_t set_dir(struct settings *settings, const char *dir)
 {
-	if (dir == NULL)
-		dir = environment("DMA_COPY_SOFT_DIR");
-	bool fits = dir == NULL ? choose_default_dir(settings->dir)
-				: snprintf(settings->dir, PATH_MAX, "%s", dir) < PATH_MAX;
-	if (!fits) {
+	if (!soft_choose_dir(dir, settings->dir)) {
 		errno = ENAMETOOLONG;
 		dir_failure(settings->dir);
 		return DOCA_ERROR_OPERATING_SYSTEM;
 	}
 	struct stat st;
-	int fd = open_dir(settings->dir, dir == NULL ? O_NOFOLLOW : 0, &st);
+	int fd = open_dir(settings->dir, named_dir(dir) == NULL ? O_NOFOLLOW : 0, &st);
 	if (fd < 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
 	settings->dirfd = reuse_dirfd(fd, &st);

@@ -3,13 +3,13 @@
 #include "vendor.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Where DOCA's packages install: Ubuntu on x86-64, BlueField, RHEL. "" is the loader's own path. */
 static const char *const install_directories[] = {
@@ -32,7 +32,7 @@ struct report {
 	size_t error_size;
 	char *detail;
 	size_t detail_size;
-	char unloadable[1024]; /* what the loader said of the first library that is there and yet cannot be loaded */
+	char unloadable[1024]; /* what the loader said of the first libdoca_common that is there and cannot be loaded */
 };
 
 static void append(char *text, size_t size, const char *format, va_list args)
@@ -58,25 +58,58 @@ __attribute__((format(printf, 2, 3))) static void fail(struct report *report, co
 	va_end(args);
 }
 
-/* ---- libraries ---- */
+/* ---- releases ---- */
 
-/* A bare name says nothing about where the loader looked, so only a path can be known to be there. */
-static void note_failure(struct report *report, const char *path, const char *reason)
+/* What follows ".so." in the name of a library's own file, "2.10.0087"; NULL in a link's name, which has the major only. */
+static const char *release_in_name(const char *file)
 {
-	note(report, "%s\n", reason);
-	if (report->unloadable[0] == '\0' && strchr(path, '/') != NULL && access(path, F_OK) == 0)
-		snprintf(report->unloadable, sizeof(report->unloadable), "%s", reason);
+	const char *slash = strrchr(file, '/');
+	const char *ending = strstr(slash == NULL ? file : slash, ".so.");
+	return ending != NULL && strchr(ending + strlen(".so."), '.') != NULL ? ending + strlen(".so.") : NULL;
 }
 
-static void *open_library(const char *directory, const char *name, struct report *report)
+/* Only libdoca_common can be asked for its release, so the others are told by their files' names. */
+static bool is_same_release(const struct vendor *vendor, enum vendor_library_id id, struct report *report)
 {
+	const char *common = release_in_name(vendor->files[VENDOR_COMMON]);
+	const char *other = release_in_name(vendor->files[id]);
+	if (common == NULL || other == NULL || strcmp(common, other) == 0)
+		return true;
+	fail(report, "%s mixes releases of DOCA: libdoca_common is %s and %s is %s; install one release of both",
+	     vendor->directory, common, library_names[id], other);
+	return false;
+}
+
+/* ---- libraries ---- */
+
+/* False: such a path is too long to exist. */
+static bool path_of(char path[PATH_MAX], const char *directory, const char *name, const char *suffix)
+{
+	return snprintf(path, PATH_MAX, "%s%s%s%s", directory, *directory ? "/" : "", name, suffix) < PATH_MAX;
+}
+
+/* The loader says the same of a file that is not there and of a dependency that is not, but names the one it misses. */
+static bool says_missing(const char *reason, const char *path)
+{
+	size_t len = strlen(path);
+	return strncmp(reason, path, len) == 0 && strstr(reason + len, strerror(ENOENT)) != NULL;
+}
+
+/* Why none was opened goes to why: the reason of the first that is there, or nothing. */
+static void *open_library(const char *directory, const char *name, char *why, size_t why_size, struct report *report)
+{
+	*why = '\0';
 	for (size_t i = 0; i < COUNT(suffixes); i++) {
-		char path[4096];
-		snprintf(path, sizeof(path), "%s%s%s%s", directory, *directory ? "/" : "", name, suffixes[i]);
+		char path[PATH_MAX];
+		if (!path_of(path, directory, name, suffixes[i]))
+			continue;
 		void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 		if (handle != NULL)
 			return handle;
-		note_failure(report, path, dlerror());
+		const char *reason = dlerror();
+		note(report, "%s\n", reason);
+		if (*why == '\0' && !says_missing(reason, path))
+			snprintf(why, why_size, "%s", reason);
 	}
 	return NULL;
 }
@@ -94,6 +127,12 @@ static bool directory_of(void *handle, char *directory, size_t size)
 	return true;
 }
 
+static void find_file(const char *path, char file[PATH_MAX])
+{
+	if (realpath(path, file) == NULL)
+		*file = '\0';
+}
+
 static void close_libraries(struct vendor *vendor)
 {
 	for (size_t i = VENDOR_LIBRARIES; i-- > 0;) {
@@ -103,22 +142,59 @@ static void close_libraries(struct vendor *vendor)
 	}
 }
 
+static bool open_common(struct vendor *vendor, const char *directory, struct report *report)
+{
+	char why[1024];
+	void *handle = open_library(directory, library_names[VENDOR_COMMON], why, sizeof(why), report);
+	if (handle == NULL) {
+		if (report->unloadable[0] == '\0')
+			snprintf(report->unloadable, sizeof(report->unloadable), "%s", why);
+		return false;
+	}
+	vendor->handles[VENDOR_COMMON] = handle;
+	if (!directory_of(handle, vendor->directory, sizeof(vendor->directory)))
+		snprintf(vendor->directory, sizeof(vendor->directory), "%s", directory);
+	struct link_map *map;
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0)
+		find_file(map->l_name, vendor->files[VENDOR_COMMON]);
+	return true;
+}
+
+/* The file that open_library would take, if it can be loaded. */
+static void find_companion(struct vendor *vendor, enum vendor_library_id id)
+{
+	for (size_t i = 0; i < COUNT(suffixes) && vendor->files[id][0] == '\0'; i++) {
+		char path[PATH_MAX];
+		if (path_of(path, vendor->directory, library_names[id], suffixes[i]))
+			find_file(path, vendor->files[id]);
+	}
+}
+
+/* Libraries of another release would be refused by the loader too, for a private symbol that tells the user nothing. */
+static bool open_companion(struct vendor *vendor, enum vendor_library_id id, struct report *report)
+{
+	find_companion(vendor, id);
+	if (!is_same_release(vendor, id, report))
+		return false;
+	char why[1024];
+	vendor->handles[id] = open_library(vendor->directory, library_names[id], why, sizeof(why), report);
+	if (vendor->handles[id] != NULL)
+		return true;
+	fail(report, "%s has libdoca_common but %s cannot be loaded from there: %s%s", vendor->directory,
+	     library_names[id], *why != '\0' ? why : "there is no such file",
+	     strstr(why, "priv_doca_") != NULL ? "; the two are not of one release" : "");
+	return false;
+}
+
 /* The three call each other through private symbols, so they must come from one installation: wherever the first was
  * found, the others are taken from the same directory. */
 static bool open_libraries(struct vendor *vendor, const char *directory, struct report *report)
 {
-	vendor->handles[VENDOR_COMMON] = open_library(directory, library_names[VENDOR_COMMON], report);
-	if (vendor->handles[VENDOR_COMMON] == NULL)
+	if (!open_common(vendor, directory, report))
 		return false;
-	if (!directory_of(vendor->handles[VENDOR_COMMON], vendor->directory, sizeof(vendor->directory)))
-		snprintf(vendor->directory, sizeof(vendor->directory), "%s", directory);
-	for (size_t i = VENDOR_COMMON + 1; i < VENDOR_LIBRARIES; i++) {
-		vendor->handles[i] = open_library(vendor->directory, library_names[i], report);
-		if (vendor->handles[i] == NULL) {
-			fail(report, "%s has libdoca_common but %s cannot be loaded from there", vendor->directory,
-			     library_names[i]);
+	for (enum vendor_library_id id = VENDOR_COMMON + 1; id < VENDOR_LIBRARIES; id++) {
+		if (!open_companion(vendor, id, report))
 			return false;
-		}
 	}
 	return true;
 }
@@ -182,6 +258,7 @@ static bool load(struct vendor *vendor, const char *directory, struct report *re
 	if (open_libraries(vendor, directory, report) && resolve_symbols(vendor, report))
 		return true;
 	close_libraries(vendor);
+	memset(vendor, 0, sizeof(*vendor));
 	return false;
 }
 

@@ -6,6 +6,8 @@
 #ifndef DMA_COPY_VENDOR_H
 #define DMA_COPY_VENDOR_H
 
+#include <limits.h>
+
 #include "ops.h"
 
 enum vendor_library_id { VENDOR_COMMON, VENDOR_DMA, VENDOR_COMCH, VENDOR_LIBRARIES };
@@ -13,13 +15,14 @@ enum vendor_library_id { VENDOR_COMMON, VENDOR_DMA, VENDOR_COMCH, VENDOR_LIBRARI
 struct vendor {
 	struct doca_ops ops;
 	void *handles[VENDOR_LIBRARIES];
-	char directory[4096]; /* where libdoca_common came from */
+	char directory[4096];                   /* where libdoca_common came from */
+	char files[VENDOR_LIBRARIES][PATH_MAX]; /* the libraries behind all links; empty where unknown */
 };
 
 /*
- * Loads libdoca_common, libdoca_dma and libdoca_comch, all from one directory: `directory` if given, otherwise the
- * loader's own path and then the places where DOCA's packages install. NULL on failure, with one sentence in error and
- * what was tried, one line each, in detail.
+ * Loads libdoca_common, libdoca_dma and libdoca_comch, all of one release and from one directory: `directory` if given,
+ * otherwise the loader's own path and then the places where DOCA's packages install. NULL on failure, with one sentence
+ * in error and what was tried, one line each, in detail.
  */
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size);
 void vendor_close(struct vendor *vendor);

@@ -1,0 +1,259 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// The checks of what hardware and driver offer. Each judges what was found and looks at nothing itself but the machine.
+
+// checkInstall judges DOCA's libraries. They need not be there where nobody wants them.
+func checkInstall(found doca.Installation, err error, s settings) finding {
+	const install = "install DOCA's runtime libraries (2.7 or newer), or name their directory with --doca-libdir"
+	switch {
+	case err == nil:
+		return ok("DOCA %s: libraries in %s: %s", found.Version, found.Directory, baseNames(found.Files))
+	case s.Driver == driverSoft && !s.RequireHW:
+		return ok("DOCA is not needed for --driver soft (%s)", err)
+	case s.RequireHW && s.Driver != driverDOCA:
+		return fail(install, "%s", err).exitingWith(exitNotHardware)
+	case s.Driver == driverDOCA:
+		return fail(install, "%s", err)
+	default:
+		return warn(install+"; not needed for the software device", "%s", err)
+	}
+}
+
+func baseNames(files []string) string {
+	names := make([]string, len(files))
+	for i, file := range files {
+		names[i] = filepath.Base(file)
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkDriver judges the choice. The software device is a warning where it was not asked for. What checkInstall has said
+// of installErr is not said again.
+func checkDriver(driver driverRecord, err, installErr error, s settings) finding {
+	title := driverTitle(driver.Hardware, driver.Version)
+	switch {
+	case err != nil:
+		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(exitCode(err))
+	case driver.Hardware || s.Driver == driverSoft:
+		return ok("driver: %s, because %s", title, driver.Reason)
+	default:
+		return warn("mend that, or say --driver soft to use it on purpose", "driver: %s: %s",
+			title, without(driver.Reason, installErr))
+	}
+}
+
+// without shortens a text by what an error has said before.
+func without(text string, said error) string {
+	if said == nil {
+		return text
+	}
+	return strings.ReplaceAll(text, said.Error(), "DOCA cannot be loaded (see above)")
+}
+
+// adviceFor is the next step that the copy itself would name.
+func adviceFor(err error) string {
+	if next := classify(err).next; next != "" {
+		return next
+	}
+	return "do what the message says"
+}
+
+func checkDevices(devices []*deviceRecord, s settings) finding {
+	switch {
+	case s.Device != "" && len(devices) > 0 && len(meant(devices, s.Device)) == 0:
+		return fail(`name one that "dma-copy devices" lists`, "devices: there is no %s", s.Device)
+	case len(devices) == 0:
+		return fail("look for the card (lspci -d 15b3:), its kernel driver, and whether this user may open it",
+			"devices: the driver shows none")
+	}
+	var names []string
+	for _, d := range devices {
+		names = append(names, fmt.Sprintf("%s (%s)", d.PCIAddress, strings.TrimPrefix(sidesOf(d), "the ")))
+	}
+	return ok("devices: %s", strings.Join(names, ", "))
+}
+
+// checkEachDevice finds the devices that no copy can use, and says nothing of the others.
+func checkEachDevice(devices []*deviceRecord) []finding {
+	var findings []finding
+	for _, d := range devices {
+		if lacks := missingFrom(d); lacks != "" {
+			findings = append(findings, warn("use another device, or update firmware and DOCA",
+				"device %s %s", d.PCIAddress, lacks))
+		}
+		if d.Error != "" {
+			findings = append(findings, warn("run as root or with access to the device, and look at dmesg",
+				"device %s: %s", d.PCIAddress, d.Error))
+		}
+	}
+	return findings
+}
+
+func missingFrom(d *deviceRecord) string {
+	switch {
+	case !d.HostSide && !d.DPUSide:
+		return "has no control channel"
+	case d.DPUSide && !d.DMA.CopySupported:
+		return "cannot copy by DMA"
+	case d.DPUSide && !d.Memory.ImportSupported:
+		return "cannot import the host's memory"
+	case !d.DPUSide && !d.Memory.ExportSupported:
+		return "cannot export memory to the DPU"
+	default:
+		return ""
+	}
+}
+
+// checkRepresentors judges what the DPU needs to serve a host function. A host has none and needs none.
+func checkRepresentors(devices []*deviceRecord, s settings) finding {
+	const mend = "run as root or in group mlnx, and look whether the card is in DPU mode (not NIC mode)"
+	served, dpu := hostFunctions(meant(devices, s.Device))
+	switch {
+	case !dpu && s.Representor != "":
+		return fail("leave out -r on the host", "representors: only the DPU has them, so there is no %s", s.Representor)
+	case !dpu:
+		return ok("representors: none, and none needed on the host")
+	case s.Representor != "" && !containsAddress(served, s.Representor):
+		return fail("name one that there is: "+orNone(served),
+			"representors: there is none of host function %s", s.Representor)
+	case len(served) == 0:
+		return fail(mend, "representors: no device of the DPU represents a host function")
+	default:
+		return ok("representors: of host functions %s", strings.Join(served, ", "))
+	}
+}
+
+// meant are the devices that -p leaves.
+func meant(devices []*deviceRecord, name string) []*deviceRecord {
+	if name == "" {
+		return devices
+	}
+	var left []*deviceRecord
+	for _, d := range devices {
+		if d.named(name) {
+			left = append(left, d)
+		}
+	}
+	return left
+}
+
+// hostFunctions lists, each once, what the devices represent, and says whether one of them is the DPU's.
+func hostFunctions(devices []*deviceRecord) (functions []string, dpu bool) {
+	for _, d := range devices {
+		dpu = dpu || d.DPUSide
+		for _, rep := range d.Representors {
+			if !containsAddress(functions, rep.HostFunction) {
+				functions = append(functions, rep.HostFunction)
+			}
+		}
+	}
+	return functions, dpu
+}
+
+// named reports whether somebody who gives this name with -p means the device.
+func (r *deviceRecord) named(name string) bool {
+	address, err := doca.ParsePCIAddress(name)
+	return err == nil && address == r.PCIAddress || name == r.RDMAName || name == r.NetName
+}
+
+func containsAddress(addresses []string, wanted string) bool {
+	long, err := doca.ParsePCIAddress(wanted)
+	if err != nil {
+		return false
+	}
+	for _, address := range addresses {
+		if address == long {
+			return true
+		}
+	}
+	return false
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "there are none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// checkMemlock holds the limit on locked memory against what hardware pins.
+func checkMemlock(m machine, driver driverRecord) finding {
+	const need = dmaxfer.DefaultWindow
+	limit, err := m.memlock()
+	switch {
+	case err != nil:
+		return warn("", "locked memory: the limit is unknown: %s", err)
+	case !driver.Hardware:
+		return ok("locked memory: the software device locks none")
+	case m.mayLockAny():
+		return ok("locked memory: no limit for this process (CAP_IPC_LOCK)")
+	case limit == unix.RLIM_INFINITY:
+		return ok("locked memory: no limit")
+	case limit < need:
+		return fail("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
+			"locked memory: the limit is %s and a DPU locks %s", humanize.IBytes(limit), humanize.IBytes(need))
+	default:
+		return warn("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
+			"locked memory: the limit of %s will do for a DPU; a host locks the whole file", humanize.IBytes(limit))
+	}
+}
+
+// checkVerbs judges the device files through which the driver reaches the card.
+func checkVerbs(m machine, driver driverRecord) finding {
+	files := m.verbs()
+	switch {
+	case !driver.Hardware:
+		return ok("/dev/infiniband/uverbs*: the software device uses none")
+	case len(files) == 0:
+		return fail("load the card's driver (modprobe mlx5_ib), or give them to the container",
+			"/dev/infiniband/uverbs*: there are none")
+	}
+	var refused []string
+	for _, file := range files {
+		if err := m.accessible(file); err != nil {
+			refused = append(refused, fmt.Sprintf("%s (%s)", filepath.Base(file), err))
+		}
+	}
+	const mend = "run as root or in the group that owns them"
+	switch {
+	case len(refused) == len(files):
+		return fail(mend, "/dev/infiniband/uverbs*: none can be opened: %s", strings.Join(refused, ", "))
+	case len(refused) > 0:
+		return warn(mend, "/dev/infiniband/uverbs*: some cannot be opened: %s", strings.Join(refused, ", "))
+	default:
+		return ok("/dev/infiniband/uverbs*: all %d can be opened", len(files))
+	}
+}
+
+func checkUser(m machine) finding {
+	who := m.user()
+	return ok("user: %s (%d), groups %s", who.name, who.id, strings.Join(who.groups, ", "))
+}
+
+// checkLeftovers reports and leaves alone: a file may belong to a copy that runs.
+func checkLeftovers(m machine) finding {
+	names, err := m.leftovers()
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return warn("", "temporary files: the current directory cannot be read: %s", err)
+	case len(names) == 0:
+		return ok("temporary files: none in the current directory")
+	default:
+		return warn("delete them if no copy is running; they are parts of files that never got their name",
+			"temporary files in the current directory: %s", strings.Join(names, ", "))
+	}
+}

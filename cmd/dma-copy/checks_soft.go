@@ -1,0 +1,151 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// The checks of the software device and of the peer.
+
+// checkSoftDir judges the directory by the rules of the software device, which refuses one that others can write to.
+func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
+	const mend = "name another directory with DMA_COPY_SOFT_DIR"
+	switch {
+	case err != nil:
+		return fail(mend, "runtime directory %s: %s", dir.Path, withoutPath(err))
+	case !dir.Exists:
+		return ok("runtime directory %s is not there yet; the first copy makes it", dir.Path)
+	case !dir.Mode.IsDir():
+		return fail(mend, "runtime directory %s is not a directory", dir.Path)
+	case dir.Owner != user:
+		return fail("run both sides as one user, or "+mend,
+			"runtime directory %s belongs to user %d, not to %d", dir.Path, dir.Owner, user)
+	case dir.Mode.Perm()&0o022 != 0:
+		return fail("chmod 700 "+dir.Path,
+			"runtime directory %s can be written to by others (mode %04o)", dir.Path, dir.Mode.Perm())
+	default:
+		return ok("runtime directory %s (mode %04o)", dir.Path, dir.Mode.Perm())
+	}
+}
+
+func checkStaleSockets(dir doca.SoftDir) finding {
+	var stale []string
+	for _, socket := range dir.Sockets {
+		if socket.Stale {
+			stale = append(stale, socket.File)
+		}
+	}
+	switch {
+	case len(dir.Sockets) == 0:
+		return ok("sockets: none")
+	case len(stale) == 0:
+		return ok("sockets: %d, all of live processes", len(dir.Sockets))
+	}
+	return warn("nothing: the next copy removes them", "sockets left by killed processes: %s", strings.Join(stale, ", "))
+}
+
+// checkProcessMemory judges whether memory that is not the program's own can be reached. Copies between two dma-copy do
+// not need it: they share mappings and, where those are of files, fall back on the file.
+func checkProcessMemory(m machine) finding {
+	const only = "; only the memory of other programs needs it"
+	switch err := m.ownMemory(); {
+	case errors.Is(err, syscall.ENOSYS):
+		return warn("none, where the kernel is emulated"+only, "process_vm_readv does not exist here")
+	case err != nil:
+		return warn("allow it in the seccomp profile (docker: --cap-add SYS_PTRACE)"+only,
+			"process_vm_readv is refused: %s", err)
+	}
+	scope, err := m.yamaScope()
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || err == nil && scope == 0:
+		return ok("process_vm_readv is allowed")
+	case err != nil:
+		return warn("", "process_vm_readv: kernel.yama.ptrace_scope cannot be read: %s", withoutPath(err))
+	case scope == 1:
+		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 1: each side admits the other)")
+	case m.mayTrace() && scope == 2:
+		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 2, and this process has CAP_SYS_PTRACE)")
+	default:
+		return warn("sysctl kernel.yama.ptrace_scope=1, or run both sides as root"+only,
+			"process_vm_readv is refused: kernel.yama.ptrace_scope is %d", scope)
+	}
+}
+
+// checkPeer looks for the other side without calling it: a dma-copy that waits serves one session, and a call would be it.
+// The software device shows its servers as sockets; a call that hangs up before it says hello stays unnoticed there.
+func checkPeer(m machine, found inventory, s settings) finding {
+	if found.Driver.Hardware {
+		return warn("start the copy: it waits for the other side (--wait)",
+			"peer: cannot be looked for on hardware without using up the session that it waits with")
+	}
+	device, problem := peerDevice(found.Devices, s)
+	if device == nil {
+		return problem
+	}
+	dir, err := m.softDir()
+	if err != nil {
+		return fail("mend the runtime directory first", "peer: %s", err)
+	}
+	if device.DPUSide {
+		return checkServerIsFree(dir, device, s)
+	}
+	return checkServerIsThere(dir, device)
+}
+
+// peerDevice is the device whose peer is meant.
+func peerDevice(devices []*deviceRecord, s settings) (*deviceRecord, finding) {
+	var infos []doca.DeviceInfo
+	for _, d := range meant(devices, s.Device) {
+		if s.Device != "" {
+			return d, finding{}
+		}
+		infos = append(infos, doca.DeviceInfo{PCIAddress: d.PCIAddress,
+			Capabilities: doca.Capabilities{ClientSupported: d.HostSide, ServerSupported: d.DPUSide}})
+	}
+	if s.Device != "" {
+		return nil, fail(`name one that "dma-copy devices" lists`, "peer: there is no device %s", s.Device)
+	}
+	name, err := chooseDevice(infos, s)
+	if err != nil {
+		return nil, fail("name the device with -p", "peer: %s", err)
+	}
+	return peerDevice(devices, settings{Device: name})
+}
+
+// checkServerIsThere looks, on the host, for the DPU.
+func checkServerIsThere(dir doca.SoftDir, device *deviceRecord) finding {
+	servers, err := dir.Servers(device.PCIAddress, negotiate.ServerName)
+	switch {
+	case err != nil:
+		return fail("", "peer: %s", err)
+	case len(servers) > 0:
+		return ok("peer: a DPU serves host function %[2]s on %[1]s", strings.Join(servers, ", "), device.PCIAddress)
+	}
+	return fail("start it on the DPU: dma-copy -p DEVICE -r "+device.PCIAddress+" -f FILE",
+		"peer: no DPU serves host function %s in %s", device.PCIAddress, dir.Path).exitingWith(exitPeer)
+}
+
+// checkServerIsFree looks, on the DPU, whether the name is taken. A host that waits cannot be seen: it calls until a
+// server answers, and leaves no trace before.
+func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s settings) finding {
+	if s.Representor == "" {
+		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
+	}
+	servers, err := dir.Servers(s.Representor, negotiate.ServerName)
+	if err != nil {
+		return fail("", "peer: %s", err)
+	}
+	for _, server := range servers {
+		if server == device.PCIAddress {
+			return fail("wait for it to end, or end it", "peer: another process serves host function %s on %s already",
+				s.Representor, server)
+		}
+	}
+	return ok("peer: %s is free to serve host function %s; a host that waits cannot be seen from here",
+		device.PCIAddress, s.Representor)
+}

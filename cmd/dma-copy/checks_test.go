@@ -1,0 +1,296 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// A checkCase expects of one finding its verdict, its exit code if it failed, and parts of its line.
+type checkCase struct {
+	name    string
+	found   finding
+	verdict verdict
+	code    int
+	parts   []string
+}
+
+func runCheckCases(t *testing.T, cases []checkCase) {
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.found.verdict != tc.verdict || tc.found.code != tc.code {
+				t.Errorf("verdict %s, code %d, want %s, %d", tc.found.verdict, tc.found.code, tc.verdict, tc.code)
+			}
+			var line strings.Builder
+			writeFinding(&line, tc.found)
+			for _, part := range append(tc.parts, fmt.Sprintf("%-4s  ", tc.verdict)) {
+				if !strings.Contains(line.String(), part) {
+					t.Errorf("%q lacks %q", line.String(), part)
+				}
+			}
+			if tc.verdict != verdictOK && !strings.Contains(line.String(), "  -- ") && tc.found.fix != "" {
+				t.Errorf("%q has no fix", line.String())
+			}
+		})
+	}
+}
+
+var (
+	notInstalled = &doca.LoadError{Reason: "DOCA's libraries were not found"}
+	installation = doca.Installation{Directory: "/opt/d", Version: "3.0.0058",
+		Files: []string{"/opt/d/libdoca_common.so.3.0.0058", "/opt/d/libdoca_dma.so.3.0.0058"}}
+	hardware = driverRecord{Name: "doca", Hardware: true, Version: "3.0.0058", Reason: "it was asked for"}
+	software = driverRecord{Name: "soft", Version: "soft 1", Reason: "the software device is used because DOCA's libraries were not found"}
+)
+
+func TestCheckInstall(t *testing.T) {
+	absent := doca.Installation{}
+	runCheckCases(t, []checkCase{
+		{"installed", checkInstall(installation, nil, settings{Driver: driverAuto}), verdictOK, 0,
+			[]string{"DOCA 3.0.0058", "/opt/d: libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058"}},
+		{"absent, not wanted", checkInstall(absent, notInstalled, settings{Driver: driverSoft}), verdictOK, 0, []string{"not needed"}},
+		{"absent, auto", checkInstall(absent, notInstalled, settings{Driver: driverAuto}), verdictWarn, 0,
+			[]string{"were not found  -- install DOCA's", "--doca-libdir"}},
+		{"absent, asked for", checkInstall(absent, notInstalled, settings{Driver: driverDOCA}), verdictFail, 6, []string{"-- install"}},
+		{"absent, hardware required", checkInstall(absent, notInstalled, settings{Driver: driverAuto, RequireHW: true}),
+			verdictFail, 13, nil},
+		{"absent, hardware required of soft", checkInstall(absent, notInstalled, settings{Driver: driverSoft, RequireHW: true}),
+			verdictFail, 13, nil},
+	})
+}
+
+func TestCheckDriver(t *testing.T) {
+	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
+	runCheckCases(t, []checkCase{
+		{"hardware", checkDriver(hardware, nil, nil, settings{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was asked for"}},
+		{"soft, asked for", checkDriver(software, nil, notInstalled, settings{Driver: driverSoft}), verdictOK, 0, []string{"soft 1"}},
+		{"soft, fallen back to", checkDriver(software, nil, notInstalled, settings{Driver: driverAuto}), verdictWarn, 0,
+			[]string{"because DOCA cannot be loaded (see above)  -- mend that"}},
+		{"hardware required", checkDriver(driverRecord{}, refused, notInstalled, settings{}), verdictFail, 13,
+			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
+		{"not loaded", checkDriver(driverRecord{}, notInstalled, notInstalled, settings{}), verdictFail, 6,
+			[]string{"driver: DOCA cannot be loaded (see above)  -- install"}},
+		{"soft refused", checkDriver(driverRecord{}, &doca.SoftError{Reason: "limit x is not known"}, nil, settings{}), verdictFail, 3,
+			[]string{"limit x is not known"}},
+		{"no cgo", checkDriver(driverRecord{}, doca.ErrNoCgo, nil, settings{}), verdictFail, 6, []string{"without cgo"}},
+	})
+}
+
+func hostDevice() *deviceRecord {
+	return &deviceRecord{PCIAddress: "0000:b1:00.1", RDMAName: "mlx5_1", NetName: "enp1", HostSide: true,
+		DMA: dmaRecord{CopySupported: true}, Memory: memoryRecord{ExportSupported: true}}
+}
+
+func dpuDevice(functions ...string) *deviceRecord {
+	d := &deviceRecord{PCIAddress: "0000:03:00.0", RDMAName: "mlx5_2", DPUSide: true,
+		DMA: dmaRecord{CopySupported: true}, Memory: memoryRecord{ImportSupported: true}}
+	for _, function := range functions {
+		d.Representors = append(d.Representors, representorRecord{HostFunction: function})
+	}
+	return d
+}
+
+func TestCheckDevices(t *testing.T) {
+	both := []*deviceRecord{hostDevice(), dpuDevice()}
+	runCheckCases(t, []checkCase{
+		{"none", checkDevices(nil, settings{}), verdictFail, 6, []string{"shows none", "lspci"}},
+		{"two", checkDevices(both, settings{}), verdictOK, 0, []string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
+		{"named by address", checkDevices(both, settings{Device: "B1:00.1"}), verdictOK, 0, nil},
+		{"named by RDMA device", checkDevices(both, settings{Device: "mlx5_2"}), verdictOK, 0, nil},
+		{"named and absent", checkDevices(both, settings{Device: "b1:00.0"}), verdictFail, 6, []string{"there is no b1:00.0"}},
+	})
+}
+
+func TestCheckEachDevice(t *testing.T) {
+	with := func(base *deviceRecord, change func(*deviceRecord)) []*deviceRecord {
+		change(base)
+		return []*deviceRecord{base}
+	}
+	cases := []struct {
+		name    string
+		devices []*deviceRecord
+		lines   []string
+	}{
+		{"all well", []*deviceRecord{hostDevice(), dpuDevice()}, nil},
+		{"no channel", with(hostDevice(), func(d *deviceRecord) { d.HostSide = false }), []string{"has no control channel"}},
+		{"no DMA", with(dpuDevice(), func(d *deviceRecord) { d.DMA.CopySupported = false }), []string{"cannot copy by DMA"}},
+		{"no import", with(dpuDevice(), func(d *deviceRecord) { d.Memory.ImportSupported = false }), []string{"cannot import"}},
+		{"no export", with(hostDevice(), func(d *deviceRecord) { d.Memory.ExportSupported = false }), []string{"cannot export"}},
+		{"not opened", with(hostDevice(), func(d *deviceRecord) { d.Error = "no access" }), []string{"0000:b1:00.1: no access"}},
+	}
+	for _, tc := range cases {
+		findings := checkEachDevice(tc.devices)
+		if len(findings) != len(tc.lines) {
+			t.Errorf("%s: %+v", tc.name, findings)
+			continue
+		}
+		for i, line := range tc.lines {
+			if findings[i].verdict != verdictWarn || !strings.Contains(findings[i].what, line) || findings[i].fix == "" {
+				t.Errorf("%s: %+v, want a warning with %q and a fix", tc.name, findings[i], line)
+			}
+		}
+	}
+}
+
+func TestCheckRepresentors(t *testing.T) {
+	host, dpu := []*deviceRecord{hostDevice()}, []*deviceRecord{dpuDevice("0000:b1:00.0", "0000:b1:00.1")}
+	all := append(dpu, hostDevice())
+	runCheckCases(t, []checkCase{
+		{"host", checkRepresentors(host, settings{}), verdictOK, 0, []string{"none needed"}},
+		{"host among both", checkRepresentors(all, settings{Device: "b1:00.1"}), verdictOK, 0, []string{"none needed"}},
+		{"asked for on a host", checkRepresentors(host, settings{Representor: "b1:00.0"}), verdictFail, 6, []string{"leave out -r"}},
+		{"DPU", checkRepresentors(dpu, settings{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
+		{"there", checkRepresentors(all, settings{Representor: "B1:00.1"}), verdictOK, 0, nil},
+		{"not there", checkRepresentors(dpu, settings{Representor: "b2:00.0"}), verdictFail, 6,
+			[]string{"none of host function b2:00.0  -- name one that there is: 0000:b1:00.0, 0000:b1:00.1"}},
+		{"no address", checkRepresentors(dpu, settings{Representor: "mlx5_0"}), verdictFail, 6, nil},
+		{"DPU without", checkRepresentors([]*deviceRecord{dpuDevice()}, settings{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
+	})
+}
+
+func TestCheckMemlock(t *testing.T) {
+	with := func(limit uint64, err error, any bool) machine {
+		return machine{memlock: func() (uint64, error) { return limit, err }, mayLockAny: func() bool { return any }}
+	}
+	runCheckCases(t, []checkCase{
+		{"soft", checkMemlock(with(0, nil, false), software), verdictOK, 0, nil},
+		{"capable", checkMemlock(with(0, nil, true), hardware), verdictOK, 0, []string{"CAP_IPC_LOCK"}},
+		{"no limit", checkMemlock(with(unix.RLIM_INFINITY, nil, false), hardware), verdictOK, 0, nil},
+		{"a byte too few", checkMemlock(with(8<<20-1, nil, false), hardware), verdictFail, 6, []string{"8.0 MiB", "ulimit -l unlimited"}},
+		{"just enough", checkMemlock(with(8<<20, nil, false), hardware), verdictWarn, 0, []string{"whole file"}},
+		{"unknown", checkMemlock(with(0, syscall.EPERM, false), hardware), verdictWarn, 0, []string{"unknown"}},
+	})
+}
+
+func TestCheckVerbs(t *testing.T) {
+	with := func(refused map[string]error, files ...string) machine {
+		return machine{verbs: func() []string { return files }, accessible: func(path string) error { return refused[path] }}
+	}
+	first, second := "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"
+	refuseFirst := map[string]error{first: syscall.EACCES}
+	runCheckCases(t, []checkCase{
+		{"soft", checkVerbs(with(nil), software), verdictOK, 0, nil},
+		{"none", checkVerbs(with(nil), hardware), verdictFail, 6, []string{"modprobe mlx5_ib"}},
+		{"all", checkVerbs(with(nil, first, second), hardware), verdictOK, 0, []string{"all 2"}},
+		{"some", checkVerbs(with(refuseFirst, first, second), hardware), verdictWarn, 0, []string{"uverbs0 (permission denied)"}},
+		{"no one", checkVerbs(with(refuseFirst, first), hardware), verdictFail, 6, []string{"none can be opened"}},
+	})
+}
+
+func TestCheckSoftDir(t *testing.T) {
+	dir := func(owner int, mode fs.FileMode) doca.SoftDir {
+		return doca.SoftDir{Path: "/run/d", Exists: true, Owner: owner, Mode: mode}
+	}
+	runCheckCases(t, []checkCase{
+		{"unreadable", checkSoftDir(doca.SoftDir{Path: "/run/d"}, &fs.PathError{Op: "open", Path: "/run/d", Err: syscall.EACCES}, 5),
+			verdictFail, 6, []string{"runtime directory /run/d: permission denied", "DMA_COPY_SOFT_DIR"}},
+		{"absent", checkSoftDir(doca.SoftDir{Path: "/run/d"}, nil, 5), verdictOK, 0, []string{"not there yet"}},
+		{"ours", checkSoftDir(dir(5, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700"}},
+		{"a file", checkSoftDir(dir(5, 0o600), nil, 5), verdictFail, 6, []string{"not a directory"}},
+		{"somebody's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6, []string{"belongs to user 6, not to 5"}},
+		{"of the group", checkSoftDir(dir(5, fs.ModeDir|0o720), nil, 5), verdictFail, 6, []string{"mode 0720", "chmod 700 /run/d"}},
+		{"of all", checkSoftDir(dir(5, fs.ModeDir|0o702), nil, 5), verdictFail, 6, []string{"mode 0702"}},
+		{"readable", checkSoftDir(dir(5, fs.ModeDir|0o755), nil, 5), verdictOK, 0, nil},
+	})
+}
+
+func TestCheckStaleSockets(t *testing.T) {
+	alive, stale := doca.SoftSocket{File: "mem.1.0"}, doca.SoftSocket{File: "mem.2.0", Stale: true}
+	runCheckCases(t, []checkCase{
+		{"none", checkStaleSockets(doca.SoftDir{}), verdictOK, 0, nil},
+		{"alive", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive}}), verdictOK, 0, []string{"sockets: 1"}},
+		{"stale", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive, stale}}), verdictWarn, 0, []string{": mem.2.0  --"}},
+	})
+}
+
+func TestCheckProcessMemory(t *testing.T) {
+	with := func(own error, scope int, scopeErr error, may bool) machine {
+		return machine{ownMemory: func() error { return own }, yamaScope: func() (int, error) { return scope, scopeErr },
+			mayTrace: func() bool { return may }}
+	}
+	runCheckCases(t, []checkCase{
+		{"allowed", checkProcessMemory(with(nil, 0, nil, false)), verdictOK, 0, nil},
+		{"no Yama", checkProcessMemory(with(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
+		{"filtered", checkProcessMemory(with(syscall.EPERM, 0, nil, true)), verdictWarn, 0, []string{"seccomp"}},
+		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0, []string{"does not exist here"}},
+		{"admitted", checkProcessMemory(with(nil, 1, nil, false)), verdictOK, 0, nil},
+		{"for administrators", checkProcessMemory(with(nil, 2, nil, false)), verdictWarn, 0, []string{"ptrace_scope=1"}},
+		{"to an administrator", checkProcessMemory(with(nil, 2, nil, true)), verdictOK, 0, nil},
+		{"to nobody", checkProcessMemory(with(nil, 3, nil, true)), verdictWarn, 0, []string{"ptrace_scope is 3"}},
+		{"unreadable", checkProcessMemory(with(nil, 0, syscall.EACCES, true)), verdictWarn, 0, []string{"permission denied"}},
+	})
+}
+
+func TestCheckLeftovers(t *testing.T) {
+	with := func(err error, names ...string) machine {
+		return machine{leftovers: func() ([]string, error) { return names, err }}
+	}
+	runCheckCases(t, []checkCase{
+		{"none", checkLeftovers(with(nil)), verdictOK, 0, nil},
+		{"one", checkLeftovers(with(nil, ".x.dma-copy-A")), verdictWarn, 0, []string{": .x.dma-copy-A  -- delete"}},
+		{"with control characters", checkLeftovers(with(nil, ".\x1b[2J.dma-copy-A\n")), verdictWarn, 0, []string{`.\x1b[2J.dma-copy-A; `}},
+		{"unreadable", checkLeftovers(with(syscall.EACCES)), verdictWarn, 0, []string{"permission denied"}},
+	})
+}
+
+const servingSocket = "comch.0000:b1:00.1.0000:03:00.0.dma%20copy%20server"
+
+func withSockets(sockets ...doca.SoftSocket) machine {
+	return machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{Path: "/run/d", Sockets: sockets}, nil }}
+}
+
+func softInventory() inventory {
+	return inventory{Driver: software, Devices: []*deviceRecord{hostDevice(), dpuDevice("0000:b1:00.1")}}
+}
+
+func TestCheckPeer(t *testing.T) {
+	with := withSockets
+	broken := machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{}, syscall.EACCES }}
+	soft := softInventory()
+	host, dpu := settings{Device: "b1:00.1"}, settings{Device: "03:00.0", Representor: "b1:00.1"}
+	cases := []checkCase{
+		{"hardware", checkPeer(with(), inventory{Driver: hardware}, host), verdictWarn, 0, []string{"cannot be looked for on hardware"}},
+		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
+		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
+		{"unknown device", checkPeer(with(), soft, settings{Device: "mlx5_9"}), verdictFail, 6, []string{"no device mlx5_9"}},
+		{"several devices", checkPeer(with(), soft, settings{}), verdictFail, 6, []string{"name the device with -p"}},
+		{"only one fits", checkPeer(with(), soft, settings{Role: roleHost}), verdictFail, 7, nil},
+		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},
+		{"DPU, representor missing", checkPeer(with(), soft, settings{Device: "03:00.0"}), verdictFail, 6, []string{"with -r"}},
+		{"DPU, bad representor", checkPeer(with(), soft, settings{Device: "03:00.0", Representor: "x"}), verdictFail, 6, nil},
+		{"DPU, free", checkPeer(with(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
+	}
+	runCheckCases(t, cases)
+}
+
+func TestReportEndsWithTheFirstFailure(t *testing.T) {
+	var out strings.Builder
+	err := report(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exitPeer), fail("", "d")})
+	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+	if err == nil || err.Error() != "2 of 4 checks failed: do what the lines with FAIL say" || exitCode(err) != exitPeer {
+		t.Errorf("error %v, exit code %d", err, exitCode(err))
+	}
+	if err := report(&out, []finding{ok("a"), warn("b", "b")}); err != nil {
+		t.Errorf("warnings end with %v", err)
+	}
+}
+
+func TestReportThatCannotBePrinted(t *testing.T) {
+	if err := report(fullDisk{}, []finding{ok("a")}); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// fullDisk takes nothing.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

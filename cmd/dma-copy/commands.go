@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// command is one thing that the program does besides copying. The flags of a copy that it shares are picked from the
+// table of options; those that only it has are declared beside it.
+type command struct {
+	name    string
+	summary string // for the list of commands, at most what fits its line
+	about   string // the first paragraphs of its help, as lines
+	options []option
+	run     func(ctx context.Context, streams streams, s settings, log zerolog.Logger) error
+}
+
+func commands() []command {
+	return []command{devicesCommand(), doctorCommand(), versionCommand()}
+}
+
+func commandNames() []string {
+	var names []string
+	for _, c := range commands() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func newSubcommand(c command, streams streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   c.name,
+		Short: c.summary,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			return usagef("unexpected argument %q: dma-copy %s takes flags only", args[0], c.name)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return runWithSettings(cmd, streams, c.options, func(ctx context.Context, s settings, log zerolog.Logger) error {
+				return c.run(ctx, streams, s, log)
+			})
+		},
+	}
+	cmd.Flags().BoolP("help", "h", false, "")
+	declareFlags(cmd.Flags(), c.options)
+	return cmd
+}
+
+// newHelpCommand makes `help` and `help COMMAND`, which print what --help prints.
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:    "help [COMMAND]",
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return root.Help()
+			}
+			about, _, err := root.Find(args)
+			if err != nil || about == root {
+				return refuseTopic(args[0])
+			}
+			return about.Help()
+		},
+	}
+}
+
+func refuseTopic(topic string) error {
+	if guess := nearest(topic, commandNames()); guess != "" {
+		return usagef("no help about %q: did you mean %q?", topic, guess)
+	}
+	return usagef("no help about %q: the commands are %s", topic, alternatives(commandNames()))
+}
+
+// libraryDirOf is where --version looks for DOCA. It answers even where other settings would be refused, so it reads
+// the flag and the variable alone.
+func libraryDirOf(flags *pflag.FlagSet, streams streams) string {
+	if given := flags.Lookup("doca-libdir"); given.Changed {
+		return given.Value.String()
+	}
+	dir, _ := streams.variable(variableName("doca-libdir"))
+	return dir
+}

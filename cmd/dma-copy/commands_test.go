@@ -1,0 +1,110 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestRefusedCommands(t *testing.T) {
+	cases := []struct{ name, line, sentence string }{
+		{"mistyped", "devcies", `unknown command "devcies": did you mean "devices"?`},
+		{"cut short", "doc", `unknown command "doc": did you mean "doctor"?`},
+		{"in capitals", "VERSION", `unknown command "VERSION": did you mean "version"?`},
+		{"after flags of a copy", "-p b1:00.1 verison", `unknown command "verison": did you mean "version"?`},
+		{"argument", "devices b1:00.1", `unexpected argument "b1:00.1": dma-copy devices takes flags only`},
+		{"flag of a copy", "devices --file x", `unknown flag "--file": "dma-copy devices --help" lists the flags`},
+		{"mistyped flag", "doctor --pear", `unknown flag "--pear": did you mean --peer?`},
+		{"flag of another command", "version --peer", `unknown flag "--peer": "dma-copy version --help" lists the flags`},
+		{"value missing", "devices -o", "--output needs a value: write --output text|json or -o text|json"},
+		{"form unknown", "devices -o xml", `--output "xml": not one of the choices; give text or json`},
+		{"common flag refused alike", "doctor --driver hard", `--driver "hard": not one of the choices; give auto, doca or soft`},
+		{"directory empty", "version --doca-libdir _", `--doca-libdir "": an empty name; give the path of a file`},
+		{"help of a mistyped command", "help devcies", `no help about "devcies": did you mean "devices"?`},
+		{"help of nothing known", "help x", `no help about "x": the commands are devices, doctor or version`},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) { checkRefusal(t, invoke(nil, words(tc.line)...), tc.sentence) })
+	}
+}
+
+// A name of a command is a command only where no flag takes it as its value.
+func TestValuesThatAreNamedLikeCommands(t *testing.T) {
+	for _, line := range []string{"-f devices", "--file devices", "--file=devices", "-p b1:00.1 -f devices", "-f devices --quiet"} {
+		if got := mustSettle(t, nil, words(line)...); got.File != "devices" {
+			t.Errorf("%s: file %q", line, got.File)
+		}
+	}
+}
+
+func TestHelpOfCommands(t *testing.T) {
+	for _, c := range commands() {
+		want := invoke(nil, c.name, "--help")
+		if want.err != nil || want.ran || want.stderr != "" || !strings.HasPrefix(want.stdout, "Usage: dma-copy "+c.name+" [Flags]\n") {
+			t.Errorf("%s: error %v, ran %t, stderr %q, stdout %q", c.name, want.err, want.ran, want.stderr, want.stdout)
+		}
+		if got := invoke(nil, "help", c.name); got.stdout != want.stdout {
+			t.Errorf("help %s differs from %s --help:\n%s", c.name, c.name, got.stdout)
+		}
+		for line := range strings.Lines(want.stdout) {
+			if len(strings.TrimSuffix(line, "\n")) > helpWidth {
+				t.Errorf("longer than %d columns: %s", helpWidth, line)
+			}
+		}
+		for _, opt := range c.options {
+			if !strings.Contains(want.stdout, "--"+opt.name+" ") && !strings.Contains(want.stdout, "--"+opt.name+",") {
+				t.Errorf("the help of %s does not name --%s", c.name, opt.name)
+			}
+		}
+		if !strings.Contains(invoke(nil, "--help").stdout, "\n  "+c.name+" ") {
+			t.Errorf("the program's help does not list %s", c.name)
+		}
+	}
+	if invoke(nil, "help").stdout != invoke(nil, "--help").stdout {
+		t.Error("help differs from --help")
+	}
+}
+
+func TestCommonOptionsAreEveryCommands(t *testing.T) {
+	want := []string{"log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir"}
+	for _, c := range commands() {
+		var names []string
+		for _, opt := range c.options {
+			names = append(names, opt.name)
+		}
+		if !slices.Equal(names[:min(len(want), len(names))], want) {
+			t.Errorf("%s has %q", c.name, names)
+		}
+	}
+}
+
+// One parameter file serves a copy and all commands, each of which takes what concerns it.
+func TestParameterFileOfAllCommands(t *testing.T) {
+	inNewFolder(t, "all.json", `{"doca_program_flags": {"file": "x", "output": "json", "peer": true, "doca-libdir": "/d"}}`)
+	if got := mustSettle(t, nil, "-j", "all.json"); got.File != "x" || got.LibraryDir != "/d" || got.Output != "" || got.Peer {
+		t.Errorf("settings of a copy %+v", got)
+	}
+	writeFile(t, "bad.json", `{"doca_program_flags": {"file": "x", "output": "xml"}}`)
+	checkRefusal(t, invoke(nil, "-j", "bad.json"), `bad.json:1: output "xml": not one of the choices; give text or json`)
+	checkRefusal(t, invoke(nil, "version", "-j", "bad.json"), `bad.json:1: output "xml": not one of the choices; give text or json`)
+}
+
+// Settings that only a copy reads do not keep a command from running.
+func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
+	got := invoke(map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_DRIVER": "hard"}, "version")
+	checkRefusal(t, got, `DMA_COPY_DRIVER "hard": not one of the choices; give auto, doca or soft`)
+}
+
+func TestVersionOptionLooksWhereItIsTold(t *testing.T) {
+	flags := newRootCommand(streams{env: func(string) (string, bool) { return "", false }}, nil).Flags()
+	environment := streams{env: func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }}
+	if got := libraryDirOf(flags, environment); got != "/by-variable" {
+		t.Errorf("directory %q", got)
+	}
+	if err := flags.Parse([]string{"--doca-libdir", "/by-flag"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := libraryDirOf(flags, environment); got != "/by-flag" {
+		t.Errorf("directory %q", got)
+	}
+}

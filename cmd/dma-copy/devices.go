@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+func devicesCommand() command {
+	output := option{group: addedOptions, name: "output", short: "o", value: "text|json", fallback: string(outputText),
+		json:   jsonText,
+		assign: into(func(s *settings) *outputForm { return &s.Output }, parseOneOf(outputText, outputJSON)),
+		help:   "Form of the list; names in JSON stay as they\nare, new ones may be added"}
+	return command{
+		name:    "devices",
+		summary: "List devices, representors and capabilities",
+		about: `Lists every device of the driver that a copy would use: its names, the side it
+can be, the host functions it represents, and what it can do. Changes nothing.
+`,
+		options: append(commonOptions(), output),
+		run:     listDevices,
+	}
+}
+
+func listDevices(_ context.Context, streams streams, s settings, log zerolog.Logger) error {
+	return lookThrough(s.driverOptions(), func(driver *doca.Driver) error {
+		logDriver(log, driver)
+		found, err := takeInventory(driver)
+		if err != nil {
+			return err
+		}
+		if len(found.Devices) == 0 {
+			return fmt.Errorf("%w: %s shows none", errNoDevice, driverTitle(driver.Hardware(), driver.Version()))
+		}
+		if err := writeInventory(streams.stdout, found, s.Output); err != nil {
+			return fmt.Errorf("print the devices: %w", err)
+		}
+		return nil
+	})
+}
+
+func writeInventory(w io.Writer, found inventory, form outputForm) error {
+	if form == outputJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(found)
+	}
+	var text strings.Builder
+	writeDriverBlock(&text, found.Driver)
+	for _, device := range found.Devices {
+		writeDeviceBlock(&text, device)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// row prints one property, aligned with the others. Drivers give names, so they are made fit for a terminal.
+func row(text *strings.Builder, name, format string, args ...any) {
+	fmt.Fprintf(text, "  %-15s  %s\n", name, escapeUnprintable(fmt.Sprintf(format, args...)))
+}
+
+func writeDriverBlock(text *strings.Builder, driver driverRecord) {
+	fmt.Fprintf(text, "driver %s\n", driverTitle(driver.Hardware, driver.Version))
+	row(text, "why this one", "%s", driver.Reason)
+	if driver.LibraryDirectory != "" {
+		row(text, "libraries in", "%s", driver.LibraryDirectory)
+	}
+}
+
+func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
+	fmt.Fprintf(text, "\ndevice %s\n", escapeUnprintable(d.PCIAddress))
+	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
+	row(text, "net device", "%s", orUnknown(d.NetName))
+	row(text, "can be", "%s", sidesOf(d))
+	writeRepresentors(text, d)
+	row(text, "DMA copies", "%s", copiesOf(d.DMA))
+	row(text, "memory", "%s", memoryOf(d.Memory))
+	row(text, "control channel", "%s", channelOf(d))
+	if d.Error != "" {
+		row(text, "not all known", "%s", strings.ReplaceAll(d.Error, "\n", "; "))
+	}
+}
+
+func orUnknown(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+func sidesOf(d *deviceRecord) string {
+	switch {
+	case d.HostSide && d.DPUSide:
+		return "the host side or the DPU side"
+	case d.HostSide:
+		return "the host side"
+	case d.DPUSide:
+		return "the DPU side"
+	default:
+		return "neither side: it has no control channel"
+	}
+}
+
+func writeRepresentors(text *strings.Builder, d *deviceRecord) {
+	switch {
+	case len(d.Representors) > 0:
+		for i, rep := range d.Representors {
+			row(text, onlyFirst(i, "represents"), "host function %s%s", rep.HostFunction, representorDetails(rep))
+		}
+	case d.DPUSide:
+		row(text, "represents", "no host function")
+	}
+}
+
+func onlyFirst(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+func representorDetails(rep representorRecord) string {
+	var details []string
+	if rep.FunctionType != "" {
+		details = append(details, rep.FunctionType)
+	}
+	if rep.VUID != "" {
+		details = append(details, "VUID "+rep.VUID)
+	}
+	if len(details) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(details, ", ") + ")"
+}
+
+func copiesOf(dma dmaRecord) string {
+	if !dma.CopySupported {
+		return "not supported"
+	}
+	return fmt.Sprintf("up to %s per task, %s", sizeWithBytes(dma.MaxBytesPerTask), tasksOf(dma.MaxTasks))
+}
+
+func tasksOf(count int) string {
+	if count == 0 {
+		return "tasks in flight unknown"
+	}
+	return fmt.Sprintf("up to %d tasks in flight", count)
+}
+
+func sizeWithBytes(size uint64) string {
+	if size < 1024 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return fmt.Sprintf("%s (%d bytes)", humanize.IBytes(size), size)
+}
+
+func memoryOf(memory memoryRecord) string {
+	var can []string
+	if memory.ExportSupported {
+		can = append(can, "be exported to the other side")
+	}
+	if memory.ImportSupported {
+		can = append(can, "be imported from the other side")
+	}
+	if len(can) == 0 {
+		return "can be neither exported nor imported"
+	}
+	return "can " + strings.Join(can, " and ")
+}
+
+func channelOf(d *deviceRecord) string {
+	if !d.HostSide && !d.DPUSide {
+		return "not supported"
+	}
+	c := d.Comch
+	return fmt.Sprintf("messages of up to %d bytes, %d in the receive queue, %d being sent; server names of up to %d bytes",
+		c.MaxMessageBytes, c.MaxReceiveQueueMessages, c.MaxSendTasks, c.MaxServerNameBytes)
+}

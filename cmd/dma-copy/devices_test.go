@@ -1,0 +1,198 @@
+//go:build cgo
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+func TestCheckPeerThatIsThere(t *testing.T) {
+	alive := withSockets(doca.SoftSocket{File: servingSocket})
+	host, dpu := settings{Device: "b1:00.1"}, settings{Device: "03:00.0", Representor: "b1:00.1"}
+	runCheckCases(t, []checkCase{
+		{"a DPU", checkPeer(alive, softInventory(), host), verdictOK, 0, []string{"a DPU serves host function 0000:b1:00.1 on 0000:03:00.0"}},
+		{"DPU, taken", checkPeer(alive, softInventory(), dpu), verdictFail, 6,
+			[]string{"serves host function b1:00.1 on 0000:03:00.0 already"}},
+	})
+}
+
+// soften makes the environment's software device one of the test's own, whose directory must stay as it is.
+func soften(t *testing.T, side string) (runtimeDir string) {
+	t.Helper()
+	runtimeDir = filepath.Join(t.TempDir(), "absent")
+	t.Setenv("DMA_COPY_SOFT_DIR", runtimeDir)
+	t.Setenv("DMA_COPY_SOFT_SIDE", side)
+	t.Setenv("DMA_COPY_SOFT_LIMITS", "")
+	return runtimeDir
+}
+
+func checkAbsent(t *testing.T, path string) {
+	t.Helper()
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%s was made: %v", path, err)
+	}
+}
+
+func TestDevicesGolden(t *testing.T) {
+	soften(t, "all")
+	for form, file := range map[string]string{"text": "devices.golden", "json": "devices.json.golden"} {
+		got := invoke(nil, "devices", "--driver", "soft", "-o", form)
+		if got.err != nil || got.ran || got.stderr != "" {
+			t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
+		}
+		golden := filepath.Join("testdata", file)
+		if *update {
+			if err := os.WriteFile(golden, []byte(got.stdout), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want := readFile(t, golden); got.stdout != want {
+			t.Errorf("the list differs from %s (accept it with go test -update):\n%s", golden, got.stdout)
+		}
+	}
+}
+
+// Programs read these names.
+func TestDevicesInJSONHaveStableNames(t *testing.T) {
+	soften(t, "dpu")
+	var found struct {
+		Version int
+		Driver  map[string]any
+		Devices []map[string]any
+	}
+	if err := json.Unmarshal([]byte(invoke(nil, "devices", "-o", "json", "--driver", "soft").stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	if found.Version != 1 || len(found.Devices) != 2 || found.Devices[0]["dpu_side"] != true {
+		t.Fatalf("found %+v", found)
+	}
+	for _, name := range []string{"name", "hardware", "version", "library_directory", "library_files", "reason"} {
+		if _, there := found.Driver[name]; !there {
+			t.Errorf("the driver has no %s", name)
+		}
+	}
+	for _, name := range []string{"pci_address", "rdma_name", "net_name", "host_side", "dpu_side", "representors", "dma",
+		"memory", "comch", "error"} {
+		if _, there := found.Devices[0][name]; !there {
+			t.Errorf("the device has no %s", name)
+		}
+	}
+}
+
+func TestLookingChangesNothing(t *testing.T) {
+	runtimeDir := soften(t, "all")
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
+	for _, name := range []string{"devices", "doctor", "version"} {
+		if got := invoke(nil, name, "--driver", "soft"); got.err != nil || got.stdout == "" || got.stderr != "" {
+			t.Errorf("%s: error %v, stdout %q, stderr %q", name, got.err, got.stdout, got.stderr)
+		}
+		checkAbsent(t, runtimeDir)
+	}
+	if left, err := os.ReadDir(temporary); err != nil || len(left) != 0 {
+		t.Errorf("left %v, error %v", left, err)
+	}
+}
+
+func TestCommandsWithoutDOCA(t *testing.T) {
+	soften(t, "all")
+	nowhere := t.TempDir()
+	cases := []struct {
+		line string
+		code int
+	}{
+		{"devices --driver doca", 6},
+		{"devices --require-hw", 13},
+		{"doctor --driver doca", 6},
+		{"doctor --require-hw", 13},
+		{"doctor", 0},
+		{"doctor --driver soft --peer -p b1:00.1", 7},
+		{"version --driver doca", 0},
+		{"version --require-hw", 0},
+	}
+	for _, tc := range cases {
+		got := invoke(nil, words(tc.line+" --doca-libdir "+nowhere)...)
+		if code := exitCode(got.err); code != tc.code || got.ran {
+			t.Errorf("%s: exit code %d (%v), want %d", tc.line, code, got.err, tc.code)
+		}
+		if all := got.stdout + got.stderr; got.err == nil && !strings.Contains(all, "in "+nowhere) && !strings.Contains(all, "required") {
+			t.Errorf("%s does not say where it looked:\n%s", tc.line, all)
+		}
+	}
+}
+
+func TestDevicesOfABadSide(t *testing.T) {
+	soften(t, "middle")
+	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exitDevice {
+		t.Errorf("error %v", got.err)
+	}
+}
+
+func TestDevicesOfBadLimits(t *testing.T) {
+	soften(t, "all")
+	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
+	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exitDevice || !strings.Contains(got.err.Error(), "max_msg_size") {
+		t.Errorf("error %v", got.err)
+	}
+}
+
+func TestVersionNamesTheDriver(t *testing.T) {
+	soften(t, "all")
+	got := invoke(nil, "version", "--driver", "soft")
+	lines := slices.Collect(strings.Lines(got.stdout))
+	if len(lines) != 4 || lines[2] != "driver: soft 1 (software device, no hardware)\n" || lines[3] != "reason: it was asked for\n" {
+		t.Errorf("printed %q, error %v", got.stdout, got.err)
+	}
+	if !strings.HasPrefix(got.stdout, invoke(nil, "--version").stdout) {
+		t.Error("version and --version differ")
+	}
+}
+
+func TestDevicesOnAFullDisk(t *testing.T) {
+	if err := writeInventory(fullDisk{}, inventory{}, outputText); err == nil {
+		t.Error("no error from text")
+	}
+	if err := writeInventory(fullDisk{}, inventory{}, outputJSON); err == nil {
+		t.Error("no error from JSON")
+	}
+}
+
+// What the software device never shows.
+func TestUnusualDevices(t *testing.T) {
+	cases := []struct {
+		name   string
+		device *deviceRecord
+		lines  []string
+	}{
+		{"no names", &deviceRecord{HostSide: true}, []string{"RDMA device      unknown", "net device       unknown"}},
+		{"no capability", &deviceRecord{}, []string{"can be           neither side", "DMA copies       not supported",
+			"memory           can be neither", "control channel  not supported"}},
+		{"both sides", &deviceRecord{HostSide: true, DPUSide: true}, []string{"the host side or the DPU side", "represents       no host function"}},
+		{"not opened", &deviceRecord{DPUSide: true, DMA: dmaRecord{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},
+			[]string{"up to 512 bytes per task, tasks in flight unknown", "not all known    a; b"}},
+		{"control characters", &deviceRecord{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},
+		{"representor without details", &deviceRecord{Representors: []representorRecord{{HostFunction: "0000:b1:00.0"}}},
+			[]string{"represents       host function 0000:b1:00.0\n"}},
+	}
+	for _, tc := range cases {
+		var out bytes.Buffer
+		if err := writeInventory(&out, inventory{Devices: []*deviceRecord{tc.device}}, outputText); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range tc.lines {
+			if !strings.Contains(out.String(), line) {
+				t.Errorf("%s: %s\nlacks %q", tc.name, out.String(), line)
+			}
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// verdict is the outcome of one check.
+type verdict int
+
+const (
+	verdictOK   verdict = iota
+	verdictWarn         // a copy may work, but not as somebody may expect
+	verdictFail         // a copy cannot work
+)
+
+// String is the word that starts the line.
+func (v verdict) String() string { return [...]string{"ok", "warn", "FAIL"}[v] }
+
+// finding is what one check found. It is one line.
+type finding struct {
+	verdict verdict
+	what    string
+	fix     string // the next step; empty where there is nothing to do
+	code    int    // the exit code of a verdictFail
+}
+
+func ok(format string, args ...any) finding { return finding{what: fmt.Sprintf(format, args...)} }
+
+func warn(fix, format string, args ...any) finding {
+	return finding{verdict: verdictWarn, what: fmt.Sprintf(format, args...), fix: fix}
+}
+
+func fail(fix, format string, args ...any) finding {
+	return finding{verdict: verdictFail, what: fmt.Sprintf(format, args...), fix: fix, code: exitDevice}
+}
+
+// exitingWith is a failure with another exit code than that of a missing device.
+func (f finding) exitingWith(code int) finding {
+	f.code = code
+	return f
+}
+
+// checksFailedError is the end of an examination that found something which keeps copies from working.
+type checksFailedError struct {
+	failed, of int
+	code       int // of the first check that failed
+}
+
+// Error counts; the lines themselves have been printed.
+func (e *checksFailedError) Error() string {
+	return fmt.Sprintf("%d of %d checks failed: do what the lines with FAIL say", e.failed, e.of)
+}
+
+func doctorCommand() command {
+	peer := option{group: addedOptions, name: "peer", fallback: "false", json: jsonSwitch,
+		assign: into(func(s *settings) *bool { return &s.Peer }, parseSwitch),
+		help:   "Also look for the other side of -p's device; on\nthe software device only, because on hardware a\nlook would use up what waits there"}
+	return command{
+		name:    "doctor",
+		summary: "Check what copies need; a fix for each fault",
+		about: `Checks what copies need and changes nothing. Each check is one line: ok, warn or
+FAIL, what was found, and behind two dashes what to do about it. The exit code
+is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, or 7
+where only the other side is missing.
+`,
+		options: append(commonOptions(), append(pickOptions("pci-addr", "rep-pci"), peer)...),
+		run: func(_ context.Context, streams streams, s settings, _ zerolog.Logger) error {
+			return report(streams.stdout, examine(thisMachine(s), s))
+		},
+	}
+}
+
+// examine makes every check. Their order is that in which somebody repairs.
+func examine(m machine, s settings) []finding {
+	installed, installErr := m.installation()
+	found, driverErr := m.inventory()
+	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}
+	if driverErr == nil {
+		findings = append(findings, checkDevices(found.Devices, s))
+		findings = append(findings, checkEachDevice(meant(found.Devices, s.Device))...)
+		findings = append(findings, checkRepresentors(found.Devices, s), checkMemlock(m, found.Driver))
+		findings = append(findings, checkVerbs(m, found.Driver))
+	}
+	findings = append(findings, checkUser(m))
+	if s.Driver != driverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
+		dir, err := m.softDir()
+		findings = append(findings, checkSoftDir(dir, err, m.user().id), checkStaleSockets(dir), checkProcessMemory(m))
+	}
+	findings = append(findings, checkLeftovers(m))
+	if s.Peer && driverErr == nil {
+		findings = append(findings, checkPeer(m, found, s))
+	}
+	return findings
+}
+
+// report prints the findings and turns those that failed into an error.
+func report(w io.Writer, findings []finding) error {
+	failure := checksFailedError{of: len(findings)}
+	var text strings.Builder
+	for _, f := range findings {
+		writeFinding(&text, f)
+		if f.verdict == verdictFail {
+			failure.failed++
+			if failure.failed == 1 {
+				failure.code = f.code
+			}
+		}
+	}
+	if _, err := io.WriteString(w, text.String()); err != nil {
+		return fmt.Errorf("print the findings: %w", err)
+	}
+	if failure.failed > 0 {
+		return &failure
+	}
+	return nil
+}
+
+func writeFinding(text *strings.Builder, f finding) {
+	line := fmt.Sprintf("%-4s  %s", f.verdict, f.what)
+	if f.fix != "" {
+		line += "  -- " + f.fix
+	}
+	text.WriteString(escapeUnprintable(strings.ReplaceAll(line, "\n", "; ")) + "\n")
+}

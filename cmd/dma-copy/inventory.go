@@ -1,0 +1,145 @@
+package main
+
+import (
+	"errors"
+	"os"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// errNoDevice means that the driver works and has nothing to offer.
+var errNoDevice = errors.New("no device")
+
+// inventory is what the driver in use offers, as plain values. The JSON names are an interface: they stay, and new ones
+// may come.
+type inventory struct {
+	Version int             `json:"version"` // of this form
+	Driver  driverRecord    `json:"driver"`
+	Devices []*deviceRecord `json:"devices"`
+}
+
+const inventoryVersion = 1
+
+type driverRecord struct {
+	Name             string   `json:"name"`
+	Hardware         bool     `json:"hardware"`
+	Version          string   `json:"version"`
+	LibraryDirectory string   `json:"library_directory"` // empty for the software device
+	LibraryFiles     []string `json:"library_files"`
+	Reason           string   `json:"reason"`
+}
+
+type deviceRecord struct {
+	PCIAddress   string              `json:"pci_address"`
+	RDMAName     string              `json:"rdma_name"`
+	NetName      string              `json:"net_name"`
+	HostSide     bool                `json:"host_side"`
+	DPUSide      bool                `json:"dpu_side"`
+	Representors []representorRecord `json:"representors"`
+	DMA          dmaRecord           `json:"dma"`
+	Memory       memoryRecord        `json:"memory"`
+	Comch        comchRecord         `json:"comch"`
+	Error        string              `json:"error"` // why part of it is unknown; empty if nothing is
+}
+
+type representorRecord struct {
+	HostFunction string `json:"host_function"`
+	FunctionType string `json:"function_type"` // PF, VF, SF or empty
+	VUID         string `json:"vuid"`
+}
+
+type dmaRecord struct {
+	CopySupported   bool   `json:"copy_supported"`
+	MaxBytesPerTask uint64 `json:"max_bytes_per_task"`
+	MaxTasks        int    `json:"max_tasks_in_flight"` // 0: unknown
+}
+
+type memoryRecord struct {
+	ExportSupported bool `json:"export_supported"`
+	ImportSupported bool `json:"import_supported"`
+}
+
+type comchRecord struct {
+	MaxMessageBytes         uint32 `json:"max_message_bytes"`
+	MaxReceiveQueueMessages uint32 `json:"max_receive_queue_messages"`
+	MaxSendTasks            uint32 `json:"max_send_tasks"`
+	MaxServerNameBytes      uint32 `json:"max_server_name_bytes"` // without the terminating zero
+}
+
+// lookThrough opens the driver that options choose for somebody who only looks: the software device gets a runtime
+// directory of its own, which goes again, so that the one where copies meet is neither made nor tidied up.
+func lookThrough(options doca.Options, look func(*doca.Driver) error) error {
+	if dir, err := os.MkdirTemp("", "dma-copy-look-"); err == nil {
+		options.SoftDir = dir
+		defer os.RemoveAll(dir) // holds at most an empty lock
+	}
+	driver, err := doca.Open(options)
+	if err != nil {
+		return err
+	}
+	defer driver.Close()
+	return look(driver)
+}
+
+// takeInventory asks the driver for everything. A device that cannot be opened is listed with the reason.
+func takeInventory(driver *doca.Driver) (inventory, error) {
+	infos, err := driver.Devices()
+	if err != nil {
+		return inventory{}, err
+	}
+	found := inventory{Version: inventoryVersion, Driver: recordDriver(driver), Devices: []*deviceRecord{}}
+	for _, info := range infos {
+		record := recordDevice(info)
+		if err := record.addWhatTakesAnOpenDevice(driver); err != nil {
+			record.Error = err.Error()
+		}
+		found.Devices = append(found.Devices, record)
+	}
+	return found, nil
+}
+
+func recordDriver(driver *doca.Driver) driverRecord {
+	return driverRecord{
+		Name: string(driver.Name()), Hardware: driver.Hardware(), Version: driver.Version(),
+		LibraryDirectory: driver.LibraryDir(), LibraryFiles: append([]string{}, driver.LibraryFiles()...), Reason: driver.Reason(),
+	}
+}
+
+func recordDevice(info doca.DeviceInfo) *deviceRecord {
+	return &deviceRecord{
+		PCIAddress: info.PCIAddress, RDMAName: info.IBName, NetName: info.Interface,
+		HostSide: info.ClientSupported, DPUSide: info.ServerSupported,
+		Representors: []representorRecord{},
+		DMA:          dmaRecord{CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize},
+		Memory:       memoryRecord{ExportSupported: info.ExportSupported, ImportSupported: info.ImportSupported},
+		Comch: comchRecord{
+			MaxMessageBytes: info.MaxMessage, MaxReceiveQueueMessages: info.MaxReceiveQueue,
+			MaxSendTasks: info.MaxSends, MaxServerNameBytes: max(info.MaxServerNameSize, 1) - 1,
+		},
+	}
+}
+
+func (r *deviceRecord) addWhatTakesAnOpenDevice(driver *doca.Driver) (err error) {
+	device, err := driver.OpenDevice(r.PCIAddress)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, device.Close()) }()
+	return errors.Join(r.addDepth(device), r.addRepresentors(device))
+}
+
+func (r *deviceRecord) addDepth(device *doca.Device) (err error) {
+	if r.DMA.CopySupported {
+		r.DMA.MaxTasks, err = device.MaxDepth()
+	}
+	return err
+}
+
+func (r *deviceRecord) addRepresentors(device *doca.Device) error {
+	infos, err := device.DescribeRepresentors()
+	for _, info := range infos {
+		r.Representors = append(r.Representors,
+			representorRecord{HostFunction: info.PCIAddress, FunctionType: info.Function, VUID: info.VUID})
+	}
+	return err
+}

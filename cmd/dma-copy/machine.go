@@ -1,0 +1,158 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// machine is what the doctor looks at, as functions so that tests can show it any machine. None changes anything.
+type machine struct {
+	installation func() (doca.Installation, error)
+	inventory    func() (inventory, error)
+	softDir      func() (doca.SoftDir, error)
+	memlock      func() (uint64, error) // bytes that this process may lock; unix.RLIM_INFINITY: any
+	mayLockAny   func() bool            // the limit does not bind this process
+	verbs        func() []string        // the device files of RDMA
+	accessible   func(path string) error
+	user         func() identity
+	ownMemory    func() error        // reads this process's memory as a peer's is read
+	yamaScope    func() (int, error) // fs.ErrNotExist: the kernel does not have it
+	mayTrace     func() bool         // yamaScope does not bind this process
+	leftovers    func() ([]string, error)
+}
+
+// identity is who runs the program.
+type identity struct {
+	id     int
+	name   string
+	groups []string
+}
+
+func thisMachine(s settings) machine {
+	return machine{
+		installation: func() (doca.Installation, error) { return doca.FindInstallation(s.LibraryDir) },
+		inventory:    func() (inventory, error) { return lookForInventory(s) },
+		softDir:      func() (doca.SoftDir, error) { return doca.InspectSoftDir("") },
+		memlock:      memlockLimit,
+		mayLockAny:   func() bool { return hasCapability(unix.CAP_IPC_LOCK) },
+		verbs: func() []string {
+			files, _ := filepath.Glob("/dev/infiniband/uverbs*") // fails for a bad pattern only
+			return files
+		},
+		accessible: func(path string) error {
+			return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
+		},
+		user:      currentUser,
+		ownMemory: readOwnMemory,
+		yamaScope: yamaScope,
+		mayTrace:  func() bool { return hasCapability(unix.CAP_SYS_PTRACE) },
+		leftovers: func() ([]string, error) { return findLeftovers(".") },
+	}
+}
+
+func lookForInventory(s settings) (found inventory, err error) {
+	err = lookThrough(s.driverOptions(), func(driver *doca.Driver) (err error) {
+		found, err = takeInventory(driver)
+		return err
+	})
+	return found, err
+}
+
+func memlockLimit() (uint64, error) {
+	var limit unix.Rlimit
+	err := unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit)
+	return limit.Cur, err
+}
+
+// hasCapability reads the effective set, since root in a container may lack what root has.
+func hasCapability(capability int) bool {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var sets [2]unix.CapUserData
+	if err := unix.Capget(&header, &sets[0]); err != nil {
+		return false
+	}
+	return sets[capability/32].Effective&(1<<(capability%32)) != 0
+}
+
+func currentUser() identity {
+	who := identity{id: os.Geteuid()}
+	who.name = nameOr(who.id, func(id string) (string, error) {
+		found, err := user.LookupId(id)
+		if err != nil {
+			return "", err
+		}
+		return found.Username, nil
+	})
+	ids, _ := os.Getgroups() // a process whose groups are unknown is shown without
+	for _, id := range append([]int{os.Getegid()}, ids...) {
+		name := nameOr(id, groupName)
+		if len(who.groups) == 0 || name != who.groups[0] {
+			who.groups = append(who.groups, name)
+		}
+	}
+	return who
+}
+
+func groupName(id string) (string, error) {
+	found, err := user.LookupGroupId(id)
+	if err != nil {
+		return "", err
+	}
+	return found.Name, nil
+}
+
+func nameOr(id int, lookUp func(string) (string, error)) string {
+	text := strconv.Itoa(id)
+	if name, err := lookUp(text); err == nil {
+		return name
+	}
+	return text
+}
+
+// readOwnMemory tells whether the call is there at all: a process may always read itself, unless a filter forbids it.
+func readOwnMemory() error {
+	there, here := []byte("dma-copy"), make([]byte, 8)
+	var pins runtime.Pinner
+	pins.Pin(&there[0]) // the kernel is given its address as a number
+	defer pins.Unpin()
+	local := []unix.Iovec{{Base: &here[0]}}
+	local[0].SetLen(len(here))
+	remote := []unix.RemoteIovec{{Base: uintptr(unsafe.Pointer(&there[0])), Len: len(there)}}
+	n, err := unix.ProcessVMReadv(os.Getpid(), local, remote, 0)
+	if err == nil && (n != len(here) || !bytes.Equal(here, there)) {
+		err = fmt.Errorf("it read %q", here[:n])
+	}
+	return err
+}
+
+func yamaScope() (int, error) {
+	text, err := os.ReadFile("/proc/sys/kernel/yama/ptrace_scope")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(strings.TrimSpace(string(text)))
+}
+
+// findLeftovers lists the temporary files that killed copies have left in a directory, and those of running ones.
+func findLeftovers(directory string) ([]string, error) {
+	entries, err := os.ReadDir(directory)
+	var names []string
+	for _, entry := range entries {
+		if name := entry.Name(); strings.HasPrefix(name, ".") && strings.Contains(name, ".dma-copy-") {
+			names = append(names, name)
+		}
+	}
+	return names, withoutPath(errors.Join(err))
+}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+func TestLeftoversAreFoundAndKept(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{".image.dma-copy-ABCDEFGHIJ", "image.dma-copy-ABCDEFGHIJ", ".image", "image"} {
+		writeFile(t, filepath.Join(dir, name), "part")
+	}
+	got, err := findLeftovers(dir)
+	if err != nil || !slices.Equal(got, []string{".image.dma-copy-ABCDEFGHIJ"}) {
+		t.Errorf("found %q, error %v", got, err)
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 4 {
+		t.Errorf("left %v, error %v", left, err)
+	}
+	if _, err := findLeftovers(filepath.Join(dir, "absent")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestThisMachineAnswers(t *testing.T) {
+	m := thisMachine(settings{Driver: driverSoft})
+	if limit, err := m.memlock(); err != nil || limit == 0 {
+		t.Errorf("limit %d, error %v", limit, err)
+	}
+	if who := m.user(); who.id != os.Geteuid() || who.name == "" || len(who.groups) == 0 {
+		t.Errorf("user %+v", who)
+	}
+	if err := m.accessible(t.TempDir()); err != nil {
+		t.Error(err)
+	}
+	if err := m.accessible("/absent"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("error %v", err)
+	}
+	if scope, err := m.yamaScope(); err != nil && !errors.Is(err, fs.ErrNotExist) || scope < 0 || scope > 3 {
+		t.Errorf("scope %d, error %v", scope, err)
+	}
+}
+
+func TestUserWithoutAName(t *testing.T) {
+	unknown := func(string) (string, error) { return "", errors.New("unknown") }
+	if got := nameOr(12345, unknown); got != "12345" {
+		t.Errorf("name %q", got)
+	}
+}
