@@ -141,7 +141,7 @@ func TestDevicesOfABadSide(t *testing.T) {
 func TestDevicesOfBadLimits(t *testing.T) {
 	soften(t, "all")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
-	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exitDevice || !strings.Contains(got.err.Error(), "max_msg_size") {
+	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exitUsage || !strings.Contains(got.err.Error(), "max_msg_size") {
 		t.Errorf("error %v", got.err)
 	}
 }
@@ -150,7 +150,7 @@ func TestVersionNamesTheDriver(t *testing.T) {
 	soften(t, "all")
 	got := invoke(nil, "version", "--driver", "soft")
 	lines := slices.Collect(strings.Lines(got.stdout))
-	if len(lines) != 4 || lines[2] != "driver: soft 1 (software device, no hardware)\n" || lines[3] != "reason: it was asked for\n" {
+	if len(lines) != 4 || lines[2] != "driver: soft 1 (software device, no hardware)\n" || lines[3] != "reason: the software device was asked for\n" {
 		t.Errorf("printed %q, error %v", got.stdout, got.err)
 	}
 	if !strings.HasPrefix(got.stdout, invoke(nil, "--version").stdout) {

@@ -62,7 +62,7 @@ func TestCommandsOnDOCAWithoutACard(t *testing.T) {
 		{"--version", 0, []string{"DOCA runtime: 3.0.0058\n"}},
 		{"doctor --driver doca", 6, []string{
 			"ok    DOCA 3.0.0058: libraries in " + directory + ": libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058, libdoca_comch.so.3.0.0058\n",
-			"ok    driver: doca 3.0.0058 (DMA engine), because it was asked for\n", "FAIL  devices: the driver shows none  -- "}},
+			"ok    driver: doca 3.0.0058 (DMA engine), because DOCA was asked for\n", "FAIL  devices: the driver shows none  -- "}},
 	}
 	for _, tc := range cases {
 		variables := map[string]string{"DMA_COPY_DOCA_LIBDIR": directory}
