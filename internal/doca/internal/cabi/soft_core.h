@@ -8,7 +8,8 @@
  *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
- *   soft_error    names of results, details of failures
+ *   soft_error    names of results                           soft_detail why the last call failed
+ *   soft_log      where its messages go                      soft_version its release
  *
  * Threads: as in DOCA, a progress engine and everything connected to it belong to one thread at a time. What is shared
  * by the whole process (device reference counts, the registry of exports) is behind locks in its own file.
@@ -23,10 +24,13 @@
 
 #include "soft.h"
 
-/* ---- soft_error ---- */
+/* ---- soft_detail, soft_log ---- */
 
 /* Sets what soft_last_detail answers, and logs it. Any thread may call. */
 void soft_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line at DOCA_LOG_LEVEL_DEBUG, the device's only level, to whatever log there is. Any thread may call. */
+void soft_log_debug(const char *message);
 
 /* ---- soft_config ---- */
 
