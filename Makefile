@@ -3,6 +3,7 @@
 GO            ?= go
 CLANG_FORMAT  ?= $(shell command -v clang-format-14 || echo clang-format)
 PREFIX        ?= /usr/local
+SDKDIR        ?= build/sdk
 FUZZTIME      ?= 10s
 FUZZTIME_LONG ?= 1h
 ARM64_CC      ?= aarch64-linux-gnu-gcc
@@ -10,13 +11,15 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 
 CABI     := internal/doca/internal/cabi
 CTEST    := -C $(CABI)/ctest OUT=$(CURDIR)/build/ctest
+SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(PREFIX) CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 WARNINGS := -Wall -Wextra -Werror
-C_FILES   = $(shell find cmd internal -name '*.[ch]')
+C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 test test-arm64 race nocgo asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean install
+.PHONY: help build build-arm64 test test-arm64 race nocgo asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
+	install sdk install-sdk sdk-test
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
 
@@ -44,6 +47,15 @@ test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qem
 
 race: ## all Go tests under the race detector
 	$(GO) test -race -count=1 ./...
+
+sdk: ## the development kit in $(SDKDIR), build/sdk if not set: DOCA's headers and libraries over the software device
+	$(MAKE) $(SDK)
+
+install-sdk: ## the development kit below $(PREFIX), /usr/local if not set
+	$(MAKE) $(SDK) install
+
+sdk-test: build ## the kit from outside: C programs built against it, and bin/dma-copy loading it as DOCA
+	$(MAKE) $(SDK) test
 
 nocgo: export CGO_ENABLED = 0
 nocgo: ## build, vet and test without cgo, where only the stub device exists

@@ -44,7 +44,7 @@ func baseNames(files []string) string {
 // checkDriver judges the choice. The software device is a warning where it was not asked for. What checkInstall has said
 // of installErr is not said again.
 func checkDriver(driver driverRecord, err, installErr error, s settings) finding {
-	title := driverTitle(driver.Hardware, driver.Version)
+	title := driverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
 	case err != nil:
 		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(exitCode(err))

@@ -37,7 +37,7 @@ func listDevices(_ context.Context, streams streams, s settings, log zerolog.Log
 			return err
 		}
 		if len(found.Devices) == 0 {
-			return fmt.Errorf("%w: %s shows none", errNoDevice, driverTitle(driver.Hardware(), driver.Version()))
+			return fmt.Errorf("%w: %s shows none", errNoDevice, driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 		}
 		if err := writeInventory(streams.stdout, found, s.Output); err != nil {
 			return fmt.Errorf("print the devices: %w", err)
@@ -67,7 +67,7 @@ func row(text *strings.Builder, name, format string, args ...any) {
 }
 
 func writeDriverBlock(text *strings.Builder, driver driverRecord) {
-	fmt.Fprintf(text, "driver %s\n", driverTitle(driver.Hardware, driver.Version))
+	fmt.Fprintf(text, "driver %s\n", driverTitle(driver.Name, driver.Hardware, driver.Version))
 	row(text, "why this one", "%s", driver.Reason)
 	if driver.LibraryDirectory != "" {
 		row(text, "libraries in", "%s", driver.LibraryDirectory)

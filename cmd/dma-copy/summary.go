@@ -58,13 +58,16 @@ func round(d time.Duration) time.Duration {
 }
 
 func pathOf(driver *doca.Driver) string {
-	return driverTitle(driver.Hardware(), driver.Version())
+	return driverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
 }
 
 // driverTitle names a driver with its release; the software device's release has its name in it.
-func driverTitle(hardware bool, version string) string {
+func driverTitle(name string, hardware bool, version string) string {
+	if name == driverDOCA {
+		version = "doca " + version
+	}
 	if hardware {
-		return "doca " + version + " (DMA engine)"
+		return version + " (DMA engine)"
 	}
 	return version + " (software device, no hardware)"
 }

@@ -69,7 +69,7 @@ here and why.
 func writeDriverChoice(w io.Writer, options doca.Options) error {
 	title, reason := "none", ""
 	err := lookThrough(options, func(driver *doca.Driver) error {
-		title, reason = driverTitle(driver.Hardware(), driver.Version()), driver.Reason()
+		title, reason = driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()), driver.Reason()
 		return nil
 	})
 	if err != nil {

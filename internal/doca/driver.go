@@ -118,8 +118,9 @@ func lowerFirst(s string) string {
 // Name is ChooseDOCA or ChooseSoft.
 func (d *Driver) Name() Choice { return d.name }
 
-// Hardware reports whether copies are made by a real DMA engine.
-func (d *Driver) Hardware() bool { return d.name == ChooseDOCA }
+// Hardware reports whether copies are made by a real DMA engine. The development kit's libraries, which carry DOCA's names
+// and have the software device behind them, are none.
+func (d *Driver) Hardware() bool { return d.abi.Hardware() }
 
 // Reason says why this driver was chosen.
 func (d *Driver) Reason() string { return d.reason }

@@ -142,6 +142,8 @@ type ABI interface {
 	Version() string
 	// Libraries are the loaded libraries' own files, behind all links; none for the software device.
 	Libraries() []string
+	// Hardware is false for the software device, also where it stands behind libraries of DOCA's names.
+	Hardware() bool
 	// LastDetail is what the driver knows of its last failure beyond the code; often empty.
 	LastDetail() string
 

@@ -2,6 +2,8 @@
 /*
  * DOCA's types, as much of them as this program uses. Names, values and layouts are DOCA's, because they are the
  * binary interface of libdoca_common, libdoca_dma and libdoca_comch from release 2.7 on; the text is ours.
+ *
+ * The development kit installs this file below its own headers, which add the functions.
  */
 #ifndef DMA_COPY_DOCA_ABI_H
 #define DMA_COPY_DOCA_ABI_H

@@ -34,6 +34,7 @@ var (
 type native struct {
 	ops       *C.struct_doca_ops
 	libraries []string
+	hardware  bool
 	detail    func() string // what the provider knows of the last failure beyond its code
 	forget    func()        // empties that
 	close     func()
@@ -97,7 +98,7 @@ func OpenVendor(directory string) (ABI, string, error) {
 	}
 	noDetail := func() string { return "" }
 	abi := &native{
-		ops: &vendor.ops, libraries: libraryFiles(vendor),
+		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in),
 		detail: noDetail, forget: func() {}, close: func() { C.vendor_close(vendor) },
 	}
 	return abi, C.GoString(&vendor.directory[0]), nil
@@ -124,6 +125,8 @@ func optionalString(s string) (*C.char, func()) {
 }
 
 func (n *native) Close() { n.close() }
+
+func (n *native) Hardware() bool { return n.hardware }
 
 func (n *native) LastDetail() string { return n.detail() }
 

@@ -27,6 +27,9 @@ doca_error_t soft_configure(const char *dir, const char *limits, char *error, si
 /* The runtime directory that soft_configure(dir, ...) would use; nothing is made or looked at. False: too long a name. */
 bool soft_choose_dir(const char *dir, char path[PATH_MAX]);
 
+/* Gives back what soft_configure has taken. For a library that is about to be unloaded: nothing of the device may be in use. */
+void soft_unconfigure(void);
+
 /* The runtime directory in force after soft_configure; empty before. */
 const char *soft_runtime_dir(void);
 

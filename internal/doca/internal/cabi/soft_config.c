@@ -267,6 +267,20 @@ doca_error_t soft_ensure_configured(void)
 	return result;
 }
 
+void soft_unconfigure(void)
+{
+	struct settings *settings = atomic_exchange(&current, NULL);
+	int closed = -1;
+	while (settings != NULL) {
+		struct settings *previous = settings->previous;
+		if (settings->dirfd != closed)
+			close(settings->dirfd);
+		closed = settings->dirfd;
+		free(settings);
+		settings = previous;
+	}
+}
+
 const struct soft_limits *soft_limits(void)
 {
 	const struct settings *settings = atomic_load(&current);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 static doca_error_t fd_failure(const char *operation, const char *reason)
@@ -58,13 +59,71 @@ doca_error_t soft_copy_to_fd(int fd, uint64_t offset, const void *from, size_t l
 	return DOCA_SUCCESS;
 }
 
-doca_error_t soft_copy_local(void *to, const void *from, size_t len)
+/* By the kernel, which reports memory that is not there instead of raising SIGBUS. Where it may not, we must trust. */
+static doca_error_t copy_unknown(void *to, const void *from, size_t len)
 {
-	struct memory_backing backing;
-	if (memory_find(to, len, &backing) && backing.kind == MEMORY_FILE)
-		return soft_copy_to_fd(backing.fd, backing.offset, from, len);
-	if (memory_find(from, len, &backing) && backing.kind == MEMORY_FILE)
-		return soft_copy_from_fd(backing.fd, backing.offset, to, len);
+	for (size_t done = 0; done < len;) {
+		struct iovec target = {(uint8_t *)to + done, len - done};
+		struct iovec source = {(uint8_t *)from + done, len - done};
+		ssize_t n = process_vm_readv(getpid(), &target, 1, &source, 1, 0);
+		if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
+			memcpy((uint8_t *)to + done, (const uint8_t *)from + done, len - done);
+			return DOCA_SUCCESS;
+		}
+		if (n <= 0) {
+			soft_detail("the memory of a copy is not there: %s",
+				    n == 0 ? "nothing copied" : strerror(errno));
+			return DOCA_ERROR_IO_FAILED;
+		}
+		done += (size_t)n;
+	}
+	return DOCA_SUCCESS;
+}
+
+/* What is known of one end of a copy. */
+struct end {
+	enum { SOLID, FILE_MAPPING, UNKNOWN } kind;
+	struct memory_backing backing; /* of a file mapping */
+};
+
+/* Memory of our own allocator cannot shrink; a file mapping can, and so can what others have registered. */
+static struct end look_at(const void *addr, size_t len)
+{
+	struct end end = {.kind = UNKNOWN};
+	if (memory_find(addr, len, &end.backing))
+		end.kind = end.backing.kind == MEMORY_FILE ? FILE_MAPPING : SOLID;
+	return end;
+}
+
+static doca_error_t copy_between(void *to, const struct end *target, const void *from, const struct end *source,
+				 size_t len)
+{
+	if (target->kind == FILE_MAPPING)
+		return soft_copy_to_fd(target->backing.fd, target->backing.offset, from, len);
+	if (source->kind == FILE_MAPPING)
+		return soft_copy_from_fd(source->backing.fd, source->backing.offset, to, len);
+	if (target->kind == UNKNOWN || source->kind == UNKNOWN)
+		return copy_unknown(to, from, len);
 	memcpy(to, from, len);
 	return DOCA_SUCCESS;
+}
+
+static const struct end solid = {.kind = SOLID};
+
+doca_error_t soft_copy_local(void *to, const void *from, size_t len)
+{
+	struct end target = look_at(to, len), source = look_at(from, len);
+	return copy_between(to, &target, from, &source, len);
+}
+
+doca_error_t soft_copy_from_mapping(void *to, const void *mapped, size_t len)
+{
+	struct end target = look_at(to, len);
+	return copy_between(to, &target, mapped, &solid, len);
+}
+
+doca_error_t soft_copy_to_mapping(void *mapped, const void *from, size_t len)
+{
+	struct end source = look_at(from, len);
+	return copy_between(mapped, &solid, from, &source, len);
 }

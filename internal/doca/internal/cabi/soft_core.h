@@ -8,7 +8,8 @@
  *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
- *   soft_error    names of results, details of failures
+ *   soft_error    names of results                           soft_detail why the last call failed
+ *   soft_log      where its messages go                      soft_version its release
  *
  * Threads: as in DOCA, a progress engine and everything connected to it belong to one thread at a time. What is shared
  * by the whole process (device reference counts, the registry of exports) is behind locks in its own file.
@@ -23,10 +24,13 @@
 
 #include "soft.h"
 
-/* ---- soft_error ---- */
+/* ---- soft_detail, soft_log ---- */
 
 /* Sets what soft_last_detail answers, and logs it. Any thread may call. */
 void soft_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* One line at DOCA_LOG_LEVEL_DEBUG, the device's only level, to whatever log there is. Any thread may call. */
+void soft_log_debug(const char *message);
 
 /* ---- soft_config ---- */
 
@@ -257,6 +261,10 @@ doca_error_t soft_import_write(struct soft_import *import, void *remote, const v
 /* Copies within this process. Memory of MEMORY_FILE kind is accessed by pread and pwrite, so that a file which shrank
  * is IO_FAILED and not a SIGBUS. */
 doca_error_t soft_copy_local(void *to, const void *from, size_t len);
+
+/* The same where one end is a mapping that can be trusted to stay. */
+doca_error_t soft_copy_from_mapping(void *to, const void *mapped, size_t len);
+doca_error_t soft_copy_to_mapping(void *mapped, const void *from, size_t len);
 
 /* All of len bytes between local memory and [offset, offset + len) of fd, which is never extended. IO_FAILED. */
 doca_error_t soft_copy_from_fd(int fd, uint64_t offset, void *to, size_t len);

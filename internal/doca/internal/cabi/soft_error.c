@@ -58,8 +58,3 @@ const char *soft_doca_error_get_descr(doca_error_t error)
 {
 	return find_result(error)->descr;
 }
-
-const char *soft_doca_version_runtime(void)
-{
-	return "soft 1";
-}

@@ -75,7 +75,8 @@ static doca_error_t copy_by_mapping(struct soft_import *import, enum direction d
 				    size_t len)
 {
 	uint8_t *mapped = import->mapped + offset;
-	return direction == FROM_EXPORTER ? soft_copy_local(local, mapped, len) : soft_copy_local(mapped, local, len);
+	return direction == FROM_EXPORTER ? soft_copy_from_mapping(local, mapped, len)
+					  : soft_copy_to_mapping(mapped, local, len);
 }
 
 static doca_error_t copy_by_process(struct soft_import *import, enum direction direction, void *local, size_t offset,

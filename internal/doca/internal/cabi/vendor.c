@@ -291,6 +291,12 @@ static bool load_from_somewhere(struct vendor *vendor, const char *directory, st
 	return false;
 }
 
+/* The kit's libraries reach their common device through a function that NVIDIA's do not have. */
+static bool is_stand_in(const struct vendor *vendor)
+{
+	return dlsym(vendor->handles[VENDOR_COMMON], "priv_doca_ops") != NULL;
+}
+
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size)
 {
 	struct report report = {error, error_size, detail, detail_size, ""};
@@ -301,8 +307,10 @@ struct vendor *vendor_open(const char *directory, char *error, size_t error_size
 		fail(&report, "out of memory");
 		return NULL;
 	}
-	if (load_from_somewhere(vendor, directory, &report))
+	if (load_from_somewhere(vendor, directory, &report)) {
+		vendor->stand_in = is_stand_in(vendor);
 		return vendor;
+	}
 	free(vendor);
 	return NULL;
 }

@@ -7,6 +7,7 @@
 #define DMA_COPY_VENDOR_H
 
 #include <limits.h>
+#include <stdbool.h>
 
 #include "ops.h"
 
@@ -17,6 +18,7 @@ struct vendor {
 	void *handles[VENDOR_LIBRARIES];
 	char directory[4096];                   /* where libdoca_common came from */
 	char files[VENDOR_LIBRARIES][PATH_MAX]; /* the libraries behind all links; empty where unknown */
+	bool stand_in;                          /* the development kit's, with the software device behind them */
 };
 
 /*

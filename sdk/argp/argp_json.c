@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ *   { "doca_general_flags": { "log-level": 60 }, "doca_program_flags": { "file": "/tmp/x", } } // a comment
+ *
+ * json-c, unless told to be strict, accepts the comments and the trailing commas that files of this kind have.
+ */
+#include <errno.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "argp.h"
+
+#define MAX_FILE_SIZE (1 << 20)
+
+/* ---- The file ---- */
+
+static doca_error_t read_text(FILE *file, const char *path, char *text, size_t *len)
+{
+	*len = fread(text, 1, MAX_FILE_SIZE + 1, file);
+	if (ferror(file))
+		return argp_fail(DOCA_ERROR_IO_FAILED, "%s cannot be read: %s", path, strerror(errno));
+	if (*len > MAX_FILE_SIZE)
+		return argp_fail(DOCA_ERROR_IO_FAILED, "%s is larger than %d bytes", path, MAX_FILE_SIZE);
+	return DOCA_SUCCESS;
+}
+
+static bool only_space(const char *text, const char *end)
+{
+	while (text < end && strchr(" \t\r\n", *text) != NULL)
+		text++;
+	return text == end;
+}
+
+static doca_error_t parse_text(const char *path, const char *text, size_t len, struct json_object **root)
+{
+	struct json_tokener *tokener = json_tokener_new();
+	if (tokener == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	struct json_object *parsed = json_tokener_parse_ex(tokener, text, (int)len);
+	enum json_tokener_error error = json_tokener_get_error(tokener);
+	size_t end = json_tokener_get_parse_end(tokener);
+	json_tokener_free(tokener);
+	if (error == json_tokener_success && json_object_is_type(parsed, json_type_object) &&
+	    only_space(text + end, text + len)) {
+		*root = parsed;
+		return DOCA_SUCCESS;
+	}
+	json_object_put(parsed);
+	return argp_fail(DOCA_ERROR_IO_FAILED, "%s is no JSON object: %s at byte %zu", path,
+			 error == json_tokener_success ? "wrong text" : json_tokener_error_desc(error), end);
+}
+
+static doca_error_t load(const char *path, struct json_object **root)
+{
+	FILE *file = fopen(path, "r");
+	if (file == NULL)
+		return argp_fail(DOCA_ERROR_IO_FAILED, "%s cannot be opened: %s", path, strerror(errno));
+	size_t len;
+	char *text = malloc(MAX_FILE_SIZE + 1);
+	doca_error_t result = text == NULL ? DOCA_ERROR_NO_MEMORY : read_text(file, path, text, &len);
+	if (result == DOCA_SUCCESS)
+		result = parse_text(path, text, len, root);
+	free(text);
+	fclose(file);
+	return result;
+}
+
+/* ---- Values ---- */
+
+static doca_error_t add_string(struct argp_values *values, struct doca_argp_param *param, struct json_object *value)
+{
+	char *copy = strdup(json_object_get_string(value));
+	return copy == NULL ? DOCA_ERROR_NO_MEMORY : argp_values_add(values, param, copy, 0, false);
+}
+
+static doca_error_t add_scalar(struct argp_values *values, struct doca_argp_param *param, struct json_object *value)
+{
+	if (param->type == DOCA_ARGP_TYPE_STRING && json_object_is_type(value, json_type_string))
+		return add_string(values, param, value);
+	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && json_object_is_type(value, json_type_boolean))
+		return argp_values_add(values, param, NULL, 0, json_object_get_boolean(value));
+	int64_t number = json_object_get_int64(value);
+	if (param->type == DOCA_ARGP_TYPE_INT && json_object_is_type(value, json_type_int) && number >= INT_MIN &&
+	    number <= INT_MAX)
+		return argp_values_add(values, param, NULL, (int)number, false);
+	return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s does not take this: %s", argp_param_name(param),
+			 json_object_to_json_string(value));
+}
+
+static doca_error_t add_value(struct argp_values *values, struct doca_argp_param *param, struct json_object *value)
+{
+	if (!param->multiplicity || !json_object_is_type(value, json_type_array))
+		return add_scalar(values, param, value);
+	doca_error_t result = DOCA_SUCCESS;
+	for (size_t i = 0; result == DOCA_SUCCESS && i < json_object_array_length(value); i++)
+		result = add_scalar(values, param, json_object_array_get_idx(value, i));
+	return result;
+}
+
+/* ---- Groups ---- */
+
+/* A group has only its own keys, though on the command line all flags stand together. */
+static doca_error_t add_key(const struct doca_argp_cmd *cmd, const char *key, struct json_object *value,
+			    struct argp_values *values)
+{
+	struct doca_argp_param *param = argp_cmd_find_param(cmd, ARGP_LONG, key, strlen(key));
+	if (param == NULL || param->cli_only || argp_is_general(param) != (cmd == &argp.general))
+		return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON key \"%s\"", key);
+	return param->on_command_line ? DOCA_SUCCESS : add_value(values, param, value);
+}
+
+static doca_error_t add_group(const struct doca_argp_cmd *cmd, const char *name, struct json_object *group,
+			      struct argp_values *values)
+{
+	if (!json_object_is_type(group, json_type_object))
+		return argp_fail(DOCA_ERROR_INVALID_VALUE, "\"%s\" must be a JSON object", name);
+	json_object_object_foreach(group, key, value)
+	{
+		doca_error_t result = add_key(cmd, key, value, values);
+		if (result != DOCA_SUCCESS)
+			return result;
+	}
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t add_groups(struct json_object *root, const struct doca_argp_cmd *cmd, struct argp_values *values)
+{
+	json_object_object_foreach(root, name, group)
+	{
+		const struct doca_argp_cmd *scope = NULL;
+		if (strcmp(name, "doca_general_flags") == 0)
+			scope = &argp.general;
+		else if (strcmp(name, "doca_program_flags") == 0)
+			scope = cmd;
+		if (scope == NULL)
+			return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON group \"%s\"", name);
+		doca_error_t result = add_group(scope, name, group, values);
+		if (result != DOCA_SUCCESS)
+			return result;
+	}
+	return DOCA_SUCCESS;
+}
+
+doca_error_t argp_json_parse(const char *path, const struct doca_argp_cmd *cmd, struct argp_values *values)
+{
+	struct json_object *root = NULL;
+	doca_error_t result = load(path, &root);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = add_groups(root, cmd, values);
+	json_object_put(root);
+	return result;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Comch's fast path, the receiving end: posts buffers, into which the producers of the same connection write. Its
+ * registration with the peer goes through the control channel: progress that too while the consumer is STARTING and in
+ * use.
+ */
+#ifndef DOCA_COMCH_CONSUMER_H_
+#define DOCA_COMCH_CONSUMER_H_
+
+#include <stdint.h>
+
+#include "doca_buf.h"
+#include "doca_comch.h"
+#include "doca_compat.h"
+#include "doca_error.h"
+#include "doca_mmap.h"
+#include "doca_types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct doca_comch_consumer;
+struct doca_comch_consumer_task_post_recv;
+
+typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(struct doca_comch_consumer_task_post_recv *task,
+								   union doca_data task_user_data,
+								   union doca_data ctx_user_data);
+
+/* buf_mmap covers all buffers that will be posted, with PCI_READ_WRITE. BAD_STATE: the connection is not up. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection, struct doca_mmap *buf_mmap,
+					struct doca_comch_consumer **consumer);
+
+DOCA_STABLE
+doca_error_t doca_comch_consumer_destroy(struct doca_comch_consumer *consumer);
+
+DOCA_STABLE
+struct doca_ctx *doca_comch_consumer_as_ctx(struct doca_comch_consumer *consumer);
+
+/* What the peer's producers send to, unique on the connection. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_get_id(const struct doca_comch_consumer *consumer, uint32_t *id);
+
+/* The longest immediate data that may arrive. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer, uint32_t imm_data_len);
+
+DOCA_STABLE
+doca_error_t doca_comch_consumer_get_imm_data_len(const struct doca_comch_consumer *consumer, uint32_t *imm_data_len);
+
+/* What a device can do. SUCCESS or NOT_SUPPORTED is the answer of the first. */
+
+DOCA_STABLE
+doca_error_t doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo);
+
+DOCA_STABLE
+doca_error_t doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo, uint32_t *max_num_tasks);
+
+/* Bytes. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo, uint32_t *max_buf_size);
+
+DOCA_STABLE
+doca_error_t doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+							  uint32_t *max_buf_list_len);
+
+/* Of one connection. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo, uint32_t *max_consumers);
+
+/* Bytes. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo,
+							  uint32_t *max_imm_data_len);
+
+/* Receives. Data is appended to the buffer: reset its data_len before it is posted again. */
+
+/* Both callbacks, and how many tasks there are. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_task_post_recv_set_conf(
+	struct doca_comch_consumer *consumer, doca_comch_consumer_task_post_recv_completion_cb_t task_completion_cb,
+	doca_comch_consumer_task_post_recv_completion_cb_t task_error_cb, uint32_t num_post_recv_tasks);
+
+/* buf may be NULL: then only immediate data can arrive. */
+DOCA_STABLE
+doca_error_t doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_consumer *consumer, struct doca_buf *buf,
+							   struct doca_comch_consumer_task_post_recv **task);
+
+DOCA_STABLE
+struct doca_task *doca_comch_consumer_task_post_recv_as_task(struct doca_comch_consumer_task_post_recv *task);
+
+DOCA_STABLE
+struct doca_buf *doca_comch_consumer_task_post_recv_get_buf(const struct doca_comch_consumer_task_post_recv *task);
+
+DOCA_STABLE
+void doca_comch_consumer_task_post_recv_set_buf(struct doca_comch_consumer_task_post_recv *task, struct doca_buf *buf);
+
+/* 0 before completion. */
+DOCA_STABLE
+uint32_t doca_comch_consumer_task_post_recv_get_producer_id(const struct doca_comch_consumer_task_post_recv *task);
+
+/* NULL if there is none; valid until the task is freed or submitted again. */
+DOCA_STABLE
+const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(const struct doca_comch_consumer_task_post_recv *task);
+
+DOCA_STABLE
+uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(const struct doca_comch_consumer_task_post_recv *task);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

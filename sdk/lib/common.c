@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What libdoca_common exports of the list. */
+#include "doca_buf.h"
+#include "doca_buf_inventory.h"
+#include "doca_ctx.h"
+#include "doca_dev.h"
+#include "doca_error.h"
+#include "doca_log.h"
+#include "doca_mmap.h"
+#include "doca_pe.h"
+#include "doca_version.h"
+#include "soft.h"
+
+const char *soft_doca_version_runtime(void)
+{
+	return DOCA_VERSION_STRING;
+}
+
+#define EXPORT_COMMON(...) __VA_ARGS__
+#define EXPORT_DMA(...)
+#define EXPORT_COMCH(...)
+#include "exports.h"
+
+const struct doca_ops *priv_doca_ops(void)
+{
+	return soft_ops();
+}
+
+__attribute__((destructor)) static void unload(void)
+{
+	soft_unconfigure();
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How the three libraries come to one device: libdoca_common contains it, and hands its table of functions to the other
+ * two. All must be of one build, as DOCA's own must.
+ *
+ * A library includes this last and once, with EXPORT_COMMON, EXPORT_DMA and EXPORT_COMCH defined: as their argument, a
+ * function's definition, for the library's own, as nothing for the other two.
+ */
+#include "ops.h"
+
+__attribute__((visibility("default"))) const struct doca_ops *priv_doca_ops(void);
+
+#define DEFINE_FUNC(ret, name, params, args)       \
+	ret name params                            \
+	{                                          \
+		return priv_doca_ops()->name args; \
+	}
+#define DEFINE_PROC(name, params, args)     \
+	void name params                    \
+	{                                   \
+		priv_doca_ops()->name args; \
+	}
+
+#define DOCA_FUNC(lib, need, ret, name, params, args, former) EXPORT_##lib(DEFINE_FUNC(ret, name, params, args))
+#define DOCA_PROC(lib, need, name, params, args, former) EXPORT_##lib(DEFINE_PROC(name, params, args))
+#define DOCA_FUNC_NOARG(lib, need, ret, name, former) EXPORT_##lib(DEFINE_FUNC(ret, name, (void), ()))
+#include "doca_functions.def"

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# The C tests, against a kit that was built with the address and undefined behaviour sanitizers, as they are.
+#
+#   c_tests.sh KIT OUT
+set -euo pipefail
+
+kit=${1:?usage: c_tests.sh KIT OUT}
+out=${2:?usage: c_tests.sh KIT OUT}
+here=$(cd "$(dirname "$0")" && pwd)
+cabi=$here/../../internal/doca/internal/cabi
+flags=(-std=gnu11 -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API -g -Wall -Wextra -Werror)
+sanitizers=(-fsanitize=address,undefined -fno-sanitize-recover=all)
+
+packages() {
+	PKG_CONFIG_PATH=$kit/lib/pkgconfig pkg-config "$@"
+}
+
+# $1: name; then sources and flags. Packages are given in PACKAGES.
+build_and_run() {
+	local name=$1 options
+	shift
+	read -r -a options <<< "$(packages --cflags --libs $PACKAGES)"
+	"${CC:-gcc}" "${flags[@]}" "${sanitizers[@]}" -o "$out/$name" "$@" "${options[@]}" -Wl,-rpath,"$kit/lib" -lpthread
+	timeout 300 "$out/$name" || { echo "$name failed" >&2; exit 1; }
+}
+
+mkdir -p "$out"
+cd "$here"
+"${CC:-gcc}" "${flags[@]}" -fsyntax-only -I"$kit/include" -I"$cabi" prototypes_test.c
+echo "prototypes: ok"
+PACKAGES=doca-common build_and_run macros_test macros_test.c
+PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU -DWANT_DPU
+PACKAGES=doca-common build_and_run log_test log_test.c capture.c
+PACKAGES='doca-argp doca-common' build_and_run argp_test argp_test.c capture.c

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# All tests of the kit, from outside, as its users have it: installed, moved elsewhere, and used through pkg-config.
+# Takes SDKDIR, the built kit, OUT, a directory for what is made here, CC and CXX from the environment.
+set -euo pipefail
+
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../.." && pwd)
+out=${OUT:?where to put what the tests build}
+rm -rf "$out"
+mkdir -p "$out"
+
+# A kit that was moved after it was built must not remember where it came from.
+make -s -C "$here/.." install SDKDIR="$SDKDIR" DESTDIR="$out" PREFIX=/moved
+kit=$out/moved
+
+# "include" is relative because headers.sh wants it so.
+(cd "$kit" && CFLAGS='-Wall -Wextra -Werror' "$root/scripts/headers.sh" include)
+"$here/exports.sh" "$kit"
+
+make -s -C "$here/.." SDKDIR="$out/sanitized" OUT="$out/sanitized-objects" \
+	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
+"$here/c_tests.sh" "$out/sanitized" "$out/tests"
+
+"$here/examples.sh" "$kit" "$out/examples" shared
+"$here/examples.sh" "$kit" "$out/examples" static
+"$here/loader.sh" "$kit" "$root/bin/dma-copy"
