@@ -11,29 +11,29 @@
 #include "ops.h"
 
 #define UNWRAP(...) __VA_ARGS__
-#define HAS(name)                                                      \
-	static inline bool has_##name(const struct doca_ops *ops)      \
-	{                                                              \
-		return ops->name != NULL;                              \
+#define HAS(name)                                                 \
+	static inline bool has_##name(const struct doca_ops *ops) \
+	{                                                         \
+		return ops->name != NULL;                         \
 	}
 
-#define DOCA_FUNC(lib, need, ret, name, params, args, former)                          \
-	static inline ret call_##name(const struct doca_ops *ops, UNWRAP params)       \
-	{                                                                              \
-		return ops->name args;                                                 \
-	}                                                                              \
+#define DOCA_FUNC(lib, need, ret, name, params, args, former)                    \
+	static inline ret call_##name(const struct doca_ops *ops, UNWRAP params) \
+	{                                                                        \
+		return ops->name args;                                           \
+	}                                                                        \
 	HAS(name)
-#define DOCA_PROC(lib, need, name, params, args, former)                               \
-	static inline void call_##name(const struct doca_ops *ops, UNWRAP params)      \
-	{                                                                              \
-		ops->name args;                                                        \
-	}                                                                              \
+#define DOCA_PROC(lib, need, name, params, args, former)                          \
+	static inline void call_##name(const struct doca_ops *ops, UNWRAP params) \
+	{                                                                         \
+		ops->name args;                                                   \
+	}                                                                         \
 	HAS(name)
-#define DOCA_FUNC_NOARG(lib, need, ret, name, former)               \
-	static inline ret call_##name(const struct doca_ops *ops)   \
-	{                                                           \
-		return ops->name();                                 \
-	}                                                           \
+#define DOCA_FUNC_NOARG(lib, need, ret, name, former)             \
+	static inline ret call_##name(const struct doca_ops *ops) \
+	{                                                         \
+		return ops->name();                               \
+	}                                                         \
 	HAS(name)
 #include "doca_functions.def"
 #undef HAS

@@ -31,8 +31,8 @@ struct engine {
 	struct doca_ctx *ctx;
 	struct doca_buf_inventory *inventory;
 	uint32_t depth;
-	uint32_t inflight; /* submitted and not yet completed */
-	uint32_t completed; /* entries of completions that the present poll has filled */
+	uint32_t inflight;                      /* submitted and not yet completed */
+	uint32_t completed;                     /* entries of completions that the present poll has filled */
 	struct engine_completion completions[]; /* depth of them */
 };
 

@@ -12,7 +12,7 @@
 
 enum memory_kind {
 	MEMORY_ANONYMOUS, /* a sealed memfd: can be mapped by another process, never shrinks */
-	MEMORY_FILE,      /* a shared mapping of a file on disk: may shrink under us, so access it by pread and pwrite */
+	MEMORY_FILE, /* a shared mapping of a file on disk: may shrink under us, so access it by pread and pwrite */
 };
 
 struct memory_backing {

@@ -27,11 +27,11 @@ struct outcome {
 #define OUTCOME_SUCCESS ((struct outcome){DOCA_SUCCESS, NULL})
 
 /* Calls ops->function and returns from the calling function, which must return struct outcome, unless it succeeds. */
-#define TRY(ops, function, ...)                                              \
-	do {                                                                 \
-		doca_error_t try_status = (ops)->function(__VA_ARGS__);      \
-		if (try_status != DOCA_SUCCESS)                              \
-			return (struct outcome){try_status, #function};      \
+#define TRY(ops, function, ...)                                         \
+	do {                                                            \
+		doca_error_t try_status = (ops)->function(__VA_ARGS__); \
+		if (try_status != DOCA_SUCCESS)                         \
+			return (struct outcome){try_status, #function}; \
 	} while (0)
 
 struct outcome progress_open(struct progress *p, const struct doca_ops *ops);
