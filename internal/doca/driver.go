@@ -24,7 +24,7 @@ const (
 type Options struct {
 	Choice          Choice
 	RequireHardware bool   // refuse the software device
-	LibraryDir      string // where DOCA's libraries are; empty: the loader's path, then DOCA's install directories
+	LibraryDir      string // where DOCA's libraries are; empty: DMA_COPY_DOCA_LIBDIR, the loader's path, DOCA's install directories
 	SoftDir         string // runtime directory of the software device; empty: DMA_COPY_SOFT_DIR or the default
 	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: none are asked for
 	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
@@ -125,6 +125,9 @@ func (d *Driver) Reason() string { return d.reason }
 
 // Version is the release of the libraries that were loaded. Implements: doca_version_runtime.
 func (d *Driver) Version() string { return d.abi.Version() }
+
+// LibraryDir is where DOCA's libraries were loaded from; empty for the software device.
+func (d *Driver) LibraryDir() string { return d.dir }
 
 // Close unloads the driver. Everything opened from it must be closed. It never fails.
 func (d *Driver) Close() error {

@@ -3,6 +3,7 @@
 #include "vendor.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <link.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -113,6 +114,47 @@ static bool open_libraries(struct vendor *vendor, const char *directory, struct 
 	return true;
 }
 
+/* ---- releases ---- */
+
+/* The file behind libdoca_dma.so.2 is called libdoca_dma.so.2.10.0087. Fewer than two dots make no release. */
+static void release_of_file(const char *path, char release[VENDOR_RELEASE])
+{
+	char real[PATH_MAX];
+	release[0] = '\0';
+	if (realpath(path, real) == NULL)
+		return;
+	const char *suffix = strstr(strrchr(real, '/'), ".so.");
+	if (suffix == NULL || strchr(suffix + 4, '.') == NULL || strlen(suffix + 4) >= VENDOR_RELEASE)
+		return;
+	snprintf(release, VENDOR_RELEASE, "%s", suffix + 4);
+}
+
+static void find_release(void *handle, char release[VENDOR_RELEASE])
+{
+	struct link_map *map;
+	release[0] = '\0';
+	if (dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 && strchr(map->l_name, '/') != NULL)
+		release_of_file(map->l_name, release);
+}
+
+/* They call each other by names that change from release to release, so a mixture would load and then misbehave. */
+static bool one_release(struct vendor *vendor, struct report *report)
+{
+	const char *common = vendor->releases[VENDOR_COMMON];
+	for (size_t i = 0; i < VENDOR_LIBRARIES; i++)
+		find_release(vendor->handles[i], vendor->releases[i]);
+	for (size_t i = VENDOR_COMMON + 1; i < VENDOR_LIBRARIES; i++) {
+		const char *other = vendor->releases[i];
+		if (*common == '\0' || *other == '\0' || strcmp(common, other) == 0)
+			continue;
+		fail(report,
+		     "%s mixes releases of DOCA: %s is %s and %s is %s; install one release, or name its directory",
+		     vendor->directory, library_names[VENDOR_COMMON], common, library_names[i], other);
+		return false;
+	}
+	return true;
+}
+
 /* ---- symbols ---- */
 
 enum need { NEED_REQUIRED, NEED_OPTIONAL };
@@ -169,7 +211,7 @@ static bool resolve_symbols(struct vendor *vendor, struct report *report)
 
 static bool load(struct vendor *vendor, const char *directory, struct report *report)
 {
-	if (open_libraries(vendor, directory, report) && resolve_symbols(vendor, report))
+	if (open_libraries(vendor, directory, report) && one_release(vendor, report) && resolve_symbols(vendor, report))
 		return true;
 	close_libraries(vendor);
 	return false;
@@ -200,11 +242,20 @@ static bool load_from_somewhere(struct vendor *vendor, const char *directory, st
 	return false;
 }
 
+/* NULL unless the user has named one. */
+static const char *chosen_directory(void)
+{
+	const char *directory = getenv("DMA_COPY_DOCA_LIBDIR");
+	return directory != NULL && *directory != '\0' ? directory : NULL;
+}
+
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size)
 {
 	struct report report = {error, error_size, detail, detail_size};
 	error[0] = '\0';
 	detail[0] = '\0';
+	if (directory == NULL)
+		directory = chosen_directory();
 	struct vendor *vendor = calloc(1, sizeof(*vendor));
 	if (vendor == NULL) {
 		fail(&report, "out of memory");
