@@ -22,6 +22,7 @@ type Connection struct {
 	inbox      chan []byte
 	ended      chan struct{} // closed by run; cause is valid from then on
 	cause      error
+	peers      consumerList
 }
 
 func newConnection(e *endpoint, handle cabi.Connection) *Connection {
@@ -30,6 +31,7 @@ func newConnection(e *endpoint, handle cabi.Connection) *Connection {
 		// A poll that began with room for one message may bring a batch.
 		inbox: make(chan []byte, e.inboxCap+4*pollBatch),
 		ended: make(chan struct{}),
+		peers: consumerList{changed: make(chan struct{})},
 	}
 }
 
@@ -54,6 +56,7 @@ func (c *Connection) deliver(message []byte) {
 func (c *Connection) end(cause error) {
 	c.cause = cause
 	close(c.ended)
+	c.peers.clear()
 }
 
 // Send returns when the message is in the peer's queue, which is not to say that the peer has looked at it. 1 to
@@ -111,7 +114,8 @@ func (c *Connection) taken() {
 	}
 }
 
-// Close ends the connection; the peer is told. Closing twice is harmless. Implements: doca_comch_server_disconnect, or
+// Close ends the connection; the peer is told. Closing twice is harmless. Its Consumers and Producers are closed first:
+// CodeInUse. Implements: doca_comch_server_disconnect, or
 // doca_ctx_stop for a client.
 func (c *Connection) Close() error { return c.hangUp() }
 

@@ -21,21 +21,26 @@ static bool serve_due(struct soft_endpoint *endpoint)
 	return false;
 }
 
-static bool answer_bell(struct soft_endpoint *endpoint)
+/* What the bell rings for is due work, which progress looks for too; here it must only not hide a socket. */
+static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event, bool *rung)
 {
 	eventfd_t ignored;
-	eventfd_read(endpoint->bell, &ignored);
-	return serve_due(endpoint);
+	while (epoll_wait(endpoint->epoll, event, 1, 0) == 1) {
+		if (event->data.ptr != endpoint)
+			return true;
+		eventfd_read(endpoint->bell, &ignored);
+		*rung = true;
+	}
+	return false;
 }
 
 /* The kernel reports ready sockets in turn. */
 static bool serve_sockets(struct soft_endpoint *endpoint)
 {
 	struct epoll_event event;
-	if (epoll_wait(endpoint->epoll, &event, 1, 0) != 1)
-		return false;
-	if (event.data.ptr == endpoint)
-		return answer_bell(endpoint);
+	bool rung = false;
+	if (!next_event(endpoint, &event, &rung))
+		return rung && serve_due(endpoint);
 	struct doca_comch_connection *connection = event.data.ptr;
 	if (connection == NULL)
 		return endpoint->role->called(endpoint);
