@@ -20,6 +20,7 @@ type Connection struct {
 	inbox      chan []byte
 	ended      chan struct{} // closed by run; cause is valid from then on
 	cause      error
+	peers      consumerList
 }
 
 func newConnection(e *endpoint, handle cabi.Connection) *Connection {
@@ -28,6 +29,7 @@ func newConnection(e *endpoint, handle cabi.Connection) *Connection {
 		// A poll that began with room for one message may bring a batch.
 		inbox: make(chan []byte, e.inboxCap+4*pollBatch),
 		ended: make(chan struct{}),
+		peers: consumerList{changed: make(chan struct{})},
 	}
 }
 
@@ -52,6 +54,7 @@ func (c *Connection) deliver(message []byte) {
 func (c *Connection) end(cause error) {
 	c.cause = cause
 	close(c.ended)
+	c.peers.clear()
 }
 
 // Send returns when the message is in the peer's queue, which is not to say that the peer has looked at it. 1 to
@@ -102,7 +105,8 @@ func (c *Connection) rest() ([]byte, error) {
 	}
 }
 
-// Close ends the connection; the peer is told. Closing twice is harmless. Implements: doca_comch_server_disconnect, or
+// Close ends the connection; the peer is told. Closing twice is harmless. Its Consumers and Producers are closed first:
+// CodeInUse. Implements: doca_comch_server_disconnect, or
 // doca_ctx_stop for a client.
 func (c *Connection) Close() error { return c.hangUp() }
 

@@ -20,6 +20,7 @@ const (
 	defaultReceiveQueue = 64
 	defaultSends        = 64
 	pollBatch           = 16 // events taken from DOCA at once
+	retryPause          = time.Millisecond
 )
 
 // endpoint drives one Comch server or client.
@@ -51,6 +52,7 @@ type endpoint struct {
 	waiting     []*send          // not yet accepted by DOCA, in order
 	lastTag     uint64
 	stopBy      time.Time // zero until stopping
+	stopRefused bool      // the stop must be tried again
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -132,6 +134,9 @@ func (e *endpoint) run() {
 		if err != nil {
 			e.fail(err)
 		}
+		if e.stopRefused {
+			e.tryStop()
+		}
 		if e.ended() {
 			e.err = e.tearDown()
 			return
@@ -202,6 +207,14 @@ func (e *endpoint) dispatch(event *cabi.Event) {
 		e.sent(event)
 	case cabi.StateChanged:
 		e.stateChanged(event)
+	case cabi.NewConsumer:
+		if c := e.connections[event.Connection]; c != nil {
+			c.peers.add(uint32(event.Tag))
+		}
+	case cabi.ExpiredConsumer:
+		if c := e.connections[event.Connection]; c != nil {
+			c.peers.remove(uint32(event.Tag))
+		}
 	}
 }
 
@@ -307,7 +320,7 @@ func (e *endpoint) sleep() error {
 	}
 	moved, err := e.poll()
 	if err == nil && !moved {
-		err = e.waiter.wait(e.stopBy)
+		err = e.waiter.wait(e.wakeBy())
 	}
 	if clearErr := e.abi.ChannelClear(e.channel); err == nil {
 		err = clearErr
@@ -348,6 +361,14 @@ func (e *endpoint) roomMade() {
 	}
 }
 
+// wakeBy is when run has something to do that nothing announces; zero: never.
+func (e *endpoint) wakeBy() time.Time {
+	if e.stopRefused {
+		return time.Now().Add(retryPause)
+	}
+	return e.stopBy
+}
+
 // ---- the end ----
 
 // stop begins the end of the endpoint: it has drainTime to become idle.
@@ -357,7 +378,14 @@ func (e *endpoint) stop() {
 	}
 	e.stopBy = time.Now().Add(drainTime)
 	e.disconnectAll(ErrClosed)
-	if err := e.abi.ChannelStop(e.channel); err != nil {
+	e.tryStop()
+}
+
+// tryStop asks DOCA to stop. It refuses while consumers or producers run, whose owners may be closing them just now.
+func (e *endpoint) tryStop() {
+	err := e.abi.ChannelStop(e.channel)
+	e.stopRefused = errors.Is(err, CodeInUse)
+	if err != nil && !e.stopRefused {
 		e.err = err
 	}
 }

@@ -20,13 +20,6 @@
 extern "C" {
 #endif
 
-struct doca_comch_consumer;
-struct doca_comch_consumer_task_post_recv;
-
-typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(struct doca_comch_consumer_task_post_recv *task,
-								   union doca_data task_user_data,
-								   union doca_data ctx_user_data);
-
 /* buf_mmap covers all buffers that will be posted, with PCI_READ_WRITE. BAD_STATE: the connection is not up. */
 DOCA_STABLE
 doca_error_t doca_comch_consumer_create(struct doca_comch_connection *comch_connection, struct doca_mmap *buf_mmap,

@@ -18,13 +18,6 @@
 extern "C" {
 #endif
 
-struct doca_comch_producer;
-struct doca_comch_producer_task_send;
-
-typedef void (*doca_comch_producer_task_send_completion_cb_t)(struct doca_comch_producer_task_send *task,
-							      union doca_data task_user_data,
-							      union doca_data ctx_user_data);
-
 /* BAD_STATE: the connection is not up. */
 DOCA_STABLE
 doca_error_t doca_comch_producer_create(struct doca_comch_connection *comch_connection,

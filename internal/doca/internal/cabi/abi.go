@@ -6,6 +6,7 @@
 //	│ native.go      one method per DOCA call (calls.h)    │
 //	│ engine.c       copies and completions in batches     │  provider-neutral C
 //	│ channel.c      Comch callbacks turned into events    │
+//	│ port*.c        consumers and producers, in batches   │
 //	│ memory.c       memory that can be registered         │
 //	├───────────── struct doca_ops (ops.h) ────────────────┤  filled from one list: doca_functions.def
 //	│ vendor.c                 │ soft_*.c                  │
@@ -35,6 +36,7 @@ type (
 	Engine         unsafe.Pointer // struct engine * (engine.h)
 	Channel        unsafe.Pointer // struct channel * (channel.h)
 	Connection     unsafe.Pointer // struct doca_comch_connection *
+	Port           unsafe.Pointer // struct port * (port.h): a consumer or a producer
 	Memory         unsafe.Pointer // start of a mapping
 	ChannelMessage []byte         // bytes in the channel's arena, valid until its next poll
 )
@@ -97,6 +99,8 @@ const (
 	Message
 	Sent
 	StateChanged
+	NewConsumer     // the peer's; its id is the tag
+	ExpiredConsumer // likewise
 )
 
 // Event is one thing that happened to a channel. The layout is that of struct channel_event.
@@ -121,6 +125,37 @@ type ChannelConfig struct {
 	Sends        uint32 // messages in flight
 }
 
+// Receive is room for one message, at Address in the consumer's memory; Len 0 takes immediate data only. The layout is
+// that of struct port_receive.
+type Receive struct {
+	Address uint64
+	Len     uint64
+	Tag     uint64
+}
+
+// PortMessage goes from a producer to the consumer To of the peer. Its immediate data lies at ImmediateOffset of the bytes
+// that come with the batch. The layout is that of struct port_message.
+type PortMessage struct {
+	Map             Mmap
+	Address         uint64
+	Len             uint64
+	Tag             uint64
+	To              uint32
+	ImmediateOffset uint32
+	ImmediateLen    uint32
+	_               uint32
+}
+
+// PortCompletion is the end of a Receive or a PortMessage. The layout is that of struct port_completion.
+type PortCompletion struct {
+	Tag          uint64
+	Len          uint64 // consumer: bytes received
+	Status       Status
+	Producer     uint32 // consumer: who sent it
+	ImmediateLen uint32 // consumer: bytes of PortImmediate
+	_            uint32
+}
+
 // DevinfoCaps is what can be asked of a device before it is opened.
 type DevinfoCaps struct {
 	MemcpySupported   bool   // Implements: doca_dma_cap_task_memcpy_is_supported
@@ -133,6 +168,14 @@ type DevinfoCaps struct {
 	MaxReceiveQueue   uint32 // messages. Implements: doca_comch_cap_get_max_recv_queue_size
 	MaxSends          uint32 // messages. Implements: doca_comch_cap_get_max_send_tasks
 	MaxServerNameSize uint32 // bytes with the zero. Implements: doca_comch_cap_get_max_name_len
+	ConsumerSupported bool   // Implements: doca_comch_consumer_cap_is_supported
+	ProducerSupported bool   // Implements: doca_comch_producer_cap_is_supported
+	MaxReceives       uint32 // of one consumer. Implements: doca_comch_consumer_cap_get_max_num_tasks
+	MaxProducerSends  uint32 // of one producer. Implements: doca_comch_producer_cap_get_max_num_tasks
+	MaxFastMessage    uint32 // bytes. Implements: doca_comch_consumer_cap_get_max_buf_size, doca_comch_producer_cap_get_max_buf_size
+	MaxImmediate      uint32 // bytes. Implements: doca_comch_consumer_cap_get_max_imm_data_len
+	MaxConsumers      uint32 // per connection. Implements: doca_comch_consumer_cap_get_max_consumers
+	MaxProducers      uint32 // per connection. Implements: doca_comch_producer_cap_get_max_producers
 }
 
 // ABI is DOCA's interface as this program uses it, whoever provides it. Errors are *Error. Threads: as DOCA, one at a
@@ -251,6 +294,42 @@ type ABI interface {
 	ChannelStop(Channel) error
 	// ChannelClose frees an idle channel; on failure it frees nothing.
 	ChannelClose(Channel) error
+
+	// ConsumerOpen creates a consumer over memory and begins its start: poll it, and its channel, until PortState is
+	// Running. ConsumerOpen, ProducerOpen, PortStop and PortClose are called where the channel is. Implements:
+	// doca_comch_consumer_create, doca_comch_consumer_set_imm_data_len, doca_comch_consumer_task_post_recv_set_conf.
+	ConsumerOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error)
+	// ConsumerPost offers room for messages, in order, and says how much of it was taken. Implements:
+	// doca_comch_consumer_task_post_recv_alloc_init, doca_task_submit.
+	ConsumerPost(Port, []Receive) (int, error)
+	// ProducerOpen creates and starts a producer. Implements: doca_comch_producer_create,
+	// doca_comch_producer_task_send_set_conf.
+	ProducerOpen(on Connection, depth uint32) (Port, error)
+	// ProducerSend submits messages in order and says how many were taken. Again: the consumer of the next one has
+	// posted nothing. Implements: doca_comch_producer_task_send_alloc_init, doca_task_submit.
+	ProducerSend(p Port, messages []PortMessage, immediate []byte) (int, error)
+	// PortID implements: doca_comch_consumer_get_id, doca_comch_producer_get_id.
+	PortID(Port) (uint32, error)
+	// PortHandle is the notification handle. Implements: doca_pe_get_notification_handle.
+	PortHandle(Port) int
+	// PortPoll returns up to max completions, valid until the next poll. Implements: doca_pe_progress.
+	PortPoll(p Port, max int) []PortCompletion
+	// PortImmediate is the immediate data of completion i of the last poll. Implements:
+	// doca_comch_consumer_task_post_recv_get_imm_data.
+	PortImmediate(p Port, i int) []byte
+	// PortInflight is the number of tasks submitted and not completed.
+	PortInflight(Port) int
+	// PortArm implements: doca_pe_request_notification.
+	PortArm(Port) error
+	// PortClear implements: doca_pe_clear_notification.
+	PortClear(Port) error
+	// PortState implements: doca_ctx_get_state.
+	PortState(Port) ContextState
+	// PortStop asks the context to stop; poll until it is idle. Implements: doca_ctx_stop.
+	PortStop(Port) error
+	// PortClose frees an idle port; on failure it frees nothing. Implements: doca_comch_consumer_destroy,
+	// doca_comch_producer_destroy.
+	PortClose(Port) error
 
 	// Close unloads the provider. Nothing of it may be in use.
 	Close()

@@ -95,6 +95,29 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 	append_connection_event(connection, CHANNEL_DISCONNECTED);
 }
 
+static void append_consumer_event(struct doca_comch_connection *connection, enum channel_event_kind kind, uint32_t id)
+{
+	struct channel_event *event = append_event(current, kind);
+	if (event == NULL)
+		return;
+	event->connection = connection;
+	event->tag = id;
+}
+
+static void on_new_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection,
+			    uint32_t id)
+{
+	(void)event;
+	append_consumer_event(connection, CHANNEL_NEW_CONSUMER, id);
+}
+
+static void on_expired_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection,
+				uint32_t id)
+{
+	(void)event;
+	append_consumer_event(connection, CHANNEL_EXPIRED_CONSUMER, id);
+}
+
 static void on_sent(struct doca_comch_task_send *send_task, union doca_data task_data, union doca_data ctx_data)
 {
 	struct channel *channel = ctx_data.ptr;
@@ -147,6 +170,7 @@ static struct outcome create_server(struct channel *channel, const struct channe
 	TRY(ops, doca_comch_server_set_recv_queue_size, channel->server, c->receive_queue);
 	TRY(ops, doca_comch_server_task_send_set_conf, channel->server, on_sent, on_sent, c->sends);
 	TRY(ops, doca_comch_server_event_msg_recv_register, channel->server, on_message);
+	TRY(ops, doca_comch_server_event_consumer_register, channel->server, on_new_consumer, on_expired_consumer);
 	TRY(ops, doca_comch_server_event_connection_status_changed_register, channel->server, on_connect,
 	    on_disconnect);
 	return OUTCOME_SUCCESS;
@@ -161,6 +185,7 @@ static struct outcome create_client(struct channel *channel, const struct channe
 	TRY(ops, doca_comch_client_set_recv_queue_size, channel->client, c->receive_queue);
 	TRY(ops, doca_comch_client_task_send_set_conf, channel->client, on_sent, on_sent, c->sends);
 	TRY(ops, doca_comch_client_event_msg_recv_register, channel->client, on_message);
+	TRY(ops, doca_comch_client_event_consumer_register, channel->client, on_new_consumer, on_expired_consumer);
 	return OUTCOME_SUCCESS;
 }
 

@@ -16,6 +16,8 @@ enum channel_event_kind {
 	CHANNEL_MESSAGE = 3,      /* len bytes at channel_event_data() */
 	CHANNEL_SENT = 4,         /* the send with this tag has ended, see status */
 	CHANNEL_STATE = 5,        /* the context went from previous to state */
+	CHANNEL_NEW_CONSUMER = 6, /* of the peer; its id is the tag */
+	CHANNEL_EXPIRED_CONSUMER = 7,
 };
 
 struct channel_event {

@@ -140,6 +140,10 @@ struct doca_comch_task_send;
 struct doca_comch_event_msg_recv;
 struct doca_comch_event_connection_status_changed;
 struct doca_comch_event_consumer;
+struct doca_comch_consumer;
+struct doca_comch_consumer_task_post_recv;
+struct doca_comch_producer;
+struct doca_comch_producer_task_send;
 
 typedef void(doca_mmap_memrange_free_cb_t)(void *addr, size_t len, void *cookie);
 
@@ -162,5 +166,13 @@ typedef void (*doca_comch_event_connection_status_changed_cb_t)(
 
 typedef void (*doca_comch_event_consumer_cb_t)(struct doca_comch_event_consumer *event,
 					       struct doca_comch_connection *connection, uint32_t id);
+
+typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(struct doca_comch_consumer_task_post_recv *task,
+								   union doca_data task_user_data,
+								   union doca_data ctx_user_data);
+
+typedef void (*doca_comch_producer_task_send_completion_cb_t)(struct doca_comch_producer_task_send *task,
+							      union doca_data task_user_data,
+							      union doca_data ctx_user_data);
 
 #endif

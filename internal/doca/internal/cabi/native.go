@@ -9,6 +9,7 @@ package cabi
 #include "channel.h"
 #include "engine.h"
 #include "memory.h"
+#include "port.h"
 #include "soft.h"
 #include "soft_comch_wire.h"
 #include "vendor.h"
@@ -28,6 +29,9 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Copy{})-unsafe.Sizeof(C.struct_engine_copy{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Completion{})-unsafe.Sizeof(C.struct_engine_completion{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Event{})-unsafe.Sizeof(C.struct_channel_event{})]
+	_ = [1]struct{}{}[unsafe.Sizeof(Receive{})-unsafe.Sizeof(C.struct_port_receive{})]
+	_ = [1]struct{}{}[unsafe.Sizeof(PortMessage{})-unsafe.Sizeof(C.struct_port_message{})]
+	_ = [1]struct{}{}[unsafe.Sizeof(PortCompletion{})-unsafe.Sizeof(C.struct_port_completion{})]
 )
 
 // native is a filled table of DOCA functions and the way to be rid of it.

@@ -65,7 +65,7 @@ func (n *native) DevinfoCaps(d Devinfo) DevinfoCaps {
 	C.call_doca_comch_cap_get_max_recv_queue_size(n.ops, info, &queue)
 	C.call_doca_comch_cap_get_max_send_tasks(n.ops, info, &sends)
 	C.call_doca_comch_cap_get_max_name_len(n.ops, info, &name)
-	return DevinfoCaps{
+	caps := DevinfoCaps{
 		MemcpySupported:   C.call_doca_dma_cap_task_memcpy_is_supported(n.ops, info) == C.DOCA_SUCCESS,
 		MaxBufferSize:     uint64(size),
 		ExportSupported:   export != 0,
@@ -77,6 +77,25 @@ func (n *native) DevinfoCaps(d Devinfo) DevinfoCaps {
 		MaxSends:          uint32(sends),
 		MaxServerNameSize: uint32(name),
 	}
+	n.addFastPathCaps(info, &caps)
+	return caps
+}
+
+func (n *native) addFastPathCaps(info *C.struct_doca_devinfo, caps *DevinfoCaps) {
+	var receives, sends, receiveSize, sendSize, immediate, consumers, producers C.uint32_t
+	C.call_doca_comch_consumer_cap_get_max_num_tasks(n.ops, info, &receives)
+	C.call_doca_comch_producer_cap_get_max_num_tasks(n.ops, info, &sends)
+	C.call_doca_comch_consumer_cap_get_max_buf_size(n.ops, info, &receiveSize)
+	C.call_doca_comch_producer_cap_get_max_buf_size(n.ops, info, &sendSize)
+	C.call_doca_comch_consumer_cap_get_max_imm_data_len(n.ops, info, &immediate)
+	C.call_doca_comch_consumer_cap_get_max_consumers(n.ops, info, &consumers)
+	C.call_doca_comch_producer_cap_get_max_producers(n.ops, info, &producers)
+	caps.ConsumerSupported = C.call_doca_comch_consumer_cap_is_supported(n.ops, info) == C.DOCA_SUCCESS
+	caps.ProducerSupported = C.call_doca_comch_producer_cap_is_supported(n.ops, info) == C.DOCA_SUCCESS
+	caps.MaxReceives, caps.MaxProducerSends = uint32(receives), uint32(sends)
+	caps.MaxFastMessage = uint32(min(receiveSize, sendSize))
+	caps.MaxImmediate = uint32(immediate)
+	caps.MaxConsumers, caps.MaxProducers = uint32(consumers), uint32(producers)
 }
 
 func (n *native) DevOpen(d Devinfo) (Dev, error) {

@@ -363,3 +363,41 @@ doca_error_t soft_doca_buf_unchain_list(struct doca_buf *list1, struct doca_buf 
 	list2->refcount = 1;
 	return DOCA_SUCCESS;
 }
+
+/* ---- What tasks ask ---- */
+
+static size_t offset_of_data(const struct doca_buf *buf)
+{
+	return (uintptr_t)buf->data - (uintptr_t)buf->head;
+}
+
+/* doca_buf_set_data checks nothing, so the data segment may lie anywhere. */
+static bool data_in_buf(const struct doca_buf *buf)
+{
+	size_t offset = offset_of_data(buf);
+	return offset <= buf->len && buf->data_len <= buf->len - offset;
+}
+
+/* An import was made through one function of the DPU, and all of them reach the same engine. */
+static bool reachable(const struct doca_mmap *mmap, const struct doca_dev *dev)
+{
+	if (mmap->import != NULL)
+		return dev->info->side == SOFT_DPU;
+	return mmap->started && soft_mmap_has_dev(mmap, dev);
+}
+
+const char *soft_buf_why_not(const struct doca_buf *buf, const struct doca_dev *dev)
+{
+	if (buf->refcount == 0)
+		return "a buffer was given back to its inventory";
+	if (!data_in_buf(buf))
+		return "a data segment lies outside its buffer";
+	if (!reachable(buf->mmap, dev))
+		return "a buffer's memory map is not started, or not registered with this device";
+	return NULL;
+}
+
+size_t soft_buf_room(const struct doca_buf *buf)
+{
+	return buf->len - offset_of_data(buf) - buf->data_len;
+}

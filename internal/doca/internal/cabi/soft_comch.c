@@ -5,60 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
-
-/* ---- capabilities ---- */
-
-static doca_error_t supported_on(const struct doca_devinfo *devinfo, enum soft_side side)
-{
-	if (devinfo == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	return devinfo->side == side ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
-}
-
-doca_error_t soft_doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo)
-{
-	return supported_on(devinfo, SOFT_DPU);
-}
-
-doca_error_t soft_doca_comch_cap_client_is_supported(const struct doca_devinfo *devinfo)
-{
-	return supported_on(devinfo, SOFT_HOST);
-}
-
-static doca_error_t report_limit(const struct doca_devinfo *devinfo, uint64_t limit, uint32_t *out)
-{
-	if (devinfo == NULL || out == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*out = (uint32_t)limit;
-	return DOCA_SUCCESS;
-}
-
-/* Counts the terminating zero. */
-doca_error_t soft_doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo, uint32_t *max_name_len)
-{
-	return report_limit(devinfo, soft_limits()->max_name_len, max_name_len);
-}
-
-doca_error_t soft_doca_comch_cap_get_max_msg_size(const struct doca_devinfo *devinfo, uint32_t *size)
-{
-	return report_limit(devinfo, soft_limits()->max_msg_size, size);
-}
-
-doca_error_t soft_doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo, uint32_t *size)
-{
-	return report_limit(devinfo, soft_limits()->max_recv_queue_size, size);
-}
-
-doca_error_t soft_doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo, uint32_t *num_clients)
-{
-	return report_limit(devinfo, soft_limits()->max_clients, num_clients);
-}
-
-doca_error_t soft_doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo, uint32_t *max_send_tasks)
-{
-	return report_limit(devinfo, soft_limits()->max_send_tasks, max_send_tasks);
-}
 
 /* ---- life ---- */
 
@@ -74,7 +22,7 @@ doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct sof
 	endpoint->role = role;
 	endpoint->max_msg_size = (uint32_t)limits->max_msg_size;
 	endpoint->recv_queue_size = (uint32_t)limits->max_recv_queue_size;
-	endpoint->epoll = -1;
+	endpoint->epoll = endpoint->bell = -1;
 	TAILQ_INIT(&endpoint->connections);
 	soft_ctx_init(&endpoint->ctx, class, dev);
 	return DOCA_SUCCESS;
@@ -88,6 +36,42 @@ doca_error_t soft_endpoint_fini(struct soft_endpoint *endpoint)
 	return result;
 }
 
+static size_t packet_size(const struct soft_endpoint *endpoint)
+{
+	size_t most = endpoint->max_msg_size;
+	if (most < sizeof(struct soft_consumer_card))
+		most = sizeof(struct soft_consumer_card);
+	return sizeof(struct soft_frame) + most;
+}
+
+static void close_descriptors(struct soft_endpoint *endpoint)
+{
+	if (endpoint->epoll >= 0)
+		close(endpoint->epoll);
+	if (endpoint->bell >= 0)
+		close(endpoint->bell);
+	endpoint->epoll = endpoint->bell = -1;
+}
+
+/* The bell tells itself from connections by the endpoint's own address. */
+static bool watch_bell(struct soft_endpoint *endpoint)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = endpoint};
+	return epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->bell, &event) == 0;
+}
+
+static doca_error_t open_descriptors(struct soft_endpoint *endpoint)
+{
+	doca_error_t result = DOCA_ERROR_OPERATING_SYSTEM;
+	endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+	endpoint->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (endpoint->epoll >= 0 && endpoint->bell >= 0 && watch_bell(endpoint))
+		result = soft_pe_watch(endpoint->ctx.pe, endpoint->epoll, EPOLLIN);
+	if (result != DOCA_SUCCESS)
+		close_descriptors(endpoint);
+	return result;
+}
+
 doca_error_t soft_endpoint_open(struct soft_endpoint *endpoint)
 {
 	if (endpoint->num_send_tasks == 0 || endpoint->received == NULL)
@@ -96,21 +80,15 @@ doca_error_t soft_endpoint_open(struct soft_endpoint *endpoint)
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = DOCA_ERROR_NO_MEMORY;
-	endpoint->packet_size = sizeof(struct soft_frame) + endpoint->max_msg_size;
+	endpoint->packet_size = packet_size(endpoint);
 	endpoint->packet = malloc(endpoint->packet_size);
 	if (endpoint->packet == NULL)
 		goto close_pool;
-	result = DOCA_ERROR_OPERATING_SYSTEM;
-	endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (endpoint->epoll < 0)
-		goto free_packet;
-	result = soft_pe_watch(endpoint->ctx.pe, endpoint->epoll, EPOLLIN);
+	result = open_descriptors(endpoint);
 	if (result != DOCA_SUCCESS)
-		goto close_epoll;
+		goto free_packet;
 	return DOCA_SUCCESS;
 
-close_epoll:
-	close(endpoint->epoll);
 free_packet:
 	free(endpoint->packet);
 close_pool:
@@ -124,7 +102,7 @@ void soft_endpoint_close(struct soft_endpoint *endpoint)
 	while ((connection = TAILQ_FIRST(&endpoint->connections)) != NULL)
 		soft_connection_release(connection);
 	soft_pe_unwatch(endpoint->ctx.pe, endpoint->epoll);
-	close(endpoint->epoll);
+	close_descriptors(endpoint);
 	free(endpoint->packet);
 	soft_send_pool_close(endpoint);
 }
@@ -182,7 +160,6 @@ static doca_error_t register_recv(struct soft_endpoint *endpoint, doca_comch_eve
 	return result;
 }
 
-/* Kept for the fast path; no consumer exists that could be announced. */
 static doca_error_t register_consumer(struct soft_endpoint *endpoint, doca_comch_event_consumer_cb_t new_consumer,
 				      doca_comch_event_consumer_cb_t expired_consumer)
 {

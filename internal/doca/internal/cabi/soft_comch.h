@@ -2,13 +2,15 @@
 /*
  * What the files of the control channel share.
  *
- *   soft_comch             capabilities, and what servers and clients configure alike
+ *   soft_comch             what servers and clients configure alike
+ *   soft_comch_caps        capabilities
  *   soft_comch_server      listening, and the server's half of the handshake
  *   soft_comch_client      finding a server, and the client's half
  *   soft_comch_connection  a connection from its first frame to its end
  *   soft_comch_progress    whose turn it is
  *   soft_comch_send        send tasks
  *   soft_comch_wire        frames and socket addresses
+ *   soft_fast              what a connection shares with the fast path: soft_lane, soft_consumer, soft_producer
  */
 #ifndef DMA_COPY_SOFT_COMCH_H
 #define DMA_COPY_SOFT_COMCH_H
@@ -16,12 +18,13 @@
 #include <sys/queue.h>
 
 #include "soft_comch_wire.h"
+#include "soft_fast.h"
 
 /*
  *   GREETING ── handshake ──► OPEN ── soft_connection_close ──► CLOSING ── sent what fits, and BYE ──► CLOSED
  *                               └─────────── the peer left, died or misbehaved ──────────────────────────► CLOSED
  *
- *   CLOSED ── unsent tasks failed ──► GONE (program told) ── tasks freed ──► memory released
+ *   CLOSED ── unsent tasks failed, peer's consumers expired ──► GONE (program told) ── tasks freed ──► memory released
  *
  * A connection that does not get past GREETING is released at once; the program never sees it.
  */
@@ -48,6 +51,7 @@ struct doca_comch_connection {
 	TAILQ_ENTRY(doca_comch_connection) link;
 	struct soft_endpoint *endpoint;
 	enum soft_connection_state state;
+	struct soft_fast *fast;
 	int fd;             /* -1 from CLOSED on */
 	bool blocked;       /* the socket is full: waits for EPOLLOUT */
 	bool deaf_peer;     /* the socket takes nothing any more, but may still hold messages from the peer */
@@ -93,7 +97,8 @@ struct soft_endpoint {
 	doca_comch_event_consumer_cb_t new_consumer, expired_consumer;
 
 	/* From start to IDLE. */
-	int epoll; /* sockets of all connections, and the listener, whose data is NULL */
+	int epoll; /* sockets of all connections, the bell, and the listener, whose data is NULL */
+	int bell;  /* eventfd by which the fast path calls */
 	bool sockets_next;
 	uint8_t *packet; /* the frame being received */
 	size_t packet_size;
@@ -132,6 +137,7 @@ void soft_endpoint_close(struct soft_endpoint *endpoint);
 
 /* The parts of a class that are the same on both sides. */
 void soft_endpoint_stopping(struct doca_ctx *ctx);
+doca_error_t soft_endpoint_stoppable(const struct doca_ctx *ctx);
 bool soft_endpoint_quiet(const struct doca_ctx *ctx);
 bool soft_endpoint_progress(struct doca_ctx *ctx);
 uint64_t soft_endpoint_ready_at(const struct doca_ctx *ctx);
@@ -147,7 +153,7 @@ void soft_connection_release(struct doca_comch_connection *connection);
 /* The handshake is done; peer is the frame in which the peer gave its limit. */
 void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer);
 
-/* OPEN -> CLOSING, on this side's wish. */
+/* OPEN -> CLOSING, on this side's wish. Its consumers and producers must be idle. */
 void soft_connection_close(struct doca_comch_connection *connection);
 
 /* False also for a pointer that was never a connection. */
@@ -184,6 +190,9 @@ void soft_send_release(struct doca_task *task);
 
 /* Sends the oldest unsent task and completes it. False if the socket did not take it: see blocked and deaf_peer. */
 bool soft_send_oldest(struct doca_comch_connection *connection);
+
+/* The socket has just refused a frame; errno says why. */
+void soft_send_blocked(struct doca_comch_connection *connection);
 
 /* Completes the oldest unsent task with the connection's fault. */
 void soft_send_fail_oldest(struct doca_comch_connection *connection);

@@ -92,6 +92,7 @@ static const struct soft_ctx_class client_class = {
 	.name = "comch client",
 	.start = client_start,
 	.stopping = client_stopping,
+	.stoppable = soft_endpoint_stoppable,
 	.quiet = soft_endpoint_quiet,
 	.idle = client_idle,
 	.progress = client_progress,

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -14,6 +15,12 @@ struct doca_comch_event_msg_recv {
 };
 
 static struct doca_comch_event_msg_recv recv_event;
+
+struct doca_comch_event_consumer {
+	char nothing;
+};
+
+static struct doca_comch_event_consumer consumer_event;
 
 static bool watch(struct doca_comch_connection *connection, int operation, uint32_t events)
 {
@@ -31,11 +38,16 @@ struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoin
 	connection->fd = fd;
 	connection->fault = DOCA_ERROR_CONNECTION_ABORTED;
 	STAILQ_INIT(&connection->unsent);
-	if (!watch(connection, EPOLL_CTL_ADD, EPOLLIN))
+	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->bell);
+	if (connection->fast == NULL)
 		goto free_connection;
+	if (!watch(connection, EPOLL_CTL_ADD, EPOLLIN))
+		goto close_fast;
 	TAILQ_INSERT_TAIL(&endpoint->connections, connection, link);
 	return connection;
 
+close_fast:
+	soft_fast_close(connection->fast);
 free_connection:
 	free(connection);
 close_fd:
@@ -57,6 +69,7 @@ static void close_socket(struct doca_comch_connection *connection)
 void soft_connection_release(struct doca_comch_connection *connection)
 {
 	close_socket(connection);
+	soft_fast_close(connection->fast);
 	TAILQ_REMOVE(&connection->endpoint->connections, connection, link);
 	free(connection);
 }
@@ -83,6 +96,7 @@ void soft_connection_established(struct doca_comch_connection *connection, const
 	uint32_t own = connection->endpoint->max_msg_size;
 	connection->max_msg_size = peer->value < own ? peer->value : own;
 	connection->state = SOFT_CONNECTION_OPEN;
+	soft_fast_up(connection->fast);
 }
 
 void soft_connection_close(struct doca_comch_connection *connection)
@@ -90,6 +104,7 @@ void soft_connection_close(struct doca_comch_connection *connection)
 	if (connection->state != SOFT_CONNECTION_OPEN)
 		return;
 	connection->state = SOFT_CONNECTION_CLOSING;
+	soft_fast_down(connection->fast, connection->fault);
 	soft_pe_notify(connection->endpoint->ctx.pe);
 }
 
@@ -105,13 +120,41 @@ bool soft_connection_is_of(const struct doca_comch_connection *connection, const
 
 /* ---- what a connection does by itself ---- */
 
-static bool send_what_fits(struct doca_comch_connection *connection)
+static bool fails_to_send(struct doca_comch_connection *connection)
 {
-	if (soft_send_oldest(connection))
-		return true;
 	if (connection->blocked)
 		watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
 	return false;
+}
+
+/* A descriptor goes along with the news of a consumer. */
+static bool send_notice(struct doca_comch_connection *connection, const struct soft_notice *notice)
+{
+	struct {
+		struct soft_frame frame;
+		struct soft_consumer_card card;
+	} packet = {.card = notice->card};
+	size_t len = notice->expired ? sizeof(packet.frame) : sizeof(packet);
+	packet.frame = soft_frame_make(notice->expired ? SOFT_FRAME_EXPIRED : SOFT_FRAME_CONSUMER, notice->id, 0);
+	if (!remote_send(connection->fd, &packet, len, &notice->lane, notice->expired ? 0 : 1)) {
+		soft_send_blocked(connection);
+		return fails_to_send(connection);
+	}
+	soft_fast_sent(connection->fast);
+	return true;
+}
+
+/* What the fast path asks for comes before messages, which may speak of it. */
+static bool send_what_fits(struct doca_comch_connection *connection)
+{
+	if (soft_fast_grant(connection->fast))
+		return true;
+	const struct soft_notice *notice = soft_fast_notice(connection->fast);
+	if (notice != NULL)
+		return send_notice(connection, notice);
+	if (STAILQ_EMPTY(&connection->unsent))
+		return false;
+	return soft_send_oldest(connection) || fails_to_send(connection);
 }
 
 /*
@@ -130,15 +173,27 @@ static void close_step(struct doca_comch_connection *connection)
 	connection->state = SOFT_CONNECTION_CLOSED;
 }
 
+/* Any, if id is SOFT_NO_ID. False if there is no such consumer. */
+static bool expire_one(struct doca_comch_connection *connection, uint32_t id)
+{
+	const struct soft_endpoint *endpoint = connection->endpoint;
+	id = soft_fast_drop_lane(connection->fast, id);
+	if (id != SOFT_NO_ID && endpoint->expired_consumer != NULL)
+		endpoint->expired_consumer(&consumer_event, connection, id);
+	return id != SOFT_NO_ID;
+}
+
 static void bury_step(struct doca_comch_connection *connection)
 {
 	if (!STAILQ_EMPTY(&connection->unsent)) {
 		soft_send_fail_oldest(connection);
 		return;
 	}
-	connection->state = SOFT_CONNECTION_GONE;
 	soft_connection_hold(connection);
-	connection->endpoint->role->gone(connection);
+	if (!expire_one(connection, SOFT_NO_ID)) {
+		connection->state = SOFT_CONNECTION_GONE;
+		connection->endpoint->role->gone(connection);
+	}
 	soft_connection_unhold(connection);
 }
 
@@ -146,7 +201,8 @@ bool soft_connection_is_due(const struct doca_comch_connection *connection)
 {
 	switch (connection->state) {
 	case SOFT_CONNECTION_OPEN:
-		return !STAILQ_EMPTY(&connection->unsent) && !connection->blocked && !connection->deaf_peer;
+		return (!STAILQ_EMPTY(&connection->unsent) || soft_fast_is_due(connection->fast)) &&
+		       !connection->blocked && !connection->deaf_peer;
 	case SOFT_CONNECTION_CLOSING:
 	case SOFT_CONNECTION_CLOSED:
 		return true;
@@ -187,6 +243,7 @@ static void lose(struct doca_comch_connection *connection, doca_error_t fault)
 	close_socket(connection);
 	connection->state = SOFT_CONNECTION_CLOSED;
 	connection->fault = fault;
+	soft_fast_down(connection->fast, fault);
 	connection->endpoint->role->lost(connection);
 }
 
@@ -198,29 +255,59 @@ static void deliver(struct doca_comch_connection *connection, uint32_t len)
 	endpoint->received(&recv_event, endpoint->packet + sizeof(struct soft_frame), len, connection);
 }
 
-/* Nothing but messages and one BYE may follow the handshake. */
-static void take_frame(struct doca_comch_connection *connection, const struct soft_frame *frame)
+/* Takes lane over. */
+static void meet_consumer(struct doca_comch_connection *connection, uint32_t id, int lane)
 {
-	if (connection->state == SOFT_CONNECTION_GREETING)
-		connection->endpoint->role->greeted(connection, frame);
-	else if (frame->type == SOFT_FRAME_MESSAGE && frame->value != 0)
-		deliver(connection, frame->value);
-	else if (frame->type == SOFT_FRAME_BYE)
-		lose(connection, DOCA_ERROR_CONNECTION_ABORTED);
-	else
+	struct soft_endpoint *endpoint = connection->endpoint;
+	struct soft_consumer_card card;
+	memcpy(&card, endpoint->packet + sizeof(struct soft_frame), sizeof(card));
+	if (!soft_fast_add_lane(connection->fast, id, &card, lane))
 		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	else if (endpoint->new_consumer != NULL)
+		endpoint->new_consumer(&consumer_event, connection, id);
+}
+
+static void lose_consumer(struct doca_comch_connection *connection, uint32_t id)
+{
+	if (id == SOFT_NO_ID || !expire_one(connection, id))
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+}
+
+static bool is_message(const struct doca_comch_connection *connection, const struct soft_frame *frame)
+{
+	return frame->type == SOFT_FRAME_MESSAGE && frame->value != 0 &&
+	       frame->value <= connection->endpoint->max_msg_size;
+}
+
+/* Nothing but messages, consumers and one BYE may follow the handshake. *lane, if taken over, is set to -1. */
+static void take_frame(struct doca_comch_connection *connection, const struct soft_frame *frame, int *lane)
+{
+	if (connection->state == SOFT_CONNECTION_GREETING) {
+		connection->endpoint->role->greeted(connection, frame);
+	} else if (is_message(connection, frame)) {
+		deliver(connection, frame->value);
+	} else if (frame->type == SOFT_FRAME_CONSUMER && *lane >= 0) {
+		int taken = *lane;
+		*lane = -1;
+		meet_consumer(connection, frame->value, taken);
+	} else if (frame->type == SOFT_FRAME_EXPIRED) {
+		lose_consumer(connection, frame->value);
+	} else {
+		lose(connection,
+		     frame->type == SOFT_FRAME_BYE ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_ERROR_CONNECTION_RESET);
+	}
 }
 
 /*
  * ECONNRESET says that the peer closed with our messages unread. It is reported once and ahead of the messages that
- * the peer had sent before, so look again. MSG_TRUNC gives a packet's full length, so an oversized one is noticed.
+ * the peer had sent before, so look again. A packet's full length is returned, so an oversized one is noticed.
  */
-static ssize_t receive_packet(const struct doca_comch_connection *connection)
+static ssize_t receive_packet(const struct doca_comch_connection *connection, int *lane)
 {
 	const struct soft_endpoint *endpoint = connection->endpoint;
-	ssize_t n = recv(connection->fd, endpoint->packet, endpoint->packet_size, MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n = soft_frame_receive(connection->fd, endpoint->packet, endpoint->packet_size, lane);
 	if (n < 0 && errno == ECONNRESET)
-		n = recv(connection->fd, endpoint->packet, endpoint->packet_size, MSG_DONTWAIT | MSG_TRUNC);
+		n = soft_frame_receive(connection->fd, endpoint->packet, endpoint->packet_size, lane);
 	return n;
 }
 
@@ -228,13 +315,16 @@ bool soft_connection_receive(struct doca_comch_connection *connection)
 {
 	const struct soft_endpoint *endpoint = connection->endpoint;
 	struct soft_frame frame;
-	ssize_t n = receive_packet(connection);
+	int lane = -1;
+	ssize_t n = receive_packet(connection, &lane);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	if (n > 0 && (size_t)n <= endpoint->packet_size && soft_frame_parse(endpoint->packet, (size_t)n, &frame))
-		take_frame(connection, &frame);
+		take_frame(connection, &frame, &lane);
 	else
 		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	if (lane >= 0)
+		close(lane);
 	return true;
 }
 

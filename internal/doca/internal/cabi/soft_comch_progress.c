@@ -3,6 +3,7 @@
 #include "soft_comch.h"
 
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 
 /* The one that is served goes to the end of the list, so that all get their turn. */
 static bool serve_due(struct soft_endpoint *endpoint)
@@ -20,12 +21,26 @@ static bool serve_due(struct soft_endpoint *endpoint)
 	return false;
 }
 
+/* What the bell rings for is due work, which progress looks for too; here it must only not hide a socket. */
+static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event, bool *rung)
+{
+	eventfd_t ignored;
+	while (epoll_wait(endpoint->epoll, event, 1, 0) == 1) {
+		if (event->data.ptr != endpoint)
+			return true;
+		eventfd_read(endpoint->bell, &ignored);
+		*rung = true;
+	}
+	return false;
+}
+
 /* The kernel reports ready sockets in turn. */
 static bool serve_sockets(struct soft_endpoint *endpoint)
 {
 	struct epoll_event event;
-	if (epoll_wait(endpoint->epoll, &event, 1, 0) != 1)
-		return false;
+	bool rung = false;
+	if (!next_event(endpoint, &event, &rung))
+		return rung && serve_due(endpoint);
 	struct doca_comch_connection *connection = event.data.ptr;
 	if (connection == NULL)
 		return endpoint->role->called(endpoint);
@@ -70,6 +85,21 @@ bool soft_endpoint_quiet(const struct doca_ctx *ctx)
 			return false;
 	}
 	return true;
+}
+
+/* Consumers and producers are stopped first, whatever the order in which they were made (guide). */
+doca_error_t soft_endpoint_stoppable(const struct doca_ctx *ctx)
+{
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
+	const struct doca_comch_connection *connection;
+	TAILQ_FOREACH(connection, &endpoint->connections, link)
+	{
+		if (soft_fast_has_active(connection->fast)) {
+			soft_detail("a connection has consumers or producers that are not idle");
+			return DOCA_ERROR_IN_USE;
+		}
+	}
+	return DOCA_SUCCESS;
 }
 
 void soft_endpoint_stopping(struct doca_ctx *ctx)

@@ -103,13 +103,18 @@ static void complete_oldest(struct doca_comch_connection *connection, doca_error
 	tell(send, send->task.user_data, endpoint->ctx.user_data);
 }
 
+void soft_send_blocked(struct doca_comch_connection *connection)
+{
+	connection->blocked = errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
+	connection->deaf_peer = !connection->blocked;
+}
+
 bool soft_send_oldest(struct doca_comch_connection *connection)
 {
 	const struct soft_frame *frame = STAILQ_FIRST(&connection->unsent)->frame;
 	size_t size = sizeof(*frame) + frame->value;
 	if (send(connection->fd, frame, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
-		connection->blocked = errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
-		connection->deaf_peer = !connection->blocked;
+		soft_send_blocked(connection);
 		return false;
 	}
 	connection->counters.sent_messages++;

@@ -56,6 +56,7 @@ static const struct soft_ctx_class server_class = {
 	.name = "comch server",
 	.start = server_start,
 	.stopping = soft_endpoint_stopping,
+	.stoppable = soft_endpoint_stoppable,
 	.quiet = soft_endpoint_quiet,
 	.idle = server_idle,
 	.progress = soft_endpoint_progress,
@@ -218,6 +219,8 @@ doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_s
 {
 	if (comch_server == NULL || !soft_connection_is_of(connection, &comch_server->endpoint))
 		return DOCA_ERROR_INVALID_VALUE;
+	if (connection->state == SOFT_CONNECTION_OPEN && soft_fast_has_active(connection->fast))
+		return DOCA_ERROR_IN_USE;
 	soft_connection_close(connection);
 	return DOCA_SUCCESS;
 }

@@ -26,7 +26,11 @@ bool soft_frame_parse(const void *data, size_t len, struct soft_frame *frame)
 	if (len < sizeof(*frame))
 		return false;
 	memcpy(frame, data, sizeof(*frame));
-	size_t bytes = frame->type == SOFT_FRAME_MESSAGE ? frame->value : 0;
+	size_t bytes = 0;
+	if (frame->type == SOFT_FRAME_MESSAGE)
+		bytes = frame->value;
+	else if (frame->type == SOFT_FRAME_CONSUMER)
+		bytes = sizeof(struct soft_consumer_card);
 	return frame->magic == SOFT_FRAME_MAGIC && frame->version == SOFT_FRAME_VERSION &&
 	       len - sizeof(*frame) == bytes;
 }
@@ -34,6 +38,31 @@ bool soft_frame_parse(const void *data, size_t len, struct soft_frame *frame)
 bool soft_frame_send(int fd, const struct soft_frame *frame)
 {
 	return send(fd, frame, sizeof(*frame), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*frame);
+}
+
+/* Only one descriptor is ever wanted; the others are closed. */
+static void take_descriptor(struct msghdr *msg, int *fd)
+{
+	int fds[REMOTE_MAX_FDS];
+	size_t num = remote_take_fds(msg, fds);
+	while (num > 1)
+		close(fds[--num]);
+	if (num == 1)
+		*fd = fds[0];
+}
+
+ssize_t soft_frame_receive(int socket, void *packet, size_t size, int *fd)
+{
+	union remote_control control = {.space = {0}};
+	struct iovec iov = {.iov_base = packet, .iov_len = size};
+	struct msghdr msg = {.msg_iov = &iov,
+			     .msg_iovlen = 1,
+			     .msg_control = control.space,
+			     .msg_controllen = sizeof(control.space)};
+	ssize_t n = recvmsg(socket, &msg, MSG_DONTWAIT | MSG_TRUNC | MSG_CMSG_CLOEXEC);
+	if (n >= 0)
+		take_descriptor(&msg, fd);
+	return n;
 }
 
 /* ---- addresses ---- */

@@ -7,15 +7,17 @@
  *                                        ◄── WELCOME  max message size, set or not      the connection is open
  *                                        ◄── REFUSE   a DOCA error code                 or closed
  *   MESSAGE length, bytes               ◄──► MESSAGE  length, bytes
+ *   CONSUMER id, card, descriptor       ◄──► CONSUMER id, card, descriptor
+ *   EXPIRED id                          ◄──► EXPIRED  id
  *   BYE                                 ◄──► BYE                                        the last frame of its sender
  */
 #ifndef DMA_COPY_SOFT_COMCH_WIRE_H
 #define DMA_COPY_SOFT_COMCH_WIRE_H
 
-#include "soft_core.h"
+#include "soft_fast.h"
 
 #define SOFT_FRAME_MAGIC 0x436d6f43U
-#define SOFT_FRAME_VERSION 1
+#define SOFT_FRAME_VERSION 2
 
 enum soft_frame_type {
 	SOFT_FRAME_HELLO = 1,
@@ -23,14 +25,17 @@ enum soft_frame_type {
 	SOFT_FRAME_REFUSE,
 	SOFT_FRAME_MESSAGE,
 	SOFT_FRAME_BYE,
+	SOFT_FRAME_CONSUMER,
+	SOFT_FRAME_EXPIRED,
 };
 
-/* Both ends are on one machine, so the byte order is the machine's. A MESSAGE's bytes follow. */
+/* Both ends are on one machine, so the byte order is the machine's. A MESSAGE's bytes or a CONSUMER's card follow. */
 struct soft_frame {
 	uint32_t magic;
 	uint16_t version;
 	uint16_t type;
-	uint32_t value;  /* HELLO, WELCOME: max message size. REFUSE: error code. MESSAGE: length. BYE: 0 */
+	uint32_t value;  /* HELLO, WELCOME: max message size. REFUSE: error code. MESSAGE: length. BYE: 0.
+			  * CONSUMER, EXPIRED: the consumer's id */
 	uint32_t chosen; /* HELLO, WELCOME: 1 if the program chose that size, 0 if it is the device's. Else 0 */
 };
 _Static_assert(sizeof(struct soft_frame) == 16, "frames have a fixed layout");
@@ -42,6 +47,10 @@ bool soft_frame_parse(const void *data, size_t len, struct soft_frame *frame);
 
 /* Sends a frame without bytes, without waiting. False if it could not be sent. */
 bool soft_frame_send(int fd, const struct soft_frame *frame);
+
+/* Takes one packet without waiting: its full length, even if it was cut to size, or -1 with errno set. *fd is set to the
+ * descriptor that came with it, if one did. */
+ssize_t soft_frame_receive(int socket, void *packet, size_t size, int *fd);
 
 /* What a server is found by: the name of its socket in the runtime directory. */
 struct soft_comch_address {

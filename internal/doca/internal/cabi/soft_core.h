@@ -8,6 +8,7 @@
  *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
+ *   soft_consumer, soft_producer, soft_fast, soft_lane       its fast path
  *   soft_error    names of results                           soft_detail why the last call failed
  *   soft_log      where its messages go                      soft_version its release
  *
@@ -44,6 +45,11 @@ struct soft_limits {
 	uint64_t max_recv_queue_size; /* messages: 8192 */
 	uint64_t max_send_tasks;      /* control messages in flight: 8192 */
 	uint64_t max_clients;         /* connections of one server: 512 */
+	uint64_t max_fast_tasks;      /* post-receive or send tasks of one consumer or producer: 1024 */
+	uint64_t max_fast_buf_size;   /* bytes of one message from a producer to a consumer: 1073741824 */
+	uint64_t max_imm_data_len;    /* bytes of immediate data: 128 */
+	uint64_t max_consumers;       /* of one side of a connection: 64 */
+	uint64_t max_producers;       /* of one side of a connection: 64 */
 	uint64_t max_export_size;     /* bytes of an export descriptor, which is padded up to it if smaller: 256 */
 	uint64_t task_latency_us;     /* the least time from submission to completion of a memcpy task: 0 */
 	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
@@ -130,6 +136,9 @@ struct soft_ctx_class {
 
 	/* SUCCESS: it runs. IN_PROGRESS: progress will call soft_ctx_running or soft_ctx_fail. Else: refused, IDLE. */
 	doca_error_t (*start)(struct doca_ctx *ctx);
+
+	/* What doca_ctx_stop asks first: IN_USE while something must be stopped before. NULL: nothing ever must. */
+	doca_error_t (*stoppable)(const struct doca_ctx *ctx);
 
 	/* The context has just left RUNNING or STARTING for STOPPING: flush what is queued, tell the peers. */
 	void (*stopping)(struct doca_ctx *ctx);
@@ -225,6 +234,7 @@ struct doca_mmap {
 	uint32_t max_devs, num_devs;
 	struct doca_dev *devs[SOFT_MMAP_MAX_DEVS]; /* an import has exactly one */
 	atomic_uint bufs;
+	atomic_uint consumers; /* that let producers write into it */
 	union doca_data user_data;
 	doca_mmap_memrange_free_cb_t *free_cb;
 	void *free_cookie;
@@ -284,5 +294,11 @@ struct doca_buf {
 	struct doca_buf *first; /* of its chain; itself when alone or first */
 	struct doca_buf *last;  /* valid in the first of a chain */
 };
+
+/* NULL if a task of a context on dev may use the buffer, otherwise the reason. */
+const char *soft_buf_why_not(const struct doca_buf *buf, const struct doca_dev *dev);
+
+/* Bytes that fit behind the data. Only for buffers that may be used. */
+size_t soft_buf_room(const struct doca_buf *buf);
 
 #endif

@@ -120,6 +120,9 @@ doca_error_t soft_doca_ctx_stop(struct doca_ctx *ctx)
 		return DOCA_ERROR_BAD_STATE;
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)
 		return DOCA_ERROR_IN_PROGRESS;
+	doca_error_t result = ctx->class->stoppable == NULL ? DOCA_SUCCESS : ctx->class->stoppable(ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
 	if (ctx->state == DOCA_CTX_STATE_RUNNING && !soft_pe_progressing(ctx->pe) && nothing_outstanding(ctx)) {
 		become_idle(ctx);
 		return DOCA_SUCCESS;

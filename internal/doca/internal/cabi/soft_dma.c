@@ -33,26 +33,6 @@ static struct doca_dma *dma_of(struct doca_ctx *ctx)
 
 /* ---- What a task may copy ---- */
 
-static size_t offset_of(const void *inner, const void *outer)
-{
-	return (uintptr_t)inner - (uintptr_t)outer;
-}
-
-/* doca_buf_set_data checks nothing, so the data segment may lie anywhere. */
-static bool data_in_buf(const struct doca_buf *buf)
-{
-	size_t offset = offset_of(buf->data, buf->head);
-	return offset <= buf->len && buf->data_len <= buf->len - offset;
-}
-
-/* An import was made through one function of the DPU, and all of them reach the same engine. */
-static bool reachable(const struct doca_mmap *mmap, const struct doca_dev *dev)
-{
-	if (mmap->import != NULL)
-		return dev->info->side == SOFT_DPU;
-	return mmap->started && soft_mmap_has_dev(mmap, dev);
-}
-
 static bool writable(const struct doca_mmap *mmap)
 {
 	uint32_t needed = DOCA_ACCESS_FLAG_PCI_READ_WRITE;
@@ -61,24 +41,13 @@ static bool writable(const struct doca_mmap *mmap)
 	return (mmap->permissions & needed) != 0;
 }
 
-static const char *why_not_buf(const struct doca_buf *buf, const struct doca_dev *dev)
-{
-	if (buf->refcount == 0)
-		return "a buffer was given back to its inventory";
-	if (!data_in_buf(buf))
-		return "a data segment lies outside its buffer";
-	if (!reachable(buf->mmap, dev))
-		return "a buffer's memory map is not started, or not registered with this device";
-	return NULL;
-}
-
 /* Sums the data segments; NULL and *total if all of them can be read. */
 static const char *why_not_source(const struct doca_buf *src, const struct doca_dev *dev, size_t *total)
 {
 	const struct soft_limits *limits = soft_limits();
 	size_t sum = 0, count = 0;
 	for (; src != NULL; src = src->next) {
-		const char *reason = why_not_buf(src, dev);
+		const char *reason = soft_buf_why_not(src, dev);
 		if (reason != NULL)
 			return reason;
 		if (++count > limits->max_buf_list_len)
@@ -93,12 +62,12 @@ static const char *why_not_source(const struct doca_buf *src, const struct doca_
 
 static const char *why_not_destination(const struct doca_buf *dst, const struct doca_dev *dev, size_t total)
 {
-	const char *reason = why_not_buf(dst, dev);
+	const char *reason = soft_buf_why_not(dst, dev);
 	if (reason != NULL)
 		return reason;
 	if (dst->next != NULL || dst->first != dst)
 		return "the destination is part of a list";
-	if (total > dst->len - offset_of(dst->data, dst->head) - dst->data_len)
+	if (total > soft_buf_room(dst))
 		return "the destination has too little room behind its data";
 	if (!writable(dst->mmap))
 		return "the permissions of the destination's memory map do not allow writing";

@@ -73,6 +73,11 @@ doca_error_t soft_doca_mmap_create_from_export(const union doca_data *user_data,
 
 /* ---- Destruction ---- */
 
+static bool in_use(const struct doca_mmap *mmap)
+{
+	return atomic_load(&mmap->bufs) > 0 || atomic_load(&mmap->consumers) > 0;
+}
+
 static void revoke_export(struct doca_mmap *mmap)
 {
 	if (mmap->export != NULL)
@@ -84,7 +89,7 @@ doca_error_t soft_doca_mmap_destroy(struct doca_mmap *mmap)
 {
 	if (mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (atomic_load(&mmap->bufs) > 0)
+	if (in_use(mmap))
 		return DOCA_ERROR_NOT_PERMITTED;
 	revoke_export(mmap);
 	if (mmap->import != NULL)
@@ -131,7 +136,7 @@ doca_error_t soft_doca_mmap_stop(struct doca_mmap *mmap)
 {
 	if (mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (mmap->import != NULL || atomic_load(&mmap->bufs) > 0)
+	if (mmap->import != NULL || in_use(mmap))
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (!mmap->started)
 		return DOCA_ERROR_BAD_STATE;

@@ -63,14 +63,9 @@ void remote_gate_close(struct remote_gate *gate)
 
 /* ---- Messages ---- */
 
-union control {
-	struct cmsghdr align;
-	char space[CMSG_SPACE(REMOTE_MAX_FDS * sizeof(int))];
-};
-
 bool remote_send(int fd, const void *message, size_t len, const int *fds, size_t num_fds)
 {
-	union control control = {.space = {0}};
+	union remote_control control = {.space = {0}};
 	struct iovec iov = {.iov_base = (void *)message, .iov_len = len};
 	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
 	if (num_fds > 0) {
@@ -98,7 +93,7 @@ static bool wait_readable(int fd)
 }
 
 /* The control buffer has room for no more than REMOTE_MAX_FDS; the kernel closes what does not fit. */
-static size_t take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS])
+size_t remote_take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS])
 {
 	size_t num = 0;
 	for (struct cmsghdr *header = CMSG_FIRSTHDR(msg); header != NULL; header = CMSG_NXTHDR(msg, header)) {
@@ -113,7 +108,7 @@ static size_t take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS])
 
 bool remote_receive(int fd, void *message, size_t len, int fds[REMOTE_MAX_FDS], size_t *num_fds)
 {
-	union control control = {.space = {0}};
+	union remote_control control = {.space = {0}};
 	struct iovec iov = {.iov_base = message, .iov_len = len};
 	struct msghdr msg = {.msg_iov = &iov,
 			     .msg_iovlen = 1,
@@ -124,7 +119,7 @@ bool remote_receive(int fd, void *message, size_t len, int fds[REMOTE_MAX_FDS], 
 	ssize_t n = recvmsg(fd, &msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (n < 0)
 		return false;
-	size_t num = take_fds(&msg, fds);
+	size_t num = remote_take_fds(&msg, fds);
 	if (n == (ssize_t)len && (msg.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0) {
 		*num_fds = num;
 		return true;

@@ -13,6 +13,8 @@
 #ifndef DMA_COPY_SOFT_REMOTE_WIRE_H
 #define DMA_COPY_SOFT_REMOTE_WIRE_H
 
+#include <sys/socket.h>
+
 #include "soft_core.h"
 
 #define REMOTE_MAGIC 0x6d656d2d61746164ull
@@ -82,6 +84,15 @@ bool remote_is_sealed(int fd, uint64_t size);
 
 /* Sends one message without waiting. */
 bool remote_send(int fd, const void *message, size_t len, const int *fds, size_t num_fds);
+
+/* Room for what comes with a message. */
+union remote_control {
+	struct cmsghdr align;
+	char space[CMSG_SPACE(REMOTE_MAX_FDS * sizeof(int))];
+};
+
+/* The descriptors that came with a message received into a remote_control; they are the caller's. */
+size_t remote_take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS]);
 
 /*
  * Waits for one message of exactly len bytes, at most REMOTE_TIMEOUT_NS. The received descriptors, num_fds of them, are

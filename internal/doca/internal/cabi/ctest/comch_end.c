@@ -78,6 +78,24 @@ void on_disconnect(struct doca_comch_event_connection_status_changed *event, str
 		end->on_disconnected(end, connection);
 }
 
+static void on_new_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection,
+			    uint32_t id)
+{
+	struct end *end = end_of(connection);
+	CHECK(event != NULL && id != 0 && id != 0xffff && end->disconnects == 0);
+	end->new_consumers++;
+	end->consumer_id = id;
+}
+
+static void on_expired_consumer(struct doca_comch_event_consumer *event, struct doca_comch_connection *connection,
+				uint32_t id)
+{
+	struct end *end = end_of(connection);
+	CHECK(event != NULL && id != 0 && end->disconnects == 0);
+	end->expired_consumers++;
+	end->consumer_id = id;
+}
+
 static void on_state(const union doca_data data, struct doca_ctx *ctx, enum doca_ctx_states prev,
 		     enum doca_ctx_states next)
 {
@@ -109,6 +127,7 @@ void server_open_as(struct end *end, struct doca_dev_rep *rep, const char *name)
 	CHECK_OK(soft_doca_comch_server_event_msg_recv_register(end->server, on_received));
 	CHECK_OK(soft_doca_comch_server_event_connection_status_changed_register(end->server, on_connect,
 										 on_disconnect));
+	CHECK_OK(soft_doca_comch_server_event_consumer_register(end->server, on_new_consumer, on_expired_consumer));
 	end_connect(end);
 }
 
@@ -124,6 +143,7 @@ void client_open_as(struct end *end, const char *name)
 	end->ctx = soft_doca_comch_client_as_ctx(end->client);
 	CHECK_OK(soft_doca_comch_client_task_send_set_conf(end->client, on_sent, on_not_sent, NUM_SENDS));
 	CHECK_OK(soft_doca_comch_client_event_msg_recv_register(end->client, on_received));
+	CHECK_OK(soft_doca_comch_client_event_consumer_register(end->client, on_new_consumer, on_expired_consumer));
 	end_connect(end);
 }
 

@@ -18,6 +18,8 @@ struct end {
 	doca_error_t last_failure;
 	uint32_t last_len;
 	uint32_t next_number; /* what the next received message must begin with */
+	unsigned new_consumers, expired_consumers;
+	uint32_t consumer_id; /* of the last event */
 	bool saw_failed_start, failed_after_end;
 	void (*on_received)(struct end *end, struct doca_comch_connection *connection);
 	void (*on_sent)(struct end *end);

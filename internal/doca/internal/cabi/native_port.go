@@ -1,0 +1,80 @@
+//go:build cgo
+
+package cabi
+
+/*
+#include "calls.h"
+#include "port.h"
+*/
+import "C"
+
+import "unsafe"
+
+func port(p Port) *C.struct_port { return (*C.struct_port)(p) }
+
+func (n *native) ConsumerOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error) {
+	var p *C.struct_port
+	connection := (*C.struct_doca_comch_connection)(on)
+	err := n.outcome(C.consumer_open(n.ops, connection, mmap(memory), C.uint32_t(depth), C.uint32_t(immediate), &p))
+	return Port(p), err
+}
+
+func (n *native) ProducerOpen(on Connection, depth uint32) (Port, error) {
+	var p *C.struct_port
+	err := n.outcome(C.producer_open(n.ops, (*C.struct_doca_comch_connection)(on), C.uint32_t(depth), &p))
+	return Port(p), err
+}
+
+func (n *native) ConsumerPost(p Port, receives []Receive) (int, error) {
+	first := (*C.struct_port_receive)(unsafe.Pointer(unsafe.SliceData(receives)))
+	o := C.consumer_post(port(p), first, C.uint32_t(len(receives)))
+	return int(port(p).taken), n.submission(o)
+}
+
+func (n *native) ProducerSend(p Port, messages []PortMessage, immediate []byte) (int, error) {
+	first := (*C.struct_port_message)(unsafe.Pointer(unsafe.SliceData(messages)))
+	bytes := (*C.uint8_t)(unsafe.SliceData(immediate))
+	o := C.producer_send(port(p), first, C.uint32_t(len(messages)), bytes)
+	return int(port(p).taken), n.submission(o)
+}
+
+// submission is outcome for what is called again and again: the usual back-pressure costs no allocation.
+func (n *native) submission(o C.struct_outcome) error {
+	if o.status == C.DOCA_ERROR_AGAIN {
+		return Again
+	}
+	return n.outcome(o)
+}
+
+func (n *native) PortID(p Port) (uint32, error) {
+	var id C.uint32_t
+	err := n.outcome(C.port_id(port(p), &id))
+	return uint32(id), err
+}
+
+func (n *native) PortHandle(p Port) int { return int(port(p).progress.fd) }
+
+func (n *native) PortPoll(p Port, most int) []PortCompletion {
+	count := C.port_poll(port(p), C.uint32_t(most))
+	first := (*PortCompletion)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(C.struct_port{})))
+	return unsafe.Slice(first, count)
+}
+
+func (n *native) PortImmediate(p Port, i int) []byte {
+	completion := (*PortCompletion)(unsafe.Add(unsafe.Pointer(p),
+		unsafe.Sizeof(C.struct_port{})+uintptr(i)*unsafe.Sizeof(PortCompletion{})))
+	start := unsafe.Add(unsafe.Pointer(port(p).imm), i*int(port(p).imm_size))
+	return unsafe.Slice((*byte)(start), completion.ImmediateLen)
+}
+
+func (n *native) PortInflight(p Port) int { return int(port(p).inflight) }
+
+func (n *native) PortArm(p Port) error { return n.outcome(C.progress_arm(&port(p).progress)) }
+
+func (n *native) PortClear(p Port) error { return n.outcome(C.progress_clear(&port(p).progress)) }
+
+func (n *native) PortState(p Port) ContextState { return ContextState(C.port_state(port(p))) }
+
+func (n *native) PortStop(p Port) error { return n.outcome(C.port_stop(port(p))) }
+
+func (n *native) PortClose(p Port) error { return n.outcome(C.port_close(port(p))) }

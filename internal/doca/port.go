@@ -1,0 +1,209 @@
+package doca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// port is what consumers and producers have in common: a context and its progress engine, which belong to one goroutine
+// at a time, on a connection, whose goroutine opens, stops and closes them.
+//
+//	owner's goroutine ──► submit, poll, arm, sleep          (the port's engine)
+//	                 └──► connection.onRun: open, stop, close (the connection's)
+type port struct {
+	connection *Connection
+	abi        cabi.ABI
+	handle     cabi.Port // nil after close
+	waiter     *waiter
+	id         uint32
+	depth      int
+}
+
+// onRun has the connection's goroutine call f. When that has ended, nobody uses the channel any more and f is called here.
+func (c *Connection) onRun(f func() error) error {
+	err := c.endpoint.call(f)
+	if err == ErrClosed {
+		return f()
+	}
+	return err
+}
+
+// openPort opens one with the connection's goroutine. A connection that has ended is not shown to DOCA any more.
+func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Port, error)) (*port, error) {
+	p := &port{connection: c, abi: c.endpoint.abi, depth: depth}
+	err := c.endpoint.call(func() (err error) {
+		if c.endpoint.connections[c.handle] != c {
+			return ErrDisconnected
+		}
+		p.handle, err = open(c.handle)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if p.waiter, err = newWaiter(p.abi.PortHandle(p.handle)); err == nil {
+		p.id, err = p.abi.PortID(p.handle)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.close())
+	}
+	return p, nil
+}
+
+// awaitRunning drives a port that is starting.
+func (p *port) awaitRunning(ctx context.Context) error {
+	for {
+		switch p.abi.PortState(p.handle) {
+		case cabi.Running:
+			return nil
+		case cabi.Idle, cabi.Stopping:
+			return ErrDisconnected
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err := p.turn(ctx, func() bool { return p.changesState(cabi.Starting) }); err != nil {
+			return err
+		}
+	}
+}
+
+// changesState polls once, and reports whether the state is another.
+func (p *port) changesState(from cabi.ContextState) bool {
+	p.abi.PortPoll(p.handle, 1)
+	return p.abi.PortState(p.handle) != from
+}
+
+// reap polls until poll has found something, nothing is in flight, or ctx ends.
+func (p *port) reap(ctx context.Context, poll func() int) (int, error) {
+	if p.handle == nil {
+		return 0, ErrClosed
+	}
+	found := 0
+	for spins := 0; ; spins++ {
+		if found = poll(); found > 0 || p.inflight() == 0 {
+			return found, nil
+		}
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
+		if spins < idleSpins {
+			continue
+		}
+		err := p.turn(ctx, func() bool { found = poll(); return found > 0 || p.inflight() == 0 })
+		if found > 0 || err != nil {
+			return found, err
+		}
+	}
+}
+
+// turn sleeps on the notification handle, unless poll finds after arming that something has happened just before.
+func (p *port) turn(ctx context.Context, poll func() bool) error {
+	if err := p.abi.PortArm(p.handle); err != nil {
+		return err
+	}
+	var err error
+	if !poll() {
+		err = p.sleep(ctx)
+	}
+	if clearErr := p.abi.PortClear(p.handle); err == nil {
+		err = clearErr
+	}
+	return err
+}
+
+// sleep ends with the connection too: not every driver announces that on the port's handle. After that the device is about
+// to notice, so the sleep is short.
+func (p *port) sleep(ctx context.Context) error {
+	if p.connection.hasEnded() {
+		return p.waiter.wait(time.Now().Add(retryPause))
+	}
+	awake := p.wakeOn(ctx.Done(), p.connection.ended)
+	defer awake()
+	return p.waiter.wait(time.Time{})
+}
+
+// wakeOn wakes the waiter when either channel is closed, until the returned function is called. After that nobody touches
+// the waiter any more, so that it may be closed.
+func (p *port) wakeOn(a, b <-chan struct{}) func() {
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		select {
+		case <-a:
+			p.waiter.wake()
+		case <-b:
+			p.waiter.wake()
+		case <-done:
+		}
+	}()
+	return func() {
+		close(done)
+		<-ended
+	}
+}
+
+func (c *Connection) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+func (p *port) inflight() int { return p.abi.PortInflight(p.handle) }
+
+// failure names what ended a task badly.
+func (p *port) failure(op string, status cabi.Status) error {
+	if status == cabi.Success {
+		return nil
+	}
+	return &Error{Op: op, Code: status, Detail: p.abi.LastDetail()}
+}
+
+// close stops the port, waits until the device has let go of all memory, and frees it. Closing twice is harmless.
+func (p *port) close() error {
+	if p.handle == nil {
+		return nil
+	}
+	if err := p.connection.onRun(func() error { return p.abi.PortStop(p.handle) }); err != nil {
+		return err
+	}
+	if err := p.drain(); err != nil {
+		return err
+	}
+	if err := p.connection.onRun(func() error { return p.abi.PortClose(p.handle) }); err != nil {
+		return err
+	}
+	p.handle = nil
+	if p.waiter == nil {
+		return nil
+	}
+	return p.waiter.close()
+}
+
+func (p *port) drain() error {
+	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
+	defer cancel()
+	isIdle := func() bool {
+		return p.abi.PortState(p.handle) == cabi.Idle
+	}
+	for !isIdle() {
+		if len(p.abi.PortPoll(p.handle, p.depth)) > 0 {
+			continue
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("%d tasks in flight: %w", p.inflight(), ErrStillRunning)
+		}
+		moved := func() bool { return len(p.abi.PortPoll(p.handle, p.depth)) > 0 || isIdle() }
+		if err := p.turn(ctx, moved); err != nil {
+			return err
+		}
+	}
+	return nil
+}

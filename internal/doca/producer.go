@@ -1,0 +1,170 @@
+package doca
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// How long a producer waits before it looks again whether a consumer has posted room: nothing announces that.
+const (
+	shortestLook = 10 * time.Microsecond
+	longestLook  = time.Millisecond
+)
+
+// FastMessage goes to the consumer To of the peer: Length bytes at Offset of Source, immediate data, or both. Immediate
+// is copied; the bytes must not be touched until the Completion with the same Tag.
+type FastMessage struct {
+	To             uint32
+	Source         *Region
+	Offset, Length int64
+	Immediate      []byte
+	Tag            uint64
+}
+
+// Producer sends messages to the consumers of the peer, straight into the room that they have posted. Messages of one
+// producer to one consumer arrive in order. It belongs to one goroutine at a time.
+//
+// Source: doca_comch_producer.
+type Producer struct {
+	port      *port
+	batch     []cabi.PortMessage
+	immediate []byte
+	early     []Completion // that came while SendWait was waiting
+}
+
+// NewProducer starts a producer for up to depth messages in flight, 1 to MaxProducerSends. Errors: ErrDisconnected,
+// ErrClosed, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
+func (c *Connection) NewProducer(depth int) (*Producer, error) {
+	p, err := c.openPort(depth, func(on cabi.Connection) (cabi.Port, error) {
+		return c.endpoint.abi.ProducerOpen(on, uint32(depth))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("producer: %w", err)
+	}
+	producer := &Producer{port: p, batch: make([]cabi.PortMessage, 0, depth)}
+	trackOpen(producer)
+	return producer, nil
+}
+
+// ID is what the consumers see as Received.Producer. Implements: doca_comch_producer_get_id.
+func (p *Producer) ID() uint32 { return p.port.id }
+
+// Send hands messages to the device, in order, and says how many it took. ErrQueueFull: as many as fit are in flight, or
+// the consumer of the next message has posted no room. CodeInvalidValue: the next message does not fit into that room, or
+// its consumer has expired. Implements: doca_comch_producer_task_send_alloc_init, doca_task_submit.
+func (p *Producer) Send(messages []FastMessage) (int, error) {
+	if p.port.handle == nil {
+		return 0, ErrClosed
+	}
+	if err := p.translate(messages[:min(len(messages), p.port.depth)]); err != nil {
+		return 0, err
+	}
+	n, err := p.port.abi.ProducerSend(p.port.handle, p.batch, p.immediate)
+	if err == nil && n < len(messages) {
+		err = ErrQueueFull
+	}
+	return n, err
+}
+
+func (p *Producer) translate(messages []FastMessage) error {
+	p.batch, p.immediate = p.batch[:0], p.immediate[:0]
+	for i := range messages {
+		m := &messages[i]
+		task := cabi.PortMessage{
+			To: m.To, Tag: m.Tag, ImmediateOffset: uint32(len(p.immediate)), ImmediateLen: uint32(len(m.Immediate)),
+		}
+		if m.Length != 0 {
+			if m.Source == nil || !within(m.Offset, m.Length, m.Source.Len()) {
+				return fmt.Errorf("message of %d bytes at %d leaves its memory: %w", m.Length, m.Offset, CodeInvalidValue)
+			}
+			task.Map, task.Address = m.Source.mmap, m.Source.Address()+uint64(m.Offset)
+			task.Len = uint64(m.Length)
+		}
+		p.immediate = append(p.immediate, m.Immediate...)
+		p.batch = append(p.batch, task)
+	}
+	return nil
+}
+
+// SendWait is Send that waits until at least one message is taken. It returns ErrQueueFull only when so many are in
+// flight that some must be reaped first. ctx ends the wait with its cause, and so does the connection's end.
+func (p *Producer) SendWait(ctx context.Context, messages []FastMessage) (int, error) {
+	pause := shortestLook
+	for {
+		n, err := p.Send(messages)
+		if n > 0 || !errors.Is(err, ErrQueueFull) || p.Inflight() == p.port.depth {
+			return n, err
+		}
+		p.pollEarly()
+		if err := p.pause(ctx, pause); err != nil {
+			return 0, err
+		}
+		pause = min(2*pause, longestLook)
+	}
+}
+
+func (p *Producer) pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-p.port.connection.ended:
+		return p.port.connection.cause
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// pollEarly lets what is in flight move on, and keeps what has completed for Reap.
+func (p *Producer) pollEarly() {
+	for _, c := range p.port.abi.PortPoll(p.port.handle, p.port.depth) {
+		p.early = append(p.early, p.completion(c))
+	}
+}
+
+func (p *Producer) completion(c cabi.PortCompletion) Completion {
+	return Completion{Tag: c.Tag, Err: p.port.failure("doca_comch_producer_task_send", c.Status)}
+}
+
+// Inflight is how many messages were taken and not yet reaped by the device.
+func (p *Producer) Inflight() int {
+	if p.port.handle == nil {
+		return 0
+	}
+	return p.port.inflight()
+}
+
+// Reap waits for at least one completion and returns as many as have come, up to len(into). With nothing in flight it
+// returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress, doca_pe_request_notification.
+func (p *Producer) Reap(ctx context.Context, into []Completion) (int, error) {
+	return p.port.reap(ctx, func() int { return p.poll(into) })
+}
+
+func (p *Producer) poll(into []Completion) int {
+	n := copy(into, p.early)
+	p.early = p.early[:copy(p.early, p.early[n:])]
+	if n > 0 {
+		return n
+	}
+	for _, c := range p.port.abi.PortPoll(p.port.handle, min(len(into), p.port.depth)) {
+		into[n] = p.completion(c)
+		n++
+	}
+	return n
+}
+
+// Close stops the producer, waits until the device has let go of every message, and frees it. Closing twice is harmless.
+// ErrStillRunning if it does not within ten seconds; then nothing is freed. Implements: doca_ctx_stop,
+// doca_comch_producer_destroy.
+func (p *Producer) Close() error {
+	if err := p.port.close(); err != nil {
+		return fmt.Errorf("producer: %w", err)
+	}
+	trackClose(p)
+	return nil
+}
