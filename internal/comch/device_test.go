@@ -5,9 +5,11 @@ package comch_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"syscall"
 	"testing"
 	"time"
 
@@ -245,7 +247,11 @@ func killConnected(t *testing.T, dir string) func() {
 	child.Stderr = os.Stderr
 	output, err := child.StdoutPipe()
 	mustBe(t, err, nil)
-	mustBe(t, child.Start(), nil)
+	err = child.Start()
+	if errors.Is(err, syscall.ENOEXEC) {
+		t.Skip("these tests are emulated, and programs like them cannot be started by themselves here")
+	}
+	mustBe(t, err, nil)
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if line != "connected\n" {
 		t.Fatalf("the other process says %q, %v", line, err)

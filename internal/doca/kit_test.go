@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -17,7 +16,9 @@ import (
 // buildKit builds the libraries of the development kit that stand in for DOCA's own and returns their directory.
 func buildKit(t *testing.T) string {
 	t.Helper()
-	mustCompileForThisMachine(t)
+	if strings.HasSuffix(os.Getenv("CC"), "-gcc") {
+		t.Skip("these tests are cross-compiled and emulated, and qemu does not survive the bus errors that the suite provokes")
+	}
 	dir := t.TempDir()
 	build := exec.Command("make", "-C", "../../sdk", "loadable", "SDKDIR="+dir)
 	build.Env = append(os.Environ(), "MAKEFLAGS=")
@@ -25,19 +26,6 @@ func buildKit(t *testing.T) string {
 		t.Fatalf("building the kit: %v\n%s", err, output)
 	}
 	return filepath.Join(dir, "lib")
-}
-
-// mustCompileForThisMachine skips where the tests run under emulation and the compiler builds for the machine below.
-func mustCompileForThisMachine(t *testing.T) {
-	t.Helper()
-	machine, err := exec.Command("cc", "-dumpmachine").Output()
-	if err != nil {
-		t.Fatalf("no C compiler, although this test was built with one: %v", err)
-	}
-	names := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}
-	if !strings.HasPrefix(string(machine), names[runtime.GOARCH]) {
-		t.Skipf("cc builds for %s and this test runs on %s", strings.TrimSpace(string(machine)), runtime.GOARCH)
-	}
 }
 
 // The same device passes the same suite when it is loaded as DOCA's libraries are: the list of functions, the loader and

@@ -5,9 +5,13 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+/* Bytes that a copy through a file holds at once. */
+#define BOUNCE_SIZE ((size_t)1 << 20)
 
 static doca_error_t fd_failure(const char *operation, const char *reason)
 {
@@ -59,22 +63,41 @@ doca_error_t soft_copy_to_fd(int fd, uint64_t offset, const void *from, size_t l
 	return DOCA_SUCCESS;
 }
 
-/* By the kernel, which reports memory that is not there instead of raising SIGBUS. Where it may not, we must trust. */
-static doca_error_t copy_unknown(void *to, const void *from, size_t len)
+static doca_error_t not_there(const char *reason)
+{
+	soft_detail("the memory of a copy is not there: %s", reason);
+	return DOCA_ERROR_IO_FAILED;
+}
+
+/* Slow, but every system has it: the kernel takes the bytes into a file of its own, and gives them out again. */
+static doca_error_t copy_through_file(uint8_t *to, const uint8_t *from, size_t len)
+{
+	int fd = memfd_create("dma-copy-bounce", MFD_CLOEXEC);
+	if (fd < 0)
+		return not_there(strerror(errno));
+	doca_error_t result = DOCA_SUCCESS;
+	for (size_t done = 0; done < len && result == DOCA_SUCCESS;) {
+		size_t piece = len - done < BOUNCE_SIZE ? len - done : BOUNCE_SIZE;
+		if (pwrite(fd, from + done, piece, 0) != (ssize_t)piece ||
+		    pread(fd, to + done, piece, 0) != (ssize_t)piece)
+			result = not_there(strerror(errno));
+		done += piece;
+	}
+	close(fd);
+	return result;
+}
+
+/* By the kernel, which reports memory that is not there, where touching it would raise SIGBUS. */
+static doca_error_t copy_unknown(uint8_t *to, const uint8_t *from, size_t len)
 {
 	for (size_t done = 0; done < len;) {
-		struct iovec target = {(uint8_t *)to + done, len - done};
+		struct iovec target = {to + done, len - done};
 		struct iovec source = {(uint8_t *)from + done, len - done};
 		ssize_t n = process_vm_readv(getpid(), &target, 1, &source, 1, 0);
-		if (n < 0 && (errno == EPERM || errno == ENOSYS)) {
-			memcpy((uint8_t *)to + done, (const uint8_t *)from + done, len - done);
-			return DOCA_SUCCESS;
-		}
-		if (n <= 0) {
-			soft_detail("the memory of a copy is not there: %s",
-				    n == 0 ? "nothing copied" : strerror(errno));
-			return DOCA_ERROR_IO_FAILED;
-		}
+		if (n < 0 && (errno == EPERM || errno == ENOSYS))
+			return copy_through_file(to + done, from + done, len - done);
+		if (n <= 0)
+			return not_there(n == 0 ? "nothing copied" : strerror(errno));
 		done += (size_t)n;
 	}
 	return DOCA_SUCCESS;

@@ -37,11 +37,7 @@ func buildRelease(t *testing.T, directory, library, release, source string) {
 		t.Fatal(err)
 	}
 	file := library + ".so." + release
-	compiler := "cc"
-	if named := os.Getenv("CC"); named != "" {
-		compiler = named
-	}
-	command := exec.Command(compiler, "-shared", "-fPIC", "-O0", "-w", "-I", here, `-DRELEASE="`+release+`"`,
+	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I", here, `-DRELEASE="`+release+`"`,
 		"-o", filepath.Join(directory, file), text)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
