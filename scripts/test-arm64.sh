@@ -17,7 +17,7 @@ native=(bin/dma-copy)
 emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
 c_tests=internal/doca/internal/cabi/ctest
-not_emulated=(remote_test)
+not_emulated=(remote_test fast_test fast_threads_test)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/arm64.XXXXXX")
 cleanup() {

@@ -54,14 +54,20 @@ func awaitDeath(conn comch.Conn) {
 	}
 }
 
-// judge decides what ended a copy: what the peer said, that it is gone, or what the copy itself reports.
+// judge decides what ended a copy: what the peer said, that it is gone, or what the copy itself reports. Bad news counts even
+// if the last byte was there before it.
 func (t *transfer) judge(ctx context.Context, err error) error {
-	if message := t.early; message != nil && err != nil {
+	if message := t.early; message != nil {
 		t.early = nil
-		return t.take(ctx, message)
+		if spoken := t.take(ctx, message); spoken != nil {
+			return spoken
+		}
 	}
-	if err != nil && peerGone(t.conn) {
+	if peerGone(t.conn) {
 		return t.session.Disconnected()
+	}
+	if errors.Is(err, doca.CodeIOFailed) {
+		return failure(ErrCopy, err, "look at the host's message, and at the device", "the DMA engine could not go on: %v", err)
 	}
 	return err
 }

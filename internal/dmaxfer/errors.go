@@ -25,6 +25,9 @@ var (
 	// ErrCapability is a device that cannot do what its side has to do.
 	ErrCapability = errors.New("capability")
 
+	// ErrCopy is a DMA engine that failed in the middle of the copy, most likely because the host's memory was no longer there.
+	ErrCopy = errors.New("copy")
+
 	// ErrHostFailed is a host that failed after the DPU had reported success: it could not save what it received, or
 	// found that what it sent had changed.
 	ErrHostFailed = errors.New("the host failed after the copy")

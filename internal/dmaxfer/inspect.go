@@ -26,14 +26,16 @@ func inspect(path string, overwrite bool) (*place, error) {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return absentPlace(path, overwrite)
+	case errors.Is(err, unix.ENAMETOOLONG):
+		return nil, failure(ErrSettings, err, "name it shorter", "%s is not a possible name: %s", path, reason(err))
 	case err != nil:
-		return nil, failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, reason(err))
+		return nil, cannotLook(path, err)
 	case !info.Mode().IsRegular():
 		return nil, notRegular(path, info)
 	}
 	resolved, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return nil, failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, reason(err))
+		return nil, cannotLook(path, err)
 	}
 	if overwrite {
 		return targetPlace(&place{path: resolved, overwrite: true, replaces: true})
@@ -97,11 +99,13 @@ func (p *place) close() {
 	}
 }
 
-// reason is the innermost cause, without the operation and path that os puts in front.
+// reason is the innermost cause, without the operation and paths that os puts in front.
 func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, is := errors.AsType[*fs.PathError](err); is {
 		return path.Err.Error()
+	}
+	if link, is := errors.AsType[*os.LinkError](err); is {
+		return link.Err.Error()
 	}
 	return err.Error()
 }

@@ -1,6 +1,7 @@
 package dmaxfer
 
 import (
+	"context"
 	"errors"
 	"os"
 
@@ -12,6 +13,9 @@ import (
 // placeholderSize is what a host exports for an empty file, because DOCA registers no empty memory.
 const placeholderSize = 4096
 
+// pieceSize is how much of a file that is held in memory is read or written between two looks at the context.
+const pieceSize = 8 << 20
+
 // fileMemory is the host's side of a copy: the whole file as memory that the DPU reads or writes. It maps the file, so
 // that nothing is held twice; where a driver will not pin such a mapping, the file is held in anonymous memory instead.
 type fileMemory struct {
@@ -20,12 +24,12 @@ type fileMemory struct {
 }
 
 // exposeSource makes the source readable for the DPU.
-func exposeSource(device *doca.Device, s *source, log zerolog.Logger) (*fileMemory, error) {
+func exposeSource(ctx context.Context, device *doca.Device, s *source, log zerolog.Logger) (*fileMemory, error) {
 	m, err := expose(device, s.file, s.size, doca.RemoteRead, log)
 	if err != nil || !m.anonymous || s.size == 0 {
 		return m, err
 	}
-	if err := s.readAt(m.region.Bytes()[:s.size], 0); err != nil {
+	if err := inPieces(ctx, m.region.Bytes()[:s.size], s.readAt); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
@@ -55,11 +59,24 @@ func expose(device *doca.Device, file *os.File, size int64, access doca.Access, 
 }
 
 // save brings what the DPU wrote into the target, as far as it is not there by itself.
-func (m *fileMemory) save(t *target, size int64) error {
+func (m *fileMemory) save(ctx context.Context, t *target, size int64) error {
 	if !m.anonymous || size == 0 {
 		return nil
 	}
-	return t.writeAt(m.region.Bytes()[:size], 0)
+	return inPieces(ctx, m.region.Bytes()[:size], t.writeAt)
+}
+
+// inPieces lets a context interrupt what would be one long file call.
+func inPieces(ctx context.Context, memory []byte, move func(piece []byte, offset int64) error) error {
+	for offset := 0; offset < len(memory); offset += pieceSize {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := move(memory[offset:min(offset+pieceSize, len(memory))], int64(offset)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // close revokes the DPU's access.

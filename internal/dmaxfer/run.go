@@ -44,7 +44,8 @@ type Summary struct {
 
 // Run carries out one copy. It returns nil when the receiver's file has its name and is durable, as far as the protocol
 // lets this side know. On an error the final name holds what it held before, and nothing else is left behind; but a DPU
-// that receives has the whole file under its name before it can know that the host took the news of it. ctx ends the
+// that receives has the whole file under its name before it can know that the host took the news of it, and so has a side
+// whose directory could not be flushed. ctx ends the
 // copy with its cause. Errors are *Error, or those of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := checkDevice(o); err != nil {

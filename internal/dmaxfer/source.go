@@ -31,17 +31,31 @@ func openSource(path string) (*source, error) {
 		return nil, failure(ErrSource, err, "make it readable for this user, or name another file",
 			"cannot read %s: %s", path, reason(err))
 	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	opened, err := lookAt(file)
+	if err != nil {
 		_ = file.Close()
-		return nil, notRegular(path, info)
+		return nil, err
 	}
-	was, identityErr := identify(file)
-	if err != nil || identityErr != nil {
-		_ = file.Close()
-		return nil, failure(ErrSource, identityErr, "check the file system", "cannot look at %s: %v", path, identityErr)
+	return opened, nil
+}
+
+func lookAt(file *os.File) (*source, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, cannotLook(file.Name(), err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, notRegular(file.Name(), info)
+	}
+	was, err := identify(file)
+	if err != nil {
+		return nil, cannotLook(file.Name(), err)
 	}
 	return &source{file: file, size: was.size, was: was}, nil
+}
+
+func cannotLook(path string, err error) error {
+	return failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, reason(err))
 }
 
 func identify(file *os.File) (identity, error) {
@@ -74,7 +88,7 @@ func (s *source) readAt(buffer []byte, offset int64) error {
 func (s *source) verify() error {
 	is, err := identify(s.file)
 	if err != nil {
-		return failure(ErrSource, err, "check the file system", "cannot look at %s: %v", s.file.Name(), err)
+		return cannotLook(s.file.Name(), err)
 	}
 	if is != s.was {
 		return s.changed()

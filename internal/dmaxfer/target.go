@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 
@@ -13,8 +12,10 @@ import (
 )
 
 const (
-	// targetMode is less the umask what a target gets when the protocol carries no mode.
-	targetMode = 0o644
+	// targetMode is less the umask what a new target gets when the protocol carries no mode. Until it is whole nobody but
+	// its owner may read it.
+	targetMode  = 0o644
+	privateMode = 0o600
 
 	// maxNameLength is what file systems allow, in bytes.
 	maxNameLength = 255
@@ -30,6 +31,7 @@ type target struct {
 	temporary string
 	final     string
 	overwrite bool
+	mode      os.FileMode // of the final file
 }
 
 // createTarget makes an empty file beside path.
@@ -39,7 +41,25 @@ func createTarget(path string, overwrite bool) (*target, error) {
 	if err != nil {
 		return nil, cannotCreate(path, err)
 	}
-	return &target{file: file, temporary: temporary, final: path, overwrite: overwrite}, nil
+	t := &target{file: file, temporary: temporary, final: path, overwrite: overwrite}
+	if err := t.keepPrivate(); err != nil {
+		t.abort()
+		return nil, cannotCreate(path, err)
+	}
+	return t, nil
+}
+
+// keepPrivate notes the mode that the file is to have in the end, that of the file it replaces or what the umask left.
+func (t *target) keepPrivate() error {
+	info, err := t.file.Stat()
+	if err != nil {
+		return err
+	}
+	t.mode = info.Mode().Perm()
+	if replaced, err := os.Stat(t.final); err == nil && t.overwrite {
+		t.mode = replaced.Mode().Perm()
+	}
+	return t.file.Chmod(privateMode)
 }
 
 // temporaryName is hidden, tells what it belongs to, and is not taken.
@@ -97,7 +117,7 @@ func (t *target) fillWithZeros(offset, length int64) error {
 }
 
 func (t *target) cannotHold(size int64, err error) error {
-	next := "make room, or choose another directory"
+	next := afterFailedWrite(err)
 	if free, known := freeSpace(t.file); known && isFull(err) {
 		return failure(ErrTarget, err, next, "cannot hold %s: it needs %s and %s are free (%s)",
 			t.final, humanize.IBytes(uint64(size)), humanize.IBytes(free), reason(err))
@@ -105,8 +125,19 @@ func (t *target) cannotHold(size int64, err error) error {
 	return failure(ErrTarget, err, next, "cannot hold %s of %s: %s", t.final, humanize.IBytes(uint64(size)), reason(err))
 }
 
+func afterFailedWrite(err error) string {
+	switch {
+	case isFull(err):
+		return "make room, or choose another directory"
+	case errors.Is(err, unix.EFBIG):
+		return "raise the limit (ulimit -f), or choose a file system that holds such files"
+	default:
+		return "check the disk, and copy again"
+	}
+}
+
 func isFull(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
 func freeSpace(file *os.File) (uint64, bool) {
@@ -126,16 +157,16 @@ func (t *target) writeAt(buffer []byte, offset int64) error {
 }
 
 func (t *target) failed(doing string, err error) error {
-	next := "check the disk, and copy again"
-	if isFull(err) {
-		next = "make room, or choose another directory"
-	}
-	return failure(ErrTarget, err, next, "%s %s failed: %s", doing, t.final, reason(err))
+	return failure(ErrTarget, err, afterFailedWrite(err), "%s %s failed: %s", doing, t.final, reason(err))
 }
 
 // commit makes the file durable and gives it its name. A failed step leaves the old content under the name and nothing
 // else. A directory that cannot be flushed is a failure too, although the new name is already there.
 func (t *target) commit() error {
+	if err := t.file.Chmod(t.mode); err != nil {
+		t.abort()
+		return t.failed("setting the mode of", err)
+	}
 	if err := t.file.Sync(); err != nil {
 		t.abort()
 		return t.failed("flushing", err)
@@ -188,7 +219,7 @@ func (t *target) flushDirectory() error {
 		err = errors.Join(directory.Sync(), directory.Close())
 	}
 	if err != nil {
-		return t.failed("flushing the directory of", fmt.Errorf("%w", err))
+		return t.failed("flushing the directory of", err)
 	}
 	return nil
 }

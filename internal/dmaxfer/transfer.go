@@ -13,7 +13,7 @@ import (
 const (
 	// noticeTime is how long a failing side tries to tell its peer, and then waits for the peer to hang up: who is told
 	// and then cut off at once may lose the news.
-	noticeTime = 2 * time.Second
+	noticeTime = time.Second
 
 	// patienceUnit is how much of a file earns the idle timeout once more while the other side works and, in this
 	// protocol, cannot say how far it is.
@@ -27,7 +27,7 @@ type transfer struct {
 	conn      comch.Conn
 	session   *negotiate.Session
 	agreement negotiate.Agreement
-	target    *target     // of a receiver, from the agreement to the commit
+	target    *target     // of a receiver, from the agreement on
 	memory    *fileMemory // of the host, from the agreement on
 	early     []byte      // a message that came while the copy was running
 	started   time.Time
@@ -51,7 +51,9 @@ func (t *transfer) run(ctx context.Context) error {
 	if notice, _ := t.session.Finish(false); notice != nil {
 		t.notify(notice)
 	}
-	t.linger()
+	if t.options.Side == negotiate.DPU || t.memory != nil {
+		t.linger()
+	}
 	return t.explain(err)
 }
 
@@ -102,7 +104,7 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	case negotiate.Exported:
 		return t.copyAndReport(ctx, step.Export)
 	case negotiate.Finished:
-		return t.conclude()
+		return t.conclude(ctx)
 	}
 	return nil
 }
@@ -137,7 +139,7 @@ func (t *transfer) createTarget(ctx context.Context, size int64) error {
 func (t *transfer) export(ctx context.Context) error {
 	var err error
 	if t.sends() {
-		t.memory, err = exposeSource(t.options.Device, t.place.source, t.options.Log)
+		t.memory, err = exposeSource(ctx, t.options.Device, t.place.source, t.options.Log)
 	} else {
 		t.memory, err = exposeTarget(t.options.Device, t.target, t.summary.Size, t.options.Log)
 	}
@@ -162,7 +164,7 @@ func (t *transfer) copyAndReport(ctx context.Context, e negotiate.Export) error 
 	if err := t.copyWatched(ctx, e); err != nil {
 		return err
 	}
-	if err := t.conclude(); err != nil {
+	if err := t.conclude(ctx); err != nil {
 		return err
 	}
 	message, err := t.session.Finish(true)
@@ -172,37 +174,44 @@ func (t *transfer) copyAndReport(ctx context.Context, e negotiate.Export) error 
 	return t.send(ctx, message)
 }
 
-// conclude makes the received file durable, or finds out whether the sent one is still what it was.
-func (t *transfer) conclude() error {
-	if t.memory != nil {
-		defer t.revoke()
+// conclude ends the peer's access to this side's memory, and then makes the received file durable, or finds out whether the
+// sent one is still what it was. Nobody may write to a file that is about to get its name.
+func (t *transfer) conclude(ctx context.Context) error {
+	if err := t.takeMemoryBack(ctx); err != nil {
+		return err
 	}
+	var err error
 	if t.sends() {
-		t.summary.Elapsed = time.Since(t.started)
-		return t.place.source.verify()
+		err = t.place.source.verify()
+	} else {
+		err = t.target.commit()
 	}
-	if t.memory != nil {
-		if err := t.memory.save(t.target, t.summary.Size); err != nil {
-			return err
-		}
-	}
-	err := t.target.commit()
 	t.summary.Elapsed = time.Since(t.started)
 	return err
 }
 
-// revoke ends the peer's access to this side's memory as soon as it has no more use for it.
-func (t *transfer) revoke() {
+func (t *transfer) takeMemoryBack(ctx context.Context) error {
+	if t.memory == nil {
+		return nil
+	}
+	if !t.sends() {
+		if err := t.memory.save(ctx, t.target, t.summary.Size); err != nil {
+			return err
+		}
+	}
 	if err := t.memory.close(); err != nil {
-		t.options.Log.Warn().Err(err).Msg("the file's memory stays registered until this process ends")
+		return fmt.Errorf("taking the file's memory back: %w", err)
 	}
 	t.memory = nil
+	return nil
 }
 
 // release undoes whatever a copy that went wrong has left.
 func (t *transfer) release() {
 	if t.memory != nil {
-		t.revoke()
+		if err := t.memory.close(); err != nil {
+			t.options.Log.Warn().Err(err).Msg("the file's memory stays registered until this process ends")
+		}
 	}
 	if t.target != nil {
 		t.target.abort()
@@ -231,12 +240,12 @@ func (t *transfer) receive(ctx context.Context) ([]byte, error) {
 	return t.conn.Recv(ctx)
 }
 
-// patience is how long the peer may be silent. While it copies or saves it has nothing to say in this protocol, so a
-// large file earns it more.
+// patience is how long the peer may be silent. While it makes room, copies or saves it has nothing to say in this protocol,
+// so a large file earns it more.
 func (t *transfer) patience() time.Duration {
 	idle := t.options.IdleTimeout
 	switch t.session.State() {
-	case negotiate.AwaitStatus, negotiate.AwaitDisconnect:
+	case negotiate.AwaitExport, negotiate.AwaitStatus, negotiate.AwaitDisconnect:
 		return idle * time.Duration(1+t.agreement.Size/patienceUnit)
 	default:
 		return idle
@@ -258,11 +267,9 @@ func (t *transfer) notify(message []byte) {
 	}
 }
 
-// linger lets the peer take the bad news and hang up first. Only the DPU's end of the channel takes the peer's with it.
+// linger lets the peer take the bad news and hang up first. The DPU's end of the channel takes the host's with it; the
+// host's memory may be in use until the DPU has stopped its copy.
 func (t *transfer) linger() {
-	if t.options.Side == negotiate.Host {
-		return
-	}
 	select {
 	case <-t.conn.Done():
 	case <-time.After(noticeTime):
@@ -311,7 +318,7 @@ func (t *transfer) explainHostFailure(err error) error {
 
 // explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.
 func (t *transfer) explainPlacement(err error) error {
-	path, peer := t.place.path, otherSide(t.options.Side)
+	path, peer := t.place.path, t.options.Side.Other()
 	switch {
 	case errors.Is(err, negotiate.ErrPeerRefused) && t.place.source != nil:
 		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
@@ -321,16 +328,9 @@ func (t *transfer) explainPlacement(err error) error {
 			"both sides have the file; here it is %s", path)
 	case t.place.replaces:
 		return failure(ErrSource, err, "leave out --overwrite on the side that is to send",
-			"%s may be replaced here (--overwrite), but the %s has no file to send", path, peer)
+			"%s may be replaced here (--overwrite), but the %s has no file to send, or says --overwrite too", path, peer)
 	default:
 		return failure(ErrSource, err, "check the path on the side that is to send",
 			"neither side has the file; here it was to be %s", path)
 	}
-}
-
-func otherSide(side negotiate.Side) negotiate.Side {
-	if side == negotiate.Host {
-		return negotiate.DPU
-	}
-	return negotiate.Host
 }

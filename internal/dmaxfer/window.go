@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -12,6 +13,9 @@ import (
 // fileWorkers is how many slots are read from or written to the file at once. A second one hides the time in which the
 // file system is not moving bytes; a third has nothing left to hide.
 const fileWorkers = 2
+
+// retryPause is how long an engine that refuses copies while it is idle is left alone.
+const retryPause = 100 * time.Microsecond
 
 // stage is what is being done to a slot.
 type stage int
@@ -53,6 +57,7 @@ type window struct {
 	size   int64
 	chunk  int64
 
+	arrived int64   // bytes that have come to their end
 	next    int64   // offset of the first chunk that has no slot yet
 	chunks  []chunk // by slot
 	vacant  []int   // slots
@@ -129,13 +134,30 @@ func (w *window) loop(ctx context.Context) error {
 	for {
 		w.fill()
 		w.submit()
-		if w.engine.Inflight() == 0 && w.filing == 0 {
-			return w.failure
+		if w.finished() {
+			return w.outcome()
 		}
 		if err := w.await(ctx); err != nil {
 			return errors.Join(w.failure, err)
 		}
 	}
+}
+
+// finished is true when nothing is under way, and nothing is left to do or to be done after a failure. Copies that the
+// engine has refused for now are left to do.
+func (w *window) finished() bool {
+	if w.engine.Inflight() > 0 || w.filing > 0 {
+		return false
+	}
+	return w.failure != nil || (len(w.submits) == 0 && w.next == w.size)
+}
+
+// outcome checks the books before it calls a copy good: every byte has come to its end, once.
+func (w *window) outcome() error {
+	if w.failure == nil && w.arrived != w.size {
+		return fmt.Errorf("internal error: %d of %d bytes were accounted for", w.arrived, w.size)
+	}
+	return w.failure
 }
 
 // fill gives vacant slots the next chunks.
@@ -158,6 +180,7 @@ func (w *window) advance(slot int, done stage) {
 	case atDMA:
 		w.submits = append(w.submits, w.task(slot))
 	case vacant:
+		w.arrived += w.chunks[slot].length
 		w.vacant = append(w.vacant, slot)
 		w.moved()
 	}
@@ -192,11 +215,29 @@ func (w *window) submit() {
 	}
 }
 
-// await waits for the engine if it has something, else for a worker, and takes from the other what is there.
+// await waits for the engine if it has something, else for a worker, and takes from the other what is there. If neither has
+// anything, the engine has refused copies although it is idle; it is asked again after a pause.
 func (w *window) await(ctx context.Context) error {
-	if w.engine.Inflight() == 0 {
+	switch {
+	case w.engine.Inflight() > 0:
+		return w.awaitEngine(ctx)
+	case w.filing > 0:
 		return w.awaitWorker(ctx)
+	default:
+		return pause(ctx)
 	}
+}
+
+func pause(ctx context.Context) error {
+	select {
+	case <-time.After(retryPause):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (w *window) awaitEngine(ctx context.Context) error {
 	n, err := w.engine.Reap(ctx, w.reaped)
 	if err != nil {
 		return err

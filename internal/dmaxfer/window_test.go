@@ -191,8 +191,8 @@ func TestWindowWhenTheEngineFails(t *testing.T) {
 						return nil
 					}
 					err := p.run(t.Context())
-					if err == nil && p.moved == sweepChunks && revoking > 0 {
-						return // the engine had done before
+					if err == nil && p.moved == sweepChunks {
+						return // the other slots had done everything before the memory was gone
 					}
 					mustBe(t, err, doca.CodeIOFailed)
 				})

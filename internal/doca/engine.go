@@ -41,6 +41,10 @@ type Engine struct {
 	waiter *waiter
 	batch  []cabi.Copy
 	depth  int
+
+	// arrived is what one poll has brought and Reap had no room for. It is C's memory, valid until the next poll, which
+	// waits until it is empty.
+	arrived []cabi.Completion
 }
 
 // NewEngine starts an engine for up to depth copies in flight, 1 to MaxDepth. Implements: doca_dma_create,
@@ -75,7 +79,7 @@ func (e *Engine) Inflight() int {
 	if e.engine == nil {
 		return 0
 	}
-	return e.abi.EngineInflight(e.engine)
+	return e.abi.EngineInflight(e.engine) + len(e.arrived)
 }
 
 // Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, then submit the rest. Their
@@ -143,13 +147,17 @@ func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
 	}
 }
 
-// poll takes the completions that are there.
+// poll takes the completions that are there, up to len(into). One progress of the device may bring more.
 func (e *Engine) poll(into []Completion) int {
-	completions := e.abi.EnginePoll(e.engine, min(len(into), e.depth))
-	for i, c := range completions {
+	if len(e.arrived) == 0 {
+		e.arrived = e.abi.EnginePoll(e.engine, min(len(into), e.depth))
+	}
+	n := min(len(into), len(e.arrived))
+	for i, c := range e.arrived[:n] {
 		into[i] = Completion{Tag: c.Tag, Err: e.copyError(c.Status)}
 	}
-	return len(completions)
+	e.arrived = e.arrived[n:]
+	return n
 }
 
 func (e *Engine) copyError(status cabi.Status) error {
@@ -188,7 +196,7 @@ func (e *Engine) Close() error {
 	if err := e.abi.EngineClose(e.engine); err != nil {
 		return err
 	}
-	e.engine = nil
+	e.engine, e.arrived = nil, nil
 	trackClose(e)
 	return e.waiter.close()
 }

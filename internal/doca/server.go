@@ -2,6 +2,7 @@ package doca
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -69,8 +70,11 @@ func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 // Close disconnects all clients and ends the server. Closing twice is harmless. ErrStillRunning if the device does not
 // let go within ten seconds. Implements: doca_ctx_stop, doca_comch_server_destroy.
 func (s *Server) Close() error {
-	trackClose(s)
-	return s.endpoint.close()
+	err := s.endpoint.close()
+	if !errors.Is(err, ErrStillRunning) {
+		trackClose(s)
+	}
+	return err
 }
 
 // Client connects to a server by name, on the host. Safe for concurrent use, but one Connect at a time.
@@ -149,6 +153,9 @@ func (c *Client) start() error {
 // Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not let go within
 // ten seconds. Implements: doca_ctx_stop, doca_comch_client_destroy.
 func (c *Client) Close() error {
-	trackClose(c)
-	return c.endpoint.close()
+	err := c.endpoint.close()
+	if !errors.Is(err, ErrStillRunning) {
+		trackClose(c)
+	}
+	return err
 }

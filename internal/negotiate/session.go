@@ -145,7 +145,7 @@ func (s *Session) acceptAnswer(message Message) (Step, error) {
 func (s *Session) agree(peer Direction, reply []byte) (Step, error) {
 	sender, size := s.side, s.local.Size
 	if !s.local.HasFile {
-		sender, size = s.peer(), peer.Size
+		sender, size = s.side.Other(), peer.Size
 		if size > s.limits.MaxFileSize {
 			return s.failWithNotice(tooLarge(TypeDirection, "the peer's file has", size, s.limits.MaxFileSize))
 		}
@@ -231,13 +231,6 @@ func (s *Session) direction() Direction {
 		return Direction{FileInHost: s.side == DPU}
 	}
 	return Direction{FileInHost: s.side == Host, Size: s.local.Size}
-}
-
-func (s *Session) peer() Side {
-	if s.side == Host {
-		return DPU
-	}
-	return Host
 }
 
 // peerListens is false once nobody waits for our messages: the host stops listening at the DPU's STATUS(1), the DPU

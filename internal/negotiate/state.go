@@ -19,6 +19,14 @@ func (s Side) String() string {
 	return "DPU"
 }
 
+// Other is the side at the far end.
+func (s Side) Other() Side {
+	if s == Host {
+		return DPU
+	}
+	return Host
+}
+
 // Protocol is what both sides agreed to speak.
 type Protocol int
 

@@ -150,10 +150,12 @@ static doca_error_t share_memory(struct doca_comch_consumer *consumer)
 	return DOCA_SUCCESS;
 }
 
+/* A producer that does not come out of its copy keeps the memory: the map counts one consumer for ever, and so cannot be
+ * destroyed under it. */
 static void unshare_memory(struct doca_comch_consumer *consumer)
 {
-	if (consumer->export != NULL)
-		soft_export_close(consumer->export);
+	if (consumer->export != NULL && soft_export_close(consumer->export) != DOCA_SUCCESS)
+		atomic_fetch_add(&consumer->mmap->consumers, 1);
 	consumer->export = NULL;
 }
 

@@ -254,8 +254,9 @@ struct soft_range {
 doca_error_t soft_export_open(const struct soft_range *range, struct soft_export **export);
 void soft_export_descriptor(const struct soft_export *export, const void **desc, size_t *len);
 
-/* Ends all access at once: when it returns no importer is touching, or will touch, the memory. */
-void soft_export_close(struct soft_export *export);
+/* Ends all access at once: on SUCCESS no importer is touching, or will touch, the memory. IN_USE: one is stopped in the
+ * middle of a copy, or lies about it; none can begin another, the export stays, and this can be called again. */
+doca_error_t soft_export_close(struct soft_export *export);
 
 /* INVALID_VALUE: not one of our descriptors. DRIVER: the exporter is gone, or refuses. */
 doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import **import, struct soft_range *range);

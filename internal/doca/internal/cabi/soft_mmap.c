@@ -78,20 +78,21 @@ static bool in_use(const struct doca_mmap *mmap)
 	return atomic_load(&mmap->bufs) > 0 || atomic_load(&mmap->consumers) > 0;
 }
 
-static void revoke_export(struct doca_mmap *mmap)
+/* NOT_PERMITTED is DOCA's answer when a registration cannot be ended. */
+static doca_error_t revoke_export(struct doca_mmap *mmap)
 {
-	if (mmap->export != NULL)
-		soft_export_close(mmap->export);
+	if (mmap->export != NULL && soft_export_close(mmap->export) != DOCA_SUCCESS)
+		return DOCA_ERROR_NOT_PERMITTED;
 	mmap->export = NULL;
+	return DOCA_SUCCESS;
 }
 
 doca_error_t soft_doca_mmap_destroy(struct doca_mmap *mmap)
 {
 	if (mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (in_use(mmap))
+	if (in_use(mmap) || revoke_export(mmap) != DOCA_SUCCESS)
 		return DOCA_ERROR_NOT_PERMITTED;
-	revoke_export(mmap);
 	if (mmap->import != NULL)
 		soft_import_close(mmap->import);
 	for (uint32_t i = 0; i < mmap->num_devs; i++)
@@ -140,9 +141,10 @@ doca_error_t soft_doca_mmap_stop(struct doca_mmap *mmap)
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (!mmap->started)
 		return DOCA_ERROR_BAD_STATE;
-	revoke_export(mmap);
-	mmap->started = false;
-	return DOCA_SUCCESS;
+	doca_error_t result = revoke_export(mmap);
+	if (result == DOCA_SUCCESS)
+		mmap->started = false;
+	return result;
 }
 
 /* ---- Devices ---- */

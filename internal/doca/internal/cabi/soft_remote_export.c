@@ -106,10 +106,14 @@ void soft_export_descriptor(const struct soft_export *export, const void **desc,
 	*len = export->descriptor_len;
 }
 
-void soft_export_close(struct soft_export *export)
+doca_error_t soft_export_close(struct soft_export *export)
 {
-	soft_service_remove(export);
+	if (!soft_service_remove(export)) {
+		soft_detail("an importer does not come out of its copy, so the memory stays registered");
+		return DOCA_ERROR_IN_USE;
+	}
 	if (export->backing_fd >= 0)
 		close(export->backing_fd);
 	free_export(export);
+	return DOCA_SUCCESS;
 }

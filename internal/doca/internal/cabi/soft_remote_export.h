@@ -5,6 +5,8 @@
 
 #include "soft_remote_wire.h"
 
+struct visitor;
+
 struct soft_export {
 	struct soft_export *next; /* the service's */
 	uint64_t id;
@@ -15,12 +17,15 @@ struct soft_export {
 	uint64_t backing_offset;
 	uint8_t *descriptor;
 	size_t descriptor_len;
+	bool withdrawn;          /* no importer gets in any more */
+	struct visitor *revoked; /* importers that were in when it was withdrawn, and may still be copying */
 };
 
 /* The export can be imported from now on, through the socket of this name. Starts the service with the first. */
 doca_error_t soft_service_add(struct soft_export *export, char socket[REMOTE_NAME_SIZE]);
 
-/* Nobody touches the memory any more when it returns. Stops the service with the last. */
-void soft_service_remove(struct soft_export *export);
+/* True: nobody touches the memory any more. False: an importer has not come out of a copy within a second; nobody else gets
+ * in, and it can be called again. Stops the service with the last. */
+bool soft_service_remove(struct soft_export *export);
 
 #endif

@@ -388,28 +388,44 @@ static struct visitor *shut_out(const struct soft_export *export)
 	return revoked;
 }
 
-/* An importer that died in the middle of a copy stays busy for ever, but its socket is closed. */
-static void wait_until_idle(const struct visitor *visitor)
+/* An importer that died in the middle of a copy stays busy for ever, but its socket is closed. One that was stopped, or
+ * lies, keeps both, and the memory: false at the deadline. */
+static bool wait_until_idle(const struct visitor *visitor, uint64_t deadline)
 {
-	while (atomic_load(&visitor->gate->busy) != 0 && !soft_socket_hung_up(visitor->fd))
+	while (atomic_load(&visitor->gate->busy) != 0 && !soft_socket_hung_up(visitor->fd)) {
+		if (soft_now_ns() > deadline)
+			return false;
 		nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
+	}
+	return true;
 }
 
-void soft_service_remove(struct soft_export *export)
+/* No importer can begin a copy afterwards. */
+static void withdraw(struct soft_export *export)
 {
 	pthread_mutex_lock(&service.lock);
 	unlink_export(export);
-	struct visitor *revoked = shut_out(export);
+	export->revoked = shut_out(export);
+	export->withdrawn = true;
 	pthread_mutex_unlock(&service.lock);
 	wake_service();
-	while (revoked != NULL) {
-		struct visitor *next = revoked->next;
-		wait_until_idle(revoked);
-		dismiss(revoked);
-		revoked = next;
+}
+
+bool soft_service_remove(struct soft_export *export)
+{
+	if (!export->withdrawn)
+		withdraw(export);
+	uint64_t deadline = soft_now_ns() + REMOTE_TIMEOUT_NS;
+	while (export->revoked != NULL) {
+		struct visitor *visitor = export->revoked;
+		if (!wait_until_idle(visitor, deadline))
+			return false;
+		export->revoked = visitor->next;
+		dismiss(visitor);
 	}
 	pthread_mutex_lock(&life_lock);
 	if (--num_exports == 0)
 		stop_service();
 	pthread_mutex_unlock(&life_lock);
+	return true;
 }

@@ -808,6 +808,27 @@ static void end_while_busy(bool importer_dies)
 		soft_import_close(import);
 }
 
+/* An importer that does not come out keeps the memory, but not the one who asks for it back. */
+static void test_end_does_not_wait_for_ever(void)
+{
+	static uint8_t bytes[64], copy[64];
+	struct soft_range range = {bytes, sizeof(bytes), PCI_READ};
+	struct soft_export *export;
+	struct soft_import *import;
+	const void *desc;
+	size_t len;
+	rig_configure(NULL);
+	CHECK_OK(soft_export_open(&range, &export));
+	soft_export_descriptor(export, &desc, &len);
+	CHECK_OK(soft_import_open(desc, len, &import, &range));
+	atomic_store(&import->gate->busy, 1);
+	CHECK(soft_export_close(export) == DOCA_ERROR_IN_USE);
+	CHECK(soft_import_read(import, copy, bytes, sizeof(copy)) == DOCA_ERROR_IO_FAILED);
+	atomic_store(&import->gate->busy, 0);
+	CHECK_OK(soft_export_close(export));
+	soft_import_close(import);
+}
+
 static void test_end_waits_for_copies(void)
 {
 	rig_configure(NULL);
@@ -870,6 +891,7 @@ int main(void)
 	RUN(test_import_rules);
 	RUN(test_revoked_while_copying);
 	RUN(test_end_waits_for_copies);
+	RUN(test_end_does_not_wait_for_ever);
 	RUN(test_exports_come_and_go);
 	return 0;
 }
