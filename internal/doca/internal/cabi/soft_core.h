@@ -9,6 +9,7 @@
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
  *   soft_consumer, soft_producer, soft_fast, soft_lane       its fast path
+ *   soft_quirk    what hardware does beside its documents    soft_fault  faults on request
  *   soft_error    names of results, details of failures
  *
  * Threads: as in DOCA, a progress engine and everything connected to it belong to one thread at a time. What is shared
@@ -53,6 +54,9 @@ struct soft_limits {
 };
 
 const struct soft_limits *soft_limits(void);
+
+/* NULL: none are asked for. See soft_fault.h. */
+struct soft_faults *soft_faults(void);
 
 /* A descriptor of the runtime directory, opened O_PATH; valid while the process lives. -1 before soft_configure. */
 int soft_runtime_dirfd(void);
@@ -129,6 +133,7 @@ bool soft_dev_any_open(void);
  */
 struct soft_ctx_class {
 	const char *name;
+	bool is_comch;
 
 	/* SUCCESS: it runs. IN_PROGRESS: progress will call soft_ctx_running or soft_ctx_fail. Else: refused, IDLE. */
 	doca_error_t (*start)(struct doca_ctx *ctx);
@@ -183,6 +188,7 @@ struct doca_task {
 	union doca_data user_data;
 	doca_error_t status;
 	enum soft_task_state state;
+	bool optimized; /* submitted with OPTIMIZE_REPORTS */
 };
 
 /* Prepares the part of a context that all kinds share; the device gains a user. */
