@@ -179,6 +179,7 @@ func TestFastPathEndsWithItsConnection(t *testing.T) {
 	if got := <-waiting; got.Err == nil || s.ctx.Err() != nil {
 		t.Errorf("after the connection's end: %+v", got)
 	}
+	<-s.onHost.Done() // the consumer may learn of the end before the control channel does
 	if _, err := s.onHost.NewProducer(1); err == nil {
 		t.Error("a producer on a connection that has ended")
 	}
