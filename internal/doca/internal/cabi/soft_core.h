@@ -96,11 +96,14 @@ struct doca_devinfo {
 	const char *pci_addr; /* "0000:b1:00.0" */
 	const char *ibdev_name;
 	const char *iface_name;
+	uint16_t vhca_id;
 };
 
 struct doca_devinfo_rep {
 	const char *pci_addr; /* of the host function that it stands for */
 	const char *vuid;
+	const char *iface_name;
+	uint16_t vhca_id; /* of that function */
 };
 
 struct doca_dev {
@@ -236,6 +239,7 @@ struct doca_mmap {
 	uint32_t max_devs, num_devs;
 	struct doca_dev *devs[SOFT_MMAP_MAX_DEVS]; /* an import has exactly one */
 	atomic_uint bufs;
+	bool thread_safe;      /* buffers are not counted, and not waited for */
 	atomic_uint consumers; /* that let producers write into it */
 	union doca_data user_data;
 	doca_mmap_memrange_free_cb_t *free_cb;
@@ -288,6 +292,7 @@ struct doca_buf {
 	uint8_t *data;
 	size_t data_len;
 	uint16_t refcount;
+	bool counted;           /* by its mmap */
 	struct doca_buf *next;  /* in its chain, or in the inventory's free list */
 	struct doca_buf *first; /* of its chain; itself when alone or first */
 	struct doca_buf *last;  /* valid in the first of a chain */
