@@ -18,7 +18,7 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 test test-arm64 race nocgo asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
+.PHONY: help build build-arm64 test test-arm64 race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
 	install sdk install-sdk sdk-test
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
@@ -62,6 +62,10 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) build ./...
 	$(GO) vet ./...
 	$(GO) test -count=1 ./internal/... ./cmd/...
+
+quirks: export DMA_COPY_SOFT_QUIRKS = all
+quirks: ## the Go tests over a device that does all that hardware does beside its documents
+	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./internal/dmaxfer/... ./cmd/...
 
 asan: ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	$(MAKE) $(CTEST) asan ubsan

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -13,9 +12,6 @@ import (
 // fileWorkers is how many slots are read from or written to the file at once. A second one hides the time in which the
 // file system is not moving bytes; a third has nothing left to hide.
 const fileWorkers = 2
-
-// retryPause is how long an engine that refuses copies while it is idle is left alone.
-const retryPause = 100 * time.Microsecond
 
 // stage is what is being done to a slot.
 type stage int
@@ -215,26 +211,13 @@ func (w *window) submit() {
 	}
 }
 
-// await waits for the engine if it has something, else for a worker, and takes from the other what is there. If neither has
-// anything, the engine has refused copies although it is idle; it is asked again after a pause.
+// await waits for the engine if it has something, else for a worker, and takes from the other what is there. One of them has:
+// an engine with nothing in flight takes at least one copy.
 func (w *window) await(ctx context.Context) error {
-	switch {
-	case w.engine.Inflight() > 0:
+	if w.engine.Inflight() > 0 {
 		return w.awaitEngine(ctx)
-	case w.filing > 0:
-		return w.awaitWorker(ctx)
-	default:
-		return pause(ctx)
 	}
-}
-
-func pause(ctx context.Context) error {
-	select {
-	case <-time.After(retryPause):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return w.awaitWorker(ctx)
 }
 
 func (w *window) awaitEngine(ctx context.Context) error {

@@ -62,8 +62,8 @@ func (c *Connection) NewConsumer(ctx context.Context, region *Region, config Con
 // ID is what the peer's producers send to; unique on the connection. Implements: doca_comch_consumer_get_id.
 func (c *Consumer) ID() uint32 { return c.port.id }
 
-// Post offers room for messages, in order, and says how much of it was taken. ErrQueueFull: reap, then post the rest. The
-// memory must not be touched until it comes back. Implements: doca_task_submit.
+// Post offers room for messages, in order, and says how much of it was taken. ErrQueueFull: reap, then post the rest; there is
+// something to reap. The memory must not be touched until it comes back. Implements: doca_task_submit.
 func (c *Consumer) Post(receives []Receive) (int, error) {
 	if c.port.handle == nil {
 		return 0, ErrClosed
@@ -77,12 +77,14 @@ func (c *Consumer) Post(receives []Receive) (int, error) {
 			Address: c.region.Address() + uint64(r.Offset), Len: uint64(r.Length), Tag: r.Tag,
 		})
 	}
-	n, err := c.port.abi.ConsumerPost(c.port.handle, c.batch)
+	n, err := submitAny(c.submitBatch, c.port.inflight)
 	if err == nil && n < len(receives) {
 		err = ErrQueueFull
 	}
 	return n, err
 }
+
+func (c *Consumer) submitBatch() (int, error) { return c.port.abi.ConsumerPost(c.port.handle, c.batch) }
 
 // Inflight is how much room is posted.
 func (c *Consumer) Inflight() int {

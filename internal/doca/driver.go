@@ -25,6 +25,8 @@ type Options struct {
 	LibraryDir      string // where DOCA's libraries are; empty: the loader's path, then DOCA's install directories
 	SoftDir         string // runtime directory of the software device; empty: DMA_COPY_SOFT_DIR or the default
 	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: none are asked for
+	SoftQuirks      string // "name,..." of what hardware does beside its documents; empty: DMA_COPY_SOFT_QUIRKS or none
+	SoftFaults      string // "name=value,..." of failures on request; empty: DMA_COPY_SOFT_FAULTS or none
 	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
 }
 
@@ -97,7 +99,9 @@ func openDOCA(options Options, reason string) (*Driver, error) {
 }
 
 func openSoft(options Options, reason string) (*Driver, error) {
-	abi, err := cabi.OpenSoft(options.SoftDir, options.SoftLimits)
+	abi, err := cabi.OpenSoft(cabi.SoftSettings{
+		Dir: options.SoftDir, Limits: options.SoftLimits, Quirks: options.SoftQuirks, Faults: options.SoftFaults,
+	})
 	if errors.Is(err, cabi.ErrNoCgo) {
 		return nil, err
 	}

@@ -315,7 +315,9 @@ func (e *endpoint) sleep() error {
 	if e.stall() {
 		return e.awaitReader()
 	}
-	if err := e.abi.ChannelArm(e.channel); err != nil {
+	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
+		return e.waiter.wait(time.Now().Add(retryPause)) // a driver that cannot announce anything
+	} else if err != nil {
 		return err
 	}
 	moved, err := e.poll()

@@ -82,7 +82,8 @@ func (e *Engine) Inflight() int {
 	return e.abi.EngineInflight(e.engine) + len(e.arrived)
 }
 
-// Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, then submit the rest. Their
+// Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, then submit the rest; there
+// is something to reap. Their
 // memory must not be touched, nor closed, until their completions are reaped. Implements: doca_task_submit.
 func (e *Engine) Submit(copies []Copy) (int, error) {
 	if e.engine == nil {
@@ -96,12 +97,14 @@ func (e *Engine) Submit(copies []Copy) (int, error) {
 		}
 		e.batch = append(e.batch, task)
 	}
-	n, err := e.abi.EngineSubmit(e.engine, e.batch)
+	n, err := submitAny(e.submitBatch, e.Inflight)
 	if err == nil && n < len(copies) {
 		err = ErrQueueFull
 	}
 	return n, err
 }
+
+func (e *Engine) submitBatch() (int, error) { return e.abi.EngineSubmit(e.engine, e.batch) }
 
 func translate(c *Copy) (cabi.Copy, error) {
 	source, sourceBase := c.Source.mapping()

@@ -177,6 +177,7 @@ func TestFastPathEndsWithItsConnection(t *testing.T) {
 	if got := <-waiting; got.Err == nil || s.ctx.Err() != nil {
 		t.Errorf("after the connection's end: %+v", got)
 	}
+	<-s.onHost.Done() // the consumer may learn of the end before the control channel does
 	if _, err := s.onHost.NewProducer(1); err == nil {
 		t.Error("a producer on a connection that has ended")
 	}
@@ -218,9 +219,20 @@ func sendStream(s *fastStage, p *doca.Producer, source *doca.Region, offset, siz
 	return nil
 }
 
+// postPatiently offers room again and again: a driver may refuse for no reason that the caller could know.
+func postPatiently(s *fastStage, c *doca.Consumer, offset, size int64) error {
+	for s.ctx.Err() == nil {
+		_, err := c.Post([]doca.Receive{{Offset: offset, Length: size, Tag: uint64(offset)}})
+		if !errors.Is(err, doca.ErrQueueFull) {
+			return err
+		}
+	}
+	return s.ctx.Err()
+}
+
 func receiveStream(s *fastStage, c *doca.Consumer, target *doca.Region, offset, size int64, count uint64) error {
 	for slot := range int64(8) {
-		if _, err := c.Post([]doca.Receive{{Offset: offset + slot*size, Length: size, Tag: uint64(offset + slot*size)}}); err != nil {
+		if err := postPatiently(s, c, offset+slot*size, size); err != nil {
 			return err
 		}
 	}
@@ -239,7 +251,7 @@ func receiveStream(s *fastStage, c *doca.Consumer, target *doca.Region, offset, 
 			number++
 		}
 		for _, got := range into[:n] {
-			if _, err := c.Post([]doca.Receive{{Offset: int64(got.Tag), Length: size, Tag: got.Tag}}); err != nil {
+			if err := postPatiently(s, c, int64(got.Tag), size); err != nil {
 				return err
 			}
 		}
@@ -268,5 +280,71 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 	})
 	if perMessage > 0 {
 		t.Errorf("%v allocations per message", perMessage)
+	}
+}
+
+// What hardware does beside its documents, and queues that refuse at will, change nothing for who uses the fast path.
+func TestFastPathSurvives(t *testing.T) {
+	for _, options := range []doca.Options{
+		{SoftQuirks: "all"},
+		{SoftFaults: "seed=11,again=60"},
+		{SoftQuirks: "all", SoftFaults: "seed=12,again=60"},
+	} {
+		t.Run(options.SoftQuirks+" "+options.SoftFaults, func(t *testing.T) {
+			s := newFastStage(t, options)
+			target, source := s.alloc(s.host, 8*512), s.alloc(s.dpu, 512)
+			consumer := s.consumer(s.onHost, target, doca.ConsumerConfig{Depth: 8, Immediate: 8})
+			producer := s.producer(s.onDPU, 4)
+			id := s.consumerOf(s.onDPU)
+			var work sync.WaitGroup
+			work.Go(func() { s.check(receiveStream(s, consumer, target, 0, 512, 50)) })
+			work.Go(func() { s.check(sendStream(s, producer, source, 0, 512, id, 50)) })
+			work.Wait()
+		})
+	}
+}
+
+// A message that fails comes back as a completion with an error, and the next one goes through.
+func TestFastPathReportsFailures(t *testing.T) {
+	s := newFastStage(t, doca.Options{SoftFaults: "fail=1:TIME_OUT"})
+	target, source := s.alloc(s.host, 4096), s.alloc(s.dpu, 4096)
+	consumer := s.consumer(s.onHost, target, doca.ConsumerConfig{Depth: 1})
+	producer := s.producer(s.onDPU, 1)
+	message := doca.FastMessage{To: s.consumerOf(s.onDPU), Source: source, Length: 10, Tag: 5}
+	post(t, consumer, doca.Receive{Length: 10})
+	if _, err := producer.SendWait(s.ctx, []doca.FastMessage{message}); err != nil {
+		t.Fatal(err)
+	}
+	if c := completeOne(t, s, producer); c.Tag != 5 || c.Err == nil {
+		t.Errorf("completion %+v", c)
+	}
+	send(t, s, producer, message)
+	if got := reapOne(t, s, consumer); got.Err != nil || got.Length != 10 {
+		t.Errorf("received %+v", got)
+	}
+}
+
+// Every start that a refused call can spoil fails with an error and leaves nothing open.
+func TestFastPathCallsRefused(t *testing.T) {
+	for _, call := range []string{
+		"doca_comch_consumer_create", "doca_comch_consumer_set_imm_data_len", "doca_comch_consumer_task_post_recv_set_conf",
+		"doca_comch_consumer_get_id", "doca_comch_producer_create", "doca_comch_producer_task_send_set_conf",
+		"doca_comch_producer_get_id", "doca_buf_inventory_create", "doca_buf_inventory_start",
+	} {
+		t.Run(call, func(t *testing.T) {
+			s := newFastStage(t, doca.Options{SoftFaults: "refuse=" + call + ":1:DRIVER"})
+			region := s.alloc(s.host, 4096)
+			consumer, err1 := s.onHost.NewConsumer(s.ctx, region, doca.ConsumerConfig{Depth: 1})
+			producer, err2 := s.onDPU.NewProducer(1)
+			if err := errors.Join(err1, err2); !errors.Is(err, doca.CodeDriver) {
+				t.Errorf("refused: %v", err)
+			}
+			if consumer != nil {
+				s.check(consumer.Close())
+			}
+			if producer != nil {
+				s.check(producer.Close())
+			}
+		})
 	}
 }

@@ -103,7 +103,12 @@ func (p *port) reap(ctx context.Context, poll func() int) (int, error) {
 
 // turn sleeps on the notification handle, unless poll finds after arming that something has happened just before.
 func (p *port) turn(ctx context.Context, poll func() bool) error {
-	if err := p.abi.PortArm(p.handle); err != nil {
+	if err := p.abi.PortArm(p.handle); errors.Is(err, CodeNotSupported) {
+		if poll() {
+			return nil
+		}
+		return p.waiter.wait(time.Now().Add(retryPause)) // a driver that cannot announce anything
+	} else if err != nil {
 		return err
 	}
 	var err error

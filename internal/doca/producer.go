@@ -9,12 +9,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// How long a producer waits before it looks again whether a consumer has posted room: nothing announces that.
-const (
-	shortestLook = 10 * time.Microsecond
-	longestLook  = time.Millisecond
-)
-
 // FastMessage goes to the consumer To of the peer: Length bytes at Offset of Source, immediate data, or both. Immediate
 // is copied; the bytes must not be touched until the Completion with the same Tag.
 type FastMessage struct {

@@ -57,6 +57,13 @@ doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_
 DOCA_EXPERIMENTAL
 doca_error_t doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo, uint32_t *num_comp_vectors);
 
+/* NOT_SUPPORTED here: there is neither a GPU nor a DPA. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_ctx_set_datapath_on_gpu(struct doca_ctx *ctx, struct doca_gpu *gpu_dev);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx, struct doca_dpa *dpa_dev);
+
 #ifdef __cplusplus
 }
 #endif

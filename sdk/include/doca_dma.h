@@ -77,6 +77,10 @@ void doca_dma_task_memcpy_set_dst(struct doca_dma_task_memcpy *task, struct doca
 DOCA_STABLE
 struct doca_buf *doca_dma_task_memcpy_get_dst(const struct doca_dma_task_memcpy *task);
 
+/* NOT_SUPPORTED here: there is no GPU. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_dma_get_gpu_handle(struct doca_dma *dma, struct doca_gpu_dma **gpu_dma);
+
 #ifdef __cplusplus
 }
 #endif

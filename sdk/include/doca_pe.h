@@ -95,6 +95,11 @@ union doca_data doca_task_get_user_data(const struct doca_task *task);
 DOCA_STABLE
 struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
+/* NOT_SUPPORTED here: for Windows only. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
+					     union doca_data completion_key);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Each shared library exports what its headers declare, under the version that they give it, and nothing else: with
-# declared_ahead for what the device does not have yet. Each has its name, and needs no library it should not.
+# Each shared library exports what its headers declare, under the version that they give it, and nothing else. Each has its
+# name, and needs no library it should not.
 #
 #   exports.sh KIT    the kit's directory
 set -euo pipefail
 
 kit=${1:?usage: exports.sh KIT}
-here=$(cd "$(dirname "$0")" && pwd)
 failed=0
 
 complain() {
@@ -24,11 +23,11 @@ exported() {
 	nm -D --defined-only "$1" | awk '$2 != "A" { sub("@@", " ", $3); print $3 }' | sort
 }
 
-# $1: library, then the headers. What is declared ahead is expected to be absent.
+# $1: library, then the headers.
 check_functions() {
 	local library=$1 expected
 	shift
-	expected=$(declared "${@/#/$kit/include/doca_}" | grep -vwFf "$here/declared_ahead" || true)
+	expected=$(declared "${@/#/$kit/include/doca_}")
 	[ "$library" != common ] || expected=$(printf '%s\npriv_doca_ops INTERNAL\n' "$expected" | sort)
 	diff <(echo "$expected") <(exported "$kit/lib/libdoca_$library.so") ||
 		complain "libdoca_$library: the headers have '<', the library has '>'"

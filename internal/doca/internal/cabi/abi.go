@@ -178,6 +178,14 @@ type DevinfoCaps struct {
 	MaxProducers      uint32 // per connection. Implements: doca_comch_producer_cap_get_max_producers
 }
 
+// SoftSettings sets up the software device (soft.h). An empty string takes the environment's value, or the default.
+type SoftSettings struct {
+	Dir    string // runtime directory
+	Limits string // "name=value,..."
+	Quirks string // "name,..."
+	Faults string // "name=value,..."
+}
+
 // ABI is DOCA's interface as this program uses it, whoever provides it. Errors are *Error. Threads: as DOCA, one at a
 // time for an engine or a channel and everything on it; the rest may be called from anywhere.
 type ABI interface {

@@ -111,6 +111,9 @@ enum doca_log_level {
 };
 
 /* Sizes of caller-provided string buffers, each with its terminating zero. */
+#define DOCA_DEVINFO_IPV4_ADDR_SIZE 4
+#define DOCA_DEVINFO_IPV6_ADDR_SIZE 16
+#define DOCA_DEVINFO_MAC_ADDR_SIZE 6
 #define DOCA_DEVINFO_IFACE_NAME_SIZE 256
 #define DOCA_DEVINFO_IBDEV_NAME_SIZE 64
 #define DOCA_DEVINFO_PCI_ADDR_SIZE 13
@@ -120,6 +123,12 @@ enum doca_log_level {
 /* A file descriptor to poll for POLLIN (Linux). */
 typedef int doca_notification_handle_t;
 
+/* A handle for the DPU's data-path accelerator. */
+typedef uint32_t doca_dpa_dev_mmap_t;
+
+struct doca_dpa;
+struct doca_gpu;
+struct doca_gpu_dma;
 struct doca_dev;
 struct doca_devinfo;
 struct doca_dev_rep;

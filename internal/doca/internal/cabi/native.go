@@ -46,16 +46,25 @@ type native struct {
 
 var _ ABI = (*native)(nil)
 
-// OpenSoft opens the software device. dir is its runtime directory and limits its "name=value,..." settings; empty
-// strings take the environment's values or the defaults.
-func OpenSoft(dir, limits string) (ABI, error) {
-	cDir, freeDir := optionalString(dir)
-	defer freeDir()
-	cLimits, freeLimits := optionalString(limits)
-	defer freeLimits()
-	var text [512]C.char
-	if C.soft_configure(cDir, cLimits, &text[0], C.size_t(len(text))) != C.DOCA_SUCCESS {
-		return nil, errors.New(C.GoString(&text[0]))
+// OpenSoft opens the software device.
+func OpenSoft(settings SoftSettings) (ABI, error) {
+	var free []func()
+	text := func(s string) *C.char {
+		c, release := optionalString(s)
+		free = append(free, release)
+		return c
+	}
+	c := C.struct_soft_settings{
+		dir: text(settings.Dir), limits: text(settings.Limits), quirks: text(settings.Quirks), faults: text(settings.Faults),
+	}
+	defer func() {
+		for _, release := range free {
+			release()
+		}
+	}()
+	var reason [512]C.char
+	if C.soft_configure_all(&c, &reason[0], C.size_t(len(reason))) != C.DOCA_SUCCESS {
+		return nil, errors.New(C.GoString(&reason[0]))
 	}
 	forget := func() { C.soft_forget_detail() }
 	return &native{ops: C.soft_ops(), detail: softDetail, forget: forget, close: func() {}}, nil

@@ -3,7 +3,7 @@
 package cabi
 
 // OpenSoft needs cgo.
-func OpenSoft(dir, limits string) (ABI, error) { return nil, ErrNoCgo }
+func OpenSoft(SoftSettings) (ABI, error) { return nil, ErrNoCgo }
 
 // OpenVendor needs cgo.
 func OpenVendor(directory string) (ABI, string, error) { return nil, "", ErrNoCgo }

@@ -11,7 +11,7 @@
 
 #include "ops.h"
 
-/* The software device as a table of DOCA functions. Any thread may call. */
+/* The software device as a table of DOCA functions, as configured so far. Any thread may call. */
 const struct doca_ops *soft_ops(void);
 
 /*
@@ -29,6 +29,16 @@ bool soft_choose_dir(const char *dir, char path[PATH_MAX]);
 
 /* Gives back what soft_configure has taken. For a library that is about to be unloaded: nothing of the device may be in use. */
 void soft_unconfigure(void);
+
+/* The same with all there is to set: quirks (soft_quirk.h, DMA_COPY_SOFT_QUIRKS) and faults (soft_fault.h,
+ * DMA_COPY_SOFT_FAULTS), whose counters begin anew. */
+struct soft_settings {
+	const char *dir;
+	const char *limits;
+	const char *quirks;
+	const char *faults;
+};
+doca_error_t soft_configure_all(const struct soft_settings *settings, char *error, size_t error_size);
 
 /* The runtime directory in force after soft_configure; empty before. */
 const char *soft_runtime_dir(void);

@@ -3,13 +3,18 @@
 
 #include <stdlib.h>
 
-/* All elements are allocated at once; a free one has refcount 0 and hangs on the free list by next. */
+struct block {
+	struct block *next;
+	struct doca_buf elements[];
+};
+
+/* A free element has refcount 0 and hangs on the free list by next. Blocks never move, as buffers are known by address. */
 struct doca_buf_inventory {
 	bool started, was_started;
 	union doca_data user_data;
 	uint32_t num_elements, num_free;
 	struct doca_buf *free;
-	struct doca_buf elements[];
+	struct block *blocks;
 };
 
 static bool is_head(const struct doca_buf *buf)
@@ -19,21 +24,45 @@ static bool is_head(const struct doca_buf *buf)
 
 /* ---- Inventory ---- */
 
+static bool add_block(struct doca_buf_inventory *inventory, size_t num_elements)
+{
+	struct block *block = calloc(1, sizeof(*block) + num_elements * sizeof(struct doca_buf));
+	if (block == NULL)
+		return false;
+	block->next = inventory->blocks;
+	inventory->blocks = block;
+	for (size_t i = num_elements; i-- > 0;) {
+		block->elements[i].inventory = inventory;
+		block->elements[i].next = inventory->free;
+		inventory->free = &block->elements[i];
+	}
+	inventory->num_elements += (uint32_t)num_elements;
+	inventory->num_free += (uint32_t)num_elements;
+	return true;
+}
+
 doca_error_t soft_doca_buf_inventory_create(size_t num_elements, struct doca_buf_inventory **inventory)
 {
 	if (num_elements == 0 || num_elements > UINT32_MAX || inventory == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	struct doca_buf_inventory *created = calloc(1, sizeof(*created) + num_elements * sizeof(struct doca_buf));
+	struct doca_buf_inventory *created = calloc(1, sizeof(*created));
 	if (created == NULL)
 		return DOCA_ERROR_NO_MEMORY;
-	created->num_elements = created->num_free = (uint32_t)num_elements;
-	for (size_t i = num_elements; i-- > 0;) {
-		created->elements[i].inventory = created;
-		created->elements[i].next = created->free;
-		created->free = &created->elements[i];
+	if (!add_block(created, num_elements)) {
+		free(created);
+		return DOCA_ERROR_NO_MEMORY;
 	}
 	*inventory = created;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_buf_inventory_expand(struct doca_buf_inventory *inventory, uint32_t num_elements)
+{
+	if (inventory == NULL || num_elements == 0 || num_elements > UINT32_MAX - inventory->num_elements)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (!inventory->started)
+		return DOCA_ERROR_BAD_STATE;
+	return add_block(inventory, num_elements) ? DOCA_SUCCESS : DOCA_ERROR_NO_MEMORY;
 }
 
 doca_error_t soft_doca_buf_inventory_destroy(struct doca_buf_inventory *inventory)
@@ -42,6 +71,10 @@ doca_error_t soft_doca_buf_inventory_destroy(struct doca_buf_inventory *inventor
 		return DOCA_ERROR_INVALID_VALUE;
 	if (inventory->num_free < inventory->num_elements)
 		return DOCA_ERROR_IN_USE;
+	for (struct block *block = inventory->blocks, *next; block != NULL; block = next) {
+		next = block->next;
+		free(block);
+	}
 	free(inventory);
 	return DOCA_SUCCESS;
 }
@@ -114,10 +147,19 @@ static struct doca_buf *take_element(struct doca_buf_inventory *inventory)
 	return buf;
 }
 
+/* An uncounted buffer may outlive its memory map, so it remembers what it is. */
+static void count(struct doca_buf *buf, struct doca_mmap *mmap)
+{
+	buf->counted = !mmap->thread_safe;
+	if (buf->counted)
+		atomic_fetch_add(&mmap->bufs, 1);
+}
+
 static void return_element(struct doca_buf *buf)
 {
 	struct doca_buf_inventory *inventory = buf->inventory;
-	atomic_fetch_sub(&buf->mmap->bufs, 1);
+	if (buf->counted)
+		atomic_fetch_sub(&buf->mmap->bufs, 1);
 	buf->refcount = 0;
 	buf->first = buf->last = NULL;
 	buf->next = inventory->free;
@@ -161,7 +203,7 @@ doca_error_t soft_doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *
 	struct doca_buf *taken = take_element(inventory);
 	if (taken == NULL)
 		return DOCA_ERROR_NO_MEMORY;
-	atomic_fetch_add(&mmap->bufs, 1);
+	count(taken, mmap);
 	taken->mmap = mmap;
 	taken->head = addr;
 	taken->len = len;
@@ -173,7 +215,7 @@ doca_error_t soft_doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *
 
 static void copy_element(struct doca_buf *to, const struct doca_buf *from)
 {
-	atomic_fetch_add(&from->mmap->bufs, 1);
+	count(to, from->mmap);
 	to->mmap = from->mmap;
 	to->head = from->head;
 	to->len = from->len;
@@ -339,6 +381,17 @@ doca_error_t soft_doca_buf_chain_list(struct doca_buf *list1, struct doca_buf *l
 		return DOCA_ERROR_NOT_PERMITTED;
 	append(list1, list2);
 	return DOCA_SUCCESS;
+}
+
+/* The caller's tail saves DOCA the walk; a tail that is none would tear the list apart. */
+doca_error_t soft_doca_buf_chain_list_tail(struct doca_buf *list1_head, struct doca_buf *list1_tail,
+					   struct doca_buf *list2)
+{
+	if (list1_head == NULL || list1_tail == NULL || list2 == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (!is_head(list1_head) || list1_head->last != list1_tail)
+		return DOCA_ERROR_NOT_PERMITTED;
+	return soft_doca_buf_chain_list(list1_head, list2);
 }
 
 static struct doca_buf *find_predecessor(struct doca_buf *list, const struct doca_buf *member)

@@ -19,6 +19,7 @@
 
 #include "soft_comch_wire.h"
 #include "soft_fast.h"
+#include "soft_quirk.h"
 
 /*
  *   GREETING ── handshake ──► OPEN ── soft_connection_close ──► CLOSING ── sent what fits, and BYE ──► CLOSED
@@ -41,6 +42,10 @@ struct doca_comch_task_send {
 	STAILQ_ENTRY(doca_comch_task_send) queued;
 	struct doca_comch_connection *connection;
 	struct soft_frame *frame; /* with the message behind it */
+	const void *late;         /* the message, still to be copied; NULL: it has been */
+	bool counted;             /* among the messages of this process, and fault decided */
+	doca_error_t fault;       /* on request */
+	bool doomed;              /* longer than the limit, and accepted all the same */
 };
 
 struct soft_message_counters {
@@ -57,7 +62,9 @@ struct doca_comch_connection {
 	bool deaf_peer;     /* the socket takes nothing any more, but may still hold messages from the peer */
 	doca_error_t fault; /* what tasks get that can no longer be sent */
 	uint32_t max_msg_size;
-	size_t holds; /* allocated tasks, and callbacks on the stack: memory stays while there are any */
+	bool asked_to_close; /* disconnected once, see SOFT_DISCONNECT_AGAIN */
+	bool unannounced;    /* its end is no event */
+	size_t holds;        /* allocated tasks, and callbacks on the stack: memory stays while there are any */
 	STAILQ_HEAD(, doca_comch_task_send) unsent;
 	struct soft_message_counters counters;
 	struct soft_message_counters snapshot; /* of the last update_info */
@@ -100,6 +107,7 @@ struct soft_endpoint {
 	int epoll; /* sockets of all connections, the bell, and the listener, whose data is NULL */
 	int bell;  /* eventfd by which the fast path calls */
 	bool sockets_next;
+	bool failing;    /* inside a callback of a send that failed */
 	uint8_t *packet; /* the frame being received */
 	size_t packet_size;
 	struct doca_comch_task_send *tasks;
@@ -114,6 +122,7 @@ struct doca_comch_server {
 	doca_comch_event_connection_status_changed_cb_t connected, disconnected;
 	struct soft_comch_address address;
 	int listener;
+	uint32_t dead_clients; /* see SOFT_DEAD_CLIENTS_COUNT */
 };
 
 struct doca_comch_client {

@@ -90,6 +90,7 @@ static uint64_t client_ready_at(const struct doca_ctx *ctx)
 
 static const struct soft_ctx_class client_class = {
 	.name = "comch client",
+	.is_comch = true,
 	.start = client_start,
 	.stopping = client_stopping,
 	.stoppable = soft_endpoint_stoppable,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "soft_comch.h"
+#include "soft_fault.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -201,7 +202,8 @@ bool soft_connection_is_due(const struct doca_comch_connection *connection)
 {
 	switch (connection->state) {
 	case SOFT_CONNECTION_OPEN:
-		return (!STAILQ_EMPTY(&connection->unsent) || soft_fast_is_due(connection->fast)) &&
+		return !soft_fault_muted() &&
+		       (!STAILQ_EMPTY(&connection->unsent) || soft_fast_is_due(connection->fast)) &&
 		       !connection->blocked && !connection->deaf_peer;
 	case SOFT_CONNECTION_CLOSING:
 	case SOFT_CONNECTION_CLOSED:
@@ -311,6 +313,17 @@ static ssize_t receive_packet(const struct doca_comch_connection *connection, in
 	return n;
 }
 
+/* The socket has ended without a word: nothing is heard of it any more, and what is sent stays in flight. */
+static bool unnoticed(struct doca_comch_connection *connection)
+{
+	if (connection->state != SOFT_CONNECTION_OPEN || connection->endpoint->ctx.dev->info->side != SOFT_HOST ||
+	    !soft_has_quirk(SOFT_DEAD_PEER_UNNOTICED))
+		return false;
+	watch(connection, EPOLL_CTL_DEL, 0);
+	connection->deaf_peer = true;
+	return true;
+}
+
 bool soft_connection_receive(struct doca_comch_connection *connection)
 {
 	const struct soft_endpoint *endpoint = connection->endpoint;
@@ -318,6 +331,8 @@ bool soft_connection_receive(struct doca_comch_connection *connection)
 	int lane = -1;
 	ssize_t n = receive_packet(connection, &lane);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0 && unnoticed(connection))
 		return false;
 	if (n > 0 && (size_t)n <= endpoint->packet_size && soft_frame_parse(endpoint->packet, (size_t)n, &frame))
 		take_frame(connection, &frame, &lane);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "soft_comch.h"
+#include "soft_fault.h"
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -39,6 +40,10 @@ static bool serve_sockets(struct soft_endpoint *endpoint)
 {
 	struct epoll_event event;
 	bool rung = false;
+	if (soft_fault_muted()) {
+		soft_pe_unwatch(endpoint->ctx.pe, endpoint->epoll);
+		return false;
+	}
 	if (!next_event(endpoint, &event, &rung))
 		return rung && serve_due(endpoint);
 	struct doca_comch_connection *connection = event.data.ptr;
@@ -92,6 +97,8 @@ doca_error_t soft_endpoint_stoppable(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
 	const struct doca_comch_connection *connection;
+	if (endpoint->failing && soft_has_quirk(SOFT_STOP_IN_SEND_ERROR_CRASH))
+		soft_crash("doca_ctx_stop inside the error callback of a send");
 	TAILQ_FOREACH(connection, &endpoint->connections, link)
 	{
 		if (soft_fast_has_active(connection->fast)) {

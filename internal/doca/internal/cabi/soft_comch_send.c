@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "soft_comch.h"
+#include "soft_fault.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -41,6 +42,13 @@ void soft_send_pool_close(struct soft_endpoint *endpoint)
 	endpoint->frames = NULL;
 }
 
+static void copy_message(struct doca_comch_task_send *send)
+{
+	if (send->late != NULL)
+		memcpy(send->frame + 1, send->late, send->frame->value);
+	send->late = NULL;
+}
+
 /*
  * The message is copied here, because programs reuse its memory as soon as they have submitted. State is checked before
  * anything is looked up: DOCA's own library crashes on a client that is not running.
@@ -50,9 +58,15 @@ doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_c
 {
 	if (endpoint == NULL || connection == NULL || msg == NULL || len == 0 || task == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (endpoint->ctx.state != DOCA_CTX_STATE_RUNNING)
+	if (endpoint->ctx.state != DOCA_CTX_STATE_RUNNING) {
+		if (endpoint->ctx.dev->info->side == SOFT_HOST && soft_has_quirk(SOFT_IDLE_ALLOC_CRASH))
+			soft_crash("a send task of a client that does not run");
 		return DOCA_ERROR_BAD_STATE;
-	if (!soft_connection_is_of(connection, endpoint) || len > connection->max_msg_size)
+	}
+	if (!soft_connection_is_of(connection, endpoint))
+		return DOCA_ERROR_INVALID_VALUE;
+	bool too_long = len > connection->max_msg_size;
+	if (too_long && !soft_has_quirk(SOFT_LARGE_MESSAGES))
 		return DOCA_ERROR_INVALID_VALUE;
 	struct doca_comch_task_send *taken = STAILQ_FIRST(&endpoint->pool);
 	if (taken == NULL)
@@ -64,7 +78,12 @@ doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_c
 	taken->connection = connection;
 	soft_connection_hold(connection);
 	*taken->frame = soft_frame_make(SOFT_FRAME_MESSAGE, len, 0);
-	memcpy(taken->frame + 1, msg, len);
+	taken->doomed = too_long;
+	taken->counted = false;
+	taken->fault = DOCA_SUCCESS;
+	taken->late = msg;
+	if (!too_long && !soft_has_quirk(SOFT_LATE_COPY))
+		copy_message(taken);
 	*task = taken;
 	return DOCA_SUCCESS;
 }
@@ -99,8 +118,13 @@ static void complete_oldest(struct doca_comch_connection *connection, doca_error
 	struct doca_comch_task_send *send = STAILQ_FIRST(&connection->unsent);
 	STAILQ_REMOVE_HEAD(&connection->unsent, queued);
 	soft_task_complete(&send->task, status);
-	doca_comch_task_send_completion_cb_t tell = status == DOCA_SUCCESS ? endpoint->sent : endpoint->not_sent;
-	tell(send, send->task.user_data, endpoint->ctx.user_data);
+	if (status == DOCA_SUCCESS) {
+		endpoint->sent(send, send->task.user_data, endpoint->ctx.user_data);
+		return;
+	}
+	endpoint->failing = true;
+	endpoint->not_sent(send, send->task.user_data, endpoint->ctx.user_data);
+	endpoint->failing = false;
 }
 
 void soft_send_blocked(struct doca_comch_connection *connection)
@@ -109,9 +133,31 @@ void soft_send_blocked(struct doca_comch_connection *connection)
 	connection->deaf_peer = !connection->blocked;
 }
 
+/* SUCCESS, or why the message is never sent. */
+static doca_error_t prepare(struct doca_comch_task_send *send)
+{
+	if (send->doomed)
+		return DOCA_ERROR_IO_FAILED;
+	copy_message(send);
+	if (!send->counted)
+		send->fault = soft_fault_completion();
+	if (!send->counted && soft_fault_message() == SOFT_MESSAGE_CUT)
+		shutdown(send->connection->fd, SHUT_RDWR);
+	send->counted = true; /* a message that does not fit comes here again */
+	return send->fault;
+}
+
 bool soft_send_oldest(struct doca_comch_connection *connection)
 {
-	const struct soft_frame *frame = STAILQ_FIRST(&connection->unsent)->frame;
+	struct doca_comch_task_send *oldest = STAILQ_FIRST(&connection->unsent);
+	const struct soft_frame *frame = oldest->frame;
+	doca_error_t result = prepare(oldest);
+	if (result != DOCA_SUCCESS) {
+		complete_oldest(connection, result);
+		return true;
+	}
+	if (soft_fault_muted())
+		return false;
 	size_t size = sizeof(*frame) + frame->value;
 	if (send(connection->fd, frame, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
 		soft_send_blocked(connection);

@@ -54,6 +54,7 @@ static void server_idle(struct doca_ctx *ctx)
 
 static const struct soft_ctx_class server_class = {
 	.name = "comch server",
+	.is_comch = true,
 	.start = server_start,
 	.stopping = soft_endpoint_stopping,
 	.stoppable = soft_endpoint_stoppable,
@@ -110,7 +111,8 @@ static doca_error_t admit(const struct soft_endpoint *endpoint, const struct sof
 		return DOCA_ERROR_SHUTDOWN;
 	if (!soft_connection_sizes_agree(endpoint, frame))
 		return DOCA_ERROR_INVALID_VALUE;
-	if (count_clients(endpoint) >= soft_limits()->max_clients)
+	uint32_t dead = ((const struct doca_comch_server *)endpoint)->dead_clients;
+	if (count_clients(endpoint) + dead >= soft_limits()->max_clients)
 		return DOCA_ERROR_FULL;
 	return DOCA_SUCCESS;
 }
@@ -144,13 +146,16 @@ static void server_greeted(struct doca_comch_connection *connection, const struc
 /* A server does not care about one client more or less; its own end is announced by gone. */
 static void server_lost(struct doca_comch_connection *connection)
 {
-	(void)connection;
+	struct doca_comch_server *server = (struct doca_comch_server *)connection->endpoint;
+	bool died = connection->fault == DOCA_ERROR_CONNECTION_RESET;
+	server->dead_clients += died && soft_has_quirk(SOFT_DEAD_CLIENTS_COUNT);
 }
 
 static void server_gone(struct doca_comch_connection *connection)
 {
 	struct doca_comch_server *server = (struct doca_comch_server *)connection->endpoint;
-	server->disconnected(&status_event, connection, 1);
+	if (!connection->unannounced)
+		server->disconnected(&status_event, connection, 1);
 }
 
 static const struct soft_endpoint_role server_role = {
@@ -221,6 +226,11 @@ doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_s
 		return DOCA_ERROR_INVALID_VALUE;
 	if (connection->state == SOFT_CONNECTION_OPEN && soft_fast_has_active(connection->fast))
 		return DOCA_ERROR_IN_USE;
+	if (!connection->asked_to_close && soft_has_quirk(SOFT_DISCONNECT_AGAIN)) {
+		connection->asked_to_close = true;
+		return DOCA_ERROR_AGAIN;
+	}
+	connection->unannounced = soft_has_quirk(SOFT_SILENT_DISCONNECT);
 	soft_connection_close(connection);
 	return DOCA_SUCCESS;
 }

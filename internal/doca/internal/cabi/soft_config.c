@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "soft_core.h"
+#include "soft_fault.h"
+#include "soft_quirk.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,15 +14,17 @@
 
 /* What one soft_configure decided. Readers hold pointers into it without a lock, so it is replaced, never changed, and
  * the replaced ones are kept. */
-struct settings {
-	struct settings *previous;
+struct configuration {
+	struct configuration *previous;
 	struct soft_limits limits;
+	uint32_t quirks;
+	struct soft_faults *faults;
 	int dirfd;
 	char dir[PATH_MAX];
 };
 
 static pthread_mutex_t configure_lock = PTHREAD_MUTEX_INITIALIZER;
-static _Atomic(struct settings *) current;
+static _Atomic(struct configuration *) current;
 
 /* ---- Limits ---- */
 
@@ -197,7 +200,7 @@ static int open_dir(const char *path, int nofollow, struct stat *st)
 /* Configured again with the same directory, the descriptor stays the same, so that they do not pile up. */
 static int reuse_dirfd(int fd, const struct stat *st)
 {
-	const struct settings *old = atomic_load(&current);
+	const struct configuration *old = atomic_load(&current);
 	struct stat old_st;
 	if (old == NULL || fstat(old->dirfd, &old_st) != 0 || old_st.st_dev != st->st_dev ||
 	    old_st.st_ino != st->st_ino)
@@ -218,93 +221,127 @@ bool soft_choose_dir(const char *dir, char path[PATH_MAX])
 	return dir == NULL ? choose_default_dir(path) : snprintf(path, PATH_MAX, "%s", dir) < PATH_MAX;
 }
 
-static doca_error_t set_dir(struct settings *settings, const char *dir)
+static doca_error_t set_dir(struct configuration *new, const char *dir)
 {
-	if (!soft_choose_dir(dir, settings->dir)) {
+	if (!soft_choose_dir(dir, new->dir)) {
 		errno = ENAMETOOLONG;
-		dir_failure(settings->dir);
+		dir_failure(new->dir);
 		return DOCA_ERROR_OPERATING_SYSTEM;
 	}
 	struct stat st;
-	int fd = open_dir(settings->dir, named_dir(dir) == NULL ? O_NOFOLLOW : 0, &st);
+	int fd = open_dir(new->dir, named_dir(dir) == NULL ? O_NOFOLLOW : 0, &st);
 	if (fd < 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
-	settings->dirfd = reuse_dirfd(fd, &st);
+	new->dirfd = reuse_dirfd(fd, &st);
 	return DOCA_SUCCESS;
 }
 
 /* ---- Entry points ---- */
 
-static doca_error_t configure(const char *dir, const char *limits)
+static const char *chosen(const char *text, const char *variable)
+{
+	return text != NULL ? text : getenv(variable);
+}
+
+static doca_error_t parse(struct configuration *new, const struct soft_settings *settings)
+{
+	doca_error_t result = parse_limits(chosen(settings->limits, "DMA_COPY_SOFT_LIMITS"), &new->limits);
+	if (result == DOCA_SUCCESS)
+		result = soft_parse_quirks(chosen(settings->quirks, "DMA_COPY_SOFT_QUIRKS"), &new->quirks);
+	if (result == DOCA_SUCCESS)
+		result = soft_parse_faults(chosen(settings->faults, "DMA_COPY_SOFT_FAULTS"), &new->faults);
+	if (result == DOCA_SUCCESS)
+		result = set_dir(new, settings->dir);
+	return result;
+}
+
+static doca_error_t configure(const struct soft_settings *settings)
 {
 	if (soft_dev_any_open()) {
 		soft_detail("the software device cannot be configured while devices are open");
 		return DOCA_ERROR_IN_USE;
 	}
-	struct settings *settings = calloc(1, sizeof(*settings));
-	if (settings == NULL) {
+	struct configuration *new = calloc(1, sizeof(*new));
+	if (new == NULL) {
 		soft_detail("out of memory");
 		return DOCA_ERROR_NO_MEMORY;
 	}
-	doca_error_t result = parse_limits(limits != NULL ? limits : getenv("DMA_COPY_SOFT_LIMITS"), &settings->limits);
-	if (result == DOCA_SUCCESS)
-		result = set_dir(settings, dir);
+	doca_error_t result = parse(new, settings);
 	if (result != DOCA_SUCCESS) {
-		free(settings);
+		soft_free_faults(new->faults);
+		free(new);
 		return result;
 	}
-	settings->previous = atomic_load(&current);
-	atomic_store(&current, settings);
+	new->previous = atomic_load(&current);
+	atomic_store(&current, new);
 	soft_sweep_runtime_dir();
 	return DOCA_SUCCESS;
 }
 
-doca_error_t soft_configure(const char *dir, const char *limits, char *error, size_t error_size)
+doca_error_t soft_configure_all(const struct soft_settings *settings, char *error, size_t error_size)
 {
 	pthread_mutex_lock(&configure_lock);
-	doca_error_t result = configure(dir, limits);
+	doca_error_t result = configure(settings);
 	pthread_mutex_unlock(&configure_lock);
 	if (result != DOCA_SUCCESS && error_size > 0)
 		snprintf(error, error_size, "%s", soft_last_detail());
 	return result;
 }
 
+doca_error_t soft_configure(const char *dir, const char *limits, char *error, size_t error_size)
+{
+	return soft_configure_all(&(struct soft_settings){.dir = dir, .limits = limits}, error, error_size);
+}
+
 doca_error_t soft_ensure_configured(void)
 {
 	pthread_mutex_lock(&configure_lock);
-	doca_error_t result = atomic_load(&current) != NULL ? DOCA_SUCCESS : configure(NULL, NULL);
+	doca_error_t result = atomic_load(&current) != NULL ? DOCA_SUCCESS : configure(&(struct soft_settings){0});
 	pthread_mutex_unlock(&configure_lock);
 	return result;
 }
 
 void soft_unconfigure(void)
 {
-	struct settings *settings = atomic_exchange(&current, NULL);
+	struct configuration *old = atomic_exchange(&current, NULL);
 	int closed = -1;
-	while (settings != NULL) {
-		struct settings *previous = settings->previous;
-		if (settings->dirfd != closed)
-			close(settings->dirfd);
-		closed = settings->dirfd;
-		free(settings);
-		settings = previous;
+	while (old != NULL) {
+		struct configuration *previous = old->previous;
+		if (old->dirfd != closed)
+			close(old->dirfd);
+		closed = old->dirfd;
+		soft_free_faults(old->faults);
+		free(old);
+		old = previous;
 	}
 }
 
 const struct soft_limits *soft_limits(void)
 {
-	const struct settings *settings = atomic_load(&current);
-	return settings == NULL ? &default_limits : &settings->limits;
+	const struct configuration *now = atomic_load(&current);
+	return now == NULL ? &default_limits : &now->limits;
+}
+
+bool soft_has_quirk(enum soft_quirk quirk)
+{
+	const struct configuration *now = atomic_load(&current);
+	return now != NULL && (now->quirks & 1U << quirk) != 0;
+}
+
+struct soft_faults *soft_faults(void)
+{
+	const struct configuration *now = atomic_load(&current);
+	return now == NULL ? NULL : now->faults;
 }
 
 const char *soft_runtime_dir(void)
 {
-	const struct settings *settings = atomic_load(&current);
-	return settings == NULL ? "" : settings->dir;
+	const struct configuration *now = atomic_load(&current);
+	return now == NULL ? "" : now->dir;
 }
 
 int soft_runtime_dirfd(void)
 {
-	const struct settings *settings = atomic_load(&current);
-	return settings == NULL ? -1 : settings->dirfd;
+	const struct configuration *now = atomic_load(&current);
+	return now == NULL ? -1 : now->dirfd;
 }

@@ -445,6 +445,7 @@ static void consumer_release(struct doca_task *task)
 
 static const struct soft_ctx_class consumer_class = {
 	.name = "comch consumer",
+	.is_comch = true,
 	.start = consumer_start,
 	.stopping = consumer_stopping,
 	.quiet = consumer_quiet,

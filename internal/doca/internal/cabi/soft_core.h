@@ -9,6 +9,7 @@
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
  *   soft_consumer, soft_producer, soft_fast, soft_lane       its fast path
+ *   soft_quirk    what hardware does beside its documents    soft_fault  faults on request
  *   soft_error    names of results                           soft_detail why the last call failed
  *   soft_log      where its messages go                      soft_version its release
  *
@@ -58,6 +59,9 @@ struct soft_limits {
 
 const struct soft_limits *soft_limits(void);
 
+/* NULL: none are asked for. See soft_fault.h. */
+struct soft_faults *soft_faults(void);
+
 /* A descriptor of the runtime directory, opened O_PATH; valid while the process lives. -1 before soft_configure. */
 int soft_runtime_dirfd(void);
 
@@ -96,11 +100,14 @@ struct doca_devinfo {
 	const char *pci_addr; /* "0000:b1:00.0" */
 	const char *ibdev_name;
 	const char *iface_name;
+	uint16_t vhca_id;
 };
 
 struct doca_devinfo_rep {
 	const char *pci_addr; /* of the host function that it stands for */
 	const char *vuid;
+	const char *iface_name;
+	uint16_t vhca_id; /* of that function */
 };
 
 struct doca_dev {
@@ -133,6 +140,7 @@ bool soft_dev_any_open(void);
  */
 struct soft_ctx_class {
 	const char *name;
+	bool is_comch;
 
 	/* SUCCESS: it runs. IN_PROGRESS: progress will call soft_ctx_running or soft_ctx_fail. Else: refused, IDLE. */
 	doca_error_t (*start)(struct doca_ctx *ctx);
@@ -187,6 +195,7 @@ struct doca_task {
 	union doca_data user_data;
 	doca_error_t status;
 	enum soft_task_state state;
+	bool optimized; /* submitted with OPTIMIZE_REPORTS */
 };
 
 /* Prepares the part of a context that all kinds share; the device gains a user. */
@@ -234,6 +243,7 @@ struct doca_mmap {
 	uint32_t max_devs, num_devs;
 	struct doca_dev *devs[SOFT_MMAP_MAX_DEVS]; /* an import has exactly one */
 	atomic_uint bufs;
+	bool thread_safe;      /* buffers are not counted, and not waited for */
 	atomic_uint consumers; /* that let producers write into it */
 	union doca_data user_data;
 	doca_mmap_memrange_free_cb_t *free_cb;
@@ -291,6 +301,7 @@ struct doca_buf {
 	uint8_t *data;
 	size_t data_len;
 	uint16_t refcount;
+	bool counted;           /* by its mmap */
 	struct doca_buf *next;  /* in its chain, or in the inventory's free list */
 	struct doca_buf *first; /* of its chain; itself when alone or first */
 	struct doca_buf *last;  /* valid in the first of a chain */

@@ -175,3 +175,26 @@ doca_error_t soft_doca_ctx_get_state(const struct doca_ctx *ctx, enum doca_ctx_s
 	*state = ctx->state;
 	return DOCA_SUCCESS;
 }
+
+/* Every submission is flushed at once. */
+void soft_doca_ctx_flush_tasks(struct doca_ctx *ctx)
+{
+	(void)ctx;
+}
+
+/* There is one vector. */
+doca_error_t soft_doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo,
+							  uint32_t *num_comp_vectors)
+{
+	if (devinfo == NULL || num_comp_vectors == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*num_comp_vectors = 1;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_vector)
+{
+	if (ctx == NULL || comp_vector != 0)
+		return DOCA_ERROR_INVALID_VALUE;
+	return soft_ctx_configurable(ctx);
+}

@@ -15,10 +15,10 @@
 #define NUM_HOST_FUNCTIONS 2
 
 static struct doca_devinfo functions[NUM_FUNCTIONS] = {
-	{SOFT_HOST, "0000:b1:00.0", "mlx5_0", "enp177s0f0np0"},
-	{SOFT_HOST, "0000:b1:00.1", "mlx5_1", "enp177s0f1np1"},
-	{SOFT_DPU, "0000:03:00.0", "mlx5_2", "p0"},
-	{SOFT_DPU, "0000:03:00.1", "mlx5_3", "p1"},
+	{SOFT_HOST, "0000:b1:00.0", "mlx5_0", "enp177s0f0np0", 0},
+	{SOFT_HOST, "0000:b1:00.1", "mlx5_1", "enp177s0f1np1", 1},
+	{SOFT_DPU, "0000:03:00.0", "mlx5_2", "p0", 2},
+	{SOFT_DPU, "0000:03:00.1", "mlx5_3", "p1", 3},
 };
 
 static struct doca_dev devices[NUM_FUNCTIONS] = {
@@ -33,8 +33,12 @@ static struct {
 	struct doca_dev *dev;
 	struct doca_devinfo_rep infos[NUM_HOST_FUNCTIONS];
 } representors[] = {
-	{&devices[2], {{"0000:b1:00.0", "SOFT00000000MLNXS0D0F0"}, {"0000:b1:00.1", "SOFT00000000MLNXS0D0F1"}}},
-	{&devices[3], {{"0000:b1:00.0", "SOFT00000000MLNXS0D0F0"}, {"0000:b1:00.1", "SOFT00000000MLNXS0D0F1"}}},
+	{&devices[2],
+	 {{"0000:b1:00.0", "SOFT00000000MLNXS0D0F0", "pf0hpf", 0},
+	  {"0000:b1:00.1", "SOFT00000000MLNXS0D0F1", "pf1hpf", 1}}},
+	{&devices[3],
+	 {{"0000:b1:00.0", "SOFT00000000MLNXS0D0F0", "pf0hpf", 0},
+	  {"0000:b1:00.1", "SOFT00000000MLNXS0D0F1", "pf1hpf", 1}}},
 };
 
 #define NUM_REPRESENTED (sizeof(representors) / sizeof(representors[0]))

@@ -3,7 +3,8 @@
  * Memcpy tasks. The engine copies nothing by itself: each progress executes the oldest task that is due. A task that
  * fails takes its context down, as on hardware; those behind it are flushed to the error callback, one per progress.
  */
-#include "soft_core.h"
+#include "soft_fault.h"
+#include "soft_quirk.h"
 
 #include <stdlib.h>
 
@@ -108,13 +109,52 @@ static const char *why_not(const struct doca_dma_task_memcpy *task, size_t *tota
 
 /* ---- Execution ---- */
 
-static doca_error_t copy_piece(const struct doca_buf *src, const struct doca_buf *dst, void *to)
+static doca_error_t copy_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at, size_t len)
 {
+	if (len == 0)
+		return DOCA_SUCCESS;
 	if (src->mmap->import != NULL)
-		return soft_import_read(src->mmap->import, to, src->data, src->data_len);
+		return soft_import_read(src->mmap->import, to + at, src->data + at, len);
 	if (dst->mmap->import != NULL)
-		return soft_import_write(dst->mmap->import, to, src->data, src->data_len);
-	return soft_copy_local(to, src->data, src->data_len);
+		return soft_import_write(dst->mmap->import, to + at, src->data + at, len);
+	return soft_copy_local(to + at, src->data + at, len);
+}
+
+/* The destination's byte is the source's with a bit changed. */
+static doca_error_t spoil_byte(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at)
+{
+	uint8_t byte;
+	doca_error_t result = src->mmap->import != NULL ? soft_import_read(src->mmap->import, &byte, src->data + at, 1)
+							: soft_copy_local(&byte, src->data + at, 1);
+	if (result != DOCA_SUCCESS)
+		return result;
+	byte ^= 1 << at % 8;
+	return dst->mmap->import != NULL ? soft_import_write(dst->mmap->import, to + at, &byte, 1)
+					 : soft_copy_local(to + at, &byte, 1);
+}
+
+/* Bytes [at, at + run) of the source, once more, behind where they belong. */
+static doca_error_t repeat_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at,
+			       size_t run)
+{
+	size_t rest = src->data_len - at - run;
+	return copy_run(src, dst, to + run, at, run < rest ? run : rest);
+}
+
+static doca_error_t copy_piece(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to)
+{
+	size_t at, run, len = src->data_len;
+	enum soft_copy_fault fault = soft_fault_copy(len, &at, &run);
+	if (fault == SOFT_COPY_DROP) {
+		doca_error_t before = copy_run(src, dst, to, 0, at);
+		return before == DOCA_SUCCESS ? copy_run(src, dst, to, at + run, len - at - run) : before;
+	}
+	doca_error_t result = copy_run(src, dst, to, 0, len);
+	if (result == DOCA_SUCCESS && fault == SOFT_COPY_FLIP)
+		result = spoil_byte(src, dst, to, at);
+	if (result == DOCA_SUCCESS && fault == SOFT_COPY_DUPLICATE)
+		result = repeat_run(src, dst, to, at, run);
+	return result;
 }
 
 static doca_error_t check_task(const struct doca_dma_task_memcpy *task, size_t *total)
@@ -130,6 +170,9 @@ static doca_error_t check_task(const struct doca_dma_task_memcpy *task, size_t *
 static doca_error_t execute(struct doca_dma_task_memcpy *task)
 {
 	size_t total;
+	doca_error_t fault = soft_fault_completion();
+	if (fault != DOCA_SUCCESS)
+		return fault;
 	if (check_task(task, &total) != DOCA_SUCCESS)
 		return DOCA_ERROR_IO_FAILED;
 	uint8_t *to = task->dst->data + task->dst->data_len;
@@ -181,10 +224,27 @@ static void dma_idle(struct doca_ctx *ctx)
 	dma->free = NULL;
 }
 
-static struct doca_dma_task_memcpy *pop_oldest(struct doca_dma *dma)
+static uint32_t queue_len(const struct doca_dma *dma)
 {
-	struct doca_task *task = dma->oldest;
-	dma->oldest = task->next;
+	uint32_t len = 0;
+	for (const struct doca_task *task = dma->oldest; task != NULL; task = task->next)
+		len++;
+	return len;
+}
+
+/* The oldest, unless another order is asked for. */
+static struct doca_dma_task_memcpy *pop_next(struct doca_dma *dma)
+{
+	struct doca_task **link = &dma->oldest, *before = NULL;
+	uint32_t skipped = soft_faults() == NULL ? 0 : soft_fault_order(queue_len(dma));
+	for (; skipped > 0; skipped--) {
+		before = *link;
+		link = &before->next;
+	}
+	struct doca_task *task = *link;
+	*link = task->next;
+	if (dma->newest == task)
+		dma->newest = before;
 	task->next = NULL;
 	return (struct doca_dma_task_memcpy *)task;
 }
@@ -199,10 +259,16 @@ static void deliver(struct doca_dma *dma, struct doca_dma_task_memcpy *task, doc
 	callback(task, task->base.user_data, dma->ctx.user_data);
 }
 
+/* Users saw the last completions stay away until a task without the flag followed. */
+static bool stalls(const struct doca_dma *dma)
+{
+	return dma->newest->optimized && soft_has_quirk(SOFT_OPTIMIZED_REPORTS_STALL);
+}
+
 static uint64_t dma_ready_at(const struct doca_ctx *ctx)
 {
 	const struct doca_dma *dma = (const struct doca_dma *)ctx;
-	if (dma->oldest == NULL)
+	if (dma->oldest == NULL || (ctx->state == DOCA_CTX_STATE_RUNNING && stalls(dma)))
 		return UINT64_MAX;
 	return ctx->state == DOCA_CTX_STATE_RUNNING ? ((struct doca_dma_task_memcpy *)dma->oldest)->due_at : 0;
 }
@@ -213,7 +279,7 @@ static bool dma_progress(struct doca_ctx *ctx)
 	uint64_t at = dma_ready_at(ctx);
 	if (at == UINT64_MAX || (at != 0 && soft_now_ns() < at))
 		return false;
-	struct doca_dma_task_memcpy *task = pop_oldest(dma);
+	struct doca_dma_task_memcpy *task = pop_next(dma);
 	deliver(dma, task, ctx->state == DOCA_CTX_STATE_RUNNING ? execute(task) : DOCA_ERROR_IO_FAILED);
 	return true;
 }
@@ -228,7 +294,7 @@ static doca_error_t dma_validate(const struct doca_task *task)
 static doca_error_t dma_submit(struct doca_task *task)
 {
 	struct doca_dma *dma = dma_of(task->ctx);
-	uint64_t latency_ns = soft_limits()->task_latency_us * 1000;
+	uint64_t latency_ns = soft_limits()->task_latency_us * 1000 + soft_fault_delay();
 	((struct doca_dma_task_memcpy *)task)->due_at = latency_ns == 0 ? 0 : soft_now_ns() + latency_ns;
 	task->next = NULL;
 	if (dma->oldest == NULL)

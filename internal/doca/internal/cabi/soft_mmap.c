@@ -290,6 +290,17 @@ doca_error_t soft_doca_mmap_set_max_num_devices(struct doca_mmap *mmap, uint32_t
 	return DOCA_SUCCESS;
 }
 
+/* From now on its buffers may be taken and given back on several threads, and destroying it no longer waits for them. */
+doca_error_t soft_doca_mmap_enable_thread_safety(struct doca_mmap *mmap)
+{
+	if (mmap == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (mmap->started || mmap->import != NULL || atomic_load(&mmap->bufs) > 0)
+		return DOCA_ERROR_NOT_PERMITTED;
+	mmap->thread_safe = true;
+	return DOCA_SUCCESS;
+}
+
 doca_error_t soft_doca_mmap_get_memrange(const struct doca_mmap *mmap, void **addr, size_t *len)
 {
 	if (mmap == NULL || addr == NULL || len == NULL)

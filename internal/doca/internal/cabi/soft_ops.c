@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "soft.h"
+#include "soft_ops.h"
+
+#include "soft_fault.h"
 
 static const struct doca_ops soft_table = {
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) .name = soft_##name,
@@ -10,5 +12,5 @@ static const struct doca_ops soft_table = {
 
 const struct doca_ops *soft_ops(void)
 {
-	return &soft_table;
+	return soft_fault_in_calls() ? soft_refusing_ops() : &soft_table;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "soft_ctx.h"
+#include "soft_quirk.h"
 
 /*
  * The notification handle is an epoll descriptor with one possible member, the inner epoll, which collects everything
@@ -27,6 +28,7 @@ struct doca_pe {
 	int event;
 	int timer;
 	bool armed;
+	enum doca_pe_event_mode mode;
 	bool progressing;
 	struct doca_ctx *contexts;
 	struct doca_ctx *turn; /* whose turn it is; NULL: the first of the list */
@@ -210,10 +212,15 @@ void soft_pe_notify(struct doca_pe *pe)
 		eventfd_write(pe->event, 1);
 }
 
+static bool swallows(const struct doca_pe *pe)
+{
+	return pe->armed && pe->mode == DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && soft_has_quirk(SOFT_SELECTIVE_SWALLOW);
+}
+
 /* DOCA forbids progress inside a callback; there it does nothing. */
 uint8_t soft_doca_pe_progress(struct doca_pe *pe)
 {
-	if (pe == NULL || pe->progressing)
+	if (pe == NULL || pe->progressing || swallows(pe))
 		return 0;
 	pe->progressing = true;
 	bool moved = false;
@@ -243,11 +250,22 @@ doca_error_t soft_doca_pe_clear_notification(struct doca_pe *pe, doca_notificati
 	return DOCA_SUCCESS;
 }
 
+/* Guides from 2.8 on say that Comch does not support event-triggered completion; hardware was seen to. */
+static bool cannot_notify(const struct doca_pe *pe)
+{
+	const struct doca_ctx *ctx = pe->contexts;
+	while (ctx != NULL && !ctx->class->is_comch)
+		ctx = ctx->next;
+	return ctx != NULL && soft_has_quirk(SOFT_COMCH_NO_NOTIFICATION);
+}
+
 /* Requesting again first clears, as DOCA does. */
 doca_error_t soft_doca_pe_request_notification(struct doca_pe *pe)
 {
 	if (pe == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
+	if (cannot_notify(pe))
+		return DOCA_ERROR_NOT_SUPPORTED;
 	disarm(pe);
 	doca_error_t result = schedule(pe);
 	if (result != DOCA_SUCCESS)
@@ -259,13 +277,14 @@ doca_error_t soft_doca_pe_request_notification(struct doca_pe *pe)
 	return DOCA_SUCCESS;
 }
 
-/* Both modes deliver here: progress of an armed engine never withholds an event. */
+/* Both modes deliver, unless the quirk is asked for. */
 doca_error_t soft_doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode)
 {
 	if (pe == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (event_mode != DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && event_mode != DOCA_PE_EVENT_MODE_PROGRESS_ALL)
 		return DOCA_ERROR_INVALID_VALUE;
+	pe->mode = event_mode;
 	return DOCA_SUCCESS;
 }
 

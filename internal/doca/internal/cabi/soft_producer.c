@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE
 #include "soft_comch.h"
+#include "soft_fault.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct doca_comch_producer_task_send {
 	uint8_t *imm; /* max_imm_data_len bytes of the producer's */
 	uint32_t imm_len;
 	struct soft_lane *lane; /* while submitted */
+	doca_error_t fault;     /* on request */
 };
 
 STAILQ_HEAD(send_queue, doca_comch_producer_task_send);
@@ -157,6 +159,10 @@ static doca_error_t execute(const struct doca_comch_producer_task_send *task)
 {
 	const struct doca_comch_producer *producer = producer_of(task->task.ctx);
 	const void *bytes = task->buf == NULL ? NULL : task->buf->data;
+	if (task->fault != DOCA_SUCCESS) {
+		soft_lane_cancel(task->lane);
+		return task->fault;
+	}
 	if (producer_validate(&task->task) == DOCA_SUCCESS)
 		return soft_lane_deliver(task->lane, producer->member.id, bytes, data_len(task), task->imm,
 					 task->imm_len);
@@ -228,6 +234,7 @@ static doca_error_t producer_submit(struct doca_task *task)
 		return result;
 	}
 	send->lane = lane;
+	send->fault = soft_fault_completion();
 	STAILQ_INSERT_TAIL(&producer->unsent, send, queued);
 	return DOCA_SUCCESS;
 }
@@ -239,6 +246,7 @@ static void producer_release(struct doca_task *task)
 
 static const struct soft_ctx_class producer_class = {
 	.name = "comch producer",
+	.is_comch = true,
 	.start = producer_start,
 	.stopping = producer_stopping,
 	.quiet = producer_quiet,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "soft_ctx.h"
+#include "soft_fault.h"
 
 doca_error_t soft_task_take(struct doca_task *task, struct doca_ctx *ctx)
 {
@@ -29,7 +30,9 @@ static doca_error_t check_submittable(const struct doca_task *task)
 
 static doca_error_t hand_over(struct doca_task *task)
 {
-	doca_error_t result = task->ctx->class->submit(task);
+	doca_error_t result = soft_fault_submit();
+	if (result == DOCA_SUCCESS)
+		result = task->ctx->class->submit(task);
 	if (result != DOCA_SUCCESS)
 		return result;
 	task->state = SOFT_TASK_SUBMITTED;
@@ -39,18 +42,26 @@ static doca_error_t hand_over(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t soft_doca_task_submit(struct doca_task *task)
+static doca_error_t submit(struct doca_task *task, bool optimized)
 {
 	doca_error_t result = check_submittable(task);
-	return result == DOCA_SUCCESS ? hand_over(task) : result;
+	if (result != DOCA_SUCCESS)
+		return result;
+	task->optimized = optimized;
+	return hand_over(task);
 }
 
-/* Every submission is flushed at once and reported on its own, which both flags allow. */
+doca_error_t soft_doca_task_submit(struct doca_task *task)
+{
+	return submit(task, false);
+}
+
+/* Every submission is flushed at once; that reports may come late shows only with the quirk. */
 doca_error_t soft_doca_task_submit_ex(struct doca_task *task, uint32_t flags)
 {
 	if ((flags & ~(uint32_t)(DOCA_TASK_SUBMIT_FLAG_FLUSH | DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS)) != 0)
 		return DOCA_ERROR_INVALID_VALUE;
-	return soft_doca_task_submit(task);
+	return submit(task, (flags & DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS) != 0);
 }
 
 doca_error_t soft_doca_task_try_submit(struct doca_task *task)
@@ -58,7 +69,7 @@ doca_error_t soft_doca_task_try_submit(struct doca_task *task)
 	doca_error_t result = check_submittable(task);
 	if (result == DOCA_SUCCESS)
 		result = task->ctx->class->validate(task);
-	return result == DOCA_SUCCESS ? hand_over(task) : result;
+	return result == DOCA_SUCCESS ? submit(task, false) : result;
 }
 
 /* Ignored for a task that is not the caller's: the library still works on it, or it was freed before. */

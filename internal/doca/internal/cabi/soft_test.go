@@ -9,7 +9,7 @@ import (
 
 func TestSoftLimitsAreTaken(t *testing.T) {
 	const limits = "max_buf_size=12345,max_msg_size=100,max_recv_queue_size=7,max_send_tasks=5,max_name_len=9"
-	abi, err := OpenSoft(t.TempDir(), limits)
+	abi, err := OpenSoft(SoftSettings{Dir: t.TempDir(), Limits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestSoftLimitsAreRefused(t *testing.T) {
 		strings.Repeat("x", 10_000):         "xxx",
 		"max_msg_size=" + strings.Repeat("9", 10_000): "999",
 	} {
-		abi, err := OpenSoft(t.TempDir(), limits)
+		abi, err := OpenSoft(SoftSettings{Dir: t.TempDir(), Limits: limits})
 		if err == nil {
 			abi.Close()
 			t.Errorf("%.40q was taken", limits)
@@ -66,11 +66,11 @@ func TestSoftLimitsAreRefused(t *testing.T) {
 
 func TestSoftLimitsComeFromTheEnvironment(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
-	if abi, err := OpenSoft(t.TempDir(), ""); err == nil {
+	if abi, err := OpenSoft(SoftSettings{Dir: t.TempDir(), Limits: ""}); err == nil {
 		abi.Close()
 		t.Error("the environment was not read")
 	}
-	abi, err := OpenSoft(t.TempDir(), "max_msg_size=10")
+	abi, err := OpenSoft(SoftSettings{Dir: t.TempDir(), Limits: "max_msg_size=10"})
 	if err != nil {
 		t.Fatal(err)
 	}
