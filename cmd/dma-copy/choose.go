@@ -9,8 +9,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// errNoFit means that the device or the side cannot be worked out from what was asked for and what there is.
+// errNoFit means that no device was named and none can play the role.
 var errNoFit = errors.New("no device fits")
+
+// misfitError says why a device that was chosen cannot do what was asked for, and what to do about it.
+type misfitError string
+
+func (e misfitError) Error() string { return string(e) }
+
+func misfit(format string, args ...any) error { return misfitError(fmt.Sprintf(format, args...)) }
 
 // chooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
 func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
@@ -56,19 +63,27 @@ func fits(d doca.DeviceInfo, side role) bool {
 // chooseSide decides the role by what the device can be, and refuses what it cannot.
 func chooseSide(d doca.DeviceInfo, s settings) (negotiate.Side, error) {
 	side := negotiate.Host
-	if s.Role == roleDPU || (s.Role == roleAuto && d.ServerSupported) {
+	if s.Role == roleDPU || (s.Role == roleAuto && sideOf(d) == negotiate.DPU) {
 		side = negotiate.DPU
 	}
 	switch {
 	case side == negotiate.DPU && !d.ServerSupported:
-		return side, fmt.Errorf("%w: %s is a host function and cannot be the DPU side: leave out --role, or name a device of the DPU",
-			errNoFit, d.PCIAddress)
+		return side, misfit("%s is a host function and cannot be the DPU side: leave out --role, or name a device of the DPU",
+			d.PCIAddress)
 	case side == negotiate.Host && !d.ClientSupported:
-		return side, fmt.Errorf("%w: %s is a function of the DPU and cannot be the host side: leave out --role, or name a host function",
-			errNoFit, d.PCIAddress)
+		return side, misfit("%s is a function of the DPU and cannot be the host side: leave out --role, or name a host function",
+			d.PCIAddress)
 	case side == negotiate.Host && s.Representor != "":
-		return side, fmt.Errorf("%w: %s is a host function and has no representors, so there is no %s: leave out -r on the host",
-			errNoFit, d.PCIAddress, s.Representor)
+		return side, misfit("%s is a host function and has no representors, so there is no %s: leave out -r on the host",
+			d.PCIAddress, s.Representor)
 	}
 	return side, nil
+}
+
+// sideOf is the side whose function the device is, whatever was asked for.
+func sideOf(d doca.DeviceInfo) negotiate.Side {
+	if d.ServerSupported {
+		return negotiate.DPU
+	}
+	return negotiate.Host
 }

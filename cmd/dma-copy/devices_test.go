@@ -141,7 +141,8 @@ func TestDevicesOfABadSide(t *testing.T) {
 func TestDevicesOfBadLimits(t *testing.T) {
 	soften(t, "all")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
-	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exitUsage || !strings.Contains(got.err.Error(), "max_msg_size") {
+	got := invoke(nil, "devices", "--driver", "soft")
+	if exitCode(got.err) != exitUsage || !strings.Contains(got.err.Error(), "max_msg_size") {
 		t.Errorf("error %v", got.err)
 	}
 }
@@ -150,7 +151,8 @@ func TestVersionNamesTheDriver(t *testing.T) {
 	soften(t, "all")
 	got := invoke(nil, "version", "--driver", "soft")
 	lines := slices.Collect(strings.Lines(got.stdout))
-	if len(lines) != 4 || lines[2] != "driver: soft 1 (software device, no hardware)\n" || lines[3] != "reason: the software device was asked for\n" {
+	want := []string{"driver: soft 1 (software device, no hardware)\n", "reason: the software device was asked for\n"}
+	if len(lines) != 4 || !slices.Equal(lines[2:], want) {
 		t.Errorf("printed %q, error %v", got.stdout, got.err)
 	}
 	if !strings.HasPrefix(got.stdout, invoke(nil, "--version").stdout) {
@@ -177,7 +179,8 @@ func TestUnusualDevices(t *testing.T) {
 		{"no names", &deviceRecord{HostSide: true}, []string{"RDMA device      unknown", "net device       unknown"}},
 		{"no capability", &deviceRecord{}, []string{"can be           neither side", "DMA copies       not supported",
 			"memory           can be neither", "control channel  not supported"}},
-		{"both sides", &deviceRecord{HostSide: true, DPUSide: true}, []string{"the host side or the DPU side", "represents       no host function"}},
+		{"both sides", &deviceRecord{HostSide: true, DPUSide: true},
+			[]string{"the host side or the DPU side", "represents       no host function"}},
 		{"not opened", &deviceRecord{DPUSide: true, DMA: dmaRecord{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},
 			[]string{"up to 512 bytes per task, tasks in flight unknown", "not all known    a; b"}},
 		{"control characters", &deviceRecord{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},

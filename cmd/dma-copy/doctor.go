@@ -62,7 +62,8 @@ func (e *checksFailedError) Error() string {
 func doctorCommand() command {
 	peer := option{group: addedOptions, name: "peer", fallback: "false", json: jsonSwitch,
 		assign: into(func(s *settings) *bool { return &s.Peer }, parseSwitch),
-		help:   "Also look for the other side of -p's device; on\nthe software device only, because on hardware a\nlook would use up what waits there"}
+		help: "Also look for the other side of -p's device; on\nthe software device only, because on hardware a\n" +
+			"look would use up what waits there"}
 	return command{
 		name:    "doctor",
 		summary: "Check what copies need; a fix for each fault",

@@ -2,9 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
-	"strings"
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -32,39 +29,51 @@ const (
 // outcome ties a cause to the exit code that scripts act on and, where the error does not say it itself, to the next
 // step that a person can take.
 type outcome struct {
-	is   func(error) bool
-	code int
-	next string
+	is    func(error) bool
+	code  int
+	next  string
+	cause wording // nil: the error's own
 }
 
 // outcomes is searched from the top: what somebody asked for comes before what that led to, and a cause before its
 // consequences.
 var outcomes = []outcome{
-	{ofType[usageError], exitUsage, ""},
-	{one(errTimeLimit), exitLimit, "allow more with --timeout"},
-	{one(doca.ErrBadAddress), exitUsage, ""},
-	{one(dmaxfer.ErrSettings), exitUsage, ""},
-	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device"},
-	{one(doca.ErrNoCgo), exitDevice, ""},
-	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft"},
-	{ofType[*doca.SoftError], exitUsage, "set DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS as docs/SOFTDEVICE.md says"},
-	{one(errNoDevice), exitDevice, "\"dma-copy doctor\" says what is wrong"},
-	{ofType[*doca.NotFoundError], exitDevice, "name one of them with -p, or -r for a representor"},
-	{one(errNoFit), exitDevice, ""},
-	{one(dmaxfer.ErrCapability), exitDevice, ""},
-	{one(dmaxfer.ErrSourceChanged), exitSourceChanged, ""},
-	{one(dmaxfer.ErrSource), exitSource, ""},
-	{one(dmaxfer.ErrTarget), exitTarget, ""},
-	{one(negotiate.ErrPeerRefused), exitSource, "the DPU's own message says which"},
-	{one(dmaxfer.ErrHostFailed), exitFailure, "the host's own message says why"},
-	{one(negotiate.ErrPeerFailed), exitFailure, "its own message says why"},
-	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait"},
-	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again"},
-	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again"},
-	{one(dmaxfer.ErrIdle), exitPeer, ""},
-	{ofType[*negotiate.Error], exitProtocol, "run a dma-copy or doca_dma_copy of a supported release on the other side"},
-	{ofType[*doca.Error], exitDevice, "look at the device, and at the other side's message"},
+	{ofType[usageError], exitUsage, "", nil},
+	{one(errTimeLimit), exitLimit, "allow more with --timeout", nil},
+	{one(doca.ErrBadAddress), exitUsage, "", nil},
+	{one(dmaxfer.ErrSettings), exitUsage, "", nil},
+	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device", nil},
+	{one(doca.ErrNoCgo), exitDevice, "", nil},
+	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft", nil},
+	{ofType[*doca.SoftError], exitUsage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil},
+	{one(errNoDevice), exitDevice, askDoctor, nil},
+	{misnamed("device"), exitDevice, "name one of them with -p", nil},
+	{misnamed("representor"), exitDevice, "name one of them with -r", nil},
+	{ofType[*doca.NotFoundError], exitDevice, askDoctor, nil},
+	{one(errNoFit), exitDevice, "", nil},
+	{ofType[misfitError], exitDevice, "", nil},
+	{one(doca.CodeAlreadyExist), exitDevice, "wait for it to end, or end it", leavingOut[*doca.Error]},
+	{one(dmaxfer.ErrCapability), exitDevice, "", nil},
+	{one(dmaxfer.ErrSourceChanged), exitSourceChanged, "", nil},
+	{one(dmaxfer.ErrSource), exitSource, "", nil},
+	{one(dmaxfer.ErrTarget), exitTarget, "", nil},
+	{one(dmaxfer.ErrCopy), exitFailure, "", nil},
+	{one(dmaxfer.ErrHostFailed), exitFailure, "its own message says why", leavingOut[*negotiate.Error]},
+	{one(negotiate.ErrPeerFailed), exitFailure, "its own message says why", ofPeer("the %s gave up")},
+	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait", nil},
+	{turnedAway, exitPeer, "the DPU may be serving another host; look at it and copy again", ofPeer(lostEarly)},
+	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
+	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
+	{one(dmaxfer.ErrIdle), exitPeer, "", nil},
+	{ofType[*negotiate.Error], exitProtocol, "run a dma-copy or doca_dma_copy of a supported release on the other side", nil},
+	{ofType[*doca.Error], exitDevice, "look at the device, and at the other side's message", nil},
 }
+
+const (
+	askDoctor = "\"dma-copy doctor\" says what is wrong"
+	lost      = "the connection to the %s was lost before the copy ended"
+	lostEarly = "the connection to the %s was lost before the copy began"
+)
 
 func one(sentinel error) func(error) bool {
 	return func(err error) bool { return errors.Is(err, sentinel) }
@@ -73,6 +82,27 @@ func one(sentinel error) func(error) bool {
 func ofType[T error](err error) bool {
 	_, is := errors.AsType[T](err)
 	return is
+}
+
+// misnamed tells whether there are things of a kind, but none of the name that was given.
+func misnamed(kind string) func(error) bool {
+	return func(err error) bool {
+		missing, is := errors.AsType[*doca.NotFoundError](err)
+		return is && missing.Kind == kind && len(missing.Available) > 0
+	}
+}
+
+// turnedAway tells whether a host lost the DPU before they agreed on anything, as happens to the second of two hosts.
+func turnedAway(err error) bool {
+	failed, is := errors.AsType[*sideError](err)
+	if !is || failed.side != negotiate.Host {
+		return false
+	}
+	at, is := errors.AsType[*negotiate.Error](err)
+	if !is {
+		return errors.Is(err, comch.ErrPeerLost)
+	}
+	return errors.Is(at, negotiate.ErrPeerLost) && at.State == negotiate.AwaitDirection
 }
 
 // classify finds the outcome of a failed run.
@@ -98,13 +128,4 @@ func exitCode(err error) int {
 		return exitOK
 	}
 	return classify(err).code
-}
-
-// reportError prints the error as the one line that a failed run leaves on stderr: side, cause, next step.
-func reportError(w io.Writer, err error) {
-	text := strings.ReplaceAll(err.Error(), "\n", "; ")
-	if next := classify(err).next; next != "" {
-		text += ": " + next
-	}
-	fmt.Fprintf(w, "dma-copy: %s\n", escapeUnprintable(text))
 }

@@ -166,9 +166,8 @@ func TestUsageErrorStaysOnOneLineAndKeepsItsCause(t *testing.T) {
 func TestErrorOfTheRunIsReturned(t *testing.T) {
 	failure := errors.New("the transfer failed")
 	surroundings := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
-	command := newRootCommand(surroundings, func(context.Context, settings, zerolog.Logger) error { return failure })
-	command.SetArgs([]string{"-f", "x"})
-	if err := command.Execute(); err != failure {
+	run := func(context.Context, settings, zerolog.Logger) error { return failure }
+	if err := execute(t.Context(), surroundings, []string{"-f", "x"}, run); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 }

@@ -28,12 +28,11 @@ func invoke(variables map[string]string, args ...string) invocation {
 		value, ok := variables[name]
 		return value, ok
 	}}
-	command := newRootCommand(surroundings, func(_ context.Context, s settings, _ zerolog.Logger) error {
+	args = append([]string{}, args...) // nil would mean the test's own arguments
+	got.err = execute(context.Background(), surroundings, args, func(_ context.Context, s settings, _ zerolog.Logger) error {
 		got.settings, got.ran = s, true
 		return nil
 	})
-	command.SetArgs(append([]string{}, args...)) // nil would mean the test's own arguments
-	got.err = command.ExecuteContext(context.Background())
 	got.stdout, got.stderr = stdout.String(), stderr.String()
 	return got
 }

@@ -41,7 +41,11 @@ Environment:
   DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
                                  _ for -, as in DMA_COPY_PCI_ADDR=b1:00.1 or
                                  DMA_COPY_QUIET=true; empty counts as not set
-  DMA_COPY_SOFT_DIR              Directory where software devices meet
+  DMA_COPY_SOFT_DIR              Directory where software devices meet; only its
+                                 owner may write to it
+  DMA_COPY_SOFT_SIDE             host, dpu or all: whose devices there are
+  DMA_COPY_SOFT_LIMITS           Limits of the software device, NAME=VALUE,...;
+                                 docs/SOFTDEVICE.md has them and more variables
   NO_COLOR                       Log without colours if not empty
 
 Exit codes:
@@ -64,8 +68,22 @@ Every flag may also be in a --json file or the environment, see dma-copy --help;
 exit codes are listed there.
 `
 
-// writeHelp prints the help in the layout of DOCA programs. A help that cannot be printed has nobody to tell.
-func writeHelp(w io.Writer, table []option) {
+// writeHelpOf prints the help of the command that cobra has found.
+func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
+	text := programHelp(options())
+	for _, c := range commands() {
+		if c.name == cmd.Name() {
+			text = commandHelp(c)
+		}
+	}
+	if _, err := io.WriteString(w, text); err != nil {
+		return fmt.Errorf("print the help: %w", err)
+	}
+	return nil
+}
+
+// programHelp has the layout of DOCA programs.
+func programHelp(table []option) string {
 	var text strings.Builder
 	text.WriteString(helpIntroduction)
 	text.WriteString(helpGeneralFlags)
@@ -79,11 +97,10 @@ func writeHelp(w io.Writer, table []option) {
 		fmt.Fprintf(&text, "  %-*s%s\n", helpColumn-len("  "), c.name, c.summary)
 	}
 	text.WriteString(helpClosing)
-	_, _ = io.WriteString(w, text.String())
+	return text.String()
 }
 
-// writeCommandHelp prints the help of one of the commands.
-func writeCommandHelp(w io.Writer, c command) {
+func commandHelp(c command) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "Usage: dma-copy %s [Flags]\n\n%s", c.name, c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
@@ -91,18 +108,7 @@ func writeCommandHelp(w io.Writer, c command) {
 		writeFlag(&text, opt)
 	}
 	text.WriteString(helpCommandClosing)
-	_, _ = io.WriteString(w, text.String())
-}
-
-// writeHelpOf prints the help of the command that cobra has found.
-func writeHelpOf(cmd *cobra.Command, w io.Writer) {
-	for _, c := range commands() {
-		if c.name == cmd.Name() {
-			writeCommandHelp(w, c)
-			return
-		}
-	}
-	writeHelp(w, options())
+	return text.String()
 }
 
 func writeFlags(text *strings.Builder, table []option, group optionGroup) {

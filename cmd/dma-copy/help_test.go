@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -74,6 +77,16 @@ func TestVersionFromTheLinker(t *testing.T) {
 	got := out.String()
 	if !strings.HasPrefix(got, "dma-copy 1.2.3 (") || !strings.HasSuffix(got, "\nDOCA runtime: 3.3.0\n") {
 		t.Errorf("printed %q", got)
+	}
+}
+
+// What asks for help in a script wants to know that it got none.
+func TestHelpReportsAFullDisk(t *testing.T) {
+	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
+		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exitFailure {
+			t.Errorf("%s: error %v", line, err)
+		}
 	}
 }
 

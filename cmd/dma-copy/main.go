@@ -9,7 +9,7 @@ import (
 func main() {
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
-	err := newRootCommand(streams, runner(streams)).ExecuteContext(ctx)
+	err := execute(ctx, streams, os.Args[1:], runner(streams))
 	stop()
 	if err != nil {
 		reportError(streams.stderr, err)

@@ -11,8 +11,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newRootCommand returns the program's command, with those that do something else than copy below it. Executing it turns the command line into settings and hands them to
-// run, together with the context and the logger; it acts on nothing itself and prints no error.
+// execute carries out a command line and returns what went wrong, which it does not print.
+func execute(
+	ctx context.Context, streams streams, args []string, run func(context.Context, settings, zerolog.Logger) error,
+) error {
+	root := newRootCommand(streams, run)
+	root.SetArgs(args)
+	var unprinted error // cobra's functions that print help return none
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { unprinted = writeHelpOf(cmd, streams.stdout) })
+	if err := root.ExecuteContext(ctx); err != nil {
+		return err
+	}
+	return unprinted
+}
+
+// newRootCommand returns the program's command, with those that do something else than copy below it. Executing it
+// turns the command line into settings and hands them to run, together with the context and the logger; it acts on
+// nothing itself and prints no error.
 func newRootCommand(
 	streams streams, run func(ctx context.Context, s settings, log zerolog.Logger) error,
 ) *cobra.Command {
@@ -32,7 +47,6 @@ func newRootCommand(
 	root.SetOut(streams.stdout)
 	root.SetErr(streams.stderr)
 	root.SetFlagErrorFunc(explainFlagError)
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { writeHelpOf(cmd, streams.stdout) })
 	root.SetHelpCommand(newHelpCommand(root))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")

@@ -16,15 +16,6 @@ import (
 // errTimeLimit is the cause of a context that --timeout ended.
 var errTimeLimit = errors.New("stopped by --timeout")
 
-// sideError is a failure of a run that knows which side it is.
-type sideError struct {
-	side negotiate.Side
-	err  error
-}
-
-func (e *sideError) Error() string { return fmt.Sprintf("%s: %v", e.side, e.err) }
-func (e *sideError) Unwrap() error { return e.err }
-
 // runner returns the function that carries out one run.
 func runner(streams streams) func(context.Context, settings, zerolog.Logger) error {
 	return func(ctx context.Context, s settings, log zerolog.Logger) error {
@@ -39,7 +30,9 @@ func runner(streams streams) func(context.Context, settings, zerolog.Logger) err
 		}
 		defer driver.Close()
 		logDriver(log, driver)
-		return runOn(ctx, driver, streams, s, log)
+		err = runOn(ctx, driver, streams, s, log)
+		logReworded(log, err)
+		return err
 	}
 }
 
@@ -66,7 +59,7 @@ func runOn(ctx context.Context, driver *doca.Driver, streams streams, s settings
 	defer func() { err = errors.Join(err, device.Close()) }()
 	side, err := chooseSide(device.Info(), s)
 	if err != nil {
-		return err
+		return &sideError{side: sideOf(device.Info()), err: err}
 	}
 	if err := transfer(ctx, device, driver, side, streams, s, log); err != nil {
 		return &sideError{side: side, err: err}

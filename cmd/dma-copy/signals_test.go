@@ -90,7 +90,8 @@ func TestSecondSignalKills(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestDrainForEver$")
-	child.Env = append(os.Environ(), drainingVariable+"=1")
+	// A child that is killed leaves the directory that testscript makes for it.
+	child.Env = append(os.Environ(), drainingVariable+"=1", "TMPDIR="+t.TempDir())
 	stdout, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+func onHost(err error) error { return &sideError{side: negotiate.Host, err: err} }
+func onDPU(err error) error  { return &sideError{side: negotiate.DPU, err: err} }
+
+// TestReportedLines is about what no script brings about at will.
+func TestReportedLines(t *testing.T) {
+	gaveUp := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus, Err: negotiate.ErrPeerFailed}
+	turned := &negotiate.Error{State: negotiate.AwaitDirection, Err: negotiate.ErrPeerLost}
+	lost := &negotiate.Error{State: negotiate.AwaitStatus, Err: negotiate.ErrPeerLost}
+	strange := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus, Err: negotiate.ErrMalformed}
+	unsent := fmt.Errorf("%w (%w)", comch.ErrPeerLost, doca.ErrDisconnected)
+	taken := &doca.Error{Op: "doca_ctx_start", Code: doca.CodeAlreadyExist, Detail: "another server has this name"}
+	cases := []struct {
+		name string
+		err  error
+		code int
+		line string
+	}{
+		{"the DPU gives up", onHost(gaveUp), 1, "host: the DPU gave up: its own message says why"},
+		{"the host gives up", onDPU(gaveUp), 1, "DPU: the host gave up: its own message says why"},
+		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1, "DPU: the host gave up: its own message says why"},
+		{"the host gives up last", onDPU(fmt.Errorf("%w, so it has not got the file: %w", dmaxfer.ErrHostFailed, gaveUp)), 1,
+			"DPU: the host failed after the copy, so it has not got the file: its own message says why"},
+		{"the DPU is lost", onHost(lost), 7,
+			"host: the connection to the DPU was lost before the copy ended: look at the other side and copy again"},
+		{"the host is lost", onDPU(turned), 7,
+			"DPU: the connection to the host was lost before the copy ended: look at the other side and copy again"},
+		{"the host is lost as it is written to", onDPU(unsent), 7,
+			"DPU: the connection to the host was lost before the copy ended: look at the other side and copy again"},
+		{"turned away", onHost(turned), 7, "host: the connection to the DPU was lost before the copy began: " +
+			"the DPU may be serving another host; look at it and copy again"},
+		{"turned away as it dials", onHost(unsent), 7, "host: the connection to the DPU was lost before the copy began: " +
+			"the DPU may be serving another host; look at it and copy again"},
+		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
+			"malformed message: run a dma-copy or doca_dma_copy of a supported release on the other side"},
+		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
+			"DPU: another dma-copy serves: wait for it to end, or end it"},
+		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
+			"no device x: there are a and b: name one of them with -p"},
+		{"no such representor", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x", Available: []string{"a", "b"}}), 6,
+			"DPU: no representor x: there are a and b: name one of them with -r"},
+		{"nothing to name", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x"}), 6,
+			`DPU: no representor x: there are none: "dma-copy doctor" says what is wrong`},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var said strings.Builder
+			reportError(&said, tc.err)
+			if got, want := said.String(), "dma-copy: "+tc.line+"\n"; got != want {
+				t.Errorf("said\n %swant\n %s", got, want)
+			}
+			if code := exitCode(tc.err); code != tc.code {
+				t.Errorf("exit code %d, want %d", code, tc.code)
+			}
+		})
+	}
+}
+
+// What the line leaves out is in the log, and what it says is not there a second time.
+func TestRewordedFailuresAreLogged(t *testing.T) {
+	reworded := onDPU(&negotiate.Error{State: negotiate.Copying, Err: negotiate.ErrPeerLost})
+	var out bytes.Buffer
+	log := zerolog.New(&out)
+	logReworded(log, nil)
+	logReworded(log.Level(zerolog.InfoLevel), reworded)
+	logReworded(log, onDPU(comch.ErrPeerAbsent))
+	if out.Len() > 0 {
+		t.Errorf("logged %s", out.String())
+	}
+	logReworded(log, errors.Join(reworded, errors.New("close")))
+	for _, part := range []string{`"debug"`, "in state copying", "close"} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("logged %s without %s", out.String(), part)
+		}
+	}
+}
