@@ -73,7 +73,7 @@ func (s *stage) judge(ours side, p phase, sender, receives string) {
 // blames expects that where our side failed, it names the peer's silence: the peer gives up too, much later.
 func (s *stage) blames(ours side, p phase, sender string) {
 	s.t.Helper()
-	const silence = "the peer was silent for 300ms"
+	const silence = " was silent for 300ms, "
 	if said := ours.stderr.String(); p.code(sender) != 0 && !strings.Contains(said, silence) {
 		s.t.Errorf("our side said %q, want %q", said, silence)
 	}

@@ -254,7 +254,16 @@ func (t *transfer) patience() time.Duration {
 
 func (t *transfer) silent(patience time.Duration) error {
 	return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
-		"the peer was silent for %s while this side was in state %s", patience, t.session.State())
+		"the %s was silent for %s, %s", t.options.Side.Other(), patience, waitedFor[t.session.State()])
+}
+
+// waitedFor says in a user's words what a silent peer was to do in each state.
+var waitedFor = map[negotiate.State]string{
+	negotiate.AwaitDirection:  "when it was to say whether it has the file",
+	negotiate.AwaitExport:     "when it was to give access to its memory",
+	negotiate.Copying:         "while the copy was running",
+	negotiate.AwaitStatus:     "when it was to copy the file",
+	negotiate.AwaitDisconnect: "when it was to end the connection",
 }
 
 // notify sends what a failing side still has to say. It uses a deadline of its own, because the copy's context may be
