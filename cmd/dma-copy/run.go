@@ -79,7 +79,7 @@ func transfer(
 		Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
 	})
 	if err == nil && !s.Quiet {
-		writeSummary(streams.stderr, summary, side, driver)
+		writeSummary(streams.stderr, summary, side, driver, choiceOf(driver, s))
 	}
 	return err
 }

@@ -14,12 +14,25 @@ import (
 )
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
-// knows: the reference's protocol compares no bytes and tells a sender nothing of durability.
-func writeSummary(w io.Writer, s dmaxfer.Summary, side negotiate.Side, driver *doca.Driver) {
+// knows: the reference's protocol compares no bytes and tells a sender nothing of durability. why is empty unless the driver
+// was chosen for the user.
+func writeSummary(w io.Writer, s dmaxfer.Summary, side negotiate.Side, driver *doca.Driver, why string) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s\n", verb(s), escapeUnprintable(s.Path), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s))
 	fmt.Fprintf(w, "      not verified (reference protocol), %s\n", durability(s, side))
 	fmt.Fprintf(w, "path  %s%s\n", pathOf(driver), shapeOf(s))
+	if why != "" {
+		fmt.Fprintf(w, "why   %s\n", escapeUnprintable(why))
+	}
+}
+
+// choiceOf is why the program chose this driver, without the particulars, which the log has; empty if the user chose.
+func choiceOf(driver *doca.Driver, s settings) string {
+	if s.Driver != driverAuto {
+		return ""
+	}
+	reason, _, _ := strings.Cut(driver.Reason(), ": ")
+	return reason
 }
 
 func verb(s dmaxfer.Summary) string {
