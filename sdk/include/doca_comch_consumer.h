@@ -100,6 +100,66 @@ const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(const struct doca
 DOCA_STABLE
 uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(const struct doca_comch_consumer_task_post_recv *task);
 
+/* Receiving on the DPA. NOT_SUPPORTED here: there is none, and so no completion context either. */
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_create(struct doca_comch_consumer_completion **consumer_comp);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_set_dpa_thread(struct doca_comch_consumer_completion *consumer_comp,
+							   struct doca_dpa_thread *dpa_thread);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_destroy(struct doca_comch_consumer_completion *consumer_comp);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_start(struct doca_comch_consumer_completion *consumer_comp);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_stop(struct doca_comch_consumer_completion *consumer_comp);
+
+DOCA_EXPERIMENTAL
+doca_error_t
+doca_comch_consumer_completion_get_dpa_handle(struct doca_comch_consumer_completion *consumer_comp,
+					      doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_set_max_num_consumers(struct doca_comch_consumer_completion *consumer_comp,
+								  uint32_t max_num_consumers);
+
+DOCA_EXPERIMENTAL
+doca_error_t
+doca_comch_consumer_completion_get_max_num_consumers(const struct doca_comch_consumer_completion *consumer_comp,
+						     uint32_t *max_num_consumers);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_set_max_num_recv(struct doca_comch_consumer_completion *consumer_comp,
+							     uint32_t max_num_recv);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_get_max_num_recv(const struct doca_comch_consumer_completion *consumer_comp,
+							     uint32_t *max_num_recv);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_set_imm_data_len(struct doca_comch_consumer_completion *consumer_comp,
+							     uint32_t imm_data_len);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_completion_get_imm_data_len(const struct doca_comch_consumer_completion *consumer_comp,
+							     uint32_t *imm_data_len);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer, uint32_t dev_num_recv);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
+						struct doca_comch_consumer_completion *consumer_comp,
+						uint32_t user_data);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
+						doca_dpa_dev_comch_consumer_t *dpa_consumer);
+
 #ifdef __cplusplus
 }
 #endif

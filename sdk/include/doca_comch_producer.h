@@ -94,6 +94,19 @@ DOCA_STABLE
 void doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task, uint8_t *imm_data,
 						uint32_t imm_data_len);
 
+/* Sending from the DPA. NOT_SUPPORTED here: there is none. */
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer, uint32_t dev_num_send);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer,
+						       struct doca_dpa_completion *dpa_comp);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
+						doca_dpa_dev_comch_producer_t *dpa_producer);
+
 #ifdef __cplusplus
 }
 #endif

@@ -123,10 +123,15 @@ enum doca_log_level {
 /* A file descriptor to poll for POLLIN (Linux). */
 typedef int doca_notification_handle_t;
 
-/* A handle for the DPU's data-path accelerator. */
+/* Handles for the DPU's data-path accelerator. */
 typedef uint32_t doca_dpa_dev_mmap_t;
+typedef uint64_t doca_dpa_dev_comch_consumer_t;
+typedef uint64_t doca_dpa_dev_comch_consumer_completion_t;
+typedef uint64_t doca_dpa_dev_comch_producer_t;
 
 struct doca_dpa;
+struct doca_dpa_thread;
+struct doca_dpa_completion;
 struct doca_gpu;
 struct doca_gpu_dma;
 struct doca_dev;
@@ -150,6 +155,7 @@ struct doca_comch_event_msg_recv;
 struct doca_comch_event_connection_status_changed;
 struct doca_comch_event_consumer;
 struct doca_comch_consumer;
+struct doca_comch_consumer_completion;
 struct doca_comch_consumer_task_post_recv;
 struct doca_comch_producer;
 struct doca_comch_producer_task_send;

@@ -12,6 +12,7 @@
  *   soft_quirk    what hardware does beside its documents    soft_fault  faults on request
  *   soft_error    names of results                           soft_detail why the last call failed
  *   soft_log      where its messages go                      soft_version its release
+ *   soft_dpa      what a DPA or a GPU would do               soft_unsupported what else it does not have
  *
  * Threads: as in DOCA, a progress engine and everything connected to it belong to one thread at a time. What is shared
  * by the whole process (device reference counts, the registry of exports) is behind locks in its own file.
@@ -33,6 +34,14 @@ void soft_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* One line at DOCA_LOG_LEVEL_DEBUG, the device's only level, to whatever log there is. Any thread may call. */
 void soft_log_debug(const char *message);
+
+/* ---- soft_dpa, soft_unsupported ---- */
+
+/* The answer of what the device does not have: a program that passes nonsense still learns so. */
+static inline doca_error_t soft_unsupported(bool valid)
+{
+	return valid ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+}
 
 /* ---- soft_config ---- */
 
