@@ -4,7 +4,8 @@
 # bin/dma-copy-arm64, which `make test-arm64` builds. Takes GO, ARM64_CC and ARM64_ROOT from the environment.
 #
 # What emulation cannot show is said at the end. qemu does not have process_vm_readv and process_vm_writev, so an emulated
-# process reaches memory that is not shareable only by way of its file; the C test of that call is left to a real arm64.
+# process reaches memory that is not shareable only by way of its file; the C tests that use plain memory between processes
+# are left to a real arm64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +18,7 @@ native=(bin/dma-copy)
 emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
 c_tests=internal/doca/internal/cabi/ctest
-not_emulated=(remote_test fast_test fast_threads_test)
+not_emulated=(remote_test)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/arm64.XXXXXX")
 cleanup() {

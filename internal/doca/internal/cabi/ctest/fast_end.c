@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "fast_end.h"
 
+#include "../memory.h"
+
 /* ---- callbacks ---- */
 
 static void finish(struct fast_end *end, struct doca_task *task, struct doca_buf *buf)
@@ -46,7 +48,7 @@ static void on_produced(struct doca_comch_producer_task_send *task, union doca_d
 static void open_parts(struct fast_end *end, struct end *control)
 {
 	*end = (struct fast_end){.dev = control->server != NULL ? stage.dpu : stage.host};
-	end->memory = calloc(1, FAST_MEMORY);
+	end->memory = memory_alloc(FAST_MEMORY);
 	CHECK(end->memory != NULL);
 	CHECK_OK(soft_doca_pe_create(&end->pe));
 	CHECK_OK(soft_doca_buf_inventory_create(4 * FAST_TASKS, &end->inventory));
@@ -100,7 +102,7 @@ void fast_close(struct fast_end *end)
 	CHECK_OK(soft_doca_pe_destroy(end->pe));
 	CHECK_OK(soft_doca_buf_inventory_destroy(end->inventory));
 	CHECK_OK(soft_doca_mmap_destroy(end->mmap));
-	free(end->memory);
+	memory_free(end->memory, FAST_MEMORY);
 }
 
 void settle_fast(struct end *client, struct end *server, struct fast_end *a, struct fast_end *b)
