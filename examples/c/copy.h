@@ -7,9 +7,6 @@
 #include <doca_dev.h>
 #include <doca_mmap.h>
 
-/* Memory of this process, registered with dev. permissions are of enum doca_access_flag. */
-doca_error_t map_memory(struct doca_dev *dev, void *addr, size_t len, uint32_t permissions, struct doca_mmap **mmap);
-
 /* One DMA copy of len bytes from `from` in one map to `to` in another, either of which may be another process's. */
 struct copy {
 	struct doca_mmap *from_mmap;

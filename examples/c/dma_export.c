@@ -9,10 +9,10 @@
 
 #include <doca_log.h>
 
-#include "copy.h"
 #include "descriptor.h"
 #include "device.h"
 #include "flags.h"
+#include "memory.h"
 
 DOCA_LOG_REGISTER(DMA_EXPORT);
 

@@ -10,6 +10,7 @@
 #include "descriptor.h"
 #include "device.h"
 #include "flags.h"
+#include "memory.h"
 
 DOCA_LOG_REGISTER(DMA_IMPORT);
 

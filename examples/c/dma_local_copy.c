@@ -9,6 +9,7 @@
 #include "copy.h"
 #include "device.h"
 #include "flags.h"
+#include "memory.h"
 
 DOCA_LOG_REGISTER(DMA_LOCAL_COPY);
 

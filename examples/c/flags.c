@@ -14,8 +14,8 @@ doca_error_t flag_store(char *text, size_t size, const char *value)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t flag_register(const char *short_name, const char *long_name, const char *arguments,
-			   const char *description, doca_argp_param_cb_t callback)
+static doca_error_t register_typed(const char *short_name, const char *long_name, const char *arguments,
+				   const char *description, doca_argp_param_cb_t callback, enum doca_argp_type type)
 {
 	struct doca_argp_param *param;
 	doca_error_t result = doca_argp_param_create(&param);
@@ -26,8 +26,20 @@ doca_error_t flag_register(const char *short_name, const char *long_name, const 
 	doca_argp_param_set_arguments(param, arguments);
 	doca_argp_param_set_description(param, description);
 	doca_argp_param_set_callback(param, callback);
-	doca_argp_param_set_type(param, DOCA_ARGP_TYPE_STRING);
+	doca_argp_param_set_type(param, type);
 	return doca_argp_register_param(param);
+}
+
+doca_error_t flag_register(const char *short_name, const char *long_name, const char *arguments,
+			   const char *description, doca_argp_param_cb_t callback)
+{
+	return register_typed(short_name, long_name, arguments, description, callback, DOCA_ARGP_TYPE_STRING);
+}
+
+doca_error_t flag_register_int(const char *short_name, const char *long_name, const char *arguments,
+			       const char *description, doca_argp_param_cb_t callback)
+{
+	return register_typed(short_name, long_name, arguments, description, callback, DOCA_ARGP_TYPE_INT);
 }
 
 doca_error_t logs_open(void)

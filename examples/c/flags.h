@@ -21,6 +21,10 @@ doca_error_t flag_store(char *text, size_t size, const char *value);
 doca_error_t flag_register(const char *short_name, const char *long_name, const char *arguments,
 			   const char *description, doca_argp_param_cb_t callback);
 
+/* The same for a flag whose callback gets an int. */
+doca_error_t flag_register_int(const char *short_name, const char *long_name, const char *arguments,
+			       const char *description, doca_argp_param_cb_t callback);
+
 /* The program's own lines on stdout and stderr, the SDK's warnings on stderr. */
 doca_error_t logs_open(void);
 

@@ -67,6 +67,29 @@ ping() {
 	diff <(printf 'host got "%s"\n' 'ping DPU' 'pong host') <(sort "$work/host") || fail "the host got something else"
 }
 
+# A sender that comes too early fails, too. The verdict is left in $work/verdict; the result is the receiver's.
+stream() {
+	run stream_receive -p 03:00.0 -r b1:00.0 > "$work/verdict" 2> "$work/err" &
+	local receiver=$!
+	until run stream_send -p b1:00.0 -n "$1" > /dev/null 2>&1; do
+		kill -0 "$receiver" 2> /dev/null || break
+	done
+	wait "$receiver"
+}
+
+streams() {
+	local count
+	for count in 0 1 500; do
+		stream "$count" || fail "the stream of $count blocks failed: $(cat "$work/verdict" "$work/err")"
+		[ "$(cat "$work/verdict")" = "$count blocks, $((count * 65536)) bytes, all in order and whole" ] ||
+			fail "the stream of $count blocks became $(cat "$work/verdict")"
+	done
+	DMA_COPY_SOFT_FAULTS=again=50 stream 100 || fail "the stream did not survive full queues"
+	! DMA_COPY_SOFT_FAULTS=fail=21:IO_FAILED stream 100 || fail "the stream lost a block and was called whole"
+	grep -q ' blocks, .*, 0 of them out of order or damaged, and no end$' "$work/verdict" || fail "a cut stream was called $(cat "$work/verdict")"
+	! run stream_send -n -1 2> /dev/null || fail "stream_send took a negative count"
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export DMA_COPY_SOFT_DIR=$work/soft
@@ -76,4 +99,5 @@ build
 local_copy
 export_and_import
 ping
+streams
 echo "examples ($how): ok"

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The two progress engines of one end of a stream. A program that works with several threads would give the data engine one
+ * of its own; in a single thread, both are progressed in turn.
+ */
+#ifndef EXAMPLES_ENGINES_H
+#define EXAMPLES_ENGINES_H
+
+#include <doca_ctx.h>
+#include <doca_pe.h>
+
+struct engines {
+	struct doca_pe *control; /* the server's or client's */
+	struct doca_pe *data;    /* the consumer's or producer's */
+};
+
+doca_error_t engines_create(struct engines *engines);
+void engines_destroy(struct engines *engines);
+
+/* Both: a consumer comes and goes by messages of the control channel. */
+void engines_progress(const struct engines *engines);
+
+enum doca_ctx_states engines_state_of(const struct doca_ctx *ctx);
+
+/* Starts the context and waits until it is RUNNING, however it starts. NOT_CONNECTED: it fell back to IDLE. */
+doca_error_t engines_start(const struct engines *engines, struct doca_ctx *ctx);
+
+/* Stops the context and waits until it is IDLE. Its tasks must be free by then, or be freed by their callbacks. */
+void engines_stop(const struct engines *engines, struct doca_ctx *ctx);
+
+#endif
