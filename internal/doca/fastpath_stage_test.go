@@ -2,10 +2,12 @@ package doca_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
 // fastStage is both sides of one connection, in one process.
@@ -17,24 +19,35 @@ type fastStage struct {
 	client        *doca.Client
 	onHost, onDPU *doca.Connection
 	representor   *doca.Representor
-	driver        *doca.Driver
 }
 
-// newFastStage connects both sides over the software device. All of it is closed at the test's end, and nothing may be
-// left open then.
+// openSoftWith opens the software device until the test's end, when nothing may be left open.
+func openSoftWith(t *testing.T, options doca.Options) *doca.Driver {
+	t.Helper()
+	docatest.CheckHandles(t)
+	options.Choice, options.SoftDir = doca.ChooseSoft, t.TempDir()
+	driver, err := doca.Open(options)
+	if errors.Is(err, doca.ErrNoCgo) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := driver.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return driver
+}
+
+// newFastStage connects both sides over the software device and closes all of it at the test's end.
 func newFastStage(t *testing.T, options doca.Options) *fastStage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	t.Cleanup(cancel)
-	options.Choice, options.SoftDir = doca.ChooseSoft, t.TempDir()
-	driver, err := doca.Open(options)
-	if err != nil {
-		if err == doca.ErrNoCgo {
-			t.Skip(err)
-		}
-		t.Fatal(err)
-	}
-	s := &fastStage{t: t, ctx: ctx, driver: driver}
+	driver := openSoftWith(t, options)
+	s := &fastStage{t: t, ctx: ctx}
 	t.Cleanup(s.close)
 	s.host, s.dpu = must(driver.OpenDevice("b1:00.0"))(t), must(driver.OpenDevice("03:00.0"))(t)
 	s.representor = must(s.dpu.OpenRepresentor("b1:00.0"))(t)
@@ -62,21 +75,12 @@ func (s *fastStage) check(err error) {
 	}
 }
 
-// hangUp ends the connection from both sides.
-func (s *fastStage) hangUp() {
+func (s *fastStage) close() {
 	s.check(s.client.Close())
 	s.check(s.server.Close())
-}
-
-func (s *fastStage) close() {
-	s.hangUp()
 	s.check(s.representor.Close())
 	s.check(s.host.Close())
 	s.check(s.dpu.Close())
-	s.check(s.driver.Close())
-	for _, handle := range doca.OpenHandles() {
-		s.t.Errorf("left open: %s", handle)
-	}
 }
 
 func (s *fastStage) alloc(device *doca.Device, size int64) *doca.Region {
@@ -105,4 +109,17 @@ func (s *fastStage) producer(on *doca.Connection, depth int) *doca.Producer {
 func (s *fastStage) consumerOf(on *doca.Connection) uint32 {
 	s.t.Helper()
 	return must(on.AwaitPeerConsumers(s.ctx, 1))(s.t)[0]
+}
+
+// sendOne sends one message, when there is room for it, and waits for its completion.
+func (s *fastStage) sendOne(p *doca.Producer, message []doca.FastMessage) doca.Completion {
+	s.t.Helper()
+	if n, err := p.SendWait(s.ctx, message); n != 1 || err != nil {
+		s.t.Fatalf("sent %d: %v", n, err)
+	}
+	into := make([]doca.Completion, 1)
+	if n, err := p.Reap(s.ctx, into); n != 1 || err != nil {
+		s.t.Fatalf("completed %d: %v", n, err)
+	}
+	return into[0]
 }

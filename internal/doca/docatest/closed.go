@@ -9,6 +9,7 @@ var closedCases = []testCase{
 	{"memory", closedMemory},
 	{"engines", closedEngine},
 	{"clients and representors", closedChannel},
+	{"consumers and producers", closedFastPath},
 }
 
 func closedDevice(b *bench) {
@@ -73,4 +74,27 @@ func closedChannel(b *bench) {
 	b.must(s.rep.Close())
 	_, err = s.dpu.Listen(s.rep, serverName, doca.ChannelConfig{})
 	b.mustBe(err, doca.ErrClosed)
+}
+
+func closedFastPath(b *bench) {
+	host, dpu := b.bothSides()
+	l := b.lane(dpu, host, doca.ConsumerConfig{Depth: 1})
+	b.must(l.consumer.Close())
+	b.must(l.producer.Close())
+	message := []doca.FastMessage{{To: l.consumer.ID(), Source: l.source, Length: 1}}
+	uses := map[string]func() error{
+		"Post":          func() error { _, err := l.consumer.Post([]doca.Receive{{Length: 1}}); return err },
+		"Push":          func() error { _, err := l.consumer.Push(make([]doca.Received, 1)); return err },
+		"consumer Reap": func() error { _, err := l.consumer.Reap(b.context(), make([]doca.Received, 1)); return err },
+		"Send":          func() error { _, err := l.producer.Send(message); return err },
+		"SendWait":      func() error { _, err := l.producer.SendWait(b.context(), message); return err },
+		"producer Reap": func() error { _, err := l.producer.Reap(b.context(), make([]doca.Completion, 1)); return err },
+	}
+	for name, use := range uses {
+		b.Log(name)
+		b.mustBe(use(), doca.ErrClosed)
+	}
+	if l.consumer.Inflight() != 0 || l.producer.Inflight() != 0 {
+		b.Errorf("closed, yet %d and %d in flight", l.consumer.Inflight(), l.producer.Inflight())
+	}
 }

@@ -31,6 +31,8 @@ var topics = []topic{
 	{"channel", channelCases},
 	{"messages", messageCases},
 	{"disconnect", disconnectCases},
+	{"consumers and producers", fastPathCases},
+	{"life of consumers and producers", fastPathLifeCases},
 	{"closed", closedCases},
 	{"idle", idleCases},
 }

@@ -15,6 +15,7 @@ var idleCases = []testCase{
 	{"with everything open", idleOpen},
 	{"while calls wait", idleWaiting},
 	{"while a reader is behind", idleReaderBehind},
+	{"while a consumer and a producer wait", idleFastPath},
 }
 
 const idleTime = 300 * time.Millisecond
@@ -76,5 +77,25 @@ func idleReaderBehind(b *bench) {
 	b.mustIdle()
 	for i := range sent {
 		b.mustReceive(dpu, string(numbered(i, host.MaxMessage())))
+	}
+}
+
+// The producer waits for room, the consumer that has some for a message to it.
+func idleFastPath(b *bench) {
+	host, dpu := b.bothSides()
+	waiting := b.lane(dpu, host, doca.ConsumerConfig{Depth: 1})
+	b.post(waiting.consumer, doca.Receive{Length: 1})
+	full := b.lane(dpu, host, doca.ConsumerConfig{Depth: 1})
+	message := []doca.FastMessage{{To: full.consumer.ID(), Source: full.source, Length: 1}}
+	ctx, cancel := context.WithCancelCause(b.Context())
+	results := make(chan error, 2)
+	go func() { _, err := waiting.consumer.Reap(ctx, make([]doca.Received, 1)); results <- err }()
+	go func() { _, err := full.producer.SendWait(ctx, message); results <- err }()
+	b.mustIdle()
+	cancel(errEnough)
+	for range cap(results) {
+		if err := <-results; !errors.Is(err, errEnough) {
+			b.Errorf("a wait that was to end with its context ended with %v", err)
+		}
 	}
 }
