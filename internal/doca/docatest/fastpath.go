@@ -11,6 +11,7 @@ import (
 var fastPathCases = []testCase{
 	{"bytes and immediate data go both ways", bothWays},
 	{"immediate data of one byte and of the most", immediateSizes},
+	{"batches keep their order and their data apart", batchesOfMessages},
 	{"what finds no room is refused", findsNoRoom},
 	{"room outside the memory is refused, and more than was asked for", roomRefused},
 	{"several at once keep their streams whole", severalStreams},
@@ -166,6 +167,42 @@ func immediateSizes(b *bench) {
 		b.post(l.consumer, doca.Receive{})
 		b.sendFast(l, doca.FastMessage{Immediate: data[:size]})
 		b.mustEqual(b.receiveFast(l.consumer).Immediate, data[:size])
+	}
+}
+
+func batchesOfMessages(b *bench) {
+	host, dpu := b.bothSides()
+	l := b.lane(dpu, host, doca.ConsumerConfig{Depth: 3, Immediate: 8})
+	fillRandom(l.source.Bytes())
+	words := []string{"one", "", "three"}
+	var room []doca.Receive
+	var messages []doca.FastMessage
+	for i, word := range words {
+		at := int64(i)
+		room = append(room, doca.Receive{Offset: at * 1000, Length: 1000, Tag: uint64(i)})
+		messages = append(messages, doca.FastMessage{
+			To: l.consumer.ID(), Source: l.source, Offset: at * 1000, Length: 10 + at, Immediate: []byte(word),
+		})
+	}
+	b.post(l.consumer, room...)
+	for len(messages) > 0 {
+		n, err := l.producer.SendWait(b.context(), messages)
+		if !errors.Is(err, doca.ErrQueueFull) {
+			b.must(err)
+		}
+		messages = messages[n:]
+	}
+	for l.producer.Inflight() > 0 { // nothing moves that is not reaped
+		_, err := l.producer.Reap(b.context(), make([]doca.Completion, sendDepth))
+		b.must(err)
+	}
+	for i, word := range words {
+		got := b.receiveFast(l.consumer)
+		if got.Tag != uint64(i) || got.Length != 10+int64(i) || string(got.Immediate) != word {
+			b.Fatalf("message %d came as %+v", i, got)
+		}
+		at := i * 1000
+		b.mustEqual(l.target.Bytes()[at:at+10+i], l.source.Bytes()[at:at+10+i])
 	}
 }
 

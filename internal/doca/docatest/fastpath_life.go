@@ -29,6 +29,7 @@ func appearAndExpire(b *bench) {
 	b.must(first.Close())
 	b.awaitPeers(dpu, func(ids []uint32) bool { return slices.Equal(ids, []uint32{second.ID()}) })
 	b.must(second.Close())
+	b.awaitPeers(dpu, func(ids []uint32) bool { return len(ids) == 0 })
 	b.must(host.Close())
 	_, err = dpu.AwaitPeerConsumers(b.context(), 1)
 	b.mustBe(err, doca.ErrDisconnected)
