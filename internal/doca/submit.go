@@ -10,7 +10,7 @@ import (
 // How long to wait before trying again what was refused for no reason that anything announces.
 const (
 	shortestLook = 10 * time.Microsecond
-	longestLook  = time.Millisecond
+	longestLook  = 5 * time.Millisecond
 )
 
 // submitAny keeps ErrQueueFull from a caller who could do nothing about it: a device may be busy although nothing is in

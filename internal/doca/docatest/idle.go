@@ -9,8 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// What waits must not burn a processor. A wait that spins takes as much of it as time passes, so a tenth of that is far
-// from either.
+// What waits must not burn a processor. A wait that spins takes as much of it as time passes, and one that sleeps next to
+// nothing, also on a machine that others keep busy; a quarter is far from both.
 var idleCases = []testCase{
 	{"with everything open", idleOpen},
 	{"while calls wait", idleWaiting},
@@ -26,7 +26,7 @@ func (b *bench) mustIdle() {
 	before, began := b.processorTime(), time.Now()
 	time.Sleep(idleTime)
 	used, passed := b.processorTime()-before, time.Since(began)
-	if used > passed/10 {
+	if used > passed/4 {
 		b.Errorf("doing nothing for %s took %s of a processor", passed, used)
 	}
 }
