@@ -107,6 +107,9 @@ func furnish(folder string) ([]string, error) {
 		}
 	}
 	variables := []string{"DMA_COPY_SOFT_DIR=" + runtime, "DMA_COPY_DRIVER=soft"}
+	if quirks, chosen := os.LookupEnv("DMA_COPY_SOFT_QUIRKS"); chosen {
+		variables = append(variables, "DMA_COPY_SOFT_QUIRKS="+quirks) // the programs' device is to be the tests'
+	}
 	if os.Getenv("GORACE") == "" {
 		variables = append(variables, "GORACE=atexit_sleep_ms=10") // a second for each process otherwise
 	}
