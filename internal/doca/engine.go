@@ -82,9 +82,9 @@ func (e *Engine) Inflight() int {
 	return e.abi.EngineInflight(e.engine) + len(e.arrived)
 }
 
-// Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, then submit the rest; there
-// is something to reap. Their
-// memory must not be touched, nor closed, until their completions are reaped. Implements: doca_task_submit.
+// Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, for there is something to reap,
+// then submit the rest. The memory of what was taken must not be touched, nor closed, until its completions are reaped.
+// Implements: doca_task_submit.
 func (e *Engine) Submit(copies []Copy) (int, error) {
 	if e.engine == nil {
 		return 0, ErrClosed
