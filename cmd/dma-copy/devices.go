@@ -78,6 +78,9 @@ func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
 	fmt.Fprintf(text, "\ndevice %s\n", escapeUnprintable(d.PCIAddress))
 	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
 	row(text, "net device", "%s", orUnknown(d.NetName))
+	if d.PortRate > 0 {
+		row(text, "port rate", "%g Gb/s", float64(d.PortRate)/1e9)
+	}
 	row(text, "can be", "%s", sidesOf(d))
 	writeRepresentors(text, d)
 	row(text, "DMA copies", "%s", copiesOf(d.DMA))

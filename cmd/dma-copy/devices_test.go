@@ -81,7 +81,7 @@ func TestDevicesInJSONHaveStableNames(t *testing.T) {
 			t.Errorf("the driver has no %s", name)
 		}
 	}
-	for _, name := range []string{"pci_address", "rdma_name", "net_name", "host_side", "dpu_side", "representors", "dma",
+	for _, name := range []string{"pci_address", "rdma_name", "net_name", "port_rate_bits_per_second", "host_side", "dpu_side", "representors", "dma",
 		"memory", "comch", "error"} {
 		if _, there := found.Devices[0][name]; !there {
 			t.Errorf("the device has no %s", name)
@@ -157,6 +157,22 @@ func TestVersionNamesTheDriver(t *testing.T) {
 	}
 	if !strings.HasPrefix(got.stdout, invoke(nil, "--version").stdout) {
 		t.Error("version and --version differ")
+	}
+}
+
+func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
+	for rate, want := range map[uint64]string{0: "", 100_000_000: "0.1 Gb/s", 2_500_000_000: "2.5 Gb/s", 400_000_000_000: "400 Gb/s"} {
+		found := inventory{Devices: []*deviceRecord{{PortRate: rate}}}
+		var text, encoded bytes.Buffer
+		if err := errors.Join(writeInventory(&text, found, outputText), writeInventory(&encoded, found, outputJSON)); err != nil {
+			t.Fatal(err)
+		}
+		if row := "port rate        " + want + "\n"; strings.Contains(text.String(), row) != (rate > 0) {
+			t.Errorf("%d: the text is\n%s", rate, text.String())
+		}
+		if strings.Contains(text.String(), "port rate") != (rate > 0) || strings.Contains(encoded.String(), "port_rate") != (rate > 0) {
+			t.Errorf("%d: the lists are\n%s%s", rate, text.String(), encoded.String())
+		}
 	}
 }
 

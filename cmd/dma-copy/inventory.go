@@ -33,6 +33,7 @@ type deviceRecord struct {
 	PCIAddress   string              `json:"pci_address"`
 	RDMAName     string              `json:"rdma_name"`
 	NetName      string              `json:"net_name"`
+	PortRate     uint64              `json:"port_rate_bits_per_second,omitempty"` // left out where unknown
 	HostSide     bool                `json:"host_side"`
 	DPUSide      bool                `json:"dpu_side"`
 	Representors []representorRecord `json:"representors"`
@@ -107,7 +108,7 @@ func recordDriver(driver *doca.Driver) driverRecord {
 
 func recordDevice(info doca.DeviceInfo) *deviceRecord {
 	return &deviceRecord{
-		PCIAddress: info.PCIAddress, RDMAName: info.IBName, NetName: info.Interface,
+		PCIAddress: info.PCIAddress, RDMAName: info.IBName, NetName: info.Interface, PortRate: info.ActiveRate,
 		HostSide: info.ClientSupported, DPUSide: info.ServerSupported,
 		Representors: []representorRecord{},
 		DMA:          dmaRecord{CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize},

@@ -15,7 +15,8 @@ type DeviceInfo struct {
 	Capabilities
 }
 
-// Capabilities is what a device can do. Sizes are bytes, queues are messages; zero means unknown or unsupported.
+// Capabilities is what a device can do. Sizes are bytes, queues are messages, rates bits per second; zero means unknown or
+// unsupported.
 type Capabilities = cabi.DevinfoCaps
 
 // IsHost reports whether the device is a host function: it can be a Comch client and not a server.

@@ -96,7 +96,7 @@ doca_error_t doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, cha
 DOCA_STABLE
 doca_error_t doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid);
 
-/* Bits per second. DOCA 2.7 wrote a double here. */
+/* Bits per second. DOCA 2.7 wrote a double here, in Gb/s. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo, uint64_t *active_rate);
 

@@ -95,6 +95,41 @@ union doca_data doca_task_get_user_data(const struct doca_task *task);
 DOCA_STABLE
 struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
+/*
+ * Batches of tasks: the same for many tasks of a kind at once. The library that has them allocates them, as DOCA's Ethernet
+ * queues do. DMA and Comch have none, so there is never one here: INVALID_VALUE, 0 and NULL are the answers, and nothing
+ * is set or freed.
+ */
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_task_batch_submit(struct doca_task_batch *task_batch);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_task_batch_try_submit(struct doca_task_batch *task_batch);
+
+DOCA_EXPERIMENTAL
+void doca_task_batch_free(struct doca_task_batch *task_batch);
+
+DOCA_EXPERIMENTAL
+doca_error_t doca_task_batch_get_status(const struct doca_task_batch *task_batch);
+
+DOCA_EXPERIMENTAL
+void doca_task_batch_set_user_data(struct doca_task_batch *task_batch, union doca_data user_data);
+
+DOCA_EXPERIMENTAL
+union doca_data doca_task_batch_get_user_data(const struct doca_task_batch *task_batch);
+
+DOCA_EXPERIMENTAL
+struct doca_ctx *doca_task_batch_get_ctx(const struct doca_task_batch *task_batch);
+
+/* Of the context, not of the batch. */
+DOCA_EXPERIMENTAL
+union doca_data doca_task_batch_get_ctx_user_data(const struct doca_task_batch *task_batch);
+
+/* How many tasks are in it. */
+DOCA_EXPERIMENTAL
+uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch *task_batch);
+
 /* NOT_SUPPORTED here: for Windows only. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,

@@ -19,6 +19,7 @@ _Static_assert(DOCA_VERSION_EQ_CURRENT(3, 0, 0), "the kit stands for 3.0.0");
 _Static_assert(DOCA_VERSION_LTE_CURRENT(2, 7, 0) && DOCA_VERSION_LTE_CURRENT(3, 0, 0), "and is later than 2.7");
 _Static_assert(!DOCA_VERSION_LTE_CURRENT(3, 1, 0), "but earlier than 3.1");
 _Static_assert(sizeof(union doca_data) == 8 && sizeof(doca_error_t) == 4, "as in DOCA's binary interface");
+_Static_assert(DOCA_TASK_BATCH_MAX_TASKS_NUMBER_128 == 3, "an index, not a number of tasks");
 _Static_assert(sizeof(doca_be16_t) == 2 && sizeof(doca_be32_t) == 4 && sizeof(doca_be64_t) == 8, "likewise");
 
 #define CHECK(condition)                                                                          \

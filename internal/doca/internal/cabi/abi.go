@@ -168,6 +168,7 @@ type DevinfoCaps struct {
 	MaxReceiveQueue   uint32 // messages. Implements: doca_comch_cap_get_max_recv_queue_size
 	MaxSends          uint32 // messages. Implements: doca_comch_cap_get_max_send_tasks
 	MaxServerNameSize uint32 // bytes with the zero. Implements: doca_comch_cap_get_max_name_len
+	ActiveRate        uint64 // bits per second of the port. Implements: doca_devinfo_get_active_rate
 	ConsumerSupported bool   // Implements: doca_comch_consumer_cap_is_supported
 	ProducerSupported bool   // Implements: doca_comch_producer_cap_is_supported
 	MaxReceives       uint32 // of one consumer. Implements: doca_comch_consumer_cap_get_max_num_tasks

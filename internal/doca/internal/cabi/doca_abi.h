@@ -88,6 +88,14 @@ enum doca_task_submit_flag {
 	DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS = 2,
 };
 
+/* How many tasks a batch of a library that has batches can take. */
+enum doca_task_batch_max_tasks_number {
+	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_16 = 0,
+	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_32 = 1,
+	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_64 = 2,
+	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_128 = 3,
+};
+
 enum doca_pe_event_mode {
 	DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE = 0,
 	DOCA_PE_EVENT_MODE_PROGRESS_ALL = 1,
@@ -144,6 +152,7 @@ struct doca_buf_inventory;
 struct doca_ctx;
 struct doca_pe;
 struct doca_task;
+struct doca_task_batch;
 struct doca_dma;
 struct doca_dma_task_memcpy;
 struct doca_log_backend;

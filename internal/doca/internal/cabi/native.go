@@ -39,6 +39,7 @@ type native struct {
 	ops       *C.struct_doca_ops
 	libraries []string
 	hardware  bool
+	rate      rateForm
 	detail    func() string // what the provider knows of the last failure beyond its code
 	forget    func()        // empties that
 	close     func()
@@ -67,7 +68,7 @@ func OpenSoft(settings SoftSettings) (ABI, error) {
 		return nil, errors.New(C.GoString(&reason[0]))
 	}
 	forget := func() { C.soft_forget_detail() }
-	return &native{ops: C.soft_ops(), detail: softDetail, forget: forget, close: func() {}}, nil
+	return &native{ops: C.soft_ops(), rate: rateInBits, detail: softDetail, forget: forget, close: func() {}}, nil
 }
 
 // SoftDirectory is the runtime directory that OpenSoft would use for dir; nothing is made or looked at.
@@ -114,6 +115,7 @@ func OpenVendor(directory string) (ABI, string, error) {
 		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in),
 		detail: noDetail, forget: func() {}, close: func() { C.vendor_close(vendor) },
 	}
+	abi.rate = rateFormOf(abi.Version())
 	return abi, C.GoString(&vendor.directory[0]), nil
 }
 

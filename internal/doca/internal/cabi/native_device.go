@@ -76,9 +76,21 @@ func (n *native) DevinfoCaps(d Devinfo) DevinfoCaps {
 		MaxReceiveQueue:   uint32(queue),
 		MaxSends:          uint32(sends),
 		MaxServerNameSize: uint32(name),
+		ActiveRate:        n.activeRate(d),
 	}
 	n.addFastPathCaps(info, &caps)
 	return caps
+}
+
+func (n *native) activeRate(d Devinfo) uint64 {
+	if n.rate == rateUnknown || !bool(C.has_doca_devinfo_get_active_rate(n.ops)) {
+		return 0
+	}
+	var written C.uint64_t
+	if C.call_doca_devinfo_get_active_rate(n.ops, devinfo(d), &written) != C.DOCA_SUCCESS {
+		return 0
+	}
+	return n.rate.bitsPerSecond(uint64(written))
 }
 
 func (n *native) addFastPathCaps(info *C.struct_doca_devinfo, caps *DevinfoCaps) {
