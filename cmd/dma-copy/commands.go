@@ -15,11 +15,12 @@ type command struct {
 	summary string // for the list of commands, at most what fits its line
 	about   string // the first paragraphs of its help, as lines
 	options []option
-	run     func(ctx context.Context, streams streams, s settings, log zerolog.Logger) error
+	takes   []string // what it takes behind its flags, one form each; nil: nothing
+	run     func(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error
 }
 
 func commands() []command {
-	return []command{devicesCommand(), doctorCommand(), versionCommand()}
+	return []command{devicesCommand(), doctorCommand(), verifyCommand(), versionCommand()}
 }
 
 func commandNames() []string {
@@ -35,14 +36,14 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 		Use:   c.name,
 		Short: c.summary,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
+			if len(args) == 0 || c.takes != nil {
 				return nil
 			}
 			return usagef("unexpected argument %q: dma-copy %s takes flags only", args[0], c.name)
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return runWithSettings(cmd, streams, c.options, func(ctx context.Context, s settings, log zerolog.Logger) error {
-				return c.run(ctx, streams, s, log)
+				return c.run(ctx, streams, s, args, log)
 			})
 		},
 	}

@@ -29,7 +29,7 @@ can be, the host functions it represents, and what it can do. Changes nothing.
 	}
 }
 
-func listDevices(_ context.Context, streams streams, s settings, log zerolog.Logger) error {
+func listDevices(_ context.Context, streams streams, s settings, _ []string, log zerolog.Logger) error {
 	return lookThrough(s.driverOptions(), func(driver *doca.Driver) error {
 		logDriver(log, driver)
 		found, err := takeInventory(driver)

@@ -73,7 +73,7 @@ is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, or 7
 where only the other side is missing.
 `,
 		options: append(commonOptions(), append(pickOptions("pci-addr", "rep-pci"), peer)...),
-		run: func(_ context.Context, streams streams, s settings, _ zerolog.Logger) error {
+		run: func(_ context.Context, streams streams, s settings, _ []string, _ zerolog.Logger) error {
 			return report(streams.stdout, examine(thisMachine(s), s))
 		},
 	}

@@ -19,8 +19,10 @@ const (
 	exitTarget        = 5
 	exitDevice        = 6
 	exitPeer          = 7
+	exitDigest        = 9
 	exitSourceChanged = 10
 	exitProtocol      = 11
+	exitSomeFailed    = 12
 	exitNotHardware   = 13
 	exitLimit         = 14
 	exitSignal        = 128 // plus the signal's number
@@ -54,6 +56,8 @@ var outcomes = []outcome{
 	{ofType[misfitError], exitDevice, "", nil},
 	{one(doca.CodeAlreadyExist), exitDevice, "wait for it to end, or end it", leavingOut[*doca.Error]},
 	{one(dmaxfer.ErrCapability), exitDevice, "", nil},
+	{one(errDigest), exitDigest, "", nil},
+	{one(errSomeFailed), exitSomeFailed, "", nil},
 	{one(dmaxfer.ErrSourceChanged), exitSourceChanged, "", nil},
 	{one(dmaxfer.ErrSource), exitSource, "", nil},
 	{one(dmaxfer.ErrTarget), exitTarget, "", nil},

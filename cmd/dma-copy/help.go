@@ -56,8 +56,10 @@ Exit codes:
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
   7         peer absent, lost or silent; outcome unknown
+  9         digest mismatch (verify)
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
+  12        some files are not as they should be, others are (verify)
   13        only a slower path was available (--require-hw)
   14        stopped by a limit that was set
   130, 143  SIGINT, SIGTERM: drained, nothing left; a second one kills
@@ -102,13 +104,23 @@ func programHelp(table []option) string {
 
 func commandHelp(c command) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "Usage: dma-copy %s [Flags]\n\n%s", c.name, c.about)
+	text.WriteString(usageOf(c) + "\n" + c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
 	for _, opt := range c.options {
 		writeFlag(&text, opt)
 	}
 	text.WriteString(helpCommandClosing)
 	return text.String()
+}
+
+// usageOf has a line for each form of the command.
+func usageOf(c command) string {
+	start := "dma-copy " + c.name + " [Flags]"
+	if len(c.takes) == 0 {
+		return "Usage: " + start + "\n"
+	}
+	between := "\n       " + start + " "
+	return "Usage: " + start + " " + strings.Join(c.takes, between) + "\n"
 }
 
 func writeFlags(text *strings.Builder, table []option, group optionGroup) {

@@ -4,30 +4,34 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // settings is what one run was asked to do, after flags, the parameter file, the environment and the defaults have
 // been merged and checked. It is a plain value: nothing in it refers back to where a value came from.
 type settings struct {
-	Device      string        // PCI address, IB or net device name; empty: the only device that fits
-	Representor string        // representor of the host function, DPU side; empty: not given
-	File        string        // the file to send or to create; never empty
-	Role        role          // roleAuto leaves the choice to the device
-	Driver      string        // driverAuto, driverDOCA or driverSoft
-	RequireHW   bool          // refuse to move bytes by anything but hardware
-	LibraryDir  string        // where DOCA's libraries are; empty: where they are usually installed
-	Wait        time.Duration // for the peer to appear; always positive
-	Timeout     time.Duration // for the whole run; 0 is no limit
-	IdleTimeout time.Duration // without progress; always positive
-	Chunk       int64         // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
-	Depth       int           // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
-	Overwrite   bool          // this side receives and may replace File
-	Quiet       bool          // no summary
-	Output      outputForm    // of devices; empty for what has one form only
-	Peer        bool          // doctor also looks for the other side
-	LogLevel    logLevel      // the program's own log
-	SDKLogLevel logLevel      // the driver's log
+	Device      string           // PCI address, IB or net device name; empty: the only device that fits
+	Representor string           // representor of the host function, DPU side; empty: not given
+	File        string           // the file to send or to create; never empty
+	Role        role             // roleAuto leaves the choice to the device
+	Driver      string           // driverAuto, driverDOCA or driverSoft
+	RequireHW   bool             // refuse to move bytes by anything but hardware
+	LibraryDir  string           // where DOCA's libraries are; empty: where they are usually installed
+	Wait        time.Duration    // for the peer to appear; always positive
+	Timeout     time.Duration    // for the whole run; 0 is no limit
+	IdleTimeout time.Duration    // without progress; always positive
+	Chunk       int64            // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
+	Depth       int              // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
+	Overwrite   bool             // this side receives and may replace File
+	Quiet       bool             // no summary
+	Output      outputForm       // of devices; empty for what has one form only
+	Peer        bool             // doctor also looks for the other side
+	Digest      digest.Algorithm // of verify; never digest.None there
+	Manifest    string           // that verify checks named files against; empty: not given
+	NewManifest string           // that verify writes, "-" to stdout; empty: none
+	LogLevel    logLevel         // the program's own log
+	SDKLogLevel logLevel         // the driver's log
 }
 
 // role is the side that this process plays.

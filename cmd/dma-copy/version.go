@@ -56,7 +56,7 @@ func versionCommand() command {
 here and why.
 `,
 		options: commonOptions(),
-		run: func(_ context.Context, streams streams, s settings, _ zerolog.Logger) error {
+		run: func(_ context.Context, streams streams, s settings, _ []string, _ zerolog.Logger) error {
 			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.LibraryDir)); err != nil {
 				return err
 			}

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+)
+
+// What verify found; both are kinds of a dmaxfer.Error, and exit codes.
+var (
+	errDigest     = errors.New("digest mismatch")
+	errSomeFailed = errors.New("some files failed")
+)
+
+func verifyCommand() command {
+	return command{
+		name:    "verify",
+		summary: "Compare files by digest, read from disk",
+		takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST FILE...", "--write MANIFEST PATH..."},
+		about: `Reads files from disk, not from memory as far as the system lets it, and says
+whether they are what they should be. Needs no device.
+
+FILE COPY               compares two files, byte by byte as well
+MANIFEST                checks each file it lists, relative to its directory
+DIR MANIFEST            the same, relative to DIR: a tree against its copy
+--check MANIFEST FILE   checks these files only, which it may list by another
+                        directory if the names are the same
+--write MANIFEST PATH   lists files, and all files below directories
+
+A manifest has lines of ALGORITHM:HEX  PATH; what sha256sum prints will do too.
+Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
+on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
+`,
+		options: append(pickOptions("log-level", "json"), verifyOptions()...),
+		run:     verify,
+	}
+}
+
+func verifyOptions() []option {
+	return []option{
+		{group: addedOptions, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
+			assign: into(func(s *settings) *digest.Algorithm { return &s.Digest }, parseDigest),
+			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY\nand --write. xxh3 is fast on host and DPU; it\n" +
+				"finds damage, the last two find forgery too"},
+		{group: addedOptions, name: "check", value: "MANIFEST", json: jsonText,
+			assign: into(func(s *settings) *string { return &s.Manifest }, parsePath),
+			help:   "Check the named files against this manifest"},
+		{group: addedOptions, name: "write", value: "MANIFEST", json: jsonText,
+			assign: into(func(s *settings) *string { return &s.NewManifest }, parsePath),
+			help:   "Write a manifest; - is stdout"},
+		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
+			help:   "Let --write replace a manifest that exists"},
+		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
+			help:   "Print failures only"},
+	}
+}
+
+// parseDigest refuses none: it would find every file as it should be.
+func parseDigest(text string) (digest.Algorithm, error) {
+	a, err := digest.ParseAlgorithm(text)
+	if err != nil || a == digest.None {
+		return digest.None, fmt.Errorf("not a digest; give %s", alternatives(digest.Names()[1:]))
+	}
+	return a, nil
+}
+
+func verify(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error {
+	v := verifier{streams: streams, settings: s, log: log}
+	switch {
+	case s.Manifest != "" && s.NewManifest != "":
+		return usagef("--check and --write exclude each other: give one of them")
+	case s.Manifest != "" && len(args) > 0:
+		return v.checkNamed(ctx, s.Manifest, args)
+	case s.NewManifest != "" && len(args) > 0:
+		return v.writeManifest(ctx, s.NewManifest, args)
+	case s.Manifest != "" || s.NewManifest != "":
+		return usagef("no file is named: name those that the manifest is about")
+	case len(args) == 1:
+		return v.checkListed(ctx, args[0], "")
+	case len(args) == 2 && isDirectory(args[0]):
+		return v.checkListed(ctx, args[1], args[0])
+	case len(args) == 2:
+		return v.comparePair(ctx, args[0], args[1])
+	default:
+		return usagef("%d files are named: give FILE COPY or [DIR] MANIFEST, or see \"dma-copy verify --help\"", len(args))
+	}
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// verifier is one run of the command.
+type verifier struct {
+	streams  streams
+	settings settings
+	log      zerolog.Logger
+}
+
+// tell prints a line about a file that is as it should be, or one about a file that is not.
+func (v verifier) tell(fine bool, format string, args ...any) error {
+	if fine && v.settings.Quiet {
+		return nil
+	}
+	word := verdictOK
+	if !fine {
+		word = verdictFail
+	}
+	line := fmt.Sprintf("%-4s  %s", word, fmt.Sprintf(format, args...))
+	if _, err := fmt.Fprintln(v.streams.stdout, escapeUnprintable(line)); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// comparePair reads two files side by side.
+func (v verifier) comparePair(ctx context.Context, first, second string) error {
+	var files [2]*diskFile
+	for i, path := range []string{first, second} {
+		file, err := openToRead(path)
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		files[i] = file
+	}
+	if os.SameFile(files[0].was, files[1].was) {
+		return usagef("%s and %s are one file: name the file and its copy", first, second)
+	}
+	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
+	found, err := digest.Compare(ctx, v.settings.Digest, files[0].file, files[1].file)
+	if at, is := errors.AsType[*digest.ReadError](err); is {
+		return files[at.Stream].failed(at.Err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(files[0].unchanged(), files[1].unchanged()); err != nil {
+		return err
+	}
+	return v.judgePair(first, second, found)
+}
+
+func (v verifier) judgePair(first, second string, found digest.Comparison) error {
+	if found.Same() {
+		return v.tell(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0], humanize.IBytes(uint64(found.Sizes[0])))
+	}
+	err := v.tell(false, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
+		first, second, found.Differ, found.Sums[0], found.Sizes[0], found.Sums[1], found.Sizes[1])
+	if err != nil {
+		return err
+	}
+	return &dmaxfer.Error{Kind: errDigest, Cause: fmt.Sprintf("%s and %s differ", first, second), Next: "copy it again"}
+}

@@ -1,0 +1,54 @@
+package digest
+
+import (
+	"hash/crc32"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func crcOf(b []byte) uint32 { return crc32.Checksum(b, castagnoli) }
+
+func TestCombine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.SliceOf(rapid.Byte()).Draw(t, "first")
+		second := rapid.SliceOf(rapid.Byte()).Draw(t, "second")
+		got := combine(crcOf(first), crcOf(second), operatorOf(int64(len(second))))
+		if want := crcOf(append(first, second...)); got != want {
+			t.Fatalf("%08x, want %08x", got, want)
+		}
+	})
+}
+
+func TestCRCOfZeros(t *testing.T) {
+	zeros := make([]byte, 1<<20)
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, len(zeros)).Draw(t, "n")
+		if got, want := crcOfZeros(operatorOf(int64(n))), crcOf(zeros[:n]); got != want {
+			t.Fatalf("%08x, want %08x", got, want)
+		}
+	})
+}
+
+// Runs that nobody can walk through are made of shorter ones: the operators of lengths multiply as the lengths add.
+func TestOperatorsOfAnyLength(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first := rapid.Int64Range(0, 1<<62-1).Draw(t, "first")
+		second := rapid.Int64Range(0, 1<<62-1).Draw(t, "second")
+		got, want := operatorOf(first+second), multiply(operatorOf(first), operatorOf(second))
+		if got != want {
+			t.Fatalf("%08x, want %08x", got, want)
+		}
+	})
+}
+
+func TestOperatorCacheForgetsRatherThanErrs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var cache operatorCache
+		for _, length := range rapid.SliceOfN(rapid.Int64Range(1, 64), 1, 200).Draw(t, "lengths") {
+			if got, want := cache.of(length), operatorOf(length); got != want {
+				t.Fatalf("%08x for %d, want %08x", got, length, want)
+			}
+		}
+	})
+}

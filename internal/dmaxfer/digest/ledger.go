@@ -1,0 +1,200 @@
+package digest
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash"
+	"math"
+	"slices"
+	"sort"
+)
+
+// Why a Ledger refuses a piece; errors.Is finds it. A refused piece changes nothing.
+var (
+	ErrRange   = errors.New("no range of a file")         // negative, empty, or beyond 2^63
+	ErrOverlap = errors.New("covered already")            // in whole or in part
+	ErrOrder   = errors.New("not the next piece")         // where the algorithm needs the pieces in order
+	ErrParked  = errors.New("too many pieces wait")       // for one before them
+	ErrCheck   = errors.New("not a check of this digest") // no CRC-32C, say, or a check where the bytes are needed
+)
+
+// Ledger holds what of a file has been covered so far by one side of a copy, and the digest of that. It is not safe for
+// concurrent use. It allocates nothing once it is made, except in Sum.
+type Ledger struct {
+	algorithm Algorithm
+	prefix    int64     // bytes from the start without a gap
+	hash      hash.Hash // of the prefix, if the algorithm is Ordered
+	crc       uint32    // of the prefix, if it is CRC32C
+	operators operatorCache
+	parked    []piece // beyond a gap, by offset
+}
+
+// piece is a part of the file that is not yet contiguous with its start.
+type piece struct {
+	offset, length int64
+	crc            uint32
+}
+
+func (p piece) end() int64 { return p.offset + p.length }
+
+// zeros is what holes are fed as; nobody writes to it.
+var zeros [64 << 10]byte
+
+// NewLedger makes an empty ledger that holds up to parked pieces which come before those that belong before them; where
+// the algorithm is Ordered it holds none. The algorithm must be Known.
+func NewLedger(a Algorithm, parked int) *Ledger {
+	if !a.Known() {
+		panic(fmt.Sprintf("internal error: a ledger of %s", a))
+	}
+	l := &Ledger{algorithm: a}
+	if a.Ordered() {
+		l.hash = newHash(a)
+		return l
+	}
+	l.parked = make([]piece, 0, max(parked, 0))
+	return l
+}
+
+// Algorithm is the one that the ledger was made for.
+func (l *Ledger) Algorithm() Algorithm { return l.algorithm }
+
+// Prefix is the number of bytes from the start of the file that are covered without a gap.
+func (l *Ledger) Prefix() int64 { return l.prefix }
+
+// Parked is the number of pieces that are covered beyond a gap.
+func (l *Ledger) Parked() int { return len(l.parked) }
+
+// Add covers a piece by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange, ErrOverlap,
+// ErrParked or ErrCheck.
+func (l *Ledger) Add(offset, length int64, check uint64) error {
+	if l.algorithm.Ordered() || check > math.MaxUint32 || l.algorithm == None && check != 0 {
+		return refuse(offset, length, ErrCheck)
+	}
+	return l.cover(piece{offset: offset, length: length, crc: uint32(check)})
+}
+
+// AddHole covers a piece of zeros. Where the algorithm is Ordered it must be the next one, else ErrOrder, and takes as long
+// as to digest the zeros: cut holes into pieces no longer than you may be away for. Otherwise it is Add, at no cost.
+func (l *Ledger) AddHole(offset, length int64) error {
+	switch {
+	case l.algorithm.Ordered():
+		return l.writeZeros(offset, length)
+	case l.algorithm == None || length <= 0:
+		return l.cover(piece{offset: offset, length: length})
+	default:
+		return l.cover(piece{offset: offset, length: length, crc: crcOfZeros(l.operators.of(length))})
+	}
+}
+
+// Write covers a piece by its bytes. Where the algorithm is Ordered it must be the next one, else ErrOrder; otherwise it is
+// Add of the piece's Check. b is not kept.
+func (l *Ledger) Write(offset int64, b []byte) error {
+	if !l.algorithm.Ordered() {
+		return l.Add(offset, int64(len(b)), Check(l.algorithm, b))
+	}
+	if err := l.refuseUnlessNext(offset, int64(len(b))); err != nil {
+		return err
+	}
+	l.feed(b)
+	return nil
+}
+
+// Sum is the digest of the prefix; more may be added afterwards.
+func (l *Ledger) Sum() Sum {
+	sum := Sum{algorithm: l.algorithm}
+	switch {
+	case l.algorithm.Ordered():
+		l.hash.Sum(sum.bytes[:0])
+	case l.algorithm == CRC32C:
+		binary.BigEndian.PutUint32(sum.bytes[:], l.crc)
+	}
+	return sum
+}
+
+func (l *Ledger) writeZeros(offset, length int64) error {
+	if err := l.refuseUnlessNext(offset, length); err != nil {
+		return err
+	}
+	for length > 0 {
+		n := min(length, int64(len(zeros)))
+		l.feed(zeros[:n])
+		length -= n
+	}
+	return nil
+}
+
+func (l *Ledger) feed(b []byte) {
+	_, _ = l.hash.Write(b) // which never fails, says hash.Hash
+	l.prefix += int64(len(b))
+}
+
+func (l *Ledger) refuseUnlessNext(offset, length int64) error {
+	switch {
+	case !isRange(offset, length):
+		return refuse(offset, length, ErrRange)
+	case offset < l.prefix:
+		return refuse(offset, length, ErrOverlap)
+	case offset > l.prefix:
+		return refuse(offset, length, ErrOrder)
+	}
+	return nil
+}
+
+// cover takes the piece into the prefix, with those that were parked behind it, or parks it.
+func (l *Ledger) cover(p piece) error {
+	if !isRange(p.offset, p.length) {
+		return refuse(p.offset, p.length, ErrRange)
+	}
+	next := sort.Search(len(l.parked), func(i int) bool { return l.parked[i].offset >= p.offset })
+	if l.overlaps(p, next) {
+		return refuse(p.offset, p.length, ErrOverlap)
+	}
+	if p.offset > l.prefix {
+		return l.park(p, next)
+	}
+	l.extend(p)
+	l.extendByParked()
+	return nil
+}
+
+// overlaps looks at the neighbours of a piece that would be parked at a place.
+func (l *Ledger) overlaps(p piece, place int) bool {
+	before := l.prefix
+	if place > 0 {
+		before = l.parked[place-1].end()
+	}
+	return p.offset < before || place < len(l.parked) && l.parked[place].offset < p.end()
+}
+
+func (l *Ledger) park(p piece, place int) error {
+	if len(l.parked) == cap(l.parked) {
+		return refuse(p.offset, p.length, ErrParked)
+	}
+	l.parked = slices.Insert(l.parked, place, p)
+	return nil
+}
+
+func (l *Ledger) extend(p piece) {
+	l.prefix = p.end()
+	if l.algorithm == CRC32C {
+		l.crc = combine(l.crc, p.crc, l.operators.of(p.length))
+	}
+}
+
+func (l *Ledger) extendByParked() {
+	taken := 0
+	for taken < len(l.parked) && l.parked[taken].offset == l.prefix {
+		l.extend(l.parked[taken])
+		taken++
+	}
+	l.parked = slices.Delete(l.parked, 0, taken)
+}
+
+func isRange(offset, length int64) bool {
+	return offset >= 0 && length > 0 && offset <= math.MaxInt64-length
+}
+
+func refuse(offset, length int64, why error) error {
+	return fmt.Errorf("the piece of %d bytes at %d: %w", length, offset, why)
+}

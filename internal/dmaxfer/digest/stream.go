@@ -1,0 +1,133 @@
+package digest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+)
+
+const readAtOnce = 1 << 20
+
+// Of reads to the end and returns the digest of what it read and how much that was. A context that ends, which is looked
+// at before each mebibyte, ends it with the context's cause.
+func Of(ctx context.Context, a Algorithm, from io.Reader) (Sum, int64, error) {
+	s := newStream(a, from)
+	for {
+		piece, err := s.next(ctx)
+		if err != nil {
+			return Sum{}, s.read.Prefix(), err
+		}
+		if len(piece) == 0 {
+			return s.read.Sum(), s.read.Prefix(), nil
+		}
+	}
+}
+
+// Comparison is what two streams have in common, and what not.
+type Comparison struct {
+	Sums   [2]Sum
+	Sizes  [2]int64
+	Differ int64 // the offset of the first byte that is in one only, or another in the other; -1: there is none
+}
+
+// Same tells whether the bytes were the same, all of them; it does not rest on the digests.
+func (c Comparison) Same() bool { return c.Differ < 0 }
+
+// ReadError is the failure to read one of the two streams of Compare.
+type ReadError struct {
+	Stream int // 0 or 1
+	Err    error
+}
+
+// Error is that of the stream.
+func (e *ReadError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the stream failed with.
+func (e *ReadError) Unwrap() error { return e.Err }
+
+// Compare reads both to their ends, side by side, and compares their bytes as well as their digests. It fails with a
+// ReadError, or with the cause of the context.
+func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Comparison, error) {
+	streams := [2]*stream{newStream(a, first), newStream(a, second)}
+	result := Comparison{Differ: -1}
+	for {
+		var pieces [2][]byte
+		for i, s := range streams {
+			piece, err := s.next(ctx)
+			if err != nil {
+				return Comparison{}, blame(ctx, i, err)
+			}
+			pieces[i] = piece
+		}
+		if len(pieces[0])+len(pieces[1]) == 0 {
+			break
+		}
+		if result.Same() {
+			result.Differ = firstDifference(result.Sizes[0], pieces)
+		}
+		for i, s := range streams {
+			result.Sizes[i] = s.read.Prefix()
+		}
+	}
+	result.Sums = [2]Sum{streams[0].read.Sum(), streams[1].read.Sum()}
+	return result, nil
+}
+
+func blame(ctx context.Context, stream int, err error) error {
+	if ctx.Err() != nil {
+		return err
+	}
+	return &ReadError{Stream: stream, Err: err}
+}
+
+// firstDifference returns the offset of the first difference between two pieces that start at the same offset, or -1.
+func firstDifference(offset int64, pieces [2][]byte) int64 {
+	if bytes.Equal(pieces[0], pieces[1]) {
+		return -1
+	}
+	common := min(len(pieces[0]), len(pieces[1]))
+	for i := range common {
+		if pieces[0][i] != pieces[1][i] {
+			return offset + int64(i)
+		}
+	}
+	return offset + int64(common)
+}
+
+// stream digests what it reads.
+type stream struct {
+	from   io.Reader
+	read   *Ledger
+	buffer []byte
+}
+
+func newStream(a Algorithm, from io.Reader) *stream {
+	return &stream{from: from, read: NewLedger(a, 0), buffer: make([]byte, readAtOnce)}
+}
+
+// next returns the next piece, which is whole but for the last; an empty one is the end.
+func (s *stream) next(ctx context.Context) ([]byte, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	n, err := fill(s.from, s.buffer)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	return s.buffer[:n], s.read.Write(s.read.Prefix(), s.buffer[:n])
+}
+
+// fill reads until the buffer is full or there is no more. Unlike io.ReadFull it does not mistake a reader's own
+// io.ErrUnexpectedEOF for the end.
+func fill(from io.Reader, buffer []byte) (filled int, err error) {
+	for filled < len(buffer) && err == nil {
+		var n int
+		n, err = from.Read(buffer[filled:])
+		filled += n
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return filled, err
+}
