@@ -11,25 +11,9 @@
 #include <doca_log.h>
 
 #include "capture.h"
+#include "check.h"
 
 DOCA_LOG_REGISTER(LOG::TEST);
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                                  \
-		}                                                                                 \
-	} while (0)
-
-#define EXPECT(expected, call)                                                                                      \
-	do {                                                                                                        \
-		doca_error_t got_ = (call);                                                                         \
-		if (got_ != (expected)) {                                                                           \
-			fprintf(stderr, "%s:%d: %s is %s\n", __FILE__, __LINE__, #call, doca_error_get_name(got_)); \
-			exit(1);                                                                                    \
-		}                                                                                                   \
-	} while (0)
 
 /* One line of each level, named by its level. */
 static void log_all_levels(void)
@@ -308,35 +292,18 @@ static int lines_of_threads_stay_whole(const void *argument)
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(const void *argument);
-} cases[] = {
+static const struct capture_case cases[] = {
 	{"form", line_has_its_form},           {"buffer", buffer_gets_each_line},
 	{"SDK", sdk_lines_go_to_sdk_backends}, {"arguments", wrong_arguments_are_refused},
 	{"sources", sources_come_and_go},      {"threads", lines_of_threads_stay_whole},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static int check_case(size_t i)
-{
-	struct capture got;
-	capture_run(cases[i].run, NULL, &got);
-	if (got.exit_code != 0)
-		fprintf(stderr, "%s: exit %d, %s\n", cases[i].name, got.exit_code, got.err);
-	return got.exit_code != 0;
-}
-
 int main(void)
 {
-	int failed = 0;
+	size_t failed = check_cases(cases, COUNT(cases));
 	for (size_t i = 0; i < COUNT(limits); i++)
-		failed += check_limits(&limits[i]);
+		failed += (size_t)check_limits(&limits[i]);
 	for (size_t i = 0; i < COUNT(streams); i++)
-		failed += check_standard(i);
-	for (size_t i = 0; i < COUNT(cases); i++)
-		failed += check_case(i);
-	printf("log: %zu cases, %d failed\n", COUNT(limits) + COUNT(streams) + COUNT(cases), failed);
-	return failed == 0 ? 0 : 1;
+		failed += (size_t)check_standard(i);
+	return report("log", COUNT(limits) + COUNT(streams) + COUNT(cases), failed);
 }
