@@ -125,7 +125,7 @@ static int count_dpdk_arguments(int argc, char **argv)
 	return 0;
 }
 
-static doca_error_t collect(char **arguments, struct argp_values *values, struct doca_argp_cmd **cmd)
+static doca_error_t collect(struct argp_arguments arguments, struct argp_values *values, struct doca_argp_cmd **cmd)
 {
 	doca_error_t result = argp_cli_parse(arguments, values, cmd);
 	const char *json = result == DOCA_SUCCESS ? argp_general_json(values) : NULL;
@@ -180,7 +180,7 @@ doca_error_t doca_argp_start(int argc, char **argv)
 	struct argp_values values = {0};
 	struct doca_argp_cmd *cmd = &argp.program;
 	int split = count_dpdk_arguments(argc, argv);
-	result = collect(argv + split + 1, &values, &cmd);
+	result = collect((struct argp_arguments){argv + split + 1, argc - split - 1}, &values, &cmd);
 	if (result == DOCA_SUCCESS)
 		result = argp_values_deliver(&values);
 	if (result == DOCA_SUCCESS)

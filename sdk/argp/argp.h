@@ -127,8 +127,14 @@ const char *argp_general_json(const struct argp_values *values);
 
 /* ---- argp_cli, argp_json, argp_usage ---- */
 
-/* Collects the values of the arguments up to the NULL. *cmd becomes the innermost command that was named. */
-doca_error_t argp_cli_parse(char **arguments, struct argp_values *values, struct doca_argp_cmd **cmd);
+/* Those that are still to be read; a NULL among them ends them, too. */
+struct argp_arguments {
+	char **next;
+	int count;
+};
+
+/* Collects the values of the arguments. *cmd becomes the innermost command that was named. */
+doca_error_t argp_cli_parse(struct argp_arguments arguments, struct argp_values *values, struct doca_argp_cmd **cmd);
 
 /* Adds the values of the file, except for parameters that are on the command line. */
 doca_error_t argp_json_parse(const char *path, const struct doca_argp_cmd *cmd, struct argp_values *values);

@@ -43,6 +43,20 @@ static int calls_after_start(const void *argument)
 	return doca_argp_destroy();
 }
 
+/* Behind argc, an array of arguments may have anything, or nothing. */
+static int arguments_end_at_argc(const void *argument)
+{
+	(void)argument;
+	char *argv[] = {(char *)"prog", (char *)"-f", (char *)"x", (char *)"--beyond"};
+	EXPECT(DOCA_SUCCESS, set_up("prog"));
+	EXPECT(DOCA_SUCCESS, doca_argp_start(3, argv));
+	CHECK(strcmp(record, "file=x valid") == 0);
+	EXPECT(DOCA_SUCCESS, doca_argp_destroy());
+	EXPECT(DOCA_SUCCESS, set_up("prog"));
+	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_argp_start(2, argv));
+	return doca_argp_destroy();
+}
+
 static int bad_registrations(const void *argument)
 {
 	(void)argument;
@@ -155,6 +169,7 @@ static int own_logger(const void *argument)
 static const struct capture_case cases[] = {
 	{"calls before init", calls_before_init},
 	{"calls after start", calls_after_start},
+	{"arguments end at argc", arguments_end_at_argc},
 	{"bad registrations", bad_registrations},
 	{"registered twice", registered_twice},
 	{"log levels", levels_are_applied},
