@@ -102,7 +102,7 @@ doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback)
 
 doca_error_t doca_argp_disable_logger_callback(void)
 {
-	if (!argp.initialized)
+	if (!argp.initialized || argp.logger_callback == NULL)
 		return DOCA_ERROR_BAD_STATE;
 	argp.logger_callback = NULL;
 	return DOCA_SUCCESS;

@@ -52,7 +52,7 @@ struct doca_argp_cmd {
 /* Frees what belongs to it; the outermost is not allocated. */
 void argp_cmd_clear(struct doca_argp_cmd *cmd);
 
-/* They take the param or command in every case; INITIALIZATION, INVALID_VALUE. */
+/* They take the param or command in every case; INITIALIZATION, INVALID_VALUE, BAD_STATE. */
 doca_error_t argp_cmd_add_param(struct doca_argp_cmd *cmd, struct doca_argp_param *param);
 doca_error_t argp_cmd_add_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *added);
 

@@ -89,14 +89,17 @@ static int registered_twice(const void *argument)
 	EXPECT(DOCA_SUCCESS, set_up("prog"));
 	struct doca_argp_param *param = make_param(&parameter);
 	EXPECT(DOCA_SUCCESS, doca_argp_register_param(param));
-	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_param(param));
+	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_register_param(param));
 	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_param_destroy(param));
 	struct doca_argp_cmd *cmd = make_cmd("outer", NULL), *inner = make_cmd("inner", NULL);
 	EXPECT(DOCA_SUCCESS, doca_argp_cmd_register_cmd(cmd, inner));
-	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_register_cmd(inner, cmd));
+	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_register_cmd(inner, cmd));
+	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_register_cmd(inner, make_cmd("too late", NULL)));
+	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_register_param(inner, make_param(&parameter)));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_argp_cmd_register_cmd(cmd, cmd));
 	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_cmd_destroy(inner));
 	EXPECT(DOCA_SUCCESS, doca_argp_register_cmd(cmd));
+	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_register_cmd(cmd));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_argp_register_cmd(make_cmd("outer", NULL)));
 	EXPECT(DOCA_ERROR_INITIALIZATION, doca_argp_register_cmd(make_cmd("-dash", NULL)));
 	EXPECT(DOCA_SUCCESS, doca_argp_cmd_destroy(make_cmd("never", NULL)));
@@ -163,6 +166,7 @@ static int own_logger(const void *argument)
 	EXPECT(DOCA_ERROR_NOT_SUPPORTED, doca_argp_start(2, argv));
 	CHECK(strcmp(record, "30:unknown flag -q ") == 0);
 	EXPECT(DOCA_SUCCESS, doca_argp_disable_logger_callback());
+	EXPECT(DOCA_ERROR_BAD_STATE, doca_argp_disable_logger_callback());
 	return doca_argp_destroy();
 }
 
