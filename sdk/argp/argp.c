@@ -183,6 +183,8 @@ doca_error_t doca_argp_start(int argc, char **argv)
 	result = collect((struct argp_arguments){argv + split + 1, argc - split - 1}, &values, &cmd);
 	if (result == DOCA_SUCCESS)
 		result = argp_values_deliver(&values);
+	else
+		argp_usage_print(stderr, cmd);
 	if (result == DOCA_SUCCESS)
 		result = call_program(split > 0 ? split : 1, argv, cmd);
 	argp_values_free(&values);

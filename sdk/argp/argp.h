@@ -15,6 +15,7 @@
 #define DMA_COPY_SDK_ARGP_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "doca_argp.h"
 
@@ -139,6 +140,6 @@ doca_error_t argp_cli_parse(struct argp_arguments arguments, struct argp_values 
 /* Adds the values of the file, except for parameters that are on the command line. */
 doca_error_t argp_json_parse(const char *path, const struct doca_argp_cmd *cmd, struct argp_values *values);
 
-void argp_usage_print(const struct doca_argp_cmd *cmd);
+void argp_usage_print(FILE *out, const struct doca_argp_cmd *cmd);
 
 #endif

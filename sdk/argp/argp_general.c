@@ -62,7 +62,7 @@ static bool is(const struct doca_argp_param *param, const char *long_name)
 void argp_general_act(const struct doca_argp_param *param, const struct doca_argp_cmd *cmd)
 {
 	if (is(param, "help")) {
-		argp_usage_print(cmd);
+		argp_usage_print(stdout, cmd);
 		exit(EXIT_SUCCESS);
 	}
 	if (is(param, "version"))

@@ -50,7 +50,8 @@ doca_error_t doca_argp_destroy(void);
 
 /*
  * NOT_SUPPORTED: a flag or JSON key that nobody registered. IO_FAILED: the JSON file. INVALID_VALUE: a value, a flag
- * missing or given twice. What a callback answers is passed on. -h and -v end the program.
+ * missing or given twice. Any of these is said on stderr, followed by the usage. What a callback answers is passed on.
+ * -h and -v end the program.
  */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_start(int argc, char **argv);

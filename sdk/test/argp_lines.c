@@ -46,14 +46,23 @@ static int run_line(const void *argument)
 		unlink(path);
 	printf("%s; %s", doca_error_get_name(result), record);
 	doca_argp_destroy();
-	return result != line->result || (line->record != NULL && strcmp(record, line->record) != 0);
+	return result != line->result || strcmp(record, line->record) != 0;
+}
+
+static bool matches(const struct line *line, const struct capture *got)
+{
+	/* The parser's own errors come before any callback, and show the usage. */
+	bool shows_usage = line->result != DOCA_SUCCESS && line->record[0] == '\0';
+	if (got->exit_code != 0 || shows_usage != (strstr(got->err, "\nUsage: prog ") != NULL))
+		return false;
+	return line->err == NULL ? got->err[0] == '\0' : strstr(got->err, line->err) != NULL;
 }
 
 static int check_line(const struct line *line)
 {
 	struct capture got;
 	capture_run(run_line, line, &got);
-	if (got.exit_code == 0 && (line->err == NULL ? got.err[0] == '\0' : strstr(got.err, line->err) != NULL))
+	if (matches(line, &got))
 		return 0;
 	fprintf(stderr, "prog %s (%s): exit %d, %s, wrote \"%s\"\n", line->args,
 		line->json != NULL ? line->json : "no file", got.exit_code, got.out, got.err);

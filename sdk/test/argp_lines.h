@@ -11,7 +11,7 @@ struct line {
 	const char *args; /* separated by spaces; "JSON" stands for the file */
 	const char *json; /* NULL: no such file */
 	doca_error_t result;
-	const char *record; /* NULL: not looked at */
+	const char *record; /* "": nobody was called back */
 	const char *err;    /* contained in stderr; NULL: nothing there */
 };
 
