@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the headers define without the libraries' help. */
+#include <doca_types.h>
+_Static_assert(doca_event_invalid_handle == -1 && sizeof(doca_event_handle_t) == sizeof(doca_notification_handle_t),
+	       "doca_types.h alone has both handles and what is none");
+
 #include <string.h>
 
 #include <doca_buf_inventory.h>
 #include <doca_error.h>
 #include <doca_pe.h>
-#include <doca_types.h>
 #include <doca_version.h>
 
 #include "check.h"
