@@ -107,7 +107,7 @@ static int log_standard(const void *argument)
 {
 	size_t i = *(const size_t *)argument;
 	EXPECT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	EXPECT(DOCA_ERROR_ALREADY_EXIST, doca_log_backend_create_standard());
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_standard());
 	EXPECT(DOCA_SUCCESS, doca_log_level_set_global_lower_limit(streams[i].lower));
 	EXPECT(DOCA_SUCCESS, doca_log_level_set_global_upper_limit(streams[i].upper));
 	log_all_levels();
@@ -208,6 +208,22 @@ static int sdk_lines_go_to_sdk_backends(const void *argument)
 	return 0;
 }
 
+static int strict_limits_stay(const void *argument)
+{
+	(void)argument;
+	struct doca_log_backend *own, *sdk;
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_fd(STDOUT_FILENO, &own));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_lower_limit_strict(own));
+	EXPECT(DOCA_ERROR_NOT_PERMITTED, doca_log_backend_set_level_lower_limit(own, DOCA_LOG_LEVEL_DEBUG));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_upper_limit(own, DOCA_LOG_LEVEL_ERROR));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_upper_limit_strict(own));
+	EXPECT(DOCA_ERROR_NOT_PERMITTED, doca_log_backend_set_level_upper_limit(own, DOCA_LOG_LEVEL_CRIT));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_fd_sdk(STDOUT_FILENO, &sdk));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_lower_limit_strict(sdk));
+	EXPECT(DOCA_ERROR_NOT_PERMITTED, doca_log_backend_set_sdk_level(sdk, DOCA_LOG_LEVEL_DEBUG));
+	return 0;
+}
+
 static int wrong_arguments_are_refused(const void *argument)
 {
 	(void)argument;
@@ -247,6 +263,25 @@ static int sources_come_and_go(const void *argument)
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_unregister_source(first));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log(DOCA_LOG_LEVEL_INFO, first, "f", 1, "g", "gone"));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log(DOCA_LOG_LEVEL_INFO, 0, "f", 1, "g", "never registered"));
+	return 0;
+}
+
+/* At 255 characters. */
+static int long_names_are_cut(const void *argument)
+{
+	(void)argument;
+	char name[301], line[1000] = "";
+	int cut, whole;
+	struct doca_log_backend *backend;
+	memset(name, 'n', sizeof(name) - 1);
+	name[300] = '\0';
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_buf(line, sizeof(line), hand_over, &backend));
+	EXPECT(DOCA_SUCCESS, doca_log_register_source(name, &cut));
+	EXPECT(DOCA_SUCCESS, doca_log(DOCA_LOG_LEVEL_INFO, cut, "f", 1, "g", "x"));
+	CHECK(strspn(strchr(line, 'n'), "n") == 255);
+	name[255] = '\0';
+	EXPECT(DOCA_SUCCESS, doca_log_register_source(name, &whole));
+	CHECK(cut == whole);
 	return 0;
 }
 
@@ -295,7 +330,8 @@ static int lines_of_threads_stay_whole(const void *argument)
 static const struct capture_case cases[] = {
 	{"form", line_has_its_form},           {"buffer", buffer_gets_each_line},
 	{"SDK", sdk_lines_go_to_sdk_backends}, {"arguments", wrong_arguments_are_refused},
-	{"sources", sources_come_and_go},      {"threads", lines_of_threads_stay_whole},
+	{"sources", sources_come_and_go},      {"long names", long_names_are_cut},
+	{"strict", strict_limits_stay},        {"threads", lines_of_threads_stay_whole},
 };
 
 int main(void)
