@@ -70,22 +70,26 @@ doca_error_t argp_open_for_registration(void)
 
 /* ---- Callbacks of the program ---- */
 
-doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback)
+static doca_error_t open_for_callback(bool given)
 {
 	doca_error_t result = argp_open_for_registration();
-	if (result != DOCA_SUCCESS || callback == NULL)
-		return result != DOCA_SUCCESS ? result : DOCA_ERROR_INVALID_VALUE;
-	argp.version_callback = callback;
-	return DOCA_SUCCESS;
+	return result == DOCA_SUCCESS && !given ? DOCA_ERROR_INVALID_VALUE : result;
+}
+
+doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback)
+{
+	doca_error_t result = open_for_callback(callback != NULL);
+	if (result == DOCA_SUCCESS)
+		argp.version_callback = callback;
+	return result;
 }
 
 doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t callback)
 {
-	doca_error_t result = argp_open_for_registration();
-	if (result != DOCA_SUCCESS || callback == NULL)
-		return result != DOCA_SUCCESS ? result : DOCA_ERROR_INVALID_VALUE;
-	argp.validation_callback = callback;
-	return DOCA_SUCCESS;
+	doca_error_t result = open_for_callback(callback != NULL);
+	if (result == DOCA_SUCCESS)
+		argp.validation_callback = callback;
+	return result;
 }
 
 doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback)
