@@ -33,6 +33,8 @@ static const struct line lines[] = {
 	{"-j JSON", FILE_IS_X ", \"secret\": \"y\"}}", DOCA_ERROR_NOT_SUPPORTED, "", "\"secret\""},
 	{"-j JSON", FILE_IS_X ", \"log-level\": 50}}", DOCA_ERROR_NOT_SUPPORTED, "", "\"log-level\""},
 	{"-f x -j JSON", "{\"doca_general_flags\": {\"json\": \"y\"}}", DOCA_ERROR_NOT_SUPPORTED, "", "\"json\""},
+	{"-j JSON", "{\"doca_program_flags\": {\"file\": \"a\\u0000b\"}}", DOCA_ERROR_INVALID_VALUE, "",
+	 "file does not take"},
 	{"-j JSON", "{\"doca_program_flags\": {\"file\": 1}}", DOCA_ERROR_INVALID_VALUE, "", "file does not take"},
 	{"-j JSON", FILE_IS_X ", \"number\": \"1\"}}", DOCA_ERROR_INVALID_VALUE, "", "number does not take"},
 	{"-j JSON", FILE_IS_X ", \"number\": 1.5}}", DOCA_ERROR_INVALID_VALUE, "", "number does not take"},
