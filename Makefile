@@ -11,7 +11,7 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 
 CABI     := internal/doca/internal/cabi
 CTEST    := -C $(CABI)/ctest OUT=$(CURDIR)/build/ctest
-SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(PREFIX) CC='$(CC)' CXX='$(CXX)'
+SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')

@@ -46,19 +46,7 @@ func checkAbsent(t *testing.T, path string) {
 func TestDevicesGolden(t *testing.T) {
 	soften(t, "all")
 	for form, file := range map[string]string{"text": "devices.golden", "json": "devices.json.golden"} {
-		got := invoke(nil, "devices", "--driver", "soft", "-o", form)
-		if got.err != nil || got.ran || got.stderr != "" {
-			t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
-		}
-		golden := filepath.Join("testdata", file)
-		if *update {
-			if err := os.WriteFile(golden, []byte(got.stdout), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want := readFile(t, golden); got.stdout != want {
-			t.Errorf("the list differs from %s (accept it with go test -update):\n%s", golden, got.stdout)
-		}
+		checkGolden(t, file, invoke(nil, "devices", "--driver", "soft", "-o", form))
 	}
 }
 

@@ -15,8 +15,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 func TestHelpGolden(t *testing.T) {
-	golden := filepath.Join("testdata", "help.golden")
-	got := invoke(nil, "--help")
+	checkGolden(t, "help.golden", invoke(nil, "--help"))
+}
+
+// checkGolden holds what a command printed, and nothing but that, to a file of testdata.
+func checkGolden(t *testing.T, name string, got invocation) {
+	t.Helper()
+	golden := filepath.Join("testdata", name)
 	if got.err != nil || got.ran || got.stderr != "" {
 		t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
 	}
@@ -26,7 +31,7 @@ func TestHelpGolden(t *testing.T) {
 		}
 	}
 	if want := readFile(t, golden); got.stdout != want {
-		t.Errorf("the help differs from %s (accept it with go test -update):\n%s", golden, got.stdout)
+		t.Errorf("what is printed differs from %s (accept it with go test -update):\n%s", golden, got.stdout)
 	}
 }
 

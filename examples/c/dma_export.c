@@ -4,14 +4,13 @@
  * keeps the memory until its standard input ends. Whoever has the file can read the memory until then.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include <doca_error.h>
 #include <doca_log.h>
 
 #include "descriptor.h"
-#include "device.h"
-#include "flags.h"
+#include "example.h"
 #include "memory.h"
 
 DOCA_LOG_REGISTER(DMA_EXPORT);
@@ -22,9 +21,9 @@ struct config {
 	char text[FLAG_SIZE];
 };
 
-STRING_FLAG_CALLBACK(set_pci_addr, struct config, pci_addr)
-STRING_FLAG_CALLBACK(set_path, struct config, path)
-STRING_FLAG_CALLBACK(set_text, struct config, text)
+STORE_STRING(set_pci_addr, struct config, pci_addr)
+STORE_STRING(set_path, struct config, path)
+STORE_STRING(set_text, struct config, text)
 
 static void wait_for_end_of_input(void)
 {
@@ -45,46 +44,31 @@ static doca_error_t export_text(struct doca_dev *dev, struct doca_mmap *mmap, co
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t run(struct config *config)
+static doca_error_t run(struct doca_dev *dev, void *argument)
 {
-	struct doca_dev *dev;
+	struct config *config = argument;
 	struct doca_mmap *mmap;
-	doca_error_t result = device_open(config->pci_addr, &dev);
+	doca_error_t result =
+		map_memory(dev, config->text, sizeof(config->text), DOCA_ACCESS_FLAG_PCI_READ_ONLY, &mmap);
 	if (result != DOCA_SUCCESS)
 		return result;
-	result = map_memory(dev, config->text, sizeof(config->text), DOCA_ACCESS_FLAG_PCI_READ_ONLY, &mmap);
-	if (result == DOCA_SUCCESS) {
-		result = export_text(dev, mmap, config);
-		doca_mmap_destroy(mmap);
-	}
-	doca_dev_close(dev);
+	result = export_text(dev, mmap, config);
+	doca_mmap_destroy(mmap);
 	return result;
 }
 
-static doca_error_t read_flags(int argc, char **argv, struct config *config)
-{
-	doca_error_t result = doca_argp_init("dma_export", config);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("p", "pci-addr", "<PCI-ADDR>", "Device of the host", set_pci_addr);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("d", "descriptor", "<PATH>", "File for the export descriptor", set_path);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("t", "text", "<TEXT>", "Text to export", set_text);
-	if (result == DOCA_SUCCESS)
-		result = doca_argp_start(argc, argv);
-	return result;
-}
+static const struct example example = {
+	"dma_export",
+	run,
+	{
+		{"p", "pci-addr", "<PCI-ADDR>", "Device of the host", DOCA_ARGP_TYPE_STRING, set_pci_addr},
+		{"d", "descriptor", "<PATH>", "File for the export descriptor", DOCA_ARGP_TYPE_STRING, set_path},
+		{"t", "text", "<TEXT>", "Text to export", DOCA_ARGP_TYPE_STRING, set_text},
+	},
+};
 
 int main(int argc, char **argv)
 {
 	struct config config = {.pci_addr = "b1:00.0", .path = "descriptor", .text = "Hello"};
-	doca_error_t result = logs_open();
-	if (result == DOCA_SUCCESS)
-		result = read_flags(argc, argv, &config);
-	if (result == DOCA_SUCCESS)
-		result = run(&config);
-	if (DOCA_IS_ERROR(result))
-		DOCA_LOG_ERR("no export: %s", doca_error_get_descr(result));
-	doca_argp_destroy();
-	return DOCA_IS_ERROR(result) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return example_main(&example, &config, config.pci_addr, argc, argv);
 }

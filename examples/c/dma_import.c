@@ -1,26 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* On the DPU: fetches the text that dma_export exported on the host, by DMA, and prints it. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#include <doca_log.h>
+#include <doca_error.h>
 
 #include "copy.h"
 #include "descriptor.h"
-#include "device.h"
-#include "flags.h"
+#include "example.h"
 #include "memory.h"
-
-DOCA_LOG_REGISTER(DMA_IMPORT);
 
 struct config {
 	char pci_addr[FLAG_SIZE];
 	char path[FLAG_SIZE];
 };
 
-STRING_FLAG_CALLBACK(set_pci_addr, struct config, pci_addr)
-STRING_FLAG_CALLBACK(set_path, struct config, path)
+STORE_STRING(set_pci_addr, struct config, pci_addr)
+STORE_STRING(set_path, struct config, path)
 
 static doca_error_t fetch(struct doca_dev *dev, struct doca_mmap *remote, const struct descriptor *descriptor,
 			  char *text)
@@ -55,44 +50,26 @@ static doca_error_t import_text(struct doca_dev *dev, const struct descriptor *d
 	return result;
 }
 
-static doca_error_t run(const struct config *config)
+static doca_error_t run(struct doca_dev *dev, void *argument)
 {
+	const struct config *config = argument;
 	char room[4096];
 	struct descriptor descriptor;
-	struct doca_dev *dev;
 	doca_error_t result = descriptor_load(&descriptor, config->path, room, sizeof(room));
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = device_open(config->pci_addr, &dev);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = import_text(dev, &descriptor);
-	doca_dev_close(dev);
-	return result;
+	return result == DOCA_SUCCESS ? import_text(dev, &descriptor) : result;
 }
 
-static doca_error_t read_flags(int argc, char **argv, struct config *config)
-{
-	doca_error_t result = doca_argp_init("dma_import", config);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("p", "pci-addr", "<PCI-ADDR>", "Device of the DPU", set_pci_addr);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("d", "descriptor", "<PATH>", "File with the export descriptor", set_path);
-	if (result == DOCA_SUCCESS)
-		result = doca_argp_start(argc, argv);
-	return result;
-}
+static const struct example example = {
+	"dma_import",
+	run,
+	{
+		{"p", "pci-addr", "<PCI-ADDR>", "Device of the DPU", DOCA_ARGP_TYPE_STRING, set_pci_addr},
+		{"d", "descriptor", "<PATH>", "File with the export descriptor", DOCA_ARGP_TYPE_STRING, set_path},
+	},
+};
 
 int main(int argc, char **argv)
 {
 	struct config config = {.pci_addr = "03:00.0", .path = "descriptor"};
-	doca_error_t result = logs_open();
-	if (result == DOCA_SUCCESS)
-		result = read_flags(argc, argv, &config);
-	if (result == DOCA_SUCCESS)
-		result = run(&config);
-	if (DOCA_IS_ERROR(result))
-		DOCA_LOG_ERR("no import: %s", doca_error_get_descr(result));
-	doca_argp_destroy();
-	return DOCA_IS_ERROR(result) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return example_main(&example, &config, config.pci_addr, argc, argv);
 }

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Copies a text from one buffer of this process to another by DMA, and prints what arrived. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <doca_log.h>
+#include <doca_error.h>
 
 #include "copy.h"
-#include "device.h"
-#include "flags.h"
+#include "example.h"
 #include "memory.h"
-
-DOCA_LOG_REGISTER(DMA_LOCAL_COPY);
 
 struct config {
 	char pci_addr[FLAG_SIZE];
 	char text[FLAG_SIZE];
 };
 
-STRING_FLAG_CALLBACK(set_pci_addr, struct config, pci_addr)
-STRING_FLAG_CALLBACK(set_text, struct config, text)
+STORE_STRING(set_pci_addr, struct config, pci_addr)
+STORE_STRING(set_text, struct config, text)
 
 static doca_error_t copy_text(struct doca_dev *dev, char *from, char *to, size_t len)
 {
@@ -36,42 +32,27 @@ static doca_error_t copy_text(struct doca_dev *dev, char *from, char *to, size_t
 	return result;
 }
 
-static doca_error_t run(struct config *config)
+static doca_error_t run(struct doca_dev *dev, void *argument)
 {
-	struct doca_dev *dev;
+	struct config *config = argument;
 	char arrived[FLAG_SIZE] = "";
-	doca_error_t result = device_open(config->pci_addr, &dev);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = copy_text(dev, config->text, arrived, strlen(config->text) + 1);
+	doca_error_t result = copy_text(dev, config->text, arrived, strlen(config->text) + 1);
 	if (result == DOCA_SUCCESS)
 		printf("%s\n", arrived);
-	doca_dev_close(dev);
 	return result;
 }
 
-static doca_error_t read_flags(int argc, char **argv, struct config *config)
-{
-	doca_error_t result = doca_argp_init("dma_local_copy", config);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("p", "pci-addr", "<PCI-ADDR>", "Device that copies", set_pci_addr);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("t", "text", "<TEXT>", "Text to copy", set_text);
-	if (result == DOCA_SUCCESS)
-		result = doca_argp_start(argc, argv);
-	return result;
-}
+static const struct example example = {
+	"dma_local_copy",
+	run,
+	{
+		{"p", "pci-addr", "<PCI-ADDR>", "Device that copies", DOCA_ARGP_TYPE_STRING, set_pci_addr},
+		{"t", "text", "<TEXT>", "Text to copy", DOCA_ARGP_TYPE_STRING, set_text},
+	},
+};
 
 int main(int argc, char **argv)
 {
 	struct config config = {.pci_addr = "03:00.0", .text = "Hello"};
-	doca_error_t result = logs_open();
-	if (result == DOCA_SUCCESS)
-		result = read_flags(argc, argv, &config);
-	if (result == DOCA_SUCCESS)
-		result = run(&config);
-	if (DOCA_IS_ERROR(result))
-		DOCA_LOG_ERR("no copy: %s", doca_error_get_descr(result));
-	doca_argp_destroy();
-	return DOCA_IS_ERROR(result) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return example_main(&example, &config, config.pci_addr, argc, argv);
 }

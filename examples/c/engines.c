@@ -23,7 +23,8 @@ void engines_destroy(struct engines *engines)
 void engines_progress(const struct engines *engines)
 {
 	(void)doca_pe_progress(engines->control);
-	(void)doca_pe_progress(engines->data);
+	if (engines->data != NULL)
+		(void)doca_pe_progress(engines->data);
 }
 
 enum doca_ctx_states engines_state_of(const struct doca_ctx *ctx)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The two progress engines of one end of a stream. A program that works with several threads would give the data engine one
+ * The progress engines of one end of a connection. A program that works with several threads would give the data engine one
  * of its own; in a single thread, both are progressed in turn.
  */
 #ifndef EXAMPLES_ENGINES_H
@@ -11,7 +11,7 @@
 
 struct engines {
 	struct doca_pe *control; /* the server's or client's */
-	struct doca_pe *data;    /* the consumer's or producer's */
+	struct doca_pe *data;    /* the consumer's or producer's; NULL: there is none */
 };
 
 doca_error_t engines_create(struct engines *engines);

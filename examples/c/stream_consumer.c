@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include <doca_buf.h>
-#include <doca_buf_inventory.h>
 #include <doca_comch_consumer.h>
 #include <doca_ctx.h>
 #include <doca_error.h>
-#include <doca_mmap.h>
 #include <doca_pe.h>
 
 #include "block.h"
-#include "memory.h"
+#include "pool.h"
 #include "stream_receive.h"
 
 /* A consumer with its buffers, each of which has a task: posted, or waiting to be. */
@@ -85,11 +81,10 @@ static void on_not_received(struct doca_comch_consumer_task_post_recv *task, uni
 	free_receive(task);
 }
 
-static doca_error_t add_receive(struct inlet *inlet, struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
-				uint8_t *block)
+static doca_error_t add_receive(struct inlet *inlet, const struct pool *pool)
 {
 	struct doca_buf *buf;
-	doca_error_t result = doca_buf_inventory_buf_get_by_addr(inventory, mmap, block, BLOCK_SIZE, &buf);
+	doca_error_t result = pool_get_empty(pool, inlet->num_unposted, &buf);
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = doca_comch_consumer_task_post_recv_alloc_init(inlet->consumer, buf,
@@ -117,7 +112,7 @@ static doca_error_t post_receives(struct inlet *inlet)
 static doca_error_t receive_all(struct receiver *receiver, struct inlet *inlet)
 {
 	while (inlet->result == DOCA_SUCCESS && !inlet->tally->ended) {
-		if (receiver->peer == NULL)
+		if (!channel_is_connected(&receiver->channel))
 			return DOCA_ERROR_NOT_CONNECTED;
 		doca_error_t result = post_receives(inlet);
 		if (result != DOCA_SUCCESS)
@@ -152,16 +147,15 @@ static void stop(struct receiver *receiver, struct inlet *inlet)
 	engines_stop(&receiver->engines, doca_comch_consumer_as_ctx(inlet->consumer));
 }
 
-static doca_error_t consume_into(struct receiver *receiver, struct doca_mmap *mmap, uint8_t *blocks,
-				 struct doca_buf_inventory *inventory)
+static doca_error_t consume_into(struct receiver *receiver, const struct pool *pool)
 {
 	struct inlet inlet = {.tally = &receiver->tally};
-	doca_error_t result = doca_comch_consumer_create(receiver->peer, mmap, &inlet.consumer);
+	doca_error_t result = doca_comch_consumer_create(receiver->channel.peer, pool->mmap, &inlet.consumer);
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = start(receiver, &inlet);
-	for (size_t i = 0; i < BLOCKS_AT_ONCE && result == DOCA_SUCCESS; i++)
-		result = add_receive(&inlet, inventory, mmap, blocks + i * BLOCK_SIZE);
+	while (result == DOCA_SUCCESS && inlet.num_unposted < BLOCKS_AT_ONCE)
+		result = add_receive(&inlet, pool);
 	if (result == DOCA_SUCCESS)
 		result = receive_all(receiver, &inlet);
 	stop(receiver, &inlet);
@@ -169,33 +163,13 @@ static doca_error_t consume_into(struct receiver *receiver, struct doca_mmap *mm
 	return result;
 }
 
-/* ---- Memory ---- */
-
-static doca_error_t consume_with_inventory(struct receiver *receiver, struct doca_mmap *mmap, uint8_t *blocks)
-{
-	struct doca_buf_inventory *inventory;
-	doca_error_t result = doca_buf_inventory_create(BLOCKS_AT_ONCE, &inventory);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = doca_buf_inventory_start(inventory);
-	if (result == DOCA_SUCCESS)
-		result = consume_into(receiver, mmap, blocks, inventory);
-	doca_buf_inventory_destroy(inventory);
-	return result;
-}
-
 doca_error_t stream_consume(struct receiver *receiver)
 {
-	size_t size = (size_t)BLOCKS_AT_ONCE * BLOCK_SIZE;
-	struct doca_mmap *mmap;
-	uint8_t *blocks = malloc(size);
-	if (blocks == NULL)
-		return DOCA_ERROR_NO_MEMORY;
-	doca_error_t result = map_memory(receiver->dev, blocks, size, DOCA_ACCESS_FLAG_PCI_READ_WRITE, &mmap);
-	if (result == DOCA_SUCCESS) {
-		result = consume_with_inventory(receiver, mmap, blocks);
-		doca_mmap_destroy(mmap);
-	}
-	free(blocks);
+	struct pool pool;
+	doca_error_t result = pool_create(receiver->dev, &pool);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = consume_into(receiver, &pool);
+	pool_destroy(&pool);
 	return result;
 }

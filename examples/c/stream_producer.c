@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <stdlib.h>
-
 #include <doca_buf.h>
-#include <doca_buf_inventory.h>
 #include <doca_comch_producer.h>
 #include <doca_ctx.h>
 #include <doca_error.h>
-#include <doca_mmap.h>
 #include <doca_pe.h>
 
 #include "block.h"
-#include "memory.h"
+#include "pool.h"
 #include "stream_send.h"
 
 /* A producer with the buffers that are not on their way. */
@@ -40,7 +36,7 @@ static doca_error_t submit(struct sender *sender, const struct outlet *outlet, s
 {
 	doca_error_t result = doca_task_submit(task);
 	while (result == DOCA_ERROR_AGAIN) {
-		if (!sender->has_consumer || !stream_is_connected(sender))
+		if (!sender->has_consumer || !channel_is_connected(&sender->channel))
 			return DOCA_ERROR_NOT_CONNECTED;
 		engines_progress(&sender->engines);
 		result = outlet->result == DOCA_SUCCESS ? doca_task_submit(task) : outlet->result;
@@ -72,7 +68,7 @@ static doca_error_t wait_for_sends(struct sender *sender, const struct outlet *o
 	size_t inflight = 0;
 	(void)doca_ctx_get_num_inflight_tasks(ctx, &inflight);
 	while (outlet->result == DOCA_SUCCESS && inflight > at_most) {
-		if (!stream_is_connected(sender))
+		if (!channel_is_connected(&sender->channel))
 			return DOCA_ERROR_NOT_CONNECTED;
 		engines_progress(&sender->engines);
 		(void)doca_ctx_get_num_inflight_tasks(ctx, &inflight);
@@ -125,7 +121,7 @@ static doca_error_t start(struct sender *sender, struct outlet *outlet)
 
 static doca_error_t produce_from(struct sender *sender, struct outlet *outlet, uint32_t count)
 {
-	doca_error_t result = doca_comch_producer_create(sender->peer, &outlet->producer);
+	doca_error_t result = doca_comch_producer_create(sender->channel.peer, &outlet->producer);
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = start(sender, outlet);
@@ -138,14 +134,12 @@ static doca_error_t produce_from(struct sender *sender, struct outlet *outlet, u
 
 /* ---- Memory ---- */
 
-static doca_error_t produce_with_inventory(struct sender *sender, struct doca_buf_inventory *inventory,
-					   struct doca_mmap *mmap, uint8_t *blocks, uint32_t count)
+static doca_error_t produce_with_pool(struct sender *sender, const struct pool *pool, uint32_t count)
 {
 	struct outlet outlet = {.num_idle = 0};
-	doca_error_t result = doca_buf_inventory_start(inventory);
+	doca_error_t result = DOCA_SUCCESS;
 	while (result == DOCA_SUCCESS && outlet.num_idle < BLOCKS_AT_ONCE) {
-		result = doca_buf_inventory_buf_get_by_data(inventory, mmap, blocks + outlet.num_idle * BLOCK_SIZE,
-							    BLOCK_SIZE, &outlet.idle[outlet.num_idle]);
+		result = pool_get_full(pool, outlet.num_idle, &outlet.idle[outlet.num_idle]);
 		if (result == DOCA_SUCCESS)
 			outlet.num_idle++;
 	}
@@ -156,29 +150,13 @@ static doca_error_t produce_with_inventory(struct sender *sender, struct doca_bu
 	return result;
 }
 
-static doca_error_t produce_from_map(struct sender *sender, struct doca_mmap *mmap, uint8_t *blocks, uint32_t count)
-{
-	struct doca_buf_inventory *inventory;
-	doca_error_t result = doca_buf_inventory_create(BLOCKS_AT_ONCE, &inventory);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = produce_with_inventory(sender, inventory, mmap, blocks, count);
-	doca_buf_inventory_destroy(inventory);
-	return result;
-}
-
 doca_error_t stream_produce(struct sender *sender, uint32_t count)
 {
-	size_t size = (size_t)BLOCKS_AT_ONCE * BLOCK_SIZE;
-	struct doca_mmap *mmap;
-	uint8_t *blocks = malloc(size);
-	if (blocks == NULL)
-		return DOCA_ERROR_NO_MEMORY;
-	doca_error_t result = map_memory(sender->dev, blocks, size, DOCA_ACCESS_FLAG_PCI_READ_WRITE, &mmap);
-	if (result == DOCA_SUCCESS) {
-		result = produce_from_map(sender, mmap, blocks, count);
-		doca_mmap_destroy(mmap);
-	}
-	free(blocks);
+	struct pool pool;
+	doca_error_t result = pool_create(sender->dev, &pool);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = produce_with_pool(sender, &pool, count);
+	pool_destroy(&pool);
 	return result;
 }

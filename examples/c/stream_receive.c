@@ -4,22 +4,19 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include <doca_log.h>
+#include <doca_error.h>
 
-#include "device.h"
-#include "flags.h"
-
-DOCA_LOG_REGISTER(STREAM_RECEIVE);
+#include "block.h"
+#include "example.h"
 
 struct config {
 	char pci_addr[FLAG_SIZE];
 	char rep_pci[FLAG_SIZE];
 };
 
-STRING_FLAG_CALLBACK(set_pci_addr, struct config, pci_addr)
-STRING_FLAG_CALLBACK(set_rep_pci, struct config, rep_pci)
+STORE_STRING(set_pci_addr, struct config, pci_addr)
+STORE_STRING(set_rep_pci, struct config, rep_pci)
 
 static doca_error_t judge(const struct tally *tally)
 {
@@ -36,56 +33,42 @@ static doca_error_t judge(const struct tally *tally)
 	return DOCA_ERROR_IO_FAILED;
 }
 
-static doca_error_t receive_on(struct doca_dev *dev, struct doca_dev_rep *rep)
+/* The sender hangs up when it has seen the consumer go. */
+static doca_error_t serve_and_receive(struct receiver *receiver, const char *rep_pci)
 {
-	struct receiver receiver = {.dev = dev};
+	doca_error_t result = channel_serve(&receiver->channel, receiver->dev, rep_pci, STREAM_SERVICE);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = channel_is_connected(&receiver->channel) ? stream_consume(receiver) : DOCA_ERROR_NOT_CONNECTED;
+	while (result == DOCA_SUCCESS && channel_is_connected(&receiver->channel))
+		engines_progress(&receiver->engines);
+	channel_close(&receiver->channel);
+	return result;
+}
+
+static doca_error_t run(struct doca_dev *dev, void *config)
+{
+	struct receiver receiver = {.dev = dev, .channel = {.engines = &receiver.engines}};
 	doca_error_t result = engines_create(&receiver.engines);
 	if (result != DOCA_SUCCESS)
 		return result;
-	result = stream_serve(&receiver, rep);
+	result = serve_and_receive(&receiver, ((struct config *)config)->rep_pci);
 	engines_destroy(&receiver.engines);
 	doca_error_t verdict = judge(&receiver.tally);
 	return result != DOCA_SUCCESS ? result : verdict;
 }
 
-static doca_error_t run(const struct config *config)
-{
-	struct doca_dev *dev;
-	struct doca_dev_rep *rep;
-	doca_error_t result = device_open(config->pci_addr, &dev);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = representor_open(dev, config->rep_pci, &rep);
-	if (result == DOCA_SUCCESS) {
-		result = receive_on(dev, rep);
-		doca_dev_rep_close(rep);
-	}
-	doca_dev_close(dev);
-	return result;
-}
-
-static doca_error_t read_flags(int argc, char **argv, struct config *config)
-{
-	doca_error_t result = doca_argp_init("stream_receive", config);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("p", "pci-addr", "<PCI-ADDR>", "Device of the DPU", set_pci_addr);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("r", "rep-pci", "<PCI-ADDR>", "Function of the host", set_rep_pci);
-	if (result == DOCA_SUCCESS)
-		result = doca_argp_start(argc, argv);
-	return result;
-}
+static const struct example example = {
+	"stream_receive",
+	run,
+	{
+		{"p", "pci-addr", "<PCI-ADDR>", "Device of the DPU", DOCA_ARGP_TYPE_STRING, set_pci_addr},
+		{"r", "rep-pci", "<PCI-ADDR>", "Function of the host", DOCA_ARGP_TYPE_STRING, set_rep_pci},
+	},
+};
 
 int main(int argc, char **argv)
 {
 	struct config config = {.pci_addr = "03:00.0", .rep_pci = "b1:00.0"};
-	doca_error_t result = logs_open();
-	if (result == DOCA_SUCCESS)
-		result = read_flags(argc, argv, &config);
-	if (result == DOCA_SUCCESS)
-		result = run(&config);
-	if (DOCA_IS_ERROR(result))
-		DOCA_LOG_ERR("no stream: %s", doca_error_get_descr(result));
-	doca_argp_destroy();
-	return DOCA_IS_ERROR(result) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return example_main(&example, &config, config.pci_addr, argc, argv);
 }

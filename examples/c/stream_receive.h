@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <doca_comch.h>
 #include <doca_dev.h>
 
+#include "channel.h"
 #include "engines.h"
 
 /* What came. */
@@ -22,14 +22,9 @@ struct tally {
 struct receiver {
 	struct engines engines;
 	struct doca_dev *dev;
-	struct doca_comch_server *server;
-	struct doca_comch_connection *peer; /* NULL: not connected */
-	bool had_peer;
+	struct channel channel;
 	struct tally tally;
 };
-
-/* The control channel: waits for one sender, receives its stream, and waits until it has hung up. */
-doca_error_t stream_serve(struct receiver *receiver, struct doca_dev_rep *rep);
 
 /* The fast path: receives from the peer until its stream ends. NOT_CONNECTED: it hung up before. */
 doca_error_t stream_consume(struct receiver *receiver);

@@ -2,21 +2,17 @@
 /* On the host: sends a stream of numbered blocks to the DPU's stream_receive over Comch's fast path. */
 #include "stream_send.h"
 
-#include <stdlib.h>
+#include <doca_error.h>
 
-#include <doca_log.h>
-
-#include "device.h"
-#include "flags.h"
-
-DOCA_LOG_REGISTER(STREAM_SEND);
+#include "block.h"
+#include "example.h"
 
 struct config {
 	char pci_addr[FLAG_SIZE];
 	uint32_t count;
 };
 
-STRING_FLAG_CALLBACK(set_pci_addr, struct config, pci_addr)
+STORE_STRING(set_pci_addr, struct config, pci_addr)
 
 static doca_error_t set_count(void *value, void *config)
 {
@@ -27,43 +23,70 @@ static doca_error_t set_count(void *value, void *config)
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t run(const struct config *config)
+static void on_consumer(void *user, uint32_t id, bool there)
 {
-	struct sender sender = {.has_consumer = false};
-	doca_error_t result = device_open(config->pci_addr, &sender.dev);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = engines_create(&sender.engines);
-	if (result == DOCA_SUCCESS) {
-		result = stream_call(&sender, config->count);
-		engines_destroy(&sender.engines);
+	struct sender *sender = user;
+	if (there && !sender->has_consumer) {
+		sender->consumer_id = id;
+		sender->has_consumer = true;
+	} else if (!there && sender->consumer_id == id) {
+		sender->has_consumer = false;
 	}
-	doca_dev_close(sender.dev);
+}
+
+static void wait_for_consumer(struct sender *sender, bool there)
+{
+	while (sender->has_consumer != there && channel_is_connected(&sender->channel))
+		engines_progress(&sender->engines);
+}
+
+/* The consumer that goes has taken all: then we hang up. */
+static doca_error_t send_to_consumer(struct sender *sender, uint32_t count)
+{
+	wait_for_consumer(sender, true);
+	if (!sender->has_consumer)
+		return DOCA_ERROR_NOT_CONNECTED;
+	doca_error_t result = stream_produce(sender, count);
+	if (result == DOCA_SUCCESS)
+		wait_for_consumer(sender, false);
 	return result;
 }
 
-static doca_error_t read_flags(int argc, char **argv, struct config *config)
+static doca_error_t call_and_send(struct sender *sender, uint32_t count)
 {
-	doca_error_t result = doca_argp_init("stream_send", config);
-	if (result == DOCA_SUCCESS)
-		result = flag_register("p", "pci-addr", "<PCI-ADDR>", "Device of the host", set_pci_addr);
-	if (result == DOCA_SUCCESS)
-		result = flag_register_int("n", "count", "<COUNT>", "Blocks to send", set_count);
-	if (result == DOCA_SUCCESS)
-		result = doca_argp_start(argc, argv);
+	doca_error_t result = channel_call(&sender->channel, sender->dev, STREAM_SERVICE);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = send_to_consumer(sender, count);
+	channel_close(&sender->channel);
 	return result;
 }
+
+static doca_error_t run(struct doca_dev *dev, void *config)
+{
+	struct sender sender = {
+		.dev = dev,
+		.channel = {.engines = &sender.engines, .listener = {.user = &sender, .consumer = on_consumer}},
+	};
+	doca_error_t result = engines_create(&sender.engines);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = call_and_send(&sender, ((struct config *)config)->count);
+	engines_destroy(&sender.engines);
+	return result;
+}
+
+static const struct example example = {
+	"stream_send",
+	run,
+	{
+		{"p", "pci-addr", "<PCI-ADDR>", "Device of the host", DOCA_ARGP_TYPE_STRING, set_pci_addr},
+		{"n", "count", "<COUNT>", "Blocks to send", DOCA_ARGP_TYPE_INT, set_count},
+	},
+};
 
 int main(int argc, char **argv)
 {
 	struct config config = {.pci_addr = "b1:00.0", .count = 100};
-	doca_error_t result = logs_open();
-	if (result == DOCA_SUCCESS)
-		result = read_flags(argc, argv, &config);
-	if (result == DOCA_SUCCESS)
-		result = run(&config);
-	if (DOCA_IS_ERROR(result))
-		DOCA_LOG_ERR("no stream: %s", doca_error_get_descr(result));
-	doca_argp_destroy();
-	return DOCA_IS_ERROR(result) ? EXIT_FAILURE : EXIT_SUCCESS;
+	return example_main(&example, &config, config.pci_addr, argc, argv);
 }

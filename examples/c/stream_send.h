@@ -5,25 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <doca_comch.h>
 #include <doca_dev.h>
 
+#include "channel.h"
 #include "engines.h"
 
 struct sender {
 	struct engines engines;
 	struct doca_dev *dev;
-	struct doca_comch_client *client;
-	struct doca_comch_connection *peer;
+	struct channel channel;
 	bool has_consumer; /* the peer's, from its arrival until it expires */
 	uint32_t consumer_id;
 };
-
-/* The control channel: connects, sends count blocks to the peer's consumer, and hangs up when that has gone. */
-doca_error_t stream_call(struct sender *sender, uint32_t count);
-
-/* Whether the peer can still be heard. */
-bool stream_is_connected(const struct sender *sender);
 
 /* The fast path: sends count blocks and the end of the stream to the consumer, and waits until all have arrived. */
 doca_error_t stream_produce(struct sender *sender, uint32_t count);

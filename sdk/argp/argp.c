@@ -70,22 +70,26 @@ doca_error_t argp_open_for_registration(void)
 
 /* ---- Callbacks of the program ---- */
 
-doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback)
+static doca_error_t open_for_callback(bool given)
 {
 	doca_error_t result = argp_open_for_registration();
-	if (result != DOCA_SUCCESS || callback == NULL)
-		return result != DOCA_SUCCESS ? result : DOCA_ERROR_INVALID_VALUE;
-	argp.version_callback = callback;
-	return DOCA_SUCCESS;
+	return result == DOCA_SUCCESS && !given ? DOCA_ERROR_INVALID_VALUE : result;
+}
+
+doca_error_t doca_argp_register_version_callback(doca_argp_param_cb_t callback)
+{
+	doca_error_t result = open_for_callback(callback != NULL);
+	if (result == DOCA_SUCCESS)
+		argp.version_callback = callback;
+	return result;
 }
 
 doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t callback)
 {
-	doca_error_t result = argp_open_for_registration();
-	if (result != DOCA_SUCCESS || callback == NULL)
-		return result != DOCA_SUCCESS ? result : DOCA_ERROR_INVALID_VALUE;
-	argp.validation_callback = callback;
-	return DOCA_SUCCESS;
+	doca_error_t result = open_for_callback(callback != NULL);
+	if (result == DOCA_SUCCESS)
+		argp.validation_callback = callback;
+	return result;
 }
 
 doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback)
@@ -102,7 +106,7 @@ doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback)
 
 doca_error_t doca_argp_disable_logger_callback(void)
 {
-	if (!argp.initialized)
+	if (!argp.initialized || argp.logger_callback == NULL)
 		return DOCA_ERROR_BAD_STATE;
 	argp.logger_callback = NULL;
 	return DOCA_SUCCESS;
@@ -125,7 +129,7 @@ static int count_dpdk_arguments(int argc, char **argv)
 	return 0;
 }
 
-static doca_error_t collect(char **arguments, struct argp_values *values, struct doca_argp_cmd **cmd)
+static doca_error_t collect(struct argp_arguments arguments, struct argp_values *values, struct doca_argp_cmd **cmd)
 {
 	doca_error_t result = argp_cli_parse(arguments, values, cmd);
 	const char *json = result == DOCA_SUCCESS ? argp_general_json(values) : NULL;
@@ -180,9 +184,11 @@ doca_error_t doca_argp_start(int argc, char **argv)
 	struct argp_values values = {0};
 	struct doca_argp_cmd *cmd = &argp.program;
 	int split = count_dpdk_arguments(argc, argv);
-	result = collect(argv + split + 1, &values, &cmd);
+	result = collect((struct argp_arguments){argv + split + 1, argc - split - 1}, &values, &cmd);
 	if (result == DOCA_SUCCESS)
 		result = argp_values_deliver(&values);
+	else
+		argp_usage_print(stderr, cmd);
 	if (result == DOCA_SUCCESS)
 		result = call_program(split > 0 ? split : 1, argv, cmd);
 	argp_values_free(&values);

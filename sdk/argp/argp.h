@@ -15,6 +15,7 @@
 #define DMA_COPY_SDK_ARGP_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 #include "doca_argp.h"
 
@@ -52,7 +53,7 @@ struct doca_argp_cmd {
 /* Frees what belongs to it; the outermost is not allocated. */
 void argp_cmd_clear(struct doca_argp_cmd *cmd);
 
-/* They take the param or command in every case; INITIALIZATION, INVALID_VALUE. */
+/* They take the param or command in every case; INITIALIZATION, INVALID_VALUE, BAD_STATE. */
 doca_error_t argp_cmd_add_param(struct doca_argp_cmd *cmd, struct doca_argp_param *param);
 doca_error_t argp_cmd_add_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *added);
 
@@ -127,12 +128,18 @@ const char *argp_general_json(const struct argp_values *values);
 
 /* ---- argp_cli, argp_json, argp_usage ---- */
 
-/* Collects the values of the arguments up to the NULL. *cmd becomes the innermost command that was named. */
-doca_error_t argp_cli_parse(char **arguments, struct argp_values *values, struct doca_argp_cmd **cmd);
+/* Those that are still to be read; a NULL among them ends them, too. */
+struct argp_arguments {
+	char **next;
+	int count;
+};
+
+/* Collects the values of the arguments. *cmd becomes the innermost command that was named. */
+doca_error_t argp_cli_parse(struct argp_arguments arguments, struct argp_values *values, struct doca_argp_cmd **cmd);
 
 /* Adds the values of the file, except for parameters that are on the command line. */
 doca_error_t argp_json_parse(const char *path, const struct doca_argp_cmd *cmd, struct argp_values *values);
 
-void argp_usage_print(const struct doca_argp_cmd *cmd);
+void argp_usage_print(FILE *out, const struct doca_argp_cmd *cmd);
 
 #endif

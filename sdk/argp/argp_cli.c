@@ -6,6 +6,15 @@
 
 #include "argp.h"
 
+/* NULL: there is none left. */
+static const char *take(struct argp_arguments *arguments)
+{
+	if (arguments->count == 0)
+		return NULL;
+	arguments->count--;
+	return *arguments->next++;
+}
+
 /* "-n VALUE", "--name VALUE" or "--name=VALUE", seen from its first argument. */
 struct flag {
 	const char *text; /* as written */
@@ -46,19 +55,17 @@ static doca_error_t add_string(struct argp_values *values, struct doca_argp_para
 	return copy == NULL ? DOCA_ERROR_NO_MEMORY : argp_values_add(values, param, copy, 0, false);
 }
 
-/* *next is moved behind the value if that is an argument of its own. */
+/* Takes the value from the arguments, if it is one of its own. */
 static doca_error_t add_value(struct argp_values *values, struct doca_argp_param *param, const struct flag *flag,
-			      char ***next)
+			      struct argp_arguments *arguments)
 {
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && flag->value != NULL)
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s takes no value", argp_param_name(param));
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN)
 		return argp_values_add(values, param, NULL, 0, true);
-	const char *text = flag->value != NULL ? flag->value : **next;
+	const char *text = flag->value != NULL ? flag->value : take(arguments);
 	if (text == NULL)
 		return argp_fail(DOCA_ERROR_INVALID_VALUE, "%s wants a value", flag->text);
-	if (flag->value == NULL)
-		(*next)++;
 	if (param->type == DOCA_ARGP_TYPE_INT)
 		return add_integer(values, param, text);
 	return add_string(values, param, text);
@@ -66,7 +73,7 @@ static doca_error_t add_value(struct argp_values *values, struct doca_argp_param
 
 /* ---- Arguments ---- */
 
-static doca_error_t parse_flag(const char *text, char ***next, struct argp_values *values,
+static doca_error_t parse_flag(const char *text, struct argp_arguments *arguments, struct argp_values *values,
 			       const struct doca_argp_cmd *cmd)
 {
 	struct flag flag = read_flag(text);
@@ -74,7 +81,7 @@ static doca_error_t parse_flag(const char *text, char ***next, struct argp_value
 	if (param == NULL)
 		return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown flag %s", text);
 	param->on_command_line = true;
-	doca_error_t result = add_value(values, param, &flag, next);
+	doca_error_t result = add_value(values, param, &flag, arguments);
 	if (result == DOCA_SUCCESS)
 		argp_general_act(param, cmd);
 	return result;
@@ -89,11 +96,11 @@ static doca_error_t parse_word(const char *text, struct doca_argp_cmd **cmd)
 	return DOCA_SUCCESS;
 }
 
-doca_error_t argp_cli_parse(char **arguments, struct argp_values *values, struct doca_argp_cmd **cmd)
+doca_error_t argp_cli_parse(struct argp_arguments arguments, struct argp_values *values, struct doca_argp_cmd **cmd)
 {
 	doca_error_t result = DOCA_SUCCESS;
-	while (result == DOCA_SUCCESS && *arguments != NULL) {
-		const char *text = *arguments++;
+	const char *text;
+	while (result == DOCA_SUCCESS && (text = take(&arguments)) != NULL) {
 		if (text[0] == '-' && text[1] != '\0')
 			result = parse_flag(text, &arguments, values, *cmd);
 		else

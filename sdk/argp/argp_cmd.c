@@ -141,7 +141,7 @@ static void append_param(struct doca_argp_param **list, struct doca_argp_param *
 doca_error_t argp_cmd_add_param(struct doca_argp_cmd *cmd, struct doca_argp_param *param)
 {
 	if (param == NULL || param->registered)
-		return DOCA_ERROR_INVALID_VALUE;
+		return param == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_ERROR_BAD_STATE;
 	doca_error_t result = check_param(cmd, param);
 	if (result != DOCA_SUCCESS) {
 		argp_param_free(param);
@@ -178,8 +178,10 @@ static void append_cmd(struct doca_argp_cmd **list, struct doca_argp_cmd *cmd)
 /* What contains the command it is given to cannot be freed here: it stays the caller's. */
 doca_error_t argp_cmd_add_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *added)
 {
-	if (added == NULL || added->registered || contains(added, cmd))
+	if (added == NULL || contains(added, cmd))
 		return DOCA_ERROR_INVALID_VALUE;
+	if (added->registered)
+		return DOCA_ERROR_BAD_STATE;
 	doca_error_t result = check_cmd(cmd, added);
 	if (result != DOCA_SUCCESS) {
 		cmd_free(added);
@@ -191,50 +193,48 @@ doca_error_t argp_cmd_add_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *a
 	return DOCA_SUCCESS;
 }
 
-static void drop_param(struct doca_argp_param *param)
+/* A command that is registered, wherever that is, takes no more. */
+static doca_error_t open_for_registration(const struct doca_argp_cmd *cmd)
 {
-	if (param != NULL && !param->registered)
-		argp_param_free(param);
+	if (cmd == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	return cmd->registered ? DOCA_ERROR_BAD_STATE : argp_open_for_registration();
 }
 
-static void drop_cmd(struct doca_argp_cmd *cmd)
+static doca_error_t take_param(doca_error_t open, struct doca_argp_cmd *cmd, struct doca_argp_param *param)
 {
-	if (cmd != NULL && !cmd->registered)
-		cmd_free(cmd);
+	if (open == DOCA_SUCCESS)
+		return argp_cmd_add_param(cmd, param);
+	if (param != NULL && !param->registered)
+		argp_param_free(param);
+	return open;
+}
+
+static doca_error_t take_cmd(doca_error_t open, struct doca_argp_cmd *cmd, struct doca_argp_cmd *added)
+{
+	if (open == DOCA_SUCCESS)
+		return argp_cmd_add_cmd(cmd, added);
+	if (added != NULL && !added->registered && !contains(added, cmd))
+		cmd_free(added);
+	return open;
 }
 
 doca_error_t doca_argp_register_param(struct doca_argp_param *input_param)
 {
-	doca_error_t result = argp_open_for_registration();
-	if (result == DOCA_SUCCESS)
-		return argp_cmd_add_param(&argp.program, input_param);
-	drop_param(input_param);
-	return result;
+	return take_param(argp_open_for_registration(), &argp.program, input_param);
 }
 
 doca_error_t doca_argp_register_cmd(struct doca_argp_cmd *input_cmd)
 {
-	doca_error_t result = argp_open_for_registration();
-	if (result == DOCA_SUCCESS)
-		return argp_cmd_add_cmd(&argp.program, input_cmd);
-	drop_cmd(input_cmd);
-	return result;
+	return take_cmd(argp_open_for_registration(), &argp.program, input_cmd);
 }
 
 doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd, struct doca_argp_param *input_param)
 {
-	doca_error_t result = cmd == NULL ? DOCA_ERROR_INVALID_VALUE : argp_open_for_registration();
-	if (result == DOCA_SUCCESS)
-		return argp_cmd_add_param(cmd, input_param);
-	drop_param(input_param);
-	return result;
+	return take_param(open_for_registration(cmd), cmd, input_param);
 }
 
 doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *input_cmd)
 {
-	doca_error_t result = cmd == NULL ? DOCA_ERROR_INVALID_VALUE : argp_open_for_registration();
-	if (result == DOCA_SUCCESS)
-		return argp_cmd_add_cmd(cmd, input_cmd);
-	drop_cmd(input_cmd);
-	return result;
+	return take_cmd(open_for_registration(cmd), cmd, input_cmd);
 }

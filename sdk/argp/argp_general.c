@@ -9,24 +9,25 @@
 
 /* ---- What they do ---- */
 
+/* *given is what doca_argp_get_..._level answers from then on. */
+static doca_error_t apply_level(int level, doca_error_t (*set)(uint32_t level), int *given)
+{
+	doca_error_t result = set((uint32_t)level);
+	if (result == DOCA_SUCCESS)
+		*given = level;
+	return result;
+}
+
 static doca_error_t set_log_level(void *value, void *config)
 {
 	(void)config;
-	int level = *(int *)value;
-	doca_error_t result = doca_log_level_set_global_lower_limit((uint32_t)level);
-	if (result == DOCA_SUCCESS)
-		argp.log_level = level;
-	return result;
+	return apply_level(*(int *)value, doca_log_level_set_global_lower_limit, &argp.log_level);
 }
 
 static doca_error_t set_sdk_log_level(void *value, void *config)
 {
 	(void)config;
-	int level = *(int *)value;
-	doca_error_t result = doca_log_level_set_global_sdk_limit((uint32_t)level);
-	if (result == DOCA_SUCCESS)
-		argp.sdk_log_level = level;
-	return result;
+	return apply_level(*(int *)value, doca_log_level_set_global_sdk_limit, &argp.sdk_log_level);
 }
 
 /* For those that are acted upon while the command line is read. */
@@ -62,7 +63,7 @@ static bool is(const struct doca_argp_param *param, const char *long_name)
 void argp_general_act(const struct doca_argp_param *param, const struct doca_argp_cmd *cmd)
 {
 	if (is(param, "help")) {
-		argp_usage_print(cmd);
+		argp_usage_print(stdout, cmd);
 		exit(EXIT_SUCCESS);
 	}
 	if (is(param, "version"))

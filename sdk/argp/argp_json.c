@@ -75,9 +75,16 @@ static doca_error_t add_string(struct argp_values *values, struct doca_argp_para
 	return copy == NULL ? DOCA_ERROR_NO_MEMORY : argp_values_add(values, param, copy, 0, false);
 }
 
+/* A C string ends at a zero, so a JSON string with one inside would arrive short. */
+static bool is_c_string(struct json_object *value)
+{
+	return json_object_is_type(value, json_type_string) &&
+	       strlen(json_object_get_string(value)) == (size_t)json_object_get_string_len(value);
+}
+
 static doca_error_t add_scalar(struct argp_values *values, struct doca_argp_param *param, struct json_object *value)
 {
-	if (param->type == DOCA_ARGP_TYPE_STRING && json_object_is_type(value, json_type_string))
+	if (param->type == DOCA_ARGP_TYPE_STRING && is_c_string(value))
 		return add_string(values, param, value);
 	if (param->type == DOCA_ARGP_TYPE_BOOLEAN && json_object_is_type(value, json_type_boolean))
 		return argp_values_add(values, param, NULL, 0, json_object_get_boolean(value));

@@ -50,7 +50,8 @@ doca_error_t doca_argp_destroy(void);
 
 /*
  * NOT_SUPPORTED: a flag or JSON key that nobody registered. IO_FAILED: the JSON file. INVALID_VALUE: a value, a flag
- * missing or given twice. What a callback answers is passed on. -h and -v end the program.
+ * missing or given twice. Any of these is said on stderr, followed by the usage. What a callback answers is passed on.
+ * -h and -v end the program.
  */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_start(int argc, char **argv);
@@ -59,7 +60,10 @@ doca_error_t doca_argp_start(int argc, char **argv);
 DOCA_EXPERIMENTAL
 void doca_argp_usage(void);
 
-/* INITIALIZATION: it lacks something. INVALID_VALUE: its name is taken. */
+/*
+ * INITIALIZATION: it lacks something. INVALID_VALUE: its name is taken. BAD_STATE: it is registered, or this is not the
+ * time between init and start.
+ */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_register_param(struct doca_argp_param *input_param);
 
@@ -78,6 +82,7 @@ doca_error_t doca_argp_register_validation_callback(doca_argp_validation_cb_t ca
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback);
 
+/* BAD_STATE: there is none. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_disable_logger_callback(void);
 
@@ -169,11 +174,11 @@ void doca_argp_cmd_set_callback(struct doca_argp_cmd *cmd, doca_argp_cmd_cb_t ca
 DOCA_EXPERIMENTAL
 void doca_argp_cmd_set_hidden(struct doca_argp_cmd *cmd);
 
-/* Gives the parameter away, even where it fails. */
+/* Gives the parameter away, even where it fails. BAD_STATE: cmd is registered already. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd, struct doca_argp_param *input_param);
 
-/* Gives input_cmd away, even where it fails. */
+/* Gives input_cmd away, even where it fails. BAD_STATE: one of the two is registered already. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *input_cmd);
 

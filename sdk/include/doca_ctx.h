@@ -25,7 +25,10 @@ extern "C" {
 DOCA_STABLE
 doca_error_t doca_ctx_start(struct doca_ctx *ctx);
 
-/* SUCCESS: IDLE now. IN_PROGRESS: STOPPING, and submitted tasks will come back through their error callback. */
+/*
+ * SUCCESS: IDLE now, or already. IN_PROGRESS: STOPPING, and submitted tasks will come back through their error
+ * callback.
+ */
 DOCA_STABLE
 doca_error_t doca_ctx_stop(struct doca_ctx *ctx);
 

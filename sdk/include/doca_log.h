@@ -29,10 +29,7 @@ typedef void (*log_flush_callback)(char *buffer);
 
 /* Backends of the program's own lines. */
 
-/*
- * Up to INFO on stderr from WARNING on, the rest on stdout, both as the global limits go. ALREADY_EXIST the second
- * time.
- */
+/* From WARNING on to stderr, the rest to stdout, both as the global limits go. Once: the second time changes nothing. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_log_backend_create_standard(void);
 
@@ -65,7 +62,7 @@ doca_error_t doca_log_backend_create_with_buf_sdk(char *buf, size_t capacity, lo
 DOCA_EXPERIMENTAL
 doca_error_t doca_log_backend_create_with_syslog_sdk(const char *name, struct doca_log_backend **backend);
 
-/* Limits of one backend. Those made strict keep out of the reach of the global ones. */
+/* Limits of one backend. One that was made strict stays as it is: the global ones pass by, NOT_PERMITTED to its own. */
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend, uint32_t level);
@@ -106,7 +103,7 @@ uint32_t doca_log_level_get_global_sdk_limit(void);
 
 /* Sources and lines. */
 
-/* The same name gives the same source. */
+/* The same name gives the same source. Its first 255 characters count. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_log_register_source(const char *source_name, int *source);
 

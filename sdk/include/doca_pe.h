@@ -18,9 +18,6 @@
 extern "C" {
 #endif
 
-/* What a handle is before doca_pe_get_notification_handle. */
-#define doca_event_invalid_handle (-1)
-
 /* Called when a task of whatever kind has completed. */
 typedef void (*doca_task_completion_cb_t)(struct doca_task *task, union doca_data task_user_data,
 					  union doca_data ctx_user_data);
@@ -131,7 +128,7 @@ DOCA_EXPERIMENTAL
 uint16_t doca_task_batch_get_tasks_num(struct doca_task_batch *task_batch);
 
 /* NOT_SUPPORTED here: for Windows only. */
-DOCA_EXPERIMENTAL
+DOCA_STABLE
 doca_error_t doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
 					     union doca_data completion_key);
 

@@ -83,15 +83,16 @@ doca_error_t log_backend_add(const struct doca_log_backend *wanted, struct doca_
 
 /* ---- Limits of one backend ---- */
 
-/* Sets *limit, which is a field of a backend or of the global limits. */
-static doca_error_t set_limit(uint32_t *limit, uint32_t level)
+static doca_error_t set_limit(uint32_t *limit, const bool *strict, uint32_t level)
 {
 	if (!log_level_valid(level))
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&log_lock);
-	*limit = level;
+	bool permitted = !*strict;
+	if (permitted)
+		*limit = level;
 	pthread_mutex_unlock(&log_lock);
-	return DOCA_SUCCESS;
+	return permitted ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
 
 static doca_error_t make_strict(bool *strict)
@@ -104,12 +105,16 @@ static doca_error_t make_strict(bool *strict)
 
 doca_error_t doca_log_backend_set_level_lower_limit(struct doca_log_backend *backend, uint32_t level)
 {
-	return backend == NULL ? DOCA_ERROR_INVALID_VALUE : set_limit(&backend->lower, level);
+	if (backend == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	return set_limit(&backend->lower, &backend->lower_strict, level);
 }
 
 doca_error_t doca_log_backend_set_level_upper_limit(struct doca_log_backend *backend, uint32_t upper_limit)
 {
-	return backend == NULL ? DOCA_ERROR_INVALID_VALUE : set_limit(&backend->upper, upper_limit);
+	if (backend == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	return set_limit(&backend->upper, &backend->upper_strict, upper_limit);
 }
 
 doca_error_t doca_log_backend_set_level_lower_limit_strict(struct doca_log_backend *backend)
@@ -126,7 +131,7 @@ doca_error_t doca_log_backend_set_sdk_level(struct doca_log_backend *backend, ui
 {
 	if (backend == NULL || backend->speaker != LOG_SDK)
 		return DOCA_ERROR_INVALID_VALUE;
-	return set_limit(&backend->lower, level);
+	return set_limit(&backend->lower, &backend->lower_strict, level);
 }
 
 /* ---- Limits of all ---- */

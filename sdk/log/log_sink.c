@@ -114,7 +114,10 @@ doca_error_t doca_log_backend_create_with_syslog(const char *name, struct doca_l
 	return create_syslog(LOG_PROGRAM, name, backend);
 }
 
-/* Nobody gets hold of these two, so nobody can give them limits of their own. */
+/*
+ * Nobody gets hold of these two, so nobody can give them limits of their own. A part of a program that asks for them once
+ * more has what it wants.
+ */
 doca_error_t doca_log_backend_create_standard(void)
 {
 	static atomic_flag created = ATOMIC_FLAG_INIT;
@@ -123,7 +126,7 @@ doca_error_t doca_log_backend_create_standard(void)
 	struct doca_log_backend trouble = {
 		.write = write_file, .sink.file = stderr, .lower_bound = DOCA_LOG_LEVEL_WARNING};
 	if (atomic_flag_test_and_set(&created))
-		return DOCA_ERROR_ALREADY_EXIST;
+		return DOCA_SUCCESS;
 	doca_error_t result = log_backend_add(&talk, &ignored);
 	return result != DOCA_SUCCESS ? result : log_backend_add(&trouble, &ignored);
 }

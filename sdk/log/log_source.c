@@ -51,11 +51,12 @@ static struct source *find_or_add(const char *name)
 
 doca_error_t doca_log_register_source(const char *source_name, int *source)
 {
-	if (source_name == NULL || source == NULL || *source_name == '\0' ||
-	    strlen(source_name) >= LOG_SOURCE_NAME_SIZE)
+	if (source_name == NULL || source == NULL || *source_name == '\0')
 		return DOCA_ERROR_INVALID_VALUE;
+	char name[LOG_SOURCE_NAME_SIZE];
+	snprintf(name, sizeof(name), "%s", source_name);
 	pthread_mutex_lock(&sources_lock);
-	struct source *found = find_or_add(source_name);
+	struct source *found = find_or_add(name);
 	if (found != NULL) {
 		found->registrations++;
 		*source = (int)(found - sources) + 1;

@@ -31,4 +31,7 @@ echo "prototypes: ok"
 PACKAGES=doca-common build_and_run macros_test macros_test.c
 PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU -DWANT_DPU
 PACKAGES=doca-common build_and_run log_test log_test.c capture.c
-PACKAGES='doca-argp doca-common' build_and_run argp_test argp_test.c capture.c
+argp=(argp_lines.c argp_program.c)
+for about in flags json endings calls; do
+	PACKAGES='doca-argp doca-common' build_and_run "argp_${about}_test" "argp_${about}_test.c" "${argp[@]}" capture.c
+done

@@ -42,3 +42,26 @@ void capture_run(int (*what)(const void *argument), const void *argument, struct
 	read_back(out, capture->out, sizeof(capture->out));
 	read_back(err, capture->err, sizeof(capture->err));
 }
+
+int report(const char *what, size_t count, size_t failed)
+{
+	printf("%s: %zu cases, %zu failed\n", what, count, failed);
+	return failed == 0 ? 0 : 1;
+}
+
+static int check_case(const struct capture_case *one)
+{
+	struct capture got;
+	capture_run(one->run, NULL, &got);
+	if (got.exit_code != 0)
+		fprintf(stderr, "%s: exit %d, %s\n", one->name, got.exit_code, got.err);
+	return got.exit_code != 0;
+}
+
+size_t check_cases(const struct capture_case *cases, size_t count)
+{
+	size_t failed = 0;
+	for (size_t i = 0; i < count; i++)
+		failed += (size_t)check_case(&cases[i]);
+	return failed;
+}

@@ -39,7 +39,7 @@ local_copy() {
 	! run dma_local_copy --txt x 2> "$work/err" || fail "dma_local_copy took an unknown flag"
 	grep -q 'unknown flag --txt' "$work/err" || fail "dma_local_copy did not name the unknown flag"
 	! run dma_local_copy -p 00:00.0 2> "$work/err" || fail "dma_local_copy found a device that is not there"
-	grep -q '\[DOCA\]\[ERR\]\[DMA_LOCAL_COPY:' "$work/err" || fail "dma_local_copy did not log why"
+	grep -q '\[DOCA\]\[ERR\]\[EXAMPLE:.* dma_local_copy failed: ' "$work/err" || fail "dma_local_copy did not log why"
 }
 
 # The exporter holds its memory until its input ends; its log line says that the descriptor is written.

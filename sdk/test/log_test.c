@@ -11,25 +11,9 @@
 #include <doca_log.h>
 
 #include "capture.h"
+#include "check.h"
 
 DOCA_LOG_REGISTER(LOG::TEST);
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			exit(1);                                                                  \
-		}                                                                                 \
-	} while (0)
-
-#define EXPECT(expected, call)                                                                                      \
-	do {                                                                                                        \
-		doca_error_t got_ = (call);                                                                         \
-		if (got_ != (expected)) {                                                                           \
-			fprintf(stderr, "%s:%d: %s is %s\n", __FILE__, __LINE__, #call, doca_error_get_name(got_)); \
-			exit(1);                                                                                    \
-		}                                                                                                   \
-	} while (0)
 
 /* One line of each level, named by its level. */
 static void log_all_levels(void)
@@ -123,7 +107,7 @@ static int log_standard(const void *argument)
 {
 	size_t i = *(const size_t *)argument;
 	EXPECT(DOCA_SUCCESS, doca_log_backend_create_standard());
-	EXPECT(DOCA_ERROR_ALREADY_EXIST, doca_log_backend_create_standard());
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_standard());
 	EXPECT(DOCA_SUCCESS, doca_log_level_set_global_lower_limit(streams[i].lower));
 	EXPECT(DOCA_SUCCESS, doca_log_level_set_global_upper_limit(streams[i].upper));
 	log_all_levels();
@@ -224,6 +208,22 @@ static int sdk_lines_go_to_sdk_backends(const void *argument)
 	return 0;
 }
 
+static int strict_limits_stay(const void *argument)
+{
+	(void)argument;
+	struct doca_log_backend *own, *sdk;
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_fd(STDOUT_FILENO, &own));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_lower_limit_strict(own));
+	EXPECT(DOCA_ERROR_NOT_PERMITTED, doca_log_backend_set_level_lower_limit(own, DOCA_LOG_LEVEL_DEBUG));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_upper_limit(own, DOCA_LOG_LEVEL_ERROR));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_upper_limit_strict(own));
+	EXPECT(DOCA_ERROR_NOT_PERMITTED, doca_log_backend_set_level_upper_limit(own, DOCA_LOG_LEVEL_CRIT));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_fd_sdk(STDOUT_FILENO, &sdk));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_set_level_lower_limit_strict(sdk));
+	EXPECT(DOCA_ERROR_NOT_PERMITTED, doca_log_backend_set_sdk_level(sdk, DOCA_LOG_LEVEL_DEBUG));
+	return 0;
+}
+
 static int wrong_arguments_are_refused(const void *argument)
 {
 	(void)argument;
@@ -263,6 +263,25 @@ static int sources_come_and_go(const void *argument)
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_unregister_source(first));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log(DOCA_LOG_LEVEL_INFO, first, "f", 1, "g", "gone"));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log(DOCA_LOG_LEVEL_INFO, 0, "f", 1, "g", "never registered"));
+	return 0;
+}
+
+/* At 255 characters. */
+static int long_names_are_cut(const void *argument)
+{
+	(void)argument;
+	char name[301], line[1000] = "";
+	int cut, whole;
+	struct doca_log_backend *backend;
+	memset(name, 'n', sizeof(name) - 1);
+	name[300] = '\0';
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_buf(line, sizeof(line), hand_over, &backend));
+	EXPECT(DOCA_SUCCESS, doca_log_register_source(name, &cut));
+	EXPECT(DOCA_SUCCESS, doca_log(DOCA_LOG_LEVEL_INFO, cut, "f", 1, "g", "x"));
+	CHECK(strspn(strchr(line, 'n'), "n") == 255);
+	name[255] = '\0';
+	EXPECT(DOCA_SUCCESS, doca_log_register_source(name, &whole));
+	CHECK(cut == whole);
 	return 0;
 }
 
@@ -308,35 +327,19 @@ static int lines_of_threads_stay_whole(const void *argument)
 	return 0;
 }
 
-static const struct {
-	const char *name;
-	int (*run)(const void *argument);
-} cases[] = {
+static const struct capture_case cases[] = {
 	{"form", line_has_its_form},           {"buffer", buffer_gets_each_line},
 	{"SDK", sdk_lines_go_to_sdk_backends}, {"arguments", wrong_arguments_are_refused},
-	{"sources", sources_come_and_go},      {"threads", lines_of_threads_stay_whole},
+	{"sources", sources_come_and_go},      {"long names", long_names_are_cut},
+	{"strict", strict_limits_stay},        {"threads", lines_of_threads_stay_whole},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-static int check_case(size_t i)
-{
-	struct capture got;
-	capture_run(cases[i].run, NULL, &got);
-	if (got.exit_code != 0)
-		fprintf(stderr, "%s: exit %d, %s\n", cases[i].name, got.exit_code, got.err);
-	return got.exit_code != 0;
-}
 
 int main(void)
 {
-	int failed = 0;
+	size_t failed = check_cases(cases, COUNT(cases));
 	for (size_t i = 0; i < COUNT(limits); i++)
-		failed += check_limits(&limits[i]);
+		failed += (size_t)check_limits(&limits[i]);
 	for (size_t i = 0; i < COUNT(streams); i++)
-		failed += check_standard(i);
-	for (size_t i = 0; i < COUNT(cases); i++)
-		failed += check_case(i);
-	printf("log: %zu cases, %d failed\n", COUNT(limits) + COUNT(streams) + COUNT(cases), failed);
-	return failed == 0 ? 0 : 1;
+		failed += (size_t)check_standard(i);
+	return report("log", COUNT(limits) + COUNT(streams) + COUNT(cases), failed);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the headers define without the libraries' help. */
-#include <stdio.h>
+#include <doca_types.h>
+_Static_assert(doca_event_invalid_handle == -1 && sizeof(doca_event_handle_t) == sizeof(doca_notification_handle_t),
+	       "doca_types.h alone has both handles and what is none");
+
 #include <string.h>
 
 #include <doca_buf_inventory.h>
 #include <doca_error.h>
 #include <doca_pe.h>
-#include <doca_types.h>
 #include <doca_version.h>
+
+#include "check.h"
 
 #if defined(WANT_DPU) != defined(DOCA_ARCH_DPU) || defined(WANT_DPU) == defined(DOCA_ARCH_HOST)
 #error "-DDOCA_ARCH_DPU makes a program of the DPU, anything else one of the host"
@@ -21,14 +25,6 @@ _Static_assert(!DOCA_VERSION_LTE_CURRENT(3, 1, 0), "but earlier than 3.1");
 _Static_assert(sizeof(union doca_data) == 8 && sizeof(doca_error_t) == 4, "as in DOCA's binary interface");
 _Static_assert(DOCA_TASK_BATCH_MAX_TASKS_NUMBER_128 == 3, "an index, not a number of tasks");
 _Static_assert(sizeof(doca_be16_t) == 2 && sizeof(doca_be32_t) == 4 && sizeof(doca_be64_t) == 8, "likewise");
-
-#define CHECK(condition)                                                                          \
-	do {                                                                                      \
-		if (!(condition)) {                                                               \
-			fprintf(stderr, "%s:%d: not true: %s\n", __FILE__, __LINE__, #condition); \
-			return 1;                                                                 \
-		}                                                                                 \
-	} while (0)
 
 int main(void)
 {

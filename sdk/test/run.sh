@@ -1,17 +1,21 @@
 #!/usr/bin/env bash
 # All tests of the kit, from outside, as its users have it: installed, moved elsewhere, and used through pkg-config.
-# Takes SDKDIR, the built kit, OUT, a directory for what is made here, CC and CXX from the environment.
+# Takes SDKDIR, the built kit, TEST_OUT, a directory for what is made here, CC and CXX from the environment.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../.." && pwd)
-out=${OUT:?where to put what the tests build}
+out=${TEST_OUT:?where to put what the tests build}
 rm -rf "$out"
 mkdir -p "$out"
 
 # A kit that was moved after it was built must not remember where it came from.
 make -s -C "$here/.." install SDKDIR="$SDKDIR" DESTDIR="$out" PREFIX=/moved
 kit=$out/moved
+
+# A relative PREFIX is one of whoever calls make, not of a directory of the source tree.
+(cd "$root" && make -s install-sdk SDKDIR="$SDKDIR" PREFIX="$(realpath --relative-to=. "$out")/relative")
+diff -r "$kit" "$out/relative"
 
 # "include" is relative because headers.sh wants it so.
 (cd "$kit" && CFLAGS='-Wall -Wextra -Werror' "$root/scripts/headers.sh" include)

@@ -109,6 +109,7 @@ doca_error_t soft_doca_ctx_start(struct doca_ctx *ctx)
 }
 
 /*
+ * What is IDLE already is stopped: programs whose callback stops the context stop it once more where they clean up.
  * From inside a callback a stop is never immediate: whoever delivers the callback still stands on the context, so the
  * next progress finishes it.
  */
@@ -117,7 +118,7 @@ doca_error_t soft_doca_ctx_stop(struct doca_ctx *ctx)
 	if (ctx == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (ctx->state == DOCA_CTX_STATE_IDLE)
-		return DOCA_ERROR_BAD_STATE;
+		return DOCA_SUCCESS;
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)
 		return DOCA_ERROR_IN_PROGRESS;
 	doca_error_t result = ctx->class->stoppable == NULL ? DOCA_SUCCESS : ctx->class->stoppable(ctx);

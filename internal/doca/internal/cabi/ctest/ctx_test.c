@@ -214,7 +214,7 @@ static const struct {
 #define BAD DOCA_ERROR_BAD_STATE
 #define SLOW DOCA_ERROR_IN_PROGRESS
 	{"start", try_start, {DOCA_SUCCESS, BAD, BAD, BAD}},
-	{"stop", try_stop, {BAD, SLOW, DOCA_SUCCESS, SLOW}},
+	{"stop", try_stop, {DOCA_SUCCESS, SLOW, DOCA_SUCCESS, SLOW}},
 	{"set_user_data", try_set_user_data, {DOCA_SUCCESS, BAD, BAD, BAD}},
 	{"set_state_changed_cb", try_set_callback, {DOCA_SUCCESS, BAD, BAD, BAD}},
 	{"get_user_data", try_get_user_data, {DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS, DOCA_SUCCESS}},

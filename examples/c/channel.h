@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One end of a Comch control channel: the server on the DPU, which takes one client and sends others away, or the client
+ * on the host.
+ */
+#ifndef EXAMPLES_CHANNEL_H
+#define EXAMPLES_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <doca_comch.h>
+#include <doca_dev.h>
+
+#include "engines.h"
+
+/* Who is told what comes, out of engines_progress. NULL: not interested. */
+struct listener {
+	void *user; /* the first argument of each */
+	void (*message)(void *user, const uint8_t *message, uint32_t len);
+	void (*consumer)(void *user, uint32_t id, bool there); /* the peer's, for the fast path; it came, or went */
+};
+
+struct channel {
+	const struct engines *engines;
+	struct listener listener;
+	struct doca_dev_rep *rep;
+	struct doca_comch_server *server; /* one of the two */
+	struct doca_comch_client *client;
+	struct doca_comch_connection *peer; /* NULL: not connected */
+	bool had_peer;
+	doca_error_t result; /* of the first message that could not be sent */
+};
+
+/*
+ * Both return when the two ends are connected; engines and listener must be set. A server waits for its client, a client
+ * that finds no server fails with NOT_CONNECTED. rep_pci is the address of the host's function.
+ */
+doca_error_t channel_serve(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service);
+doca_error_t channel_call(struct channel *channel, struct doca_dev *dev, const char *service);
+
+/* Hangs up. No consumer or producer may be left on the connection. */
+void channel_close(struct channel *channel);
+
+/* Whether the peer can still be heard. */
+bool channel_is_connected(const struct channel *channel);
+
+/* Copies the text, and sends it. */
+doca_error_t channel_send(struct channel *channel, const char *text);
+
+/* Whether all that was sent has left. */
+bool channel_has_sent(const struct channel *channel);
+
+#endif
