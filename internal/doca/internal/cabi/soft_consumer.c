@@ -370,12 +370,22 @@ static bool lane_ended(struct doca_comch_consumer *consumer)
 	return true;
 }
 
+/* The kernel tells once, and ahead of the deliveries, that the peer left with slots unread; its producers count on what
+ * they have delivered, so look again. */
+static ssize_t receive_packet(const struct doca_comch_consumer *consumer, size_t size)
+{
+	ssize_t n = recv(consumer->lane, consumer->packet, size, MSG_DONTWAIT | MSG_TRUNC);
+	if (n < 0 && errno == ECONNRESET)
+		n = recv(consumer->lane, consumer->packet, size, MSG_DONTWAIT | MSG_TRUNC);
+	return n;
+}
+
 static bool receive(struct doca_comch_consumer *consumer)
 {
 	if (consumer->lane_over)
 		return false;
 	size_t size = sizeof(struct soft_delivery) + consumer->imm_data_len;
-	ssize_t n = recv(consumer->lane, consumer->packet, size, MSG_DONTWAIT | MSG_TRUNC);
+	ssize_t n = receive_packet(consumer, size);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
 	struct soft_delivery delivery;

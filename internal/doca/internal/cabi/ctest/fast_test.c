@@ -521,6 +521,26 @@ static void a_producer_stops_with_tasks(void)
 	pair_close();
 }
 
+/* The peer leaves with news of the consumer's unread, which its kernel reports ahead of what was delivered before. */
+static void what_was_delivered_outlives_the_peer(void)
+{
+	pair_open();
+	CHECK_OK(post(&p.consumer, 0, 10));
+	settle_pair();
+	CHECK_OK(produce(&p.producer, consumer_id(&p.consumer), 0, 10, NULL, 0));
+	CHECK_OK(post(&p.consumer, 10, 10));
+	CHECK(soft_doca_pe_progress(p.consumer.pe) && soft_doca_pe_progress(p.producer.pe));
+	CHECK(p.producer.completed == 1 && p.consumer.completed == 0);
+	CHECK_OK(soft_doca_ctx_stop(p.producer.ctx));
+	CHECK_OK(soft_doca_comch_server_disconnect(p.server.server, p.server.connection));
+	settle_one(&p.server);
+	CHECK(p.server.disconnects == 1);
+	settle_pair();
+	CHECK(p.consumer.completed == 1 && p.consumer.failed == 1);
+	CHECK(memcmp(p.consumer.memory, p.producer.memory, 10) == 0);
+	pair_close();
+}
+
 static bool has_consumer(const void *arg)
 {
 	return ((const struct end *)arg)->new_consumers == 1;
@@ -782,6 +802,7 @@ int main(void)
 	RUN(disconnecting_waits_for_the_fast_path);
 	RUN(a_consumer_stops_with_buffers_posted);
 	RUN(a_producer_stops_with_tasks);
+	RUN(what_was_delivered_outlives_the_peer);
 	RUN(a_consumer_is_killed);
 	RUN(bad_news);
 	RUN(the_same_consumer_twice);
