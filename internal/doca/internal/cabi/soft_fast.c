@@ -319,14 +319,13 @@ void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe)
 	member->bell = -1;
 }
 
-/* The flag falls after the bell: what rings in between is seen by the progress that is just beginning. */
+/* The flag falls after the bell: what rings in between is seen by the progress that is just beginning. It rises before
+ * the bell, too; a bell that is still to ring is heard next time, or it would ring for ever. */
 void soft_member_heard(struct soft_member *member)
 {
 	eventfd_t ignored;
-	if (!atomic_load(&member->rung))
-		return;
-	eventfd_read(member->bell, &ignored);
-	atomic_store(&member->rung, false);
+	if (atomic_load(&member->rung) && eventfd_read(member->bell, &ignored) == 0)
+		atomic_store(&member->rung, false);
 }
 
 bool soft_member_is_up(const struct soft_member *member)

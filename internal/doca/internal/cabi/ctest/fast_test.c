@@ -2,6 +2,7 @@
 /* Consumers and producers as programs see them: life, messages, limits, orderly and disorderly ends. */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -162,6 +163,20 @@ static void the_handle_tells_of_the_start(void)
 	CHECK(!stage_readable(p.consumer.pe, 0));
 	fast_close(&p.consumer);
 	close_both(&p.client, &p.server);
+}
+
+/* A progress that comes between the two steps of a ring does not leave the bell ringing. */
+static void heard_in_the_middle_of_a_ring(void)
+{
+	pair_open();
+	struct soft_member *member = TAILQ_FIRST(&p.client.connection->fast->members);
+	atomic_store(&member->rung, true);
+	CHECK(!soft_doca_pe_progress(p.consumer.pe));
+	CHECK(eventfd_write(member->bell, 1) == 0);
+	CHECK(!soft_doca_pe_progress(p.consumer.pe));
+	CHECK_OK(soft_doca_pe_request_notification(p.consumer.pe));
+	CHECK(!stage_readable(p.consumer.pe, 0));
+	pair_close();
 }
 
 static void stopped_while_starting(void)
@@ -786,6 +801,7 @@ int main(void)
 	RUN(permission_is_needed);
 	RUN(a_consumer_starts_step_by_step);
 	RUN(the_handle_tells_of_the_start);
+	RUN(heard_in_the_middle_of_a_ring);
 	RUN(stopped_while_starting);
 	RUN(ids_are_unique);
 	RUN(there_is_an_end_of_consumers);
