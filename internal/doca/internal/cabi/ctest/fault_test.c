@@ -25,10 +25,10 @@ static void finish(void)
 
 static void texts_are_checked(void)
 {
-	static const char *const bad[] = {
-		"flip",      "flip=",   "flip=0",      "flip=x",  "flip=1:2",        "nonsense=1",
-		"fail=1",    "fail=1:", "fail=1:OOPS", "delay=1", "refuse=:1:AGAIN", "refuse=a:1",
-		"again=101", "flip=1,", "delay=1:-1"};
+	static const char *const bad[] = {"flip",        "flip=",      "flip=0",          "flip=x",
+					  "flip=1:2",    "nonsense=1", "fail=1",          "fail=1:",
+					  "fail=1:OOPS", "delay=1",    "refuse=:1:AGAIN", "refuse=a:1",
+					  "again=101",   "flip=1,",    "delay=1:-1",      "delay=1:86400000001"};
 	char error[256];
 	struct soft_settings settings = {.dir = dir, .limits = "", .quirks = ""};
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
