@@ -80,6 +80,13 @@ static doca_error_t consumer_validate(const struct doca_task *task)
 
 /* ---- start ---- */
 
+/* Producers write into the memory from the other side of the PCIe bus, so it must be shared with them for that. */
+static bool suits(const struct doca_mmap *mmap, const struct doca_dev *dev)
+{
+	return mmap->import == NULL && soft_mmap_has_dev(mmap, dev) &&
+	       (mmap->permissions & DOCA_ACCESS_FLAG_PCI_READ_WRITE) != 0;
+}
+
 static void free_pool(struct doca_comch_consumer *consumer)
 {
 	free(consumer->tasks);
@@ -150,12 +157,12 @@ static doca_error_t share_memory(struct doca_comch_consumer *consumer)
 	return DOCA_SUCCESS;
 }
 
-/* A producer that does not come out of its copy keeps the memory: the map counts one consumer for ever, and so cannot be
- * destroyed under it. */
+/* A producer that does not come out of its copy keeps the memory: the map is shared for ever, and so cannot be destroyed
+ * under it. */
 static void unshare_memory(struct doca_comch_consumer *consumer)
 {
 	if (consumer->export != NULL && soft_export_close(consumer->export) != DOCA_SUCCESS)
-		atomic_fetch_add(&consumer->mmap->consumers, 1);
+		atomic_fetch_add(&consumer->mmap->shared, 1);
 	consumer->export = NULL;
 }
 
@@ -194,7 +201,7 @@ static doca_error_t acquire(struct doca_comch_consumer *consumer)
 	result = open_lane(consumer);
 	if (result != DOCA_SUCCESS)
 		goto close_lane;
-	atomic_fetch_add(&consumer->mmap->consumers, 1);
+	atomic_fetch_add(&consumer->mmap->shared, 1);
 	return DOCA_SUCCESS;
 
 close_lane:
@@ -209,7 +216,7 @@ free_pool:
 
 static void release(struct doca_comch_consumer *consumer)
 {
-	atomic_fetch_sub(&consumer->mmap->consumers, 1);
+	atomic_fetch_sub(&consumer->mmap->shared, 1);
 	close_lane(consumer);
 	unshare_memory(consumer);
 	free_notices(consumer);
@@ -220,8 +227,10 @@ static void release(struct doca_comch_consumer *consumer)
 static doca_error_t consumer_start(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = consumer_of(ctx);
-	if (consumer->num_tasks == 0 || !consumer->mmap->started) {
-		soft_detail("a consumer needs doca_comch_consumer_task_post_recv_set_conf and a started memory map");
+	if (consumer->num_tasks == 0 || !consumer->mmap->started || !suits(consumer->mmap, ctx->dev)) {
+		soft_detail(
+			"a consumer needs doca_comch_consumer_task_post_recv_set_conf and a started memory map with "
+			"PCI_READ_WRITE and the connection's device");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	doca_error_t result = soft_member_activate(&consumer->member, ctx->pe);
@@ -524,13 +533,6 @@ struct doca_task *soft_doca_comch_consumer_task_post_recv_as_task(struct doca_co
 
 /* ---- what programs ask of a consumer ---- */
 
-/* Producers write into the memory from the other side of the PCIe bus, so it must be shared with them for that. */
-static bool suits(const struct doca_mmap *mmap, const struct doca_dev *dev)
-{
-	return mmap->import == NULL && soft_mmap_has_dev(mmap, dev) &&
-	       (mmap->permissions & DOCA_ACCESS_FLAG_PCI_READ_WRITE) != 0;
-}
-
 doca_error_t soft_doca_comch_consumer_create(struct doca_comch_connection *comch_connection, struct doca_mmap *buf_mmap,
 					     struct doca_comch_consumer **consumer)
 {
@@ -549,6 +551,7 @@ doca_error_t soft_doca_comch_consumer_create(struct doca_comch_connection *comch
 		free(created);
 		return result;
 	}
+	atomic_fetch_add(&buf_mmap->consumers, 1);
 	created->mmap = buf_mmap;
 	created->lane = -1;
 	soft_ctx_init(&created->ctx, &consumer_class, fast->dev);
@@ -564,6 +567,7 @@ doca_error_t soft_doca_comch_consumer_destroy(struct doca_comch_consumer *consum
 	if (result != DOCA_SUCCESS)
 		return result;
 	soft_member_leave(&consumer->member);
+	atomic_fetch_sub(&consumer->mmap->consumers, 1);
 	free(consumer);
 	return DOCA_SUCCESS;
 }

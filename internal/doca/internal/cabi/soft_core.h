@@ -253,7 +253,8 @@ struct doca_mmap {
 	struct doca_dev *devs[SOFT_MMAP_MAX_DEVS]; /* an import has exactly one */
 	atomic_uint bufs;
 	bool thread_safe;      /* buffers are not counted, and not waited for */
-	atomic_uint consumers; /* that let producers write into it */
+	atomic_uint consumers; /* that were made over it */
+	atomic_uint shared;    /* by consumers, with producers that may write into it */
 	union doca_data user_data;
 	doca_mmap_memrange_free_cb_t *free_cb;
 	void *free_cookie;

@@ -117,6 +117,27 @@ static void permission_is_needed(void)
 	close_both(&p.client, &p.server);
 }
 
+/* It cannot go while there is a consumer over it, and what has become of it is looked at when the consumer starts. */
+static void the_map_stays(void)
+{
+	struct fast_end *consumer = &p.consumer;
+	open_both(&p.client, &p.server);
+	consumer_open(consumer, &p.client);
+	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_destroy(consumer->mmap));
+	CHECK_OK(soft_doca_mmap_stop(consumer->mmap));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_start(consumer->ctx));
+	CHECK_OK(soft_doca_mmap_set_permissions(consumer->mmap, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE));
+	CHECK_OK(soft_doca_mmap_start(consumer->mmap));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_start(consumer->ctx));
+	CHECK_OK(soft_doca_mmap_stop(consumer->mmap));
+	CHECK_OK(soft_doca_mmap_set_permissions(consumer->mmap, DOCA_ACCESS_FLAG_PCI_READ_WRITE));
+	CHECK_OK(soft_doca_mmap_start(consumer->mmap));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(consumer->ctx));
+	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_stop(consumer->mmap));
+	fast_close(consumer);
+	close_both(&p.client, &p.server);
+}
+
 /* Neither engine alone is enough, and the peer is told last. */
 static void a_consumer_starts_step_by_step(void)
 {
@@ -799,6 +820,7 @@ int main(void)
 	RUN(nothing_is_null);
 	RUN(configuration_is_checked);
 	RUN(permission_is_needed);
+	RUN(the_map_stays);
 	RUN(a_consumer_starts_step_by_step);
 	RUN(the_handle_tells_of_the_start);
 	RUN(heard_in_the_middle_of_a_ring);
