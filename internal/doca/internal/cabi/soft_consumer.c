@@ -157,11 +157,20 @@ static doca_error_t share_memory(struct doca_comch_consumer *consumer)
 	return DOCA_SUCCESS;
 }
 
-/* A producer that does not come out of its copy keeps the memory: the map is shared for ever, and so cannot be destroyed
- * under it. */
-static void unshare_memory(struct doca_comch_consumer *consumer)
+/* False: a producer does not come out of its copy. */
+static bool unshare_memory(struct doca_comch_consumer *consumer)
 {
 	if (consumer->export != NULL && soft_export_close(consumer->export) != DOCA_SUCCESS)
+		return false;
+	consumer->export = NULL;
+	return true;
+}
+
+/* Without a task to wait for, a producer that stays in its copy keeps the memory: the map is shared for ever, and so
+ * cannot be destroyed under it. */
+static void abandon_memory(struct doca_comch_consumer *consumer)
+{
+	if (!unshare_memory(consumer))
 		atomic_fetch_add(&consumer->mmap->shared, 1);
 	consumer->export = NULL;
 }
@@ -206,7 +215,7 @@ static doca_error_t acquire(struct doca_comch_consumer *consumer)
 
 close_lane:
 	close_lane(consumer);
-	unshare_memory(consumer);
+	abandon_memory(consumer);
 free_notices:
 	free_notices(consumer);
 free_pool:
@@ -218,7 +227,6 @@ static void release(struct doca_comch_consumer *consumer)
 {
 	atomic_fetch_sub(&consumer->mmap->shared, 1);
 	close_lane(consumer);
-	unshare_memory(consumer);
 	free_notices(consumer);
 	free_pool(consumer);
 }
@@ -247,13 +255,13 @@ static doca_error_t consumer_start(struct doca_ctx *ctx)
 
 /* ---- stop ---- */
 
-/* The lane ends first, so that a producer whose copy fails knows why; then nobody writes into the memory any more. The
- * tasks go back to the program only after that. */
+/* The lane ends first, so that a producer whose copy fails knows why; then nobody begins to write into the memory any
+ * more. The tasks go back to the program when nobody is still writing. */
 static void consumer_stopping(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = consumer_of(ctx);
 	shutdown(consumer->lane, SHUT_RDWR);
-	unshare_memory(consumer);
+	(void)unshare_memory(consumer);
 	if (consumer->announcement == NULL) {
 		soft_member_tell(&consumer->member, consumer->expiry);
 		consumer->expiry = NULL;
@@ -262,15 +270,16 @@ static void consumer_stopping(struct doca_ctx *ctx)
 
 static bool consumer_quiet(const struct doca_ctx *ctx)
 {
-	(void)ctx;
-	return true;
+	return ctx->state != DOCA_CTX_STATE_STOPPING || ((const struct doca_comch_consumer *)ctx)->export == NULL;
 }
 
 static void consumer_idle(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = consumer_of(ctx);
-	if (consumer->export != NULL)
-		consumer_stopping(ctx); /* from RUNNING or STARTING without a stay in between */
+	if (consumer->export != NULL) { /* from RUNNING or STARTING without a stay in between */
+		consumer_stopping(ctx);
+		abandon_memory(consumer);
+	}
 	release(consumer);
 	soft_member_deactivate(&consumer->member, ctx->pe);
 }
@@ -410,6 +419,8 @@ static bool flush(struct doca_comch_consumer *consumer)
 {
 	if (receive(consumer))
 		return true;
+	if (consumer->export != NULL)
+		return unshare_memory(consumer);
 	struct post_queue *queue = STAILQ_EMPTY(&consumer->posted) ? &consumer->unposted : &consumer->posted;
 	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(queue);
 	if (task == NULL)
@@ -440,8 +451,9 @@ static uint64_t consumer_ready_at(const struct doca_ctx *ctx)
 {
 	const struct doca_comch_consumer *consumer = consumer_of(ctx);
 	bool unposted = !STAILQ_EMPTY(&consumer->unposted);
-	bool work = ctx->state == DOCA_CTX_STATE_STOPPING ? unposted || !STAILQ_EMPTY(&consumer->posted)
-							  : unposted && !consumer->blocked;
+	bool work = unposted && !consumer->blocked;
+	if (ctx->state == DOCA_CTX_STATE_STOPPING)
+		work = unposted || !STAILQ_EMPTY(&consumer->posted) || consumer->export != NULL;
 	return work ? 0 : UINT64_MAX;
 }
 

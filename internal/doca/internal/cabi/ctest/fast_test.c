@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "../soft_comch.h"
+#include "../soft_remote_import.h"
 #include "fast_end.h"
 
 /* The host consumes and the DPU produces; the other way round is the same code. */
@@ -540,6 +541,31 @@ static void a_consumer_stops_with_buffers_posted(void)
 	pair_close();
 }
 
+/* The peer is stopped in the middle of a copy, here played by hand. Until it goes on, or dies, the buffers are not the
+ * program's. */
+static void buffers_wait_for_a_copy_under_way(void)
+{
+	pair_open();
+	struct soft_lane *lane = soft_lane_find(p.server.connection->fast, consumer_id(&p.consumer));
+	CHECK(lane != NULL);
+	for (unsigned i = 0; i < 2; i++)
+		CHECK_OK(post(&p.consumer, 10 * i, 10));
+	settle_pair();
+	CHECK_OK(produce(&p.producer, lane->consumer_id, 0, 10, NULL, 0));
+	settle_pair();
+	CHECK(p.consumer.completed == 1);
+	atomic_store(&lane->import->gate->busy, 1);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(p.consumer.ctx));
+	CHECK(!soft_doca_pe_progress(p.consumer.pe) && p.consumer.failed == 0);
+	CHECK_OK(soft_doca_pe_request_notification(p.consumer.pe));
+	CHECK(stage_readable(p.consumer.pe, 0) && fast_state(&p.consumer) == DOCA_CTX_STATE_STOPPING);
+	atomic_store(&lane->import->gate->busy, 0);
+	settle_pair();
+	CHECK(p.consumer.failed == 1 && fast_state(&p.consumer) == DOCA_CTX_STATE_IDLE);
+	soft_lane_unref(lane);
+	pair_close();
+}
+
 static void a_producer_stops_with_tasks(void)
 {
 	pair_open();
@@ -839,6 +865,7 @@ int main(void)
 	RUN(the_handle_tells_of_deliveries);
 	RUN(disconnecting_waits_for_the_fast_path);
 	RUN(a_consumer_stops_with_buffers_posted);
+	RUN(buffers_wait_for_a_copy_under_way);
 	RUN(a_producer_stops_with_tasks);
 	RUN(what_was_delivered_outlives_the_peer);
 	RUN(a_consumer_is_killed);
