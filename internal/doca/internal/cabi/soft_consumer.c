@@ -356,12 +356,20 @@ static bool post_oldest(struct doca_comch_consumer *consumer)
 	return true;
 }
 
+/* A producer of the peer's sends something, data or immediate data. */
+static bool makes_sense(const struct soft_delivery *delivery)
+{
+	return delivery->producer_id != SOFT_NO_ID && delivery->producer_id < SOFT_GONE_ID && delivery->reserved == 0 &&
+	       (delivery->len > 0 || delivery->imm_len > 0);
+}
+
 /* What a delivery says is a peer's word. */
 static bool credible(const struct doca_comch_consumer *consumer, const struct soft_delivery *delivery, size_t len)
 {
 	const struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->posted);
-	return len >= sizeof(*delivery) && task != NULL && delivery->imm_len <= consumer->imm_data_len &&
-	       len - sizeof(*delivery) == delivery->imm_len && delivery->len <= task->room;
+	return makes_sense(delivery) && len >= sizeof(*delivery) && task != NULL &&
+	       delivery->imm_len <= consumer->imm_data_len && len - sizeof(*delivery) == delivery->imm_len &&
+	       delivery->len <= task->room;
 }
 
 /* Data is appended at the tail of the buffer. */

@@ -801,7 +801,7 @@ static void bad_slots(void)
 /* The producer's side of a consumer that this process has: what it says is checked against what was posted. */
 static void bad_deliveries(void)
 {
-	for (unsigned kind = 0; kind < 5; kind++) {
+	for (unsigned kind = 0; kind < 9; kind++) {
 		struct {
 			struct soft_delivery delivery;
 			uint8_t imm[200];
@@ -825,6 +825,18 @@ static void bad_deliveries(void)
 			break;
 		case 3: /* less than it says */
 			packet.delivery.imm_len = 8;
+			break;
+		case 4: /* from nobody */
+			packet.delivery.producer_id = SOFT_NO_ID;
+			break;
+		case 5:
+			packet.delivery.producer_id = SOFT_GONE_ID;
+			break;
+		case 6: /* nothing */
+			packet.delivery.len = 0;
+			break;
+		case 7:
+			packet.delivery.reserved = 1;
 			break;
 		default:
 			len = 3;
