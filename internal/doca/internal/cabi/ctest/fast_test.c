@@ -694,7 +694,7 @@ static void bad_news(void)
 	struct end *server = &p.server;
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
-	for (unsigned kind = 0; kind < 8; kind++) {
+	for (unsigned kind = 0; kind < 9; kind++) {
 		int fd = call_server(server), ends[2], pipes[2];
 		struct news news = good_news(5);
 		CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 && pipe(pipes) == 0);
@@ -721,6 +721,9 @@ static void bad_news(void)
 			break;
 		case 6:
 			news.frame.value = 0xffff;
+			break;
+		case 7: /* an id of the server's own consumers */
+			news.frame.value = 6;
 			break;
 		default: /* one that never was has expired */
 			news.frame.type = SOFT_FRAME_EXPIRED;
@@ -772,7 +775,7 @@ static void bad_slots(void)
 	int fd = call_server(server);
 	producer_open(producer, server);
 	CHECK_OK(soft_doca_ctx_start(producer->ctx));
-	for (uint32_t id = 1; id <= 3; id++) {
+	for (uint32_t id = 1; id <= 5; id += 2) {
 		struct news news = good_news(id);
 		struct soft_slot slot = {.addr = 0x1000, .room = 4096};
 		CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
@@ -780,8 +783,8 @@ static void bad_slots(void)
 		settle_one(server);
 		unsigned failed = producer->failed;
 		for (unsigned i = 0; i < (id == 1 ? 5u : 1u); i++)
-			CHECK(send(ends[0], &slot, id == 2 ? 7 : sizeof(slot), 0) > 0);
-		if (id == 3) { /* a descriptor that leads nowhere */
+			CHECK(send(ends[0], &slot, id == 3 ? 7 : sizeof(slot), 0) > 0);
+		if (id == 5) { /* a descriptor that leads nowhere */
 			CHECK_OK(produce(producer, id, 0, 10, NULL, 0));
 			settle_fast(NULL, server, producer, NULL);
 			CHECK(producer->failed == failed + 1 && producer->last_failure == DOCA_ERROR_IO_FAILED);
