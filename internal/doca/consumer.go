@@ -2,7 +2,9 @@ package doca
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -47,8 +49,11 @@ type Consumer struct {
 
 // NewConsumer starts a consumer over region, which must have been registered with RemoteWrite on the connection's device
 // and stay open until Close. It returns when the peer can be told of it. Errors: ErrDisconnected, ErrClosed, ctx's cause,
-// *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
+// CodeInvalidValue, *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
 func (c *Connection) NewConsumer(ctx context.Context, region *Region, config ConsumerConfig) (*Consumer, error) {
+	if config.Immediate < 0 || config.Immediate > math.MaxInt32 {
+		return nil, fmt.Errorf("consumer: %d bytes of immediate data: %w", config.Immediate, CodeInvalidValue)
+	}
 	p, err := c.openPort(config.Depth, func(on cabi.Connection) (cabi.Port, error) {
 		return c.endpoint.abi.ConsumerOpen(on, region.mmap, uint32(config.Depth), uint32(config.Immediate))
 	})
@@ -56,8 +61,7 @@ func (c *Connection) NewConsumer(ctx context.Context, region *Region, config Con
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	if err := p.awaitRunning(ctx); err != nil {
-		_ = p.close()
-		return nil, fmt.Errorf("consumer: %w", err)
+		return nil, fmt.Errorf("consumer: %w", errors.Join(err, p.close()))
 	}
 	consumer := &Consumer{port: p, region: region, batch: make([]cabi.Receive, 0, config.Depth)}
 	trackOpen(consumer)

@@ -13,3 +13,30 @@ func (g generous) PortPoll(p cabi.Port, _ int) []cabi.PortCompletion {
 func MakeGenerous(c *Consumer, p *Producer) {
 	c.port.abi, p.port.abi = generous{c.port.abi}, generous{p.port.abi}
 }
+
+// slow is a device that takes polls to become idle.
+type slow struct {
+	cabi.ABI
+	polls *int
+}
+
+func (s slow) PortState(p cabi.Port) cabi.ContextState {
+	if *s.polls > 0 {
+		return cabi.Stopping
+	}
+	return s.ABI.PortState(p)
+}
+
+func (s slow) PortPoll(p cabi.Port, most int) []cabi.PortCompletion {
+	*s.polls--
+	return s.ABI.PortPoll(p, most)
+}
+
+// MakeSleepless is the state of a consumer that is given up because no descriptors were left to sleep on, on a device
+// that takes so many polls to let go.
+func MakeSleepless(c *Consumer, polls int) error {
+	err := c.port.waiter.close()
+	c.port.waiter = nil
+	c.port.abi = slow{c.port.abi, &polls}
+	return err
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -31,7 +32,7 @@ type Producer struct {
 }
 
 // NewProducer starts a producer for up to depth messages in flight, 1 to MaxProducerSends. Errors: ErrDisconnected,
-// ErrClosed, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
+// ErrClosed, CodeInvalidValue, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
 func (c *Connection) NewProducer(depth int) (*Producer, error) {
 	p, err := c.openPort(depth, func(on cabi.Connection) (cabi.Port, error) {
 		return c.endpoint.abi.ProducerOpen(on, uint32(depth))
@@ -68,6 +69,9 @@ func (p *Producer) translate(messages []FastMessage) error {
 	p.batch, p.immediate = p.batch[:0], p.immediate[:0]
 	for i := range messages {
 		m := &messages[i]
+		if len(m.Immediate) > math.MaxInt32-len(p.immediate) {
+			return fmt.Errorf("%d bytes of immediate data: %w", len(m.Immediate), CodeInvalidValue)
+		}
 		task := cabi.PortMessage{
 			To: m.To, Tag: m.Tag, ImmediateOffset: uint32(len(p.immediate)), ImmediateLen: uint32(len(m.Immediate)),
 		}
