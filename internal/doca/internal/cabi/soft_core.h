@@ -8,7 +8,7 @@
  *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
- *   soft_consumer, soft_producer, soft_fast, soft_lane       its fast path
+ *   soft_consumer*, soft_producer, soft_fast, soft_lane      its fast path
  *   soft_quirk    what hardware does beside its documents    soft_fault  faults on request
  *   soft_error    names of results                           soft_detail why the last call failed
  *   soft_log      where its messages go                      soft_version its release
