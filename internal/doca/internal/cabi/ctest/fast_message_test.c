@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages of the fast path: bytes, immediate data, order, back-pressure, and what is refused. */
+#include <errno.h>
+
+#include "../soft_comch.h"
 #include "fast_pair.h"
 
 static void bytes_arrive(void)
@@ -237,6 +240,23 @@ static void a_full_lane(void)
 	pair_close();
 }
 
+/* The news of a consumer carries a descriptor, of which a user can have too many on their way. That passes. */
+static void descriptors_wait_their_turn(void)
+{
+	struct doca_comch_connection *connection;
+	pair_open();
+	connection = pair.client.connection;
+	errno = ETOOMANYREFS;
+	soft_send_blocked(connection);
+	CHECK(connection->blocked && !connection->deaf_peer);
+	soft_connection_writable(connection);
+	errno = EPIPE;
+	soft_send_blocked(connection);
+	CHECK(!connection->blocked && connection->deaf_peer);
+	connection->deaf_peer = false;
+	pair_close();
+}
+
 static void the_handle_tells_of_deliveries(void)
 {
 	pair_open();
@@ -267,6 +287,7 @@ int main(void)
 	RUN(order_is_kept);
 	RUN(both_ways);
 	RUN(a_full_lane);
+	RUN(descriptors_wait_their_turn);
 	RUN(the_handle_tells_of_deliveries);
 	stage_close(&stage);
 	return 0;
