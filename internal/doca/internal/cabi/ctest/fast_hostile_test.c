@@ -28,56 +28,52 @@ static struct news good_news(uint32_t id)
 	return (struct news){.frame = soft_frame_make(SOFT_FRAME_CONSUMER, id, 0), .card = {.num_tasks = 4}};
 }
 
+enum company { ALONE, WITH_LANE, WITH_PIPE };
+
 /* Each of these ends the connection. */
+static const struct {
+	enum soft_frame_type type;
+	enum company company;
+	uint32_t id, num_tasks, imm_data_len;
+} untrue[] = {
+	{SOFT_FRAME_CONSUMER, ALONE, 5, 4, 0},
+	{SOFT_FRAME_CONSUMER, WITH_PIPE, 5, 4, 0},
+	{SOFT_FRAME_CONSUMER, WITH_LANE, 5, 0, 0},
+	{SOFT_FRAME_CONSUMER, WITH_LANE, 5, UINT32_MAX, 0},
+	{SOFT_FRAME_CONSUMER, WITH_LANE, 5, 4, UINT32_MAX},
+	{SOFT_FRAME_CONSUMER, WITH_LANE, SOFT_NO_ID, 4, 0},
+	{SOFT_FRAME_CONSUMER, WITH_LANE, SOFT_GONE_ID, 4, 0},
+	{SOFT_FRAME_CONSUMER, WITH_LANE, 6, 4, 0}, /* the server's own */
+	{SOFT_FRAME_EXPIRED, ALONE, 5, 0, 0},      /* and never was */
+};
+
+static void send_news(int fd, const struct news *news, enum company company)
+{
+	int ends[2], pipes[2];
+	size_t len = news->frame.type == SOFT_FRAME_EXPIRED ? sizeof(news->frame) : sizeof(*news);
+	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 && pipe(pipes) == 0);
+	CHECK(remote_send(fd, news, len, company == WITH_LANE ? &ends[1] : &pipes[0], company == ALONE ? 0 : 1));
+	for (unsigned i = 0; i < 2; i++) {
+		close(ends[i]);
+		close(pipes[i]);
+	}
+}
+
 static void bad_news(void)
 {
 	struct end *server = &pair.server;
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
-	for (unsigned kind = 0; kind < 9; kind++) {
-		int fd = call_server(server), ends[2], pipes[2];
-		struct news news = good_news(5);
-		CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 && pipe(pipes) == 0);
-		const int *sent = &ends[1];
-		size_t num = 1, len = sizeof(news);
-		switch (kind) {
-		case 0: /* without a lane */
-			num = 0;
-			break;
-		case 1: /* with something that is no lane */
-			sent = &pipes[0];
-			break;
-		case 2: /* no tasks */
-			news.card.num_tasks = 0;
-			break;
-		case 3: /* too many */
-			news.card.num_tasks = UINT32_MAX;
-			break;
-		case 4:
-			news.card.imm_data_len = UINT32_MAX;
-			break;
-		case 5:
-			news.frame.value = 0;
-			break;
-		case 6:
-			news.frame.value = 0xffff;
-			break;
-		case 7: /* an id of the server's own consumers */
-			news.frame.value = 6;
-			break;
-		default: /* one that never was has expired */
-			news.frame.type = SOFT_FRAME_EXPIRED;
-			len = sizeof(news.frame);
-			break;
-		}
-		CHECK(remote_send(fd, &news, len, sent, num));
+	for (unsigned i = 0; i < sizeof(untrue) / sizeof(untrue[0]); i++) {
+		int fd = call_server(server);
+		struct news news = {
+			.frame = soft_frame_make(untrue[i].type, untrue[i].id, 0),
+			.card = {.num_tasks = untrue[i].num_tasks, .imm_data_len = untrue[i].imm_data_len},
+		};
+		send_news(fd, &news, untrue[i].company);
 		settle_one(server);
-		CHECK(server->disconnects == kind + 1 && server->new_consumers == 0);
+		CHECK(server->disconnects == i + 1 && server->new_consumers == 0);
 		close(fd);
-		close(ends[0]);
-		close(ends[1]);
-		close(pipes[0]);
-		close(pipes[1]);
 	}
 	end_close(server);
 }
@@ -141,55 +137,47 @@ static void bad_slots(void)
 	end_close(server);
 }
 
+#define WHOLE sizeof(struct soft_delivery)
+
+/* Against 10 bytes of room, if any is posted. */
+static const struct {
+	bool posted;
+	size_t len; /* of the packet */
+	struct soft_delivery delivery;
+} incredible[] = {
+	{false, WHOLE, {.producer_id = 1, .len = 10}},
+	{true, WHOLE, {.producer_id = 1, .len = 11}},
+	{true, WHOLE + FAST_IMM + 1, {.producer_id = 1, .len = 10, .imm_len = FAST_IMM + 1}},
+	{true, WHOLE, {.producer_id = 1, .len = 10, .imm_len = 8}},
+	{true, WHOLE, {.producer_id = SOFT_NO_ID, .len = 10}},
+	{true, WHOLE, {.producer_id = SOFT_GONE_ID, .len = 10}},
+	{true, WHOLE, {.producer_id = 1}},
+	{true, WHOLE, {.producer_id = 1, .len = 10, .reserved = 1}},
+	{true, 3, {.producer_id = 1, .len = 10}},
+};
+
+static void send_delivery(const struct soft_delivery *delivery, size_t len)
+{
+	uint8_t packet[WHOLE + FAST_IMM + 1] = {0};
+	struct soft_lane *lane = soft_lane_find(pair.server.connection->fast, consumer_id(&pair.consumer));
+	CHECK(lane != NULL);
+	memcpy(packet, delivery, sizeof(*delivery));
+	CHECK(send(lane->fd, packet, len, 0) == (ssize_t)len);
+	soft_lane_unref(lane);
+}
+
 /* The producer's side of a consumer that this process has: what it says is checked against what was posted. */
 static void bad_deliveries(void)
 {
-	for (unsigned kind = 0; kind < 9; kind++) {
-		struct {
-			struct soft_delivery delivery;
-			uint8_t imm[200];
-		} packet = {.delivery = {.producer_id = 1, .len = 10}};
-		size_t len = sizeof(packet.delivery);
+	for (unsigned i = 0; i < sizeof(incredible) / sizeof(incredible[0]); i++) {
 		pair_open();
-		struct soft_lane *lane = soft_lane_find(pair.server.connection->fast, consumer_id(&pair.consumer));
-		CHECK(lane != NULL);
-		if (kind != 0)
+		if (incredible[i].posted)
 			CHECK_OK(post(&pair.consumer, 0, 10));
 		settle_pair();
-		switch (kind) {
-		case 0: /* nothing is posted */
-			break;
-		case 1: /* longer than the buffer */
-			packet.delivery.len = 11;
-			break;
-		case 2: /* more immediate data than asked for */
-			packet.delivery.imm_len = FAST_IMM + 1;
-			len += FAST_IMM + 1;
-			break;
-		case 3: /* less than it says */
-			packet.delivery.imm_len = 8;
-			break;
-		case 4: /* from nobody */
-			packet.delivery.producer_id = SOFT_NO_ID;
-			break;
-		case 5:
-			packet.delivery.producer_id = SOFT_GONE_ID;
-			break;
-		case 6: /* nothing */
-			packet.delivery.len = 0;
-			break;
-		case 7:
-			packet.delivery.reserved = 1;
-			break;
-		default:
-			len = 3;
-			break;
-		}
-		CHECK(send(lane->fd, &packet, len, 0) == (ssize_t)len);
-		soft_lane_unref(lane);
+		send_delivery(&incredible[i].delivery, incredible[i].len);
 		settle_pair();
 		CHECK(fast_state(&pair.consumer) == DOCA_CTX_STATE_IDLE && pair.consumer.completed == 0);
-		CHECK(pair.consumer.failed == (kind != 0) && state_of(&pair.client) == DOCA_CTX_STATE_RUNNING);
+		CHECK(pair.consumer.failed == incredible[i].posted && state_of(&pair.client) == DOCA_CTX_STATE_RUNNING);
 		pair_close();
 	}
 }
