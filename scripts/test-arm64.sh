@@ -18,7 +18,7 @@ native=(bin/dma-copy)
 emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
 c_tests=internal/doca/internal/cabi/ctest
-not_emulated=(remote_test)
+not_emulated=(remote_copy_test remote_access_test remote_thread_test)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/arm64.XXXXXX")
 cleanup() {

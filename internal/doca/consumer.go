@@ -2,7 +2,9 @@ package doca
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -21,7 +23,7 @@ type Receive struct {
 }
 
 // Received is the end of the Receive with the same Tag. Err is nil or an *Error; what was received has Length bytes at
-// the Receive's Offset. Immediate is valid until the next Reap.
+// the Receive's Offset. Immediate is valid until the next Reap, Push or Close.
 type Received struct {
 	Tag       uint64
 	Length    int64
@@ -38,12 +40,20 @@ type Consumer struct {
 	port   *port
 	region *Region
 	batch  []cabi.Receive
+
+	// arrived is what one poll has brought and Reap had no room for, from its completion number taken on. It is C's
+	// memory, valid until the next poll, which waits until it is empty.
+	arrived []cabi.PortCompletion
+	taken   int
 }
 
 // NewConsumer starts a consumer over region, which must have been registered with RemoteWrite on the connection's device
 // and stay open until Close. It returns when the peer can be told of it. Errors: ErrDisconnected, ErrClosed, ctx's cause,
-// *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
+// CodeInvalidValue, *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
 func (c *Connection) NewConsumer(ctx context.Context, region *Region, config ConsumerConfig) (*Consumer, error) {
+	if config.Immediate < 0 || config.Immediate > math.MaxInt32 {
+		return nil, fmt.Errorf("consumer: %d bytes of immediate data: %w", config.Immediate, CodeInvalidValue)
+	}
 	p, err := c.openPort(config.Depth, func(on cabi.Connection) (cabi.Port, error) {
 		return c.endpoint.abi.ConsumerOpen(on, region.mmap, uint32(config.Depth), uint32(config.Immediate))
 	})
@@ -51,8 +61,7 @@ func (c *Connection) NewConsumer(ctx context.Context, region *Region, config Con
 		return nil, fmt.Errorf("consumer: %w", err)
 	}
 	if err := p.awaitRunning(ctx); err != nil {
-		_ = p.close()
-		return nil, fmt.Errorf("consumer: %w", err)
+		return nil, fmt.Errorf("consumer: %w", errors.Join(err, p.close()))
 	}
 	consumer := &Consumer{port: p, region: region, batch: make([]cabi.Receive, 0, config.Depth)}
 	trackOpen(consumer)
@@ -86,23 +95,24 @@ func (c *Consumer) Post(receives []Receive) (int, error) {
 
 func (c *Consumer) submitBatch() (int, error) { return c.port.abi.ConsumerPost(c.port.handle, c.batch) }
 
-// Inflight is how much room is posted.
+// Inflight is how much room was posted and not yet reaped: none after Close.
 func (c *Consumer) Inflight() int {
 	if c.port.handle == nil {
 		return 0
 	}
-	return c.port.inflight()
+	return c.port.inflight() + len(c.arrived)
 }
 
-// Reap waits for at least one message and returns as many as have come, up to len(into). With nothing posted it returns
-// 0. ctx ends the wait with its cause. When the peer is gone, all room comes back with an Err. Implements:
+// Reap waits for at least one message and returns as many as have come, up to len(into), which is at least one. With
+// nothing posted it returns 0. ctx ends the wait with its cause. When the peer is gone, all room comes back with an Err. Implements:
 // doca_pe_progress, doca_pe_request_notification.
 func (c *Consumer) Reap(ctx context.Context, into []Received) (int, error) {
 	return c.port.reap(ctx, func() int { return c.poll(into) })
 }
 
 // Push offers to the peer what was posted, without waiting for a message, and returns the messages that have come. Room
-// that was posted reaches the peer only by Push or Reap.
+// that was posted reaches the peer only by Push or Reap; into has room for at least one message, and where it is filled
+// some room may still be waiting.
 func (c *Consumer) Push(into []Received) (int, error) {
 	if c.port.handle == nil {
 		return 0, ErrClosed
@@ -111,21 +121,26 @@ func (c *Consumer) Push(into []Received) (int, error) {
 }
 
 func (c *Consumer) poll(into []Received) int {
-	completions := c.port.abi.PortPoll(c.port.handle, min(len(into), c.port.depth))
-	for i, completion := range completions {
+	if len(c.arrived) == 0 {
+		c.arrived, c.taken = c.port.abi.PortPoll(c.port.handle, min(len(into), c.port.depth)), 0
+	}
+	n := min(len(into), len(c.arrived))
+	for i, completion := range c.arrived[:n] {
 		into[i] = Received{
 			Tag: completion.Tag, Length: int64(completion.Len), Producer: completion.Producer,
-			Immediate: c.port.abi.PortImmediate(c.port.handle, i),
+			Immediate: c.port.abi.PortImmediate(c.port.handle, c.taken+i),
 			Err:       c.port.failure("doca_comch_consumer_task_post_recv", completion.Status),
 		}
 	}
-	return len(completions)
+	c.arrived, c.taken = c.arrived[n:], c.taken+n
+	return n
 }
 
 // Close stops the consumer, waits until no producer can write into its memory, and frees it; the peer is told. Closing
 // twice is harmless. ErrStillRunning if the device does not let go within ten seconds; then nothing is freed. Implements:
 // doca_ctx_stop, doca_comch_consumer_destroy.
 func (c *Consumer) Close() error {
+	c.arrived = nil
 	if err := c.port.close(); err != nil {
 		return fmt.Errorf("consumer: %w", err)
 	}

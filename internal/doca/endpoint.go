@@ -118,10 +118,20 @@ func (e *endpoint) do(f func()) {
 func (e *endpoint) call(f func() error) error {
 	result := make(chan error, 1)
 	e.do(func() { result <- f() })
+	return e.await(result)
+}
+
+// await prefers a result to the end, since run may have given one and ended before anybody looked.
+func (e *endpoint) await(result <-chan error) error {
 	select {
 	case err := <-result:
 		return err
 	case <-e.finished:
+	}
+	select {
+	case err := <-result:
+		return err
+	default:
 		return ErrClosed
 	}
 }

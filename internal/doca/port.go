@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -18,7 +19,7 @@ type port struct {
 	connection *Connection
 	abi        cabi.ABI
 	handle     cabi.Port // nil after close
-	waiter     *waiter
+	waiter     *waiter   // nil if there were no descriptors for it; then it is only closed
 	id         uint32
 	depth      int
 }
@@ -34,6 +35,9 @@ func (c *Connection) onRun(f func() error) error {
 
 // openPort opens one with the connection's goroutine. A connection that has ended is not shown to DOCA any more.
 func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Port, error)) (*port, error) {
+	if depth < 1 || depth > math.MaxInt32 {
+		return nil, fmt.Errorf("%d messages in flight: %w", depth, CodeInvalidValue)
+	}
 	p := &port{connection: c, abi: c.endpoint.abi, depth: depth}
 	err := c.endpoint.call(func() (err error) {
 		if c.endpoint.connections[c.handle] != c {
@@ -107,7 +111,7 @@ func (p *port) turn(ctx context.Context, poll func() bool) error {
 		if poll() {
 			return nil
 		}
-		return p.waiter.wait(time.Now().Add(retryPause)) // a driver that cannot announce anything
+		return p.nap() // a driver that cannot announce anything
 	} else if err != nil {
 		return err
 	}
@@ -124,12 +128,20 @@ func (p *port) turn(ctx context.Context, poll func() bool) error {
 // sleep ends with the connection too: not every driver announces that on the port's handle. After that the device is about
 // to notice, so the sleep is short.
 func (p *port) sleep(ctx context.Context) error {
-	if p.connection.hasEnded() {
-		return p.waiter.wait(time.Now().Add(retryPause))
+	if p.waiter == nil || p.connection.hasEnded() {
+		return p.nap()
 	}
 	awake := p.wakeOn(ctx.Done(), p.connection.ended)
 	defer awake()
 	return p.waiter.wait(time.Time{})
+}
+
+func (p *port) nap() error {
+	if p.waiter == nil {
+		time.Sleep(retryPause)
+		return nil
+	}
+	return p.waiter.wait(time.Now().Add(retryPause))
 }
 
 // wakeOn wakes the waiter when either channel is closed, until the returned function is called. After that nobody touches

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -27,11 +28,11 @@ type Producer struct {
 	port      *port
 	batch     []cabi.PortMessage
 	immediate []byte
-	early     []Completion // that came while SendWait was waiting
+	arrived   []Completion // and not yet reaped: for want of room, or because they came while SendWait was waiting
 }
 
 // NewProducer starts a producer for up to depth messages in flight, 1 to MaxProducerSends. Errors: ErrDisconnected,
-// ErrClosed, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
+// ErrClosed, CodeInvalidValue, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
 func (c *Connection) NewProducer(depth int) (*Producer, error) {
 	p, err := c.openPort(depth, func(on cabi.Connection) (cabi.Port, error) {
 		return c.endpoint.abi.ProducerOpen(on, uint32(depth))
@@ -68,6 +69,9 @@ func (p *Producer) translate(messages []FastMessage) error {
 	p.batch, p.immediate = p.batch[:0], p.immediate[:0]
 	for i := range messages {
 		m := &messages[i]
+		if len(m.Immediate) > math.MaxInt32-len(p.immediate) {
+			return fmt.Errorf("%d bytes of immediate data: %w", len(m.Immediate), CodeInvalidValue)
+		}
 		task := cabi.PortMessage{
 			To: m.To, Tag: m.Tag, ImmediateOffset: uint32(len(p.immediate)), ImmediateLen: uint32(len(m.Immediate)),
 		}
@@ -90,10 +94,10 @@ func (p *Producer) SendWait(ctx context.Context, messages []FastMessage) (int, e
 	pause := shortestLook
 	for {
 		n, err := p.Send(messages)
-		if n > 0 || !errors.Is(err, ErrQueueFull) || p.Inflight() == p.port.depth {
+		if n > 0 || !errors.Is(err, ErrQueueFull) || p.Inflight() >= p.port.depth {
 			return n, err
 		}
-		p.pollEarly()
+		p.collect()
 		if err := p.pause(ctx, pause); err != nil {
 			return 0, err
 		}
@@ -114,41 +118,34 @@ func (p *Producer) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// pollEarly lets what is in flight move on, and keeps what has completed for Reap.
-func (p *Producer) pollEarly() {
+// collect lets what is in flight move on, and keeps what has completed for Reap.
+func (p *Producer) collect() {
 	for _, c := range p.port.abi.PortPoll(p.port.handle, p.port.depth) {
-		p.early = append(p.early, p.completion(c))
+		err := p.port.failure("doca_comch_producer_task_send", c.Status)
+		p.arrived = append(p.arrived, Completion{Tag: c.Tag, Err: err})
 	}
 }
 
-func (p *Producer) completion(c cabi.PortCompletion) Completion {
-	return Completion{Tag: c.Tag, Err: p.port.failure("doca_comch_producer_task_send", c.Status)}
-}
-
-// Inflight is how many messages were taken and not yet reaped by the device.
+// Inflight is how many messages were taken and not yet reaped: none after Close.
 func (p *Producer) Inflight() int {
 	if p.port.handle == nil {
 		return 0
 	}
-	return p.port.inflight()
+	return p.port.inflight() + len(p.arrived)
 }
 
-// Reap waits for at least one completion and returns as many as have come, up to len(into). With nothing in flight it
-// returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress, doca_pe_request_notification.
+// Reap waits for at least one completion and returns as many as have come, up to len(into), which is at least one. With
+// nothing in flight it returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress, doca_pe_request_notification.
 func (p *Producer) Reap(ctx context.Context, into []Completion) (int, error) {
 	return p.port.reap(ctx, func() int { return p.poll(into) })
 }
 
 func (p *Producer) poll(into []Completion) int {
-	n := copy(into, p.early)
-	p.early = p.early[:copy(p.early, p.early[n:])]
-	if n > 0 {
-		return n
+	if len(p.arrived) == 0 {
+		p.collect()
 	}
-	for _, c := range p.port.abi.PortPoll(p.port.handle, min(len(into), p.port.depth)) {
-		into[n] = p.completion(c)
-		n++
-	}
+	n := copy(into, p.arrived)
+	p.arrived = p.arrived[:copy(p.arrived, p.arrived[n:])]
 	return n
 }
 

@@ -40,7 +40,7 @@ struct port_completion {
 
 struct port {
 	struct progress progress;
-	struct doca_ctx *ctx;
+	struct doca_ctx *ctx;                 /* NULL when it has been destroyed */
 	struct doca_comch_consumer *consumer; /* one of the two */
 	struct doca_comch_producer *producer;
 	struct doca_mmap *map; /* the consumer's */

@@ -10,7 +10,7 @@
  *   soft_comch_progress    whose turn it is
  *   soft_comch_send        send tasks
  *   soft_comch_wire        frames and socket addresses
- *   soft_fast              what a connection shares with the fast path: soft_lane, soft_consumer, soft_producer
+ *   soft_fast              what a connection shares with the fast path: soft_lane, soft_consumer*, soft_producer
  */
 #ifndef DMA_COPY_SOFT_COMCH_H
 #define DMA_COPY_SOFT_COMCH_H

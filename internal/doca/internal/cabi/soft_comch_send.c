@@ -127,9 +127,11 @@ static void complete_oldest(struct doca_comch_connection *connection, doca_error
 	endpoint->failing = false;
 }
 
+/* ETOOMANYREFS is about descriptors, of which all of a user's on their way are counted. */
 void soft_send_blocked(struct doca_comch_connection *connection)
 {
-	connection->blocked = errno == EAGAIN || errno == ENOBUFS || errno == EINTR;
+	connection->blocked =
+		errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == EINTR || errno == ETOOMANYREFS;
 	connection->deaf_peer = !connection->blocked;
 }
 

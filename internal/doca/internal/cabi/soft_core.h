@@ -8,7 +8,7 @@
  *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
- *   soft_consumer, soft_producer, soft_fast, soft_lane       its fast path
+ *   soft_consumer*, soft_producer, soft_fast, soft_lane      its fast path
  *   soft_quirk    what hardware does beside its documents    soft_fault  faults on request
  *   soft_error    names of results                           soft_detail why the last call failed
  *   soft_log      where its messages go                      soft_version its release
@@ -253,7 +253,8 @@ struct doca_mmap {
 	struct doca_dev *devs[SOFT_MMAP_MAX_DEVS]; /* an import has exactly one */
 	atomic_uint bufs;
 	bool thread_safe;      /* buffers are not counted, and not waited for */
-	atomic_uint consumers; /* that let producers write into it */
+	atomic_uint consumers; /* that were made over it */
+	atomic_uint shared;    /* by consumers, with producers that may write into it */
 	union doca_data user_data;
 	doca_mmap_memrange_free_cb_t *free_cb;
 	void *free_cookie;

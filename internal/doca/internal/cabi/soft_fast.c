@@ -10,6 +10,11 @@
 /* ---- life ---- */
 
 /* The two sides count in steps of two, one odd and one even, so that an id is unique on the connection. */
+static uint32_t first_id(const struct doca_dev *dev)
+{
+	return dev->info->side == SOFT_HOST ? 1 : 2;
+}
+
 struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell)
 {
 	struct soft_fast *fast = calloc(1, sizeof(*fast));
@@ -21,7 +26,7 @@ struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell)
 	fast->bell = bell;
 	fast->fault = DOCA_ERROR_CONNECTION_ABORTED;
 	for (int kind = 0; kind < SOFT_MEMBER_KINDS; kind++)
-		fast->next_id[kind] = dev->info->side == SOFT_HOST ? 1 : 2;
+		fast->next_id[kind] = first_id(dev);
 	TAILQ_INIT(&fast->members);
 	STAILQ_INIT(&fast->notices);
 	TAILQ_INIT(&fast->lanes);
@@ -172,9 +177,15 @@ static unsigned count_lanes(const struct soft_fast *fast)
 	return n;
 }
 
+/* See first_id. */
+static bool is_peers(const struct soft_fast *fast, uint32_t id)
+{
+	return id != SOFT_NO_ID && id < SOFT_GONE_ID && id % 2 != first_id(fast->dev) % 2;
+}
+
 bool soft_fast_add_lane(struct soft_fast *fast, uint32_t id, const struct soft_consumer_card *card, int fd)
 {
-	struct soft_lane *lane = id == SOFT_NO_ID || id >= SOFT_GONE_ID ? NULL : soft_lane_open(id, card, fd);
+	struct soft_lane *lane = is_peers(fast, id) ? soft_lane_open(id, card, fd) : NULL;
 	if (lane == NULL) {
 		close(fd);
 		return false;
@@ -319,14 +330,13 @@ void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe)
 	member->bell = -1;
 }
 
-/* The flag falls after the bell: what rings in between is seen by the progress that is just beginning. */
+/* The flag falls after the bell: what rings in between is seen by the progress that is just beginning. It rises before
+ * the bell, too; a bell that is still to ring is heard next time, or it would ring for ever. */
 void soft_member_heard(struct soft_member *member)
 {
 	eventfd_t ignored;
-	if (!atomic_load(&member->rung))
-		return;
-	eventfd_read(member->bell, &ignored);
-	atomic_store(&member->rung, false);
+	if (atomic_load(&member->rung) && eventfd_read(member->bell, &ignored) == 0)
+		atomic_store(&member->rung, false);
 }
 
 bool soft_member_is_up(const struct soft_member *member)

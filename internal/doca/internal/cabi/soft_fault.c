@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define MAX_RULES 32
+#define MAX_DELAY_US (24 * 60 * 60 * 1000000ull)
 
 enum kind { SEED, REFUSE, FAIL, DELAY, REORDER, FLIP, DROP, DUPLICATE, CUT, MUTE, AGAIN_STORM, KINDS };
 
@@ -99,6 +100,8 @@ static bool sensible(const struct rule *rule)
 {
 	if (rule->kind == AGAIN_STORM)
 		return rule->n <= 100;
+	if (rule->kind == DELAY && rule->extra > MAX_DELAY_US)
+		return false;
 	return rule->kind == SEED || rule->n > 0;
 }
 

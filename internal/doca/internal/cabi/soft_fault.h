@@ -5,7 +5,7 @@
  *   seed=S               for whatever is chosen at random
  *   refuse=NAME:N:CODE   the Nth call of that function, or of any (*), answers CODE; through soft_ops only
  *   fail=N:CODE          completion N of memcpy, control send and fast send tasks
- *   delay=N:US           memcpy completion N comes that many microseconds late
+ *   delay=N:US           memcpy completion N comes that many microseconds late, a day at most
  *   reorder=K            memcpy tasks complete in random order, out of K at a time
  *   flip=N drop=N duplicate=N   one bit of copy N, a run of its bytes left out, a run of them written twice
  *   cut=N                instead of control message N the connection breaks

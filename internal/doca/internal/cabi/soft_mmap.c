@@ -75,7 +75,7 @@ doca_error_t soft_doca_mmap_create_from_export(const union doca_data *user_data,
 
 static bool in_use(const struct doca_mmap *mmap)
 {
-	return atomic_load(&mmap->bufs) > 0 || atomic_load(&mmap->consumers) > 0;
+	return atomic_load(&mmap->bufs) > 0 || atomic_load(&mmap->shared) > 0;
 }
 
 /* NOT_PERMITTED is DOCA's answer when a registration cannot be ended. */
@@ -91,7 +91,7 @@ doca_error_t soft_doca_mmap_destroy(struct doca_mmap *mmap)
 {
 	if (mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (in_use(mmap) || revoke_export(mmap) != DOCA_SUCCESS)
+	if (in_use(mmap) || atomic_load(&mmap->consumers) > 0 || revoke_export(mmap) != DOCA_SUCCESS)
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (mmap->import != NULL)
 		soft_import_close(mmap->import);

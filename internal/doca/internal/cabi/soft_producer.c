@@ -159,15 +159,17 @@ static doca_error_t execute(const struct doca_comch_producer_task_send *task)
 {
 	const struct doca_comch_producer *producer = producer_of(task->task.ctx);
 	const void *bytes = task->buf == NULL ? NULL : task->buf->data;
-	if (task->fault != DOCA_SUCCESS) {
-		soft_lane_cancel(task->lane);
-		return task->fault;
-	}
 	if (producer_validate(&task->task) == DOCA_SUCCESS)
 		return soft_lane_deliver(task->lane, producer->member.id, bytes, data_len(task), task->imm,
 					 task->imm_len);
 	soft_lane_cancel(task->lane);
 	return DOCA_ERROR_INVALID_VALUE;
+}
+
+static void fail_oldest(struct doca_comch_producer_task_send *task, doca_error_t status)
+{
+	soft_lane_cancel(task->lane);
+	complete(task, status);
 }
 
 /* A lane is full when its consumer has been idle for hundreds of messages. The producers of a side share it, so none of
@@ -177,6 +179,10 @@ static bool send_oldest(struct doca_comch_producer *producer)
 	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
 	if (task == NULL || soft_now_ns() < producer->retry_at)
 		return false;
+	if (task->fault != DOCA_SUCCESS) {
+		fail_oldest(task, task->fault);
+		return true;
+	}
 	doca_error_t status = execute(task);
 	producer->retry_at = status == DOCA_ERROR_AGAIN ? soft_now_ns() + FULL_LANE_NS : 0;
 	if (status == DOCA_ERROR_AGAIN)
@@ -191,9 +197,8 @@ static bool flush(struct doca_comch_producer *producer)
 	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
 	if (task == NULL)
 		return false;
-	soft_lane_cancel(task->lane);
-	complete(task,
-		 soft_member_is_up(&producer->member) ? DOCA_ERROR_SHUTDOWN : soft_member_fault(&producer->member));
+	fail_oldest(task,
+		    soft_member_is_up(&producer->member) ? DOCA_ERROR_SHUTDOWN : soft_member_fault(&producer->member));
 	return true;
 }
 

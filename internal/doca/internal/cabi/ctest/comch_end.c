@@ -259,3 +259,9 @@ unsigned fill(struct end *end, uint32_t len)
 		}
 	}
 }
+
+void answer(struct end *end, struct doca_comch_connection *connection)
+{
+	end->connection = connection;
+	CHECK_OK(send_number(end, end->next_number - 1, 16));
+}

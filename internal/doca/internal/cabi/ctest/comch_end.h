@@ -68,6 +68,9 @@ doca_error_t alloc_send(struct end *end, const void *msg, uint32_t len, struct d
  * dies as soon as it is submitted. */
 doca_error_t send_number(struct end *end, uint32_t number, uint32_t len);
 
+/* For on_received: sends the number that has come back to where it came from. */
+void answer(struct end *end, struct doca_comch_connection *connection);
+
 /* Sends until the socket takes no more and the pool is empty. Returns how many were submitted. */
 unsigned fill(struct end *end, uint32_t len);
 

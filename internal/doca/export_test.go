@@ -1,0 +1,42 @@
+package doca
+
+import "github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+
+// generous is a device one progress of which may bring more completions than were asked for.
+type generous struct{ cabi.ABI }
+
+func (g generous) PortPoll(p cabi.Port, _ int) []cabi.PortCompletion {
+	return g.ABI.PortPoll(p, 1<<16)
+}
+
+// MakeGenerous has the devices of both bring all completions at once.
+func MakeGenerous(c *Consumer, p *Producer) {
+	c.port.abi, p.port.abi = generous{c.port.abi}, generous{p.port.abi}
+}
+
+// slow is a device that takes polls to become idle.
+type slow struct {
+	cabi.ABI
+	polls *int
+}
+
+func (s slow) PortState(p cabi.Port) cabi.ContextState {
+	if *s.polls > 0 {
+		return cabi.Stopping
+	}
+	return s.ABI.PortState(p)
+}
+
+func (s slow) PortPoll(p cabi.Port, most int) []cabi.PortCompletion {
+	*s.polls--
+	return s.ABI.PortPoll(p, most)
+}
+
+// MakeSleepless is the state of a consumer that is given up because no descriptors were left to sleep on, on a device
+// that takes so many polls to let go.
+func MakeSleepless(c *Consumer, polls int) error {
+	err := c.port.waiter.close()
+	c.port.waiter = nil
+	c.port.abi = slow{c.port.abi, &polls}
+	return err
+}

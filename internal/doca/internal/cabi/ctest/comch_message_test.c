@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages of the control channel, and their notification; each side on a thread of its own. */
+#include <pthread.h>
+
+#include "comch_end.h"
+
+/* ---- messages ---- */
+
+static void sends_are_checked(void)
+{
+	struct end client, server;
+	struct doca_task *task;
+	uint8_t msg[4081] = {0};
+	struct doca_comch_connection *connection;
+	client_open(&client);
+	client.connection = (struct doca_comch_connection *)msg;
+	CHECK_RESULT(DOCA_ERROR_BAD_STATE, alloc_send(&client, msg, 1, &task));
+	CHECK_OK(soft_doca_comch_client_destroy(client.client));
+	CHECK_OK(soft_doca_pe_destroy(client.pe));
+
+	open_both(&client, &server);
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, alloc_send(&client, NULL, 1, &task));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, alloc_send(&client, msg, 0, &task));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, alloc_send(&client, msg, 4081, &task));
+	connection = client.connection;
+	client.connection = server.connection;
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, alloc_send(&client, msg, 1, &task));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_disconnect(server.server, connection));
+	client.connection = connection;
+	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_comch_client_destroy(client.client));
+	close_both(&client, &server);
+}
+
+/* Neither side receives until the other can send no more. */
+static void back_pressure_both_ways(void)
+{
+	struct end client, server;
+	uint64_t count;
+	open_both(&client, &server);
+	unsigned from_client = fill(&client, 1000);
+	unsigned from_server = fill(&server, 4080);
+	CHECK(from_client > NUM_SENDS && client.sent == from_client - NUM_SENDS && client.received == 0);
+	for (unsigned more = 0; more < 3000; more++) {
+		while (send_number(&client, from_client, 1000) == DOCA_ERROR_NO_MEMORY)
+			settle_both(&client, &server);
+		from_client++;
+	}
+	settle_both(&client, &server);
+	CHECK(server.received == from_client && client.sent == from_client && client.failed == 0);
+	CHECK(client.received == from_server && server.sent == from_server && server.failed == 0);
+	CHECK_OK(soft_doca_comch_connection_get_counter(server.connection, DOCA_COMCH_COUNTER_RECV_BYTES, &count));
+	CHECK(count == 0);
+	CHECK_OK(soft_doca_comch_connection_update_info(server.connection));
+	CHECK_OK(soft_doca_comch_connection_get_counter(server.connection, DOCA_COMCH_COUNTER_RECV_BYTES, &count));
+	CHECK(count == from_client * 1000ULL);
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE,
+		     soft_doca_comch_connection_get_counter(server.connection, (enum doca_comch_counter)5, &count));
+	close_both(&client, &server);
+}
+
+static void starting_wakes_an_armed_engine(void)
+{
+	struct end client;
+	client_open(&client);
+	CHECK_OK(soft_doca_pe_request_notification(client.pe));
+	CHECK(!stage_readable(client.pe, 0));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+	CHECK(stage_readable(client.pe, 0));
+	settle_one(&client);
+	CHECK(client.saw_failed_start && !stage_readable(client.pe, 0));
+	end_close(&client);
+}
+
+static void armed_only(void)
+{
+	struct end client, server;
+	open_both(&client, &server);
+	CHECK_OK(soft_doca_pe_request_notification(server.pe));
+	CHECK(!stage_readable(server.pe, 0));
+	CHECK_OK(soft_doca_pe_clear_notification(server.pe, 0));
+	CHECK_OK(soft_doca_pe_request_notification(client.pe));
+	CHECK_OK(send_number(&client, 0, 8));
+	CHECK(stage_readable(client.pe, 0));
+	settle_one(&client);
+	CHECK(!stage_readable(client.pe, 0));
+	CHECK(!stage_readable(server.pe, 0));
+	CHECK_OK(soft_doca_pe_request_notification(server.pe));
+	CHECK(stage_readable(server.pe, 0));
+	settle_one(&server);
+	CHECK(server.received == 1 && !stage_readable(server.pe, 0));
+	unsigned n = fill(&server, 4080);
+	CHECK(!stage_readable(server.pe, 0));
+	while (client.received < n && soft_doca_pe_progress(client.pe))
+		;
+	CHECK(stage_readable(server.pe, 0));
+	settle_both(&client, &server);
+	CHECK(client.received == n && !stage_readable(server.pe, 0));
+	close_both(&client, &server);
+}
+
+/* ---- threads ---- */
+
+#define ROUNDS 300
+
+static bool is_running(const void *arg)
+{
+	return state_of(arg) == DOCA_CTX_STATE_RUNNING;
+}
+
+static bool is_idle(const void *arg)
+{
+	return state_of(arg) == DOCA_CTX_STATE_IDLE;
+}
+
+static bool lost_client(const void *arg)
+{
+	return ((const struct end *)arg)->disconnects == 1;
+}
+
+static void answer_until_done(struct end *end, struct doca_comch_connection *connection)
+{
+	if (end->received < ROUNDS)
+		answer(end, connection);
+}
+
+static void *play_server(void *arg)
+{
+	struct end *server = arg;
+	stage_wait(server->pe, lost_client, server);
+	CHECK(server->received == ROUNDS);
+	return NULL;
+}
+
+static void *play_client(void *arg)
+{
+	struct end *client = arg;
+	stage_wait(client->pe, is_running, client);
+	CHECK_OK(send_number(client, 0, 16));
+	while (client->received < ROUNDS - 1)
+		soft_doca_pe_progress(client->pe);
+	soft_doca_ctx_stop(client->ctx);
+	stage_wait(client->pe, is_idle, client);
+	return NULL;
+}
+
+static void answer_back(struct end *end, struct doca_comch_connection *connection)
+{
+	end->connection = connection;
+	CHECK_OK(send_number(end, end->next_number, 16));
+}
+
+static void a_thread_per_engine(void)
+{
+	struct end clients[3], servers[3];
+	pthread_t threads[6];
+	for (int i = 0; i < 3; i++) {
+		char name[] = "server 0";
+		name[7] = (char)('0' + i);
+		server_open_as(&servers[i], stage.rep, name);
+		client_open_as(&clients[i], name);
+		servers[i].on_received = answer_until_done;
+		clients[i].on_received = answer_back;
+		CHECK_OK(soft_doca_ctx_start(servers[i].ctx));
+		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(clients[i].ctx));
+		CHECK(pthread_create(&threads[2 * i], NULL, play_server, &servers[i]) == 0);
+		CHECK(pthread_create(&threads[2 * i + 1], NULL, play_client, &clients[i]) == 0);
+	}
+	for (int i = 0; i < 6; i++)
+		CHECK(pthread_join(threads[i], NULL) == 0);
+	for (int i = 0; i < 3; i++)
+		close_both(&clients[i], &servers[i]);
+}
+
+int main(void)
+{
+	stage_open(&stage, NULL);
+	RUN(sends_are_checked);
+	RUN(back_pressure_both_ways);
+	RUN(starting_wakes_an_armed_engine);
+	RUN(armed_only);
+	RUN(a_thread_per_engine);
+	stage_close(&stage);
+	return 0;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The progress engine: whose turn it is, and who is woken. */
+#include "toy.h"
+
+/* ---- progress ---- */
+
+static void refuse_to_nest(struct toy *toy)
+{
+	CHECK(soft_doca_pe_progress(toy->ctx.pe) == 0);
+	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_pe_destroy(toy->ctx.pe));
+}
+
+static void contexts_take_turns(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toys[3];
+	for (int i = 0; i < 3; i++) {
+		toys[i] = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+		toys[i]->on_event = refuse_to_nest;
+	}
+	for (int i = 0; i < 30; i++) {
+		for (int j = 0; j < 3; j++)
+			toys[j]->has_event = true;
+		CHECK(soft_doca_pe_progress(pe) == 1);
+	}
+	for (int i = 0; i < 3; i++)
+		CHECK(toys[i]->events == 10);
+	for (int i = 0; i < 3; i++)
+		bring_to_idle(pe, toys[i]);
+	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_pe_destroy(pe));
+	toy_destroy(toys[1]);
+	toy_destroy(toys[0]);
+	toy_destroy(toys[2]);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
+static void the_next_in_turn_goes(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *second = toy_create(pe);
+	struct toy *first = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	first->has_event = true;
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	toy_destroy(second);
+	CHECK(soft_doca_pe_progress(pe) == 0);
+	bring_to_idle(pe, first);
+	toy_destroy(first);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
+static void stop_now(struct toy *toy)
+{
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
+}
+
+static void destroy_when_idle(struct toy *toy)
+{
+	if (toy->next == DOCA_CTX_STATE_IDLE)
+		toy_destroy(toy);
+}
+
+static void stop_and_destroy_inside_callbacks(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	toy->on_event = stop_now;
+	toy->on_change = destroy_when_idle;
+	toy->has_event = true;
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	CHECK(toy->ctx.state == DOCA_CTX_STATE_STOPPING);
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
+/* ---- notification ---- */
+
+static void expect_armed(struct doca_pe *pe, bool readable)
+{
+	CHECK_OK(soft_doca_pe_request_notification(pe));
+	CHECK(stage_readable(pe, 0) == readable);
+	CHECK_OK(soft_doca_pe_clear_notification(pe, 0));
+	CHECK(!stage_readable(pe, 0));
+}
+
+static void only_an_armed_handle_wakes(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	int ends[2];
+	CHECK(pipe(ends) == 0);
+	CHECK_OK(soft_pe_watch(pe, ends[0], 1 /* EPOLLIN */));
+	expect_armed(pe, false);
+
+	toy->has_event = true;
+	CHECK(!stage_readable(pe, 0));
+	expect_armed(pe, true);
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	expect_armed(pe, false);
+
+	CHECK(write(ends[1], "x", 1) == 1);
+	CHECK(!stage_readable(pe, 0));
+	expect_armed(pe, true);
+	soft_pe_unwatch(pe, ends[0]);
+	expect_armed(pe, false);
+
+	bring_to_idle(pe, toy);
+	toy_destroy(toy);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void work_that_appears_while_armed(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	CHECK_OK(soft_task_take(&toy->tasks[0], &toy->ctx));
+	CHECK_OK(soft_doca_pe_request_notification(pe));
+	CHECK(!stage_readable(pe, 0));
+	toy->has_event = true;
+	CHECK_OK(soft_doca_task_submit(&toy->tasks[0]));
+	CHECK(stage_readable(pe, 0));
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	CHECK(!stage_readable(pe, 0));
+
+	soft_task_complete(&toy->tasks[0], DOCA_SUCCESS);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
+	CHECK(!stage_readable(pe, 0));
+	soft_doca_task_free(&toy->tasks[0]);
+	CHECK(stage_readable(pe, 0));
+	CHECK(soft_doca_pe_progress(pe) == 1);
+	CHECK(toy->ctx.state == DOCA_CTX_STATE_IDLE && !stage_readable(pe, 0));
+	toy_destroy(toy);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
+static void a_deadline_wakes(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	toy->ready_at = soft_now_ns() + 3600ULL * 1000000000U;
+	expect_armed(pe, false);
+	toy->ready_at = soft_now_ns() + 5000000U;
+	CHECK_OK(soft_doca_pe_request_notification(pe));
+	CHECK(stage_readable(pe, 30000));
+	CHECK(soft_now_ns() >= toy->ready_at);
+	toy->ready_at = UINT64_MAX;
+	expect_armed(pe, false);
+	bring_to_idle(pe, toy);
+	toy_destroy(toy);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
+int main(void)
+{
+	stage_open(&toy_stage, NULL);
+	RUN(contexts_take_turns);
+	RUN(the_next_in_turn_goes);
+	RUN(stop_and_destroy_inside_callbacks);
+	RUN(only_an_armed_handle_wakes);
+	RUN(work_that_appears_while_armed);
+	RUN(a_deadline_wakes);
+	stage_close(&toy_stage);
+	return 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Copies to and from memory that another process exports, by every method. */
+#define _GNU_SOURCE
+#include <string.h>
+
+#include "remote_end.h"
+
+/* ---- methods ---- */
+
+/* Pieces at odd places, so that a wrong offset shows. */
+static void fetch_pieces(struct importer *i, const struct exporter *e)
+{
+	memset(i->bytes, 0, LEN);
+	for (size_t at = 0, len = 1; at < LEN; at += len, len = len * 3 + 1) {
+		if (len > LEN - at)
+			len = LEN - at;
+		CHECK_OK(engine_copy(&i->engine, i->local, i->bytes + at, i->import, (uint8_t *)e->offer.addr + at,
+				     len));
+	}
+	CHECK(filled_with(i->bytes, 1));
+}
+
+static void round_trip(enum memory memory, enum remote_method method, const char *limits)
+{
+	rig_configure(limits);
+	struct exporter e = start_exporter(memory, PCI_WRITE);
+	struct importer i;
+	open_importer(&i, &e);
+	CHECK_OK(fetch(&i, &e));
+	CHECK(filled_with(i.bytes, 1) && atomic_load(&i.import->import->method) == method);
+	fetch_pieces(&i, &e);
+	fill_with(i.bytes, 2);
+	CHECK_OK(store(&i, &e));
+	CHECK(atomic_load(&i.import->import->method) == method);
+	tell(&e, CHECK_WRITTEN);
+	close_importer(&i);
+	quit_exporter(&e);
+	CHECK(rig_count_files("mem.") == 0);
+}
+
+static void test_any_memory(void)
+{
+	round_trip(MALLOC, REMOTE_BY_PROCESS, NULL);
+}
+
+static void test_own_memory_is_mapped(void)
+{
+	round_trip(ALLOC, REMOTE_BY_MAPPING, NULL);
+}
+
+static void test_mapping_switched_off(void)
+{
+	round_trip(ALLOC, REMOTE_BY_PROCESS, "remote_mapping=0");
+}
+
+static void test_file_memory(void)
+{
+	round_trip(MAPPED_FILE, REMOTE_BY_PROCESS, NULL);
+}
+
+/* ---- where the kernel refuses ---- */
+
+static void refused_round_trips(void)
+{
+	forbid_process_vm();
+	round_trip(MAPPED_FILE, REMOTE_BY_DESCRIPTOR, NULL);
+	round_trip(ALLOC, REMOTE_BY_DESCRIPTOR, "remote_mapping=0");
+	round_trip(ALLOC, REMOTE_BY_MAPPING, NULL);
+	rig_configure(NULL);
+	struct exporter e = start_exporter(MALLOC, PCI_WRITE);
+	struct importer i;
+	open_importer(&i, &e);
+	CHECK_RESULT(DOCA_ERROR_IO_FAILED, fetch(&i, &e));
+	CHECK(strstr(soft_last_detail(), "process_vm_readv") != NULL);
+	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_import_read(i.import->import, i.bytes, e.offer.addr, 1));
+	close_importer(&i);
+	quit_exporter(&e);
+}
+
+static void test_refused_process_access(void)
+{
+	in_child(refused_round_trips);
+}
+
+int main(void)
+{
+	rig_configure(NULL);
+	RUN(test_any_memory);
+	RUN(test_own_memory_is_mapped);
+	RUN(test_mapping_switched_off);
+	RUN(test_file_memory);
+	RUN(test_refused_process_access);
+	return 0;
+}

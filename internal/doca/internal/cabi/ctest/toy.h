@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A toy kind of context, whose every move is the test's. */
+#ifndef DMA_COPY_TOY_H
+#define DMA_COPY_TOY_H
+
+#include "stage.h"
+
+struct toy {
+	struct doca_ctx ctx; /* first */
+	doca_error_t start_result, submit_result;
+	bool busy;      /* not quiet */
+	bool has_event; /* progress delivers one, with on_event */
+	void (*on_event)(struct toy *toy);
+	uint64_t ready_at;
+	unsigned stoppings, idles, events, releases;
+	unsigned changes;
+	enum doca_ctx_states prev, next;
+	void (*on_change)(struct toy *toy);
+	struct doca_task tasks[2];
+};
+
+/* Where it plays. */
+extern struct stage toy_stage;
+
+/* IDLE, and connected to pe unless that is NULL. */
+struct toy *toy_create(struct doca_pe *pe);
+void toy_destroy(struct toy *toy);
+
+/* Its callback for changes of state. */
+void toy_changed(const union doca_data user_data, struct doca_ctx *ctx, enum doca_ctx_states prev,
+		 enum doca_ctx_states next);
+
+struct doca_pe *pe_create(void);
+
+/* The last change was from prev to next, where the context still is. */
+void expect_change(const struct toy *toy, enum doca_ctx_states prev, enum doca_ctx_states next);
+
+/* A context in the given state, by the shortest way there. */
+struct toy *toy_in(struct doca_pe *pe, enum doca_ctx_states state);
+
+void bring_to_idle(struct doca_pe *pe, struct toy *toy);
+
+#endif
