@@ -192,9 +192,13 @@ func batchesOfMessages(b *bench) {
 		}
 		messages = messages[n:]
 	}
+	completions := make([]doca.Completion, sendDepth)
 	for l.producer.Inflight() > 0 { // nothing moves that is not reaped
-		_, err := l.producer.Reap(b.context(), make([]doca.Completion, sendDepth))
+		n, err := l.producer.Reap(b.context(), completions)
 		b.must(err)
+		for _, c := range completions[:n] {
+			b.must(c.Err)
+		}
 	}
 	for i, word := range words {
 		got := b.receiveFast(l.consumer)

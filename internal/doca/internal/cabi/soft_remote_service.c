@@ -415,7 +415,7 @@ bool soft_service_remove(struct soft_export *export)
 {
 	if (!export->withdrawn)
 		withdraw(export);
-	uint64_t deadline = soft_now_ns() + REMOTE_TIMEOUT_NS;
+	uint64_t deadline = soft_now_ns() + REMOTE_REVOKE_NS;
 	while (export->revoked != NULL) {
 		struct visitor *visitor = export->revoked;
 		if (!wait_until_idle(visitor, deadline))

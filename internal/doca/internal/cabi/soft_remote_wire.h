@@ -22,7 +22,12 @@
 #define REMOTE_KEY_SIZE 16
 #define REMOTE_NAME_SIZE 64
 #define REMOTE_MAX_FDS 2
-#define REMOTE_TIMEOUT_NS 1000000000ull
+
+/* How long to wait for the other side's threads, which a busy machine may not run for a while. */
+#define REMOTE_TIMEOUT_NS 5000000000ull
+
+/* How long taking memory back waits for a copy that the other side has begun; it may be stopped in the middle of it. */
+#define REMOTE_REVOKE_NS 1000000000ull
 
 /* Padded with zeros to the limit max_export_size. The key is what makes it a secret. */
 struct remote_descriptor {
