@@ -55,6 +55,8 @@ func (p *Partial) closeAndRename() error {
 	return nil
 }
 
+const nextIfExists = "remove it, or allow its replacement with --overwrite"
+
 func (p *Partial) rename() error {
 	if p.want.Overwrite {
 		if err := p.dir.Rename(p.name, p.base); err != nil {
@@ -64,8 +66,7 @@ func (p *Partial) rename() error {
 	}
 	err := p.dir.RenameIfAbsent(p.name, p.base)
 	if errors.Is(err, fs.ErrExist) {
-		return failure(ErrExists, err, "remove it, or allow its replacement with --overwrite",
-			"%s appeared while it was copied", p.path)
+		return failure(ErrExists, err, nextIfExists, "%s appeared while it was copied", p.path)
 	}
 	if err != nil {
 		return p.failed("renaming", err)

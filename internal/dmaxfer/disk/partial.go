@@ -87,7 +87,7 @@ func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 }
 
 func (p *Partial) open() error {
-	if err := p.chooseMode(); err != nil {
+	if err := p.lookAtName(); err != nil {
 		return err
 	}
 	fresh, err := p.take()
@@ -104,24 +104,22 @@ func (p *Partial) open() error {
 	return err
 }
 
-// chooseMode finds the mode of the target, and early what would keep the backup from being made.
-func (p *Partial) chooseMode() error {
+// lookAtName finds the mode of the target, and early what would keep it from getting its name.
+func (p *Partial) lookAtName() error {
 	p.mode = targetMode &^ p.fs.Self().Umask
-	if !p.want.Overwrite {
+	found, err := p.dir.Stat(p.base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	replaced, err := p.dir.Stat(p.base)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
+	case err != nil:
 		return cannotCreate(p.path, err)
-	}
-	if replaced.Mode.IsRegular() {
-		p.mode = uint32(replaced.Mode.Perm())
-	}
-	if p.want.Backup && len(p.base) == maxNameLength {
+	case !p.want.Overwrite:
+		return failure(ErrExists, nil, nextIfExists, "%s is there already", p.path)
+	case p.want.Backup && len(p.base) == maxNameLength:
 		return failure(ErrTarget, nil, "leave out the backup, or name it shorter", "%s has no room in its name for a ~", p.path)
+	}
+	if found.Mode.IsRegular() {
+		p.mode = uint32(found.Mode.Perm())
 	}
 	return nil
 }
