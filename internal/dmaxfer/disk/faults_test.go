@@ -170,7 +170,7 @@ func TestFailedFlushIsNotTrusted(t *testing.T) {
 	for _, op := range []string{"sync", "flush"} {
 		m := prepared(t, copies["new"], false)
 		flushes := 0
-		faulty := disktest.NewFaulty(m, func(_ int, found string) *disktest.Fault {
+		faulty := disktest.NewFaulty(m, func(_ int, found, _ string) *disktest.Fault {
 			if found == op {
 				flushes++
 				return &disktest.Fault{Err: unix.EIO}
@@ -217,7 +217,7 @@ sync /there
 func TestWithoutSupport(t *testing.T) {
 	for _, op := range []string{"lock", "punch", "allocate"} {
 		m := prepared(t, copies["new"], false)
-		faulty := disktest.NewFaulty(m, func(_ int, found string) *disktest.Fault {
+		faulty := disktest.NewFaulty(m, func(_ int, found, _ string) *disktest.Fault {
 			if found == op {
 				return &disktest.Fault{Err: unix.EOPNOTSUPP}
 			}
@@ -230,10 +230,28 @@ func TestWithoutSupport(t *testing.T) {
 	}
 }
 
+// Without a lock the next copy could not know that this one has ended, so nothing is left to it.
+func TestNothingIsKeptWithoutLocks(t *testing.T) {
+	m := prepared(t, copies["new"], false)
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "lock" {
+			return &disktest.Fault{Err: unix.ENOSYS}
+		}
+		return nil
+	})
+	p, err := disk.OpenPartial(faulty, "/there/file", copies["new"])
+	must(t, err)
+	must(t, write(t, p, newText))
+	if kept := p.Keep(); kept != 0 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	memoryPlace(m).mustHold(t)
+}
+
 // Where there are no locks nobody knows whether a copy is still at work on what it left.
 func TestLeftoverWithoutLocksIsRefused(t *testing.T) {
 	m := prepared(t, copies["new"], true)
-	faulty := disktest.NewFaulty(m, func(_ int, op string) *disktest.Fault {
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
 		if op == "lock" {
 			return &disktest.Fault{Err: unix.ENOLCK}
 		}
@@ -246,7 +264,7 @@ func TestLeftoverWithoutLocksIsRefused(t *testing.T) {
 // What is allocated by writing zeros must leave what was resumed as it is.
 func TestFillingKeepsWhatWasResumed(t *testing.T) {
 	m := prepared(t, copies["new"], true)
-	faulty := disktest.NewFaulty(m, func(_ int, op string) *disktest.Fault {
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
 		if op == "allocate" {
 			return &disktest.Fault{Err: unix.EOPNOTSUPP}
 		}

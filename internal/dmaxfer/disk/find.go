@@ -8,6 +8,7 @@ import (
 // Leftover is a partial file in a directory: of a copy that runs, or of one that was interrupted.
 type Leftover struct {
 	Name     string
+	Journal  string    // the name of its journal; empty if there is none
 	Size     int64     // bytes of the file
 	Total    int64     // bytes of the target; 0 if no journal says
 	Prefix   int64     // bytes that are verified; 0 if no journal says
@@ -42,7 +43,11 @@ func lookAtPartial(dir Dir, name string) Leftover {
 	}
 	found.Size, found.Modified = info.Size, info.Modified
 	found.InUse = isLocked(dir, name)
-	if said, err := readJournalOf(dir, name); err == nil {
+	journal := strings.TrimSuffix(name, partialSuffix) + journalSuffix
+	if _, err := dir.Stat(journal); err == nil {
+		found.Journal = journal
+	}
+	if said, err := readJournalOf(dir, journal); err == nil {
 		found.Total, found.Prefix = said.size, said.prefix
 	}
 	return found
@@ -60,8 +65,8 @@ func isLocked(dir Dir, name string) bool {
 	return errors.Is(file.Lock(), ErrLocked)
 }
 
-func readJournalOf(dir Dir, partial string) (claim, error) {
-	file, err := dir.Open(strings.TrimSuffix(partial, partialSuffix)+journalSuffix, true)
+func readJournalOf(dir Dir, name string) (claim, error) {
+	file, err := dir.Open(name, true)
 	if err != nil {
 		return claim{}, err
 	}

@@ -24,8 +24,8 @@ func TestPartialsAreFound(t *testing.T) {
 			found[i].Modified = disk.Timestamp{}
 		}
 		want := []disk.Leftover{
-			{Name: partialName, Size: 8192, Total: int64(len(newText)), Prefix: 8192},
-			{Name: ".running.dma-copy-part", Total: 5, InUse: true},
+			{Name: partialName, Journal: journalName, Size: 8192, Total: int64(len(newText)), Prefix: 8192},
+			{Name: ".running.dma-copy-part", Journal: ".running.dma-copy-journal", Total: 5, InUse: true},
 			{Name: ".strange.dma-copy-part", Size: 3},
 		}
 		if len(found) != 3 || found[0] != want[0] || found[1] != want[1] || found[2] != want[2] {

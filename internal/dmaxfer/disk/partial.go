@@ -206,7 +206,7 @@ func (p *Partial) Keep() int64 {
 	if p.over {
 		return 0
 	}
-	if p.journal == nil || p.prefix == 0 || p.doubtful || p.noteAll() != nil {
+	if p.journal == nil || p.prefix == 0 || p.doubtful || p.noteAll() != nil || p.reclaim() != nil {
 		p.Discard()
 		return 0
 	}
@@ -217,6 +217,18 @@ func (p *Partial) Keep() int64 {
 	}
 	p.release()
 	return p.prefix
+}
+
+// reclaim takes the owner back that Prepare may have given the file: who resumes uses only files of its own.
+func (p *Partial) reclaim() error {
+	if !p.want.Preserve.Owner {
+		return nil
+	}
+	info, err := p.file.Info()
+	if self := p.fs.Self(); err == nil && info.UID != self.UID {
+		err = p.file.SetOwner(self.UID, info.GID)
+	}
+	return err
 }
 
 func (p *Partial) noteAll() error {

@@ -85,7 +85,7 @@ func TestPartialThatVanishedIsNotCommitted(t *testing.T) {
 func TestLockOutlivesTheClose(t *testing.T) {
 	at, m := inMemory()
 	tried := false
-	faulty := disktest.NewFaulty(m, func(_ int, op string) *disktest.Fault {
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
 		if op == "rename" {
 			tried = true
 			_, err := disk.OpenPartial(at.fs, at.path("file"), wanted(len(newText)))
@@ -98,6 +98,37 @@ func TestLockOutlivesTheClose(t *testing.T) {
 		t.Error("there was no rename")
 	}
 	at.mustContain(t, "file", newText)
+}
+
+// Once the partial has got its name, its journal's name is free for the next copy to the same target.
+func TestJournalOfTheNextCopyIsKept(t *testing.T) {
+	at, m := inMemory()
+	renamed := false
+	faulty := disktest.NewFaulty(m, func(_ int, op, name string) *disktest.Fault {
+		renamed = renamed || op == "rename"
+		if renamed && op == "stat" && name == journalName {
+			at.put(journalName, "another's")
+		}
+		return nil
+	})
+	must(t, copyAll(t, faulty, copies["new"], (*disk.Partial).Discard))
+	at.mustContain(t, journalName, "another's")
+}
+
+// What may be a lie about a size must not fill a disk before it is found out.
+func TestNoRoomIsFoundBeforeAnythingIsAllocated(t *testing.T) {
+	_, m := inMemory()
+	m.Limit(1 << 30)
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "allocate" {
+			t.Error("something was allocated")
+		}
+		return nil
+	})
+	p, err := disk.OpenPartial(faulty, "/there/file", wanted(1<<30+1))
+	must(t, err)
+	defer p.Discard()
+	mustFail(t, p.Allocate(t.Context(), nil), disk.ErrNoSpace, "it needs 1.0 GiB and", "are free")
 }
 
 func TestBackup(t *testing.T) {
@@ -218,6 +249,11 @@ func TestPartialIsPrivate(t *testing.T) {
 			}
 			must(t, receive(t, p, newText, disk.None)) // gives it the mode of the target
 			p.Keep()
+			_, info, err = at.fs.Resolve(at.path(".file.dma-copy-part"))
+			must(t, err)
+			if info.Mode != 0o600 {
+				t.Errorf("a partial that is kept has mode %v", info.Mode)
+			}
 		}
 	})
 }

@@ -60,7 +60,7 @@ func (p *Partial) setSize(size int64) error {
 func (p *Partial) setAttributes(meta Metadata) error {
 	keep, mode := p.want.Preserve, p.mode
 	if keep.Mode {
-		mode = meta.Mode & 0o777
+		mode = meta.Mode
 	}
 	if keep.Owner {
 		if err := p.file.SetOwner(meta.UID, meta.GID); err != nil {

@@ -199,6 +199,25 @@ func TestAdvanceAllocatesNothing(t *testing.T) {
 	}
 }
 
+// Who gives the target to another user takes it back if it gets no name.
+func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
+	at, m := inMemory()
+	m.SetSelf(disk.Self{UID: 0})
+	want := wanted(len(newText))
+	want.Preserve.Owner = true
+	p := mustOpen(t, at, "file", want)
+	must(t, write(t, p, newText))
+	must(t, p.Prepare(t.Context(), disk.Metadata{Size: want.Size, UID: 5, GID: 6}, disk.None, nil))
+	if info := mustInfo(t, p.File()); info.UID != 5 || info.GID != 6 {
+		t.Errorf("the owner is %d of %d", info.UID, info.GID)
+	}
+	p.Keep()
+	p = mustOpen(t, at, "file", want)
+	if p.Resumable() != want.Size {
+		t.Errorf("%d bytes can be resumed", p.Resumable())
+	}
+}
+
 // A copy that was killed between Prepare and Commit leaves a partial with the target's mode.
 func TestSealedPartialIsResumed(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {

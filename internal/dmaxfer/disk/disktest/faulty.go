@@ -8,8 +8,9 @@ import (
 )
 
 // A Plan says how an operation is to fail, and nil of one that is not. n counts operations from 0, over all files and
-// directories; op is "create", "write" and so on. It is called for one operation at a time.
-type Plan func(n int, op string) *Fault
+// directories; op is "create", "write" and so on, of the file or directory with that name. It is called for one operation
+// at a time, before that, and must not use the same Faulty.
+type Plan func(n int, op, name string) *Fault
 
 // Fault is how an operation fails.
 type Fault struct {
@@ -21,7 +22,7 @@ type Fault struct {
 
 // FailAt lets operation n fail.
 func FailAt(n int, fault Fault) Plan {
-	return func(i int, _ string) *Fault {
+	return func(i int, _, _ string) *Fault {
 		if i == n {
 			return &fault
 		}
@@ -60,8 +61,9 @@ func (f *Faulty) Trace() []string {
 func (f *Faulty) fault(op, name string) *Fault {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	fault := f.plan(len(f.trace), op)
-	f.trace = append(f.trace, op+" "+filepath.Base(name))
+	base := filepath.Base(name)
+	fault := f.plan(len(f.trace), op, base)
+	f.trace = append(f.trace, op+" "+base)
 	f.fired = f.fired || fault != nil
 	return fault
 }
