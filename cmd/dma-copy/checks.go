@@ -6,11 +6,13 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -256,4 +258,36 @@ func checkLeftovers(m machine) finding {
 		return warn("delete them if no copy is running; they are parts of files that never got their name",
 			"temporary files in the current directory: %s", strings.Join(names, ", "))
 	}
+}
+
+// checkPartials says of each interrupted copy what can be done with it. What cannot be read checkLeftovers reports.
+func checkPartials(m machine) []finding {
+	found, _ := m.partials()
+	var findings []finding
+	for _, left := range found {
+		findings = append(findings, checkPartial(left, m.now()))
+	}
+	return findings
+}
+
+func checkPartial(left disk.Leftover, now time.Time) finding {
+	what := fmt.Sprintf("partial file %s in the current directory: %s", left.Name, verifiedPart(left))
+	age := humanize.RelTime(time.Unix(left.Modified.Sec, int64(left.Modified.Nsec)), now, "ago", "from now")
+	files := strings.TrimSuffix(left.Name+" and "+left.Journal, " and ")
+	switch {
+	case left.InUse:
+		return ok("%s, in use by a copy that runs", what)
+	case left.Prefix > 0:
+		return warn("repeat the copy to resume it, or delete "+files, "%s, last written %s", what, age)
+	default:
+		return warn("delete "+files+"; no copy can resume it", "%s, last written %s", what, age)
+	}
+}
+
+func verifiedPart(left disk.Leftover) string {
+	size := humanize.IBytes(uint64(left.Size))
+	if left.Prefix == 0 {
+		return size + ", none of it verified"
+	}
+	return fmt.Sprintf("%s of %s verified", humanize.IBytes(uint64(left.Prefix)), humanize.IBytes(uint64(left.Total)))
 }

@@ -7,9 +7,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -238,6 +240,28 @@ func TestCheckLeftovers(t *testing.T) {
 		{"with control characters", checkLeftovers(with(nil, ".\x1b[2J.dma-copy-A\n")), verdictWarn, 0, []string{`.\x1b[2J.dma-copy-A; `}},
 		{"unreadable", checkLeftovers(with(syscall.EACCES)), verdictWarn, 0, []string{"permission denied"}},
 	})
+}
+
+func TestCheckPartials(t *testing.T) {
+	now := time.Unix(1_000_000, 0)
+	check := func(left disk.Leftover) finding {
+		left.Modified = disk.Timestamp{Sec: now.Unix() - 7200}
+		m := machine{now: func() time.Time { return now }, partials: func() ([]disk.Leftover, error) { return []disk.Leftover{left}, nil }}
+		return checkPartials(m)[0]
+	}
+	const part, journal = ".x.dma-copy-part", ".x.dma-copy-journal"
+	resumable := disk.Leftover{Name: part, Journal: journal, Size: 4096, Prefix: 2048, Total: 8192}
+	running := resumable
+	running.InUse = true
+	runCheckCases(t, []checkCase{
+		{"resumable", check(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified", "2 hours ago  -- repeat", part + " and " + journal}},
+		{"running", check(running), verdictOK, 0, []string{part, "in use"}},
+		{"useless", check(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0, []string{"4.0 KiB, none", "-- delete " + part + ";"}},
+		{"with control characters", check(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0, []string{`.\x1b[2J.dma-copy-part`}},
+	})
+	if none := checkPartials(machine{partials: func() ([]disk.Leftover, error) { return nil, syscall.EACCES }}); len(none) != 0 {
+		t.Errorf("there is %+v", none)
+	}
 }
 
 const servingSocket = "comch.0000:b1:00.1.0000:03:00.0.dma%20copy%20server"

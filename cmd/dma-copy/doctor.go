@@ -96,6 +96,7 @@ func examine(m machine, s settings) []finding {
 		findings = append(findings, checkSoftDir(dir, err, m.user().id), checkStaleSockets(dir), checkProcessMemory(m))
 	}
 	findings = append(findings, checkLeftovers(m))
+	findings = append(findings, checkPartials(m)...)
 	if s.Peer && driverErr == nil {
 		findings = append(findings, checkPeer(m, found, s))
 	}

@@ -2,18 +2,20 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -31,6 +33,8 @@ type machine struct {
 	yamaScope    func() (int, error) // fs.ErrNotExist: the kernel does not have it
 	mayTrace     func() bool         // yamaScope does not bind this process
 	leftovers    func() ([]string, error)
+	partials     func() ([]disk.Leftover, error)
+	now          func() time.Time
 }
 
 // identity is who runs the program.
@@ -59,6 +63,8 @@ func thisMachine(s settings) machine {
 		yamaScope: yamaScope,
 		mayTrace:  func() bool { return hasCapability(unix.CAP_SYS_PTRACE) },
 		leftovers: func() ([]string, error) { return findLeftovers(".") },
+		partials:  func() ([]disk.Leftover, error) { return findPartials(".") },
+		now:       time.Now,
 	}
 }
 
@@ -145,14 +151,27 @@ func yamaScope() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// findLeftovers lists the temporary files that killed copies have left in a directory, and those of running ones.
+// findLeftovers lists the temporary files that killed copies have left in a directory, and those of running ones; not what
+// findPartials finds.
 func findLeftovers(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
-	var names []string
+	if err != nil {
+		return nil, withoutPath(err)
+	}
+	partials, err := findPartials(directory)
+	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
-		if name := entry.Name(); strings.HasPrefix(name, ".") && strings.Contains(name, ".dma-copy-") {
+		name := entry.Name()
+		known := slices.ContainsFunc(partials, func(p disk.Leftover) bool { return name == p.Name || name == p.Journal })
+		if strings.HasPrefix(name, ".") && strings.Contains(name, ".dma-copy-") && !known {
 			names = append(names, name)
 		}
 	}
-	return names, withoutPath(errors.Join(err))
+	return names, err
+}
+
+// findPartials lists the partial files of interrupted copies and of running ones.
+func findPartials(directory string) ([]disk.Leftover, error) {
+	found, err := disk.FindPartials(disk.OS, directory)
+	return found, withoutPath(err)
 }

@@ -1,0 +1,287 @@
+package disktest
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// change is of one directory's names, all of them at once or none. A nil node is a name that is taken away.
+type change struct {
+	what  string
+	dir   *directory
+	names map[string]*node
+}
+
+// moment is what a Memory was after one operation.
+type moment struct {
+	op      string
+	durable map[string]map[string]*node // names, by directory
+	pending []change
+	files   map[*node]versions
+}
+
+type versions struct{ now, durable *content }
+
+// Record makes all that there is durable and starts to remember what Crashes needs. Files should be of a few pages.
+func (m *Memory) Record() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.recording, m.moments = true, nil
+	for _, dir := range m.dirs {
+		m.settle(dir)
+		for _, n := range dir.now {
+			n.durable, n.shared = n.now, true
+		}
+	}
+	m.step("start")
+}
+
+// Steps is how many operations were recorded.
+func (m *Memory) Steps() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.moments)
+}
+
+// rename changes names.
+func (m *Memory) rename(what string, dir *directory, names map[string]*node) {
+	for name, n := range names {
+		if n == nil {
+			delete(dir.now, name)
+		} else {
+			dir.now[name] = n
+		}
+	}
+	if m.recording {
+		m.pending = append(m.pending, change{what: what, dir: dir, names: names})
+	}
+	m.step(what)
+}
+
+func (m *Memory) syncNames(dir *directory) {
+	m.settle(dir)
+	m.step("sync " + dir.path)
+}
+
+func (m *Memory) settle(dir *directory) {
+	dir.durable = maps.Clone(dir.now)
+	left := slices.Clone(m.pending) // moments hold the old one
+	m.pending = slices.DeleteFunc(left, func(c change) bool { return c.dir == dir })
+}
+
+// step remembers what there is after an operation.
+func (m *Memory) step(op string) {
+	if !m.recording {
+		return
+	}
+	at := moment{
+		op: op, durable: make(map[string]map[string]*node), pending: slices.Clone(m.pending), files: make(map[*node]versions),
+	}
+	note := func(n *node) {
+		if n != nil {
+			n.shared = true
+			at.files[n] = versions{now: n.now, durable: n.durable}
+		}
+	}
+	for path, dir := range m.dirs {
+		at.durable[path] = maps.Clone(dir.durable)
+		for _, n := range dir.durable {
+			note(n)
+		}
+	}
+	for _, c := range m.pending {
+		for _, n := range c.names {
+			note(n)
+		}
+	}
+	m.moments = append(m.moments, at)
+}
+
+// Crash is one state that a loss of power may leave.
+type Crash struct {
+	Step int     // operations done before, from 0; Steps()-1 is after the last
+	What string  // for people: the last operation, and what of the volatile survived
+	FS   *Memory // as it is when power is back
+}
+
+// Crashes are the states that a loss of power may leave after each recorded operation. A directory's changes survive in every
+// subset (if they are many, in every prefix and every subset that lacks one), whatever their order, each of them whole. Of each file that
+// was not flushed since it was changed there is, in any combination with other files: the old content; the new; the new with every other
+// page old; or the new size without any data.
+func (m *Memory) Crashes() iter.Seq[Crash] {
+	m.mu.Lock()
+	moments := slices.Clone(m.moments)
+	m.mu.Unlock()
+	return func(yield func(Crash) bool) {
+		for i := range moments {
+			if !moments[i].crash(m, i, yield) {
+				return
+			}
+		}
+	}
+}
+
+func (at *moment) crash(m *Memory, step int, yield func(Crash) bool) bool {
+	for survivors := range subsets(len(at.pending)) {
+		names, kept := at.names(survivors)
+		dirty := at.dirty(names)
+		for fates := range assignments(len(dirty), len(fateNames)) {
+			what := fmt.Sprintf("after %q, names kept: %v", at.op, kept)
+			chosen := make(map[*node]*content)
+			for i, n := range dirty {
+				chosen[n] = fated(fates[i], at.files[n])
+				what += fmt.Sprintf(", data of %d %s", n.number, fateNames[fates[i]])
+			}
+			if !yield(Crash{Step: step, What: what, FS: at.reboot(m, names, chosen)}) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// names are those that are there if these changes survive.
+func (at *moment) names(survives []bool) (names map[string]map[string]*node, kept []string) {
+	names = make(map[string]map[string]*node)
+	for path, durable := range at.durable {
+		names[path] = maps.Clone(durable)
+	}
+	for i, c := range at.pending {
+		if !survives[i] {
+			continue
+		}
+		kept = append(kept, c.what)
+		for name, n := range c.names {
+			if n == nil {
+				delete(names[c.dir.path], name)
+			} else {
+				names[c.dir.path][name] = n
+			}
+		}
+	}
+	return names, kept
+}
+
+// dirty are the files that have a name and something to lose, in the order in which they were made.
+func (at *moment) dirty(names map[string]map[string]*node) []*node {
+	var found []*node
+	for _, dir := range names {
+		for _, n := range dir {
+			if v := at.files[n]; v.now != v.durable && !slices.Contains(found, n) {
+				found = append(found, n)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *node) int { return int(a.number) - int(b.number) })
+	return found
+}
+
+var fateNames = [...]string{"lost", "kept", "torn", "zero"}
+
+func fated(fate int, v versions) *content {
+	switch fateNames[fate] {
+	case "lost":
+		return v.durable
+	case "kept":
+		return v.now
+	}
+	left := v.now.clone()
+	for i := range left.pages {
+		if fateNames[fate] == "zero" || i%2 == 1 {
+			delete(left.pages, i)
+		}
+		if old := v.durable.pages[i]; fateNames[fate] == "torn" && i%2 == 1 && old != nil {
+			left.pages[i] = old
+		}
+	}
+	return left
+}
+
+// reboot makes a file system of what is left.
+func (at *moment) reboot(m *Memory, names map[string]map[string]*node, chosen map[*node]*content) *Memory {
+	made := NewMemory(slices.Collect(maps.Keys(names))...)
+	made.self, made.clock, made.inodes = m.self, m.clock, m.inodes
+	nodes := make(map[*node]*node)
+	for path, dir := range names {
+		for name, n := range dir {
+			if nodes[n] == nil {
+				left := chosen[n]
+				if left == nil {
+					left = at.files[n].now
+				}
+				nodes[n] = &node{number: n.number, now: left, durable: left, shared: true, changed: n.changed}
+			}
+			made.dirs[path].now[name], made.dirs[path].durable[name] = nodes[n], nodes[n]
+		}
+	}
+	return made
+}
+
+// manyChanges is where all subsets of them become too many.
+const manyChanges = 7
+
+func subsets(n int) iter.Seq[[]bool] {
+	if n <= manyChanges {
+		return func(yield func([]bool) bool) {
+			for digits := range assignments(n, 2) {
+				chosen := make([]bool, n)
+				for i := range chosen {
+					chosen[i] = digits[i] == 1
+				}
+				if !yield(chosen) {
+					return
+				}
+			}
+		}
+	}
+	return func(yield func([]bool) bool) {
+		for i := range n {
+			prefix, without := make([]bool, n), make([]bool, n)
+			for j := range n {
+				prefix[j], without[j] = j < i, j != i
+			}
+			if !yield(prefix) || !yield(without) {
+				return
+			}
+		}
+		yield(slices.Repeat([]bool{true}, n))
+	}
+}
+
+// assignments counts through all ways to give n places one of base digits.
+func assignments(n, base int) iter.Seq[[]int] {
+	return func(yield func([]int) bool) {
+		digits := make([]int, n)
+		for {
+			if !yield(digits) {
+				return
+			}
+			i := 0
+			for ; i < n && digits[i] == base-1; i++ {
+				digits[i] = 0
+			}
+			if i == n {
+				return
+			}
+			digits[i]++
+		}
+	}
+}
+
+// Trace is what was done since Record, an operation a line, with the names of files and nothing of their directories.
+func (m *Memory) Trace() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var text strings.Builder
+	for _, at := range m.moments[1:] {
+		op := at.op
+		for path := range m.dirs {
+			op = strings.ReplaceAll(op, path+"/", "")
+		}
+		text.WriteString(op + "\n")
+	}
+	return text.String()
+}

@@ -1,0 +1,210 @@
+package disktest
+
+import (
+	"path/filepath"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// A Plan says how an operation is to fail, and nil of one that is not. n counts operations from 0, over all files and
+// directories; op is "create", "write" and so on, of the file or directory with that name. It is called for one operation
+// at a time, before that, and must not use the same Faulty.
+type Plan func(n int, op, name string) *Fault
+
+// Fault is how an operation fails.
+type Fault struct {
+	Err error
+
+	// Done lets the operation take place before it fails: half of it in the case of a read or write, all of any other.
+	Done bool
+}
+
+// FailAt lets operation n fail.
+func FailAt(n int, fault Fault) Plan {
+	return func(i int, _, _ string) *Fault {
+		if i == n {
+			return &fault
+		}
+		return nil
+	}
+}
+
+// Faulty lets operations of another file system fail. Every operation that can fail is counted, and those that close a handle close
+// it in any case. It may be used concurrently if the other may.
+type Faulty struct {
+	on   disk.FS
+	plan Plan
+
+	mu    sync.Mutex
+	trace []string
+	fired bool
+}
+
+// NewFaulty counts from 0.
+func NewFaulty(on disk.FS, plan Plan) *Faulty { return &Faulty{on: on, plan: plan} }
+
+// Fired tells whether a fault has been returned.
+func (f *Faulty) Fired() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.fired
+}
+
+// Trace lists the operations up to now, as "write .file.dma-copy-part".
+func (f *Faulty) Trace() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.trace...)
+}
+
+func (f *Faulty) fault(op, name string) *Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	base := filepath.Base(name)
+	fault := f.plan(len(f.trace), op, base)
+	f.trace = append(f.trace, op+" "+base)
+	f.fired = f.fired || fault != nil
+	return fault
+}
+
+// do runs an operation, or lets it fail.
+func (f *Faulty) do(op, name string, operation func() error) error {
+	fault := f.fault(op, name)
+	if fault == nil {
+		return operation()
+	}
+	if fault.Done {
+		_ = operation() // fails with the fault in any case
+	}
+	return failed(op, name, fault.Err)
+}
+
+// closing is do for what ends a handle.
+func (f *Faulty) closing(name string, end func() error) error {
+	fault := f.fault("close", name)
+	if err := end(); err != nil || fault == nil {
+		return err
+	}
+	return failed("close", name, fault.Err)
+}
+
+// move is do for what moves bytes.
+func (f *Faulty) move(op, name string, p []byte, operation func([]byte) (int, error)) (int, error) {
+	fault := f.fault(op, name)
+	if fault == nil {
+		return operation(p)
+	}
+	n := 0
+	if fault.Done {
+		n, _ = operation(p[:len(p)/2]) // fails with the fault in any case
+	}
+	return n, failed(op, name, fault.Err)
+}
+
+// Open implements disk.FS.
+func (f *Faulty) Open(path string) (file disk.File, err error) {
+	err = f.do("open", path, func() (err error) {
+		file, err = f.on.Open(path)
+		return err
+	})
+	return f.wrap(file, err)
+}
+
+// wrap closes a file whose opening is to fail although it is done.
+func (f *Faulty) wrap(file disk.File, err error) (disk.File, error) {
+	if err == nil {
+		return &faultyFile{File: file, on: f}, nil
+	}
+	if file != nil {
+		_ = file.Close() // nobody else will
+	}
+	return nil, err
+}
+
+// OpenDir implements disk.FS.
+func (f *Faulty) OpenDir(path string) (dir disk.Dir, err error) {
+	err = f.do("open", path, func() (err error) {
+		dir, err = f.on.OpenDir(path)
+		return err
+	})
+	if err == nil {
+		return &faultyDir{dir: dir, on: f, path: path}, nil
+	}
+	if dir != nil {
+		_ = dir.Close() // nobody else will
+	}
+	return nil, err
+}
+
+// Resolve implements disk.FS.
+func (f *Faulty) Resolve(path string) (real string, found disk.Info, err error) {
+	err = f.do("resolve", path, func() (err error) {
+		real, found, err = f.on.Resolve(path)
+		return err
+	})
+	return real, found, err
+}
+
+// Self implements disk.FS.
+func (f *Faulty) Self() disk.Self { return f.on.Self() }
+
+type faultyDir struct {
+	dir  disk.Dir
+	on   *Faulty
+	path string
+}
+
+func (d *faultyDir) Open(name string, readOnly bool) (file disk.File, err error) {
+	err = d.on.do("open", name, func() (err error) {
+		file, err = d.dir.Open(name, readOnly)
+		return err
+	})
+	return d.on.wrap(file, err)
+}
+
+func (d *faultyDir) Create(name string) (file disk.File, err error) {
+	err = d.on.do("create", name, func() (err error) {
+		file, err = d.dir.Create(name)
+		return err
+	})
+	return d.on.wrap(file, err)
+}
+
+func (d *faultyDir) Stat(name string) (info disk.Info, err error) {
+	err = d.on.do("stat", name, func() (err error) {
+		info, err = d.dir.Stat(name)
+		return err
+	})
+	return info, err
+}
+
+func (d *faultyDir) Names() (names []string, err error) {
+	err = d.on.do("list", d.path, func() (err error) {
+		names, err = d.dir.Names()
+		return err
+	})
+	return names, err
+}
+
+func (d *faultyDir) MayCreate() error { return d.on.do("access", d.path, d.dir.MayCreate) }
+
+func (d *faultyDir) Rename(from, to string) error {
+	return d.on.do("rename", to, func() error { return d.dir.Rename(from, to) })
+}
+
+func (d *faultyDir) RenameIfAbsent(from, to string) error {
+	return d.on.do("rename", to, func() error { return d.dir.RenameIfAbsent(from, to) })
+}
+
+func (d *faultyDir) Link(from, to string) error {
+	return d.on.do("link", to, func() error { return d.dir.Link(from, to) })
+}
+
+func (d *faultyDir) Remove(name string) error {
+	return d.on.do("remove", name, func() error { return d.dir.Remove(name) })
+}
+
+func (d *faultyDir) Sync() error { return d.on.do("sync", d.path, d.dir.Sync) }
+
+func (d *faultyDir) Close() error { return d.on.closing(d.path, d.dir.Close) }

@@ -1,0 +1,115 @@
+package disktest
+
+import (
+	"io"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// faultyFile leaves to the embedded file what cannot fail.
+type faultyFile struct {
+	disk.File
+	on *Faulty
+}
+
+func (f *faultyFile) do(op string, operation func() error) error {
+	return f.on.do(op, f.File.Name(), operation)
+}
+
+func (f *faultyFile) ReadAt(p []byte, offset int64) (int, error) {
+	return f.on.move("read", f.Name(), p, func(p []byte) (int, error) { return f.File.ReadAt(p, offset) })
+}
+
+func (f *faultyFile) WriteAt(p []byte, offset int64) (int, error) {
+	return f.on.move("write", f.Name(), p, func(p []byte) (int, error) { return f.File.WriteAt(p, offset) })
+}
+
+func (f *faultyFile) Read(p []byte) (int, error) {
+	return f.on.move("read", f.Name(), p, f.File.Read)
+}
+
+func (f *faultyFile) Write(p []byte) (int, error) {
+	return f.on.move("write", f.Name(), p, f.File.Write)
+}
+
+func (f *faultyFile) Info() (info disk.Info, err error) {
+	err = f.do("stat", func() (err error) {
+		info, err = f.File.Info()
+		return err
+	})
+	return info, err
+}
+
+func (f *faultyFile) Truncate(size int64) error {
+	return f.do("truncate", func() error { return f.File.Truncate(size) })
+}
+
+func (f *faultyFile) Allocate(offset, length int64) error {
+	return f.do("allocate", func() error { return f.File.Allocate(offset, length) })
+}
+
+func (f *faultyFile) PunchHole(offset, length int64) error {
+	return f.do("punch", func() error { return f.File.PunchHole(offset, length) })
+}
+
+func (f *faultyFile) NextData(offset int64) (at int64, err error) {
+	err = f.do("seek", func() (err error) {
+		at, err = f.File.NextData(offset)
+		return err
+	})
+	return at, err
+}
+
+func (f *faultyFile) NextHole(offset int64) (at int64, err error) {
+	err = f.do("seek", func() (err error) {
+		at, err = f.File.NextHole(offset)
+		return err
+	})
+	return at, err
+}
+
+func (f *faultyFile) Sync() error { return f.do("sync", f.File.Sync) }
+
+func (f *faultyFile) SyncRange(offset, length int64) error {
+	return f.do("flush", func() error { return f.File.SyncRange(offset, length) })
+}
+
+func (f *faultyFile) SetMode(permissions uint32) error {
+	return f.do("chmod", func() error { return f.File.SetMode(permissions) })
+}
+
+func (f *faultyFile) SetOwner(uid, gid uint32) error {
+	return f.do("chown", func() error { return f.File.SetOwner(uid, gid) })
+}
+
+func (f *faultyFile) SetModified(at disk.Timestamp) error {
+	return f.do("utimes", func() error { return f.File.SetModified(at) })
+}
+
+func (f *faultyFile) Xattrs() (attributes []disk.Xattr, err error) {
+	err = f.do("xattrs", func() (err error) {
+		attributes, err = f.File.Xattrs()
+		return err
+	})
+	return attributes, err
+}
+
+func (f *faultyFile) SetXattr(attribute disk.Xattr) error {
+	return f.do("setxattr", func() error { return f.File.SetXattr(attribute) })
+}
+
+func (f *faultyFile) Lock() error { return f.do("lock", f.File.Lock) }
+
+func (f *faultyFile) Hold() (held io.Closer, err error) {
+	err = f.do("dup", func() (err error) {
+		held, err = f.File.Hold()
+		return err
+	})
+	if err != nil && held != nil {
+		_ = held.Close() // nobody else will
+		return nil, err
+	}
+	return held, err
+}
+
+func (f *faultyFile) Close() error { return f.on.closing(f.Name(), f.File.Close) }

@@ -1,0 +1,359 @@
+package disktest
+
+import (
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// Memory is a file system without I/O. What is written and named is volatile until a Sync of the file and of the directory, which
+// matters to Crashes alone. There are no links but hard ones. It may be used concurrently.
+type Memory struct {
+	mu       sync.Mutex
+	self     disk.Self
+	dirs     map[string]*directory
+	capacity int64 // bytes; 0: any
+	inodes   uint64
+	clock    disk.Timestamp
+	opened   map[*node]int // handles
+	openDirs int
+
+	recording bool
+	pending   []change // of names, since their directory's last Sync
+	moments   []moment
+}
+
+// directory has its names in two versions: as they are, and as they would be after a loss of power.
+type directory struct {
+	path         string
+	now, durable map[string]*node
+}
+
+// node is a file. now is replaced rather than changed while somebody else may look at it.
+type node struct {
+	number       uint64
+	now, durable *content
+	shared       bool // now is
+	changed      disk.Timestamp
+	owner        *claim // of the lock
+}
+
+// NewMemory has an empty directory for each path.
+func NewMemory(directories ...string) *Memory {
+	m := &Memory{
+		self: disk.Self{UID: 1000, Umask: 0o022}, dirs: make(map[string]*directory), opened: make(map[*node]int),
+	}
+	for _, path := range directories {
+		path = filepath.Clean(path)
+		m.dirs[path] = &directory{path: path, now: make(map[string]*node), durable: make(map[string]*node)}
+	}
+	return m
+}
+
+// SetSelf makes the process another one.
+func (m *Memory) SetSelf(self disk.Self) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.self = self
+}
+
+// Limit bounds what all files may hold, in bytes.
+func (m *Memory) Limit(capacity int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.capacity = capacity
+}
+
+// Put makes a file, or gives it another content, as something that has long been there: durable, with its name.
+func (m *Memory) Put(path, text string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir, base := m.dirs[filepath.Dir(path)], filepath.Base(path)
+	made := m.newNode(0o644)
+	made.now.writeAt([]byte(text), 0)
+	made.durable = made.now.clone()
+	dir.now[base], dir.durable[base] = made, made
+}
+
+// Get is a file's content; found is false if there is none.
+func (m *Memory) Get(path string) (text string, found bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.find(path)
+	if n == nil {
+		return "", false
+	}
+	p := make([]byte, n.now.size)
+	_, _ = n.now.readAt(p, 0) // as long as the content
+	return string(p), true
+}
+
+// Handles is how many files and directories are open.
+func (m *Memory) Handles() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	total := m.openDirs
+	for _, n := range m.opened {
+		total += n
+	}
+	return total
+}
+
+func (m *Memory) find(path string) *node {
+	dir := m.dirs[filepath.Dir(filepath.Clean(path))]
+	if dir == nil {
+		return nil
+	}
+	return dir.now[filepath.Base(path)]
+}
+
+func (m *Memory) newNode(mode fs.FileMode) *node {
+	m.inodes++
+	empty := &content{pages: make(map[int64]*page), xattrs: make(map[string]string), mode: mode, uid: m.self.UID}
+	made := &node{number: m.inodes, now: empty, durable: empty.clone(), changed: m.tick()}
+	made.now.modified = made.changed
+	return made
+}
+
+// tick is the time, and never the same twice.
+func (m *Memory) tick() disk.Timestamp {
+	now := time.Now()
+	at := disk.Timestamp{Sec: now.Unix(), Nsec: uint32(now.Nanosecond())}
+	if at.Sec < m.clock.Sec || at.Sec == m.clock.Sec && at.Nsec <= m.clock.Nsec {
+		at = disk.Timestamp{Sec: m.clock.Sec, Nsec: m.clock.Nsec + 1}
+		if at.Nsec == 1e9 {
+			at = disk.Timestamp{Sec: at.Sec + 1}
+		}
+	}
+	m.clock = at
+	return at
+}
+
+// free is what files may still take.
+func (m *Memory) free() int64 {
+	live := make(map[*node]bool)
+	for _, dir := range m.dirs {
+		for _, n := range dir.now {
+			live[n] = true
+		}
+	}
+	for n := range m.opened {
+		live[n] = true
+	}
+	used := int64(0)
+	for n := range live {
+		used += int64(len(n.now.pages)) * pageSize
+	}
+	return max(m.capacity-used, 0)
+}
+
+func (m *Memory) info(n *node) disk.Info {
+	links := uint64(0)
+	for _, dir := range m.dirs {
+		for _, other := range dir.now {
+			if other == n {
+				links++
+			}
+		}
+	}
+	return disk.Info{
+		Identity: disk.Identity{
+			Device: 1, Inode: n.number, Size: n.now.size, Modified: n.now.modified, Changed: n.changed,
+		},
+		Mode: n.now.mode, Links: links, UID: n.now.uid, GID: n.now.gid,
+		Allocated: int64(len(n.now.pages)) * pageSize,
+	}
+}
+
+// Open implements disk.FS.
+func (m *Memory) Open(path string) (disk.File, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.find(path)
+	if n == nil {
+		return nil, failed("open", path, unix.ENOENT)
+	}
+	return m.handle(n, path, true), nil
+}
+
+// OpenDir implements disk.FS.
+func (m *Memory) OpenDir(path string) (disk.Dir, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir := m.dirs[filepath.Clean(path)]
+	if dir == nil {
+		return nil, failed("open", path, unix.ENOENT)
+	}
+	m.openDirs++
+	return &memoryDir{fs: m, dir: dir}, nil
+}
+
+// Resolve implements disk.FS.
+func (m *Memory) Resolve(path string) (string, disk.Info, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	path = filepath.Clean(path)
+	if m.dirs[path] != nil {
+		return path, disk.Info{Mode: fs.ModeDir | 0o755, Links: 2}, nil
+	}
+	n := m.find(path)
+	if n == nil {
+		return "", disk.Info{}, failed("stat", path, unix.ENOENT)
+	}
+	return path, m.info(n), nil
+}
+
+// Self implements disk.FS.
+func (m *Memory) Self() disk.Self {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.self
+}
+
+func failed(op, path string, err error) error { return &fs.PathError{Op: op, Path: path, Err: err} }
+
+// memoryDir is a handle of a directory.
+type memoryDir struct {
+	fs     *Memory
+	dir    *directory
+	closed bool
+}
+
+// lookup holds the lock that unlock gives back.
+func (d *memoryDir) lookup(op, name string) (n *node, unlock func(), err error) {
+	d.fs.mu.Lock()
+	n = d.dir.now[name]
+	switch {
+	case d.closed:
+		err = failed(op, name, fs.ErrClosed)
+	case len(name) > 255:
+		err = failed(op, name, unix.ENAMETOOLONG)
+	case n == nil:
+		err = failed(op, name, unix.ENOENT)
+	}
+	return n, d.fs.mu.Unlock, err
+}
+
+func (d *memoryDir) path(name string) string { return filepath.Join(d.dir.path, name) }
+
+// Open implements disk.Dir.
+func (d *memoryDir) Open(name string, readOnly bool) (disk.File, error) {
+	n, unlock, err := d.lookup("open", name)
+	defer unlock()
+	if err != nil {
+		return nil, err
+	}
+	if d.fs.self.UID != 0 && (n.now.uid != d.fs.self.UID || n.now.mode&0o200 == 0 && !readOnly) {
+		return nil, failed("open", name, unix.EACCES)
+	}
+	return d.fs.handle(n, d.path(name), readOnly), nil
+}
+
+// Create implements disk.Dir.
+func (d *memoryDir) Create(name string) (disk.File, error) {
+	n, unlock, err := d.lookup("create", name)
+	defer unlock()
+	if n != nil {
+		return nil, failed("create", name, unix.EEXIST)
+	}
+	if d.closed || len(name) > 255 {
+		return nil, err
+	}
+	made := d.fs.newNode(0o600)
+	d.fs.rename("create "+name, d.dir, map[string]*node{name: made})
+	return d.fs.handle(made, d.path(name), false), nil
+}
+
+// Stat implements disk.Dir.
+func (d *memoryDir) Stat(name string) (disk.Info, error) {
+	n, unlock, err := d.lookup("stat", name)
+	defer unlock()
+	if err != nil {
+		return disk.Info{}, err
+	}
+	return d.fs.info(n), nil
+}
+
+// Names implements disk.Dir.
+func (d *memoryDir) Names() ([]string, error) {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	return slices.Sorted(maps.Keys(d.dir.now)), nil
+}
+
+// MayCreate implements disk.Dir.
+func (d *memoryDir) MayCreate() error { return nil }
+
+// Rename implements disk.Dir.
+func (d *memoryDir) Rename(from, to string) error {
+	n, unlock, err := d.lookup("rename", from)
+	defer unlock()
+	if err != nil || n == d.dir.now[to] {
+		return err
+	}
+	d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
+	return nil
+}
+
+// RenameIfAbsent implements disk.Dir.
+func (d *memoryDir) RenameIfAbsent(from, to string) error {
+	n, unlock, err := d.lookup("rename", from)
+	defer unlock()
+	if err == nil && d.dir.now[to] != nil {
+		err = failed("rename", to, unix.EEXIST)
+	}
+	if err == nil {
+		d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
+	}
+	return err
+}
+
+// Link implements disk.Dir.
+func (d *memoryDir) Link(from, to string) error {
+	n, unlock, err := d.lookup("link", from)
+	defer unlock()
+	if err == nil && d.dir.now[to] != nil {
+		err = failed("link", to, unix.EEXIST)
+	}
+	if err == nil {
+		d.fs.rename("link "+from+" "+to, d.dir, map[string]*node{to: n})
+	}
+	return err
+}
+
+// Remove implements disk.Dir.
+func (d *memoryDir) Remove(name string) error {
+	_, unlock, err := d.lookup("remove", name)
+	defer unlock()
+	if err == nil {
+		d.fs.rename("remove "+name, d.dir, map[string]*node{name: nil})
+	}
+	return err
+}
+
+// Sync implements disk.Dir.
+func (d *memoryDir) Sync() error {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	d.fs.syncNames(d.dir)
+	return nil
+}
+
+// Close implements disk.Dir.
+func (d *memoryDir) Close() error {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	if d.closed {
+		return fs.ErrClosed
+	}
+	d.closed = true
+	d.fs.openDirs--
+	return nil
+}

@@ -1,0 +1,100 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// What an Error of this package is about; errors.Is finds it. ErrExists, ErrNoSpace and ErrBusy are each an ErrTarget, too.
+var (
+	// ErrSource is a source that is missing, unreadable, or no regular file.
+	ErrSource = errors.New("source")
+
+	// ErrSourceChanged is a source that changed or vanished while it was copied.
+	ErrSourceChanged = errors.New("source changed")
+
+	// ErrTarget is a target that cannot be created, filled or made durable.
+	ErrTarget = errors.New("target")
+
+	// ErrExists is a target whose name is taken.
+	ErrExists = fmt.Errorf("%w exists", ErrTarget)
+
+	// ErrNoSpace is a target for which there is no room: on the disk, in a quota, or below the limit on a file's size.
+	ErrNoSpace = fmt.Errorf("%w has no room", ErrTarget)
+
+	// ErrBusy is a target that another process is receiving.
+	ErrBusy = fmt.Errorf("%w is busy", ErrTarget)
+)
+
+// ErrLocked is why File.Lock fails: another handle has the lock.
+var ErrLocked = errors.New("locked")
+
+// Error is a failure to do with a file: one sentence of cause, one of what to do about it.
+type Error struct {
+	Kind  error  // one of the Err variables above
+	Cause string // "cannot read /srv/image: permission denied"
+	Next  string // "make it readable for this user"
+	Err   error  // underneath; may be nil
+}
+
+// Error is cause and next step.
+func (e *Error) Error() string { return e.Cause + ": " + e.Next }
+
+// Unwrap gives errors.Is the kind and what is underneath.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+func failure(kind, err error, next, cause string, args ...any) *Error {
+	return &Error{Kind: kind, Cause: fmt.Sprintf(cause, args...), Next: next, Err: err}
+}
+
+func cannotCreate(path string, err error) error {
+	return failure(kindOfWrite(err), err, "choose a directory that this user may write to",
+		"cannot create %s: %s", path, reason(err))
+}
+
+// writeFailed is a call that was to change a target.
+func writeFailed(doing, path string, err error) error {
+	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, path, reason(err))
+}
+
+func kindOfWrite(err error) error {
+	if isFull(err) || errors.Is(err, unix.EFBIG) {
+		return ErrNoSpace
+	}
+	return ErrTarget
+}
+
+func afterFailedWrite(err error) string {
+	switch {
+	case isFull(err):
+		return "make room, or choose another directory"
+	case errors.Is(err, unix.EFBIG):
+		return "raise the limit (ulimit -f), or choose a file system that holds such files"
+	default:
+		return "check the disk, and copy again"
+	}
+}
+
+func isFull(err error) bool {
+	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+}
+
+// reason is the innermost cause, without the operation and paths that stand in front.
+func reason(err error) string {
+	if path, is := errors.AsType[*fs.PathError](err); is {
+		return path.Err.Error()
+	}
+	if link, is := errors.AsType[*os.LinkError](err); is {
+		return link.Err.Error()
+	}
+	return err.Error()
+}

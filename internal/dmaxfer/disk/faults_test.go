@@ -1,0 +1,278 @@
+package disk_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+)
+
+// Every file operation of a copy fails, one after the other.
+
+var copies = map[string]disk.Wanted{
+	"new":       wanted(len(newText)),
+	"sparse":    with(func(w *disk.Wanted) { w.Sparse = true }),
+	"no resume": with(func(w *disk.Wanted) { w.Resume = false }),
+	"replacing": with(func(w *disk.Wanted) { w.Overwrite = true }),
+	"backup":    with(func(w *disk.Wanted) { w.Overwrite, w.Backup = true, true }),
+	"all preserved": with(func(w *disk.Wanted) {
+		w.Preserve = disk.Preserve{Mode: true, Times: true, Owner: true, Xattrs: true}
+	}),
+}
+
+func with(change func(w *disk.Wanted)) disk.Wanted {
+	want := wanted(len(newText))
+	change(&want)
+	return want
+}
+
+// copyAll is a whole copy, as somebody who gives up at the first error.
+func copyAll(t *testing.T, on disk.FS, want disk.Wanted, giveUp func(*disk.Partial)) error {
+	p, err := disk.OpenPartial(on, "/there/file", want)
+	if err != nil {
+		return err
+	}
+	defer giveUp(p)
+	if err := p.Punch(p.Resumable(), 100); err != nil {
+		return err
+	}
+	if err := write(t, p, newText); err != nil {
+		return err
+	}
+	meta := disk.Metadata{Size: int64(len(newText)), Mode: 0o640, UID: on.Self().UID, Xattrs: []disk.Xattr{{Name: "user.x"}}}
+	if err := p.Prepare(t.Context(), meta, disk.Full, nil); err != nil {
+		return err
+	}
+	return p.Commit(disk.Full)
+}
+
+// prepared is a file system on which such a copy starts; left is whether an earlier one was interrupted there.
+func prepared(t *testing.T, want disk.Wanted, left bool) *disktest.Memory {
+	at, m := inMemory()
+	if left {
+		interrupt(t, at, 8192)
+	}
+	if want.Overwrite {
+		m.Put("/there/file", oldText)
+	}
+	return m
+}
+
+func sweep(t *testing.T, test func(t *testing.T, want disk.Wanted, left bool, fault disktest.Fault)) {
+	for name, want := range copies {
+		for _, left := range []bool{false, true} {
+			for _, fault := range []disktest.Fault{{Err: unix.EIO}, {Err: unix.ENOSPC}, {Err: unix.EIO, Done: true}} {
+				t.Run(fmt.Sprint(name, " left ", left, " ", fault.Err, " done ", fault.Done), func(t *testing.T) {
+					test(t, want, left, fault)
+				})
+			}
+		}
+	}
+}
+
+func TestEveryOperationFails(t *testing.T) {
+	sweep(t, func(t *testing.T, want disk.Wanted, left bool, fault disktest.Fault) {
+		for n, fired := 0, true; fired; n++ {
+			m := prepared(t, want, left)
+			faulty := disktest.NewFaulty(m, disktest.FailAt(n, fault))
+			err := copyAll(t, faulty, want, (*disk.Partial).Discard)
+			if fired = faulty.Fired(); fired {
+				mustBeHonest(t, m, want, left, fault, err, faulty.Trace()[n])
+			} else {
+				must(t, err)
+			}
+			if open := m.Handles(); open != 0 {
+				t.Errorf("after a fault in %q %d handles are open", faulty.Trace()[n], open)
+			}
+		}
+	})
+}
+
+// harmless are the operations whose failure takes nothing away from a copy: they end what was only read, or say how much of an
+// earlier copy can be used.
+func harmless(op string) bool {
+	return op == "close there" || op == "close "+journalName || op == "open "+journalName || op == "stat "+journalName ||
+		op == "read "+journalName
+}
+
+func mustBeHonest(t *testing.T, m *disktest.Memory, want disk.Wanted, left bool, fault disktest.Fault, err error, op string) {
+	t.Helper()
+	content, found := m.Get("/there/file")
+	if err == nil {
+		if !harmless(op) {
+			t.Errorf("nobody heard of the fault in %q", op)
+		}
+		if content != newText {
+			t.Errorf("after a fault in %q the copy succeeded, and its target has %d other bytes", op, len(content))
+		}
+		return
+	}
+	mustFail(t, err, disk.ErrTarget)
+	mustBe(t, err, fault.Err)
+	if fault.Err == unix.ENOSPC && (strings.HasPrefix(op, "write ") || strings.HasPrefix(op, "allocate ")) {
+		mustBe(t, err, disk.ErrNoSpace)
+	}
+	old := found == want.Overwrite && (!found || content == oldText)
+	if whole := content == newText; !old && !whole {
+		t.Errorf("after a fault in %q the target is %d bytes that nobody wants", op, len(content))
+	}
+	if !left {
+		mustBeTidy(t, m, fault, op)
+	}
+}
+
+// mustBeTidy wants nothing left, but for what could not be removed, or was made by an operation that then claimed to have failed.
+func mustBeTidy(t *testing.T, m *disktest.Memory, fault disktest.Fault, op string) {
+	t.Helper()
+	allowed := []string{"file", "file~"}
+	if fault.Done || strings.HasPrefix(op, "remove ") || strings.HasSuffix(op, journalName) || strings.Contains(op, "backup") ||
+		strings.HasSuffix(op, "file~") || strings.HasPrefix(op, "open ") {
+		allowed = append(allowed, journalName, partialName, ".file.dma-copy-backup")
+	}
+	for _, name := range memoryPlace(m).names(t) {
+		if !slices.Contains(allowed, name) {
+			t.Errorf("after a fault in %q %s is left", op, name)
+		}
+	}
+}
+
+// TestEveryOperationFailsAndTheNextCopySucceeds gives up with Keep, and copies again without faults.
+func TestEveryOperationFailsAndTheNextCopySucceeds(t *testing.T) {
+	sweep(t, func(t *testing.T, want disk.Wanted, left bool, fault disktest.Fault) {
+		for n, fired := 0, true; fired; n++ {
+			m := prepared(t, want, left)
+			faulty := disktest.NewFaulty(m, disktest.FailAt(n, fault))
+			err := copyAll(t, faulty, want, func(p *disk.Partial) { p.Keep() })
+			fired = faulty.Fired()
+			if err == nil {
+				continue
+			}
+			again := want
+			again.Overwrite = true
+			if err := copyAll(t, m, again, (*disk.Partial).Discard); err != nil {
+				t.Errorf("after a fault in %q the next copy failed: %v", faulty.Trace()[n], err)
+			}
+			memoryPlace(m).mustContain(t, "file", newText)
+			if open := m.Handles(); open != 0 {
+				t.Errorf("after a fault in %q %d handles are open", faulty.Trace()[n], open)
+			}
+		}
+	})
+}
+
+// Nothing is known of what a failed flush has written, and a second one would not tell.
+func TestFailedFlushIsNotTrusted(t *testing.T) {
+	for _, op := range []string{"sync", "flush"} {
+		m := prepared(t, copies["new"], false)
+		flushes := 0
+		faulty := disktest.NewFaulty(m, func(_ int, found, _ string) *disktest.Fault {
+			if found == op {
+				flushes++
+				return &disktest.Fault{Err: unix.EIO}
+			}
+			return nil
+		})
+		err := copyAll(t, faulty, copies["new"], func(p *disk.Partial) {
+			if kept := p.Keep(); kept != 0 {
+				t.Errorf("%d bytes are trusted", kept)
+			}
+		})
+		mustFail(t, err, disk.ErrTarget, "flushing")
+		memoryPlace(m).mustHold(t)
+		if flushes != 1 {
+			t.Errorf("there were %d attempts to %s", flushes, op)
+		}
+	}
+}
+
+func TestOrderOfOperations(t *testing.T) {
+	m := prepared(t, copies["backup"], false)
+	m.Record()
+	must(t, copyAll(t, m, copies["backup"], (*disk.Partial).Discard))
+	const want = `create .file.dma-copy-part
+create .file.dma-copy-journal
+write .file.dma-copy-journal
+write .file.dma-copy-part
+allocate .file.dma-copy-part
+write .file.dma-copy-part
+write .file.dma-copy-part
+chmod .file.dma-copy-part
+sync .file.dma-copy-part
+link file .file.dma-copy-backup
+rename .file.dma-copy-backup file~
+rename .file.dma-copy-part file
+remove .file.dma-copy-journal
+sync /there
+`
+	if got := m.Trace(); got != want {
+		t.Errorf("the operations were\n%s", got)
+	}
+}
+
+func TestWithoutSupport(t *testing.T) {
+	for _, op := range []string{"lock", "punch", "allocate"} {
+		m := prepared(t, copies["new"], false)
+		faulty := disktest.NewFaulty(m, func(_ int, found, _ string) *disktest.Fault {
+			if found == op {
+				return &disktest.Fault{Err: unix.EOPNOTSUPP}
+			}
+			return nil
+		})
+		must(t, copyAll(t, faulty, copies["sparse"], (*disk.Partial).Discard))
+		must(t, copyAll(t, faulty, copies["replacing"], (*disk.Partial).Discard))
+		memoryPlace(m).mustContain(t, "file", newText)
+		memoryPlace(m).mustHold(t, "file")
+	}
+}
+
+// Without a lock the next copy could not know that this one has ended, so nothing is left to it.
+func TestNothingIsKeptWithoutLocks(t *testing.T) {
+	m := prepared(t, copies["new"], false)
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "lock" {
+			return &disktest.Fault{Err: unix.ENOSYS}
+		}
+		return nil
+	})
+	p, err := disk.OpenPartial(faulty, "/there/file", copies["new"])
+	must(t, err)
+	must(t, write(t, p, newText))
+	if kept := p.Keep(); kept != 0 {
+		t.Errorf("%d bytes are kept", kept)
+	}
+	memoryPlace(m).mustHold(t)
+}
+
+// Where there are no locks nobody knows whether a copy is still at work on what it left.
+func TestLeftoverWithoutLocksIsRefused(t *testing.T) {
+	m := prepared(t, copies["new"], true)
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "lock" {
+			return &disktest.Fault{Err: unix.ENOLCK}
+		}
+		return nil
+	})
+	mustFail(t, copyAll(t, faulty, copies["new"], (*disk.Partial).Discard), disk.ErrTarget, "cannot lock")
+	memoryPlace(m).mustHold(t, journalName, partialName)
+}
+
+// What is allocated by writing zeros must leave what was resumed as it is.
+func TestFillingKeepsWhatWasResumed(t *testing.T) {
+	m := prepared(t, copies["new"], true)
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "allocate" {
+			return &disktest.Fault{Err: unix.EOPNOTSUPP}
+		}
+		return nil
+	})
+	p, err := disk.OpenPartial(faulty, "/there/file", copies["new"])
+	must(t, err)
+	must(t, p.Allocate(t.Context(), nil))
+	memoryPlace(m).mustContain(t, partialName, newText[:8192]+strings.Repeat("\x00", len(newText)-8192))
+	p.Discard()
+}

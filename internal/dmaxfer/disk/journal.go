@@ -1,0 +1,117 @@
+package disk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"hash/crc32"
+	"io"
+)
+
+// A journal is one record, written over and over: what is copied, and how much of the partial file is verified.
+//
+//	0 magic [8]  8 size i64  16 mtime_sec i64  24 mtime_nsec u32  28 chunk u64  36 digest u8  37 zero [3]
+//	40 identity [16]  56 prefix i64  64 CRC-32C of all before u32            big-endian; the magic holds the version
+const journalSize = 68
+
+const journalMagic = "dma-jnl\x01"
+
+// journalStep is how many bytes are verified between two writes to the journal. Whoever is killed copies at most so many again.
+const journalStep = 16 << 20
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// journal is an open one. Its claims need not be durable, nor even true: a resumed copy compares all that they cover with the
+// source, so a journal that is ahead of the disk costs what it saved and nothing else.
+type journal struct {
+	file   File
+	record [journalSize]byte
+	noted  int64
+}
+
+// resumable tells whether an interrupted copy could go on: the source must be one that can be read again, and there must be
+// digests to compare with.
+func (w *Wanted) resumable() bool { return w.Resume && w.Known && w.Digest != 0 }
+
+// fill makes the record of a copy of which nothing is verified.
+func (j *journal) fill(w *Wanted) {
+	j.record = [journalSize]byte{}
+	copy(j.record[:], journalMagic)
+	binary.BigEndian.PutUint64(j.record[8:], uint64(w.Size))
+	binary.BigEndian.PutUint64(j.record[16:], uint64(w.Modified.Sec))
+	binary.BigEndian.PutUint32(j.record[24:], w.Modified.Nsec)
+	binary.BigEndian.PutUint64(j.record[28:], uint64(w.Chunk))
+	j.record[36] = w.Digest
+	copy(j.record[40:56], w.Identity[:])
+}
+
+// note writes how much is verified.
+func (j *journal) note(prefix int64) error {
+	binary.BigEndian.PutUint64(j.record[56:], uint64(prefix))
+	binary.BigEndian.PutUint32(j.record[64:], crc32.Checksum(j.record[:64], castagnoli))
+	if _, err := j.file.WriteAt(j.record[:], 0); err != nil {
+		return err
+	}
+	j.noted = prefix
+	return nil
+}
+
+// claim is what a journal that is whole says.
+type claim struct {
+	size, prefix int64
+	record       [journalSize]byte
+}
+
+// Why a journal is not used, as the end of a sentence about the partial file.
+var (
+	errJournalMissing  = errors.New("its journal is missing")
+	errJournalDamaged  = errors.New("its journal is damaged")
+	errOtherSource     = errors.New("it is of another source, or the source has changed since")
+	errOtherSettings   = errors.New("it was copied with another chunk size or digest")
+	errPartialTooShort = errors.New("it is shorter than its journal says")
+	errMayNotResume    = errors.New("this copy does not resume")
+)
+
+// readJournal trusts nothing: a journal may be torn, or be something else.
+func readJournal(file File) (claim, error) {
+	var buffer [journalSize + 1]byte
+	n, err := file.ReadAt(buffer[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return claim{}, err
+	}
+	if n != journalSize {
+		return claim{}, errJournalDamaged
+	}
+	return parseJournal([journalSize]byte(buffer[:]))
+}
+
+func parseJournal(record [journalSize]byte) (claim, error) {
+	found := claim{
+		size:   int64(binary.BigEndian.Uint64(record[8:])),
+		prefix: int64(binary.BigEndian.Uint64(record[56:])),
+		record: record,
+	}
+	switch {
+	case string(record[:8]) != journalMagic,
+		binary.BigEndian.Uint32(record[64:]) != crc32.Checksum(record[:64], castagnoli),
+		found.prefix < 0, found.prefix > found.size:
+		return claim{}, errJournalDamaged
+	default:
+		return found, nil
+	}
+}
+
+// matches compares the copy that a journal is of with the one that is wanted.
+func (c claim) matches(w *Wanted) error {
+	var wanted journal
+	wanted.fill(w)
+	same := func(from, to int) bool { return bytes.Equal(c.record[from:to], wanted.record[from:to]) }
+	switch {
+	case !same(8, 28) || !same(40, 56):
+		return errOtherSource
+	case !same(28, 40):
+		return errOtherSettings
+	default:
+		return nil
+	}
+}

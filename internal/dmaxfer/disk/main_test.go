@@ -1,0 +1,204 @@
+package disk_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+)
+
+// holdVariable makes the test binary a process that holds a target, named by the variable, until its stdin ends.
+const holdVariable = "DMA_COPY_TEST_HOLD"
+
+func TestMain(m *testing.M) {
+	if path := os.Getenv(holdVariable); path != "" {
+		hold(path)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func hold(path string) {
+	p, err := disk.OpenPartial(disk.OS, path, wanted(len(newText)))
+	fmt.Println("held", err)
+	_, _ = io.Copy(io.Discard, os.Stdin) // waits for the end
+	if err == nil {
+		p.Discard()
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustBe(t *testing.T, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, want %v", err, want)
+	}
+}
+
+// mustFail wants an error of the package, with the kind, a cause that has these words, and a next step.
+func mustFail(t *testing.T, err, kind error, words ...string) {
+	t.Helper()
+	var failed *disk.Error
+	if !errors.As(err, &failed) || !errors.Is(err, kind) {
+		t.Fatalf("got %v, want an Error about the %v", err, kind)
+	}
+	if failed.Cause == "" || failed.Next == "" {
+		t.Errorf("%+v says too little", failed)
+	}
+	for _, word := range words {
+		if !strings.Contains(failed.Cause, word) {
+			t.Errorf("%q does not say %q", failed.Cause, word)
+		}
+	}
+}
+
+// place is a directory on some file system.
+type place struct {
+	fs     disk.FS
+	folder string
+	put    func(name, text string)
+	get    func(name string) (text string, found bool)
+}
+
+func (p place) path(name string) string { return filepath.Join(p.folder, name) }
+
+// names lists the directory.
+func (p place) names(t *testing.T) []string {
+	t.Helper()
+	dir, err := p.fs.OpenDir(p.folder)
+	must(t, err)
+	defer dir.Close()
+	names, err := dir.Names()
+	must(t, err)
+	return names
+}
+
+func (p place) mustHold(t *testing.T, names ...string) {
+	t.Helper()
+	if found := p.names(t); !slices.Equal(found, names) {
+		t.Errorf("%s holds %q, not %q", p.folder, found, names)
+	}
+}
+
+func (p place) mustContain(t *testing.T, name, want string) {
+	t.Helper()
+	if got, found := p.get(name); !found || got != want {
+		t.Errorf("%s has %d bytes (found %t) that are not the %d wanted", name, len(got), found, len(want))
+	}
+}
+
+func inMemory() (place, *disktest.Memory) {
+	m := disktest.NewMemory("/there")
+	return memoryPlace(m), m
+}
+
+func memoryPlace(m *disktest.Memory) place {
+	return place{
+		fs: m, folder: "/there",
+		put: func(name, text string) { m.Put("/there/"+name, text) },
+		get: func(name string) (string, bool) { return m.Get("/there/" + name) },
+	}
+}
+
+func onDisk(t *testing.T, folder string) place {
+	return place{
+		fs: disk.OS, folder: folder,
+		put: func(name, text string) { must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)) },
+		get: func(name string) (string, bool) {
+			text, err := os.ReadFile(filepath.Join(folder, name))
+			return string(text), err == nil
+		},
+	}
+}
+
+// everywhere runs a test on each file system that there is.
+func everywhere(t *testing.T, test func(t *testing.T, at place)) {
+	t.Run("memory", func(t *testing.T) {
+		at, m := inMemory()
+		test(t, at)
+		if open := m.Handles(); open != 0 {
+			t.Errorf("%d handles are still open", open)
+		}
+	})
+	t.Run("disk", func(t *testing.T) { test(t, onDisk(t, t.TempDir())) })
+	t.Run("tmpfs", func(t *testing.T) {
+		const shared = "/dev/shm"
+		if unix.Access(shared, unix.W_OK) != nil {
+			t.Skip("there is no " + shared)
+		}
+		folder, err := os.MkdirTemp(shared, "dma-copy-test-")
+		must(t, err)
+		t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
+		test(t, onDisk(t, folder))
+	})
+}
+
+// text is size bytes that follow from seed, none of them zero.
+func text(seed, size int) string {
+	made := make([]byte, size)
+	for i := range made {
+		made[i] = byte(1 + (i*7+i/253+seed*31)%255)
+	}
+	return string(made)
+}
+
+var (
+	oldText = text(1, 9000)
+	newText = text(2, 3*4096+100)
+)
+
+func wanted(size int) disk.Wanted {
+	return disk.Wanted{
+		Size: int64(size), Known: true, Modified: disk.Timestamp{Sec: 1_000_000_000, Nsec: 5},
+		Identity: [16]byte{1, 2, 3}, Chunk: 4096, Digest: 1, Resume: true,
+	}
+}
+
+func mustOpen(t *testing.T, at place, name string, want disk.Wanted) *disk.Partial {
+	t.Helper()
+	p, err := disk.OpenPartial(at.fs, at.path(name), want)
+	must(t, err)
+	t.Cleanup(p.Discard)
+	return p
+}
+
+// receive writes a text and prepares it.
+func receive(t *testing.T, p *disk.Partial, text string, durability disk.Durability) error {
+	if err := write(t, p, text); err != nil {
+		return err
+	}
+	return p.Prepare(t.Context(), disk.Metadata{Size: int64(len(text))}, durability, nil)
+}
+
+// write writes all of a text that is not yet verified, in two pieces.
+func write(t *testing.T, p *disk.Partial, text string) error {
+	if err := p.Allocate(t.Context(), nil); err != nil {
+		return err
+	}
+	from := int(p.Resumable())
+	for _, end := range []int{from + (len(text)-from)/2, len(text)} {
+		if err := p.WriteAt([]byte(text[from:end]), int64(from)); err != nil {
+			return err
+		}
+		if err := p.Advance(int64(end)); err != nil {
+			return err
+		}
+		from = end
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// OS is the file system of the operating system.
+var OS FS = osFS{}
+
+type osFS struct{}
+
+func (osFS) Open(path string) (File, error) {
+	return asFile(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0))
+}
+
+func (osFS) OpenDir(path string) (Dir, error) {
+	handle, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0)
+	if err != nil {
+		return nil, err
+	}
+	return &osDir{handle: handle}, nil
+}
+
+func (osFS) Resolve(path string) (string, Info, error) {
+	var stat unix.Stat_t
+	if err := retry(func() error { return unix.Stat(path, &stat) }); err != nil {
+		return "", Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return "", Info{}, err
+	}
+	return real, infoOf(&stat), nil
+}
+
+// privateMask is what a process whose umask is unknown is taken to have.
+const privateMask = 0o077
+
+func (osFS) Self() Self { return Self{UID: uint32(os.Geteuid()), Umask: umask()} }
+
+// umask asks /proc, because the system call cannot ask without setting it for all threads.
+func umask() uint32 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return privateMask
+	}
+	for line := range strings.Lines(string(text)) {
+		if digits, found := strings.CutPrefix(line, "Umask:"); found {
+			if mask, err := strconv.ParseUint(strings.TrimSpace(digits), 8, 9); err == nil {
+				return uint32(mask)
+			}
+		}
+	}
+	return privateMask
+}
+
+// osDir works on names relative to its handle, so that a directory on the way to it cannot be swapped.
+type osDir struct{ handle *os.File }
+
+// fd is safe to use while nobody closes the directory, which is what Dir asks of its users.
+func (d *osDir) fd() int { return int(d.handle.Fd()) }
+
+func (d *osDir) path(name string) string { return filepath.Join(d.handle.Name(), name) }
+
+func (d *osDir) failed(op, name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: d.path(name), Err: err}
+}
+
+func (d *osDir) Open(name string, readOnly bool) (File, error) {
+	access := unix.O_RDWR
+	if readOnly {
+		access = unix.O_RDONLY
+	}
+	return d.open(name, access|unix.O_NONBLOCK)
+}
+
+func (d *osDir) Create(name string) (File, error) {
+	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
+}
+
+func (d *osDir) open(name string, flags int) (File, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY, privateMode)
+		return err
+	})
+	if err != nil {
+		return nil, d.failed("open", name, err)
+	}
+	return asFile(os.NewFile(uintptr(fd), d.path(name)), nil)
+}
+
+func (d *osDir) Stat(name string) (Info, error) {
+	var stat unix.Stat_t
+	err := retry(func() error { return unix.Fstatat(d.fd(), name, &stat, unix.AT_SYMLINK_NOFOLLOW) })
+	if err != nil {
+		return Info{}, d.failed("stat", name, err)
+	}
+	return infoOf(&stat), nil
+}
+
+func (d *osDir) Names() ([]string, error) {
+	if _, err := d.handle.Seek(0, 0); err != nil {
+		return nil, err
+	}
+	names, err := d.handle.Readdirnames(-1)
+	slices.Sort(names)
+	return names, err
+}
+
+func (d *osDir) MayCreate() error {
+	return d.failed("access", ".", unix.Faccessat(d.fd(), ".", unix.W_OK|unix.X_OK, unix.AT_EACCESS))
+}
+
+func (d *osDir) Rename(from, to string) error {
+	return d.failed("rename", to, retry(func() error { return unix.Renameat(d.fd(), from, d.fd(), to) }))
+}
+
+// RenameIfAbsent never replaces anything: by the rename that promises it, or by a hard link where there is none.
+func (d *osDir) RenameIfAbsent(from, to string) error {
+	err := retry(func() error { return unix.Renameat2(d.fd(), from, d.fd(), to, unix.RENAME_NOREPLACE) })
+	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
+		return d.failed("rename", to, err)
+	}
+	return d.linkAndRemove(from, to)
+}
+
+func (d *osDir) linkAndRemove(from, to string) error {
+	if err := d.Link(from, to); err != nil {
+		return err
+	}
+	return d.Remove(from)
+}
+
+func (d *osDir) Link(from, to string) error {
+	return d.failed("link", to, retry(func() error { return unix.Linkat(d.fd(), from, d.fd(), to, 0) }))
+}
+
+func (d *osDir) Remove(name string) error {
+	return d.failed("unlink", name, retry(func() error { return unix.Unlinkat(d.fd(), name, 0) }))
+}
+
+func (d *osDir) Sync() error { return d.handle.Sync() }
+
+func (d *osDir) Close() error { return d.handle.Close() }
+
+// retry repeats a call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func TestRetry(t *testing.T) {
+	results := []error{unix.EINTR, &fs.PathError{Err: unix.EINTR}, unix.EIO, nil}
+	err := retry(func() error {
+		result := results[0]
+		results = results[1:]
+		return result
+	})
+	if !errors.Is(err, unix.EIO) || len(results) != 1 {
+		t.Errorf("%v, and %d results are left", err, len(results))
+	}
+}
+
+// The way to a name on file systems without a rename that replaces nothing.
+func TestLinkAndRemove(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"from", "taken"} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	opened, err := OS.OpenDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	dir := opened.(*osDir)
+	if err := dir.linkAndRemove("from", "taken"); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("a name that is taken: %v", err)
+	}
+	if err := dir.linkAndRemove("from", "to"); err != nil {
+		t.Error(err)
+	}
+	names, err := dir.Names()
+	if err != nil || len(names) != 2 || names[0] != "taken" || names[1] != "to" {
+		t.Errorf("there are %q, %v", names, err)
+	}
+}
+
+func TestReason(t *testing.T) {
+	for _, err := range []error{
+		unix.EIO, &fs.PathError{Op: "open", Path: "/x", Err: unix.EIO}, &os.LinkError{Op: "link", Err: unix.EIO},
+	} {
+		if got := reason(err); got != unix.EIO.Error() {
+			t.Errorf("%v: %q", err, got)
+		}
+	}
+}

@@ -1,0 +1,76 @@
+package disk
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// SetModified goes by the descriptor: utimensat without a path is futimens.
+func (f osFile) SetModified(at Timestamp) error {
+	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
+	return f.call("futimens", func(fd int) error {
+		_, _, number := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
+		if number != 0 {
+			return number
+		}
+		return nil
+	})
+}
+
+// Xattrs leaves out what this user may not read, or what vanishes meanwhile.
+func (f osFile) Xattrs() ([]Xattr, error) {
+	list, err := f.grow("flistxattr", unix.Flistxattr)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var attributes []Xattr
+	for name := range bytes.SplitSeq(list, []byte{0}) {
+		if len(name) == 0 {
+			continue
+		}
+		value, err := f.grow("fgetxattr", func(fd int, buffer []byte) (int, error) {
+			return unix.Fgetxattr(fd, string(name), buffer)
+		})
+		switch {
+		case err == nil:
+			attributes = append(attributes, Xattr{Name: string(name), Value: value})
+		case errors.Is(err, unix.ENODATA), errors.Is(err, fs.ErrPermission), errors.Is(err, errors.ErrUnsupported):
+		default:
+			return nil, err
+		}
+	}
+	slices.SortFunc(attributes, func(a, b Xattr) int { return strings.Compare(a.Name, b.Name) })
+	return attributes, nil
+}
+
+// grow gives a call as much room as it wants, which may change between two calls.
+func (f osFile) grow(op string, call func(int, []byte) (int, error)) ([]byte, error) {
+	buffer := make([]byte, 1024)
+	for {
+		n := 0
+		err := f.call(op, func(fd int) (err error) {
+			n, err = call(fd, buffer)
+			return err
+		})
+		if !errors.Is(err, unix.ERANGE) || len(buffer) > maxXattrSize {
+			return buffer[:max(n, 0)], err
+		}
+		buffer = make([]byte, 4*len(buffer))
+	}
+}
+
+// maxXattrSize is the kernel's limit on a list of names, and on a value.
+const maxXattrSize = 64 << 10
+
+func (f osFile) SetXattr(attribute Xattr) error {
+	return f.call("fsetxattr", func(fd int) error { return unix.Fsetxattr(fd, attribute.Name, attribute.Value, 0) })
+}

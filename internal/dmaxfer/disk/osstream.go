@@ -1,0 +1,36 @@
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Stdin is this process's standard input. Closing it leaves the descriptor itself open.
+func Stdin() (File, error) { return stream(os.Stdin, unix.O_RDONLY) }
+
+// Stdout is this process's standard output. Closing it leaves the descriptor itself open, so that a reader at the other end
+// of a pipe sees its end when the process ends.
+func Stdout() (File, error) { return stream(os.Stdout, unix.O_WRONLY) }
+
+// stream opens a pipe or terminal once more, so that Close can interrupt a call that waits. What is shared with other processes
+// is not made non-blocking under them. A file keeps its place, and whatever cannot be opened again is used as it is.
+func stream(handle *os.File, access int) (File, error) {
+	info, err := handle.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Mode()&(fs.ModeNamedPipe|fs.ModeCharDevice) != 0 {
+		again := "/proc/self/fd/" + strconv.Itoa(int(handle.Fd()))
+		if fd, err := unix.Open(again, access|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOCTTY, 0); err == nil {
+			return asFile(os.NewFile(uintptr(fd), handle.Name()), nil)
+		}
+	}
+	fd, err := unix.FcntlInt(handle.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, &fs.PathError{Op: "dup", Path: handle.Name(), Err: err}
+	}
+	return asFile(os.NewFile(uintptr(fd), handle.Name()), nil)
+}

@@ -1,0 +1,263 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"time"
+)
+
+const (
+	// targetMode is less the umask what a new target gets where its source's mode is not kept.
+	targetMode = 0o644
+
+	// privateMode is what a target has until it is whole: nobody but its owner may read it.
+	privateMode = 0o600
+
+	// lookingTime is how long somebody who only looks at partial files may hold one's lock.
+	lookingTime = 50 * time.Millisecond
+)
+
+// Wanted is the target of one copy.
+type Wanted struct {
+	Size     int64 // bytes, if Known
+	Known    bool  // false: the source is a stream, and ends where it ends
+	Modified Timestamp
+	Identity [16]byte // of the source, as its side says
+	Chunk    int64    // bytes of a piece
+	Digest   byte     // how pieces are verified; 0: not at all, and nothing can be resumed
+
+	Overwrite bool // what has the name may be replaced
+	Backup    bool // and is kept as NAME~
+	Resume    bool // what an earlier copy left may be used, and may be left for a later one
+	Sparse    bool // holes stay holes, so nothing is preallocated
+
+	Preserve Preserve
+}
+
+// Preserve is which of the source's attributes the target gets.
+type Preserve struct {
+	Mode   bool // permission bits; otherwise those of what is replaced, or 0644 less the umask
+	Times  bool
+	Owner  bool
+	Xattrs bool
+}
+
+// Partial is a target that has not got its name yet. ReadAt, WriteAt and Punch may be called concurrently, with ranges that do not
+// overlap; other methods exclude each other and those.
+type Partial struct {
+	fs   FS
+	dir  Dir
+	path string // of the target
+	base string
+	want Wanted
+	mode uint32 // of the target, unless the source's is kept
+
+	file        File
+	name        string
+	journal     *journal // nil: nothing of this copy can be resumed
+	journalName string
+
+	resumed   int64  // what an earlier copy left that can be verified
+	discarded string // why something that it left cannot
+	prefix    int64  // verified
+	doubtful  bool   // a flush failed: what the file holds may not be what is on the disk
+	closed    bool   // the file
+	over      bool   // committed, kept or discarded; the handles are closed
+}
+
+// OpenPartial makes or resumes the partial file of a target. Errors are an ErrTarget: ErrBusy if another process receives it.
+func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
+	dir, err := on.OpenDir(filepath.Dir(path))
+	if err != nil {
+		return nil, cannotCreate(path, err)
+	}
+	base := filepath.Base(path)
+	p := &Partial{
+		fs: on, dir: dir, path: path, base: base, want: want,
+		name: stem(base) + partialSuffix, journalName: stem(base) + journalSuffix,
+	}
+	if err := p.open(); err != nil {
+		if !p.over {
+			p.release()
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Partial) open() error {
+	if err := p.lookAtName(); err != nil {
+		return err
+	}
+	fresh, err := p.take()
+	switch {
+	case err != nil:
+	case fresh:
+		err = p.begin()
+	default:
+		err = p.takeOver()
+	}
+	if err != nil && fresh && !errors.Is(err, ErrBusy) {
+		p.Discard()
+	}
+	return err
+}
+
+// lookAtName finds the mode of the target, and early what would keep it from getting its name.
+func (p *Partial) lookAtName() error {
+	p.mode = targetMode &^ p.fs.Self().Umask
+	found, err := p.dir.Stat(p.base)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return cannotCreate(p.path, err)
+	case !p.want.Overwrite:
+		return failure(ErrExists, nil, nextIfExists, "%s is there already", p.path)
+	case p.want.Backup && len(p.base) == maxNameLength:
+		return failure(ErrTarget, nil, "leave out the backup, or name it shorter", "%s has no room in its name for a ~", p.path)
+	}
+	if found.Mode.IsRegular() {
+		p.mode = uint32(found.Mode.Perm())
+	}
+	return nil
+}
+
+// Resumable is how many bytes an earlier copy verified and left here. They are to be verified again.
+func (p *Partial) Resumable() int64 { return p.resumed }
+
+// Discarded says, in one sentence, what an earlier copy left that is not used, and why; empty if there is nothing to say.
+func (p *Partial) Discarded() string { return p.discarded }
+
+// File is the open file, for those who map it.
+func (p *Partial) File() File { return p.file }
+
+// ReadAt fills buffer from offset.
+func (p *Partial) ReadAt(buffer []byte, offset int64) error {
+	n, err := p.file.ReadAt(buffer, offset)
+	if n == len(buffer) {
+		return nil
+	}
+	return failure(ErrTarget, err, "check the disk, and copy again",
+		"reading %s back failed at byte %d: %s", p.path, offset+int64(n), reason(err))
+}
+
+// WriteAt writes all of buffer at offset.
+func (p *Partial) WriteAt(buffer []byte, offset int64) error {
+	if _, err := p.file.WriteAt(buffer, offset); err != nil {
+		return p.failed("writing", err)
+	}
+	return nil
+}
+
+// zeros is what a hole reads as.
+var zeros [1 << 20]byte
+
+// Punch makes a range of zeros: a hole if the target is to be sparse and the file system can.
+func (p *Partial) Punch(offset, length int64) error {
+	if p.want.Sparse {
+		err := p.file.PunchHole(offset, length)
+		if err == nil {
+			return nil
+		}
+		if !errors.Is(err, errors.ErrUnsupported) {
+			return p.failed("making a hole in", err)
+		}
+	}
+	if err := p.fillWithZeros(offset, length); err != nil {
+		return p.failed("writing", err)
+	}
+	return nil
+}
+
+func (p *Partial) fillWithZeros(offset, length int64) error {
+	for end := offset + length; offset < end; {
+		n, err := p.file.WriteAt(zeros[:min(int64(len(zeros)), end-offset)], offset)
+		if err != nil {
+			return err
+		}
+		offset += int64(n)
+	}
+	return nil
+}
+
+// Advance says that all bytes before prefix are written and verified. The journal hears of it every now and then, without a
+// flush: what it claims is compared with the source before it is used, so it may be ahead of the disk.
+func (p *Partial) Advance(prefix int64) error {
+	if prefix <= p.prefix {
+		return nil
+	}
+	p.prefix = prefix
+	if p.journal == nil || prefix-p.journal.noted < journalStep {
+		return nil
+	}
+	if err := p.journal.note(prefix); err != nil {
+		return p.failed("writing the journal of", err)
+	}
+	return nil
+}
+
+func (p *Partial) failed(doing string, err error) error { return writeFailed(doing, p.path, err) }
+
+// Keep ends an interrupted copy so that a later one can go on where it stopped. It returns how many bytes are kept: none, and no file
+// either, if there is nothing that could be resumed, or after a failed flush. After Commit, Keep or Discard it does nothing.
+func (p *Partial) Keep() int64 {
+	if p.over {
+		return 0
+	}
+	if p.journal == nil || p.prefix == 0 || p.doubtful || p.noteAll() != nil || p.reclaim() != nil {
+		p.Discard()
+		return 0
+	}
+	if !p.closed {
+		// What is beyond is not verified, and its room is of use to others. Whoever resumes does both again.
+		_ = p.file.Truncate(p.prefix)
+		_ = p.file.SetMode(privateMode)
+	}
+	p.release()
+	return p.prefix
+}
+
+// reclaim takes the owner back that Prepare may have given the file: who resumes uses only files of its own.
+func (p *Partial) reclaim() error {
+	if !p.want.Preserve.Owner {
+		return nil
+	}
+	info, err := p.file.Info()
+	if self := p.fs.Self(); err == nil && info.UID != self.UID {
+		err = p.file.SetOwner(self.UID, info.GID)
+	}
+	return err
+}
+
+func (p *Partial) noteAll() error {
+	if p.prefix <= p.journal.noted {
+		return nil
+	}
+	return p.journal.note(p.prefix)
+}
+
+// Discard removes what there is of the target. After Commit, Keep or Discard it does nothing. The first failure is the one that is
+// reported, so its own are not.
+func (p *Partial) Discard() {
+	if p.over {
+		return
+	}
+	// The journal goes first, while the lock on the other keeps others from making theirs.
+	_ = p.removeJournal()
+	_ = p.dir.Remove(p.name)
+	p.release()
+}
+
+// release closes whatever is open.
+func (p *Partial) release() {
+	p.over = true
+	if p.journal != nil {
+		_ = p.journal.file.Close() // nothing depends on it
+	}
+	if p.file != nil && !p.closed {
+		_ = p.file.Close() // its content is not wanted, or is verified by whoever resumes
+	}
+	_ = p.dir.Close() // is only read
+}

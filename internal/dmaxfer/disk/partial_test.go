@@ -1,0 +1,401 @@
+package disk_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+)
+
+func TestPartialGetsItsName(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, receive(t, p, newText, disk.Full))
+		at.mustHold(t, ".file.dma-copy-journal", ".file.dma-copy-part")
+		must(t, p.Commit(disk.Full))
+		p.Discard()
+		if kept := p.Keep(); kept != 0 {
+			t.Errorf("after the commit %d bytes are kept", kept)
+		}
+		at.mustContain(t, "file", newText)
+		at.mustHold(t, "file")
+	})
+}
+
+func TestPartialIsDiscarded(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, receive(t, p, newText, disk.None))
+		p.Discard()
+		p.Discard()
+		at.mustHold(t)
+	})
+}
+
+func TestOldContentStaysUntilCommit(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		at.put("file", oldText)
+		want := wanted(len(newText))
+		want.Overwrite = true
+		p := mustOpen(t, at, "file", want)
+		must(t, receive(t, p, newText, disk.FileOnly))
+		at.mustContain(t, "file", oldText)
+		must(t, p.Commit(disk.FileOnly))
+		at.mustContain(t, "file", newText)
+		at.mustHold(t, "file")
+	})
+}
+
+func TestTargetThatAppearedIsKept(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, receive(t, p, newText, disk.Full))
+		at.put("file", "somebody else's")
+		err := p.Commit(disk.Full)
+		mustFail(t, err, disk.ErrExists, "appeared while it was copied")
+		mustBe(t, err, disk.ErrTarget)
+		p.Discard()
+		at.mustContain(t, "file", "somebody else's")
+		at.mustHold(t, "file")
+	})
+}
+
+func TestPartialThatVanishedIsNotCommitted(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, receive(t, p, newText, disk.Full))
+		dir, err := at.fs.OpenDir(at.folder)
+		must(t, err)
+		must(t, dir.Rename(".file.dma-copy-part", "elsewhere"))
+		must(t, dir.Close())
+		at.put(".file.dma-copy-part", "not what was received")
+		mustFail(t, p.Commit(disk.Full), disk.ErrTarget, "removed or replaced")
+		p.Discard()
+		if _, found := at.get("file"); found {
+			t.Error("something was committed")
+		}
+	})
+}
+
+// Between the close of a received file and its rename nobody may take it over.
+func TestLockOutlivesTheClose(t *testing.T) {
+	at, m := inMemory()
+	tried := false
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "rename" {
+			tried = true
+			_, err := disk.OpenPartial(at.fs, at.path("file"), wanted(len(newText)))
+			mustFail(t, err, disk.ErrBusy)
+		}
+		return nil
+	})
+	must(t, copyAll(t, faulty, copies["new"], (*disk.Partial).Discard))
+	if !tried {
+		t.Error("there was no rename")
+	}
+	at.mustContain(t, "file", newText)
+}
+
+// Once the partial has got its name, its journal's name is free for the next copy to the same target.
+func TestJournalOfTheNextCopyIsKept(t *testing.T) {
+	at, m := inMemory()
+	renamed := false
+	faulty := disktest.NewFaulty(m, func(_ int, op, name string) *disktest.Fault {
+		renamed = renamed || op == "rename"
+		if renamed && op == "stat" && name == journalName {
+			at.put(journalName, "another's")
+		}
+		return nil
+	})
+	must(t, copyAll(t, faulty, copies["new"], (*disk.Partial).Discard))
+	at.mustContain(t, journalName, "another's")
+}
+
+// What may be a lie about a size must not fill a disk before it is found out.
+func TestNoRoomIsFoundBeforeAnythingIsAllocated(t *testing.T) {
+	_, m := inMemory()
+	m.Limit(1 << 30)
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "allocate" {
+			t.Error("something was allocated")
+		}
+		return nil
+	})
+	p, err := disk.OpenPartial(faulty, "/there/file", wanted(1<<30+1))
+	must(t, err)
+	defer p.Discard()
+	mustFail(t, p.Allocate(t.Context(), nil), disk.ErrNoSpace, "it needs 1.0 GiB and", "are free")
+}
+
+func TestBackup(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		want := wanted(len(newText))
+		want.Overwrite, want.Backup = true, true
+		for i, names := range [][]string{{"file"}, {"file", "file~"}, {"file", "file~"}} {
+			p := mustOpen(t, at, "file", want)
+			must(t, receive(t, p, text(i, len(newText)), disk.Full))
+			must(t, p.Commit(disk.Full))
+			at.mustHold(t, names...)
+			at.mustContain(t, "file", text(i, len(newText)))
+		}
+		at.mustContain(t, "file~", text(1, len(newText)))
+	})
+}
+
+func TestBackupThatIsThereAlready(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		at.put("file", oldText)
+		dir, err := at.fs.OpenDir(at.folder)
+		must(t, err)
+		must(t, dir.Link("file", "file~"))
+		must(t, dir.Link("file", ".file.dma-copy-backup"))
+		must(t, dir.Close())
+		want := wanted(len(newText))
+		want.Overwrite, want.Backup = true, true
+		p := mustOpen(t, at, "file", want)
+		must(t, receive(t, p, newText, disk.Full))
+		must(t, p.Commit(disk.Full))
+		at.mustContain(t, "file~", oldText)
+		at.mustHold(t, "file", "file~")
+	})
+}
+
+func TestLongestNames(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		for _, name := range []string{strings.Repeat("n", 255), "x" + strings.Repeat("\u00fc", 127), strings.Repeat("m", 237), strings.Repeat("m", 238)} {
+			p := mustOpen(t, at, name, wanted(len(newText)))
+			must(t, p.WriteAt([]byte(newText), 0))
+			must(t, p.Advance(4096))
+			p.Keep()
+			p = mustOpen(t, at, name, wanted(len(newText)))
+			if p.Resumable() != 4096 {
+				t.Errorf("of a name of %d bytes %d can be resumed", len(name), p.Resumable())
+			}
+			must(t, receive(t, p, newText, disk.None))
+			must(t, p.Commit(disk.None))
+		}
+		one := mustOpen(t, at, strings.Repeat("l", 254)+"1", wanted(1))
+		two := mustOpen(t, at, strings.Repeat("l", 254)+"2", wanted(1))
+		one.Discard()
+		two.Discard()
+		want := wanted(1)
+		want.Overwrite, want.Backup = true, true
+		at.put(strings.Repeat("b", 255), oldText)
+		_, err := disk.OpenPartial(at.fs, at.path(strings.Repeat("b", 255)), want)
+		mustFail(t, err, disk.ErrTarget, "no room in its name")
+	})
+}
+
+func TestModes(t *testing.T) {
+	for _, c := range []struct {
+		name                string
+		replaced            fs.FileMode // 0: nothing
+		preserve            bool
+		sent                uint32
+		modeOf022, modeOf77 fs.FileMode
+	}{
+		{"new", 0, false, 0o777, 0o644, 0o600},
+		{"replacing", 0o640, false, 0o777, 0o640, 0o640},
+		{"preserved", 0o640, true, 0o755, 0o755, 0o755},
+		{"without set-id bits", 0, true, 0o6755, 0o755, 0o755},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for mask, mode := range map[uint32]fs.FileMode{0o022: c.modeOf022, 0o077: c.modeOf77} {
+				at, m := inMemory()
+				m.SetSelf(disk.Self{UID: 7, Umask: mask})
+				if c.replaced != 0 {
+					m.Put("/there/file", oldText)
+					setMode(t, at, "file", uint32(c.replaced))
+				}
+				want := wanted(len(newText))
+				want.Overwrite, want.Preserve.Mode = true, c.preserve
+				p := mustOpen(t, at, "file", want)
+				must(t, p.Prepare(t.Context(), disk.Metadata{Size: 1, Mode: c.sent}, disk.None, nil))
+				must(t, p.Commit(disk.None))
+				_, info, err := at.fs.Resolve(at.path("file"))
+				must(t, err)
+				if info.Mode != mode || info.Size != 1 {
+					t.Errorf("with umask %o it is %v of %d bytes, not %v", mask, info.Mode, info.Size, mode)
+				}
+			}
+		})
+	}
+}
+
+func setMode(t *testing.T, at place, name string, mode uint32) {
+	t.Helper()
+	dir, err := at.fs.OpenDir(at.folder)
+	must(t, err)
+	defer dir.Close()
+	file, err := dir.Open(name, true)
+	must(t, err)
+	must(t, file.SetMode(mode))
+	must(t, file.Close())
+}
+
+func TestPartialIsPrivate(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		want := wanted(len(newText))
+		for range 2 {
+			p := mustOpen(t, at, "file", want)
+			_, info, err := at.fs.Resolve(at.path(".file.dma-copy-part"))
+			must(t, err)
+			if info.Mode != 0o600 {
+				t.Errorf("a partial has mode %v", info.Mode)
+			}
+			must(t, receive(t, p, newText, disk.None)) // gives it the mode of the target
+			p.Keep()
+			_, info, err = at.fs.Resolve(at.path(".file.dma-copy-part"))
+			must(t, err)
+			if info.Mode != 0o600 {
+				t.Errorf("a partial that is kept has mode %v", info.Mode)
+			}
+		}
+	})
+}
+
+func TestMetadataIsPreserved(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		self := at.fs.Self()
+		meta := disk.Metadata{
+			Size: 10, Mode: 0o400, Modified: disk.Timestamp{Sec: 77, Nsec: 3}, UID: self.UID,
+			Xattrs: []disk.Xattr{{Name: "user.x", Value: []byte("y")}},
+		}
+		want := wanted(10)
+		want.Preserve = disk.Preserve{Mode: true, Times: true, Owner: true}
+		p := mustOpen(t, at, "file", want)
+		meta.GID = mustInfo(t, p.File()).GID
+		must(t, p.Prepare(t.Context(), meta, disk.Full, nil))
+		must(t, p.Commit(disk.Full))
+		_, info, err := at.fs.Resolve(at.path("file"))
+		must(t, err)
+		if info.Mode != 0o400 || info.Modified != meta.Modified || info.Size != 10 {
+			t.Errorf("the target is %+v", info)
+		}
+		want.Preserve.Xattrs = true
+		p = mustOpen(t, at, "with attributes", want)
+		if err := p.Prepare(t.Context(), meta, disk.None, nil); !errors.Is(err, errors.ErrUnsupported) {
+			must(t, err)
+			found, err := p.File().Xattrs()
+			must(t, err)
+			if len(found) == 0 || found[len(found)-1].Name != "user.x" {
+				t.Errorf("there are %v", found)
+			}
+		}
+		p.Discard()
+	})
+}
+
+func TestAttributesThatGiveRightsAreRefused(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		want := wanted(1)
+		want.Preserve.Xattrs = true
+		for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access", "user", ""} {
+			p := mustOpen(t, at, "file", want)
+			err := p.Prepare(t.Context(), disk.Metadata{Size: 1, Xattrs: []disk.Xattr{{Name: name}}}, disk.None, nil)
+			mustFail(t, err, disk.ErrTarget, "cannot keep")
+			p.Discard()
+		}
+	})
+}
+
+func TestOwnerThatMayNotBeGiven(t *testing.T) {
+	at, _ := inMemory()
+	want := wanted(1)
+	want.Preserve.Owner = true
+	p := mustOpen(t, at, "file", want)
+	mustFail(t, p.Prepare(t.Context(), disk.Metadata{Size: 1, UID: 1}, disk.None, nil), disk.ErrTarget, "its owner")
+}
+
+func TestHoles(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		for _, sparse := range []bool{false, true} {
+			size := int64(4 << 20)
+			want := wanted(int(size))
+			want.Sparse, want.Overwrite = sparse, true
+			p := mustOpen(t, at, "file", want)
+			must(t, p.Allocate(t.Context(), nil))
+			must(t, p.WriteAt([]byte(newText), 1<<20))
+			must(t, p.Punch(1<<20+100, size-1<<20-100))
+			must(t, p.Punch(0, 1<<20))
+			if info := mustInfo(t, p.File()); info.Size != size || (info.Allocated < size) != sparse {
+				t.Errorf("sparse %t: %d bytes are allocated of %d", sparse, info.Allocated, info.Size)
+			}
+			must(t, p.Prepare(t.Context(), disk.Metadata{Size: size}, disk.None, nil))
+			must(t, p.Commit(disk.None))
+			at.mustContain(t, "file", strings.Repeat("\x00", 1<<20)+newText[:100]+strings.Repeat("\x00", 3<<20-100))
+		}
+	})
+}
+
+func TestStreamHasTheSizeItEndsWith(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", disk.Wanted{Digest: 1, Resume: true, Sparse: true})
+		must(t, p.WriteAt([]byte(newText), 0))
+		must(t, p.Punch(int64(len(newText)), 5000))
+		must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText)) + 5000}, disk.Full, nil))
+		must(t, p.Commit(disk.Full))
+		at.mustContain(t, "file", newText+strings.Repeat("\x00", 5000))
+		at.mustHold(t, "file")
+	})
+}
+
+func TestProgressIsTold(t *testing.T) {
+	at, _ := inMemory()
+	const size = 300 << 20
+	p := mustOpen(t, at, "file", wanted(size))
+	var allocated, flushed []int64
+	must(t, p.Allocate(t.Context(), func(done int64) { allocated = append(allocated, done) }))
+	must(t, p.Flush(t.Context(), func(done int64) { flushed = append(flushed, done) }))
+	for _, told := range [][]int64{allocated, flushed} {
+		if len(told) < 2 || told[0] <= 0 || told[0] >= size || told[len(told)-1] != size {
+			t.Errorf("of %d bytes these were told: %v", size, told)
+		}
+	}
+}
+
+func TestStepsEndWithTheirContext(t *testing.T) {
+	at, _ := inMemory()
+	p := mustOpen(t, at, "file", wanted(10))
+	because := errors.New("it was enough")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	must(t, p.Allocate(ctx, nil))
+	cancel(because)
+	mustBe(t, p.Allocate(ctx, nil), because)
+	mustBe(t, p.Flush(ctx, nil), because)
+	mustBe(t, p.Prepare(ctx, disk.Metadata{Size: 10}, disk.FileOnly, nil), because)
+	must(t, p.Prepare(ctx, disk.Metadata{Size: 10}, disk.None, nil))
+}
+
+func TestReadBack(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, p.WriteAt([]byte(newText), 0))
+		must(t, p.Flush(t.Context(), nil))
+		p.DropCache(0, int64(len(newText)))
+		got := make([]byte, len(newText))
+		must(t, p.ReadAt(got, 0))
+		if string(got) != newText {
+			t.Error("what was read back is not what was written")
+		}
+		mustFail(t, p.ReadAt(got, 1), disk.ErrTarget, "reading", "back")
+		p.Discard()
+	})
+}
+
+func TestTargetThatCannotBe(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		_, err := disk.OpenPartial(at.fs, at.path("absent/file"), wanted(1))
+		mustFail(t, err, disk.ErrTarget, "cannot create")
+		_, err = disk.OpenPartial(at.fs, at.path(strings.Repeat("n", 256)), wanted(1))
+		mustFail(t, err, disk.ErrTarget, "cannot create")
+		at.put("file", oldText)
+		_, err = disk.OpenPartial(at.fs, at.path("file"), wanted(1))
+		mustFail(t, err, disk.ErrExists, "is there already")
+		at.mustHold(t, "file")
+	})
+}

@@ -1,0 +1,136 @@
+package disk
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// Durability is how much of a committed target outlives a crash of the machine.
+type Durability byte
+
+// Each includes those before it. Without a crash the target is whole under every one.
+const (
+	None     Durability = iota // after a crash the name may hold anything, even an empty file
+	FileOnly                   // after a crash the name holds the old content or the new
+	Full                       // after a crash the name holds the new content
+)
+
+// Metadata is what the target gets besides its content. Of the attributes only those that Wanted.Preserve names are used.
+type Metadata struct {
+	Size     int64  // bytes; what a stream turned out to have
+	Mode     uint32 // permission bits; set-id bits are left out
+	Modified Timestamp
+	UID, GID uint32
+	Xattrs   []Xattr // "user." and nothing else
+}
+
+// flushStep is how much is flushed between two looks at the context.
+const flushStep = 32 << 20
+
+// Prepare does all that may still fail, so that little is left for Commit: it sets size and attributes, and flushes the content as
+// far as durability asks for it. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors
+// are an ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
+func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
+	if err := p.setSize(meta.Size); err != nil {
+		return err
+	}
+	if err := p.setAttributes(meta); err != nil {
+		return err
+	}
+	if durability == None {
+		return nil
+	}
+	return p.Flush(ctx, progress)
+}
+
+func (p *Partial) setSize(size int64) error {
+	info, err := p.file.Info()
+	if err == nil && info.Size != size {
+		err = p.file.Truncate(size)
+	}
+	if err != nil {
+		return p.failed("setting the size of", err)
+	}
+	return nil
+}
+
+// setAttributes works by the handle. The owner comes before the mode, because a change of owner takes bits away; attributes before
+// the mode, because it may forbid them; times last.
+func (p *Partial) setAttributes(meta Metadata) error {
+	keep, mode := p.want.Preserve, p.mode
+	if keep.Mode {
+		mode = meta.Mode
+	}
+	if keep.Owner {
+		if err := p.file.SetOwner(meta.UID, meta.GID); err != nil {
+			return p.cannotKeep("its owner", "run as root, or do not ask for the owner", err)
+		}
+	}
+	if keep.Xattrs {
+		if err := p.setXattrs(meta.Xattrs); err != nil {
+			return err
+		}
+	}
+	if err := p.file.SetMode(mode); err != nil {
+		return p.failed("setting the mode of", err)
+	}
+	if keep.Times {
+		if err := p.file.SetModified(meta.Modified); err != nil {
+			return p.failed("setting the time of", err)
+		}
+	}
+	return nil
+}
+
+// MayPreserve tells whether an extended attribute is copied: those of users are. Others give rights, as set-id bits do.
+func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
+
+func (p *Partial) setXattrs(attributes []Xattr) error {
+	const next = "choose another file system, or do not ask for extended attributes"
+	for _, attribute := range attributes {
+		what := fmt.Sprintf("its extended attribute %q", attribute.Name)
+		if !MayPreserve(attribute.Name) {
+			return failure(ErrTarget, nil, next, "cannot keep %s on %s: it is not a user's", what, p.path)
+		}
+		if err := p.file.SetXattr(attribute); err != nil {
+			return p.cannotKeep(what, next, err)
+		}
+	}
+	return nil
+}
+
+func (p *Partial) cannotKeep(what, next string, err error) error {
+	return failure(ErrTarget, err, next, "cannot keep %s on %s: %s", what, p.path, reason(err))
+}
+
+// Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does it before.
+func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
+	info, err := p.file.Info()
+	if err != nil {
+		return p.failed("flushing", err)
+	}
+	if err := inSteps(ctx, info.Size, flushStep, progress, p.flushRange); err != nil {
+		return err
+	}
+	if err := p.file.Sync(); err != nil {
+		return p.flushFailed(err)
+	}
+	return nil
+}
+
+func (p *Partial) flushRange(offset, length int64) error {
+	if err := p.file.SyncRange(offset, length); err != nil {
+		return p.flushFailed(err)
+	}
+	return nil
+}
+
+// flushFailed remembers it: a second flush would report success for what the first has lost.
+func (p *Partial) flushFailed(err error) error {
+	p.doubtful = true
+	return p.failed("flushing", err)
+}
+
+// DropCache lets ReadAt come from the disk, after a Flush and as far as the system follows the wish.
+func (p *Partial) DropCache(offset, length int64) { p.file.DropCache(offset, length) }

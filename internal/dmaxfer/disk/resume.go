@@ -1,0 +1,222 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+)
+
+// attempts bounds how often the partial's name may change hands while it is opened.
+const attempts = 10
+
+// take opens and locks what has the partial's name, or makes it; fresh tells which.
+func (p *Partial) take() (fresh bool, err error) {
+	for range attempts {
+		p.file, fresh, err = p.openOrCreate()
+		if err != nil {
+			return fresh, err
+		}
+		if p.file == nil {
+			continue // it got its final name, or was removed, just now
+		}
+		named, err := p.lock(fresh)
+		if err != nil || named {
+			return fresh, err
+		}
+		_ = p.file.Close() // it is somebody's finished target by now
+		p.file = nil
+	}
+	return false, p.busy()
+}
+
+func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
+	file, err = p.dir.Create(p.name)
+	if err == nil {
+		return file, true, nil
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return nil, false, cannotCreate(p.path, err)
+	}
+	file, err = p.openExisting()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, false, nil
+	case errors.Is(err, ErrLocked):
+		return nil, false, p.busy()
+	case err != nil:
+		return nil, false, p.notOurs(reason(err), err)
+	}
+	return file, false, nil
+}
+
+// openExisting also opens a partial whose copy was killed after it had got a mode that does not let its owner write.
+func (p *Partial) openExisting() (File, error) {
+	file, err := p.dir.Open(p.name, false)
+	if !errors.Is(err, fs.ErrPermission) {
+		return file, err
+	}
+	sealed, readErr := p.dir.Open(p.name, true)
+	if readErr != nil {
+		return nil, err
+	}
+	if unsealErr := errors.Join(sealed.Lock(), sealed.SetMode(privateMode), sealed.Close()); unsealErr != nil {
+		return nil, unsealErr
+	}
+	return p.dir.Open(p.name, false)
+}
+
+// lock claims the partial file. Where the file system has no locks a file that nobody else can have made is claimed by that.
+// named is false if the name is no longer the file's.
+func (p *Partial) lock(fresh bool) (named bool, err error) {
+	err = p.file.Lock()
+	if errors.Is(err, ErrLocked) {
+		time.Sleep(lookingTime)
+		err = p.file.Lock()
+	}
+	switch {
+	case errors.Is(err, ErrLocked):
+		return false, p.busy()
+	case errors.Is(err, errors.ErrUnsupported) && fresh:
+		p.want.Resume = false
+		return true, nil
+	case err != nil:
+		return false, failure(ErrTarget, err, "remove it if no copy is running, or choose another directory",
+			"cannot lock %s: %s", p.file.Name(), reason(err))
+	}
+	return p.isNamed()
+}
+
+// isNamed tells whether the partial's name still leads to the file that is open.
+func (p *Partial) isNamed() (bool, error) {
+	opened, err := p.file.Info()
+	if err != nil {
+		return false, cannotCreate(p.path, err)
+	}
+	found, err := p.dir.Stat(p.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, cannotCreate(p.path, err)
+	}
+	return opened.SameFile(found.Identity), nil
+}
+
+func (p *Partial) busy() error {
+	return failure(ErrBusy, nil, "wait until it has ended, or receive under another name",
+		"%s is being received by another process", p.path)
+}
+
+// notOurs refuses to write to, and to remove, what may be somebody else's.
+func (p *Partial) notOurs(why string, err error) error {
+	return failure(ErrTarget, err, "look at it, and remove it if it is of no use",
+		"cannot use %s in the directory of %s: %s", p.name, p.path, why)
+}
+
+// foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
+// have. A second name could be that of a file that somebody wants overwritten.
+func foreign(found Info, self Self) error {
+	switch {
+	case !found.Mode.IsRegular():
+		return errors.New("it is not a regular file")
+	case found.UID != self.UID:
+		return errors.New("it belongs to another user")
+	case found.Links != 1:
+		return errors.New("it has a second name")
+	default:
+		return nil
+	}
+}
+
+// begin makes the journal of a new partial, and removes one that a killed copy left behind.
+func (p *Partial) begin() error {
+	if err := p.dir.Remove(p.journalName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return cannotCreate(p.path, err)
+	}
+	if !p.want.resumable() {
+		return nil
+	}
+	file, err := p.dir.Create(p.journalName)
+	if err != nil {
+		return cannotCreate(p.path, err)
+	}
+	p.journal = &journal{file: file}
+	p.journal.fill(&p.want)
+	if err := p.journal.note(0); err != nil {
+		return p.failed("writing the journal of", err)
+	}
+	return nil
+}
+
+// takeOver resumes what an earlier copy left, or empties it. What is beyond the verified prefix is cut off in any case, so that it
+// reads as zeros.
+func (p *Partial) takeOver() error {
+	left, err := p.file.Info()
+	if err != nil {
+		return cannotCreate(p.path, err)
+	}
+	if why := foreign(left, p.fs.Self()); why != nil {
+		return p.notOurs(why.Error(), nil)
+	}
+	if err := p.file.SetMode(privateMode); err != nil {
+		return cannotCreate(p.path, err)
+	}
+	if why := p.resume(left); why == nil {
+		return p.cut()
+	} else if left.Size > 0 {
+		p.discarded = fmt.Sprintf("what an earlier copy left of %s is not used, because %s", p.path, why)
+	}
+	if err := p.begin(); err != nil {
+		return err
+	}
+	return p.cut()
+}
+
+func (p *Partial) cut() error {
+	if err := p.file.Truncate(p.resumed); err != nil {
+		return p.failed("emptying what was left of", err)
+	}
+	return nil
+}
+
+// resume adopts prefix and journal of an earlier copy, or says why they cannot be used.
+func (p *Partial) resume(left Info) error {
+	if !p.want.resumable() {
+		return errMayNotResume
+	}
+	file, err := p.dir.Open(p.journalName, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errJournalMissing
+	}
+	if err != nil {
+		return fmt.Errorf("its journal cannot be opened: %s", reason(err))
+	}
+	found, err := p.judge(file, left)
+	if err != nil {
+		_ = file.Close() // was only read
+		return err
+	}
+	p.journal = &journal{file: file, record: found.record, noted: found.prefix}
+	p.resumed, p.prefix = found.prefix, found.prefix
+	return nil
+}
+
+// judge returns what a journal claims if that can be believed of what is left.
+func (p *Partial) judge(file File, left Info) (claim, error) {
+	info, err := file.Info()
+	if err == nil {
+		err = foreign(info, p.fs.Self())
+	}
+	if err != nil {
+		return claim{}, fmt.Errorf("its journal cannot be used: %s", reason(err))
+	}
+	found, err := readJournal(file)
+	if err == nil {
+		err = found.matches(&p.want)
+	}
+	if err == nil && found.prefix > left.Size {
+		err = errPartialTooShort
+	}
+	return found, err
+}

@@ -1,0 +1,232 @@
+package disk_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+const journalName, partialName = ".file.dma-copy-journal", ".file.dma-copy-part"
+
+// interrupt leaves a copy of which so much is verified.
+func interrupt(t *testing.T, at place, prefix int64) {
+	t.Helper()
+	p := mustOpen(t, at, "file", wanted(len(newText)))
+	must(t, p.Allocate(t.Context(), nil))
+	must(t, p.WriteAt([]byte(newText), 0))
+	must(t, p.Advance(prefix))
+	if kept := p.Keep(); kept != prefix {
+		t.Errorf("%d bytes were kept, not %d", kept, prefix)
+	}
+}
+
+func TestResumed(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		interrupt(t, at, 8192)
+		at.mustContain(t, partialName, newText[:8192]) // what is not verified is not kept
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		if p.Resumable() != 8192 || p.Discarded() != "" {
+			t.Errorf("%d bytes can be resumed; %s", p.Resumable(), p.Discarded())
+		}
+		got := make([]byte, 8192)
+		must(t, p.ReadAt(got, 0))
+		if string(got) != newText[:8192] {
+			t.Error("what is left is something else")
+		}
+		must(t, receive(t, p, newText, disk.Full))
+		must(t, p.Commit(disk.Full))
+		at.mustContain(t, "file", newText)
+		at.mustHold(t, "file")
+	})
+}
+
+// A copy that is interrupted again while it verifies what is left must not forget what it has not verified yet.
+func TestInterruptedWhileResuming(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		interrupt(t, at, 8192)
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, p.Advance(4096))
+		if kept := p.Keep(); kept != 8192 {
+			t.Errorf("%d bytes were kept", kept)
+		}
+		p = mustOpen(t, at, "file", wanted(len(newText)))
+		if p.Resumable() != 8192 {
+			t.Errorf("%d bytes can be resumed", p.Resumable())
+		}
+		p.Discard()
+		at.mustHold(t)
+	})
+}
+
+func TestNothingIsKeptOfNothing(t *testing.T) {
+	for name, change := range map[string]func(w *disk.Wanted){
+		"nothing verified": func(*disk.Wanted) {},
+		"without digest":   func(w *disk.Wanted) { w.Digest = 0 },
+		"not to resume":    func(w *disk.Wanted) { w.Resume = false },
+		"a stream":         func(w *disk.Wanted) { w.Known = false },
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				want := wanted(len(newText))
+				change(&want)
+				p := mustOpen(t, at, "file", want)
+				must(t, p.WriteAt([]byte(newText), 0))
+				if name != "nothing verified" {
+					must(t, p.Advance(4096))
+				}
+				if kept := p.Keep(); kept != 0 {
+					t.Errorf("%d bytes were kept", kept)
+				}
+				at.mustHold(t)
+			})
+		})
+	}
+}
+
+func TestWhatIsLeftOfAnotherCopyIsNotUsed(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(w *disk.Wanted)
+		why    string
+	}{
+		"size":     {func(w *disk.Wanted) { w.Size++ }, "another source"},
+		"time":     {func(w *disk.Wanted) { w.Modified.Sec++ }, "another source"},
+		"fraction": {func(w *disk.Wanted) { w.Modified.Nsec++ }, "another source"},
+		"identity": {func(w *disk.Wanted) { w.Identity[15]++ }, "another source"},
+		"chunk":    {func(w *disk.Wanted) { w.Chunk *= 2 }, "another chunk size"},
+		"digest":   {func(w *disk.Wanted) { w.Digest++ }, "another chunk size or digest"},
+		"resume":   {func(w *disk.Wanted) { w.Resume = false }, "does not resume"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				interrupt(t, at, 8192)
+				want := wanted(len(newText))
+				c.change(&want)
+				mustStartAnew(t, at, want, c.why)
+			})
+		})
+	}
+}
+
+func mustStartAnew(t *testing.T, at place, want disk.Wanted, why string) {
+	t.Helper()
+	p := mustOpen(t, at, "file", want)
+	if p.Resumable() != 0 || !strings.Contains(p.Discarded(), why) || !strings.Contains(p.Discarded(), at.path("file")) {
+		t.Errorf("%d bytes can be resumed; %q", p.Resumable(), p.Discarded())
+	}
+	if size := mustInfo(t, p.File()).Size; size != 0 {
+		t.Errorf("%d bytes are left", size)
+	}
+	p.Discard()
+	at.mustHold(t)
+}
+
+// TestDamagedJournals changes each bit of one, and cuts it at each length.
+func TestDamagedJournals(t *testing.T) {
+	at, m := inMemory()
+	interrupt(t, at, 8192)
+	whole, _ := at.get(journalName)
+	left, _ := at.get(partialName)
+	damaged := []string{whole + "\x00", whole + whole}
+	for i := range len(whole) {
+		damaged = append(damaged, whole[:i])
+		for bit := range 8 {
+			changed := []byte(whole)
+			changed[i] ^= 1 << bit
+			damaged = append(damaged, string(changed))
+		}
+	}
+	for _, journal := range damaged {
+		m.Put(at.path(journalName), journal)
+		m.Put(at.path(partialName), left)
+		mustStartAnew(t, at, wanted(len(newText)), "its journal is damaged")
+	}
+}
+
+func TestPartialsThatDoNotFitTheirJournal(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		interrupt(t, at, 8192)
+		at.put(partialName, newText[:8191])
+		setMode(t, at, partialName, 0o600)
+		mustStartAnew(t, at, wanted(len(newText)), "shorter than its journal says")
+		at.put(partialName, newText)
+		mustStartAnew(t, at, wanted(len(newText)), "its journal is missing")
+	})
+}
+
+func TestJournalWithoutPartialIsForgotten(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		at.put(journalName, "whatever")
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		if p.Resumable() != 0 || p.Discarded() != "" {
+			t.Errorf("%d bytes can be resumed; %s", p.Resumable(), p.Discarded())
+		}
+		must(t, receive(t, p, newText, disk.None))
+		must(t, p.Commit(disk.None))
+		at.mustHold(t, "file")
+	})
+}
+
+// A copy that is killed tells nobody how far it was, so the journal must have heard of it before.
+func TestJournalHearsOfProgress(t *testing.T) {
+	at, _ := inMemory()
+	const size = 100 << 20
+	want := wanted(size)
+	want.Sparse = true
+	p := mustOpen(t, at, "file", want)
+	must(t, p.Allocate(t.Context(), nil))
+	for done := int64(0); done <= 60<<20; done += 1 << 20 {
+		must(t, p.Advance(done))
+	}
+	found, err := disk.FindPartials(at.fs, at.folder)
+	must(t, err)
+	if len(found) != 1 || found[0].Prefix < 40<<20 || found[0].Prefix > 60<<20 || found[0].Total != size || !found[0].InUse {
+		t.Errorf("there is %+v", found)
+	}
+}
+
+func TestAdvanceAllocatesNothing(t *testing.T) {
+	at := onDisk(t, t.TempDir())
+	want := wanted(1 << 40)
+	want.Sparse = true
+	p := mustOpen(t, at, "file", want)
+	done := int64(0)
+	if n := testing.AllocsPerRun(100, func() {
+		done += 17 << 20
+		must(t, p.Advance(done))
+	}); n != 0 {
+		t.Errorf("%v allocations for each", n)
+	}
+}
+
+// Who gives the target to another user takes it back if it gets no name.
+func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
+	at, m := inMemory()
+	m.SetSelf(disk.Self{UID: 0})
+	want := wanted(len(newText))
+	want.Preserve.Owner = true
+	p := mustOpen(t, at, "file", want)
+	must(t, write(t, p, newText))
+	must(t, p.Prepare(t.Context(), disk.Metadata{Size: want.Size, UID: 5, GID: 6}, disk.None, nil))
+	if info := mustInfo(t, p.File()); info.UID != 5 || info.GID != 6 {
+		t.Errorf("the owner is %d of %d", info.UID, info.GID)
+	}
+	p.Keep()
+	p = mustOpen(t, at, "file", want)
+	if p.Resumable() != want.Size {
+		t.Errorf("%d bytes can be resumed", p.Resumable())
+	}
+}
+
+// A copy that was killed between Prepare and Commit leaves a partial with the target's mode.
+func TestSealedPartialIsResumed(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		interrupt(t, at, 8192)
+		setMode(t, at, partialName, 0o444)
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		if p.Resumable() != 8192 || mustInfo(t, p.File()).Mode != 0o600 {
+			t.Errorf("%d bytes can be resumed", p.Resumable())
+		}
+		p.Discard()
+	})
+}

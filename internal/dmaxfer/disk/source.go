@@ -1,0 +1,183 @@
+package disk
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io"
+	"io/fs"
+	"iter"
+)
+
+// Source is the file that is sent: opened once, and compared at the end with what it was at the beginning. ReadAt may be called
+// concurrently.
+type Source struct {
+	file File
+	was  Info
+}
+
+// OpenSource opens a regular file. It follows links. Errors are an ErrSource.
+func OpenSource(on FS, path string) (*Source, error) {
+	file, err := on.Open(path)
+	if err != nil {
+		return nil, failure(ErrSource, err, "make it readable for this user, or name another file",
+			"cannot read %s: %s", path, reason(err))
+	}
+	source, err := lookAt(file)
+	if err != nil {
+		_ = file.Close()
+		return nil, err
+	}
+	return source, nil
+}
+
+func lookAt(file File) (*Source, error) {
+	was, err := file.Info()
+	if err != nil {
+		return nil, CannotLook(file.Name(), err)
+	}
+	if !was.Mode.IsRegular() {
+		return nil, NotRegular(file.Name(), was.Mode)
+	}
+	return &Source{file: file, was: was}, nil
+}
+
+// CannotLook is the ErrSource of a path that cannot be examined.
+func CannotLook(path string, err error) error {
+	return failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, reason(err))
+}
+
+// NotRegular is the ErrSource of a path that leads to something else than a regular file.
+func NotRegular(path string, mode fs.FileMode) error {
+	what := "not a regular file"
+	if mode.IsDir() {
+		what = "a directory"
+	}
+	return failure(ErrSource, nil, "name a regular file", "%s is %s", path, what)
+}
+
+// Info is what the file was when it was opened.
+func (s *Source) Info() Info { return s.was }
+
+// File is the open file, for those who map it or read its attributes.
+func (s *Source) File() File { return s.file }
+
+// Fingerprint is a digest of the file's identity, for a receiver to recognise the source by when a copy is resumed. It says
+// nothing about the content.
+func (s *Source) Fingerprint() [16]byte {
+	text := make([]byte, 0, 48)
+	for _, n := range []uint64{
+		s.was.Device, s.was.Inode, uint64(s.was.Size),
+		uint64(s.was.Modified.Sec), uint64(s.was.Modified.Nsec), uint64(s.was.Changed.Sec), uint64(s.was.Changed.Nsec),
+	} {
+		text = binary.BigEndian.AppendUint64(text, n)
+	}
+	sum := sha256.Sum256(text)
+	return [16]byte(sum[:16])
+}
+
+// ReadAt fills buffer from offset. A file that ends before that has been truncated: ErrSourceChanged.
+func (s *Source) ReadAt(buffer []byte, offset int64) error {
+	n, err := s.file.ReadAt(buffer, offset)
+	switch {
+	case n == len(buffer):
+		return nil
+	case errors.Is(err, io.EOF):
+		return s.changed()
+	default:
+		return readFailed(s.file.Name(), offset+int64(n), err)
+	}
+}
+
+func readFailed(path string, at int64, err error) error {
+	return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, reason(err))
+}
+
+// Extent is a run of bytes, all of them data or all of them a hole.
+type Extent struct {
+	Offset, Length int64
+	Hole           bool
+}
+
+// NextExtent is the longest run of data, or of holes, that begins at offset. At the end of what the file was when it was opened it
+// is io.EOF. Holes that appear or vanish meanwhile make no error here; Verify finds their cause.
+func (s *Source) NextExtent(offset int64) (Extent, error) {
+	if offset >= s.was.Size {
+		return Extent{}, io.EOF
+	}
+	data, err := s.file.NextData(offset)
+	if errors.Is(err, io.EOF) {
+		data, err = s.was.Size, nil
+	}
+	if err != nil {
+		return Extent{}, readFailed(s.file.Name(), offset, err)
+	}
+	if data > offset {
+		return Extent{Offset: offset, Length: min(data, s.was.Size) - offset, Hole: true}, nil
+	}
+	hole, err := s.file.NextHole(offset)
+	if errors.Is(err, io.EOF) {
+		return Extent{}, s.changed()
+	}
+	if err != nil {
+		return Extent{}, readFailed(s.file.Name(), offset, err)
+	}
+	return Extent{Offset: offset, Length: min(hole, s.was.Size) - offset}, nil
+}
+
+// Extents are all of them, in order; the last pair has the error, if there is one.
+func (s *Source) Extents() iter.Seq2[Extent, error] {
+	return func(yield func(Extent, error) bool) {
+		for offset := int64(0); ; {
+			extent, err := s.NextExtent(offset)
+			if errors.Is(err, io.EOF) || !yield(extent, err) || err != nil {
+				return
+			}
+			offset += extent.Length
+		}
+	}
+}
+
+// Verify returns ErrSourceChanged if the file is not what it was when it was opened. It cannot see a write through a
+// mapping that the kernel has not yet stamped.
+func (s *Source) Verify() error {
+	is, err := s.file.Info()
+	if err != nil {
+		return CannotLook(s.file.Name(), err)
+	}
+	if is.Identity != s.was.Identity {
+		return s.changed()
+	}
+	return nil
+}
+
+func (s *Source) changed() error {
+	return failure(ErrSourceChanged, nil, "copy it again when nobody writes to it",
+		"%s changed while it was copied", s.file.Name())
+}
+
+// Close has nothing to report: the file was only read.
+func (s *Source) Close() { _ = s.file.Close() }
+
+// Stream is a source that can only be read once and forward, and whose length shows at its end.
+type Stream struct {
+	file File
+	done int64
+}
+
+// NewStream reads from an open file, which it closes in the end.
+func NewStream(file File) *Stream { return &Stream{file: file} }
+
+// Next fills buffer, or returns less of it with io.EOF at the end. It waits for whoever writes the stream; Close from elsewhere
+// ends the wait.
+func (s *Stream) Next(buffer []byte) (int, error) {
+	n, err := s.file.Read(buffer)
+	s.done += int64(n)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, readFailed(s.file.Name(), s.done, err)
+	}
+	return n, err
+}
+
+// Close ends a Next that waits.
+func (s *Stream) Close() { _ = s.file.Close() }
