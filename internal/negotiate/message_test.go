@@ -241,9 +241,9 @@ func TestEncodedDescriptorIsACopy(t *testing.T) {
 	wantBytes(t, msg[ExportHeaderSize:], []byte("descriptor"))
 }
 
-func TestEncodeNeverWritesAnOffer(t *testing.T) {
+func TestEncodeWritesTheOffer(t *testing.T) {
 	msg := Direction{FileInHost: true, Offer: [3]byte{1, 2, 3}}.Encode()
-	wantBytes(t, msg[5:8], []byte{0, 0, 0})
+	wantBytes(t, msg[5:8], []byte{1, 2, 3})
 }
 
 func wantMessage(t *testing.T, got, want Message) {
