@@ -123,8 +123,8 @@ func TestVectors(t *testing.T) {
 
 func TestEveryVectorFileIsReadAndCited(t *testing.T) {
 	specification := readProtocol(t)
-	known := map[string]bool{"conversations.json": true}
-	for _, file := range messageVectorFiles {
+	known := map[string]bool{"conversations.json": true, "native-conversations.json": true}
+	for _, file := range append(nativeVectorFiles, messageVectorFiles...) {
 		known[file] = true
 	}
 	entries, err := os.ReadDir(filepath.Join("testdata", "vectors"))
