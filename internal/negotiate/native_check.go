@@ -13,14 +13,6 @@ func (n *NativeSession) checkResume(resume uint64) error {
 	return nil
 }
 
-// checkCount bounds a list before it is looked at.
-func (n *NativeSession) checkCount(t Type, length, element int) error {
-	if count := (length - listSize) / element; count > int(n.plan.Slots) {
-		return malformed(t, "%d elements for %d slots", count, n.plan.Slots)
-	}
-	return nil
-}
-
 // announce takes a slot for each record, or for none.
 func (n *NativeSession) announce(records []Record) error {
 	for i, r := range records {

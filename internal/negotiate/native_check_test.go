@@ -261,13 +261,36 @@ func TestNativeMessagesFitTheChannel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if notice := n.Abort(AbortFailure, strings.Repeat("é", 1000)); len(notice) > maxMessage || !utf8.Valid(notice[12:]) {
+		if notice := n.Abort(AbortFailure, "x"+strings.Repeat("é", 1000)); len(notice) > maxMessage ||
+			!utf8.Valid(notice[12:]) || bytes.ContainsRune(notice, '?') {
 			t.Errorf("an ABORT of %d bytes on a channel of %d", len(notice), maxMessage)
 		}
 	}
 	if _, err := NewNative(Host, 1, receiverHello(), Limits{MaxMessage: MaxHello - 1}); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("a channel that is too narrow: %v", err)
 	}
+}
+
+func TestListsAndFragmentsFitTheChannel(t *testing.T) {
+	k := openPair(t, senderHello(), 0)
+	if _, err := k.sender.Chunks(nil, make([]Record, 128)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("128 records: %v", err)
+	}
+	if _, err := k.receiver.Acks(nil, make([]Ack, 510)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("510 acknowledgements: %v", err)
+	}
+	if _, err := k.sender.Metadata(Metadata{MaxMetadata, 0, make([]byte, 4065)}); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("a fragment of 4065 bytes: %v", err)
+	}
+	must(t)(k.sender.Metadata(Metadata{MaxMetadata, 0, make([]byte, 4064)}))
+}
+
+func TestDoneKnowsItsDurability(t *testing.T) {
+	n := reachNative(t, nativeRole{DPU, false}, "committing")
+	if _, err := n.Done(3); !errors.Is(err, ErrMalformed) || n.State() != Committing {
+		t.Errorf("%s: %v", n.State(), err)
+	}
+	must(t)(n.Done(DurabilityNone))
 }
 
 // What this side would say wrongly of itself is found before anything is said.

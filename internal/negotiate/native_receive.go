@@ -147,9 +147,6 @@ func (n *NativeSession) open() {
 }
 
 func (n *NativeSession) takeChunks(msg []byte) (NativeStep, error) {
-	if err := n.checkCount(TypeChunks, len(msg), recordSize); err != nil {
-		return NativeStep{}, err
-	}
 	records, err := DecodeChunks(n.records[:0], msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -162,9 +159,6 @@ func (n *NativeSession) takeChunks(msg []byte) (NativeStep, error) {
 }
 
 func (n *NativeSession) takeAcks(msg []byte) (NativeStep, error) {
-	if err := n.checkCount(TypeAcks, len(msg), ackSize); err != nil {
-		return NativeStep{}, err
-	}
 	acks, err := DecodeAcks(n.acks[:0], msg)
 	if err != nil {
 		return NativeStep{}, err

@@ -231,6 +231,9 @@ func TestNativeHotPathAllocatesNothing(t *testing.T) {
 	from.MTime, from.Mode = Timestamp{}, 0
 	k := newPair(t, Host, from, to)
 	k.open(0)
+	if cap(k.receiver.records) < 64 || cap(k.sender.acks) < 64 {
+		t.Error("the first messages allocate")
+	}
 	records, acks := make([]Record, 64), make([]Ack, 64)
 	for slot := range records {
 		records[slot], acks[slot] = data(uint32(slot), 0, 1), Ack{Slot: uint32(slot)}
