@@ -117,7 +117,7 @@ func TestTwoSessions(t *testing.T) {
 		for _, size := range []uint64{0, 1, 1 << 31, math.MaxInt64, limit, limit + 1} {
 			for _, hostHas := range []bool{true, false} {
 				for _, dpuHas := range []bool{true, false} {
-					k := newTalk(Local{hostHas, size}, Local{dpuHas, size}, Limits{MaxMessage: 4080, MaxFileSize: limit})
+					k := newTalk(Local{HasFile: hostHas, Size: size}, Local{HasFile: dpuHas, Size: size}, Limits{MaxMessage: 4080, MaxFileSize: limit})
 					k.run(t)
 					name := fmt.Sprintf("limit %d, size %d, host %t, DPU %t", limit, size, hostHas, dpuHas)
 					checkTalk(t, name, k, hostHas, dpuHas, size, size > limit)
@@ -167,7 +167,7 @@ func wantParties(t *testing.T, name string, k *talk, host, dpu error) {
 }
 
 func TestHostThatCannotSaveTellsTheDPU(t *testing.T) {
-	k := newTalk(Local{}, Local{true, 100}, gridLimits)
+	k := newTalk(Local{}, Local{HasFile: true, Size: 100}, gridLimits)
 	k.cannotSave = true
 	k.run(t)
 	if k.host.State() != Failed || !errors.Is(k.dpu.err, ErrPeerFailed) {
@@ -189,7 +189,7 @@ func TestDisturbedConversationsEndAlike(t *testing.T) {
 	for name, disturbance := range disturbances {
 		for index := range 4 {
 			for _, hostHas := range []bool{true, false} {
-				k := newTalk(Local{hostHas, 100}, Local{!hostHas, 100}, gridLimits)
+				k := newTalk(Local{HasFile: hostHas, Size: 100}, Local{HasFile: !hostHas, Size: 100}, gridLimits)
 				k.disturb = func(i int, msg []byte) [][]byte {
 					if i == index {
 						return disturbance(msg)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// What ends a session; every error of this package is an *Error that wraps one of them.
+// What ends a session; every error of this package is an *Error that wraps one of them or a *PeerAborted.
 var (
 	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
 	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
@@ -21,19 +21,26 @@ var (
 	ErrPeerLost = errors.New("the connection was lost before the copy ended")
 	// ErrDisagreement is a DPU that puts the file on the side where the host knows that it is not.
 	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
-	// ErrAborted is this side's own Finish(false).
+	// ErrAborted is this side's own Finish(false) or Abort.
 	ErrAborted = errors.New("given up on this side")
+
+	// ErrVersion is a peer that speaks the native protocol, but no version of it that this side does.
+	ErrVersion = errors.New("no version of the native protocol in common")
+	// ErrNeedsNative is a stream, whose length nobody knows beforehand, and a peer that speaks the reference protocol only.
+	ErrNeedsNative = errors.New("a stream needs the native protocol, which the peer did not take up")
+	// ErrOutcomeUnknown is a sender that asked the receiver to commit and lost it before the answer.
+	ErrOutcomeUnknown = errors.New("the connection was lost before the receiver said whether the file is complete")
 )
 
 // Error says what went wrong and when.
 type Error struct {
 	State   State  // in which it happened; 0 from Decode, which knows no session
 	Message Type   // received or to be sent; 0 if there was none or it was too short to say
-	Err     error  // one of the Err variables
+	Err     error  // one of the Err variables, or a *PeerAborted
 	Detail  string // may be empty
 }
 
-// Error is one sentence; numbers are all that it repeats of what the peer sent.
+// Error is one sentence; of what the peer sent, it repeats numbers and the escaped text of a PeerAborted.
 func (e *Error) Error() string {
 	text := "negotiation"
 	if e.State != 0 {
@@ -58,4 +65,13 @@ func malformed(t Type, format string, args ...any) *Error {
 
 func tooLarge(t Type, what string, got, limit uint64) *Error {
 	return &Error{Message: t, Err: ErrTooLarge, Detail: fmt.Sprintf("%s %d bytes, limit %d", what, got, limit)}
+}
+
+// asFailure is for errors that this package has made itself.
+func asFailure(err error) *Error {
+	var failure *Error
+	if errors.As(err, &failure) {
+		return failure
+	}
+	return &Error{Err: err}
 }

@@ -20,31 +20,60 @@ const typeSize = 4
 // Type is the little-endian number in the first four bytes of every message.
 type Type int32
 
-// The types of messages; no other exists.
+// The types of the reference protocol's messages.
 const (
 	TypeDirection Type = 1
 	TypeExport    Type = 2
 	TypeStatus    Type = 3
 )
 
+// The types of the native protocol's messages.
+const (
+	TypeHello Type = iota + 0x10
+	TypeAbort
+	TypeReady
+	TypeWindow
+	TypeChunks
+	TypeAcks
+	TypeHeartbeat
+	TypeEnd
+	TypePrepared
+	TypeCommit
+	TypeDone
+	TypeMetadata
+)
+
+var typeNames = map[Type]string{
+	TypeDirection: "DIRECTION",
+	TypeExport:    "EXPORT",
+	TypeStatus:    "STATUS",
+	TypeHello:     "HELLO",
+	TypeAbort:     "ABORT",
+	TypeReady:     "READY",
+	TypeWindow:    "WINDOW",
+	TypeChunks:    "CHUNKS",
+	TypeAcks:      "ACKS",
+	TypeHeartbeat: "HEARTBEAT",
+	TypeEnd:       "END",
+	TypePrepared:  "PREPARED",
+	TypeCommit:    "COMMIT",
+	TypeDone:      "DONE",
+	TypeMetadata:  "METADATA",
+}
+
 // String is the name that docs/PROTOCOL.md uses.
 func (t Type) String() string {
-	switch t {
-	case TypeDirection:
-		return "DIRECTION"
-	case TypeExport:
-		return "EXPORT"
-	case TypeStatus:
-		return "STATUS"
+	if name, ok := typeNames[t]; ok {
+		return name
 	}
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// Message is a Direction, an Export or a Status.
+// Message is a message of the reference protocol: a Direction, an Export or a Status.
 type Message interface {
 	// Type is the number that leads the message.
 	Type() Type
-	// Encode returns the message in a new buffer whose padding is zero.
+	// Encode returns the message in a new buffer; padding is zero, but for the Offer of a Direction.
 	Encode() []byte
 }
 
@@ -53,7 +82,7 @@ type Direction struct {
 	FileInHost bool
 	Size       uint64 // bytes; meaningful only from the side that has the file
 
-	// Offer is the padding as received. The reference protocol gives it no meaning, so Encode writes zeros.
+	// Offer is the padding. The reference protocol gives it no meaning; the native one has its versions there.
 	Offer [3]byte
 }
 
@@ -64,6 +93,7 @@ func (Direction) Type() Type { return TypeDirection }
 func (d Direction) Encode() []byte {
 	msg := newMessage(TypeDirection, DirectionSize)
 	msg[4] = wireBool(d.FileInHost)
+	copy(msg[5:], d.Offer[:])
 	binary.BigEndian.PutUint64(msg[8:], d.Size)
 	return msg
 }
@@ -101,7 +131,7 @@ func (s Status) Encode() []byte {
 	return msg
 }
 
-// Decode reads one whole message. It accepts any padding and nothing else that Encode would not write; the error is
+// Decode reads one whole message of the reference protocol. It accepts any padding and nothing else that Encode would not write; the error is
 // an *Error that wraps ErrMalformed. The message shares no memory with msg and never holds more bytes than msg does.
 func Decode(msg []byte) (Message, error) {
 	if len(msg) < typeSize {
@@ -155,6 +185,14 @@ func decodeStatus(msg []byte) (Message, error) {
 		return nil, malformed(TypeStatus, "is_success is %d instead of 0 or 1", msg[4])
 	}
 	return Status{Success: msg[4] == 1}, nil
+}
+
+// typeOf is 0 for what is too short for a type.
+func typeOf(msg []byte) Type {
+	if len(msg) < typeSize {
+		return 0
+	}
+	return Type(binary.LittleEndian.Uint32(msg))
 }
 
 func newMessage(t Type, size int) []byte {

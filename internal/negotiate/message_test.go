@@ -123,8 +123,8 @@ func TestVectors(t *testing.T) {
 
 func TestEveryVectorFileIsReadAndCited(t *testing.T) {
 	specification := readProtocol(t)
-	known := map[string]bool{"conversations.json": true}
-	for _, file := range messageVectorFiles {
+	known := map[string]bool{"conversations.json": true, "native-conversations.json": true}
+	for _, file := range append(nativeVectorFiles, messageVectorFiles...) {
 		known[file] = true
 	}
 	entries, err := os.ReadDir(filepath.Join("testdata", "vectors"))
@@ -241,9 +241,9 @@ func TestEncodedDescriptorIsACopy(t *testing.T) {
 	wantBytes(t, msg[ExportHeaderSize:], []byte("descriptor"))
 }
 
-func TestEncodeNeverWritesAnOffer(t *testing.T) {
+func TestEncodeWritesTheOffer(t *testing.T) {
 	msg := Direction{FileInHost: true, Offer: [3]byte{1, 2, 3}}.Encode()
-	wantBytes(t, msg[5:8], []byte{0, 0, 0})
+	wantBytes(t, msg[5:8], []byte{1, 2, 3})
 }
 
 func wantMessage(t *testing.T, got, want Message) {

@@ -1,17 +1,20 @@
 // Package negotiate is the wire protocol between a host and its DPU: which of them has the file, how large it is,
-// where it lies in the host's memory, and how the copy ended. It speaks the protocol of NVIDIA's doca_dma_copy, to the
-// byte and in both roles. It turns bytes into bytes: no I/O, no goroutine, no clock. docs/PROTOCOL.md specifies it.
+// where it lies in the host's memory, and how the copy ended. A Session speaks the protocol of NVIDIA's doca_dma_copy,
+// to the byte and in both roles, and finds out whether the peer speaks the native protocol, too; a NativeSession then
+// speaks that. It turns bytes into bytes: no I/O, no goroutine, no clock. docs/PROTOCOL.md specifies it.
 package negotiate
 
-import (
-	"errors"
-	"math"
-)
+import "math"
 
 // Local is what this side knows of the file before it talks to the peer.
 type Local struct {
 	HasFile bool
 	Size    uint64 // bytes, 0 for an empty file; ignored unless HasFile
+
+	// Native is what this side would say in the native protocol; nil if it speaks the reference protocol only.
+	Native *Hello
+	// Versions of the native protocol to speak; zero for those that are Supported.
+	Versions Versions
 }
 
 // Limits bound what the peer may say.
@@ -33,9 +36,13 @@ type Step struct {
 	Event     Event
 	Agreement Agreement // with Agreed
 	Export    Export    // with Exported
+
+	Version uint8          // with ToNative
+	Native  *NativeSession // with ToNative; not started
 }
 
-// Session is one side of one copy over one connection. It is not safe for concurrent use.
+// Session is one side of one copy over one connection, until the peer turns out to speak the native protocol. It is not
+// safe for concurrent use.
 //
 // Start it, hand every received message to Receive, and do what the Step says. Export, Finish and Disconnected report
 // what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing; a failed
@@ -46,13 +53,17 @@ type Session struct {
 	limits    Limits
 	state     State
 	agreement Agreement
-	failure   *Error // why the state is Failed
+	heard     Direction // the host's, on the DPU
+	failure   *Error    // why the state is Failed
 }
 
 // NewSession returns a session in state Idle.
 func NewSession(side Side, local Local, limits Limits) *Session {
 	// A larger size would turn negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
+	if local.Versions == (Versions{}) {
+		local.Versions = Supported
+	}
 	return &Session{side: side, local: local, limits: limits, state: Idle}
 }
 
@@ -69,7 +80,11 @@ func (s *Session) Start() []byte {
 	if s.side == DPU {
 		return nil
 	}
-	return s.direction().Encode()
+	opening := s.direction()
+	if s.offers() {
+		opening.Offer = s.local.Versions.padding(offerMark)
+	}
+	return opening.Encode()
 }
 
 // turn is a message that the protocol expects. Whatever is not in turns, and is no STATUS(0), is out of order.
@@ -112,29 +127,48 @@ func (s *Session) decode(msg []byte) (Message, *Error) {
 		return nil, malformed(0, "%d bytes, limit %d", len(msg), s.limits.MaxMessage)
 	}
 	message, err := Decode(msg)
-	var failure *Error
-	if errors.As(err, &failure) {
-		return nil, failure
+	if err != nil {
+		return nil, asFailure(err)
 	}
 	return message, nil
 }
 
 // answerDirection decides for both sides. The protocol lets the DPU judge because it hears the host first.
 func (s *Session) answerDirection(message Message) (Step, error) {
-	// A later protocol's offer is in host.Offer and would be looked at here, before the reference's rules apply.
-	host := message.(Direction)
-	switch {
-	case host.FileInHost && s.local.HasFile:
-		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrBothHaveFile})
-	case !host.FileInHost && !s.local.HasFile:
-		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrNeitherHasFile})
+	s.heard = message.(Direction)
+	if offered, ok := parseVersions(offerMark, s.heard.Offer); ok && s.offers() {
+		return s.answerOffer(offered)
 	}
-	return s.agree(host, s.direction().Encode())
+	if err := s.checkPlacement(s.heard); err != nil {
+		return s.failWithNotice(err)
+	}
+	return s.agree(s.heard, s.direction().Encode())
+}
+
+// checkPlacement is the DPU's judgement of who has the file, by the reference's rules.
+func (s *Session) checkPlacement(host Direction) *Error {
+	switch {
+	case s.streams():
+		return &Error{Message: TypeDirection, Err: ErrNeedsNative}
+	case host.FileInHost && s.local.HasFile:
+		return &Error{Message: TypeDirection, Err: ErrBothHaveFile}
+	case !host.FileInHost && !s.local.HasFile:
+		return &Error{Message: TypeDirection, Err: ErrNeitherHasFile}
+	}
+	return nil
 }
 
 // acceptAnswer checks that the DPU came to the only conclusion that the host's own DIRECTION allows.
 func (s *Session) acceptAnswer(message Message) (Step, error) {
 	answer := message.(Direction)
+	if s.offers() {
+		if step, err, answered := s.readAnswer(answer); answered {
+			return step, err
+		}
+	}
+	if s.streams() {
+		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrNeedsNative})
+	}
 	if answer.FileInHost != s.local.HasFile {
 		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrDisagreement})
 	}
@@ -234,9 +268,9 @@ func (s *Session) direction() Direction {
 }
 
 // peerListens is false once nobody waits for our messages: the host stops listening at the DPU's STATUS(1), the DPU
-// only at the disconnect.
+// only at the disconnect. A peer that went over to the native protocol listens to the NativeSession.
 func (s *Session) peerListens() bool {
-	if s.state == Failed {
+	if s.state == Failed || s.state == HandedOver {
 		return false
 	}
 	return s.side == Host || s.state != AwaitDisconnect && s.state != Done
@@ -244,6 +278,9 @@ func (s *Session) peerListens() bool {
 
 func (s *Session) peerFailure() *Error {
 	if s.side == Host && s.state == AwaitDirection {
+		if s.streams() {
+			return &Error{Message: TypeStatus, Err: ErrNeedsNative}
+		}
 		return &Error{Message: TypeStatus, Err: ErrPeerRefused}
 	}
 	return &Error{Message: TypeStatus, Err: ErrPeerFailed}

@@ -137,7 +137,10 @@ func TestErrorsReadAsOneSentence(t *testing.T) {
 }
 
 func TestNamesOfValuesOutOfRange(t *testing.T) {
-	for _, name := range []string{Protocol(9).String(), State(99).String(), Event(9).String(), Type(-1).String()} {
+	for _, name := range []string{
+		Protocol(9).String(), State(99).String(), Event(99).String(), Event(-1).String(), Type(-1).String(),
+		Digest(9).String(), Durability(9).String(), Kind(9).String(), Versions{7, 9}.String(),
+	} {
 		if !strings.ContainsAny(name, "0123456789") {
 			t.Errorf("%q hides the value", name)
 		}

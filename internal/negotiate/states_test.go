@@ -20,10 +20,35 @@ const (
 )
 
 var (
-	gridLimits     = Limits{MaxMessage: 64, MaxFileSize: 4096}
+	gridLimits     = Limits{MaxMessage: 200, MaxFileSize: 4096}
 	gridAddress    = uint64(0x7f0000001000)
 	gridDescriptor = []byte("descriptor")
 )
+
+// gridLocals are all that a side can be in the grid.
+var gridLocals = []gridLocal{
+	{"has", Local{HasFile: true, Size: agreedSize}},
+	{"lacks", Local{Size: agreedSize}},
+	{"has,offers", Local{HasFile: true, Size: agreedSize, Native: &Hello{Chunk: MinChunk, Slots: 1}}},
+	{"lacks,offers", Local{Size: agreedSize, Native: &Hello{Chunk: MinChunk, Slots: 1}}},
+	{"streams,offers", Local{Native: &Hello{Chunk: MinChunk, Slots: 1, Flags: FlagStream}}},
+}
+
+type gridLocal struct {
+	name  string
+	local Local
+}
+
+// gets tells whether the session of such a side can reach a state on the undisturbed course.
+func (l gridLocal) gets(to State) bool {
+	switch to {
+	case Idle, AwaitDirection, Failed:
+		return true
+	case HandedOver:
+		return l.local.Native != nil
+	}
+	return !strings.HasPrefix(l.name, "streams")
+}
 
 var gridErrors = map[string]error{
 	"both-have-file":   ErrBothHaveFile,
@@ -35,6 +60,8 @@ var gridErrors = map[string]error{
 	"peer-failed":      ErrPeerFailed,
 	"peer-lost":        ErrPeerLost,
 	"disagreement":     ErrDisagreement,
+	"version":          ErrVersion,
+	"needs-native":     ErrNeedsNative,
 }
 
 // outcome is all that an input can bring about.
@@ -54,6 +81,10 @@ func gridInputs() []input {
 		received("DIRECTION(0,100)", Direction{Size: agreedSize}.Encode()),
 		received("DIRECTION(1,over)", Direction{FileInHost: true, Size: overSize}.Encode()),
 		received("DIRECTION(0,over)", Direction{Size: overSize}.Encode()),
+		received("DIRECTION(1,100)dc0103", Direction{FileInHost: true, Size: agreedSize, Offer: [3]byte{0xdc, 1, 3}}.Encode()),
+		received("DIRECTION(0,100)dc0101", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 1, 1}}.Encode()),
+		received("DIRECTION(0,100)dc0202", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 2, 2}}.Encode()),
+		received("DIRECTION(0,100)dd0203", Direction{Size: agreedSize, Offer: [3]byte{0xdd, 2, 3}}.Encode()),
 		received("EXPORT", Export{Address: gridAddress, Descriptor: gridDescriptor}.Encode()),
 		received("EXPORT,wraps", Export{Address: math.MaxUint64 - agreedSize + 2, Descriptor: gridDescriptor}.Encode()),
 		received("STATUS(1)", Status{Success: true}.Encode()),
@@ -86,7 +117,7 @@ func malformedMessages() [][]byte {
 		wrongLength,
 		Export{}.Encode(),
 		append(Status{Success: true}.Encode(), 0),
-		Export{Descriptor: make([]byte, 65-ExportHeaderSize)}.Encode(), // well-formed, but above MaxMessage
+		Export{Descriptor: make([]byte, 201-ExportHeaderSize)}.Encode(), // well-formed, but above MaxMessage
 	}
 }
 
@@ -102,37 +133,42 @@ func called(reply []byte, err error) outcome { return outcome{Step{Reply: reply}
 // statesOf are the states that a side can reach; together they are all there are.
 func statesOf(side Side) []State {
 	if side == Host {
-		return []State{Idle, AwaitDirection, AwaitExport, AwaitStatus, Done, Failed}
+		return []State{Idle, AwaitDirection, AwaitExport, AwaitStatus, Done, Failed, HandedOver}
 	}
-	return []State{Idle, AwaitDirection, AwaitExport, Copying, AwaitDisconnect, Done, Failed}
+	return []State{Idle, AwaitDirection, AwaitExport, Copying, AwaitDisconnect, Done, Failed, HandedOver}
 }
 
 func TestEveryStateIsSomebodys(t *testing.T) {
-	for state := Idle; state <= Failed; state++ {
+	for state := Idle; state <= HandedOver; state++ {
 		if !slices.Contains(statesOf(Host), state) && !slices.Contains(statesOf(DPU), state) {
 			t.Errorf("no side has state %s", state)
 		}
 	}
-	if len(stateNames) != int(Failed) {
-		t.Errorf("%d states have names, want %d", len(stateNames), Failed)
+	for state := Idle; state <= Committing; state++ {
+		if stateNames[state] == "" {
+			t.Errorf("state %d has no name", int(state))
+		}
 	}
 }
 
 func TestEveryInputInEveryState(t *testing.T) {
-	grid := readGrid(t)
+	grid := readGridFile(t, "states.txt")
 	inputs := gridInputs()
 	used := map[gridKey]bool{}
 	for _, side := range []Side{Host, DPU} {
 		for _, state := range statesOf(side) {
-			for _, hasFile := range []bool{true, false} {
+			for _, l := range gridLocals {
 				for _, in := range inputs {
-					key := gridKey{side.String(), column(state, hasFile), in.name}
+					if !l.gets(state) {
+						continue
+					}
+					key := gridKey{side.String(), column(state, l), in.name}
 					cell, ok := grid[key]
 					if !ok {
 						t.Fatalf("states.txt says nothing of %v", key)
 					}
 					used[key] = true
-					checkCell(t, key, cell, reach(t, side, hasFile, state), hasFile, in)
+					checkCell(t, key, cell, reach(t, side, l.local, state), in)
 				}
 			}
 		}
@@ -156,19 +192,20 @@ func TestSpecificationQuotesTheGrid(t *testing.T) {
 
 type gridKey struct{ side, column, input string }
 
-func column(state State, hasFile bool) string {
+// column: what a side is makes a difference only as long as nothing has been agreed on.
+func column(state State, l gridLocal) string {
 	switch {
-	case state != AwaitDirection:
-		return state.String()
-	case hasFile:
-		return state.String() + ",has"
+	case state == AwaitDirection:
+		return l.name
+	case state == Idle && l.local.Native != nil:
+		return "idle,offers"
 	}
-	return state.String() + ",lacks"
+	return state.String()
 }
 
-func readGrid(t *testing.T) map[gridKey]string {
+func readGridFile(t *testing.T, name string) map[gridKey]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("testdata", "states.txt"))
+	text, err := os.ReadFile(filepath.Join("testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -190,9 +227,9 @@ func readGrid(t *testing.T) map[gridKey]string {
 }
 
 // reach walks a session along the undisturbed course, or off it for Failed.
-func reach(t *testing.T, side Side, hasFile bool, state State) *Session {
+func reach(t *testing.T, side Side, local Local, state State) *Session {
 	t.Helper()
-	s := NewSession(side, Local{HasFile: hasFile, Size: agreedSize}, gridLimits)
+	s := NewSession(side, local, gridLimits)
 	if state == Failed {
 		if _, err := s.Receive(Status{Success: false}.Encode()); err == nil {
 			t.Fatal("STATUS(0) did not fail the session")
@@ -200,20 +237,23 @@ func reach(t *testing.T, side Side, hasFile bool, state State) *Session {
 	}
 	for s.State() != state {
 		before := s.State()
-		if err := advance(s, hasFile); err != nil || s.State() == before {
+		if err := advance(s, state == HandedOver); err != nil || s.State() == before {
 			t.Fatalf("%s cannot get from %s to %s: %v", side, before, state, err)
 		}
 	}
 	return s
 }
 
-func advance(s *Session, hasFile bool) error {
-	fileInHost := hasFile == (s.side == Host)
+func advance(s *Session, toNative bool) error {
 	switch s.State() {
 	case Idle:
 		s.Start()
 	case AwaitDirection:
-		return second(s.Receive(Direction{FileInHost: fileInHost, Size: agreedSize}.Encode()))
+		heard := Direction{FileInHost: s.local.HasFile == (s.side == Host), Size: agreedSize}
+		if toNative {
+			heard.Offer = [3]byte{offerMark, 1, 1}
+		}
+		return second(s.Receive(heard.Encode()))
 	case AwaitExport:
 		if s.side == Host {
 			return second(s.Export(gridAddress, gridDescriptor))
@@ -231,7 +271,7 @@ func advance(s *Session, hasFile bool) error {
 
 func second[T any](_ T, err error) error { return err }
 
-func checkCell(t *testing.T, key gridKey, cell string, s *Session, hasFile bool, in input) {
+func checkCell(t *testing.T, key gridKey, cell string, s *Session, in input) {
 	t.Helper()
 	before, failure := s.State(), s.failure
 	got := in.apply(s)
@@ -242,12 +282,14 @@ func checkCell(t *testing.T, key gridKey, cell string, s *Session, hasFile bool,
 		want.err = failure
 	case cell == "refused":
 		want.err = ErrOutOfOrder
+	case cell == "version>R":
+		want = expectation{next: Failed, reply: gridReply("R", s), err: ErrVersion}
 	case cell[0] == '!':
 		want = expectation{next: Failed, reply: []byte{3, 0, 0, 0, 0, 0, 0, 0}, err: gridErrors[cell[1:]]}
 	case cell[0] == '.':
 		want = expectation{next: Failed, err: gridErrors[cell[1:]]}
 	default:
-		want = parseSuccess(t, cell, s.side, hasFile)
+		want = parseSuccess(t, cell, s)
 	}
 	if strings.ContainsAny(cell[:1], "!.") && want.err == nil {
 		t.Fatalf("%v: no error is called %s", key, cell)
@@ -285,30 +327,33 @@ func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session
 	if want.event == Exported {
 		wantExport = string(gridDescriptor)
 	}
+	if (want.event == ToNative) != (got.step.Native != nil && got.step.Version == 1 && got.step.Native.State() == Idle) {
+		t.Errorf("%v: got version %d, session %+v", key, got.step.Version, got.step.Native)
+	}
 	if got.step.Agreement != wantAgreement || string(got.step.Export.Descriptor) != wantExport {
 		t.Errorf("%v: got %+v and %+v", key, got.step.Agreement, got.step.Export)
 	}
 }
 
 func senderOf(key gridKey, s *Session) Side {
-	if strings.HasSuffix(key.column, ",has") == (s.side == Host) {
-		return Host
+	if strings.HasPrefix(key.column, "has") {
+		return s.side
 	}
-	return DPU
+	return s.side.Other()
 }
 
 // parseSuccess reads next[:event][>message].
-func parseSuccess(t *testing.T, cell string, side Side, hasFile bool) expectation {
+func parseSuccess(t *testing.T, cell string, s *Session) expectation {
 	t.Helper()
 	cell, message, _ := strings.Cut(cell, ">")
 	name, eventName, _ := strings.Cut(cell, ":")
-	want := expectation{reply: gridReply(message, side, hasFile)}
+	want := expectation{reply: gridReply(message, s)}
 	for state, stateName := range stateNames {
 		if stateName == name {
 			want.next = state
 		}
 	}
-	for event := Agreed; event <= Finished; event++ {
+	for event := Agreed; event <= ToNative; event++ {
 		if event.String() == eventName {
 			want.event = event
 		}
@@ -320,17 +365,24 @@ func parseSuccess(t *testing.T, cell string, side Side, hasFile bool) expectatio
 }
 
 // gridReply is written out byte by byte, so that an encoder at fault cannot agree with itself.
-func gridReply(name string, side Side, hasFile bool) []byte {
+func gridReply(name string, s *Session) []byte {
 	switch name {
-	case "D":
+	case "D", "O":
 		reply := []byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
-		if hasFile == (side == Host) {
+		if s.local.HasFile == (s.side == Host) {
 			reply[4] = 1
 		}
-		if hasFile {
+		if s.local.HasFile {
 			reply[15] = agreedSize
 		}
+		if name == "O" {
+			copy(reply[5:], []byte{0xdc, 1, 1})
+		}
 		return reply
+	case "A":
+		return []byte{1, 0, 0, 0, 0, 0xdc, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+	case "R":
+		return []byte{1, 0, 0, 0, 0, 0xdd, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}
 	case "E":
 		reply := []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 10}
 		return append(reply, "descriptor"...)

@@ -1,0 +1,28 @@
+package negotiate
+
+import "encoding/binary"
+
+const heartbeatSize = 16
+
+// Beat is a sign of life: how much a side has done that the peer cannot see.
+type Beat struct {
+	Phase uint32 // what the side is doing; the number is its own
+	Work  uint64 // bytes done of it; never decreases within a phase
+}
+
+// follows tells whether a side may say b after earlier.
+func (b Beat) follows(earlier Beat) bool { return b.Phase != earlier.Phase || b.Work >= earlier.Work }
+
+// AppendBeat appends a HEARTBEAT.
+func AppendBeat(dst []byte, b Beat) []byte {
+	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeHeartbeat), b.Phase)
+	return binary.BigEndian.AppendUint64(dst, b.Work)
+}
+
+// DecodeBeat reads a HEARTBEAT. ErrMalformed.
+func DecodeBeat(msg []byte) (Beat, error) {
+	if err := checkFixed(msg, TypeHeartbeat, heartbeatSize); err != nil {
+		return Beat{}, err
+	}
+	return Beat{Phase: binary.BigEndian.Uint32(msg[4:]), Work: binary.BigEndian.Uint64(msg[8:])}, nil
+}

@@ -1,0 +1,65 @@
+package negotiate
+
+import "encoding/binary"
+
+// This file is what the layouts of the native messages have in common. Their numbers are big-endian but for the type, and
+// unlike in the reference protocol their padding has to be zero.
+
+// appendType starts a message.
+func appendType(dst []byte, t Type) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(t)) }
+
+func appendPadding(dst []byte, n int) []byte {
+	for range n {
+		dst = append(dst, 0)
+	}
+	return dst
+}
+
+// checkType refuses what is not the message that it was taken for, or too short for its fixed fields.
+func checkType(msg []byte, t Type, size int) error {
+	if got := typeOf(msg); got != t {
+		return malformed(got, "not a message of type %s", t)
+	}
+	if len(msg) < size {
+		return malformed(t, "%d bytes, too short for its %d", len(msg), size)
+	}
+	return nil
+}
+
+// checkFixed is checkType for a message of one size.
+func checkFixed(msg []byte, t Type, size int) error {
+	if err := checkType(msg, t, size); err != nil {
+		return err
+	}
+	if len(msg) != size {
+		return malformed(t, "%d bytes instead of %d", len(msg), size)
+	}
+	return nil
+}
+
+// checkTail refuses a message that does not end with as many bytes as it declares.
+func checkTail(msg []byte, t Type, head int, declared uint64) error {
+	if carried := uint64(len(msg) - head); declared != carried {
+		return malformed(t, "declares %d bytes behind its fields, carries %d", declared, carried)
+	}
+	return nil
+}
+
+func checkPadding(t Type, padding []byte) error {
+	for _, octet := range padding {
+		if octet != 0 {
+			return malformed(t, "padding that is not zero")
+		}
+	}
+	return nil
+}
+
+// first returns the first of several errors.
+func first(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package negotiate
+
+// This file is what both sides of a NativeSession check of the same message: the one before it sends it, the other when
+// it arrives.
+
+func (n *NativeSession) checkResume(resume uint64) error {
+	switch {
+	case resume > 0 && !n.plan.Resumable():
+		return malformed(TypeReady, "%d bytes to resume from in a copy that starts anew", resume)
+	case resume > n.plan.Size:
+		return malformed(TypeReady, "%d bytes to resume from, of %d", resume, n.plan.Size)
+	}
+	return nil
+}
+
+// announce takes a slot for each record, or for none.
+func (n *NativeSession) announce(records []Record) error {
+	for i, r := range records {
+		if err := n.checkRecord(r); err != nil {
+			for _, taken := range records[:i] {
+				n.slots.untake(taken.Slot)
+			}
+			return err
+		}
+		n.slots.take(r.Slot, r.Length)
+	}
+	return nil
+}
+
+func (n *NativeSession) checkRecord(r Record) error {
+	switch {
+	case !n.slots.has(r.Slot):
+		return malformed(TypeChunks, "slot %d of %d", r.Slot, n.plan.Slots)
+	case n.slots.taken[r.Slot]:
+		return &Error{Message: TypeChunks, Err: ErrOutOfOrder, Detail: "a record for a slot that is outstanding"}
+	case r.Attempt > MaxAttempt:
+		return malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
+	case r.Length == 0:
+		return malformed(TypeChunks, "a record of no bytes")
+	}
+	if err := n.checkKind(r); err != nil {
+		return err
+	}
+	return n.checkExtent(r)
+}
+
+func (n *NativeSession) checkKind(r Record) error {
+	most, check := uint64(n.plan.Chunk), n.plan.Digest.maxCheck()
+	switch r.Kind {
+	case DataRecord, ClaimRecord:
+	case HoleRecord:
+		most, check = n.sizeLimit(), 0
+	default:
+		return malformed(TypeChunks, "a record of unknown %s", r.Kind)
+	}
+	if r.Length > most {
+		return malformed(TypeChunks, "%d bytes of %s, limit %d", r.Length, r.Kind, most)
+	}
+	if r.Check > check {
+		return malformed(TypeChunks, "check %#x of %s, by %s", r.Check, r.Kind, n.plan.Digest)
+	}
+	return nil
+}
+
+// checkExtent keeps a record within the file, a claim within what is to be resumed, and all records together from
+// covering more than there is.
+func (n *NativeSession) checkExtent(r Record) error {
+	end := n.sizeLimit()
+	if r.Kind == ClaimRecord {
+		end = n.resume
+	}
+	if r.Offset > end || r.Length > end-r.Offset {
+		return malformed(TypeChunks, "%s of %d bytes at %d, beyond %d", r.Kind, r.Length, r.Offset, end)
+	}
+	if claimed := n.slots.claimed(); r.Length > n.sizeLimit()-claimed {
+		return malformed(TypeChunks, "%d bytes more than the %d that were announced; the limit is %d",
+			r.Length, claimed, n.sizeLimit())
+	}
+	return nil
+}
+
+// sizeLimit is the size of the file, or the largest that a stream may turn out to have.
+func (n *NativeSession) sizeLimit() uint64 {
+	if n.plan.SizeKnown {
+		return n.plan.Size
+	}
+	return n.limits.fileSize()
+}
+
+// acknowledge frees the slots of all, or of none.
+func (n *NativeSession) acknowledge(acks []Ack) error {
+	for i, a := range acks {
+		if err := n.checkAck(a); err != nil {
+			for _, settled := range acks[:i] {
+				n.slots.unsettle(settled)
+			}
+			return err
+		}
+		n.slots.settle(a)
+	}
+	return nil
+}
+
+func (n *NativeSession) checkAck(a Ack) error {
+	if !n.slots.has(a.Slot) {
+		return malformed(TypeAcks, "slot %d of %d", a.Slot, n.plan.Slots)
+	}
+	if !n.slots.taken[a.Slot] {
+		return &Error{Message: TypeAcks, Err: ErrOutOfOrder, Detail: "an acknowledgement for a slot that is vacant"}
+	}
+	return nil
+}
+
+func (n *NativeSession) addMetadata(m Metadata) error {
+	if !n.plan.XAttr {
+		return &Error{Message: TypeMetadata, Err: ErrOutOfOrder, Detail: "extended attributes that were not agreed on"}
+	}
+	if err := m.check(); err != nil {
+		return err
+	}
+	return n.metadata.add(m)
+}
+
+// checkEnd holds once nothing is left to be said of the file.
+func (n *NativeSession) checkEnd(t Total) error {
+	switch {
+	case n.slots.outstanding > 0:
+		return &Error{Message: TypeEnd, Err: ErrOutOfOrder, Detail: "there are outstanding slots"}
+	case !n.metadata.complete():
+		return &Error{Message: TypeEnd, Err: ErrOutOfOrder, Detail: "the extended attributes are incomplete"}
+	case n.plan.SizeKnown && t.Size != n.plan.Size:
+		return malformed(TypeEnd, "%d bytes in the end, %d in the beginning", t.Size, n.plan.Size)
+	case t.Size != n.slots.settled:
+		return malformed(TypeEnd, "%d bytes in the end, %d acknowledged", t.Size, n.slots.settled)
+	}
+	return n.checkTotal(TypeEnd, t)
+}
+
+func (n *NativeSession) checkPrepared(t Total) error {
+	if t.Size != n.size {
+		return malformed(TypePrepared, "%d bytes, after an END of %d", t.Size, n.size)
+	}
+	return n.checkTotal(TypePrepared, t)
+}
+
+func (n *NativeSession) checkTotal(message Type, t Total) error {
+	if t.Algorithm != n.plan.Digest {
+		return malformed(message, "a digest by %s instead of %s", t.Algorithm, n.plan.Digest)
+	}
+	return t.check(message)
+}
+
+func checkBeat(b, earlier Beat) error {
+	if !b.follows(earlier) {
+		return malformed(TypeHeartbeat, "%d bytes of work after %d in phase %d", b.Work, earlier.Work, b.Phase)
+	}
+	return nil
+}

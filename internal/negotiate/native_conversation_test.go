@@ -1,0 +1,293 @@
+package negotiate
+
+import (
+	"bytes"
+	"errors"
+	"testing"
+)
+
+// speaker is one side of a whole connection: a Session, and the NativeSession that takes over from it.
+type speaker struct {
+	*Session
+	native *NativeSession
+	reply  []byte // due before anything else
+	err    error
+}
+
+func newSpeaker(side Side, local Local, limits Limits) *speaker {
+	return &speaker{Session: NewSession(side, local, limits)}
+}
+
+func (s *speaker) receive(msg []byte) {
+	if s.native != nil {
+		step, err := s.native.Receive(msg)
+		s.reply, s.err = step.Reply, err
+		return
+	}
+	step, err := s.Session.Receive(msg)
+	s.reply, s.err = step.Reply, err
+	if step.Event == ToNative {
+		s.native = step.Native
+	}
+}
+
+func (s *speaker) state() State {
+	if s.native != nil {
+		return s.native.State()
+	}
+	return s.Session.State()
+}
+
+func (s *speaker) disconnected() error {
+	if s.native != nil {
+		return s.native.Disconnected()
+	}
+	return s.Session.Disconnected()
+}
+
+// speak makes the call that leads to a message, which is only looked at for its arguments.
+func (s *speaker) speak(t *testing.T, msg []byte) []byte {
+	t.Helper()
+	if s.reply != nil {
+		reply := s.reply
+		s.reply = nil
+		return reply
+	}
+	if typeOf(msg) == TypeDirection {
+		return s.Session.Start()
+	}
+	if typeOf(msg) == TypeHello {
+		return s.native.Start()
+	}
+	message, err := decodeNative(msg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, err := call(s.native, message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said
+}
+
+// call makes the call that leads to a decoded message.
+func call(n *NativeSession, message any) ([]byte, error) {
+	switch m := message.(type) {
+	case PeerAborted:
+		return n.Abort(m.Code, m.Text), nil
+	case Window:
+		return n.Window(m.Address, m.Descriptor)
+	case readyMessage:
+		return n.Ready(uint64(m))
+	case []Record:
+		return n.Chunks(nil, m)
+	case []Ack:
+		return n.Acks(nil, m)
+	case Beat:
+		return n.Beat(nil, m)
+	case Metadata:
+		return n.Metadata(m)
+	case endMessage:
+		return n.End(m.Size, m.Digest)
+	case preparedTotal:
+		return n.Prepared(m.Digest)
+	case commitMessage:
+		return n.Commit()
+	case Durability:
+		return n.Done(m)
+	}
+	return nil, errors.New("nobody says this")
+}
+
+type nativeConversation struct {
+	Name     string       `json:"name"`
+	Meaning  string       `json:"meaning"`
+	Host     nativeLocal  `json:"host"`
+	DPU      nativeLocal  `json:"dpu"`
+	Messages []vectorSent `json:"messages"`
+	HostEnds string       `json:"host_ends"`
+	DPUEnds  string       `json:"dpu_ends"`
+}
+
+type nativeLocal struct {
+	HasFile  bool         `json:"has_file"`
+	Size     number       `json:"size"`
+	Native   *vectorHello `json:"native"`
+	Versions []uint8      `json:"versions"`
+}
+
+func (l nativeLocal) local(t *testing.T) Local {
+	local := Local{HasFile: l.HasFile, Size: uint64(l.Size)}
+	if l.Native != nil {
+		own := l.Native.hello(t)
+		local.Native = &own
+	}
+	if len(l.Versions) == 2 {
+		local.Versions = Versions{l.Versions[0], l.Versions[1]}
+	}
+	return local
+}
+
+func TestNativeConversationVectors(t *testing.T) {
+	var conversations []nativeConversation
+	readVectors(t, "native-conversations.json", &conversations)
+	if len(conversations) == 0 {
+		t.Fatal("no conversations")
+	}
+	for _, c := range conversations {
+		t.Run(c.Name, func(t *testing.T) {
+			host, dpu := newSpeaker(Host, c.Host.local(t), nativeLimits), newSpeaker(DPU, c.DPU.local(t), nativeLimits)
+			dpu.Start()
+			for _, m := range c.Messages {
+				from, to := host, dpu
+				if m.From == DPU.String() {
+					from, to = dpu, host
+				}
+				said := from.speak(t, m.Hex)
+				wantBytes(t, said, m.Hex)
+				if to.native != nil && to.native.State() == Idle {
+					to.native.Start()
+				}
+				to.receive(bytes.Clone(said))
+			}
+			for _, s := range []*speaker{host, dpu} {
+				if s.reply != nil {
+					t.Errorf("the %s has not said % x", s.side, s.reply)
+				}
+				if err := s.disconnected(); s.err == nil {
+					s.err = err
+				}
+			}
+			if host.state().String() != c.HostEnds || dpu.state().String() != c.DPUEnds {
+				t.Errorf("host %s, want %s; DPU %s, want %s (%v; %v)", host.state(), c.HostEnds, dpu.state(), c.DPUEnds,
+					host.err, dpu.err)
+			}
+		})
+	}
+}
+
+// versionsMeet lets two sides of different releases find each other.
+func versionsMeet(host, dpu Versions) (*speaker, *speaker) {
+	own, peers := senderHello(), receiverHello()
+	sending := newSpeaker(Host, Local{HasFile: true, Size: own.Size, Native: &own, Versions: host}, nativeLimits)
+	receiving := newSpeaker(DPU, Local{Native: &peers, Versions: dpu}, nativeLimits)
+	receiving.Start()
+	receiving.receive(sending.Start())
+	sending.receive(receiving.reply)
+	return sending, receiving
+}
+
+func TestVersionSkew(t *testing.T) {
+	for _, test := range []struct {
+		host, dpu Versions
+		want      uint8 // 0 for none
+	}{
+		{Versions{1, 1}, Versions{1, 1}, 1},
+		{Versions{1, 1}, Versions{1, 2}, 1},
+		{Versions{1, 2}, Versions{1, 1}, 1},
+		{Versions{1, 3}, Versions{2, 4}, 3},
+		{Versions{2, 255}, Versions{255, 255}, 255},
+		{Versions{1, 1}, Versions{2, 2}, 0},
+		{Versions{3, 5}, Versions{1, 2}, 0},
+		{Versions{1, 254}, Versions{255, 255}, 0},
+	} {
+		host, dpu := versionsMeet(test.host, test.dpu)
+		if test.want == 0 {
+			wantVersionsApart(t, host, test.host, test.dpu)
+			wantVersionsApart(t, dpu, test.dpu, test.host)
+			continue
+		}
+		if host.err != nil || dpu.err != nil || host.native.own.Version != test.want || dpu.native.own.Version != test.want {
+			t.Errorf("%v and %v: %v, %v", test.host, test.dpu, host.err, dpu.err)
+			continue
+		}
+		k := &pair{t, host.native, dpu.native}
+		dpu.native.Start()
+		k.pass(k.pass(host.native.Start(), dpu.native, Planned).Reply, host.native, Planned)
+		if got := host.native.Plan().Version; got != test.want {
+			t.Errorf("%v and %v planned in version %d", test.host, test.dpu, got)
+		}
+	}
+}
+
+// Each side names both ranges, its own first.
+func wantVersionsApart(t *testing.T, s *speaker, own, peer Versions) {
+	t.Helper()
+	var failure *Error
+	want := "the " + s.side.String() + " speaks " + own.String() + ", the " + s.side.Other().String() + " " + peer.String()
+	if !errors.Is(s.err, ErrVersion) || !errors.As(s.err, &failure) || failure.Detail != want {
+		t.Errorf("got %v, want %s", s.err, want)
+	}
+}
+
+// Whatever an unmodified peer left in its padding, what is no offer, or no answer to one, is the reference protocol.
+func TestPaddingThatOffersNothing(t *testing.T) {
+	own := senderHello()
+	for _, padding := range [][3]byte{
+		{}, {0, 1, 1}, {offerMark, 0, 0}, {offerMark, 0, 1}, {offerMark, 2, 1}, {offerMark, 255, 1}, {0xff, 0xff, 0xff},
+		{refusalMark, 0, 3}, {refusalMark, 3, 2}, {refusalMark, 1, 1},
+	} {
+		host := NewSession(Host, Local{HasFile: true, Size: 5, Native: &own}, nativeLimits)
+		host.Start()
+		step, err := host.Receive(Direction{FileInHost: true, Offer: padding}.Encode())
+		if err != nil || step.Event != Agreed || step.Agreement.Protocol != Reference {
+			t.Errorf("% x in an answer: %s, %v", padding, step.Event, err)
+		}
+		dpu := NewSession(DPU, Local{Native: &own}, nativeLimits)
+		dpu.Start()
+		step, err = dpu.Receive(Direction{FileInHost: true, Size: 5, Offer: padding}.Encode())
+		if err != nil || step.Event != Agreed || step.Agreement.Size != 5 {
+			t.Errorf("% x in an opening: %s, %v", padding, step.Event, err)
+		}
+		wantBytes(t, step.Reply[5:8], []byte{0, 0, 0})
+	}
+}
+
+// A host that only seemed to offer goes on as if its padding had never been looked at, as far as that can still be done.
+func TestReferenceHostIsTakenBack(t *testing.T) {
+	for _, test := range []struct {
+		dpu     Local
+		host    Direction
+		want    error
+		replies bool
+	}{
+		{Local{}, Direction{FileInHost: true, Size: 100}, nil, false},
+		{Local{}, Direction{}, ErrNeitherHasFile, true},
+		{Local{HasFile: true, Size: 9}, Direction{FileInHost: true, Size: 100}, ErrBothHaveFile, true},
+		{Local{HasFile: true, Size: 9}, Direction{}, ErrOutOfOrder, true},
+		{Local{}, Direction{FileInHost: true, Size: MaxSize + 1}, ErrTooLarge, true},
+		{Local{Native: &Hello{Flags: FlagStream, Chunk: MinChunk, Slots: 1}}, Direction{FileInHost: true}, ErrNeedsNative, true},
+	} {
+		if test.dpu.Native == nil {
+			test.dpu.Native = &Hello{Chunk: MinChunk, Slots: 1}
+		}
+		dpu := newSpeaker(DPU, test.dpu, nativeLimits)
+		dpu.Start()
+		test.host.Offer = [3]byte{offerMark, 1, 1}
+		dpu.receive(test.host.Encode())
+		dpu.native.Start()
+		step, err := dpu.native.Receive(Export{Address: 4096, Descriptor: []byte{1}}.Encode())
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || (step.Reply != nil) != test.replies {
+			t.Errorf("%+v: %+v, %v; want %v", test.host, step, err, test.want)
+		}
+		if test.replies {
+			wantBytes(t, step.Reply, Status{}.Encode())
+		}
+		if test.want == nil {
+			wantTakenBack(t, step)
+		}
+	}
+}
+
+func wantTakenBack(t *testing.T, step NativeStep) {
+	t.Helper()
+	got := step.ReferenceStep
+	if step.Event != ToReference || got.Event != Exported || got.Export.Address != 4096 ||
+		got.Agreement != (Agreement{Reference, Host, 100}) {
+		t.Fatalf("%+v", step)
+	}
+	wantBytes(t, must(t)(step.Reference.Finish(true)), Status{Success: true}.Encode())
+	if err := step.Reference.Disconnected(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,109 @@
+package negotiate
+
+// Plan is what follows from the two HELLOs.
+type Plan struct {
+	Version uint8
+	Sender  Side
+
+	Size         uint64 // bytes, if SizeKnown
+	SizeKnown    bool   // false for a stream, whose sender learns its length at the end
+	StreamTarget bool   // the receiver's end is a stream
+	Overwrite    bool   // the receiver may replace a file
+
+	Chunk uint32 // bytes of a slot, and the most that a record of data or a claim covers
+	Slots uint32 // of the window
+
+	Digest     Digest
+	Durability Durability
+	Readback   bool // the receiver reads back what it wrote
+	Sparse     bool // the receiver leaves holes where the source has them; otherwise it fills them with zeros
+
+	// Of the source; of a stream, whatever its side says.
+	MTime    Timestamp
+	Mode     uint32 // permission bits
+	UID, GID uint32
+	Identity [16]byte
+
+	Owner         bool // the receiver applies UID and GID
+	XAttr         bool // the sender may send extended attributes, and the receiver applies them
+	AllowChanging bool // the source may change during the copy
+}
+
+// WindowLength is the length of the host's window in bytes.
+func (p Plan) WindowLength() uint64 { return uint64(p.Slots) * uint64(p.Chunk) }
+
+// Resumable tells whether the receiver may go on from an earlier attempt: only a digest can say whether what it has is
+// still what the sender would send, and nobody can go back in a stream.
+func (p Plan) Resumable() bool { return p.SizeKnown && !p.StreamTarget && p.Digest != DigestNone }
+
+// Decide makes the plan out of both sides' HELLOs. Each side does so for itself and comes to the same conclusion.
+// ErrBothHaveFile, ErrNeitherHasFile, ErrMalformed, and ErrTooLarge for a file above limits.MaxFileSize.
+func Decide(host, dpu Hello, limits Limits) (Plan, error) {
+	if err := first(host.check(), dpu.check()); err != nil {
+		return Plan{}, err
+	}
+	if host.Version != dpu.Version {
+		return Plan{}, malformed(TypeHello, "host and DPU name versions %d and %d", host.Version, dpu.Version)
+	}
+	sender, err := chooseSender(host.Flags, dpu.Flags)
+	if err != nil {
+		return Plan{}, &Error{Message: TypeHello, Err: err}
+	}
+	from, to := host, dpu
+	if sender == DPU {
+		from, to = dpu, host
+	}
+	if limit := limits.fileSize(); from.Size > limit {
+		return Plan{}, tooLarge(TypeHello, "the sender's file has", from.Size, limit)
+	}
+	return makePlan(sender, from, to), nil
+}
+
+// chooseSender knows the reasons why a copy has no direction. A stream is whatever the other side leaves for it to be.
+func chooseSender(host, dpu Flags) (Side, error) {
+	switch {
+	case host.Has(FlagHasFile) && dpu.Has(FlagHasFile):
+		return 0, ErrBothHaveFile
+	case host.Has(FlagHasFile):
+		return Host, nil
+	case dpu.Has(FlagHasFile):
+		return DPU, nil
+	case host.Has(FlagStream) == dpu.Has(FlagStream):
+		return 0, ErrNeitherHasFile
+	case host.Has(FlagStream) && !host.Has(FlagOverwrite):
+		return Host, nil
+	case dpu.Has(FlagStream) && !dpu.Has(FlagOverwrite):
+		return DPU, nil
+	}
+	return 0, ErrNeitherHasFile
+}
+
+func makePlan(sender Side, from, to Hello) Plan {
+	either := from.Flags | to.Flags
+	both := from.Flags & to.Flags
+	return Plan{
+		Version:       from.Version,
+		Sender:        sender,
+		Size:          from.Size,
+		SizeKnown:     from.Flags.Has(FlagHasFile),
+		StreamTarget:  to.Flags.Has(FlagStream),
+		Overwrite:     to.Flags.Has(FlagOverwrite),
+		Chunk:         min(from.Chunk, to.Chunk),
+		Slots:         min(from.Slots, to.Slots),
+		Digest:        max(from.Digest, to.Digest),
+		Durability:    max(from.Durability, to.Durability),
+		Readback:      either.Has(FlagReadback),
+		Sparse:        !either.Has(FlagNoSparse),
+		MTime:         from.MTime,
+		Mode:          from.Mode,
+		UID:           from.UID,
+		GID:           from.GID,
+		Identity:      from.Identity,
+		Owner:         both.Has(FlagOwner),
+		XAttr:         both.Has(FlagXAttr),
+		AllowChanging: from.Flags.Has(FlagAllowChanging),
+	}
+}
+
+// fileSize bounds the file in the native protocol, be its size known or not.
+func (l Limits) fileSize() uint64 { return min(l.MaxFileSize, MaxSize) }

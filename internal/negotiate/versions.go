@@ -1,0 +1,46 @@
+package negotiate
+
+import "fmt"
+
+// Versions is a range of versions of the native protocol, both ends included, from 1 on.
+type Versions struct {
+	Min, Max uint8
+}
+
+// Supported are the versions that this package speaks.
+var Supported = Versions{Min: 1, Max: 1}
+
+// The first of a DIRECTION's three padding bytes. The other two hold a range of versions; zeros offer nothing.
+const (
+	offerMark   = 0xDC // the host offers a range, the DPU accepts one version of it
+	refusalMark = 0xDD // the DPU has no version of the range that the host offered, and says which it has
+)
+
+// String is "version 1" or "versions 1 to 3".
+func (v Versions) String() string {
+	if v.Min == v.Max {
+		return fmt.Sprintf("version %d", v.Min)
+	}
+	return fmt.Sprintf("versions %d to %d", v.Min, v.Max)
+}
+
+func (v Versions) valid() bool { return 1 <= v.Min && v.Min <= v.Max }
+
+// common is the highest version that both ranges hold.
+func (v Versions) common(w Versions) (version uint8, ok bool) {
+	version = min(v.Max, w.Max)
+	return version, version >= max(v.Min, w.Min)
+}
+
+func (v Versions) padding(mark byte) [3]byte { return [3]byte{mark, v.Min, v.Max} }
+
+// parseVersions reads a range out of a DIRECTION's padding. An unmodified peer may have left anything there.
+func parseVersions(mark byte, padding [3]byte) (Versions, bool) {
+	v := Versions{Min: padding[1], Max: padding[2]}
+	return v, padding[0] == mark && v.valid()
+}
+
+func versionsApart(own, peer Versions, side Side) *Error {
+	return &Error{Message: TypeDirection, Err: ErrVersion,
+		Detail: fmt.Sprintf("the %s speaks %s, the %s %s", side, own, side.Other(), peer)}
+}

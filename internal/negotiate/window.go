@@ -1,0 +1,79 @@
+package negotiate
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+const (
+	readySize  = 16
+	windowSize = 32 // without the descriptor
+)
+
+// Window is the host's memory through which the file goes: Plan.Slots slots of Plan.Chunk bytes, one behind the other.
+type Window struct {
+	Address    uint64 // of the first slot in the host's address space
+	Length     uint64 // bytes
+	Descriptor []byte // opaque, from doca_mmap_export_pci; never empty
+}
+
+// AppendWindow appends a WINDOW as it stands.
+func AppendWindow(dst []byte, w Window) []byte {
+	dst = appendPadding(appendType(dst, TypeWindow), 4)
+	dst = binary.BigEndian.AppendUint64(dst, w.Address)
+	dst = binary.BigEndian.AppendUint64(dst, w.Length)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(len(w.Descriptor)))
+	dst = appendPadding(dst, 4)
+	return append(dst, w.Descriptor...)
+}
+
+// DecodeWindow reads a WINDOW, whose descriptor is a copy. ErrMalformed.
+func DecodeWindow(msg []byte) (Window, error) {
+	if err := checkType(msg, TypeWindow, windowSize); err != nil {
+		return Window{}, err
+	}
+	err := first(
+		checkTail(msg, TypeWindow, windowSize, uint64(binary.BigEndian.Uint32(msg[24:]))),
+		checkPadding(TypeWindow, msg[4:8]),
+		checkPadding(TypeWindow, msg[28:32]),
+	)
+	if err != nil {
+		return Window{}, err
+	}
+	w := Window{
+		Address:    binary.BigEndian.Uint64(msg[8:]),
+		Length:     binary.BigEndian.Uint64(msg[16:]),
+		Descriptor: append([]byte(nil), msg[windowSize:]...),
+	}
+	if err := w.check(); err != nil {
+		return Window{}, err
+	}
+	return w, nil
+}
+
+func (w Window) check() error {
+	switch {
+	case len(w.Descriptor) == 0:
+		return malformed(TypeWindow, "the descriptor is empty")
+	case w.Length == 0:
+		return malformed(TypeWindow, "the window is empty")
+	case w.Address > math.MaxUint64-(w.Length-1):
+		return malformed(TypeWindow, "%d bytes at address %#x wrap around", w.Length, w.Address)
+	}
+	return nil
+}
+
+// AppendReady appends a READY: resume is how many bytes at the start of the file the receiver has from an earlier
+// attempt, for the sender to claim.
+func AppendReady(dst []byte, resume uint64) []byte {
+	dst = appendPadding(appendType(dst, TypeReady), 4)
+	return binary.BigEndian.AppendUint64(dst, resume)
+}
+
+// DecodeReady reads a READY. ErrMalformed.
+func DecodeReady(msg []byte) (resume uint64, err error) {
+	if err := checkFixed(msg, TypeReady, readySize); err != nil {
+		return 0, err
+	}
+	return binary.BigEndian.Uint64(msg[8:]), checkPadding(TypeReady, msg[4:8])
+}
