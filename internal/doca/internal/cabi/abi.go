@@ -61,6 +61,7 @@ const (
 	Starting
 	Running
 	Stopping
+	UnknownState // DOCA does not tell
 )
 
 // Function is a doca_pci_func_type.
@@ -94,7 +95,7 @@ type EventKind uint32
 
 // The events of a channel.
 const (
-	Connected EventKind = iota + 1
+	Connected EventKind = iota + 1 // unless Status says that DOCA does not give the connection
 	Disconnected
 	Message
 	Sent

@@ -101,9 +101,7 @@ struct outcome port_id(const struct port *port, uint32_t *id)
 
 uint32_t port_state(const struct port *port)
 {
-	enum doca_ctx_states state = DOCA_CTX_STATE_IDLE;
-	port->progress.ops->doca_ctx_get_state(port->ctx, &state);
-	return state;
+	return progress_state(&port->progress, port->ctx);
 }
 
 /* ---- tear-down ---- */
@@ -128,6 +126,7 @@ static struct outcome destroy_context(struct port *port)
 	if (port->producer != NULL)
 		TRY(ops, doca_comch_producer_destroy, port->producer);
 	port->producer = NULL;
+	port->ctx = NULL;
 	return OUTCOME_SUCCESS;
 }
 
