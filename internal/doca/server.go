@@ -2,6 +2,7 @@ package doca
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -125,11 +126,14 @@ func (c *Client) whyIdle() error {
 	if cause := c.endpoint.cause; cause != nil {
 		return cause
 	}
+	if refusal := c.endpoint.abi.ChannelRefusal(c.endpoint.channel); refusal != cabi.Success {
+		return fmt.Errorf("%w: %w", ErrRefused, refusal)
+	}
 	return ErrNoServer
 }
 
-// Connect tries once. ErrNoServer if nobody answers under that name: try again later, with the same Client. After ctx has
-// ended it, the Client is good for Close only. Implements: doca_ctx_start, doca_comch_client_get_connection.
+// Connect tries once. ErrNoServer if nobody answers under that name, ErrRefused if somebody does who does not take this
+// client: try again later, with the same Client. After ctx has ended it, the Client is good for Close only. Implements: doca_ctx_start, doca_comch_client_get_connection.
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
 	if err := e.call(c.start); err == ErrClosed {

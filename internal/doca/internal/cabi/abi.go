@@ -284,6 +284,9 @@ type ABI interface {
 	ChannelHandle(Channel) int
 	// ChannelStart implements: doca_ctx_start.
 	ChannelStart(Channel) error
+	// ChannelRefusal is why a server did not take the client in since its start: Success if there was none, and where
+	// the driver does not tell, as DOCA does not.
+	ChannelRefusal(Channel) Status
 	// ChannelSend sends a copy of message; its end is an event with the same tag.
 	ChannelSend(c Channel, to Connection, message []byte, tag uint64) error
 	// ChannelPoll returns new events, valid until the next poll. Implements: doca_pe_progress. An error means that
