@@ -70,8 +70,11 @@ quirks: ## the Go tests over a device that does all that hardware does beside it
 	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./internal/dmaxfer/...
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy
 
-asan: ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer
+# A test asks for more memory than there is, and expects to be told.
+asan: export ASAN_OPTIONS = allocator_may_return_null=1
+asan: ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer, and the device layer's Go tests under the first
 	$(MAKE) $(CTEST) asan ubsan
+	$(GO) test -asan -count=1 ./internal/doca/...
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) tsan

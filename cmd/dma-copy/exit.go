@@ -65,6 +65,8 @@ var outcomes = []outcome{
 	{one(dmaxfer.ErrHostFailed), exitFailure, "its own message says why", leavingOut[*negotiate.Error]},
 	{one(negotiate.ErrPeerFailed), exitFailure, "its own message says why", ofPeer("the %s gave up")},
 	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait", nil},
+	{one(comch.ErrMessageSize), exitProtocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS", ofPeer(otherSize)},
+	{one(comch.ErrRefused), exitPeer, "it may have as many hosts as it takes; look at it and copy again", ofPeer(noRoom)},
 	{turnedAway, exitPeer, "the DPU may be serving another host; look at it and copy again", ofPeer(lostEarly)},
 	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
@@ -75,6 +77,8 @@ var outcomes = []outcome{
 
 const (
 	askDoctor = "\"dma-copy doctor\" says what is wrong"
+	otherSize = "the %s refused the connection: its messages have another maximum size"
+	noRoom    = "the %s refused the connection for as long as --wait"
 	lost      = "the connection to the %s was lost before the copy ended"
 	lostEarly = "the connection to the %s was lost before the copy began"
 )

@@ -18,6 +18,12 @@ var (
 	// ErrPeerAbsent means that nobody appeared on the other side in time.
 	ErrPeerAbsent = errors.New("the peer did not appear")
 
+	// ErrRefused means that the other side was there all the time and did not take this one.
+	ErrRefused = errors.New("the peer refused the connection")
+
+	// ErrMessageSize means that it never will: its messages have another maximum size.
+	ErrMessageSize = errors.New("the peer refused the connection: its messages have another maximum size")
+
 	// ErrPeerLost means that the peer ended the connection, or died.
 	ErrPeerLost = errors.New("the connection to the peer is lost")
 

@@ -22,6 +22,7 @@ const (
 	serverName = "comch test"
 	longWait   = 30 * time.Second      // for what comes
 	shortWait  = 10 * time.Millisecond // for what does not
+	longEnough = time.Second           // for an answer, to who then waits for a better one
 )
 
 func listen(t *testing.T, s docatest.Sides) *comch.Listener {
@@ -259,5 +260,27 @@ func killConnected(t *testing.T, dir string) func() {
 	return func() {
 		mustBe(t, child.Process.Kill(), nil)
 		_ = child.Wait() // it says that it was killed
+	}
+}
+
+// A server that refuses is there: whoever waits for it is not told that it is absent.
+func TestDialRefused(t *testing.T) {
+	s := docatest.OpenSides(t, "max_clients=1")
+	listen(t, s)
+	dial(t, s)
+	mustFailToDial(t, s, serverName, longEnough, comch.ErrRefused)
+
+	small, err := s.DPU.Listen(s.OpenRepresentor(t), "small", doca.ChannelConfig{MaxMessage: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = small.Close() })
+	mustFailToDial(t, s, "small", longWait, comch.ErrMessageSize)
+}
+
+func mustFailToDial(t *testing.T, s docatest.Sides, name string, wait time.Duration, want error) {
+	t.Helper()
+	if _, err := comch.Dial(t.Context(), s.Host, name, wait); !errors.Is(err, want) || errors.Is(err, comch.ErrPeerAbsent) {
+		t.Errorf("got %v, want %v", err, want)
 	}
 }

@@ -29,7 +29,7 @@ var messageFaults = map[string]func(n int) comchtest.Fault{
 func TestEveryMessageFails(t *testing.T) {
 	stand := newStand(t, "")
 	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	stand.host.IdleTimeout, stand.dpu.IdleTimeout = 100*time.Millisecond, 100*time.Millisecond
+	stand.host.IdleTimeout, stand.dpu.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
 	for fault, make := range messageFaults {
 		for _, faulty := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			for name, way := range stand.directions() {

@@ -70,7 +70,7 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 	case err := <-s.result:
 		return err
 	case <-c.endpoint.finished:
-		return ErrClosed
+		return c.endpoint.await(s.result, c.cause) // all connections ended before run did
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

@@ -38,8 +38,11 @@ type endpoint struct {
 	waiter     *waiter
 	inboxCap   int
 	maxMessage int
-	finished   chan struct{} // closed when run has returned; err is valid from then on
-	err        error
+	finished   chan struct{} // closed when run has returned; cause is valid from then on
+	cause      error         // why it did, if nobody asked for it
+
+	last     sync.Mutex // after the end of run: for what is left to be done with the channel, which is nil when it is freed
+	closeErr error      // of run's own closing, until somebody asks
 
 	mu       sync.Mutex
 	commands []func()
@@ -51,8 +54,10 @@ type endpoint struct {
 	sends       map[uint64]*send // submitted, by tag
 	waiting     []*send          // not yet accepted by DOCA, in order
 	lastTag     uint64
-	stopBy      time.Time // zero until stopping
-	stopRefused bool      // the stop must be tried again
+	stopBy      time.Time    // zero until stopping
+	idle        bool         // it has stopped
+	stopErr     error        // the stop was refused, and must be tried again
+	events      []cabi.Event // of the last poll
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -114,15 +119,15 @@ func (e *endpoint) do(f func()) {
 	}
 }
 
-// call has run call f and waits for its result.
+// call has run call f and waits for its result. ErrClosed: run has ended without.
 func (e *endpoint) call(f func() error) error {
 	result := make(chan error, 1)
 	e.do(func() { result <- f() })
-	return e.await(result)
+	return e.await(result, ErrClosed)
 }
 
-// await prefers a result to the end, since run may have given one and ended before anybody looked.
-func (e *endpoint) await(result <-chan error) error {
+// await returns otherwise if run ends without a result. One that was the last thing that run did counts.
+func (e *endpoint) await(result <-chan error, otherwise error) error {
 	select {
 	case err := <-result:
 		return err
@@ -132,7 +137,7 @@ func (e *endpoint) await(result <-chan error) error {
 	case err := <-result:
 		return err
 	default:
-		return ErrClosed
+		return otherwise
 	}
 }
 
@@ -144,11 +149,11 @@ func (e *endpoint) run() {
 		if err != nil {
 			e.fail(err)
 		}
-		if e.stopRefused {
+		if e.stopErr != nil {
 			e.tryStop()
 		}
 		if e.ended() {
-			e.err = e.tearDown()
+			e.closeErr = e.tearDown()
 			return
 		}
 		if moved || polled {
@@ -184,11 +189,12 @@ func (e *endpoint) poll() (moved bool, err error) {
 		return false, nil
 	}
 	events, err := e.abi.ChannelPoll(e.channel, pollBatch)
-	for i := range events {
-		e.dispatch(&events[i])
+	e.events = append(e.events[:0], events...) // what is called in between may move DOCA's
+	for i := range e.events {
+		e.dispatch(&e.events[i])
 	}
 	e.submitWaiting()
-	return len(events) > 0, err
+	return len(e.events) > 0, err
 }
 
 func (e *endpoint) readerBehind() bool {
@@ -206,7 +212,7 @@ func (e *endpoint) readerBehind() bool {
 func (e *endpoint) dispatch(event *cabi.Event) {
 	switch event.Kind {
 	case cabi.Connected:
-		e.connected(event.Connection)
+		e.connected(event)
 	case cabi.Disconnected:
 		e.disconnected(event.Connection, ErrDisconnected)
 	case cabi.Message:
@@ -228,9 +234,13 @@ func (e *endpoint) dispatch(event *cabi.Event) {
 	}
 }
 
-func (e *endpoint) connected(handle cabi.Connection) {
-	connection := newConnection(e, handle)
-	e.connections[handle] = connection
+func (e *endpoint) connected(event *cabi.Event) {
+	if event.Status != cabi.Success {
+		e.fail(&Error{Op: "doca_comch_client_get_connection", Code: event.Status})
+		return
+	}
+	connection := newConnection(e, event.Connection)
+	e.connections[event.Connection] = connection
 	if e.onConnect != nil {
 		e.onConnect(connection)
 	}
@@ -373,15 +383,23 @@ func (e *endpoint) roomMade() {
 	}
 }
 
-// wakeBy is when run has something to do that nothing announces; zero: never.
+// wakeBy is when run looks again although nothing has been announced; zero: never.
 func (e *endpoint) wakeBy() time.Time {
-	if e.stopRefused {
-		return time.Now().Add(retryPause)
+	if e.stopBy.IsZero() {
+		return e.stopBy
 	}
-	return e.stopBy
+	return time.Now().Add(retryPause) // neither the stop nor its end need be announced
 }
 
 // ---- the end ----
+
+// start is refused after the end has begun, for nobody would stop it any more.
+func (e *endpoint) start() error {
+	if !e.stopBy.IsZero() {
+		return e.whyFinished()
+	}
+	return e.abi.ChannelStart(e.channel)
+}
 
 // stop begins the end of the endpoint: it has drainTime to become idle.
 func (e *endpoint) stop() {
@@ -394,22 +412,19 @@ func (e *endpoint) stop() {
 }
 
 // tryStop asks DOCA to stop. It refuses while consumers or producers run, whose owners may be closing them just now.
-func (e *endpoint) tryStop() {
-	err := e.abi.ChannelStop(e.channel)
-	e.stopRefused = errors.Is(err, CodeInUse)
-	if err != nil && !e.stopRefused {
-		e.err = err
-	}
-}
+func (e *endpoint) tryStop() { e.stopErr = e.abi.ChannelStop(e.channel) }
 
 // fail gives the endpoint up: the driver itself does not work.
 func (e *endpoint) fail(err error) {
+	if e.cause == nil {
+		e.cause = err
+	}
 	e.disconnectAll(err)
 	e.stop()
 }
 
 func (e *endpoint) ended() bool {
-	return !e.stopBy.IsZero() && (e.abi.ChannelState(e.channel) == cabi.Idle || time.Now().After(e.stopBy))
+	return !e.stopBy.IsZero() && (e.isIdle() || time.Now().After(e.stopBy))
 }
 
 func (e *endpoint) hasFinished() bool {
@@ -421,6 +436,14 @@ func (e *endpoint) hasFinished() bool {
 	}
 }
 
+// whyFinished is what somebody who still waits after the end of run gets.
+func (e *endpoint) whyFinished() error {
+	if e.cause != nil {
+		return e.cause
+	}
+	return ErrClosed
+}
+
 func (e *endpoint) tearDown() error {
 	e.disconnectAll(ErrClosed)
 	for _, s := range e.sends {
@@ -430,15 +453,59 @@ func (e *endpoint) tearDown() error {
 	e.closed = true
 	e.mu.Unlock()
 	waiterErr := e.waiter.close()
-	if e.abi.ChannelState(e.channel) != cabi.Idle {
-		return fmt.Errorf("control channel: %w", ErrStillRunning)
-	}
-	return errors.Join(e.err, e.abi.ChannelClose(e.channel), waiterErr)
+	return errors.Join(e.release(), waiterErr)
 }
 
-// close ends run and waits for it. Closing twice gives the same answer.
+// release frees what an idle context holds. A device that does not let go keeps it.
+func (e *endpoint) release() error {
+	if e.channel == nil {
+		return nil
+	}
+	if !e.isIdle() {
+		return errors.Join(fmt.Errorf("control channel: %w", ErrStillRunning), e.stopErr)
+	}
+	if err := e.abi.ChannelClose(e.channel); err != nil {
+		return err
+	}
+	e.channel = nil
+	return nil
+}
+
+// close ends run and waits for it. What then could not be freed is tried again by every further close.
 func (e *endpoint) close() error {
 	e.do(e.stop)
 	<-e.finished
-	return e.err
+	e.last.Lock()
+	defer e.last.Unlock()
+	if err := e.closeErr; err != nil {
+		e.closeErr = nil
+		return err
+	}
+	e.drain()
+	return e.release()
+}
+
+// drain has a device that did not stop in time stop after all. Nobody is left who would want to know what else happens.
+func (e *endpoint) drain() {
+	if e.channel == nil {
+		return
+	}
+	awaitIdle(e.isIdle, func() bool {
+		e.tryStop()
+		events, _ := e.abi.ChannelPoll(e.channel, pollBatch)
+		return len(events) > 0
+	})
+}
+
+// isIdle is asked after the stop, from which on a context that is idle stays so.
+func (e *endpoint) isIdle() bool {
+	e.idle = e.idle || e.abi.ChannelState(e.channel) == cabi.Idle
+	return e.idle
+}
+
+// afterRun calls f where run was the one to do so, and has ended.
+func (e *endpoint) afterRun(f func() error) error {
+	e.last.Lock()
+	defer e.last.Unlock()
+	return f()
 }

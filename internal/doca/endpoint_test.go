@@ -1,19 +1,23 @@
 package doca
 
-import "testing"
+import (
+	"errors"
+	"testing"
+)
 
-// What the endpoint has done just before its end is not asked for again: a second time would free what is freed.
-func TestAwaitKnowsWhatWasDoneBeforeTheEnd(t *testing.T) {
+// Whoever takes a command for lost does himself what run has done already.
+func TestResultCountsAlthoughRunHasEnded(t *testing.T) {
 	e := &endpoint{finished: make(chan struct{})}
 	close(e.finished)
+	want := errors.New("the result")
 	for range 100 {
 		result := make(chan error, 1)
-		result <- nil
-		if err := e.await(result); err != nil {
-			t.Fatalf("a command that was run answers: %v", err)
+		result <- want
+		if err := e.await(result, ErrClosed); err != want {
+			t.Fatalf("got %v", err)
 		}
 	}
-	if err := e.await(make(chan error)); err != ErrClosed {
-		t.Errorf("a command that was not run answers: %v", err)
+	if err := e.await(make(chan error), ErrClosed); err != ErrClosed {
+		t.Errorf("without a result: %v", err)
 	}
 }

@@ -4,19 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-const (
-	// idleSpins is how often an engine is polled in vain before its owner sleeps: some ten microseconds, less than a
-	// wake-up costs.
-	idleSpins = 32
-
-	// drainTime is how long a Close waits for the device to let go of memory.
-	drainTime = 10 * time.Second
-)
+// idleSpins is how often an engine is polled in vain before its owner sleeps: some ten microseconds, less than a wake-up
+// costs.
+const idleSpins = 32
 
 // Copy is one memcpy task: Length bytes from Source at SourceOffset to Target at TargetOffset. Length is 1 to the
 // device's MaxBufferSize. Tag comes back in the Completion.
@@ -205,22 +199,13 @@ func (e *Engine) Close() error {
 }
 
 func (e *Engine) drain() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	dropped := make([]Completion, e.depth)
 	if err := e.abi.EngineStop(e.engine); err != nil {
 		return err
 	}
-	for !e.abi.EngineIdle(e.engine) {
-		if e.poll(dropped) > 0 {
-			continue
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("copy engine with %d copies in flight: %w", e.Inflight(), ErrStillRunning)
-		}
-		if _, err := e.sleep(ctx, dropped); err != nil {
-			return err
-		}
+	dropped := make([]Completion, e.depth)
+	idle := func() bool { return e.abi.EngineIdle(e.engine) }
+	if !awaitIdle(idle, func() bool { return e.poll(dropped) > 0 }) {
+		return fmt.Errorf("copy engine with %d copies in flight: %w", e.Inflight(), ErrStillRunning)
 	}
 	return nil
 }

@@ -37,6 +37,8 @@ const (
 	CodeAlreadyExist = cabi.AlreadyExist
 	CodeDriver       = cabi.Driver
 	CodeNotPermitted = cabi.NotPermitted
+	CodeFull         = cabi.Full
+	CodeShutdown     = cabi.Shutdown
 )
 
 var (
@@ -57,6 +59,11 @@ var (
 
 	// ErrNoServer means that nobody answers under the server name yet.
 	ErrNoServer = errors.New("no server of that name answers")
+
+	// ErrRefused means that the server answers and does not take this client: CodeInvalidValue where their messages have
+	// different maximum sizes, CodeFull where it has as many clients as it can, CodeShutdown where it is closing. Only the
+	// software device tells; with DOCA this is ErrNoServer, too.
+	ErrRefused = errors.New("the server refused the connection")
 
 	// ErrDisconnected means that the other side ended the connection or died.
 	ErrDisconnected = errors.New("connection lost")

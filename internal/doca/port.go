@@ -28,7 +28,7 @@ type port struct {
 func (c *Connection) onRun(f func() error) error {
 	err := c.endpoint.call(f)
 	if err == ErrClosed {
-		return f()
+		return c.endpoint.afterRun(f)
 	}
 	return err
 }
@@ -41,11 +41,14 @@ func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Por
 	p := &port{connection: c, abi: c.endpoint.abi, depth: depth}
 	err := c.endpoint.call(func() (err error) {
 		if c.endpoint.connections[c.handle] != c {
-			return ErrDisconnected
+			return c.cause
 		}
 		p.handle, err = open(c.handle)
 		return err
 	})
+	if err == ErrClosed {
+		return nil, c.cause
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +191,7 @@ func (p *port) close() error {
 	if p.handle == nil {
 		return nil
 	}
-	if err := p.connection.onRun(func() error { return p.abi.PortStop(p.handle) }); err != nil {
+	if err := p.stop(); err != nil {
 		return err
 	}
 	if err := p.drain(); err != nil {
@@ -204,23 +207,21 @@ func (p *port) close() error {
 	return p.waiter.close()
 }
 
+func (p *port) stop() error {
+	return p.connection.onRun(func() error { return p.abi.PortStop(p.handle) })
+}
+
+// drain asks again where the first stop only met with the answer to ask again.
 func (p *port) drain() error {
-	ctx, cancel := context.WithTimeout(context.Background(), drainTime)
-	defer cancel()
-	isIdle := func() bool {
-		return p.abi.PortState(p.handle) == cabi.Idle
+	idle := func() bool { return p.abi.PortState(p.handle) == cabi.Idle }
+	poll := func() bool {
+		if p.abi.PortState(p.handle) == cabi.Running {
+			_ = p.stop()
+		}
+		return len(p.abi.PortPoll(p.handle, p.depth)) > 0
 	}
-	for !isIdle() {
-		if len(p.abi.PortPoll(p.handle, p.depth)) > 0 {
-			continue
-		}
-		if ctx.Err() != nil {
-			return fmt.Errorf("%d tasks in flight: %w", p.inflight(), ErrStillRunning)
-		}
-		moved := func() bool { return len(p.abi.PortPoll(p.handle, p.depth)) > 0 || isIdle() }
-		if err := p.turn(ctx, moved); err != nil {
-			return err
-		}
+	if !awaitIdle(idle, poll) {
+		return fmt.Errorf("%d tasks in flight: %w", p.inflight(), ErrStillRunning)
 	}
 	return nil
 }

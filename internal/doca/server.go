@@ -2,7 +2,7 @@ package doca
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -34,7 +34,7 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 	s := &Server{endpoint: e, arrivals: make(chan *Connection, pendingConnections)}
 	e.onConnect = s.arrived
 	go e.run()
-	if err := e.call(func() error { return e.abi.ChannelStart(e.channel) }); err != nil {
+	if err := e.call(e.start); err != nil {
 		_ = e.close()
 		return nil, err
 	}
@@ -57,21 +57,21 @@ func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 	select {
 	case c := <-s.arrivals:
 		if s.endpoint.hasFinished() {
-			return nil, ErrClosed
+			return nil, s.endpoint.whyFinished()
 		}
 		return c, nil
 	case <-s.endpoint.finished:
-		return nil, ErrClosed
+		return nil, s.endpoint.whyFinished()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
 }
 
 // Close disconnects all clients and ends the server. Closing twice is harmless. ErrStillRunning if the device does not
-// let go within ten seconds. Implements: doca_ctx_stop, doca_comch_server_destroy.
+// let go within ten seconds. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_server_destroy.
 func (s *Server) Close() error {
 	err := s.endpoint.close()
-	if !errors.Is(err, ErrStillRunning) {
+	if err == nil {
 		trackClose(s)
 	}
 	return err
@@ -83,7 +83,7 @@ func (s *Server) Close() error {
 type Client struct {
 	endpoint *endpoint
 	arrival  chan *Connection
-	refused  chan struct{}
+	refused  chan error
 }
 
 // NewClient prepares a client for the server called name. CodeNotSupported on a DPU. Implements:
@@ -96,7 +96,7 @@ func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{endpoint: e, arrival: make(chan *Connection, 1), refused: make(chan struct{}, 1)}
+	c := &Client{endpoint: e, arrival: make(chan *Connection, 1), refused: make(chan error, 1)}
 	e.onConnect = c.connected
 	e.onState = c.stateChanged
 	go e.run()
@@ -116,26 +116,38 @@ func (c *Client) connected(connection *Connection) {
 func (c *Client) stateChanged(state cabi.ContextState) {
 	if state == cabi.Idle {
 		select {
-		case c.refused <- struct{}{}:
+		case c.refused <- c.whyIdle():
 		default:
 		}
 	}
 }
 
-// Connect tries once. ErrNoServer if nobody answers under that name: try again later, with the same Client. After ctx has
-// ended it, the Client is good for Close only. Implements: doca_ctx_start, doca_comch_client_get_connection.
+func (c *Client) whyIdle() error {
+	if cause := c.endpoint.cause; cause != nil {
+		return cause
+	}
+	if refusal := c.endpoint.abi.ChannelRefusal(c.endpoint.channel); refusal != cabi.Success {
+		return fmt.Errorf("%w: %w", ErrRefused, refusal)
+	}
+	return ErrNoServer
+}
+
+// Connect tries once. ErrNoServer if nobody answers under that name, ErrRefused if somebody does who does not take this
+// client: try again later, with the same Client. After ctx has ended it, the Client is good for Close only. Implements: doca_ctx_start, doca_comch_client_get_connection.
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
-	if err := e.call(c.start); err != nil {
+	if err := e.call(c.start); err == ErrClosed {
+		return nil, e.whyFinished()
+	} else if err != nil {
 		return nil, err
 	}
 	select {
 	case connection := <-c.arrival:
 		return connection, nil
-	case <-c.refused:
-		return nil, ErrNoServer
+	case err := <-c.refused:
+		return nil, err
 	case <-e.finished:
-		return nil, ErrClosed
+		return nil, e.whyFinished()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -147,14 +159,14 @@ func (c *Client) start() error {
 	case <-c.refused:
 	default:
 	}
-	return c.endpoint.abi.ChannelStart(c.endpoint.channel)
+	return c.endpoint.start()
 }
 
 // Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not let go within
-// ten seconds. Implements: doca_ctx_stop, doca_comch_client_destroy.
+// ten seconds. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_client_destroy.
 func (c *Client) Close() error {
 	err := c.endpoint.close()
-	if !errors.Is(err, ErrStillRunning) {
+	if err == nil {
 		trackClose(c)
 	}
 	return err

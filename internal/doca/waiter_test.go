@@ -2,6 +2,7 @@ package doca
 
 import (
 	"context"
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -9,14 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openWaiter watches a handle that is readable after signal.
-func openWaiter(t *testing.T) (w *waiter, signal func()) {
+func openEventfd(t *testing.T) int {
 	t.Helper()
-	handle, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err = newWaiter(handle)
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	return fd
+}
+
+func signalEventfd(t *testing.T, fd int) {
+	if _, err := unix.Write(fd, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
+		t.Error(err)
+	}
+}
+
+// openWaiter watches a handle that is readable after signal.
+func openWaiter(t *testing.T) (w *waiter, signal func()) {
+	t.Helper()
+	handle := openEventfd(t)
+	w, err := newWaiter(handle)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,13 +38,8 @@ func openWaiter(t *testing.T) (w *waiter, signal func()) {
 		if err := w.close(); err != nil {
 			t.Error(err)
 		}
-		_ = unix.Close(handle)
 	})
-	return w, func() {
-		if _, err := unix.Write(handle, []byte{1, 0, 0, 0, 0, 0, 0, 0}); err != nil {
-			t.Error(err)
-		}
-	}
+	return w, func() { signalEventfd(t, handle) }
 }
 
 // waits starts a wait and reports its end.
@@ -99,18 +108,34 @@ func TestWaitEndsAtDeadline(t *testing.T) {
 }
 
 // What ends a context must be through with the waiter when the wait returns, or it would write into whatever has the
-// descriptor's number next.
+// descriptor's number next. Here a bait has it.
 func TestWaitWithLeavesNothingBehind(t *testing.T) {
+	bait := openEventfd(t)
 	for range 200 {
-		w, signal := openWaiter(t)
-		ctx, cancel := context.WithCancel(t.Context())
-		go signal()
-		go cancel()
-		if err := w.waitWith(ctx); err != nil {
-			t.Fatal(err)
-		}
-		<-ctx.Done()
+		waitAndReplace(t, bait)
 	}
+	var taken [8]byte
+	if _, err := unix.Read(bait, taken[:]); err != unix.EAGAIN {
+		t.Errorf("the bait was taken: %d, %v", taken[0], err)
+	}
+}
+
+// waitAndReplace waits for what has happened already, while a context that has ended is about to wake the waiter. Then it
+// closes the waiter and puts bait in the place of the descriptor by which it is woken.
+func waitAndReplace(t *testing.T, bait int) {
+	t.Helper()
+	handle := openEventfd(t)
+	w, err := newWaiter(handle)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	signalEventfd(t, handle)
+	cancel()
+	if err := errors.Join(w.waitWith(ctx), w.close(), unix.Dup3(bait, w.wakeup, unix.O_CLOEXEC)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Close(w.wakeup) }) // a copy of the bait
 }
 
 func TestWaiterNeedsAHandle(t *testing.T) {

@@ -42,14 +42,14 @@ func Run(t *testing.T, open func(t *testing.T) *doca.Driver) {
 	for _, topic := range topics {
 		t.Run(topic.name, func(t *testing.T) {
 			driver := open(t)
-			before := takeInventory(t)
+			before := TakeInventory(t)
 			for _, c := range topic.cases {
 				t.Run(c.name, func(t *testing.T) {
 					CheckHandles(t, driver)
 					c.run(&bench{T: t, driver: driver})
 				})
 			}
-			before.mustBeUnchanged(t)
+			before.MustBeUnchanged(t)
 			if err := driver.Close(); err != nil {
 				t.Errorf("closing the driver: %v", err)
 			}

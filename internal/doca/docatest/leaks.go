@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
@@ -31,6 +30,14 @@ func (c handleChecker) Run() int {
 	return code
 }
 
+// MustBeClosed fails the test if anything but the given objects is open.
+func MustBeClosed(t *testing.T, known ...any) {
+	t.Helper()
+	if handles := doca.OpenHandles(); len(handles) > len(known) {
+		t.Errorf("left open: %s", strings.Join(handles, "\n"))
+	}
+}
+
 // CheckHandles fails the test if at its end, after its cleanups, anything but the given objects is open. Call it before
 // the first of them.
 func CheckHandles(t *testing.T, known ...any) {
@@ -38,72 +45,5 @@ func CheckHandles(t *testing.T, known ...any) {
 	if handles := doca.OpenHandles(); len(handles) > len(known) {
 		t.Fatalf("open before the test: %s", strings.Join(handles, "\n"))
 	}
-	t.Cleanup(func() {
-		if handles := doca.OpenHandles(); len(handles) > len(known) {
-			t.Errorf("left open: %s", strings.Join(handles, "\n"))
-		}
-	})
-}
-
-// inventory is what a process holds of the kernel's.
-type inventory struct {
-	descriptors map[string]int // by what they lead to, without its number
-	memfds      int            // mappings of memory that was made to be shared
-}
-
-func takeInventory(t *testing.T) inventory {
-	t.Helper()
-	startNetpoller(t)
-	return inventory{descriptors: countDescriptors(t), memfds: countMemfds(t)}
-}
-
-// startNetpoller has the Go runtime open the descriptors that it keeps for ever.
-func startNetpoller(t *testing.T) {
-	t.Helper()
-	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := read.SetDeadline(time.Time{}); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = read.Close(), write.Close()
-}
-
-func countDescriptors(t *testing.T) map[string]int {
-	t.Helper()
-	entries, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	counts := map[string]int{}
-	for _, entry := range entries {
-		if target, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil {
-			kind, _, _ := strings.Cut(target, ":[")
-			counts[kind]++
-		}
-	}
-	return counts
-}
-
-func countMemfds(t *testing.T) int {
-	t.Helper()
-	maps, err := os.ReadFile("/proc/self/maps")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Count(string(maps), "/memfd:")
-}
-
-func (before inventory) mustBeUnchanged(t *testing.T) {
-	t.Helper()
-	after := takeInventory(t)
-	for kind, count := range after.descriptors {
-		if was := before.descriptors[kind]; count > was {
-			t.Errorf("%d descriptors of %s were open before, %d are now", was, kind, count)
-		}
-	}
-	if after.memfds != before.memfds {
-		t.Errorf("%d mappings of shared memory before, %d now", before.memfds, after.memfds)
-	}
+	t.Cleanup(func() { MustBeClosed(t, known...) })
 }

@@ -61,6 +61,7 @@ const (
 	Starting
 	Running
 	Stopping
+	UnknownState // DOCA does not tell
 )
 
 // Function is a doca_pci_func_type.
@@ -94,7 +95,7 @@ type EventKind uint32
 
 // The events of a channel.
 const (
-	Connected EventKind = iota + 1
+	Connected EventKind = iota + 1 // unless Status says that DOCA does not give the connection
 	Disconnected
 	Message
 	Sent
@@ -284,6 +285,9 @@ type ABI interface {
 	ChannelHandle(Channel) int
 	// ChannelStart implements: doca_ctx_start.
 	ChannelStart(Channel) error
+	// ChannelRefusal is why a server did not take the client in since its start: Success if there was none, and where
+	// the driver does not tell, as DOCA does not.
+	ChannelRefusal(Channel) Status
 	// ChannelSend sends a copy of message; its end is an event with the same tag.
 	ChannelSend(c Channel, to Connection, message []byte, tag uint64) error
 	// ChannelPoll returns new events, valid until the next poll. Implements: doca_pe_progress. An error means that

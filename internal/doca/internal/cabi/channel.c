@@ -137,11 +137,12 @@ static void on_sent(struct doca_comch_task_send *send_task, union doca_data task
 /* A client has no connection events: that it runs is its connection. */
 static void announce_client_connection(struct channel *channel)
 {
-	struct doca_comch_connection *connection;
-	if (channel->progress.ops->doca_comch_client_get_connection(channel->client, &connection) == DOCA_SUCCESS) {
-		struct channel_event *event = append_event(channel, CHANNEL_CONNECTED);
-		if (event != NULL)
-			event->connection = connection;
+	struct doca_comch_connection *connection = NULL;
+	doca_error_t status = channel->progress.ops->doca_comch_client_get_connection(channel->client, &connection);
+	struct channel_event *event = append_event(channel, CHANNEL_CONNECTED);
+	if (event != NULL) {
+		event->status = status;
+		event->connection = connection;
 	}
 }
 
@@ -309,9 +310,7 @@ struct outcome channel_disconnect(struct channel *channel, struct doca_comch_con
 
 uint32_t channel_state(const struct channel *channel)
 {
-	enum doca_ctx_states state = DOCA_CTX_STATE_IDLE;
-	channel->progress.ops->doca_ctx_get_state(channel->ctx, &state);
-	return state;
+	return progress_state(&channel->progress, channel->ctx);
 }
 
 struct outcome channel_stop(struct channel *channel)
@@ -333,6 +332,7 @@ static struct outcome destroy_context(struct channel *channel)
 	if (channel->client != NULL)
 		TRY(ops, doca_comch_client_destroy, channel->client);
 	channel->client = NULL;
+	channel->ctx = NULL;
 	return OUTCOME_SUCCESS;
 }
 

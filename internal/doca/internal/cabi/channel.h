@@ -11,7 +11,7 @@
 #include "progress.h"
 
 enum channel_event_kind {
-	CHANNEL_CONNECTED = 1,    /* connection can be used */
+	CHANNEL_CONNECTED = 1,    /* connection can be used, unless status says that DOCA does not give it */
 	CHANNEL_DISCONNECTED = 2, /* connection is gone; its pointer must not be used again */
 	CHANNEL_MESSAGE = 3,      /* len bytes at channel_event_data() */
 	CHANNEL_SENT = 4,         /* the send with this tag has ended, see status */

@@ -69,7 +69,9 @@ struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev
 	struct doca_dma *dma;
 	TRY(ops, doca_dma_create, dev, &dma);
 	doca_error_t status = ops->doca_dma_cap_get_max_num_tasks(dma, depth);
-	ops->doca_dma_destroy(dma);
+	/* Nobody could try again later. */
+	if (ops->doca_dma_destroy(dma) != DOCA_SUCCESS)
+		TRY(ops, doca_dma_destroy, dma);
 	return (struct outcome){status, "doca_dma_cap_get_max_num_tasks"};
 }
 
@@ -143,9 +145,7 @@ uint32_t engine_poll(struct engine *engine, uint32_t max)
 
 uint8_t engine_idle(const struct engine *engine)
 {
-	enum doca_ctx_states state = DOCA_CTX_STATE_RUNNING;
-	engine->progress.ops->doca_ctx_get_state(engine->ctx, &state);
-	return state == DOCA_CTX_STATE_IDLE;
+	return progress_state(&engine->progress, engine->ctx) == DOCA_CTX_STATE_IDLE;
 }
 
 struct outcome engine_stop(struct engine *engine)
@@ -161,6 +161,7 @@ struct outcome engine_close(struct engine *engine)
 	if (engine->dma != NULL) {
 		TRY(ops, doca_dma_destroy, engine->dma);
 		engine->dma = NULL;
+		engine->ctx = NULL;
 	}
 	struct outcome o = progress_close(&engine->progress);
 	if (o.status != DOCA_SUCCESS)

@@ -42,6 +42,7 @@ type native struct {
 	rate      rateForm
 	detail    func() string // what the provider knows of the last failure beyond its code
 	forget    func()        // empties that
+	refusal   func(*C.struct_doca_comch_client) C.doca_error_t
 	close     func()
 }
 
@@ -68,7 +69,10 @@ func OpenSoft(settings SoftSettings) (ABI, error) {
 		return nil, errors.New(C.GoString(&reason[0]))
 	}
 	forget := func() { C.soft_forget_detail() }
-	return &native{ops: C.soft_ops(), rate: rateInBits, detail: softDetail, forget: forget, close: func() {}}, nil
+	refusal := func(c *C.struct_doca_comch_client) C.doca_error_t { return C.soft_comch_client_refusal(c) }
+	return &native{
+		ops: C.soft_ops(), rate: rateInBits, detail: softDetail, forget: forget, refusal: refusal, close: func() {},
+	}, nil
 }
 
 // SoftDirectory is the runtime directory that OpenSoft would use for dir; nothing is made or looked at.
@@ -111,9 +115,10 @@ func OpenVendor(directory string) (ABI, string, error) {
 		return nil, "", &LoadError{Reason: C.GoString(&text[0]), Tried: lines(C.GoString(&tried[0]))}
 	}
 	noDetail := func() string { return "" }
+	noRefusal := func(*C.struct_doca_comch_client) C.doca_error_t { return C.DOCA_SUCCESS }
 	abi := &native{
 		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in),
-		detail: noDetail, forget: func() {}, close: func() { C.vendor_close(vendor) },
+		detail: noDetail, forget: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
 	}
 	abi.rate = rateFormOf(abi.Version())
 	return abi, C.GoString(&vendor.directory[0]), nil

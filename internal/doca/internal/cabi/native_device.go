@@ -28,7 +28,9 @@ func (n *native) DevinfoCreateList() (DevinfoList, []Devinfo, error) {
 }
 
 func (n *native) DevinfoDestroyList(list DevinfoList) {
-	C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list))
+	if C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list)) != C.DOCA_SUCCESS {
+		C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list)) // nobody could try again later
+	}
 }
 
 func (n *native) DevinfoPCIAddress(d Devinfo) (string, error) {
@@ -141,7 +143,9 @@ func (n *native) RepCreateList(d Dev) (RepInfoList, []RepInfo, error) {
 }
 
 func (n *native) RepDestroyList(list RepInfoList) {
-	C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list))
+	if C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list)) != C.DOCA_SUCCESS {
+		C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list)) // nobody could try again later
+	}
 }
 
 func (n *native) RepPCIAddress(r RepInfo) (string, error) {

@@ -101,10 +101,7 @@ struct outcome port_id(const struct port *port, uint32_t *id)
 
 uint32_t port_state(const struct port *port)
 {
-	enum doca_ctx_states state = DOCA_CTX_STATE_IDLE;
-	if (port->ctx != NULL)
-		port->progress.ops->doca_ctx_get_state(port->ctx, &state);
-	return state;
+	return progress_state(&port->progress, port->ctx);
 }
 
 /* ---- tear-down ---- */

@@ -25,11 +25,12 @@ static void on_received(struct doca_comch_consumer_task_post_recv *task, union d
 	uint32_t producer = ops->doca_comch_consumer_task_post_recv_get_producer_id(task);
 	uint32_t imm_len = copy_imm(port, task, port->imm + (size_t)port->completed * port->imm_size);
 	size_t len = 0;
+	doca_error_t measured = buf == NULL ? DOCA_SUCCESS : ops->doca_buf_get_data_len(buf, &len);
 
 	(void)tag;
-	if (buf != NULL)
-		ops->doca_buf_get_data_len(buf, &len);
 	struct port_completion *c = port_complete(port, ops->doca_comch_consumer_task_post_recv_as_task(task), buf);
+	if (c->status == DOCA_SUCCESS)
+		c->status = measured;
 	c->len = len;
 	c->producer = producer;
 	c->imm_len = imm_len;

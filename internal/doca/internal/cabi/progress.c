@@ -37,6 +37,18 @@ struct outcome progress_clear(const struct progress *p)
 	return OUTCOME_SUCCESS;
 }
 
+_Static_assert(PROGRESS_STATE_UNKNOWN > DOCA_CTX_STATE_STOPPING, "must be none of DOCA's");
+
+uint32_t progress_state(const struct progress *p, const struct doca_ctx *ctx)
+{
+	enum doca_ctx_states state;
+	if (ctx == NULL)
+		return DOCA_CTX_STATE_IDLE;
+	if (p->ops->doca_ctx_get_state(ctx, &state) != DOCA_SUCCESS)
+		return PROGRESS_STATE_UNKNOWN;
+	return state;
+}
+
 struct outcome progress_close(struct progress *p)
 {
 	if (p->pe == NULL)

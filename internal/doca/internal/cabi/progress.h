@@ -38,6 +38,13 @@ struct outcome progress_open(struct progress *p, const struct doca_ops *ops);
 struct outcome progress_arm(const struct progress *p);
 struct outcome progress_clear(const struct progress *p);
 
+/*
+ * A doca_ctx_states, or PROGRESS_STATE_UNKNOWN where DOCA does not tell: neither idle nor running nor anything else. No
+ * context, NULL, is IDLE: it is destroyed, and what is left only has to be freed.
+ */
+#define PROGRESS_STATE_UNKNOWN 4U
+uint32_t progress_state(const struct progress *p, const struct doca_ctx *ctx);
+
 /* Everything connected to the engine must have been destroyed. */
 struct outcome progress_close(struct progress *p);
 

@@ -53,6 +53,13 @@ void soft_copy_last_detail(char *text, size_t size);
 /* Empties it, so that what is there after the next failure belongs to that. */
 void soft_forget_detail(void);
 
+/*
+ * Beside DOCA, which lets a client go back to idle and does not say why: what the last server answered that did not take
+ * the client in since its start. INVALID_VALUE: their messages have different maximum sizes. FULL: it has as many clients
+ * as it can. SHUTDOWN: it stops. SUCCESS: none answered. Called where the client is.
+ */
+doca_error_t soft_comch_client_refusal(const struct doca_comch_client *client);
+
 /* Every function of the list exists as soft_<name>. */
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) ret soft_##name params;
 #define DOCA_PROC(lib, need, name, params, args, former) void soft_##name params;

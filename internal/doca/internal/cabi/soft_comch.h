@@ -129,6 +129,7 @@ struct doca_comch_client {
 	struct soft_endpoint endpoint; /* first */
 	struct doca_comch_connection *connection;
 	char dev_pci[DOCA_DEVINFO_PCI_ADDR_SIZE]; /* the DPU device tried last; "": none yet */
+	doca_error_t refusal;                     /* of the last server that answered, since start */
 };
 
 /* ---- soft_comch ---- */

@@ -11,6 +11,7 @@ static doca_error_t client_start(struct doca_ctx *ctx)
 		return result;
 	client->connection = NULL;
 	client->dev_pci[0] = '\0';
+	client->refusal = DOCA_SUCCESS;
 	return DOCA_ERROR_IN_PROGRESS;
 }
 
@@ -111,12 +112,23 @@ static void client_not_greeted(struct doca_comch_connection *connection)
 	drop_connection((struct doca_comch_client *)connection->endpoint);
 }
 
+/* SUCCESS if the server takes us in and we it. */
+static doca_error_t refusal_in(const struct soft_endpoint *endpoint, const struct soft_frame *frame)
+{
+	if (frame->type == SOFT_FRAME_REFUSE && frame->value != DOCA_SUCCESS)
+		return (doca_error_t)frame->value;
+	if (frame->type != SOFT_FRAME_WELCOME)
+		return DOCA_ERROR_UNEXPECTED;
+	return soft_connection_sizes_agree(endpoint, frame) ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
 static void client_greeted(struct doca_comch_connection *connection, const struct soft_frame *frame)
 {
 	struct soft_endpoint *endpoint = connection->endpoint;
-	if (frame->type == SOFT_FRAME_REFUSE)
-		soft_detail("the server refused: %s", soft_doca_error_get_descr((doca_error_t)frame->value));
-	if (frame->type != SOFT_FRAME_WELCOME || !soft_connection_sizes_agree(endpoint, frame)) {
+	doca_error_t refusal = refusal_in(endpoint, frame);
+	if (refusal != DOCA_SUCCESS) {
+		((struct doca_comch_client *)endpoint)->refusal = refusal;
+		soft_detail("the server refused: %s", soft_doca_error_get_descr(refusal));
 		client_not_greeted(connection);
 		return;
 	}
@@ -191,6 +203,11 @@ doca_error_t soft_doca_comch_client_get_connection(const struct doca_comch_clien
 		return DOCA_ERROR_BAD_STATE;
 	*connection = comch_client->connection;
 	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_comch_client_refusal(const struct doca_comch_client *client)
+{
+	return client->refusal;
 }
 
 struct doca_comch_client *soft_doca_comch_client_get_client_ctx(const struct doca_comch_connection *connection)

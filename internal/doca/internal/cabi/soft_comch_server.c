@@ -120,6 +120,7 @@ static doca_error_t admit(const struct soft_endpoint *endpoint, const struct sof
 static void refuse(struct doca_comch_connection *connection, doca_error_t code)
 {
 	struct soft_frame answer = soft_frame_make(SOFT_FRAME_REFUSE, code, 0);
+	soft_detail("a client is refused: %s", soft_doca_error_get_descr(code));
 	soft_frame_send(connection->fd, &answer);
 	soft_connection_release(connection);
 }

@@ -259,9 +259,14 @@ enum soft_message_fault soft_fault_message(void)
 	if (faults == NULL)
 		return SOFT_MESSAGE_WHOLE;
 	uint64_t n = count(faults, MESSAGES);
-	if (find(faults, MUTE, n) != NULL)
+	if (find(faults, MUTE, n) != NULL) {
+		soft_detail("silent from control message %llu on, on request", (unsigned long long)n);
 		atomic_store(&faults->muted, true);
-	return find(faults, CUT, n) != NULL ? SOFT_MESSAGE_CUT : SOFT_MESSAGE_WHOLE;
+	}
+	if (find(faults, CUT, n) == NULL)
+		return SOFT_MESSAGE_WHOLE;
+	soft_detail("connection cut at control message %llu on request", (unsigned long long)n);
+	return SOFT_MESSAGE_CUT;
 }
 
 bool soft_fault_muted(void)

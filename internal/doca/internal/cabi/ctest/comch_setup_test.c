@@ -196,6 +196,8 @@ static void message_sizes_must_agree(void)
 		settle_both(&client, &server);
 		CHECK((state_of(&client) == DOCA_CTX_STATE_RUNNING) == cases[i].works);
 		CHECK(server.connects == cases[i].works && client.saw_failed_start == !cases[i].works);
+		CHECK_RESULT(cases[i].works ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE,
+			     soft_comch_client_refusal(client.client));
 		if (cases[i].works) {
 			uint32_t limit = cases[i].limit;
 			CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, alloc_send(&client, msg, limit + 1, &task));
