@@ -140,7 +140,7 @@ const irrefusable = "doca_buf_dec_refcount"
 
 // needNotBeReported are those whose refusal a session survives: what is asked and not known, lists that are only freed, and
 // what is tried again or not wanted any more while something closes.
-var needNotBeReported = regexp.MustCompile(`_cap_|_get_(ibdev_name|iface_name|vuid|pci_func_type|memrange)$|_destroy_list$|` +
+var needNotBeReported = regexp.MustCompile(`_cap_|_get_(ibdev_name|iface_name|vuid|pci_func_type|active_rate|memrange)$|_destroy_list$|` +
 	`^doca_dma_destroy$|^doca_ctx_(stop|get_state)$|^doca_pe_(request|clear)_notification$`)
 
 // Every call of every function of DOCA that a session makes is refused, one in each session, with a code that ends things
