@@ -19,6 +19,7 @@ type AbortCode uint8
 // The codes. Any other is taken for AbortFailure, sent or received.
 const (
 	AbortFailure       AbortCode = 1 // whatever no other code is for
+	AbortSettings      AbortCode = 3 // what its user asked for cannot be had from this peer
 	AbortSource        AbortCode = 4
 	AbortTarget        AbortCode = 5
 	AbortDevice        AbortCode = 6
@@ -34,7 +35,7 @@ const (
 
 func (c AbortCode) known() AbortCode {
 	switch c {
-	case AbortFailure, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest, AbortSourceChanged,
+	case AbortFailure, AbortSettings, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest, AbortSourceChanged,
 		AbortProtocol, AbortLimit, AbortInterrupted, AbortTerminated:
 		return c
 	}

@@ -6,12 +6,20 @@ const heartbeatSize = 16
 
 // Beat is a sign of life: how much a side has done that the peer cannot see.
 type Beat struct {
-	Phase uint32 // what the side is doing; the number is its own
+	Phase uint32 // what the side is doing, at most MaxPhase; the numbers are its own, and never decrease
 	Work  uint64 // bytes done of it; never decreases within a phase
 }
 
+// MaxPhase is the last phase that there can be: who only counts phases does not seem to work for ever.
+const MaxPhase = 15
+
 // follows tells whether a side may say b after earlier.
-func (b Beat) follows(earlier Beat) bool { return b.Phase != earlier.Phase || b.Work >= earlier.Work }
+func (b Beat) follows(earlier Beat) bool {
+	if b.Phase > MaxPhase {
+		return false
+	}
+	return b.Phase > earlier.Phase || b.Phase == earlier.Phase && b.Work >= earlier.Work
+}
 
 // AppendBeat appends a HEARTBEAT.
 func AppendBeat(dst []byte, b Beat) []byte {

@@ -152,7 +152,7 @@ func (n *NativeSession) checkTotal(message Type, t Total) error {
 
 func checkBeat(b, earlier Beat) error {
 	if !b.follows(earlier) {
-		return malformed(TypeHeartbeat, "%d bytes of work after %d in phase %d", b.Work, earlier.Work, b.Phase)
+		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d", b.Work, b.Phase, earlier.Work, earlier.Phase)
 	}
 	return nil
 }

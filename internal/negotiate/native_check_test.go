@@ -177,18 +177,23 @@ func TestResumeAtItsBoundaries(t *testing.T) {
 	}
 }
 
-func TestWorkNeverDecreasesWithinAPhase(t *testing.T) {
+func TestNeitherPhasesNorWorkGoBack(t *testing.T) {
 	k := newPair(t, Host, senderHello(), receiverHello())
-	for _, b := range []Beat{{1, 5}, {1, 5}, {1, 6}, {2, 0}, {1, 0}, {1, math.MaxUint64}} {
+	for _, b := range []Beat{{1, 5}, {1, 5}, {1, 6}, {2, 0}, {7, 0}, {7, math.MaxUint64 - 1}} {
 		if got := k.say(k.sender, PeerBeat)(k.sender.Beat(nil, b)).Beat; got != b {
 			t.Errorf("got %+v, want %+v", got, b)
 		}
 	}
-	if _, err := k.sender.Beat(nil, Beat{1, 7}); !errors.Is(err, ErrMalformed) {
-		t.Errorf("called: %v", err)
-	}
-	if _, err := k.receiver.Receive(AppendBeat(nil, Beat{1, 7})); !errors.Is(err, ErrMalformed) {
-		t.Errorf("received: %v", err)
+	for name, b := range map[string]Beat{
+		"less work": {7, 7}, "an earlier phase": {6, math.MaxUint64}, "a phase that there cannot be": {MaxPhase + 1, 0},
+	} {
+		if _, err := k.sender.Beat(nil, b); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s, called: %v", name, err)
+		}
+		peer := *k.receiver
+		if _, err := peer.Receive(AppendBeat(nil, b)); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s, received: %v", name, err)
+		}
 	}
 }
 

@@ -132,7 +132,7 @@ func (m *march) beat(n *NativeSession) {
 		return
 	}
 	m.work++
-	msg, err := n.Beat(nil, Beat{uint32(m.work / 10), m.work})
+	msg, err := n.Beat(nil, Beat{min(MaxPhase, uint32(m.work/10)), m.work})
 	m.tell(n, msg, err)
 }
 
