@@ -41,7 +41,7 @@ func (p piece) end() int64 { return p.offset + p.length }
 // zeros is what holes are fed as; nobody writes to it.
 var zeros [64 << 10]byte
 
-// NewLedger makes an empty ledger that holds up to parked pieces which come before those that belong before them; where
+// NewLedger makes an empty ledger that holds up to parked runs of pieces which come before those that belong before them; where
 // the algorithm is Ordered it holds none. The algorithm must be Known.
 func NewLedger(a Algorithm, parked int) *Ledger {
 	if !a.Known() {
@@ -62,7 +62,7 @@ func (l *Ledger) Algorithm() Algorithm { return l.algorithm }
 // Prefix is the number of bytes from the start of the file that are covered without a gap.
 func (l *Ledger) Prefix() int64 { return l.prefix }
 
-// Parked is the number of pieces that are covered beyond a gap.
+// Parked is the number of runs that are covered beyond a gap, each of one or more pieces.
 func (l *Ledger) Parked() int { return len(l.parked) }
 
 // Add covers a piece by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange, ErrOverlap,
@@ -167,12 +167,33 @@ func (l *Ledger) overlaps(p piece, place int) bool {
 	return p.offset < before || place < len(l.parked) && l.parked[place].offset < p.end()
 }
 
+// park joins the piece with its neighbours, so that what is parked is as many pieces as there are gaps before them.
 func (l *Ledger) park(p piece, place int) error {
-	if len(l.parked) == cap(l.parked) {
+	follows := place > 0 && l.parked[place-1].end() == p.offset
+	leads := place < len(l.parked) && p.end() == l.parked[place].offset
+	switch {
+	case follows && leads:
+		l.parked[place-1] = l.join(l.join(l.parked[place-1], p), l.parked[place])
+		l.parked = slices.Delete(l.parked, place, place+1)
+	case follows:
+		l.parked[place-1] = l.join(l.parked[place-1], p)
+	case leads:
+		l.parked[place] = l.join(p, l.parked[place])
+	case len(l.parked) == cap(l.parked):
 		return refuse(p.offset, p.length, ErrParked)
+	default:
+		l.parked = slices.Insert(l.parked, place, p)
 	}
-	l.parked = slices.Insert(l.parked, place, p)
 	return nil
+}
+
+// join makes one piece of two that touch.
+func (l *Ledger) join(first, second piece) piece {
+	joined := piece{offset: first.offset, length: first.length + second.length}
+	if l.algorithm == CRC32C {
+		joined.crc = combine(first.crc, second.crc, l.operators.of(second.length))
+	}
+	return joined
 }
 
 func (l *Ledger) extend(p piece) {

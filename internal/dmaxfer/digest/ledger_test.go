@@ -110,12 +110,13 @@ func TestRefusedPiecesChangeNothing(t *testing.T) {
 			offset := rapid.IntRange(0, size-1).Draw(t, "offset")
 			end := rapid.IntRange(offset+1, size).Draw(t, "end")
 			prefix, parked := ledger.Prefix(), ledger.Parked()
+			touches := covered[end] || offset > 0 && covered[offset-1]
 			err := ledger.Add(int64(offset), int64(end-offset), Check(CRC32C, file[offset:end]))
 			var want error
 			switch {
 			case slices.Contains(covered[offset:end], true):
 				want = ErrOverlap
-			case int64(offset) > prefix && parked == room:
+			case int64(offset) > prefix && parked == room && !touches:
 				want = ErrParked
 			}
 			if !errors.Is(err, want) || want == nil && err != nil {
@@ -180,6 +181,31 @@ func TestOrderedPiecesOutOfOrder(t *testing.T) {
 		if l.Prefix() != 2 || l.Sum() != was {
 			t.Errorf("%s: what was refused was taken: %s of %d bytes", a, l.Sum(), l.Prefix())
 		}
+	}
+}
+
+// What waits is as many runs as there are gaps, however many pieces they came in.
+func TestPiecesBehindAGapAreJoined(t *testing.T) {
+	file := counting(100)
+	ledger := NewLedger(CRC32C, 1)
+	order := []int{50, 51, 49, 52, 48, 70, 69} // two runs at last: one too many
+	for i, at := range order {
+		err := ledger.Add(int64(at), 1, Check(CRC32C, file[at:at+1]))
+		if want := error(nil); i < 5 && err != want {
+			t.Fatalf("byte %d: %v", at, err)
+		} else if i >= 5 && !errors.Is(err, ErrParked) {
+			t.Fatalf("byte %d, behind a second gap: error %v", at, err)
+		}
+	}
+	if err := ledger.Write(0, file[:48]); err != nil {
+		t.Fatal(err)
+	}
+	whole, _, err := Of(t.Context(), CRC32C, bytes.NewReader(file[:53]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ledger.Prefix() != 53 || ledger.Sum() != whole {
+		t.Errorf("%s of %d bytes", ledger.Sum(), ledger.Prefix())
 	}
 }
 

@@ -65,7 +65,7 @@ type Dir interface {
 	io.Closer
 }
 
-// File is an open file. ReadAt and WriteAt may be called concurrently; other methods exclude each other. Interrupted calls
+// File is an open file. ReadAt, WriteAt and SyncRange may be called concurrently; other methods exclude each other, but not those. Interrupted calls
 // are repeated, and reads and writes go on until they have moved all that was asked for, or fail.
 type File interface {
 	// Name is the path that the file was opened with.

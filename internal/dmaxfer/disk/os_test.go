@@ -303,7 +303,7 @@ func TestStdinIsReadToItsEnd(t *testing.T) {
 	_, writer := withStream(t, &os.Stdin)
 	file, err := disk.Stdin()
 	must(t, err)
-	stream := disk.NewStream(file)
+	stream := disk.NewStream(file, func() {})
 	defer stream.Close()
 	go func() {
 		for _, piece := range []string{newText[:1], newText[1:5000], newText[5000:]} {
@@ -330,7 +330,7 @@ func TestCloseEndsAWaitForStdin(t *testing.T) {
 	withStream(t, &os.Stdin)
 	file, err := disk.Stdin()
 	must(t, err)
-	stream := disk.NewStream(file)
+	stream := disk.NewStream(file, func() {})
 	ended := make(chan error)
 	go func() {
 		_, err := stream.Next(make([]byte, 1))

@@ -32,6 +32,8 @@ type Wanted struct {
 	Resume    bool // what an earlier copy left may be used, and may be left for a later one
 	Sparse    bool // holes stay holes, so nothing is preallocated
 
+	FlushBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare
+
 	Preserve Preserve
 }
 
@@ -58,12 +60,13 @@ type Partial struct {
 	journal     *journal // nil: nothing of this copy can be resumed
 	journalName string
 
-	resumed   int64  // what an earlier copy left that can be verified
-	discarded string // why something that it left cannot
-	prefix    int64  // verified
-	doubtful  bool   // a flush failed: what the file holds may not be what is on the disk
-	closed    bool   // the file
-	over      bool   // committed, kept or discarded; the handles are closed
+	resumed   int64   // what an earlier copy left that can be verified
+	discarded string  // why something that it left cannot
+	prefix    int64   // verified
+	behind    *behind // nil unless it has begun
+	doubtful  bool    // a flush failed: what the file holds may not be what is on the disk
+	closed    bool    // the file
+	over      bool    // committed, kept or discarded; the handles are closed
 }
 
 // OpenPartial makes or resumes the partial file of a target. Errors are an ErrTarget: ErrBusy if another process receives it.
@@ -189,11 +192,41 @@ func (p *Partial) Advance(prefix int64) error {
 		return nil
 	}
 	p.prefix = prefix
+	if err := p.handOver(); err != nil {
+		return err
+	}
 	if p.journal == nil || prefix-p.journal.noted < journalStep {
 		return nil
 	}
 	if err := p.journal.note(prefix); err != nil {
 		return p.failed("writing the journal of", err)
+	}
+	return nil
+}
+
+// handOver has what is verified flushed, and waits if the disk is too far behind.
+func (p *Partial) handOver() error {
+	if !p.want.FlushBehind {
+		return nil
+	}
+	if p.behind == nil {
+		p.behind = flushBehind(p.file, p.resumed)
+	}
+	if err := p.behind.handOver(p.prefix); err != nil {
+		return p.flushFailed(err)
+	}
+	return nil
+}
+
+// stopFlushing ends what handOver has begun.
+func (p *Partial) stopFlushing() error {
+	if p.behind == nil {
+		return nil
+	}
+	err := p.behind.stop()
+	p.behind = nil
+	if err != nil {
+		return p.flushFailed(err)
 	}
 	return nil
 }
@@ -206,6 +239,7 @@ func (p *Partial) Keep() int64 {
 	if p.over {
 		return 0
 	}
+	_ = p.stopFlushing() // a failure makes the content doubtful
 	if p.journal == nil || p.prefix == 0 || p.doubtful || p.noteAll() != nil || p.reclaim() != nil {
 		p.Discard()
 		return 0
@@ -244,6 +278,7 @@ func (p *Partial) Discard() {
 	if p.over {
 		return
 	}
+	_ = p.stopFlushing() // nobody wants the content
 	// The journal goes first, while the lock on the other keeps others from making theirs.
 	_ = p.removeJournal()
 	_ = p.dir.Remove(p.name)

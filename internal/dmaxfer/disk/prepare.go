@@ -32,6 +32,9 @@ const flushStep = 32 << 20
 // far as durability asks for it. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors
 // are an ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
 func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
+	if err := p.stopFlushing(); err != nil {
+		return err
+	}
 	if err := p.setSize(meta.Size); err != nil {
 		return err
 	}
@@ -106,6 +109,9 @@ func (p *Partial) cannotKeep(what, next string, err error) error {
 
 // Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does it before.
 func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
+	if err := p.stopFlushing(); err != nil {
+		return err
+	}
 	info, err := p.file.Info()
 	if err != nil {
 		return p.failed("flushing", err)

@@ -107,7 +107,7 @@ func (s *Source) NextExtent(offset int64) (Extent, error) {
 	}
 	data, err := s.file.NextData(offset)
 	if errors.Is(err, io.EOF) {
-		data, err = s.was.Size, nil
+		return s.holeToTheEnd(offset)
 	}
 	if err != nil {
 		return Extent{}, readFailed(s.file.Name(), offset, err)
@@ -123,6 +123,18 @@ func (s *Source) NextExtent(offset int64) (Extent, error) {
 		return Extent{}, readFailed(s.file.Name(), offset, err)
 	}
 	return Extent{Offset: offset, Length: min(hole, s.was.Size) - offset}, nil
+}
+
+// holeToTheEnd is the last hole, unless there is no data because the file was cut: then nobody has ever read zeros there.
+func (s *Source) holeToTheEnd(offset int64) (Extent, error) {
+	is, err := s.file.Info()
+	if err != nil {
+		return Extent{}, CannotLook(s.file.Name(), err)
+	}
+	if is.Size < s.was.Size {
+		return Extent{}, s.changed()
+	}
+	return Extent{Offset: offset, Length: s.was.Size - offset, Hole: true}, nil
 }
 
 // Extents are all of them, in order; the last pair has the error, if there is one.
@@ -161,22 +173,31 @@ func (s *Source) Close() { _ = s.file.Close() }
 
 // Stream is a source that can only be read once and forward, and whose length shows at its end.
 type Stream struct {
-	file File
-	done int64
+	file     File
+	progress func()
+	done     int64
 }
 
-// NewStream reads from an open file, which it closes in the end.
-func NewStream(file File) *Stream { return &Stream{file: file} }
+// streamStep is how much of a stream is read between two signs of progress: what a pipe holds.
+const streamStep = 64 << 10
+
+// NewStream reads from an open file, which it closes in the end. progress hears of every step, since a buffer may take long to fill.
+func NewStream(file File, progress func()) *Stream { return &Stream{file: file, progress: progress} }
 
 // Next fills buffer, or returns less of it with io.EOF at the end. It waits for whoever writes the stream; Close from elsewhere
 // ends the wait.
-func (s *Stream) Next(buffer []byte) (int, error) {
-	n, err := s.file.Read(buffer)
-	s.done += int64(n)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return n, readFailed(s.file.Name(), s.done, err)
+func (s *Stream) Next(buffer []byte) (filled int, err error) {
+	for filled < len(buffer) && err == nil {
+		var n int
+		n, err = s.file.Read(buffer[filled:min(filled+streamStep, len(buffer))])
+		filled += n
+		s.progress()
 	}
-	return n, err
+	s.done += int64(filled)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return filled, readFailed(s.file.Name(), s.done, err)
+	}
+	return filled, err
 }
 
 // Close ends a Next that waits.

@@ -96,6 +96,8 @@ func TestSourceThatShrankEndsEarly(t *testing.T) {
 	mustFail(t, s.ReadAt(make([]byte, 7), 0), disk.ErrSourceChanged)
 	mustFail(t, s.ReadAt(make([]byte, 1), 3), disk.ErrSourceChanged)
 	must(t, s.ReadAt(make([]byte, 3), 0))
+	_, err := s.NextExtent(3) // no hole, although there is no data either
+	mustFail(t, err, disk.ErrSourceChanged)
 	for extent, err := range s.Extents() {
 		if extent.Length == 0 {
 			mustFail(t, err, disk.ErrSourceChanged)

@@ -1,0 +1,35 @@
+package disk_test
+
+import (
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+)
+
+// What a flush behind the writers has lost is never trusted, whoever hears of it first.
+func TestFlushBehindThatFailed(t *testing.T) {
+	const size = 40 << 20
+	var flushed atomic.Bool
+	faulty := disktest.NewFaulty(disktest.NewMemory("/target"), func(_ int, op, _ string) *disktest.Fault {
+		if op != "flush" || flushed.Swap(true) {
+			return nil // only the first one fails: a second would find nothing wrong
+		}
+		return &disktest.Fault{Err: unix.EIO}
+	})
+	want := wanted(size)
+	want.FlushBehind = true
+	p, err := disk.OpenPartial(faulty, "/target/file", want)
+	must(t, err)
+	heard := p.Advance(size)
+	if err := p.Prepare(t.Context(), disk.Metadata{Size: size}, disk.Full, nil); err != nil {
+		heard = err
+	}
+	mustFail(t, heard, disk.ErrTarget, "flushing")
+	if kept := p.Keep(); kept != 0 {
+		t.Errorf("%d bytes are kept that may not be on the disk", kept)
+	}
+}

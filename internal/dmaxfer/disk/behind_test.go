@@ -1,0 +1,97 @@
+package disk
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// flushedFile records what is flushed, fails where it is told to, and flushes nothing while it is held up.
+type flushedFile struct {
+	File
+	mu     sync.Mutex
+	spans  []span
+	failAt int // number of the flush, from 1; 0: none
+	cause  error
+	held   chan struct{} // if not nil, nothing is flushed before it is closed
+}
+
+func (f *flushedFile) SyncRange(offset, length int64) error {
+	if f.held != nil {
+		<-f.held
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.spans = append(f.spans, span{offset, length})
+	if len(f.spans) == f.failAt {
+		return f.cause
+	}
+	return nil
+}
+
+// Whatever the steps in which content becomes known, each whole step of it is flushed once, in order.
+func TestBehindFlushesWholeStepsOnce(t *testing.T) { synctest.Test(t, flushWholeStepsOnce) }
+
+func flushWholeStepsOnce(t *testing.T) {
+	const from = 3 << 20
+	file := &flushedFile{}
+	b := flushBehind(file, from)
+	prefix := int64(from)
+	for i := range 200 {
+		prefix += int64(i) * 77777
+		if err := b.handOver(prefix); err != nil {
+			t.Fatal(err)
+		}
+	}
+	synctest.Wait() // until all of it is flushed
+	if err := b.stop(); err != nil {
+		t.Fatal(err)
+	}
+	next := int64(from)
+	for _, s := range file.spans {
+		if s.offset != next || s.length != behindStep {
+			t.Fatalf("%+v was flushed, where %d is next", s, next)
+		}
+		next += s.length
+	}
+	if prefix-next >= behindStep {
+		t.Errorf("only %d of %d bytes were flushed", next, prefix)
+	}
+}
+
+// A failure is heard of by whoever hands over more, without waiting for room, and by whoever stops; nothing is flushed after it.
+func TestBehindFails(t *testing.T) {
+	cause := errors.New("the disk is broken")
+	file := &flushedFile{failAt: 2, cause: cause}
+	b := flushBehind(file, 0)
+	err := b.handOver(100 * behindStep)
+	if err != cause {
+		t.Errorf("handing over more than there is room for: %v", err)
+	}
+	if err := b.stop(); err != cause {
+		t.Errorf("stopping: %v", err)
+	}
+	if len(file.spans) != 2 {
+		t.Errorf("%d flushes, of which the second failed", len(file.spans))
+	}
+}
+
+// Whoever ends waits for the step that the disk is at, and not for those behind it.
+func TestBehindStopsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		file := &flushedFile{held: make(chan struct{})}
+		b := flushBehind(file, 0)
+		if err := b.handOver(behindSteps * behindStep); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // until the disk is at the first step
+		stopped := make(chan error)
+		go func() { stopped <- b.stop() }()
+		synctest.Wait()
+		close(file.held)
+		if err := <-stopped; err != nil || len(file.spans) != 1 {
+			t.Errorf("%d steps were flushed, of which one was under way: %v", len(file.spans), err)
+		}
+	})
+}
