@@ -1,0 +1,281 @@
+package pump
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+var algorithms = []digest.Algorithm{digest.None, digest.CRC32C, digest.XXH3, digest.BLAKE3, digest.SHA256}
+
+func never() bool     { return false }
+func unbroken() error { return nil }
+
+// newPair is a copy of noise without anything unusual.
+func newPair(size int) *pair {
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(content)
+	return &pair{
+		source: newMemory(content), target: newMemory(make([]byte, size)), chunk: 64, slots: 4, lanes: [2]int{2, 2},
+		algorithm: digest.CRC32C, corrupt: never, broken: unbroken,
+	}
+}
+
+// drawPair is any copy that ends well.
+func drawPair(t *rapid.T) *pair {
+	p := newPair(rapid.IntRange(0, 6000).Draw(t, "size"))
+	p.chunk = rapid.Int64Range(1, 300).Draw(t, "chunk")
+	p.slots = rapid.IntRange(1, 8).Draw(t, "slots")
+	p.algorithm = rapid.SampledFrom(algorithms).Draw(t, "digest")
+	p.hostSends = rapid.Bool().Draw(t, "host sends")
+	p.seed = rapid.Uint64().Draw(t, "seed")
+	lane := rapid.IntRange(1, min(3, p.slots))
+	p.lanes = [2]int{lane.Draw(t, "sender's lanes"), lane.Draw(t, "receiver's lanes")}
+	p.inOrder = p.algorithm.Ordered() || rapid.Bool().Draw(t, "in order")
+	if p.inOrder {
+		p.lanes[1] = 1
+	}
+	if p.algorithm.Ordered() {
+		p.lanes[0] = 1
+	}
+	if p.algorithm != digest.None {
+		p.corruptAFew(rapid.IntRange(0, 20).Draw(t, "percent"))
+		drawClaims(t, p)
+	}
+	drawHoles(t, p)
+	return p
+}
+
+// corruptAFew lets no piece arrive changed more often than it may.
+func (p *pair) corruptAFew(percent int) {
+	var changed, asked atomic.Int64
+	p.corrupt = func() bool {
+		chosen := rand.New(rand.NewPCG(p.seed, uint64(asked.Add(1)))).IntN(100) < percent
+		return chosen && changed.Add(1) <= negotiate.MaxAttempt
+	}
+}
+
+// drawHoles makes the source sparse, and lies about some of its holes if they are checked.
+func drawHoles(t *rapid.T, p *pair) {
+	p.holes = rapid.SampledFrom([]Holes{KeepHoles, CheckHoles, FillHoles}).Draw(t, "holes")
+	size := int64(len(p.source.bytes))
+	for offset := int64(0); offset < size; {
+		length := min(rapid.Int64Range(1, 1000).Draw(t, "extent"), size-offset)
+		extent := disk.Extent{Offset: offset, Length: length, Hole: rapid.Bool().Draw(t, "hole")}
+		if extent.Hole && (p.holes == KeepHoles || rapid.Bool().Draw(t, "honest")) {
+			clear(p.source.bytes[offset : offset+length])
+		}
+		p.source.extents = append(p.source.extents, extent)
+		offset += length
+	}
+}
+
+// drawClaims gives the target what an earlier copy left, some of it wrong.
+func drawClaims(t *rapid.T, p *pair) {
+	p.resume = rapid.Int64Range(0, int64(len(p.source.bytes))).Draw(t, "resumed")
+	copy(p.target.bytes, p.source.bytes[:p.resume])
+	for range rapid.IntRange(0, 3).Draw(t, "wrong bytes") {
+		if p.resume > 0 {
+			p.target.bytes[rapid.Int64Range(0, p.resume-1).Draw(t, "wrong byte")] ^= 1
+		}
+	}
+}
+
+func (p *pair) mustCopy(t fataler) {
+	t.Helper()
+	p.build()
+	sent, received := p.run(context.Background())
+	must(t, errors.Join(sent, received, p.wire.misbehaving))
+	if !bytes.Equal(p.source.bytes, p.target.bytes) {
+		t.Fatalf("%d bytes arrived changed", len(p.source.bytes))
+	}
+	size := int64(len(p.source.bytes))
+	want, _, err := digest.Of(context.Background(), p.algorithm, bytes.NewReader(p.source.bytes))
+	must(t, err)
+	for side, sum := range map[string]func() (int64, digest.Sum){"sender": p.sender.Sum, "receiver": p.receiver.Sum} {
+		if length, got := sum(); length != size || got != want {
+			t.Fatalf("the %s makes it %d bytes of %v, not %d of %v", side, length, got, size, want)
+		}
+	}
+	if p.moved.Load() != size || p.stored != size || p.prefix != size {
+		t.Fatalf("%d bytes were counted as %d sent, %d stored, %d without a gap", size, p.moved.Load(), p.stored, p.prefix)
+	}
+	if p.again[0].Load() != p.again[1].Load() {
+		t.Fatalf("the sender sent %d pieces again, of %d that the receiver asked for", p.again[0].Load(), p.again[1].Load())
+	}
+}
+
+func TestAnyCopy(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) { drawPair(t).mustCopy(t) })
+}
+
+func TestAnyStream(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawPair(t)
+		p.lanes, p.inOrder, p.resume, p.source.extents = [2]int{1, 1}, true, 0, nil
+		p.stream = bytes.NewReader(p.source.bytes)
+		p.mustCopy(t)
+	})
+}
+
+// What the receiver has is claimed, and sent only where it is wrong.
+func TestOnlyWrongClaimsAreSent(t *testing.T) {
+	p := newPair(64 * 100)
+	p.resume = 64 * 60
+	copy(p.target.bytes, p.source.bytes[:p.resume])
+	for _, wrong := range []int{0, 64*7 + 5, 64*60 - 1} {
+		p.target.bytes[wrong] ^= 1
+	}
+	p.mustCopy(t)
+	if p.wire.claims != 60 || p.wire.dataBelow != 3*64 || p.target.written != 43*64 {
+		t.Errorf("%d claims, of which %d bytes were sent; %d bytes were written", p.wire.claims, p.wire.dataBelow, p.target.written)
+	}
+	if p.again[0].Load() != 0 {
+		t.Error("a claim that was wrong counts as a piece that did not arrive")
+	}
+}
+
+func TestCorruptedPiecesAreSentAgain(t *testing.T) {
+	for _, hostSends := range []bool{false, true} {
+		for _, algorithm := range algorithms[1:] {
+			p := newPair(64)
+			p.hostSends, p.algorithm, p.lanes, p.inOrder = hostSends, algorithm, [2]int{1, 1}, algorithm.Ordered()
+			left := negotiate.MaxAttempt
+			p.corrupt = func() bool { left--; return left >= 0 }
+			p.mustCopy(t)
+			if p.again[0].Load() != negotiate.MaxAttempt {
+				t.Errorf("%s: sent again %d times", algorithm, p.again[0].Load())
+			}
+		}
+	}
+}
+
+func TestPieceThatNeverArrives(t *testing.T) {
+	for _, hostSends := range []bool{false, true} {
+		p := newPair(64 * 20)
+		p.hostSends = hostSends
+		p.corrupt = func() bool { return true }
+		p.build()
+		sent, received := p.run(t.Context())
+		mustBe(t, received, ErrCorrupted)
+		if sent == nil {
+			t.Error("the sender goes on")
+		}
+	}
+}
+
+// A receiver that refuses a piece each time is believed as often as a piece may be sent.
+func TestPieceThatIsNeverAccepted(t *testing.T) {
+	p := newPair(64)
+	p.hostSends, p.lanes = true, [2]int{1, 1}
+	p.build()
+	ended := make(chan error)
+	go func() { ended <- p.sender.Run(t.Context()) }()
+	for attempt := range 1 + negotiate.MaxAttempt {
+		<-p.sender.Outbox().Waiting()
+		records := p.sender.Outbox().Take()
+		if len(records) != 1 || int(records[0].Attempt) != attempt {
+			t.Fatalf("%+v at attempt %d", records, attempt)
+		}
+		p.sender.Acknowledge([]negotiate.Ack{{Slot: records[0].Slot, Bad: true}})
+	}
+	mustBe(t, <-ended, ErrCorrupted)
+}
+
+// Without a digest nobody notices: that is what it means.
+func TestWithoutADigestCorruptionIsNotNoticed(t *testing.T) {
+	p := newPair(64)
+	p.algorithm = digest.None
+	p.corrupt = func() bool { return true }
+	p.build()
+	sent, received := p.run(t.Context())
+	must(t, errors.Join(sent, received))
+	if bytes.Equal(p.source.bytes, p.target.bytes) {
+		t.Error("the engine did not corrupt anything")
+	}
+}
+
+func TestFailuresEndAllLanes(t *testing.T) {
+	errEngine := errors.New("the engine is broken")
+	for name, fail := range map[string]struct {
+		set  func(p *pair)
+		side int // that has it
+		want error
+	}{
+		"read":           {func(p *pair) { p.source.failAt = 1000 }, 0, errDisk},
+		"write":          {func(p *pair) { p.target.failAt = 1000 }, 1, errDisk},
+		"punch":          {func(p *pair) { p.source.extents = []disk.Extent{{Length: 6400, Hole: true}}; p.target.failAt = 9 }, 1, errDisk},
+		"engine":         {func(p *pair) { p.broken = func() error { return errEngine } }, 0, errEngine},
+		"other engine":   {func(p *pair) { p.hostSends = true; p.broken = func() error { return errEngine } }, 1, errEngine},
+		"compared claim": {func(p *pair) { p.resume = 6400; p.target.failAt = 1000 }, 1, errDisk},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(6400)
+			p.slots, p.lanes = 8, [2]int{3, 3}
+			fail.set(p)
+			p.build()
+			var errs [2]error
+			errs[0], errs[1] = p.run(t.Context())
+			mustBe(t, errs[fail.side], fail.want)
+			if errs[1-fail.side] == nil {
+				t.Error("the other side is content")
+			}
+		})
+	}
+}
+
+// A lane that waits for its peer ends with its context, whatever it waits for.
+func TestWaitingLanesEndWithTheirContext(t *testing.T) {
+	because := errors.New("it was enough")
+	p := newPair(6400)
+	p.build()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() { ended <- p.sender.Run(ctx) }()
+	go func() { ended <- p.receiver.Run(ctx) }()
+	<-p.sender.Outbox().Waiting() // and nobody answers
+	cancel(because)
+	mustBe(t, <-ended, because)
+	mustBe(t, <-ended, because)
+}
+
+// Holes can be of any length, and some take as long as their zeros do: they are filled step by step, so that a lane can be
+// interrupted and says how far it is.
+func TestLongHolesCanBeInterrupted(t *testing.T) {
+	ctx, stop := context.WithCancelCause(t.Context())
+	interrupted := errors.New("interrupted")
+	var pieces []Piece
+	r := NewReceiver(ReceiverConfig{
+		Target: hollow{}, Window: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1)},
+		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Again: func(Piece) {},
+		Moved: func(piece Piece, _ int64) error {
+			pieces = append(pieces, piece)
+			stop(interrupted)
+			return nil
+		},
+	})
+	r.Take([]negotiate.Record{{Kind: negotiate.HoleRecord, Offset: 0, Length: 4 * longestHole}})
+	r.End()
+	if err := r.Run(ctx); !errors.Is(err, interrupted) {
+		t.Errorf("it ended with %v", err)
+	}
+	if want := (Piece{Kind: negotiate.HoleRecord, Length: longestHole}); len(pieces) != 1 || pieces[0] != want {
+		t.Errorf("it filled %v", pieces)
+	}
+}
+
+// hollow is a Target of holes.
+type hollow struct{}
+
+func (hollow) WriteAt([]byte, int64) error { return nil }
+func (hollow) ReadAt([]byte, int64) error  { return nil }
+func (hollow) Punch(int64, int64) error    { return nil }

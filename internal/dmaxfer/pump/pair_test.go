@@ -1,0 +1,291 @@
+package pump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// pair is a sender and a receiver that share a window, without a protocol between them.
+type pair struct {
+	source, target *memory
+	chunk          int64
+	slots          int
+	lanes          [2]int // of the sender, of the receiver
+	algorithm      digest.Algorithm
+	holes          Holes
+	resume         int64
+	hostSends      bool // into the window itself, and the receiver has the engines
+	inOrder        bool
+	stream         io.Reader // in place of the source
+	seed           uint64
+	corrupt        func() bool  // is the next piece to arrive changed?
+	broken         func() error // of the engines
+
+	sender   *Sender
+	receiver *Receiver
+	stages   [2]Stages
+	moved    atomic.Int64 // bytes, as the sender counts them
+	stored   int64        // bytes, as the receiver does
+	prefix   int64        // the last that it told
+	again    [2]atomic.Int64
+	wire     wire
+}
+
+// wire is what the carrier has seen of the records.
+type wire struct {
+	taken       []bool // by slot: announced, and not acknowledged
+	dataBelow   int64  // bytes that were claimed and came as data nevertheless
+	claims      int
+	misbehaving error
+	records     []negotiate.Record
+	acks        []negotiate.Ack
+}
+
+func (p *pair) build() {
+	window := make([]byte, int64(p.slots)*p.chunk)
+	p.wire.taken = make([]bool, p.slots)
+	sent := SenderConfig{
+		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
+		Digest: p.algorithm, Stages: &p.stages[0],
+		Moved: func(piece Piece) { p.moved.Add(piece.Length) }, Again: func(Piece) { p.again[0].Add(1) },
+	}
+	if p.stream != nil {
+		sent.Reader = NewStreamReader(streamOf{p.stream})
+	}
+	if !p.hostSends {
+		own := make([]byte, len(window))
+		sent.Slots = NewSlots(own, p.chunk)
+		for lane := range p.lanes[0] {
+			sent.Engines = append(sent.Engines, p.engine(own, window, true, lane))
+		}
+	}
+	received := ReceiverConfig{
+		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1],
+		Moved: p.storedPiece, Again: func(Piece) { p.again[1].Add(1) },
+	}
+	for lane := range p.lanes[1] {
+		count := (p.slots + p.lanes[1] - 1) / p.lanes[1]
+		own := make([]byte, int64(count)*p.chunk)
+		received.Buffers = append(received.Buffers, NewSlots(own, p.chunk))
+		if p.hostSends {
+			received.Engines = append(received.Engines, p.engine(window, own, false, lane))
+		} else {
+			received.Engines = append(received.Engines, NewCopier(window, own, count))
+		}
+	}
+	p.sender, p.receiver = NewSender(sent), NewReceiver(received)
+}
+
+func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
+	return &engine{
+		from: from, to: to, toWindow: toWindow, corrupt: p.corrupt, broken: p.broken,
+		random: rand.New(rand.NewPCG(p.seed, uint64(lane))),
+	}
+}
+
+func (p *pair) storedPiece(piece Piece, prefix int64) error {
+	p.stored += piece.Length
+	if prefix < p.prefix {
+		return errors.New("the prefix shrinks")
+	}
+	p.prefix = prefix
+	return nil
+}
+
+// run copies, and returns what each side ends with.
+func (p *pair) run(ctx context.Context) (sent, received error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var sides, carrier sync.WaitGroup
+	carried, finish := context.WithCancel(context.Background())
+	carrier.Go(func() { p.carry(carried) })
+	sides.Go(func() {
+		if sent = p.sender.Run(ctx); sent != nil {
+			stop(sent)
+			return
+		}
+		p.receiver.End()
+	})
+	sides.Go(func() {
+		if received = p.receiver.Run(ctx); received != nil {
+			stop(received)
+		}
+	})
+	sides.Wait()
+	finish()
+	carrier.Wait()
+	return sent, received
+}
+
+// carry brings each side what the other says, and watches the rules.
+func (p *pair) carry(ctx context.Context) {
+	for {
+		select {
+		case <-p.sender.Outbox().Waiting():
+			p.wire.records = append(p.wire.records[:0], p.sender.Outbox().Take()...)
+			for i := range p.wire.records {
+				p.announced(&p.wire.records[i])
+			}
+			p.receiver.Take(p.wire.records)
+		case <-p.receiver.Outbox().Waiting():
+			p.wire.acks = append(p.wire.acks[:0], p.receiver.Outbox().Take()...)
+			for _, a := range p.wire.acks {
+				if !p.wire.taken[a.Slot] {
+					p.wire.misbehaving = fmt.Errorf("slot %d is acknowledged twice", a.Slot)
+				}
+				p.wire.taken[a.Slot] = false
+			}
+			p.sender.Acknowledge(p.wire.acks)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *pair) announced(r *negotiate.Record) {
+	switch {
+	case p.wire.taken[r.Slot]:
+		p.wire.misbehaving = fmt.Errorf("slot %d is announced twice", r.Slot)
+	case r.Kind != negotiate.HoleRecord && r.Length > uint64(p.chunk):
+		p.wire.misbehaving = fmt.Errorf("a piece of %d bytes in slots of %d", r.Length, p.chunk)
+	}
+	p.wire.taken[r.Slot] = true
+	switch {
+	case r.Kind == negotiate.ClaimRecord:
+		p.wire.claims++
+	case r.Kind == negotiate.DataRecord && int64(r.Offset+r.Length) <= p.resume:
+		p.wire.dataBelow += int64(r.Length)
+	}
+}
+
+// memory is a file that is only bytes. Its extents are where its data and its holes are said to be.
+type memory struct {
+	mu      sync.Mutex
+	bytes   []byte
+	extents []disk.Extent
+	failAt  int64 // the offset at which calls fail; negative: nowhere
+	written int64 // bytes
+	pause   func()
+}
+
+var errDisk = errors.New("the disk is broken")
+
+func newMemory(content []byte) *memory { return &memory{bytes: content, failAt: -1, pause: func() {}} }
+
+func (m *memory) fails(offset, length int64) error {
+	if m.failAt >= offset && m.failAt < offset+length {
+		return errDisk
+	}
+	return nil
+}
+
+func (m *memory) ReadAt(buffer []byte, offset int64) error {
+	m.pause()
+	copy(buffer, m.bytes[offset:])
+	return m.fails(offset, int64(len(buffer)))
+}
+
+func (m *memory) WriteAt(piece []byte, offset int64) error {
+	m.pause()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.written += int64(len(piece))
+	copy(m.bytes[offset:], piece)
+	return m.fails(offset, int64(len(piece)))
+}
+
+func (m *memory) Punch(offset, length int64) error {
+	clear(m.bytes[offset : offset+length])
+	return m.fails(offset, length)
+}
+
+func (m *memory) NextExtent(offset int64) (disk.Extent, error) {
+	if offset == int64(len(m.bytes)) {
+		return disk.Extent{}, io.EOF
+	}
+	for _, e := range m.extents {
+		if offset >= e.Offset && offset < e.Offset+e.Length {
+			return disk.Extent{Offset: offset, Length: e.Offset + e.Length - offset, Hole: e.Hole}, nil
+		}
+	}
+	return disk.Extent{Offset: offset, Length: int64(len(m.bytes)) - offset}, nil
+}
+
+// streamOf is a Stream of what a reader has.
+type streamOf struct{ from io.Reader }
+
+func (s streamOf) Next(buffer []byte) (int, error) {
+	n, err := io.ReadFull(s.from, buffer)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		err = io.EOF
+	}
+	return n, err
+}
+
+// engine moves bytes late, in any order, and takes no more moves at once than it feels like.
+type engine struct {
+	from, to []byte
+	toWindow bool
+	corrupt  func() bool
+	broken   func() error
+	random   *rand.Rand
+	under    []Move
+}
+
+func (e *engine) Submit(moves []Move) (int, error) {
+	n := len(moves)
+	if len(e.under) > 0 {
+		n = e.random.IntN(n + 1)
+	}
+	e.under = append(e.under, moves[:n]...)
+	return n, nil
+}
+
+func (e *engine) Inflight() int { return len(e.under) }
+func (e *engine) Close() error  { return nil }
+
+func (e *engine) Poll(into []Moved) int {
+	if len(e.under) == 0 {
+		return 0
+	}
+	return e.end(into, e.random.IntN(len(e.under)+1))
+}
+
+func (e *engine) Reap(_ context.Context, into []Moved) (int, error) {
+	if len(e.under) == 0 {
+		return 0, nil
+	}
+	return e.end(into, 1+e.random.IntN(len(e.under))), nil
+}
+
+func (e *engine) end(into []Moved, n int) int {
+	n = min(n, len(into))
+	for i := range n {
+		chosen, last := e.random.IntN(len(e.under)), len(e.under)-1
+		m := e.under[chosen]
+		e.under[chosen], e.under = e.under[last], e.under[:last]
+		into[i] = Moved{Tag: m.Tag, Err: e.move(m)}
+	}
+	return n
+}
+
+func (e *engine) move(m Move) error {
+	from, to := e.from[m.Window:m.Window+m.Length:m.Window+m.Length], e.to[m.Buffer:m.Buffer+m.Length]
+	if e.toWindow {
+		from, to = e.from[m.Buffer:m.Buffer+m.Length:m.Buffer+m.Length], e.to[m.Window:m.Window+m.Length]
+	}
+	copy(to, from)
+	if e.corrupt() {
+		to[e.random.IntN(len(to))] ^= 1
+	}
+	return e.broken()
+}

@@ -1,0 +1,147 @@
+package pump
+
+import (
+	"bytes"
+	"io"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Piece is a part of the file that travels as one record.
+type Piece struct {
+	Kind   negotiate.Kind
+	Offset int64 // in the file
+	Length int64 // bytes; of a hole any, otherwise at most the size of a slot
+}
+
+// Reader cuts the file into pieces, in the order of their offsets.
+type Reader interface {
+	// Next reads the next piece into buffer, which a hole leaves alone; io.EOF after the last. Several lanes may call it at
+	// once, unless the reader is a stream.
+	Next(buffer []byte) (Piece, error)
+}
+
+// longestHole keeps a lane from being away for long where a digest has to be fed a hole's zeros, or a target has no holes.
+const longestHole = 64 << 20
+
+// Source is a file that can be read anywhere.
+type Source interface {
+	// ReadAt fills buffer from offset.
+	ReadAt(buffer []byte, offset int64) error
+
+	// NextExtent is the run of data, or the hole, that begins at offset; io.EOF at the end of the file.
+	NextExtent(offset int64) (disk.Extent, error)
+}
+
+// FileReader reads a Source. Data is cut where offsets are multiples of the buffer's size, so that a file is cut in the same
+// way each time; what the receiver may have already becomes claims.
+type FileReader struct {
+	source Source
+	resume int64 // the receiver says that it has what is below
+	holes  Holes
+
+	mu   sync.Mutex
+	next int64
+	here disk.Extent // that next lies in, or at the end of
+}
+
+// Holes is what becomes of a source's holes.
+type Holes int
+
+// The ways.
+const (
+	KeepHoles  Holes = iota // they are sent as holes, unread
+	CheckHoles              // the same, but they are read, and sent as data if they are not what the file system says
+	FillHoles               // they are sent like data
+)
+
+// NewFileReader returns a reader of the whole source.
+func NewFileReader(source Source, resume int64, holes Holes) *FileReader {
+	return &FileReader{source: source, resume: resume, holes: holes}
+}
+
+// Next implements Reader.
+func (r *FileReader) Next(buffer []byte) (Piece, error) {
+	piece, err := r.cut(int64(len(buffer)))
+	if err != nil || piece.Kind == negotiate.HoleRecord && r.holes == KeepHoles {
+		return piece, err
+	}
+	content := buffer[:piece.Length]
+	if err := r.source.ReadAt(content, piece.Offset); err != nil {
+		return Piece{}, err
+	}
+	if piece.Kind == negotiate.HoleRecord && !allZero(content) {
+		piece.Kind = negotiate.DataRecord
+	}
+	return piece, nil
+}
+
+// allZero compares the bytes with themselves, one further.
+func allZero(b []byte) bool {
+	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
+}
+
+func (r *FileReader) cut(chunk int64) (Piece, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.next == r.here.Offset+r.here.Length {
+		here, err := r.source.NextExtent(r.next)
+		if err != nil {
+			return Piece{}, err
+		}
+		r.here = here
+	}
+	piece := r.pieceHere(chunk)
+	r.next += piece.Length
+	return piece, nil
+}
+
+func (r *FileReader) pieceHere(chunk int64) Piece {
+	end := r.here.Offset + r.here.Length
+	hole := r.here.Hole && r.holes != FillHoles
+	if hole && r.holes == KeepHoles {
+		return Piece{Kind: negotiate.HoleRecord, Offset: r.next, Length: min(end-r.next, longestHole)}
+	}
+	end = min(end, (r.next/chunk+1)*chunk)
+	piece := Piece{Kind: negotiate.DataRecord, Offset: r.next, Length: end - r.next}
+	switch {
+	case hole:
+		piece.Kind = negotiate.HoleRecord
+	case end <= r.resume:
+		piece.Kind = negotiate.ClaimRecord
+	}
+	return piece
+}
+
+// Stream is a source that is read once, from its beginning to its end.
+type Stream interface {
+	// Next fills buffer, or returns less of it with io.EOF at the end.
+	Next(buffer []byte) (int, error)
+}
+
+// StreamReader reads a Stream of any length. It belongs to one lane.
+type StreamReader struct {
+	stream Stream
+	next   int64
+	ended  bool
+}
+
+// NewStreamReader returns a reader of all that the stream has.
+func NewStreamReader(stream Stream) *StreamReader { return &StreamReader{stream: stream} }
+
+// Next implements Reader.
+func (r *StreamReader) Next(buffer []byte) (Piece, error) {
+	if r.ended {
+		return Piece{}, io.EOF
+	}
+	n, err := r.stream.Next(buffer)
+	r.ended = err == io.EOF
+	if err != nil && (!r.ended || n == 0) {
+		return Piece{}, err
+	}
+	piece := Piece{Kind: negotiate.DataRecord, Offset: r.next, Length: int64(n)}
+	r.next += piece.Length
+	return piece, nil
+}

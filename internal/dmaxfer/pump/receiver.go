@@ -1,0 +1,359 @@
+package pump
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Target is what a receiver fills.
+type Target interface {
+	// WriteAt writes all of piece. Several lanes may call it at once, for different offsets.
+	WriteAt(piece []byte, offset int64) error
+
+	// ReadAt fills piece with what the target already holds.
+	ReadAt(piece []byte, offset int64) error
+
+	// Punch makes a hole, or zeros where there are no holes.
+	Punch(offset, length int64) error
+}
+
+// ReceiverConfig is what a Receiver needs. All of it stays the caller's.
+type ReceiverConfig struct {
+	Target  Target
+	Window  int      // slots of the window
+	Buffers []Slots  // memory of this side's own, for each lane; all of the window's slots in it if InOrder
+	Engines []Engine // from the window to the buffers, one for each lane
+	InOrder bool     // pieces must be taken in the order of their offsets: for an ordered digest, or a stream; one lane then
+	Digest  digest.Algorithm
+	Stages  *Stages
+	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
+	Moved   func(piece Piece, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
+	Again   func(piece Piece)                            // called for each piece that has to come once more
+}
+
+// Receiver fills a file with the pieces that the sender announces.
+type Receiver struct {
+	ReceiverConfig
+	lanes  []*receiverLane
+	outbox *Batch[negotiate.Ack]
+
+	mu     sync.Mutex
+	ledger *digest.Ledger
+}
+
+// NewReceiver returns a Receiver that has not begun.
+func NewReceiver(c ReceiverConfig) *Receiver {
+	r := &Receiver{
+		ReceiverConfig: c,
+		outbox:         NewBatch[negotiate.Ack](c.Window),
+		ledger:         digest.NewLedger(c.Digest, c.Window),
+	}
+	for i := range c.Engines {
+		r.lanes = append(r.lanes, newReceiverLane(r, i))
+	}
+	return r
+}
+
+// Outbox is what the peer is to be told.
+func (r *Receiver) Outbox() *Batch[negotiate.Ack] { return r.outbox }
+
+// Take takes announced records. It never waits, since none is announced for a slot that has not been acknowledged.
+func (r *Receiver) Take(records []negotiate.Record) {
+	for _, record := range records {
+		r.lanes[int(record.Slot)%len(r.lanes)].inbox <- record
+	}
+}
+
+// End says that no record follows. Call it once.
+func (r *Receiver) End() {
+	for _, l := range r.lanes {
+		close(l.inbox)
+	}
+}
+
+// Run receives until End was called and everything is in the target. When it returns no lane is at work; after an error, moves
+// may be, until the engines are closed.
+func (r *Receiver) Run(ctx context.Context) error { return runLanes(ctx, r.lanes) }
+
+// Sum is what the target has from its beginning on without a gap, after Run: its length and digest.
+func (r *Receiver) Sum() (int64, digest.Sum) { return r.ledger.Prefix(), r.ledger.Sum() }
+
+// receiverLane takes the records of the slots whose number is its own modulo the number of lanes.
+type receiverLane struct {
+	receiver *Receiver
+	engine   Engine
+	buffers  Slots
+	inbox    chan negotiate.Record
+	open     bool               // inbox may still deliver
+	vacant   []int              // buffers
+	held     []negotiate.Record // by buffer
+	arrived  []int              // buffers whose piece is good and waits for its turn; InOrder only
+	moves    []Move
+	moved    []Moved
+}
+
+func newReceiverLane(r *Receiver, number int) *receiverLane {
+	buffers := r.Buffers[number]
+	count := buffers.Count()
+	l := &receiverLane{
+		receiver: r, engine: r.Engines[number], buffers: buffers, open: true,
+		inbox:   make(chan negotiate.Record, r.Window),
+		held:    make([]negotiate.Record, count),
+		arrived: make([]int, 0, count),
+		moves:   make([]Move, 0, count),
+		moved:   make([]Moved, count),
+	}
+	for buffer := range count {
+		l.vacant = append(l.vacant, buffer)
+	}
+	return l
+}
+
+func (l *receiverLane) run(ctx context.Context) error {
+	for {
+		took, err := l.takeRecords(ctx)
+		if err == nil {
+			err = l.submit()
+		}
+		if err != nil {
+			return err
+		}
+		if !l.open && len(l.vacant) == len(l.held) {
+			return nil
+		}
+		if err := l.progress(ctx, !took); err != nil {
+			return err
+		}
+	}
+}
+
+// takeRecords gives vacant buffers the records that are there. Where each has to wait for its time it takes one, so that those
+// whose time has come do not wait for the others'.
+func (l *receiverLane) takeRecords(ctx context.Context) (took bool, err error) {
+	for l.open && len(l.vacant) > 0 && !(len(l.moves) > 0 && l.receiver.Pace != nil) {
+		select {
+		case record, open := <-l.inbox:
+			if err := l.begin(ctx, record, open); err != nil {
+				return took, err
+			}
+			took = true
+		default:
+			return took, nil
+		}
+	}
+	return took, nil
+}
+
+// begin takes one record in hand.
+func (l *receiverLane) begin(ctx context.Context, record negotiate.Record, open bool) error {
+	if l.open = open; !open {
+		return nil
+	}
+	buffer := l.vacant[len(l.vacant)-1]
+	l.vacant = l.vacant[:len(l.vacant)-1]
+	l.held[buffer] = record
+	switch record.Kind {
+	case negotiate.HoleRecord:
+		return l.accept(ctx, buffer)
+	case negotiate.ClaimRecord:
+		return l.compare(ctx, buffer)
+	}
+	if l.receiver.Pace != nil {
+		if err := l.receiver.Pace(ctx, int64(record.Length)); err != nil {
+			return err
+		}
+	}
+	l.moves = append(l.moves, Move{
+		Window: int64(record.Slot) * l.buffers.size, Buffer: l.buffers.offset(buffer), Length: int64(record.Length), Tag: buffer,
+	})
+	return nil
+}
+
+func (l *receiverLane) submit() error {
+	if len(l.moves) == 0 {
+		return nil
+	}
+	watch := l.receiver.Stages.start()
+	taken, err := l.engine.Submit(l.moves)
+	watch.charge(Copying)
+	l.moves = l.moves[:copy(l.moves, l.moves[taken:])]
+	return err
+}
+
+// progress handles pieces that have come into their buffers, and waits if there is nothing else to do.
+func (l *receiverLane) progress(ctx context.Context, wait bool) error {
+	watch := l.receiver.Stages.start()
+	n := l.engine.Poll(l.moved)
+	watch.charge(Copying)
+	if n > 0 || !wait {
+		return l.fetched(ctx, n)
+	}
+	if l.engine.Inflight() == 0 {
+		return l.awaitRecord(ctx)
+	}
+	n, err := l.engine.Reap(ctx, l.moved)
+	watch.charge(Copying)
+	if err != nil {
+		return err
+	}
+	return l.fetched(ctx, n)
+}
+
+func (l *receiverLane) awaitRecord(ctx context.Context) error {
+	watch := l.receiver.Stages.start()
+	select {
+	case record, open := <-l.inbox:
+		watch.charge(Peer)
+		return l.begin(ctx, record, open)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *receiverLane) fetched(ctx context.Context, n int) error {
+	for _, m := range l.moved[:n] {
+		if m.Err != nil {
+			return moveFailed(&l.held[m.Tag], m.Err)
+		}
+		if err := l.examine(ctx, m.Tag); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare looks whether the target already has what the sender claims.
+func (l *receiverLane) compare(ctx context.Context, buffer int) error {
+	record := &l.held[buffer]
+	watch := l.receiver.Stages.start()
+	err := l.receiver.Target.ReadAt(l.buffers.bytes(buffer, int64(record.Length)), int64(record.Offset))
+	watch.charge(Writing)
+	if err != nil {
+		return err
+	}
+	return l.examine(ctx, buffer)
+}
+
+// examine compares the check of what is in a buffer with what the sender has read.
+func (l *receiverLane) examine(ctx context.Context, buffer int) error {
+	record := &l.held[buffer]
+	watch := l.receiver.Stages.start()
+	check := digest.Check(l.receiver.Digest, l.buffers.bytes(buffer, int64(record.Length)))
+	watch.charge(Checking)
+	if check == record.Check {
+		return l.accept(ctx, buffer)
+	}
+	return l.reject(buffer)
+}
+
+// reject has the piece sent again, unless that has been tried often enough.
+func (l *receiverLane) reject(buffer int) error {
+	record := &l.held[buffer]
+	if record.Kind == negotiate.DataRecord {
+		if record.Attempt+1 == maxAttempts {
+			return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
+		}
+		l.receiver.Again(pieceOf(record))
+	}
+	l.answer(buffer, true)
+	return nil
+}
+
+// accept puts a good piece into the target, now or when it is its turn.
+func (l *receiverLane) accept(ctx context.Context, buffer int) error {
+	if !l.receiver.InOrder {
+		return l.store(ctx, buffer)
+	}
+	l.arrived = append(l.arrived, buffer)
+	for {
+		buffer, due := l.takeDue()
+		if !due {
+			return nil
+		}
+		if err := l.store(ctx, buffer); err != nil {
+			return err
+		}
+	}
+}
+
+// takeDue finds the piece that follows what the target has. It has one lane, whose own the ledger then is.
+func (l *receiverLane) takeDue() (buffer int, due bool) {
+	next := uint64(l.receiver.ledger.Prefix())
+	for i, buffer := range l.arrived {
+		if l.held[buffer].Offset == next {
+			last := len(l.arrived) - 1
+			l.arrived[i] = l.arrived[last]
+			l.arrived = l.arrived[:last]
+			return buffer, true
+		}
+	}
+	return 0, false
+}
+
+func (l *receiverLane) store(ctx context.Context, buffer int) error {
+	record := &l.held[buffer]
+	var err error
+	if record.Kind == negotiate.HoleRecord {
+		err = l.storeHole(ctx, pieceOf(record))
+	} else {
+		err = l.storePiece(buffer, record)
+	}
+	if err != nil {
+		return err
+	}
+	l.answer(buffer, false)
+	return nil
+}
+
+func (l *receiverLane) storePiece(buffer int, record *negotiate.Record) error {
+	watch, piece := l.receiver.Stages.start(), pieceOf(record)
+	bytes := l.buffers.bytes(buffer, piece.Length)
+	if piece.Kind == negotiate.DataRecord { // what was claimed is there
+		if err := l.receiver.Target.WriteAt(bytes, piece.Offset); err != nil {
+			return err
+		}
+	}
+	watch.charge(Writing)
+	defer watch.charge(Checking)
+	return l.receiver.enter(piece, bytes, record.Check)
+}
+
+// storeHole goes step by step: a hole can be of any length, and takes as long as its zeros do where the target has no holes or the
+// digest is fed them.
+func (l *receiverLane) storeHole(ctx context.Context, hole Piece) error {
+	for end := hole.Offset + hole.Length; hole.Offset < end; hole.Offset += hole.Length {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		hole.Length = min(longestHole, end-hole.Offset)
+		watch := l.receiver.Stages.start()
+		if err := l.receiver.Target.Punch(hole.Offset, hole.Length); err != nil {
+			return err
+		}
+		watch.charge(Writing)
+		if err := l.receiver.enter(hole, nil, 0); err != nil {
+			return err
+		}
+		watch.charge(Checking)
+	}
+	return nil
+}
+
+// enter takes the piece into the ledger, which finds pieces that overlap.
+func (r *Receiver) enter(piece Piece, bytes []byte, check uint64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err := enter(r.ledger, r.Digest, piece, bytes, check); err != nil {
+		return err
+	}
+	return r.Moved(piece, r.ledger.Prefix())
+}
+
+func (l *receiverLane) answer(buffer int, bad bool) {
+	l.receiver.outbox.Add(negotiate.Ack{Slot: l.held[buffer].Slot, Bad: bad})
+	l.vacant = append(l.vacant, buffer)
+}

@@ -1,0 +1,286 @@
+package pump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// maxAttempts is how often a piece is sent before its copy is given up.
+const maxAttempts = 1 + negotiate.MaxAttempt
+
+// ErrCorrupted is a piece that arrived other than it was sent, each time.
+var ErrCorrupted = errors.New("the bytes that arrive are not those that were sent")
+
+// SenderConfig is what a Sender needs. All of it stays the caller's.
+type SenderConfig struct {
+	Reader  Reader
+	Slots   Slots    // the window itself on a host, else buffers of this side, one for each slot of the window
+	Engines []Engine // from Slots to the window, one for each lane; nil on a host, which has as many lanes as Lanes says
+	Lanes   int      // at least 1, at most the number of slots; 1 where the digest is ordered or the source a stream
+	Digest  digest.Algorithm
+	Stages  *Stages
+	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
+	Moved   func(piece Piece)                            // called for each piece that the receiver has
+	Again   func(piece Piece)                            // called for each piece that is sent once more
+}
+
+// Sender reads a file and sends it piece by piece.
+type Sender struct {
+	SenderConfig
+	lanes  []*senderLane
+	outbox *Batch[negotiate.Record]
+
+	mu     sync.Mutex
+	ledger *digest.Ledger
+}
+
+// NewSender returns a Sender that has not begun.
+func NewSender(c SenderConfig) *Sender {
+	slots := c.Slots.Count()
+	s := &Sender{
+		SenderConfig: c,
+		outbox:       NewBatch[negotiate.Record](slots),
+		ledger:       digest.NewLedger(c.Digest, slots),
+	}
+	for i := range c.Lanes {
+		s.lanes = append(s.lanes, newSenderLane(s, i))
+	}
+	return s
+}
+
+// Outbox is what the peer is to be told.
+func (s *Sender) Outbox() *Batch[negotiate.Record] { return s.outbox }
+
+// Acknowledge takes what the receiver says of slots that have been announced. It never waits, since a slot is acknowledged
+// once for each time that it was announced.
+func (s *Sender) Acknowledge(acks []negotiate.Ack) {
+	for _, ack := range acks {
+		s.lanes[int(ack.Slot)%len(s.lanes)].inbox <- ack
+	}
+}
+
+// Run sends everything. When it returns no lane is at work; after an error, moves may be, until the engines are closed.
+func (s *Sender) Run(ctx context.Context) error { return runLanes(ctx, s.lanes) }
+
+// Sum is what has been read, after Run: its length and digest.
+func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.Sum() }
+
+// senderLane sends pieces through the slots whose number is its own modulo the number of lanes.
+type senderLane struct {
+	sender *Sender
+	engine Engine // nil on a host
+	inbox  chan negotiate.Ack
+	vacant []int // slots; the last one became vacant last, and is the warmest
+	owned  int
+	ended  bool               // the reader has no more
+	sent   []negotiate.Record // by slot: what is in it
+	moves  []Move             // that the engine had no room for yet
+	moved  []Moved
+}
+
+func newSenderLane(s *Sender, number int) *senderLane {
+	slots := s.Slots.Count()
+	l := &senderLane{sender: s, sent: make([]negotiate.Record, slots)}
+	for slot := number; slot < slots; slot += s.Lanes {
+		l.vacant = append(l.vacant, slot)
+	}
+	l.owned = len(l.vacant)
+	l.inbox = make(chan negotiate.Ack, l.owned)
+	if s.Engines != nil {
+		l.engine = s.Engines[number]
+		l.moves = make([]Move, 0, l.owned)
+		l.moved = make([]Moved, l.owned)
+	}
+	return l
+}
+
+// run alternates between reading a piece and seeing what has become of others. It waits only when it can do neither.
+func (l *senderLane) run(ctx context.Context) error {
+	for {
+		read, err := l.readNext(ctx)
+		if err == nil {
+			err = l.submit()
+		}
+		if err != nil {
+			return err
+		}
+		if l.ended && len(l.vacant) == l.owned {
+			return nil
+		}
+		if err := l.progress(ctx, !read); err != nil {
+			return err
+		}
+	}
+}
+
+// readNext fills a vacant slot, if there is one and the file goes on.
+func (l *senderLane) readNext(ctx context.Context) (bool, error) {
+	if l.ended || len(l.vacant) == 0 {
+		return false, nil
+	}
+	slot := l.vacant[len(l.vacant)-1]
+	watch := l.sender.Stages.start()
+	piece, err := l.sender.Reader.Next(l.sender.Slots.bytes(slot, l.sender.Slots.size))
+	watch.charge(Reading)
+	if err == io.EOF {
+		l.ended = true
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	l.vacant = l.vacant[:len(l.vacant)-1]
+	l.sent[slot], err = l.record(slot, piece)
+	watch.charge(Checking)
+	if err == nil {
+		err = l.dispatch(ctx, slot)
+	}
+	return true, err
+}
+
+// record takes the piece down, with its check, and into the ledger.
+func (l *senderLane) record(slot int, piece Piece) (negotiate.Record, error) {
+	record := negotiate.Record{
+		Kind: piece.Kind, Slot: uint32(slot), Offset: uint64(piece.Offset), Length: uint64(piece.Length),
+	}
+	if piece.Kind == negotiate.HoleRecord {
+		return record, l.sender.enter(piece, nil, 0)
+	}
+	bytes := l.sender.Slots.bytes(slot, piece.Length)
+	record.Check = digest.Check(l.sender.Digest, bytes)
+	return record, l.sender.enter(piece, bytes, record.Check)
+}
+
+func (s *Sender) enter(piece Piece, bytes []byte, check uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return enter(s.ledger, s.Digest, piece, bytes, check)
+}
+
+// dispatch sends what is in a slot: to the window first, if that is elsewhere.
+func (l *senderLane) dispatch(ctx context.Context, slot int) error {
+	record := &l.sent[slot]
+	if record.Kind != negotiate.DataRecord {
+		l.sender.outbox.Add(*record)
+		return nil
+	}
+	if l.sender.Pace != nil {
+		if err := l.sender.Pace(ctx, int64(record.Length)); err != nil {
+			return err
+		}
+	}
+	if l.engine == nil {
+		l.sender.outbox.Add(*record)
+		return nil
+	}
+	place := l.sender.Slots.offset(slot)
+	l.moves = append(l.moves, Move{Window: place, Buffer: place, Length: int64(record.Length), Tag: slot})
+	return nil
+}
+
+func (l *senderLane) submit() error {
+	if len(l.moves) == 0 {
+		return nil
+	}
+	watch := l.sender.Stages.start()
+	taken, err := l.engine.Submit(l.moves)
+	watch.charge(Copying)
+	l.moves = l.moves[:copy(l.moves, l.moves[taken:])]
+	return err
+}
+
+// progress handles what has happened to pieces under way, and waits for something to happen if it may.
+func (l *senderLane) progress(ctx context.Context, wait bool) error {
+	handled, err := l.takeAcks(ctx)
+	if err != nil || l.engine == nil {
+		return l.elseWait(ctx, err, wait && !handled)
+	}
+	n := l.engine.Poll(l.moved)
+	if err := l.announce(n); err != nil {
+		return err
+	}
+	return l.elseWait(ctx, nil, wait && !handled && n == 0)
+}
+
+func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
+	if err != nil || !wait {
+		return err
+	}
+	if l.engine != nil && l.engine.Inflight() > 0 {
+		return l.awaitEngine(ctx)
+	}
+	watch := l.sender.Stages.start()
+	defer watch.charge(Peer)
+	select {
+	case ack := <-l.inbox:
+		return l.acknowledged(ctx, ack)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l *senderLane) awaitEngine(ctx context.Context) error {
+	watch := l.sender.Stages.start()
+	n, err := l.engine.Reap(ctx, l.moved)
+	watch.charge(Copying)
+	if err != nil {
+		return err
+	}
+	return l.announce(n)
+}
+
+// announce tells the peer of pieces that have reached the window.
+func (l *senderLane) announce(n int) error {
+	for _, m := range l.moved[:n] {
+		if m.Err != nil {
+			return moveFailed(&l.sent[m.Tag], m.Err)
+		}
+		l.sender.outbox.Add(l.sent[m.Tag])
+	}
+	return nil
+}
+
+func moveFailed(r *negotiate.Record, err error) error {
+	return fmt.Errorf("copying %d bytes at %d: %w", r.Length, r.Offset, err)
+}
+
+func (l *senderLane) takeAcks(ctx context.Context) (handled bool, err error) {
+	for {
+		select {
+		case ack := <-l.inbox:
+			if err := l.acknowledged(ctx, ack); err != nil {
+				return true, err
+			}
+			handled = true
+		default:
+			return handled, nil
+		}
+	}
+}
+
+// acknowledged frees the slot, or sends once more what is in it.
+func (l *senderLane) acknowledged(ctx context.Context, ack negotiate.Ack) error {
+	slot := int(ack.Slot)
+	record := &l.sent[slot]
+	piece := pieceOf(record)
+	if !ack.Bad {
+		l.vacant = append(l.vacant, slot)
+		l.sender.Moved(piece)
+		return nil
+	}
+	if record.Kind == negotiate.ClaimRecord {
+		record.Kind = negotiate.DataRecord // the receiver does not have it after all
+		return l.dispatch(ctx, slot)
+	}
+	if record.Attempt++; record.Attempt == maxAttempts {
+		return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
+	}
+	l.sender.Again(piece)
+	return l.dispatch(ctx, slot)
+}

@@ -1,0 +1,20 @@
+package pump
+
+// Slots is memory cut into pieces of equal size.
+type Slots struct {
+	memory []byte
+	size   int64
+}
+
+// NewSlots cuts memory, whose length is a multiple of size.
+func NewSlots(memory []byte, size int64) Slots { return Slots{memory: memory, size: size} }
+
+// Count is how many there are.
+func (s Slots) Count() int { return int(int64(len(s.memory)) / s.size) }
+
+func (s Slots) offset(slot int) int64 { return int64(slot) * s.size }
+
+func (s Slots) bytes(slot int, length int64) []byte {
+	start := s.offset(slot)
+	return s.memory[start : start+length : start+length]
+}

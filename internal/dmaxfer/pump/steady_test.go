@@ -1,0 +1,100 @@
+package pump
+
+import (
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+)
+
+// mallocs counts what a copy of so many pieces allocates, building included.
+func mallocs(t *testing.T, pieces int, algorithm digest.Algorithm) uint64 {
+	p := newPair(64 * pieces)
+	p.algorithm, p.slots = algorithm, 8
+	if algorithm.Ordered() {
+		p.lanes, p.inOrder = [2]int{1, 1}, true
+	}
+	p.build()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	sent, received := p.run(t.Context())
+	runtime.ReadMemStats(&after)
+	must(t, sent)
+	must(t, received)
+	return after.Mallocs - before.Mallocs
+}
+
+func TestPiecesAllocateNothing(t *testing.T) {
+	for _, algorithm := range algorithms {
+		const few, many = 1000, 11000
+		mallocs(t, few, algorithm) // the runtime's own first times
+		extra := int64(mallocs(t, many, algorithm)) - int64(mallocs(t, few, algorithm))
+		if extra > (many-few)/20 {
+			t.Errorf("%s: %d more pieces allocate %d times", algorithm, many-few, extra)
+		}
+	}
+}
+
+// slowEngine takes a time for each move that is in its hands, all of them at once.
+type slowEngine struct {
+	*Copier
+	takes time.Duration
+}
+
+func (e slowEngine) Submit(moves []Move) (int, error) {
+	time.Sleep(e.takes)
+	return e.Copier.Submit(moves)
+}
+
+// In virtual time nothing takes time but what the test says does, and all of that is somebody's.
+func TestStagesAccountForTheTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(64 * 50)
+		p.hostSends, p.lanes = true, [2]int{1, 1}
+		p.build()
+		p.source.pause = func() { time.Sleep(3 * time.Millisecond) }
+		p.target.pause = func() { time.Sleep(7 * time.Millisecond) }
+		slow := slowEngine{NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots), 2 * time.Millisecond}
+		p.receiver.lanes[0].engine = slow
+		began := time.Now()
+		sent, received := p.run(t.Context())
+		took := time.Since(began)
+		must(t, sent)
+		must(t, received)
+		for i, side := range []string{"sender", "receiver"} {
+			var total time.Duration
+			for stage := range stageCount {
+				total += time.Duration(p.stages[i].spent[stage].Load())
+			}
+			// Whoever is done first waits for the other outside of its lanes.
+			if total > took || total < took-20*time.Millisecond {
+				t.Errorf("the %s accounts for %s of %s", side, total, took)
+			}
+		}
+		mustBeBusiest(t, &p.stages[0], Peer)
+		mustBeBusiest(t, &p.stages[1], Writing)
+		if got := time.Duration(p.stages[0].spent[Reading].Load()); got != 50*3*time.Millisecond {
+			t.Errorf("reading took %s", got)
+		}
+	})
+}
+
+func mustBeBusiest(t *testing.T, s *Stages, want Stage) {
+	t.Helper()
+	shares := s.Shares()
+	total := 0.0
+	for _, share := range shares {
+		total += share
+	}
+	if total < 0.999 || total > 1.001 || shares.Busiest() != want {
+		t.Errorf("%v add up to %f, and %s takes most", shares, total, shares.Busiest())
+	}
+}
+
+func TestNothingDoneTakesNoShare(t *testing.T) {
+	if shares := new(Stages).Shares(); shares != (Shares{}) {
+		t.Errorf("%v", shares)
+	}
+}
