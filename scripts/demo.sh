@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies real files between a host and a DPU process over the software device, both ways, and compares them. It shows the
+# Copies real files between a host and a DPU process over the software device, both ways, and verifies them. It shows the
 # commands as one would type them in two terminals, and what each side prints.
 set -euo pipefail
 
@@ -47,8 +47,13 @@ copy() {
 	said host
 	said dpu
 	[ "$failed" = 0 ] || { echo "demo: $1 was not copied" >&2; exit 1; }
-	cmp "$work/host/$1" "$work/dpu/$1"
-	echo "    │ cmp: $1 is the same on both sides"
+	echo
+}
+
+# verify FILE: both sides' files, which here are on one machine, as their disks have them.
+verify() {
+	echo "    │ \$ dma-copy verify host/$1 dpu/$1"
+	(cd "$work" && "$program" verify "host/$1" "dpu/$1") | sed 's/^/    │   /'
 	echo
 }
 
@@ -59,6 +64,7 @@ round_trip() {
 	printf 'host│ $ rm %s\n' "$1"
 	rm "$work/host/$1"
 	copy "$1"
+	verify "$1"
 	cmp "$work/original" "$work/host/$1"
 }
 

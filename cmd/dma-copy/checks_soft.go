@@ -112,7 +112,7 @@ func peerDevice(devices []*deviceRecord, s settings) (*deviceRecord, finding) {
 	}
 	name, err := chooseDevice(infos, s)
 	if err != nil {
-		return nil, fail("name the device with -p", "peer: %s", err)
+		return nil, fail(nameDevice, "peer: %s", strings.TrimSuffix(err.Error(), ": "+nameDevice))
 	}
 	return peerDevice(devices, settings{Device: name})
 }

@@ -284,7 +284,7 @@ func TestCheckPeer(t *testing.T) {
 		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
 		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
 		{"unknown device", checkPeer(with(), soft, settings{Device: "mlx5_9"}), verdictFail, 6, []string{"no device mlx5_9"}},
-		{"several devices", checkPeer(with(), soft, settings{}), verdictFail, 6, []string{"name the device with -p"}},
+		{"several devices", checkPeer(with(), soft, settings{}), verdictFail, 6, []string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
 		{"only one fits", checkPeer(with(), soft, settings{Role: roleHost}), verdictFail, 7, nil},
 		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},
 		{"DPU, representor missing", checkPeer(with(), soft, settings{Device: "03:00.0"}), verdictFail, 6, []string{"with -r"}},

@@ -9,6 +9,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
+// nameDevice is what to do where it is not clear which device is meant.
+const nameDevice = "name one with -p"
+
 // errNoFit means that no device was named and none can play the role.
 var errNoFit = errors.New("no device fits")
 
@@ -34,10 +37,10 @@ func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
 	case 1:
 		return fitting[0], nil
 	case 0:
-		return "", fmt.Errorf("%w: there is none for this role: name one with -p", errNoFit)
+		return "", fmt.Errorf("%w: there is none for this role: %s", errNoFit, nameDevice)
 	default:
-		return "", usagef("--pci-addr is missing and several devices fit (%s): name one with -p",
-			strings.Join(fitting, ", "))
+		return "", usagef("--pci-addr is missing and several devices fit (%s): %s",
+			strings.Join(fitting, ", "), nameDevice)
 	}
 }
 

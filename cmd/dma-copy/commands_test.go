@@ -16,6 +16,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"flag of a copy", "devices --file x", `unknown flag "--file": "dma-copy devices --help" lists the flags`},
 		{"mistyped flag", "doctor --pear", `unknown flag "--pear": did you mean --peer?`},
 		{"flag of another command", "version --peer", `unknown flag "--peer": "dma-copy version --help" lists the flags`},
+		{"letter of a flag of another command", "verify -o json a b", `unknown flag "-o": "dma-copy verify --help" lists the flags`},
 		{"value missing", "devices -o", "--output needs a value: write --output text|json or -o text|json"},
 		{"form unknown", "devices -o xml", `--output "xml": not one of the choices; give text or json`},
 		{"common flag refused alike", "doctor --driver hard", `--driver "hard": not one of the choices; give auto, doca or soft`},
@@ -83,8 +84,8 @@ func TestCommonOptionsAreEveryCommandsThatNeedsADevice(t *testing.T) {
 
 // One parameter file serves a copy and all commands, each of which takes what concerns it.
 func TestParameterFileOfAllCommands(t *testing.T) {
-	inNewFolder(t, "all.json", `{"doca_program_flags": {"file": "x", "output": "json", "peer": true, "doca-libdir": "/d"}}`)
-	if got := mustSettle(t, nil, "-j", "all.json"); got.File != "x" || got.LibraryDir != "/d" || got.Output != "" || got.Peer {
+	inNewFolder(t, "all.json", `{"doca_program_flags": {"file": "x", "write": "m", "peer": true, "doca-libdir": "/d"}}`)
+	if got := mustSettle(t, nil, "-j", "all.json"); got.File != "x" || got.LibraryDir != "/d" || got.NewManifest != "" || got.Peer {
 		t.Errorf("settings of a copy %+v", got)
 	}
 	writeFile(t, "bad.json", `{"doca_program_flags": {"file": "x", "output": "xml"}}`)

@@ -1,10 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+)
+
+// Where a machine's own defaults are: in the shape of a parameter file, below everything else that says something.
+const (
+	siteFile     = "/etc/dma-copy/config.json"
+	siteVariable = "DMA_COPY_CONFIG" // names another
 )
 
 // originDefault marks the values of the table.
@@ -28,7 +37,7 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 	}
 }
 
-// loadSettings merges parsed flags, the parameter file, the environment and the defaults, in this order of precedence,
+// loadSettings merges parsed flags, the parameter file, the environment, the machine's file and the defaults, in this order of precedence,
 // for the options of the table. The notes say what was given and has no effect. Errors are usageErrors.
 func loadSettings(flags *pflag.FlagSet, streams streams, table []option) (settings, []string, error) {
 	merged := viper.New()
@@ -68,25 +77,42 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 	return nil
 }
 
-// mergeFileAndEnvironment puts the parameter file over the environment. viper's own environment layer stands above
-// its file layer, and what is found only there is missing from a decoded struct, so both go into the file layer.
+// mergeFileAndEnvironment puts the parameter file over the environment, and that over the machine's own defaults. viper's own
+// environment layer stands above its file layer, and what is found only there is missing from a decoded struct, so all of them
+// go into the file layer.
 func mergeFileAndEnvironment(merged *viper.Viper, streams streams, table []option) ([]string, error) {
+	site, notes, err := loadSite(streams)
+	if err != nil {
+		return nil, err
+	}
 	environment, err := loadEnvironment(streams, table)
 	if err != nil {
 		return nil, err
 	}
-	if err := mergeLayer(merged, environment); err != nil {
+	if err := errors.Join(mergeLayer(merged, site), mergeLayer(merged, environment)); err != nil {
 		return nil, err
 	}
 	named := winner(merged, "json")
 	if named.origin == originDefault {
-		return nil, nil
+		return notes, nil
 	}
-	file, notes, err := loadParams(named.text, named.origin, everyOption())
+	file, more, err := loadParams(named.text, named.origin, everyOption())
 	if err != nil {
 		return nil, err
 	}
-	return notes, mergeLayer(merged, file)
+	return append(notes, more...), mergeLayer(merged, file)
+}
+
+// loadSite reads the machine's own defaults, a parameter file that need not be there unless somebody names it.
+func loadSite(streams streams) (layer, []string, error) {
+	path, named := streams.variable(siteVariable)
+	if !named {
+		path = siteFile
+		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, nil
+		}
+	}
+	return loadParams(path, siteVariable, everyOption())
 }
 
 func loadEnvironment(streams streams, table []option) (layer, error) {

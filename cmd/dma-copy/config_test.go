@@ -7,27 +7,43 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // samples holds, for each option, values that differ from each other and from the default: one for a flag, one for
 // the parameter file, one for the environment. A switch has two values only, so both orders of them are tried.
 var samples = map[string][][3]string{
-	"log-level":     {{"10", "20", "INFO"}},
-	"sdk-log-level": {{"trace", "60", "30"}},
-	"pci-addr":      {{"b1:00.1", "b1:00.0", "mlx5_0"}},
-	"rep-pci":       {{"b1:00.1", "b1:00.0", "mlx5_0"}},
-	"file":          {{"by-flag", "by-file", "by-variable"}},
-	"driver":        {{"doca", "soft", "doca"}, {"soft", "doca", "soft"}},
-	"require-hw":    {{"true", "false", "true"}, {"false", "true", "false"}},
-	"doca-libdir":   {{"/by-flag", "/by-file", "/by-variable"}},
-	"role":          {{"host", "dpu", "host"}, {"dpu", "host", "dpu"}},
-	"wait":          {{"1s", "2s", "3s"}},
-	"timeout":       {{"1s", "2s", "3s"}},
-	"idle-timeout":  {{"1s", "2s", "3s"}},
-	"chunk":         {{"1K", "2K", "3K"}},
-	"depth":         {{"1", "2", "3"}},
-	"overwrite":     {{"true", "false", "true"}, {"false", "true", "false"}},
-	"quiet":         {{"true", "false", "true"}, {"false", "true", "false"}},
+	"log-level":      {{"10", "20", "INFO"}},
+	"sdk-log-level":  {{"trace", "60", "30"}},
+	"pci-addr":       {{"b1:00.1", "b1:00.0", "mlx5_0"}},
+	"rep-pci":        {{"b1:00.1", "b1:00.0", "mlx5_0"}},
+	"file":           {{"by-flag", "by-file", "by-variable"}},
+	"driver":         {{"doca", "soft", "doca"}, {"soft", "doca", "soft"}},
+	"require-hw":     {{"true", "false", "true"}, {"false", "true", "false"}},
+	"doca-libdir":    {{"/by-flag", "/by-file", "/by-variable"}},
+	"role":           {{"host", "dpu", "host"}, {"dpu", "host", "dpu"}},
+	"wait":           {{"1s", "2s", "3s"}},
+	"timeout":        {{"1s", "2s", "3s"}},
+	"idle-timeout":   {{"1s", "2s", "3s"}},
+	"chunk":          {{"1K", "2K", "3K"}},
+	"depth":          {{"1", "2", "3"}},
+	"overwrite":      {{"true", "false", "true"}, {"false", "true", "false"}},
+	"backup":         {{"true", "false", "true"}, {"false", "true", "false"}},
+	"allow-changing": {{"true", "false", "true"}, {"false", "true", "false"}},
+	"no-resume":      {{"true", "false", "true"}, {"false", "true", "false"}},
+	"max-duration":   {{"1s", "2s", "3s"}},
+	"max-bytes":      {{"1K", "2K", "3K"}},
+	"bwlimit":        {{"1K", "2K", "3K"}},
+	"protocol":       {{"reference", "auto", "reference"}, {"auto", "reference", "auto"}},
+	"output":         {{"json", "text", "json"}, {"text", "json", "text"}},
+	"progress":       {{"never", "always", "auto"}},
+	"digest":         {{"none", "xxh3", "sha256"}, {"xxh3", "none", "blake3"}},
+	"expect":         {{"crc32c:00000001", "crc32c:00000002", "sha256:" + strings.Repeat("0a", 32)}},
+	"verify":         {{"readback", "digest", "readback"}, {"digest", "readback", "digest"}},
+	"durability":     {{"none", "file", "full"}, {"file", "none", "file"}},
+	"sparse":         {{"never", "auto", "never"}, {"auto", "never", "auto"}},
+	"preserve":       {{"owner", "xattr", "owner,xattr"}},
+	"quiet":          {{"true", "false", "true"}, {"false", "true", "false"}},
 }
 
 func TestPrecedenceOfEveryKey(t *testing.T) {
@@ -111,8 +127,10 @@ func TestVariableNames(t *testing.T) {
 		}
 	}
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR
-		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_WAIT
-		DMA_COPY_TIMEOUT DMA_COPY_IDLE_TIMEOUT DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_OVERWRITE DMA_COPY_QUIET`)
+		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_CHUNK
+		DMA_COPY_DEPTH DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
+		DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY
+		DMA_COPY_ALLOW_CHANGING DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT`)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -128,6 +146,28 @@ func TestParameterFileNamedByVariable(t *testing.T) {
 	if got := mustSettle(t, variables, "-j", "other.json").File; got != "y" {
 		t.Errorf("file %q, want that of --json's file", got)
 	}
+}
+
+func TestMachinesOwnDefaults(t *testing.T) {
+	inNewFolder(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
+	writeFile(t, "params.json", `{"doca_program_flags": {"timeout": "5s"}}`)
+	variables := map[string]string{siteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s", "DMA_COPY_JSON": "params.json"}
+	got := mustSettle(t, variables, "-f", "x")
+	if got.Wait != time.Second || got.IdleTimeout != 4*time.Second || got.Timeout != 5*time.Second {
+		t.Errorf("wait %s, idle timeout %s, timeout %s", got.Wait, got.IdleTimeout, got.Timeout)
+	}
+	if got := mustSettle(t, variables, "-f", "x", "--wait", "6s").Wait; got != 6*time.Second {
+		t.Errorf("wait %s in spite of a flag", got)
+	}
+}
+
+// A file that somebody names has to be there, and everything in it has to be right.
+func TestMachinesOwnDefaultsThatAreWrong(t *testing.T) {
+	inNewFolder(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
+	checkRefusal(t, invoke(map[string]string{siteVariable: "no.json"}, "-f", "x"),
+		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file or leave it out`)
+	checkRefusal(t, invoke(map[string]string{siteVariable: "site.json"}, "-f", "x"),
+		`site.json:1: unknown key "wiat" in doca_program_flags: did you mean "wait"?`)
 }
 
 func TestAliasInEveryLayer(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -42,6 +43,8 @@ type outcome struct {
 var outcomes = []outcome{
 	{ofType[usageError], exitUsage, "", nil},
 	{one(errTimeLimit), exitLimit, "allow more with --timeout", nil},
+	{one(errDurationLimit), exitLimit, "allow more with --max-duration", nil},
+	{one(dmaxfer.ErrLimit), exitLimit, "", nil},
 	{one(doca.ErrBadAddress), exitUsage, "", nil},
 	{one(dmaxfer.ErrSettings), exitUsage, "", nil},
 	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device", nil},
@@ -57,11 +60,17 @@ var outcomes = []outcome{
 	{one(doca.CodeAlreadyExist), exitDevice, "wait for it to end, or end it", leavingOut[*doca.Error]},
 	{one(dmaxfer.ErrCapability), exitDevice, "", nil},
 	{one(errDigest), exitDigest, "", nil},
+	{one(dmaxfer.ErrDigest), exitDigest, "", nil},
 	{one(errSomeFailed), exitSomeFailed, "", nil},
 	{one(dmaxfer.ErrSourceChanged), exitSourceChanged, "", nil},
 	{one(dmaxfer.ErrSource), exitSource, "", nil},
 	{one(dmaxfer.ErrTarget), exitTarget, "", nil},
 	{one(dmaxfer.ErrCopy), exitFailure, "", nil},
+	{one(negotiate.ErrOutcomeUnknown), exitPeer, "compare both files (dma-copy verify) before you copy again",
+		ofPeer("the connection to the %s was lost before it said whether the file is complete")},
+	{needsNative, exitProtocol, "run dma-copy on the other side too", ofPeer("the %s speaks the reference protocol, which has no streams")},
+	{one(negotiate.ErrNeedsNative), exitProtocol, "", nil},
+	{one(negotiate.ErrVersion), exitProtocol, "run releases of dma-copy on both sides that have a version in common", versionsApart},
 	{one(dmaxfer.ErrHostFailed), exitFailure, "its own message says why", leavingOut[*negotiate.Error]},
 	{one(negotiate.ErrPeerFailed), exitFailure, "its own message says why", ofPeer("the %s gave up")},
 	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait", nil},
@@ -100,6 +109,17 @@ func misnamed(kind string) func(error) bool {
 	}
 }
 
+// needsNative tells whether a stream met a peer of the reference protocol; what else that cannot do says so itself.
+func needsNative(err error) bool {
+	return errors.Is(err, negotiate.ErrNeedsNative) && ofType[*negotiate.Error](err)
+}
+
+// versionsApart has the two ranges without the protocol's words around them.
+func versionsApart(e *sideError) string {
+	apart, _ := errors.AsType[*negotiate.Error](e.err)
+	return fmt.Sprintf("the two programs have %s: %s", apart.Err, apart.Detail)
+}
+
 // turnedAway tells whether a host lost the DPU before they agreed on anything, as happens to the second of two hosts.
 func turnedAway(err error) bool {
 	failed, is := errors.AsType[*sideError](err)
@@ -118,6 +138,9 @@ func classify(err error) outcome {
 	if interrupted, is := errors.AsType[interruptedError](err); is {
 		number, _ := interrupted.Signal.(syscall.Signal)
 		return outcome{code: exitSignal + int(number)}
+	}
+	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		return outcome{code: int(said.Code), cause: peersWords}
 	}
 	if failed, is := errors.AsType[*checksFailedError](err); is {
 		return outcome{code: failed.code}

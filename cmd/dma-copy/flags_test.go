@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 func TestAcceptedCommandLines(t *testing.T) {
@@ -51,6 +54,26 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"the largest chunk", "-f x --chunk 9223372036854775807", func(s *settings) { s.Chunk = 1<<63 - 1 }},
 		{"depth", "-f x --depth 16", func(s *settings) { s.Depth = 16 }},
 		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *settings) { s.Overwrite, s.Quiet = true, true }},
+		{"a stream", "-f -", func(s *settings) { s.File = "-" }},
+		{"digest and durability", "-f x --digest sha256 --durability file", func(s *settings) {
+			s.Digest, s.Durability = digest.SHA256, negotiate.DurabilityFile
+		}},
+		{"nothing compared, nothing flushed", "-f x --digest none --durability none", func(s *settings) {
+			s.Digest, s.Durability = digest.None, negotiate.DurabilityNone
+		}},
+		{"an expected digest", "-f x --expect crc32c:1F0E22C4", func(s *settings) { s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4") }},
+		{"read back, no holes", "-f x --verify readback --sparse never",
+			func(s *settings) { s.Verify, s.Sparse = verifyReadback, sparseNever }},
+		{"preserve one", "-f x --preserve xattr", func(s *settings) { s.Preserve.Xattr = true }},
+		{"preserve both", "-f x --preserve owner,xattr", func(s *settings) { s.Preserve = preserved{Owner: true, Xattr: true} }},
+		{"backup, anew, of a file that changes", "-f x --backup --no-resume --allow-changing",
+			func(s *settings) { s.Backup, s.NoResume, s.AllowChanging = true, true, true }},
+		{"limits", "-f x --bwlimit 1M --max-bytes 20G --max-duration 90s", func(s *settings) {
+			s.Bandwidth, s.MaxBytes, s.MaxDuration = 1<<20, 20<<30, 90*time.Second
+		}},
+		{"the reference's protocol", "-f x --protocol reference", func(s *settings) { s.Protocol = protocolReference }},
+		{"events, no progress", "-f x -o json --progress never",
+			func(s *settings) { s.Output, s.Progress = outputJSON, progressNever }},
 		{"file like a flag", "--file=--quiet", func(s *settings) { s.File = "--quiet" }},
 	}
 	for _, tc := range cases {
@@ -116,6 +139,22 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"switch position unknown", "-f x --quiet=maybe", `--quiet "maybe": not a switch position; give true or false`},
 		{"switch with a separate value", "-f x --quiet true",
 			`unexpected argument "true": name the file with -f FILE, and write long flags with two dashes`},
+		{"digest unknown", "-f x --digest md5", `--digest "md5": not a digest; give none, crc32c, xxh3, blake3 or sha256`},
+		{"digest without an algorithm", "-f x --expect 1f0e22c4",
+			`--expect "1f0e22c4": not a digest; give ALGORITHM:HEX, such as crc32c:1f0e22c4`},
+		{"digest cut short", "-f x --expect crc32c:1f0e", `--expect "crc32c:1f0e": a crc32c digest has 8 hexadecimal digits, not 4`},
+		{"digest too strong to compare", "-f x --expect crc32c:1f0e22c4 --digest sha256",
+			"--expect crc32c:1f0e22c4 does not go with --digest sha256: what is expected must be a sha256"},
+		{"durability unknown", "-f x --durability much", `--durability "much": not one of the choices; give none, file or full`},
+		{"something to preserve unknown", "-f x --preserve owner,acl",
+			`--preserve "owner,acl": "acl" cannot be preserved; give owner, xattr or both with a comma`},
+		{"rate without a number", "-f x --bwlimit fast",
+			`--bwlimit "fast": not a size; give whole bytes such as 1048576, 100MiB or 2G for each second, or 0 for no limit`},
+		{"bytes beyond numbers", "-f x --max-bytes 99999999999G", `--max-bytes "99999999999G": larger than any file; give a size such as 20GiB`},
+		{"stream in the reference's protocol", "-f - --protocol reference",
+			"-f - does not go with --protocol reference: that protocol cannot do it, so leave one of them out"},
+		{"digest in the reference's protocol", "-f x --protocol reference --expect crc32c:1f0e22c4",
+			"--expect crc32c:1f0e22c4 does not go with --protocol reference: that protocol cannot do it, so leave one of them out"},
 		{"wait of nothing", "-f x --wait 0", `--wait "0": ` + noPatience},
 		{"wait negative", "-f x --wait -1s", `--wait "-1s": ` + noPatience},
 		{"wait without unit", "-f x --wait 30", `--wait "30": ` + badDuration},

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // invocation is what one execution of the command did, with the transfer replaced by a witness.
@@ -94,6 +97,8 @@ func readFile(t *testing.T, elements ...string) string {
 func defaults(changes ...func(*settings)) settings {
 	s := settings{
 		File: "x", Role: "auto", Driver: "auto", Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40, SDKLogLevel: 40,
+		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
+		Durability: negotiate.DurabilityFull, Sparse: "auto",
 	}
 	for _, change := range changes {
 		change(&s)

@@ -34,35 +34,41 @@ const helpClosing = `
 Examples:
   host$ dma-copy -p b1:00.1 -f image.bin
   dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+  host$ tar c photos | dma-copy -p b1:00.1 -f -
+  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
 
-Precedence: flag, --json file, environment, default; the first one wins.
+Precedence: flag, --json file, environment, /etc/dma-copy/config.json, default;
+the first one wins.
 
 Environment:
   DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
                                  _ for -, as in DMA_COPY_PCI_ADDR=b1:00.1 or
                                  DMA_COPY_QUIET=true; empty counts as not set
+  DMA_COPY_CONFIG                Another file with defaults, in the shape of the
+                                 --json file, than /etc/dma-copy/config.json
   DMA_COPY_SOFT_DIR              Directory where software devices meet; only its
                                  owner may write to it
   DMA_COPY_SOFT_SIDE             host, dpu or all: whose devices there are
   DMA_COPY_SOFT_LIMITS           Limits of the software device, NAME=VALUE,...;
                                  docs/SOFTDEVICE.md has them and more variables
-  NO_COLOR                       Log without colours if not empty
+  NO_COLOR                       Log without colours if not empty; the log is
+                                 JSON lines where stderr is no terminal
 
 Exit codes:
-  0         done; a file received here is whole and durable
+  0         done and, as far as asked for, verified and durable
   1         any other failure
   3         usage or configuration
   4         source: on neither side, on both, unreadable, not a regular file
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
   7         peer absent, lost or silent; outcome unknown
-  9         digest mismatch (verify)
+  9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
   12        some files are not as they should be, others are (verify)
   13        only a slower path was available (--require-hw)
   14        stopped by a limit that was set
-  130, 143  SIGINT, SIGTERM: drained, nothing left; a second one kills
+  130, 143  SIGINT, SIGTERM: drained, resumable; a second one kills
 `
 
 const helpCommandClosing = `
@@ -94,6 +100,8 @@ func programHelp(table []option) string {
 	writeFlags(&text, table, programOptions)
 	text.WriteString("\nAdded Flags (not in DOCA's program):\n")
 	writeFlags(&text, table, addedOptions)
+	text.WriteString("\nAdded Flags that need dma-copy on both sides:\n")
+	writeFlags(&text, table, nativeOptions)
 	text.WriteString(helpCommands)
 	for _, c := range commands() {
 		fmt.Fprintf(&text, "  %-*s%s\n", helpColumn-len("  "), c.name, c.summary)

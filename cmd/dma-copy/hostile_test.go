@@ -144,7 +144,7 @@ func (h hostile) meets(s *stage, ours, peer side, where string) {
 		s.absent(where)
 	}
 	peer.kill()
-	s.recovers(h.sender, "")
+	s.recovers(h.sender, false)
 }
 
 // flag makes the model say it.

@@ -11,7 +11,7 @@ import (
 
 // slowly keeps a DPU in the middle of a copy of slowSize bytes for minutes, and lets it say when it is there.
 const (
-	slowly   = "DMA_COPY_SOFT_LIMITS=task_latency_us=100000 " + ourDPU + "-l INFO --chunk 4096 --depth 1"
+	slowly   = "DMA_COPY_SOFT_LIMITS=task_latency_us=100000 " + ourDPU + "-l INFO --chunk 4096 --depth 1 "
 	slowSize = 4 << 20
 )
 
@@ -19,28 +19,50 @@ var copying = regexp.MustCompile(`"message":"copying"`)
 
 // interruption is a signal to one side, and how both end.
 type interruption struct {
-	signal      syscall.Signal
-	code, other int
+	signal           syscall.Signal
+	code             int
+	other, reference int // of the other side, in each protocol: the reference's has no words for the cause
 }
 
-// TestInterruptedDuringCopy ends either side in the middle of a copy. A signal that can be handled is the exit code, and
-// the other side is told; a death is noticed. The receiver has no file, and the next copy works.
+// TestInterruptedDuringCopy ends either side in the middle of a copy. A signal that can be handled is the exit code of both sides,
+// and a death is noticed. The receiver has no file under its name, and the next copy works.
 func TestInterruptedDuringCopy(t *testing.T) {
-	for _, end := range []interruption{{syscall.SIGINT, 130, 1}, {syscall.SIGTERM, 143, 1}, {syscall.SIGKILL, 137, 7}} {
+	for _, end := range []interruption{{syscall.SIGINT, 130, 130, 1}, {syscall.SIGTERM, 143, 143, 1}, {syscall.SIGKILL, 137, 7, 7}} {
 		for _, victim := range []string{"host", "dpu"} {
 			for _, sender := range []string{"host", "dpu"} {
-				t.Run(fmt.Sprintf("%s_%s_%s_sends", unix.SignalName(end.signal), victim, sender), func(t *testing.T) {
+				name := fmt.Sprintf("%s_%s_%s_sends", unix.SignalName(end.signal), victim, sender)
+				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					end.strikes(newStage(t), victim, sender)
+				})
+				t.Run(name+"_reference", func(t *testing.T) {
+					t.Parallel()
+					end.strikesReference(newStage(t), victim, sender)
 				})
 			}
 		}
 	}
 }
 
+// strikes leaves a part that the next copy may go on with, whoever was hit.
 func (i interruption) strikes(s *stage, victim, sender string) {
+	i.hits(s, victim, sender, slowly, i.other)
+	s.recovers(sender, false)
+}
+
+// strikesReference leaves nothing but what a killed process has no time to remove.
+func (i interruption) strikesReference(s *stage, victim, sender string) {
+	i.hits(s, victim, sender, slowly+referenceOnly, i.reference)
+	killed := i.signal == syscall.SIGKILL
+	if !killed {
+		s.clean()
+	}
+	s.recovers(sender, killed && victim != sender)
+}
+
+func (i interruption) hits(s *stage, victim, sender, dpu string, other int) {
 	s.put(sender, slowSize)
-	sides := map[string]side{"host": s.start("host", ourHost), "dpu": s.start("dpu", slowly)}
+	sides := map[string]side{"host": s.start("host", ourHost), "dpu": s.start("dpu", dpu)}
 	if err := sides["dpu"].says(copying); err != nil {
 		s.t.Fatal(err)
 	}
@@ -48,13 +70,8 @@ func (i interruption) strikes(s *stage, victim, sender string) {
 		s.t.Fatal(err)
 	}
 	sides[victim].ends(i.code)
-	sides[otherThan(victim)].ends(i.other)
+	sides[otherThan(victim)].ends(other)
 	s.absent(otherThan(sender))
-	if i.signal != syscall.SIGKILL {
-		s.clean()
-		victim = ""
-	}
-	s.recovers(sender, victim)
 }
 
 func otherThan(side string) string {

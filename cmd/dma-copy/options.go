@@ -3,7 +3,6 @@ package main
 import (
 	"slices"
 	"strings"
-	"time"
 )
 
 // option is one thing that a run can be told. The table in options(), and for what only one command knows the one beside
@@ -29,6 +28,7 @@ const (
 	docaOptions    optionGroup = iota // general flags that every DOCA program has
 	programOptions                    // flags of DOCA's own DMA copy program
 	addedOptions                      // flags that only this program has
+	nativeOptions                     // and those of them that it needs on both sides
 )
 
 // jsonShape says which JSON values spell an option in the parameter file.
@@ -43,69 +43,6 @@ var (
 	jsonNumber = jsonShape{`0"`, "a number or a string"}
 	jsonSwitch = jsonShape{`tf`, "true or false"}
 )
-
-const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
-
-// options are those of a copy.
-func options() []option {
-	return []option{
-		{group: docaOptions, name: "log-level", short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
-			assign: into(func(s *settings) *logLevel { return &s.LogLevel }, parseLevel),
-			help:   "Log level of the program, by number or name:\n" + levelHelp},
-		{group: docaOptions, name: "sdk-log-level", value: "LEVEL", fallback: "40", json: jsonNumber,
-			assign: into(func(s *settings) *logLevel { return &s.SDKLogLevel }, parseLevel),
-			help:   "The same for the driver's own messages"},
-		{group: docaOptions, name: "json", short: "j", value: "FILE", json: jsonNone,
-			assign: func(*settings, string) error { return nil }, // read before all others are merged
-			help:   "Parameter file in DOCA's JSON form; may have\ncomments and trailing commas"},
-
-		{group: programOptions, name: "pci-addr", short: "p", alias: "dev-pci", aliasKey: "d", value: "DEVICE",
-			json: jsonText, assign: into(func(s *settings) *string { return &s.Device }, parseDevice),
-			help: "Device: PCI address, IB or net device name;\nneeded only where more than one device fits"},
-		{group: programOptions, name: "rep-pci", short: "r", value: "DEVICE",
-			json: jsonText, assign: into(func(s *settings) *string { return &s.Representor }, parseDevice),
-			help: "Representor of the host's device, DPU only"},
-		{group: programOptions, name: "file", short: "f", value: "FILE",
-			json: jsonText, assign: into(func(s *settings) *string { return &s.File }, parsePath),
-			help: "File to send, or to create; mandatory"},
-
-		{group: addedOptions, name: "driver", value: "auto|doca|soft", fallback: driverAuto,
-			json:   jsonText,
-			assign: into(func(s *settings) *string { return &s.Driver }, parseOneOf(driverAuto, driverDOCA, driverSoft)),
-			help:   "DOCA's libraries or the software device; auto\nis DOCA where it loads and shows a device"},
-		{group: addedOptions, name: "require-hw", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.RequireHW }, parseSwitch),
-			help:   "Fail rather than copy without the hardware"},
-		{group: addedOptions, name: "doca-libdir", value: "DIR", json: jsonText,
-			assign: into(func(s *settings) *string { return &s.LibraryDir }, parsePath),
-			help:   "Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"},
-		{group: addedOptions, name: "role", value: "auto|host|dpu", fallback: string(roleAuto),
-			json:   jsonText,
-			assign: into(func(s *settings) *role { return &s.Role }, parseOneOf(roleAuto, roleHost, roleDPU)),
-			help:   "Side to play; auto is the DPU where the device\ncan be a server or -r is given"},
-		{group: addedOptions, name: "wait", value: "DURATION", fallback: "30s",
-			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Wait }, parsePatience),
-			help: "How long to wait for the peer to appear; either\nside may start first"},
-		{group: addedOptions, name: "timeout", value: "DURATION", fallback: "0",
-			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Timeout }, parseLimit),
-			help: "Limit for the whole run; 0 is none"},
-		{group: addedOptions, name: "idle-timeout", value: "DURATION", fallback: "30s",
-			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.IdleTimeout }, parsePatience),
-			help: "Limit for a time without progress"},
-		{group: addedOptions, name: "chunk", value: "SIZE", fallback: "0",
-			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.Chunk }, parseSize),
-			help: "Bytes per copy task, such as 65536, 256KiB or\n1M (1024 to the K); 0 asks the device"},
-		{group: addedOptions, name: "depth", value: "COUNT", fallback: "0",
-			json: jsonNumber, assign: into(func(s *settings) *int { return &s.Depth }, parseCount),
-			help: "Copy tasks in flight; 0 asks the device"},
-		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
-			help:   "Receive here, replacing FILE if it exists;\nwhere both sides have it, one must say so"},
-		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
-			help:   "Print no summary"},
-	}
-}
 
 // commonOptions are those that every command has.
 func commonOptions() []option {

@@ -129,7 +129,7 @@ func (p *process) endsWith(code int, warned bool) error {
 	if err := checkManners(p.stderr.String(), code, warned); err != nil {
 		return fmt.Errorf("%s: %w; it said\n%s", p.name, err, p.stderr.String())
 	}
-	return nil
+	return checkEvents(p.stdout.String()+p.stderr.String(), code)
 }
 
 // exitCodeOf is the exit code as a shell has it.
@@ -140,6 +140,9 @@ func exitCodeOf(state *os.ProcessState) int {
 	return state.ExitCode()
 }
 
+// onTheWay is what a copy says before it is known how it ends.
+var onTheWay = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |[0-9.]+ \wi?B(  |$))`)
+
 // checkManners holds every run to what all promise: a failure is one line, a success none, and no warning comes
 // unexpected. Log lines that a test has asked for do not count.
 func checkManners(stderr string, code int, warned bool) error {
@@ -148,7 +151,7 @@ func checkManners(stderr string, code int, warned bool) error {
 		switch {
 		case strings.HasPrefix(line, `{"level":"warn"`), strings.HasPrefix(line, `{"level":"error"`):
 			warnings++
-		case strings.HasPrefix(line, "{"):
+		case strings.HasPrefix(line, "{"), onTheWay.MatchString(line):
 		case strings.HasPrefix(line, "dma-copy: "), strings.HasPrefix(line, "refpeer: "):
 			failures++
 		default:

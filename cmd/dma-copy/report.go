@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -13,8 +14,10 @@ import (
 
 // sideError is a failure of a run that knows which side it is.
 type sideError struct {
-	side negotiate.Side
-	err  error
+	side      negotiate.Side
+	err       error
+	kept      int64 // bytes that a later copy goes on with
+	resumable bool  // or the receiver may have kept some
 }
 
 func (e *sideError) Error() string { return fmt.Sprintf("%s: %v", e.side, e.err) }
@@ -40,14 +43,44 @@ func leavingOut[T error](e *sideError) string {
 
 // reportError prints the error as the one line that a failed run leaves on stderr: side, cause, next step.
 func reportError(w io.Writer, err error) {
+	fmt.Fprintf(w, "dma-copy: %s\n", sentence(err))
+}
+
+// sentence is the line without the program's name.
+func sentence(err error) string {
 	found, text := classify(err), err.Error()
-	if failed, is := errors.AsType[*sideError](err); is && found.cause != nil {
+	failed, sided := errors.AsType[*sideError](err)
+	if sided && found.cause != nil {
 		text = fmt.Sprintf("%s: %s", failed.side, found.cause(failed))
 	}
 	if found.next != "" {
 		text += ": " + found.next
 	}
-	fmt.Fprintf(w, "dma-copy: %s\n", escapeUnprintable(strings.ReplaceAll(text, "\n", "; ")))
+	if sided {
+		text += whatIsKept(failed, found.code)
+	}
+	return escapeUnprintable(strings.ReplaceAll(text, "\n", "; "))
+}
+
+// whatIsKept says that a copy need not begin anew. A sender does not know; it says so only after what leaves most receivers with
+// something worth keeping.
+func whatIsKept(failed *sideError, code int) string {
+	switch {
+	case failed.kept > 0:
+		return fmt.Sprintf("; %s are kept, and the same command goes on from there", humanize.IBytes(uint64(failed.kept)))
+	case failed.resumable && (code > exitSignal || code == exitPeer || code == exitLimit):
+		return "; the same command goes on with what the receiver may have kept"
+	}
+	return ""
+}
+
+// peersWords is what the peer said before it hung up.
+func peersWords(e *sideError) string {
+	said, _ := errors.AsType[*negotiate.PeerAborted](e.err)
+	if said.Text == "" {
+		return fmt.Sprintf("the %s gave up and did not say why", e.side.Other())
+	}
+	return fmt.Sprintf("the %s gave up: %s", e.side.Other(), escapeUnprintable(said.Text))
 }
 
 // logReworded keeps in the log what the line about the failure leaves out.

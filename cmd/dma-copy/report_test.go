@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -17,6 +18,10 @@ import (
 
 func onHost(err error) error { return &sideError{side: negotiate.Host, err: err} }
 func onDPU(err error) error  { return &sideError{side: negotiate.DPU, err: err} }
+
+func aborted(code negotiate.AbortCode, text string) error {
+	return &negotiate.Error{State: negotiate.Receiving, Err: &negotiate.PeerAborted{Code: code, Text: text}}
+}
 
 // TestReportedLines is about what no script brings about at will.
 func TestReportedLines(t *testing.T) {
@@ -51,6 +56,21 @@ func TestReportedLines(t *testing.T) {
 			"malformed message: run a dma-copy or doca_dma_copy of a supported release on the other side"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
 			"DPU: another dma-copy serves: wait for it to end, or end it"},
+		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: make room")), 5, "host: the DPU gave up: cannot hold x: make room"},
+		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1, `DPU: the host gave up: a\n\x1b[2Jb\u202e`},
+		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11, "DPU: the host gave up and did not say why"},
+		{"the outcome is unknown", onHost(&negotiate.Error{State: negotiate.AwaitDone, Err: negotiate.ErrOutcomeUnknown}), 7,
+			"host: the connection to the DPU was lost before it said whether the file is complete: " +
+				"compare both files (dma-copy verify) before you copy again"},
+		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion, Detail: "the host speaks version 1, the DPU version 2"}), 11,
+			"host: the two programs have no version of the native protocol in common: the host speaks version 1, the DPU version 2: " +
+				"run releases of dma-copy on both sides that have a version in common"},
+		{"too long", onDPU(fmt.Errorf("%w after 1s", errDurationLimit)), 14, "DPU: stopped by --max-duration after 1s: allow more with --max-duration"},
+		{"stopped, with a part", &sideError{side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, kept: 3 << 20}, 130,
+			"DPU: stopped by SIGINT; 3.0 MiB are kept, and the same command goes on from there"},
+		{"stopped, as the sender", &sideError{side: negotiate.Host, err: interruptedError{syscall.SIGTERM}, resumable: true}, 143,
+			"host: stopped by SIGTERM; the same command goes on with what the receiver may have kept"},
+		{"changed, as the sender", &sideError{side: negotiate.Host, err: dmaxfer.ErrSourceChanged, resumable: true}, 10, "host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
 			"no device x: there are a and b: name one of them with -p"},
 		{"no such representor", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x", Available: []string{"a", "b"}}), 6,

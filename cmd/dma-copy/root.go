@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -113,11 +114,19 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error 
 	spelled, guess := "--"+name, nearest(name, flagNames(flags))
 	if unknown.GetSpecifiedShortnames() != "" {
 		spelled, guess = "-"+name, nearestToLetter(name, flagNames(flags))
+		if isShortName(name) {
+			guess = "" // that of a flag which this command does not have
+		}
 	}
 	if guess == "" {
 		return usagef(`unknown flag %q: "%s --help" lists the flags`, spelled, cmd.CommandPath())
 	}
 	return usagef("unknown flag %q: did you mean --%s?", spelled, guess)
+}
+
+// isShortName tells whether any command has a flag of this one letter.
+func isShortName(letter string) bool {
+	return slices.ContainsFunc(everyOption(), func(opt option) bool { return opt.short == letter || opt.aliasKey == letter })
 }
 
 // nearestToLetter guesses that somebody shortened a flag that has no short name, or missed the case of one.

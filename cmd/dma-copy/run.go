@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/rs/zerolog"
 
@@ -13,27 +14,48 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// errTimeLimit is the cause of a context that --timeout ended.
-var errTimeLimit = errors.New("stopped by --timeout")
+// What ends a context of which the user has limited the time.
+var (
+	errTimeLimit     = errors.New("stopped by --timeout")
+	errDurationLimit = errors.New("stopped by --max-duration")
+)
 
 // runner returns the function that carries out one run.
 func runner(streams streams) func(context.Context, settings, zerolog.Logger) error {
 	return func(ctx context.Context, s settings, log zerolog.Logger) error {
-		if s.Timeout > 0 {
-			limited, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w after %s", errTimeLimit, s.Timeout))
-			defer cancel()
-			ctx = limited
-		}
-		driver, err := doca.Open(s.driverOptions())
+		r := newReporter(newFollower(streams, s, log), s)
+		err := runWithDriver(ctx, r, streams, s, log)
 		if err != nil {
-			return err
+			r.follower.fails(err)
 		}
-		defer driver.Close()
-		logDriver(log, driver)
-		err = runOn(ctx, driver, streams, s, log)
 		logReworded(log, err)
 		return err
 	}
+}
+
+func newFollower(streams streams, s settings, log zerolog.Logger) follower {
+	if s.Output == outputJSON {
+		return newProgram(streams, s)
+	}
+	return newPerson(streams, s, log)
+}
+
+func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings, log zerolog.Logger) error {
+	if s.streams() && streams.data.nowhere {
+		return usagef("-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or a pipe")
+	}
+	if s.Timeout > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w after %s", errTimeLimit, s.Timeout))
+		defer cancel()
+		ctx = limited
+	}
+	driver, err := doca.Open(s.driverOptions())
+	if err != nil {
+		return err
+	}
+	defer driver.Close()
+	logDriver(log, driver)
+	return runOn(ctx, driver, r, streams, s, log)
 }
 
 // logDriver says which driver it is and why.
@@ -43,7 +65,9 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 }
 
 // runOn carries out the run on the device that fits.
-func runOn(ctx context.Context, driver *doca.Driver, streams streams, s settings, log zerolog.Logger) (err error) {
+func runOn(
+	ctx context.Context, driver *doca.Driver, r *reporter, streams streams, s settings, log zerolog.Logger,
+) (err error) {
 	devices, err := driver.Devices()
 	if err != nil {
 		return err
@@ -61,27 +85,56 @@ func runOn(ctx context.Context, driver *doca.Driver, streams streams, s settings
 	if err != nil {
 		return &sideError{side: sideOf(device.Info()), err: err}
 	}
-	if err := transfer(ctx, device, driver, side, streams, s, log); err != nil {
-		return &sideError{side: side, err: err}
+	if side == negotiate.DPU && s.Representor == "" {
+		return &sideError{side: side, err: missingRepresentor(device)}
 	}
-	return nil
+	r.follower.begins(meansOf(driver, device, side, s))
+	summary, err := transfer(ctx, r, copyOptions(s, device, side, streams.data, log))
+	if err != nil {
+		return &sideError{side: side, err: err, kept: r.kept, resumable: r.resumable()}
+	}
+	return r.follower.succeeds(summary)
 }
 
-func transfer(
-	ctx context.Context, device *doca.Device, driver *doca.Driver, side negotiate.Side,
-	streams streams, s settings, log zerolog.Logger,
-) error {
-	if side == negotiate.DPU && s.Representor == "" {
-		return missingRepresentor(device)
+// transfer makes the copy while it is watched, and within its time.
+func transfer(ctx context.Context, r *reporter, o dmaxfer.Options) (dmaxfer.Summary, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	o.Progress = &r.progress
+	o.Notify = func(e dmaxfer.Event) {
+		if _, met := e.(dmaxfer.PeerKnown); met {
+			startLimit(ctx, cancel, o.MaxDuration)
+		}
+		r.hear(e)
 	}
-	summary, err := dmaxfer.Run(ctx, dmaxfer.Options{
+	stop := r.watch()
+	defer stop()
+	return dmaxfer.Run(ctx, o)
+}
+
+// startLimit lets the copy run for so long and no longer; 0 is for ever.
+func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.Duration) {
+	if limit == 0 {
+		return
+	}
+	timer := time.AfterFunc(limit, func() { cancel(fmt.Errorf("%w after %s", errDurationLimit, limit)) })
+	context.AfterFunc(ctx, func() { timer.Stop() })
+}
+
+func copyOptions(s settings, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger) dmaxfer.Options {
+	o := dmaxfer.Options{
 		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
 		Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
-	})
-	if err == nil && !s.Quiet {
-		writeSummary(streams.stderr, summary, side, driver, choiceOf(driver, s))
+		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == verifyReadback,
+		NoSparse: s.Sparse == sparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
+		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == protocolReference,
+		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxDuration: s.MaxDuration,
+		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: exitCode,
 	}
-	return err
+	if s.expects() {
+		o.Expect = &s.Expect
+	}
+	return o
 }
 
 func missingRepresentor(device *doca.Device) error {

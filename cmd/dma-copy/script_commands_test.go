@@ -29,6 +29,8 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"same":      plain(sameCommand),
 	"mode":      plain(modeCommand),
 	"truncate":  plain(truncateCommand),
+	"xattr":     plain(xattrCommand),
+	"hasxattr":  hasxattrCommand,
 	"fifo":      plain(fifoCommand),
 	"clean":     plain(cleanCommand),
 	"smalldisk": plain(smalldiskCommand),
@@ -171,7 +173,7 @@ func waitforCommand(ts *testscript.TestScript, args []string) {
 // randfileCommand: randfile FILE SIZE makes a file of noise. The bytes follow from name and size.
 func randfileCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "randfile FILE SIZE")
-	size, err := parseSize(args[1])
+	size, err := parseChunk(args[1])
 	ts.Check(err)
 	ts.Check(writeNoise(ts.MkAbs(args[0]), args[0], size))
 }
@@ -195,9 +197,36 @@ func modeCommand(ts *testscript.TestScript, args []string) {
 // truncateCommand: truncate FILE SIZE cuts a file short, as another program would.
 func truncateCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "truncate FILE SIZE")
-	size, err := parseSize(args[1])
+	size, err := parseChunk(args[1])
 	ts.Check(err)
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
+}
+
+// xattrCommand: xattr FILE NAME VALUE gives a file an extended attribute.
+func xattrCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 3, "xattr FILE NAME VALUE")
+	ts.Check(unix.Setxattr(ts.MkAbs(args[0]), args[1], []byte(args[2]), 0))
+}
+
+// hasxattrCommand: [!] hasxattr FILE NAME VALUE looks for one.
+func hasxattrCommand(ts *testscript.TestScript, neg bool, args []string) {
+	wantArgs(ts, len(args) == 3, "[!] hasxattr FILE NAME VALUE")
+	value := make([]byte, 100)
+	n, err := unix.Getxattr(ts.MkAbs(args[0]), args[1], value)
+	if has := err == nil && string(value[:n]) == args[2]; has == neg {
+		ts.Fatalf("%s has %s %q (%v)", args[0], args[1], value[:max(0, n)], err)
+	}
+}
+
+// canXattr tells whether temporary files take extended attributes.
+func canXattr() (bool, error) {
+	file, err := os.CreateTemp("", "dma-copy-xattr")
+	if err != nil {
+		return false, err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	return unix.Fsetxattr(int(file.Fd()), "user.dma-copy", []byte("x"), 0) == nil, nil
 }
 
 // fifoCommand: fifo FILE makes a named pipe.

@@ -116,13 +116,15 @@ func furnish(folder string) ([]string, error) {
 	return variables, os.Chmod(runtime, 0o700)
 }
 
-// scriptCondition answers [root], [mount] and [doca].
+// scriptCondition answers [root], [mount], [xattr] and [doca].
 func scriptCondition(condition string) (bool, error) {
 	switch condition {
 	case "root":
 		return os.Geteuid() == 0, nil
 	case "mount":
 		return canMount()
+	case "xattr":
+		return canXattr()
 	case "doca":
 		driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA})
 		if err != nil {

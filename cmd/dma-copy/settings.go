@@ -6,32 +6,46 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // settings is what one run was asked to do, after flags, the parameter file, the environment and the defaults have
 // been merged and checked. It is a plain value: nothing in it refers back to where a value came from.
 type settings struct {
-	Device      string           // PCI address, IB or net device name; empty: the only device that fits
-	Representor string           // representor of the host function, DPU side; empty: not given
-	File        string           // the file to send or to create; never empty
-	Role        role             // roleAuto leaves the choice to the device
-	Driver      string           // driverAuto, driverDOCA or driverSoft
-	RequireHW   bool             // refuse to move bytes by anything but hardware
-	LibraryDir  string           // where DOCA's libraries are; empty: where they are usually installed
-	Wait        time.Duration    // for the peer to appear; always positive
-	Timeout     time.Duration    // for the whole run; 0 is no limit
-	IdleTimeout time.Duration    // without progress; always positive
-	Chunk       int64            // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
-	Depth       int              // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
-	Overwrite   bool             // this side receives and may replace File
-	Quiet       bool             // no summary
-	Output      outputForm       // of devices; empty for what has one form only
-	Peer        bool             // doctor also looks for the other side
-	Digest      digest.Algorithm // of verify; never digest.None there
-	Manifest    string           // that verify checks named files against; empty: not given
-	NewManifest string           // that verify writes, "-" to stdout; empty: none
-	LogLevel    logLevel         // the program's own log
-	SDKLogLevel logLevel         // the driver's log
+	Device        string         // PCI address, IB or net device name; empty: the only device that fits
+	Representor   string         // representor of the host function, DPU side; empty: not given
+	File          string         // the file to send or to create; never empty
+	Role          role           // roleAuto leaves the choice to the device
+	Driver        string         // driverAuto, driverDOCA or driverSoft
+	RequireHW     bool           // refuse to move bytes by anything but hardware
+	LibraryDir    string         // where DOCA's libraries are; empty: where they are usually installed
+	Wait          time.Duration  // for the peer to appear; always positive
+	Timeout       time.Duration  // for the whole run; 0 is no limit
+	IdleTimeout   time.Duration  // without progress; always positive
+	Chunk         int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
+	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
+	Overwrite     bool           // this side receives and may replace File
+	Backup        bool           // what is replaced is kept
+	MaxDuration   time.Duration  // of the copy, from the agreement on; 0 is no limit
+	MaxBytes      int64          // of the file; 0 is no limit
+	Bandwidth     int64          // bytes per second; 0 is no limit
+	Protocol      protocolChoice // protocolReference: the native one is not offered
+	Quiet         bool           // no summary, and no progress unless it is progressAlways
+	Progress      progressChoice
+	Output        outputForm       // of a copy and of devices; empty for what has one form only
+	Peer          bool             // doctor also looks for the other side
+	Digest        digest.Algorithm // of a copy and of verify; never digest.None there
+	Expect        digest.Sum       // the only content that may be copied; the zero one: any
+	Verify        verification
+	Durability    negotiate.Durability
+	Sparse        sparseChoice
+	Preserve      preserved // besides mode and time
+	NoResume      bool      // neither use nor leave a part of a file
+	AllowChanging bool      // the source may change while it is read
+	Manifest      string    // that verify checks named files against; empty: not given
+	NewManifest   string    // that verify writes, "-" to stdout; empty: none
+	LogLevel      logLevel  // the program's own log
+	SDKLogLevel   logLevel  // the driver's log
 }
 
 // role is the side that this process plays.
@@ -50,6 +64,45 @@ const (
 	outputText outputForm = "text"
 	outputJSON outputForm = "json"
 )
+
+// protocolChoice is what is spoken with the peer.
+type protocolChoice string
+
+const (
+	protocolAuto      protocolChoice = "auto"
+	protocolReference protocolChoice = "reference"
+)
+
+// progressChoice is when the progress of a copy is shown.
+type progressChoice string
+
+const (
+	progressAuto   progressChoice = "auto"
+	progressNever  progressChoice = "never"
+	progressAlways progressChoice = "always"
+)
+
+// verification is what a receiver compares with what the sender has read.
+type verification string
+
+const (
+	verifyDigest   verification = "digest"   // what it was about to write
+	verifyReadback verification = "readback" // and what the disk then has
+)
+
+// sparseChoice is what becomes of holes.
+type sparseChoice string
+
+const (
+	sparseAuto  sparseChoice = "auto"
+	sparseNever sparseChoice = "never"
+)
+
+// preserved is what the target keeps of the source if both sides want it.
+type preserved struct {
+	Owner bool
+	Xattr bool
+}
 
 const (
 	driverAuto = "auto"
@@ -86,16 +139,4 @@ func (s settings) driverOptions() doca.Options {
 	return doca.Options{
 		Choice: doca.Choice(s.Driver), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.SDKLogLevel),
 	}
-}
-
-// validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
-func (s settings) validate() error {
-	if s.File == "" {
-		return usagef("--file is missing: name the file to send or to create with -f FILE")
-	}
-	if s.Role == roleHost && s.Representor != "" {
-		return usagef("--rep-pci %q does not go with --role host: "+
-			"only the DPU side has representors, so leave one of them out", s.Representor)
-	}
-	return nil
 }

@@ -86,7 +86,7 @@ func TestDPUDies(t *testing.T) {
 		host := s.start("host", ourHost)
 		dpu.ends(137)
 		s.judge(host, p, sender, "host")
-		s.recovers(sender, "")
+		s.recovers(sender, false)
 	})
 }
 
@@ -98,7 +98,7 @@ func TestDPUFallsSilent(t *testing.T) {
 		s.judge(host, p, sender, "host")
 		s.blames(host, p, sender)
 		dpu.kill()
-		s.recovers(sender, "")
+		s.recovers(sender, false)
 	})
 }
 
@@ -112,7 +112,7 @@ func TestHostDies(t *testing.T) {
 		host := s.start("host", refHost+"-die-after "+p.step)
 		host.ends(137)
 		s.judge(dpu, p, sender, "dpu")
-		s.recovers(sender, "")
+		s.recovers(sender, false)
 	})
 }
 
@@ -124,6 +124,6 @@ func TestHostFallsSilent(t *testing.T) {
 		s.judge(dpu, p, sender, "dpu")
 		s.blames(dpu, p, sender)
 		host.kill()
-		s.recovers(sender, "")
+		s.recovers(sender, false)
 	})
 }

@@ -14,16 +14,7 @@ const largestTask = 2 << 20 // bytes, of the software device as of BlueField
 func TestSizes(t *testing.T) {
 	sizes := []int64{0, 1, 4095, 4096, 1 << 20, largestTask - 1, largestTask, largestTask + 1, 100 << 20}
 	for _, size := range sizes {
-		for _, sender := range []string{"host", "dpu"} {
-			t.Run(fmt.Sprintf("%d_from_%s", size, sender), func(t *testing.T) {
-				t.Parallel()
-				s := newStage(t)
-				s.put(sender, size)
-				s.copyOnce("")
-				s.same()
-				s.clean()
-			})
-		}
+		eachWay(t, strconv.FormatInt(size, 10), size, "")
 	}
 }
 
@@ -37,12 +28,20 @@ func TestShapes(t *testing.T) {
 		{65536, 16, 65536*33 + 1}, {largestTask, 2, 5*largestTask - 1}, {largestTask, 64, 3 * largestTask},
 	}
 	for _, shape := range shapes {
-		for _, sender := range []string{"host", "dpu"} {
-			t.Run(fmt.Sprintf("chunk_%d_depth_%d_from_%s", shape.chunk, shape.depth, sender), func(t *testing.T) {
+		name := fmt.Sprintf("chunk_%d_depth_%d", shape.chunk, shape.depth)
+		eachWay(t, name, shape.size, fmt.Sprintf("--chunk %d --depth %d ", shape.chunk, shape.depth))
+	}
+}
+
+// eachWay copies a file in both directions and both protocols, with more flags for the DPU's side.
+func eachWay(t *testing.T, name string, size int64, dpuFlags string) {
+	for _, sender := range []string{"host", "dpu"} {
+		for protocol, flags := range map[string]string{"native": dpuFlags, "reference": dpuFlags + referenceOnly} {
+			t.Run(fmt.Sprintf("%s_from_%s_%s", name, sender, protocol), func(t *testing.T) {
 				t.Parallel()
 				s := newStage(t)
-				s.put(sender, shape.size)
-				s.copyOnce(fmt.Sprintf("--chunk %d --depth %d", shape.chunk, shape.depth))
+				s.put(sender, size)
+				s.copyOnce(flags)
 				s.same()
 				s.clean()
 			})

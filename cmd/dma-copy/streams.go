@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 
+	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
 // streams is the program's surroundings, as a value so that tests can stand in for them.
@@ -12,17 +17,77 @@ type streams struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool                             // stderr is a terminal
+	screen   *screen                          // of that terminal, if it can move its cursor; nil: no line is ever shown twice
 	env      func(name string) (string, bool) // as os.LookupEnv
+	data     dataStreams
+}
+
+// dataStreams opens what a FILE of "-" stands for. A nil function is not for this run.
+type dataStreams struct {
+	stdin, stdout func() (disk.File, error)
+	nowhere       bool // neither of them leads anywhere but to a terminal
 }
 
 func standardStreams() streams {
-	return streams{
-		stdout:   os.Stdout,
-		stderr:   os.Stderr,
-		terminal: term.IsTerminal(int(os.Stderr.Fd())),
-		env:      os.LookupEnv,
+	s := streams{stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv}
+	if kind, _ := os.LookupEnv("TERM"); s.terminal && kind != "dumb" {
+		s.screen = newScreen(os.Stderr)
+		s.stderr = s.screen
+	}
+	s.data = dataStreams{
+		stdin:   unlessTerminal(os.Stdin, errKeyboard, disk.Stdin),
+		stdout:  unlessInput(os.Stdin, unlessTerminal(os.Stdout, errScreen, disk.Stdout)),
+		nowhere: isTerminal(os.Stdin) && isTerminal(os.Stdout),
+	}
+	return s
+}
+
+// Why a stream is not opened. Which of the two it would be depends on the other side, and whoever pipes something in may not expect
+// that something comes out.
+var (
+	errKeyboard = errors.New("it is a terminal, and the other side has no file to send")
+	errScreen   = errors.New("it is a terminal, and the other side has a file to send")
+)
+
+// unlessTerminal keeps a file's bytes away from the keyboard and the screen.
+func unlessTerminal(handle *os.File, refusal error, open func() (disk.File, error)) func() (disk.File, error) {
+	return func() (disk.File, error) {
+		if isTerminal(handle) {
+			return nil, refusal
+		}
+		return open()
 	}
 }
+
+// unlessInput keeps whoever pipes something in from getting the other side's file in its place.
+func unlessInput(input *os.File, open func() (disk.File, error)) func() (disk.File, error) {
+	return func() (disk.File, error) {
+		if !hasInput(input) {
+			return open()
+		}
+		return nil, &dmaxfer.Error{
+			Kind:  dmaxfer.ErrSource,
+			Cause: "both sides have something to send; here it is standard input",
+			Next:  "say --overwrite on the other side if its file may be replaced, or remove it there; to receive, redirect the input from /dev/null",
+		}
+	}
+}
+
+// hasInput tells whether a pipe or file has something to read by now. What a slow program will write into a pipe nobody can know.
+func hasInput(input *os.File) bool {
+	info, err := input.Stat()
+	if err != nil {
+		return false
+	}
+	if info.Mode().IsRegular() {
+		offset, err := input.Seek(0, io.SeekCurrent)
+		return err == nil && offset < info.Size()
+	}
+	waiting, err := unix.IoctlGetInt(int(input.Fd()), unix.TIOCINQ)
+	return err == nil && waiting > 0
+}
+
+func isTerminal(handle *os.File) bool { return term.IsTerminal(int(handle.Fd())) }
 
 // variable returns an environment variable; an empty one counts as not set, as NO_COLOR's convention has it too.
 func (s streams) variable(name string) (string, bool) {

@@ -7,22 +7,27 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
-// knows: the reference's protocol compares no bytes and tells a sender nothing of durability. why is empty unless the driver
-// was chosen for the user.
-func writeSummary(w io.Writer, s dmaxfer.Summary, side negotiate.Side, driver *doca.Driver, why string) {
-	fmt.Fprintf(w, "ok    %s %s  %s in %s%s\n", verb(s), escapeUnprintable(s.Path), humanize.IBytes(uint64(s.Size)),
-		round(s.Elapsed), rate(s))
-	fmt.Fprintf(w, "      not verified (reference protocol), %s\n", durability(s, side))
-	fmt.Fprintf(w, "path  %s%s\n", pathOf(driver), shapeOf(s))
-	if why != "" {
-		fmt.Fprintf(w, "why   %s\n", escapeUnprintable(why))
+// knows: the reference's protocol compares no bytes and tells a sender nothing of durability.
+func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
+	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
+		round(s.Elapsed), rate(s), sumOf(s))
+	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.side), resumed(s), retries(s)))
+	fmt.Fprintf(w, "path  %s%s\n", by.driver, shapeOf(s))
+	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
+		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], by.side))
+	}
+	if by.why != "" {
+		fmt.Fprintf(w, "why   %s\n", escapeUnprintable(by.why))
 	}
 }
 
@@ -42,9 +47,60 @@ func verb(s dmaxfer.Summary) string {
 	return "received"
 }
 
-// durability says what is known of the receiver's disk. The DPU reports success after its own file is safe; a host that
-// receives reports nothing but its failure.
+func nameOf(s dmaxfer.Summary) string {
+	switch {
+	case s.Path != fileIsStream:
+		return escapeUnprintable(s.Path)
+	case s.Sent:
+		return "standard input"
+	default:
+		return "to standard output"
+	}
+}
+
+func sumOf(s dmaxfer.Summary) string {
+	if s.Sum.Algorithm() == digest.None {
+		return ""
+	}
+	return "  " + s.Sum.String()
+}
+
+func verified(s dmaxfer.Summary) string {
+	switch {
+	case s.Protocol != negotiate.Native:
+		return "not verified (reference protocol)"
+	case s.Sum.Algorithm() == digest.None:
+		return "not verified (digest none)"
+	case s.Readback:
+		return "verified as read back from the disk"
+	default:
+		return "verified"
+	}
+}
+
+// durability says what is known of the receiver's disk.
 func durability(s dmaxfer.Summary, side negotiate.Side) string {
+	if s.Protocol != negotiate.Native {
+		return referenceDurability(s, side)
+	}
+	where := "here"
+	if s.Sent {
+		where = "on the " + side.Other().String()
+	}
+	switch {
+	case !s.Sent && s.Path == fileIsStream:
+		return "passed on"
+	case s.Durability == negotiate.DurabilityFull:
+		return "durable " + where
+	case s.Durability == negotiate.DurabilityFile:
+		return "content durable " + where
+	default:
+		return "not flushed " + where
+	}
+}
+
+// referenceDurability: the DPU reports success after its own file is safe; a host that receives reports nothing but its failure.
+func referenceDurability(s dmaxfer.Summary, side negotiate.Side) string {
 	switch {
 	case !s.Sent:
 		return "durable here"
@@ -55,12 +111,33 @@ func durability(s dmaxfer.Summary, side negotiate.Side) string {
 	}
 }
 
-// rate is nothing for an empty file, which has none.
-func rate(s dmaxfer.Summary) string {
-	if s.Size == 0 || s.Elapsed <= 0 {
+func resumed(s dmaxfer.Summary) string {
+	if s.Resumed == 0 {
 		return ""
 	}
-	return fmt.Sprintf(" (%s/s)", humanize.IBytes(uint64(float64(s.Size)/s.Elapsed.Seconds())))
+	return fmt.Sprintf("resumed at %d %%", 100*s.Resumed/max(1, s.Size))
+}
+
+func retries(s dmaxfer.Summary) string {
+	if s.Retries == 0 {
+		return ""
+	}
+	return english.Plural(int(s.Retries), "piece", "") + " copied again"
+}
+
+// rate is nothing for an empty file, which has none. What was there before has not been copied.
+func rate(s dmaxfer.Summary) string {
+	if perSecond := bytesPerSecond(s); perSecond > 0 {
+		return fmt.Sprintf(" (%s/s)", humanize.IBytes(uint64(perSecond)))
+	}
+	return ""
+}
+
+func bytesPerSecond(s dmaxfer.Summary) float64 {
+	if s.Elapsed <= 0 {
+		return 0
+	}
+	return float64(s.Size-s.Resumed) / s.Elapsed.Seconds()
 }
 
 func round(d time.Duration) time.Duration {
@@ -97,4 +174,12 @@ func shapeOf(s dmaxfer.Summary) string {
 		return ""
 	}
 	return "  " + strings.Join(parts, "  ")
+}
+
+// mostTime names the stage that a faster copy would need more of.
+func mostTime(stage pump.Stage, share float64, side negotiate.Side) string {
+	if stage == pump.Peer {
+		return fmt.Sprintf("waiting for the %s %.0f%%", side.Other(), 100*share)
+	}
+	return percentage(stage, share)
 }

@@ -11,6 +11,9 @@ import (
 	"unicode"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // The parsers below turn the text of one value into its type. They serve flags, parameter files and the environment
@@ -102,20 +105,29 @@ var (
 	countPattern = regexp.MustCompile(`^` + wholeNumber + `$`)
 )
 
-// parseSize reads bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as GNU's tools have it.
-func parseSize(text string) (int64, error) {
-	match := sizePattern.FindStringSubmatch(text)
-	if match == nil {
-		return 0, errors.New("not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice")
+// What a size is of decides what 0 means, and the example.
+var (
+	parseChunk     = parseSize("65536, 256KiB or 1M, or 0 for the device's choice", "larger than any device can take; give a size such as 1MiB")
+	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit", "larger than any file; give a size such as 20GiB")
+	parseRate      = parseSize("1048576, 100MiB or 2G for each second, or 0 for no limit", "faster than anything; give a rate such as 100MiB")
+)
+
+// parseSize returns a parser of bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as GNU's tools have it.
+func parseSize(examples, tooLarge string) func(string) (int64, error) {
+	return func(text string) (int64, error) {
+		match := sizePattern.FindStringSubmatch(text)
+		if match == nil {
+			return 0, fmt.Errorf("not a size; give whole bytes such as %s", examples)
+		}
+		if match[1] != "" { // a bare K, M or G, which humanize would count in thousands
+			text += "iB"
+		}
+		size, err := humanize.ParseBytes(text)
+		if err != nil || size > math.MaxInt64 {
+			return 0, errors.New(tooLarge)
+		}
+		return int64(size), nil
 	}
-	if match[1] != "" { // a bare K, M or G, which humanize would count in thousands
-		text += "iB"
-	}
-	size, err := humanize.ParseBytes(text)
-	if err != nil || size > math.MaxInt64 {
-		return 0, errors.New("larger than any device can take; give a size such as 1MiB")
-	}
-	return int64(size), nil
 }
 
 func parseCount(text string) (int, error) {
@@ -129,11 +141,51 @@ func parseCount(text string) (int, error) {
 	return int(count), nil
 }
 
+func parseCopyDigest(text string) (digest.Algorithm, error) {
+	a, err := digest.ParseAlgorithm(text)
+	if err != nil {
+		return a, fmt.Errorf("not a digest; give %s", alternatives(digest.Names()))
+	}
+	return a, nil
+}
+
+func parseDurability(text string) (negotiate.Durability, error) {
+	var names []string
+	for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
+		if text == d.String() {
+			return d, nil
+		}
+		names = append(names, d.String())
+	}
+	return 0, fmt.Errorf("not one of the choices; give %s", alternatives(names))
+}
+
+// parsePreserved reads a list with commas.
+func parsePreserved(text string) (preserved, error) {
+	var p preserved
+	for word := range strings.SplitSeq(text, ",") {
+		switch word {
+		case "owner":
+			p.Owner = true
+		case "xattr":
+			p.Xattr = true
+		default:
+			return preserved{}, fmt.Errorf("%q cannot be preserved; give owner, xattr or both with a comma", word)
+		}
+	}
+	return p, nil
+}
+
 // alternatives joins words for a sentence: "a, b or c".
-func alternatives(words []string) string {
+func alternatives(words []string) string { return listed(words, " or ") }
+
+// enumeration joins words for a sentence: "a, b and c".
+func enumeration(words []string) string { return listed(words, " and ") }
+
+func listed(words []string, beforeLast string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
 	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
+	return strings.Join(words[:last], ", ") + beforeLast + words[last]
 }

@@ -95,7 +95,7 @@ func loadManifest(path string) ([]digest.Entry, error) {
 	}
 	entries, err := digest.ParseManifest(text)
 	if err != nil {
-		return nil, usagef("%s is not a manifest: %w", path, err)
+		return nil, usagef("%s is not a manifest: %w; name one, or a second file to compare it with", path, err)
 	}
 	if len(entries) == 0 {
 		return nil, usagef("%s lists no file: write a manifest with dma-copy verify --write", path)
@@ -114,7 +114,7 @@ func readManifest(path string) (string, error) {
 		return "", file.failed(err)
 	}
 	if len(text) > maxManifestSize {
-		return "", usagef("%s is not a manifest: it is larger than %d bytes", path, maxManifestSize)
+		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with", path, maxManifestSize)
 	}
 	return string(text), nil
 }

@@ -6,10 +6,12 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // version is the release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build info speaks.
@@ -25,6 +27,17 @@ func programVersion() string {
 		return "unknown"
 	}
 	return info.Main.Version
+}
+
+// softwareName is what other programs are told of this one: printable ASCII, as much of it as a peer takes.
+func softwareName() string {
+	name := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, "dma-copy "+programVersion())
+	return name[:min(len(name), negotiate.MaxSoftwareName)]
 }
 
 // docaRuntimeVersion returns a function that says which DOCA libraries are in a directory, or anywhere if it is empty.

@@ -27,7 +27,7 @@ func (t *transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
 		t.listen(copying, cancel)
 	}()
 	err := t.copyFile(copying, e)
-	if errors.Is(err, doca.CodeIOFailed) || errors.Is(err, doca.CodeDriver) {
+	if mayFollowLoss(err) {
 		awaitDeath(t.conn)
 	}
 	cancel(nil)
@@ -120,16 +120,20 @@ func closing(err *error, c interface{ Close() error }) {
 // pump runs the window under a watchdog that every finished chunk resets.
 func (t *transfer) pump(ctx context.Context, c windowConfig) error {
 	if t.sends() {
-		c.route, c.file = sending, t.place.source.readAt
+		c.route, c.file = sendingRoute, t.place.source.ReadAt
 	} else {
-		c.route, c.file = receiving, t.target.writeAt
+		c.route, c.file = receivingRoute, t.target.WriteAt
 	}
 	idle := t.options.IdleTimeout
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watchdog := time.AfterFunc(idle, func() { cancel(stalled(idle)) })
 	defer watchdog.Stop()
-	c.moved = func() { watchdog.Reset(idle) }
+	c.moved = func(length int64) {
+		watchdog.Reset(idle)
+		t.progress.pieceMoved(length)
+	}
+	t.progress.enter(Moving)
 	t.options.Log.Info().Int64("chunk", c.chunk).Int("depth", c.engine.Depth()).Msg("copying")
 	return newWindow(c).run(watched)
 }

@@ -1,10 +1,9 @@
-// Package dmaxfer copies one file to or from the other side: files, memory, engine, and the order in which they are used.
+// Package dmaxfer copies one file to or from the other side. It decides in which order things happen and when they have gone
+// wrong; what it uses for that is in packages of their own: disk (files), pump (pieces on their way), digest.
 //
-//	Run ─ inspect the file ─ meet the peer ─ negotiate ─┬─ receiver: temporary target ─────────────┐
-//	                                                    ├─ host: map the file, export it           │
-//	                                                    └─ DPU: import it, run the window engine   │
-//	                                                       file ◄─ slots ─► engine ◄─► host memory │
-//	      report, disconnect ◄──── STATUS ◄──── flush, close, rename, flush the directory ◄────────┘
+//	Run ─ inspect the file ─ meet the peer ─ transfer: which protocol? ─┬─ native ─┬─ sending     reader ─► slots ─► engine ─► window
+//	                                                                    │          └─ receiving   window ─► engine ─► buffers ─► sink
+//	                                                                    └─ the reference's: the whole file as memory, and a window engine
 //
-// The two roles share one loop: what a side does follows from the events of its negotiate.Session, not from its name.
+// In both protocols the two sides share their code: what a side does follows from the events of its session, not from its name.
 package dmaxfer

@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -29,7 +30,7 @@ var messageFaults = map[string]func(n int) comchtest.Fault{
 func TestEveryMessageFails(t *testing.T) {
 	stand := newStand(t, "")
 	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	stand.host.IdleTimeout, stand.dpu.IdleTimeout = 300*time.Millisecond, 300*time.Millisecond
+	stand.host.IdleTimeout, stand.dpu.IdleTimeout = time.Second, time.Second
 	for fault, make := range messageFaults {
 		for _, faulty := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			for name, way := range stand.directions() {
@@ -83,6 +84,7 @@ func (s *stand) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault
 	}
 	host, dpu := comchtest.NewPair(4080, faults[negotiate.Host], faults[negotiate.DPU])
 	results := make(chan outcome, 2)
+	s.host.ReferenceOnly, s.dpu.ReferenceOnly = true, true
 	go func() { results <- talk(t, s.host, host) }()
 	go func() { results <- talk(t, s.dpu, dpu) }()
 	both := <-results
@@ -95,10 +97,10 @@ func (s *stand) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault
 // talk is one side's part of Run from the connection on.
 func talk(t *testing.T, o Options, end *comchtest.End) outcome {
 	defer end.Close()
-	p, err := inspect(o.File, o.Overwrite)
+	p, err := inspect(disk.OS, o.File, o.Overwrite)
 	if err == nil {
 		defer p.close()
-		transfer := newTransfer(o, p, end)
+		transfer := newTransfer(o, p, end, docaMemory{o.Device})
 		err = transfer.run(t.Context())
 		transfer.release()
 	}

@@ -8,74 +8,86 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
+// streamName stands for standard input or output, whichever the other side leaves for it to be.
+const streamName = "-"
+
 // place is what a side found under the name that it was given: a source to send, or room for a target.
 type place struct {
-	path      string  // with links resolved, so that the target is made where the file really lies
-	source    *source // nil: this side receives
-	overwrite bool    // the target may replace a file
-	replaces  bool    // and there is one
+	path      string       // with links resolved, so that the target is made where the file really lies
+	source    *disk.Source // nil: this side receives, unless it is a stream
+	stream    bool
+	overwrite bool // the target may replace a file
+	replaces  bool // and there is one
 }
 
 // inspect decides, before anybody is asked, whether this side has the file. Something that is there but cannot be a
 // source is an error, never taken for absent: an unreadable file must not become a target.
-func inspect(path string, overwrite bool) (*place, error) {
-	info, err := os.Stat(path)
+func inspect(on disk.FS, path string, overwrite bool) (*place, error) {
+	if path == streamName {
+		return &place{path: path, stream: true, overwrite: overwrite}, nil
+	}
+	resolved, info, err := on.Resolve(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return absentPlace(path, overwrite)
+		return absentPlace(on, path, overwrite)
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return nil, failure(ErrSettings, err, "name it shorter", "%s is not a possible name: %s", path, reason(err))
 	case err != nil:
-		return nil, cannotLook(path, err)
-	case !info.Mode().IsRegular():
-		return nil, notRegular(path, info)
-	}
-	resolved, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return nil, cannotLook(path, err)
+		return nil, disk.CannotLook(path, err)
+	case !info.Mode.IsRegular():
+		return nil, disk.NotRegular(path, info.Mode)
 	}
 	if overwrite {
-		return targetPlace(&place{path: resolved, overwrite: true, replaces: true})
+		return targetPlace(on, &place{path: resolved, overwrite: true, replaces: true})
 	}
-	file, err := openSource(resolved)
+	source, err := disk.OpenSource(on, resolved)
 	if err != nil {
 		return nil, err
 	}
-	return &place{path: resolved, source: file}, nil
+	return &place{path: resolved, source: source}, nil
 }
 
-func notRegular(path string, info fs.FileInfo) error {
-	what := "not a regular file"
-	if info.IsDir() {
-		what = "a directory"
+func absentPlace(on disk.FS, path string, overwrite bool) (*place, error) {
+	p, err := targetPlace(on, &place{path: path, overwrite: overwrite})
+	if err != nil {
+		return nil, err
 	}
-	return failure(ErrSource, nil, "name a regular file", "%s is %s", path, what)
-}
-
-func absentPlace(path string, overwrite bool) (*place, error) {
-	if _, err := os.Lstat(path); err == nil {
+	if p.danglingLink(on) {
 		return nil, failure(ErrSource, nil, "mend or remove the link", "%s is a link that leads nowhere", path)
 	}
-	return targetPlace(&place{path: path, overwrite: overwrite})
+	return p, nil
+}
+
+// danglingLink is true if there is something of the name after all.
+func (p *place) danglingLink(on disk.FS) bool {
+	dir, err := on.OpenDir(filepath.Dir(p.path))
+	if err != nil {
+		return false
+	}
+	defer dir.Close()
+	_, err = dir.Stat(filepath.Base(p.path))
+	return err == nil
 }
 
 // targetPlace finds early what would keep the target from being made.
-func targetPlace(p *place) (*place, error) {
+func targetPlace(on disk.FS, p *place) (*place, error) {
 	directory := filepath.Dir(p.path)
-	info, err := os.Stat(directory)
+	dir, err := on.OpenDir(directory)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, failure(ErrTarget, err, "create the directory first, or name the file that is to be sent",
 			"%s is not there and neither is its directory", p.path)
+	case errors.Is(err, unix.ENOTDIR):
+		return nil, failure(ErrTarget, nil, "name a file in a directory", "%s is not a directory", directory)
 	case err != nil:
 		return nil, cannotCreate(p.path, err)
-	case !info.IsDir():
-		return nil, failure(ErrTarget, nil, "name a file in a directory", "%s is not a directory", directory)
 	}
-	if err := unix.Access(directory, unix.W_OK|unix.X_OK); err != nil {
+	defer dir.Close()
+	if err := dir.MayCreate(); err != nil {
 		return nil, cannotCreate(p.path, err)
 	}
 	return p, nil
@@ -90,12 +102,12 @@ func (p *place) local() negotiate.Local {
 	if p.source == nil {
 		return negotiate.Local{}
 	}
-	return negotiate.Local{HasFile: true, Size: uint64(p.source.size)}
+	return negotiate.Local{HasFile: true, Size: uint64(p.source.Info().Size)}
 }
 
 func (p *place) close() {
 	if p.source != nil {
-		p.source.close()
+		p.source.Close()
 	}
 }
 

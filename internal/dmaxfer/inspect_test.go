@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
 // mustInspect closes what it returns at the end of the test.
 func mustInspect(t *testing.T, path string, overwrite bool) *place {
 	t.Helper()
-	p, err := inspect(path, overwrite)
+	p, err := inspect(disk.OS, path, overwrite)
 	must(t, err)
 	t.Cleanup(p.close)
 	return p
@@ -20,7 +22,7 @@ func mustInspect(t *testing.T, path string, overwrite bool) *place {
 
 func mustNotInspect(t *testing.T, path string, overwrite bool, kind error) {
 	t.Helper()
-	p, err := inspect(path, overwrite)
+	p, err := inspect(disk.OS, path, overwrite)
 	if err == nil {
 		p.close()
 	}
@@ -33,7 +35,7 @@ func mustNotInspect(t *testing.T, path string, overwrite bool, kind error) {
 func TestInspectFile(t *testing.T) {
 	path := writeFile(t, "file", "content")
 	p := mustInspect(t, path, false)
-	if p.source == nil || p.source.size != 7 || p.path != path {
+	if p.source == nil || p.source.Info().Size != 7 || p.path != path {
 		t.Errorf("%s became %+v", path, p)
 	}
 	if local := p.local(); !local.HasFile || local.Size != 7 {

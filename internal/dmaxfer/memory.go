@@ -3,10 +3,10 @@ package dmaxfer
 import (
 	"context"
 	"errors"
-	"os"
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -24,28 +24,29 @@ type fileMemory struct {
 }
 
 // exposeSource makes the source readable for the DPU.
-func exposeSource(ctx context.Context, device *doca.Device, s *source, log zerolog.Logger) (*fileMemory, error) {
-	m, err := expose(device, s.file, s.size, doca.RemoteRead, log)
-	if err != nil || !m.anonymous || s.size == 0 {
+func exposeSource(ctx context.Context, device *doca.Device, s *disk.Source, log zerolog.Logger) (*fileMemory, error) {
+	size := s.Info().Size
+	m, err := expose(device, s.File(), size, doca.RemoteRead, log)
+	if err != nil || !m.anonymous || size == 0 {
 		return m, err
 	}
-	if err := inPieces(ctx, m.region.Bytes()[:s.size], s.readAt); err != nil {
+	if err := inPieces(ctx, m.region.Bytes()[:size], s.ReadAt); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	return m, nil
 }
 
 // exposeTarget makes the target, which must have its size, writable for the DPU.
-func exposeTarget(device *doca.Device, t *target, size int64, log zerolog.Logger) (*fileMemory, error) {
-	return expose(device, t.file, size, doca.RemoteWrite, log)
+func exposeTarget(device *doca.Device, t *disk.Partial, size int64, log zerolog.Logger) (*fileMemory, error) {
+	return expose(device, t.File(), size, doca.RemoteWrite, log)
 }
 
-func expose(device *doca.Device, file *os.File, size int64, access doca.Access, log zerolog.Logger) (*fileMemory, error) {
+func expose(device *doca.Device, file disk.File, size int64, access doca.Access, log zerolog.Logger) (*fileMemory, error) {
 	if size == 0 {
 		region, err := device.Alloc(placeholderSize, access)
 		return &fileMemory{region: region, anonymous: true}, err
 	}
-	region, err := device.MapFile(file, size, access)
+	region, err := device.MapFile(file.OS(), size, access)
 	if err == nil {
 		return &fileMemory{region: region}, nil
 	}
@@ -59,11 +60,11 @@ func expose(device *doca.Device, file *os.File, size int64, access doca.Access, 
 }
 
 // save brings what the DPU wrote into the target, as far as it is not there by itself.
-func (m *fileMemory) save(ctx context.Context, t *target, size int64) error {
+func (m *fileMemory) save(ctx context.Context, t *disk.Partial, size int64) error {
 	if !m.anonymous || size == 0 {
 		return nil
 	}
-	return inPieces(ctx, m.region.Bytes()[:size], t.writeAt)
+	return inPieces(ctx, m.region.Bytes()[:size], t.WriteAt)
 }
 
 // inPieces lets a context interrupt what would be one long file call.

@@ -9,6 +9,9 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -21,25 +24,55 @@ type Options struct {
 	Side        negotiate.Side
 	Device      *doca.Device  // a host function on the host, a function of the DPU there
 	Representor string        // on the DPU: PCI address of the host function to serve
-	File        string        // what is sent if it is there, else what is created
+	File        string        // what is sent if it is there, else what is created; "-": standard input or output
+	FS          disk.FS       // where File is; nil: the operating system's
 	Overwrite   bool          // receive, and replace File if it is there
 	Chunk       int64         // bytes per copy; 0: chosen
 	Depth       int           // copies in flight; 0: chosen
 	Wait        time.Duration // for the peer to appear
 	IdleTimeout time.Duration // without progress
 	Log         zerolog.Logger
+
+	// What only the native protocol can do. Of two sides' wishes for Digest and Durability the stronger counts.
+	Digest        digest.Algorithm
+	Durability    negotiate.Durability
+	Expect        *digest.Sum // the only content that may be copied; nil: any
+	Readback      bool        // a receiver reads the target back from the disk before it gets its name
+	NoSparse      bool        // holes are copied as zeros
+	Owner, Xattrs bool        // keep them, if the other side wants it too
+	Backup        bool        // keep what is replaced as NAME~
+	NoResume      bool        // neither use nor leave what a later copy could go on with
+	AllowChanging bool        // a source may change while it is copied
+	ReferenceOnly bool        // speak the reference's protocol, whoever is on the other side
+
+	Bandwidth   int64         // bytes per second; 0: as fast as it goes
+	MaxBytes    int64         // of the file; 0: no limit but maxFileSize
+	MaxDuration time.Duration // from the agreement on; 0: no limit
+
+	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for, or say in an *Error why not; nil: this process's own
+	Software      string                    // what the peer is told of this program: printable ASCII, at most 64 bytes
+	Progress      *Progress                 // updated as the copy goes on; nil: nobody looks
+	Notify        func(Event)               // called by one goroutine at a time, and not for long; nil: nobody wants to know
+	ExitCode      func(error) int           // what this program ends with after an error, which is what the peer is told; nil: 1
 }
 
-// Summary is what a successful copy did.
+// Summary is what a successful copy did. Sum to Shares are of the native protocol only.
 type Summary struct {
 	Sent      bool   // by this side; otherwise received
-	Path      string // with links resolved
+	Path      string // with links resolved; "-" for a stream
 	Size      int64  // bytes
 	Elapsed   time.Duration
 	Protocol  negotiate.Protocol
-	Chunk     int64 // bytes per copy; 0 on the host, where the peer decides
-	Depth     int   // copies in flight; 0 on the host
+	Chunk     int64 // bytes per copy; 0 on the host in the reference protocol, where the peer decides
+	Depth     int   // copies in flight; 0 on the host in the reference protocol
 	Anonymous bool  // the host held the file in memory, because the driver would not pin a mapping of it
+
+	Sum        digest.Sum           // of what was read on one side and written on the other; None: nothing was verified
+	Durability negotiate.Durability // of the receiver's file
+	Readback   bool                 // the receiver compared what it read back from the disk
+	Resumed    int64                // bytes that an earlier copy had brought
+	Retries    int64                // pieces that had to be sent more than once
+	Shares     pump.Shares          // what this side's lanes spent their time on
 }
 
 // Run carries out one copy. It returns nil when the receiver's file has its name and is durable, as far as the protocol
@@ -51,7 +84,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err := checkDevice(o); err != nil {
 		return Summary{}, err
 	}
-	place, err := inspect(o.File, o.Overwrite)
+	place, err := inspect(o.files(), o.File, o.Overwrite)
 	if err != nil {
 		return Summary{}, err
 	}
@@ -60,7 +93,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if err != nil {
 		return Summary{}, err
 	}
-	t := newTransfer(o, place, conn)
+	t := newTransfer(o, place, conn, docaMemory{o.Device})
 	err = t.run(ctx)
 	t.release()
 	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -28,7 +29,10 @@ type stand struct {
 func newStand(t *testing.T, limits string) *stand {
 	t.Helper()
 	s := docatest.OpenSides(t, limits)
-	both := Options{Chunk: testChunk, Depth: 3, Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: strictLog(t)}
+	both := Options{
+		Chunk: testChunk, Depth: 3, Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: strictLog(t),
+		Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+	}
 	host, dpu := both, both
 	host.Side, host.Device, host.File = negotiate.Host, s.Host, filepath.Join(t.TempDir(), "file")
 	dpu.Side, dpu.Device, dpu.File = negotiate.DPU, s.DPU, filepath.Join(t.TempDir(), "file")
@@ -62,14 +66,16 @@ type outcome struct {
 }
 
 // run has both sides run at once.
-func (s *stand) run(ctx context.Context) outcome {
+func (s *stand) run(ctx context.Context) outcome { return s.runAs(ctx, s.host, s.dpu) }
+
+func (s *stand) runAs(ctx context.Context, sides ...Options) outcome {
 	type result struct {
 		side    negotiate.Side
 		summary Summary
 		err     error
 	}
 	results := make(chan result, 2)
-	for _, o := range []Options{s.host, s.dpu} {
+	for _, o := range sides {
 		go func() {
 			summary, err := Run(ctx, o)
 			results <- result{o.Side, summary, err}
@@ -170,6 +176,7 @@ func TestRunWithoutAFile(t *testing.T) {
 // A driver that does not pin files costs memory and a warning, and nothing else.
 func TestRunWhereFilesAreNotPinned(t *testing.T) {
 	stand := newStand(t, "pin_files=0")
+	stand.host.ReferenceOnly = true
 	stand.host.Log = zerolog.Nop()
 	for name, way := range stand.directions() {
 		t.Run(name, func(t *testing.T) {

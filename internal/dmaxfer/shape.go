@@ -14,6 +14,9 @@ import (
 const (
 	defaultChunk = 1 << 20
 	defaultDepth = 8
+
+	// defaultSlots is the same for the native protocol, where a piece also waits for its file and for its acknowledgement.
+	defaultSlots = 16
 )
 
 // shape is how a file is cut.

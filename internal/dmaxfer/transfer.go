@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -25,21 +26,32 @@ type transfer struct {
 	options   Options
 	place     *place
 	conn      comch.Conn
+	device    memoryLayer // for the native protocol
 	session   *negotiate.Session
 	agreement negotiate.Agreement
-	target    *target     // of a receiver, from the agreement on
-	memory    *fileMemory // of the host, from the agreement on
-	early     []byte      // a message that came while the copy was running
+	target    *disk.Partial // of a receiver, from the agreement on
+	memory    *fileMemory   // of the host, from the agreement on
+	early     []byte        // a message that came while the copy was running
+	progress  *Progress
 	started   time.Time
 	summary   Summary
 }
 
-func newTransfer(o Options, p *place, conn comch.Conn) *transfer {
+func newTransfer(o Options, p *place, conn comch.Conn, device memoryLayer) *transfer {
 	limits := negotiate.Limits{MaxMessage: conn.MaxMessage(), MaxFileSize: maxFileSize}
-	return &transfer{
-		options: o, place: p, conn: conn, started: time.Now(),
-		session: negotiate.NewSession(o.Side, p.local(), limits),
+	local := p.local()
+	if !o.ReferenceOnly {
+		hello := o.hello(p, device.largest())
+		local.Native = &hello
 	}
+	t := &transfer{
+		options: o, place: p, conn: conn, device: device, started: time.Now(), progress: o.Progress,
+		session: negotiate.NewSession(o.Side, local, limits),
+	}
+	if t.progress == nil {
+		t.progress = &Progress{}
+	}
+	return t
 }
 
 // run tells the peer about every failure that the peer can still hear of.
@@ -47,6 +59,12 @@ func (t *transfer) run(ctx context.Context) error {
 	err := t.converse(ctx)
 	if err == nil {
 		return nil
+	}
+	if t.session.State() == negotiate.HandedOver {
+		return t.explain(err) // the peer has been told
+	}
+	if t.tellNative(err) {
+		return err
 	}
 	if notice, _ := t.session.Finish(false); notice != nil {
 		t.notify(notice)
@@ -57,12 +75,35 @@ func (t *transfer) run(ctx context.Context) error {
 	return t.explain(err)
 }
 
+// tellNative is for who gives up when the other side is about to say what it can do: if it has words for a cause it gets them. In the
+// reference's protocol all that can be said at this point is that there are two files, or none.
+func (t *transfer) tellNative(err error) bool {
+	if t.session.State() != negotiate.AwaitDirection || t.options.ReferenceOnly || errors.Is(err, ErrIdle) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	message, recvErr := t.conn.Recv(ctx)
+	if recvErr != nil {
+		return false
+	}
+	step, recvErr := t.session.Receive(message)
+	if recvErr != nil || step.Event != negotiate.ToNative {
+		return false
+	}
+	if step.Reply != nil {
+		t.notify(step.Reply)
+	}
+	newNative(t.options, t.place, t.conn, t.device, step.Native).tell(err)
+	return true
+}
+
 // converse follows the session to its end.
 func (t *transfer) converse(ctx context.Context) error {
 	if err := t.send(ctx, t.session.Start()); err != nil {
 		return err
 	}
-	for t.session.State() != negotiate.Done {
+	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
 		message, err := t.receive(ctx)
 		if errors.Is(err, comch.ErrPeerLost) || t.contentWithSilence(err) {
 			err = t.session.Disconnected()
@@ -98,10 +139,22 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	if err := t.send(ctx, step.Reply); err != nil {
 		return err
 	}
+	return t.act(ctx, step)
+}
+
+// act does what the session asks for.
+func (t *transfer) act(ctx context.Context, step negotiate.Step) error {
 	switch step.Event {
+	case negotiate.ToNative:
+		return t.speakNative(ctx, step.Native)
 	case negotiate.Agreed:
 		return t.prepare(ctx, step.Agreement)
 	case negotiate.Exported:
+		if t.agreement.Protocol == 0 {
+			if err := t.prepare(ctx, step.Agreement); err != nil {
+				return err
+			}
+		}
 		return t.copyAndReport(ctx, step.Export)
 	case negotiate.Finished:
 		return t.conclude(ctx)
@@ -109,11 +162,26 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	return nil
 }
 
+// speakNative does the whole copy in the native protocol, unless the peer turns out to speak the reference's after all.
+func (t *transfer) speakNative(ctx context.Context, session *negotiate.NativeSession) error {
+	native := newNative(t.options, t.place, t.conn, t.device, session)
+	err := native.run(ctx)
+	t.summary = native.summary
+	if peer, is := errors.AsType[*referencePeer](err); is {
+		return t.act(ctx, peer.step)
+	}
+	return err
+}
+
 // prepare makes room for what was agreed. The host then exports its memory; the DPU waits for that.
 func (t *transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	t.agreement = a
 	t.summary = Summary{Sent: t.sends(), Path: t.place.path, Size: int64(a.Size), Protocol: a.Protocol}
 	t.options.Log.Info().Stringer("sender", a.Sender).Uint64("bytes", a.Size).Msg("agreed")
+	if err := t.checkAllowed(); err != nil {
+		return err
+	}
+	t.announce()
 	if !t.sends() {
 		if err := t.createTarget(ctx, int64(a.Size)); err != nil {
 			return err
@@ -125,15 +193,39 @@ func (t *transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	return t.export(ctx)
 }
 
+// checkAllowed refuses what the user does not want, or what nobody can check in this protocol.
+func (t *transfer) checkAllowed() error {
+	if t.options.Expect != nil {
+		return failure(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --expect",
+			"the %s speaks the reference protocol, which has no digest to compare with %s", t.options.Side.Other(), t.options.Expect)
+	}
+	if limit := t.options.MaxBytes; limit > 0 && t.summary.Size > limit {
+		return overLimit(t.place.path, t.summary.Size, limit)
+	}
+	return nil
+}
+
+// announce tells the user of the agreement. The host does not know in what pieces the DPU copies.
+func (t *transfer) announce() {
+	t.progress.plan(t.summary.Size)
+	if t.options.Notify == nil {
+		return
+	}
+	t.options.Notify(PeerKnown{Protocol: t.agreement.Protocol})
+	t.options.Notify(Planned{Sent: t.sends(), Size: t.summary.Size})
+}
+
 func (t *transfer) sends() bool { return t.agreement.Sender == t.options.Side }
 
 func (t *transfer) createTarget(ctx context.Context, size int64) error {
-	target, err := createTarget(t.place.path, t.place.overwrite)
+	target, err := disk.OpenPartial(t.options.files(), t.place.path, disk.Wanted{
+		Size: size, Known: true, Overwrite: t.place.overwrite, Backup: t.options.Backup,
+	})
 	if err != nil {
 		return err
 	}
 	t.target = target
-	return target.allocate(ctx, size)
+	return target.Allocate(ctx, nil)
 }
 
 func (t *transfer) export(ctx context.Context) error {
@@ -182,12 +274,19 @@ func (t *transfer) conclude(ctx context.Context) error {
 	}
 	var err error
 	if t.sends() {
-		err = t.place.source.verify()
+		err = t.place.source.Verify()
 	} else {
-		err = t.target.commit()
+		err = t.commitTarget(ctx)
 	}
 	t.summary.Elapsed = time.Since(t.started)
 	return err
+}
+
+func (t *transfer) commitTarget(ctx context.Context) error {
+	if err := t.target.Prepare(ctx, disk.Metadata{Size: t.summary.Size}, disk.Full, nil); err != nil {
+		return err
+	}
+	return t.target.Commit(disk.Full)
 }
 
 func (t *transfer) takeMemoryBack(ctx context.Context) error {
@@ -214,7 +313,7 @@ func (t *transfer) release() {
 		}
 	}
 	if t.target != nil {
-		t.target.abort()
+		t.target.Discard()
 	}
 }
 
@@ -306,7 +405,7 @@ func (t *transfer) sourceChange() error {
 	if t.place.source == nil || t.agreement.Protocol == 0 {
 		return nil
 	}
-	if changed := t.place.source.verify(); errors.Is(changed, ErrSourceChanged) {
+	if changed := t.place.source.Verify(); errors.Is(changed, ErrSourceChanged) {
 		return changed
 	}
 	return nil
@@ -335,6 +434,9 @@ func (t *transfer) explainPlacement(err error) error {
 	case errors.Is(err, negotiate.ErrBothHaveFile):
 		return failure(ErrSource, err, "say --overwrite on the side whose file may be replaced, or remove it there",
 			"both sides have the file; here it is %s", path)
+	case t.place.stream:
+		return failure(ErrSource, err, "name a file on one side",
+			"neither side has a file: here it is a stream (-f -), and the %s is one too, or only receives", peer)
 	case t.place.replaces:
 		return failure(ErrSource, err, "leave out --overwrite on the side that is to send",
 			"%s may be replaced here (--overwrite), but the %s has no file to send, or says --overwrite too", path, peer)

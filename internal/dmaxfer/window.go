@@ -26,8 +26,8 @@ const (
 type route map[stage]stage
 
 var (
-	receiving = route{vacant: atDMA, atDMA: atFile, atFile: vacant}
-	sending   = route{vacant: atFile, atFile: atDMA, atDMA: vacant}
+	receivingRoute = route{vacant: atDMA, atDMA: atFile, atFile: vacant}
+	sendingRoute   = route{vacant: atFile, atFile: atDMA, atDMA: vacant}
 )
 
 // chunk is a piece of the file.
@@ -49,7 +49,7 @@ type window struct {
 	remote *doca.Remote
 	route  route
 	file   func(buffer []byte, offset int64) error // read or write one chunk
-	moved  func()                                  // called for every chunk that has come to its end
+	moved  func(length int64)                      // called for every chunk that has come to its end
 	size   int64
 	chunk  int64
 
@@ -77,7 +77,7 @@ type windowConfig struct {
 	remote *doca.Remote // at least size bytes
 	route  route
 	file   func(buffer []byte, offset int64) error // called from several goroutines at once
-	moved  func()
+	moved  func(length int64)
 	size   int64
 	chunk  int64
 }
@@ -178,7 +178,7 @@ func (w *window) advance(slot int, done stage) {
 	case vacant:
 		w.arrived += w.chunks[slot].length
 		w.vacant = append(w.vacant, slot)
-		w.moved()
+		w.moved(w.chunks[slot].length)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 
 const testChunk = 4096
 
-// A pump is a window with both its ends in this process: the host's memory, and a file that is only bytes.
-type pump struct {
+// A bench is a window with both its ends in this process: the host's memory, and a file that is only bytes.
+type bench struct {
 	route  route
 	host   *doca.Region
 	file   []byte
@@ -30,9 +30,9 @@ type pump struct {
 	calls  atomic.Int64
 }
 
-var routes = map[string]route{"receiving": receiving, "sending": sending}
+var routes = map[string]route{"receiving": receivingRoute, "sending": sendingRoute}
 
-func withPump(t *testing.T, s docatest.Sides, way route, size int64, depth int, use func(*pump)) {
+func withPump(t *testing.T, s docatest.Sides, way route, size int64, depth int, use func(*bench)) {
 	t.Helper()
 	access := doca.RemoteRead
 	if way[vacant] == atFile {
@@ -52,20 +52,20 @@ func withPump(t *testing.T, s docatest.Sides, way route, size int64, depth int, 
 	engine, err := s.DPU.NewEngine(depth)
 	must(t, err)
 	defer func() { must(t, engine.Close()) }()
-	use(&pump{
+	use(&bench{
 		route: way, host: host, file: make([]byte, size), engine: engine, slots: slots, remote: remote,
 		before: func(int) error { return nil },
 	})
 }
 
-func (p *pump) run(ctx context.Context) error {
+func (p *bench) run(ctx context.Context) error {
 	return newWindow(windowConfig{
 		engine: p.engine, slots: p.slots, remote: p.remote, route: p.route, file: p.fileCall,
-		moved: func() { p.moved++ }, size: int64(len(p.file)), chunk: testChunk,
+		moved: func(int64) { p.moved++ }, size: int64(len(p.file)), chunk: testChunk,
 	}).run(ctx)
 }
 
-func (p *pump) fileCall(buffer []byte, offset int64) error {
+func (p *bench) fileCall(buffer []byte, offset int64) error {
 	if err := p.before(int(p.calls.Add(1) - 1)); err != nil {
 		return err
 	}
@@ -78,25 +78,25 @@ func (p *pump) fileCall(buffer []byte, offset int64) error {
 }
 
 // source is where the bytes come from, and target where they go.
-func (p *pump) source() []byte {
+func (p *bench) source() []byte {
 	if p.route[vacant] == atFile {
 		return p.file
 	}
 	return p.host.Bytes()
 }
 
-func (p *pump) target() []byte {
+func (p *bench) target() []byte {
 	if p.route[vacant] == atFile {
 		return p.host.Bytes()
 	}
 	return p.file
 }
 
-func (p *pump) fillSource() {
+func (p *bench) fillSource() {
 	_, _ = rand.NewChaCha8([32]byte{byte(len(p.file))}).Read(p.source())
 }
 
-func (p *pump) mustHaveMoved(t *testing.T) {
+func (p *bench) mustHaveMoved(t *testing.T) {
 	t.Helper()
 	if !bytes.Equal(p.source(), p.target()) {
 		t.Errorf("%d bytes arrived changed", len(p.file))
@@ -115,7 +115,7 @@ func TestWindowAtTheSeams(t *testing.T) {
 				1, testChunk - 1, testChunk, testChunk + 1, window - 1, window, window + 1, 5*window + 1237,
 			} {
 				t.Run(fmt.Sprint(name, " ", size, " in ", depth), func(t *testing.T) {
-					withPump(t, s, way, size, depth, func(p *pump) {
+					withPump(t, s, way, size, depth, func(p *bench) {
 						p.fillSource()
 						must(t, p.run(t.Context()))
 						p.mustHaveMoved(t)
@@ -131,7 +131,7 @@ func TestWindowOverASlowEngine(t *testing.T) {
 	s := docatest.OpenSides(t, "task_latency_us=500")
 	for name, way := range routes {
 		t.Run(name, func(t *testing.T) {
-			withPump(t, s, way, 40*testChunk+1, 4, func(p *pump) {
+			withPump(t, s, way, 40*testChunk+1, 4, func(p *bench) {
 				p.fillSource()
 				must(t, p.run(t.Context()))
 				p.mustHaveMoved(t)
@@ -149,7 +149,7 @@ func TestWindowWhenAFileCallFails(t *testing.T) {
 	for name, way := range routes {
 		t.Run(name, func(t *testing.T) {
 			for failing := range sweepChunks + 1 {
-				withPump(t, s, way, sweepChunks*testChunk, 3, func(p *pump) {
+				withPump(t, s, way, sweepChunks*testChunk, 3, func(p *bench) {
 					p.fillSource()
 					p.before = failAt(failing, broken)
 					err := p.run(t.Context())
@@ -183,7 +183,7 @@ func TestWindowWhenTheEngineFails(t *testing.T) {
 	for name, way := range routes {
 		t.Run(name, func(t *testing.T) {
 			for revoking := range sweepChunks {
-				withPump(t, s, way, sweepChunks*testChunk, 2, func(p *pump) {
+				withPump(t, s, way, sweepChunks*testChunk, 2, func(p *bench) {
 					p.before = func(call int) error {
 						if call == revoking {
 							return p.host.Close()
@@ -207,7 +207,7 @@ func TestWindowEndsWithItsContext(t *testing.T) {
 	for name, way := range routes {
 		t.Run(name, func(t *testing.T) {
 			for cancelling := range sweepChunks {
-				withPump(t, s, way, sweepChunks*testChunk, 2, func(p *pump) {
+				withPump(t, s, way, sweepChunks*testChunk, 2, func(p *bench) {
 					ctx, cancel := context.WithCancelCause(t.Context())
 					defer cancel(nil)
 					p.before = func(call int) error {
@@ -233,7 +233,7 @@ func TestWindowEndsWithItsContextInMidCopy(t *testing.T) {
 	because := errors.New("it was enough")
 	for name, way := range routes {
 		t.Run(name, func(t *testing.T) {
-			withPump(t, s, way, sweepChunks*testChunk, 2, func(p *pump) {
+			withPump(t, s, way, sweepChunks*testChunk, 2, func(p *bench) {
 				ctx, cancel := context.WithCancelCause(t.Context())
 				result := make(chan error, 1)
 				go func() { result <- p.run(ctx) }()

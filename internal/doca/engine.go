@@ -144,7 +144,15 @@ func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
 	}
 }
 
-// poll takes the completions that are there, up to len(into). One progress of the device may bring more.
+// Poll takes the completions that are there, up to len(into), without waiting. One progress of the device may bring more.
+// Implements: doca_pe_progress.
+func (e *Engine) Poll(into []Completion) int {
+	if e.engine == nil {
+		return 0
+	}
+	return e.poll(into)
+}
+
 func (e *Engine) poll(into []Completion) int {
 	if len(e.arrived) == 0 {
 		e.arrived = e.abi.EnginePoll(e.engine, min(len(into), e.depth))

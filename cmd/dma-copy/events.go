@@ -1,0 +1,252 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// eventsVersion is that of the lines. It changes only if a field is taken away or gets another meaning; docs/events.schema.json
+// has them all.
+const eventsVersion = 1
+
+// The lines. What a run does not know is left out.
+type (
+	lineStart struct {
+		Version int    `json:"v"`
+		Type    string `json:"type"`
+		Time    string `json:"time"`
+	}
+	helloLine struct {
+		lineStart
+		Software        string `json:"software"`
+		Side            string `json:"side"`
+		Device          string `json:"device"`
+		Driver          string `json:"driver"`
+		Hardware        bool   `json:"hardware"`
+		Protocol        string `json:"protocol"`
+		ProtocolVersion int    `json:"protocol_version,omitempty"`
+		Peer            string `json:"peer,omitempty"`
+	}
+	planLine struct {
+		lineStart
+		File       string `json:"file"`
+		Direction  string `json:"direction"`
+		Bytes      *int64 `json:"bytes,omitempty"`
+		Chunk      int64  `json:"chunk,omitempty"`
+		Depth      int    `json:"depth,omitempty"`
+		Digest     string `json:"digest,omitempty"`
+		Durability string `json:"durability,omitempty"`
+		Resumed    int64  `json:"resumed_bytes"`
+	}
+	progressLineJSON struct {
+		lineStart
+		Phase   string             `json:"phase"`
+		Bytes   int64              `json:"bytes"`
+		Total   *int64             `json:"total_bytes,omitempty"`
+		Rate    float64            `json:"bytes_per_second"`
+		Elapsed float64            `json:"elapsed_seconds"`
+		Stages  map[string]float64 `json:"stages,omitempty"`
+	}
+	fileLine struct {
+		lineStart
+		File       string `json:"file"`
+		Direction  string `json:"direction"`
+		Bytes      int64  `json:"bytes"`
+		Verified   bool   `json:"verified"`
+		Digest     string `json:"digest,omitempty"`
+		Durability string `json:"durability,omitempty"`
+	}
+	retryLine struct {
+		lineStart
+		Offset int64 `json:"offset"`
+		Bytes  int64 `json:"bytes"`
+	}
+	warningLine struct {
+		lineStart
+		Message string `json:"message"`
+	}
+	errorLine struct {
+		lineStart
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+		Kept    int64  `json:"kept_bytes"`
+	}
+	summaryLine struct {
+		lineStart
+		Files      int                `json:"files"`
+		Bytes      int64              `json:"bytes"`
+		Resumed    int64              `json:"resumed_bytes"`
+		Retries    int64              `json:"retries"`
+		Elapsed    float64            `json:"elapsed_seconds"`
+		Rate       float64            `json:"bytes_per_second"`
+		Driver     string             `json:"driver"`
+		Hardware   bool               `json:"hardware"`
+		Protocol   string             `json:"protocol"`
+		Verified   bool               `json:"verified"`
+		Readback   bool               `json:"readback"`
+		Chunk      int64              `json:"chunk,omitempty"`
+		Depth      int                `json:"depth,omitempty"`
+		Stages     map[string]float64 `json:"stages,omitempty"`
+		Bottleneck string             `json:"bottleneck,omitempty"`
+	}
+)
+
+// program is the follower that reads JSON lines.
+type program struct {
+	encoder *json.Encoder
+	every   time.Duration
+	now     func() time.Time
+	file    string
+	by      means
+	native  bool
+	speed   speed
+	broken  error // the first line that could not be written
+}
+
+var _ follower = (*program)(nil)
+
+// newProgram writes to stdout, unless that may be where the file's bytes go.
+func newProgram(streams streams, s settings) *program {
+	out := streams.stdout
+	if s.streams() {
+		out = streams.stderr
+	}
+	p := &program{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File}
+	if s.Progress == progressNever || s.Progress == progressAuto && s.Quiet {
+		p.every = 0
+	}
+	return p
+}
+
+func (p *program) write(line any) {
+	if err := p.encoder.Encode(line); err != nil {
+		p.broken = errors.Join(p.broken, err)
+	}
+}
+
+func (p *program) start(kind string) lineStart {
+	return lineStart{Version: eventsVersion, Type: kind, Time: p.now().UTC().Format(time.RFC3339Nano)}
+}
+
+func (p *program) begins(by means) { p.by = by }
+
+func (p *program) hears(e dmaxfer.Event) {
+	switch e := e.(type) {
+	case dmaxfer.PeerKnown:
+		p.native = e.Protocol == negotiate.Native
+		p.write(helloLine{
+			lineStart: p.start("hello"), Software: softwareName(), Side: roleOf(p.by.side), Device: p.by.device, Driver: p.by.driver,
+			Hardware: p.by.hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
+		})
+	case dmaxfer.Planned:
+		p.write(p.plan(e))
+	case dmaxfer.SentAgain:
+		p.write(retryLine{p.start("retry"), e.Offset, e.Length})
+	case dmaxfer.Warned:
+		p.write(warningLine{p.start("warning"), e.Text})
+	}
+}
+
+func (p *program) plan(e dmaxfer.Planned) planLine {
+	line := planLine{
+		lineStart: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk, Depth: e.Depth,
+		Resumed: e.Resumed,
+	}
+	if p.native {
+		line.Digest, line.Durability = e.Digest.String(), e.Durability.String()
+	}
+	return line
+}
+
+func (p *program) interval() time.Duration { return p.every }
+
+func (p *program) looks(s dmaxfer.Sample) {
+	if s.Phase == dmaxfer.Meeting {
+		return // hello says when that is over
+	}
+	p.write(progressLineJSON{
+		lineStart: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total), Rate: p.speed.update(s),
+		Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
+	})
+}
+
+func (p *program) succeeds(s dmaxfer.Summary) error {
+	compared := s.Sum.Algorithm() != digest.None
+	file := fileLine{
+		lineStart: p.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
+	}
+	if compared {
+		file.Digest = s.Sum.String()
+	}
+	if p.native {
+		file.Durability = s.Durability.String()
+	}
+	p.write(file)
+	p.write(p.summary(s, compared))
+	if p.broken != nil {
+		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", p.broken)
+	}
+	return nil
+}
+
+func (p *program) summary(s dmaxfer.Summary, compared bool) summaryLine {
+	line := summaryLine{
+		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Retries: s.Retries,
+		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.driver, Hardware: p.by.hardware,
+		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Chunk: s.Chunk, Depth: s.Depth,
+		Stages: stagesOf(s.Shares),
+	}
+	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {
+		line.Bottleneck = busy.String()
+	}
+	return line
+}
+
+func (p *program) fails(err error) {
+	line := errorLine{lineStart: p.start("error"), Code: exitCode(err), Message: sentence(err)}
+	if failed, is := errors.AsType[*sideError](err); is {
+		line.Kept = failed.kept
+	}
+	p.write(line)
+}
+
+// known is nil for the size of a stream.
+func known(size int64) *int64 {
+	if size == dmaxfer.Unknown {
+		return nil
+	}
+	return &size
+}
+
+func direction(sent bool) string {
+	if sent {
+		return "send"
+	}
+	return "receive"
+}
+
+// roleOf is what --role calls the side.
+func roleOf(side negotiate.Side) string {
+	if side == negotiate.DPU {
+		return string(roleDPU)
+	}
+	return string(roleHost)
+}
+
+func stagesOf(shares pump.Shares) map[string]float64 {
+	if shares == (pump.Shares{}) {
+		return nil
+	}
+	stages := map[string]float64{}
+	for stage, share := range shares {
+		stages[pump.Stage(stage).String()] = share
+	}
+	return stages
+}

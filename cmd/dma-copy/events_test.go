@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const eventsSchema = "../../docs/events.schema.json"
+
+// schema is the shipped one.
+var schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.NewCompiler().Compile(eventsSchema) })
+
+// isEvent tells an event from other lines, such as those of the log.
+func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":`) }
+
+// checkEvents holds what a process has printed to the schema: every event is as it says, and the last one tells how it ended.
+func checkEvents(printed string, code int) error {
+	var last string
+	for line := range strings.Lines(printed) {
+		if !isEvent(line) {
+			continue
+		}
+		kind, err := checkEvent(line)
+		if err != nil {
+			return fmt.Errorf("%s: %w", line, err)
+		}
+		if last == "error" || last == "summary" {
+			return fmt.Errorf("%s follows the %s", kind, last)
+		}
+		last = kind
+	}
+	wanted := map[bool]string{true: "summary", false: "error"}[code == 0]
+	if killed := code == 128+int(syscall.SIGKILL); last != "" && last != wanted && !killed {
+		return fmt.Errorf("the last event is %s, not %s", last, wanted)
+	}
+	return nil
+}
+
+// checkEvent also wants every field to be in the schema, which itself allows more.
+func checkEvent(line string) (kind string, err error) {
+	compiled, err := schema()
+	if err != nil {
+		return "", err
+	}
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
+	if err != nil {
+		return "", err
+	}
+	if err := compiled.Validate(instance); err != nil {
+		return "", err
+	}
+	fields := instance.(map[string]any)
+	kind = fields["type"].(string)
+	described := compiled.OneOf[slices.Index(eventKinds, kind)].Ref.Properties
+	for name := range fields {
+		if described[name] == nil && compiled.Properties[name] == nil {
+			return kind, fmt.Errorf("%s is not in the schema", name)
+		}
+	}
+	return kind, nil
+}
+
+// eventKinds are in the order of the schema.
+var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning", "error", "summary"}
+
+// everyEvent is a run in which everything happens.
+func everyEvent(p *program) {
+	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
+	p.begins(means{side: negotiate.DPU, device: "0000:03:00.1", driver: "soft 1"})
+	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
+	p.hears(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, Resumed: 3})
+	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second, Shares: pump.Shares{0.5, 0.5}})
+	p.hears(dmaxfer.SentAgain{Offset: 4, Length: 4})
+	p.hears(dmaxfer.Warned{Text: "beware"})
+	_ = p.succeeds(dmaxfer.Summary{
+		Path: "file", Size: 10, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2, Sum: sum,
+		Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
+	})
+	p.fails(&sideError{side: negotiate.DPU, err: dmaxfer.ErrIdle, kept: 5})
+}
+
+// The fields of each event, which programs rely on: they are only ever added.
+func TestEveryEvent(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgram(streams{stdout: &out, stderr: io.Discard}, settings{File: "file"})
+	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
+	everyEvent(p)
+	var kinds []string
+	for line := range strings.Lines(out.String()) {
+		kind, err := checkEvent(line)
+		if err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		kinds = append(kinds, kind)
+	}
+	slices.Sort(kinds)
+	wanted := slices.Sorted(slices.Values(eventKinds))
+	if !slices.Equal(kinds, wanted) {
+		t.Errorf("events %q, want %q", kinds, wanted)
+	}
+	checkGolden(t, "events.golden", invocation{stdout: strings.ReplaceAll(out.String(), softwareName(), "dma-copy VERSION")})
+}
+
+// What a stream or the reference's protocol does not know is left out, not told as zero.
+func TestEventsOfTheUnknown(t *testing.T) {
+	var out bytes.Buffer
+	p := newProgram(streams{stdout: io.Discard, stderr: &out}, settings{File: "-"})
+	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
+	p.hears(dmaxfer.Planned{Size: dmaxfer.Unknown})
+	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
+	_ = p.succeeds(dmaxfer.Summary{Protocol: negotiate.Reference})
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		for _, name := range []string{"bytes\":-", "total_bytes", "digest", "durability", "peer", "protocol_version", "stages"} {
+			if strings.Contains(line, name) {
+				t.Errorf("%s tells of %s", line, name)
+			}
+		}
+	}
+	if lines := strings.Count(out.String(), "\n"); lines != 5 {
+		t.Errorf("%d lines on stderr, want 5", lines)
+	}
+}
+
+// A program that counts on the events is to hear that some are missing.
+func TestEventsOnAFullDisk(t *testing.T) {
+	p := newProgram(streams{stdout: fullDisk{}}, settings{File: "file"})
+	p.hears(dmaxfer.Warned{Text: "beware"})
+	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exitFailure {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,159 @@
+package main
+
+import (
+	"slices"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
+
+// options are those of a copy.
+func options() []option {
+	return slices.Concat(generalFlags(), fileFlags(), deviceFlags(), runFlags(), reportFlags(), contentFlags(), targetFlags(), limitFlags())
+}
+
+// generalFlags are those of every DOCA program.
+func generalFlags() []option {
+	return []option{
+		{group: docaOptions, name: "log-level", short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
+			assign: into(func(s *settings) *logLevel { return &s.LogLevel }, parseLevel),
+			help:   "Log level of the program, by number or name:\n" + levelHelp},
+		{group: docaOptions, name: "sdk-log-level", value: "LEVEL", fallback: "40", json: jsonNumber,
+			assign: into(func(s *settings) *logLevel { return &s.SDKLogLevel }, parseLevel),
+			help:   "The same for the driver's own messages"},
+		{group: docaOptions, name: "json", short: "j", value: "FILE", json: jsonNone,
+			assign: func(*settings, string) error { return nil }, // read before all others are merged
+			help:   "Parameter file in DOCA's JSON form; may have\ncomments and trailing commas"},
+	}
+}
+
+// fileFlags are those of DOCA's own program.
+func fileFlags() []option {
+	return []option{
+		{group: programOptions, name: "pci-addr", short: "p", alias: "dev-pci", aliasKey: "d", value: "DEVICE",
+			json: jsonText, assign: into(func(s *settings) *string { return &s.Device }, parseDevice),
+			help: "Device: PCI address, IB or net device name;\nneeded only where more than one device fits"},
+		{group: programOptions, name: "rep-pci", short: "r", value: "DEVICE",
+			json: jsonText, assign: into(func(s *settings) *string { return &s.Representor }, parseDevice),
+			help: "Representor of the host's device, DPU only"},
+		{group: programOptions, name: "file", short: "f", value: "FILE",
+			json: jsonText, assign: into(func(s *settings) *string { return &s.File }, parsePath),
+			help: "File to send, or to create; mandatory; - is\nstdin, or stdout if the other side has a file"},
+	}
+}
+
+func deviceFlags() []option {
+	return []option{
+		{group: addedOptions, name: "driver", value: "auto|doca|soft", fallback: driverAuto,
+			json:   jsonText,
+			assign: into(func(s *settings) *string { return &s.Driver }, parseOneOf(driverAuto, driverDOCA, driverSoft)),
+			help:   "DOCA's libraries or the software device; auto\nis DOCA where it loads and shows a device"},
+		{group: addedOptions, name: "require-hw", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.RequireHW }, parseSwitch),
+			help:   "Fail rather than copy without the hardware"},
+		{group: addedOptions, name: "doca-libdir", value: "DIR", json: jsonText,
+			assign: into(func(s *settings) *string { return &s.LibraryDir }, parsePath),
+			help:   "Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"},
+		{group: addedOptions, name: "role", value: "auto|host|dpu", fallback: string(roleAuto),
+			json:   jsonText,
+			assign: into(func(s *settings) *role { return &s.Role }, parseOneOf(roleAuto, roleHost, roleDPU)),
+			help:   "Side to play; auto is the DPU where the device\ncan be a server or -r is given"},
+		{group: addedOptions, name: "chunk", value: "SIZE", fallback: "0",
+			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.Chunk }, parseChunk),
+			help: "Bytes per copy task, such as 65536, 256KiB or\n1M (1024 to the K); 0 asks the device. Two\ndma-copy take a power of two from 4KiB on, and\nthe smaller one of both sides"},
+		{group: addedOptions, name: "depth", value: "COUNT", fallback: "0",
+			json: jsonNumber, assign: into(func(s *settings) *int { return &s.Depth }, parseCount),
+			help: "Copy tasks in flight; 0 asks the device; of two\ndma-copy the smaller one counts"},
+	}
+}
+
+func runFlags() []option {
+	return []option{
+		{group: addedOptions, name: "wait", value: "DURATION", fallback: "30s",
+			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Wait }, parsePatience),
+			help: "How long to wait for the peer to appear; either\nside may start first"},
+		{group: addedOptions, name: "timeout", value: "DURATION", fallback: "0",
+			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Timeout }, parseLimit),
+			help: "Limit for the whole run; 0 is none"},
+		{group: addedOptions, name: "max-duration", value: "DURATION", fallback: "0",
+			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.MaxDuration }, parseLimit),
+			help: "Limit for the copy, from when both sides have\nmet; 0 is none"},
+		{group: addedOptions, name: "max-bytes", value: "SIZE", fallback: "0",
+			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.MaxBytes }, parseMostBytes),
+			help: "Refuse a larger file; 0 is no limit"},
+		{group: addedOptions, name: "idle-timeout", value: "DURATION", fallback: "30s",
+			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.IdleTimeout }, parsePatience),
+			help: "Limit for a time without progress"},
+		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
+			help:   "Receive here, replacing FILE if it exists;\nwhere both sides have it, one must say so"},
+		{group: addedOptions, name: "backup", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.Backup }, parseSwitch),
+			help:   "With --overwrite: keep what that replaces, as\nFILE~"},
+		{group: addedOptions, name: "protocol", value: "auto|reference", fallback: string(protocolAuto), json: jsonText,
+			assign: into(func(s *settings) *protocolChoice { return &s.Protocol }, parseOneOf(protocolAuto, protocolReference)),
+			help:   "Speak that of DOCA's program even to dma-copy;\nauto does so where the other side has no other"},
+	}
+}
+
+func reportFlags() []option {
+	return []option{
+		{group: addedOptions, name: "output", short: "o", value: "text|json", fallback: string(outputText), json: jsonText,
+			assign: into(func(s *settings) *outputForm { return &s.Output }, parseOneOf(outputText, outputJSON)),
+			help:   "Report as text on stderr, or as JSON lines on\nstdout (on stderr with -f -)"},
+		{group: addedOptions, name: "progress", value: "auto|never|always", fallback: string(progressAuto), json: jsonText,
+			assign: into(func(s *settings) *progressChoice { return &s.Progress },
+				parseOneOf(progressAuto, progressNever, progressAlways)),
+			help: "auto is a bar on a terminal, else a line every\n10s; always a line every second, even if quiet"},
+		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
+			help:   "Print no summary and no progress"},
+	}
+}
+
+// contentFlags are about what the bytes are and how they are compared.
+func contentFlags() []option {
+	return []option{
+		{group: nativeOptions, name: "digest", value: "none|crc32c|xxh3|blake3|sha256", fallback: defaultDigest.String(), json: jsonText,
+			assign: into(func(s *settings) *digest.Algorithm { return &s.Digest }, parseCopyDigest),
+			help:   "What both sides compare; of two wishes the\nstronger counts"},
+		{group: nativeOptions, name: "expect", value: "ALGORITHM:HEX", json: jsonText,
+			assign: into(func(s *settings) *digest.Sum { return &s.Expect }, digest.ParseSum),
+			help:   "Refuse any other content, such as\ncrc32c:1f0e22c4; implies its digest"},
+		{group: nativeOptions, name: "verify", value: "digest|readback", fallback: string(verifyDigest), json: jsonText,
+			assign: into(func(s *settings) *verification { return &s.Verify }, parseOneOf(verifyDigest, verifyReadback)),
+			help:   "readback: the receiver also reads the file back\nfrom its disk before it gets its name"},
+		{group: nativeOptions, name: "allow-changing", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.AllowChanging }, parseSwitch),
+			help:   "On the side that sends: the file may change\nmeanwhile, and its size at the start is sent"},
+	}
+}
+
+// targetFlags are about what the receiver's file gets besides its bytes.
+func targetFlags() []option {
+	return []option{
+		{group: nativeOptions, name: "durability", value: "none|file|full", fallback: negotiate.DurabilityFull.String(), json: jsonText,
+			assign: into(func(s *settings) *negotiate.Durability { return &s.Durability }, parseDurability),
+			help:   "What is flushed before it is done: nothing, the\nfile, its directory too; the stronger counts"},
+		{group: nativeOptions, name: "sparse", value: "auto|never", fallback: string(sparseAuto), json: jsonText,
+			assign: into(func(s *settings) *sparseChoice { return &s.Sparse }, parseOneOf(sparseAuto, sparseNever)),
+			help:   "never: fill holes with zeros"},
+		{group: nativeOptions, name: "preserve", value: "owner,xattr", json: jsonText,
+			assign: into(func(s *settings) *preserved { return &s.Preserve }, parsePreserved),
+			help:   "Keep them too, if both sides say so; mode and\nmodification time are always kept"},
+		{group: nativeOptions, name: "no-resume", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.NoResume }, parseSwitch),
+			help:   "On the side that receives: neither go on with\nwhat an earlier copy left, nor leave anything"},
+	}
+}
+
+func limitFlags() []option {
+	return []option{
+		{group: nativeOptions, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
+			assign: into(func(s *settings) *int64 { return &s.Bandwidth }, parseRate),
+			help:   "Bytes per second, as --chunk; 0 is no limit"},
+	}
+}

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+)
+
+const (
+	// roomForInterrupt is what the terminal adds to the line when somebody presses Ctrl-C. What then wraps could not be erased.
+	roomForInterrupt = len("^C") + 1
+
+	barInterval    = 100 * time.Millisecond
+	lineInterval   = 10 * time.Second // where lines pile up
+	alwaysInterval = time.Second      // and somebody wants that
+)
+
+// person is the follower that reads text on stderr.
+type person struct {
+	out    io.Writer
+	screen *screen // nil: lines only
+	log    zerolog.Logger
+	every  time.Duration
+	quiet  bool
+	by     means
+	speed  speed
+}
+
+var _ follower = (*person)(nil)
+
+func newPerson(streams streams, s settings, log zerolog.Logger) *person {
+	p := &person{out: streams.stderr, screen: streams.screen, log: log, quiet: s.Quiet}
+	switch {
+	case s.Progress == progressNever, s.Progress == progressAuto && s.Quiet:
+	case streams.screen != nil:
+		p.every = barInterval
+	case s.Progress == progressAlways:
+		p.every = alwaysInterval
+	default:
+		p.every = lineInterval
+	}
+	return p
+}
+
+func (p *person) begins(by means) { p.by = by }
+
+func (p *person) hears(e dmaxfer.Event) {
+	switch e := e.(type) {
+	case dmaxfer.Planned:
+		if e.Resumed > 0 && !p.quiet {
+			fmt.Fprintf(p.out, "resuming at %d %%: %s of %s are there\n", 100*e.Resumed/max(1, e.Size),
+				humanize.IBytes(uint64(e.Resumed)), humanize.IBytes(uint64(e.Size)))
+		}
+	case dmaxfer.Warned:
+		p.log.Warn().Msg(e.Text)
+	}
+}
+
+func (p *person) interval() time.Duration { return p.every }
+
+func (p *person) looks(s dmaxfer.Sample) {
+	if s.Phase == dmaxfer.Meeting {
+		p.waits()
+		return
+	}
+	rate := p.speed.update(s)
+	if p.screen != nil {
+		p.screen.show(progressLine(s, rate, p.screen.width()-roomForInterrupt))
+		return
+	}
+	fmt.Fprintln(p.out, progressLine(s, rate, 0))
+}
+
+// waits shows somebody at a terminal that nothing hangs. In a log it would be a line about nothing.
+func (p *person) waits() {
+	if p.screen != nil {
+		p.screen.show(whatFits([]string{"waiting for the " + p.by.side.Other().String()}, p.screen.width()-roomForInterrupt))
+	}
+}
+
+// succeeds says nothing about a stderr that is closed: the copy is done, and nobody wants to read of it.
+func (p *person) succeeds(s dmaxfer.Summary) error {
+	p.clear()
+	if !p.quiet {
+		writeSummary(p.out, s, p.by)
+	}
+	return nil
+}
+
+// fails only makes room: the one line about a failure is that of any command.
+func (p *person) fails(error) { p.clear() }
+
+func (p *person) clear() {
+	if p.screen != nil {
+		p.screen.show("")
+	}
+}

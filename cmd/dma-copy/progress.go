@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+)
+
+const (
+	// memory is how much of the past a speed is about, so that it neither flickers nor lags.
+	memory = 3 * time.Second
+
+	narrowestBar = 8
+	widestBar    = 40
+	longestETA   = 99 * time.Hour
+)
+
+// speed follows how fast a copy moves.
+type speed struct {
+	last dmaxfer.Sample
+	rate float64 // bytes per second
+}
+
+// update takes in the next sample and returns the speed in bytes per second, 0 if there is none yet.
+func (v *speed) update(s dmaxfer.Sample) float64 {
+	passed := s.Elapsed - v.last.Elapsed
+	if s.Elapsed == 0 || passed <= 0 {
+		return v.rate
+	}
+	now := float64(s.Moved-v.last.Moved) / passed.Seconds()
+	fresh := 1 - math.Exp(-passed.Seconds()/memory.Seconds())
+	v.rate += (now - v.rate) * max(fresh, passed.Seconds()/s.Elapsed.Seconds()) // the mean, as long as there is little to forget
+	v.last = s
+	return v.rate
+}
+
+// progressLine is how far a copy is, in at most width columns; 0 is any number of them, and no bar.
+func progressLine(s dmaxfer.Sample, rate float64, width int) string {
+	head, text := percentOf(s), strings.Join(progressFields(s, rate), "  ")
+	for _, tail := range []string{doing(s), busiest(s), ""} {
+		line := joined("  ", text, tail)
+		room := width - len("100%") - len(line) - len(" [] ")
+		switch {
+		case width == 0:
+			return joined("  ", head, line)
+		case room >= narrowestBar && head != "":
+			return fmt.Sprintf("%4s [%s] %s", head, bar(s, min(room, widestBar)), line)
+		case head == "" && len(line) <= width:
+			return line
+		}
+	}
+	return whatFits(append([]string{head}, progressFields(s, rate)...), width)
+}
+
+// whatFits joins as many of the parts as there is room for, and none of them cut: half a number is another number.
+func whatFits(parts []string, width int) string {
+	for n := len(parts); n > 0; n-- {
+		if line := joined("  ", parts[:n]...); len(line) <= width {
+			return line
+		}
+	}
+	return ""
+}
+
+func joined(separator string, parts ...string) string {
+	var there []string
+	for _, part := range parts {
+		if part != "" {
+			there = append(there, part)
+		}
+	}
+	return strings.Join(there, separator)
+}
+
+// percentOf is nothing for a stream, whose end nobody knows.
+func percentOf(s dmaxfer.Sample) string {
+	if s.Total == dmaxfer.Unknown {
+		return ""
+	}
+	return fmt.Sprintf("%d%%", int(100*fraction(s)))
+}
+
+func fraction(s dmaxfer.Sample) float64 {
+	if s.Total <= 0 {
+		return 1
+	}
+	return min(1, float64(s.Moved)/float64(s.Total))
+}
+
+func progressFields(s dmaxfer.Sample, rate float64) []string {
+	fields := []string{humanize.IBytes(uint64(s.Moved))}
+	if s.Total != dmaxfer.Unknown {
+		fields[0] += "/" + humanize.IBytes(uint64(s.Total))
+	}
+	if s.Phase != dmaxfer.Moving || rate <= 0 {
+		return fields
+	}
+	fields = append(fields, humanize.IBytes(uint64(rate))+"/s")
+	if s.Total != dmaxfer.Unknown {
+		fields = append(fields, "ETA "+eta(s.Total-s.Moved, rate))
+	}
+	return fields
+}
+
+func eta(left int64, rate float64) string {
+	seconds := float64(left) / rate
+	if seconds > longestETA.Seconds() {
+		return "days"
+	}
+	return time.Duration(math.Ceil(seconds) * float64(time.Second)).String()
+}
+
+// doing says what takes the time.
+func doing(s dmaxfer.Sample) string {
+	switch {
+	case s.Phase == dmaxfer.Preparing:
+		return "making room"
+	case s.Phase == dmaxfer.Finishing && s.Work > s.Total && s.Total != dmaxfer.Unknown:
+		return "reading it back"
+	case s.Phase == dmaxfer.Finishing:
+		return "making it durable"
+	case s.Phase == dmaxfer.Concluding:
+		return "waiting for the other side"
+	}
+	return shares(s.Shares)
+}
+
+// shares lists the stages that count.
+func shares(all pump.Shares) string {
+	var parts []string
+	for stage, share := range all {
+		if share >= 0.005 {
+			parts = append(parts, percentage(pump.Stage(stage), share))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// busiest is the stage that a faster copy would need more of, or what is done when nothing moves.
+func busiest(s dmaxfer.Sample) string {
+	stage := s.Shares.Busiest()
+	if s.Phase != dmaxfer.Moving || s.Shares[stage] == 0 {
+		return doing(s)
+	}
+	return percentage(stage, s.Shares[stage])
+}
+
+func percentage(stage pump.Stage, share float64) string {
+	return fmt.Sprintf("%s %.0f%%", stage, 100*share)
+}
+
+func bar(s dmaxfer.Sample, width int) string {
+	done := int(fraction(s) * float64(width))
+	if done == width {
+		return strings.Repeat("=", width)
+	}
+	return strings.Repeat("=", done) + ">" + strings.Repeat(" ", width-done-1)
+}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+var halfway = dmaxfer.Sample{
+	Phase: dmaxfer.Moving, Moved: 870 << 20, Total: 1400 << 20, Elapsed: time.Minute,
+	Shares: pump.Shares{pump.Reading: 0.34, pump.Copying: 0.5, pump.Writing: 0.16},
+}
+
+func TestProgressLine(t *testing.T) {
+	const fast = 100 << 20
+	of := func(change func(*dmaxfer.Sample)) dmaxfer.Sample {
+		s := halfway
+		change(&s)
+		return s
+	}
+	cases := []struct {
+		name   string
+		sample dmaxfer.Sample
+		rate   float64
+		width  int
+		line   string
+	}{
+		{"in a pipe", halfway, fast, 0, "62%  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
+		{"wide", halfway, fast, 200, " 62% [========================>               ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
+		{"of 80 columns", halfway, fast, 80, " 62% [======>   ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
+		{"of 70 columns", halfway, fast, 70, " 62% [===========>       ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  dma 50%"},
+		{"of 50 columns", halfway, fast, 50, " 62% [====>   ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s"},
+		{"of 37 columns", halfway, fast, 37, "62%  870 MiB/1.4 GiB  100 MiB/s"},
+		{"of 20 columns", halfway, fast, 20, "62%  870 MiB/1.4 GiB"},
+		{"of 19 columns", halfway, fast, 19, "62%"},
+		{"of 2 columns", halfway, fast, 2, ""},
+		{"of a slow copy", halfway, 1, 0, "62%  870 MiB/1.4 GiB  1 B/s  ETA days  read 34% dma 50% write 16%"},
+		{"before anything is known", dmaxfer.Sample{Phase: dmaxfer.Moving, Total: 8}, 0, 0, "0%  0 B/8 B"},
+		{"of a stream", of(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
+			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
+		{"of an empty file", dmaxfer.Sample{Phase: dmaxfer.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
+		{"while room is made", of(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0, "0%  0 B/1.4 GiB  making room"},
+		{"while it is flushed", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0, "62%  870 MiB/1.4 GiB  making it durable"},
+		{"while it is read back", of(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast, 0,
+			"62%  870 MiB/1.4 GiB  reading it back"},
+		{"at the end", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Concluding }), fast, 0,
+			"62%  870 MiB/1.4 GiB  waiting for the other side"},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			got := progressLine(tc.sample, tc.rate, tc.width)
+			if got != tc.line {
+				t.Errorf("got\n %q, want\n %q", got, tc.line)
+			}
+			if tc.width > 0 && len(got) > tc.width {
+				t.Errorf("%d columns of %d", len(got), tc.width)
+			}
+		})
+	}
+}
+
+// Whatever is copied in whatever window, the line fits and holds no control character.
+func TestProgressLineFits(t *testing.T) {
+	for width := 1; width < 120; width++ {
+		for _, total := range []int64{0, 1, 1000, 1 << 46, dmaxfer.Unknown} {
+			s := halfway
+			s.Total = total
+			if line := progressLine(s, 1<<30, width); len(line) > width || line != escapeUnprintable(line) {
+				t.Errorf("%d columns: %q", width, line)
+			}
+		}
+	}
+}
+
+// The speed is the mean at first and forgets later.
+func TestSpeed(t *testing.T) {
+	var v speed
+	var moved int64
+	at := func(second int) dmaxfer.Sample {
+		return dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: moved, Elapsed: time.Duration(second) * time.Second}
+	}
+	if rate := v.update(dmaxfer.Sample{}); rate != 0 {
+		t.Errorf("before the start: %f", rate)
+	}
+	moved = 0
+	v.update(at(1))
+	moved = 200
+	if rate := v.update(at(2)); rate < 99 || rate > 101 {
+		t.Errorf("200 bytes in two seconds: %f a second", rate)
+	}
+	if rate := v.update(at(2)); rate < 99 || rate > 101 {
+		t.Errorf("asked twice: %f", rate)
+	}
+	for second := 3; second < 30; second++ {
+		moved += 1000
+		v.update(at(second))
+	}
+	if rate := v.rate; rate < 990 || rate > 1000 {
+		t.Errorf("after a long time of 1000 bytes a second: %f", rate)
+	}
+}
+
+// What is written while a line is shown goes above it, and nothing of the line stays.
+func TestScreen(t *testing.T) {
+	var out bytes.Buffer
+	s := &screen{out: &out, width: func() int { return 80 }}
+	fmt.Fprint(s, "before\n")
+	s.show("10%")
+	s.show("10%") // nothing has changed
+	fmt.Fprint(s, "log\n")
+	s.show("20%")
+	fmt.Fprint(s, "half a line")
+	fmt.Fprint(s, ", and the rest\n")
+	s.show("30%")
+	s.show("")
+	want := "before\n" + eraseLine + "10%" + eraseLine + "log\n10%" + eraseLine + "20%" + eraseLine + "half a line" + ", and the rest\n" +
+		eraseLine + "30%" + eraseLine
+	if out.String() != want {
+		t.Errorf("wrote\n %q, want\n %q", out.String(), want)
+	}
+}
+
+// person in a pipe never moves the cursor.
+func TestPersonWithoutATerminal(t *testing.T) {
+	var out bytes.Buffer
+	p := newPerson(streams{stderr: &out}, settings{Progress: progressAuto}, zerolog.Nop())
+	if p.interval() != lineInterval {
+		t.Errorf("a line each %s", p.interval())
+	}
+	p.looks(halfway)
+	p.fails(nil)
+	if got := out.String(); strings.ContainsAny(got, "\r\x1b") || strings.Count(got, "\n") != 1 {
+		t.Errorf("wrote %q", got)
+	}
+}
+
+// Whoever sits at a terminal sees what a side waits for; a log says nothing of it, nor do events.
+func TestWaitingForThePeer(t *testing.T) {
+	var out, log, events bytes.Buffer
+	terminal := streams{stderr: &out, screen: &screen{out: &out, width: func() int { return 40 }}}
+	for _, f := range []follower{
+		newPerson(terminal, settings{}, zerolog.Nop()),
+		newPerson(streams{stderr: &log}, settings{}, zerolog.Nop()),
+		newProgram(streams{stdout: &events}, settings{}),
+	} {
+		f.begins(means{side: negotiate.Host})
+		f.looks(dmaxfer.Sample{Phase: dmaxfer.Meeting})
+	}
+	if want := eraseLine + "waiting for the DPU"; out.String() != want || log.Len() > 0 || events.Len() > 0 {
+		t.Errorf("terminal %q, want %q; log %q, events %q", out.String(), want, log.String(), events.String())
+	}
+}
+
+// Who is told of the progress, and how often.
+func TestProgressIntervals(t *testing.T) {
+	terminal := streams{screen: &screen{}}
+	for _, tc := range []struct {
+		streams  streams
+		progress progressChoice
+		quiet    bool
+		want     time.Duration
+	}{
+		{terminal, progressAuto, false, barInterval},
+		{terminal, progressAuto, true, 0},
+		{terminal, progressNever, false, 0},
+		{terminal, progressAlways, true, barInterval},
+		{streams{}, progressAuto, false, lineInterval},
+		{streams{}, progressAuto, true, 0},
+		{streams{}, progressAlways, true, alwaysInterval},
+		{streams{}, progressNever, false, 0},
+	} {
+		s := settings{Progress: tc.progress, Quiet: tc.quiet}
+		if got := newPerson(tc.streams, s, zerolog.Nop()).interval(); got != tc.want {
+			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.streams.screen != nil, got, tc.want)
+		}
+	}
+}
+
+// A file's bytes go neither to a screen nor come from a keyboard.
+func TestStreamsAreNoTerminals(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer terminal.Close()
+	if _, err := unlessTerminal(terminal, errScreen, nil)(); err != errScreen {
+		t.Errorf("error %v, want %v", err, errScreen)
+	}
+	s := settings{File: "-"}
+	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
+	if exitCode(err) != exitUsage {
+		t.Errorf("error %v", err)
+	}
+}

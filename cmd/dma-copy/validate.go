@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+)
+
+// fileIsStream is the FILE that stands for stdin or stdout.
+const fileIsStream = "-"
+
+// defaultDigest costs little and, other than the stronger ones, is computed from pieces in any order.
+const defaultDigest = digest.CRC32C
+
+// validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
+func (s settings) validate() error {
+	switch {
+	case s.File == "":
+		return usagef("--file is missing: name the file to send or to create with -f FILE")
+	case s.Role == roleHost && s.Representor != "":
+		return usagef("--rep-pci %q does not go with --role host: "+
+			"only the DPU side has representors, so leave one of them out", s.Representor)
+	case s.expects() && s.Digest > s.Expect.Algorithm():
+		return usagef("--expect %s does not go with --digest %s: what is expected must be a %s", s.Expect, s.Digest, s.Digest)
+	}
+	return s.validateProtocol()
+}
+
+// validateProtocol finds what the reference's protocol cannot do, where the user insists on it.
+func (s settings) validateProtocol() error {
+	if s.Protocol != protocolReference {
+		return nil
+	}
+	const next = "that protocol cannot do it, so leave one of them out"
+	switch {
+	case s.streams():
+		return usagef("-f - does not go with --protocol reference: %s", next)
+	case s.expects():
+		return usagef("--expect %s does not go with --protocol reference: %s", s.Expect, next)
+	}
+	return nil
+}
+
+// expects tells whether only one content may be copied.
+func (s settings) expects() bool { return s.Expect != digest.Sum{} }
+
+// streams tells whether this side's end of the copy is stdin or stdout.
+func (s settings) streams() bool { return s.File == fileIsStream }
+
+// beyondReference names what was asked for and no peer gives that speaks the reference's protocol.
+func (s settings) beyondReference() []string {
+	var names []string
+	for name, asked := range map[string]bool{
+		"--verify readback": s.Verify == verifyReadback,
+		"--preserve":        s.Preserve != preserved{},
+		"--bwlimit":         s.Bandwidth > 0,
+		"--digest":          s.Digest > defaultDigest,
+	} {
+		if asked {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

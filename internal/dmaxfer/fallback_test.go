@@ -1,0 +1,55 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// The padding of a reference host's DIRECTION is whatever its memory held. If that looks like an offer, our DPU takes it up; the
+// host, which does not read the answer's padding, exports its memory, and the copy is done in its protocol after all.
+func TestOfferThatWasNone(t *testing.T) {
+	stand := newStand(t, "")
+	want := content(3*testChunk + 5)
+	host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
+	defer host.Close()
+	done := make(chan outcome, 1)
+	go func() { done <- talk(t, stand.dpu, dpu) }()
+
+	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 1, 1}}
+	must(t, host.Send(t.Context(), offer.Encode()))
+	if answer := mustHear(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
+		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
+	}
+	memory, err := stand.Host.Alloc(int64(len(want)), doca.RemoteRead)
+	must(t, err)
+	copy(memory.Bytes(), want)
+	descriptor, err := memory.Export()
+	must(t, err)
+	must(t, host.Send(t.Context(), negotiate.Export{Address: memory.Address(), Descriptor: descriptor}.Encode()))
+	if mustHear(t, host) != (negotiate.Status{Success: true}) {
+		t.Error("the DPU reports a failure")
+	}
+	must(t, memory.Close())
+	must(t, host.Close())
+	must(t, (<-done).errs[negotiate.DPU])
+	mustContain(t, stand.dpu.File, want)
+}
+
+func mustHear(t *testing.T, from comch.Conn) negotiate.Message {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	octets, err := from.Recv(ctx)
+	must(t, err)
+	message, err := negotiate.Decode(octets)
+	must(t, err)
+	return message
+}

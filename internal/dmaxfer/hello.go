@@ -1,0 +1,178 @@
+package dmaxfer
+
+import (
+	"context"
+	"crypto/rand"
+	"math/bits"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const (
+	// largestSlot and mostSlots are what a host takes that was told nothing: the DPU, whose engine copies, then chooses. They
+	// bound the window at 64 MiB.
+	largestSlot = 2 << 20
+	mostSlots   = 32
+
+	// maxLanes is how many goroutines move pieces. A third one finds nothing that the two others leave idle.
+	maxLanes = 2
+)
+
+// hello says what this side has and wishes; largest is what its device copies at once, 0 if it does not say.
+func (o *Options) hello(p *place, largest int64) negotiate.Hello {
+	h := negotiate.Hello{
+		Digest: negotiate.Digest(o.wantedDigest()), Durability: o.Durability, Flags: o.flags(p),
+		Chunk: o.slotSize(largest), Slots: o.slotCount(), Software: o.Software,
+	}
+	_, _ = rand.Read(h.Session[:]) // never fails
+	if p.source != nil {
+		p.describe(&h)
+	}
+	return h
+}
+
+// describe says what the source is.
+func (p *place) describe(h *negotiate.Hello) {
+	info := p.source.Info()
+	h.Size = uint64(info.Size)
+	h.MTime = negotiate.Timestamp(info.Modified)
+	h.Mode = uint32(info.Mode.Perm())
+	h.UID, h.GID = info.UID, info.GID
+	h.Identity = p.source.Fingerprint()
+}
+
+// dense tells whether there is a source without holes, for which a receiver can make room beforehand.
+func (p *place) dense() bool {
+	return p.source != nil && p.source.Info().Allocated >= p.source.Info().Size
+}
+
+// wantedDigest is strong enough for what the file is to be compared with.
+func (o *Options) wantedDigest() digest.Algorithm {
+	if o.Expect != nil {
+		return max(o.Digest, o.Expect.Algorithm())
+	}
+	return o.Digest
+}
+
+func (o *Options) flags(p *place) negotiate.Flags {
+	var flags negotiate.Flags
+	for flag, set := range map[negotiate.Flags]bool{
+		negotiate.FlagHasFile:       p.source != nil,
+		negotiate.FlagStream:        p.stream,
+		negotiate.FlagOverwrite:     p.overwrite,
+		negotiate.FlagNoSparse:      o.NoSparse || p.dense(),
+		negotiate.FlagReadback:      o.Readback,
+		negotiate.FlagOwner:         o.Owner,
+		negotiate.FlagXAttr:         o.Xattrs,
+		negotiate.FlagAllowChanging: o.AllowChanging,
+	} {
+		if set {
+			flags |= flag
+		}
+	}
+	return flags
+}
+
+// slotSize is the largest power of two that is no more than what was asked for, and within what the device copies at once.
+func (o *Options) slotSize(largest int64) uint32 {
+	wanted := o.Chunk
+	switch {
+	case wanted != 0:
+	case o.Side == negotiate.DPU:
+		wanted = defaultChunk
+	default:
+		wanted = largestSlot
+	}
+	if largest > 0 {
+		wanted = min(wanted, largest)
+	}
+	wanted = min(max(wanted, negotiate.MinChunk), negotiate.MaxChunk)
+	return 1 << (bits.Len64(uint64(wanted)) - 1)
+}
+
+func (o *Options) slotCount() uint32 {
+	switch {
+	case o.Depth != 0:
+		return uint32(min(o.Depth, negotiate.MaxSlots))
+	case o.Side == negotiate.DPU:
+		return defaultSlots
+	default:
+		return mostSlots
+	}
+}
+
+// layout is how this side arranges its memory for the plan. A receiver that must keep the order holds all that can arrive before
+// its turn; one that need not has each lane write one piece while the engine fetches the next.
+func (n *native) layout() layout {
+	l := layout{
+		sends: n.plan.Sender == n.options.Side,
+		chunk: int64(n.plan.Chunk), slots: int(n.plan.Slots),
+	}
+	l.lanes = min(maxLanes, l.slots)
+	if n.inOrder() {
+		l.lanes = 1
+	}
+	l.buffers = (l.slots + l.lanes - 1) / l.lanes
+	return l
+}
+
+// inOrder is true where pieces have to be taken in the order of their offsets.
+func (n *native) inOrder() bool {
+	return n.algorithm().Ordered() || !n.plan.SizeKnown || n.place.stream
+}
+
+func (n *native) algorithm() digest.Algorithm { return digest.Algorithm(n.plan.Digest) }
+
+// checkPlan refuses what the peer may want and this side's user does not.
+func (n *native) checkPlan() error {
+	limit := n.options.MaxBytes
+	if limit > 0 && n.plan.SizeKnown && n.plan.Size > uint64(limit) {
+		return overLimit(n.place.path, int64(n.plan.Size), limit)
+	}
+	if e := n.options.Expect; e != nil && n.algorithm() != e.Algorithm() {
+		return failure(ErrSettings, nil, "ask for the same digest on both sides",
+			"--expect names a %s, but the %s wants the stronger %s", e.Algorithm(), n.options.Side.Other(), n.algorithm())
+	}
+	return nil
+}
+
+func overLimit(path string, size, limit int64) error {
+	return failure(ErrLimit, nil, "allow more with --max-bytes", "%s has %s, more than the %s that are allowed",
+		path, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(limit)))
+}
+
+// checkCopied compares what was copied with what may be.
+func (n *native) checkCopied(size int64, sum digest.Sum) error {
+	if limit := n.options.MaxBytes; limit > 0 && size > limit {
+		return overLimit(n.place.path, size, limit)
+	}
+	if e := n.options.Expect; e != nil && sum != *e {
+		return failure(ErrDigest, nil, "look at what the source is, or expect that",
+			"%s is %s, not %s as expected", n.place.path, sum, e)
+	}
+	return nil
+}
+
+// pace keeps the copy below the bandwidth that it is allowed; nil if it is allowed any. Waiting for that is no standstill, however
+// long it takes: both sides' heartbeats are to show it. It does not look ahead to the context's deadline, as the limiter's own wait
+// does, since that is not yet the cause of anything.
+func (n *native) pace() func(ctx context.Context, length int64) error {
+	if n.limiter == nil {
+		return nil
+	}
+	return func(ctx context.Context, length int64) error {
+		for left := n.limiter.ReserveN(time.Now(), int(length)).Delay(); left > 0; left -= n.watch.interval {
+			select {
+			case <-time.After(min(left, n.watch.interval)):
+				n.progress.stirred()
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return nil
+	}
+}

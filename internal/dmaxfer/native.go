@@ -1,0 +1,208 @@
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// native is one copy in the native protocol. The goroutine that calls run owns it, and the session in it; what takes long is
+// done by jobs, which report to it.
+//
+//	hear ──── messages ───►┐                ┌─► session ─► messages to the peer
+//	job ───── its end ────►├─► run's loop ──┤
+//	lanes ─── batches ────►│                └─► the next job
+//	pulse ────────────────►┘
+type native struct {
+	options  Options
+	place    *place
+	conn     comch.Conn
+	session  *negotiate.NativeSession
+	memory   memoryLayer
+	progress *Progress
+	plan     negotiate.Plan
+	part     part // from the plan on
+	reach    *reach
+	arrived  chan []byte       // hear closes it when the connection ends
+	deaf     error             // why hear ended, once arrived is closed
+	ended    chan func() error // what is left to do on the owner's side when a job has ended
+	jobs     sync.WaitGroup
+	watch    liveness
+	limiter  *rate.Limiter // nil: as fast as it goes
+	message  []byte        // the buffer of messages to the peer
+	started  time.Time
+	summary  Summary
+	retries  atomic.Int64
+
+	notifying sync.Mutex // Options.Notify is running
+}
+
+func newNative(o Options, p *place, conn comch.Conn, memory memoryLayer, session *negotiate.NativeSession) *native {
+	n := &native{
+		options: o, place: p, conn: conn, session: session, memory: memory, progress: o.Progress,
+		arrived: make(chan []byte, negotiate.MaxSlots),
+		ended:   make(chan func() error, 2),
+		message: make([]byte, 0, conn.MaxMessage()),
+		started: time.Now(),
+	}
+	if n.progress == nil {
+		n.progress = &Progress{}
+	}
+	return n
+}
+
+// part is what a side does in the copy: the sending or the receiving.
+type part interface {
+	// begin follows the agreement.
+	begin(ctx context.Context) error
+
+	// reached says that this side's end of the window is open.
+	reached(ctx context.Context) error
+
+	// take does what a message of the peer asks of this part.
+	take(ctx context.Context, step negotiate.NativeStep) error
+
+	// waiting delivers a token when flush has something to send.
+	waiting() <-chan struct{}
+
+	// flush sends the peer what the lanes have to say.
+	flush(ctx context.Context) error
+
+	// commitment is how far it is beyond the point of no return.
+	commitment() commitment
+
+	// settle ends the part; failed is why the copy did, or nil.
+	settle(failed error) error
+}
+
+// run leads the copy to its end and tells the peer of every failure that it can still hear of.
+func (n *native) run(ctx context.Context) error {
+	working, stop := context.WithCancelCause(ctx)
+	hearing, deafen := context.WithCancelCause(context.WithoutCancel(ctx))
+	n.jobs.Go(func() { n.hear(hearing) })
+	err := n.converse(working)
+	if err != nil {
+		n.tell(err)
+	}
+	stop(errStopped)
+	deafen(errStopped)
+	n.jobs.Wait()
+	return errors.Join(err, n.release(err))
+}
+
+// errStopped is the cause with which a copy that has ended ends its own jobs.
+var errStopped = errors.New("the copy has ended")
+
+func (n *native) converse(ctx context.Context) error {
+	n.watch.start(n.options.Side, n.options.IdleTimeout)
+	defer n.watch.stop()
+	late := overtime(ctx, partingTime)
+	if err := n.send(ctx, n.session.Start()); err != nil {
+		return n.explain(ctx, err)
+	}
+	for n.session.State() != negotiate.Done {
+		err := n.stepAsCommitted(ctx, late)
+		if err != nil {
+			err = n.explain(late, err)
+		}
+		if err != nil {
+			return n.conclude(err)
+		}
+	}
+	return nil
+}
+
+// step handles the next thing that happens.
+func (n *native) step(ctx context.Context) error {
+	select {
+	case message, heard := <-n.arrived:
+		if !heard {
+			return n.lost()
+		}
+		return n.take(ctx, message)
+	case finish := <-n.ended:
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // which may well be why the job has ended
+		}
+		n.watch.moved()
+		return finish()
+	case <-n.waiting():
+		n.watch.moved()
+		return n.part.flush(ctx)
+	case <-n.watch.pulse():
+		return n.beat(ctx)
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (n *native) waiting() <-chan struct{} {
+	if n.part == nil {
+		return nil
+	}
+	return n.part.waiting()
+}
+
+// take lets the session judge a message and does what it asks for.
+func (n *native) take(ctx context.Context, message []byte) error {
+	step, err := n.session.Receive(message)
+	if err != nil {
+		n.partWith(step.Reply)
+		return err
+	}
+	if step.Reply != nil {
+		n.answer(ctx, step.Reply)
+	}
+	n.watch.heard()
+	switch step.Event {
+	case negotiate.Planned:
+		return n.begin(ctx, step.Plan)
+	case negotiate.WindowOpened:
+		return n.reachFor(ctx, step.Window)
+	case negotiate.PeerBeat:
+		if n.commitment() != named { // after that there is nothing to work on
+			n.watch.peerWorked(step.Beat)
+		}
+		return nil
+	case negotiate.ToReference:
+		return &referencePeer{step.Reference, step.ReferenceStep}
+	}
+	n.watch.moved()
+	return n.part.take(ctx, step)
+}
+
+// begin makes room for what was agreed.
+func (n *native) begin(ctx context.Context, plan negotiate.Plan) error {
+	n.plan = plan
+	if err := n.checkPlan(); err != nil {
+		return err
+	}
+	n.announce()
+	n.watch.moved()
+	if plan.Sender == n.options.Side {
+		n.part = newSending(n)
+	} else {
+		n.part = newReceiving(n)
+	}
+	if err := n.part.begin(ctx); err != nil {
+		return err
+	}
+	if n.options.Side == negotiate.Host {
+		return n.expose(ctx)
+	}
+	return nil
+}
+
+// job does work in another goroutine; what it returns is called by the owner, unless the copy has ended by then.
+func (n *native) job(work func() (finish func() error)) {
+	n.jobs.Go(func() { n.ended <- work() })
+}
+
+func failWith(err error) func() error { return func() error { return err } }

@@ -1,0 +1,214 @@
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file is how a native copy ends: what cannot be taken back, what was really the cause, and who is told.
+
+// commitment is what a part has done that it cannot take back.
+type commitment int
+
+const (
+	free   commitment = iota // nothing: the copy can be given up
+	asked                    // a sender has let the receiver give the file its name, and does not know yet whether it has
+	naming                   // a receiver gives the file its name, which nothing may interrupt
+	named                    // the file has it
+)
+
+// overtime ends a little later than ctx.
+func overtime(ctx context.Context, by time.Duration) context.Context {
+	late, end := context.WithCancelCause(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() {
+		time.AfterFunc(by, func() { end(context.Cause(ctx)) })
+	})
+	return late
+}
+
+func (n *native) commitment() commitment {
+	if n.part == nil {
+		return free
+	}
+	return n.part.commitment()
+}
+
+// stepAsCommitted keeps a user from interrupting what cannot be taken back. Whoever waits for the other side's last word gets
+// a little time to hear it.
+func (n *native) stepAsCommitted(ctx, late context.Context) error {
+	switch n.commitment() {
+	case free:
+		return n.step(ctx)
+	case naming:
+		return n.stepToCommit(context.WithoutCancel(ctx))
+	default:
+		return n.step(late)
+	}
+}
+
+// explain finds the cause behind what was noticed first. Who cannot send to the peer any more may still have its last words, and
+// the device notices a peer's end before the control channel does. It returns nil if there is no reason to end.
+func (n *native) explain(ctx context.Context, err error) error {
+	if mayFollowLoss(err) {
+		return n.awaitNews(ctx, err)
+	}
+	return err
+}
+
+// mayFollowLoss tells whether an error is what is noticed of a peer that is gone.
+func mayFollowLoss(err error) bool {
+	for _, sign := range []error{comch.ErrPeerLost, doca.CodeIOFailed, doca.CodeDriver} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// awaitNews does not wait for long: a single message that cannot be sent is no end of the connection. What the peer said before it went,
+// and what can no longer be done as it asked, comes before its last words.
+// After a DONE, or while a COMMIT is followed, there is no reason to end.
+func (n *native) awaitNews(ctx context.Context, err error) error {
+	enough := time.After(deathNotice)
+	for {
+		select {
+		case message, heard := <-n.arrived:
+			if !heard {
+				return n.lost()
+			}
+			if err := n.take(ctx, message); err != nil && !mayFollowLoss(err) {
+				return err
+			}
+			if n.session.State() == negotiate.Done || n.commitment() == naming {
+				return nil
+			}
+		case <-enough:
+			return err
+		}
+	}
+}
+
+// conclude is what an error means for the copy. What happens after the file has got its name does not take the success away: it is
+// there, verified and as durable as was asked for, whether the sender hears of it or not. A sender that has asked for that
+// knows nothing, unless the receiver says why it could not.
+func (n *native) conclude(err error) error {
+	switch n.commitment() {
+	case named:
+		n.options.Log.Info().Err(err).Msg("the file has its name; whether the sender knows that is not known")
+		return nil
+	case asked:
+		if _, told := errors.AsType[*negotiate.PeerAborted](err); !told {
+			return failure(negotiate.ErrOutcomeUnknown, nil, "look whether the file is there, and compare it with verify",
+				"whether the %s has the file is not known: %v", n.options.Side.Other(), err)
+		}
+	}
+	return err
+}
+
+// stepToCommit hears neither of the peer nor of the user: what they could say comes too late.
+func (n *native) stepToCommit(ctx context.Context) error {
+	select {
+	case finish := <-n.ended:
+		return finish()
+	case <-n.watch.pulse():
+		if err := n.sayAlive(ctx); err != nil {
+			n.options.Log.Debug().Err(err).Msg("the peer does not hear the heartbeat")
+		}
+		return nil
+	}
+}
+
+// lost follows all that the peer has said. It does not keep a file from its name.
+func (n *native) lost() error {
+	switch {
+	case n.commitment() == naming:
+		return nil
+	case errors.Is(n.deaf, comch.ErrPeerLost):
+		return n.session.Disconnected()
+	}
+	return n.deaf
+}
+
+// leave gives the window back as soon as nothing moves any more: before the peer is told that all is well, so that a failure
+// is one of the copy, and before the file gets its name.
+func (n *native) leave(failed error) error {
+	if errors.Is(failed, pump.ErrCorrupted) {
+		return failure(ErrDigest, failed, "look at the memory of both sides, and at the device",
+			"%s does not arrive as it is: %v", n.place.path, failed)
+	}
+	if failed != nil {
+		return failed
+	}
+	if err := n.reach.close(); err != nil {
+		return fmt.Errorf("giving the window back: %w", err)
+	}
+	return nil
+}
+
+// partingTime is how long a side that gives up stays to be heard. With the longest pulse it is within the second that a side
+// may take beyond its idle timeout.
+const partingTime = 500 * time.Millisecond
+
+// tell says why this side gives up.
+func (n *native) tell(err error) { n.partWith(n.session.Abort(n.code(err), err.Error())) }
+
+// partWith says the last word, if there is one, and lets the peer hang up first, since who is cut off at once may lose the news.
+func (n *native) partWith(message []byte) {
+	if message == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	if err := n.conn.Send(ctx, message); err != nil {
+		n.options.Log.Debug().Err(err).Msg("the peer could not be told of the failure")
+		return
+	}
+	select {
+	case <-n.conn.Done():
+	case <-ctx.Done():
+	}
+}
+
+func (n *native) code(err error) negotiate.AbortCode {
+	if n.options.ExitCode == nil {
+		return negotiate.AbortFailure
+	}
+	return negotiate.AbortCode(n.options.ExitCode(err))
+}
+
+// release gives back what the copy held. The first failure is the one that counts, so what fails here is only logged then.
+func (n *native) release(failed error) error {
+	var errs []error
+	if n.reach != nil {
+		if err := n.reach.close(); err != nil {
+			errs = append(errs, fmt.Errorf("giving the window back: %w", err))
+		}
+	}
+	if n.part != nil {
+		errs = append(errs, n.part.settle(failed))
+	}
+	err := errors.Join(errs...)
+	if failed == nil {
+		return err
+	}
+	if err != nil {
+		n.options.Log.Warn().Err(err).Msg("not everything could be given back")
+	}
+	return nil
+}
+
+// referencePeer is why a native copy ends that was none: the host's offer was an accident of its memory.
+type referencePeer struct {
+	session *negotiate.Session
+	step    negotiate.Step
+}
+
+// Error is only read if nobody goes on in the reference protocol.
+func (*referencePeer) Error() string { return "the peer speaks the reference protocol" }

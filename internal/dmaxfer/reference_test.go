@@ -1,0 +1,69 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A user who has set limits is not to get past them because the peer is an old one.
+func TestReferenceKeepsLimits(t *testing.T) {
+	sum, err := digest.ParseSum("crc32c:01020304")
+	must(t, err)
+	for kind, limit := range map[error]func(*Options){
+		negotiate.ErrNeedsNative: func(o *Options) { o.Expect = &sum },
+		ErrLimit:                 func(o *Options) { o.MaxBytes = 6 },
+	} {
+		stand := newStand(t, "")
+		stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
+		for name, way := range stand.directions() {
+			t.Run(name+", "+kind.Error(), func(t *testing.T) {
+				sender, receiver := *way[0], *way[1]
+				sender.ReferenceOnly = true
+				limit(&receiver)
+				receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
+				writeFile(t, sender.File, "content")
+				both := stand.runAs(t.Context(), sender, receiver)
+				mustBe(t, both.errs[receiver.Side], kind)
+				if both.errs[sender.Side] == nil {
+					t.Error("the sender says that a copy succeeded which was refused")
+				}
+				mustHold(t, filepath.Dir(receiver.File))
+			})
+		}
+		stand.closeEarly(t)
+	}
+}
+
+// What a user is told of a copy in the reference's protocol.
+func TestReferenceTellsWhatItDoes(t *testing.T) {
+	stand := newStand(t, "")
+	stand.host.ReferenceOnly = true
+	for name, way := range stand.directions() {
+		t.Run(name, func(t *testing.T) {
+			sender, receiver := *way[0], *way[1]
+			receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
+			want := content(3*testChunk + 1)
+			writeFile(t, sender.File, want)
+			var events []Event
+			sender.Notify, sender.Progress = func(e Event) { events = append(events, e) }, &Progress{}
+			both := stand.runAs(t.Context(), sender, receiver)
+			must(t, both.errs[negotiate.Host])
+			must(t, both.errs[negotiate.DPU])
+			if len(events) != 2 || events[0] != (PeerKnown{Protocol: negotiate.Reference}) ||
+				events[1] != (Planned{Sent: true, Size: int64(len(want))}) {
+				t.Errorf("told %+v", events)
+			}
+			is := sender.Progress.Sample()
+			if is.Total != int64(len(want)) || sender.Side == negotiate.DPU && is.Moved != is.Total {
+				t.Errorf("the progress ends with %+v", is)
+			}
+		})
+	}
+}

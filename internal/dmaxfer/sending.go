@@ -1,0 +1,186 @@
+package dmaxfer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// sending is the part of the side that has the file.
+type sending struct {
+	*native
+	stream *disk.Stream // nil: the source is the place's file
+	sender *pump.Sender // once the receiver is ready
+	ready  bool         // it is
+	resume int64        // and has so much already
+	asked  bool         // the receiver has been let to give the file its name
+}
+
+func newSending(n *native) *sending { return &sending{native: n} }
+
+// begin has nothing to prepare but a stream: a source is open.
+func (s *sending) begin(ctx context.Context) error {
+	if !s.place.stream {
+		return nil
+	}
+	in, err := s.options.stdin()
+	if err != nil {
+		return failure(ErrSource, err, "connect a file or a pipe to it", "cannot read standard input: %s", reason(err))
+	}
+	s.stream = disk.NewStream(in, s.progress.stirred)
+	context.AfterFunc(ctx, s.stream.Close) // a lane may wait for more
+	return nil
+}
+
+func (s *sending) reached(ctx context.Context) error { return s.start(ctx) }
+
+func (s *sending) take(ctx context.Context, step negotiate.NativeStep) error {
+	switch step.Event {
+	case negotiate.PeerReady:
+		s.ready, s.resume = true, int64(step.Resume)
+		return s.start(ctx)
+	case negotiate.Acknowledged:
+		s.sender.Acknowledge(step.Acks)
+		return nil
+	case negotiate.PeerPrepared:
+		return s.commit(ctx, step)
+	case negotiate.PeerDone:
+		s.done(step.Durability)
+		return nil
+	}
+	return fmt.Errorf("internal error: a sender was told %s", step.Event)
+}
+
+// start sends the file in a job, once there is a window and the receiver has made room.
+func (s *sending) start(ctx context.Context) error {
+	if !s.ready || s.reach == nil {
+		return nil
+	}
+	s.resumes(s.resume)
+	s.sender = pump.NewSender(pump.SenderConfig{
+		Reader: s.reader(), Slots: s.reach.slots, Engines: s.reach.engines, Lanes: s.layout().lanes,
+		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Moved: s.pieceMoved, Again: s.again,
+	})
+	s.progress.enter(Moving)
+	s.job(func() func() error {
+		if err := s.leave(s.sender.Run(ctx)); err != nil {
+			return failWith(err)
+		}
+		return func() error { return s.end(ctx) }
+	})
+	return nil
+}
+
+// reader reads the source as the plan wants it.
+func (s *sending) reader() pump.Reader {
+	if s.stream != nil {
+		return pump.NewStreamReader(s.stream)
+	}
+	return pump.NewFileReader(s.place.source, s.resume, s.holes())
+}
+
+func (s *sending) holes() pump.Holes {
+	switch {
+	case !s.plan.Sparse:
+		return pump.FillHoles
+	case s.plan.Readback:
+		return pump.CheckHoles
+	default:
+		return pump.KeepHoles
+	}
+}
+
+// end says what has been sent, once it is known that the source is what it was.
+func (s *sending) end(ctx context.Context) error {
+	if err := s.checkSource(); err != nil {
+		return err
+	}
+	size, sum := s.sender.Sum()
+	if err := s.checkCopied(size, sum); err != nil {
+		return err
+	}
+	if err := s.sendAttributes(ctx); err != nil {
+		return err
+	}
+	s.progress.enter(Concluding)
+	s.summary.Size, s.summary.Sum = size, sum
+	message, err := s.session.End(uint64(size), sum.Bytes())
+	if err != nil {
+		return err
+	}
+	return s.send(ctx, message)
+}
+
+// checkSource finds a source that is no longer what it was when it was opened.
+func (s *sending) checkSource() error {
+	if s.stream != nil || s.plan.AllowChanging {
+		return nil
+	}
+	return s.place.source.Verify()
+}
+
+// commit lets the receiver give the file its name: it has what was read here, and the source has not changed since.
+func (s *sending) commit(ctx context.Context, step negotiate.NativeStep) error {
+	written, err := digest.NewSum(s.algorithm(), step.Digest)
+	if err != nil {
+		return err
+	}
+	if written != s.summary.Sum {
+		return failure(ErrDigest, nil, "copy it again; if it happens again, look at the memory of both sides",
+			"%s was read here as %s, and written as %s", s.place.path, s.summary.Sum, written)
+	}
+	if err := s.checkSource(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	message, err := s.session.Commit()
+	if err != nil {
+		return err
+	}
+	s.asked = true
+	return s.send(context.WithoutCancel(ctx), message) // who is interrupted here would not know whether it was sent
+}
+
+func (s *sending) waiting() <-chan struct{} {
+	if s.sender == nil {
+		return nil
+	}
+	return s.sender.Outbox().Waiting()
+}
+
+func (s *sending) flush(ctx context.Context) error {
+	records, most := s.sender.Outbox().Take(), negotiate.MaxRecords(s.conn.MaxMessage())
+	for len(records) > 0 {
+		n := min(len(records), most)
+		message, err := s.session.Chunks(s.message[:0], records[:n])
+		if err != nil {
+			return err
+		}
+		if err := s.send(ctx, message); err != nil {
+			return err
+		}
+		records = records[n:]
+	}
+	return nil
+}
+
+func (s *sending) commitment() commitment {
+	if s.asked {
+		return asked
+	}
+	return free
+}
+
+// settle has nothing to keep: the source is only read.
+func (s *sending) settle(error) error {
+	if s.stream != nil {
+		s.stream.Close()
+	}
+	return nil
+}

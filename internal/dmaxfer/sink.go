@@ -1,0 +1,44 @@
+package dmaxfer
+
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// sink is where a receiver puts the file: a partial file that gets its name in the end, or a stream.
+type sink interface {
+	pump.Target
+
+	// resumable is how much is there from an earlier copy, and discarded why something is not used, or nothing.
+	resumable() int64
+	discarded() string
+
+	// allocate makes room.
+	allocate(ctx context.Context) error
+
+	// advance notes how much from the beginning on is verified.
+	advance(prefix int64) error
+
+	// finish makes what has come, and is sum, durable but for its name.
+	finish(ctx context.Context, sum digest.Sum, attributes []byte) error
+
+	// commit gives it its name, and durability is what it then has.
+	commit() error
+	durability() negotiate.Durability
+
+	// close, keep and discard end it: done, to be gone on with, or not wanted. keep says how many bytes it has kept.
+	close() error
+	keep() int64
+	discard() error
+}
+
+// openTarget opens what the plan wants filled.
+func (r *receiving) openTarget(ctx context.Context) (sink, error) {
+	if r.place.stream {
+		return openStream(ctx, r)
+	}
+	return openFile(r)
+}
