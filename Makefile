@@ -6,6 +6,12 @@ PREFIX        ?= /usr/local
 SDKDIR        ?= build/sdk
 FUZZTIME      ?= 10s
 FUZZTIME_LONG ?= 1h
+SIMSEEDS      ?= 10000
+SIMFIRST      ?= 1
+CORRUPTIONS   ?= 100000
+KILLS         ?= 1000
+KILLSEED      ?= 0
+COPIES        ?= 1000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -18,7 +24,7 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 test test-arm64 race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
+.PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
 	install sdk install-sdk sdk-test
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
@@ -44,6 +50,23 @@ test: ## all Go tests, then the C tests
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
 	GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
+
+test-sim: ## SIMSEEDS simulated copies that fail in some way, 10000 if not set, from seed SIMFIRST on
+	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestSimulation -sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
+	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
+
+test-corruption: ## CORRUPTIONS pieces that arrive changed, 100000 if not set, over the software device
+	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestNoWrongByteIsKept -corruptions=$(CORRUPTIONS)
+
+# Kills are real ones, of real processes, so the same seed hits other moments again. -v shows what they hit.
+ORDEAL := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy
+test-kill: ## KILLS copies of which a side is killed, 1000 if not set; a tenth as many with a side that is interrupted, or stopped
+	$(ORDEAL) -run TestKilledAtAnyMoment -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
+	$(ORDEAL) -run TestInterruptedAtAnyMoment -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
+	$(ORDEAL) -run TestStoppedAtAnyMoment -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
+
+soak: ## COPIES copies in one process, 1000 if not set, and a tenth as many in two, after which nothing may be left
+	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy -run TestSoak -soak.copies=$(COPIES)
 
 race: ## all Go tests under the race detector
 	$(GO) test -race -count=1 ./...

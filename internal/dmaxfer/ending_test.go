@@ -1,0 +1,405 @@
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// The last words of a copy, and who may take them back.
+
+// lastWords is a small copy in which something happens when a message passes; what that returns is the message's fate.
+func lastWords(t *testing.T, sender negotiate.Side, when func(a *attempt, message []byte) fate) (*checker, ending, *attempt) {
+	t.Helper()
+	sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+	c := &checker{scenario: sc, t: t}
+	c.disks = sc.newDisks()
+	var e ending
+	synctest.Test(t, func(*testing.T) {
+		a := newAttempt(sc, c.disks, trouble{})
+		a.message = func(_ negotiate.Side, _ int, message []byte) fate { return when(a, message) }
+		c.last = a
+		e = a.run()
+		synctest.Wait()
+	})
+	c.nothingIsOpen()
+	return c, e, c.last
+}
+
+func isCommit(message []byte) bool { return negotiate.DecodeCommit(message) == nil }
+
+func isDone(message []byte) bool {
+	_, err := negotiate.DecodeDone(message)
+	return err == nil
+}
+
+func isPrepared(message []byte) bool {
+	_, err := negotiate.DecodePrepared(message)
+	return err == nil
+}
+
+func bothSides(t *testing.T, run func(t *testing.T, sender negotiate.Side)) {
+	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		t.Run(fmt.Sprint("from the ", sender), func(t *testing.T) { run(t, sender) })
+	}
+}
+
+// Nobody can interrupt what is as good as done: the receiver commits, and the sender hears of it.
+func TestInterruptedAfterCommit(t *testing.T) {
+	for _, who := range []string{"sender", "receiver"} {
+		t.Run(who, func(t *testing.T) {
+			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+				c, e, _ := lastWords(t, sender, func(a *attempt, message []byte) fate {
+					if isCommit(message) {
+						a.stop[map[string]negotiate.Side{"sender": sender, "receiver": sender.Other()}[who]](errInterrupted)
+					}
+					return fate{message: message}
+				})
+				if who == "receiver" && e.errs[sender] != nil { // it may have been interrupted before COMMIT was there
+					mustBe(t, e.errs[sender.Other()], errInterrupted)
+					c.agreement(e)
+					return
+				}
+				c.mustSucceed("although it was interrupted", e)
+			})
+		})
+	}
+}
+
+// Who gives the file its name is not interrupted, and the sender hears of it.
+func TestInterruptedWhileItGetsItsName(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		for range 20 { // a message that may be sent or not goes out in some of them
+			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+			c := &checker{scenario: sc, t: t}
+			c.disks = sc.newDisks()
+			synctest.Test(t, func(*testing.T) {
+				a := newAttempt(sc, c.disks, trouble{})
+				c.last = a
+				a.file = func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
+					if side != sender && op == "rename" {
+						a.stop[side](errInterrupted)
+					}
+					return nil
+				}
+				c.mustSucceed("although the receiver was interrupted", a.run())
+			})
+		}
+	})
+}
+
+// Who is interrupted when the two have connected, and before the other has said anything, tells it why.
+func TestInterruptedBeforeTheFirstMessage(t *testing.T) {
+	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		t.Run(side.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { interruptFirst(t, side) })
+		})
+	}
+}
+
+func interruptFirst(t *testing.T, side negotiate.Side) {
+	on := disktest.NewMemory("/files")
+	o := Options{
+		Side: side, FS: on, File: simPath, IdleTimeout: time.Minute,
+		ExitCode: func(error) int { return int(negotiate.AbortTerminated) },
+	}
+	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	own, other := host, dpu
+	if side == negotiate.DPU {
+		own, other = dpu, host
+	}
+	ctx, interrupt := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		defer own.Close()
+		p, err := inspect(on, simPath, false)
+		if err == nil {
+			err = newTransfer(o, p, own, busMemory{&bus{troubles: smooth()}, 1}).run(ctx)
+		}
+		ended <- err
+	}()
+	synctest.Wait()
+	interrupt()
+	synctest.Wait()
+	session := meetNative(t, side.Other(), other)
+	word, err := other.Recv(t.Context())
+	must(t, err)
+	if _, err := session.Receive(word); code(err) != int(negotiate.AbortTerminated) {
+		t.Errorf("the %s hears %v", side.Other(), err)
+	}
+	must(t, other.Close())
+	mustBe(t, <-ended, context.Canceled)
+}
+
+// meetNative is the beginning of a conversation, as a side that has a file.
+func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiate.NativeSession {
+	t.Helper()
+	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Slots: 4, Size: 1, Software: "test"}
+	first := negotiate.NewSession(side, negotiate.Local{HasFile: true, Size: 1, Native: &hello},
+		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
+	if opening := first.Start(); opening != nil {
+		must(t, end.Send(t.Context(), opening))
+	}
+	message, err := end.Recv(t.Context())
+	must(t, err)
+	step, err := first.Receive(message)
+	must(t, err)
+	if step.Reply != nil {
+		must(t, end.Send(t.Context(), step.Reply))
+	}
+	return step.Native
+}
+
+// A side that cannot send any more still reads why.
+func TestLastWordsCountMoreThanTheLoss(t *testing.T) {
+	session, err := negotiate.NewNative(negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Slots: 1}, negotiate.Limits{MaxMessage: testMessage})
+	must(t, err)
+	session.Start()
+	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	must(t, host.Send(t.Context(), negotiate.AppendAbort(nil, negotiate.AbortTarget, "no room")))
+	must(t, host.Close())
+	n := newNative(Options{Side: negotiate.DPU, IdleTimeout: time.Second}, &place{}, dpu, nil, session)
+	n.hear(t.Context())
+	if err := n.explain(t.Context(), comch.ErrPeerLost); code(err) != int(negotiate.AbortTarget) {
+		t.Errorf("got %v, want what the host said", err)
+	}
+}
+
+// A connection that is lost after COMMIT does not keep the file from its name, and leaves the sender in doubt.
+func TestLostAfterCommit(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		c, e, _ := lastWords(t, sender, func(_ *attempt, message []byte) fate { return fate{message: message, cut: isDone(message)} })
+		mustBeInDoubt(t, c, e)
+		c, e, _ = lastWords(t, sender, func(a *attempt, message []byte) fate {
+			if isCommit(message) {
+				_ = a.network.ends[sender].Close() // right behind it
+			}
+			return fate{message: message}
+		})
+		if e.errs[sender] == nil {
+			t.Error("the sender says that all is well, and has not heard so")
+		}
+		must(t, e.errs[sender.Other()])
+		c.finalName(e)
+	})
+}
+
+func mustBeInDoubt(t *testing.T, c *checker, e ending) {
+	t.Helper()
+	mustBe(t, e.errs[c.Sender], negotiate.ErrOutcomeUnknown)
+	if code(e.errs[c.Sender]) != int(negotiate.AbortPeer) {
+		t.Errorf("the sender says %d", code(e.errs[c.Sender]))
+	}
+	must(t, e.errs[c.Sender.Other()])
+	c.finalName(e)
+	if !c.done() {
+		t.Error("the file is not there")
+	}
+	c.names(false)
+}
+
+// The digests of both sides are compared by both: each has to notice alone, and nothing wrong is kept.
+func TestDigestsThatDiffer(t *testing.T) {
+	for name, is := range map[string]func(message []byte) (negotiate.Total, error){
+		"read": negotiate.DecodeEnd, "written": negotiate.DecodePrepared,
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+				c, e, _ := lastWords(t, sender, func(_ *attempt, message []byte) fate {
+					if _, err := is(message); err == nil {
+						message[len(message)-1] ^= 1 // of the digest
+					}
+					return fate{message: message}
+				})
+				for side, err := range e.errs {
+					if code(err) != int(negotiate.AbortDigest) {
+						t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+					}
+				}
+				c.finalName(e)
+				c.names(false)
+			})
+		})
+	}
+}
+
+// A sender that is interrupted while it waits for DONE waits a moment longer, and no more.
+func TestInterruptedWithoutDone(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		var interrupted time.Time
+		c, e, _ := lastWords(t, sender, func(a *attempt, message []byte) fate {
+			if isDone(message) {
+				interrupted = time.Now()
+				a.stop[sender](errInterrupted)
+				return fate{}
+			}
+			return fate{message: message}
+		})
+		mustBeInDoubt(t, c, e)
+		if took := e.ended[sender].Sub(interrupted); took > 2*partingTime {
+			t.Errorf("the interrupted sender took %s", took)
+		}
+	})
+}
+
+// A single message that cannot be sent is no end of the connection: what was heard after it counts, be it that the file is to get its
+// name, or that it has it.
+func TestBeatFailsBeforeTheLastWords(t *testing.T) {
+	for name, is := range map[string]struct{ heard, said func(message []byte) bool }{
+		"receiver": {isCommit, isPrepared},
+		"sender":   {isDone, isCommit},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+				c := &checker{scenario: sc, t: t}
+				e := c.run(sc.newDisks(), trouble{}, injected{
+					message: func(_ negotiate.Side, _ int, message []byte) fate {
+						if is.heard(message) {
+							time.Sleep(2 * longestPulse)
+						}
+						return fate{message: message}
+					},
+					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
+						return &stutteringConn{Conn: conn, since: is.said}
+					},
+				})
+				c.mustSucceed("although a heartbeat could not be sent", e)
+			})
+		})
+	}
+}
+
+// stutteringConn does not send the first heartbeat after a certain message.
+type stutteringConn struct {
+	comch.Conn
+	since func(message []byte) bool
+	next  bool
+}
+
+func (s *stutteringConn) Send(ctx context.Context, message []byte) error {
+	if _, err := negotiate.DecodeBeat(message); err == nil && s.next {
+		s.next = false
+		return &doca.Error{Op: "doca_comch_connection_send", Code: doca.CodeIOFailed}
+	}
+	s.next = s.next || s.since(message)
+	return s.Conn.Send(ctx, message)
+}
+
+// What waits in a stream ends with an interruption, on the side that waits and on the other.
+func TestInterruptedInAStream(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		for _, waits := range []negotiate.Side{sender, sender.Other()} {
+			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+			sc.Idle, sc.FromStream, sc.ToStream = time.Minute, waits == sender, waits != sender
+			c := &checker{scenario: sc, t: t, trouble: trouble{Kind: streamStalls}}
+			c.disks = sc.newDisks()
+			synctest.Test(t, func(t *testing.T) {
+				a := newAttempt(sc, c.disks, c.trouble)
+				c.last = a
+				because := errors.Join(errInterrupted)
+				time.AfterFunc(10*time.Second, func() { a.stop[waits](because) })
+				began := time.Now()
+				e := a.run()
+				synctest.Wait()
+				if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
+					t.Errorf("it took %s", took)
+				}
+				c.agreement(e)
+				mustBe(t, e.errs[waits], errInterrupted)
+			})
+			c.nothingIsOpen()
+		}
+	})
+}
+
+// What an interruption breaks is its consequence, whichever is noticed first.
+func TestInterruptionIsTheCause(t *testing.T) {
+	session, err := negotiate.NewNative(negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Slots: 1}, negotiate.Limits{MaxMessage: testMessage})
+	must(t, err)
+	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	n := newNative(Options{Side: negotiate.DPU}, &place{}, dpu, nil, session)
+	n.watch.start(negotiate.DPU, time.Hour)
+	defer n.watch.stop()
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errInterrupted)
+	for range 50 { // whichever is chosen
+		n.job(func() func() error { return failWith(failure(ErrTarget, nil, "", "the stream was closed")) })
+		n.jobs.Wait()
+		mustBe(t, n.step(ctx), errInterrupted)
+		n.ended = make(chan func() error, cap(n.ended))
+	}
+}
+
+// Some file systems say as late as at the close that they have lost what was written, be it to a file or to a stream.
+func TestOutputThatCannotBeClosed(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+		sc.ToStream = true
+		c := &checker{scenario: sc, t: t}
+		e := c.run(sc.newDisks(), trouble{}, injected{wish: func(o *Options) {
+			open := o.Stdout
+			o.Stdout = func() (disk.File, error) {
+				file, err := open()
+				return unclosable{file}, err
+			}
+		}})
+		for side, err := range e.errs {
+			if code(err) != int(negotiate.AbortTarget) {
+				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			}
+		}
+	})
+}
+
+type unclosable struct{ disk.File }
+
+func (f unclosable) Close() error { return errors.Join(f.File.Close(), syscall.EDQUOT) }
+
+// Who has the file does not wait for ever for a sender that goes on working, at what nobody knows, instead of hanging up.
+func TestSenderThatDoesNotHangUp(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+		c := &checker{scenario: sc, t: t}
+		var stays *stayingConn
+		e := c.run(sc.newDisks(), trouble{}, injected{conn: func(side negotiate.Side, conn comch.Conn) comch.Conn {
+			if side != sender {
+				return conn
+			}
+			stays = &stayingConn{Conn: conn}
+			return stays
+		}})
+		c.mustSucceed("although the sender did not hang up", e)
+		if !stays.left {
+			t.Error("the receiver would wait for as long as the sender wants it to")
+		}
+	})
+}
+
+// stayingConn beats for much longer than the idle timeout before it closes, unless the other side has left.
+type stayingConn struct {
+	comch.Conn
+	left bool
+}
+
+func (s *stayingConn) Close() error {
+	for work := range uint64(100) {
+		beat := negotiate.AppendBeat(nil, negotiate.Beat{Phase: 100, Work: work})
+		if s.left = s.Send(context.Background(), beat) != nil; s.left {
+			break
+		}
+		time.Sleep(longestPulse)
+	}
+	return s.Conn.Close()
+}

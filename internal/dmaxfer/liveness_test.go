@@ -1,0 +1,214 @@
+package dmaxfer
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// From each message of one side on, the other hears nothing more of it, or nothing but that it lives. Either way it must end
+// in time, and say that it waited for nothing.
+func TestPeerThatStopsIsGivenUp(t *testing.T) {
+	for silence, stop := range map[string]struct {
+		hears func(message []byte) bool
+		from  int // messages: who has not introduced itself cannot beat
+	}{
+		"silent":       {func([]byte) bool { return false }, 0},
+		"only beating": {func(m []byte) bool { _, err := negotiate.DecodeBeat(m); return err == nil }, 2},
+	} {
+		for name, sc := range sweepScenarios() {
+			sc.Idle = 3 * time.Second
+			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+				t.Run(fmt.Sprint(silence, " ", from, ", ", name), func(t *testing.T) {
+					stopEverywhere(t, sc, from, stop.from, stop.hears)
+				})
+			}
+		}
+	}
+}
+
+func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, first int, hears func([]byte) bool) {
+	t.Helper()
+	for n := first; n < sweepLimit; n++ {
+		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: peerSilent}}
+		disks := c.stage()
+		stopped := false
+		e := c.run(disks, trouble{}, injected{message: func(at negotiate.Side, i int, message []byte) fate {
+			if at == from && i >= n && !hears(message) {
+				stopped = true
+				return fate{}
+			}
+			return fate{message: message}
+		}})
+		if !stopped {
+			c.mustSucceed("without the fault", e)
+			return
+		}
+		c.inTime(e)
+		c.judge(e)
+		for side, err := range e.errs {
+			if err != nil && e.native && code(err) != int(negotiate.AbortPeer) {
+				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			}
+		}
+		if t.Failed() {
+			t.Fatalf("message %d: %v", n, e.errs)
+		}
+	}
+	t.Fatal("the copy does not end")
+}
+
+// Neither side knows the other's patience. A receiver that works for longer than the sender's, and would itself wait for very long, still
+// says often enough that it lives and gets further.
+func TestUnequalPatience(t *testing.T) {
+	for name, sc := range sweepScenarios() {
+		for _, impatience := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 450 * time.Millisecond} {
+			t.Run(fmt.Sprint(name, ", ", impatience), func(t *testing.T) {
+				sc.Idle, sc.SenderIdle, sc.Bandwidth = time.Hour, impatience, 4096
+				c := &checker{scenario: sc, t: t}
+				disks := c.stage()
+				c.mustSucceed("with unequal patience", c.run(disks, trouble{}, injected{}))
+			})
+		}
+	}
+}
+
+// A sender that lets pieces overlap breaks the protocol, although each of its messages keeps it.
+func TestOverlappingPiecesAreThePeersFault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		on := disktest.NewMemory("/files")
+		o := Options{
+			Side: negotiate.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4, ExitCode: exitClass,
+		}
+		b := &bus{troubles: smooth()}
+		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+		defer host.Close()
+		ended := make(chan error, 1)
+		go func() {
+			defer dpu.Close()
+			p, err := inspect(on, simPath, false)
+			if err == nil {
+				err = newTransfer(o, p, dpu, busMemory{b, 1}).run(context.Background())
+			}
+			ended <- err
+		}()
+		session := lead(t, host, 3*4096)
+		window := make([]byte, session.Plan().WindowLength())
+		b.mu.Lock()
+		b.window = window
+		b.mu.Unlock()
+		say(t, host, func() ([]byte, error) { return session.Window(0x1000, []byte("window")) })
+		hear(t, host, session, negotiate.PeerReady)
+		say(t, host, func() ([]byte, error) {
+			return session.Chunks(nil, []negotiate.Record{
+				{Kind: negotiate.DataRecord, Slot: 0, Offset: 0, Length: 4096},
+				{Kind: negotiate.DataRecord, Slot: 1, Offset: 2048, Length: 4096},
+			})
+		})
+		mustBe(t, <-ended, negotiate.ErrMalformed)
+		if names := on.Handles(); names != 0 {
+			t.Errorf("%d handles are left", names)
+		}
+	})
+}
+
+// lead begins a copy as a host that has a file of noise without a digest.
+func lead(t *testing.T, host *comchtest.End, size uint64) *negotiate.NativeSession {
+	t.Helper()
+	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Slots: 4, Size: size, Software: "test"}
+	first := negotiate.NewSession(negotiate.Host, negotiate.Local{HasFile: true, Size: size, Native: &hello},
+		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
+	must(t, host.Send(t.Context(), first.Start()))
+	message, err := host.Recv(t.Context())
+	must(t, err)
+	step, err := first.Receive(message)
+	must(t, err)
+	must(t, host.Send(t.Context(), step.Native.Start()))
+	hear(t, host, step.Native, negotiate.Planned)
+	return step.Native
+}
+
+func say(t *testing.T, on *comchtest.End, make func() ([]byte, error)) {
+	t.Helper()
+	message, err := make()
+	must(t, err)
+	must(t, on.Send(t.Context(), message))
+}
+
+// hear waits for an event, past heartbeats.
+func hear(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, want negotiate.Event) {
+	t.Helper()
+	for {
+		message, err := on.Recv(t.Context())
+		must(t, err)
+		step, err := session.Receive(message)
+		must(t, err)
+		if step.Event == want {
+			return
+		}
+	}
+}
+
+// A message waits for room for as long as the peer may still be silent, counted in pulses.
+func TestPatienceIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l liveness
+		l.start(negotiate.Host, time.Second)
+		defer l.stop()
+		l.unsaid = 4
+		ctx, cancel := l.untilSilent(t.Context())
+		defer cancel()
+		began := time.Now()
+		<-ctx.Done()
+		mustBe(t, context.Cause(ctx), ErrIdle)
+		if took := time.Since(began); took != time.Duration(l.limit-l.unsaid+1)*l.interval {
+			t.Errorf("it took %s", took)
+		}
+		_, cancel = l.untilSilent(t.Context())
+		cancel() // and the bubble ends: nothing is left
+	})
+}
+
+// A stream that trickles is no standstill, although a piece of it takes longer than the idle timeout.
+func TestSlowStreams(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		for _, slow := range []negotiate.Side{sender, sender.Other()} {
+			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+			sc.Chunk, sc.FromStream, sc.ToStream = 1<<20, slow == sender, slow != sender
+			sc.content = noise(rand.New(rand.NewPCG(1, 2)), 1<<20, false)
+			c := &checker{scenario: sc, t: t}
+			e := c.run(sc.newDisks(), trouble{}, injected{wish: func(o *Options) {
+				o.Stdin, o.Stdout = trickling(o.Stdin), trickling(o.Stdout)
+			}})
+			c.mustSucceed("although the "+slow.String()+"'s stream is slow", e)
+		}
+	})
+}
+
+// trickle is a stream that takes its time for each byte.
+type trickle struct{ disk.File }
+
+func trickling(open func() (disk.File, error)) func() (disk.File, error) {
+	return func() (disk.File, error) {
+		file, err := open()
+		return trickle{file}, err
+	}
+}
+
+func (f trickle) Read(p []byte) (int, error) {
+	time.Sleep(time.Duration(len(p)) * 4 * time.Microsecond)
+	return f.File.Read(p)
+}
+
+func (f trickle) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(len(p)) * 4 * time.Microsecond)
+	return f.File.Write(p)
+}

@@ -1,0 +1,235 @@
+package dmaxfer
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// bus is the host's window as both sides reach it, in memory that is no device's. What touches the window has its lock only to
+// find out whether it is there; that nobody touches a slot that is not its own, the race detector shows.
+type bus struct {
+	mu       sync.RWMutex
+	window   []byte // nil once the host has taken it back
+	opened   int    // windows and engines, less those that were closed
+	troubles *troubles
+}
+
+// errUnreachable is what an engine gets of memory that is gone.
+var errUnreachable = &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
+
+// troubles is what goes wrong with a device. All of it is called from several goroutines.
+type troubles struct {
+	open    func(what string) error                  // before something is opened
+	submit  func() error                             // before moves are taken
+	arrive  func(length int64) (flip int, err error) // when a move ends: which byte of it arrives changed, -1 for none
+	latency func(random *rand.Rand) time.Duration    // of a move; negative: it never ends
+	taken   func(random *rand.Rand, offered int) int // how many of the offered moves there is room for now
+	closing func(what string) error                  // before something is closed
+	arrived func()                                   // a move has ended
+}
+
+// smooth is a device without troubles.
+func smooth() *troubles {
+	return &troubles{
+		open:    func(string) error { return nil },
+		submit:  func() error { return nil },
+		arrive:  func(int64) (int, error) { return -1, nil },
+		latency: func(*rand.Rand) time.Duration { return 0 },
+		taken:   func(_ *rand.Rand, offered int) int { return offered },
+		closing: func(string) error { return nil },
+		arrived: func() {},
+	}
+}
+
+func (b *bus) left() int {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	return b.opened
+}
+
+func (b *bus) count(change int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.opened += change
+}
+
+// revoke ends all access to the window.
+func (b *bus) revoke() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.window = nil
+}
+
+// busMemory is one side's memoryLayer. Moves are as random as its seed.
+type busMemory struct {
+	*bus
+	seed uint64
+}
+
+func (m busMemory) largest() int64 { return 0 }
+
+func (m busMemory) expose(l layout) (*reach, uint64, []byte, error) {
+	if err := m.troubles.open("window"); err != nil {
+		return nil, 0, nil, err
+	}
+	window := make([]byte, int64(l.slots)*l.chunk)
+	m.mu.Lock()
+	m.window = window
+	m.mu.Unlock()
+	r := exposed(l, window)
+	r.opened = append(r.opened, m.track("window", m.revoke))
+	return r, 0x10000, []byte("descriptor"), nil
+}
+
+func (m busMemory) open(l layout, _ negotiate.Window) (*reach, error) {
+	r := &reach{}
+	own := make([]byte, int64(l.slots)*l.chunk)
+	if l.sends {
+		r.slots = pump.NewSlots(own, l.chunk)
+	}
+	for lane := range l.lanes {
+		if err := m.troubles.open("engine"); err != nil {
+			_ = r.close() // reports what the test has asked for
+			return nil, err
+		}
+		if !l.sends {
+			own = make([]byte, int64(l.buffers)*l.chunk)
+			r.buffers = append(r.buffers, pump.NewSlots(own, l.chunk))
+		}
+		engine := &busEngine{bus: m.bus, own: own, sends: l.sends, random: rand.New(rand.NewPCG(m.seed, uint64(lane)))}
+		r.engines = append(r.engines, engine)
+		r.opened = append(r.opened, m.track("engine", func() { engine.under = nil }))
+	}
+	return r, nil
+}
+
+// tracked is something opened that must be closed once.
+type tracked struct{ close func() error }
+
+func (t tracked) Close() error { return t.close() }
+
+func (m busMemory) track(what string, end func()) tracked {
+	m.count(1)
+	return tracked{func() error {
+		if err := m.troubles.closing(what); err != nil {
+			return err
+		}
+		m.count(-1)
+		end()
+		return nil
+	}}
+}
+
+// busEngine moves bytes between the window and one lane's memory, each when its time has come.
+type busEngine struct {
+	*bus
+	own    []byte
+	sends  bool
+	random *rand.Rand
+	under  []underway
+	broken error
+}
+
+type underway struct {
+	pump.Move
+	due time.Time // zero: never
+}
+
+var _ pump.Engine = (*busEngine)(nil)
+
+func (e *busEngine) Submit(moves []pump.Move) (int, error) {
+	if err := e.troubles.submit(); err != nil {
+		return 0, err
+	}
+	n := len(moves)
+	if len(e.under) > 0 {
+		n = e.troubles.taken(e.random, n)
+	}
+	for _, m := range moves[:n] {
+		u := underway{Move: m}
+		if latency := e.troubles.latency(e.random); latency >= 0 {
+			u.due = time.Now().Add(latency)
+		}
+		e.under = append(e.under, u)
+	}
+	return n, nil
+}
+
+func (e *busEngine) Inflight() int { return len(e.under) }
+func (e *busEngine) Close() error  { return nil } // its reach closes what track has made of it
+
+// Poll ends what is due, in any order.
+func (e *busEngine) Poll(into []pump.Moved) int {
+	n := 0
+	for i := 0; i < len(e.under) && n < len(into); {
+		u := e.under[i]
+		if e.broken == nil && (u.due.IsZero() || time.Now().Before(u.due)) {
+			i++
+			continue
+		}
+		last := len(e.under) - 1
+		e.under[i], e.under = e.under[last], e.under[:last]
+		into[n] = pump.Moved{Tag: u.Tag, Err: e.move(u.Move)}
+		n++
+	}
+	return n
+}
+
+func (e *busEngine) Reap(ctx context.Context, into []pump.Moved) (int, error) {
+	for {
+		if n := e.Poll(into); n > 0 || len(e.under) == 0 {
+			return n, nil
+		}
+		var due <-chan time.Time
+		if next := e.next(); !next.IsZero() {
+			due = time.After(time.Until(next))
+		}
+		select {
+		case <-due:
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		}
+	}
+}
+
+func (e *busEngine) next() (first time.Time) {
+	for _, u := range e.under {
+		if first.IsZero() || !u.due.IsZero() && u.due.Before(first) {
+			first = u.due
+		}
+	}
+	return first
+}
+
+// move copies, and after a failure fails all others, as a DOCA engine does.
+func (e *busEngine) move(m pump.Move) error {
+	if e.broken != nil {
+		return e.broken
+	}
+	flip, err := e.troubles.arrive(m.Length)
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	switch {
+	case err != nil:
+	case e.window == nil:
+		err = errUnreachable
+	default:
+		from, to := e.window[m.Window:m.Window+m.Length], e.own[m.Buffer:m.Buffer+m.Length]
+		if e.sends {
+			from, to = to, from
+		}
+		copy(to, from)
+		if flip >= 0 {
+			to[flip] ^= 0x10
+		}
+		e.troubles.arrived()
+	}
+	e.broken = err
+	return err
+}

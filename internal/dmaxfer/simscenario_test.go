@@ -1,0 +1,197 @@
+package dmaxfer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"syscall"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// scenario is what a seed makes of a copy: all but what goes wrong.
+type scenario struct {
+	Seed       uint64
+	Sender     negotiate.Side
+	Size       int64
+	Chunk      int64
+	Slots      int
+	Idle       time.Duration
+	SenderIdle time.Duration // another one for the sender, if not 0
+	Digest     digest.Algorithm
+	Durability negotiate.Durability
+
+	Readback, NoSparse, Overwrite, Backup, NoResume, Xattrs bool
+	FromStream, ToStream                                    bool
+	Resumes                                                 bool // what an interrupted copy has left
+
+	NetDelay, EngineDelay, DiskDelay time.Duration // the longest
+	Bandwidth                        int64         // bytes per second, as the receiver wants it; 0: any
+	Corruption                       int64         // percent of the pieces that arrive changed, and are sent again
+
+	content string // of the source
+	old     string // what the target's name holds before, if Overwrite
+}
+
+// troubleKind is what goes wrong once in a copy.
+type troubleKind int
+
+const (
+	none troubleKind = iota
+	cancelled
+	crashed
+	connectionLost
+	peerSilent
+	messageGarbled
+	messageCut
+	diskFails
+	engineFails
+	engineStalls
+	alwaysCorrupted
+	sourceChanged
+	streamStalls
+	troubleKinds
+)
+
+var troubleNames = [...]string{
+	"none", "cancelled", "crashed", "connection lost", "peer silent", "message garbled", "message cut", "disk fails",
+	"engine fails", "engine stalls", "always corrupted", "source changed", "stream stalls",
+}
+
+// String is for the report of a failed seed.
+func (k troubleKind) String() string { return troubleNames[k] }
+
+// trouble is one that comes when At things have happened, and strikes at the next occasion.
+type trouble struct {
+	Kind  troubleKind
+	Side  negotiate.Side
+	At    int64
+	Errno syscall.Errno // diskFails
+	Done  bool          // diskFails: the operation takes place before it fails
+}
+
+func (t trouble) String() string {
+	return fmt.Sprintf("%s on the %s at %d (%v, done %t)", t.Kind, t.Side, t.At, t.Errno, t.Done)
+}
+
+// pick chooses one.
+func pick[T any](random *rand.Rand, from ...T) T { return from[random.IntN(len(from))] }
+
+func newScenario(seed uint64) (scenario, *rand.Rand) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	yes := func(percent int) bool { return random.IntN(100) < percent }
+	sc := scenario{
+		Seed: seed, Sender: pick(random, negotiate.Host, negotiate.DPU),
+		Chunk: pick[int64](random, 4<<10, 8<<10, 16<<10), Slots: 1 + random.IntN(8),
+		Idle:       pick(random, time.Second, 3*time.Second, 30*time.Second),
+		Digest:     pick(random, digest.CRC32C, digest.CRC32C, digest.XXH3, digest.SHA256, digest.BLAKE3, digest.None),
+		Durability: pick(random, negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull),
+		Readback:   yes(20), NoSparse: yes(20), Overwrite: yes(30), Backup: yes(50), NoResume: yes(15), Xattrs: yes(20),
+		NetDelay: pick(random, 0, 100*time.Microsecond, 5*time.Millisecond), EngineDelay: pick(random, 0, time.Millisecond, 20*time.Millisecond),
+		DiskDelay: pick(random, 0, 100*time.Microsecond, 10*time.Millisecond),
+	}
+	if yes(10) {
+		sc.Bandwidth = pick[int64](random, 8<<10, 100<<10)
+	}
+	sc.Size = pick(random, 0, 1, sc.Chunk-1, sc.Chunk, sc.Chunk+1, random.Int64N(20*sc.Chunk), random.Int64N(40*sc.Chunk))
+	if sc.Digest != digest.None && yes(30) {
+		sc.Corruption = 5
+	}
+	switch {
+	case yes(10):
+		sc.FromStream = true
+	case yes(10):
+		sc.ToStream, sc.Overwrite = true, false
+	}
+	sc.content = noise(random, sc.Size, !sc.FromStream && yes(40))
+	if sc.Overwrite {
+		sc.old = noise(random, random.Int64N(3*sc.Chunk), false)
+	}
+	return sc, random
+}
+
+// noise is random bytes, of which runs are zero if it is to be sparse.
+func noise(random *rand.Rand, size int64, sparse bool) string {
+	bytes := make([]byte, size)
+	for i := range bytes {
+		bytes[i] = byte(random.Uint32())
+	}
+	for start := int64(0); sparse && start < size; {
+		start += 4096 * random.Int64N(8)
+		end := min(start+4096*random.Int64N(16), size)
+		if start < end {
+			clear(bytes[start:end])
+		}
+		start = max(end, start+1)
+	}
+	return string(bytes)
+}
+
+func newTrouble(random *rand.Rand, sc scenario, steps int64) trouble {
+	kind := troubleKind(random.IntN(int(troubleKinds)))
+	switch {
+	case kind == alwaysCorrupted && sc.Digest == digest.None,
+		kind == streamStalls && !sc.FromStream && !sc.ToStream,
+		kind == sourceChanged && sc.FromStream:
+		kind = cancelled
+	}
+	t := trouble{
+		Kind: kind, Side: pick(random, negotiate.Host, negotiate.DPU), At: random.Int64N(steps + 1),
+		Errno: pick(random, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT), Done: random.IntN(2) == 0,
+	}
+	if kind == engineFails || kind == engineStalls || kind == alwaysCorrupted {
+		t.Side = negotiate.DPU
+	}
+	return t
+}
+
+func (sc *scenario) sourcePath() string {
+	if sc.FromStream {
+		return simStream
+	}
+	return simPath
+}
+
+func (sc *scenario) targetPath() string {
+	if sc.ToStream {
+		return simStream
+	}
+	return simPath
+}
+
+// newDisks has the source on one, and perhaps an old target on the other.
+func (sc *scenario) newDisks() [2]*disktest.Memory {
+	disks := [2]*disktest.Memory{disktest.NewMemory("/files"), disktest.NewMemory("/files")}
+	putSparse(disks[sc.Sender], sc.sourcePath(), sc.content)
+	if sc.Overwrite {
+		disks[sc.Sender.Other()].Put(simPath, sc.old)
+	}
+	return disks
+}
+
+// putSparse leaves whole pages of zeros out, and gives the file an attribute.
+func putSparse(on *disktest.Memory, path, content string) {
+	on.Put(path, "")
+	dir, err := on.OpenDir("/files")
+	if err != nil {
+		panic(err)
+	}
+	defer dir.Close()
+	file, err := dir.Open(path[len("/files/"):], false)
+	if err != nil {
+		panic(err)
+	}
+	defer file.Close()
+	_ = file.Truncate(int64(len(content)))
+	_ = file.SetXattr(disk.Xattr{Name: "user.kind", Value: []byte("test")})
+	const page = 4096
+	for at := 0; at < len(content); at += page {
+		part := content[at:min(at+page, len(content))]
+		if part != string(make([]byte, len(part))) {
+			_, _ = file.WriteAt([]byte(part), int64(at))
+		}
+	}
+}

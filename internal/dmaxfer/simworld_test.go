@@ -1,0 +1,428 @@
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Where the two sides of a simulation have their files, each on a disk of its own.
+const (
+	simPath   = "/files/file"
+	simStream = "/files/stream"
+)
+
+// attempt is one copy of a simulation: both sides, all that is between them, and what goes wrong. It lives in one bubble.
+type attempt struct {
+	scenario
+	trouble trouble
+	disks   [2]*disktest.Memory // by side
+	injected
+
+	bus     *bus
+	network *network
+	stop    [2]context.CancelCauseFunc
+	random  struct {
+		sync.Mutex
+		*rand.Rand
+	}
+
+	step      atomic.Int64 // what has happened, be it to a file, a message or a piece
+	armed     atomic.Bool  // the trouble has come and not struck yet
+	struck    atomic.Bool
+	messages  [2]atomic.Int64 // by the side that sent them
+	dead      [2]atomic.Bool  // a side that crashed does nothing more
+	corrupted atomic.Int64    // pieces that arrived changed by chance
+	progress  atomic.Int64    // when there was some, as time.Time.UnixNano
+
+	mu      sync.Mutex
+	resumed int64             // bytes, as READY said
+	resent  int64             // bytes below that which came as data nevertheless
+	beats   [2]negotiate.Beat // by side, the last
+	hellos  int
+}
+
+// injected is what a test adds to an attempt, in place of a trouble. All may be nil.
+type injected struct {
+	device  *troubles
+	file    func(side negotiate.Side, n int, op, name string) *disktest.Fault
+	message func(from negotiate.Side, n int, message []byte) fate
+	wish    func(o *Options) // what a user may want besides
+	conn    func(side negotiate.Side, conn comch.Conn) comch.Conn
+}
+
+// ending is how an attempt went, by side.
+type ending struct {
+	errs   [2]error
+	native bool // both sides got as far as the native protocol
+	ended  [2]time.Time
+	resume int64 // that the receiver offered
+	resent int64 // of that, what came as data
+	steps  int64
+}
+
+// errInterrupted is what Ctrl-C is here.
+var errInterrupted = errors.New("interrupted")
+
+func newAttempt(sc scenario, disks [2]*disktest.Memory, what trouble) *attempt {
+	a := &attempt{scenario: sc, trouble: what, disks: disks}
+	a.random.Rand = rand.New(rand.NewPCG(sc.Seed, uint64(what.Kind)))
+	return a
+}
+
+// run is to be called in a bubble.
+func (a *attempt) run() ending {
+	a.forgetStream()
+	if a.device == nil {
+		a.device = a.deviceTroubles()
+	}
+	a.bus = &bus{troubles: a.device}
+	a.network = connect(func() time.Duration { return time.Duration(a.below(int64(a.NetDelay) + 1)) }, a.fate)
+	a.moved()
+	var result ending
+	var contexts [2]context.Context
+	for side := range contexts {
+		contexts[side], a.stop[side] = context.WithCancelCause(context.Background())
+		defer a.stop[side](nil)
+	}
+	var sides sync.WaitGroup
+	for side, ctx := range contexts {
+		side := negotiate.Side(side)
+		sides.Go(func() {
+			result.errs[side] = a.copy(ctx, side)
+			result.ended[side] = time.Now()
+		})
+	}
+	sides.Wait()
+	a.network.carrier.Wait()
+	result.resume, result.resent, result.steps = a.resumed, a.resent, a.step.Load()
+	result.native = a.hellos == 2
+	return result
+}
+
+// forgetStream removes what an earlier attempt has put out.
+func (a *attempt) forgetStream() {
+	if dir, err := a.disks[a.Sender.Other()].OpenDir(filepath.Dir(simStream)); err == nil {
+		_ = dir.Remove(filepath.Base(simStream)) // if it is there
+		_ = dir.Close()                          // was not changed
+	}
+}
+
+// copy is Run without the meeting.
+func (a *attempt) copy(ctx context.Context, side negotiate.Side) error {
+	conn := a.network.conn(side)
+	defer func() { _ = conn.Close() }() // a pair has nothing to report
+	if a.conn != nil {
+		conn = a.conn(side, conn)
+	}
+	o := a.options(side)
+	p, err := inspect(o.files(), o.File, o.Overwrite)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	t := newTransfer(o, p, conn, busMemory{a.bus, a.Seed})
+	err = t.run(ctx)
+	t.release()
+	return err
+}
+
+// happened counts what happens, and lets the trouble come when its time is there.
+func (a *attempt) happened() {
+	if a.step.Add(1)-1 != a.trouble.At {
+		return
+	}
+	switch a.trouble.Kind {
+	case cancelled:
+		a.strike()
+		a.stop[a.trouble.Side](errInterrupted)
+	case crashed:
+		a.strike()
+		a.crash(a.trouble.Side)
+	case sourceChanged:
+		a.strike()
+		a.changeSource()
+	case none:
+	default:
+		a.armed.Store(true)
+	}
+}
+
+// strikes tells, once, whoever meets the trouble that it is there.
+func (a *attempt) strikes(kind troubleKind, side negotiate.Side) bool {
+	if a.trouble.Kind == kind && a.trouble.Side == side && a.armed.CompareAndSwap(true, false) {
+		a.strike()
+		return true
+	}
+	return false
+}
+
+func (a *attempt) strike() {
+	a.struck.Store(true)
+	a.moved()
+}
+
+func (a *attempt) moved() { a.progress.Store(time.Now().UnixNano()) }
+
+// crash leaves a side's disk as it is and lets nobody else hear of it.
+func (a *attempt) crash(side negotiate.Side) {
+	a.dead[side].Store(true)
+	if side == negotiate.Host {
+		a.bus.revoke()
+	}
+	a.network.breakDown()
+	a.stop[side](errInterrupted)
+}
+
+func (a *attempt) below(limit int64) int64 {
+	a.random.Lock()
+	defer a.random.Unlock()
+	return a.random.Int64N(max(limit, 1))
+}
+
+func (a *attempt) chance(percent int64) bool { return a.below(100) < percent }
+
+// deviceTroubles are those of the DPU's engines.
+func (a *attempt) deviceTroubles() *troubles {
+	t := smooth()
+	t.latency = func(random *rand.Rand) time.Duration {
+		if a.strikes(engineStalls, negotiate.DPU) {
+			return -1
+		}
+		return time.Duration(random.Int64N(int64(a.EngineDelay) + 1))
+	}
+	t.taken = func(random *rand.Rand, offered int) int { return random.IntN(offered + 1) }
+	t.arrive = a.arrive
+	t.arrived = a.moved
+	return t
+}
+
+func (a *attempt) arrive(length int64) (flip int, err error) {
+	a.happened()
+	if a.dead[negotiate.DPU].Load() || a.strikes(engineFails, negotiate.DPU) {
+		return -1, &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
+	}
+	if a.corrupts() {
+		return int(a.below(length)), nil
+	}
+	return -1, nil
+}
+
+// corrupts is true of a piece that is to arrive changed: of all, or of a few, so that none does so too often.
+func (a *attempt) corrupts() bool {
+	if a.trouble.Kind == alwaysCorrupted && a.step.Load() >= a.trouble.At {
+		a.struck.Store(true)
+		return true
+	}
+	return a.chance(a.Corruption) && a.corrupted.Add(1) <= negotiate.MaxAttempt
+}
+
+// fate is what the network does with a message.
+func (a *attempt) fate(from negotiate.Side, message []byte) fate {
+	a.happened()
+	n := int(a.messages[from].Add(1) - 1)
+	a.listen(from, message)
+	switch {
+	case a.message != nil:
+		return a.message(from, n, message)
+	case a.strikes(messageGarbled, from):
+		return fate{message: a.garble(message)}
+	case a.strikes(messageCut, from):
+		return fate{message: message[:1+a.below(int64(len(message)))]}
+	case a.strikes(connectionLost, from):
+		return fate{cut: true}
+	case a.strikes(peerSilent, from):
+		return fate{freeze: true}
+	}
+	return fate{message: message}
+}
+
+// garble leaves alone what the sides say of themselves: each would rightly plan another copy.
+func (a *attempt) garble(message []byte) []byte {
+	garbled := append([]byte(nil), message...)
+	at := a.below(int64(len(garbled)))
+	_, direction := negotiate.Decode(message)
+	_, hello := negotiate.DecodeHello(message)
+	if direction == nil || hello == nil {
+		at %= 4
+	}
+	garbled[at] ^= byte(1 + a.below(255))
+	return garbled
+}
+
+// listen notes what makes a copy go on.
+func (a *attempt) listen(from negotiate.Side, message []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if beat, err := negotiate.DecodeBeat(message); err != nil || beat != a.beats[from] {
+		a.beats[from] = beat
+		a.moved()
+	}
+	if resume, err := negotiate.DecodeReady(message); err == nil {
+		a.resumed = int64(resume)
+	}
+	if _, err := negotiate.DecodeHello(message); err == nil {
+		a.hellos++
+	}
+	records, err := negotiate.DecodeChunks(nil, message)
+	if err != nil {
+		return
+	}
+	for _, r := range records {
+		if r.Kind == negotiate.DataRecord && int64(r.Offset+r.Length) <= a.resumed {
+			a.resent += int64(r.Length)
+		}
+	}
+}
+
+// files is a side's disk as its process sees it.
+func (a *attempt) files(side negotiate.Side) disk.FS {
+	faulty := disktest.NewFaulty(a.disks[side], func(n int, op, name string) *disktest.Fault {
+		if a.dead[side].Load() {
+			return &disktest.Fault{Err: syscall.EIO}
+		}
+		a.happened()
+		switch op {
+		case "read", "write", "allocate", "flush", "sync", "rename":
+			a.moved()
+		}
+		if a.file != nil {
+			return a.file(side, n, op, name)
+		}
+		if a.strikes(diskFails, side) {
+			return &disktest.Fault{Err: a.trouble.Errno, Done: a.trouble.Done}
+		}
+		return nil
+	})
+	return slowFS{faulty, a.pause()}
+}
+
+func (a *attempt) pause() func() { return pauses(a.below, a.DiskDelay) }
+
+// changeSource does what another program would do to the file.
+func (a *attempt) changeSource() {
+	path := a.sourcePath()
+	dir, err := a.disks[a.Sender].OpenDir(filepath.Dir(path))
+	if err != nil {
+		return
+	}
+	defer dir.Close()
+	file, err := dir.Open(filepath.Base(path), false)
+	if err != nil {
+		return
+	}
+	defer file.Close()
+	switch a.below(3) {
+	case 0:
+		_, _ = file.WriteAt([]byte("changed"), a.below(int64(len(a.content))))
+	case 1:
+		_, _ = file.WriteAt([]byte("appended"), int64(len(a.content)))
+	default:
+		_ = file.Truncate(int64(len(a.content)) / 2)
+	}
+}
+
+// options are a side's.
+func (a *attempt) options(side negotiate.Side) (o Options) {
+	o = Options{
+		Side: side, FS: a.files(side), File: simPath, Log: zerolog.Nop(),
+		Chunk: a.Chunk, Depth: a.Slots, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
+		Software: "simulation", ExitCode: exitClass,
+	}
+	if a.wish != nil {
+		defer func() { a.wish(&o) }()
+	}
+	if side == a.Sender {
+		if a.SenderIdle != 0 {
+			o.IdleTimeout = a.SenderIdle
+		}
+		o.NoSparse, o.Xattrs = a.NoSparse, a.Xattrs
+		if a.FromStream {
+			o.File, o.Stdin = "-", a.stdin
+		}
+		return o
+	}
+	o.Bandwidth = a.Bandwidth
+	o.Overwrite, o.Readback, o.Backup, o.NoResume, o.Xattrs = a.Overwrite, a.Readback, a.Backup, a.NoResume, a.Xattrs
+	if a.ToStream {
+		o.File, o.Stdout = "-", a.stdout
+	}
+	return o
+}
+
+func (a *attempt) stdin() (disk.File, error) {
+	file, err := a.disks[a.Sender].Open(simStream)
+	if err != nil {
+		return nil, err
+	}
+	return newPipe(file, a.pause(), a.holdsStream), nil
+}
+
+func (a *attempt) stdout() (disk.File, error) {
+	dir, err := a.disks[a.Sender.Other()].OpenDir(filepath.Dir(simStream))
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	file, err := dir.Create(filepath.Base(simStream))
+	if err != nil {
+		return nil, err
+	}
+	return newPipe(file, a.pause(), a.holdsStream), nil
+}
+
+func (a *attempt) holdsStream() bool {
+	a.happened()
+	if a.trouble.Kind == streamStalls && a.armed.Load() {
+		a.struck.Store(true)
+		return true
+	}
+	a.moved()
+	return false
+}
+
+// exitClass is what the program ends with.
+func exitClass(err error) int {
+	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		return int(aborted.Code)
+	}
+	for _, class := range []struct {
+		is   error
+		code negotiate.AbortCode
+	}{
+		{errInterrupted, negotiate.AbortInterrupted},
+		{ErrLimit, negotiate.AbortLimit},
+		{ErrDigest, negotiate.AbortDigest},
+		{ErrSourceChanged, negotiate.AbortSourceChanged},
+		{ErrSource, negotiate.AbortSource},
+		{ErrTarget, negotiate.AbortTarget},
+		{negotiate.ErrOutcomeUnknown, negotiate.AbortPeer},
+		{negotiate.ErrPeerLost, negotiate.AbortPeer},
+		{comch.ErrPeerLost, negotiate.AbortPeer},
+		{ErrIdle, negotiate.AbortPeer},
+	} {
+		if errors.Is(err, class.is) {
+			return int(class.code)
+		}
+	}
+	if _, is := errors.AsType[*negotiate.Error](err); is {
+		return int(negotiate.AbortProtocol)
+	}
+	if _, is := errors.AsType[*doca.Error](err); is {
+		return int(negotiate.AbortDevice)
+	}
+	return int(negotiate.AbortFailure)
+}

@@ -1,0 +1,194 @@
+package dmaxfer
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A sweep lets call 0 fail, then call 1, and so on, until a copy gets by without the fault. Each time both sides must say the
+// same, and what is the matter; the final name must hold the old content or the new, nothing may be left open, and a copy
+// without faults must then succeed.
+
+// sweepLimit is more calls than any of these copies makes.
+const sweepLimit = 2000
+
+// sweepScenarios are small copies that use as much of a copy as goes together.
+func sweepScenarios() map[string]scenario {
+	random := rand.New(rand.NewPCG(1, 2))
+	scenarios := map[string]scenario{}
+	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		plain := scenario{
+			Sender: sender, Chunk: 4096, Slots: 3, Idle: time.Second, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+			Size: 4*4096 + 100, NetDelay: time.Millisecond, EngineDelay: time.Millisecond, DiskDelay: time.Millisecond,
+		}
+		plain.content = noise(random, plain.Size, false)
+		scenarios[fmt.Sprint("new file of the ", sender)] = plain
+
+		rich := plain
+		rich.Digest, rich.Readback, rich.Overwrite, rich.Backup, rich.Xattrs = digest.XXH3, true, true, true, true
+		rich.old = "old"
+		rich.content = rich.content[:4096] + string(make([]byte, 2*4096)) + rich.content[:4096+100]
+		scenarios[fmt.Sprint("file of the ", sender, " over an old one")] = rich
+
+		resumed := plain
+		resumed.Resumes = true
+		scenarios[fmt.Sprint("resumed file of the ", sender)] = resumed
+	}
+	return scenarios
+}
+
+// stage makes the disks, and what an interrupted copy leaves if the scenario goes on with that.
+func (c *checker) stage() [2]*disktest.Memory {
+	disks := c.newDisks()
+	if c.Resumes {
+		acks := atomic.Int64{}
+		c.run(disks, trouble{}, injected{message: func(_ negotiate.Side, _ int, message []byte) fate {
+			if _, err := negotiate.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
+				return fate{cut: true}
+			}
+			return fate{message: message}
+		}})
+		if c.leftover(disks) == 0 {
+			c.t.Fatal("nothing is left to go on with")
+		}
+	}
+	return disks
+}
+
+// sweep runs the scenario with the fault that inject makes for call n, until it is not reached. want says what a failed copy
+// should end with.
+func sweep(t *testing.T, sc scenario, kind troubleKind, inject func(fails func(i int, what string) bool) injected, want func(code int) bool) {
+	t.Helper()
+	for n := range sweepLimit {
+		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: kind}, untidy: kind == diskFails}
+		disks := c.stage()
+		var failed atomic.Pointer[string]
+		e := c.run(disks, trouble{}, inject(func(i int, what string) bool {
+			if i == n {
+				failed.Store(&what)
+			}
+			return i == n
+		}))
+		if failed.Load() == nil {
+			c.mustSucceed("without the fault", e)
+			return
+		}
+		c.judge(e)
+		for side, err := range e.errs {
+			if err != nil && e.native && !want(code(err)) {
+				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			}
+		}
+		if !t.Failed() && !c.done() {
+			c.mustSucceed("afterwards", c.run(disks, trouble{}, injected{}))
+		}
+		if t.Failed() {
+			t.Fatalf("call %d, %s: %v", n, *failed.Load(), e.errs)
+		}
+	}
+	t.Fatal("the copy does not end")
+}
+
+func oneOf(codes ...negotiate.AbortCode) func(int) bool {
+	return func(code int) bool {
+		for _, c := range codes {
+			if code == int(c) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func TestEveryFileCallFails(t *testing.T) {
+	for name, sc := range sweepScenarios() {
+		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			want := oneOf(negotiate.AbortTarget)
+			if side == sc.Sender {
+				want = oneOf(negotiate.AbortSource)
+			}
+			for _, done := range []bool{false, true} {
+				t.Run(fmt.Sprint(name, ", on the ", side, ", done ", done), func(t *testing.T) {
+					sweep(t, sc, diskFails, func(fails func(int, string) bool) injected {
+						return injected{file: func(at negotiate.Side, i int, op, name string) *disktest.Fault {
+							if at != side || !fails(i, op+" "+name) {
+								return nil
+							}
+							return &disktest.Fault{Err: syscall.EIO, Done: done}
+						}}
+					}, want)
+				})
+			}
+		}
+	}
+}
+
+// errBroken is what a device says in a sweep.
+var errBroken = &doca.Error{Op: "doca_ctx_start", Code: doca.CodeDriver}
+
+func TestEveryDeviceCallFails(t *testing.T) {
+	faults := map[string]func(t *troubles, fail func() error){
+		"opening":    func(t *troubles, fail func() error) { t.open = func(string) error { return fail() } },
+		"submitting": func(t *troubles, fail func() error) { t.submit = fail },
+		"moving":     func(t *troubles, fail func() error) { t.arrive = func(int64) (int, error) { return -1, fail() } },
+		"closing":    func(t *troubles, fail func() error) { t.closing = func(string) error { return fail() } },
+	}
+	for name, sc := range sweepScenarios() {
+		for call, set := range faults {
+			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
+				sweep(t, sc, engineFails, func(fails func(int, string) bool) injected {
+					device, calls := smooth(), atomic.Int64{}
+					set(device, func() error {
+						if fails(int(calls.Add(1)-1), call) {
+							return errBroken
+						}
+						return nil
+					})
+					return injected{device: device}
+				}, oneOf(negotiate.AbortDevice))
+			})
+		}
+	}
+}
+
+func TestEveryNativeMessageFails(t *testing.T) {
+	lost := oneOf(negotiate.AbortPeer)
+	for fault, make := range map[string]struct {
+		fate func(message []byte) fate
+		want func(int) bool
+	}{
+		"cut":     {func([]byte) fate { return fate{cut: true} }, lost},
+		"silence": {func([]byte) fate { return fate{freeze: true} }, lost},
+		"short": {
+			func(m []byte) fate { return fate{message: m[:min(len(m), 5)]} }, oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+		},
+		"garbage": {
+			func(m []byte) fate { return fate{message: []byte("garbage, and more of it than a message has")} },
+			oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+		},
+	} {
+		for name, sc := range sweepScenarios() {
+			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+				t.Run(fmt.Sprint(fault, " of the ", from, ", ", name), func(t *testing.T) {
+					sweep(t, sc, connectionLost, func(fails func(int, string) bool) injected {
+						return injected{message: func(at negotiate.Side, i int, message []byte) fate {
+							if at != from || !fails(i, fmt.Sprintf("%x", message)) {
+								return fate{message: message}
+							}
+							return make.fate(message)
+						}}
+					}, make.want)
+				})
+			}
+		}
+	}
+}

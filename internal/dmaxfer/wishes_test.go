@@ -1,0 +1,148 @@
+package dmaxfer
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// What a user wants besides the copy, on whichever side, binds both.
+func TestWishesBindBothSides(t *testing.T) {
+	right, wrong := sumOf(t, sweepScenarios()["new file of the host"].content), sumOf(t, "something else")
+	for name, c := range map[string]struct {
+		set  func(o *Options)
+		want negotiate.AbortCode
+	}{
+		"enough bytes":     {func(o *Options) { o.MaxBytes = 1 << 20 }, 0},
+		"too few bytes":    {func(o *Options) { o.MaxBytes = 5000 }, negotiate.AbortLimit},
+		"expected":         {func(o *Options) { o.Expect = &right }, 0},
+		"not expected":     {func(o *Options) { o.Expect = &wrong }, negotiate.AbortDigest},
+		"read back":        {func(o *Options) { o.Readback = true }, 0},
+		"without holes":    {func(o *Options) { o.NoSparse = true }, 0},
+		"stronger digest":  {func(o *Options) { o.Digest = digest.SHA256 }, 0},
+		"may change":       {func(o *Options) { o.AllowChanging = true }, 0},
+		"owner, of a side": {func(o *Options) { o.Owner = true }, 0},
+	} {
+		for _, stream := range []bool{false, true} {
+			for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+				t.Run(fmt.Sprint(name, " on the ", side, ", stream ", stream), func(t *testing.T) {
+					sc := sweepScenarios()["new file of the host"]
+					sc.FromStream = stream
+					wishes(t, sc, side, c.set, int(c.want))
+				})
+			}
+		}
+	}
+}
+
+func wishes(t *testing.T, sc scenario, side negotiate.Side, set func(*Options), want int) {
+	t.Helper()
+	c := &checker{scenario: sc, t: t}
+	e := c.run(sc.newDisks(), trouble{}, injected{wish: func(o *Options) {
+		if o.Side == side {
+			set(o)
+		}
+	}})
+	if want == 0 {
+		c.mustSucceed("as wished", e)
+		return
+	}
+	for at, err := range e.errs {
+		if code(err) != want {
+			t.Errorf("the %s says %d: %v", negotiate.Side(at), code(err), err)
+		}
+	}
+	c.finalName(e)
+	if content, found := c.target(); found {
+		t.Errorf("the target is there, with %d bytes", len(content))
+	}
+}
+
+func sumOf(t *testing.T, content string) digest.Sum {
+	t.Helper()
+	sum, _, err := digest.Of(t.Context(), digest.CRC32C, bytes.NewReader([]byte(content)))
+	must(t, err)
+	return sum
+}
+
+// A stream that is longer than it may be ends before it has filled the receiver's disk.
+func TestStreamBeyondTheLimit(t *testing.T) {
+	sc := sweepScenarios()["new file of the host"]
+	sc.FromStream, sc.content = true, string(make([]byte, 4<<20))
+	c := &checker{scenario: sc, t: t}
+	disks := sc.newDisks()
+	disks[negotiate.DPU].Limit(1 << 20)
+	e := c.run(disks, trouble{}, injected{wish: func(o *Options) {
+		if o.Side == negotiate.DPU {
+			o.MaxBytes = 256 << 10
+		}
+	}})
+	for side, err := range e.errs {
+		if code(err) != int(negotiate.AbortLimit) {
+			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		}
+	}
+}
+
+func TestExtendedAttributesArriveIfBothWantThem(t *testing.T) {
+	for _, both := range []bool{true, false} {
+		sc := sweepScenarios()["new file of the host"]
+		sc.Xattrs = true
+		c := &checker{scenario: sc, t: t}
+		disks := sc.newDisks()
+		c.mustSucceed("with attributes", c.run(disks, trouble{}, injected{wish: func(o *Options) {
+			o.Xattrs = both || o.Side == negotiate.Host
+		}}))
+		file, err := disks[negotiate.DPU].Open(filepath.Clean(simPath))
+		must(t, err)
+		attributes, err := file.Xattrs()
+		must(t, err)
+		must(t, file.Close())
+		if got := len(attributes) == 1 && attributes[0].Name == "user.kind" && string(attributes[0].Value) == "test"; got != both {
+			t.Errorf("asked for by both sides: %t, and the target has %+v", both, attributes)
+		}
+	}
+}
+
+// Attributes that are none are the sender's fault, and both sides say so.
+func TestExtendedAttributesThatAreNone(t *testing.T) {
+	sc := sweepScenarios()["new file of the host"]
+	sc.Xattrs = true
+	c := &checker{scenario: sc, t: t}
+	e := c.run(sc.newDisks(), trouble{}, injected{message: func(_ negotiate.Side, _ int, message []byte) fate {
+		if m, err := negotiate.DecodeMetadata(message); err == nil {
+			m.Part[0] = 0xff // of the length of a name
+		}
+		return fate{message: message}
+	}})
+	for side, err := range e.errs {
+		if code(err) != int(negotiate.AbortProtocol) {
+			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		}
+	}
+	c.finalName(e)
+}
+
+// A stream has no owner: nobody takes that of some user for it.
+func TestStreamsHaveNoOwner(t *testing.T) {
+	sc := sweepScenarios()["new file of the host"]
+	sc.FromStream = true
+	c := &checker{scenario: sc, t: t}
+	var owned atomic.Bool
+	c.mustSucceed("from a stream", c.run(sc.newDisks(), trouble{}, injected{
+		wish: func(o *Options) { o.Owner = true },
+		file: func(_ negotiate.Side, _ int, op, _ string) *disktest.Fault {
+			owned.Store(owned.Load() || op == "chown")
+			return nil
+		},
+	}))
+	if owned.Load() {
+		t.Error("the target got an owner")
+	}
+}
