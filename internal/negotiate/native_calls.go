@@ -134,13 +134,13 @@ func (n *NativeSession) Commit() ([]byte, error) {
 }
 
 // Done, on the receiver after CommitAsked, returns the DONE to send: the file has its name and is as durable as d says.
-// The sender then hangs up. ErrMalformed for an unknown durability.
+// The sender then hangs up. ErrMalformed for less than was planned, unless the receiver's end is a stream.
 func (n *NativeSession) Done(d Durability) ([]byte, error) {
 	if n.state != Committing {
 		return nil, n.refuse(outOfOrder(TypeDone))
 	}
-	if !d.known() {
-		return nil, n.refuse(malformed(TypeDone, "unknown %s", d))
+	if err := n.checkDone(d); err != nil {
+		return nil, n.refuse(err)
 	}
 	n.state = AwaitDisconnect
 	return AppendDone(nil, d), nil

@@ -150,6 +150,17 @@ func (n *NativeSession) checkTotal(message Type, t Total) error {
 	return t.check(message)
 }
 
+// checkDone holds a receiver to what was planned. Of a stream nobody knows what becomes of it.
+func (n *NativeSession) checkDone(d Durability) error {
+	if !d.known() {
+		return malformed(TypeDone, "unknown %s", d)
+	}
+	if d < n.plan.Durability && !n.plan.StreamTarget {
+		return malformed(TypeDone, "durability %s instead of %s", d, n.plan.Durability)
+	}
+	return nil
+}
+
 func checkBeat(b, earlier Beat) error {
 	if !b.follows(earlier) {
 		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d", b.Work, b.Phase, earlier.Work, earlier.Phase)

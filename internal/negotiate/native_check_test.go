@@ -292,10 +292,22 @@ func TestListsAndFragmentsFitTheChannel(t *testing.T) {
 
 func TestDoneKnowsItsDurability(t *testing.T) {
 	n := reachNative(t, nativeRole{DPU, false}, "committing")
-	if _, err := n.Done(3); !errors.Is(err, ErrMalformed) || n.State() != Committing {
-		t.Errorf("%s: %v", n.State(), err)
+	for _, d := range []Durability{3, DurabilityNone, DurabilityFile} {
+		if _, err := n.Done(d); !errors.Is(err, ErrMalformed) || n.State() != Committing {
+			t.Errorf("%s, called in %s: %v", d, n.State(), err)
+		}
 	}
-	must(t)(n.Done(DurabilityNone))
+	must(t)(n.Done(DurabilityFull))
+}
+
+// A sender is not told that all is well by a receiver that did less than was planned.
+func TestDoneIsWhatWasPlanned(t *testing.T) {
+	for _, d := range []Durability{DurabilityNone, DurabilityFile} {
+		n := reachNative(t, nativeRole{Host, true}, "await-done")
+		if _, err := n.Receive(AppendDone(nil, d)); !errors.Is(err, ErrMalformed) || n.State() != Failed {
+			t.Errorf("%s, received in %s: %v", d, n.State(), err)
+		}
+	}
 }
 
 // What this side would say wrongly of itself is found before anything is said.

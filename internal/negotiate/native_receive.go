@@ -220,6 +220,9 @@ func (n *NativeSession) takeDone(msg []byte) (NativeStep, error) {
 	if err != nil {
 		return NativeStep{}, err
 	}
+	if err := n.checkDone(d); err != nil {
+		return NativeStep{}, err
+	}
 	n.state = Done
 	return NativeStep{Event: PeerDone, Durability: d}, nil
 }

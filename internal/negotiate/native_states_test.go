@@ -299,7 +299,7 @@ func nativeCalls() []nativeInput {
 		nativeCall("End()", func(n *NativeSession) ([]byte, error) { return n.End(gridPiece, nativeDigest) }),
 		nativeCall("Prepared()", func(n *NativeSession) ([]byte, error) { return n.Prepared(nativeDigest) }),
 		nativeCall("Commit()", func(n *NativeSession) ([]byte, error) { return n.Commit() }),
-		nativeCall("Done()", func(n *NativeSession) ([]byte, error) { return n.Done(DurabilityFile) }),
+		nativeCall("Done()", func(n *NativeSession) ([]byte, error) { return n.Done(DurabilityFull) }),
 		nativeCall("Abort()", func(n *NativeSession) ([]byte, error) { return n.Abort(AbortTarget, "full"), nil }),
 		nativeCall("Disconnected()", func(n *NativeSession) ([]byte, error) { return nil, n.Disconnected() }),
 	}

@@ -138,7 +138,7 @@ func (k *pair) finish(size uint64) {
 	}
 	wantNativeStates(k.t, k, Deciding, AwaitCommit)
 	k.say(k.sender, CommitAsked)(k.sender.Commit())
-	if got := k.say(k.receiver, PeerDone)(k.receiver.Done(DurabilityFile)).Durability; got != DurabilityFile {
+	if got := k.say(k.receiver, PeerDone)(k.receiver.Done(DurabilityFull)).Durability; got != DurabilityFull {
 		k.t.Fatalf("durability %s", got)
 	}
 	wantNativeStates(k.t, k, Done, AwaitDisconnect)
