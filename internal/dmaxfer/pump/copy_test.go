@@ -279,3 +279,31 @@ type hollow struct{}
 func (hollow) WriteAt([]byte, int64) error { return nil }
 func (hollow) ReadAt([]byte, int64) error  { return nil }
 func (hollow) Punch(int64, int64) error    { return nil }
+
+// A sender that denies having sent a piece before does not keep a receiver busy for ever.
+func TestWrongPiecesWithoutEnd(t *testing.T) {
+	const chunk, slots = 64, 3
+	window, private := make([]byte, slots*chunk), make([]byte, slots*chunk)
+	r := NewReceiver(ReceiverConfig{
+		Target: newMemory(make([]byte, 10*chunk)), Window: slots, Buffers: []Slots{NewSlots(private, chunk)},
+		Engines: []Engine{NewCopier(window, private, slots)}, Digest: digest.CRC32C, Stages: &Stages{},
+		Pace:  func(context.Context, int64) error { return nil },
+		Moved: func(Piece, int64) error { return nil }, Again: func(Piece) {},
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(t.Context()) }()
+	wrong := []negotiate.Record{{Kind: negotiate.DataRecord, Length: chunk, Check: 1}}
+	for times := 1; ; times++ {
+		r.Take(wrong)
+		select {
+		case err := <-ended:
+			mustBe(t, err, ErrCorrupted)
+			return
+		case <-r.Outbox().Waiting():
+			r.Outbox().Take()
+		}
+		if times > maxAttempts*slots {
+			t.Fatalf("it was sent %d times", times)
+		}
+	}
+}

@@ -41,8 +41,9 @@ type Receiver struct {
 	lanes  []*receiverLane
 	outbox *Batch[negotiate.Ack]
 
-	mu     sync.Mutex
-	ledger *digest.Ledger
+	mu       sync.Mutex
+	ledger   *digest.Ledger
+	rejected int // pieces since the last good one
 }
 
 // NewReceiver returns a Receiver that has not begun.
@@ -254,13 +255,22 @@ func (l *receiverLane) examine(ctx context.Context, buffer int) error {
 func (l *receiverLane) reject(buffer int) error {
 	record := &l.held[buffer]
 	if record.Kind == negotiate.DataRecord {
-		if record.Attempt+1 == maxAttempts {
+		if record.Attempt+1 == maxAttempts || l.receiver.rejectsOnly() {
 			return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 		}
 		l.receiver.Again(pieceOf(record))
 	}
 	l.answer(buffer, true)
 	return nil
+}
+
+// rejectsOnly bounds how many pieces in a row may be wrong, whatever the sender says of how often it has sent them: each slot's
+// as often as a piece may be sent.
+func (r *Receiver) rejectsOnly() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rejected++
+	return r.rejected >= maxAttempts*r.Window
 }
 
 // accept puts a good piece into the target, now or when it is its turn.
@@ -347,6 +357,7 @@ func (l *receiverLane) storeHole(ctx context.Context, hole Piece) error {
 func (r *Receiver) enter(piece Piece, bytes []byte, check uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.rejected = 0
 	if err := enter(r.ledger, r.Digest, piece, bytes, check); err != nil {
 		return err
 	}
