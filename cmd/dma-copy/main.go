@@ -4,12 +4,15 @@ package main
 import (
 	"context"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
 func main() {
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
 	err := execute(ctx, streams, os.Args[1:], runner(streams))
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // what has been done is done, and only remains to be told
 	stop()
 	if err != nil {
 		reportError(streams.stderr, err)
