@@ -27,7 +27,7 @@ func (s *sending) sendAttributes(ctx context.Context) error {
 	attributes, err := s.place.source.File().Xattrs()
 	if err != nil {
 		return failure(ErrSource, err, "do not ask for them with --preserve", "cannot read the extended attributes of %s: %s",
-			s.place.path, reason(err))
+			s.place.path, disk.Reason(err))
 	}
 	blob := encodeAttributes(attributes)
 	if len(blob) > negotiate.MaxMetadata {

@@ -3,7 +3,6 @@ package dmaxfer
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -35,7 +34,7 @@ func inspect(on disk.FS, path string, overwrite bool) (*place, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return absentPlace(on, path, overwrite)
 	case errors.Is(err, unix.ENAMETOOLONG):
-		return nil, failure(ErrSettings, err, "name it shorter", "%s is not a possible name: %s", path, reason(err))
+		return nil, failure(ErrSettings, err, "name it shorter", "%s is not a possible name: %s", path, disk.Reason(err))
 	case err != nil:
 		return nil, disk.CannotLook(path, err)
 	case !info.Mode.IsRegular():
@@ -94,7 +93,7 @@ func targetPlace(on disk.FS, p *place) (*place, error) {
 }
 
 func cannotCreate(path string, err error) error {
-	return failure(ErrTarget, err, "choose a directory that this user may write to", "cannot create %s: %s", path, reason(err))
+	return failure(ErrTarget, err, "choose a directory that this user may write to", "cannot create %s: %s", path, disk.Reason(err))
 }
 
 // local is what the negotiation is told.
@@ -109,15 +108,4 @@ func (p *place) close() {
 	if p.source != nil {
 		p.source.Close()
 	}
-}
-
-// reason is the innermost cause, without the operation and paths that os puts in front.
-func reason(err error) string {
-	if path, is := errors.AsType[*fs.PathError](err); is {
-		return path.Err.Error()
-	}
-	if link, is := errors.AsType[*os.LinkError](err); is {
-		return link.Err.Error()
-	}
-	return err.Error()
 }

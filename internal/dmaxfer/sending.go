@@ -29,7 +29,7 @@ func (s *sending) begin(ctx context.Context) error {
 	}
 	in, err := s.options.stdin()
 	if err != nil {
-		return failure(ErrSource, err, "connect a file or a pipe to it", "cannot read standard input: %s", reason(err))
+		return failure(ErrSource, err, "connect a file or a pipe to it", "cannot read standard input: %s", disk.Reason(err))
 	}
 	s.stream = disk.NewStream(in, s.progress.stirred)
 	context.AfterFunc(ctx, s.stream.Close) // a lane may wait for more

@@ -31,7 +31,7 @@ func openStream(ctx context.Context, r *receiving) (sink, error) {
 		return nil, err
 	}
 	if err != nil {
-		return nil, failure(ErrTarget, err, "connect a file or a pipe to it", "cannot write to standard output: %s", reason(err))
+		return nil, failure(ErrTarget, err, "connect a file or a pipe to it", "cannot write to standard output: %s", disk.Reason(err))
 	}
 	context.AfterFunc(ctx, func() { _ = out.Close() }) // a lane may wait for room
 	return &streamSink{out: out, progress: r.progress}, nil
@@ -57,7 +57,7 @@ func (s *streamSink) write(step []byte) error {
 	n, err := s.out.Write(step)
 	s.next += int64(n)
 	if err != nil {
-		return failure(ErrTarget, err, "look at what reads the output", "writing to %s failed: %s", s.out.Name(), reason(err))
+		return failure(ErrTarget, err, "look at what reads the output", "writing to %s failed: %s", s.out.Name(), disk.Reason(err))
 	}
 	s.progress.stirred()
 	return nil
@@ -83,7 +83,7 @@ func (s *streamSink) Punch(offset, length int64) error {
 // say as late as this that it is lost.
 func (s *streamSink) finish(context.Context, digest.Sum, []byte) error {
 	if err := s.out.Close(); err != nil {
-		return failure(ErrTarget, err, "look at what reads the output", "closing %s failed: %s", s.out.Name(), reason(err))
+		return failure(ErrTarget, err, "look at what reads the output", "closing %s failed: %s", s.out.Name(), disk.Reason(err))
 	}
 	return nil
 }

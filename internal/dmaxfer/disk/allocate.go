@@ -77,7 +77,7 @@ func (p *Partial) cannotHold(err error) error {
 	next, size := afterFailedWrite(err), humanize.IBytes(uint64(p.want.Size))
 	if free, known := p.file.Free(); known && isFull(err) {
 		return failure(ErrNoSpace, err, next, "cannot hold %s: it needs %s and %s are free (%s)",
-			p.path, size, humanize.IBytes(free), reason(err))
+			p.path, size, humanize.IBytes(free), Reason(err))
 	}
-	return failure(kindOfWrite(err), err, next, "cannot hold %s of %s: %s", p.path, size, reason(err))
+	return failure(kindOfWrite(err), err, next, "cannot hold %s of %s: %s", p.path, size, Reason(err))
 }

@@ -96,7 +96,7 @@ func (p *Partial) backUp() error {
 	if err != nil {
 		_ = p.dir.Remove(temporary) // the failure is what counts
 		return failure(kindOfWrite(err), err, "leave out the backup, or choose a file system with hard links",
-			"cannot keep the old %s as %s~: %s", p.path, p.base, reason(err))
+			"cannot keep the old %s as %s~: %s", p.path, p.base, Reason(err))
 	}
 	return nil
 }

@@ -58,12 +58,12 @@ func failure(kind, err error, next, cause string, args ...any) *Error {
 
 func cannotCreate(path string, err error) error {
 	return failure(kindOfWrite(err), err, "choose a directory that this user may write to",
-		"cannot create %s: %s", path, reason(err))
+		"cannot create %s: %s", path, Reason(err))
 }
 
 // writeFailed is a call that was to change a target.
 func writeFailed(doing, path string, err error) error {
-	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, path, reason(err))
+	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, path, Reason(err))
 }
 
 func kindOfWrite(err error) error {
@@ -88,8 +88,8 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// reason is the innermost cause, without the operation and paths that stand in front.
-func reason(err error) string {
+// Reason is the innermost cause, without the operation and paths that stand in front.
+func Reason(err error) string {
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		return path.Err.Error()
 	}

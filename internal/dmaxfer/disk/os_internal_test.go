@@ -52,7 +52,7 @@ func TestReason(t *testing.T) {
 	for _, err := range []error{
 		unix.EIO, &fs.PathError{Op: "open", Path: "/x", Err: unix.EIO}, &os.LinkError{Op: "link", Err: unix.EIO},
 	} {
-		if got := reason(err); got != unix.EIO.Error() {
+		if got := Reason(err); got != unix.EIO.Error() {
 			t.Errorf("%v: %q", err, got)
 		}
 	}

@@ -143,7 +143,7 @@ func (p *Partial) ReadAt(buffer []byte, offset int64) error {
 		return nil
 	}
 	return failure(ErrTarget, err, "check the disk, and copy again",
-		"reading %s back failed at byte %d: %s", p.path, offset+int64(n), reason(err))
+		"reading %s back failed at byte %d: %s", p.path, offset+int64(n), Reason(err))
 }
 
 // WriteAt writes all of buffer at offset.

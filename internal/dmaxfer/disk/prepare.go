@@ -104,7 +104,7 @@ func (p *Partial) setXattrs(attributes []Xattr) error {
 }
 
 func (p *Partial) cannotKeep(what, next string, err error) error {
-	return failure(ErrTarget, err, next, "cannot keep %s on %s: %s", what, p.path, reason(err))
+	return failure(ErrTarget, err, next, "cannot keep %s on %s: %s", what, p.path, Reason(err))
 }
 
 // Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does it before.

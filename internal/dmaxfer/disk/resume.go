@@ -45,7 +45,7 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 	case errors.Is(err, ErrLocked):
 		return nil, false, p.busy()
 	case err != nil:
-		return nil, false, p.notOurs(reason(err), err)
+		return nil, false, p.notOurs(Reason(err), err)
 	}
 	return file, false, nil
 }
@@ -82,7 +82,7 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 		return true, nil
 	case err != nil:
 		return false, failure(ErrTarget, err, "remove it if no copy is running, or choose another directory",
-			"cannot lock %s: %s", p.file.Name(), reason(err))
+			"cannot lock %s: %s", p.file.Name(), Reason(err))
 	}
 	return p.isNamed()
 }
@@ -190,7 +190,7 @@ func (p *Partial) resume(left Info) error {
 		return errJournalMissing
 	}
 	if err != nil {
-		return fmt.Errorf("its journal cannot be opened: %s", reason(err))
+		return fmt.Errorf("its journal cannot be opened: %s", Reason(err))
 	}
 	found, err := p.judge(file, left)
 	if err != nil {
@@ -209,7 +209,7 @@ func (p *Partial) judge(file File, left Info) (claim, error) {
 		err = foreign(info, p.fs.Self())
 	}
 	if err != nil {
-		return claim{}, fmt.Errorf("its journal cannot be used: %s", reason(err))
+		return claim{}, fmt.Errorf("its journal cannot be used: %s", Reason(err))
 	}
 	found, err := readJournal(file)
 	if err == nil {

@@ -21,7 +21,7 @@ func OpenSource(on FS, path string) (*Source, error) {
 	file, err := on.Open(path)
 	if err != nil {
 		return nil, failure(ErrSource, err, "make it readable for this user, or name another file",
-			"cannot read %s: %s", path, reason(err))
+			"cannot read %s: %s", path, Reason(err))
 	}
 	source, err := lookAt(file)
 	if err != nil {
@@ -44,7 +44,7 @@ func lookAt(file File) (*Source, error) {
 
 // CannotLook is the ErrSource of a path that cannot be examined.
 func CannotLook(path string, err error) error {
-	return failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, reason(err))
+	return failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, Reason(err))
 }
 
 // NotRegular is the ErrSource of a path that leads to something else than a regular file.
@@ -90,7 +90,7 @@ func (s *Source) ReadAt(buffer []byte, offset int64) error {
 }
 
 func readFailed(path string, at int64, err error) error {
-	return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, reason(err))
+	return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, Reason(err))
 }
 
 // Extent is a run of bytes, all of them data or all of them a hole.
