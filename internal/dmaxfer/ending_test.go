@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -94,6 +95,65 @@ func TestInterruptedWhileItGetsItsName(t *testing.T) {
 					return nil
 				}
 				c.mustSucceed("although the receiver was interrupted", a.run())
+			})
+		}
+	})
+}
+
+// The calls that give a file its name do not say how far they are. The sender waits for them, but not for ever.
+func TestSlowNaming(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		for pause, want := range map[time.Duration]error{
+			3 * time.Second: nil, (patienceWithName + 2) * time.Second: negotiate.ErrOutcomeUnknown,
+		} {
+			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+			c := &checker{scenario: sc, t: t}
+			e := c.run(sc.newDisks(), trouble{}, injected{file: func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
+				if side != sender && op == "rename" {
+					time.Sleep(pause)
+				}
+				return nil
+			}})
+			must(t, e.errs[sender.Other()])
+			if err := e.errs[sender]; !errors.Is(err, want) {
+				t.Errorf("after %s the sender says %v", pause, err)
+			}
+		}
+	})
+}
+
+// A device may wait for the host before it opens its memory. Meanwhile the DPU still says that it lives, and hears that the host does
+// not any more.
+func TestWindowThatIsSlowToOpen(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		for name, want := range map[string]error{"living": nil, "silent": ErrIdle} {
+			t.Run(name+" host", func(t *testing.T) {
+				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+				var began, ended atomic.Bool
+				var beats atomic.Int64
+				c, device := &checker{scenario: sc, t: t}, smooth()
+				device.open = func(what string) error {
+					if what != "engine" || began.Swap(true) {
+						return nil
+					}
+					time.Sleep(sc.Idle * 3 / 4)
+					if ended.Store(true); want != nil {
+						return errUnreachable
+					}
+					return nil
+				}
+				e := c.run(sc.newDisks(), trouble{}, injected{device: device, message: func(from negotiate.Side, _ int, m []byte) fate {
+					if from == negotiate.DPU && began.Load() && !ended.Load() {
+						beats.Add(1)
+					}
+					if from == negotiate.Host && began.Load() && want != nil {
+						return fate{}
+					}
+					return fate{message: m}
+				}})
+				if err := e.errs[negotiate.DPU]; !errors.Is(err, want) || beats.Load() < 3 {
+					t.Errorf("the DPU says %v, after %d beats", err, beats.Load())
+				}
 			})
 		}
 	})

@@ -18,6 +18,9 @@ const (
 	largestSlot = 2 << 20
 	mostSlots   = 32
 
+	// pacedPieces is how many pieces a paced copy moves in a second, as far as they can be so small.
+	pacedPieces = 8
+
 	// maxLanes is how many goroutines move pieces. A third one finds nothing that the two others leave idle.
 	maxLanes = 2
 )
@@ -89,6 +92,9 @@ func (o *Options) slotSize(largest int64) uint32 {
 	}
 	if largest > 0 {
 		wanted = min(wanted, largest)
+	}
+	if o.Bandwidth > 0 {
+		wanted = min(wanted, o.Bandwidth/pacedPieces) // each piece is a sign of life for the peer
 	}
 	wanted = min(max(wanted, negotiate.MinChunk), negotiate.MaxChunk)
 	return 1 << (bits.Len64(uint64(wanted)) - 1)

@@ -20,6 +20,22 @@ const (
 	shortestIdle = 3 * longestPulse
 )
 
+// For how many idle timeouts a peer that says that it works is believed, where this side sees nothing of it. Nobody can tell a slow
+// disk from a lie, so each is as long as an honest peer may need that just does not stand still.
+const (
+	// patienceWithPiece is for one piece that a paced lane holds back, or a slow disk takes.
+	patienceWithPiece = 4
+
+	// patienceWithName is for the calls that give the file its name, which nothing interrupts.
+	patienceWithName = 4
+
+	// patienceStep is how much of a file is allocated, flushed or read back within an idle timeout, as in the reference's protocol.
+	patienceStep = 256 << 20
+)
+
+// patienceWith is for work on a whole file of so many bytes.
+func patienceWith(size int64) int { return 1 + int(max(size, 0)/patienceStep) }
+
 // liveness judges by heartbeats whether a copy is still going somewhere. It counts pulses instead of reading a clock, so that
 // a process that was stopped, or a machine that slept, does not blame its peer for its own absence.
 type liveness struct {
@@ -29,7 +45,8 @@ type liveness struct {
 	interval time.Duration // of the pulse
 	limit    int           // pulses in the idle timeout
 	unsaid   int           // pulses since the peer was heard
-	stuck    int           // pulses since anything moved on either side
+	stuck    int           // pulses since anything moved on either side, the peer's word being taken for it as far as it is
+	unseen   int           // pulses since this side saw anything move
 
 	own, peer negotiate.Beat
 }
@@ -93,18 +110,25 @@ func (c *countdown) count() {
 func (l *liveness) heard() { l.unsaid = 0 }
 
 // moved notes that the copy came a step further.
-func (l *liveness) moved() { l.stuck = 0 }
+func (l *liveness) moved() { l.stuck, l.unseen = 0, 0 }
 
 // worked notes what this side has done by itself.
-func (l *liveness) worked(b negotiate.Beat) { l.compare(&l.own, b) }
-
-// peerWorked notes what the peer says it has done. The session has checked that it does not go back.
-func (l *liveness) peerWorked(b negotiate.Beat) { l.compare(&l.peer, b) }
-
-func (l *liveness) compare(last *negotiate.Beat, b negotiate.Beat) {
-	if *last != b {
-		*last = b
+func (l *liveness) worked(b negotiate.Beat) {
+	if l.own != b {
+		l.own = b
 		l.moved()
+	}
+}
+
+// peerWorked notes what the peer says it has done, and believes it for so many idle timeouts since this side saw anything move. The
+// session has checked that it does not go back.
+func (l *liveness) peerWorked(b negotiate.Beat, patience int) {
+	if l.peer == b {
+		return
+	}
+	l.peer = b
+	if l.unseen <= patience*l.limit {
+		l.stuck = 0
 	}
 }
 
@@ -112,14 +136,21 @@ func (l *liveness) compare(last *negotiate.Beat, b negotiate.Beat) {
 func (l *liveness) verdict() error {
 	l.unsaid++
 	l.stuck++
+	l.unseen++
 	switch {
 	case l.unsaid > l.limit:
 		return l.silent()
+	case l.stuck > l.limit && l.unseen > l.stuck:
+		return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
+			"the %s says that it works, but nothing has come of it for %s", l.side.Other(), time.Duration(l.unseen-1)*l.interval)
 	case l.stuck > l.limit:
 		return stalled(l.idle)
 	}
 	return nil
 }
+
+// missed tells whether the peer has left out a heartbeat.
+func (l *liveness) missed() bool { return time.Duration(l.unsaid)*l.interval >= 2*longestPulse }
 
 func (l *liveness) silent() error {
 	return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",

@@ -1,6 +1,7 @@
 package dmaxfer
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -14,39 +15,66 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// From each message of one side on, the other hears nothing more of it, or nothing but that it lives. Either way it must end
-// in time, and say that it waited for nothing.
+// stopping is what becomes of a side's messages once it has stopped working.
+type stopping struct {
+	say     func(n int, message []byte) []byte // what is said instead; nil: nothing
+	from    int                                // messages: who has not introduced itself cannot beat
+	patient int                                // idle timeouts for which the other side believes it
+}
+
+func silent(int, []byte) []byte { return nil }
+
+func onlyBeating(_ int, message []byte) []byte {
+	if _, err := negotiate.DecodeBeat(message); err != nil {
+		return nil
+	}
+	return message
+}
+
+// boasting says with each beat that it has done more.
+func boasting(n int, message []byte) []byte {
+	if onlyBeating(n, message) == nil {
+		return nil
+	}
+	return negotiate.AppendBeat(nil, negotiate.Beat{Phase: 15, Work: uint64(n) << 30})
+}
+
+// From each message of one side on, the other hears nothing more of it, or nothing but that it lives, or that it works. Either way
+// it must end in time, and say that it waited for nothing.
 func TestPeerThatStopsIsGivenUp(t *testing.T) {
-	for silence, stop := range map[string]struct {
-		hears func(message []byte) bool
-		from  int // messages: who has not introduced itself cannot beat
-	}{
-		"silent":       {func([]byte) bool { return false }, 0},
-		"only beating": {func(m []byte) bool { _, err := negotiate.DecodeBeat(m); return err == nil }, 2},
+	for silence, stop := range map[string]stopping{
+		"silent":       {say: silent},
+		"only beating": {say: onlyBeating, from: 2},
+		"boasting":     {say: boasting, from: 2, patient: patienceWithPiece},
 	} {
 		for name, sc := range sweepScenarios() {
 			sc.Idle = 3 * time.Second
 			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 				t.Run(fmt.Sprint(silence, " ", from, ", ", name), func(t *testing.T) {
-					stopEverywhere(t, sc, from, stop.from, stop.hears)
+					stopEverywhere(t, sc, from, stop)
 				})
 			}
 		}
 	}
 }
 
-func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, first int, hears func([]byte) bool) {
+func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop stopping) {
 	t.Helper()
-	for n := first; n < sweepLimit; n++ {
-		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: peerSilent}}
+	for n := stop.from; n < sweepLimit; n++ {
+		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: peerSilent}, patient: stop.patient}
 		disks := c.stage()
 		stopped := false
 		e := c.run(disks, trouble{}, injected{message: func(at negotiate.Side, i int, message []byte) fate {
-			if at == from && i >= n && !hears(message) {
-				stopped = true
-				return fate{}
+			if at != from || i < n {
+				return fate{message: message}
 			}
-			return fate{message: message}
+			said := stop.say(i, message)
+			stopped = stopped || !bytes.Equal(said, message)
+			return fate{message: said}
+		}, wish: func(o *Options) {
+			if o.Side == from {
+				o.IdleTimeout = time.Hour // it is for the other to end this
+			}
 		}})
 		if !stopped {
 			c.mustSucceed("without the fault", e)

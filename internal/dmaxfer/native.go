@@ -28,8 +28,9 @@ type native struct {
 	memory   memoryLayer
 	progress *Progress
 	plan     negotiate.Plan
-	part     part // from the plan on
-	reach    *reach
+	part     part              // from the plan on
+	opened   *reach            // this side's end of the window, to be given back; set before reach by the job that opens it
+	reach    *reach            // the same, once the owner knows of it
 	arrived  chan []byte       // hear closes it when the connection ends
 	deaf     error             // why hear ended, once arrived is closed
 	ended    chan func() error // what is left to do on the owner's side when a job has ended
@@ -74,6 +75,9 @@ type part interface {
 
 	// flush sends the peer what the lanes have to say.
 	flush(ctx context.Context) error
+
+	// patience is for how many idle timeouts the peer's word is enough that it works on what it has to do now.
+	patience() int
 
 	// commitment is how far it is beyond the point of no return.
 	commitment() commitment
@@ -165,10 +169,11 @@ func (n *native) take(ctx context.Context, message []byte) error {
 	case negotiate.Planned:
 		return n.begin(ctx, step.Plan)
 	case negotiate.WindowOpened:
-		return n.reachFor(ctx, step.Window)
+		n.reachFor(ctx, step.Window)
+		return nil
 	case negotiate.PeerBeat:
 		if n.commitment() != named { // after that there is nothing to work on
-			n.watch.peerWorked(step.Beat)
+			n.watch.peerWorked(step.Beat, n.part.patience())
 		}
 		return nil
 	case negotiate.ToReference:

@@ -112,12 +112,14 @@ func (n *native) conclude(err error) error {
 	return err
 }
 
-// stepToCommit hears neither of the peer nor of the user: what they could say comes too late.
+// stepToCommit hears neither of the peer nor of the user: what they could say comes too late. The calls that give a file its name do
+// not say how far they are, and the peer is to wait for them.
 func (n *native) stepToCommit(ctx context.Context) error {
 	select {
 	case finish := <-n.ended:
 		return finish()
 	case <-n.watch.pulse():
+		n.progress.stirred()
 		if err := n.sayAlive(ctx); err != nil {
 			n.options.Log.Debug().Err(err).Msg("the peer does not hear the heartbeat")
 		}
@@ -186,8 +188,8 @@ func (n *native) code(err error) negotiate.AbortCode {
 // release gives back what the copy held. The first failure is the one that counts, so what fails here is only logged then.
 func (n *native) release(failed error) error {
 	var errs []error
-	if n.reach != nil {
-		if err := n.reach.close(); err != nil {
+	if n.opened != nil {
+		if err := n.opened.close(); err != nil {
 			errs = append(errs, fmt.Errorf("giving the window back: %w", err))
 		}
 	}

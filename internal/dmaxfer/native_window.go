@@ -2,7 +2,6 @@ package dmaxfer
 
 import (
 	"context"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -14,7 +13,7 @@ func (n *native) expose(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.reach = reach
+	n.opened, n.reach = reach, reach
 	message, err := n.session.Window(address, descriptor)
 	if err != nil {
 		return err
@@ -25,21 +24,27 @@ func (n *native) expose(ctx context.Context) error {
 	return n.part.reached(ctx)
 }
 
-func (n *native) reachFor(ctx context.Context, window negotiate.Window) error {
-	began := time.Now()
-	reach, err := n.memory.open(n.layout(), window)
-	if err != nil && n.wasSilentSince(began) {
-		return failure(ErrIdle, err, "look at the other side", "the host does not answer, and its window cannot be opened")
-	}
-	if err != nil {
-		return err
-	}
-	n.reach = reach
-	return n.part.reached(ctx)
+// reachFor opens the host's window in a job, since a device may wait for the host to answer: meanwhile the peer is to be heard, and to
+// hear of this side.
+func (n *native) reachFor(ctx context.Context, window negotiate.Window) {
+	n.job(func() func() error {
+		reach, err := n.memory.open(n.layout(), window)
+		if err != nil {
+			return func() error { return n.unreachable(err) }
+		}
+		n.opened = reach
+		return func() error {
+			n.reach = reach
+			return n.part.reached(ctx)
+		}
+	})
 }
 
-// wasSilentSince tells whether the peer has missed a heartbeat while this side was doing something else: a device may need a host
-// that runs to open its memory, and can only say that it failed.
-func (n *native) wasSilentSince(began time.Time) bool {
-	return time.Since(began) > 2*longestPulse && len(n.arrived) == 0
+// unreachable blames a host that has fallen silent: a device may need one that runs to open its memory, and can only say that it
+// failed.
+func (n *native) unreachable(err error) error {
+	if n.watch.missed() {
+		return failure(ErrIdle, err, "look at the other side", "the host does not answer, and its window cannot be opened")
+	}
+	return err
 }

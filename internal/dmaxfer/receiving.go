@@ -206,6 +206,9 @@ func (r *receiving) flush(ctx context.Context) error {
 	return nil
 }
 
+// patience is short: of what a sender does, pieces show up.
+func (r *receiving) patience() int { return patienceWithPiece }
+
 func (r *receiving) commitment() commitment { return r.naming }
 
 // settle keeps what a later copy can go on with, and nothing that is known to be wrong.

@@ -17,6 +17,7 @@ type sending struct {
 	sender *pump.Sender // once the receiver is ready
 	ready  bool         // it is
 	resume int64        // and has so much already
+	ended  bool         // the receiver has been told that this was all
 	asked  bool         // the receiver has been let to give the file its name
 }
 
@@ -112,6 +113,7 @@ func (s *sending) end(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.ended = true
 	return s.send(ctx, message)
 }
 
@@ -168,6 +170,23 @@ func (s *sending) flush(ctx context.Context) error {
 		records = records[n:]
 	}
 	return nil
+}
+
+// patience depends on what the receiver does: making room, filling it, flushing the file and reading it back, giving it its name.
+func (s *sending) patience() int {
+	switch {
+	case s.asked:
+		return patienceWithName
+	case !s.ready:
+		return patienceWith(s.size())
+	case s.ended && s.plan.Readback:
+		return 2 * patienceWith(s.summary.Size)
+	case s.ended:
+		return patienceWith(s.summary.Size)
+	case s.plan.StreamTarget:
+		return max(patienceWithPiece, int(s.plan.Chunk/streamStep))
+	}
+	return patienceWithPiece
 }
 
 func (s *sending) commitment() commitment {

@@ -29,3 +29,27 @@ func TestMemoryRunsInABubble(t *testing.T) {
 		}
 	})
 }
+
+// What has come of a slow stream is not kept back for what may follow, and a fast one's pieces are full.
+func TestSlowStreamIsNotKeptBack(t *testing.T) {
+	for pause, want := range map[time.Duration]int{time.Microsecond: 100, 40 * time.Millisecond: 3, time.Second: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			stirred := 0
+			stream := disk.NewStream(dripping{pause: pause}, func() { stirred++ })
+			if n, err := stream.Next(make([]byte, 100)); n != want || stirred != want || err != nil {
+				t.Errorf("with a byte in %s it gave %d bytes after %d reads, %v", pause, n, stirred, err)
+			}
+		})
+	}
+}
+
+// dripping is a stream of single bytes.
+type dripping struct {
+	disk.File
+	pause time.Duration
+}
+
+func (d dripping) Read([]byte) (int, error) {
+	time.Sleep(d.pause)
+	return 1, nil
+}

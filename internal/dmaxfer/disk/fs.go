@@ -77,8 +77,8 @@ type File interface {
 	// WriteAt writes all of p.
 	WriteAt(p []byte, offset int64) (int, error)
 
-	// Read fills p from where the last Read ended. It returns io.EOF with what there was if the file or stream ends before.
-	// For a stream, Close ends a Read that waits, as far as the system allows.
+	// Read reads from where the last Read ended: as much of p as there is, and at least a byte. It returns io.EOF, possibly with
+	// the last bytes, at the end of the file or stream. For a stream, Close ends a Read that waits, as far as the system allows.
 	Read(p []byte) (int, error)
 
 	// Write writes all of p where the last Write ended.

@@ -48,13 +48,7 @@ func (f osFile) ReadAt(p []byte, offset int64) (int, error) { return f.handle.Re
 
 func (f osFile) WriteAt(p []byte, offset int64) (int, error) { return f.handle.WriteAt(p, offset) }
 
-func (f osFile) Read(p []byte) (int, error) {
-	n, err := io.ReadFull(f.handle, p)
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		err = io.EOF
-	}
-	return n, err
-}
+func (f osFile) Read(p []byte) (int, error) { return f.handle.Read(p) }
 
 func (f osFile) Write(p []byte) (int, error) { return f.handle.Write(p) }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"time"
 )
 
 // Source is the file that is sent: opened once, and compared at the end with what it was at the beginning. ReadAt may be called
@@ -184,10 +185,14 @@ const streamStep = 64 << 10
 // NewStream reads from an open file, which it closes in the end. progress hears of every step, since a buffer may take long to fill.
 func NewStream(file File, progress func()) *Stream { return &Stream{file: file, progress: progress} }
 
-// Next fills buffer, or returns less of it with io.EOF at the end. It waits for whoever writes the stream; Close from elsewhere
-// ends the wait.
+// streamPause is how long a stream may be slow before what has come of it goes on alone.
+const streamPause = 100 * time.Millisecond
+
+// Next fills buffer, or less of it with what has come of a slow stream, or with io.EOF at the end. It waits for whoever writes the
+// stream; Close from elsewhere ends the wait.
 func (s *Stream) Next(buffer []byte) (filled int, err error) {
-	for filled < len(buffer) && err == nil {
+	began := time.Now()
+	for filled < len(buffer) && err == nil && (filled == 0 || time.Since(began) < streamPause) {
 		var n int
 		n, err = s.file.Read(buffer[filled:min(filled+streamStep, len(buffer))])
 		filled += n

@@ -117,7 +117,7 @@ func (r *FileReader) pieceHere(chunk int64) Piece {
 
 // Stream is a source that is read once, from its beginning to its end.
 type Stream interface {
-	// Next fills buffer, or returns less of it with io.EOF at the end.
+	// Next fills buffer, or less of it, at least a byte, if the stream is slow; io.EOF, possibly with the last bytes, at the end.
 	Next(buffer []byte) (int, error)
 }
 

@@ -74,7 +74,8 @@ static doca_error_t ask(struct soft_import *import, const struct remote_descript
 	if (!remote_send(import->socket, &request, sizeof(request), NULL, 0))
 		return exporter_failure("its exporter is gone");
 	if (!remote_receive(import->socket, answer, sizeof(*answer), fds, num_fds))
-		return exporter_failure("its exporter does not answer");
+		return exporter_failure(remote_is_stopped(import->pid) ? "its exporter is stopped"
+								       : "its exporter does not answer");
 	return DOCA_SUCCESS;
 }
 

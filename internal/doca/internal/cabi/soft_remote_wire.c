@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -80,9 +81,10 @@ bool remote_send(int fd, const void *message, size_t len, const int *fds, size_t
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-static bool wait_readable(int fd)
+/* Once readable, or ended, a wait is over. */
+static bool readable_within(int fd, uint64_t wait_ns)
 {
-	uint64_t deadline = soft_now_ns() + REMOTE_TIMEOUT_NS;
+	uint64_t deadline = soft_now_ns() + wait_ns;
 	for (;;) {
 		uint64_t now = soft_now_ns();
 		struct pollfd p = {.fd = fd, .events = POLLIN};
@@ -90,6 +92,36 @@ static bool wait_readable(int fd)
 		if (ready >= 0 || errno != EINTR)
 			return ready > 0;
 	}
+}
+
+/* The state stands behind the name, which may hold anything, so behind the last parenthesis. */
+bool remote_is_stopped(pid_t pid)
+{
+	char path[64], stat[512];
+	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, stat, sizeof(stat) - 1);
+	close(fd);
+	stat[n > 0 ? n : 0] = '\0';
+	const char *name_end = strrchr(stat, ')');
+	return name_end != NULL && (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
+}
+
+/* A loaded machine may not run the other side for long, but one that was stopped will not answer before somebody wants it to. */
+static bool wait_readable(int fd)
+{
+	pid_t pid = 0;
+	bool known = soft_socket_peer(fd, &pid);
+	int stopped = 0;
+	for (uint64_t waited = 0; waited < REMOTE_TIMEOUT_NS && stopped < REMOTE_STOPPED_LOOKS;
+	     waited += REMOTE_LOOK_NS) {
+		if (readable_within(fd, REMOTE_LOOK_NS))
+			return true;
+		stopped = known && remote_is_stopped(pid) ? stopped + 1 : 0;
+	}
+	return readable_within(fd, 0);
 }
 
 /* The control buffer has room for no more than REMOTE_MAX_FDS; the kernel closes what does not fit. */

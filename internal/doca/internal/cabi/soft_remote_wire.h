@@ -26,6 +26,10 @@
 /* How long to wait for the other side's threads, which a busy machine may not run for a while. */
 #define REMOTE_TIMEOUT_NS 5000000000ull
 
+/* How often the one who waits looks whether the other process is stopped, and how often in a row it has to be. */
+#define REMOTE_LOOK_NS 100000000ull
+#define REMOTE_STOPPED_LOOKS 3
+
 /* How long taking memory back waits for a copy that the other side has begun; it may be stopped in the middle of it. */
 #define REMOTE_REVOKE_NS 1000000000ull
 
@@ -87,6 +91,9 @@ void remote_gate_close(struct remote_gate *gate);
 /* A memfd that keeps its size, and has at least this many bytes: mapping it can never raise SIGBUS. */
 bool remote_is_sealed(int fd, uint64_t size);
 
+/* A process that runs again only when somebody says so. */
+bool remote_is_stopped(pid_t pid);
+
 /* Sends one message without waiting. */
 bool remote_send(int fd, const void *message, size_t len, const int *fds, size_t num_fds);
 
@@ -100,7 +107,7 @@ union remote_control {
 size_t remote_take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS]);
 
 /*
- * Waits for one message of exactly len bytes, at most REMOTE_TIMEOUT_NS. The received descriptors, num_fds of them, are
+ * Waits for one message of exactly len bytes, at most REMOTE_TIMEOUT_NS, and for a stopped process not as long. The received descriptors, num_fds of them, are
  * the caller's. False, and none, if anything else came.
  */
 bool remote_receive(int fd, void *message, size_t len, int fds[REMOTE_MAX_FDS], size_t *num_fds);

@@ -2,7 +2,9 @@
 /* The limits and the end of access to exported memory, whoever ends it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "remote_end.h"
@@ -86,6 +88,19 @@ static void test_killed_before_import(void)
 	CHECK(rig_count_files("mem.") == 0);
 }
 
+static void test_stopped_before_import(void)
+{
+	struct exporter e = start_exporter(MALLOC, PCI_READ);
+	struct soft_import *import;
+	struct soft_range range;
+	int status;
+	CHECK(kill(e.pid, SIGSTOP) == 0 && waitpid(e.pid, &status, WUNTRACED) == e.pid && WIFSTOPPED(status));
+	CHECK_RESULT(DOCA_ERROR_DRIVER, soft_import_open(e.offer.desc, e.offer.desc_len, &import, &range));
+	CHECK(strstr(soft_last_detail(), "stopped") != NULL);
+	CHECK(kill(e.pid, SIGCONT) == 0);
+	quit_exporter(&e);
+}
+
 /* A socket that lives, one that is dead, and what is none of ours. */
 static void test_sweep(void)
 {
@@ -139,6 +154,7 @@ int main(void)
 	RUN(test_exporter_destroys);
 	RUN(test_exporter_killed);
 	RUN(test_killed_before_import);
+	RUN(test_stopped_before_import);
 	RUN(test_sweep);
 	RUN(test_exporter_truncates);
 	return 0;
