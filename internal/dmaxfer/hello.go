@@ -13,6 +13,9 @@ import (
 )
 
 const (
+	// hotChunk is small enough for a slot and a buffer to stay in a core's own cache together, between one step of a piece and the next.
+	hotChunk = 512 << 10
+
 	// largestSlot and mostSlots are what a host takes that was told nothing: the DPU, whose engine copies, then chooses. They
 	// bound the window at 64 MiB.
 	largestSlot = 2 << 20
@@ -86,7 +89,7 @@ func (o *Options) slotSize(largest int64) uint32 {
 	switch {
 	case wanted != 0:
 	case o.Side == negotiate.DPU:
-		wanted = defaultChunk
+		wanted = hotChunk
 	default:
 		wanted = largestSlot
 	}
@@ -124,6 +127,15 @@ func (n *native) layout() layout {
 	}
 	l.buffers = (l.slots + l.lanes - 1) / l.lanes
 	return l
+}
+
+// batch is of how many pieces the peer hears with one message: a quarter of the window, so that the rest keeps both sides busy. Where a
+// piece may take long it hears of each.
+func (n *native) batch() int {
+	if n.limiter != nil || n.place.stream {
+		return 1
+	}
+	return max(1, int(n.plan.Slots)/4)
 }
 
 // inOrder is true where pieces have to be taken in the order of their offsets.

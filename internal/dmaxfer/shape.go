@@ -9,13 +9,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// What is chosen when the user does not. A megabyte is where larger chunks stop to be faster while a window of them
-// still fits a processor's cache.
+// What is chosen when the user does not, in the reference's protocol. A megabyte is where larger chunks stop to be faster.
 const (
 	defaultChunk = 1 << 20
 	defaultDepth = 8
 
-	// defaultSlots is the same for the native protocol, where a piece also waits for its file and for its acknowledgement.
+	// defaultSlots is the depth in the native protocol, where a piece also waits for its file and for its acknowledgement.
 	defaultSlots = 16
 )
 

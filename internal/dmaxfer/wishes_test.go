@@ -43,7 +43,7 @@ func TestWishesBindBothSides(t *testing.T) {
 
 // A paced copy is cut so small that its pieces show to the peer that it goes on, unless they could not be smaller.
 func TestPacedPiecesAreSmall(t *testing.T) {
-	for bandwidth, want := range map[int64]uint32{0: 1 << 20, 1 << 30: 1 << 20, 4 << 20: 512 << 10, 100_000: 8192, 1: negotiate.MinChunk} {
+	for bandwidth, want := range map[int64]uint32{0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: negotiate.MinChunk} {
 		o := Options{Side: negotiate.DPU, Bandwidth: bandwidth}
 		if got := o.slotSize(0); got != want {
 			t.Errorf("at %d bytes per second pieces have %d bytes, not %d", bandwidth, got, want)

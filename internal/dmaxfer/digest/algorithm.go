@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"hash"
-	"hash/crc32"
 	"strings"
 
 	"github.com/zeebo/blake3"
@@ -32,8 +31,6 @@ const MaxSize = 32
 var (
 	names = [algorithms]string{"none", "crc32c", "xxh3", "blake3", "sha256"}
 	sizes = [algorithms]int{0, 4, 8, 32, 32}
-
-	castagnoli = crc32.MakeTable(crc32.Castagnoli)
 )
 
 // String returns the name that ParseAlgorithm takes.
@@ -79,7 +76,7 @@ func Check(a Algorithm, piece []byte) uint64 {
 	case None:
 		return 0
 	case CRC32C:
-		return uint64(crc32.Checksum(piece, castagnoli))
+		return uint64(updateCastagnoli(0, piece))
 	default:
 		return xxh3.Hash(piece)
 	}

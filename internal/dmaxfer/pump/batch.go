@@ -2,38 +2,62 @@ package pump
 
 import "sync"
 
-// Batch collects what several lanes have to say until somebody carries it to the peer. The longer that takes, the more goes
-// with the next message. Safe for concurrent use, with one taker.
+// Batch collects what several lanes have to say until somebody carries it to the peer. A message costs more than a piece of small
+// size, so items wait for others: until there are enough of them, or until a lane has nothing else to do and flushes. Safe for
+// concurrent use, with one taker.
 type Batch[T any] struct {
 	mu      sync.Mutex
 	items   []T
 	taken   []T
-	waiting chan struct{} // holds a token while there may be items
+	enough  int           // items
+	asked   bool          // since the last Take
+	waiting chan struct{} // holds a token once items are to go
 }
 
-// NewBatch returns a Batch that holds up to room items without allocating.
-func NewBatch[T any](room int) *Batch[T] {
-	return &Batch[T]{items: make([]T, 0, room), taken: make([]T, 0, room), waiting: make(chan struct{}, 1)}
+// NewBatch returns a Batch that holds up to room items without allocating, and asks to be taken from enough of them on.
+func NewBatch[T any](room, enough int) *Batch[T] {
+	return &Batch[T]{
+		items: make([]T, 0, room), taken: make([]T, 0, room), enough: enough, waiting: make(chan struct{}, 1),
+	}
 }
 
 // Add appends an item and never waits.
 func (b *Batch[T]) Add(item T) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.items = append(b.items, item)
-	b.mu.Unlock()
-	select {
-	case b.waiting <- struct{}{}:
-	default:
+	if len(b.items) >= b.enough {
+		b.ask()
 	}
 }
 
-// Waiting delivers a token when there may be items.
+// Flush has the items taken that wait for others.
+func (b *Batch[T]) Flush() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.items) > 0 {
+		b.ask()
+	}
+}
+
+func (b *Batch[T]) ask() {
+	if b.asked {
+		return
+	}
+	b.asked = true
+	select {
+	case b.waiting <- struct{}{}:
+	default: // somebody took without being asked
+	}
+}
+
+// Waiting delivers a token when there are items to be taken.
 func (b *Batch[T]) Waiting() <-chan struct{} { return b.waiting }
 
 // Take returns all items, in order. They are the taker's until the next Take.
 func (b *Batch[T]) Take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.items, b.taken = b.taken[:0], b.items
+	b.items, b.taken, b.asked = b.taken[:0], b.items, false
 	return b.taken
 }

@@ -54,6 +54,7 @@ func (p *pair) build() {
 	window := make([]byte, int64(p.slots)*p.chunk)
 	p.wire.taken = make([]bool, p.slots)
 	sent := SenderConfig{
+		Batch:  max(1, p.slots/4),
 		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
 		Digest: p.algorithm, Stages: &p.stages[0],
 		Moved: func(piece Piece) { p.moved.Add(piece.Length) }, Again: func(Piece) { p.again[0].Add(1) },
@@ -69,6 +70,7 @@ func (p *pair) build() {
 		}
 	}
 	received := ReceiverConfig{
+		Batch:  max(1, p.slots/4),
 		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1],
 		Moved: p.storedPiece, Again: func(Piece) { p.again[1].Add(1) },
 	}

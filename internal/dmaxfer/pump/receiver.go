@@ -31,6 +31,7 @@ type ReceiverConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
+	Batch   int                                          // pieces that the peer hears of at once, as long as there are more; at least 1
 	Moved   func(piece Piece, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
 	Again   func(piece Piece)                            // called for each piece that has to come once more
 }
@@ -50,7 +51,7 @@ type Receiver struct {
 func NewReceiver(c ReceiverConfig) *Receiver {
 	r := &Receiver{
 		ReceiverConfig: c,
-		outbox:         NewBatch[negotiate.Ack](c.Window),
+		outbox:         NewBatch[negotiate.Ack](c.Window, c.Batch),
 		ledger:         digest.NewLedger(c.Digest, c.Window),
 	}
 	for i := range c.Engines {
@@ -90,6 +91,7 @@ type receiverLane struct {
 	buffers  Slots
 	inbox    chan negotiate.Record
 	open     bool               // inbox may still deliver
+	depth    int                // moves that are in hand at once
 	vacant   []int              // buffers
 	held     []negotiate.Record // by buffer
 	arrived  []int              // buffers whose piece is good and waits for its turn; InOrder only
@@ -101,12 +103,12 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 	buffers := r.Buffers[number]
 	count := buffers.Count()
 	l := &receiverLane{
-		receiver: r, engine: r.Engines[number], buffers: buffers, open: true,
+		receiver: r, engine: r.Engines[number], buffers: buffers, open: true, depth: 1,
 		inbox:   make(chan negotiate.Record, r.Window),
 		held:    make([]negotiate.Record, count),
 		arrived: make([]int, 0, count),
 		moves:   make([]Move, 0, count),
-		moved:   make([]Moved, count),
+		moved:   make([]Moved, 1),
 	}
 	for buffer := range count {
 		l.vacant = append(l.vacant, buffer)
@@ -132,10 +134,10 @@ func (l *receiverLane) run(ctx context.Context) error {
 	}
 }
 
-// takeRecords gives vacant buffers the records that are there. Where each has to wait for its time it takes one, so that those
-// whose time has come do not wait for the others'.
+// takeRecords gives vacant buffers the records that are there, as many as there are to be in hand. Where each has to wait for its time
+// it takes one, so that those whose time has come do not wait for the others'.
 func (l *receiverLane) takeRecords(ctx context.Context) (took bool, err error) {
-	for l.open && len(l.vacant) > 0 && !(len(l.moves) > 0 && l.receiver.Pace != nil) {
+	for l.open && len(l.vacant) > 0 && l.inHand() < l.depth && !(len(l.moves) > 0 && l.receiver.Pace != nil) {
 		select {
 		case record, open := <-l.inbox:
 			if err := l.begin(ctx, record, open); err != nil {
@@ -147,6 +149,18 @@ func (l *receiverLane) takeRecords(ctx context.Context) (took bool, err error) {
 		}
 	}
 	return took, nil
+}
+
+func (l *receiverLane) inHand() int { return len(l.moves) + l.engine.Inflight() }
+
+// deepen has more moves in hand from now on, if there are records for them. So an engine that takes its time gets as many as it needs
+// to be busy, and one that is done at once fills the same buffer again and again, which stays in the cache.
+func (l *receiverLane) deepen() bool {
+	if l.depth == len(l.held) || len(l.inbox) == 0 {
+		return false
+	}
+	l.depth = min(2*l.depth, len(l.held))
+	return true
 }
 
 // begin takes one record in hand.
@@ -185,7 +199,7 @@ func (l *receiverLane) submit() error {
 	return err
 }
 
-// progress handles pieces that have come into their buffers, and waits if there is nothing else to do.
+// progress handles a piece that has come into its buffer, while it is hot, and waits if there is nothing else to do.
 func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	watch := l.receiver.Stages.start()
 	n := l.engine.Poll(l.moved)
@@ -193,6 +207,10 @@ func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	if n > 0 || !wait {
 		return l.fetched(ctx, n)
 	}
+	if l.engine.Inflight() > 0 && l.deepen() {
+		return nil
+	}
+	l.receiver.outbox.Flush()
 	if l.engine.Inflight() == 0 {
 		return l.awaitRecord(ctx)
 	}

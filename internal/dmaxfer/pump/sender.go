@@ -26,6 +26,7 @@ type SenderConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
+	Batch   int                                          // pieces of which the peer hears at once, as long as there are more; at least 1
 	Moved   func(piece Piece)                            // called for each piece that the receiver has
 	Again   func(piece Piece)                            // called for each piece that is sent once more
 }
@@ -45,7 +46,7 @@ func NewSender(c SenderConfig) *Sender {
 	slots := c.Slots.Count()
 	s := &Sender{
 		SenderConfig: c,
-		outbox:       NewBatch[negotiate.Record](slots),
+		outbox:       NewBatch[negotiate.Record](slots, c.Batch),
 		ledger:       digest.NewLedger(c.Digest, slots),
 	}
 	for i := range c.Lanes {
@@ -212,6 +213,7 @@ func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
 	if err != nil || !wait {
 		return err
 	}
+	l.sender.outbox.Flush()
 	if l.engine != nil && l.engine.Inflight() > 0 {
 		return l.awaitEngine(ctx)
 	}

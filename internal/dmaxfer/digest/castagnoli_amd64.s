@@ -1,0 +1,58 @@
+#include "textflag.h"
+
+// The factors by which the two halves of 16 bytes move on by 256 bytes: x^(2048+32) and x^(2048-32) modulo the Castagnoli polynomial, with the
+// bits reversed and shifted by one, as for carry-less products of reversed numbers. See Gopal et al., "Fast CRC Computation for
+// Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
+DATA factors<>+0(SB)/8, $0xdcb17aa4
+DATA factors<>+8(SB)/8, $0xb9e02b86
+GLOBL factors<>(SB), RODATA|NOPTR, $16
+
+// Moves ACC on by 256 bytes and adds the 64 bytes at OFFSET of what follows.
+#define FOLD(ACC, OFFSET, LOW, HIGH) \
+	VPCLMULQDQ $0x00, Z8, ACC, LOW   \
+	VPCLMULQDQ $0x11, Z8, ACC, HIGH  \
+	VMOVDQU64  OFFSET(SI), ACC       \
+	VPTERNLOGQ $0x96, LOW, HIGH, ACC
+
+// func fold(p []byte, register uint32) uint32
+TEXT ·fold(SB), NOSPLIT, $256-36
+	MOVQ p_base+0(FP), SI
+	MOVQ p_len+8(FP), CX
+	MOVL register+24(FP), AX
+
+	VBROADCASTI32X4 factors<>(SB), Z8
+	VMOVDQU64       0(SI), Z0
+	VMOVDQU64       64(SI), Z1
+	VMOVDQU64       128(SI), Z2
+	VMOVDQU64       192(SI), Z3
+	VMOVD           AX, X4
+	VPXORQ          Z4, Z0, Z0 // the move has cleared the rest of Z4
+
+next:
+	SUBQ $256, CX
+	JZ   done
+	ADDQ $256, SI
+	FOLD(Z0, 0, Z4, Z5)
+	FOLD(Z1, 64, Z6, Z7)
+	FOLD(Z2, 128, Z9, Z10)
+	FOLD(Z3, 192, Z11, Z12)
+	JMP  next
+
+done:
+	// What is left has the same remainder as everything, and the register is in it already.
+	VMOVDQU64 Z0, folded-256(SP)
+	VMOVDQU64 Z1, folded-192(SP)
+	VMOVDQU64 Z2, folded-128(SP)
+	VMOVDQU64 Z3, folded-64(SP)
+	VZEROUPPER
+	XORL      AX, AX
+	LEAQ      folded-256(SP), SI
+	MOVQ      $32, CX
+
+divide:
+	CRC32Q (SI), AX
+	ADDQ   $8, SI
+	DECQ   CX
+	JNZ    divide
+	MOVL   AX, ret+32(FP)
+	RET

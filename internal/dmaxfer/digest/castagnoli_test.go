@@ -1,0 +1,53 @@
+package digest
+
+import (
+	"hash/crc32"
+	"math/rand/v2"
+	"testing"
+)
+
+// Of any length, from any address, after any beginning.
+func TestFoldedCRC(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	content := make([]byte, 1<<16)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
+	for range 20000 {
+		start := random.IntN(100)
+		length := random.IntN(4 * foldFrom)
+		if random.IntN(10) == 0 {
+			length = random.IntN(len(content) - start)
+		}
+		piece, before := content[start:start+length], random.Uint32()
+		if got, want := updateCastagnoli(before, piece), crc32.Update(before, castagnoli, piece); got != want {
+			t.Fatalf("%d bytes from %d after %08x: %08x, want %08x", length, start, before, got, want)
+		}
+	}
+}
+
+func FuzzFoldedCRC(f *testing.F) {
+	f.Add(uint32(0), []byte("x"), uint16(5000))
+	f.Fuzz(func(t *testing.T, before uint32, piece []byte, times uint16) {
+		var long []byte
+		for len(long) < int(times) && len(piece) > 0 {
+			long = append(long, piece...)
+		}
+		if got, want := updateCastagnoli(before, long), crc32.Update(before, castagnoli, long); got != want {
+			t.Fatalf("%08x, want %08x", got, want)
+		}
+	})
+}
+
+func BenchmarkCRC(b *testing.B) {
+	content := make([]byte, 256<<10)
+	for name, update := range map[string]func() uint32{
+		"folded": func() uint32 { return updateCastagnoli(0, content) },
+		"table":  func() uint32 { return crc32.Update(0, castagnoli, content) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(content)))
+			for b.Loop() {
+				update()
+			}
+		})
+	}
+}
