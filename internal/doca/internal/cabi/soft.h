@@ -44,6 +44,12 @@ doca_error_t soft_configure_all(const struct soft_settings *settings, char *erro
 const char *soft_runtime_dir(void);
 
 /*
+ * The time model in force, in one line; empty without one. False: no bytes are moved (move_bytes=0), so whatever a task
+ * should have copied is not there. Configures if nobody has.
+ */
+bool soft_describe_model(char *text, size_t size);
+
+/*
  * Why the last failure of this process failed, in one sentence that names what to change where something can be changed;
  * empty if the result code says it all. The first form returns a copy that is valid until the thread asks again.
  */

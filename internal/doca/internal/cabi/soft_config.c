@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "soft_fault.h"
+#include "soft_model.h"
 #include "soft_quirk.h"
 
 #include <errno.h>
@@ -46,6 +47,7 @@ static const struct soft_limits default_limits = {
 	.task_latency_us = 0,
 	.pin_files = 1,
 	.remote_mapping = 1,
+	.move_bytes = 1,
 };
 
 struct limit {
@@ -78,11 +80,21 @@ static const struct limit limit_table[] = {
 	LIMIT(task_latency_us, 0, 60 * 1000 * 1000),
 	LIMIT(pin_files, 0, 1),
 	LIMIT(remote_mapping, 0, 1),
+	LIMIT(dma_latency_ns, 0, 60ULL * 1000 * 1000 * 1000),
+	LIMIT(dma_task_mb_per_s, 0, 10 * 1000 * 1000),
+	LIMIT(dma_read_mb_per_s, 0, 10 * 1000 * 1000),
+	LIMIT(dma_write_mb_per_s, 0, 10 * 1000 * 1000),
+	LIMIT(dma_read_gap_ns, 0, 1000 * 1000 * 1000),
+	LIMIT(dma_write_gap_ns, 0, 1000 * 1000 * 1000),
+	LIMIT(dma_optimized_gap_ns, 0, 1000 * 1000 * 1000),
+	LIMIT(dma_at_once, 0, SOFT_MOST_AT_ONCE),
+	LIMIT(move_bytes, 0, 1),
 };
 
 #define NUM_LIMITS (sizeof(limit_table) / sizeof(limit_table[0]))
 
-_Static_assert(NUM_LIMITS * sizeof(uint64_t) == sizeof(struct soft_limits), "every limit is in the table");
+/* A model is named, not numbered. */
+_Static_assert((NUM_LIMITS + 1) * sizeof(uint64_t) == sizeof(struct soft_limits), "every limit is in the table");
 
 static const struct limit *find_limit(const char *name, size_t len)
 {
@@ -125,19 +137,45 @@ static doca_error_t apply_limit(struct soft_limits *limits, const char *item, co
 	return DOCA_SUCCESS;
 }
 
-/* "name=value,name=value", or nothing. */
+static const char model_is[] = "model=";
+#define MODEL_IS_LEN (sizeof(model_is) - 1)
+
+static bool names_model(const char *item)
+{
+	return strncmp(item, model_is, MODEL_IS_LEN) == 0;
+}
+
+static doca_error_t apply_model(struct soft_limits *limits, const char *item, const char *end)
+{
+	const char *name = item + MODEL_IS_LEN;
+	return names_model(item) ? soft_model_choose(limits, name, (size_t)(end - name)) : DOCA_SUCCESS;
+}
+
+static doca_error_t apply_number(struct soft_limits *limits, const char *item, const char *end)
+{
+	return names_model(item) ? DOCA_SUCCESS : apply_limit(limits, item, end);
+}
+
+static doca_error_t for_each_item(const char *text, struct soft_limits *limits,
+				  doca_error_t (*apply)(struct soft_limits *, const char *, const char *))
+{
+	for (const char *item = text;; item++) {
+		const char *end = strchrnul(item, ',');
+		doca_error_t result = apply(limits, item, end);
+		if (result != DOCA_SUCCESS || *end == '\0')
+			return result;
+		item = end;
+	}
+}
+
+/* "name=value,name=value", or nothing. The model comes first wherever it stands: numbers beside it are meant to alter it. */
 static doca_error_t parse_limits(const char *text, struct soft_limits *limits)
 {
 	*limits = default_limits;
 	if (text == NULL || *text == '\0')
 		return DOCA_SUCCESS;
-	for (const char *item = text;; item++) {
-		const char *end = strchrnul(item, ',');
-		doca_error_t result = apply_limit(limits, item, end);
-		if (result != DOCA_SUCCESS || *end == '\0')
-			return result;
-		item = end;
-	}
+	doca_error_t result = for_each_item(text, limits, apply_model);
+	return result == DOCA_SUCCESS ? for_each_item(text, limits, apply_number) : result;
 }
 
 /* ---- Runtime directory ---- */

@@ -5,10 +5,11 @@
  *   soft_config   limits, runtime directory                  soft_ctx    context state machine
  *   soft_dev      devices, representors                      soft_pe     progress engine, notification handle
  *   soft_mmap     memory maps                                soft_task   task ownership and submission
- *   soft_remote*  exported memory, seen from another process soft_dma    memcpy tasks
+ *   soft_remote*  exported memory, seen from another process soft_dma*   memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
  *   soft_socket   sockets in the runtime directory           soft_copy   copies that survive a shrinking file
  *   soft_consumer*, soft_producer, soft_fast, soft_lane      its fast path
+ *   soft_model    presets of the DMA engine's time model     soft_schedule its due times, and a device's clock
  *   soft_quirk    what hardware does beside its documents    soft_fault  faults on request
  *   soft_error    names of results                           soft_detail why the last call failed
  *   soft_log      where its messages go                      soft_version its release
@@ -26,6 +27,7 @@
 #include <sys/types.h>
 
 #include "soft.h"
+#include "soft_schedule.h"
 
 /* ---- soft_detail, soft_log ---- */
 
@@ -64,6 +66,18 @@ struct soft_limits {
 	uint64_t task_latency_us;     /* the least time from submission to completion of a memcpy task: 0 */
 	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
 	uint64_t remote_mapping;      /* 0: never map a peer's memory, always go through the kernel: 1 */
+
+	/* The time model of the DMA engine (soft_schedule.h). All 0: there is none, tasks are as fast as their copies. */
+	uint64_t dma_latency_ns;     /* of one task, beside its bytes */
+	uint64_t dma_task_mb_per_s;  /* at which one task alone moves its bytes; 10^6 bytes per second; 0: at once */
+	uint64_t dma_read_mb_per_s;  /* all tasks of a device that read the other side's memory; 0: no bound */
+	uint64_t dma_write_mb_per_s; /* all that write it */
+	uint64_t dma_read_gap_ns;    /* the least time from one task's beginning to the next one's */
+	uint64_t dma_write_gap_ns;
+	uint64_t dma_optimized_gap_ns; /* instead, of tasks submitted with OPTIMIZE_REPORTS; 0: as the others */
+	uint64_t dma_at_once;          /* tasks of a device between beginning and completion; 0: no bound */
+	uint64_t move_bytes;           /* 0: tasks complete without a byte being touched: 1 */
+	uint64_t model;                /* the preset that was named (soft_model.h); 0: none */
 };
 
 const struct soft_limits *soft_limits(void);
@@ -121,6 +135,7 @@ struct doca_devinfo_rep {
 
 struct doca_dev {
 	const struct doca_devinfo *info;
+	struct soft_clock clock;
 	atomic_uint users; /* mmaps, contexts and representors that hold it: close answers IN_USE while there are any */
 	unsigned opened;   /* under soft_dev's lock */
 };

@@ -22,10 +22,10 @@ static struct doca_devinfo functions[NUM_FUNCTIONS] = {
 };
 
 static struct doca_dev devices[NUM_FUNCTIONS] = {
-	{.info = &functions[0]},
-	{.info = &functions[1]},
-	{.info = &functions[2]},
-	{.info = &functions[3]},
+	{.info = &functions[0], .clock = SOFT_CLOCK_INITIALIZER},
+	{.info = &functions[1], .clock = SOFT_CLOCK_INITIALIZER},
+	{.info = &functions[2], .clock = SOFT_CLOCK_INITIALIZER},
+	{.info = &functions[3], .clock = SOFT_CLOCK_INITIALIZER},
 };
 
 /* Each function of the DPU has its own representors of the host's functions. */
