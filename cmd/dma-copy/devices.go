@@ -72,6 +72,12 @@ func writeDriverBlock(text *strings.Builder, driver driverRecord) {
 	if driver.LibraryDirectory != "" {
 		row(text, "libraries in", "%s", driver.LibraryDirectory)
 	}
+	if driver.TimeModel != "" {
+		row(text, "time model", "%s", driver.TimeModel)
+	}
+	if driver.MovesNothing {
+		row(text, "bytes", "%s", noBytesMoved)
+	}
 }
 
 func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {

@@ -85,6 +85,7 @@ func examine(m machine, s settings) []finding {
 	found, driverErr := m.inventory()
 	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}
 	if driverErr == nil {
+		findings = append(findings, checkTimeModel(found.Driver)...)
 		findings = append(findings, checkDevices(found.Devices, s))
 		findings = append(findings, checkEachDevice(meant(found.Devices, s.Device))...)
 		findings = append(findings, checkRepresentors(found.Devices, s), checkMemlock(m, found.Driver))

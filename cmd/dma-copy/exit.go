@@ -51,6 +51,7 @@ var outcomes = []outcome{
 	{one(doca.ErrNoCgo), exitDevice, "", nil},
 	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft", nil},
 	{ofType[*doca.SoftError], exitUsage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil},
+	{one(errMovesNothing), exitUsage, moveBytes, nil},
 	{one(errNoDevice), exitDevice, askDoctor, nil},
 	{misnamed("device"), exitDevice, "name one of them with -p", nil},
 	{misnamed("representor"), exitDevice, "name one of them with -r", nil},

@@ -27,6 +27,8 @@ type driverRecord struct {
 	LibraryDirectory string   `json:"library_directory"` // empty for the software device
 	LibraryFiles     []string `json:"library_files"`
 	Reason           string   `json:"reason"`
+	TimeModel        string   `json:"time_model,omitempty"`     // of the software device
+	MovesNothing     bool     `json:"moves_no_bytes,omitempty"` // its copies succeed and do nothing
 }
 
 type deviceRecord struct {
@@ -103,6 +105,7 @@ func recordDriver(driver *doca.Driver) driverRecord {
 	return driverRecord{
 		Name: string(driver.Name()), Hardware: driver.Hardware(), Version: driver.Version(),
 		LibraryDirectory: driver.LibraryDir(), LibraryFiles: append([]string{}, driver.LibraryFiles()...), Reason: driver.Reason(),
+		TimeModel: driver.TimeModel(), MovesNothing: !driver.MovesBytes(),
 	}
 }
 

@@ -55,13 +55,19 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings
 	}
 	defer driver.Close()
 	logDriver(log, driver)
+	if !driver.MovesBytes() {
+		return errMovesNothing
+	}
 	return runOn(ctx, driver, r, streams, s, log)
 }
 
-// logDriver says which driver it is and why.
+// logDriver says which driver it is and why, and warns of one whose speed is made up: a setting may have been forgotten.
 func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
 		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
+	if model := driver.TimeModel(); model != "" {
+		log.Warn().Str("time_model", model).Msg("the software device takes the time of a model (DMA_COPY_SOFT_LIMITS)")
+	}
 }
 
 // runOn carries out the run on the device that fits.

@@ -147,8 +147,13 @@ func round(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
+// pathOf has the time model in it, because without that the rate beside it would be read as this machine's.
 func pathOf(driver *doca.Driver) string {
-	return driverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
+	title := driverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
+	if model := driver.TimeModel(); model != "" {
+		return title + ", time model " + model
+	}
+	return title
 }
 
 // driverTitle names a driver with its release; the software device's release has its name in it.

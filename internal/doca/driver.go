@@ -126,6 +126,19 @@ func (d *Driver) Name() Choice { return d.name }
 // and have the software device behind them, are none.
 func (d *Driver) Hardware() bool { return d.abi.Hardware() }
 
+// TimeModel describes, in one line, the time model of a DMA engine that the software device follows; empty: none.
+func (d *Driver) TimeModel() string {
+	text, _ := d.abi.TimeModel()
+	return text
+}
+
+// MovesBytes is false where the software device was told that copies succeed and leave every byte where it is
+// (move_bytes=0), which is for measuring what drives it.
+func (d *Driver) MovesBytes() bool {
+	_, moves := d.abi.TimeModel()
+	return moves
+}
+
 // Reason says why this driver was chosen.
 func (d *Driver) Reason() string { return d.reason }
 

@@ -28,6 +28,21 @@ func buildKit(t *testing.T) string {
 	return filepath.Join(dir, "lib")
 }
 
+// The kit's libraries say that there is a time model, and above all that no byte is moved, although they look like DOCA's.
+func TestKitTellsOfItsTimeModel(t *testing.T) {
+	libraries := buildKit(t)
+	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
+	t.Setenv("DMA_COPY_SOFT_LIMITS", "model=400g,move_bytes=0")
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA, LibraryDir: libraries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer driver.Close()
+	if driver.MovesBytes() || !strings.HasPrefix(driver.TimeModel(), "400g: ") {
+		t.Errorf("the kit has the time model %q and moves bytes: %t", driver.TimeModel(), driver.MovesBytes())
+	}
+}
+
 // The same device passes the same suite when it is loaded as DOCA's libraries are: the list of functions, the loader and
 // the calling conventions, end to end.
 func TestKitThroughTheLoader(t *testing.T) {

@@ -26,6 +26,11 @@ const struct doca_ops *priv_doca_ops(void)
 	return soft_ops();
 }
 
+bool priv_doca_describe_model(char *text, size_t size)
+{
+	return soft_describe_model(text, size);
+}
+
 __attribute__((destructor)) static void unload(void)
 {
 	soft_unconfigure();

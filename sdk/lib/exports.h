@@ -6,9 +6,14 @@
  * A library includes this last and once, with EXPORT_COMMON, EXPORT_DMA and EXPORT_COMCH defined: as their argument, a
  * function's definition, for the library's own, as nothing for the other two.
  */
+#include <stdbool.h>
+
 #include "ops.h"
 
 __attribute__((visibility("default"))) const struct doca_ops *priv_doca_ops(void);
+
+/* For dma-copy, which says so where the device beneath DOCA's names has a time model. As soft_describe_model. */
+__attribute__((visibility("default"))) bool priv_doca_describe_model(char *text, size_t size);
 
 #define DEFINE_FUNC(ret, name, params, args)       \
 	ret name params                            \

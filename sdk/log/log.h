@@ -4,7 +4,7 @@
  *
  *   log_source     names of sources               log_backend   limits, and which backend takes a line
  *   log_line       the text of a line             log_sink      where a backend puts it
- *   log_write      the ways in: a program's doca_log, the device's soft_log_debug
+ *   log_write      the ways in: a program's doca_log, the device's soft_log
  */
 #ifndef DMA_COPY_SDK_LOG_H
 #define DMA_COPY_SDK_LOG_H

@@ -47,8 +47,8 @@ __attribute__((format(printf, 3, 4))) static void write_sdk(uint32_t level, cons
 	va_end(args);
 }
 
-void soft_log_debug(const char *message)
+void soft_log(uint32_t level, const char *message)
 {
 	struct log_origin device = {"SOFT", 0, "device"};
-	write_sdk(DOCA_LOG_LEVEL_DEBUG, &device, "%s", message);
+	write_sdk(level, &device, "%s", message);
 }

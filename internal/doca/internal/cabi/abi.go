@@ -197,6 +197,9 @@ type ABI interface {
 	Libraries() []string
 	// Hardware is false for the software device, also where it stands behind libraries of DOCA's names.
 	Hardware() bool
+	// TimeModel describes the software device's time model, empty without one, and tells whether bytes are moved: always
+	// on hardware.
+	TimeModel() (text string, movesBytes bool)
 	// LastDetail is what the driver knows of its last failure beyond the code; often empty.
 	LastDetail() string
 

@@ -43,6 +43,7 @@ type native struct {
 	detail    func() string // what the provider knows of the last failure beyond its code
 	forget    func()        // empties that
 	refusal   func(*C.struct_doca_comch_client) C.doca_error_t
+	model     func(text []C.char) C.bool
 	close     func()
 }
 
@@ -70,8 +71,9 @@ func OpenSoft(settings SoftSettings) (ABI, error) {
 	}
 	forget := func() { C.soft_forget_detail() }
 	refusal := func(c *C.struct_doca_comch_client) C.doca_error_t { return C.soft_comch_client_refusal(c) }
+	model := func(text []C.char) C.bool { return C.soft_describe_model(&text[0], C.size_t(len(text))) }
 	return &native{
-		ops: C.soft_ops(), rate: rateInBits, detail: softDetail, forget: forget, refusal: refusal, close: func() {},
+		ops: C.soft_ops(), rate: rateInBits, detail: softDetail, forget: forget, refusal: refusal, model: model, close: func() {},
 	}, nil
 }
 
@@ -116,8 +118,9 @@ func OpenVendor(directory string) (ABI, string, error) {
 	}
 	noDetail := func() string { return "" }
 	noRefusal := func(*C.struct_doca_comch_client) C.doca_error_t { return C.DOCA_SUCCESS }
+	model := func(text []C.char) C.bool { return C.vendor_describe_model(vendor, &text[0], C.size_t(len(text))) }
 	abi := &native{
-		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in),
+		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in), model: model,
 		detail: noDetail, forget: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
 	}
 	abi.rate = rateFormOf(abi.Version())
@@ -147,6 +150,12 @@ func optionalString(s string) (*C.char, func()) {
 func (n *native) Close() { n.close() }
 
 func (n *native) Hardware() bool { return n.hardware }
+
+func (n *native) TimeModel() (text string, movesBytes bool) {
+	var line [256]C.char
+	moves := n.model(line[:])
+	return C.GoString(&line[0]), bool(moves)
+}
 
 func (n *native) LastDetail() string { return n.detail() }
 

@@ -34,8 +34,8 @@
 /* Sets what soft_last_detail answers, and logs it. Any thread may call. */
 void soft_detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* One line at DOCA_LOG_LEVEL_DEBUG, the device's only level, to whatever log there is. Any thread may call. */
-void soft_log_debug(const char *message);
+/* One line to whatever log there is, at DOCA_LOG_LEVEL_DEBUG or DOCA_LOG_LEVEL_WARNING. Any thread may call. */
+void soft_log(uint32_t level, const char *message);
 
 /* ---- soft_dpa, soft_unsupported ---- */
 

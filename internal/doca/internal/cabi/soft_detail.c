@@ -21,7 +21,7 @@ void soft_detail(const char *format, ...)
 	pthread_mutex_lock(&detail_lock);
 	snprintf(last_detail, sizeof(last_detail), "%s", text);
 	pthread_mutex_unlock(&detail_lock);
-	soft_log_debug(text);
+	soft_log(DOCA_LOG_LEVEL_DEBUG, text);
 }
 
 void soft_copy_last_detail(char *text, size_t size)

@@ -36,6 +36,9 @@ static doca_error_t dma_start(struct doca_ctx *ctx)
 		soft_detail("a DMA context needs doca_dma_task_memcpy_set_conf before it starts");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
+	if (soft_limits()->move_bytes == 0)
+		soft_log(DOCA_LOG_LEVEL_WARNING,
+			 "NO BYTES ARE MOVED: move_bytes=0 has every copy succeed and do nothing");
 	dma->pool = calloc(dma->num_tasks, sizeof(*dma->pool));
 	if (dma->pool == NULL)
 		return DOCA_ERROR_INITIALIZATION;

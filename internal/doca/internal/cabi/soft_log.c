@@ -16,11 +16,12 @@ static struct doca_log_backend backend_of_process = {.fd = -1};
 static uint32_t level_limit = DOCA_LOG_LEVEL_INFO;
 static pthread_mutex_t log_lock = PTHREAD_MUTEX_INITIALIZER; /* guards the two above */
 
-void soft_log_debug(const char *message)
+void soft_log(uint32_t level, const char *message)
 {
+	const char *name = level == DOCA_LOG_LEVEL_WARNING ? "WRN" : "DBG";
 	pthread_mutex_lock(&log_lock);
-	if (backend_of_process.fd >= 0 && level_limit >= DOCA_LOG_LEVEL_DEBUG)
-		dprintf(backend_of_process.fd, "[DOCA][DBG][SOFT] %s\n", message);
+	if (backend_of_process.fd >= 0 && level_limit >= level)
+		dprintf(backend_of_process.fd, "[DOCA][%s][SOFT] %s\n", name, message);
 	pthread_mutex_unlock(&log_lock);
 }
 

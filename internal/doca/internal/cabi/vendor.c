@@ -315,6 +315,13 @@ struct vendor *vendor_open(const char *directory, char *error, size_t error_size
 	return NULL;
 }
 
+bool vendor_describe_model(const struct vendor *vendor, char *text, size_t size)
+{
+	bool (*describe)(char *, size_t) = dlsym(vendor->handles[VENDOR_COMMON], "priv_doca_describe_model");
+	text[0] = '\0';
+	return describe == NULL || describe(text, size);
+}
+
 void vendor_close(struct vendor *vendor)
 {
 	close_libraries(vendor);

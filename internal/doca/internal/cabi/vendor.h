@@ -29,4 +29,7 @@ struct vendor {
 struct vendor *vendor_open(const char *directory, char *error, size_t error_size, char *detail, size_t detail_size);
 void vendor_close(struct vendor *vendor);
 
+/* As soft_describe_model, of the device behind a stand-in. DOCA's own libraries have no model and move bytes. */
+bool vendor_describe_model(const struct vendor *vendor, char *text, size_t size);
+
 #endif

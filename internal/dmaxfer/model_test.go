@@ -1,0 +1,28 @@
+//go:build cgo
+
+package dmaxfer
+
+import (
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/rs/zerolog"
+)
+
+// A device that moves no bytes says that each copy succeeded. The digests of both sides tell, and no file appears.
+func TestCopyOfNoBytesFailsItsDigest(t *testing.T) {
+	stand := newStand(t, "model=400g,move_bytes=0")
+	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	for name, way := range stand.directions() {
+		t.Run(name, func(t *testing.T) {
+			writeFile(t, way[0].File, content(3*testChunk))
+			both := stand.run(t.Context())
+			mustBe(t, both.errs[way[1].Side], ErrDigest)
+			if _, err := os.Stat(way[1].File); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("there is a file of bytes that nobody moved: %v", err)
+			}
+			must(t, os.Remove(way[0].File))
+		})
+	}
+}
