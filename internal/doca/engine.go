@@ -4,13 +4,17 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// idleSpins is how often an engine is polled in vain before its owner sleeps: some ten microseconds, less than a wake-up
-// costs.
-const idleSpins = 32
+// How long an engine is polled in vain before its owner sleeps, and how often between two looks at the clock. To sleep and
+// be woken takes some 25 microseconds, of which most are the processor's: who has waited that long may as well sleep.
+const (
+	spinTime  = 25 * time.Microsecond
+	spinPolls = 16
+)
 
 // Copy is one memcpy task: Length bytes from Source at SourceOffset to Target at TargetOffset. Length is 1 to the
 // device's MaxBufferSize. Tag comes back in the Completion.
@@ -128,18 +132,31 @@ func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
 	if e.engine == nil {
 		return 0, ErrClosed
 	}
-	for spins := 0; ; spins++ {
-		if n := e.poll(into); n > 0 || e.Inflight() == 0 {
+	for {
+		if n := e.spin(into); n > 0 || e.Inflight() == 0 {
 			return n, nil
 		}
 		if ctx.Err() != nil {
 			return 0, context.Cause(ctx)
 		}
-		if spins < idleSpins {
-			continue
-		}
 		if n, err := e.sleep(ctx, into); n > 0 || err != nil {
 			return n, err
+		}
+	}
+}
+
+// spin polls until something has come, nothing is in flight, or spinTime is over.
+func (e *Engine) spin(into []Completion) int {
+	for start := (time.Time{}); ; {
+		for range spinPolls {
+			if n := e.poll(into); n > 0 || e.Inflight() == 0 {
+				return n
+			}
+		}
+		if now := time.Now(); start.IsZero() {
+			start = now
+		} else if now.Sub(start) > spinTime {
+			return 0
 		}
 	}
 }
@@ -172,13 +189,14 @@ func (e *Engine) copyError(status cabi.Status) error {
 	return &Error{Op: "doca_dma_task_memcpy", Code: status, Detail: e.abi.LastDetail()}
 }
 
-// sleep waits on the notification handle. What has completed just before it was armed is taken at once, and an engine
-// that has just stopped has nothing more to announce.
+// sleep waits on the notification handle. What has completed just before it was armed is taken at once, but one copy only:
+// progress of an armed engine is slow, and if it took longer than the device for a copy, the poll would not end before
+// nothing is in flight. An engine that has just stopped has nothing more to announce.
 func (e *Engine) sleep(ctx context.Context, into []Completion) (int, error) {
 	if err := e.abi.EngineArm(e.engine); err != nil {
 		return 0, err
 	}
-	if n := e.poll(into); n > 0 || e.abi.EngineIdle(e.engine) {
+	if n := e.poll(into[:1]); n > 0 || e.abi.EngineIdle(e.engine) {
 		return n, e.abi.EngineClear(e.engine)
 	}
 	err := e.waiter.waitWith(ctx)

@@ -11,6 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// idleSpins is how often a channel or a port is polled in vain before its owner sleeps.
+const idleSpins = 32
+
 // waiter lets a goroutine sleep until a progress engine's notification handle is readable, or somebody wakes it. It
 // sleeps in Go's netpoller, so it costs no thread and no CPU.
 //

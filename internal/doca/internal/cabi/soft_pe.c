@@ -27,6 +27,8 @@ struct doca_pe {
 	int inner;
 	int event;
 	int timer;
+	bool signalled;    /* event is readable */
+	uint64_t timer_at; /* what timer is set to, in CLOCK_MONOTONIC nanoseconds; 0: it is not */
 	bool armed;
 	enum doca_pe_event_mode mode;
 	bool progressing;
@@ -165,14 +167,31 @@ doca_error_t soft_doca_pe_get_notification_handle(const struct doca_pe *pe, doca
 	return DOCA_SUCCESS;
 }
 
-/* at in CLOCK_MONOTONIC nanoseconds; 0 disarms. */
+/* at as in timer_at. Progress of an armed engine comes here each time, so what is set already costs no system call. */
 static doca_error_t set_timer(struct doca_pe *pe, uint64_t at)
 {
+	if (at == pe->timer_at)
+		return DOCA_SUCCESS;
 	struct itimerspec when = {
 		.it_value = {.tv_sec = (time_t)(at / 1000000000U), .tv_nsec = (long)(at % 1000000000U)}};
 	if (timerfd_settime(pe->timer, TFD_TIMER_ABSTIME, &when, NULL) != 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
+	pe->timer_at = at;
 	return DOCA_SUCCESS;
+}
+
+static void signal_work(struct doca_pe *pe)
+{
+	if (!pe->signalled)
+		pe->signalled = eventfd_write(pe->event, 1) == 0;
+}
+
+static void unsignal_work(struct doca_pe *pe)
+{
+	eventfd_t ignored;
+	if (pe->signalled)
+		eventfd_read(pe->event, &ignored);
+	pe->signalled = false;
 }
 
 static uint64_t earliest_work(const struct doca_pe *pe)
@@ -185,23 +204,16 @@ static uint64_t earliest_work(const struct doca_pe *pe)
 	return at;
 }
 
-static void drain(struct doca_pe *pe)
-{
-	eventfd_t ignored;
-	eventfd_read(pe->event, &ignored);
-	set_timer(pe, 0);
-}
-
 /* Arranges the wake-up for work that no watched descriptor announces. */
 static doca_error_t schedule(struct doca_pe *pe)
 {
 	uint64_t at = earliest_work(pe);
-	drain(pe);
-	if (at == UINT64_MAX)
-		return DOCA_SUCCESS;
-	if (at > soft_now_ns())
-		return set_timer(pe, at);
-	return eventfd_write(pe->event, 1) == 0 ? DOCA_SUCCESS : DOCA_ERROR_OPERATING_SYSTEM;
+	if (at <= soft_now_ns()) {
+		signal_work(pe);
+		return pe->signalled ? DOCA_SUCCESS : DOCA_ERROR_OPERATING_SYSTEM;
+	}
+	unsignal_work(pe);
+	return set_timer(pe, at == UINT64_MAX ? 0 : at);
 }
 
 /* Inside progress the contexts are in motion; it schedules when it is done, so that an armed handle falls silent as soon
@@ -209,7 +221,7 @@ static doca_error_t schedule(struct doca_pe *pe)
 void soft_pe_notify(struct doca_pe *pe)
 {
 	if (pe->armed && !pe->progressing && schedule(pe) != DOCA_SUCCESS)
-		eventfd_write(pe->event, 1);
+		signal_work(pe);
 }
 
 static bool swallows(const struct doca_pe *pe)
@@ -236,7 +248,6 @@ static void disarm(struct doca_pe *pe)
 	if (!pe->armed)
 		return;
 	epoll_ctl(pe->handle, EPOLL_CTL_DEL, pe->inner, NULL);
-	drain(pe);
 	pe->armed = false;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The time model by name and by number, and memcpy tasks under it. */
 #include <poll.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../soft_model.h"
@@ -133,6 +134,12 @@ static void drop_buffers(void)
 	CHECK_OK(soft_doca_buf_dec_refcount(dst, NULL));
 }
 
+static int readable(doca_notification_handle_t handle, int timeout_ms)
+{
+	struct pollfd wait = {.fd = handle, .events = POLLIN};
+	return poll(&wait, 1, timeout_ms);
+}
+
 /* The handle announces the moment, however near it is. */
 static void test_an_armed_engine_wakes(void)
 {
@@ -142,13 +149,44 @@ static void test_an_armed_engine_wakes(void)
 	for (unsigned i = 1; i <= 500; i++) {
 		submit();
 		CHECK_OK(soft_doca_pe_request_notification(engine.pe));
-		struct pollfd wait = {.fd = handle, .events = POLLIN};
-		CHECK(poll(&wait, 1, 30000) == 1);
+		CHECK(readable(handle, 30000) == 1);
 		CHECK(soft_doca_pe_progress(engine.pe) == 1);
 		CHECK(engine.completed == i && engine.failed == 0);
 		CHECK_OK(soft_doca_pe_clear_notification(engine.pe, handle));
 		drop_buffers();
 	}
+	close_engine();
+}
+
+static void open_engine_with_faults(const char *limits, const char *faults)
+{
+	CHECK(setenv("DMA_COPY_SOFT_FAULTS", faults, 1) == 0);
+	open_engine(limits);
+	CHECK(unsetenv("DMA_COPY_SOFT_FAULTS") == 0);
+}
+
+/* What announced the first task says nothing of the second, which comes a minute later. */
+static void test_an_armed_engine_falls_silent(void)
+{
+	doca_notification_handle_t handle;
+	open_engine_with_faults("dma_latency_ns=3000", "delay=2:60000000");
+	CHECK_OK(soft_doca_pe_get_notification_handle(engine.pe, &handle));
+	submit();
+	struct doca_buf *first[] = {src, dst};
+	submit();
+	CHECK_OK(soft_doca_pe_request_notification(engine.pe));
+	CHECK(readable(handle, 30000) == 1);
+	CHECK(soft_doca_pe_progress(engine.pe) == 1 && engine.completed == 1);
+	CHECK(readable(handle, 0) == 0 && soft_doca_pe_progress(engine.pe) == 0);
+	CHECK_OK(soft_doca_pe_clear_notification(engine.pe, handle));
+	CHECK_OK(soft_doca_pe_request_notification(engine.pe));
+	CHECK(readable(handle, 0) == 0);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(soft_doca_dma_as_ctx(engine.dma)));
+	CHECK(readable(handle, 30000) == 1); /* there is something to flush */
+	engine_restart(&engine);
+	drop_buffers();
+	src = first[0], dst = first[1];
+	drop_buffers();
 	close_engine();
 }
 
@@ -173,6 +211,7 @@ int main(void)
 	RUN(test_bytes_arrive);
 	RUN(test_no_bytes_arrive);
 	RUN(test_an_armed_engine_wakes);
+	RUN(test_an_armed_engine_falls_silent);
 	RUN(test_flushed_tasks_leave_the_clock);
 	return 0;
 }
