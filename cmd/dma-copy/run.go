@@ -55,6 +55,7 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings
 	}
 	defer driver.Close()
 	logDriver(log, driver)
+	shareCores(driver)
 	if !driver.MovesBytes() {
 		return errMovesNothing
 	}
