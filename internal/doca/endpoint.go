@@ -143,7 +143,7 @@ func (e *endpoint) await(result <-chan error, otherwise error) error {
 
 func (e *endpoint) run() {
 	defer close(e.finished)
-	for spins := 0; ; spins++ {
+	for {
 		moved := e.runCommands()
 		polled, err := e.poll()
 		if err != nil {
@@ -157,12 +157,10 @@ func (e *endpoint) run() {
 			return
 		}
 		if moved || polled {
-			spins = 0
+			continue
 		}
-		if spins >= idleSpins {
-			if err := e.sleep(); err != nil {
-				e.fail(err)
-			}
+		if err := e.sleep(); err != nil {
+			e.fail(err)
 		}
 	}
 }

@@ -11,7 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idleSpins is how often a channel or a port is polled in vain before its owner sleeps.
+// idleSpins is how often a port is polled in vain before its owner sleeps. A channel's owner sleeps at once: its messages are few, and
+// polls in between cost more than the wake-ups.
 const idleSpins = 32
 
 // waiter lets a goroutine sleep until a progress engine's notification handle is readable, or somebody wakes it. It
