@@ -1,0 +1,87 @@
+package placement
+
+import "fmt"
+
+// Decision is where the process is to run, and why.
+type Decision struct {
+	CPUs Set // to run on, all of them usable; empty: the process stays where it is
+	Node int // the NUMA node that decided, -1 if none did. Without CPUs: the device's, and the process may use no CPU of it
+}
+
+// HasNode tells whether a NUMA node decided.
+func (d Decision) HasNode() bool { return d.Node != noNode }
+
+// A Refusal says that a wish cannot be fulfilled on this machine, why, and what to wish for instead.
+type Refusal string
+
+// Error returns the sentence without its subject, the wish.
+func (r Refusal) Error() string { return string(r) }
+
+// Decide finds the CPUs of a wish. The device is the long form of the PCI address of hardware, "0000:b1:00.1", or empty: then nothing is near it.
+// A wish for particular CPUs, or a node by its number, that leaves no usable CPU is a Refusal; the zero Wish never is. Other errors
+// are those of reading Sys.
+func (m Machine) Decide(w Wish, device string) (Decision, error) {
+	switch {
+	case !w.Cores.Empty():
+		return m.decideByCores(w.Cores)
+	case w.Node.HasNumber():
+		return m.decideByNode(w.Node.number)
+	case w.Node.choice == nodeOff || device == "":
+		return Decision{Node: noNode}, nil
+	default:
+		return m.decideByDevice(device)
+	}
+}
+
+func (m Machine) decideByCores(cores Set) (Decision, error) {
+	cpus := cores.Intersect(m.Usable)
+	if cpus.Empty() {
+		return Decision{}, refuse("this process may use none of these CPUs: choose from %s", m.Usable)
+	}
+	return Decision{CPUs: cpus, Node: noNode}, nil
+}
+
+func (m Machine) decideByNode(node int) (Decision, error) {
+	nodes, err := m.nodes()
+	switch {
+	case err != nil:
+		return Decision{}, err
+	case nodes.Empty():
+		return Decision{}, refuse("the kernel shows no NUMA nodes here: leave it out, or name CPUs with --cores")
+	case !nodes.Has(node):
+		return Decision{}, refuse("this machine has no such NUMA node: choose from %s", nodes)
+	}
+	all, err := m.cpusOf(node)
+	if err != nil {
+		return Decision{}, err
+	}
+	cpus := all.Intersect(m.Usable)
+	if cpus.Empty() {
+		return Decision{}, m.refuseNode(all)
+	}
+	return Decision{CPUs: cpus, Node: node}, nil
+}
+
+func (m Machine) refuseNode(cpus Set) error {
+	if cpus.Empty() {
+		return refuse("this NUMA node has memory only, and no CPU: choose another one")
+	}
+	return refuse("this process may use %s and none of that node's CPUs, %s: choose another node, or allow it those (cpuset, taskset)",
+		m.Usable, cpus)
+}
+
+// decideByDevice changes nothing where all CPUs are equally near.
+func (m Machine) decideByDevice(device string) (Decision, error) {
+	nodes, err := m.nodes()
+	if err != nil || nodes.Count() < 2 {
+		return Decision{Node: noNode}, err
+	}
+	node, err := m.nodeOf(device)
+	if err != nil || node == noNode {
+		return Decision{Node: noNode}, err
+	}
+	cpus, err := m.cpusOf(node)
+	return Decision{CPUs: cpus.Intersect(m.Usable), Node: node}, err
+}
+
+func refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }

@@ -1,0 +1,65 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const tasks = "/proc/self/task" // a folder for each thread of this process
+
+// ThisMachine returns the machine that the process runs on, with the CPUs that it may use now: Linux keeps those of a container, a
+// cpuset and taskset all in the thread's mask.
+func ThisMachine() (Machine, error) {
+	mask := unix.NewCPUSet(capacity)
+	if err := unix.SchedGetaffinityDynamic(os.Getpid(), mask); err != nil {
+		return Machine{}, fmt.Errorf("ask which CPUs this process may use: %w", err)
+	}
+	m := Machine{Sys: os.DirFS("/sys")}
+	for cpu := range capacity {
+		if mask.IsSet(cpu) {
+			m.Usable.add(cpu)
+		}
+	}
+	return m, nil
+}
+
+// RunOn moves every thread of the process to the CPUs, and with them those that they will start. Memory that is there stays where it is.
+// If it fails, some threads may have moved. Two of these calls must not run at the same time.
+func RunOn(cpus Set) error {
+	mask := unix.NewCPUSet(capacity)
+	for cpu := range capacity {
+		if cpus.Has(cpu) {
+			mask.Set(cpu)
+		}
+	}
+	moved := map[int]bool{}
+	for {
+		fresh, err := moveThreads(mask, moved)
+		if err != nil || fresh == 0 {
+			return err
+		}
+	}
+}
+
+// moveThreads moves the threads that have not been moved yet, and counts them. While it looks, one that has not been may start another.
+func moveThreads(mask unix.CPUSetDynamic, moved map[int]bool) (fresh int, err error) {
+	threads, err := os.ReadDir(tasks)
+	if err != nil {
+		return 0, fmt.Errorf("list the threads of this process: %w", err)
+	}
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		if err != nil || moved[id] {
+			continue
+		}
+		if err := unix.SchedSetaffinityDynamic(id, mask); err != nil && !errors.Is(err, unix.ESRCH) { // it may have ended
+			return fresh, fmt.Errorf("move a thread of this process to other CPUs: %w", err)
+		}
+		moved[id], fresh = true, fresh+1
+	}
+	return fresh, nil
+}

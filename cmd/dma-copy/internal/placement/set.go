@@ -1,0 +1,114 @@
+package placement
+
+import (
+	"errors"
+	"fmt"
+	"math/bits"
+	"strconv"
+	"strings"
+)
+
+const (
+	capacity = 8192 // the most CPUs that Linux can be built for
+	wordSize = 64
+)
+
+// Set is a set of CPUs, or of NUMA nodes, by their numbers from 0 to 8191. The zero Set is empty, and two that hold the same numbers
+// are equal by ==.
+type Set [capacity / wordSize]uint64
+
+// ParseList reads the kernel's list format: numbers and ranges with commas between them, "0-3,8", in any order. Its errors say what
+// is wrong and what to give instead. The empty text is refused.
+func ParseList(text string) (Set, error) {
+	var s Set
+	for part := range strings.SplitSeq(text, ",") {
+		first, last, err := parseRange(part)
+		if err != nil {
+			return Set{}, err
+		}
+		for n := first; n <= last; n++ {
+			s.add(n)
+		}
+	}
+	return s, nil
+}
+
+func parseRange(text string) (first, last int, err error) {
+	from, to, isRange := strings.Cut(text, "-")
+	if !isRange {
+		to = from
+	}
+	if first, err = parseNumber(from); err != nil {
+		return 0, 0, err
+	}
+	if last, err = parseNumber(to); err != nil {
+		return 0, 0, err
+	}
+	if first > last {
+		return 0, 0, fmt.Errorf("the range %s goes down; give the smaller number first, as in %d-%d", text, last, first)
+	}
+	return first, last, nil
+}
+
+func parseNumber(text string) (int, error) {
+	n, err := strconv.ParseUint(text, 10, 64)
+	if errors.Is(err, strconv.ErrRange) || err == nil && n >= capacity {
+		return 0, fmt.Errorf("%s is more than any machine has; give numbers below %d", text, capacity)
+	}
+	if err != nil {
+		return 0, errors.New("not a list; give numbers and ranges with commas, such as 0-3,8")
+	}
+	return int(n), nil
+}
+
+// String writes the set in the format that ParseList reads, ascending and as short as it goes; "" if it is empty.
+func (s Set) String() string {
+	var parts []string
+	for first := 0; first < capacity; first++ {
+		if !s.Has(first) {
+			continue
+		}
+		last := first
+		for s.Has(last + 1) {
+			last++
+		}
+		parts = append(parts, rangeText(first, last))
+		first = last
+	}
+	return strings.Join(parts, ",")
+}
+
+func rangeText(first, last int) string {
+	if first == last {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%d-%d", first, last)
+}
+
+// Has tells whether the set holds a number. It holds none outside 0 to 8191.
+func (s Set) Has(n int) bool {
+	return n >= 0 && n < capacity && s[n/wordSize]&(1<<(n%wordSize)) != 0
+}
+
+// Empty tells whether the set holds no number.
+func (s Set) Empty() bool { return s == Set{} }
+
+// Count returns how many numbers the set holds.
+func (s Set) Count() int {
+	count := 0
+	for _, word := range s {
+		count += bits.OnesCount64(word)
+	}
+	return count
+}
+
+// Intersect returns what both sets hold.
+func (s Set) Intersect(other Set) Set {
+	for i := range s {
+		s[i] &= other[i]
+	}
+	return s
+}
+
+// add puts a number below capacity into the set.
+func (s *Set) add(n int) { s[n/wordSize] |= 1 << (n % wordSize) }

@@ -1,0 +1,87 @@
+package placement
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestListsThatAreRead(t *testing.T) {
+	cases := []struct {
+		text, canonical string
+		count           int
+	}{
+		{"0", "0", 1},
+		{"0-3,8", "0-3,8", 5},
+		{"8,0-3", "0-3,8", 5},
+		{"1,0,2,2-3", "0-3", 4},
+		{"63-64", "63-64", 2},
+		{"5-5", "5", 1},
+		{"8191", "8191", 1},
+		{"0-8191", "0-8191", 8192},
+	}
+	for _, tc := range cases {
+		got, err := ParseList(tc.text)
+		if err != nil || got.String() != tc.canonical || got.Count() != tc.count {
+			t.Errorf("%q: %q with %d, error %v, want %q with %d", tc.text, got, got.Count(), err, tc.canonical, tc.count)
+		}
+	}
+}
+
+func TestListsThatAreRefused(t *testing.T) {
+	const (
+		noList   = "not a list; give numbers and ranges with commas, such as 0-3,8"
+		tooLarge = " is more than any machine has; give numbers below 8192"
+	)
+	for text, want := range map[string]string{
+		"": noList, ",": noList, "0,": noList, "-": noList, "-1": noList, "1-": noList, "1-2-3": noList, "+1": noList, " 1": noList,
+		"0, 1": noList, "0x1": noList, "all": noList, "0-7:2": noList, "1.5": noList,
+		"8192": "8192" + tooLarge, "0-8192": "8192" + tooLarge, "99999999999999999999": "99999999999999999999" + tooLarge,
+		"3-1": "the range 3-1 goes down; give the smaller number first, as in 1-3",
+	} {
+		if got, err := ParseList(text); err == nil || err.Error() != want || !got.Empty() {
+			t.Errorf("%q: %q, error %v, want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestSetsHoldWhatWasPutIn(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		numbers := rapid.SliceOfDistinct(rapid.IntRange(0, capacity-1), rapid.ID).Draw(t, "numbers")
+		others := rapid.SliceOfDistinct(rapid.IntRange(0, capacity-1), rapid.ID).Draw(t, "others")
+		set, other, both := setOf(numbers...), setOf(others...), 0
+		for _, n := range numbers {
+			if !set.Has(n) {
+				t.Fatalf("%d is missing", n)
+			}
+			if other.Has(n) {
+				both++
+			}
+		}
+		if set.Count() != len(numbers) || set.Empty() != (len(numbers) == 0) {
+			t.Fatalf("%d of %d", set.Count(), len(numbers))
+		}
+		if common := set.Intersect(other); common.Count() != both || common != other.Intersect(set) {
+			t.Fatalf("%s and %s have %s in common", set, other, common)
+		}
+		if again, err := ParseList(set.String()); set.Empty() == (err == nil) || again != set {
+			t.Fatalf("%s is read as %s (%v)", set, again, err)
+		}
+	})
+}
+
+func TestSetsHoldNothingOutside(t *testing.T) {
+	for _, n := range []int{-1, capacity, capacity + 1} {
+		if setOf(0, capacity-1).Has(n) {
+			t.Errorf("has %d", n)
+		}
+	}
+}
+
+func setOf(numbers ...int) Set {
+	var s Set
+	for _, n := range numbers {
+		s.add(n)
+	}
+	return s
+}
