@@ -22,6 +22,8 @@ var samples = map[string][][3]string{
 	"require-hw":     {{"true", "false", "true"}, {"false", "true", "false"}},
 	"doca-libdir":    {{"/by-flag", "/by-file", "/by-variable"}},
 	"role":           {{"host", "dpu", "host"}, {"dpu", "host", "dpu"}},
+	"numa":           {{"0", "1", "off"}, {"off", "auto", "2"}},
+	"cores":          {{"0", "0-1", "2,4-6"}},
 	"wait":           {{"1s", "2s", "3s"}},
 	"timeout":        {{"1s", "2s", "3s"}},
 	"idle-timeout":   {{"1s", "2s", "3s"}},
@@ -128,7 +130,7 @@ func TestVariableNames(t *testing.T) {
 	}
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR
 		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_CHUNK
-		DMA_COPY_DEPTH DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
+		DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
 		DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY
 		DMA_COPY_ALLOW_CHANGING DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT`)
 	if !slices.Equal(got, want) {

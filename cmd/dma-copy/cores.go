@@ -1,11 +1,91 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"runtime"
 
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
+
+// takePlace moves the process to the CPUs where its copy should run, before there is memory that would stay behind. What nobody
+// asked for may fail: then a copy is slower than it could be.
+func takePlace(driver *doca.Driver, device doca.DeviceInfo, s settings, log zerolog.Logger) error {
+	place, err := choosePlace(placement.ThisMachine, s, placedBy(driver.Hardware(), device.PCIAddress))
+	if err == nil && !place.CPUs.Empty() {
+		err = placement.RunOn(place.CPUs)
+	}
+	if err != nil && !s.Place.IsAuto() {
+		return err
+	}
+	if err != nil || place.CPUs.Empty() {
+		shareCores(driver)
+	} else {
+		useCores()
+	}
+	logPlace(log, place, err, s)
+	return nil
+}
+
+// placedBy is the address of the device that a process should be near. The software device is nowhere.
+func placedBy(hardware bool, address string) string {
+	if !hardware {
+		return ""
+	}
+	return address
+}
+
+// choosePlace looks at the machine if it matters. A wish that does not fit it is a usageError that names the flag.
+func choosePlace(machine func() (placement.Machine, error), s settings, address string) (placement.Decision, error) {
+	m, err := machine()
+	if err != nil {
+		return placement.Decision{}, err
+	}
+	place, err := m.Decide(s.Place, address)
+	if refusal, is := errors.AsType[placement.Refusal](err); is {
+		return place, usagef("%s: %w", s.placeFlag(), refusal)
+	}
+	return place, err
+}
+
+// placeFlag spells what was asked for.
+func (s settings) placeFlag() string {
+	if !s.Place.Cores.Empty() {
+		return "--cores " + s.Place.Cores.String()
+	}
+	return "--numa " + s.Place.Node.String()
+}
+
+// logPlace says where the process is now, or why it is not near its device, and warns of CPUs that were named in vain.
+func logPlace(log zerolog.Logger, place placement.Decision, err error, s settings) {
+	if place.HasNode() {
+		log = log.With().Int("numa_node", place.Node).Logger()
+	}
+	switch {
+	case err != nil:
+		log.Warn().Err(err).Msg("the process is not moved to the NUMA node of its device")
+		return
+	case place.HasNode() && place.CPUs.Empty():
+		log.Info().Msg("this process may use no CPU of its device's NUMA node")
+		return
+	case place.CPUs.Empty():
+		return
+	case !s.Place.Cores.Empty() && place.CPUs != s.Place.Cores:
+		log.Warn().Str("cores", s.Place.Cores.String()).Msg("this process may not use all CPUs of --cores")
+	}
+	log.Info().Str("cpus", place.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).Msg("the process runs on these CPUs")
+}
+
+// useCores has Go run as much at once as there are CPUs for, and as a container's limit leaves. GOMAXPROCS in the environment
+// decides otherwise.
+func useCores() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.SetDefaultGOMAXPROCS()
+	}
+}
 
 // shareCores leaves half of the processors to the other side where that runs on this machine, too, as it does with the software device:
 // two processes that both try to use all of them spend much of their time on waking each other. GOMAXPROCS in the environment decides

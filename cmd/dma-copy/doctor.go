@@ -69,10 +69,10 @@ func doctorCommand() command {
 		summary: "Check what copies need; a fix for each fault",
 		about: `Checks what copies need and changes nothing. Each check is one line: ok, warn or
 FAIL, what was found, and behind two dashes what to do about it. The exit code
-is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, or 7
-where only the other side is missing.
+is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, 7
+where only the other side is missing, or 3 where a copy would refuse a setting.
 `,
-		options: append(commonOptions(), append(pickOptions("pci-addr", "rep-pci"), peer)...),
+		options: append(commonOptions(), append(pickOptions("pci-addr", "rep-pci", "numa", "cores"), peer)...),
 		run: func(_ context.Context, streams streams, s settings, _ []string, _ zerolog.Logger) error {
 			return report(streams.stdout, examine(thisMachine(s), s))
 		},
@@ -90,6 +90,7 @@ func examine(m machine, s settings) []finding {
 		findings = append(findings, checkEachDevice(meant(found.Devices, s.Device))...)
 		findings = append(findings, checkRepresentors(found.Devices, s), checkMemlock(m, found.Driver))
 		findings = append(findings, checkVerbs(m, found.Driver))
+		findings = append(findings, checkPlace(m, found, s)...)
 	}
 	findings = append(findings, checkUser(m))
 	if s.Driver != driverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -28,6 +29,7 @@ type machine struct {
 	mayLockAny   func() bool            // the limit does not bind this process
 	verbs        func() []string        // the device files of RDMA
 	accessible   func(path string) error
+	place        func() (placement.Machine, error)
 	user         func() identity
 	ownMemory    func() error        // reads this process's memory as a peer's is read
 	yamaScope    func() (int, error) // fs.ErrNotExist: the kernel does not have it
@@ -58,6 +60,7 @@ func thisMachine(s settings) machine {
 		accessible: func(path string) error {
 			return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
 		},
+		place:     placement.ThisMachine,
 		user:      currentUser,
 		ownMemory: readOwnMemory,
 		yamaScope: yamaScope,

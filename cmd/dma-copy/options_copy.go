@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -12,7 +13,7 @@ const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=D
 
 // options are those of a copy.
 func options() []option {
-	return slices.Concat(generalFlags(), fileFlags(), deviceFlags(), runFlags(), reportFlags(), contentFlags(), targetFlags(), limitFlags())
+	return slices.Concat(generalFlags(), fileFlags(), deviceFlags(), placeFlags(), runFlags(), reportFlags(), contentFlags(), targetFlags(), limitFlags())
 }
 
 // generalFlags are those of every DOCA program.
@@ -67,6 +68,18 @@ func deviceFlags() []option {
 		{group: addedOptions, name: "depth", value: "COUNT", fallback: "0",
 			json: jsonNumber, assign: into(func(s *settings) *int { return &s.Depth }, parseCount),
 			help: "Copy tasks in flight; 0 asks the device; of two\ndma-copy the smaller one counts"},
+	}
+}
+
+// placeFlags are about where on this machine the program runs.
+func placeFlags() []option {
+	return []option{
+		{group: addedOptions, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
+			assign: into(func(s *settings) *placement.Node { return &s.Place.Node }, placement.ParseNode),
+			help:   "Run on the CPUs, and in the memory, of a NUMA\nnode; auto is that of the device, if hardware"},
+		{group: addedOptions, name: "cores", value: "LIST", json: jsonNumber,
+			assign: into(func(s *settings) *placement.Set { return &s.Place.Cores }, placement.ParseList),
+			help:   "Run on these CPUs alone, such as 0-3,8, in\nplace of a node's"},
 	}
 }
 

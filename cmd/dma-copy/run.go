@@ -55,7 +55,6 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings
 	}
 	defer driver.Close()
 	logDriver(log, driver)
-	shareCores(driver)
 	if !driver.MovesBytes() {
 		return errMovesNothing
 	}
@@ -94,6 +93,9 @@ func runOn(
 	}
 	if side == negotiate.DPU && s.Representor == "" {
 		return &sideError{side: side, err: missingRepresentor(device)}
+	}
+	if err := takePlace(driver, device.Info(), s, log); err != nil {
+		return err
 	}
 	r.follower.begins(meansOf(driver, device, side, s))
 	summary, err := transfer(ctx, r, copyOptions(s, device, side, streams.data, log))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -23,6 +24,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"ends":      plain(endsCommand),
 	"fails":     plain(failsCommand),
 	"says":      plain(saysCommand),
+	"runson":    plain(runsOnCommand),
 	"signal":    plain(signalCommand),
 	"waitfor":   plain(waitforCommand),
 	"randfile":  plain(randfileCommand),
@@ -141,6 +143,23 @@ func saysCommand(ts *testscript.TestScript, args []string) {
 	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)
 	ts.Check(processOf(ts, args[0]).says(pattern))
+}
+
+// runsOnCommand: runson NAME LIST checks that every thread of a started program may use these CPUs and no others.
+func runsOnCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "runson NAME LIST")
+	p := processOf(ts, args[0])
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/status", p.command.Process.Pid))
+	ts.Check(err)
+	if len(threads) == 0 {
+		ts.Fatalf("%s has ended", args[0])
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		if err == nil && !strings.Contains(string(status), "\nCpus_allowed_list:\t"+args[1]+"\n") { // it may have ended
+			ts.Fatalf("%s does not say that it runs on %s:\n%s", thread, args[1], status)
+		}
+	}
 }
 
 // signalCommand: signal SIGNAL NAME sends INT, TERM, KILL, STOP or CONT.

@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.uber.org/goleak"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -86,7 +87,8 @@ func needSoftwareDevice(t *testing.T) {
 func setUpScript(env *testscript.Env) error {
 	configs, configsErr := filepath.Abs("../../configs")
 	variables, err := furnish(env.WorkDir)
-	env.Vars = append(env.Vars, append(variables, "CONFIGS="+configs)...)
+	cpu, cpuErr := usableCPU()
+	env.Vars = append(env.Vars, append(variables, "CONFIGS="+configs, "CPU="+cpu, "NODE="+nodeOf(cpu))...)
 	processes := map[string]*process{}
 	env.Values[processesKey{}] = processes
 	env.Defer(func() {
@@ -94,7 +96,22 @@ func setUpScript(env *testscript.Env) error {
 			p.kill()
 		}
 	})
-	return errors.Join(configsErr, err)
+	return errors.Join(configsErr, err, cpuErr)
+}
+
+// usableCPU is the number of some CPU that the programs may use.
+func usableCPU() (string, error) {
+	m, err := placement.ThisMachine()
+	first, _, _ := strings.Cut(m.Usable.String(), ",")
+	first, _, _ = strings.Cut(first, "-")
+	return first, err
+}
+
+// nodeOf is the number of a CPU's NUMA node, empty where the kernel has none; then [numa] is false.
+func nodeOf(cpu string) string {
+	const folder = "/sys/devices/system/cpu/cpu"
+	links, _ := filepath.Glob(folder + cpu + "/node*") // fails for a bad pattern only
+	return strings.TrimPrefix(strings.Join(links, ""), folder+cpu+"/node")
 }
 
 // furnish makes the folders of the two sides and the runtime directory in which they meet. It returns the variables
@@ -116,7 +133,7 @@ func furnish(folder string) ([]string, error) {
 	return variables, os.Chmod(runtime, 0o700)
 }
 
-// scriptCondition answers [root], [mount], [xattr] and [doca].
+// scriptCondition answers [root], [mount], [xattr], [numa] and [doca].
 func scriptCondition(condition string) (bool, error) {
 	switch condition {
 	case "root":
@@ -125,6 +142,9 @@ func scriptCondition(condition string) (bool, error) {
 		return canMount()
 	case "xattr":
 		return canXattr()
+	case "numa":
+		cpu, err := usableCPU()
+		return nodeOf(cpu) != "", err
 	case "doca":
 		driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA})
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -24,6 +25,7 @@ type settings struct {
 	IdleTimeout   time.Duration  // without progress; always positive
 	Chunk         int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
 	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
+	Place         placement.Wish // CPUs or NUMA node to run on; not both
 	Overwrite     bool           // this side receives and may replace File
 	Backup        bool           // what is replaced is kept
 	MaxDuration   time.Duration  // of the copy, from the agreement on; 0 is no limit

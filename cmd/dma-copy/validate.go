@@ -23,7 +23,19 @@ func (s settings) validate() error {
 	case s.expects() && s.Digest > s.Expect.Algorithm():
 		return usagef("--expect %s does not go with --digest %s: what is expected must be a %s", s.Expect, s.Digest, s.Digest)
 	}
+	if err := s.validatePlace(); err != nil {
+		return err
+	}
 	return s.validateProtocol()
+}
+
+// validatePlace is for every command that asks where a copy runs.
+func (s settings) validatePlace() error {
+	if s.Place.Cores.Empty() || !s.Place.Node.HasNumber() {
+		return nil
+	}
+	return usagef("--cores %s does not go with --numa %s: the one names the CPUs, the other whose CPUs to use, so leave one of them out",
+		s.Place.Cores, s.Place.Node)
 }
 
 // validateProtocol finds what the reference's protocol cannot do, where the user insists on it.

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+)
+
+// checkPlace says on which CPUs a copy would run, where that is not simply left to the system. Devices of which the same is to be said
+// share a line.
+func checkPlace(m machine, found inventory, s settings) []finding {
+	if err := s.validatePlace(); err != nil {
+		return []finding{failPlace(err)}
+	}
+	var places []placement.Decision
+	devices := map[placement.Decision][]string{}
+	for _, address := range placedByDevices(found, s) {
+		place, err := choosePlace(m.place, s, address)
+		if err != nil {
+			return []finding{failPlace(err)}
+		}
+		if !slices.Contains(places, place) {
+			places = append(places, place)
+		}
+		devices[place] = append(devices[place], address)
+	}
+	var findings []finding
+	for _, place := range places {
+		findings = append(findings, describePlace(place, devices[place], s)...)
+	}
+	return findings
+}
+
+// placedByDevices lists each address that decides for itself where a copy with that device runs.
+func placedByDevices(found inventory, s settings) []string {
+	if !s.Place.IsAuto() || !found.Driver.Hardware {
+		return []string{placedBy(false, "")}
+	}
+	var addresses []string
+	for _, d := range meant(found.Devices, s.Device) {
+		addresses = append(addresses, placedBy(true, d.PCIAddress))
+	}
+	return addresses
+}
+
+// failPlace is a failure only if a copy would be refused, too.
+func failPlace(err error) finding {
+	if ofType[usageError](err) {
+		return fail("", "placement: %s", err).exitingWith(exitUsage) // it says what to do
+	}
+	return warn("", "placement: %s", err)
+}
+
+// describePlace has nothing to say of a device that is on no node, or where there is one node only.
+func describePlace(place placement.Decision, devices []string, s settings) []finding {
+	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), place.Node)
+	switch {
+	case place.CPUs.Empty() && place.HasNode():
+		return []finding{warn("allow it some (cpuset, taskset); a copy works without, more slowly",
+			"placement: %s, and this process may use no CPU of that", on)}
+	case place.CPUs.Empty():
+		return nil
+	case s.Place.IsAuto():
+		return []finding{ok("placement: %s; a copy runs on its CPUs %s", on, place.CPUs)}
+	default:
+		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", place.CPUs, s.placeFlag())}
+	}
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+)
+
+// twoNodes is a machine with the devices of the other tests on its second NUMA node, of which a process may use some CPUs.
+func twoNodes(usable string) machine {
+	sys := fstest.MapFS{}
+	for name, line := range map[string]string{
+		"devices/system/node/online":             "0-1",
+		"devices/system/node/node0/cpulist":      "0-1",
+		"devices/system/node/node1/cpulist":      "2-3",
+		"bus/pci/devices/0000:b1:00.0/numa_node": "0",
+		"bus/pci/devices/0000:b1:00.1/numa_node": "1",
+		"bus/pci/devices/0000:03:00.0/numa_node": "1",
+	} {
+		sys[name] = &fstest.MapFile{Data: []byte(line + "\n")}
+	}
+	cpus, err := placement.ParseList(usable)
+	return machine{place: func() (placement.Machine, error) { return placement.Machine{Sys: sys, Usable: cpus}, err }}
+}
+
+// placedAt are the settings of --numa and --cores, the latter left out if empty.
+func placedAt(node, cores string) settings {
+	var s settings
+	s.Place.Node, _ = placement.ParseNode(node)
+	s.Place.Cores, _ = placement.ParseList(cores)
+	return s
+}
+
+func TestCheckPlace(t *testing.T) {
+	m := twoNodes("2-3")
+	all := inventory{Driver: hardware, Devices: []*deviceRecord{hostDevice(), dpuDevice()}}
+	far := inventory{Driver: hardware, Devices: []*deviceRecord{{PCIAddress: "0000:b1:00.0"}}}
+	runCheckCases(t, []checkCase{
+		{"near", checkPlace(m, all, settings{})[0], verdictOK, 0, []string{"0000:b1:00.1, 0000:03:00.0 on NUMA node 1; a copy runs on its CPUs 2-3"}},
+		{"one of two", checkPlace(m, all, settings{Device: "mlx5_1"})[0], verdictOK, 0, []string{"placement: 0000:b1:00.1 on NUMA node 1"}},
+		{"far", checkPlace(m, far, settings{})[0], verdictWarn, 0, []string{"0000:b1:00.0 on NUMA node 0, and this process may use no CPU", "taskset"}},
+		{"named CPUs", checkPlace(m, far, placedAt("auto", "1-2"))[0], verdictOK, 0, []string{"runs on CPUs 2, because of --cores 1-2"}},
+		{"a named node", checkPlace(m, softInventory(), placedAt("1", ""))[0], verdictOK, 0, []string{"runs on CPUs 2-3, because of --numa 1"}},
+		{"a node that is not there", checkPlace(m, all, placedAt("7", ""))[0], verdictFail, 3, []string{"--numa 7", "choose from 0-1"}},
+		{"both named", checkPlace(m, all, placedAt("1", "2"))[0], verdictFail, 3, []string{"--cores 2 does not go with --numa 1"}},
+		{"unknown", checkPlace(machine{place: func() (placement.Machine, error) { return placement.Machine{}, syscall.EPERM }}, all, settings{})[0],
+			verdictWarn, 0, []string{"placement: operation not permitted"}},
+	})
+	if several := checkPlace(m, inventory{Driver: hardware, Devices: append(far.Devices, all.Devices...)}, settings{}); len(several) != 2 {
+		t.Errorf("devices on two nodes: %+v", several)
+	}
+	for name, silent := range map[string][]finding{
+		"software device": checkPlace(m, softInventory(), settings{}), "off": checkPlace(m, all, placedAt("off", "")),
+		"device of no node": checkPlace(m, inventory{Driver: hardware, Devices: []*deviceRecord{{PCIAddress: "0000:99:00.0"}}}, settings{}),
+	} {
+		if len(silent) != 0 {
+			t.Errorf("%s: %+v", name, silent)
+		}
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+)
+
+func TestPlaceThatIsLogged(t *testing.T) {
+	cpus := placedAt("auto", "2-3").Place.Cores
+	nowhere := placement.Decision{Node: -1}
+	cases := []struct {
+		name  string
+		place placement.Decision
+		err   error
+		s     settings
+		parts []string // of each line; none: nothing is logged
+	}{
+		{"nothing to say", nowhere, nil, settings{}, nil},
+		{"near the device", placement.Decision{CPUs: cpus, Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"cpus":"2-3","gomaxprocs":`}},
+		{"far from the device", placement.Decision{Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"message":"this process may use no CPU`}},
+		{"unknown", nowhere, errors.New("unreadable"), settings{}, []string{`"warn","error":"unreadable"`}},
+		{"the CPUs that were named", placement.Decision{CPUs: cpus, Node: -1}, nil, placedAt("auto", "2-3"), []string{`"info","cpus":"2-3"`}},
+		{"some of them", placement.Decision{CPUs: cpus, Node: -1}, nil, placedAt("auto", "2-4"), []string{`"warn","cores":"2-4"`, `"info","cpus":"2-3"`}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			var out strings.Builder
+			logPlace(zerolog.New(&out), tc.place, tc.err, tc.s)
+			lines := strings.SplitAfter(out.String(), "\n")
+			if len(lines) != len(tc.parts)+1 {
+				t.Fatalf("logged %q, want %q", out.String(), tc.parts)
+			}
+			for i, part := range tc.parts {
+				if !strings.Contains(lines[i], part) {
+					t.Errorf("logged %q, want %q", lines[i], part)
+				}
+			}
+		})
+	}
+}
+
+// Only hardware has a place on the machine: the software device's addresses may be those of something else there.
+func TestSoftwareDeviceIsNowhere(t *testing.T) {
+	m := twoNodes("0-3")
+	for hardware, want := range map[bool]string{true: "2-3", false: ""} {
+		place, err := choosePlace(m.place, settings{}, placedBy(hardware, "0000:b1:00.1"))
+		if err != nil || place.CPUs.String() != want {
+			t.Errorf("hardware %t: CPUs %q, error %v, want %q", hardware, place.CPUs, err, want)
+		}
+	}
+}
