@@ -8,13 +8,12 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
-	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // takePlace moves the process to the CPUs where its copy should run, before there is memory that would stay behind. What nobody
 // asked for may fail: then a copy is slower than it could be.
-func takePlace(driver *doca.Driver, device doca.DeviceInfo, s settings, log zerolog.Logger) error {
-	place, err := choosePlace(placement.ThisMachine, s, placedBy(driver.Hardware(), device.PCIAddress))
+func takePlace(machine func() (placement.Machine, error), hardware bool, address string, s settings, log zerolog.Logger) error {
+	place, err := choosePlace(machine, s, placedBy(hardware, address))
 	if err == nil && !place.CPUs.Empty() {
 		err = placement.RunOn(place.CPUs)
 	}
@@ -22,7 +21,7 @@ func takePlace(driver *doca.Driver, device doca.DeviceInfo, s settings, log zero
 		return err
 	}
 	if err != nil || place.CPUs.Empty() {
-		shareCores(driver)
+		shareCores(hardware)
 	} else {
 		useCores()
 	}
@@ -38,7 +37,7 @@ func placedBy(hardware bool, address string) string {
 	return address
 }
 
-// choosePlace looks at the machine if it matters. A wish that does not fit it is a usageError that names the flag.
+// choosePlace decides where a copy with the device at this address runs; an empty one is nowhere. A wish that does not fit it is a usageError that names the flag.
 func choosePlace(machine func() (placement.Machine, error), s settings, address string) (placement.Decision, error) {
 	m, err := machine()
 	if err != nil {
@@ -90,8 +89,8 @@ func useCores() {
 // shareCores leaves half of the processors to the other side where that runs on this machine, too, as it does with the software device:
 // two processes that both try to use all of them spend much of their time on waking each other. GOMAXPROCS in the environment decides
 // otherwise.
-func shareCores(driver *doca.Driver) {
-	if driver.Hardware() || os.Getenv("GOMAXPROCS") != "" {
+func shareCores(hardware bool) {
+	if hardware || os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
 	runtime.GOMAXPROCS(max(1, runtime.NumCPU()/2))

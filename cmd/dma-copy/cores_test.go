@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -41,6 +42,18 @@ func TestPlaceThatIsLogged(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// What nobody asked for is no reason to fail, and what somebody did is.
+func TestMachineThatCannotBeAsked(t *testing.T) {
+	unknown := func() (placement.Machine, error) { return placement.Machine{}, syscall.EPERM }
+	for _, s := range []settings{placedAt("auto", ""), placedAt("auto", "0"), placedAt("0", "")} {
+		var out strings.Builder
+		err := takePlace(unknown, true, "0000:b1:00.1", s, zerolog.New(&out))
+		if auto := s.Place.IsAuto(); errors.Is(err, syscall.EPERM) == auto || strings.Contains(out.String(), `"warn"`) != auto {
+			t.Errorf("%+v: error %v, logged %q", s.Place.Node, err, out.String())
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -94,7 +95,7 @@ func runOn(
 	if side == negotiate.DPU && s.Representor == "" {
 		return &sideError{side: side, err: missingRepresentor(device)}
 	}
-	if err := takePlace(driver, device.Info(), s, log); err != nil {
+	if err := takePlace(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s, log); err != nil {
 		return err
 	}
 	r.follower.begins(meansOf(driver, device, side, s))
