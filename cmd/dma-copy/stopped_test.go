@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -169,7 +170,11 @@ func (s side) endsEither(code, or int) {
 	if exitCodeOf(s.command.ProcessState) == or {
 		code = or
 	}
-	s.ends(code)
+	// Memory that a stopped DPU is copying from or to is kept, with a warning.
+	kept := code != exitOK && strings.Contains(s.stderr.String(), "not everything could be given back")
+	if err := s.endsWith(code, kept); err != nil {
+		s.t.Error(err)
+	}
 }
 
 // signalUntilEnded returns what the process was killed by.
