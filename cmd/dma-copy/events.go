@@ -91,6 +91,8 @@ type (
 		Protocol   string             `json:"protocol"`
 		Verified   bool               `json:"verified"`
 		Readback   bool               `json:"readback"`
+		Changing   bool               `json:"allow_changing"`
+		Messages   int64              `json:"messages,omitempty"`
 		Chunk      int64              `json:"chunk,omitempty"`
 		Depth      int                `json:"depth,omitempty"`
 		Stages     map[string]float64 `json:"stages,omitempty"`
@@ -200,7 +202,7 @@ func (p *program) summary(s dmaxfer.Summary, compared bool) summaryLine {
 	line := summaryLine{
 		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Retries: s.Retries,
 		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.driver, Hardware: p.by.hardware,
-		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Chunk: s.Chunk, Depth: s.Depth,
+		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing, Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares),
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {

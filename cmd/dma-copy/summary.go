@@ -71,6 +71,8 @@ func verified(s dmaxfer.Summary) string {
 		return "not verified (reference protocol)"
 	case s.Sum.Algorithm() == digest.None:
 		return "not verified (digest none)"
+	case s.Changing:
+		return "verified as it was read; the source was allowed to change"
 	case s.Readback:
 		return "verified as read back from the disk"
 	default:

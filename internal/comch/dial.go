@@ -11,10 +11,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// How often Dial asks whether the server is there yet: at once, then ever more seldom.
+// How often Dial asks whether the server is there yet: at once, then ever more seldom, so that a long wait costs no processor time.
 const (
 	firstRetry = time.Millisecond
-	lastRetry  = 50 * time.Millisecond
+	lastRetry  = 500 * time.Millisecond
 )
 
 // Dial connects to the server called name on the DPU of a host's device, and waits up to wait for it to appear, or to have

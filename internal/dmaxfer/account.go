@@ -17,6 +17,7 @@ func (n *native) announce() {
 	n.summary = Summary{
 		Sent: n.plan.Sender == n.options.Side, Path: n.place.path, Size: n.size(), Protocol: negotiate.Native,
 		Chunk: int64(n.plan.Chunk), Depth: int(n.plan.Slots), Readback: n.plan.Readback && !n.plan.StreamTarget,
+		Changing: n.plan.AllowChanging,
 	}
 	n.progress.plan(n.size())
 	if n.options.Bandwidth > 0 {
@@ -60,6 +61,7 @@ func (n *native) again(piece pump.Piece) {
 func (n *native) done(d negotiate.Durability) {
 	n.summary.Durability = d
 	n.summary.Retries = n.retries.Load()
+	n.summary.Messages = n.messages
 	n.summary.Shares = n.progress.stages.Shares()
 	n.summary.Elapsed = time.Since(n.started)
 }

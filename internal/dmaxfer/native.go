@@ -41,6 +41,7 @@ type native struct {
 	started  time.Time
 	summary  Summary
 	retries  atomic.Int64
+	messages int64 // sent
 
 	notifying sync.Mutex // Options.Notify is running
 }

@@ -35,6 +35,7 @@ func (n *native) send(ctx context.Context, message []byte) error {
 	if message == nil {
 		return nil
 	}
+	n.messages++
 	ctx, cancel := n.watch.untilSilent(ctx)
 	defer cancel()
 	return n.conn.Send(ctx, message)

@@ -72,6 +72,8 @@ type Summary struct {
 	Readback   bool                 // the receiver compared what it read back from the disk
 	Resumed    int64                // bytes that an earlier copy had brought
 	Retries    int64                // pieces that had to be sent more than once
+	Messages   int64                // to the peer, in the native protocol
+	Changing   bool                 // the source was allowed to change meanwhile, and may not be any more what was copied
 	Shares     pump.Shares          // what this side's lanes spent their time on
 }
 
