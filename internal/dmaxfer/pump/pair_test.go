@@ -45,6 +45,7 @@ type wire struct {
 	taken       []bool // by slot: announced, and not acknowledged
 	dataBelow   int64  // bytes that were claimed and came as data nevertheless
 	claims      int
+	messages    [2]int // of the sender, of the receiver
 	misbehaving error
 	records     []negotiate.Record
 	acks        []negotiate.Ack
@@ -133,12 +134,14 @@ func (p *pair) carry(ctx context.Context) {
 	for {
 		select {
 		case <-p.sender.Outbox().Waiting():
+			p.wire.messages[0]++
 			p.wire.records = append(p.wire.records[:0], p.sender.Outbox().Take()...)
 			for i := range p.wire.records {
 				p.announced(&p.wire.records[i])
 			}
 			p.receiver.Take(p.wire.records)
 		case <-p.receiver.Outbox().Waiting():
+			p.wire.messages[1]++
 			p.wire.acks = append(p.wire.acks[:0], p.receiver.Outbox().Take()...)
 			for _, a := range p.wire.acks {
 				if !p.wire.taken[a.Slot] {

@@ -1,0 +1,83 @@
+package pump
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// distantEngine takes its time for each move, and for all of them at once.
+type distantEngine struct {
+	*Copier
+	takes time.Duration
+	due   []time.Time // of what is in flight, in order
+	most  int         // that were in flight at once
+}
+
+func (e *distantEngine) Submit(moves []Move) (int, error) {
+	n, err := e.Copier.Submit(moves)
+	for range n {
+		e.due = append(e.due, time.Now().Add(e.takes))
+	}
+	e.most = max(e.most, len(e.due))
+	return n, err
+}
+
+func (e *distantEngine) Poll(into []Moved) int {
+	n := 0
+	for n < min(len(into), len(e.due)) && !time.Now().Before(e.due[n]) {
+		n++
+	}
+	e.due = e.due[n:]
+	return e.Copier.Poll(into[:n])
+}
+
+func (e *distantEngine) Reap(_ context.Context, into []Moved) (int, error) {
+	if len(e.due) > 0 {
+		time.Sleep(time.Until(e.due[0]))
+	}
+	return e.Poll(into), nil
+}
+
+// distantPair is a copy whose receiver has such an engine.
+func distantPair(pieces int, takes time.Duration) (*pair, *distantEngine) {
+	p := newPair(64 * pieces)
+	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 16
+	p.build()
+	engine := &distantEngine{Copier: NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots), takes: takes}
+	p.receiver.lanes[0].engine = engine
+	return p, engine
+}
+
+// An engine that is far away gets as many moves as it takes to keep it busy; one that is done at once gets one after the other, so that
+// each piece is finished while it is hot.
+func TestDepthFollowsTheEngine(t *testing.T) {
+	for takes, want := range map[time.Duration]int{0: 1, 10 * time.Millisecond: 16} {
+		synctest.Test(t, func(t *testing.T) {
+			p, engine := distantPair(200, takes)
+			sent, received := p.run(t.Context())
+			must(t, sent)
+			must(t, received)
+			if engine.most != want {
+				t.Errorf("of moves that take %s there were %d in flight, not %d", takes, engine.most, want)
+			}
+		})
+	}
+}
+
+// Where the receiver has enough to do, several pieces go with one message, either way.
+func TestPiecesShareMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const pieces = 400
+		p, _ := distantPair(pieces, 0)
+		p.source.pause = func() { time.Sleep(time.Millisecond) }
+		p.target.pause = func() { time.Sleep(2 * time.Millisecond) }
+		sent, received := p.run(t.Context())
+		must(t, sent)
+		must(t, received)
+		if most := pieces/4 + 20; p.wire.messages[0] > most || p.wire.messages[1] > most {
+			t.Errorf("%d pieces took %d messages, not at most %d each way", pieces, p.wire.messages, most)
+		}
+	})
+}
