@@ -53,14 +53,14 @@ func distantPair(pieces int, takes time.Duration) (*pair, *distantEngine) {
 // An engine that is far away gets as many moves as it takes to keep it busy; one that is done at once gets one after the other, so that
 // each piece is finished while it is hot.
 func TestDepthFollowsTheEngine(t *testing.T) {
-	for takes, want := range map[time.Duration]int{0: 1, 10 * time.Millisecond: 16} {
+	for takes, want := range map[time.Duration]struct{ least, most int }{0: {1, 1}, 10 * time.Millisecond: {4, 16}} {
 		synctest.Test(t, func(t *testing.T) {
 			p, engine := distantPair(200, takes)
 			sent, received := p.run(t.Context())
 			must(t, sent)
 			must(t, received)
-			if engine.most != want {
-				t.Errorf("of moves that take %s there were %d in flight, not %d", takes, engine.most, want)
+			if engine.most < want.least || engine.most > want.most {
+				t.Errorf("of moves that take %s there were %d in flight, not %+v", takes, engine.most, want)
 			}
 		})
 	}
