@@ -32,6 +32,7 @@ func declareFlags(flags *pflag.FlagSet, table []option) {
 
 func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 	flags.StringP(name, short, opt.fallback, opt.help)
+	flags.Lookup(name).Hidden = opt.hidden
 	if opt.isSwitch() {
 		flags.Lookup(name).NoOptDefVal = "true"
 	}

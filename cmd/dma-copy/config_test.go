@@ -45,6 +45,7 @@ var samples = map[string][][3]string{
 	"durability":     {{"none", "file", "full"}, {"file", "none", "file"}},
 	"sparse":         {{"never", "auto", "never"}, {"auto", "never", "auto"}},
 	"preserve":       {{"owner", "xattr", "owner,xattr"}},
+	"cpuprofile":     {{"by-flag", "by-file", "by-variable"}},
 	"quiet":          {{"true", "false", "true"}, {"false", "true", "false"}},
 }
 
@@ -132,7 +133,7 @@ func TestVariableNames(t *testing.T) {
 		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_CHUNK
 		DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
 		DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY
-		DMA_COPY_ALLOW_CHANGING DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT`)
+		DMA_COPY_ALLOW_CHANGING DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT DMA_COPY_CPUPROFILE`)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -133,7 +133,7 @@ func usageOf(c command) string {
 
 func writeFlags(text *strings.Builder, table []option, group optionGroup) {
 	for _, opt := range table {
-		if opt.group == group {
+		if opt.group == group && !opt.hidden {
 			writeFlag(text, opt)
 		}
 	}

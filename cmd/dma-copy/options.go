@@ -19,6 +19,7 @@ type option struct {
 	json     jsonShape
 	assign   func(s *settings, text string) error
 	help     string
+	hidden   bool // for those who work on the program: no help names it, and no guess
 }
 
 // optionGroup says in which block of the help, and in which group of the parameter file, an option stands.

@@ -13,7 +13,7 @@ const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=D
 
 // options are those of a copy.
 func options() []option {
-	return slices.Concat(generalFlags(), fileFlags(), deviceFlags(), placeFlags(), runFlags(), reportFlags(), contentFlags(), targetFlags(), limitFlags())
+	return slices.Concat(generalFlags(), fileFlags(), deviceFlags(), placeFlags(), runFlags(), reportFlags(), contentFlags(), targetFlags(), limitFlags(), workshopFlags())
 }
 
 // generalFlags are those of every DOCA program.
@@ -168,5 +168,14 @@ func limitFlags() []option {
 		{group: nativeOptions, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
 			assign: into(func(s *settings) *int64 { return &s.Bandwidth }, parseRate),
 			help:   "Bytes per second, as --chunk; 0 is no limit"},
+	}
+}
+
+// workshopFlags are for those who work on the program.
+func workshopFlags() []option {
+	return []option{
+		{group: addedOptions, name: "cpuprofile", value: "FILE", json: jsonText, hidden: true,
+			assign: into(func(s *settings) *string { return &s.CPUProfile }, parsePath),
+			help:   "Write a profile of this side for go tool pprof"},
 	}
 }

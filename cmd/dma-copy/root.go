@@ -150,6 +150,10 @@ func explainMissingValue(flag *pflag.Flag) error {
 
 func flagNames(flags *pflag.FlagSet) []string {
 	var names []string
-	flags.VisitAll(func(flag *pflag.Flag) { names = append(names, flag.Name) })
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Hidden {
+			names = append(names, flag.Name)
+		}
+	})
 	return names
 }

@@ -25,7 +25,7 @@ var (
 func runner(streams streams) func(context.Context, settings, zerolog.Logger) error {
 	return func(ctx context.Context, s settings, log zerolog.Logger) error {
 		r := newReporter(newFollower(streams, s, log), s)
-		err := runWithDriver(ctx, r, streams, s, log)
+		err := profiled(s.CPUProfile, func() error { return runWithDriver(ctx, r, streams, s, log) })
 		if err != nil {
 			r.follower.fails(err)
 		}

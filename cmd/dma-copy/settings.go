@@ -46,6 +46,7 @@ type settings struct {
 	AllowChanging bool      // the source may change while it is read
 	Manifest      string    // that verify checks named files against; empty: not given
 	NewManifest   string    // that verify writes, "-" to stdout; empty: none
+	CPUProfile    string    // file; empty: none
 	LogLevel      logLevel  // the program's own log
 	SDKLogLevel   logLevel  // the driver's log
 }

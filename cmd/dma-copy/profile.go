@@ -1,0 +1,32 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime/pprof"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+)
+
+// profiled writes where the processor's time goes during work to a file, or does the work alone if path is empty.
+func profiled(path string, work func() error) error {
+	if path == "" {
+		return work()
+	}
+	file, err := os.Create(path)
+	if err == nil {
+		err = pprof.StartCPUProfile(file)
+	}
+	if err != nil {
+		return &dmaxfer.Error{
+			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %v", path, withoutPath(err)), Next: "name another file with --cpuprofile",
+		}
+	}
+	err = work()
+	pprof.StopCPUProfile()
+	if closeErr := file.Close(); closeErr != nil {
+		err = errors.Join(err, fmt.Errorf("write the profile: %w", closeErr))
+	}
+	return err
+}
