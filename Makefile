@@ -25,7 +25,7 @@ GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
 .PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
-	install sdk install-sdk sdk-test profile
+	install sdk install-sdk sdk-test bench profile
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
 
@@ -132,6 +132,9 @@ fuzz-long: ## each fuzz target for FUZZTIME_LONG, 1h if not set
 
 demo: build ## copy a file between two processes over the software device
 	scripts/demo.sh
+
+bench: build ## measure, and write the tables and drawings of docs/BENCHMARKS.md; takes minutes, wants an idle machine. BENCH="disk engine" measures only these
+	scripts/bench.sh $(BENCH)
 
 profile: build ## where the time of a copy of 1 GiB goes on each side; SIZE and SENDER (host, dpu) choose another
 	GO='$(GO)' scripts/profile.sh

@@ -9,10 +9,11 @@ import (
 )
 
 // The law of arrows: who may import whom, and what a room must not do. A room imports only rooms to its right.
-var rooms = []string{cmdRoom, dmaxferRoom, negotiateRoom, comchRoom, docaRoom, cabiRoom}
+var rooms = []string{cmdRoom, benchRoom, dmaxferRoom, negotiateRoom, comchRoom, docaRoom, cabiRoom}
 
 const (
 	cmdRoom       = "cmd"
+	benchRoom     = "internal/bench"
 	dmaxferRoom   = "internal/dmaxfer"
 	negotiateRoom = "internal/negotiate"
 	comchRoom     = "internal/comch"

@@ -20,7 +20,7 @@ type command struct {
 }
 
 func commands() []command {
-	return []command{devicesCommand(), doctorCommand(), verifyCommand(), versionCommand()}
+	return []command{benchCommand(), devicesCommand(), doctorCommand(), verifyCommand(), versionCommand()}
 }
 
 func commandNames() []string {

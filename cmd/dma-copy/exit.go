@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"syscall"
 
+	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -63,6 +64,7 @@ var outcomes = []outcome{
 	{one(errDigest), exitDigest, "", nil},
 	{one(dmaxfer.ErrDigest), exitDigest, "", nil},
 	{one(errSomeFailed), exitSomeFailed, "", nil},
+	{one(bench.ErrOneSided), exitDevice, "use --driver soft, which has both on one machine", nil},
 	{one(dmaxfer.ErrSourceChanged), exitSourceChanged, "", nil},
 	{one(dmaxfer.ErrSource), exitSource, "", nil},
 	{one(dmaxfer.ErrTarget), exitTarget, "", nil},

@@ -65,7 +65,7 @@ Exit codes:
   9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
-  12        some files are not as they should be, others are (verify)
+  12        some of several failed, others did not (verify, bench)
   13        only a slower path was available (--require-hw)
   14        stopped by a limit that was set
   130, 143  SIGINT, SIGTERM: drained, resumable; a second one kills

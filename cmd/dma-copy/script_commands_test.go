@@ -36,6 +36,9 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"fifo":      plain(fifoCommand),
 	"clean":     plain(cleanCommand),
 	"smalldisk": plain(smalldiskCommand),
+	"record":    plain(recordCommand),
+	"drawing":   plain(drawingCommand),
+	"emptydir":  plain(emptydirCommand),
 }
 
 // plain makes a command that has no negation.

@@ -41,14 +41,15 @@ type settings struct {
 	Verify        verification
 	Durability    negotiate.Durability
 	Sparse        sparseChoice
-	Preserve      preserved // besides mode and time
-	NoResume      bool      // neither use nor leave a part of a file
-	AllowChanging bool      // the source may change while it is read
-	Manifest      string    // that verify checks named files against; empty: not given
-	NewManifest   string    // that verify writes, "-" to stdout; empty: none
-	CPUProfile    string    // file; empty: none
-	LogLevel      logLevel  // the program's own log
-	SDKLogLevel   logLevel  // the driver's log
+	Preserve      preserved      // besides mode and time
+	NoResume      bool           // neither use nor leave a part of a file
+	AllowChanging bool           // the source may change while it is read
+	Manifest      string         // that verify checks named files against; empty: not given
+	NewManifest   string         // that verify writes, "-" to stdout; empty: none
+	CPUProfile    string         // file; empty: none
+	Bench         *benchSettings // of bench only; nil for what else there is
+	LogLevel      logLevel       // the program's own log
+	SDKLogLevel   logLevel       // the driver's log
 }
 
 // role is the side that this process plays.

@@ -1,0 +1,193 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+)
+
+// What bench takes behind its flags.
+const (
+	benchCopy   = "copy"
+	benchEngine = "engine"
+	benchShow   = "show"
+)
+
+func benchCommand() command {
+	return command{
+		name:    "bench",
+		summary: "Measure copies, and the engine alone",
+		takes:   []string{"[copy|engine]", "show RECORD"},
+		about: `Measures on the software device, both sides on this machine, what the program
+and its engine do here. It says nothing about a card.
+
+copy         files through the whole program, a process for each side, and the
+             same by the tools that are installed
+engine       memory to memory, no files; what a copy could be at best
+show RECORD  prints what an earlier run wrote with -o json; - is stdin
+
+Without a word it does both. All contenders take turns, with the source in the
+page cache and no target; ratios are to cp. A contender that fails is reported,
+the others go on, and the exit code is 12. Directories are left as they were.
+`,
+		options: append(commonOptions(), benchOptions()...),
+		run:     runBench,
+	}
+}
+
+func runBench(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error {
+	if len(args) == 2 && args[0] == benchShow {
+		return showBench(streams, s, args[1])
+	}
+	plan, err := benchPlan(s, args)
+	if err != nil {
+		return err
+	}
+	if err := checkPlot(s.Bench.Plot); err != nil {
+		return err
+	}
+	plan.Tell = func(text string) { tellBench(streams, s, text) }
+	if plan.Program, err = os.Executable(); err != nil {
+		return err
+	}
+	record, err := bench.Measure(ctx, plan)
+	if err != nil {
+		return err
+	}
+	if err := writeBench(streams, s, record); err != nil {
+		return err
+	}
+	return benchFailures(record)
+}
+
+// benchPlan is what the words and the settings ask for.
+func benchPlan(s settings, args []string) (bench.Plan, error) {
+	wishes := s.Bench
+	plan := bench.Plan{
+		Driver: s.driverOptions(), Model: wishes.Model, Runs: wishes.Runs, Warmup: wishes.Warmup,
+		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
+	}
+	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchEngine}, args[0]) {
+		return plan, usagef("unexpected argument %q: dma-copy bench takes copy, engine, show RECORD or nothing", args[len(args)-1])
+	}
+	if len(args) == 0 || args[0] == benchCopy {
+		plan.Copies = wishes.copies(s)
+	}
+	if len(args) == 0 || args[0] == benchEngine {
+		engine, err := wishes.engine()
+		if err != nil {
+			return plan, err
+		}
+		plan.Engine = engine
+	}
+	return plan, nil
+}
+
+// tellBench keeps a person company; a run may take minutes.
+func tellBench(streams streams, s settings, text string) {
+	if !s.Quiet {
+		fmt.Fprintln(streams.stderr, text)
+	}
+}
+
+// writeBench draws first: what is on stdout then is the end of it.
+func writeBench(streams streams, s settings, record *bench.Record) error {
+	if err := plotBench(s.Bench.Plot, record); err != nil {
+		return err
+	}
+	if err := writeRecord(streams.stdout, s.Bench.Form, record); err != nil {
+		return fmt.Errorf("print the measurements: %w", err)
+	}
+	return nil
+}
+
+func writeRecord(w io.Writer, form benchForm, record *bench.Record) error {
+	if form != benchJSON {
+		return record.Write(w, bench.Form(form))
+	}
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "\t")
+	return encoder.Encode(record)
+}
+
+func plotBench(path string, record *bench.Record) error {
+	if path == "" {
+		return nil
+	}
+	var drawing bytes.Buffer
+	err := record.Plot(&drawing)
+	if errors.Is(err, bench.ErrNothingToPlot) {
+		return nil // benchFailures says why
+	}
+	if err == nil {
+		err = os.WriteFile(path, drawing.Bytes(), 0o644)
+	}
+	return unplotted(path, err)
+}
+
+// checkPlot finds out before minutes are spent on measuring.
+func checkPlot(path string) error {
+	if path == "" {
+		return nil
+	}
+	trial, err := os.CreateTemp(filepath.Dir(path), ".dma-copy-plot-")
+	if err == nil {
+		err = errors.Join(trial.Close(), os.Remove(trial.Name()))
+	}
+	return unplotted(path, err)
+}
+
+func unplotted(path string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &dmaxfer.Error{
+		Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %v", path, withoutPath(err)), Next: "name another file with --plot",
+	}
+}
+
+// benchFailures makes the exit code tell of contenders that failed.
+func benchFailures(record *bench.Record) error {
+	failed, all := record.Failed()
+	if failed == 0 {
+		return nil
+	}
+	kind := errSomeFailed
+	if failed == all {
+		kind = dmaxfer.ErrCopy
+	}
+	return &dmaxfer.Error{
+		Kind: kind, Cause: fmt.Sprintf("%d of %d contenders failed", failed, all), Next: "the lines below the tables, or the record's errors, say why",
+	}
+}
+
+// showBench prints a record of this version.
+func showBench(streams streams, s settings, path string) error {
+	text, err := readRecord(path)
+	if err != nil {
+		return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", path, withoutPath(err)), Next: "check the path and its permissions"}
+	}
+	record, err := bench.ParseRecord(text)
+	if err != nil {
+		return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("%s is no record: %v", path, err), Next: "name a file that dma-copy bench -o json has written"}
+	}
+	return writeBench(streams, s, record)
+}
+
+func readRecord(path string) ([]byte, error) {
+	if path == fileIsStream {
+		return io.ReadAll(os.Stdin)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"encoding/xml"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/dma-copy/dma-copy/internal/bench"
+)
+
+// benchSchema is the shipped one.
+var benchSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	return jsonschema.NewCompiler().Compile("../../docs/bench.schema.json")
+})
+
+// recordCommand: record FILE holds what bench has written to the schema, which allows no field that it does not describe.
+func recordCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 1, "record FILE")
+	compiled, err := benchSchema()
+	ts.Check(err)
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(ts.ReadFile(args[0])))
+	ts.Check(err)
+	ts.Check(compiled.Validate(instance))
+}
+
+// drawingCommand: drawing FILE wants well-formed XML with lines in it.
+func drawingCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 1, "drawing FILE")
+	decoder, lines := xml.NewDecoder(strings.NewReader(ts.ReadFile(args[0]))), 0
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		ts.Check(err)
+		if element, is := token.(xml.StartElement); is && element.Name.Local == "polyline" {
+			lines++
+		}
+	}
+	if lines == 0 {
+		ts.Fatalf("%s shows nothing", args[0])
+	}
+}
+
+// emptydirCommand: emptydir DIR wants nothing in a folder.
+func emptydirCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 1, "emptydir DIR")
+	left, err := os.ReadDir(ts.MkAbs(args[0]))
+	ts.Check(err)
+	for _, entry := range left {
+		ts.Fatalf("%s holds %s", args[0], filepath.Base(entry.Name()))
+	}
+}
+
+// benchPlanOf is what a command line asks for.
+func benchPlanOf(t *testing.T, line string) (bench.Plan, error) {
+	t.Helper()
+	args := words(line)
+	flags := newSubcommand(benchCommand(), streams{}).Flags()
+	if err := flags.Parse(args); err != nil {
+		t.Fatal(err)
+	}
+	s, _, err := loadSettings(flags, streams{env: func(string) (string, bool) { return "", false }}, benchCommand().options)
+	if err != nil {
+		return bench.Plan{}, err
+	}
+	return benchPlan(s, flags.Args())
+}
+
+func TestBenchPlans(t *testing.T) {
+	both, err := benchPlanOf(t, "")
+	if err != nil || both.Copies == nil || both.Engine == nil || both.Runs != 5 || both.Warmup != 1 {
+		t.Fatalf("%+v, error %v", both, err)
+	}
+	if c := both.Copies; c.Durability != "none" || !slices.Equal(c.Tools, bench.ToolNames) || !slices.Equal(c.Digests, []string{"crc32c"}) || len(c.Directions) != 2 {
+		t.Errorf("copies %+v", c)
+	}
+	copies, err := benchPlanOf(t, "copy --sizes 1K,2G --chunks 0,64KiB --tools none --durability full --directions dpu-to-host --dir there")
+	if err != nil || copies.Engine != nil {
+		t.Fatalf("%+v, error %v", copies, err)
+	}
+	if c := copies.Copies; !slices.Equal(c.Sizes, []int64{1 << 10, 2 << 30}) || !slices.Equal(c.Chunks, []int64{0, 64 << 10}) ||
+		len(c.Tools) != 0 || c.Durability != "full" || !slices.Equal(c.Directions, []bench.Direction{bench.DPUToHost}) || c.Directory != "there" {
+		t.Errorf("copies %+v", c)
+	}
+	engine, err := benchPlanOf(t, "engine --sizes 2M,1M --depths 3 --model bluefield3")
+	if err != nil || engine.Copies != nil || engine.Engine.Bytes != 2<<20 || !slices.Equal(engine.Engine.Depths, []int{3}) || engine.Model != "bluefield3" {
+		t.Errorf("%+v, error %v", engine.Engine, err)
+	}
+}
+
+func TestRefusedBenches(t *testing.T) {
+	cases := []struct{ line, sentence string }{
+		{"--sizes 0", `--sizes "0": "0" is nothing to measure; give a size such as 2MiB`},
+		{"--sizes 1M,x", `--sizes "1M,x": "x" is not a size; give whole bytes such as 1048576, 512MiB or 4G`},
+		{"--sizes 1M,1024K", `--sizes "1M,1024K": "1024K" stands there twice; leave one out`},
+		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the device's choice`},
+		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
+		{"--tools vi", `--tools "vi": "vi" is not one of the choices; give cp, rsync, dd or socat`},
+		{"--runs 0", `--runs "0": not a number of rounds; give 1 to 1000`},
+		{"--warmup -1", `--warmup "-1": not a number of rounds; give 0 to 1000`},
+		{"--model a=1,b", `--model "a=1,b": not a model; give a name such as bluefield3`},
+		{"engine --chunks 0", "--chunks 0 is for copies only: give the engine's task sizes, or name bench copy"},
+		{"copy engine", `unexpected argument "engine": dma-copy bench takes copy, engine, show RECORD or nothing`},
+	}
+	for _, tc := range cases {
+		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence || exitCode(err) != exitUsage {
+			t.Errorf("%s: error\n %v\nwant\n %s", tc.line, err, tc.sentence)
+		}
+	}
+}

@@ -1,0 +1,215 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// benchSettings are those that only bench has. An empty list is for the kind of measurement to fill.
+type benchSettings struct {
+	Sizes      []int64
+	Chunks     []int64
+	Depths     []int
+	Directions []bench.Direction
+	Digests    []string
+	Tools      []string
+	Runs       int // at least one
+	Warmup     int
+	Directory  string // empty: that for temporary files
+	Model      string // empty: none
+	Plot       string // empty: none
+	Form       benchForm
+}
+
+// benchForm is the form of the result.
+type benchForm string
+
+const (
+	benchText     = benchForm(bench.Text)
+	benchMarkdown = benchForm(bench.Markdown)
+	benchJSON     = benchForm(outputJSON)
+)
+
+// What is measured where nothing is said. 0 is the program's own choice.
+var (
+	defaultSizes        = []int64{2 << 20, 64 << 20, 1 << 30}
+	defaultChunks       = []int64{0}
+	defaultDepths       = []int{0}
+	defaultEngineBytes  = int64(1 << 30)
+	defaultEngineChunks = []int64{64 << 10, 256 << 10, 1 << 20, 2 << 20}
+	defaultEngineDepths = []int{1, 4, 16, 64}
+)
+
+// inBench makes an assignment to one of bench's own settings.
+func inBench[T any](field func(*benchSettings) *T, parse func(string) (T, error)) func(*settings, string) error {
+	return into(func(s *settings) *T {
+		if s.Bench == nil {
+			s.Bench = &benchSettings{}
+		}
+		return field(s.Bench)
+	}, parse)
+}
+
+func benchOptions() []option {
+	return slices.Concat(benchWhat(), benchHow(), benchReport())
+}
+
+func benchWhat() []option {
+	return []option{
+		{group: addedOptions, name: "sizes", value: "SIZE,...", json: jsonText,
+			assign: inBench(func(b *benchSettings) *[]int64 { return &b.Sizes }, parseList(parseSomeBytes)),
+			help:   "Sizes of the files; the largest is also what a\nrun of the engine moves\n(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
+		{group: addedOptions, name: "chunks", value: "SIZE,...", json: jsonText,
+			assign: inBench(func(b *benchSettings) *[]int64 { return &b.Chunks }, parseList(parseChunk)),
+			help:   "As --chunk of a copy, of which 0 is its own\nchoice; for the engine, bytes of a task\n(default 0; engine: 64KiB,256KiB,1MiB,2MiB)"},
+		{group: addedOptions, name: "depths", value: "COUNT,...", json: jsonText,
+			assign: inBench(func(b *benchSettings) *[]int { return &b.Depths }, parseList(parseCount)),
+			help:   "As --depth of a copy; for the engine, tasks in\nflight (default 0; engine: 1,4,16,64)"},
+		{group: addedOptions, name: "directions", value: "DIRECTION,...", fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
+			assign: inBench(func(b *benchSettings) *[]bench.Direction { return &b.Directions },
+				parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
+			help: "Which way the bytes go: the engine reads from\nthe host, or writes to it"},
+		{group: addedOptions, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
+			assign: inBench(func(b *benchSettings) *[]string { return &b.Digests }, parseList(parseDigestName)),
+			help:   "As --digest of a copy"},
+		{group: addedOptions, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
+			assign: into(func(s *settings) *negotiate.Durability { return &s.Durability }, parseDurability),
+			help:   "As of a copy; but for none, each tool's copy is\nfollowed by sync of the same"},
+		{group: addedOptions, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","), json: jsonText,
+			assign: inBench(func(b *benchSettings) *[]string { return &b.Tools }, parseTools),
+			help:   "What to compare with, as far as it is\ninstalled; none is nothing"},
+	}
+}
+
+func benchHow() []option {
+	return []option{
+		{group: addedOptions, name: "dir", value: "DIR", json: jsonText,
+			assign: inBench(func(b *benchSettings) *string { return &b.Directory }, parsePath),
+			help:   "Where source and target are, in a directory of\ntheir own; the one for temporary files if not\ngiven"},
+		{group: addedOptions, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
+			assign: inBench(func(b *benchSettings) *int { return &b.Runs }, parseRounds(1)),
+			help:   "Rounds that count, 1 to 1000"},
+		{group: addedOptions, name: "warmup", value: "COUNT", fallback: "1", json: jsonNumber,
+			assign: inBench(func(b *benchSettings) *int { return &b.Warmup }, parseRounds(0)),
+			help:   "Rounds before them"},
+		{group: addedOptions, name: "model", value: "NAME", json: jsonText,
+			assign: inBench(func(b *benchSettings) *string { return &b.Model }, parseModel),
+			help:   "Time model of the software device, see\ndocs/SOFTDEVICE.md"},
+	}
+}
+
+func benchReport() []option {
+	return []option{
+		{group: addedOptions, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText), json: jsonText,
+			assign: inBench(func(b *benchSettings) *benchForm { return &b.Form }, parseOneOf(benchText, benchMarkdown, benchJSON)),
+			help:   "Form of the result; docs/bench.schema.json\ndescribes the last"},
+		{group: addedOptions, name: "plot", value: "FILE", json: jsonText,
+			assign: inBench(func(b *benchSettings) *string { return &b.Plot }, parsePath),
+			help:   "Draw it as SVG, too; replaces the file"},
+		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
+			help:   "Do not say what is measured next"},
+	}
+}
+
+// copies fills in what was not said.
+func (b *benchSettings) copies(s settings) *bench.CopyPlan {
+	return &bench.CopyPlan{
+		Sizes: orElse(b.Sizes, defaultSizes), Chunks: orElse(b.Chunks, defaultChunks), Depths: orElse(b.Depths, defaultDepths),
+		Directions: b.Directions, Digests: b.Digests, Durability: s.Durability.String(), Directory: b.Directory, Tools: b.Tools,
+	}
+}
+
+// engine refuses what only a copy can choose by itself.
+func (b *benchSettings) engine() (*bench.EnginePlan, error) {
+	plan := &bench.EnginePlan{
+		Bytes: defaultEngineBytes, Chunks: orElse(b.Chunks, defaultEngineChunks), Depths: orElse(b.Depths, defaultEngineDepths),
+		Directions: b.Directions,
+	}
+	if len(b.Sizes) > 0 {
+		plan.Bytes = slices.Max(b.Sizes)
+	}
+	switch {
+	case slices.Contains(plan.Chunks, 0):
+		return nil, usagef("--chunks 0 is for copies only: give the engine's task sizes, or name bench copy")
+	case slices.Contains(plan.Depths, 0):
+		return nil, usagef("--depths 0 is for copies only: give the engine's depths, or name bench copy")
+	}
+	return plan, nil
+}
+
+func orElse[T any](given, otherwise []T) []T {
+	if len(given) == 0 {
+		return otherwise
+	}
+	return given
+}
+
+// parseList reads values with commas in between, each of them once.
+func parseList[T comparable](parse func(string) (T, error)) func(string) ([]T, error) {
+	return func(text string) ([]T, error) {
+		var values []T
+		for word := range strings.SplitSeq(text, ",") {
+			value, err := parse(word)
+			if err != nil {
+				return nil, fmt.Errorf("%q is %w", word, err)
+			}
+			if slices.Contains(values, value) {
+				return nil, fmt.Errorf("%q stands there twice; leave one out", word)
+			}
+			values = append(values, value)
+		}
+		return values, nil
+	}
+}
+
+var parsePositiveSize = parseSize("1048576, 512MiB or 4G", "larger than any file; give a size such as 4GiB")
+
+// parseSomeBytes wants at least one: nothing has no throughput.
+func parseSomeBytes(text string) (int64, error) {
+	size, err := parsePositiveSize(text)
+	if err == nil && size == 0 {
+		return 0, errors.New("nothing to measure; give a size such as 2MiB")
+	}
+	return size, err
+}
+
+func parseDigestName(text string) (string, error) {
+	a, err := parseCopyDigest(text)
+	return a.String(), err
+}
+
+func parseTools(text string) ([]string, error) {
+	if text == "none" {
+		return nil, nil
+	}
+	return parseList(parseOneOf(bench.ToolNames...))(text)
+}
+
+const mostRounds = 1000
+
+func parseRounds(least int) func(string) (int, error) {
+	return func(text string) (int, error) {
+		count, err := parseCount(text)
+		if err != nil || count < least || count > mostRounds {
+			return 0, fmt.Errorf("not a number of rounds; give %d to %d", least, mostRounds)
+		}
+		return count, nil
+	}
+}
+
+// modelName keeps a model from bringing limits of its own with it; whether there is one of that name the device says.
+var modelName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+
+func parseModel(text string) (string, error) {
+	if !modelName.MatchString(text) {
+		return "", errors.New("not a model; give a name such as bluefield3")
+	}
+	return text, nil
+}

@@ -1,0 +1,238 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+func newTestField(t *testing.T, size int64) *field {
+	t.Helper()
+	f, err := newField(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.makeSource(t.Context(), size); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestFieldKnowsAWrongTarget(t *testing.T) {
+	f := newTestField(t, 3<<20+5)
+	content, err := os.ReadFile(f.source())
+	if err != nil || len(content) != 3<<20+5 {
+		t.Fatalf("%d bytes, error %v", len(content), err)
+	}
+	check := func(changed []byte) error {
+		if err := os.WriteFile(f.target(), changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return f.checked(t.Context(), int64(len(content)), true)
+	}
+	if err := check(content); err != nil {
+		t.Error(err)
+	}
+	if err := check(content[1:]); err == nil {
+		t.Error("a short target is right")
+	}
+	content = bytes.Clone(content)
+	content[2<<20]++
+	if err := check(content); err == nil || !strings.Contains(err.Error(), "offset 2097152") {
+		t.Errorf("error %v of a target with a wrong byte", err)
+	}
+	settled := true
+	if err := f.ready(1<<20, &settled); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(f.target()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the target is still there: %v", err)
+	}
+	if err := f.close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(f.folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+}
+
+func TestFieldWithoutRoom(t *testing.T) {
+	f := newTestField(t, 1)
+	if err := f.checkRoom(1 << 20); err != nil {
+		t.Error(err)
+	}
+	if err := f.checkRoom(1 << 60); !errors.Is(err, dmaxfer.ErrTarget) {
+		t.Errorf("error %v", err)
+	}
+	if _, err := newField(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, dmaxfer.ErrTarget) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestCpCopies(t *testing.T) {
+	f := newTestField(t, 1<<20)
+	settled := true
+	for _, durability := range []string{"none", "file", "full"} {
+		c := f.newToolCopy(toolCp, 1<<20, durability, &settled)
+		outcomes, err := rounds{counted: 2}.measure(t.Context(), []contender{c})
+		if err != nil || outcomes[0].err != nil || len(outcomes[0].runs) != 2 || outcomes[0].runs[0].Seconds <= 0 {
+			t.Errorf("%s: %+v, error %v", durability, outcomes, err)
+		}
+	}
+}
+
+// A tool that fails says why with its own last words.
+func TestFailureHasTheToolsWords(t *testing.T) {
+	_, _, err := timed(t.Context(), [][]job{{{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}}})
+	if err == nil || err.Error() != "sh: exit status 3: last" {
+		t.Errorf("error %v", err)
+	}
+	if _, _, err := timed(t.Context(), [][]job{{{argv: []string{"no-such-tool-at-all"}}}}); err == nil {
+		t.Error("a tool that is not there ran")
+	}
+}
+
+// A side that fails ends the other, which would wait for it.
+func TestFailureEndsTheOtherProcess(t *testing.T) {
+	_, _, err := timed(t.Context(), [][]job{{{argv: []string{"sleep", "1000"}}, {argv: []string{"sh", "-c", "exit 7"}}}})
+	if err == nil || err.Error() != "sh: exit status 7" {
+		t.Errorf("error %v", err)
+	}
+}
+
+// Of two that run side by side the first is started first.
+func TestJobsStartInTheirOrder(t *testing.T) {
+	var jobs []job
+	for range 20 {
+		jobs = append(jobs, job{argv: []string{"sh", "-c", "echo $$"}, stdout: new(bytes.Buffer)})
+	}
+	if _, _, err := timed(t.Context(), [][]job{jobs}); err != nil {
+		t.Fatal(err)
+	}
+	last, wrapped := 0, 0
+	for _, j := range jobs {
+		pid, err := strconv.Atoi(strings.TrimSpace(j.stdout.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if pid < last {
+			wrapped++ // numbers begin anew at some point
+		}
+		last = pid
+	}
+	if wrapped > 1 {
+		t.Errorf("%d of 20 processes were started before their turn", wrapped)
+	}
+}
+
+func TestStagesFollowEachOther(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	stages := [][]job{
+		{{argv: []string{"sh", "-c", "echo a > " + file}}},
+		{{argv: []string{"sh", "-c", "echo b >> " + file}}},
+	}
+	if _, _, err := timed(t.Context(), stages); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "a\nb\n" {
+		t.Errorf("%q, error %v", text, err)
+	}
+}
+
+func TestReadEvents(t *testing.T) {
+	const hello, plan = `{"type":"hello","time":"2026-01-02T03:04:05.1Z"}`, `{"type":"plan","time":"2026-01-02T03:04:05.3Z","chunk":1}`
+	const summary = `{"type":"summary","time":"2026-01-02T03:04:06Z","elapsed_seconds":0.5,"chunk":4096,"depth":3}`
+	got, err := readEvents(bytes.NewBufferString(hello + "\n" + plan + "\n" + `{"type":"new"}` + "\n" + summary + "\n"))
+	if err != nil || got.elapsed != 0.5 || got.chunk != 4096 || got.depth != 3 || got.planned.Sub(got.met).Milliseconds() != 200 {
+		t.Errorf("%+v, error %v", got, err)
+	}
+	for _, missing := range []string{plan + summary, hello + summary, hello + plan, "", "no JSON"} {
+		if _, err := readEvents(bytes.NewBufferString(missing)); err == nil {
+			t.Errorf("nothing is missing in %q", missing)
+		}
+	}
+}
+
+// What the user has set for copies must not change what is measured.
+func TestEnvironmentOfTheSides(t *testing.T) {
+	got := withoutOurs([]string{"PATH=/bin", "DMA_COPY_CHUNK=1", "DMA_COPY_SOFT_DIR=/d", "DMA_COPY_SOFT_FAULTS=x", "DMA_COPY_SOFT_LIMITS=y", "DMA_COPY_JSON=z"})
+	if want := []string{"PATH=/bin", "DMA_COPY_SOFT_FAULTS=x"}; !slices.Equal(got, want) {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+func TestVariants(t *testing.T) {
+	c := CopyPlan{
+		Chunks: []int64{0, 4096}, Depths: []int{1, 2, 3}, Directions: []Direction{HostToDPU, DPUToHost}, Digests: []string{"none", "crc32c"}, Durability: "file",
+	}
+	all := c.variants()
+	if len(all) != 24 || len(valuesOf(all, func(v variant) variant { return v })) != 24 {
+		t.Errorf("%d variants: %v", len(all), all)
+	}
+}
+
+func TestRatiosAreToCp(t *testing.T) {
+	results := []CopyResult{
+		{Contender: toolCp, Seconds: spreadAt(1)}, {Contender: "dd", Seconds: spreadAt(2)}, {Contender: "rsync", Error: "failed"},
+		{Contender: contenderOurs, Seconds: spreadAt(0.5), CopySeconds: spreadAt(0.25)},
+	}
+	relateToCp(results)
+	for i, want := range [][2]float64{{1, 0}, {0.5, 0}, {0, 0}, {2, 4}} {
+		if got := [2]float64{results[i].Ratio, results[i].CopyRatio}; got != want {
+			t.Errorf("%s: %v, want %v", results[i].Contender, got, want)
+		}
+	}
+	without := []CopyResult{{Contender: "dd", Seconds: spreadAt(2)}}
+	relateToCp(without)
+	if without[0].Ratio != 0 {
+		t.Error("a ratio to a cp that was not there")
+	}
+}
+
+// A program that copies nothing is told of, and cp goes on.
+func TestMeasureTellsOfFailures(t *testing.T) {
+	p := Plan{
+		Copies: &CopyPlan{
+			Sizes: []int64{4096}, Chunks: []int64{0}, Depths: []int{0}, Directions: []Direction{HostToDPU}, Digests: []string{"none"}, Durability: "none",
+			Directory: t.TempDir(), Tools: []string{toolCp},
+		},
+		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 2, Program: "/bin/false", Tell: func(string) {},
+	}
+	record, err := Measure(t.Context(), p)
+	if errors.Is(err, doca.ErrNoCgo) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if failed, all := record.Failed(); failed != 1 || all != 2 {
+		t.Fatalf("%d of %d failed: %+v", failed, all, record.Copies.Results)
+	}
+	if cp, ours := record.Copies.Results[0], record.Copies.Results[1]; len(cp.Seconds.Runs) != 2 || ours.Seconds != nil || !strings.Contains(ours.Error, "exit status 1") {
+		t.Errorf("cp %+v, ours %+v", cp, ours)
+	}
+	if left, err := os.ReadDir(p.Copies.Directory); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v (%v)", left, err)
+	}
+}
+
+func TestMeasureIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errActor)
+	p := Plan{
+		Copies: &CopyPlan{Sizes: []int64{4096}, Durability: "none", Directory: t.TempDir(), Tools: []string{toolCp}},
+		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 1, Tell: func(string) {},
+	}
+	if _, err := Measure(ctx, p); !errors.Is(err, errActor) && !errors.Is(err, doca.ErrNoCgo) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,170 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// lane is memory at both ends of one direction.
+type lane struct {
+	source, target           doca.Memory // as the engine knows them
+	sourceBytes, targetBytes []byte      // as this process sees them: what is copied, and what has been
+}
+
+// engineCopy is the contender that one task size at one depth in one direction is.
+type engineCopy struct {
+	device *doca.Device
+	lane   lane
+	chunk  int64
+	depth  int
+	bytes  int64
+	moves  bool // the bytes; otherwise only time passes
+
+	engine *doca.Engine
+	loop   engineLoop
+}
+
+// prepare opens an engine. The target must not have the content from an earlier run.
+func (c *engineCopy) prepare(context.Context) (err error) {
+	if deepest, err := c.device.MaxDepth(); err == nil && c.depth > deepest {
+		return fmt.Errorf("depth %d is more than the %d tasks that the device has in flight", c.depth, deepest)
+	}
+	if !takes(c.device, c.chunk) {
+		return fmt.Errorf("tasks of %s are larger than the device's %s", sizeText(c.chunk), sizeText(int64(c.device.Info().MaxBufferSize)))
+	}
+	clear(c.lane.targetBytes[:c.window()])
+	if c.engine, err = c.device.NewEngine(c.depth); err != nil {
+		return err
+	}
+	c.loop = newEngineLoop(c)
+	return nil
+}
+
+// window is the memory that is in use, as of a copy with that chunk and depth.
+func (c *engineCopy) window() int64 { return c.chunk * int64(c.depth) }
+
+func (c *engineCopy) tasks() int { return int((c.bytes + c.chunk - 1) / c.chunk) }
+
+func (c *engineCopy) run(ctx context.Context) (Run, error) {
+	before, began := processorTime(), time.Now()
+	if err := c.loop.run(ctx, c.tasks()); err != nil {
+		return Run{}, err
+	}
+	return Run{Seconds: time.Since(began).Seconds(), CPU: processorTime() - before}, nil
+}
+
+// check closes the engine, whatever the run came to.
+func (c *engineCopy) check(_ context.Context, thoroughly bool) error {
+	if err := c.engine.Close(); err != nil {
+		return err
+	}
+	used := min(c.window(), int64(c.tasks())*c.chunk)
+	if thoroughly && c.moves && !bytes.Equal(c.lane.sourceBytes[:used], c.lane.targetBytes[:used]) {
+		return errors.New("the target differs from the source")
+	}
+	return nil
+}
+
+// engineLoop keeps an engine full. It allocates nothing while it runs.
+type engineLoop struct {
+	engine      *doca.Engine
+	vacant      []int // slots
+	copies      []doca.Copy
+	waiting     []doca.Copy // of copies, those that the engine has not taken yet
+	completions []doca.Completion
+	of          func(slot int) doca.Copy
+}
+
+func newEngineLoop(c *engineCopy) engineLoop {
+	loop := engineLoop{
+		engine: c.engine, vacant: make([]int, c.depth), copies: make([]doca.Copy, 0, c.depth),
+		completions: make([]doca.Completion, c.depth),
+		of: func(slot int) doca.Copy {
+			at := int64(slot) * c.chunk
+			return doca.Copy{
+				Source: c.lane.source, Target: c.lane.target, SourceOffset: at, TargetOffset: at, Length: c.chunk, Tag: uint64(slot),
+			}
+		},
+	}
+	for slot := range loop.vacant {
+		loop.vacant[slot] = c.depth - 1 - slot // the last is taken first, so that few tasks use the window from its beginning
+	}
+	return loop
+}
+
+func (l *engineLoop) run(ctx context.Context, tasks int) error {
+	for begun, done := 0, 0; done < tasks; {
+		begun += l.fill(tasks - begun)
+		if err := l.submit(); err != nil {
+			return err
+		}
+		n, err := l.reap(ctx)
+		if err != nil {
+			return err
+		}
+		done += n
+	}
+	return nil
+}
+
+// fill makes a copy for each vacant slot, up to most, once the engine has taken the last ones.
+func (l *engineLoop) fill(most int) int {
+	if len(l.waiting) > 0 {
+		return 0
+	}
+	l.copies = l.copies[:0]
+	for len(l.vacant) > 0 && len(l.copies) < most {
+		last := len(l.vacant) - 1
+		l.copies = append(l.copies, l.of(l.vacant[last]))
+		l.vacant = l.vacant[:last]
+	}
+	l.waiting = l.copies
+	return len(l.copies)
+}
+
+func (l *engineLoop) submit() error {
+	if len(l.waiting) == 0 {
+		return nil
+	}
+	taken, err := l.engine.Submit(l.waiting)
+	l.waiting = l.waiting[taken:]
+	if errors.Is(err, doca.ErrQueueFull) {
+		return nil
+	}
+	return err
+}
+
+func (l *engineLoop) reap(ctx context.Context) (int, error) {
+	n, err := l.engine.Reap(ctx, l.completions)
+	if err != nil {
+		return n, err
+	}
+	for _, completion := range l.completions[:n] {
+		if completion.Err != nil {
+			return n, completion.Err
+		}
+		l.vacant = append(l.vacant, int(completion.Tag))
+	}
+	return n, nil
+}
+
+// processorTime is what this process has used so far, in seconds.
+func processorTime() float64 {
+	var usage unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {
+		return 0
+	}
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
+}
+
+func fillNoise(memory []byte) {
+	_, _ = rand.NewChaCha8([32]byte{2}).Read(memory) // never fails
+}

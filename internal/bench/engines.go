@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+func (p Plan) measureEngine(ctx context.Context, driver *doca.Driver, names sideNames, moves bool) (record *EngineRecord, err error) {
+	s, err := openStand(driver, names)
+	if err != nil {
+		return nil, errors.Join(err, s.close())
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	contenders, results, err := p.Engine.contenders(s, moves)
+	if err != nil {
+		return nil, err
+	}
+	p.tell("the engine alone: %s in %s each, %s a run", english.Plural(len(contenders), "combination", ""),
+		english.Plural(p.Runs+p.Warmup, "round", ""), sizeText(p.Engine.Bytes))
+	outcomes, err := p.rounds().measure(ctx, contenders)
+	if err != nil {
+		return nil, err
+	}
+	for i := range results {
+		results[i].take(outcomes[i], contenders[i].(*engineCopy).tasks())
+	}
+	return &EngineRecord{Bytes: p.Engine.Bytes, Results: results}, nil
+}
+
+func (r *EngineResult) take(o outcome, tasks int) {
+	if o.err != nil {
+		r.Error = o.err.Error()
+		return
+	}
+	bytes := float64(tasks) * float64(r.Chunk)
+	r.Seconds = o.spread(wallOf)
+	r.Rate, r.TasksPerSecond = bytes/r.Seconds.P50, float64(tasks)/r.Seconds.P50
+	if cpu := o.spread(cpuOf); cpu != nil {
+		r.CPUPerGiB = cpu.P50 / (bytes / gibibyte)
+	}
+}
+
+// contenders are all combinations. Those of a direction share its memory, since only one runs at a time.
+func (e *EnginePlan) contenders(s *stand, moves bool) (all []contender, results []EngineResult, err error) {
+	window, err := e.window(s.dpu)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, direction := range e.Directions {
+		l, err := s.newLane(direction, window)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, chunk := range e.Chunks {
+			for _, depth := range e.Depths {
+				all = append(all, &engineCopy{device: s.dpu, lane: l, chunk: chunk, depth: depth, bytes: e.Bytes, moves: moves})
+				results = append(results, EngineResult{Direction: direction, Chunk: chunk, Depth: depth})
+			}
+		}
+	}
+	return all, results, nil
+}
+
+// window is the largest that any combination takes of which the device is capable; of the others prepare tells.
+func (e *EnginePlan) window(device *doca.Device) (int64, error) {
+	deepest, err := device.MaxDepth()
+	if err != nil {
+		return 0, err
+	}
+	largest := int64(1)
+	for _, chunk := range e.Chunks {
+		for _, depth := range e.Depths {
+			if takes(device, chunk) && depth <= deepest {
+				largest = max(largest, chunk*int64(depth))
+			}
+		}
+	}
+	const windows = 4 // both ends of both directions
+	if most := availableMemory() / 2 / windows; largest > most {
+		return 0, &dmaxfer.Error{
+			Kind: dmaxfer.ErrSettings, Cause: fmt.Sprintf("--chunks and --depths make windows of %s, and memory is there for %s", sizeText(largest), sizeText(most)),
+			Next: "choose smaller ones",
+		}
+	}
+	return largest, nil
+}
+
+// takes tells whether tasks of that size are not too large for the device, as far as it says.
+func takes(device *doca.Device, chunk int64) bool {
+	largest := device.Info().MaxBufferSize
+	return largest == 0 || uint64(chunk) <= largest
+}
+
+// stand is both sides of the engine, in one process.
+type stand struct {
+	host, dpu *doca.Device
+	opened    []interface{ Close() error }
+}
+
+func openStand(driver *doca.Driver, names sideNames) (s *stand, err error) {
+	s = &stand{}
+	if s.host, err = s.openDevice(driver, names.host); err != nil {
+		return s, err
+	}
+	s.dpu, err = s.openDevice(driver, names.dpu)
+	return s, err
+}
+
+func (s *stand) openDevice(driver *doca.Driver, name string) (*doca.Device, error) {
+	device, err := driver.OpenDevice(name)
+	if err == nil {
+		s.opened = append(s.opened, device)
+	}
+	return device, err
+}
+
+func (s *stand) close() error {
+	var err error
+	for _, opened := range slices.Backward(s.opened) {
+		err = errors.Join(err, opened.Close())
+	}
+	return err
+}
+
+// newLane registers memory on both sides: the DPU reads the host's or writes to it.
+func (s *stand) newLane(direction Direction, length int64) (lane, error) {
+	theirs, ours := doca.RemoteRead, doca.LocalWrite
+	if direction == DPUToHost {
+		theirs, ours = doca.RemoteWrite, doca.LocalRead
+	}
+	exported, err := s.alloc(s.host, length, theirs)
+	if err != nil {
+		return lane{}, err
+	}
+	local, err := s.alloc(s.dpu, length, ours)
+	if err != nil {
+		return lane{}, err
+	}
+	remote, err := s.reach(exported)
+	if err != nil {
+		return lane{}, err
+	}
+	l := lane{source: remote, target: local, sourceBytes: exported.Bytes(), targetBytes: local.Bytes()}
+	if direction == DPUToHost {
+		l = lane{source: local, target: remote, sourceBytes: local.Bytes(), targetBytes: exported.Bytes()}
+	}
+	fillNoise(l.sourceBytes)
+	return l, nil
+}
+
+func (s *stand) alloc(device *doca.Device, length int64, access doca.Access) (*doca.Region, error) {
+	region, err := device.Alloc(length, access)
+	if err == nil {
+		s.opened = append(s.opened, region)
+	}
+	return region, err
+}
+
+func (s *stand) reach(region *doca.Region) (*doca.Remote, error) {
+	descriptor, err := region.Export()
+	if err != nil {
+		return nil, err
+	}
+	remote, err := s.dpu.Import(descriptor, region.Address(), region.Len())
+	if err == nil {
+		s.opened = append(s.opened, remote)
+	}
+	return remote, err
+}

@@ -1,0 +1,174 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+)
+
+const (
+	pieceSize = 1 << 20  // of what is read and written to make everything ready
+	slack     = 64 << 20 // more than a copy takes beside its files
+)
+
+// field is a directory with the source and the target of every run.
+type field struct {
+	folder string
+	buffer []byte
+}
+
+// newField makes a directory of its own in parent.
+func newField(parent string) (*field, error) {
+	folder, err := os.MkdirTemp(parent, "dma-copy-bench-")
+	if err != nil {
+		return nil, unusable(err, "name another directory with --dir", "cannot use %s", parent)
+	}
+	f := &field{folder: folder, buffer: make([]byte, pieceSize)}
+	return f, os.Mkdir(f.receiving(), 0o700)
+}
+
+// unusable is the error of a directory in which nothing can be copied.
+func unusable(err error, next, format string, args ...any) error {
+	cause := fmt.Sprintf(format, args...)
+	if failed, is := errors.AsType[*os.PathError](err); is {
+		cause += ": " + failed.Err.Error()
+	}
+	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Err: err, Next: next}
+}
+
+func (f *field) close() error { return os.RemoveAll(f.folder) }
+
+func (f *field) source() string    { return filepath.Join(f.folder, "source") }
+func (f *field) receiving() string { return filepath.Join(f.folder, "received") }
+func (f *field) target() string    { return filepath.Join(f.receiving(), "target") }
+
+// socket is a name of the kind that is no file, since the path of one that is may be too long.
+func (f *field) socket() string { return filepath.Base(f.folder) }
+
+// checkRoom wants room for a file of that size and its copy.
+func (f *field) checkRoom(size int64) error {
+	var system unix.Statfs_t
+	if err := unix.Statfs(f.folder, &system); err != nil {
+		return fmt.Errorf("room in %s: %w", f.folder, err)
+	}
+	free, wanted := int64(system.Bavail)*system.Bsize, 2*size+slack
+	if system.Type == unix.TMPFS_MAGIC {
+		free = min(free, availableMemory()) // it may promise more than there is
+	}
+	if free < wanted {
+		return unusable(nil, "name another directory with --dir, or smaller files with --sizes",
+			"%s has %s free, and a file of %s with its copy takes %s", filepath.Dir(f.folder), sizeText(free), sizeText(size), sizeText(wanted))
+	}
+	return nil
+}
+
+// makeSource writes noise, so that no file system can save itself the work, and flushes it, so that nobody's run does.
+func (f *field) makeSource(ctx context.Context, size int64) error {
+	file, err := os.Create(f.source())
+	if err != nil {
+		return err
+	}
+	defer file.Close() // again, after an error
+	noise := rand.NewChaCha8([32]byte{1})
+	for left := size; left > 0; left -= pieceSize {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		piece := f.buffer[:min(left, pieceSize)]
+		_, _ = noise.Read(piece) // never fails
+		if _, err := file.Write(piece); err != nil {
+			return err
+		}
+	}
+	return errors.Join(file.Sync(), file.Close())
+}
+
+// clear removes what a run has left, parts of a file included.
+func (f *field) clear() error {
+	left, err := os.ReadDir(f.receiving())
+	if err != nil {
+		return err
+	}
+	for _, entry := range left {
+		if err := os.RemoveAll(filepath.Join(f.receiving(), entry.Name())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// warm reads the source, so that all of it is in the page cache.
+func (f *field) warm() error {
+	file, err := os.Open(f.source())
+	if err != nil {
+		return err
+	}
+	defer file.Close() // only read from
+	_, err = io.CopyBuffer(onlyWriter{io.Discard}, onlyReader{file}, f.buffer)
+	return err
+}
+
+// onlyReader and onlyWriter keep io.CopyBuffer from asking for another way than by the buffer.
+type (
+	onlyReader struct{ io.Reader }
+	onlyWriter struct{ io.Writer }
+)
+
+// hasSize looks at the target.
+func (f *field) hasSize(size int64) error {
+	info, err := os.Stat(f.target())
+	if err != nil {
+		return err
+	}
+	if info.Size() != size {
+		return fmt.Errorf("the target has %d bytes, not %d", info.Size(), size)
+	}
+	return nil
+}
+
+// hasContent compares the target with the source, byte by byte.
+func (f *field) hasContent(ctx context.Context) error {
+	var files [2]*os.File
+	for i, path := range []string{f.source(), f.target()} {
+		file, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer file.Close() // only read from
+		files[i] = file
+	}
+	found, err := digest.Compare(ctx, digest.XXH3, files[0], files[1])
+	if err == nil && !found.Same() {
+		err = fmt.Errorf("the target differs from the source, first at offset %d", found.Differ)
+	}
+	return err
+}
+
+// ready is what precedes every run: no target, a source in the page cache, memory that the machine has.
+func (f *field) ready(size int64, settled *bool) error {
+	if err := f.clear(); err != nil {
+		return err
+	}
+	if err := f.warm(); err != nil {
+		return err
+	}
+	*settled = settle(size) && *settled
+	return nil
+}
+
+// checked is what follows every run.
+func (f *field) checked(ctx context.Context, size int64, thoroughly bool) error {
+	if err := f.hasSize(size); err != nil || !thoroughly {
+		return err
+	}
+	return f.hasContent(ctx)
+}

@@ -1,0 +1,121 @@
+package bench
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+const unknown = "unknown"
+
+// Machine is where it was measured.
+type Machine struct {
+	CPU       string `json:"cpu"`
+	Arch      string `json:"arch"`
+	Cores     int    `json:"cores"`
+	Memory    int64  `json:"memory_bytes"`
+	Kernel    string `json:"kernel"`
+	HugePages string `json:"transparent_huge_pages"` // the chosen setting
+	ShmemHuge string `json:"shmem_huge_pages"`       // the same for memory files
+
+	// Load is the processes that ran or wanted to in the minute before, on average: others than these are in everybody's way.
+	Load float64 `json:"load_average"`
+}
+
+func thisMachine() Machine {
+	return Machine{
+		CPU: lineOf("/proc/cpuinfo", "model name"), Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
+		Memory: memoryField("MemTotal"), Kernel: kernelRelease(),
+		HugePages: chosen(contentOf("/sys/kernel/mm/transparent_hugepage/enabled")),
+		ShmemHuge: chosen(contentOf("/sys/kernel/mm/transparent_hugepage/shmem_enabled")),
+		Load:      loadAverage(contentOf("/proc/loadavg")),
+	}
+}
+
+// contentOf is empty for a file that cannot be read.
+func contentOf(path string) string {
+	text, _ := os.ReadFile(path)
+	return string(text)
+}
+
+// lineOf is the value of the first line with that key in a file of "key : value" lines.
+func lineOf(path, key string) string {
+	for line := range strings.Lines(contentOf(path)) {
+		name, value, found := strings.Cut(line, ":")
+		if found && strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return unknown
+}
+
+// memoryField is in bytes, and 0 if the system does not tell.
+func memoryField(key string) int64 {
+	number, _, _ := strings.Cut(lineOf("/proc/meminfo", key), " ")
+	kilobytes, _ := strconv.ParseInt(number, 10, 64)
+	return kilobytes << 10
+}
+
+func availableMemory() int64 { return memoryField("MemAvailable") }
+
+// loadAverage is 0 if the system does not tell.
+func loadAverage(text string) float64 {
+	minute, _, _ := strings.Cut(text, " ")
+	load, _ := strconv.ParseFloat(minute, 64)
+	return load
+}
+
+func kernelRelease() string {
+	var names unix.Utsname
+	if err := unix.Uname(&names); err != nil {
+		return unknown
+	}
+	return unix.ByteSliceToString(names.Release[:])
+}
+
+// chosen is the word in brackets, as in "always [madvise] never".
+func chosen(setting string) string {
+	_, rest, _ := strings.Cut(setting, "[")
+	word, _, found := strings.Cut(rest, "]")
+	if !found {
+		return unknown
+	}
+	return word
+}
+
+// fileSystemOf is the type of the file system that holds a directory.
+func fileSystemOf(directory string) string {
+	resolved, err := filepath.EvalSymlinks(directory)
+	if err == nil {
+		resolved, err = filepath.Abs(resolved)
+	}
+	if err != nil {
+		return unknown
+	}
+	return fileSystemIn(contentOf("/proc/self/mountinfo"), resolved)
+}
+
+// mountLine has the mount point and the type of a line of mountinfo, between which are a variable number of words.
+var mountLine = regexp.MustCompile(`^\S+ \S+ \S+ \S+ (\S+) .*? - (\S+) `)
+
+// fileSystemIn finds the mount point that is nearest to the directory; of two mounts on one point the later covers the other.
+func fileSystemIn(mounts, directory string) string {
+	nearest, kind := "", unknown
+	for line := range strings.Lines(mounts) {
+		match := mountLine.FindStringSubmatch(line)
+		if match == nil {
+			continue
+		}
+		point := match[1]
+		inside := directory == point || strings.HasPrefix(directory, strings.TrimSuffix(point, "/")+"/")
+		if inside && len(point) >= len(nearest) {
+			nearest, kind = point, match[2]
+		}
+	}
+	return kind
+}

@@ -1,0 +1,58 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// Measure carries out a plan. A contender that fails is in the record, and Failed counts it; the error is what keeps everything from being
+// measured: a *dmaxfer.Error about the directory, ErrOneSided, those of doca.Open, or the cause of ctx. Nothing stays but the record.
+func Measure(ctx context.Context, p Plan) (*Record, error) {
+	folder, err := os.MkdirTemp("", "dma-copy-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	limits := p.limits(os.Getenv(limitsVariable))
+	driver, err := p.openDriver(folder, limits)
+	if err != nil {
+		return nil, err
+	}
+	defer driver.Close()
+	names, err := findSides(driver)
+	if err != nil {
+		return nil, err
+	}
+	r := p.newRecord(driver, limits)
+	if p.Copies != nil {
+		if r.Copies, err = p.measureCopies(ctx, folder, names); err != nil {
+			return nil, err
+		}
+	}
+	if p.Engine != nil {
+		if r.Engine, err = p.measureEngine(ctx, driver, names, r.Device.Moves); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func (p Plan) newRecord(driver *doca.Driver, limits string) *Record {
+	return &Record{
+		Version: recordVersion, Date: time.Now().UTC().Format(time.RFC3339), Command: p.Command,
+		Program: p.Software, Go: runtime.Version(), Runs: p.Runs, Warmup: p.Warmup, Machine: thisMachine(),
+		Device: Device{
+			Driver: string(driver.Name()), Version: driver.Version(), Hardware: driver.Hardware(), Limits: limits,
+			Moves: driver.MovesBytes(), Model: driver.TimeModel(),
+		},
+	}
+}
+
+func (p Plan) rounds() rounds { return rounds{warmup: p.Warmup, counted: p.Runs} }
+
+func (p Plan) tell(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }

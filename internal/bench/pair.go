@@ -1,0 +1,165 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// variant is one way in which this program copies.
+type variant struct {
+	direction  Direction
+	chunk      int64
+	depth      int
+	digest     string
+	durability string
+}
+
+// pairCopy is the contender that this program is: a process for each side.
+type pairCopy struct {
+	*field
+	size      int64
+	host, dpu job
+	settled   *bool
+
+	chunk int64 // that both sides agreed on
+	depth int
+}
+
+// meeting is where and how the two sides of a copy meet.
+type meeting struct {
+	program     string
+	driver      []string // the flags that choose it
+	sides       sideNames
+	environment []string
+}
+
+// newMeeting makes the place in folder where the two processes meet. Nothing of this machine's defaults for copies has an effect.
+func (p Plan) newMeeting(folder string, names sideNames) (*meeting, error) {
+	runtime := filepath.Join(folder, "run")
+	if err := os.Mkdir(runtime, 0o700); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(folder, "config.json")
+	if err := os.WriteFile(config, []byte("{}\n"), 0o600); err != nil {
+		return nil, err
+	}
+	environment := withoutOurs(os.Environ())
+	environment = append(environment, dirVariable+"="+runtime, "DMA_COPY_CONFIG="+config)
+	if limits := p.limits(os.Getenv(limitsVariable)); limits != "" {
+		environment = append(environment, limitsVariable+"="+limits)
+	}
+	return &meeting{program: p.Program, driver: driverFlags(p.Driver), sides: names, environment: environment}, nil
+}
+
+// withoutOurs leaves out the variables that a copy takes for flags, and those that are set anew. What else there is of the software device stays.
+func withoutOurs(environment []string) []string {
+	var kept []string
+	for _, entry := range environment {
+		ours := strings.HasPrefix(entry, "DMA_COPY_")
+		device := strings.HasPrefix(entry, "DMA_COPY_SOFT_QUIRKS=") || strings.HasPrefix(entry, "DMA_COPY_SOFT_FAULTS=")
+		if !ours || device {
+			kept = append(kept, entry)
+		}
+	}
+	return kept
+}
+
+func (f *field) newPairCopy(m *meeting, size int64, v variant, settled *bool) *pairCopy {
+	hostFile, dpuFile := f.source(), f.target()
+	if v.direction == DPUToHost {
+		hostFile, dpuFile = dpuFile, hostFile
+	}
+	return &pairCopy{
+		field: f, size: size, settled: settled,
+		host: m.job(v, "-p", m.sides.host, "-f", hostFile),
+		dpu:  m.job(v, "-p", m.sides.dpu, "-r", m.sides.representor, "-f", dpuFile),
+	}
+}
+
+func (m *meeting) job(v variant, side ...string) job {
+	argv := append([]string{"dma-copy"}, side...)
+	argv = append(argv, m.driver...)
+	argv = append(argv, "-o", "json", "--progress", "never", "--digest", v.digest, "--durability", v.durability)
+	if v.chunk > 0 {
+		argv = append(argv, "--chunk", strconv.FormatInt(v.chunk, 10))
+	}
+	if v.depth > 0 {
+		argv = append(argv, "--depth", strconv.Itoa(v.depth))
+	}
+	return job{path: m.program, argv: argv, environment: m.environment, stdout: new(bytes.Buffer)}
+}
+
+func (c *pairCopy) prepare(context.Context) error { return c.ready(c.size, c.settled) }
+
+func (c *pairCopy) check(ctx context.Context, thoroughly bool) error {
+	return c.checked(ctx, c.size, thoroughly)
+}
+
+// The DPU is started first, since it is the one that is called.
+func (c *pairCopy) stages() [][]job { return [][]job{{c.dpu, c.host}} }
+
+func (c *pairCopy) commands() [][]string { return commandsOf(c.stages()) }
+
+func (c *pairCopy) run(ctx context.Context) (Run, error) {
+	run, began, err := timed(ctx, c.stages())
+	if err != nil {
+		return run, err
+	}
+	for _, side := range []job{c.host, c.dpu} {
+		told, err := readEvents(side.stdout)
+		if err != nil {
+			return run, err
+		}
+		run.Copy = max(run.Copy, told.elapsed)
+		run.Met = max(run.Met, told.met.Sub(began).Seconds())
+		run.FirstByte = max(run.FirstByte, told.planned.Sub(began).Seconds())
+		c.chunk, c.depth = told.chunk, told.depth
+	}
+	return run, nil
+}
+
+// told is what a side has said of its copy.
+type told struct {
+	met, planned time.Time
+	elapsed      float64 // seconds
+	chunk        int64
+	depth        int
+}
+
+// event has the fields that are needed here of the events that docs/events.schema.json describes.
+type event struct {
+	Type    string    `json:"type"`
+	Time    time.Time `json:"time"`
+	Elapsed float64   `json:"elapsed_seconds"`
+	Chunk   int64     `json:"chunk"`
+	Depth   int       `json:"depth"`
+}
+
+func readEvents(lines *bytes.Buffer) (told, error) {
+	var t told
+	for decoder := json.NewDecoder(lines); decoder.More(); {
+		var e event
+		if err := decoder.Decode(&e); err != nil {
+			return t, err
+		}
+		switch e.Type {
+		case "hello":
+			t.met = e.Time
+		case "plan":
+			t.planned = e.Time
+		case "summary":
+			t.elapsed, t.chunk, t.depth = e.Elapsed, e.Chunk, e.Depth
+		}
+	}
+	if t.elapsed == 0 || t.met.IsZero() || t.planned.IsZero() {
+		return t, errors.New("a side that succeeded has not told of its copy")
+	}
+	return t, nil
+}

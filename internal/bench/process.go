@@ -1,0 +1,103 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// drainTime is how long a process that was asked to end may take.
+const drainTime = 5 * time.Second
+
+// job is one process of a run.
+type job struct {
+	path        string // empty: that of argv[0] on the search path
+	argv        []string
+	environment []string      // nil: this process's own
+	stdout      *bytes.Buffer // nil: nobody reads it
+}
+
+// timed runs stages one after the other, the jobs of each side by side, and says what they took together.
+func timed(ctx context.Context, stages [][]job) (run Run, began time.Time, err error) {
+	began = time.Now()
+	for _, stage := range stages {
+		cpu, err := together(ctx, stage)
+		if err != nil {
+			return Run{}, began, err
+		}
+		run.CPU += cpu
+	}
+	run.Seconds = time.Since(began).Seconds()
+	return run, began, nil
+}
+
+// together starts jobs in their order, waits for all, and returns the CPU seconds of all. The first that fails ends the others.
+func together(ctx context.Context, jobs []job) (float64, error) {
+	group, ctx := errgroup.WithContext(ctx)
+	seconds := make([]float64, len(jobs))
+	for i, j := range jobs {
+		p, err := j.start(ctx)
+		group.Go(func() error {
+			if err == nil {
+				seconds[i], err = p.wait(ctx)
+			}
+			return err
+		})
+	}
+	err := group.Wait()
+	var total float64
+	for _, s := range seconds {
+		total += s
+	}
+	return total, err
+}
+
+// process is a job that runs.
+type process struct {
+	job
+	command    *exec.Cmd
+	complaints bytes.Buffer
+}
+
+// start does not wait for the process, which ends when ctx does.
+func (j job) start(ctx context.Context) (*process, error) {
+	p := &process{job: j, command: exec.CommandContext(ctx, j.argv[0], j.argv[1:]...)}
+	if j.path != "" {
+		p.command.Path, p.command.Err = j.path, nil
+	}
+	p.command.Env, p.command.Stderr = j.environment, &p.complaints
+	if j.stdout != nil {
+		j.stdout.Reset()
+		p.command.Stdout = j.stdout
+	}
+	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGTERM) }
+	p.command.WaitDelay = drainTime
+	return p, p.command.Start()
+}
+
+func (p *process) wait(ctx context.Context) (cpu float64, err error) {
+	if err := p.command.Wait(); err != nil {
+		return 0, p.failure(ctx, err)
+	}
+	state := p.command.ProcessState
+	return (state.UserTime() + state.SystemTime()).Seconds(), nil
+}
+
+// failure is what the process said last, if it said anything. One that was ended because of another one says why that was.
+func (p *process) failure(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	name, said := p.argv[0], strings.TrimSpace(p.complaints.String())
+	if said == "" {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	last := said[strings.LastIndexByte(said, '\n')+1:]
+	return fmt.Errorf("%s: %w: %s", name, err, strings.TrimPrefix(last, name+": "))
+}

@@ -1,0 +1,195 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/dustin/go-humanize/english"
+)
+
+// Write prints a record: the conditions, and a table for each of its kinds.
+func (r *Record) Write(w io.Writer, form Form) error {
+	s := &sheet{w: w, form: form}
+	s.list(r.conditions())
+	if c := r.Copies; c != nil {
+		s.paragraph(c.heading())
+		s.table(c.table())
+		s.list(c.failures())
+	}
+	if e := r.Engine; e != nil {
+		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:", sizeText(e.Bytes)))
+		s.table(e.table())
+		s.list(e.failures())
+	}
+	return s.err
+}
+
+func (r *Record) conditions() []string {
+	m := r.Machine
+	return []string{
+		fmt.Sprintf("%s, %s, %s", r.Program, r.Go, r.Date),
+		fmt.Sprintf("%s, %d cores (%s), %s, Linux %s, transparent huge pages %s, of memory files %s",
+			m.CPU, m.Cores, m.Arch, sizeText(m.Memory), m.Kernel, m.HugePages, m.ShmemHuge),
+		r.Device.String(),
+		fmt.Sprintf("%s each, in turns, after %d to warm up; load average of the minute before: %.2f", english.Plural(r.Runs, "run", ""), r.Warmup, m.Load),
+		"command: " + strings.Join(r.Command, " "),
+	}
+}
+
+// String says what moved the bytes, and how much of that was this machine.
+func (d Device) String() string {
+	text := "DOCA " + d.Version
+	if d.Driver == "soft" {
+		text = d.Version
+	}
+	if !d.Hardware {
+		text += " (software device, no hardware)"
+	}
+	if d.Limits != "" {
+		text += ", with " + d.Limits
+	}
+	if d.Model != "" {
+		text += "; its times are those of the model " + d.Model + ", not measured on a card"
+	}
+	if !d.Moves {
+		text += "; NO BYTES ARE MOVED"
+	}
+	return text
+}
+
+func (c *CopyRecord) heading() string {
+	return fmt.Sprintf("Copies on %s, durability %s; a ratio of 2 is twice as fast as cp%s:", c.FileSystem, c.Durability, c.flushNote())
+}
+
+func (c *CopyRecord) flushNote() string {
+	if c.Durability == "none" {
+		return ""
+	}
+	return ", which like every tool is followed by sync of what we flush"
+}
+
+var copyHead = []string{
+	"", "size", "GiB/s", "ratio", "p50", "p99", "min", "max", "copy alone", "its ratio", "first byte", "CPU s/GiB",
+}
+
+func (c *CopyRecord) table() *table {
+	t := &table{head: copyHead}
+	for _, result := range c.Results {
+		if result.Error == "" {
+			t.add(c.row(result)...)
+		} else {
+			t.add(c.label(result), sizeText(result.Bytes), "failed", "", "", "", "", "", "", "", "", "")
+		}
+	}
+	return t
+}
+
+func (c *CopyRecord) row(r CopyResult) []string {
+	return []string{
+		c.label(r), sizeText(r.Bytes), rateText(r.Rate), ratioText(r.Ratio),
+		secondsText(r.Seconds.P50), secondsText(r.Seconds.P99), secondsText(r.Seconds.Min), secondsText(r.Seconds.Max),
+		median(r.CopySeconds), ratioText(r.CopyRatio), median(r.FirstByte), fmt.Sprintf("%.2f", r.CPUPerGiB),
+	}
+}
+
+func median(s *Spread) string {
+	if s == nil {
+		return ""
+	}
+	return secondsText(s.P50)
+}
+
+// label names a contender, and of its settings those in which it differs from others.
+func (c *CopyRecord) label(r CopyResult) string {
+	if r.Contender != contenderOurs {
+		return r.Contender
+	}
+	words := []string{r.Contender, string(r.Direction)}
+	if varies(c.ours(), func(r CopyResult) int64 { return r.Chunk }) {
+		words = append(words, sizeText(r.Chunk))
+	}
+	if varies(c.ours(), func(r CopyResult) int { return r.Depth }) {
+		words = append(words, fmt.Sprintf("depth %d", r.Depth))
+	}
+	if varies(c.ours(), func(r CopyResult) string { return r.Digest }) {
+		words = append(words, r.Digest)
+	}
+	return strings.Join(words, " ")
+}
+
+// ours are the results of this program that has not failed: only those know what was agreed on.
+func (c *CopyRecord) ours() []CopyResult {
+	return slices.DeleteFunc(slices.Clone(c.Results), func(r CopyResult) bool {
+		return r.Contender != contenderOurs || r.Error != ""
+	})
+}
+
+func varies[R any, V comparable](results []R, of func(R) V) bool {
+	return len(valuesOf(results, of)) > 1
+}
+
+// valuesOf are the different ones, in the order in which they come.
+func valuesOf[R any, V comparable](results []R, of func(R) V) (values []V) {
+	for _, r := range results {
+		if v := of(r); !slices.Contains(values, v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+func (c *CopyRecord) failures() (lines []string) {
+	for _, r := range c.Results {
+		if r.Error != "" {
+			lines = append(lines, fmt.Sprintf("%s, %s failed: %s", c.label(r), sizeText(r.Bytes), oneLine(r.Error)))
+		}
+	}
+	return lines
+}
+
+// table has a row for each direction and task size, and a column for each depth.
+func (e *EngineRecord) table() *table {
+	depths := valuesOf(e.Results, func(r EngineResult) int { return r.Depth })
+	t := &table{head: []string{"", "task"}}
+	for _, depth := range depths {
+		t.head = append(t.head, fmt.Sprintf("depth %d", depth))
+	}
+	t.head = append(t.head, fmt.Sprintf("us/task at %d", depths[len(depths)-1]), "CPU s/GiB")
+	for _, direction := range valuesOf(e.Results, func(r EngineResult) Direction { return r.Direction }) {
+		for _, chunk := range valuesOf(e.Results, func(r EngineResult) int64 { return r.Chunk }) {
+			t.add(e.row(direction, chunk)...)
+		}
+	}
+	return t
+}
+
+// row ends with the particulars of the last depth.
+func (e *EngineRecord) row(direction Direction, chunk int64) []string {
+	cells := []string{string(direction), sizeText(chunk)}
+	perTask, cpu := "", ""
+	for _, r := range e.Results {
+		if r.Direction != direction || r.Chunk != chunk {
+			continue
+		}
+		if r.Error != "" {
+			cells = append(cells, "failed")
+			continue
+		}
+		cells = append(cells, rateText(r.Rate))
+		perTask, cpu = fmt.Sprintf("%.2f", 1e6/r.TasksPerSecond), fmt.Sprintf("%.2f", r.CPUPerGiB)
+	}
+	return append(cells, perTask, cpu)
+}
+
+func (e *EngineRecord) failures() (lines []string) {
+	for _, r := range e.Results {
+		if r.Error != "" {
+			lines = append(lines, fmt.Sprintf("%s, tasks of %s, depth %d failed: %s", r.Direction, sizeText(r.Chunk), r.Depth, oneLine(r.Error)))
+		}
+	}
+	return lines
+}
+
+func oneLine(text string) string { return strings.ReplaceAll(text, "\n", "; ") }

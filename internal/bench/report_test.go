@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func spreadAt(seconds float64) *Spread {
+	s := spreadOf([]float64{seconds, seconds * 0.9, seconds * 1.2})
+	return &s
+}
+
+// sample is a record with everything in it, a failure and an escape included.
+func sample() *Record {
+	ours := func(size int64, direction Direction, depth int, seconds float64) CopyResult {
+		return CopyResult{
+			Contender: contenderOurs, Bytes: size, Direction: direction, Chunk: 1 << 20, Depth: depth, Digest: "crc32c", Settled: true,
+			Seconds: spreadAt(seconds), CopySeconds: spreadAt(seconds / 2), Met: spreadAt(0.004), FirstByte: spreadAt(0.005),
+			Rate: float64(size) / seconds, CPUPerGiB: 0.5,
+		}
+	}
+	copies := &CopyRecord{
+		Directory: "/tmp", FileSystem: "ext4", Durability: "full", Tools: []Tool{{toolCp, "cp 9.1"}, {"rsync", ""}},
+		Results: []CopyResult{
+			{Contender: toolCp, Bytes: 2 << 20, Seconds: spreadAt(0.002), Rate: 1 << 30, CPUPerGiB: 0.4},
+			ours(2<<20, HostToDPU, 1, 0.01), ours(2<<20, HostToDPU, 16, 0.008),
+			{Contender: toolCp, Bytes: 1 << 30, Seconds: spreadAt(0.25), Rate: 4 << 30, CPUPerGiB: 0.2},
+			ours(1<<30, HostToDPU, 1, 0.5), {Contender: "dd", Bytes: 1 << 30, Error: "dd: exit status 1: a | b"},
+		},
+	}
+	relateToCp(copies.Results[:3])
+	relateToCp(copies.Results[3:])
+	engine := &EngineRecord{Bytes: 1 << 30}
+	for _, direction := range []Direction{HostToDPU, DPUToHost} {
+		for i, depth := range []int{1, 16} {
+			engine.Results = append(engine.Results, EngineResult{
+				Direction: direction, Chunk: 64 << 10, Depth: depth, Seconds: spreadAt(1), Rate: float64(i+1) * (10 << 30), TasksPerSecond: 1e5, CPUPerGiB: 0.1,
+			})
+		}
+	}
+	engine.Results = append(engine.Results, EngineResult{Direction: DPUToHost, Chunk: 4 << 20, Depth: 1, Error: "too large"})
+	return &Record{
+		Version: recordVersion, Date: "2026-01-02T03:04:05Z", Command: []string{"dma-copy", "bench"}, Program: "dma-copy <1 & 2>", Go: "go1", Runs: 3, Warmup: 1,
+		Machine: Machine{CPU: "CPU", Arch: "amd64", Cores: 2, Memory: 8 << 30, Kernel: "6.1", HugePages: "madvise", ShmemHuge: "never", Load: 0.25},
+		Device:  Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
+		Copies:  copies, Engine: engine,
+	}
+}
+
+func TestReportGolden(t *testing.T) {
+	for _, form := range []Form{Text, Markdown} {
+		var out bytes.Buffer
+		if err := sample().Write(&out, form); err != nil {
+			t.Fatal(err)
+		}
+		checkGolden(t, "report."+string(form)+".golden", out.Bytes())
+	}
+}
+
+func checkGolden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	golden := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("differs from %s (accept it with go test -update):\n%s", golden, got)
+	}
+}
+
+func TestRecordSurvivesJSON(t *testing.T) {
+	var before, after bytes.Buffer
+	text, err := json.Marshal(sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := ParseRecord(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(sample().Write(&before, Text), read.Write(&after, Text)); err != nil || before.String() != after.String() {
+		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
+	}
+	if failed, all := read.Failed(); failed != 2 || all != 11 {
+		t.Errorf("%d of %d failed", failed, all)
+	}
+	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {
+		if _, err := ParseRecord([]byte(bad)); err == nil {
+			t.Errorf("%q is a record", bad)
+		}
+	}
+}
+
+// texts are those of a drawing, which is XML.
+func texts(t *testing.T, drawing []byte) (all []string) {
+	t.Helper()
+	decoder := xml.NewDecoder(bytes.NewReader(drawing))
+	for {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatalf("%v in\n%s", err, drawing)
+		}
+		if data, is := token.(xml.CharData); is && strings.TrimSpace(string(data)) != "" {
+			all = append(all, string(data))
+		}
+	}
+}
+
+func TestPlot(t *testing.T) {
+	var out bytes.Buffer
+	if err := sample().Plot(&out); err != nil {
+		t.Fatal(err)
+	}
+	said := strings.Join(texts(t, out.Bytes()), "\n") + "\n"
+	for _, want := range []string{
+		"dma-copy <1 & 2>, 2026-01-02T03:04:05Z", "Copies on ext4, durability full, processes included", "GiB/s", "file size", "2 MiB", "1 GiB", "cp",
+		"dma-copy host-to-dpu depth 16", "Engine alone, dpu-to-host, time model x, no bytes moved", "tasks in flight", "tasks of 64 KiB", "16",
+	} {
+		if !strings.Contains(said, want+"\n") {
+			t.Errorf("%q is not in the drawing, which says\n%s", want, said)
+		}
+	}
+	for _, unwanted := range []string{"dd", "4 MiB"} {
+		if strings.Contains(said, unwanted+"\n") {
+			t.Errorf("%q failed and is in the drawing", unwanted)
+		}
+	}
+	for _, broken := range []string{"NaN", "Inf", "<no value>"} {
+		if strings.Contains(out.String(), broken) {
+			t.Errorf("%s in the drawing", broken)
+		}
+	}
+}
+
+func TestNothingToPlot(t *testing.T) {
+	r := &Record{Copies: &CopyRecord{Results: []CopyResult{{Contender: "cp", Error: "failed"}}}}
+	if err := r.Plot(io.Discard); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// All points lie between bottom and top, and the marks do, too.
+func TestAxes(t *testing.T) {
+	for _, extremes := range [][2]float64{{0.02, 0.02}, {1, 1}, {0.05, 5}, {3, 40}, {99, 101}, {1e-3, 1e3}} {
+		for _, a := range []axis{linearAxis(extremes[1]), decadeAxis(extremes[0], extremes[1])} {
+			if a.bottom > extremes[0] || a.top < extremes[1] {
+				t.Errorf("from %v to %v for %v", a.bottom, a.top, extremes)
+			}
+			if len(a.marks) < 2 || a.marks[0] != a.bottom || a.marks[len(a.marks)-1] != a.top {
+				t.Errorf("marks %v from %v to %v", a.marks, a.bottom, a.top)
+			}
+			if a.at(a.top) != marginTop || a.at(a.bottom) != marginTop+plotHeight {
+				t.Errorf("%v to %v is drawn from %v to %v", a.bottom, a.top, a.at(a.bottom), a.at(a.top))
+			}
+		}
+	}
+}

@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"slices"
+)
+
+// Run is what one timed run took. Copy, Met and FirstByte are 0 where the contender does not tell.
+type Run struct {
+	Seconds   float64 // from the start of the first process to the end of the last
+	CPU       float64 // seconds of user and system time, of all its processes
+	Copy      float64 // seconds of the copy itself
+	Met       float64 // seconds from the start until both sides had met
+	FirstByte float64 // seconds from the start until the first byte could move
+}
+
+// contender is one way to do the work of a group.
+type contender interface {
+	// prepare makes everything as it has to be before a run. It is not timed.
+	prepare(ctx context.Context) error
+
+	// run does the work once.
+	run(ctx context.Context) (Run, error)
+
+	// check finds out whether the work was done, thoroughly if that may take as long as the work. It is not timed.
+	check(ctx context.Context, thoroughly bool) error
+}
+
+// outcome is what became of a contender: its timed runs, or why it is out.
+type outcome struct {
+	runs []Run
+	err  error
+}
+
+// rounds is how often everybody has a turn.
+type rounds struct {
+	warmup  int // rounds that are not counted
+	counted int
+}
+
+// measure gives every contender a turn in each round, in another order each time. Who fails has no more turns. The error is that of ctx, which ends everything.
+func (r rounds) measure(ctx context.Context, contenders []contender) ([]outcome, error) {
+	outcomes := make([]outcome, len(contenders))
+	for round := range r.warmup + r.counted {
+		for _, at := range turns(len(contenders), round) {
+			if outcomes[at].err != nil {
+				continue
+			}
+			run, err := turn(ctx, contenders[at], round == r.warmup+r.counted-1)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			outcomes[at].note(run, err, round >= r.warmup)
+		}
+	}
+	return outcomes, nil
+}
+
+// turns is the order of one round. In as many rounds as there are contenders each begins once, and each follows each other one once (where their
+// number is odd, twice in twice as many): what a run leaves behind, such as memory in small pieces, is the next one's trouble. It is
+// Williams' Latin square, whose rows are 0, 1, n-1, 2, n-2 and so on, each a step further than the last.
+func turns(count, round int) []int {
+	order := make([]int, count)
+	for i := range order {
+		step := (i + 1) / 2
+		if i%2 == 0 {
+			step = count - step
+		}
+		order[i] = (step + round) % count
+	}
+	if count%2 == 1 && round/count%2 == 1 {
+		slices.Reverse(order)
+	}
+	return order
+}
+
+func turn(ctx context.Context, c contender, last bool) (Run, error) {
+	if err := c.prepare(ctx); err != nil {
+		return Run{}, fmt.Errorf("preparing: %w", err)
+	}
+	run, err := c.run(ctx)
+	if checkErr := c.check(ctx, last); err == nil && checkErr != nil {
+		err = fmt.Errorf("checking: %w", checkErr)
+	}
+	return run, err
+}
+
+func (o *outcome) note(run Run, err error, counts bool) {
+	switch {
+	case err != nil:
+		o.err = err
+	case counts:
+		o.runs = append(o.runs, run)
+	}
+}
+
+// spread picks one duration of each run. It is nil where the contender failed or does not tell.
+func (o outcome) spread(pick func(Run) float64) *Spread {
+	var picked []float64
+	for _, run := range o.runs {
+		picked = append(picked, pick(run))
+	}
+	if o.err != nil || len(picked) == 0 || picked[0] == 0 {
+		return nil
+	}
+	s := spreadOf(picked)
+	return &s
+}
+
+func wallOf(r Run) float64      { return r.Seconds }
+func cpuOf(r Run) float64       { return r.CPU }
+func copyOf(r Run) float64      { return r.Copy }
+func metOf(r Run) float64       { return r.Met }
+func firstByteOf(r Run) float64 { return r.FirstByte }

@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// actor is a contender that writes down what becomes of it.
+type actor struct {
+	name            string
+	diary           *[]string
+	failsAt         string // "prepare", "run" or "check"
+	failsIn, rounds int    // the round in which it fails, from 1 on, and those it was in
+	then            func()
+}
+
+var errActor = errors.New("forgot the words")
+
+func (a *actor) does(what string) error {
+	*a.diary = append(*a.diary, what+" "+a.name)
+	if a.failsAt == what && a.failsIn == a.rounds {
+		return errActor
+	}
+	return nil
+}
+
+func (a *actor) prepare(context.Context) error {
+	a.rounds++
+	return a.does("prepare")
+}
+
+func (a *actor) run(context.Context) (Run, error) {
+	if a.then != nil {
+		a.then()
+	}
+	return Run{Seconds: float64(a.rounds)}, a.does("run")
+}
+
+func (a *actor) check(_ context.Context, thoroughly bool) error {
+	if thoroughly {
+		*a.diary = append(*a.diary, "thoroughly")
+	}
+	return a.does("check")
+}
+
+func cast(names string) (all []contender, diary *[]string) {
+	diary = new([]string)
+	for name := range strings.SplitSeq(names, "") {
+		all = append(all, &actor{name: name, diary: diary})
+	}
+	return all, diary
+}
+
+func runsIn(diary []string) (names string) {
+	for _, entry := range diary {
+		if name, is := strings.CutPrefix(entry, "run "); is {
+			names += name
+		}
+	}
+	return names
+}
+
+func TestContendersTakeTurns(t *testing.T) {
+	all, diary := cast("abc")
+	outcomes, err := rounds{warmup: 1, counted: 3}.measure(t.Context(), all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := runsIn(*diary), "abc"+"bca"+"cab"+"cba"; got != want {
+		t.Errorf("order %s, want %s", got, want)
+	}
+	for i, o := range outcomes {
+		if seconds := o.spread(wallOf); seconds == nil || !slices.Equal(seconds.Runs, []float64{2, 3, 4}) {
+			t.Errorf("contender %d: %+v: the warm-up must not count", i, o)
+		}
+		if o.spread(copyOf) != nil {
+			t.Errorf("contender %d tells of what it has not measured", i)
+		}
+	}
+	if got := (*diary)[:3]; !slices.Equal(got, []string{"prepare a", "run a", "check a"}) {
+		t.Errorf("begins with %q", got)
+	}
+}
+
+// Nobody always has the same one before them.
+func TestEverybodyFollowsEverybody(t *testing.T) {
+	for count := 1; count <= 9; count++ {
+		rounds, times := count, 1
+		if count%2 == 1 {
+			rounds, times = 2*count, 2
+		}
+		first, after := map[int]int{}, map[[2]int]int{}
+		for round := range rounds {
+			order := turns(count, round)
+			first[order[0]]++
+			for i := range order[1:] {
+				after[[2]int{order[i], order[i+1]}]++
+			}
+			if sorted := slices.Sorted(slices.Values(order)); sorted[0] != 0 || len(slices.Compact(sorted)) != count {
+				t.Fatalf("round %d of %d contenders is %v", round, count, order)
+			}
+		}
+		if len(first) != count || len(after) != count*(count-1) {
+			t.Errorf("%d contenders: %d begin, %d pairs", count, len(first), len(after))
+		}
+		for pair, n := range after {
+			if n != times {
+				t.Errorf("%d contenders: %v follow each other %d times in %d rounds", count, pair, n, rounds)
+			}
+		}
+	}
+}
+
+// Content takes long to compare, so it is compared once, in the last round.
+func TestOnlyTheLastRoundIsCheckedThoroughly(t *testing.T) {
+	all, diary := cast("ab")
+	if _, err := (rounds{warmup: 1, counted: 2}).measure(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	first := slices.Index(*diary, "thoroughly")
+	if got := runsIn((*diary)[:first]); got != "ab"+"ba"+"a" {
+		t.Errorf("thorough after the runs %s", got)
+	}
+}
+
+func TestContenderThatFailsIsOut(t *testing.T) {
+	for at, runs := range map[string]string{"prepare": "abc" + "ca" + "ca", "run": "abc" + "bca" + "ca", "check": "abc" + "bca" + "ca"} {
+		all, diary := cast("abc")
+		all[1].(*actor).failsAt, all[1].(*actor).failsIn = at, 2
+		outcomes, err := rounds{counted: 3}.measure(t.Context(), all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := runsIn(*diary); got != runs {
+			t.Errorf("%s: runs %s, want %s", at, got, runs)
+		}
+		if !errors.Is(outcomes[1].err, errActor) || outcomes[1].spread(wallOf) != nil {
+			t.Errorf("%s: outcome %+v", at, outcomes[1])
+		}
+		for _, i := range []int{0, 2} {
+			if outcomes[i].err != nil || len(outcomes[i].runs) != 3 {
+				t.Errorf("%s: outcome %+v of one that did nothing wrong", at, outcomes[i])
+			}
+		}
+	}
+}
+
+func TestInterruptionEndsAllRounds(t *testing.T) {
+	all, diary := cast("ab")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	all[1].(*actor).then = func() { cancel(errActor) }
+	if _, err := (rounds{counted: 9}).measure(ctx, all); !errors.Is(err, errActor) {
+		t.Errorf("error %v", err)
+	}
+	if got := runsIn(*diary); got != "ab" {
+		t.Errorf("runs %s", got)
+	}
+}

@@ -1,0 +1,52 @@
+package bench
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestSpread(t *testing.T) {
+	cases := []struct {
+		runs []float64
+		want [4]float64 // p50, p99, min, max
+	}{
+		{[]float64{3}, [4]float64{3, 3, 3, 3}},
+		{[]float64{4, 2}, [4]float64{3, 3.98, 2, 4}},
+		{[]float64{5, 1, 3}, [4]float64{3, 4.96, 1, 5}},
+		{[]float64{1, 100, 2, 4, 3}, [4]float64{3, 96.16, 1, 100}},
+	}
+	for _, tc := range cases {
+		given := slices.Clone(tc.runs)
+		s := spreadOf(tc.runs)
+		for i, got := range []float64{s.P50, s.P99, s.Min, s.Max} {
+			if d := got - tc.want[i]; d > 1e-9 || d < -1e-9 {
+				t.Errorf("%v: %v, want %v", tc.runs, got, tc.want[i])
+			}
+		}
+		if !slices.Equal(s.Runs, given) {
+			t.Errorf("runs %v are not in their order %v", s.Runs, given)
+		}
+	}
+}
+
+func TestPercentileOfManyRuns(t *testing.T) {
+	var runs []float64
+	for i := range 101 {
+		runs = append(runs, float64(100-i))
+	}
+	if s := spreadOf(runs); s.P50 != 50 || s.P99 != 99 {
+		t.Errorf("p50 %v, p99 %v", s.P50, s.P99)
+	}
+}
+
+func TestQuantities(t *testing.T) {
+	for got, want := range map[string]string{
+		sizeText(64 << 10): "64 KiB", sizeText(1 << 20): "1 MiB", sizeText(3 << 29): "1.5 GiB",
+		secondsText(0): "", secondsText(12.345e-6): "12.3 us", secondsText(0.9996): "1.00 s", secondsText(0.1234): "123 ms",
+		secondsText(123.4): "123 s", rateText(3 << 29): "1.50", ratioText(0): "", ratioText(0.456): "0.46",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

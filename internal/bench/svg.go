@@ -1,0 +1,161 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"text/template"
+)
+
+// chart is a diagram of lines over an axis that doubles from tick to tick.
+type chart struct {
+	title, xName, yName string
+	ticks               []tick // in ascending order
+	lines               []line
+	decades             bool // the upright axis is logarithmic; otherwise it begins at zero, so that a rate that looks twice as high is
+}
+
+// tick is a place on the axis below.
+type tick struct {
+	value float64
+	text  string
+}
+
+// line is one contender's points, in ascending order of x.
+type line struct {
+	name   string
+	points []point
+}
+
+type point struct{ x, y float64 }
+
+// The layout, in pixels.
+const (
+	chartWidth   = 760
+	chartHeight  = 380
+	marginLeft   = 64
+	marginTop    = 40
+	marginBottom = 56
+	legendWidth  = 230
+	plotWidth    = chartWidth - marginLeft - legendWidth
+	plotHeight   = chartHeight - marginTop - marginBottom
+)
+
+// colours are told apart by people who do not see all of them, and after them by their dashes.
+var (
+	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"}
+	dashes  = []string{"", "7 4", "2 3"}
+)
+
+// writeSVG draws charts one below the other.
+func writeSVG(w io.Writer, title string, charts []chart) error {
+	page := svgPage{Title: title, Width: chartWidth, Height: chartHeight * len(charts)}
+	for i, c := range charts {
+		page.Charts = append(page.Charts, c.draw(i*chartHeight))
+	}
+	return svgTemplate.Execute(w, page)
+}
+
+// What the template draws.
+type (
+	svgPage struct {
+		Title         string
+		Width, Height int
+		Charts        []svgChart
+	}
+	svgChart struct {
+		Y                           int
+		Title, XName, YName         string
+		Left, Top, Right, Bottom    int
+		MiddleX, MiddleY, NameBelow int
+		Columns, Rows               []svgTick
+		Lines                       []svgLine
+	}
+	svgTick struct {
+		At   string // pixels
+		Text string
+	}
+	svgLine struct {
+		Name, Colour, Dash string
+		Points             string
+		Dots               []svgDot
+		LegendX, LegendEnd int
+		LegendY            int
+	}
+	svgDot struct{ X, Y string }
+)
+
+func (c chart) draw(y int) svgChart {
+	drawn := svgChart{
+		Y: y, Title: c.title, XName: c.xName, YName: c.yName,
+		Left: marginLeft, Top: marginTop, Right: marginLeft + plotWidth, Bottom: marginTop + plotHeight,
+		MiddleX: marginLeft + plotWidth/2, MiddleY: marginTop + plotHeight/2, NameBelow: chartHeight - 14,
+	}
+	for _, t := range c.ticks {
+		drawn.Columns = append(drawn.Columns, svgTick{At: pixels(c.across(t.value)), Text: t.text})
+	}
+	up := c.upright()
+	for _, mark := range up.marks {
+		drawn.Rows = append(drawn.Rows, svgTick{At: pixels(up.at(mark)), Text: fmt.Sprintf("%.3g", mark)})
+	}
+	for i, l := range c.lines {
+		drawn.Lines = append(drawn.Lines, c.drawLine(l, i, up))
+	}
+	return drawn
+}
+
+func (c chart) drawLine(l line, index int, up axis) svgLine {
+	drawn := svgLine{
+		Name: l.name, Colour: colours[index%len(colours)], Dash: dashes[index/len(colours)%len(dashes)],
+		LegendX: marginLeft + plotWidth + 14, LegendEnd: marginLeft + plotWidth + 38, LegendY: marginTop + 10 + 20*index,
+	}
+	var points []string
+	for _, p := range l.points {
+		dot := svgDot{X: pixels(c.across(p.x)), Y: pixels(up.at(p.y))}
+		drawn.Dots = append(drawn.Dots, dot)
+		points = append(points, dot.X+","+dot.Y)
+	}
+	drawn.Points = strings.Join(points, " ")
+	return drawn
+}
+
+// across is logarithmic from the first tick to the last.
+func (c chart) across(x float64) float64 {
+	first, last := math.Log2(c.ticks[0].value), math.Log2(c.ticks[len(c.ticks)-1].value)
+	if first == last {
+		return marginLeft + plotWidth/2
+	}
+	const inside = 18 // so that the outermost points are not on the frame
+	return marginLeft + inside + (plotWidth-2*inside)*(math.Log2(x)-first)/(last-first)
+}
+
+func pixels(at float64) string { return fmt.Sprintf("%.1f", at) }
+
+var svgTemplate = template.Must(template.New("svg").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" fill="#222">
+<title>{{html .Title}}</title>
+<rect width="100%" height="100%" fill="#fff"/>
+{{- range $chart := .Charts}}
+<g transform="translate(0 {{.Y}})">
+<text x="{{.Left}}" y="24" font-size="15" font-weight="bold">{{html .Title}}</text>
+{{- range .Rows}}
+<line x1="{{$chart.Left}}" x2="{{$chart.Right}}" y1="{{.At}}" y2="{{.At}}" stroke="#ddd"/>
+<text x="{{$chart.Left}}" dx="-8" y="{{.At}}" dy="4" text-anchor="end">{{.Text}}</text>
+{{- end}}
+{{- range .Columns}}
+<line x1="{{.At}}" x2="{{.At}}" y1="{{$chart.Top}}" y2="{{$chart.Bottom}}" stroke="#eee"/>
+<text x="{{.At}}" y="{{$chart.Bottom}}" dy="18" text-anchor="middle">{{html .Text}}</text>
+{{- end}}
+<path d="M{{.Left}} {{.Top}}V{{.Bottom}}H{{.Right}}" fill="none" stroke="#222"/>
+<text x="{{.MiddleX}}" y="{{.NameBelow}}" text-anchor="middle">{{html .XName}}</text>
+<text transform="translate(18 {{.MiddleY}}) rotate(-90)" text-anchor="middle">{{html .YName}}</text>
+{{- range $line := .Lines}}
+<g stroke="{{.Colour}}" fill="{{.Colour}}"><polyline points="{{.Points}}" fill="none" stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/>
+{{- range .Dots}}<circle cx="{{.X}}" cy="{{.Y}}" r="3"/>{{end}}
+<line x1="{{.LegendX}}" x2="{{.LegendEnd}}" y1="{{.LegendY}}" y2="{{.LegendY}}" stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/></g>
+<text x="{{.LegendEnd}}" dx="6" y="{{.LegendY}}" dy="4">{{html .Name}}</text>
+{{- end}}
+</g>
+{{- end}}
+</svg>
+`))

@@ -1,0 +1,120 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// table is rows of cells below a head, of the same number in each.
+type table struct {
+	head []string
+	rows [][]string
+}
+
+func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
+
+// writeText aligns the columns, the first to the left and the others to the right.
+func (t *table) writeText(w io.Writer) error {
+	widths := t.widths()
+	var text strings.Builder
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		line := ""
+		for i, cell := range row {
+			gap := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				line = cell + gap
+			} else {
+				line += "  " + gap + cell
+			}
+		}
+		text.WriteString(strings.TrimRight(line, " ") + "\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func (t *table) widths() []int {
+	widths := make([]int, len(t.head))
+	for _, row := range append([][]string{t.head}, t.rows...) {
+		for i, cell := range row {
+			widths[i] = max(widths[i], utf8.RuneCountInString(cell))
+		}
+	}
+	return widths
+}
+
+// writeMarkdown leaves the alignment to whoever renders it. No cell holds a bar.
+func (t *table) writeMarkdown(w io.Writer) error {
+	var text strings.Builder
+	text.WriteString("| " + strings.Join(t.head, " | ") + " |\n|---|" + strings.Repeat("---:|", len(t.head)-1) + "\n")
+	for _, row := range t.rows {
+		text.WriteString("| " + strings.Join(row, " | ") + " |\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// Form is how a record is printed.
+type Form string
+
+// The forms.
+const (
+	Text     Form = "text"
+	Markdown Form = "markdown"
+)
+
+func (t *table) write(w io.Writer, form Form) error {
+	if form == Markdown {
+		return t.writeMarkdown(w)
+	}
+	return t.writeText(w)
+}
+
+// sheet writes paragraphs and tables one below the other, and remembers the first error.
+type sheet struct {
+	w       io.Writer
+	form    Form
+	started bool
+	err     error
+}
+
+func (s *sheet) paragraph(lines ...string) {
+	s.gap()
+	for _, line := range lines {
+		s.printf("%s\n", line)
+	}
+}
+
+func (s *sheet) table(t *table) {
+	s.gap()
+	if s.err == nil {
+		s.err = t.write(s.w, s.form)
+	}
+}
+
+// list writes one line for each, which Markdown would otherwise join.
+func (s *sheet) list(lines []string) {
+	if len(lines) == 0 {
+		return
+	}
+	if s.form == Markdown {
+		lines = []string{"- " + strings.Join(lines, "\n- ")}
+	}
+	s.paragraph(lines...)
+}
+
+// gap is an empty line, between what follows each other.
+func (s *sheet) gap() {
+	if s.started {
+		s.printf("\n")
+	}
+	s.started = true
+}
+
+func (s *sheet) printf(format string, args ...any) {
+	if s.err == nil {
+		_, s.err = fmt.Fprintf(s.w, format, args...)
+	}
+}

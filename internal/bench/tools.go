@@ -1,0 +1,115 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"regexp"
+	"strings"
+)
+
+// ToolNames are the tools that copies can be compared with, the first being the one that all are compared with.
+var ToolNames = []string{toolCp, "rsync", "dd", "socat"}
+
+const toolCp = "cp"
+
+// Tool is another program that copies files, as it was found.
+type Tool struct {
+	Name    string `json:"name"`
+	Version string `json:"version,omitempty"` // as it says; not there if it is not installed
+}
+
+func (t Tool) installed() bool { return t.Version != "" }
+
+// socatBlock makes socat read and write as large pieces as a copy does.
+const socatBlock = "1048576"
+
+// stagesOf are the command lines that copy the source to the target.
+func (f *field) stagesOf(tool string) [][]job {
+	switch tool {
+	case "rsync":
+		return [][]job{{{argv: []string{"rsync", f.source(), f.target()}}}}
+	case "dd":
+		return [][]job{{{argv: []string{"dd", "if=" + f.source(), "of=" + f.target(), "bs=1M", "status=none"}}}}
+	case "socat":
+		return [][]job{{
+			{argv: []string{"socat", "-u", "-b", socatBlock, "ABSTRACT-LISTEN:" + f.socket(), "CREATE:" + f.target()}},
+			{argv: []string{"socat", "-u", "-b", socatBlock, "OPEN:" + f.source() + ",rdonly", "ABSTRACT-CONNECT:" + f.socket() + ",retry=10000,interval=0.001"}},
+		}}
+	default:
+		return [][]job{{{argv: []string{toolCp, "--reflink=never", f.source(), f.target()}}}}
+	}
+}
+
+// flushed is what makes a tool's copy as durable as ours: what was flushed before ours counts as done.
+func (f *field) flushed(durability string) [][]job {
+	switch durability {
+	case "file":
+		return [][]job{{{argv: []string{"sync", f.target()}}}}
+	case "full":
+		return [][]job{{{argv: []string{"sync", f.target(), f.receiving()}}}}
+	default:
+		return nil
+	}
+}
+
+// versionLine is the first that a program prints about itself with a release in it.
+var versionLine = regexp.MustCompile(`(?m)^.*\d+\.\d+.*$`)
+
+// findTools asks each tool for its version.
+func findTools(ctx context.Context, names []string) []Tool {
+	var tools []Tool
+	for _, name := range names {
+		tools = append(tools, Tool{Name: name, Version: versionOf(ctx, name)})
+	}
+	return tools
+}
+
+func versionOf(ctx context.Context, name string) string {
+	asks := "--version"
+	if name == "socat" {
+		asks = "-V"
+	}
+	said, err := exec.CommandContext(ctx, name, asks).Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return ""
+	}
+	if line := versionLine.Find(said); line != nil {
+		return strings.TrimSpace(string(line))
+	}
+	return unknown
+}
+
+// toolCopy is the contender that a tool is.
+type toolCopy struct {
+	*field
+	size    int64
+	stages  [][]job
+	settled *bool // whether memory was touched before all runs of the group
+}
+
+func (f *field) newToolCopy(tool string, size int64, durability string, settled *bool) *toolCopy {
+	return &toolCopy{field: f, size: size, stages: append(f.stagesOf(tool), f.flushed(durability)...), settled: settled}
+}
+
+func (c *toolCopy) prepare(context.Context) error { return c.ready(c.size, c.settled) }
+
+func (c *toolCopy) run(ctx context.Context) (Run, error) {
+	run, _, err := timed(ctx, c.stages)
+	return run, err
+}
+
+func (c *toolCopy) check(ctx context.Context, thoroughly bool) error {
+	return c.checked(ctx, c.size, thoroughly)
+}
+
+func (c *toolCopy) commands() [][]string { return commandsOf(c.stages) }
+
+func commandsOf(stages [][]job) (commands [][]string) {
+	for _, stage := range stages {
+		for _, j := range stage {
+			commands = append(commands, j.argv)
+		}
+	}
+	return commands
+}
