@@ -25,7 +25,7 @@ GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
 .PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
-	install sdk install-sdk sdk-test bench profile
+	install sdk install-sdk sdk-test bench profile instructions
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
 
@@ -138,6 +138,9 @@ bench: build ## measure, and write the tables and drawings of docs/BENCHMARKS.md
 
 profile: build ## where the time of a copy of 1 GiB goes on each side; SIZE and SENDER (host, dpu) choose another
 	GO='$(GO)' scripts/profile.sh
+
+instructions: ## instructions of the engine's loop for one task, against those noted; UPDATE=1 notes them. Needs valgrind
+	CC='$(CC)' scripts/instructions.sh
 
 vuln: ## known vulnerabilities in what the program calls; asks vuln.go.dev
 	$(TOOL) govulncheck ./...
