@@ -19,6 +19,8 @@ CABI     := internal/doca/internal/cabi
 CTEST    := -C $(CABI)/ctest OUT=$(CURDIR)/build/ctest
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
+# Most of what the program's own tests do is wait for it.
+AT_ONCE  := -parallel 4
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
@@ -45,7 +47,7 @@ install: build ## install bin/dma-copy below $(PREFIX), /usr/local if not set
 	install -D -m 755 bin/dma-copy $(DESTDIR)$(PREFIX)/bin/dma-copy
 
 test: ## all Go tests, then the C tests
-	$(GO) test -count=1 ./...
+	$(GO) test -count=1 $(AT_ONCE) ./...
 	$(MAKE) $(CTEST) test
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
@@ -69,7 +71,7 @@ soak: ## COPIES copies in one process, 1000 if not set, and a tenth as many in t
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy -run TestSoak -soak.copies=$(COPIES)
 
 race: ## all Go tests under the race detector
-	$(GO) test -race -count=1 ./...
+	$(GO) test -race -count=1 $(AT_ONCE) ./...
 
 sdk: ## the development kit in $(SDKDIR), build/sdk if not set: DOCA's headers and libraries over the software device
 	$(MAKE) $(SDK)
@@ -88,9 +90,11 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 
 # Of the program, what copies: where the death of a peer goes unnoticed, by definition, each such test takes an idle timeout.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device)$$
+# What runs over a channel and a window in memory, so that no device can disturb it.
+WITHOUT_DEVICE := ^(TestSimulation|TestEveryMessageFails|TestEveryNativeMessageFails|TestPeerThatStops)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests over a device that does all that hardware does beside its documents
-	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./internal/dmaxfer/...
+	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... ./internal/dmaxfer
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy
 
 # A test asks for more memory than there is, and expects to be told.

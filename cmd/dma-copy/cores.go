@@ -93,5 +93,5 @@ func shareCores(hardware bool) {
 	if hardware || os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
-	runtime.GOMAXPROCS(max(1, runtime.NumCPU()/2))
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) // of what the machine and a container's limit leave
 }

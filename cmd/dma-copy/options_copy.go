@@ -76,7 +76,7 @@ func placeFlags() []option {
 	return []option{
 		{group: addedOptions, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
 			assign: into(func(s *settings) *placement.Node { return &s.Place.Node }, placement.ParseNode),
-			help:   "Run on the CPUs, and in the memory, of a NUMA\nnode; auto is that of the device, if hardware"},
+			help:   "Run on a NUMA node's CPUs, and so by default in\nits memory; auto is the node of the device, if\nhardware"},
 		{group: addedOptions, name: "cores", value: "LIST", json: jsonNumber,
 			assign: into(func(s *settings) *placement.Set { return &s.Place.Cores }, placement.ParseList),
 			help:   "Run on these CPUs alone, such as 0-3,8, in\nplace of a node's"},

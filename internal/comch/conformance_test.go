@@ -177,7 +177,7 @@ func testContexts(t *testing.T, one, other comch.Conn) {
 func fillUp(t *testing.T, conn comch.Conn) {
 	t.Helper()
 	for {
-		ctx, cancel := context.WithTimeoutCause(patient(t), 50*time.Millisecond, errEnough)
+		ctx, cancel := context.WithTimeoutCause(patient(t), 200*time.Millisecond, errEnough)
 		err := conn.Send(ctx, []byte("filling"))
 		cancel()
 		if errors.Is(err, errEnough) {

@@ -21,6 +21,9 @@ const (
 	largestSlot = 2 << 20
 	mostSlots   = 32
 
+	// mostBatched is how many bytes of pieces may wait for one message.
+	mostBatched = 4 << 20
+
 	// pacedPieces is how many pieces a paced copy moves in a second, as far as they can be so small.
 	pacedPieces = 8
 
@@ -129,13 +132,13 @@ func (n *native) layout() layout {
 	return l
 }
 
-// batch is of how many pieces the peer hears with one message: a quarter of the window, so that the rest keeps both sides busy. Where a
-// piece may take long it hears of each.
+// batch is of how many pieces the peer hears with one message: a quarter of the window, so that the rest keeps both sides busy, and no more
+// than is soon done. Where a piece may take long it hears of each.
 func (n *native) batch() int {
 	if n.limiter != nil || n.place.stream {
 		return 1
 	}
-	return max(1, int(n.plan.Slots)/4)
+	return max(1, min(int(n.plan.Slots)/4, mostBatched/int(n.plan.Chunk)))
 }
 
 // inOrder is true where pieces have to be taken in the order of their offsets.

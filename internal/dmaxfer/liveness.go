@@ -29,12 +29,15 @@ const (
 	// patienceWithName is for the calls that give the file its name, which nothing interrupts.
 	patienceWithName = 4
 
-	// patienceStep is how much of a file is allocated, flushed or read back within an idle timeout, as in the reference's protocol.
-	patienceStep = 256 << 20
+	// slowestDisk is how many bytes a second are allocated, flushed or read back at least, by a memory card or far away.
+	slowestDisk = 4 << 20
 )
 
-// patienceWith is for work on a whole file of so many bytes.
-func patienceWith(size int64) int { return 1 + int(max(size, 0)/patienceStep) }
+// patienceWith is for work on so many bytes, whatever the idle timeout is.
+func (l *liveness) patienceWith(bytes int64) int {
+	needed := time.Duration(max(bytes, 0)/slowestDisk) * time.Second
+	return 1 + int(needed/(time.Duration(l.limit)*l.interval))
+}
 
 // liveness judges by heartbeats whether a copy is still going somewhere. It counts pulses instead of reading a clock, so that
 // a process that was stopped, or a machine that slept, does not blame its peer for its own absence.

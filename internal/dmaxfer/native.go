@@ -71,8 +71,9 @@ type part interface {
 	// take does what a message of the peer asks of this part.
 	take(ctx context.Context, step negotiate.NativeStep) error
 
-	// waiting delivers a token when flush has something to send.
+	// waiting delivers a token when flush has something to send, and hurry has it deliver one for what still waits for company.
 	waiting() <-chan struct{}
+	hurry()
 
 	// flush sends the peer what the lanes have to say.
 	flush(ctx context.Context) error

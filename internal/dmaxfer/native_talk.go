@@ -50,6 +50,7 @@ func (n *native) beat(ctx context.Context) error {
 	if n.part == nil {
 		return nil // the peer is not to hear anything yet
 	}
+	n.part.hurry()
 	return n.sayAlive(ctx)
 }
 

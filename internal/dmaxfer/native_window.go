@@ -43,7 +43,7 @@ func (n *native) reachFor(ctx context.Context, window negotiate.Window) {
 // unreachable blames a host that has fallen silent: a device may need one that runs to open its memory, and can only say that it
 // failed.
 func (n *native) unreachable(err error) error {
-	if n.watch.missed() {
+	if n.watch.missed() && len(n.arrived) == 0 {
 		return failure(ErrIdle, err, "look at the other side", "the host does not answer, and its window cannot be opened")
 	}
 	return err

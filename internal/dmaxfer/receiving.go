@@ -190,6 +190,12 @@ func (r *receiving) waiting() <-chan struct{} {
 	return r.receiver.Outbox().Waiting()
 }
 
+func (r *receiving) hurry() {
+	if r.receiver != nil {
+		r.receiver.Outbox().Flush()
+	}
+}
+
 func (r *receiving) flush(ctx context.Context) error {
 	acks := r.receiver.Outbox().Take()
 	for len(acks) > 0 {

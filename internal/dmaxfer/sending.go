@@ -156,6 +156,12 @@ func (s *sending) waiting() <-chan struct{} {
 	return s.sender.Outbox().Waiting()
 }
 
+func (s *sending) hurry() {
+	if s.sender != nil {
+		s.sender.Outbox().Flush()
+	}
+}
+
 func (s *sending) flush(ctx context.Context) error {
 	records, most := s.sender.Outbox().Take(), negotiate.MaxRecords(s.conn.MaxMessage())
 	for len(records) > 0 {
@@ -178,11 +184,11 @@ func (s *sending) patience() int {
 	case s.asked:
 		return patienceWithName
 	case !s.ready:
-		return patienceWith(s.size())
+		return s.watch.patienceWith(s.size())
 	case s.ended && s.plan.Readback:
-		return 2 * patienceWith(s.summary.Size)
+		return s.watch.patienceWith(2 * s.summary.Size)
 	case s.ended:
-		return patienceWith(s.summary.Size)
+		return s.watch.patienceWith(s.summary.Size)
 	case s.plan.StreamTarget:
 		return max(patienceWithPiece, int(s.plan.Chunk/streamStep))
 	}

@@ -24,7 +24,7 @@ func openFile(r *receiving) (sink, error) {
 	partial, err := disk.OpenPartial(o.files(), r.place.path, disk.Wanted{
 		Size: int64(plan.Size), Known: plan.SizeKnown,
 		Modified: disk.Timestamp(plan.MTime), Identity: plan.Identity,
-		Chunk: int64(plan.Chunk), Digest: byte(plan.Digest),
+		Digest:    byte(plan.Digest),
 		Overwrite: plan.Overwrite, Backup: o.Backup, Resume: !o.NoResume, Sparse: plan.Sparse,
 		FlushBehind: plan.Durability != negotiate.DurabilityNone,
 		Preserve:    disk.Preserve{Mode: plan.SizeKnown, Times: plan.SizeKnown, Owner: plan.SizeKnown && plan.Owner, Xattrs: plan.XAttr},

@@ -3,9 +3,13 @@ package dmaxfer
 import (
 	"bytes"
 	"fmt"
+	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
@@ -48,6 +52,45 @@ func TestPacedPiecesAreSmall(t *testing.T) {
 		if got := o.slotSize(0); got != want {
 			t.Errorf("at %d bytes per second pieces have %d bytes, not %d", bandwidth, got, want)
 		}
+	}
+}
+
+// Where a piece may take long the peer hears of each, and elsewhere of no more than is soon done.
+func TestPiecesGoAloneWhereTheyMayTakeLong(t *testing.T) {
+	plan := func(slots, chunk uint32) negotiate.Plan { return negotiate.Plan{Slots: slots, Chunk: chunk} }
+	for name, c := range map[string]struct {
+		n    *native
+		want int
+	}{
+		"a quarter of the window": {&native{plan: plan(16, 512<<10), place: &place{}}, 4},
+		"few slots":               {&native{plan: plan(3, 512<<10), place: &place{}}, 1},
+		"many slots":              {&native{plan: plan(1024, 512<<10), place: &place{}}, 8},
+		"large slots":             {&native{plan: plan(32, 32<<20), place: &place{}}, 1},
+		"paced":                   {&native{plan: plan(16, 512<<10), place: &place{}, limiter: rate.NewLimiter(1, 1)}, 1},
+		"stream":                  {&native{plan: plan(16, 512<<10), place: &place{stream: true}}, 1},
+	} {
+		if got := c.n.batch(); got != c.want {
+			t.Errorf("%s: %d pieces with a message, not %d", name, got, c.want)
+		}
+	}
+}
+
+// A disk so slow that a batch would take longer than the idle timeout is no standstill: each pulse carries what there is.
+func TestSlowDisksWithDeepWindows(t *testing.T) {
+	for _, slow := range []string{"read", "write"} {
+		bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+			sc.Digest, sc.Slots = digest.SHA256, 64
+			sc.content = noise(rand.New(rand.NewPCG(1, 2)), 64*4096, false)
+			c := &checker{scenario: sc, t: t}
+			e := c.run(sc.newDisks(), trouble{}, injected{file: func(_ negotiate.Side, _ int, op, _ string) *disktest.Fault {
+				if op == slow {
+					time.Sleep(sc.Idle / 5)
+				}
+				return nil
+			}})
+			c.mustSucceed("although each "+slow+" takes a fifth of the idle timeout", e)
+		})
 	}
 }
 

@@ -40,7 +40,6 @@ func (j *journal) fill(w *Wanted) {
 	binary.BigEndian.PutUint64(j.record[8:], uint64(w.Size))
 	binary.BigEndian.PutUint64(j.record[16:], uint64(w.Modified.Sec))
 	binary.BigEndian.PutUint32(j.record[24:], w.Modified.Nsec)
-	binary.BigEndian.PutUint64(j.record[28:], uint64(w.Chunk))
 	j.record[36] = w.Digest
 	copy(j.record[40:56], w.Identity[:])
 }
@@ -67,7 +66,7 @@ var (
 	errJournalMissing  = errors.New("its journal is missing")
 	errJournalDamaged  = errors.New("its journal is damaged")
 	errOtherSource     = errors.New("it is of another source, or the source has changed since")
-	errOtherSettings   = errors.New("it was copied with another chunk size or digest")
+	errOtherDigest     = errors.New("it was copied with another digest")
 	errPartialTooShort = errors.New("it is shorter than its journal says")
 	errMayNotResume    = errors.New("this copy does not resume")
 )
@@ -109,8 +108,8 @@ func (c claim) matches(w *Wanted) error {
 	switch {
 	case !same(8, 28) || !same(40, 56):
 		return errOtherSource
-	case !same(28, 40):
-		return errOtherSettings
+	case !same(36, 40):
+		return errOtherDigest
 	default:
 		return nil
 	}

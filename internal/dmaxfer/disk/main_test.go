@@ -165,7 +165,7 @@ var (
 func wanted(size int) disk.Wanted {
 	return disk.Wanted{
 		Size: int64(size), Known: true, Modified: disk.Timestamp{Sec: 1_000_000_000, Nsec: 5},
-		Identity: [16]byte{1, 2, 3}, Chunk: 4096, Digest: 1, Resume: true,
+		Identity: [16]byte{1, 2, 3}, Digest: 1, Resume: true,
 	}
 }
 

@@ -24,7 +24,6 @@ type Wanted struct {
 	Known    bool  // false: the source is a stream, and ends where it ends
 	Modified Timestamp
 	Identity [16]byte // of the source, as its side says
-	Chunk    int64    // bytes of a piece
 	Digest   byte     // how pieces are verified; 0: not at all, and nothing can be resumed
 
 	Overwrite bool // what has the name may be replaced

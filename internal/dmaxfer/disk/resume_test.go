@@ -93,8 +93,7 @@ func TestWhatIsLeftOfAnotherCopyIsNotUsed(t *testing.T) {
 		"time":     {func(w *disk.Wanted) { w.Modified.Sec++ }, "another source"},
 		"fraction": {func(w *disk.Wanted) { w.Modified.Nsec++ }, "another source"},
 		"identity": {func(w *disk.Wanted) { w.Identity[15]++ }, "another source"},
-		"chunk":    {func(w *disk.Wanted) { w.Chunk *= 2 }, "another chunk size"},
-		"digest":   {func(w *disk.Wanted) { w.Digest++ }, "another chunk size or digest"},
+		"digest":   {func(w *disk.Wanted) { w.Digest++ }, "another digest"},
 		"resume":   {func(w *disk.Wanted) { w.Resume = false }, "does not resume"},
 	} {
 		t.Run(name, func(t *testing.T) {
