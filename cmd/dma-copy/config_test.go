@@ -35,7 +35,7 @@ var samples = map[string][][3]string{
 	"no-resume":      {{"true", "false", "true"}, {"false", "true", "false"}},
 	"max-duration":   {{"1s", "2s", "3s"}},
 	"max-bytes":      {{"1K", "2K", "3K"}},
-	"bwlimit":        {{"1K", "2K", "3K"}},
+	"bwlimit":        {{"1M", "2M", "3M"}},
 	"protocol":       {{"reference", "auto", "reference"}, {"auto", "reference", "auto"}},
 	"output":         {{"json", "text", "json"}, {"text", "json", "text"}},
 	"progress":       {{"never", "always", "auto"}},

@@ -161,6 +161,7 @@ func TestRefusedCommandLines(t *testing.T) {
 			`--preserve "owner,acl": "acl" cannot be preserved; give owner, xattr or both with a comma`},
 		{"rate without a number", "-f x --bwlimit fast",
 			`--bwlimit "fast": not a size; give whole bytes such as 1048576, 100MiB or 2G for each second, or 0 for no limit`},
+		{"rate of nothing", "-f x --bwlimit 16383", `--bwlimit "16383": slower than a copy can go; give at least 16KiB`},
 		{"bytes beyond numbers", "-f x --max-bytes 99999999999G", `--max-bytes "99999999999G": larger than any file; give a size such as 20GiB`},
 		{"stream in the reference's protocol", "-f - --protocol reference",
 			"-f - does not go with --protocol reference: that protocol cannot do it, so leave one of them out"},

@@ -109,8 +109,19 @@ var (
 var (
 	parseChunk     = parseSize("65536, 256KiB or 1M, or 0 for the device's choice", "larger than any device can take; give a size such as 1MiB")
 	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit", "larger than any file; give a size such as 20GiB")
-	parseRate      = parseSize("1048576, 100MiB or 2G for each second, or 0 for no limit", "faster than anything; give a rate such as 100MiB")
+	parseAnyRate   = parseSize("1048576, 100MiB or 2G for each second, or 0 for no limit", "faster than anything; give a rate such as 100MiB")
 )
+
+// leastRate lets two of the smallest pieces of a copy arrive within a second, so that the peer sees that it goes on.
+const leastRate = 16 << 10
+
+func parseRate(text string) (int64, error) {
+	rate, err := parseAnyRate(text)
+	if err == nil && rate > 0 && rate < leastRate {
+		err = errors.New("slower than a copy can go; give at least 16KiB")
+	}
+	return rate, err
+}
 
 // parseSize returns a parser of bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as GNU's tools have it.
 func parseSize(examples, tooLarge string) func(string) (int64, error) {

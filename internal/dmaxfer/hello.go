@@ -141,6 +141,14 @@ func (n *native) batch() int {
 	return max(1, min(int(n.plan.Slots)/4, mostBatched/int(n.plan.Chunk)))
 }
 
+// slowPiece is how long a piece may take: where the order counts, one that has to come again lets a whole window wait.
+func (n *native) slowPiece() time.Duration {
+	if n.inOrder() || n.plan.StreamTarget {
+		return slowPiece * time.Duration(1+n.plan.Slots/4)
+	}
+	return slowPiece
+}
+
 // inOrder is true where pieces have to be taken in the order of their offsets.
 func (n *native) inOrder() bool {
 	return n.algorithm().Ordered() || !n.plan.SizeKnown || n.place.stream

@@ -20,23 +20,23 @@ const (
 	shortestIdle = 3 * longestPulse
 )
 
-// For how many idle timeouts a peer that says that it works is believed, where this side sees nothing of it. Nobody can tell a slow
-// disk from a lie, so each is as long as an honest peer may need that just does not stand still.
+// How long a peer that says that it works is believed, where this side sees nothing of it and even if that is longer than the idle timeout.
+// Nobody can tell a slow disk from a lie, so each is as long as an honest peer may need.
 const (
-	// patienceWithPiece is for one piece that a paced lane holds back, or a slow disk takes.
-	patienceWithPiece = 4
+	// slowPiece is for one piece that a paced lane holds back, or a disk takes. It is within the second that a side may take beyond its
+	// idle timeout.
+	slowPiece = time.Second
 
-	// patienceWithName is for the calls that give the file its name, which nothing interrupts.
-	patienceWithName = 4
+	// slowNaming is for the calls that give the file its name, which nothing interrupts.
+	slowNaming = 30 * time.Second
 
 	// slowestDisk is how many bytes a second are allocated, flushed or read back at least, by a memory card or far away.
 	slowestDisk = 4 << 20
 )
 
-// patienceWith is for work on so many bytes, whatever the idle timeout is.
-func (l *liveness) patienceWith(bytes int64) int {
-	needed := time.Duration(max(bytes, 0)/slowestDisk) * time.Second
-	return 1 + int(needed/(time.Duration(l.limit)*l.interval))
+// slowWork is for work on so many bytes.
+func slowWork(bytes int64) time.Duration {
+	return slowPiece + time.Duration(max(bytes, 0)/slowestDisk)*time.Second
 }
 
 // liveness judges by heartbeats whether a copy is still going somewhere. It counts pulses instead of reading a clock, so that
@@ -123,37 +123,36 @@ func (l *liveness) worked(b negotiate.Beat) {
 	}
 }
 
-// peerWorked notes what the peer says it has done, and believes it for so many idle timeouts since this side saw anything move. The
-// session has checked that it does not go back.
-func (l *liveness) peerWorked(b negotiate.Beat, patience int) {
-	if l.peer == b {
-		return
-	}
-	l.peer = b
-	if l.unseen <= patience*l.limit {
+// peerWorked notes what the peer says it has done. The session has checked that it does not go back.
+func (l *liveness) peerWorked(b negotiate.Beat) {
+	if l.peer != b {
+		l.peer = b
 		l.stuck = 0
 	}
 }
 
-// verdict is called at every pulse.
-func (l *liveness) verdict() error {
+// verdict is called at every pulse. patience is how long the peer's word is believed for what it has to do now.
+func (l *liveness) verdict(patience time.Duration) error {
 	l.unsaid++
 	l.stuck++
 	l.unseen++
 	switch {
 	case l.unsaid > l.limit:
 		return l.silent()
-	case l.stuck > l.limit && l.unseen > l.stuck:
-		return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
-			"the %s says that it works, but nothing has come of it for %s", l.side.Other(), time.Duration(l.unseen-1)*l.interval)
 	case l.stuck > l.limit:
 		return stalled(l.idle)
+	case l.unseen > l.limit && l.since(l.unseen-1) > patience:
+		return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
+			"the %s says that it works, but nothing has come of it for %s", l.side.Other(), l.since(l.unseen-1))
 	}
 	return nil
 }
 
 // missed tells whether the peer has left out a heartbeat.
-func (l *liveness) missed() bool { return time.Duration(l.unsaid)*l.interval >= 2*longestPulse }
+func (l *liveness) missed() bool { return l.since(l.unsaid) >= 2*longestPulse }
+
+// since is how long so many pulses take.
+func (l *liveness) since(pulses int) time.Duration { return time.Duration(pulses) * l.interval }
 
 func (l *liveness) silent() error {
 	return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",

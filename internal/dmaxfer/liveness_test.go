@@ -17,9 +17,8 @@ import (
 
 // stopping is what becomes of a side's messages once it has stopped working.
 type stopping struct {
-	say     func(n int, message []byte) []byte // what is said instead; nil: nothing
-	from    int                                // messages: who has not introduced itself cannot beat
-	patient int                                // idle timeouts for which the other side believes it
+	say  func(n int, message []byte) []byte // what is said instead; nil: nothing
+	from int                                // messages: who has not introduced itself cannot beat
 }
 
 func silent(int, []byte) []byte { return nil }
@@ -45,7 +44,7 @@ func TestPeerThatStopsIsGivenUp(t *testing.T) {
 	for silence, stop := range map[string]stopping{
 		"silent":       {say: silent},
 		"only beating": {say: onlyBeating, from: 2},
-		"boasting":     {say: boasting, from: 2, patient: patienceWithPiece},
+		"boasting":     {say: boasting, from: 2},
 	} {
 		for name, sc := range sweepScenarios() {
 			sc.Idle = 3 * time.Second
@@ -61,7 +60,7 @@ func TestPeerThatStopsIsGivenUp(t *testing.T) {
 func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop stopping) {
 	t.Helper()
 	for n := stop.from; n < sweepLimit; n++ {
-		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: peerSilent}, patient: stop.patient}
+		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: peerSilent}}
 		disks := c.stage()
 		stopped := false
 		e := c.run(disks, trouble{}, injected{message: func(at negotiate.Side, i int, message []byte) fate {
@@ -100,7 +99,7 @@ func TestUnequalPatience(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		for _, impatience := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 450 * time.Millisecond} {
 			t.Run(fmt.Sprint(name, ", ", impatience), func(t *testing.T) {
-				sc.Idle, sc.SenderIdle, sc.Bandwidth = time.Hour, impatience, 4096
+				sc.Idle, sc.SenderIdle, sc.Bandwidth = time.Hour, impatience, 16384
 				c := &checker{scenario: sc, t: t}
 				disks := c.stage()
 				c.mustSucceed("with unequal patience", c.run(disks, trouble{}, injected{}))

@@ -78,8 +78,8 @@ type part interface {
 	// flush sends the peer what the lanes have to say.
 	flush(ctx context.Context) error
 
-	// patience is for how many idle timeouts the peer's word is enough that it works on what it has to do now.
-	patience() int
+	// patience is how long the peer's word is enough that it works on what it has to do now.
+	patience() time.Duration
 
 	// commitment is how far it is beyond the point of no return.
 	commitment() commitment
@@ -175,7 +175,7 @@ func (n *native) take(ctx context.Context, message []byte) error {
 		return nil
 	case negotiate.PeerBeat:
 		if n.commitment() != named { // after that there is nothing to work on
-			n.watch.peerWorked(step.Beat, n.part.patience())
+			n.watch.peerWorked(step.Beat)
 		}
 		return nil
 	case negotiate.ToReference:

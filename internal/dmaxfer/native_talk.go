@@ -44,11 +44,11 @@ func (n *native) send(ctx context.Context, message []byte) error {
 // beat tells the peer that this side lives and how far it is, and ends a copy that goes nowhere.
 func (n *native) beat(ctx context.Context) error {
 	n.watch.worked(n.progress.beat())
-	if err := n.watch.verdict(); err != nil {
-		return err
-	}
 	if n.part == nil {
-		return nil // the peer is not to hear anything yet
+		return n.watch.verdict(0) // and the peer is not to hear anything yet
+	}
+	if err := n.watch.verdict(n.part.patience()); err != nil {
+		return err
 	}
 	n.part.hurry()
 	return n.sayAlive(ctx)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -213,7 +214,7 @@ func (r *receiving) flush(ctx context.Context) error {
 }
 
 // patience is short: of what a sender does, pieces show up.
-func (r *receiving) patience() int { return patienceWithPiece }
+func (r *receiving) patience() time.Duration { return r.slowPiece() }
 
 func (r *receiving) commitment() commitment { return r.naming }
 

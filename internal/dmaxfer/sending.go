@@ -3,6 +3,7 @@ package dmaxfer
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -179,20 +180,20 @@ func (s *sending) flush(ctx context.Context) error {
 }
 
 // patience depends on what the receiver does: making room, filling it, flushing the file and reading it back, giving it its name.
-func (s *sending) patience() int {
+func (s *sending) patience() time.Duration {
 	switch {
 	case s.asked:
-		return patienceWithName
+		return slowNaming
 	case !s.ready:
-		return s.watch.patienceWith(s.size())
+		return slowWork(s.size())
 	case s.ended && s.plan.Readback:
-		return s.watch.patienceWith(2 * s.summary.Size)
+		return slowWork(2 * s.summary.Size)
 	case s.ended:
-		return s.watch.patienceWith(s.summary.Size)
-	case s.plan.StreamTarget:
-		return max(patienceWithPiece, int(s.plan.Chunk/streamStep))
+		return slowWork(s.summary.Size)
+	case s.plan.StreamTarget: // which may stand still for an idle timeout between any two steps
+		return max(s.slowPiece(), s.watch.idle*time.Duration(s.plan.Chunk/streamStep))
 	}
-	return patienceWithPiece
+	return s.slowPiece()
 }
 
 func (s *sending) commitment() commitment {

@@ -94,7 +94,7 @@ func newScenario(seed uint64) (scenario, *rand.Rand) {
 		DiskDelay: pick(random, 0, 100*time.Microsecond, 10*time.Millisecond),
 	}
 	if yes(10) {
-		sc.Bandwidth = pick[int64](random, 8<<10, 100<<10)
+		sc.Bandwidth = pick[int64](random, 16<<10, 100<<10)
 	}
 	sc.Size = pick(random, 0, 1, sc.Chunk-1, sc.Chunk, sc.Chunk+1, random.Int64N(20*sc.Chunk), random.Int64N(40*sc.Chunk))
 	if sc.Digest != digest.None && yes(30) {

@@ -68,7 +68,6 @@ type checker struct {
 	trouble trouble
 	disks   [2]*disktest.Memory
 	last    *attempt
-	patient int // idle timeouts for which a side may be taken in
 
 	otherSource bool // what was kept is not of what the source is now
 	garbled     bool // a piece may have gone to a wrong place, which whoever resumes finds and mends
@@ -124,11 +123,11 @@ func (c *checker) nothingIsOpen() {
 	}
 }
 
-// inTime allows a side the idle timeout, and a second, after anything has moved, and its patience with a peer that says so.
+// inTime allows a side the idle timeout, and a second, after anything has moved.
 func (c *checker) inTime(e ending) {
 	c.t.Helper()
 	for side, at := range e.ended {
-		if took := at.Sub(time.Unix(0, c.last.progress.Load())); took > time.Duration(1+c.patient)*c.Idle+time.Second {
+		if took := at.Sub(time.Unix(0, c.last.progress.Load())); took > c.Idle+time.Second {
 			c.t.Errorf("the %s ended %s after the last progress: %v", negotiate.Side(side), took, e.errs[side])
 		}
 	}

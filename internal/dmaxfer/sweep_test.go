@@ -49,19 +49,25 @@ func sweepScenarios() map[string]scenario {
 // stage makes the disks, and what an interrupted copy leaves if the scenario goes on with that.
 func (c *checker) stage() [2]*disktest.Memory {
 	disks := c.newDisks()
-	if c.Resumes {
-		acks := atomic.Int64{}
-		c.run(disks, trouble{}, injected{message: func(_ negotiate.Side, _ int, message []byte) fate {
-			if _, err := negotiate.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
-				return fate{cut: true}
-			}
-			return fate{message: message}
-		}})
-		if c.leftover(disks) == 0 {
+	for tries := 0; c.Resumes && c.leftover(disks) == 0; tries++ {
+		if tries == 20 {
 			c.t.Fatal("nothing is left to go on with")
 		}
+		disks = c.newDisks()
+		c.interrupt(disks)
 	}
 	return disks
+}
+
+// interrupt cuts a copy in its middle. If the first of its pieces happens to be the last to arrive, nothing is left of it.
+func (c *checker) interrupt(disks [2]*disktest.Memory) {
+	acks := atomic.Int64{}
+	c.run(disks, trouble{}, injected{message: func(_ negotiate.Side, _ int, message []byte) fate {
+		if _, err := negotiate.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
+			return fate{cut: true}
+		}
+		return fate{message: message}
+	}})
 }
 
 // sweep runs the scenario with the fault that inject makes for call n, until it is not reached. want says what a failed copy
