@@ -219,32 +219,41 @@ func testCloseTakesNothingBack(t *testing.T, one, other comch.Conn) {
 	mustHaveEnded(t, other, comch.ErrPeerLost)
 }
 
-// block starts a Send and a Recv that only the end of the connection can end.
-func block(t *testing.T, conn comch.Conn) <-chan error {
+// blocked is a Send and a Recv that only the end of the connection can end.
+type blocked struct{ send, recv chan error }
+
+func block(t *testing.T, conn comch.Conn) blocked {
 	t.Helper()
 	fillUp(t, conn)
 	ctx := patient(t)
-	results := make(chan error, 2)
-	go func() { results <- conn.Send(ctx, []byte("there is no room")) }()
+	b := blocked{make(chan error, 1), make(chan error, 1)}
+	go func() { b.send <- conn.Send(ctx, []byte("there is no room")) }()
 	go func() {
 		_, err := conn.Recv(ctx)
-		results <- err
+		b.recv <- err
 	}()
-	return results
+	return b
+}
+
+// mustEnd wants both to end because of that, unless the message found room while the connection was being closed.
+func (b blocked) mustEnd(t *testing.T, because error) {
+	t.Helper()
+	mustBe(t, <-b.recv, because)
+	if err := <-b.send; err != nil {
+		mustBe(t, err, because)
+	}
 }
 
 func testCloseUnblocks(t *testing.T, one, _ comch.Conn) {
 	results := block(t, one)
 	mustClose(t, one)
-	mustBe(t, <-results, comch.ErrClosed)
-	mustBe(t, <-results, comch.ErrClosed)
+	results.mustEnd(t, comch.ErrClosed)
 }
 
 func testPeerCloseUnblocks(t *testing.T, one, other comch.Conn) {
 	results := block(t, one)
 	mustClose(t, other)
-	mustBe(t, <-results, comch.ErrPeerLost)
-	mustBe(t, <-results, comch.ErrPeerLost)
+	results.mustEnd(t, comch.ErrPeerLost)
 }
 
 func testBothClose(t *testing.T, one, other comch.Conn) {

@@ -383,8 +383,9 @@ func (e *endpoint) roomMade() {
 
 // wakeBy is when run looks again although nothing has been announced; zero: never.
 func (e *endpoint) wakeBy() time.Time {
-	if e.stopBy.IsZero() {
-		return e.stopBy
+	refused := len(e.waiting) > 0 && len(e.sends) == 0 // and no completion will say that there is room
+	if e.stopBy.IsZero() && !refused {
+		return time.Time{}
 	}
 	return time.Now().Add(retryPause) // neither the stop nor its end need be announced
 }
