@@ -141,8 +141,8 @@ func (n *native) batch() int {
 	return max(1, min(int(n.plan.Slots)/4, mostBatched/int(n.plan.Chunk)))
 }
 
-// slowPiece is how long a piece may take: where the order counts, one that has to come again lets a whole window wait.
-func (n *native) slowPiece() time.Duration {
+// patienceWithPiece is how long a piece may take: where the order counts, one that has to come again lets a whole window wait.
+func (n *native) patienceWithPiece() time.Duration {
 	if n.inOrder() || n.plan.StreamTarget {
 		return slowPiece * time.Duration(1+n.plan.Slots/4)
 	}

@@ -48,7 +48,7 @@ type liveness struct {
 	interval time.Duration // of the pulse
 	limit    int           // pulses in the idle timeout
 	unsaid   int           // pulses since the peer was heard
-	stuck    int           // pulses since anything moved on either side, the peer's word being taken for it as far as it is
+	stuck    int           // pulses since anything moved on either side, the peer's word being taken for it
 	unseen   int           // pulses since this side saw anything move
 
 	own, peer negotiate.Beat

@@ -214,7 +214,7 @@ func (r *receiving) flush(ctx context.Context) error {
 }
 
 // patience is short: of what a sender does, pieces show up.
-func (r *receiving) patience() time.Duration { return r.slowPiece() }
+func (r *receiving) patience() time.Duration { return r.patienceWithPiece() }
 
 func (r *receiving) commitment() commitment { return r.naming }
 

@@ -191,9 +191,9 @@ func (s *sending) patience() time.Duration {
 	case s.ended:
 		return slowWork(s.summary.Size)
 	case s.plan.StreamTarget: // which may stand still for an idle timeout between any two steps
-		return max(s.slowPiece(), s.watch.idle*time.Duration(s.plan.Chunk/streamStep))
+		return max(s.patienceWithPiece(), s.watch.idle*time.Duration(s.plan.Chunk/streamStep))
 	}
-	return s.slowPiece()
+	return s.patienceWithPiece()
 }
 
 func (s *sending) commitment() commitment {

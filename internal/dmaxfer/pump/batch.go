@@ -3,8 +3,8 @@ package pump
 import "sync"
 
 // Batch collects what several lanes have to say until somebody carries it to the peer. A message costs more than a piece of small
-// size, so items wait for others: until there are enough of them, or until a lane has nothing else to do and flushes. Safe for
-// concurrent use, with one taker.
+// size, so items wait for others: until there are enough of them, or until somebody flushes, such as a lane that has nothing else to do.
+// Safe for concurrent use, with one taker.
 type Batch[T any] struct {
 	mu      sync.Mutex
 	items   []T
