@@ -41,6 +41,10 @@ type Conn interface {
 	// ErrPeerLost, ErrClosed, or the cause of ctx.
 	Recv(ctx context.Context) ([]byte, error)
 
+	// Poll looks for messages without waiting, so that Recv has them sooner than this process would be woken for them. It reports whether
+	// looking is of any use; false: messages come by themselves. Safe for concurrent use.
+	Poll() bool
+
 	// MaxMessage is the most bytes of one message.
 	MaxMessage() int
 

@@ -23,6 +23,11 @@ func (c *connection) Recv(ctx context.Context) ([]byte, error) {
 	return message, translate(err)
 }
 
+func (c *connection) Poll() bool {
+	c.Connection.Poll()
+	return true
+}
+
 func (c *connection) Close() error { return c.release() }
 
 // translate says in this package's words what became of a connection.

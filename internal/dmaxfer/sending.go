@@ -65,7 +65,7 @@ func (s *sending) start(ctx context.Context) error {
 	s.resumes(s.resume)
 	s.sender = pump.NewSender(pump.SenderConfig{
 		Reader: s.reader(), Slots: s.reach.slots, Engines: s.reach.engines, Lanes: s.layout().lanes,
-		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Batch: s.batch(), Moved: s.pieceMoved, Again: s.again,
+		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Look: s.conn.Poll, Batch: s.batch(), Moved: s.pieceMoved, Again: s.again,
 	})
 	s.progress.enter(Moving)
 	s.job(func() func() error {

@@ -18,7 +18,7 @@ type Connection struct {
 	maxMessage int
 	hangUp     func() error
 	inbox      chan []byte
-	ended      chan struct{} // closed by run; cause is valid from then on
+	ended      chan struct{} // closed by the driver; cause is valid from then on
 	cause      error
 	peers      consumerList
 }
@@ -41,7 +41,7 @@ func (c *Connection) Done() <-chan struct{} { return c.ended }
 
 func (c *Connection) full() bool { return len(c.inbox) >= c.endpoint.inboxCap }
 
-// deliver is called by run. The inbox has room for all that one poll can bring; a driver that brings more loses the
+// deliver is called by the driver. The inbox has room for all that one poll can bring; a library that brings more loses the
 // connection rather than a message.
 func (c *Connection) deliver(message []byte) {
 	select {
@@ -95,6 +95,10 @@ func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 		return nil, context.Cause(ctx)
 	}
 }
+
+// Poll looks for messages without waiting, so that Recv has them at once, instead of when this process has been woken for them. It is for
+// who is at work anyway, or waits for something that is due in some microseconds. Safe for concurrent use. Implements: doca_pe_progress.
+func (c *Connection) Poll() { c.endpoint.look() }
 
 func (c *Connection) rest() ([]byte, error) {
 	select {

@@ -25,13 +25,14 @@ const (
 
 // endpoint drives one Comch server or client.
 //
-//	Send, Close, Connect ──► commands ──►┌───────────┐──► ChannelSend, ChannelStop ...
-//	                                     │ run, the  │
-//	Recv ◄── Connection.inbox ◄──────────│ only user │◄── ChannelPoll
-//	Accept ◄── arrivals ◄────────────────│ of DOCA   │
-//	                                     └───────────┘
+//	Send, Close, Connect ──► commands ──►┌────────────┐──► ChannelSend, ChannelStop ...
+//	                                     │ the driver │
+//	Recv ◄── Connection.inbox ◄──────────│ of DOCA    │◄── ChannelPoll
+//	Accept ◄── arrivals ◄────────────────│            │
+//	                                     └────────────┘
 //
-// Everything below "owned by run" is touched by that goroutine alone; commands are how others reach it.
+// One goroutine drives at a time: run, which sleeps until DOCA or somebody has something for it, or whoever comes while it
+// sleeps and does at once what run would have to be woken for. A wake-up costs more than most commands.
 type endpoint struct {
 	abi        cabi.ABI
 	channel    cabi.Channel
@@ -49,13 +50,14 @@ type endpoint struct {
 	stalled  bool // run sleeps until a reader makes room
 	closed   bool // the waiter is gone
 
-	// Owned by run.
+	driving     sync.Mutex // held by the driver, and by run unless it sleeps; guards what follows, and every use of the channel
 	connections map[cabi.Connection]*Connection
 	sends       map[uint64]*send // submitted, by tag
 	waiting     []*send          // not yet accepted by DOCA, in order
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping
 	idle        bool         // it has stopped
+	over        bool         // run has ended, or is about to
 	stopErr     error        // the stop was refused, and must be tried again
 	events      []cabi.Event // of the last poll
 	onConnect   func(*Connection)
@@ -109,17 +111,57 @@ func (c ChannelConfig) withDefaults(caps Capabilities) ChannelConfig {
 	return c
 }
 
-// do has run call f soon. After the end of run nothing happens; callers also wait on finished.
+// do has f called: here and now, or soon by who is driving. After the end of run nothing happens; callers also wait on finished.
 func (e *endpoint) do(f func()) {
+	if e.order(f) && !e.drive(e.runCommands) {
+		e.wake()
+	}
+}
+
+// order reports whether run has not ended yet.
+func (e *endpoint) order(f func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {
 		e.commands = append(e.commands, f)
+	}
+	return !e.closed
+}
+
+// wake ends run's sleep, or its next one.
+func (e *endpoint) wake() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.closed {
 		e.waiter.wake()
 	}
 }
 
-// call has run call f and waits for its result. ErrClosed: run has ended without.
+// drive does first, and then what DOCA has, in place of a run that sleeps. It reports whether nobody else was driving, who may not
+// have seen what the caller wants. What is only run's to do, or has to be tried again later, is left to it.
+func (e *endpoint) drive(first func() bool) bool {
+	if !e.driving.TryLock() {
+		return false
+	}
+	defer e.driving.Unlock()
+	if e.over {
+		return true
+	}
+	first()
+	_, err := e.poll()
+	if err != nil {
+		e.fail(err)
+	}
+	if !e.stopBy.IsZero() || len(e.waiting) > 0 {
+		e.wake()
+	}
+	return true
+}
+
+// look takes what DOCA has, unless somebody does so anyway.
+func (e *endpoint) look() { e.drive(func() bool { return false }) }
+
+// call is do, and waits for f's result. ErrClosed: run has ended without.
 func (e *endpoint) call(f func() error) error {
 	result := make(chan error, 1)
 	e.do(func() { result <- f() })
@@ -143,6 +185,8 @@ func (e *endpoint) await(result <-chan error, otherwise error) error {
 
 func (e *endpoint) run() {
 	defer close(e.finished)
+	e.driving.Lock()
+	defer e.driving.Unlock()
 	for {
 		moved := e.runCommands()
 		polled, err := e.poll()
@@ -153,6 +197,7 @@ func (e *endpoint) run() {
 			e.tryStop()
 		}
 		if e.ended() {
+			e.over = true
 			e.closeErr = e.tearDown()
 			return
 		}
@@ -286,6 +331,7 @@ func (e *endpoint) enqueue(s *send) {
 		return
 	}
 	e.waiting = append(e.waiting, s)
+	e.submitWaiting()
 }
 
 // submitWaiting hands messages to DOCA in the order in which they came, until it takes no more.
@@ -334,18 +380,25 @@ func (e *endpoint) sleep() error {
 		return e.awaitReader()
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
-		return e.waiter.wait(time.Now().Add(retryPause)) // a driver that cannot announce anything
+		return e.rest(time.Now().Add(retryPause)) // a driver that cannot announce anything
 	} else if err != nil {
 		return err
 	}
 	moved, err := e.poll()
 	if err == nil && !moved {
-		err = e.waiter.wait(e.wakeBy())
+		err = e.rest(e.wakeBy())
 	}
 	if clearErr := e.abi.ChannelClear(e.channel); err == nil {
 		err = clearErr
 	}
 	return err
+}
+
+// rest lets others drive until something happens, or until a time; zero: never.
+func (e *endpoint) rest(until time.Time) error {
+	e.driving.Unlock()
+	defer e.driving.Lock()
+	return e.waiter.wait(until)
 }
 
 // stall announces that run is about to sleep until a reader makes room, unless none is behind. The lock puts it before or
@@ -363,7 +416,7 @@ func (e *endpoint) stall() bool {
 
 func (e *endpoint) awaitReader() error {
 	defer e.setMoving()
-	return e.waiter.wait(e.stopBy)
+	return e.rest(e.stopBy)
 }
 
 func (e *endpoint) setMoving() {

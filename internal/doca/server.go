@@ -42,7 +42,7 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 	return s, nil
 }
 
-// arrived is called by run.
+// arrived is called by the endpoint's driver.
 func (s *Server) arrived(c *Connection) {
 	c.hangUp = func() error { return s.endpoint.disconnect(c) }
 	select {
@@ -112,7 +112,7 @@ func (c *Client) connected(connection *Connection) {
 	}
 }
 
-// stateChanged is called by run. A client that is idle again has failed to connect, or has lost its connection.
+// stateChanged is called by the endpoint's driver. A client that is idle again has failed to connect, or has lost its connection.
 func (c *Client) stateChanged(state cabi.ContextState) {
 	if state == cabi.Idle {
 		select {
@@ -153,7 +153,7 @@ func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	}
 }
 
-// start is called by run. What ended an earlier connection says nothing about this attempt.
+// start is called by the endpoint's driver. What ended an earlier connection says nothing about this attempt.
 func (c *Client) start() error {
 	select {
 	case <-c.refused:

@@ -154,6 +154,9 @@ func (e *End) ended() error {
 	}
 }
 
+// Poll implements comch.Conn.
+func (e *End) Poll() bool { return false }
+
 // MaxMessage implements comch.Conn.
 func (e *End) MaxMessage() int { return e.maxMessage }
 

@@ -2,6 +2,7 @@ package pump
 
 import (
 	"context"
+	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,6 +17,27 @@ func runLanes[L interface{ run(context.Context) error }](ctx context.Context, la
 		group.Go(func() error { return l.run(ctx) })
 	}
 	return group.Wait()
+}
+
+// patientLooks is how often a lane looks for the peer's message before it sleeps. A look is the better part of a microsecond, most of it
+// a system call, so all of them are the time of a few pieces: to be woken for a message that comes earlier costs more, on both sides.
+const patientLooks = 400
+
+// lookout looks for the peer's messages. It reports whether that is of any use, and so does nil.
+type lookout func() bool
+
+// glance is for in between two pieces: what has come, and who has to handle it, gets its turn.
+func (look lookout) glance() {
+	if look != nil && look() {
+		runtime.Gosched()
+	}
+}
+
+// expect looks for a while for what will be in the inbox soon.
+func expect[T any](inbox <-chan T, look lookout) {
+	for n := 0; n < patientLooks && len(inbox) == 0 && look != nil && look(); n++ {
+		runtime.Gosched()
+	}
 }
 
 func pieceOf(r *negotiate.Record) Piece {

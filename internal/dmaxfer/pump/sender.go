@@ -26,6 +26,7 @@ type SenderConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
+	Look    func() bool                                  // looks for the peer's messages, and reports whether that is of any use; nil: it is not
 	Batch   int                                          // pieces of which the peer hears at once, as long as there are more; at least 1
 	Moved   func(piece Piece)                            // called for each piece that the receiver has
 	Again   func(piece Piece)                            // called for each piece that is sent once more
@@ -142,6 +143,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	if err == nil {
 		err = l.dispatch(ctx, slot)
 	}
+	lookout(l.sender.Look).glance()
 	return true, err
 }
 
@@ -219,6 +221,7 @@ func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
 	}
 	watch := l.sender.Stages.start()
 	defer watch.charge(Peer)
+	expect(l.inbox, l.sender.Look)
 	select {
 	case ack := <-l.inbox:
 		return l.acknowledged(ctx, ack)
