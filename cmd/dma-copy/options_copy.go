@@ -64,10 +64,10 @@ func deviceFlags() []option {
 			help:   "Side to play; auto is the DPU where the device\ncan be a server or -r is given"},
 		{group: addedOptions, name: "chunk", value: "SIZE", fallback: "0",
 			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.Chunk }, parseChunk),
-			help: "Bytes per copy task, such as 65536, 256KiB or\n1M (1024 to the K); 0 asks the device. Two\ndma-copy take a power of two from 4KiB on, and\nthe smaller one of both sides"},
+			help: "Bytes per copy task, such as 65536, 256KiB or\n1M (1024 to the K); 0 suits device and file.\nTwo dma-copy take a power of two from 4KiB on,\nand the smaller one of both sides"},
 		{group: addedOptions, name: "depth", value: "COUNT", fallback: "0",
 			json: jsonNumber, assign: into(func(s *settings) *int { return &s.Depth }, parseCount),
-			help: "Copy tasks in flight; 0 asks the device; of two\ndma-copy the smaller one counts"},
+			help: "Copy tasks in flight; 0 suits device and file;\nof two dma-copy the smaller one counts"},
 	}
 }
 

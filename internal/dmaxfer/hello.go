@@ -16,6 +16,15 @@ const (
 	// hotChunk is small enough for a slot and a buffer to stay in a core's own cache together, between one step of a piece and the next.
 	hotChunk = 512 << 10
 
+	// fewPieces and smallestSlot are for a small file: pieces small enough that the stages work on several of it at once, and not so small that
+	// messages cost more than bytes.
+	fewPieces    = 256
+	smallestSlot = 64 << 10
+
+	// fewRounds is how often each slot is used at least before a window gets more than fewestSlots, with which no stage waits for a slot.
+	fewRounds   = 32
+	fewestSlots = 8
+
 	// largestSlot and mostSlots are what a host takes that was told nothing: the DPU, whose engine copies, then chooses. They
 	// bound the window at 64 MiB.
 	largestSlot = 2 << 20
@@ -35,7 +44,7 @@ const (
 func (o *Options) hello(p *place, largest int64) negotiate.Hello {
 	h := negotiate.Hello{
 		Digest: negotiate.Digest(o.wantedDigest()), Durability: o.Durability, Flags: o.flags(p),
-		Chunk: o.slotSize(largest), Slots: o.slotCount(), Software: o.Software,
+		Chunk: o.slotSize(0, largest), Slots: o.slotCount(0, largest), Software: o.Software,
 	}
 	_, _ = rand.Read(h.Session[:]) // never fails
 	if p.source != nil {
@@ -86,15 +95,12 @@ func (o *Options) flags(p *place) negotiate.Flags {
 	return flags
 }
 
-// slotSize is the largest power of two that is no more than what was asked for, and within what the device copies at once.
-func (o *Options) slotSize(largest int64) uint32 {
+// slotSize is the largest power of two that is no more than what was asked for, or suits a file of that size, and within what the device
+// copies at once. A size of 0 is unknown.
+func (o *Options) slotSize(size, largest int64) uint32 {
 	wanted := o.Chunk
-	switch {
-	case wanted != 0:
-	case o.Side == negotiate.DPU:
-		wanted = hotChunk
-	default:
-		wanted = largestSlot
+	if wanted == 0 {
+		wanted = o.suitableSlot(size)
 	}
 	if largest > 0 {
 		wanted = min(wanted, largest)
@@ -106,15 +112,29 @@ func (o *Options) slotSize(largest int64) uint32 {
 	return 1 << (bits.Len64(uint64(wanted)) - 1)
 }
 
-func (o *Options) slotCount() uint32 {
+func (o *Options) suitableSlot(size int64) int64 {
+	switch {
+	case o.Side == negotiate.Host:
+		return largestSlot
+	case size == 0:
+		return hotChunk
+	}
+	return min(max(size/fewPieces, smallestSlot), hotChunk)
+}
+
+// slotCount is as many as were asked for, or as a file of that size keeps busy, if it is not 0. All of a window is touched for the first time
+// once, which costs more than to copy that much.
+func (o *Options) slotCount(size, largest int64) uint32 {
 	switch {
 	case o.Depth != 0:
 		return uint32(min(o.Depth, negotiate.MaxSlots))
-	case o.Side == negotiate.DPU:
-		return defaultSlots
-	default:
+	case o.Side == negotiate.Host:
 		return mostSlots
+	case size == 0:
+		return defaultSlots
 	}
+	rounds := size / int64(o.slotSize(size, largest)) / fewRounds
+	return uint32(min(max(rounds, fewestSlots), defaultSlots))
 }
 
 // layout is how this side arranges its memory for the plan. A receiver that must keep the order holds all that can arrive before

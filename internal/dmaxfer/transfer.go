@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -146,7 +147,7 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 func (t *transfer) act(ctx context.Context, step negotiate.Step) error {
 	switch step.Event {
 	case negotiate.ToNative:
-		return t.speakNative(ctx, step.Native)
+		return t.speakNative(ctx, step)
 	case negotiate.Agreed:
 		return t.prepare(ctx, step.Agreement)
 	case negotiate.Exported:
@@ -163,14 +164,29 @@ func (t *transfer) act(ctx context.Context, step negotiate.Step) error {
 }
 
 // speakNative does the whole copy in the native protocol, unless the peer turns out to speak the reference's after all.
-func (t *transfer) speakNative(ctx context.Context, session *negotiate.NativeSession) error {
-	native := newNative(t.options, t.place, t.conn, t.device, session)
+func (t *transfer) speakNative(ctx context.Context, step negotiate.Step) error {
+	if err := t.propose(step); err != nil {
+		return err
+	}
+	native := newNative(t.options, t.place, t.conn, t.device, step.Native)
 	err := native.run(ctx)
 	t.summary = native.summary
 	if peer, is := errors.AsType[*referencePeer](err); is {
 		return t.act(ctx, peer.step)
 	}
 	return err
+}
+
+// propose has the DPU, whose engine copies, choose the slots by the size of the file.
+func (t *transfer) propose(step negotiate.Step) error {
+	if t.options.Side == negotiate.Host {
+		return nil
+	}
+	size, largest := int64(min(step.Size, math.MaxInt64)), t.device.largest()
+	if t.place.source != nil {
+		size = t.place.source.Info().Size
+	}
+	return step.Native.Propose(t.options.slotSize(size, largest), t.options.slotCount(size, largest))
 }
 
 // prepare makes room for what was agreed. The host then exports its memory; the DPU waits for that.

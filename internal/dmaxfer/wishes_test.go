@@ -3,6 +3,7 @@ package dmaxfer
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"path/filepath"
 	"sync/atomic"
@@ -49,9 +50,39 @@ func TestWishesBindBothSides(t *testing.T) {
 func TestPacedPiecesAreSmall(t *testing.T) {
 	for bandwidth, want := range map[int64]uint32{0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: negotiate.MinChunk} {
 		o := Options{Side: negotiate.DPU, Bandwidth: bandwidth}
-		if got := o.slotSize(0); got != want {
+		if got := o.slotSize(0, 0); got != want {
 			t.Errorf("at %d bytes per second pieces have %d bytes, not %d", bandwidth, got, want)
 		}
+	}
+}
+
+// The DPU has small windows for small files; who was told a chunk or a depth proposes that, and the host leaves it to the DPU.
+func TestSmallFilesGetSmallWindows(t *testing.T) {
+	const unknown = 0
+	dpu, host := Options{Side: negotiate.DPU}, Options{Side: negotiate.Host}
+	for _, c := range []struct {
+		o            Options
+		size         int64
+		chunk, slots uint32
+	}{
+		{dpu, unknown, 512 << 10, 16},
+		{dpu, 1, 64 << 10, 8},
+		{dpu, 2 << 20, 64 << 10, 8},
+		{dpu, 60 << 20, 128 << 10, 15},
+		{dpu, 64 << 20, 256 << 10, 8},
+		{dpu, 1 << 30, 512 << 10, 16},
+		{dpu, math.MaxInt64, 512 << 10, 16},
+		{host, 2 << 20, 2 << 20, 32},
+		{Options{Side: negotiate.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
+		{Options{Side: negotiate.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
+		{Options{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxSlots},
+	} {
+		if chunk, slots := c.o.slotSize(c.size, 0), c.o.slotCount(c.size, 0); chunk != c.chunk || slots != c.slots {
+			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes", c.o.Side, c.o.Chunk, c.o.Depth, c.size, slots, chunk)
+		}
+	}
+	if got := dpu.slotSize(unknown, 100_000); got != 64<<10 {
+		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
 	}
 }
 

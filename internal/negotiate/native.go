@@ -83,6 +83,18 @@ func (n *NativeSession) Peer() Hello { return n.peer }
 // Outstanding is how many slots hold a record that has not been acknowledged.
 func (n *NativeSession) Outstanding() int { return n.slots.outstanding }
 
+// Propose replaces the slots that this side wishes for, until its HELLO is made: the DPU's is in answer to the host's. ErrMalformed for
+// what a peer would refuse.
+func (n *NativeSession) Propose(chunk, slots uint32) error {
+	own := n.own
+	own.Chunk, own.Slots = chunk, slots
+	if err := own.check(); err != nil {
+		return err
+	}
+	n.own = own
+	return nil
+}
+
 // Start opens the session. The host gets its HELLO to send, the DPU, which waits for one, gets nil; so does every call
 // but the first.
 func (n *NativeSession) Start() []byte {

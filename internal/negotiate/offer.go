@@ -41,7 +41,11 @@ func (s *Session) handOver(version uint8, reply []byte) (Step, error) {
 	}
 	native.before = s
 	s.state = HandedOver
-	return Step{Reply: reply, Event: ToNative, Version: version, Native: native}, nil
+	step := Step{Reply: reply, Event: ToNative, Version: version, Native: native}
+	if s.heard.FileInHost {
+		step.Size = s.heard.Size
+	}
+	return step, nil
 }
 
 // takeBack goes on with a host whose DIRECTION only looked like an offer, and which exports as the reference does. That

@@ -39,6 +39,7 @@ type Step struct {
 
 	Version uint8          // with ToNative
 	Native  *NativeSession // with ToNative; not started
+	Size    uint64         // with ToNative, on the DPU: bytes of the host's file by its first word, which may be anything; 0 without one
 }
 
 // Session is one side of one copy over one connection, until the peer turns out to speak the native protocol. It is not
