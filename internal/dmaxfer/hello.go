@@ -16,6 +16,11 @@ const (
 	// hotChunk is small enough for a slot and a buffer to stay in a core's own cache together, between one step of a piece and the next.
 	hotChunk = 512 << 10
 
+	// distantChunk and distantSlots keep an engine of 50 GB/s busy, whose copies do not pass through the caches here. Each message then
+	// stands for more bytes.
+	distantChunk = 1 << 20
+	distantSlots = 32
+
 	// fewPieces and smallestSlot are for a small file: pieces small enough that the stages work on several of it at once, and not so small that
 	// messages cost more than bytes.
 	fewPieces    = 256
@@ -40,11 +45,11 @@ const (
 	maxLanes = 2
 )
 
-// hello says what this side has and wishes; largest is what its device copies at once, 0 if it does not say.
-func (o *Options) hello(p *place, largest int64) negotiate.Hello {
+// hello says what this side has and wishes.
+func (o *Options) hello(p *place, of traits) negotiate.Hello {
 	h := negotiate.Hello{
 		Digest: negotiate.Digest(o.wantedDigest()), Durability: o.Durability, Flags: o.flags(p),
-		Chunk: o.slotSize(0, largest), Slots: o.slotCount(0, largest), Software: o.Software,
+		Chunk: o.slotSize(0, of), Slots: o.slotCount(0, of), Software: o.Software,
 	}
 	_, _ = rand.Read(h.Session[:]) // never fails
 	if p.source != nil {
@@ -95,15 +100,15 @@ func (o *Options) flags(p *place) negotiate.Flags {
 	return flags
 }
 
-// slotSize is the largest power of two that is no more than what was asked for, or suits a file of that size, and within what the device
-// copies at once. A size of 0 is unknown.
-func (o *Options) slotSize(size, largest int64) uint32 {
+// slotSize is the largest power of two that is no more than what was asked for, or suits the device and a file of that size, and within what
+// the device copies at once. A size of 0 is unknown.
+func (o *Options) slotSize(size int64, of traits) uint32 {
 	wanted := o.Chunk
 	if wanted == 0 {
-		wanted = o.suitableSlot(size)
+		wanted = o.suitableSlot(size, of)
 	}
-	if largest > 0 {
-		wanted = min(wanted, largest)
+	if of.largest > 0 {
+		wanted = min(wanted, of.largest)
 	}
 	if o.Bandwidth > 0 {
 		wanted = min(wanted, o.Bandwidth/pacedPieces) // each piece is a sign of life for the peer
@@ -112,29 +117,39 @@ func (o *Options) slotSize(size, largest int64) uint32 {
 	return 1 << (bits.Len64(uint64(wanted)) - 1)
 }
 
-func (o *Options) suitableSlot(size int64) int64 {
-	switch {
-	case o.Side == negotiate.Host:
+func (o *Options) suitableSlot(size int64, of traits) int64 {
+	if o.Side == negotiate.Host {
 		return largestSlot
-	case size == 0:
-		return hotChunk
 	}
-	return min(max(size/fewPieces, smallestSlot), hotChunk)
+	most, _ := of.window()
+	if size == 0 {
+		return most
+	}
+	return min(max(size/fewPieces, smallestSlot), most)
+}
+
+// window is how large a piece is at most that a DPU chooses, and how many there are.
+func (of traits) window() (chunk, slots int64) {
+	if of.distant {
+		return distantChunk, distantSlots
+	}
+	return hotChunk, defaultSlots
 }
 
 // slotCount is as many as were asked for, or as a file of that size keeps busy, if it is not 0. All of a window is touched for the first time
 // once, which costs more than to copy that much.
-func (o *Options) slotCount(size, largest int64) uint32 {
+func (o *Options) slotCount(size int64, of traits) uint32 {
+	_, most := of.window()
 	switch {
 	case o.Depth != 0:
 		return uint32(min(o.Depth, negotiate.MaxSlots))
 	case o.Side == negotiate.Host:
 		return mostSlots
 	case size == 0:
-		return defaultSlots
+		return uint32(most)
 	}
-	rounds := size / int64(o.slotSize(size, largest)) / fewRounds
-	return uint32(min(max(rounds, fewestSlots), defaultSlots))
+	rounds := size / int64(o.slotSize(size, of)) / fewRounds
+	return uint32(min(max(rounds, fewestSlots), most))
 }
 
 // layout is how this side arranges its memory for the plan. A receiver that must keep the order holds all that can arrive before

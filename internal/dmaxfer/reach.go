@@ -38,10 +38,16 @@ func (r *reach) close() error {
 	return nil
 }
 
+// traits are what the slots are chosen by.
+type traits struct {
+	largest int64 // bytes that the device copies at once; 0 if it does not say
+	distant bool  // it copies with another processor than this one, and other caches
+}
+
 // memoryLayer is what a native copy needs of a device.
 type memoryLayer interface {
-	// largest is how much the device copies at once, in bytes; 0 if it does not say.
-	largest() int64
+	// traits are those of the device.
+	traits() traits
 
 	// expose makes the window, on the host, and says how the DPU reaches it.
 	expose(l layout) (r *reach, address uint64, descriptor []byte, err error)
@@ -53,8 +59,10 @@ type memoryLayer interface {
 // docaMemory is the memoryLayer of a DOCA device.
 type docaMemory struct{ device *doca.Device }
 
-// largest implements memoryLayer.
-func (d docaMemory) largest() int64 { return int64(d.device.Info().MaxBufferSize) }
+// traits implements memoryLayer.
+func (d docaMemory) traits() traits {
+	return traits{largest: int64(d.device.Info().MaxBufferSize), distant: d.device.Distant()}
+}
 
 // expose implements memoryLayer. What the DPU may write, a receiving host copies before it looks at it.
 func (d docaMemory) expose(l layout) (*reach, uint64, []byte, error) {

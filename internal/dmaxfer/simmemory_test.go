@@ -72,7 +72,7 @@ type busMemory struct {
 	seed uint64
 }
 
-func (m busMemory) largest() int64 { return 0 }
+func (m busMemory) traits() traits { return traits{} }
 
 func (m busMemory) expose(l layout) (*reach, uint64, []byte, error) {
 	if err := m.troubles.open("window"); err != nil {

@@ -42,7 +42,7 @@ func newTransfer(o Options, p *place, conn comch.Conn, device memoryLayer) *tran
 	limits := negotiate.Limits{MaxMessage: conn.MaxMessage(), MaxFileSize: maxFileSize}
 	local := p.local()
 	if !o.ReferenceOnly {
-		hello := o.hello(p, device.largest())
+		hello := o.hello(p, device.traits())
 		local.Native = &hello
 	}
 	t := &transfer{
@@ -182,11 +182,11 @@ func (t *transfer) propose(step negotiate.Step) error {
 	if t.options.Side == negotiate.Host {
 		return nil
 	}
-	size, largest := int64(min(step.Size, math.MaxInt64)), t.device.largest()
+	size, of := int64(min(step.Size, math.MaxInt64)), t.device.traits()
 	if t.place.source != nil {
 		size = t.place.source.Info().Size
 	}
-	return step.Native.Propose(t.options.slotSize(size, largest), t.options.slotCount(size, largest))
+	return step.Native.Propose(t.options.slotSize(size, of), t.options.slotCount(size, of))
 }
 
 // prepare makes room for what was agreed. The host then exports its memory; the DPU waits for that.

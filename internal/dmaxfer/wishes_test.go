@@ -50,7 +50,7 @@ func TestWishesBindBothSides(t *testing.T) {
 func TestPacedPiecesAreSmall(t *testing.T) {
 	for bandwidth, want := range map[int64]uint32{0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: negotiate.MinChunk} {
 		o := Options{Side: negotiate.DPU, Bandwidth: bandwidth}
-		if got := o.slotSize(0, 0); got != want {
+		if got := o.slotSize(0, traits{}); got != want {
 			t.Errorf("at %d bytes per second pieces have %d bytes, not %d", bandwidth, got, want)
 		}
 	}
@@ -77,11 +77,17 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 		{Options{Side: negotiate.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
 		{Options{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxSlots},
 	} {
-		if chunk, slots := c.o.slotSize(c.size, 0), c.o.slotCount(c.size, 0); chunk != c.chunk || slots != c.slots {
+		if chunk, slots := c.o.slotSize(c.size, traits{}), c.o.slotCount(c.size, traits{}); chunk != c.chunk || slots != c.slots {
 			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes", c.o.Side, c.o.Chunk, c.o.Depth, c.size, slots, chunk)
 		}
 	}
-	if got := dpu.slotSize(unknown, 100_000); got != 64<<10 {
+	far := traits{distant: true}
+	for size, want := range map[int64][2]uint32{unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32}} {
+		if chunk, slots := dpu.slotSize(size, far), dpu.slotCount(size, far); chunk != want[0] || slots != want[1] {
+			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, slots, chunk)
+		}
+	}
+	if got := dpu.slotSize(unknown, traits{largest: 100_000}); got != 64<<10 {
 		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
 	}
 }

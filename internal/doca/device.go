@@ -114,6 +114,13 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 // Info describes the device.
 func (d *Device) Info() DeviceInfo { return d.info }
 
+// Distant tells whether copies are another processor's work, as those of hardware are, or at least take the time of such a one: then
+// they neither need this process's caches nor profit from what is in them.
+func (d *Device) Distant() bool {
+	model, _ := d.abi.TimeModel()
+	return d.abi.Hardware() || model != ""
+}
+
 // MaxDepth is the most copies that one Engine can have in flight. Implements: doca_dma_cap_get_max_num_tasks.
 func (d *Device) MaxDepth() (int, error) {
 	if d.dev == nil {
