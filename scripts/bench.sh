@@ -58,8 +58,8 @@ memory() { copies memory 3000 /dev/shm --sizes 2MiB,64MiB,1GiB; }
 
 # With all tools and rounds these would take most of the time.
 large() {
-	copies large-disk 9000 "$records" --sizes 4GiB --tools cp --runs 3
-	copies large-memory 9000 /dev/shm --sizes 4GiB --tools cp --runs 3
+	copies large-disk 9000 "$records" --sizes 1GiB,4GiB --tools cp
+	copies large-memory 9000 /dev/shm --sizes 1GiB,4GiB --tools cp
 }
 
 durable() { copies durable 3000 "$records" --sizes 2MiB,64MiB,1GiB --durability full --tools cp; }
