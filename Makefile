@@ -128,7 +128,7 @@ fmt: ## format all Go and C files
 	gofmt -w $(GO_FILES)
 	$(CLANG_FORMAT) -i $(C_FILES)
 
-fuzz: ## each fuzz target for FUZZTIME, 10s if not set
+fuzz: ## each fuzz target for FUZZTIME, 10s if not set; 3000x is that many inputs
 	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME)
 
 fuzz-long: ## each fuzz target for FUZZTIME_LONG, 1h if not set
