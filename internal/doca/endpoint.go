@@ -31,8 +31,9 @@ const (
 //	Accept ◄── arrivals ◄────────────────│            │
 //	                                     └────────────┘
 //
-// One goroutine drives at a time: run, which sleeps until DOCA or somebody has something for it, or whoever comes while it
-// sleeps and does at once what run would have to be woken for. A wake-up costs more than most commands.
+// One goroutine drives at a time, since a progress engine and all that is on it is for one thread at a time: run, which sleeps until
+// DOCA or somebody has something for it, or whoever comes while it sleeps and does at once what run would have to be woken for. A
+// wake-up costs more than most commands.
 type endpoint struct {
 	abi        cabi.ABI
 	channel    cabi.Channel
