@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -145,10 +146,17 @@ func (p *Partial) ReadAt(buffer []byte, offset int64) error {
 		"reading %s back failed at byte %d: %s", p.path, offset+int64(n), Reason(err))
 }
 
+// writeStep is how much is written with one call. A file system takes page cache in blocks as large as the call, and large free blocks
+// are what a virtual machine's host takes back: to touch one then costs a fault outside the guest for each page.
+const writeStep = 256 << 10
+
 // WriteAt writes all of buffer at offset.
 func (p *Partial) WriteAt(buffer []byte, offset int64) error {
-	if _, err := p.file.WriteAt(buffer, offset); err != nil {
-		return p.failed("writing", err)
+	for step := range slices.Chunk(buffer, writeStep) {
+		if _, err := p.file.WriteAt(step, offset); err != nil {
+			return p.failed("writing", err)
+		}
+		offset += int64(len(step))
 	}
 	return nil
 }
