@@ -165,8 +165,8 @@ func TestCheckMemlock(t *testing.T) {
 		{"soft", checkMemlock(with(0, nil, false), software), verdictOK, 0, nil},
 		{"capable", checkMemlock(with(0, nil, true), hardware), verdictOK, 0, []string{"CAP_IPC_LOCK"}},
 		{"no limit", checkMemlock(with(unix.RLIM_INFINITY, nil, false), hardware), verdictOK, 0, nil},
-		{"a byte too few", checkMemlock(with(8<<20-1, nil, false), hardware), verdictFail, 6, []string{"8.0 MiB", "ulimit -l unlimited"}},
-		{"just enough", checkMemlock(with(8<<20, nil, false), hardware), verdictWarn, 0, []string{"whole file"}},
+		{"a byte too few", checkMemlock(with(32<<20-1, nil, false), hardware), verdictFail, 6, []string{"32 MiB", "ulimit -l unlimited"}},
+		{"just enough", checkMemlock(with(32<<20, nil, false), hardware), verdictWarn, 0, []string{"whole file"}},
 		{"unknown", checkMemlock(with(0, syscall.EPERM, false), hardware), verdictWarn, 0, []string{"unknown"}},
 	})
 }

@@ -23,18 +23,18 @@ func runLanes[L interface{ run(context.Context) error }](ctx context.Context, la
 // a system call, so all of them are the time of a few pieces: to be woken for a message that comes earlier costs more, on both sides.
 const patientLooks = 400
 
-// lookout looks for the peer's messages. It reports whether that is of any use, and so does nil.
-type lookout func() bool
+// Lookout looks for the peer's messages, and reports whether that is of any use: nil looks for nothing, and is of none.
+type Lookout func() bool
 
 // glance is for in between two pieces: what has come, and who has to handle it, gets its turn.
-func (look lookout) glance() {
+func (look Lookout) glance() {
 	if look != nil && look() {
 		runtime.Gosched()
 	}
 }
 
 // expect looks for a while for what will be in the inbox soon.
-func expect[T any](inbox <-chan T, look lookout) {
+func expect[T any](inbox <-chan T, look Lookout) {
 	for n := 0; n < patientLooks && len(inbox) == 0 && look != nil && look(); n++ {
 		runtime.Gosched()
 	}

@@ -16,12 +16,12 @@ func smallPair() *pair {
 }
 
 // aSide is one side's way to look, to be set, and its run.
-type aSide func(p *pair) (look *func() bool, run func(context.Context) error)
+type aSide func(p *pair) (look *Lookout, run func(context.Context) error)
 
-func theSender(p *pair) (*func() bool, func(context.Context) error) {
+func theSender(p *pair) (*Lookout, func(context.Context) error) {
 	return &p.sender.Look, p.sender.Run
 }
-func theReceiver(p *pair) (*func() bool, func(context.Context) error) {
+func theReceiver(p *pair) (*Lookout, func(context.Context) error) {
 	return &p.receiver.Look, p.receiver.Run
 }
 

@@ -31,7 +31,7 @@ type ReceiverConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
-	Look    func() bool                                  // looks for the peer's messages, and reports whether that is of any use; nil: it is not
+	Look    Lookout                                      // for the peer's messages; nil: they come by themselves
 	Batch   int                                          // pieces that the peer hears of at once, as long as there are more; at least 1
 	Moved   func(piece Piece, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
 	Again   func(piece Piece)                            // called for each piece that has to come once more
@@ -336,7 +336,7 @@ func (l *receiverLane) store(ctx context.Context, buffer int) error {
 		return err
 	}
 	l.answer(buffer, false)
-	lookout(l.receiver.Look).glance()
+	l.receiver.Look.glance()
 	return nil
 }
 

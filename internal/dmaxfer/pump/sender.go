@@ -26,7 +26,7 @@ type SenderConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
-	Look    func() bool                                  // looks for the peer's messages, and reports whether that is of any use; nil: it is not
+	Look    Lookout                                      // for the peer's messages; nil: they come by themselves
 	Batch   int                                          // pieces of which the peer hears at once, as long as there are more; at least 1
 	Moved   func(piece Piece)                            // called for each piece that the receiver has
 	Again   func(piece Piece)                            // called for each piece that is sent once more
@@ -143,7 +143,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	if err == nil {
 		err = l.dispatch(ctx, slot)
 	}
-	lookout(l.sender.Look).glance()
+	l.sender.Look.glance()
 	return true, err
 }
 
