@@ -82,6 +82,15 @@ func Check(a Algorithm, piece []byte) uint64 {
 	}
 }
 
+// CheckedCopy copies a piece to target, which is as long, and returns the Check of what target then holds, whoever changes the piece meanwhile.
+func CheckedCopy(a Algorithm, target, piece []byte) uint64 {
+	if a == CRC32C {
+		return uint64(copyCastagnoli(target, piece))
+	}
+	copy(target, piece)
+	return Check(a, target)
+}
+
 // newHash starts the whole digest of an Ordered algorithm.
 func newHash(a Algorithm) hash.Hash {
 	switch a {

@@ -19,3 +19,15 @@ func updateCastagnoli(crc uint32, p []byte) uint32 {
 	whole := len(p) / foldBlock * foldBlock
 	return crc32.Update(^fold(p[:whole], ^crc), castagnoli, p[whole:])
 }
+
+// copyCastagnoli copies p to target, which is as long, and returns the CRC-32C of what it has copied.
+func copyCastagnoli(target, p []byte) uint32 {
+	whole := 0
+	var crc uint32
+	if canFold && len(p) >= foldFrom {
+		whole = len(p) / foldBlock * foldBlock
+		crc = ^foldCopy(target[:whole], p[:whole], ^crc)
+	}
+	copy(target[whole:], p[whole:])
+	return crc32.Update(crc, castagnoli, target[whole:])
+}

@@ -8,3 +8,9 @@ var canFold = cpu.X86.HasAVX512F && cpu.X86.HasAVX512VPCLMULQDQ && cpu.X86.HasSS
 //
 //go:noescape
 func fold(p []byte, register uint32) uint32
+
+// foldCopy is fold, and copies p to target, which is as long, on the way: what it has taken into the CRC is what it has copied, whoever
+// changes p meanwhile.
+//
+//go:noescape
+func foldCopy(target, p []byte, register uint32) uint32

@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"bytes"
 	"hash/crc32"
 	"math/rand/v2"
 	"testing"
@@ -27,6 +28,26 @@ func TestFoldedCRC(t *testing.T) {
 	}
 }
 
+// It copies all of them, and nothing else.
+func TestCRCOfACopy(t *testing.T) {
+	random := rand.New(rand.NewPCG(3, 4))
+	content := make([]byte, 1<<14)
+	_, _ = rand.NewChaCha8([32]byte{2}).Read(content)
+	for range 5000 {
+		start, to := random.IntN(100), random.IntN(100)
+		length := random.IntN(8 * foldFrom)
+		want := append(append(make([]byte, to), content[start:start+length]...), make([]byte, 50)...)
+		got := make([]byte, len(want))
+		crc := copyCastagnoli(got[to:to+length], content[start:start+length])
+		if !bytes.Equal(got, want) {
+			t.Fatalf("%d bytes from %d to %d arrived changed", length, start, to)
+		}
+		if want := crc32.Checksum(want[to:to+length], castagnoli); crc != want {
+			t.Fatalf("%d bytes from %d: %08x, want %08x", length, start, crc, want)
+		}
+	}
+}
+
 func FuzzFoldedCRC(f *testing.F) {
 	f.Add(uint32(0), []byte("x"), uint16(5000))
 	f.Fuzz(func(t *testing.T, before uint32, piece []byte, times uint16) {
@@ -41,10 +62,15 @@ func FuzzFoldedCRC(f *testing.F) {
 }
 
 func BenchmarkCRC(b *testing.B) {
-	content := make([]byte, 256<<10)
+	content, target := make([]byte, 256<<10), make([]byte, 256<<10)
 	for name, update := range map[string]func() uint32{
 		"folded": func() uint32 { return updateCastagnoli(0, content) },
-		"table":  func() uint32 { return crc32.Update(0, castagnoli, content) },
+		"copied": func() uint32 { return copyCastagnoli(target, content) },
+		"copied and folded": func() uint32 {
+			copy(target, content)
+			return updateCastagnoli(0, target)
+		},
+		"table": func() uint32 { return crc32.Update(0, castagnoli, content) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(content)))
