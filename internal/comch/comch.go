@@ -41,9 +41,19 @@ type Conn interface {
 	// ErrPeerLost, ErrClosed, or the cause of ctx.
 	Recv(ctx context.Context) ([]byte, error)
 
-	// Poll looks for messages without waiting, so that Recv has them sooner than this process would be woken for them. It reports whether
-	// looking is of any use; false: messages come by themselves. Safe for concurrent use.
-	Poll() bool
+	// TryRecv is Recv without the wait. It looks for messages itself, and so has them sooner than this process would be woken for them.
+	TryRecv() (message []byte, received bool)
+
+	// Arrived delivers a token when TryRecv may have a message, and Done tells when there will be none any more.
+	Arrived() <-chan struct{}
+
+	// StartPolling promises that TryRecv will be called again and again until StopPolling is called. Nobody is woken for messages meanwhile,
+	// but after some milliseconds Arrived tells of those that nobody has taken. Several may promise it at once.
+	StartPolling()
+	StopPolling()
+
+	// Patience is how many calls of TryRecv in vain cost less than to sleep and be woken.
+	Patience() int
 
 	// MaxMessage is the most bytes of one message.
 	MaxMessage() int

@@ -23,10 +23,10 @@ func (c *connection) Recv(ctx context.Context) ([]byte, error) {
 	return message, translate(err)
 }
 
-func (c *connection) Poll() bool {
-	c.Connection.Poll()
-	return true
-}
+// patience is the time of a few pieces of a copy: a call in vain is the better part of a microsecond, most of it a system call.
+const patience = 400
+
+func (c *connection) Patience() int { return patience }
 
 func (c *connection) Close() error { return c.release() }
 

@@ -30,6 +30,9 @@ const (
 	fewRounds   = 32
 	fewestSlots = 8
 
+	// smallFile is copied before it matters where.
+	smallFile = 16 << 20
+
 	// largestSlot and mostSlots are what a host takes that was told nothing: the DPU, whose engine copies, then chooses. They
 	// bound the window at 64 MiB.
 	largestSlot = 2 << 20
@@ -130,8 +133,11 @@ func (o *Options) suitableSlot(size int64, of traits) int64 {
 
 // window is how large a piece is at most that a DPU chooses, and how many there are.
 func (of traits) window() (chunk, slots int64) {
-	if of.distant {
+	switch {
+	case of.distant:
 		return distantChunk, distantSlots
+	case of.cpus != nil:
+		return hotChunk, fewestSlots // nobody waits long for a slot of who works by turns with oneself
 	}
 	return hotChunk, defaultSlots
 }
@@ -156,7 +162,7 @@ func (o *Options) slotCount(size int64, of traits) uint32 {
 // its turn; one that need not has each lane write one piece while the engine fetches the next.
 func (n *native) layout() layout {
 	l := layout{
-		sends: n.plan.Sender == n.options.Side,
+		sends: n.plan.Sender == n.options.Side, digest: n.algorithm(),
 		chunk: int64(n.plan.Chunk), slots: int(n.plan.Slots),
 	}
 	l.lanes = min(maxLanes, l.slots)
@@ -165,6 +171,14 @@ func (n *native) layout() layout {
 	}
 	l.buffers = (l.slots + l.lanes - 1) / l.lanes
 	return l
+}
+
+// seats are the processors that the lanes are bound to; nil: any. Of a small file it costs more to bind them than it brings.
+func (n *native) seats() []int {
+	if n.plan.SizeKnown && n.plan.Size < smallFile {
+		return nil
+	}
+	return n.memory.traits().cpus
 }
 
 // batch is of how many pieces the peer hears with one message: a quarter of the window, so that the rest keeps both sides busy, and no more

@@ -13,14 +13,17 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// native is one copy in the native protocol. The goroutine that calls run owns it, and the session in it; what takes long is
-// done by jobs, which report to it.
+// native is one copy in the native protocol. Who has the turn owns it, and the session in it: the goroutine that calls run, unless it
+// waits for something to happen. What takes long is done by jobs, which report to it.
 //
-//	hear ──── messages ───►┐                ┌─► session ─► messages to the peer
+//	messages ─────────────►┐                ┌─► session ─► messages to the peer
 //	job ───── its end ────►├─► run's loop ──┤
 //	lanes ─── batches ────►│                └─► the next job
 //	pulse ────────────────►┘
+//
+// While run waits, a lane takes the turn for messages and batches between two of its pieces: so nobody is woken for them.
 type native struct {
+	turn     sync.Mutex // held by whoever uses what follows, but for what says otherwise
 	options  Options
 	place    *place
 	conn     comch.Conn
@@ -31,8 +34,7 @@ type native struct {
 	part     part              // from the plan on
 	opened   *reach            // this side's end of the window, to be given back; set before reach by the job that opens it
 	reach    *reach            // the same, once the owner knows of it
-	arrived  chan []byte       // hear closes it when the connection ends
-	deaf     error             // why hear ended, once arrived is closed
+	broken   error             // what a lane has heard of the peer, and ends the copy
 	ended    chan func() error // what is left to do on the owner's side when a job has ended
 	jobs     sync.WaitGroup
 	watch    liveness
@@ -49,7 +51,6 @@ type native struct {
 func newNative(o Options, p *place, conn comch.Conn, memory memoryLayer, session *negotiate.NativeSession) *native {
 	n := &native{
 		options: o, place: p, conn: conn, session: session, memory: memory, progress: o.Progress,
-		arrived: make(chan []byte, negotiate.MaxSlots),
 		ended:   make(chan func() error, 2),
 		message: make([]byte, 0, conn.MaxMessage()),
 		started: time.Now(),
@@ -71,7 +72,9 @@ type part interface {
 	// take does what a message of the peer asks of this part.
 	take(ctx context.Context, step negotiate.NativeStep) error
 
-	// waiting delivers a token when flush has something to send, and hurry has it deliver one for what still waits for company.
+	// due tells whether flush has something to send, waiting delivers a token when it is called for, and hurry makes due what still
+	// waits for company.
+	due() bool
 	waiting() <-chan struct{}
 	hurry()
 
@@ -90,15 +93,14 @@ type part interface {
 
 // run leads the copy to its end and tells the peer of every failure that it can still hear of.
 func (n *native) run(ctx context.Context) error {
+	n.turn.Lock()
+	defer n.turn.Unlock()
 	working, stop := context.WithCancelCause(ctx)
-	hearing, deafen := context.WithCancelCause(context.WithoutCancel(ctx))
-	n.jobs.Go(func() { n.hear(hearing) })
 	err := n.converse(working)
 	if err != nil {
 		n.tell(err)
 	}
 	stop(errStopped)
-	deafen(errStopped)
 	n.jobs.Wait()
 	return errors.Join(err, n.release(err))
 }
@@ -125,28 +127,60 @@ func (n *native) converse(ctx context.Context) error {
 	return nil
 }
 
-// step handles the next thing that happens.
+// step handles the next thing that happens. A peer that has much to say does not keep this side from its pulse.
 func (n *native) step(ctx context.Context) error {
 	select {
-	case message, heard := <-n.arrived:
-		if !heard {
-			return n.lost()
-		}
-		return n.take(ctx, message)
-	case finish := <-n.ended:
-		if ctx.Err() != nil {
-			return context.Cause(ctx) // which may well be why the job has ended
-		}
-		n.watch.moved()
-		return finish()
-	case <-n.waiting():
-		n.watch.moved()
-		return n.part.flush(ctx)
 	case <-n.watch.pulse():
 		return n.beat(ctx)
 	case <-ctx.Done():
 		return context.Cause(ctx)
+	default:
 	}
+	if n.broken != nil {
+		return n.broken
+	}
+	if heard, err := n.hear(ctx); heard {
+		return err
+	}
+	return n.await(ctx)()
+}
+
+// await gives the turn away until something happens, and returns how to handle that.
+func (n *native) await(ctx context.Context) (handle func() error) {
+	waiting := n.waiting()
+	n.turn.Unlock()
+	defer n.turn.Lock()
+	select {
+	case <-n.conn.Arrived():
+		return nothing
+	case <-n.conn.Done():
+		return func() error { return n.lost(ctx) }
+	case finish := <-n.ended:
+		return func() error { return n.finish(ctx, finish) }
+	case <-waiting:
+		return func() error { return n.flush(ctx) }
+	case <-n.watch.pulse():
+		return func() error { return n.beat(ctx) }
+	case <-ctx.Done():
+		return func() error { return context.Cause(ctx) }
+	}
+}
+
+func nothing() error { return nil }
+
+// finish is what is left to do of a job.
+func (n *native) finish(ctx context.Context, job func() error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // which may well be why the job has ended
+	}
+	n.watch.moved()
+	return job()
+}
+
+// flush sends what is due, unless a lane has done so.
+func (n *native) flush(ctx context.Context) error {
+	n.watch.moved()
+	return n.part.flush(ctx)
 }
 
 func (n *native) waiting() <-chan struct{} {

@@ -78,17 +78,19 @@ func mayFollowLoss(err error) bool {
 func (n *native) awaitNews(ctx context.Context, err error) error {
 	enough := time.After(deathNotice)
 	for {
+		heard, newErr := n.hear(ctx)
+		switch {
+		case newErr != nil && !mayFollowLoss(newErr):
+			return newErr
+		case heard && (n.session.State() == negotiate.Done || n.commitment() == naming):
+			return nil
+		case heard:
+			continue
+		}
 		select {
-		case message, heard := <-n.arrived:
-			if !heard {
-				return n.lost()
-			}
-			if err := n.take(ctx, message); err != nil && !mayFollowLoss(err) {
-				return err
-			}
-			if n.session.State() == negotiate.Done || n.commitment() == naming {
-				return nil
-			}
+		case <-n.conn.Arrived():
+		case <-n.conn.Done():
+			return n.lost(ctx)
 		case <-enough:
 			return err
 		}
@@ -127,15 +129,18 @@ func (n *native) stepToCommit(ctx context.Context) error {
 	}
 }
 
-// lost follows all that the peer has said. It does not keep a file from its name.
-func (n *native) lost() error {
+// lost follows the end of the connection, and all that the peer has said before. It does not keep a file from its name.
+func (n *native) lost(ctx context.Context) error {
+	message, err := n.conn.Recv(ctx)
 	switch {
+	case err == nil:
+		return n.take(ctx, message)
 	case n.commitment() == naming:
 		return nil
-	case errors.Is(n.deaf, comch.ErrPeerLost):
+	case errors.Is(err, comch.ErrPeerLost):
 		return n.session.Disconnected()
 	}
-	return n.deaf
+	return err
 }
 
 // leave gives the window back as soon as nothing moves any more: before the peer is told that all is well, so that a failure

@@ -2,26 +2,72 @@ package dmaxfer
 
 import (
 	"context"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
 
 // This file is what goes to and comes from the peer of a native copy.
 
-// hear brings in the peer's messages until the connection ends.
-func (n *native) hear(ctx context.Context) {
-	defer close(n.arrived)
+// hear takes the peer's next message, if there is one.
+func (n *native) hear(ctx context.Context) (heard bool, err error) {
+	message, heard := n.conn.TryRecv()
+	if !heard {
+		return false, nil
+	}
+	return true, n.take(ctx, message)
+}
+
+// poller lets the lanes of a part exchange messages with the peer while ctx lasts. It implements pump.Poller.
+type poller struct {
+	*native
+	ctx context.Context
+}
+
+// Poll takes the turn, if nobody has it. What ends the copy is left to the owner, who is woken for it.
+func (p *poller) Poll() {
+	if !p.turn.TryLock() {
+		return
+	}
+	defer p.turn.Unlock()
+	if p.broken != nil {
+		return
+	}
+	if p.broken = p.exchange(); p.broken != nil {
+		p.job(func() func() error { return nothing })
+	}
+}
+
+func (p *poller) exchange() error {
 	for {
-		message, err := n.conn.Recv(ctx)
+		heard, err := p.hear(p.ctx)
 		if err != nil {
-			n.deaf = err
-			return
+			return err
 		}
-		select {
-		case n.arrived <- message:
-		case <-ctx.Done():
-			n.deaf = context.Cause(ctx)
-			return
+		if p.part.due() {
+			if err := p.flush(p.ctx); err != nil {
+				return err
+			}
+		} else if !heard {
+			return nil
 		}
 	}
+}
+
+// Start implements pump.Poller.
+func (p *poller) Start() { p.conn.StartPolling() }
+
+// Stop implements pump.Poller.
+func (p *poller) Stop() { p.conn.StopPolling() }
+
+// Patience implements pump.Poller.
+func (p *poller) Patience() int { return p.conn.Patience() }
+
+// poller is nil for a stream, of which a piece can take any time.
+func (n *native) poller(ctx context.Context) pump.Poller {
+	if n.place.stream {
+		return nil
+	}
+	return &poller{native: n, ctx: ctx}
 }
 
 // answer sends what the session replies. That it cannot be sent shows soon enough.

@@ -30,7 +30,7 @@ func (n *native) reachFor(ctx context.Context, window negotiate.Window) {
 	n.job(func() func() error {
 		reach, err := n.memory.open(n.layout(), window)
 		if err != nil {
-			return func() error { return n.unreachable(err) }
+			return func() error { return n.unreachable(ctx, err) }
 		}
 		n.opened = reach
 		return func() error {
@@ -42,8 +42,11 @@ func (n *native) reachFor(ctx context.Context, window negotiate.Window) {
 
 // unreachable blames a host that has fallen silent: a device may need one that runs to open its memory, and can only say that it
 // failed.
-func (n *native) unreachable(err error) error {
-	if n.watch.missed() && len(n.arrived) == 0 {
+func (n *native) unreachable(ctx context.Context, err error) error {
+	if _, said := n.hear(ctx); said != nil {
+		return said
+	}
+	if n.watch.missed() {
 		return failure(ErrIdle, err, "look at the other side", "the host does not answer, and its window cannot be opened")
 	}
 	return err

@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -12,6 +15,7 @@ import (
 // layout is how a side arranges its memory for a copy.
 type layout struct {
 	sends   bool
+	digest  digest.Algorithm
 	chunk   int64 // bytes of a slot
 	slots   int   // of the window
 	lanes   int
@@ -42,6 +46,7 @@ func (r *reach) close() error {
 type traits struct {
 	largest int64 // bytes that the device copies at once; 0 if it does not say
 	distant bool  // it copies with another processor than this one, and other caches
+	cpus    []int // that a lane of each side shares; nil: the system finds one for each lane
 }
 
 // memoryLayer is what a native copy needs of a device.
@@ -61,7 +66,27 @@ type docaMemory struct{ device *doca.Device }
 
 // traits implements memoryLayer.
 func (d docaMemory) traits() traits {
-	return traits{largest: int64(d.device.Info().MaxBufferSize), distant: d.device.Distant()}
+	of := traits{largest: int64(d.device.Info().MaxBufferSize), distant: d.device.Distant()}
+	if !of.distant {
+		of.cpus = scarceCPUs()
+	}
+	return of
+}
+
+// scarceCPUs are those that this process may use, if there are no more of them than lanes. With the software device both sides' lanes then
+// share them: a piece that is filled and emptied on one processor stays in its cache, and while one lane of the two waits the other works.
+func scarceCPUs() []int {
+	var allowed unix.CPUSet
+	if unix.SchedGetaffinity(0, &allowed) != nil || allowed.Count() > maxLanes {
+		return nil
+	}
+	var cpus []int
+	for cpu := 0; len(cpus) < allowed.Count(); cpu++ {
+		if allowed.IsSet(cpu) {
+			cpus = append(cpus, cpu)
+		}
+	}
+	return cpus
 }
 
 // expose implements memoryLayer. What the DPU may write, a receiving host copies before it looks at it.
@@ -92,7 +117,7 @@ func exposed(l layout, window []byte) *reach {
 	for range l.lanes {
 		private := make([]byte, int64(l.buffers)*l.chunk)
 		r.buffers = append(r.buffers, pump.NewSlots(private, l.chunk))
-		r.engines = append(r.engines, pump.NewCopier(window, private, l.buffers))
+		r.engines = append(r.engines, pump.NewCopier(window, private, l.buffers, l.digest))
 	}
 	return r
 }

@@ -60,7 +60,7 @@ func (r *receiving) start(ctx context.Context) error {
 	}
 	r.receiver = pump.NewReceiver(pump.ReceiverConfig{
 		Target: r.target, Window: r.layout().slots, Buffers: r.reach.buffers, Engines: r.reach.engines, InOrder: r.inOrder(),
-		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Look: r.conn.Poll, Batch: r.batch(), Moved: r.stored, Again: r.again,
+		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Poller: r.poller(ctx), CPUs: r.seats(), Batch: r.batch(), Moved: r.stored, Again: r.again,
 	})
 	resume := r.target.resumable()
 	r.resumes(resume)
@@ -190,6 +190,8 @@ func (r *receiving) waiting() <-chan struct{} {
 	}
 	return r.receiver.Outbox().Waiting()
 }
+
+func (r *receiving) due() bool { return r.receiver != nil && r.receiver.Outbox().Due() }
 
 func (r *receiving) hurry() {
 	if r.receiver != nil {

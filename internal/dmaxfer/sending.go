@@ -65,7 +65,7 @@ func (s *sending) start(ctx context.Context) error {
 	s.resumes(s.resume)
 	s.sender = pump.NewSender(pump.SenderConfig{
 		Reader: s.reader(), Slots: s.reach.slots, Engines: s.reach.engines, Lanes: s.layout().lanes,
-		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Look: s.conn.Poll, Batch: s.batch(), Moved: s.pieceMoved, Again: s.again,
+		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Poller: s.poller(ctx), CPUs: s.seats(), Batch: s.batch(), Moved: s.pieceMoved, Again: s.again,
 	})
 	s.progress.enter(Moving)
 	s.job(func() func() error {
@@ -156,6 +156,8 @@ func (s *sending) waiting() <-chan struct{} {
 	}
 	return s.sender.Outbox().Waiting()
 }
+
+func (s *sending) due() bool { return s.sender != nil && s.sender.Outbox().Due() }
 
 func (s *sending) hurry() {
 	if s.sender != nil {

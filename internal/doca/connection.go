@@ -3,6 +3,7 @@ package doca
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -18,6 +19,8 @@ type Connection struct {
 	maxMessage int
 	hangUp     func() error
 	inbox      chan []byte
+	arrived    chan struct{} // holds a token for Arrived
+	pollers    atomic.Int32  // for whom nothing needs to be announced
 	ended      chan struct{} // closed by the driver; cause is valid from then on
 	cause      error
 	peers      consumerList
@@ -27,9 +30,10 @@ func newConnection(e *endpoint, handle cabi.Connection) *Connection {
 	return &Connection{
 		endpoint: e, handle: handle, maxMessage: e.maxMessage,
 		// A poll that began with room for one message may bring a batch.
-		inbox: make(chan []byte, e.inboxCap+4*pollBatch),
-		ended: make(chan struct{}),
-		peers: consumerList{changed: make(chan struct{})},
+		inbox:   make(chan []byte, e.inboxCap+4*pollBatch),
+		arrived: make(chan struct{}, 1),
+		ended:   make(chan struct{}),
+		peers:   consumerList{changed: make(chan struct{})},
 	}
 }
 
@@ -46,8 +50,18 @@ func (c *Connection) full() bool { return len(c.inbox) >= c.endpoint.inboxCap }
 func (c *Connection) deliver(message []byte) {
 	select {
 	case c.inbox <- message:
+		if c.pollers.Load() == 0 {
+			c.announce()
+		}
 	default:
 		c.endpoint.disconnected(c.handle, fmt.Errorf("%w: more messages than the receive queue holds", ErrDisconnected))
+	}
+}
+
+func (c *Connection) announce() {
+	select {
+	case c.arrived <- struct{}{}:
+	default:
 	}
 }
 
@@ -96,9 +110,41 @@ func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// Poll looks for messages without waiting, so that Recv has them at once, instead of when this process has been woken for them. It is for
-// who is at work anyway, or waits for something that is due in some microseconds. Safe for concurrent use. Implements: doca_pe_progress.
-func (c *Connection) Poll() { c.endpoint.look() }
+// TryRecv is Recv without the wait, and looks for messages itself: so it has one sooner than this process would be woken for it. It is for
+// who is at work anyway, or waits for something that is due in some microseconds. Implements: doca_pe_progress.
+func (c *Connection) TryRecv() (message []byte, received bool) {
+	if len(c.inbox) == 0 {
+		c.endpoint.look()
+	}
+	select {
+	case message := <-c.inbox:
+		c.endpoint.roomMade()
+		return message, true
+	default:
+		return nil, false
+	}
+}
+
+// Arrived delivers a token when TryRecv may have a message. There is one token however many there are, and perhaps none for what came
+// while there was a poller.
+func (c *Connection) Arrived() <-chan struct{} { return c.arrived }
+
+// StartPolling promises that the caller will call TryRecv again and again, until it calls StopPolling. Meanwhile nobody is woken for a message,
+// except that a few times a millisecond's length passes at most before the driver looks by itself. Safe for concurrent use.
+func (c *Connection) StartPolling() {
+	c.pollers.Add(1)
+	c.endpoint.pollers.Add(1)
+}
+
+// StopPolling takes the promise back.
+func (c *Connection) StopPolling() {
+	if c.pollers.Add(-1) == 0 && len(c.inbox) > 0 {
+		c.announce()
+	}
+	if c.endpoint.pollers.Add(-1) == 0 {
+		c.endpoint.wake()
+	}
+}
 
 func (c *Connection) rest() ([]byte, error) {
 	select {

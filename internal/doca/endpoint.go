@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -21,6 +22,9 @@ const (
 	defaultSends        = 64
 	pollBatch           = 16 // events taken from DOCA at once
 	retryPause          = time.Millisecond
+
+	// pollersTurn is how long the driver leaves it to pollers to look, who may be busy for longer than they expected.
+	pollersTurn = 2 * time.Millisecond
 )
 
 // endpoint drives one Comch server or client.
@@ -45,6 +49,8 @@ type endpoint struct {
 
 	last     sync.Mutex // after the end of run: for what is left to be done with the channel, which is nil when it is freed
 	closeErr error      // of run's own closing, until somebody asks
+
+	pollers atomic.Int32 // of all connections
 
 	mu       sync.Mutex
 	commands []func()
@@ -380,6 +386,9 @@ func (e *endpoint) sleep() error {
 	if e.stall() {
 		return e.awaitReader()
 	}
+	if e.pollers.Load() > 0 {
+		return e.leaveToPollers()
+	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
 		return e.rest(time.Now().Add(retryPause)) // a driver that cannot announce anything
 	} else if err != nil {
@@ -400,6 +409,19 @@ func (e *endpoint) rest(until time.Time) error {
 	e.driving.Unlock()
 	defer e.driving.Lock()
 	return e.waiter.wait(until)
+}
+
+// leaveToPollers does not arm DOCA, so that no message wakes this process. Then it looks by itself, for the case that they did not.
+func (e *endpoint) leaveToPollers() error {
+	if err := e.rest(time.Now().Add(pollersTurn)); err != nil {
+		return err
+	}
+	for _, c := range e.connections {
+		if len(c.inbox) > 0 {
+			c.announce()
+		}
+	}
+	return nil
 }
 
 // stall announces that run is about to sleep until a reader makes room, unless none is behind. The lock puts it before or

@@ -1,7 +1,6 @@
 package doca
 
 import (
-	"context"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -63,21 +62,12 @@ func woken(c *Connection) bool {
 	return n > 0
 }
 
-// received is a message that is there already, or empty.
-func received(c *Connection) string {
-	ended, cancel := context.WithCancel(context.Background())
-	cancel()
-	message, _ := c.Recv(ended)
-	return string(message)
-}
-
 func TestCallersDriveWhileRunSleeps(t *testing.T) {
 	c := asleep(t, &echo{})
 	if err := c.Send(t.Context(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	c.Poll()
-	if got := received(c); got != "hello" {
+	if got, _ := c.TryRecv(); string(got) != "hello" {
 		t.Errorf("received %q", got)
 	}
 	if woken(c) {
@@ -98,7 +88,7 @@ func TestRunIsWokenWhereSomebodyDrives(t *testing.T) {
 		t.Error("run was not woken for what the driver may not have seen")
 	}
 	e.driving.Unlock()
-	if c.Poll(); called {
+	if _, received := c.TryRecv(); called || received {
 		t.Error("a look did what was asked of run")
 	}
 	e.do(func() {})
@@ -127,5 +117,79 @@ func TestNobodyDrivesWhatHasEnded(t *testing.T) {
 	c.endpoint.over, c.endpoint.closed = true, true
 	c.endpoint.do(func() { t.Error("a command was called after the end") })
 	c.endpoint.abi = nil // and is not to be asked
-	c.Poll()
+	if _, received := c.TryRecv(); received {
+		t.Error("a message came after the end")
+	}
+}
+
+// announced reports whether there is a token, and takes it.
+func announced(c *Connection) bool {
+	select {
+	case <-c.Arrived():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestMessagesAreAnnouncedUnlessSomebodyPolls(t *testing.T) {
+	c := asleep(t, &echo{})
+	say := func() { // and hear it, without taking it
+		if err := c.Send(t.Context(), []byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		c.endpoint.look()
+	}
+	if say(); !announced(c) {
+		t.Error("a message was not announced")
+	}
+	c.StartPolling()
+	if say(); announced(c) {
+		t.Error("a message was announced to pollers")
+	}
+	if c.StopPolling(); !announced(c) {
+		t.Error("a message that the last poller left was not announced")
+	}
+	for range 2 {
+		if _, received := c.TryRecv(); !received {
+			t.Error("a message was lost")
+		}
+	}
+	c.StartPolling()
+	if c.StopPolling(); announced(c) {
+		t.Error("nothing was announced")
+	}
+}
+
+// A poller that is busy for long does not keep others from what has come.
+func TestMessagesThatNoPollerTakes(t *testing.T) {
+	c := asleep(t, &echo{})
+	c.StartPolling()
+	if err := c.Send(t.Context(), []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	e := c.endpoint
+	e.driving.Lock()
+	defer e.driving.Unlock()
+	if _, err := e.poll(); err != nil {
+		t.Fatal(err)
+	}
+	if err := e.sleep(); err != nil { // which does not arm the channel: this one could not be
+		t.Fatal(err)
+	}
+	if !announced(c) {
+		t.Error("a message was forgotten")
+	}
+}
+
+func TestLastPollerWakesRun(t *testing.T) {
+	c := asleep(t, &echo{})
+	c.StartPolling()
+	c.StartPolling()
+	if c.StopPolling(); woken(c) {
+		t.Error("run was woken while somebody polls")
+	}
+	if c.StopPolling(); !woken(c) {
+		t.Error("run was not woken to wait for messages again")
+	}
 }

@@ -63,10 +63,27 @@ type link struct {
 
 func (l *link) cut() { l.once.Do(func() { close(l.done) }) }
 
+// direction is what one end has sent and the other has not received.
+type direction struct {
+	queue   chan []byte
+	arrived chan struct{}
+}
+
+func newDirection() direction {
+	return direction{queue: make(chan []byte, queueLength), arrived: make(chan struct{}, 1)}
+}
+
+func (d direction) announce() {
+	select {
+	case d.arrived <- struct{}{}:
+	default:
+	}
+}
+
 // End is one side of a pair. It implements comch.Conn.
 type End struct {
 	link       *link
-	in, out    chan []byte
+	in, out    direction
 	maxMessage int
 	closed     chan struct{}
 	closeOnce  sync.Once
@@ -81,7 +98,7 @@ var _ comch.Conn = (*End)(nil)
 // NewPair returns two connected ends for messages of up to maxMessage bytes. A fault applies to what that end sends.
 func NewPair(maxMessage int, hostFault, dpuFault Fault) (host, dpu *End) {
 	shared := &link{done: make(chan struct{})}
-	toDPU, toHost := make(chan []byte, queueLength), make(chan []byte, queueLength)
+	toDPU, toHost := newDirection(), newDirection()
 	host = &End{link: shared, in: toHost, out: toDPU, maxMessage: maxMessage, closed: make(chan struct{}), fault: hostFault}
 	dpu = &End{link: shared, in: toDPU, out: toHost, maxMessage: maxMessage, closed: make(chan struct{}), fault: dpuFault}
 	return host, dpu
@@ -104,7 +121,8 @@ func (e *End) Send(ctx context.Context, message []byte) error {
 	}
 	for _, m := range arrive {
 		select {
-		case e.out <- m:
+		case e.out.queue <- m:
+			e.out.announce()
 		case <-e.link.done:
 			return e.ended()
 		case <-ctx.Done():
@@ -117,12 +135,12 @@ func (e *End) Send(ctx context.Context, message []byte) error {
 // Recv implements comch.Conn.
 func (e *End) Recv(ctx context.Context) ([]byte, error) {
 	select {
-	case m := <-e.in:
+	case m := <-e.in.queue:
 		return m, nil
 	default:
 	}
 	select {
-	case m := <-e.in:
+	case m := <-e.in.queue:
 		return m, nil
 	case <-e.link.done:
 		return e.rest()
@@ -133,7 +151,7 @@ func (e *End) Recv(ctx context.Context) ([]byte, error) {
 
 func (e *End) rest() ([]byte, error) {
 	select {
-	case m := <-e.in:
+	case m := <-e.in.queue:
 		return m, nil
 	default:
 		return nil, e.ended()
@@ -154,8 +172,27 @@ func (e *End) ended() error {
 	}
 }
 
-// Poll implements comch.Conn.
-func (e *End) Poll() bool { return false }
+// TryRecv implements comch.Conn.
+func (e *End) TryRecv() ([]byte, bool) {
+	select {
+	case m := <-e.in.queue:
+		return m, true
+	default:
+		return nil, false
+	}
+}
+
+// Arrived implements comch.Conn.
+func (e *End) Arrived() <-chan struct{} { return e.in.arrived }
+
+// StartPolling implements comch.Conn. What arrives is announced nevertheless.
+func (*End) StartPolling() {}
+
+// StopPolling implements comch.Conn.
+func (*End) StopPolling() {}
+
+// Patience implements comch.Conn. It is short, since nobody is woken by a system here.
+func (*End) Patience() int { return 2 }
 
 // MaxMessage implements comch.Conn.
 func (e *End) MaxMessage() int { return e.maxMessage }

@@ -148,7 +148,7 @@ func (p *Partial) ReadAt(buffer []byte, offset int64) error {
 
 // writeStep is how much is written with one call. A file system takes page cache in blocks as large as the call, and large free blocks
 // are what a virtual machine's host takes back: to touch one then costs a fault outside the guest for each page.
-const writeStep = 256 << 10
+const writeStep = 128 << 10
 
 // WriteAt writes all of buffer at offset.
 func (p *Partial) WriteAt(buffer []byte, offset int64) error {

@@ -10,11 +10,12 @@ type Batch[T any] struct {
 	items   []T
 	taken   []T
 	enough  int           // items
-	asked   bool          // since the last Take
-	waiting chan struct{} // holds a token once items are to go
+	due     bool          // items are to go
+	called  bool          // since the last Take
+	waiting chan struct{} // holds a token once somebody is called for them
 }
 
-// NewBatch returns a Batch that holds up to room items without allocating, and asks to be taken from enough of them on.
+// NewBatch returns a Batch that holds up to room items without allocating, and is due from enough of them on.
 func NewBatch[T any](room, enough int) *Batch[T] {
 	return &Batch[T]{
 		items: make([]T, 0, room), taken: make([]T, 0, room), enough: enough, waiting: make(chan struct{}, 1),
@@ -26,38 +27,44 @@ func (b *Batch[T]) Add(item T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.items = append(b.items, item)
-	if len(b.items) >= b.enough {
-		b.ask()
-	}
+	b.due = b.due || len(b.items) >= b.enough
 }
 
-// Flush has the items taken that wait for others.
+// Flush makes the items due that wait for others.
 func (b *Batch[T]) Flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.items) > 0 {
-		b.ask()
-	}
+	b.due = len(b.items) > 0
 }
 
-func (b *Batch[T]) ask() {
-	if b.asked {
+// Due reports whether items are to be taken.
+func (b *Batch[T]) Due() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.due
+}
+
+// Call calls whoever waits for what is due, once.
+func (b *Batch[T]) Call() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.due || b.called {
 		return
 	}
-	b.asked = true
+	b.called = true
 	select {
 	case b.waiting <- struct{}{}:
-	default: // somebody took without being asked
+	default: // somebody took without having been called
 	}
 }
 
-// Waiting delivers a token when there are items to be taken.
+// Waiting delivers a token when somebody is called.
 func (b *Batch[T]) Waiting() <-chan struct{} { return b.waiting }
 
 // Take returns all items, in order. They are the taker's until the next Take.
 func (b *Batch[T]) Take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.items, b.taken, b.asked = b.taken[:0], b.items, false
+	b.items, b.taken, b.due, b.called = b.taken[:0], b.items, false, false
 	return b.taken
 }

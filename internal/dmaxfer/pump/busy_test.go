@@ -45,7 +45,7 @@ func distantPair(pieces int, takes time.Duration) (*pair, *distantEngine) {
 	p := newPair(64 * pieces)
 	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 16
 	p.build()
-	engine := &distantEngine{Copier: NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots), takes: takes}
+	engine := &distantEngine{Copier: NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots, p.algorithm), takes: takes}
 	p.receiver.lanes[0].engine = engine
 	return p, engine
 }

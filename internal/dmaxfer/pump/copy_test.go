@@ -255,7 +255,7 @@ func TestLongHolesCanBeInterrupted(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	var pieces []Piece
 	r := NewReceiver(ReceiverConfig{
-		Target: hollow{}, Window: 1, Batch: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1)},
+		Target: hollow{}, Window: 1, Batch: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
 		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Again: func(Piece) {},
 		Moved: func(piece Piece, _ int64) error {
 			pieces = append(pieces, piece)
@@ -286,7 +286,7 @@ func TestWrongPiecesWithoutEnd(t *testing.T) {
 	window, private := make([]byte, slots*chunk), make([]byte, slots*chunk)
 	r := NewReceiver(ReceiverConfig{
 		Target: newMemory(make([]byte, 10*chunk)), Window: slots, Batch: 1, Buffers: []Slots{NewSlots(private, chunk)},
-		Engines: []Engine{NewCopier(window, private, slots)}, Digest: digest.CRC32C, Stages: &Stages{},
+		Engines: []Engine{NewCopier(window, private, slots, digest.CRC32C)}, Digest: digest.CRC32C, Stages: &Stages{},
 		Pace:  func(context.Context, int64) error { return nil },
 		Moved: func(Piece, int64) error { return nil }, Again: func(Piece) {},
 	})

@@ -1,6 +1,10 @@
 package pump
 
-import "context"
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+)
 
 // Move is one copy between the window and the memory of this side's buffers. The Engine knows which way.
 type Move struct {
@@ -12,8 +16,10 @@ type Move struct {
 
 // Moved is the end of the Move with the same Tag.
 type Moved struct {
-	Tag int
-	Err error
+	Tag     int
+	Err     error
+	Checked bool   // the engine has computed the check of what it has copied
+	Check   uint64 // which is this
 }
 
 // Engine copies between the window and buffers, several moves at a time, which end in any order. It belongs to one lane;
@@ -35,25 +41,26 @@ type Engine interface {
 	Close() error
 }
 
-// Copier is the Engine of a receiving host: a plain copy out of the window, done at once.
+// Copier is the Engine of a receiving host: a plain copy out of the window, done at once, together with the check.
 type Copier struct {
 	window, buffers []byte
+	digest          digest.Algorithm
 	ended           []Moved
 }
 
 var _ Engine = (*Copier)(nil)
 
-// NewCopier returns a Copier for up to depth moves in flight.
-func NewCopier(window, buffers []byte, depth int) *Copier {
-	return &Copier{window: window, buffers: buffers, ended: make([]Moved, 0, depth)}
+// NewCopier returns a Copier for up to depth moves in flight, of pieces with the checks of this digest.
+func NewCopier(window, buffers []byte, depth int, checks digest.Algorithm) *Copier {
+	return &Copier{window: window, buffers: buffers, digest: checks, ended: make([]Moved, 0, depth)}
 }
 
 // Submit implements Engine.
 func (c *Copier) Submit(moves []Move) (int, error) {
 	moves = moves[:min(len(moves), cap(c.ended)-len(c.ended))]
 	for _, m := range moves {
-		copy(c.buffers[m.Buffer:m.Buffer+m.Length], c.window[m.Window:m.Window+m.Length])
-		c.ended = append(c.ended, Moved{Tag: m.Tag})
+		check := digest.CheckedCopy(c.digest, c.buffers[m.Buffer:m.Buffer+m.Length], c.window[m.Window:m.Window+m.Length])
+		c.ended = append(c.ended, Moved{Tag: m.Tag, Checked: true, Check: check})
 	}
 	return len(moves), nil
 }

@@ -10,34 +10,19 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// runLanes runs all lanes; the first that fails ends the others.
-func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L) error {
+// runLanes runs all lanes; the first that fails ends the others. A lane that is bound has a thread of its own, and leaves the others those
+// that they have.
+func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L, bound bool) error {
+	if bound {
+		before := runtime.GOMAXPROCS(0)
+		runtime.GOMAXPROCS(before + len(lanes))
+		defer runtime.GOMAXPROCS(before)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range lanes {
 		group.Go(func() error { return l.run(ctx) })
 	}
 	return group.Wait()
-}
-
-// patientLooks is how often a lane looks for the peer's message before it sleeps. A look is the better part of a microsecond, most of it
-// a system call, so all of them are the time of a few pieces: to be woken for a message that comes earlier costs more, on both sides.
-const patientLooks = 400
-
-// Lookout looks for the peer's messages, and reports whether that is of any use: nil looks for nothing, and is of none.
-type Lookout func() bool
-
-// glance is for in between two pieces: what has come, and who has to handle it, gets its turn.
-func (look Lookout) glance() {
-	if look != nil && look() {
-		runtime.Gosched()
-	}
-}
-
-// expect looks for a while for what will be in the inbox soon.
-func expect[T any](inbox <-chan T, look Lookout) {
-	for n := 0; n < patientLooks && len(inbox) == 0 && look != nil && look(); n++ {
-		runtime.Gosched()
-	}
 }
 
 func pieceOf(r *negotiate.Record) Piece {

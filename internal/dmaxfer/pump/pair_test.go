@@ -27,6 +27,7 @@ type pair struct {
 	inOrder        bool
 	stream         io.Reader // in place of the source
 	seed           uint64
+	cpus           []int        // of both sides' lanes
 	corrupt        func() bool  // is the next piece to arrive changed?
 	broken         func() error // of the engines
 
@@ -57,7 +58,7 @@ func (p *pair) build() {
 	sent := SenderConfig{
 		Batch:  max(1, p.slots/4),
 		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
-		Digest: p.algorithm, Stages: &p.stages[0],
+		Digest: p.algorithm, Stages: &p.stages[0], CPUs: p.cpus,
 		Moved: func(piece Piece) { p.moved.Add(piece.Length) }, Again: func(Piece) { p.again[0].Add(1) },
 	}
 	if p.stream != nil {
@@ -72,7 +73,7 @@ func (p *pair) build() {
 	}
 	received := ReceiverConfig{
 		Batch:  max(1, p.slots/4),
-		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1],
+		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], CPUs: p.cpus,
 		Moved: p.storedPiece, Again: func(Piece) { p.again[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {
@@ -82,7 +83,7 @@ func (p *pair) build() {
 		if p.hostSends {
 			received.Engines = append(received.Engines, p.engine(window, own, false, lane))
 		} else {
-			received.Engines = append(received.Engines, NewCopier(window, own, count))
+			received.Engines = append(received.Engines, NewCopier(window, own, count, p.algorithm))
 		}
 	}
 	p.sender, p.receiver = NewSender(sent), NewReceiver(received)

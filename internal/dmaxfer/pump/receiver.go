@@ -31,7 +31,8 @@ type ReceiverConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
-	Look    Lookout                                      // for the peer's messages; nil: they come by themselves
+	Poller  Poller                                       // nil: messages come and go by themselves
+	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
 	Batch   int                                          // pieces that the peer hears of at once, as long as there are more; at least 1
 	Moved   func(piece Piece, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
 	Again   func(piece Piece)                            // called for each piece that has to come once more
@@ -42,6 +43,8 @@ type Receiver struct {
 	ReceiverConfig
 	lanes  []*receiverLane
 	outbox *Batch[negotiate.Ack]
+
+	writing sync.Mutex // by lanes that are bound, and would spin in the file's own lock
 
 	mu       sync.Mutex
 	ledger   *digest.Ledger
@@ -80,13 +83,14 @@ func (r *Receiver) End() {
 
 // Run receives until End was called and everything is in the target. When it returns no lane is at work; after an error, moves
 // may be, until the engines are closed.
-func (r *Receiver) Run(ctx context.Context) error { return runLanes(ctx, r.lanes) }
+func (r *Receiver) Run(ctx context.Context) error { return runLanes(ctx, r.lanes, len(r.CPUs) > 0) }
 
 // Sum is what the target has from its beginning on without a gap, after Run: its length and digest.
 func (r *Receiver) Sum() (int64, digest.Sum) { return r.ledger.Prefix(), r.ledger.Sum() }
 
 // receiverLane takes the records of the slots whose number is its own modulo the number of lanes.
 type receiverLane struct {
+	desk
 	receiver *Receiver
 	engine   Engine
 	buffers  Slots
@@ -104,6 +108,7 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 	buffers := r.Buffers[number]
 	count := buffers.Count()
 	l := &receiverLane{
+		desk:     desk{poller: r.Poller, out: r.outbox, seat: newSeat(r.CPUs, number)},
 		receiver: r, engine: r.Engines[number], buffers: buffers, open: true, depth: 1,
 		inbox:   make(chan negotiate.Record, r.Window),
 		held:    make([]negotiate.Record, count),
@@ -118,6 +123,8 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 }
 
 func (l *receiverLane) run(ctx context.Context) error {
+	l.take()
+	defer l.leave()
 	for {
 		took, err := l.takeRecords(ctx)
 		if err == nil {
@@ -132,6 +139,7 @@ func (l *receiverLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !took); err != nil {
 			return err
 		}
+		l.attend()
 	}
 }
 
@@ -178,10 +186,8 @@ func (l *receiverLane) begin(ctx context.Context, record negotiate.Record, open 
 	case negotiate.ClaimRecord:
 		return l.compare(ctx, buffer)
 	}
-	if l.receiver.Pace != nil {
-		if err := l.receiver.Pace(ctx, int64(record.Length)); err != nil {
-			return err
-		}
+	if err := l.pace(ctx, l.receiver.Pace, &l.held[buffer]); err != nil {
+		return err
 	}
 	l.moves = append(l.moves, Move{
 		Window: int64(record.Slot) * l.buffers.size, Buffer: l.buffers.offset(buffer), Length: int64(record.Length), Tag: buffer,
@@ -211,10 +217,10 @@ func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	if l.engine.Inflight() > 0 && l.deepen() {
 		return nil
 	}
-	l.receiver.outbox.Flush()
 	if l.engine.Inflight() == 0 {
 		return l.awaitRecord(ctx)
 	}
+	l.sayAll()
 	n, err := l.engine.Reap(ctx, l.moved)
 	watch.charge(Copying)
 	if err != nil {
@@ -225,14 +231,12 @@ func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 
 func (l *receiverLane) awaitRecord(ctx context.Context) error {
 	watch := l.receiver.Stages.start()
-	expect(l.inbox, l.receiver.Look)
-	select {
-	case record, open := <-l.inbox:
-		watch.charge(Peer)
-		return l.begin(ctx, record, open)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	record, open, err := await(ctx, &l.desk, l.inbox)
+	watch.charge(Peer)
+	if err != nil {
+		return err
 	}
+	return l.begin(ctx, record, open)
 }
 
 func (l *receiverLane) fetched(ctx context.Context, n int) error {
@@ -240,11 +244,21 @@ func (l *receiverLane) fetched(ctx context.Context, n int) error {
 		if m.Err != nil {
 			return moveFailed(&l.held[m.Tag], m.Err)
 		}
-		if err := l.examine(ctx, m.Tag); err != nil {
+		if err := l.judge(ctx, m.Tag, l.checkOf(m)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// checkOf is that of a piece in its buffer.
+func (l *receiverLane) checkOf(m Moved) uint64 {
+	if m.Checked {
+		return m.Check
+	}
+	watch := l.receiver.Stages.start()
+	defer watch.charge(Checking)
+	return digest.Check(l.receiver.Digest, l.buffers.bytes(m.Tag, int64(l.held[m.Tag].Length)))
 }
 
 // compare looks whether the target already has what the sender claims.
@@ -256,16 +270,12 @@ func (l *receiverLane) compare(ctx context.Context, buffer int) error {
 	if err != nil {
 		return err
 	}
-	return l.examine(ctx, buffer)
+	return l.judge(ctx, buffer, l.checkOf(Moved{Tag: buffer}))
 }
 
-// examine compares the check of what is in a buffer with what the sender has read.
-func (l *receiverLane) examine(ctx context.Context, buffer int) error {
-	record := &l.held[buffer]
-	watch := l.receiver.Stages.start()
-	check := digest.Check(l.receiver.Digest, l.buffers.bytes(buffer, int64(record.Length)))
-	watch.charge(Checking)
-	if check == record.Check {
+// judge compares the check of what is in a buffer with that of what the sender has read.
+func (l *receiverLane) judge(ctx context.Context, buffer int, check uint64) error {
+	if check == l.held[buffer].Check {
 		return l.accept(ctx, buffer)
 	}
 	return l.reject(buffer)
@@ -336,7 +346,6 @@ func (l *receiverLane) store(ctx context.Context, buffer int) error {
 		return err
 	}
 	l.answer(buffer, false)
-	l.receiver.Look.glance()
 	return nil
 }
 
@@ -344,13 +353,22 @@ func (l *receiverLane) storePiece(buffer int, record *negotiate.Record) error {
 	watch, piece := l.receiver.Stages.start(), pieceOf(record)
 	bytes := l.buffers.bytes(buffer, piece.Length)
 	if piece.Kind == negotiate.DataRecord { // what was claimed is there
-		if err := l.receiver.Target.WriteAt(bytes, piece.Offset); err != nil {
+		if err := l.write(bytes, piece.Offset); err != nil {
 			return err
 		}
 	}
 	watch.charge(Writing)
 	defer watch.charge(Checking)
 	return l.receiver.enter(piece, bytes, record.Check)
+}
+
+// write writes alone, if the lanes are bound: who waits for the file's own lock would keep the processor from the peer's lane.
+func (l *receiverLane) write(bytes []byte, offset int64) error {
+	if l.seat.bound {
+		l.seat.lock(&l.receiver.writing)
+		defer l.receiver.writing.Unlock()
+	}
+	return l.receiver.Target.WriteAt(bytes, offset)
 }
 
 // storeHole goes step by step: a hole can be of any length, and takes as long as its zeros do where the target has no holes or the

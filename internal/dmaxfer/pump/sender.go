@@ -26,7 +26,8 @@ type SenderConfig struct {
 	Digest  digest.Algorithm
 	Stages  *Stages
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
-	Look    Lookout                                      // for the peer's messages; nil: they come by themselves
+	Poller  Poller                                       // nil: messages come and go by themselves
+	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
 	Batch   int                                          // pieces of which the peer hears at once, as long as there are more; at least 1
 	Moved   func(piece Piece)                            // called for each piece that the receiver has
 	Again   func(piece Piece)                            // called for each piece that is sent once more
@@ -68,7 +69,7 @@ func (s *Sender) Acknowledge(acks []negotiate.Ack) {
 }
 
 // Run sends everything. When it returns no lane is at work; after an error, moves may be, until the engines are closed.
-func (s *Sender) Run(ctx context.Context) error { return runLanes(ctx, s.lanes) }
+func (s *Sender) Run(ctx context.Context) error { return runLanes(ctx, s.lanes, len(s.CPUs) > 0) }
 
 // Sum is what has been read, after Run: its length and digest.
 func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.Sum() }
@@ -76,6 +77,7 @@ func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.
 // senderLane sends pieces through the slots whose number is its own modulo the number of lanes.
 type senderLane struct {
 	sender *Sender
+	desk
 	engine Engine // nil on a host
 	inbox  chan negotiate.Ack
 	vacant []int // slots; the last one became vacant last, and is the warmest
@@ -88,7 +90,9 @@ type senderLane struct {
 
 func newSenderLane(s *Sender, number int) *senderLane {
 	slots := s.Slots.Count()
-	l := &senderLane{sender: s, sent: make([]negotiate.Record, slots)}
+	l := &senderLane{
+		sender: s, desk: desk{poller: s.Poller, out: s.outbox, seat: newSeat(s.CPUs, number)}, sent: make([]negotiate.Record, slots),
+	}
 	for slot := number; slot < slots; slot += s.Lanes {
 		l.vacant = append(l.vacant, slot)
 	}
@@ -104,6 +108,8 @@ func newSenderLane(s *Sender, number int) *senderLane {
 
 // run alternates between reading a piece and seeing what has become of others. It waits only when it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
+	l.take()
+	defer l.leave()
 	for {
 		read, err := l.readNext(ctx)
 		if err == nil {
@@ -118,6 +124,7 @@ func (l *senderLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !read); err != nil {
 			return err
 		}
+		l.attend()
 	}
 }
 
@@ -143,7 +150,6 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	if err == nil {
 		err = l.dispatch(ctx, slot)
 	}
-	l.sender.Look.glance()
 	return true, err
 }
 
@@ -173,10 +179,8 @@ func (l *senderLane) dispatch(ctx context.Context, slot int) error {
 		l.sender.outbox.Add(*record)
 		return nil
 	}
-	if l.sender.Pace != nil {
-		if err := l.sender.Pace(ctx, int64(record.Length)); err != nil {
-			return err
-		}
+	if err := l.pace(ctx, l.sender.Pace, record); err != nil {
+		return err
 	}
 	if l.engine == nil {
 		l.sender.outbox.Add(*record)
@@ -215,22 +219,20 @@ func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
 	if err != nil || !wait {
 		return err
 	}
-	l.sender.outbox.Flush()
 	if l.engine != nil && l.engine.Inflight() > 0 {
 		return l.awaitEngine(ctx)
 	}
 	watch := l.sender.Stages.start()
-	defer watch.charge(Peer)
-	expect(l.inbox, l.sender.Look)
-	select {
-	case ack := <-l.inbox:
-		return l.acknowledged(ctx, ack)
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	ack, _, err := await(ctx, &l.desk, l.inbox)
+	watch.charge(Peer)
+	if err != nil {
+		return err
 	}
+	return l.acknowledged(ctx, ack)
 }
 
 func (l *senderLane) awaitEngine(ctx context.Context) error {
+	l.sayAll()
 	watch := l.sender.Stages.start()
 	n, err := l.engine.Reap(ctx, l.moved)
 	watch.charge(Copying)

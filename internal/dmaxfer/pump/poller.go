@@ -1,0 +1,107 @@
+package pump
+
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Poller is the lanes' own way to the peer. A message that a lane takes or sends itself, between two pieces, wakes nobody: to be woken
+// costs more than most pieces. All methods are safe for concurrent use.
+type Poller interface {
+	// Poll brings in what the peer has said and sends what is due, unless somebody else is about to.
+	Poll()
+
+	// Start promises that Poll will be called again and again, until Stop is called; nobody is woken for a message meanwhile.
+	Start()
+	Stop()
+
+	// Patience is how many calls of Poll in vain cost less than to sleep and be woken.
+	Patience() int
+}
+
+// outbox is the part of a Batch that does not depend on what is in it.
+type outbox interface {
+	Flush()
+	Call()
+}
+
+// desk is where a lane exchanges messages with the peer: through its Poller, or through whoever has been waiting for them.
+type desk struct {
+	poller Poller // nil: messages come by themselves, and somebody is called for those that are due
+	out    outbox
+	seat   *seat
+}
+
+func (d *desk) take() {
+	d.seat.take()
+	if d.poller != nil {
+		d.poller.Start()
+	}
+}
+
+func (d *desk) leave() {
+	d.attend()
+	d.out.Call()
+	if d.poller != nil {
+		d.poller.Stop()
+	}
+	d.seat.leave()
+}
+
+// attend is for in between two pieces.
+func (d *desk) attend() {
+	if d.poller != nil {
+		d.poller.Poll()
+	} else {
+		d.out.Call()
+	}
+}
+
+// sayAll says what waits for more, before the lane waits for something else than the peer.
+func (d *desk) sayAll() {
+	d.out.Flush()
+	d.attend()
+}
+
+// away does what may take long, in which the lane does not attend.
+func (d *desk) away(work func() error) error {
+	d.out.Call()
+	if d.poller != nil {
+		d.poller.Stop()
+		defer d.poller.Start()
+	}
+	return work()
+}
+
+// pace waits until the piece may be moved. wait may be nil.
+func (d *desk) pace(ctx context.Context, wait func(context.Context, int64) error, piece *negotiate.Record) error {
+	if wait == nil {
+		return nil
+	}
+	return d.away(func() error { return wait(ctx, int64(piece.Length)) })
+}
+
+// await receives what the peer says next, or finds the inbox closed. It says first what it has to say itself, and looks for a while before it
+// sleeps.
+func await[T any](ctx context.Context, d *desk, inbox <-chan T) (item T, open bool, err error) {
+	d.sayAll()
+	for n := 0; d.poller != nil && n < d.poller.Patience(); n++ {
+		select {
+		case item, open = <-inbox:
+			return item, open, nil
+		default:
+		}
+		d.seat.yield()
+		d.poller.Poll()
+	}
+	err = d.away(func() error {
+		select {
+		case item, open = <-inbox:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	})
+	return item, open, err
+}

@@ -1,0 +1,117 @@
+package pump
+
+import (
+	"bytes"
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+// smallPair is a copy of more pieces than there are slots, with a lane on either side.
+func smallPair() *pair {
+	p := newPair(64 * 100)
+	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 8
+	p.build()
+	return p
+}
+
+// counter is a Poller that brings nothing, unless it is told how.
+type counter struct {
+	polls, promises int
+	patience        int
+	exchange        func()
+}
+
+func (c *counter) Poll() {
+	c.polls++
+	if c.exchange != nil {
+		c.exchange()
+	}
+}
+func (c *counter) Start()        { c.promises++ }
+func (c *counter) Stop()         { c.promises-- }
+func (c *counter) Patience() int { return c.patience }
+
+// aSide is one side's Poller, to be set, and its run.
+type aSide func(p *pair) (poller *Poller, run func(context.Context) error)
+
+func theSender(p *pair) (*Poller, func(context.Context) error) {
+	return &p.sender.lanes[0].poller, p.sender.Run
+}
+
+func theReceiver(p *pair) (*Poller, func(context.Context) error) {
+	return &p.receiver.lanes[0].poller, p.receiver.Run
+}
+
+// Who sleeps at once is woken for each message; who never sleeps burns a processor beside a slow peer.
+func TestWhoWaitsPollsForAWhile(t *testing.T) {
+	for name, c := range map[string]struct {
+		side aSide
+		busy int // polls before there is nothing left to do
+	}{"sender": {theSender, 8}, "receiver": {theReceiver, 0}} {
+		synctest.Test(t, func(t *testing.T) {
+			p, polled := smallPair(), &counter{patience: 50}
+			poller, run := c.side(p)
+			*poller = polled
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- run(ctx) }()
+			synctest.Wait()
+			if want := c.busy + 1 + 50; polled.polls != want {
+				t.Errorf("the %s polled %d times, not %d times at work, before it waits, and 50 times in vain", name, polled.polls, c.busy)
+			}
+			if polled.promises != 0 {
+				t.Errorf("the %s sleeps, and has promised to poll", name)
+			}
+			cancel()
+			if err := <-ended; err != context.Canceled {
+				t.Errorf("ended with %v", err)
+			}
+			if polled.promises != 0 {
+				t.Errorf("the %s has ended with %d promises", name, polled.promises)
+			}
+		})
+	}
+}
+
+// What has been said before a lane sleeps is not left lying, even if its Poller did not get to it.
+func TestWhoSleepsCallsForWhatIsDue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := smallPair()
+		p.sender.lanes[0].poller = &counter{}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- p.sender.Run(ctx) }()
+		synctest.Wait()
+		select {
+		case <-p.sender.Outbox().Waiting():
+		default:
+			t.Error("nobody is called")
+		}
+		cancel()
+		<-ended
+	})
+}
+
+// A copy needs no goroutine but the lanes: each brings what the other has said.
+func TestPollersDoWithoutACarrier(t *testing.T) {
+	p := smallPair()
+	var turn sync.Mutex
+	exchange := func() {
+		turn.Lock()
+		defer turn.Unlock()
+		p.receiver.Take(p.sender.Outbox().Take())
+		p.sender.Acknowledge(p.receiver.Outbox().Take())
+	}
+	p.sender.lanes[0].poller = &counter{patience: 1 << 30, exchange: exchange}
+	p.receiver.lanes[0].poller = &counter{patience: 1 << 30, exchange: exchange}
+	received := make(chan error, 1)
+	go func() { received <- p.receiver.Run(t.Context()) }()
+	must(t, p.sender.Run(t.Context()))
+	p.receiver.End()
+	must(t, <-received)
+	if !bytes.Equal(p.source.bytes, p.target.bytes) {
+		t.Error("the bytes arrived changed")
+	}
+}
