@@ -60,7 +60,7 @@ func (r *receiving) start(ctx context.Context) error {
 	}
 	r.receiver = pump.NewReceiver(pump.ReceiverConfig{
 		Target: r.target, Window: r.layout().slots, Buffers: r.reach.buffers, Engines: r.reach.engines, InOrder: r.inOrder(),
-		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Poller: r.poller(ctx), CPUs: r.seats(), Batch: r.batch(), Moved: r.stored, Again: r.again,
+		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Poller: r.poller(ctx), CPUs: r.seats(), Alone: !r.target.concurrent(), Batch: r.batch(), Moved: r.stored, Again: r.again,
 	})
 	resume := r.target.resumable()
 	r.resumes(resume)

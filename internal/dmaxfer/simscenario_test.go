@@ -165,6 +165,7 @@ func (sc *scenario) targetPath() string {
 // newDisks has the source on one, and perhaps an old target on the other.
 func (sc *scenario) newDisks() [2]*disktest.Memory {
 	disks := [2]*disktest.Memory{disktest.NewMemory("/files"), disktest.NewMemory("/files")}
+	disks[negotiate.DPU].Fills()
 	putSparse(disks[sc.Sender], sc.sourcePath(), sc.content)
 	if sc.Overwrite {
 		disks[sc.Sender.Other()].Put(simPath, sc.old)

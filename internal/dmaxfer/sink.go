@@ -19,6 +19,9 @@ type sink interface {
 	// allocate makes room.
 	allocate(ctx context.Context) error
 
+	// concurrent tells whether two lanes can write at once, after allocate.
+	concurrent() bool
+
 	// advance notes how much from the beginning on is verified.
 	advance(prefix int64) error
 

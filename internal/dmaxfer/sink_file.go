@@ -26,6 +26,7 @@ func openFile(r *receiving) (sink, error) {
 		Modified: disk.Timestamp(plan.MTime), Identity: plan.Identity,
 		Digest:    byte(plan.Digest),
 		Overwrite: plan.Overwrite, Backup: o.Backup, Resume: !o.NoResume, Sparse: plan.Sparse,
+		Fill:        r.layout().lanes > 1,
 		FlushBehind: plan.Durability != negotiate.DurabilityNone,
 		Preserve:    disk.Preserve{Mode: plan.SizeKnown, Times: plan.SizeKnown, Owner: plan.SizeKnown && plan.Owner, Xattrs: plan.XAttr},
 	})
@@ -44,6 +45,8 @@ func (f *fileSink) allocate(ctx context.Context) error {
 	}
 	return f.Allocate(ctx, f.progress.worked)
 }
+
+func (f *fileSink) concurrent() bool { return f.Concurrent() }
 
 func (f *fileSink) advance(prefix int64) error {
 	f.length = prefix

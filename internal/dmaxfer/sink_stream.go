@@ -91,6 +91,7 @@ func (s *streamSink) finish(context.Context, digest.Sum, []byte) error {
 func (s *streamSink) resumable() int64                 { return 0 }
 func (s *streamSink) discarded() string                { return "" }
 func (s *streamSink) allocate(context.Context) error   { return nil }
+func (s *streamSink) concurrent() bool                 { return false }
 func (s *streamSink) advance(int64) error              { return nil }
 func (s *streamSink) commit() error                    { return nil }
 func (s *streamSink) durability() negotiate.Durability { return negotiate.DurabilityNone }

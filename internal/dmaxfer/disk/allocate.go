@@ -11,20 +11,23 @@ import (
 // allocationStep is how much is preallocated between two looks at the context.
 const allocationStep = 256 << 20
 
-// Allocate gives the file its size and, unless it is to be sparse, its blocks, so that a full disk is found before the first
+// Allocate gives the file its size and, unless it is to be sparse or filled, its blocks, so that a full disk is found before the first
 // byte is copied and a mapping of the file cannot fault for want of room. A size for which there is clearly no room, and which
 // may be a lie, does not get to fill the disk of others first. progress, which may be nil, hears how far it is. ctx ends it
 // with its cause; other errors are an ErrTarget.
 func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error {
 	size := p.want.Size
+	if p.want.Fill {
+		p.writers.beginFilling(p.file, size)
+	}
 	if p.want.Sparse {
-		if err := p.file.Truncate(size); err != nil {
-			return p.cannotHold(err)
-		}
-		return nil
+		return p.stretch()
 	}
 	if err := p.lookForRoom(); err != nil {
 		return err
+	}
+	if p.Concurrent() {
+		return p.stretch()
 	}
 	return inSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
 		if err := p.allocateRange(offset, length); err != nil {
@@ -32,6 +35,14 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 		}
 		return nil
 	})
+}
+
+// stretch gives the file its size and no blocks.
+func (p *Partial) stretch() error {
+	if err := p.file.Truncate(p.want.Size); err != nil {
+		return p.cannotHold(err)
+	}
+	return nil
 }
 
 // inSteps looks at the context before each step, and tells of each afterwards.

@@ -94,6 +94,10 @@ type File interface {
 	// errors.ErrUnsupported where the file system cannot.
 	Allocate(offset, length int64) error
 
+	// Filler is a way to bring content into the file beside WriteAt, for a file in memory that will have this size by then. It fails with
+	// errors.ErrUnsupported, or otherwise, where there is none.
+	Filler(size int64) (Filler, error)
+
 	// PunchHole makes a range of zeros without blocks; the file's size stays. It fails with errors.ErrUnsupported where the file
 	// system cannot.
 	PunchHole(offset, length int64) error
@@ -144,6 +148,15 @@ type File interface {
 	OS() *os.File
 
 	// Close reports what a file system found wrong as late as this. Closing twice is an error.
+	io.Closer
+}
+
+// Filler brings content to where a file has none yet, without waiting for those who write elsewhere in it. Fill may be called
+// concurrently, with ranges that do not overlap; Close excludes it, and comes before the file's.
+type Filler interface {
+	// Fill says how many bytes from the beginning of buffer it has brought to offset: whole pages, as many as it could.
+	Fill(buffer []byte, offset int64) int
+
 	io.Closer
 }
 

@@ -136,16 +136,19 @@ func everywhere(t *testing.T, test func(t *testing.T, at place)) {
 		}
 	})
 	t.Run("disk", func(t *testing.T) { test(t, onDisk(t, t.TempDir())) })
-	t.Run("tmpfs", func(t *testing.T) {
-		const shared = "/dev/shm"
-		if unix.Access(shared, unix.W_OK) != nil {
-			t.Skip("there is no " + shared)
-		}
-		folder, err := os.MkdirTemp(shared, "dma-copy-test-")
-		must(t, err)
-		t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
-		test(t, onDisk(t, folder))
-	})
+	t.Run("tmpfs", func(t *testing.T) { test(t, onDisk(t, shared(t))) })
+}
+
+// shared is a directory in memory.
+func shared(t *testing.T) string {
+	const parent = "/dev/shm"
+	if unix.Access(parent, unix.W_OK) != nil {
+		t.Skip("there is no " + parent)
+	}
+	folder, err := os.MkdirTemp(parent, "dma-copy-test-")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(folder)) })
+	return folder
 }
 
 // text is size bytes that follow from seed, none of them zero.

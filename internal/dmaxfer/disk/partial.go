@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"path/filepath"
-	"slices"
 	"time"
 )
 
@@ -32,6 +31,10 @@ type Wanted struct {
 	Resume    bool // what an earlier copy left may be used, and may be left for a later one
 	Sparse    bool // holes stay holes, so nothing is preallocated
 
+	// Fill says that several lanes write, and that nobody touches a mapping of the file: where memory is the disk, room for it need then not be
+	// taken beforehand, which would cost as much as the copy.
+	Fill bool
+
 	FlushBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare
 
 	Preserve Preserve
@@ -56,6 +59,7 @@ type Partial struct {
 	mode uint32 // of the target, unless the source's is kept
 
 	file        File
+	writers     writers
 	name        string
 	journal     *journal // nil: nothing of this copy can be resumed
 	journalName string
@@ -146,20 +150,16 @@ func (p *Partial) ReadAt(buffer []byte, offset int64) error {
 		"reading %s back failed at byte %d: %s", p.path, offset+int64(n), Reason(err))
 }
 
-// writeStep is how much is written with one call. A file system takes page cache in blocks as large as the call, and large free blocks
-// are what a virtual machine's host takes back: to touch one then costs a fault outside the guest for each page.
-const writeStep = 128 << 10
-
 // WriteAt writes all of buffer at offset.
 func (p *Partial) WriteAt(buffer []byte, offset int64) error {
-	for step := range slices.Chunk(buffer, writeStep) {
-		if _, err := p.file.WriteAt(step, offset); err != nil {
-			return p.failed("writing", err)
-		}
-		offset += int64(len(step))
+	if err := p.writers.writeAt(p.file, buffer, offset); err != nil {
+		return p.failed("writing", err)
 	}
 	return nil
 }
+
+// Concurrent tells whether two can write at once. Otherwise one of them waits.
+func (p *Partial) Concurrent() bool { return p.writers.filler != nil }
 
 // zeros is what a hole reads as.
 var zeros [1 << 20]byte
@@ -295,6 +295,7 @@ func (p *Partial) Discard() {
 // release closes whatever is open.
 func (p *Partial) release() {
 	p.over = true
+	p.writers.end()
 	if p.journal != nil {
 		_ = p.journal.file.Close() // nothing depends on it
 	}

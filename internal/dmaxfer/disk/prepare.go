@@ -32,6 +32,7 @@ const flushStep = 32 << 20
 // far as durability asks for it. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors
 // are an ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
 func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
+	p.writers.end()
 	if err := p.stopFlushing(); err != nil {
 		return err
 	}

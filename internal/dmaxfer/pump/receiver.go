@@ -33,6 +33,7 @@ type ReceiverConfig struct {
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
 	Poller  Poller                                       // nil: messages come and go by themselves
 	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
+	Alone   bool                                         // while one lane writes to the target another one would only wait
 	Batch   int                                          // pieces that the peer hears of at once, as long as there are more; at least 1
 	Moved   func(piece Piece, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
 	Again   func(piece Piece)                            // called for each piece that has to come once more
@@ -364,7 +365,7 @@ func (l *receiverLane) storePiece(buffer int, record *negotiate.Record) error {
 
 // write writes alone, if the lanes are bound: who waits for the file's own lock would keep the processor from the peer's lane.
 func (l *receiverLane) write(bytes []byte, offset int64) error {
-	if l.seat.bound {
+	if l.seat.bound && l.receiver.Alone {
 		l.seat.lock(&l.receiver.writing)
 		defer l.receiver.writing.Unlock()
 	}

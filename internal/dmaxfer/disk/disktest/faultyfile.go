@@ -48,6 +48,18 @@ func (f *faultyFile) Allocate(offset, length int64) error {
 	return f.do("allocate", func() error { return f.File.Allocate(offset, length) })
 }
 
+func (f *faultyFile) Filler(size int64) (filler disk.Filler, err error) {
+	err = f.do("filler", func() (err error) {
+		filler, err = f.File.Filler(size)
+		return err
+	})
+	if err != nil && filler != nil {
+		_ = filler.Close() // nobody else will
+		return nil, err
+	}
+	return filler, err
+}
+
 func (f *faultyFile) PunchHole(offset, length int64) error {
 	return f.do("punch", func() error { return f.File.PunchHole(offset, length) })
 }

@@ -20,6 +20,7 @@ type Memory struct {
 	self     disk.Self
 	dirs     map[string]*directory
 	capacity int64 // bytes; 0: any
+	fills    bool  // files can be filled
 	inodes   uint64
 	clock    disk.Timestamp
 	opened   map[*node]int // handles
@@ -69,6 +70,13 @@ func (m *Memory) Limit(capacity int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.capacity = capacity
+}
+
+// Fills lets files be filled, as those in memory are.
+func (m *Memory) Fills() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fills = true
 }
 
 // Put makes a file, or gives it another content, as something that has long been there: durable, with its name.

@@ -1,6 +1,7 @@
 package disktest
 
 import (
+	"errors"
 	"io"
 	"io/fs"
 	"maps"
@@ -145,6 +146,44 @@ func (h *handle) Allocate(offset, length int64) error {
 		c.allocate(offset, length)
 		return nil
 	})
+}
+
+// Filler implements disk.File, once there is one that Fills.
+func (h *handle) Filler(int64) (disk.Filler, error) {
+	if !h.fs.fills {
+		return nil, failed("fill", h.name, errors.ErrUnsupported)
+	}
+	h.fs.mu.Lock()
+	defer h.fs.mu.Unlock()
+	h.fs.opened[h.node]++
+	return &filler{handle: h}, nil
+}
+
+// filler writes whole pages.
+type filler struct{ *handle }
+
+// Fill implements disk.Filler.
+func (f *filler) Fill(buffer []byte, offset int64) int {
+	if offset%pageSize != 0 {
+		return 0
+	}
+	filled := 0
+	_ = f.write("fill", func(c *content) error { // what does not fit is left to who writes
+		for filled+pageSize <= len(buffer) && f.fits(c, offset+int64(filled), pageSize) {
+			c.writeAt(buffer[filled:filled+pageSize], offset+int64(filled))
+			filled += pageSize
+		}
+		return nil
+	})
+	return filled
+}
+
+// Close implements disk.Filler.
+func (f *filler) Close() error {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	f.fs.opened[f.node]--
+	return nil
 }
 
 // PunchHole implements disk.File.
