@@ -47,8 +47,8 @@ type Conn interface {
 	// Arrived delivers a token when TryRecv may have a message, and Done tells when there will be none any more.
 	Arrived() <-chan struct{}
 
-	// StartPolling promises that TryRecv will be called again and again until StopPolling is called. Nobody is woken for messages meanwhile,
-	// but after some milliseconds Arrived tells of those that nobody has taken. Several may promise it at once.
+	// StartPolling promises that TryRecv will be called again and again until StopPolling is called. Nobody is woken for messages meanwhile;
+	// if nobody calls it for some milliseconds, Arrived tells of them again. Several may promise it at once.
 	StartPolling()
 	StopPolling()
 

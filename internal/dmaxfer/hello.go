@@ -30,7 +30,7 @@ const (
 	fewRounds   = 32
 	fewestSlots = 8
 
-	// smallFile is copied before it matters where.
+	// smallFile is copied before it matters on which processor.
 	smallFile = 16 << 20
 
 	// largestSlot and mostSlots are what a host takes that was told nothing: the DPU, whose engine copies, then chooses. They
@@ -173,9 +173,10 @@ func (n *native) layout() layout {
 	return l
 }
 
-// seats are the processors that the lanes are bound to; nil: any. Of a small file it costs more to bind them than it brings.
+// seats are the processors that the lanes are bound to; nil: any. The only lanes of both sides are better apart, and a small file is
+// copied before they would be bound.
 func (n *native) seats() []int {
-	if n.plan.SizeKnown && n.plan.Size < smallFile {
+	if n.inOrder() || n.plan.StreamTarget || n.plan.Size < smallFile {
 		return nil
 	}
 	return n.memory.traits().cpus

@@ -62,13 +62,7 @@ func (p *poller) Stop() { p.conn.StopPolling() }
 // Patience implements pump.Poller.
 func (p *poller) Patience() int { return p.conn.Patience() }
 
-// poller is nil for a stream, of which a piece can take any time.
-func (n *native) poller(ctx context.Context) pump.Poller {
-	if n.place.stream {
-		return nil
-	}
-	return &poller{native: n, ctx: ctx}
-}
+func (n *native) poller(ctx context.Context) pump.Poller { return &poller{native: n, ctx: ctx} }
 
 // answer sends what the session replies. That it cannot be sent shows soon enough.
 func (n *native) answer(ctx context.Context, message []byte) {

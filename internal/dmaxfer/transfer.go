@@ -183,6 +183,9 @@ func (t *transfer) propose(step negotiate.Step) error {
 		return nil
 	}
 	size, of := int64(min(step.Size, math.MaxInt64)), t.device.traits()
+	if t.place.stream || t.options.wantedDigest().Ordered() {
+		of.cpus = nil // its only lane does not share a processor with the host's
+	}
 	if t.place.source != nil {
 		size = t.place.source.Info().Size
 	}

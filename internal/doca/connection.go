@@ -129,8 +129,8 @@ func (c *Connection) TryRecv() (message []byte, received bool) {
 // while there was a poller.
 func (c *Connection) Arrived() <-chan struct{} { return c.arrived }
 
-// StartPolling promises that the caller will call TryRecv again and again, until it calls StopPolling. Meanwhile nobody is woken for a message,
-// except that a few times a millisecond's length passes at most before the driver looks by itself. Safe for concurrent use.
+// StartPolling promises that the caller will call TryRecv again and again, until it calls StopPolling. As long as somebody does so every two
+// milliseconds, nobody is woken for a message. Safe for concurrent use.
 func (c *Connection) StartPolling() {
 	c.pollers.Add(1)
 	c.endpoint.pollers.Add(1)

@@ -23,7 +23,7 @@ const (
 	pollBatch           = 16 // events taken from DOCA at once
 	retryPause          = time.Millisecond
 
-	// pollersTurn is how long the driver leaves it to pollers to look, who may be busy for longer than they expected.
+	// pollersTurn is how long the driver leaves it to pollers to look, before it asks whether they do.
 	pollersTurn = 2 * time.Millisecond
 )
 
@@ -51,6 +51,7 @@ type endpoint struct {
 	closeErr error      // of run's own closing, until somebody asks
 
 	pollers atomic.Int32 // of all connections
+	looks   atomic.Int64 // that they have taken
 
 	mu       sync.Mutex
 	commands []func()
@@ -67,6 +68,7 @@ type endpoint struct {
 	over        bool         // run has ended, or is about to
 	stopErr     error        // the stop was refused, and must be tried again
 	events      []cabi.Event // of the last poll
+	looked      int64        // what looks was when the driver last left it to pollers
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -166,7 +168,10 @@ func (e *endpoint) drive(first func() bool) bool {
 }
 
 // look takes what DOCA has, unless somebody does so anyway.
-func (e *endpoint) look() { e.drive(func() bool { return false }) }
+func (e *endpoint) look() {
+	e.looks.Add(1)
+	e.drive(func() bool { return false })
+}
 
 // call is do, and waits for f's result. ErrClosed: run has ended without.
 func (e *endpoint) call(f func() error) error {
@@ -386,7 +391,7 @@ func (e *endpoint) sleep() error {
 	if e.stall() {
 		return e.awaitReader()
 	}
-	if e.pollers.Load() > 0 {
+	if e.pollersLook() {
 		return e.leaveToPollers()
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
@@ -411,18 +416,24 @@ func (e *endpoint) rest(until time.Time) error {
 	return e.waiter.wait(until)
 }
 
-// leaveToPollers does not arm DOCA, so that no message wakes this process. Then it looks by itself, for the case that they did not.
-func (e *endpoint) leaveToPollers() error {
-	if err := e.rest(time.Now().Add(pollersTurn)); err != nil {
-		return err
+// pollersLook reports whether they have done so since it was asked last. If not, whoever waits hears of what there is: they may be busy
+// for long.
+func (e *endpoint) pollersLook() bool {
+	before := e.looked
+	e.looked = e.looks.Load()
+	if e.pollers.Load() > 0 && e.looked != before {
+		return true
 	}
 	for _, c := range e.connections {
 		if len(c.inbox) > 0 {
 			c.announce()
 		}
 	}
-	return nil
+	return false
 }
+
+// leaveToPollers does not arm DOCA, so that no message wakes this process.
+func (e *endpoint) leaveToPollers() error { return e.rest(time.Now().Add(pollersTurn)) }
 
 // stall announces that run is about to sleep until a reader makes room, unless none is behind. The lock puts it before or
 // after every roomMade, so that one of the two sees the other.

@@ -13,6 +13,13 @@ type echo struct {
 	cabi.ABI
 	events   []cabi.Event
 	messages []byte
+	armed    int
+}
+
+// ChannelArm has run look again soon.
+func (c *echo) ChannelArm(cabi.Channel) error {
+	c.armed++
+	return &Error{Op: "doca_pe_request_notification", Code: CodeNotSupported}
 }
 
 func (c *echo) ChannelPoll(cabi.Channel, int) ([]cabi.Event, error) {
@@ -161,24 +168,27 @@ func TestMessagesAreAnnouncedUnlessSomebodyPolls(t *testing.T) {
 	}
 }
 
-// A poller that is busy for long does not keep others from what has come.
+// As long as pollers look the channel is not armed. A poller that is busy for long does not keep others from what has come.
 func TestMessagesThatNoPollerTakes(t *testing.T) {
-	c := asleep(t, &echo{})
+	channel := &echo{}
+	c := asleep(t, channel)
 	c.StartPolling()
 	if err := c.Send(t.Context(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	e := c.endpoint
-	e.driving.Lock()
-	defer e.driving.Unlock()
-	if _, err := e.poll(); err != nil {
-		t.Fatal(err)
+	c.endpoint.look()
+	sleep := func() {
+		c.endpoint.driving.Lock()
+		defer c.endpoint.driving.Unlock()
+		if err := c.endpoint.sleep(); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err := e.sleep(); err != nil { // which does not arm the channel: this one could not be
-		t.Fatal(err)
+	if sleep(); channel.armed > 0 || announced(c) {
+		t.Error("pollers that look are not left alone")
 	}
-	if !announced(c) {
-		t.Error("a message was forgotten")
+	if sleep(); channel.armed == 0 || !announced(c) {
+		t.Error("a message that they do not take was forgotten")
 	}
 }
 
