@@ -30,9 +30,6 @@ const (
 	fewRounds   = 32
 	fewestSlots = 8
 
-	// smallFile is copied before it matters on which processor.
-	smallFile = 16 << 20
-
 	// largestSlot and mostSlots are what a host takes that was told nothing: the DPU, whose engine copies, then chooses. They
 	// bound the window at 64 MiB.
 	largestSlot = 2 << 20
@@ -171,15 +168,6 @@ func (n *native) layout() layout {
 	}
 	l.buffers = (l.slots + l.lanes - 1) / l.lanes
 	return l
-}
-
-// seats are the processors that the lanes are bound to; nil: any. The only lanes of both sides are better apart, and a small file is
-// copied before they would be bound.
-func (n *native) seats() []int {
-	if n.inOrder() || n.plan.StreamTarget || n.plan.Size < smallFile {
-		return nil
-	}
-	return n.memory.traits().cpus
 }
 
 // batch is of how many pieces the peer hears with one message: a quarter of the window, so that the rest keeps both sides busy, and no more

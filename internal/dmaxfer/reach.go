@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -71,22 +69,6 @@ func (d docaMemory) traits() traits {
 		of.cpus = scarceCPUs()
 	}
 	return of
-}
-
-// scarceCPUs are those that this process may use, if there are no more of them than lanes. With the software device both sides' lanes then
-// share them: a piece that is filled and emptied on one processor stays in its cache, and while one lane of the two waits the other works.
-func scarceCPUs() []int {
-	var allowed unix.CPUSet
-	if unix.SchedGetaffinity(0, &allowed) != nil || allowed.Count() > maxLanes {
-		return nil
-	}
-	var cpus []int
-	for cpu := 0; len(cpus) < allowed.Count(); cpu++ {
-		if allowed.IsSet(cpu) {
-			cpus = append(cpus, cpu)
-		}
-	}
-	return cpus
 }
 
 // expose implements memoryLayer. What the DPU may write, a receiving host copies before it looks at it.

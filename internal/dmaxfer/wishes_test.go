@@ -87,6 +87,9 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, slots, chunk)
 		}
 	}
+	if got := dpu.slotCount(1<<30, traits{cpus: []int{0, 1}}); got != 8 {
+		t.Errorf("lanes that share processors get %d slots", got)
+	}
 	if got := dpu.slotSize(unknown, traits{largest: 100_000}); got != 64<<10 {
 		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
 	}

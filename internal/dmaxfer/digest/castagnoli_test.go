@@ -48,6 +48,17 @@ func TestCRCOfACopy(t *testing.T) {
 	}
 }
 
+func TestCheckedCopy(t *testing.T) {
+	piece := make([]byte, 10_000)
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(piece)
+	for a := range names {
+		target := make([]byte, len(piece))
+		if got, want := CheckedCopy(Algorithm(a), target, piece), Check(Algorithm(a), piece); got != want || !bytes.Equal(target, piece) {
+			t.Errorf("%s: a copy has the check %x, and its original %x", Algorithm(a), got, want)
+		}
+	}
+}
+
 func FuzzFoldedCRC(f *testing.F) {
 	f.Add(uint32(0), []byte("x"), uint16(5000))
 	f.Fuzz(func(t *testing.T, before uint32, piece []byte, times uint16) {
