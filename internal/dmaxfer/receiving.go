@@ -14,7 +14,7 @@ import (
 // receiving is the part of the side that gets the file.
 type receiving struct {
 	*native
-	target   sink // from the agreement on
+	target   sink // set before roomy by the job that opens it
 	roomy    bool // there is room for it
 	receiver *pump.Receiver
 	sent     digest.Sum // what the sender says that it has read
@@ -25,25 +25,31 @@ type receiving struct {
 
 func newReceiving(n *native) *receiving { return &receiving{native: n} }
 
-// begin makes room in a job, since that can take as long as the disk does.
+// begin opens the target and makes room in a job, since that can take as long as the disk does, and the window is made meanwhile.
 func (r *receiving) begin(ctx context.Context) error {
-	target, err := r.openTarget(ctx)
-	if err != nil {
-		return err
-	}
-	r.target = target
-	if said := target.discarded(); said != "" {
-		r.notify(Warned{Text: said})
-	}
 	r.progress.enter(Preparing)
 	r.job(func() func() error {
-		err := target.allocate(ctx)
+		err := r.prepare(ctx)
 		return func() error { return r.prepared(ctx, err) }
 	})
 	return nil
 }
 
+func (r *receiving) prepare(ctx context.Context) error {
+	target, err := r.openTarget(ctx)
+	if err != nil {
+		return err
+	}
+	r.target = target
+	return target.allocate(ctx)
+}
+
 func (r *receiving) prepared(ctx context.Context, err error) error {
+	if r.target != nil {
+		if said := r.target.discarded(); said != "" {
+			r.notify(Warned{Text: said})
+		}
+	}
 	if err != nil {
 		return err
 	}

@@ -51,12 +51,12 @@ type Preserve struct {
 // Partial is a target that has not got its name yet. ReadAt, WriteAt and Punch may be called concurrently, with ranges that do not
 // overlap; other methods exclude each other and those.
 type Partial struct {
-	fs   FS
-	dir  Dir
-	path string // of the target
-	base string
-	want Wanted
-	mode uint32 // of the target, unless the source's is kept
+	fs       FS
+	dir      Dir
+	path     string // of the target
+	base     string
+	want     Wanted
+	replaced *uint32 // mode of what the target replaces; nil: nothing
 
 	file        File
 	writers     writers
@@ -111,9 +111,8 @@ func (p *Partial) open() error {
 	return err
 }
 
-// lookAtName finds the mode of the target, and early what would keep it from getting its name.
+// lookAtName finds the mode of what is replaced, and early what would keep the target from getting its name.
 func (p *Partial) lookAtName() error {
-	p.mode = targetMode &^ p.fs.Self().Umask
 	found, err := p.dir.Stat(p.base)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -126,7 +125,7 @@ func (p *Partial) lookAtName() error {
 		return failure(ErrTarget, nil, "leave out the backup, or name it shorter", "%s has no room in its name for a ~", p.path)
 	}
 	if found.Mode.IsRegular() {
-		p.mode = uint32(found.Mode.Perm())
+		p.replaced = new(uint32(found.Mode.Perm()))
 	}
 	return nil
 }

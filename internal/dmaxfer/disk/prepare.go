@@ -59,13 +59,22 @@ func (p *Partial) setSize(size int64) error {
 	return nil
 }
 
+// modeOf asks for the umask only where it counts: that takes as long as to make the file.
+func (p *Partial) modeOf(meta Metadata) uint32 {
+	switch {
+	case p.want.Preserve.Mode:
+		return meta.Mode
+	case p.replaced != nil:
+		return *p.replaced
+	default:
+		return targetMode &^ p.fs.Self().Umask
+	}
+}
+
 // setAttributes works by the handle. The owner comes before the mode, because a change of owner takes bits away; attributes before
 // the mode, because it may forbid them; times last.
 func (p *Partial) setAttributes(meta Metadata) error {
-	keep, mode := p.want.Preserve, p.mode
-	if keep.Mode {
-		mode = meta.Mode
-	}
+	keep, mode := p.want.Preserve, p.modeOf(meta)
 	if keep.Owner {
 		if err := p.file.SetOwner(meta.UID, meta.GID); err != nil {
 			return p.cannotKeep("its owner", "run as root, or do not ask for the owner", err)
