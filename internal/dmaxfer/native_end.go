@@ -143,16 +143,17 @@ func (n *native) lost(ctx context.Context) error {
 	return err
 }
 
-// leave gives the window back as soon as nothing moves any more: before the peer is told that all is well, so that a failure
-// is one of the copy, and before the file gets its name.
-func (n *native) leave(failed error) error {
+// corrupted explains why lanes have given up, if that is it.
+func (n *native) corrupted(failed error) error {
 	if errors.Is(failed, pump.ErrCorrupted) {
 		return failure(ErrDigest, failed, "look at the memory of both sides, and at the device",
 			"%s does not arrive as it is: %v", n.place.path, failed)
 	}
-	if failed != nil {
-		return failed
-	}
+	return failed
+}
+
+// leave gives the window back as soon as nothing moves any more, and before the file gets its name, so that a failure is one of the copy.
+func (n *native) leave() error {
 	if err := n.reach.close(); err != nil {
 		return fmt.Errorf("giving the window back: %w", err)
 	}

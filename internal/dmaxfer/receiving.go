@@ -76,12 +76,19 @@ func (r *receiving) start(ctx context.Context) error {
 	}
 	r.progress.enter(Moving)
 	r.job(func() func() error {
-		if err := r.leave(r.receiver.Run(ctx)); err != nil {
+		if err := r.receive(ctx); err != nil {
 			return failWith(misplaced(err))
 		}
 		return func() error { return r.finish(ctx) }
 	})
 	return r.send(ctx, message)
+}
+
+func (r *receiving) receive(ctx context.Context) error {
+	if err := r.receiver.Run(ctx); err != nil {
+		return r.corrupted(err)
+	}
+	return r.leave()
 }
 
 // misplaced blames the sender for pieces that do not make up a file.

@@ -14,12 +14,15 @@ import (
 // sending is the part of the side that has the file.
 type sending struct {
 	*native
-	stream *disk.Stream // nil: the source is the place's file
-	sender *pump.Sender // once the receiver is ready
-	ready  bool         // it is
-	resume int64        // and has so much already
-	ended  bool         // the receiver has been told that this was all
-	asked  bool         // the receiver has been let to give the file its name
+	stream   *disk.Stream // nil: the source is the place's file
+	sender   *pump.Sender // once the receiver is ready
+	ready    bool         // it is
+	resume   int64        // and has so much already
+	ended    bool         // the receiver has been told that this was all
+	left     bool         // and the window has been given back
+	prepared bool         // the receiver has all of it
+	written  []byte       // and this is its digest
+	asked    bool         // the receiver has been let to give the file its name
 }
 
 func newSending(n *native) *sending { return &sending{native: n} }
@@ -49,7 +52,8 @@ func (s *sending) take(ctx context.Context, step negotiate.NativeStep) error {
 		s.sender.Acknowledge(step.Acks)
 		return nil
 	case negotiate.PeerPrepared:
-		return s.commit(ctx, step)
+		s.prepared, s.written = true, step.Digest
+		return s.commit(ctx)
 	case negotiate.PeerDone:
 		s.done(step.Durability)
 		return nil
@@ -69,7 +73,7 @@ func (s *sending) start(ctx context.Context) error {
 	})
 	s.progress.enter(Moving)
 	s.job(func() func() error {
-		if err := s.leave(s.sender.Run(ctx)); err != nil {
+		if err := s.corrupted(s.sender.Run(ctx)); err != nil {
 			return failWith(err)
 		}
 		return func() error { return s.end(ctx) }
@@ -115,7 +119,19 @@ func (s *sending) end(ctx context.Context) error {
 		return err
 	}
 	s.ended = true
+	s.job(func() func() error {
+		err := s.leave()
+		return func() error { return s.hasLeft(ctx, err) }
+	})
 	return s.send(ctx, message)
+}
+
+func (s *sending) hasLeft(ctx context.Context, err error) error {
+	if err != nil {
+		return err
+	}
+	s.left = true
+	return s.commit(ctx)
 }
 
 // checkSource finds a source that is no longer what it was when it was opened.
@@ -126,9 +142,13 @@ func (s *sending) checkSource() error {
 	return s.place.source.Verify()
 }
 
-// commit lets the receiver give the file its name: it has what was read here, and the source has not changed since.
-func (s *sending) commit(ctx context.Context, step negotiate.NativeStep) error {
-	written, err := digest.NewSum(s.algorithm(), step.Digest)
+// commit lets the receiver give the file its name, once the receiver is prepared and this side has left the window: the receiver has what was
+// read here, and the source has not changed since.
+func (s *sending) commit(ctx context.Context) error {
+	if !s.prepared || !s.left {
+		return nil
+	}
+	written, err := digest.NewSum(s.algorithm(), s.written)
 	if err != nil {
 		return err
 	}
