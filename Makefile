@@ -26,7 +26,7 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo vuln cover ci clean \
+.PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo linear vuln cover ci clean \
 	install sdk install-sdk sdk-test bench profile instructions
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
@@ -142,6 +142,9 @@ bench: build ## measure, and write the tables and drawings of docs/BENCHMARKS.md
 
 profile: build ## where the time of a copy of 1 GiB goes on each side; SIZE and SENDER (host, dpu) choose another
 	GO='$(GO)' scripts/profile.sh
+
+linear: build ## the time of a copy for each mebibyte, from 64 MiB to 16 GiB; SIZES (in MiB) and ROUNDS choose others
+	scripts/linear.sh
 
 instructions: ## instructions of the engine's loop for one task, against those noted; UPDATE=1 notes them. Needs valgrind
 	CC='$(CC)' scripts/instructions.sh

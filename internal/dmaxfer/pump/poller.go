@@ -58,14 +58,10 @@ func (d *desk) attend() {
 	}
 }
 
-// sayAll says what waits for more, before the lane waits for something else than the peer.
-func (d *desk) sayAll() {
-	d.out.Flush()
-	d.attend()
-}
-
 // away does what may take long, in which the lane does not attend.
 func (d *desk) away(work func() error) error {
+	d.out.Flush()
+	d.attend()
 	d.out.Call()
 	if d.poller != nil {
 		d.poller.Stop()
@@ -82,15 +78,20 @@ func (d *desk) pace(ctx context.Context, wait func(context.Context, int64) error
 	return d.away(func() error { return wait(ctx, int64(piece.Length)) })
 }
 
-// await receives what the peer says next, or finds the inbox closed. It says first what it has to say itself, and looks for a while before it
-// sleeps.
+// hesitation is how many calls of Poll a lane waits for the peer before it says what others have not come for: mostly the peer has
+// something to say first, and so several pieces go with one message.
+const hesitation = 8
+
+// await receives what the peer says next, or finds the inbox closed. It looks for a while before it sleeps.
 func await[T any](ctx context.Context, d *desk, inbox <-chan T) (item T, open bool, err error) {
-	d.sayAll()
 	for n := 0; d.poller != nil && n < d.poller.Patience(); n++ {
 		select {
 		case item, open = <-inbox:
 			return item, open, nil
 		default:
+		}
+		if n == hesitation {
+			d.out.Flush()
 		}
 		d.seat.yield()
 		d.poller.Poll()

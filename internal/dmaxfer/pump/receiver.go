@@ -221,7 +221,6 @@ func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	if l.engine.Inflight() == 0 {
 		return l.awaitRecord(ctx)
 	}
-	l.sayAll()
 	n, err := l.engine.Reap(ctx, l.moved)
 	watch.charge(Copying)
 	if err != nil {

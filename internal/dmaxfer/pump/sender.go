@@ -232,7 +232,6 @@ func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
 }
 
 func (l *senderLane) awaitEngine(ctx context.Context) error {
-	l.sayAll()
 	watch := l.sender.Stages.start()
 	n, err := l.engine.Reap(ctx, l.moved)
 	watch.charge(Copying)
