@@ -18,7 +18,7 @@ GLOBL factors<>(SB), RODATA|NOPTR, $16
 #define FORGET(ACC, OFFSET)
 #define STORE(ACC, OFFSET) VMOVDQU64 ACC, OFFSET(DI)
 
-// Loads the first 256 bytes at SI and adds the register in AX.
+// Loads the first 256 bytes at SI and adds the register in AX; its move clears the rest of Z4.
 #define BEGIN(KEEP) \
 	VBROADCASTI32X4 factors<>(SB), Z8 \
 	VMOVDQU64       0(SI), Z0         \
@@ -30,7 +30,7 @@ GLOBL factors<>(SB), RODATA|NOPTR, $16
 	KEEP(Z2, 128)                     \
 	KEEP(Z3, 192)                     \
 	VMOVD           AX, X4            \
-	VPXORQ          Z4, Z0, Z0 // the move has cleared the rest of Z4
+	VPXORQ          Z4, Z0, Z0
 
 #define NEXT(KEEP) \
 	FOLD(Z0, 0, Z4, Z5, KEEP)     \
@@ -38,37 +38,39 @@ GLOBL factors<>(SB), RODATA|NOPTR, $16
 	FOLD(Z2, 128, Z9, Z10, KEEP)  \
 	FOLD(Z3, 192, Z11, Z12, KEEP)
 
+// Folds CX bytes at SI into the 256 at folded, which have the same remainder: the register is in them already. Divides these, into AX. KEEP
+// may use DI, which moves along with SI.
+#define FOLDED(KEEP) \
+	BEGIN(KEEP)                     \
+next:                                   \
+	SUBQ $256, CX                   \
+	JZ   done                       \
+	ADDQ $256, SI                   \
+	ADDQ $256, DI                   \
+	NEXT(KEEP)                      \
+	JMP  next                       \
+done:                                   \
+	VMOVDQU64 Z0, folded-256(SP)    \
+	VMOVDQU64 Z1, folded-192(SP)    \
+	VMOVDQU64 Z2, folded-128(SP)    \
+	VMOVDQU64 Z3, folded-64(SP)     \
+	VZEROUPPER                      \
+	XORL      AX, AX                \
+	LEAQ      folded-256(SP), SI    \
+	MOVQ      $32, CX               \
+divide:                                 \
+	CRC32Q (SI), AX                 \
+	ADDQ   $8, SI                   \
+	DECQ   CX                       \
+	JNZ    divide
+
 // func fold(p []byte, register uint32) uint32
 TEXT ·fold(SB), NOSPLIT, $256-36
 	MOVQ p_base+0(FP), SI
 	MOVQ p_len+8(FP), CX
 	MOVL register+24(FP), AX
-	BEGIN(FORGET)
-
-next:
-	SUBQ $256, CX
-	JZ   done
-	ADDQ $256, SI
-	NEXT(FORGET)
-	JMP  next
-
-done:
-	// What is left has the same remainder as everything, and the register is in it already.
-	VMOVDQU64 Z0, folded-256(SP)
-	VMOVDQU64 Z1, folded-192(SP)
-	VMOVDQU64 Z2, folded-128(SP)
-	VMOVDQU64 Z3, folded-64(SP)
-	VZEROUPPER
-	XORL      AX, AX
-	LEAQ      folded-256(SP), SI
-	MOVQ      $32, CX
-
-divide:
-	CRC32Q (SI), AX
-	ADDQ   $8, SI
-	DECQ   CX
-	JNZ    divide
-	MOVL   AX, ret+32(FP)
+	FOLDED(FORGET)
+	MOVL AX, ret+32(FP)
 	RET
 
 // func foldCopy(target, p []byte, register uint32) uint32
@@ -77,30 +79,6 @@ TEXT ·foldCopy(SB), NOSPLIT, $256-60
 	MOVQ p_base+24(FP), SI
 	MOVQ p_len+32(FP), CX
 	MOVL register+48(FP), AX
-	BEGIN(STORE)
-
-next:
-	SUBQ $256, CX
-	JZ   done
-	ADDQ $256, SI
-	ADDQ $256, DI
-	NEXT(STORE)
-	JMP  next
-
-done:
-	VMOVDQU64 Z0, folded-256(SP)
-	VMOVDQU64 Z1, folded-192(SP)
-	VMOVDQU64 Z2, folded-128(SP)
-	VMOVDQU64 Z3, folded-64(SP)
-	VZEROUPPER
-	XORL      AX, AX
-	LEAQ      folded-256(SP), SI
-	MOVQ      $32, CX
-
-divide:
-	CRC32Q (SI), AX
-	ADDQ   $8, SI
-	DECQ   CX
-	JNZ    divide
-	MOVL   AX, ret+56(FP)
+	FOLDED(STORE)
+	MOVL AX, ret+56(FP)
 	RET
