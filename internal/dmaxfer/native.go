@@ -23,7 +23,7 @@ import (
 //
 // While run waits, a lane takes the turn for messages and batches between two of its pieces: so nobody is woken for them.
 type native struct {
-	turn     sync.Mutex // held by whoever uses what follows, but for what says otherwise
+	turn     turn // taken by whoever uses what follows, but for what says otherwise
 	options  Options
 	place    *place
 	conn     comch.Conn
@@ -35,6 +35,7 @@ type native struct {
 	opened   *reach            // this side's end of the window, to be given back; set before reach by the job that opens it
 	reach    *reach            // the same, once the owner knows of it
 	broken   error             // what a lane has heard of the peer, and ends the copy
+	others   bool              // what is not a message comes next
 	ended    chan func() error // what is left to do on the owner's side when a job has ended
 	jobs     sync.WaitGroup
 	watch    liveness
@@ -51,6 +52,7 @@ type native struct {
 func newNative(o Options, p *place, conn comch.Conn, memory memoryLayer, session *negotiate.NativeSession) *native {
 	n := &native{
 		options: o, place: p, conn: conn, session: session, memory: memory, progress: o.Progress,
+		turn:    make(turn, 1),
 		ended:   make(chan func() error, 2),
 		message: make([]byte, 0, conn.MaxMessage()),
 		started: time.Now(),
@@ -60,6 +62,22 @@ func newNative(o Options, p *place, conn comch.Conn, memory memoryLayer, session
 	}
 	return n
 }
+
+// turn holds a token while somebody has it. Unlike a mutex it can be waited for in virtual time.
+type turn chan struct{}
+
+func (t turn) take() { t <- struct{}{} }
+
+func (t turn) try() bool {
+	select {
+	case t <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (t turn) leave() { <-t }
 
 // part is what a side does in the copy: the sending or the receiving.
 type part interface {
@@ -93,8 +111,8 @@ type part interface {
 
 // run leads the copy to its end and tells the peer of every failure that it can still hear of.
 func (n *native) run(ctx context.Context) error {
-	n.turn.Lock()
-	defer n.turn.Unlock()
+	n.turn.take()
+	defer n.turn.leave()
 	working, stop := context.WithCancelCause(ctx)
 	err := n.converse(working)
 	if err != nil {
@@ -127,30 +145,35 @@ func (n *native) converse(ctx context.Context) error {
 	return nil
 }
 
-// step handles the next thing that happens. A peer that has much to say does not keep this side from its pulse.
+// step handles the next thing that happens. A peer that has much to say does not keep this side from anything else.
 func (n *native) step(ctx context.Context) error {
-	select {
-	case <-n.watch.pulse():
-		return n.beat(ctx)
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	default:
-	}
 	if n.broken != nil {
 		return n.broken
+	}
+	if n.others = !n.others; n.others {
+		return n.await(ctx, atOnce)()
 	}
 	if heard, err := n.hear(ctx); heard {
 		return err
 	}
-	return n.await(ctx)()
+	return n.await(ctx, nil)()
 }
 
-// await gives the turn away until something happens, and returns how to handle that.
-func (n *native) await(ctx context.Context) (handle func() error) {
+// atOnce is an event that has happened.
+var atOnce = func() <-chan struct{} {
+	happened := make(chan struct{})
+	close(happened)
+	return happened
+}()
+
+// await gives the turn away until something happens, or else is ready, and returns how to handle that.
+func (n *native) await(ctx context.Context, otherwise <-chan struct{}) (handle func() error) {
 	waiting := n.waiting()
-	n.turn.Unlock()
-	defer n.turn.Lock()
+	n.turn.leave()
+	defer n.turn.take()
 	select {
+	case <-otherwise:
+		return nothing
 	case <-n.conn.Arrived():
 		return nothing
 	case <-n.conn.Done():

@@ -84,12 +84,15 @@ func (n *native) awaitNews(ctx context.Context, err error) error {
 			return newErr
 		case heard && (n.session.State() == negotiate.Done || n.commitment() == naming):
 			return nil
-		case heard:
-			continue
+		}
+		ended := n.conn.Done()
+		arrived := n.conn.Arrived()
+		if heard {
+			ended, arrived = nil, atOnce // there may be more
 		}
 		select {
-		case <-n.conn.Arrived():
-		case <-n.conn.Done():
+		case <-arrived:
+		case <-ended:
 			return n.lost(ctx)
 		case <-enough:
 			return err

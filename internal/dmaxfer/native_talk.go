@@ -25,10 +25,10 @@ type poller struct {
 
 // Poll takes the turn, if nobody has it. What ends the copy is left to the owner, who is woken for it.
 func (p *poller) Poll() {
-	if !p.turn.TryLock() {
+	if !p.turn.try() {
 		return
 	}
-	defer p.turn.Unlock()
+	defer p.turn.leave()
 	if p.broken != nil {
 		return
 	}
@@ -37,8 +37,11 @@ func (p *poller) Poll() {
 	}
 }
 
+// fewMessages is how many a lane handles before it gives the turn away: its own work, and the owner's, wait.
+const fewMessages = 16
+
 func (p *poller) exchange() error {
-	for {
+	for range fewMessages {
 		heard, err := p.hear(p.ctx)
 		if err != nil {
 			return err
@@ -48,9 +51,10 @@ func (p *poller) exchange() error {
 				return err
 			}
 		} else if !heard {
-			return nil
+			break
 		}
 	}
+	return nil
 }
 
 // Start implements pump.Poller.
@@ -90,7 +94,11 @@ func (n *native) beat(ctx context.Context) error {
 	if err := n.watch.verdict(n.part.patience()); err != nil {
 		return err
 	}
-	n.part.hurry()
+	if n.part.hurry(); n.part.due() {
+		if err := n.part.flush(ctx); err != nil {
+			return err
+		}
+	}
 	return n.sayAlive(ctx)
 }
 

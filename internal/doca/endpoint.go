@@ -13,12 +13,13 @@ import (
 // ChannelConfig sets up one side of a control channel. Zero values take the device's maximum, or a modest default.
 type ChannelConfig struct {
 	MaxMessage   int // bytes; both sides must use the same
-	ReceiveQueue int // messages that wait for Recv, per connection
+	ReceiveQueue int // messages that wait for Recv, per connection; of the default DOCA holds a part
 	Sends        int // messages in flight
 }
 
 const (
 	defaultReceiveQueue = 64
+	defaultUnread       = 1024
 	defaultSends        = 64
 	pollBatch           = 16 // events taken from DOCA at once
 	retryPause          = time.Millisecond
@@ -84,6 +85,10 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 	if d.dev == nil {
 		return nil, ErrClosed
 	}
+	unread := config.ReceiveQueue
+	if unread == 0 {
+		unread = defaultUnread
+	}
 	config = config.withDefaults(d.info.Capabilities)
 	channel, err := d.abi.ChannelOpen(cabi.ChannelConfig{
 		Dev: d.dev, Rep: rep, Name: name,
@@ -100,7 +105,7 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 		return nil, err
 	}
 	return &endpoint{
-		abi: d.abi, channel: channel, waiter: waiter, inboxCap: config.ReceiveQueue, maxMessage: config.MaxMessage,
+		abi: d.abi, channel: channel, waiter: waiter, inboxCap: unread, maxMessage: config.MaxMessage,
 		finished:    make(chan struct{}),
 		connections: map[cabi.Connection]*Connection{},
 		sends:       map[uint64]*send{},
@@ -161,7 +166,7 @@ func (e *endpoint) drive(first func() bool) bool {
 	if err != nil {
 		e.fail(err)
 	}
-	if !e.stopBy.IsZero() || len(e.waiting) > 0 {
+	if !e.stopBy.IsZero() || len(e.waiting) > 0 || len(e.sends) > 0 && e.pollers.Load() > 0 {
 		e.wake()
 	}
 	return true
@@ -416,12 +421,12 @@ func (e *endpoint) rest(until time.Time) error {
 	return e.waiter.wait(until)
 }
 
-// pollersLook reports whether they have done so since it was asked last. If not, whoever waits hears of what there is: they may be busy
-// for long.
+// pollersLook reports whether they have done so since it was asked last, and so will hear of messages; nobody looks for the end of a send.
+// If not, whoever waits hears of what there is: they may be busy for long.
 func (e *endpoint) pollersLook() bool {
 	before := e.looked
 	e.looked = e.looks.Load()
-	if e.pollers.Load() > 0 && e.looked != before {
+	if e.pollers.Load() > 0 && e.looked != before && len(e.sends) == 0 {
 		return true
 	}
 	for _, c := range e.connections {

@@ -192,6 +192,30 @@ func TestMessagesThatNoPollerTakes(t *testing.T) {
 	}
 }
 
+// late takes messages, and says later what has become of them.
+type late struct{ echo }
+
+func (*late) ChannelSend(cabi.Channel, cabi.Connection, []byte, uint64) error { return nil }
+
+// Pollers look for messages, and whoever sends waits for the end of that: without run it would be noticed late.
+func TestRunIsWokenForTheEndOfASend(t *testing.T) {
+	channel := &late{}
+	c := asleep(t, channel)
+	c.StartPolling()
+	send := func() {
+		s := &send{connection: c, message: []byte("hello"), result: make(chan error, 1)}
+		c.endpoint.do(func() { c.endpoint.enqueue(s) })
+	}
+	if send(); !woken(c) {
+		t.Error("run sleeps on")
+	}
+	c.endpoint.driving.Lock()
+	defer c.endpoint.driving.Unlock()
+	if c.endpoint.looks.Add(1); c.endpoint.sleep() != nil || channel.armed == 0 {
+		t.Error("run does not wait for the end of the send")
+	}
+}
+
 func TestLastPollerWakesRun(t *testing.T) {
 	c := asleep(t, &echo{})
 	c.StartPolling()

@@ -2,7 +2,6 @@ package pump
 
 import (
 	"context"
-	"runtime"
 
 	"golang.org/x/sync/errgroup"
 
@@ -14,9 +13,8 @@ import (
 // that they have.
 func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L, bound bool) error {
 	if bound {
-		before := runtime.GOMAXPROCS(0)
-		runtime.GOMAXPROCS(before + len(lanes))
-		defer runtime.GOMAXPROCS(before)
+		reserve(len(lanes))
+		defer reserve(-len(lanes))
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range lanes {

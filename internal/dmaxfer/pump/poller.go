@@ -31,6 +31,7 @@ type desk struct {
 	poller Poller // nil: messages come by themselves, and somebody is called for those that are due
 	out    outbox
 	seat   *seat
+	vain   int // waits in a row that polling did not end
 }
 
 func (d *desk) take() {
@@ -78,15 +79,24 @@ func (d *desk) pace(ctx context.Context, wait func(context.Context, int64) error
 	return d.away(func() error { return wait(ctx, int64(piece.Length)) })
 }
 
+// patience is how often it is worth polling now: half as often after each wait in which it was in vain, because the peer takes its time.
+func (d *desk) patience() int {
+	if d.poller == nil {
+		return 0
+	}
+	return d.poller.Patience() >> min(d.vain, 16)
+}
+
 // hesitation is how many calls of Poll a lane waits for the peer before it says what others have not come for: mostly the peer has
 // something to say first, and so several pieces go with one message.
 const hesitation = 8
 
 // await receives what the peer says next, or finds the inbox closed. It looks for a while before it sleeps.
 func await[T any](ctx context.Context, d *desk, inbox <-chan T) (item T, open bool, err error) {
-	for n := 0; d.poller != nil && n < d.poller.Patience(); n++ {
+	for n := range d.patience() {
 		select {
 		case item, open = <-inbox:
+			d.vain = 0
 			return item, open, nil
 		default:
 		}
@@ -96,6 +106,7 @@ func await[T any](ctx context.Context, d *desk, inbox <-chan T) (item T, open bo
 		d.seat.yield()
 		d.poller.Poll()
 	}
+	d.vain++
 	err = d.away(func() error {
 		select {
 		case item, open = <-inbox:

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 // smallPair is a copy of more pieces than there are slots, with a lane on either side.
@@ -73,6 +74,30 @@ func TestWhoWaitsPollsForAWhile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A peer that takes its time is waited for asleep.
+func TestPatienceWithASlowPeerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		polled := &counter{patience: 64}
+		d := &desk{poller: polled, out: NewBatch[int](1, 1), seat: newSeat(nil, 0)}
+		inbox := make(chan int, 1)
+		for wait := range 10 {
+			polled.polls = 0
+			time.AfterFunc(time.Second, func() { inbox <- wait })
+			if got, _, err := await(t.Context(), d, inbox); got != wait || err != nil {
+				t.Fatalf("received %d, %v", got, err)
+			}
+			if want := 64>>wait + 1; polled.polls != want {
+				t.Errorf("wait %d: polled %d times, not %d", wait, polled.polls, want)
+			}
+		}
+		inbox <- 7
+		d.vain = 1
+		if got, _, _ := await(t.Context(), d, inbox); got != 7 || d.vain != 0 {
+			t.Errorf("received %d, and still thinks that the peer is slow: %d", got, d.vain)
+		}
+	})
 }
 
 // What has been said before a lane sleeps is not left lying, even if its Poller did not get to it.

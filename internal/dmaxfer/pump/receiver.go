@@ -362,10 +362,10 @@ func (l *receiverLane) storePiece(buffer int, record *negotiate.Record) error {
 	return l.receiver.enter(piece, bytes, record.Check)
 }
 
-// write writes alone, if the lanes are bound: who waits for the file's own lock would keep the processor from the peer's lane.
+// write writes alone, if the lanes are bound and it does not take long: who waits for the file's own lock spins there, and would keep the
+// processor from the peer's lane.
 func (l *receiverLane) write(bytes []byte, offset int64) error {
-	if l.seat.bound && l.receiver.Alone {
-		l.seat.lock(&l.receiver.writing)
+	if l.seat.bound && l.receiver.Alone && l.seat.lock(&l.receiver.writing) {
 		defer l.receiver.writing.Unlock()
 	}
 	return l.receiver.Target.WriteAt(bytes, offset)

@@ -55,9 +55,27 @@ func (s *seat) yield() {
 	}
 }
 
-// lock waits for the mutex without sleeping, on a bound seat: the processor goes to the peer's lane meanwhile, and comes back soon.
-func (s *seat) lock(m *sync.Mutex) {
-	for !m.TryLock() {
+// patientYields is how often a lane gives way to others until it may write: the better part of a millisecond, which is some pieces.
+const patientYields = 300
+
+// lock waits for the mutex without sleeping, on a bound seat: the processor goes to the peer's lane meanwhile, and comes back soon. It gives
+// up where that takes long, as beside a slow disk.
+func (s *seat) lock(m *sync.Mutex) (locked bool) {
+	for range patientYields {
+		if m.TryLock() {
+			return true
+		}
 		s.yield()
 	}
+	return false
+}
+
+// reserving makes changes of GOMAXPROCS one at a time.
+var reserving sync.Mutex
+
+// reserve has Go run so many threads more at once, or fewer if negative.
+func reserve(threads int) {
+	reserving.Lock()
+	defer reserving.Unlock()
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)+threads))
 }

@@ -3,6 +3,7 @@ package pump
 import (
 	"bytes"
 	"runtime"
+	"sync"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -69,5 +70,17 @@ func TestBoundLanesCopy(t *testing.T) {
 	}
 	if got := runtime.GOMAXPROCS(0); got != processors {
 		t.Errorf("GOMAXPROCS is %d now, and was %d", got, processors)
+	}
+}
+
+// Who would wait long for its turn to write does without.
+func TestWaitingForATurnEnds(t *testing.T) {
+	var turn sync.Mutex
+	s := newSeat(nil, 0)
+	if !s.lock(&turn) {
+		t.Error("a turn that nobody has was not taken")
+	}
+	if s.lock(&turn) {
+		t.Error("a turn was taken that another one has")
 	}
 }
