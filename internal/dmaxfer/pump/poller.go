@@ -2,6 +2,7 @@ package pump
 
 import (
 	"context"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -31,7 +32,7 @@ type desk struct {
 	poller Poller // nil: messages come by themselves, and somebody is called for those that are due
 	out    outbox
 	seat   *seat
-	vain   int // waits in a row that polling did not end
+	vain   int // by how many long sleeps, in a row, polling was in vain
 }
 
 func (d *desk) take() {
@@ -79,12 +80,27 @@ func (d *desk) pace(ctx context.Context, wait func(context.Context, int64) error
 	return d.away(func() error { return wait(ctx, int64(piece.Length)) })
 }
 
-// patience is how often it is worth polling now: half as often after each wait in which it was in vain, because the peer takes its time.
+// patience is how often it is worth polling now: half as often after each long sleep, because the peer takes its time.
 func (d *desk) patience() int {
 	if d.poller == nil {
 		return 0
 	}
-	return d.poller.Patience() >> min(d.vain, 16)
+	return d.poller.Patience() >> d.vain
+}
+
+// shortSleep is one that a little more patience would have spared, or a wake-up after it was as long.
+const shortSleep = time.Millisecond
+
+// sleep is away, and notes whether it was worth it.
+func (d *desk) sleep(work func() error) error {
+	began := time.Now()
+	err := d.away(work)
+	if time.Since(began) < shortSleep {
+		d.vain = max(0, d.vain-1)
+	} else {
+		d.vain = min(d.vain+1, 16)
+	}
+	return err
 }
 
 // hesitation is how many calls of Poll a lane waits for the peer before it says what others have not come for: mostly the peer has
@@ -96,7 +112,6 @@ func await[T any](ctx context.Context, d *desk, inbox <-chan T) (item T, open bo
 	for n := range d.patience() {
 		select {
 		case item, open = <-inbox:
-			d.vain = 0
 			return item, open, nil
 		default:
 		}
@@ -106,8 +121,7 @@ func await[T any](ctx context.Context, d *desk, inbox <-chan T) (item T, open bo
 		d.seat.yield()
 		d.poller.Poll()
 	}
-	d.vain++
-	err = d.away(func() error {
+	err = d.sleep(func() error {
 		select {
 		case item, open = <-inbox:
 			return nil

@@ -92,10 +92,14 @@ func TestPatienceWithASlowPeerEnds(t *testing.T) {
 				t.Errorf("wait %d: polled %d times, not %d", wait, polled.polls, want)
 			}
 		}
-		inbox <- 7
-		d.vain = 1
-		if got, _, _ := await(t.Context(), d, inbox); got != 7 || d.vain != 0 {
-			t.Errorf("received %d, and still thinks that the peer is slow: %d", got, d.vain)
+		for range 10 {
+			time.AfterFunc(100*time.Microsecond, func() { inbox <- 7 })
+			if got, _, err := await(t.Context(), d, inbox); got != 7 || err != nil {
+				t.Fatalf("received %d, %v", got, err)
+			}
+		}
+		if d.patience() != 64 {
+			t.Errorf("the peer is quick again, and polled for %d times only", d.patience())
 		}
 	})
 }

@@ -12,6 +12,7 @@ type seat struct {
 	cpu   int // -1: any
 	bound bool
 	was   unix.CPUSet
+	vain  int // turns in a row that were waited for in vain
 }
 
 // newSeat is that of the lane with this number.
@@ -59,14 +60,16 @@ func (s *seat) yield() {
 const patientYields = 300
 
 // lock waits for the mutex without sleeping, on a bound seat: the processor goes to the peer's lane meanwhile, and comes back soon. It gives
-// up where that takes long, as beside a slow disk.
+// up where that takes long, as beside a slow disk, and sooner the next time.
 func (s *seat) lock(m *sync.Mutex) (locked bool) {
-	for range patientYields {
+	for range max(1, patientYields>>min(s.vain, 16)) {
 		if m.TryLock() {
+			s.vain = 0
 			return true
 		}
 		s.yield()
 	}
+	s.vain++
 	return false
 }
 
