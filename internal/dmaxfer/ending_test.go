@@ -104,7 +104,7 @@ func TestInterruptedWhileItGetsItsName(t *testing.T) {
 func TestSlowNaming(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		for pause, want := range map[time.Duration]error{
-			3 * time.Second: nil, slowNaming + 3*time.Second: negotiate.ErrOutcomeUnknown,
+			slowNaming * 3 / 4: nil, slowNaming + 3*time.Second: negotiate.ErrOutcomeUnknown,
 		} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}

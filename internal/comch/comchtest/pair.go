@@ -52,8 +52,8 @@ func Delay(d time.Duration) Fault {
 	}
 }
 
-// queueLength is how many messages a direction holds before Send waits.
-const queueLength = 64
+// queueLength is how many messages a direction holds before Send waits: as many as a connection of a device holds unread.
+const queueLength = 1024
 
 // link is what both ends share.
 type link struct {
