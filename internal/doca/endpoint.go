@@ -13,7 +13,7 @@ import (
 // ChannelConfig sets up one side of a control channel. Zero values take the device's maximum, or a modest default.
 type ChannelConfig struct {
 	MaxMessage   int // bytes; both sides must use the same
-	ReceiveQueue int // messages that wait for Recv, per connection; of the default DOCA holds a part
+	ReceiveQueue int // messages that wait for Recv, per connection. By default DOCA holds 64 and the connection 1024
 	Sends        int // messages in flight
 }
 

@@ -32,7 +32,7 @@ type Wanted struct {
 	Sparse    bool // holes stay holes, so nothing is preallocated
 
 	// Fill says that several lanes write, and that nobody touches a mapping of the file: where memory is the disk, room for it need then not be
-	// taken beforehand, which would cost as much as the copy.
+	// taken beforehand, which would cost half as much as the copy.
 	Fill bool
 
 	FlushBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare

@@ -13,4 +13,7 @@
 // of messages to the peer. A lane has its own slots, buffers and engine; while its engine copies some pieces, it reads, checks
 // or writes others. Pieces come and go in any order, unless a digest or a stream needs them in sequence: then there is one lane.
 // In the steady state nothing is allocated.
+//
+// Lanes say and hear themselves what the two sides have to say to each other, through a Poller, and sleep only where that takes long. Where
+// processors are few each lane has a seat: a processor that it shares with one of the peer's lanes, to which it gives way when it has to wait.
 package pump
