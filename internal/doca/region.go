@@ -28,8 +28,8 @@ type Memory interface {
 	mapping() (mmap cabi.Mmap, base uint64)
 }
 
-// Region is memory of this process together with its registration: page-aligned, shared, never Go heap. Safe for
-// concurrent use; the bytes are as safe as their users make them.
+// Region is memory of this process together with its registration: page-aligned, never Go heap, and shared with
+// nobody unless the other side may reach it. Safe for concurrent use; the bytes are as safe as their users make them.
 type Region struct {
 	device *Device
 	memory cabi.Memory
@@ -37,8 +37,8 @@ type Region struct {
 	mmap   cabi.Mmap
 }
 
-// Alloc registers length bytes of new, zeroed memory. length is 1 to 2^46. Implements: doca_mmap_create,
-// doca_mmap_start.
+// Alloc registers length bytes of new, zeroed memory, in huge pages where the system has them and the other side is not to reach it. length
+// is 1 to 2^46. Implements: doca_mmap_create, doca_mmap_start.
 func (d *Device) Alloc(length int64, access Access) (*Region, error) {
 	if d.dev == nil {
 		return nil, ErrClosed
@@ -46,11 +46,18 @@ func (d *Device) Alloc(length int64, access Access) (*Region, error) {
 	if length < 1 || length > regionLimit {
 		return nil, fmt.Errorf(unmappedText, length, CodeInvalidValue)
 	}
-	memory, err := d.abi.MemoryAlloc(int(length))
+	memory, err := d.allocate(int(length), access)
 	if err != nil {
 		return nil, fmt.Errorf(unmappedText, length, err)
 	}
 	return d.register(memory, int(length), access)
+}
+
+func (d *Device) allocate(length int, access Access) (cabi.Memory, error) {
+	if access&(RemoteRead|RemoteWrite) == 0 {
+		return d.abi.MemoryAllocPrivate(length)
+	}
+	return d.abi.MemoryAlloc(length)
 }
 
 // MapFile registers the first length bytes of file, mapped and shared. The file may be closed afterwards; if it shrinks,

@@ -244,9 +244,11 @@ type ABI interface {
 
 	// MemoryAlloc maps zeroed, page-aligned, shareable memory of len bytes.
 	MemoryAlloc(len int) (Memory, error)
+	// MemoryAllocPrivate does the same with memory that is not to be exported, in huge pages where the system has them.
+	MemoryAllocPrivate(len int) (Memory, error)
 	// MemoryMapFile maps the first len bytes of the file fd, shared.
 	MemoryMapFile(fd uintptr, len int, writable bool) (Memory, error)
-	// MemoryFree undoes either; nothing may be registered over it any more.
+	// MemoryFree undoes any of these; nothing may be registered over it any more.
 	MemoryFree(memory Memory, len int)
 
 	// MmapRegister creates a started memory map over local memory. Implements: doca_mmap_create,

@@ -21,13 +21,22 @@ struct allocation {
 static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *allocations;
 
+static void close_keeping_errno(int fd)
+{
+	int err = errno;
+	if (fd >= 0)
+		close(fd);
+	errno = err;
+}
+
 /* Takes fd over. */
 static void *map_and_record(int fd, size_t len, int protection, enum memory_kind kind)
 {
+	int sharing = kind == MEMORY_PRIVATE ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
 	struct allocation *a = malloc(sizeof(*a));
 	if (a == NULL)
 		goto close_fd;
-	void *addr = mmap(NULL, len, protection, MAP_SHARED, fd, 0);
+	void *addr = mmap(NULL, len, protection, sharing, fd, 0);
 	if (addr == MAP_FAILED)
 		goto free_record;
 	*a = (struct allocation){.addr = addr, .len = len, .kind = kind, .fd = fd};
@@ -39,10 +48,8 @@ static void *map_and_record(int fd, size_t len, int protection, enum memory_kind
 
 free_record:
 	free(a);
-close_fd:;
-	int err = errno;
-	close(fd);
-	errno = err;
+close_fd:
+	close_keeping_errno(fd);
 	return NULL;
 }
 
@@ -54,9 +61,7 @@ static int sealed_memfd(size_t len)
 		return -1;
 	if (ftruncate(fd, (off_t)len) == 0 && fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK) == 0)
 		return fd;
-	int err = errno;
-	close(fd);
-	errno = err;
+	close_keeping_errno(fd);
 	return -1;
 }
 
@@ -64,6 +69,14 @@ void *memory_alloc(size_t len)
 {
 	int fd = sealed_memfd(len);
 	return fd < 0 ? NULL : map_and_record(fd, len, PROT_READ | PROT_WRITE, MEMORY_ANONYMOUS);
+}
+
+void *memory_alloc_private(size_t len)
+{
+	void *addr = map_and_record(-1, len, PROT_READ | PROT_WRITE, MEMORY_PRIVATE);
+	if (addr != NULL)
+		(void)madvise(addr, len, MADV_HUGEPAGE); /* small pages do, too */
+	return addr;
 }
 
 void *memory_map_file(int fd, size_t len, bool writable)
@@ -92,7 +105,7 @@ void memory_free(void *addr, size_t len)
 	munmap(addr, len);
 	if (a == NULL)
 		return;
-	close(a->fd);
+	close_keeping_errno(a->fd);
 	free(a);
 }
 

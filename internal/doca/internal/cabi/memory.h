@@ -12,22 +12,27 @@
 
 enum memory_kind {
 	MEMORY_ANONYMOUS, /* a sealed memfd: can be mapped by another process, never shrinks */
+	MEMORY_PRIVATE,   /* of this process alone, in huge pages where the system has them; never shrinks */
 	MEMORY_FILE, /* a shared mapping of a file on disk: may shrink under us, so access it by pread and pwrite */
 };
 
 struct memory_backing {
 	enum memory_kind kind;
-	int fd;          /* owned by the allocation; duplicate it to keep it */
+	int fd;          /* owned by the allocation; duplicate it to keep it. -1: private */
 	uint64_t offset; /* of the looked-up address within fd */
 };
 
-/* Maps len bytes of zeroed shared memory, page-aligned. Returns NULL with errno set. Any thread may call. */
+/*
+ * Maps len bytes of zeroed memory, page-aligned. What is not to be exported is better private: a page of shared memory takes as long to
+ * touch for the first time as a huge one of private memory. Returns NULL with errno set. Any thread may call.
+ */
 void *memory_alloc(size_t len);
+void *memory_alloc_private(size_t len);
 
 /* Maps the first len bytes of the file fd (which stays the caller's), shared. NULL with errno set. Any thread. */
 void *memory_map_file(int fd, size_t len, bool writable);
 
-/* Undoes either. addr and len are those of the allocation. Any thread. */
+/* Undoes any of these. addr and len are those of the allocation. Any thread. */
 void memory_free(void *addr, size_t len);
 
 /* Finds the allocation that holds all of [addr, addr + len). False if it is not ours. Any thread. */

@@ -14,6 +14,15 @@ func mmap(m Mmap) *C.struct_doca_mmap { return (*C.struct_doca_mmap)(m) }
 
 func (n *native) MemoryAlloc(length int) (Memory, error) {
 	memory, err := C.memory_alloc(C.size_t(length))
+	return allocated(memory, err)
+}
+
+func (n *native) MemoryAllocPrivate(length int) (Memory, error) {
+	memory, err := C.memory_alloc_private(C.size_t(length))
+	return allocated(memory, err)
+}
+
+func allocated(memory unsafe.Pointer, err error) (Memory, error) {
 	if memory == nil {
 		return nil, err
 	}
@@ -22,10 +31,7 @@ func (n *native) MemoryAlloc(length int) (Memory, error) {
 
 func (n *native) MemoryMapFile(fd uintptr, length int, writable bool) (Memory, error) {
 	memory, err := C.memory_map_file(C.int(fd), C.size_t(length), C.bool(writable))
-	if memory == nil {
-		return nil, err
-	}
-	return Memory(memory), nil
+	return allocated(memory, err)
 }
 
 func (n *native) MemoryFree(memory Memory, length int) {

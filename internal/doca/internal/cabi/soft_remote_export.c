@@ -27,7 +27,7 @@ static void find_backing(struct soft_export *export)
 	struct memory_backing found;
 	export->backing = REMOTE_BACKING_NONE;
 	export->backing_fd = -1;
-	if (!memory_find(export->range.addr, export->range.len, &found))
+	if (!memory_find(export->range.addr, export->range.len, &found) || found.kind == MEMORY_PRIVATE)
 		return;
 	int fd = share_fd(found.fd, (export->range.permissions & DOCA_ACCESS_FLAG_PCI_READ_WRITE) == 0);
 	if (fd < 0)

@@ -2,6 +2,7 @@
 /* Memory maps and buffers, within one process. */
 #define _GNU_SOURCE
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../memory.h"
@@ -134,6 +135,52 @@ static void test_pinning(void)
 	memory_free(mapped, 4096);
 	fclose(file);
 	rig_configure(NULL);
+}
+
+/* ---- Private memory ---- */
+
+/* Whether the system was asked for huge pages in the mapping that begins there. */
+static bool asks_for_huge_pages(const void *addr)
+{
+	char line[512], start[32];
+	bool within = false, asks = false;
+	FILE *smaps = fopen("/proc/self/smaps", "r");
+	CHECK(smaps != NULL);
+	snprintf(start, sizeof(start), "%lx-", (unsigned long)(uintptr_t)addr);
+	while (fgets(line, sizeof(line), smaps) != NULL) {
+		if (strncmp(line, start, strlen(start)) == 0)
+			within = true;
+		else if (within && strncmp(line, "VmFlags:", 8) == 0)
+			break;
+	}
+	asks = within && strstr(line, " hg") != NULL;
+	fclose(smaps);
+	return asks;
+}
+
+/* Not every system has them, and an emulated one may not tell. */
+static bool shows_huge_pages(size_t len)
+{
+	void *asking = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	CHECK(asking != MAP_FAILED);
+	bool shows = madvise(asking, len, MADV_HUGEPAGE) == 0 && asks_for_huge_pages(asking);
+	munmap(asking, len);
+	return shows;
+}
+
+static void test_private_memory(void)
+{
+	size_t len = (size_t)4 << 20;
+	bool told = shows_huge_pages(len);
+	uint8_t *private = memory_alloc_private(len);
+	CHECK(private != NULL && (uintptr_t) private % 4096 == 0 && private[0] == 0 && private[len - 1] == 0);
+	struct memory_backing backing;
+	CHECK(memory_find(private + 1, len - 1, &backing));
+	CHECK(backing.kind == MEMORY_PRIVATE && backing.fd == -1 && backing.offset == 1);
+	CHECK(!memory_find(private + 1, len, &backing));
+	CHECK(asks_for_huge_pages(private) == told);
+	memory_free(private, len);
+	CHECK(!memory_find(private, len, &backing));
 }
 
 /* ---- Buffers ---- */
@@ -273,6 +320,7 @@ int main(void)
 	RUN(test_free_cb_of_unstarted);
 	RUN(test_export_rules);
 	RUN(test_pinning);
+	RUN(test_private_memory);
 	RUN(test_buf_ranges);
 	RUN(test_refcounts);
 	RUN(test_lists);

@@ -28,6 +28,7 @@ static void test_read_only(void)
 {
 	rig_configure(NULL);
 	read_only(MALLOC);
+	read_only(PRIVATE);
 	read_only(ALLOC);
 	read_only(MAPPED_FILE);
 }
@@ -52,6 +53,7 @@ static void revoked(enum memory memory)
 static void test_exporter_destroys(void)
 {
 	revoked(MALLOC);
+	revoked(PRIVATE);
 	revoked(ALLOC);
 	revoked(MAPPED_FILE);
 }

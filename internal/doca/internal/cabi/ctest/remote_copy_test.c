@@ -41,6 +41,7 @@ static void round_trip(enum memory memory, enum remote_method method, const char
 static void test_any_memory(void)
 {
 	round_trip(MALLOC, REMOTE_BY_PROCESS, NULL);
+	round_trip(PRIVATE, REMOTE_BY_PROCESS, NULL);
 }
 
 static void test_own_memory_is_mapped(void)

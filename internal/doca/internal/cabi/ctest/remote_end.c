@@ -58,6 +58,8 @@ uint8_t *make_memory(enum memory memory, int *fd)
 	*fd = -1;
 	if (memory == MALLOC)
 		bytes = malloc(LEN);
+	else if (memory == PRIVATE)
+		bytes = memory_alloc_private(LEN);
 	else if (memory == ALLOC)
 		bytes = memory_alloc(LEN);
 	else

@@ -14,7 +14,7 @@
 void fill_with(uint8_t *bytes, uint8_t seed);
 bool filled_with(const uint8_t *bytes, uint8_t seed);
 
-enum memory { MALLOC, ALLOC, MAPPED_FILE };
+enum memory { MALLOC, PRIVATE, ALLOC, MAPPED_FILE };
 
 /* LEN bytes of that kind. *fd is their file's, or -1. */
 uint8_t *make_memory(enum memory memory, int *fd);
