@@ -65,8 +65,32 @@ func (l *liveness) stop() { l.ticker.Stop() }
 
 func (l *liveness) pulse() <-chan time.Time { return l.ticker.C }
 
-// untilSilent is ctx for as long as the peer may still be silent, and so as long as a message to it may wait for room.
-func (l *liveness) untilSilent(ctx context.Context) (context.Context, context.CancelFunc) {
+// untilSilent is ctx for as long as the peer may still be silent, and so as long as a message to it may wait for room. It counts from when
+// somebody waits for its end, which most messages need not. The caller calls end.
+func (l *liveness) untilSilent(ctx context.Context) *silence { return &silence{Context: ctx, of: l} }
+
+// silence is the context of one message. It is used by one goroutine at a time.
+type silence struct {
+	context.Context // the caller's, until somebody waits
+	of              *liveness
+	stop            func() // nil until then
+}
+
+// Done implements context.Context.
+func (s *silence) Done() <-chan struct{} {
+	if s.stop == nil {
+		s.Context, s.stop = s.of.countdown(s.Context)
+	}
+	return s.Context.Done()
+}
+
+func (s *silence) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	c := &countdown{ctx: ctx, left: l.limit - l.unsaid + 1, interval: l.interval, over: func() { end(l.silent()) }}
 	c.start()

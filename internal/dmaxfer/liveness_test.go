@@ -191,16 +191,18 @@ func TestPatienceIsCounted(t *testing.T) {
 		l.start(negotiate.Host, time.Second)
 		defer l.stop()
 		l.unsaid = 4
-		ctx, cancel := l.untilSilent(t.Context())
-		defer cancel()
+		ctx := l.untilSilent(t.Context())
+		defer ctx.end()
 		began := time.Now()
 		<-ctx.Done()
 		mustBe(t, context.Cause(ctx), ErrIdle)
 		if took := time.Since(began); took != time.Duration(l.limit-l.unsaid+1)*l.interval {
 			t.Errorf("it took %s", took)
 		}
-		_, cancel = l.untilSilent(t.Context())
-		cancel() // and the bubble ends: nothing is left
+		waited, unused := l.untilSilent(t.Context()), l.untilSilent(t.Context())
+		_ = waited.Done()
+		waited.end() // and the bubble ends: nothing is left
+		unused.end()
 	})
 }
 

@@ -80,9 +80,9 @@ func (n *native) send(ctx context.Context, message []byte) error {
 		return nil
 	}
 	n.messages++
-	ctx, cancel := n.watch.untilSilent(ctx)
-	defer cancel()
-	return n.conn.Send(ctx, message)
+	silence := n.watch.untilSilent(ctx)
+	defer silence.end()
+	return n.conn.Send(silence, message)
 }
 
 // beat tells the peer that this side lives and how far it is, and ends a copy that goes nowhere.

@@ -81,6 +81,11 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 	s := &send{connection: c, message: append([]byte(nil), message...), result: make(chan error, 1)}
 	c.endpoint.do(func() { c.endpoint.enqueue(s) })
 	select {
+	case err := <-s.result: // as mostly: then nobody waits for ctx
+		return err
+	default:
+	}
+	select {
 	case err := <-s.result:
 		return err
 	case <-c.endpoint.finished:
@@ -129,7 +134,7 @@ func (c *Connection) TryRecv() (message []byte, received bool) {
 // while there was a poller.
 func (c *Connection) Arrived() <-chan struct{} { return c.arrived }
 
-// StartPolling promises that the caller will call TryRecv again and again, until it calls StopPolling. As long as somebody does so every two
+// StartPolling promises that the caller will call TryRecv again and again, until it calls StopPolling. As long as somebody does so every ten
 // milliseconds, nobody is woken for a message. Safe for concurrent use.
 func (c *Connection) StartPolling() {
 	c.pollers.Add(1)
