@@ -25,7 +25,7 @@ const (
 	retryPause          = time.Millisecond
 
 	// pollersTurn is how long the driver leaves it to pollers to look, before it asks whether they do.
-	pollersTurn = 2 * time.Millisecond
+	pollersTurn = 10 * time.Millisecond
 )
 
 // endpoint drives one Comch server or client.
