@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -205,10 +204,10 @@ func parseRounds(least int) func(string) (int, error) {
 }
 
 // modelName keeps a model from bringing limits of its own with it; whether there is one of that name the device says.
-var modelName = regexp.MustCompile(`^[A-Za-z0-9_.-]+$`)
+var modelName = pattern(`[A-Za-z0-9_.-]+`)
 
 func parseModel(text string) (string, error) {
-	if !modelName.MatchString(text) {
+	if !modelName().MatchString(text) {
 		return "", errors.New("not a model; give a name such as bluefield3")
 	}
 	return text, nil

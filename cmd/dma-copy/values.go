@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -101,9 +102,14 @@ func parseDuration(text string) (time.Duration, error) {
 const wholeNumber = `(?:0|[1-9][0-9]*)`
 
 var (
-	sizePattern  = regexp.MustCompile(`^` + wholeNumber + `(?i:B|([KMG])|[KMG]i?B)?$`)
-	countPattern = regexp.MustCompile(`^` + wholeNumber + `$`)
+	sizePattern  = pattern(wholeNumber + `(?i:B|([KMG])|[KMG]i?B)?`)
+	countPattern = pattern(wholeNumber)
 )
+
+// pattern matches the whole of a text. It is compiled when it is needed, which in most runs it is not.
+func pattern(expression string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + expression + "$") })
+}
 
 // What a size is of decides what 0 means, and the example.
 var (
@@ -126,7 +132,7 @@ func parseRate(text string) (int64, error) {
 // parseSize returns a parser of bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as GNU's tools have it.
 func parseSize(examples, tooLarge string) func(string) (int64, error) {
 	return func(text string) (int64, error) {
-		match := sizePattern.FindStringSubmatch(text)
+		match := sizePattern().FindStringSubmatch(text)
 		if match == nil {
 			return 0, fmt.Errorf("not a size; give whole bytes such as %s", examples)
 		}
@@ -142,7 +148,7 @@ func parseSize(examples, tooLarge string) func(string) (int64, error) {
 }
 
 func parseCount(text string) (int, error) {
-	if !countPattern.MatchString(text) {
+	if !countPattern().MatchString(text) {
 		return 0, errors.New("not a count; give a whole number such as 16, or 0 for the device's choice")
 	}
 	count, err := strconv.ParseInt(text, 10, 32)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -101,13 +102,13 @@ func fileSystemOf(directory string) string {
 }
 
 // mountLine has the mount point and the type of a line of mountinfo, between which are a variable number of words.
-var mountLine = regexp.MustCompile(`^\S+ \S+ \S+ \S+ (\S+) .*? - (\S+) `)
+var mountLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S+ \S+ \S+ \S+ (\S+) .*? - (\S+) `) })
 
 // fileSystemIn finds the mount point that is nearest to the directory; of two mounts on one point the later covers the other.
 func fileSystemIn(mounts, directory string) string {
 	nearest, kind := "", unknown
 	for line := range strings.Lines(mounts) {
-		match := mountLine.FindStringSubmatch(line)
+		match := mountLine().FindStringSubmatch(line)
 		if match == nil {
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"math"
 	"strings"
+	"sync"
 	"text/template"
 )
 
@@ -54,7 +55,7 @@ func writeSVG(w io.Writer, title string, charts []chart) error {
 	for i, c := range charts {
 		page.Charts = append(page.Charts, c.draw(i*chartHeight))
 	}
-	return svgTemplate.Execute(w, page)
+	return svgTemplate().Execute(w, page)
 }
 
 // What the template draws.
@@ -132,7 +133,9 @@ func (c chart) across(x float64) float64 {
 
 func pixels(at float64) string { return fmt.Sprintf("%.1f", at) }
 
-var svgTemplate = template.Must(template.New("svg").Parse(`<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" fill="#222">
+var svgTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("svg").Parse(svgText)) })
+
+const svgText = `<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" fill="#222">
 <title>{{html .Title}}</title>
 <rect width="100%" height="100%" fill="#fff"/>
 {{- range $chart := .Charts}}
@@ -158,4 +161,4 @@ var svgTemplate = template.Must(template.New("svg").Parse(`<svg xmlns="http://ww
 </g>
 {{- end}}
 </svg>
-`))
+`

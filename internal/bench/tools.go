@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // ToolNames are the tools that copies can be compared with, the first being the one that all are compared with.
@@ -54,7 +55,7 @@ func (f *field) flushed(durability string) [][]job {
 }
 
 // versionLine is the first that a program prints about itself with a release in it.
-var versionLine = regexp.MustCompile(`(?m)^.*\d+\.\d+.*$`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^.*\d+\.\d+.*$`) })
 
 // findTools asks each tool for its version.
 func findTools(ctx context.Context, names []string) []Tool {
@@ -74,7 +75,7 @@ func versionOf(ctx context.Context, name string) string {
 	if errors.Is(err, exec.ErrNotFound) {
 		return ""
 	}
-	if line := versionLine.Find(said); line != nil {
+	if line := versionLine().Find(said); line != nil {
 		return strings.TrimSpace(string(line))
 	}
 	return unknown

@@ -4,13 +4,16 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 )
 
-var pciAddress = regexp.MustCompile(`^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])$`)
+var pciAddress = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:([0-9a-f]{4}):)?([0-9a-f]{2}:[01][0-9a-f]\.[0-7])$`)
+})
 
 // ParsePCIAddress returns the long lower-case form, "0000:b1:00.1", of a PCI address in either form. ErrBadAddress.
 func ParsePCIAddress(text string) (string, error) {
-	parts := pciAddress.FindStringSubmatch(strings.ToLower(text))
+	parts := pciAddress().FindStringSubmatch(strings.ToLower(text))
 	if parts == nil {
 		return "", fmt.Errorf("%q is %w: write it as b1:00.1 or 0000:b1:00.1", text, ErrBadAddress)
 	}
