@@ -1,6 +1,7 @@
 package doca
 
 import (
+	"context"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -67,6 +68,23 @@ func woken(c *Connection) bool {
 	var count [8]byte
 	n, _ := unix.Read(c.endpoint.waiter.wakeup, count[:])
 	return n > 0
+}
+
+// eager is a context that nobody is to wait for.
+type eager struct {
+	context.Context
+	t *testing.T
+}
+
+func (e eager) Done() <-chan struct{} {
+	e.t.Error("somebody waits for the context of a message that is sent")
+	return e.Context.Done()
+}
+
+func TestMessageThatIsTakenWaitsForNothing(t *testing.T) {
+	if err := asleep(t, &echo{}).Send(eager{t.Context(), t}, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestCallersDriveWhileRunSleeps(t *testing.T) {
