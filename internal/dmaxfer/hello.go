@@ -156,7 +156,8 @@ func (o *Options) slotCount(size int64, of traits) uint32 {
 }
 
 // layout is how this side arranges its memory for the plan. A receiver that must keep the order holds all that can arrive before
-// its turn; one that need not has each lane write one piece while the engine fetches the next.
+// its turn; one that need not has each lane write one piece while the engine fetches the next. Where the lane fetches it itself, which is
+// on the host, it fills one buffer again and again.
 func (n *native) layout() layout {
 	l := layout{
 		sends: n.plan.Sender == n.options.Side, digest: n.algorithm(),
@@ -167,6 +168,9 @@ func (n *native) layout() layout {
 		l.lanes = 1
 	}
 	l.buffers = (l.slots + l.lanes - 1) / l.lanes
+	if n.options.Side == negotiate.Host && !n.inOrder() {
+		l.buffers = 1
+	}
 	return l
 }
 
