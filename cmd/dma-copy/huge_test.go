@@ -45,6 +45,9 @@ func TestHuge(t *testing.T) {
 	for _, sender := range []string{"host", "dpu"} {
 		t.Run("from_"+sender, func(t *testing.T) {
 			s.t = t
+			if _, err := os.Stat(s.path(sender)); err != nil {
+				t.Fatal("what the other direction has copied is not there: ", err)
+			}
 			host := s.start("host", ourHost)
 			dpu := s.start("dpu", ourDPU)
 			anonymous := peakAnonymous(host)
