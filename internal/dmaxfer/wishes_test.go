@@ -115,6 +115,27 @@ func TestPiecesGoAloneWhereTheyMayTakeLong(t *testing.T) {
 	}
 }
 
+// Who fetches a piece itself needs one buffer for it, unless pieces wait in buffers for their turn.
+func TestBuffersOfALane(t *testing.T) {
+	for name, c := range map[string]struct {
+		side   negotiate.Side
+		digest digest.Algorithm
+		want   int
+	}{
+		"DPU":              {negotiate.DPU, digest.CRC32C, 4},
+		"DPU, in order":    {negotiate.DPU, digest.SHA256, 8},
+		"a host":           {negotiate.Host, digest.CRC32C, 1},
+		"a host, in order": {negotiate.Host, digest.SHA256, 8},
+	} {
+		n := &native{options: Options{Side: c.side}, place: &place{}, plan: negotiate.Plan{
+			Sender: c.side.Other(), Slots: 8, Chunk: 4096, SizeKnown: true, Digest: negotiate.Digest(c.digest),
+		}}
+		if got := n.layout().buffers; got != c.want {
+			t.Errorf("%s: %d buffers, not %d", name, got, c.want)
+		}
+	}
+}
+
 // A disk so slow that a batch would take longer than the idle timeout is no standstill: each pulse carries what there is.
 func TestSlowDisksWithDeepWindows(t *testing.T) {
 	for _, slow := range []string{"read", "write"} {

@@ -10,7 +10,8 @@ type writers struct {
 }
 
 // writeStep is how much is written with one call. A file system takes page cache in blocks as large as the call, and large free blocks
-// are what a virtual machine's host takes back: to touch one then costs a fault outside the guest for each page.
+// are what a virtual machine's host takes back: to touch one then costs a fault outside the guest for each page. In smaller ones it is
+// the calls and the blocks that cost.
 const writeStep = 256 << 10
 
 // beginFilling makes it two ways, if the file has the other one.
