@@ -43,7 +43,7 @@ doca_error_t doca_devinfo_rep_destroy_list(struct doca_devinfo_rep **dev_list_re
 DOCA_STABLE
 doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev);
 
-/* IN_USE while a map, a context or a representor holds the device. */
+/* IN_USE while a map, a context or a representor holds the device. NULL is accepted and does nothing. */
 DOCA_STABLE
 doca_error_t doca_dev_close(struct doca_dev *dev);
 

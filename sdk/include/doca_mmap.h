@@ -103,7 +103,10 @@ doca_error_t doca_mmap_get_from_export(const struct doca_mmap *mmap, uint8_t *fr
 DOCA_STABLE
 doca_error_t doca_mmap_set_max_num_devices(struct doca_mmap *mmap, uint32_t max_num_devices);
 
-/* Bits of enum doca_access_flag. PCI_READ_ONLY and PCI_READ_WRITE exclude each other. */
+/*
+ * Bits of enum doca_access_flag; a map on which this was not called has LOCAL_READ_WRITE. PCI_READ_ONLY and
+ * PCI_READ_WRITE exclude each other.
+ */
 DOCA_STABLE
 doca_error_t doca_mmap_set_permissions(struct doca_mmap *mmap, uint32_t access_mask);
 

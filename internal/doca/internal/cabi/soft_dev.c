@@ -141,10 +141,11 @@ doca_error_t soft_doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **
 	return DOCA_SUCCESS;
 }
 
+/* NULL is accepted, as free accepts it: programs close what they have closed and set to NULL before. */
 doca_error_t soft_doca_dev_close(struct doca_dev *dev)
 {
 	if (dev == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
+		return DOCA_SUCCESS;
 	doca_error_t result = DOCA_SUCCESS;
 	pthread_mutex_lock(&open_lock);
 	if (dev->opened == 0)

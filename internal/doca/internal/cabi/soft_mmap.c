@@ -15,8 +15,10 @@
 static struct doca_mmap *new_mmap(void)
 {
 	struct doca_mmap *mmap = calloc(1, sizeof(*mmap));
-	if (mmap != NULL)
-		mmap->max_devs = SOFT_MMAP_MAX_DEVS;
+	if (mmap == NULL)
+		return NULL;
+	mmap->max_devs = SOFT_MMAP_MAX_DEVS;
+	mmap->permissions = DOCA_ACCESS_FLAG_LOCAL_READ_WRITE;
 	return mmap;
 }
 

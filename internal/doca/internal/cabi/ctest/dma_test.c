@@ -249,6 +249,25 @@ static void test_refused_buffers(void)
 	close_all();
 }
 
+/* doca_mmap_set_memrange is mandatory, doca_mmap_set_permissions is not: without it, the map is LOCAL_READ_WRITE. */
+static void test_default_permissions(void)
+{
+	static uint8_t bytes[64];
+	const void *desc;
+	size_t len;
+	struct doca_mmap *mmap;
+	open_all(1, NULL);
+	CHECK_OK(soft_doca_mmap_create(&mmap));
+	CHECK_OK(soft_doca_mmap_set_memrange(mmap, bytes, sizeof(bytes)));
+	CHECK_OK(soft_doca_mmap_add_dev(mmap, engine.dev));
+	CHECK_OK(soft_doca_mmap_start(mmap));
+	CHECK_OK(engine_copy(&engine, mmap, bytes, from, source, sizeof(bytes)));
+	CHECK(memcmp(bytes, source, sizeof(bytes)) == 0);
+	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_export_pci(mmap, engine.dev, &desc, &len));
+	CHECK_OK(soft_doca_mmap_destroy(mmap));
+	close_all();
+}
+
 static void test_refused_access(void)
 {
 	open_all(4, NULL);
@@ -357,6 +376,7 @@ int main(void)
 	RUN(test_source_list);
 	RUN(test_shrunken_file);
 	RUN(test_refused_buffers);
+	RUN(test_default_permissions);
 	RUN(test_refused_access);
 	RUN(test_one_task_per_progress_in_order);
 	RUN(test_failure_flushes_the_rest);
