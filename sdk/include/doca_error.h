@@ -3,8 +3,8 @@
 #ifndef DOCA_ERROR_H_
 #define DOCA_ERROR_H_
 
-#include "doca_abi.h"
 #include "doca_compat.h"
+#include "doca_types.h"
 
 #ifdef __cplusplus
 extern "C" {

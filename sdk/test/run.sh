@@ -25,6 +25,8 @@ make -s -C "$here/.." SDKDIR="$out/sanitized" OUT="$out/sanitized-objects" \
 	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'
 "$here/c_tests.sh" "$out/sanitized" "$out/tests"
 
+"$here/programs.sh" "$kit" "$out/programs"
+
 "$here/examples.sh" "$kit" "$out/examples" shared
 "$here/examples.sh" "$kit" "$out/examples" static
 "$here/loader.sh" "$kit" "$root/bin/dma-copy"
