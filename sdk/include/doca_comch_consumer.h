@@ -160,6 +160,9 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
 						doca_dpa_dev_comch_consumer_t *dpa_consumer);
 
+/* What DOCA 2.7 called it. */
+#define doca_comch_consumer_set_dev_num_recv doca_comch_consumer_set_dev_max_num_recv
+
 #ifdef __cplusplus
 }
 #endif

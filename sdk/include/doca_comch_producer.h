@@ -107,6 +107,9 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
 						doca_dpa_dev_comch_producer_t *dpa_producer);
 
+/* What DOCA 2.7 called it. */
+#define doca_comch_producer_set_dev_num_send doca_comch_producer_set_dev_max_num_send
+
 #ifdef __cplusplus
 }
 #endif
