@@ -118,32 +118,42 @@ static doca_error_t add_key(const struct doca_argp_cmd *cmd, const char *key, st
 	return param->on_command_line ? DOCA_SUCCESS : add_value(values, param, value);
 }
 
-static doca_error_t add_group(const struct doca_argp_cmd *cmd, const char *name, struct json_object *group,
-			      struct argp_values *values)
+static doca_error_t add_keys(const struct doca_argp_cmd *scope, struct json_object *group, struct argp_values *values)
 {
-	if (!json_object_is_type(group, json_type_object))
-		return argp_fail(DOCA_ERROR_INVALID_VALUE, "\"%s\" must be a JSON object", name);
 	json_object_object_foreach(group, key, value)
 	{
-		doca_error_t result = add_key(cmd, key, value, values);
+		doca_error_t result = add_key(scope, key, value, values);
 		if (result != DOCA_SUCCESS)
 			return result;
 	}
 	return DOCA_SUCCESS;
 }
 
+/* For programs that run on DPDK; any other ignores it, so that one file can serve several programs. */
+static doca_error_t skip_dpdk_group(void)
+{
+	if (argp.dpdk_callback == NULL)
+		return DOCA_SUCCESS;
+	return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "\"doca_dpdk_flags\" in a JSON file is not supported: "
+						   "give DPDK's flags on the command line, before \"--\"");
+}
+
+static doca_error_t add_group(const struct doca_argp_cmd *cmd, const char *name, struct json_object *group,
+			      struct argp_values *values)
+{
+	bool general = strcmp(name, "doca_general_flags") == 0, dpdk = strcmp(name, "doca_dpdk_flags") == 0;
+	if (!general && !dpdk && strcmp(name, "doca_program_flags") != 0)
+		return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON group \"%s\"", name);
+	if (!json_object_is_type(group, json_type_object))
+		return argp_fail(DOCA_ERROR_INVALID_VALUE, "\"%s\" must be a JSON object", name);
+	return dpdk ? skip_dpdk_group() : add_keys(general ? &argp.general : cmd, group, values);
+}
+
 static doca_error_t add_groups(struct json_object *root, const struct doca_argp_cmd *cmd, struct argp_values *values)
 {
 	json_object_object_foreach(root, name, group)
 	{
-		const struct doca_argp_cmd *scope = NULL;
-		if (strcmp(name, "doca_general_flags") == 0)
-			scope = &argp.general;
-		else if (strcmp(name, "doca_program_flags") == 0)
-			scope = cmd;
-		if (scope == NULL)
-			return argp_fail(DOCA_ERROR_NOT_SUPPORTED, "unknown JSON group \"%s\"", name);
-		doca_error_t result = add_group(scope, name, group, values);
+		doca_error_t result = add_group(cmd, name, group, values);
 		if (result != DOCA_SUCCESS)
 			return result;
 	}

@@ -86,7 +86,10 @@ doca_error_t doca_argp_register_logger_callback(doca_argp_logger_cb_t callback);
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_disable_logger_callback(void);
 
-/* The program also takes flags of DPDK's, before "--": callback gets them, behind argv[0]. */
+/*
+ * The program also takes flags of DPDK's, before "--": callback gets them, behind argv[0]. Those of a JSON file
+ * (doca_dpdk_flags) are ignored without this call, and NOT_SUPPORTED with it.
+ */
 DOCA_EXPERIMENTAL
 void doca_argp_set_dpdk_program(doca_argp_dpdk_cb_t callback);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Calls in the wrong place, and who owns what afterwards; leaks are the sanitizer's business. */
 #include <string.h>
+#include <unistd.h>
 
 #include "argp_program.h"
 #include "capture.h"
@@ -156,6 +157,23 @@ static doca_error_t to_record(enum doca_log_level level, const char *format, va_
 	return DOCA_SUCCESS;
 }
 
+/* A program that runs on DPDK must not lose the flags that a file has for it. */
+static int dpdk_flags_of_a_file(const void *argument)
+{
+	(void)argument;
+	char path[] = "/tmp/argp_test_XXXXXX";
+	int fd = mkstemp(path);
+	CHECK(fd >= 0 && dprintf(fd, "{\"doca_dpdk_flags\": {}}") > 0 && close(fd) == 0);
+	char *argv[] = {(char *)"p", (char *)"-f", (char *)"x", (char *)"-j", path, NULL};
+	EXPECT(DOCA_SUCCESS, set_up("prog"));
+	doca_argp_set_dpdk_program(on_dpdk);
+	EXPECT(DOCA_SUCCESS, doca_argp_register_logger_callback(to_record));
+	EXPECT(DOCA_ERROR_NOT_SUPPORTED, doca_argp_start(5, argv));
+	CHECK(strstr(record, "doca_dpdk_flags") != NULL && strstr(record, "before \"--\"") != NULL);
+	CHECK(unlink(path) == 0);
+	return doca_argp_destroy();
+}
+
 static int own_logger(const void *argument)
 {
 	(void)argument;
@@ -178,6 +196,7 @@ static const struct capture_case cases[] = {
 	{"registered twice", registered_twice},
 	{"log levels", levels_are_applied},
 	{"DPDK program", dpdk_program},
+	{"DPDK flags of a file", dpdk_flags_of_a_file},
 	{"own logger", own_logger},
 };
 

@@ -4,6 +4,9 @@
 #include "check.h"
 
 #define FILE_IS_X "{\"doca_program_flags\": {\"file\": \"x\""
+#define DPDK_GROUP                                                                                         \
+	"{\"doca_dpdk_flags\": {\"devices\": [{\"device\": \"pf\", \"id\": \"03:00.0\", \"hws\": true}], " \
+	"\"core-list\": \"0-1\", \"flags\": \"\",}"
 static const struct line lines[] = {
 	{"--json JSON", FILE_IS_X "}}", DOCA_SUCCESS, "file=x valid", NULL},
 	{"-j JSON", FILE_IS_X ", \"flag\": false, \"number\": -7,}, }", DOCA_SUCCESS,
@@ -16,6 +19,9 @@ static const struct line lines[] = {
 	{"-j JSON -f y", FILE_IS_X ", \"number\": 2}}", DOCA_SUCCESS, "file=y number=2 valid", NULL},
 	{"-j JSON", "{\"doca_general_flags\": {\"log-level\": 60}, \"doca_program_flags\": {\"list\": true}}",
 	 DOCA_SUCCESS, "list valid", NULL},
+	{"-j JSON", DPDK_GROUP ", \"doca_program_flags\": {\"file\": \"x\"}}", DOCA_SUCCESS, "file=x valid", NULL},
+	{"-j JSON -f x", DPDK_GROUP "}", DOCA_SUCCESS, "file=x valid", NULL},
+	{"-f x -j JSON", "{\"doca_dpdk_flags\": []}", DOCA_ERROR_INVALID_VALUE, "", "must be a JSON object"},
 	{"-j JSON remote", FILE_IS_X "}}", DOCA_ERROR_NOT_SUPPORTED, "", "\"file\""},
 	{"-f x -j JSON remote", "{\"doca_program_flags\": {\"host\": \"h\", \"depth\": 3}}", DOCA_SUCCESS,
 	 "file=x host=h depth=3 remote valid", NULL},
