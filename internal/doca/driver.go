@@ -27,6 +27,7 @@ type Options struct {
 	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: none are asked for
 	SoftQuirks      string // "name,..." of what hardware does beside its documents; empty: DMA_COPY_SOFT_QUIRKS or none
 	SoftFaults      string // "name=value,..." of failures on request; empty: DMA_COPY_SOFT_FAULTS or none
+	SoftFunctions   string // "vf,sf" or one of them, beside the physical functions; empty: DMA_COPY_SOFT_FUNCTIONS or none
 	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
 }
 
@@ -101,6 +102,7 @@ func openDOCA(options Options, reason string) (*Driver, error) {
 func openSoft(options Options, reason string) (*Driver, error) {
 	abi, err := cabi.OpenSoft(cabi.SoftSettings{
 		Dir: options.SoftDir, Limits: options.SoftLimits, Quirks: options.SoftQuirks, Faults: options.SoftFaults,
+		Functions: options.SoftFunctions,
 	})
 	if errors.Is(err, cabi.ErrNoCgo) {
 		return nil, err

@@ -91,6 +91,7 @@ func TestBadSoftSettingsAreOneSentence(t *testing.T) {
 	}
 	for name, options := range map[string]doca.Options{
 		"limits":    {Choice: doca.ChooseSoft, SoftDir: t.TempDir(), SoftLimits: "max_buf_size=little"},
+		"functions": {Choice: doca.ChooseSoft, SoftDir: t.TempDir(), SoftFunctions: "vf,pf"},
 		"directory": {Choice: doca.ChooseSoft, SoftDir: file},
 	} {
 		driver, err := doca.Open(options)

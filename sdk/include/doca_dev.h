@@ -68,7 +68,7 @@ struct doca_devinfo_rep *doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep);
 
 /* What a device is. */
 
-/* Writes DOCA_DEVINFO_PCI_ADDR_SIZE bytes, "0000:03:00.0". */
+/* Writes DOCA_DEVINFO_PCI_ADDR_SIZE bytes, "0000:03:00.0". An SF has the address of the PF that it belongs to. */
 DOCA_STABLE
 doca_error_t doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo, char *pci_addr_str);
 
@@ -102,6 +102,14 @@ doca_error_t doca_devinfo_get_active_rate(const struct doca_devinfo *devinfo, ui
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_devinfo_get_vhca_id(const struct doca_devinfo *devinfo, uint16_t *vhca_id);
+
+/* Whether the device is a physical, a virtual or a scalable function (PF, VF, SF). Since DOCA 3.1. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo, enum doca_pci_func_type *pci_func_type);
+
+/* The number that an SF was created with; NOT_SUPPORTED for a PF or VF. Since DOCA 3.1. */
+DOCA_EXPERIMENTAL
+doca_error_t doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index);
 
 /* What a device can do: the out parameter is 0 or 1. */
 
@@ -138,6 +146,7 @@ doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_re
 DOCA_STABLE
 doca_error_t doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str);
 
+/* The kind of the host's function: PF, VF or SF. */
 DOCA_STABLE
 doca_error_t doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_rep *devinfo_rep,
 						enum doca_pci_func_type *pci_func_type);

@@ -182,10 +182,11 @@ type DevinfoCaps struct {
 
 // SoftSettings sets up the software device (soft.h). An empty string takes the environment's value, or the default.
 type SoftSettings struct {
-	Dir    string // runtime directory
-	Limits string // "name=value,..."
-	Quirks string // "name,..."
-	Faults string // "name=value,..."
+	Dir       string // runtime directory
+	Limits    string // "name=value,..."
+	Quirks    string // "name,..."
+	Faults    string // "name=value,..."
+	Functions string // "vf,sf" or one of them: beside the physical ones
 }
 
 // ABI is DOCA's interface as this program uses it, whoever provides it. Errors are *Error. Threads: as DOCA, one at a

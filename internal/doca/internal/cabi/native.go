@@ -59,6 +59,7 @@ func OpenSoft(settings SoftSettings) (ABI, error) {
 	}
 	c := C.struct_soft_settings{
 		dir: text(settings.Dir), limits: text(settings.Limits), quirks: text(settings.Quirks), faults: text(settings.Faults),
+		functions: text(settings.Functions),
 	}
 	defer func() {
 		for _, release := range free {

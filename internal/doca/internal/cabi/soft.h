@@ -30,13 +30,14 @@ bool soft_choose_dir(const char *dir, char path[PATH_MAX]);
 /* Gives back what soft_configure has taken. For a library that is about to be unloaded: nothing of the device may be in use. */
 void soft_unconfigure(void);
 
-/* The same with all there is to set: quirks (soft_quirk.h, DMA_COPY_SOFT_QUIRKS) and faults (soft_fault.h,
- * DMA_COPY_SOFT_FAULTS), whose counters begin anew. */
+/* The same with all there is to set: quirks (soft_quirk.h, DMA_COPY_SOFT_QUIRKS), functions (soft_topology.h,
+ * DMA_COPY_SOFT_FUNCTIONS) and faults (soft_fault.h, DMA_COPY_SOFT_FAULTS), whose counters begin anew. */
 struct soft_settings {
 	const char *dir;
 	const char *limits;
 	const char *quirks;
 	const char *faults;
+	const char *functions;
 };
 doca_error_t soft_configure_all(const struct soft_settings *settings, char *error, size_t error_size);
 

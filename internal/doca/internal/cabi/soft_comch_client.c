@@ -44,7 +44,7 @@ static bool call_server(struct doca_comch_client *client)
 	struct soft_comch_address address;
 	struct soft_frame hello =
 		soft_frame_make(SOFT_FRAME_HELLO, endpoint->max_msg_size, endpoint->max_msg_size_chosen);
-	soft_comch_address_make(&address, endpoint->ctx.dev->info->pci_addr, client->dev_pci, endpoint->name);
+	soft_comch_address_make(&address, endpoint->ctx.dev->info->comch_key, client->dev_pci, endpoint->name);
 	int fd = soft_comch_connect(&address);
 	if (fd < 0)
 		return false;
@@ -61,7 +61,7 @@ static bool call_server(struct doca_comch_client *client)
 static void call_next_server(struct doca_comch_client *client)
 {
 	const struct soft_endpoint *endpoint = &client->endpoint;
-	while (soft_comch_next_server(endpoint->ctx.dev->info->pci_addr, endpoint->name, client->dev_pci)) {
+	while (soft_comch_next_server(endpoint->ctx.dev->info->comch_key, endpoint->name, client->dev_pci)) {
 		if (call_server(client))
 			return;
 	}

@@ -182,7 +182,7 @@ doca_error_t soft_doca_comch_server_create(struct doca_dev *dev, struct doca_dev
 	doca_error_t result = soft_endpoint_init(&server->endpoint, &server_class, &server_role, dev, name);
 	if (result != DOCA_SUCCESS)
 		goto free_server;
-	soft_comch_address_make(&server->address, repr->info->pci_addr, dev->info->pci_addr, name);
+	soft_comch_address_make(&server->address, repr->info->function->comch_key, dev->info->comch_key, name);
 	atomic_fetch_add(&repr->users, 1);
 	server->rep = repr;
 	*comch_server = server;

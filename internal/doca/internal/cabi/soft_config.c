@@ -3,6 +3,7 @@
 #include "soft_fault.h"
 #include "soft_model.h"
 #include "soft_quirk.h"
+#include "soft_topology.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -19,6 +20,7 @@ struct configuration {
 	struct configuration *previous;
 	struct soft_limits limits;
 	uint32_t quirks;
+	uint32_t function_kinds;
 	struct soft_faults *faults;
 	int dirfd;
 	char dir[PATH_MAX];
@@ -287,6 +289,9 @@ static doca_error_t parse(struct configuration *new, const struct soft_settings 
 	if (result == DOCA_SUCCESS)
 		result = soft_parse_quirks(chosen(settings->quirks, "DMA_COPY_SOFT_QUIRKS"), &new->quirks);
 	if (result == DOCA_SUCCESS)
+		result = soft_parse_functions(chosen(settings->functions, "DMA_COPY_SOFT_FUNCTIONS"),
+					      &new->function_kinds);
+	if (result == DOCA_SUCCESS)
 		result = soft_parse_faults(chosen(settings->faults, "DMA_COPY_SOFT_FAULTS"), &new->faults);
 	if (result == DOCA_SUCCESS)
 		result = set_dir(new, settings->dir);
@@ -364,6 +369,12 @@ bool soft_has_quirk(enum soft_quirk quirk)
 {
 	const struct configuration *now = atomic_load(&current);
 	return now != NULL && (now->quirks & 1U << quirk) != 0;
+}
+
+uint32_t soft_function_kinds(void)
+{
+	const struct configuration *now = atomic_load(&current);
+	return now == NULL ? 0 : now->function_kinds;
 }
 
 struct soft_faults *soft_faults(void)

@@ -3,7 +3,8 @@
  * What the files of the software device share.
  *
  *   soft_config   limits, runtime directory                  soft_ctx    context state machine
- *   soft_dev      devices, representors                      soft_pe     progress engine, notification handle
+ *   soft_dev*     devices, representors                      soft_pe     progress engine, notification handle
+ *   soft_topology which of them there are
  *   soft_mmap     memory maps                                soft_task   task ownership and submission
  *   soft_remote*  exported memory, seen from another process soft_dma*   memcpy tasks
  *   soft_buf      buffers, chains, inventories               soft_comch* control channel
@@ -120,17 +121,19 @@ enum soft_side { SOFT_HOST, SOFT_DPU };
 
 struct doca_devinfo {
 	enum soft_side side;
-	const char *pci_addr; /* "0000:b1:00.0" */
+	enum doca_pci_func_type kind;
+	uint32_t sf_index;     /* of a scalable function */
+	const char *pci_addr;  /* "0000:b1:00.0"; of a scalable function, its parent's */
+	const char *comch_key; /* what Comch addresses know it by: unique, as long as a PCI address */
 	const char *ibdev_name;
 	const char *iface_name;
 	uint16_t vhca_id;
 };
 
 struct doca_devinfo_rep {
-	const char *pci_addr; /* of the host function that it stands for */
+	const struct doca_devinfo *function; /* of the host, which it represents */
 	const char *vuid;
 	const char *iface_name;
-	uint16_t vhca_id; /* of that function */
 };
 
 struct doca_dev {

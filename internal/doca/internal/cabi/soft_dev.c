@@ -1,47 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * A host and a BlueField, two functions each. Everything about them is fixed and lives as long as the process, so a
- * devinfo outlives its list, as DOCA promises for devices that are open.
- */
 #define _GNU_SOURCE
-#include "soft_core.h"
+#include "soft_topology.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define NUM_FUNCTIONS 4
-#define NUM_HOST_FUNCTIONS 2
-
-static struct doca_devinfo functions[NUM_FUNCTIONS] = {
-	{SOFT_HOST, "0000:b1:00.0", "mlx5_0", "enp177s0f0np0", 0},
-	{SOFT_HOST, "0000:b1:00.1", "mlx5_1", "enp177s0f1np1", 1},
-	{SOFT_DPU, "0000:03:00.0", "mlx5_2", "p0", 2},
-	{SOFT_DPU, "0000:03:00.1", "mlx5_3", "p1", 3},
-};
-
-static struct doca_dev devices[NUM_FUNCTIONS] = {
-	{.info = &functions[0], .clock = SOFT_CLOCK_INITIALIZER},
-	{.info = &functions[1], .clock = SOFT_CLOCK_INITIALIZER},
-	{.info = &functions[2], .clock = SOFT_CLOCK_INITIALIZER},
-	{.info = &functions[3], .clock = SOFT_CLOCK_INITIALIZER},
-};
-
-/* Each function of the DPU has its own representors of the host's functions. */
-static struct {
-	struct doca_dev *dev;
-	struct doca_devinfo_rep infos[NUM_HOST_FUNCTIONS];
-} representors[] = {
-	{&devices[2],
-	 {{"0000:b1:00.0", "SOFT00000000MLNXS0D0F0", "pf0hpf", 0},
-	  {"0000:b1:00.1", "SOFT00000000MLNXS0D0F1", "pf1hpf", 1}}},
-	{&devices[3],
-	 {{"0000:b1:00.0", "SOFT00000000MLNXS0D0F0", "pf0hpf", 0},
-	  {"0000:b1:00.1", "SOFT00000000MLNXS0D0F1", "pf1hpf", 1}}},
-};
-
-#define NUM_REPRESENTED (sizeof(representors) / sizeof(representors[0]))
 
 /* Guards doca_dev.opened. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -50,26 +14,27 @@ bool soft_dev_any_open(void)
 {
 	bool any = false;
 	pthread_mutex_lock(&open_lock);
-	for (size_t i = 0; i < NUM_FUNCTIONS; i++)
-		any = any || devices[i].opened > 0;
+	for (size_t i = 0; i < SOFT_NUM_FUNCTIONS; i++)
+		any = any || soft_devices[i].opened > 0;
 	pthread_mutex_unlock(&open_lock);
 	return any;
 }
 
 static struct doca_dev *dev_of(const struct doca_devinfo *info)
 {
-	for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
-		if (devices[i].info == info)
-			return &devices[i];
+	for (size_t i = 0; i < SOFT_NUM_FUNCTIONS; i++) {
+		if (soft_devices[i].info == info)
+			return &soft_devices[i];
 	}
 	return NULL;
 }
 
 static struct doca_dev *dev_of_rep(const struct doca_devinfo_rep *info)
 {
-	for (size_t i = 0; i < NUM_REPRESENTED; i++) {
-		if (info >= representors[i].infos && info < representors[i].infos + NUM_HOST_FUNCTIONS)
-			return representors[i].dev;
+	for (size_t i = 0; i < SOFT_NUM_REPRESENTED; i++) {
+		const struct soft_representors *own = &soft_representors[i];
+		if (info >= own->infos && info < own->infos + SOFT_NUM_HOST_FUNCTIONS)
+			return own->dev;
 	}
 	return NULL;
 }
@@ -107,13 +72,14 @@ doca_error_t soft_doca_devinfo_create_list(struct doca_devinfo ***dev_list, uint
 		result = visible_sides(&host, &dpu);
 	if (result != DOCA_SUCCESS)
 		return result;
-	struct doca_devinfo **list = calloc(NUM_FUNCTIONS, sizeof(*list));
+	struct doca_devinfo **list = calloc(SOFT_NUM_FUNCTIONS, sizeof(*list));
 	if (list == NULL)
 		return DOCA_ERROR_NO_MEMORY;
 	uint32_t count = 0;
-	for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
-		if (functions[i].side == SOFT_HOST ? host : dpu)
-			list[count++] = &functions[i];
+	for (size_t i = 0; i < SOFT_NUM_FUNCTIONS; i++) {
+		const struct doca_devinfo *info = soft_devices[i].info;
+		if (soft_function_exists(info) && (info->side == SOFT_HOST ? host : dpu))
+			list[count++] = soft_doca_dev_as_devinfo(&soft_devices[i]);
 	}
 	*dev_list = list;
 	*nb_devs = count;
@@ -165,41 +131,44 @@ struct doca_devinfo *soft_doca_dev_as_devinfo(const struct doca_dev *dev)
 
 /* ---- Representors ---- */
 
-/* EMULATED names functions that the DPU makes up itself; there are none. */
-static doca_error_t count_filtered(int filter, uint32_t *count)
+static bool is_filter(int filter)
 {
-	if ((filter & ~(DOCA_DEVINFO_REP_FILTER_NET | DOCA_DEVINFO_REP_FILTER_EMULATED)) != 0)
-		return DOCA_ERROR_INVALID_VALUE;
-	*count = filter == DOCA_DEVINFO_REP_FILTER_EMULATED ? 0 : NUM_HOST_FUNCTIONS;
-	return DOCA_SUCCESS;
+	return (filter & ~(DOCA_DEVINFO_REP_FILTER_NET | DOCA_DEVINFO_REP_FILTER_EMULATED)) == 0;
 }
 
 static struct doca_devinfo_rep *reps_of(const struct doca_dev *dev)
 {
-	for (size_t i = 0; i < NUM_REPRESENTED; i++) {
-		if (representors[i].dev == dev)
-			return representors[i].infos;
+	for (size_t i = 0; i < SOFT_NUM_REPRESENTED; i++) {
+		if (soft_representors[i].dev == dev)
+			return soft_representors[i].infos;
 	}
 	return NULL;
+}
+
+/* EMULATED names functions that the DPU makes up itself; there are none. */
+static uint32_t fill_list(int filter, struct doca_devinfo_rep *infos, struct doca_devinfo_rep **list)
+{
+	uint32_t count = 0;
+	for (uint32_t i = 0; filter != DOCA_DEVINFO_REP_FILTER_EMULATED && i < SOFT_NUM_HOST_FUNCTIONS; i++) {
+		if (soft_function_exists(infos[i].function))
+			list[count++] = &infos[i];
+	}
+	return count;
 }
 
 doca_error_t soft_doca_devinfo_rep_create_list(struct doca_dev *dev, int filter,
 					       struct doca_devinfo_rep ***dev_list_rep, uint32_t *nb_devs_rep)
 {
-	uint32_t count;
-	if (dev == NULL || dev_list_rep == NULL || nb_devs_rep == NULL || !is_open(dev) ||
-	    count_filtered(filter, &count) != DOCA_SUCCESS)
+	if (dev == NULL || dev_list_rep == NULL || nb_devs_rep == NULL || !is_open(dev) || !is_filter(filter))
 		return DOCA_ERROR_INVALID_VALUE;
 	struct doca_devinfo_rep *infos = reps_of(dev);
 	if (infos == NULL)
 		return DOCA_ERROR_NOT_SUPPORTED;
-	struct doca_devinfo_rep **list = calloc(NUM_HOST_FUNCTIONS, sizeof(*list));
+	struct doca_devinfo_rep **list = calloc(SOFT_NUM_HOST_FUNCTIONS, sizeof(*list));
 	if (list == NULL)
 		return DOCA_ERROR_NO_MEMORY;
-	for (uint32_t i = 0; i < count; i++)
-		list[i] = &infos[i];
+	*nb_devs_rep = fill_list(filter, infos, list);
 	*dev_list_rep = list;
-	*nb_devs_rep = count;
 	return DOCA_SUCCESS;
 }
 
@@ -313,8 +282,8 @@ doca_error_t soft_doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devin
 doca_error_t soft_doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str)
 {
 	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : give_name(devinfo_rep->pci_addr, pci_addr_str, DOCA_DEVINFO_REP_PCI_ADDR_SIZE,
-					       DOCA_DEVINFO_REP_PCI_ADDR_SIZE);
+				   : give_name(devinfo_rep->function->pci_addr, pci_addr_str,
+					       DOCA_DEVINFO_REP_PCI_ADDR_SIZE, DOCA_DEVINFO_REP_PCI_ADDR_SIZE);
 }
 
 doca_error_t soft_doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_rep *devinfo_rep,
@@ -322,7 +291,7 @@ doca_error_t soft_doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_r
 {
 	if (devinfo_rep == NULL || pci_func_type == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	*pci_func_type = DOCA_PCI_FUNC_TYPE_PF;
+	*pci_func_type = devinfo_rep->function->kind;
 	return DOCA_SUCCESS;
 }
 
@@ -330,7 +299,7 @@ doca_error_t soft_doca_devinfo_rep_is_equal_pci_addr(const struct doca_devinfo_r
 						     const char *pci_addr_str, uint8_t *is_equal)
 {
 	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : compare_pci_addr(devinfo_rep->pci_addr, pci_addr_str, is_equal);
+				   : compare_pci_addr(devinfo_rep->function->pci_addr, pci_addr_str, is_equal);
 }
 
 /* ---- Capabilities ---- */

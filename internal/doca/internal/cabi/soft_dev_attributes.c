@@ -68,7 +68,7 @@ doca_error_t soft_doca_devinfo_rep_get_vhca_id(const struct doca_devinfo_rep *de
 {
 	if (devinfo_rep == NULL || vhca_id == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	*vhca_id = devinfo_rep->vhca_id;
+	*vhca_id = devinfo_rep->function->vhca_id;
 	return DOCA_SUCCESS;
 }
 
@@ -78,6 +78,25 @@ doca_error_t soft_doca_devinfo_rep_get_iface_name(const struct doca_devinfo_rep 
 	if (devinfo_rep == NULL || iface_name == NULL || size < DOCA_DEVINFO_IFACE_NAME_SIZE)
 		return DOCA_ERROR_INVALID_VALUE;
 	snprintf(iface_name, size, "%s", devinfo_rep->iface_name);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_devinfo_get_pci_func_type(const struct doca_devinfo *devinfo,
+						 enum doca_pci_func_type *pci_func_type)
+{
+	if (devinfo == NULL || pci_func_type == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*pci_func_type = devinfo->kind;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_devinfo_get_sf_index(const struct doca_devinfo *devinfo, uint32_t *sf_index)
+{
+	if (devinfo == NULL || sf_index == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (devinfo->kind != DOCA_PCI_FUNC_TYPE_SF)
+		return DOCA_ERROR_NOT_SUPPORTED;
+	*sf_index = devinfo->sf_index;
 	return DOCA_SUCCESS;
 }
 

@@ -39,7 +39,7 @@ static inline void stage_open_reps(struct stage *stage)
 	uint32_t n;
 	CHECK_OK(soft_doca_devinfo_rep_create_list(stage->dpu, DOCA_DEVINFO_REP_FILTER_NET, &list, &n));
 	for (uint32_t i = 0; i < n; i++) {
-		bool mine = strcmp(list[i]->pci_addr, stage->host->info->pci_addr) == 0;
+		bool mine = strcmp(list[i]->function->pci_addr, stage->host->info->pci_addr) == 0;
 		CHECK_OK(soft_doca_dev_rep_open(list[i], mine ? &stage->rep : &stage->other_rep));
 	}
 	CHECK(stage->rep != NULL && stage->other_rep != NULL);
