@@ -30,7 +30,7 @@ func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
 	var fitting []string
 	for _, d := range devices {
 		if fits(d, wantedSide(s)) {
-			fitting = append(fitting, d.PCIAddress)
+			fitting = append(fitting, d.Name())
 		}
 	}
 	switch len(fitting) {

@@ -84,6 +84,7 @@ func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
 	fmt.Fprintf(text, "\ndevice %s\n", escapeUnprintable(d.PCIAddress))
 	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
 	row(text, "net device", "%s", orUnknown(d.NetName))
+	row(text, "function", "%s", functionOf(d))
 	if d.PortRate > 0 {
 		row(text, "port rate", "%g Gb/s", float64(d.PortRate)/1e9)
 	}
@@ -102,6 +103,13 @@ func orUnknown(name string) string {
 		return "unknown"
 	}
 	return name
+}
+
+func functionOf(d *deviceRecord) string {
+	if d.SFIndex != nil {
+		return fmt.Sprintf("%s with index %d", d.FunctionType, *d.SFIndex)
+	}
+	return orUnknown(d.FunctionType)
 }
 
 func sidesOf(d *deviceRecord) string {

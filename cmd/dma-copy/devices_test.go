@@ -33,6 +33,7 @@ func soften(t *testing.T, side string) (runtimeDir string) {
 	t.Setenv("DMA_COPY_SOFT_DIR", runtimeDir)
 	t.Setenv("DMA_COPY_SOFT_SIDE", side)
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "")
+	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "")
 	return runtimeDir
 }
 
@@ -47,6 +48,36 @@ func TestDevicesGolden(t *testing.T) {
 	soften(t, "all")
 	for form, file := range map[string]string{"text": "devices.golden", "json": "devices.json.golden"} {
 		checkGolden(t, file, invoke(nil, "devices", "--driver", "soft", "-o", form))
+	}
+}
+
+func TestDevicesShowKindsOfFunctions(t *testing.T) {
+	soften(t, "host")
+	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "vf,sf")
+	text := invoke(nil, "devices", "--driver", "soft").stdout
+	for name, row := range map[string]string{"mlx5_0": "PF", "mlx5_4": "VF", "mlx5_5": "SF with index 4"} {
+		if !strings.Contains(text, "  RDMA device      "+name+"\n") || !strings.Contains(text, "  function         "+row+"\n") {
+			t.Errorf("%s is not shown as %s:\n%s", name, row, text)
+		}
+	}
+	var found struct {
+		Devices []struct {
+			RDMAName     string  `json:"rdma_name"`
+			FunctionType string  `json:"function_type"`
+			SFIndex      *uint32 `json:"sf_index"`
+		}
+	}
+	if err := json.Unmarshal([]byte(invoke(nil, "devices", "-o", "json", "--driver", "soft").stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	for _, device := range found.Devices {
+		want := map[string]string{"mlx5_0": "PF", "mlx5_1": "PF", "mlx5_4": "VF", "mlx5_5": "SF"}[device.RDMAName]
+		if device.FunctionType != want || (device.SFIndex != nil) != (want == "SF") {
+			t.Errorf("%+v, want a %s", device, want)
+		}
+	}
+	if last := len(found.Devices) - 1; last != 3 || found.Devices[last].SFIndex == nil || *found.Devices[last].SFIndex != 4 {
+		t.Errorf("found %+v", found.Devices)
 	}
 }
 
@@ -70,7 +101,7 @@ func TestDevicesInJSONHaveStableNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"pci_address", "rdma_name", "net_name", "port_rate_bits_per_second", "host_side", "dpu_side", "representors", "dma",
-		"memory", "comch", "error"} {
+		"function_type", "memory", "comch", "error"} {
 		if _, there := found.Devices[0][name]; !there {
 			t.Errorf("the device has no %s", name)
 		}
@@ -180,7 +211,8 @@ func TestUnusualDevices(t *testing.T) {
 		device *deviceRecord
 		lines  []string
 	}{
-		{"no names", &deviceRecord{HostSide: true}, []string{"RDMA device      unknown", "net device       unknown"}},
+		{"no names", &deviceRecord{HostSide: true},
+			[]string{"RDMA device      unknown", "net device       unknown", "function         unknown"}},
 		{"no capability", &deviceRecord{}, []string{"can be           neither side", "DMA copies       not supported",
 			"memory           can be neither", "control channel  not supported"}},
 		{"both sides", &deviceRecord{HostSide: true, DPUSide: true},

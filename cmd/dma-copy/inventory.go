@@ -35,6 +35,8 @@ type deviceRecord struct {
 	PCIAddress   string              `json:"pci_address"`
 	RDMAName     string              `json:"rdma_name"`
 	NetName      string              `json:"net_name"`
+	FunctionType string              `json:"function_type"`                       // PF, VF, SF or empty
+	SFIndex      *uint32             `json:"sf_index,omitempty"`                  // of an SF
 	PortRate     uint64              `json:"port_rate_bits_per_second,omitempty"` // left out where unknown
 	HostSide     bool                `json:"host_side"`
 	DPUSide      bool                `json:"dpu_side"`
@@ -93,7 +95,7 @@ func takeInventory(driver *doca.Driver) (inventory, error) {
 	found := inventory{Version: inventoryVersion, Driver: recordDriver(driver), Devices: []*deviceRecord{}}
 	for _, info := range infos {
 		record := recordDevice(info)
-		if err := record.addWhatTakesAnOpenDevice(driver); err != nil {
+		if err := record.addWhatTakesAnOpenDevice(driver, info.Name()); err != nil {
 			record.Error = err.Error()
 		}
 		found.Devices = append(found.Devices, record)
@@ -110,8 +112,9 @@ func recordDriver(driver *doca.Driver) driverRecord {
 }
 
 func recordDevice(info doca.DeviceInfo) *deviceRecord {
-	return &deviceRecord{
-		PCIAddress: info.PCIAddress, RDMAName: info.IBName, NetName: info.Interface, PortRate: info.ActiveRate,
+	record := &deviceRecord{
+		PCIAddress: info.PCIAddress, RDMAName: info.IBName, NetName: info.Interface,
+		FunctionType: info.Function, PortRate: info.ActiveRate,
 		HostSide: info.ClientSupported, DPUSide: info.ServerSupported,
 		Representors: []representorRecord{},
 		DMA:          dmaRecord{CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize},
@@ -121,10 +124,14 @@ func recordDevice(info doca.DeviceInfo) *deviceRecord {
 			MaxSendTasks: info.MaxSends, MaxServerNameBytes: max(info.MaxServerNameSize, 1) - 1,
 		},
 	}
+	if info.IsSF() {
+		record.SFIndex = &info.SFIndex
+	}
+	return record
 }
 
-func (r *deviceRecord) addWhatTakesAnOpenDevice(driver *doca.Driver) (err error) {
-	device, err := driver.OpenDevice(r.PCIAddress)
+func (r *deviceRecord) addWhatTakesAnOpenDevice(driver *doca.Driver, name string) (err error) {
+	device, err := driver.OpenDevice(name)
 	if err != nil {
 		return err
 	}

@@ -3,15 +3,18 @@ package doca
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
 // DeviceInfo describes a device that can be opened.
 type DeviceInfo struct {
-	PCIAddress string // "0000:b1:00.1"
+	PCIAddress string // "0000:b1:00.1"; an SF has that of its PF
 	IBName     string // RDMA device, may be empty
 	Interface  string // network interface, may be empty
+	Function   string // "PF", "VF" or "SF"; empty: unknown, as before DOCA 3.1
+	SFIndex    uint32 // of an SF, the number it was created with
 	Capabilities
 }
 
@@ -25,6 +28,18 @@ func (i DeviceInfo) IsHost() bool { return i.ClientSupported && !i.ServerSupport
 // IsDPU reports whether the device is a function of the DPU: it can be a Comch server.
 func (i DeviceInfo) IsDPU() bool { return i.ServerSupported }
 
+// Name is what OpenDevice opens this device by, and no other: its PCI address, or the RDMA device of an SF, which shares
+// the PCI address of its PF.
+func (i DeviceInfo) Name() string {
+	if i.IsSF() && i.IBName != "" {
+		return i.IBName
+	}
+	return i.PCIAddress
+}
+
+// IsSF reports whether the device is known to be an SF.
+func (i DeviceInfo) IsSF() bool { return i.Function == functionNames[cabi.SubFunction] }
+
 func (i DeviceInfo) named(name string) bool {
 	return name != "" && (name == i.PCIAddress || name == i.IBName || name == i.Interface)
 }
@@ -37,7 +52,7 @@ type Device struct {
 	info   DeviceInfo
 }
 
-// Devices lists the devices. Implements: doca_devinfo_create_list.
+// Devices lists the devices, SFs last. Implements: doca_devinfo_create_list.
 func (d *Driver) Devices() ([]DeviceInfo, error) {
 	var infos []DeviceInfo
 	err := d.eachDevice(func(_ cabi.Devinfo, info DeviceInfo) (bool, error) {
@@ -47,7 +62,8 @@ func (d *Driver) Devices() ([]DeviceInfo, error) {
 	return infos, err
 }
 
-// eachDevice calls visit with each device until it answers false.
+// eachDevice calls visit with each device until it answers false. SFs come last, so that a PCI address means the PF before
+// its SFs.
 func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) error {
 	if d.abi == nil {
 		return ErrClosed
@@ -57,30 +73,51 @@ func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) 
 		return err
 	}
 	defer d.abi.DevinfoDestroyList(list)
+	infos := make(map[cabi.Devinfo]DeviceInfo, len(devinfos))
 	for _, devinfo := range devinfos {
-		info, err := d.describe(devinfo)
-		if err != nil {
+		if infos[devinfo], err = d.describe(devinfo); err != nil {
 			return err
 		}
-		if more, err := visit(devinfo, info); err != nil || !more {
+	}
+	sfsLast(devinfos, func(devinfo cabi.Devinfo) bool { return infos[devinfo].IsSF() })
+	for _, devinfo := range devinfos {
+		if more, err := visit(devinfo, infos[devinfo]); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
+// sfsLast moves the SFs of a list behind everything else, and otherwise keeps its order.
+func sfsLast[T any](list []T, isSF func(T) bool) {
+	slices.SortStableFunc(list, func(a, b T) int {
+		switch {
+		case isSF(a) == isSF(b):
+			return 0
+		case isSF(a):
+			return 1
+		default:
+			return -1
+		}
+	})
+}
+
 func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
 	address, err := d.abi.DevinfoPCIAddress(devinfo)
-	return DeviceInfo{
+	info := DeviceInfo{
 		PCIAddress:   address,
 		IBName:       d.abi.DevinfoIBName(devinfo),
 		Interface:    d.abi.DevinfoInterface(devinfo),
 		Capabilities: d.abi.DevinfoCaps(devinfo),
-	}, err
+	}
+	if kind, index, known := d.abi.DevinfoFunction(devinfo); known {
+		info.Function, info.SFIndex = functionNames[kind], index
+	}
+	return info, err
 }
 
-// OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. Errors:
-// ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
+// OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. A PCI address
+// that a PF shares with SFs opens the PF. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
 func (d *Driver) OpenDevice(name string) (*Device, error) {
 	wanted := name
 	if looksLikePCI(name) {
@@ -93,7 +130,7 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 	missing := &NotFoundError{Kind: "device", Name: name}
 	var device *Device
 	err := d.eachDevice(func(devinfo cabi.Devinfo, info DeviceInfo) (bool, error) {
-		missing.Available = append(missing.Available, info.PCIAddress)
+		missing.Available = append(missing.Available, info.Name())
 		if !info.named(wanted) {
 			return true, nil
 		}
@@ -190,6 +227,7 @@ func (d *Device) Representors() ([]string, error) {
 	return addresses, err
 }
 
+// eachRepresentor calls visit with each representor until it answers false, those of SFs last.
 func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error)) error {
 	if d.dev == nil {
 		return ErrClosed
@@ -199,6 +237,10 @@ func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error))
 		return err
 	}
 	defer d.abi.RepDestroyList(list)
+	sfsLast(infos, func(info cabi.RepInfo) bool {
+		kind, err := d.abi.RepFunction(info)
+		return err == nil && kind == cabi.SubFunction
+	})
 	for _, info := range infos {
 		address, err := d.abi.RepPCIAddress(info)
 		if err != nil {

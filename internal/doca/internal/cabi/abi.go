@@ -218,6 +218,9 @@ type ABI interface {
 	DevinfoIBName(Devinfo) string
 	// DevinfoInterface is the network interface, or "". Implements: doca_devinfo_get_iface_name.
 	DevinfoInterface(Devinfo) string
+	// DevinfoFunction is what kind of function the device is, and the index of an SF. known is false where the release
+	// has no such function or refuses. Implements: doca_devinfo_get_pci_func_type, doca_devinfo_get_sf_index.
+	DevinfoFunction(Devinfo) (kind Function, sfIndex uint32, known bool)
 	// DevinfoCaps asks all capability questions; one that fails counts as unsupported or zero.
 	DevinfoCaps(Devinfo) DevinfoCaps
 

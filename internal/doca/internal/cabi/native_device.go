@@ -55,6 +55,27 @@ func (n *native) DevinfoInterface(d Devinfo) string {
 	return C.GoString(&text[0])
 }
 
+func (n *native) DevinfoFunction(d Devinfo) (kind Function, sfIndex uint32, known bool) {
+	var written C.enum_doca_pci_func_type
+	if !C.has_doca_devinfo_get_pci_func_type(n.ops) ||
+		C.call_doca_devinfo_get_pci_func_type(n.ops, devinfo(d), &written) != C.DOCA_SUCCESS {
+		return 0, 0, false
+	}
+	if written == C.DOCA_PCI_FUNC_TYPE_SF {
+		sfIndex = n.sfIndex(d)
+	}
+	return Function(written), sfIndex, true
+}
+
+func (n *native) sfIndex(d Devinfo) uint32 {
+	var index C.uint32_t
+	if !C.has_doca_devinfo_get_sf_index(n.ops) ||
+		C.call_doca_devinfo_get_sf_index(n.ops, devinfo(d), &index) != C.DOCA_SUCCESS {
+		return 0
+	}
+	return uint32(index)
+}
+
 func (n *native) DevinfoCaps(d Devinfo) DevinfoCaps {
 	info := devinfo(d)
 	var export, imports C.uint8_t

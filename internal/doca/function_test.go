@@ -1,0 +1,109 @@
+//go:build cgo
+
+package doca
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+)
+
+// reversed lists devices and representors in the opposite order, which DOCA does not promise either.
+type reversed struct{ cabi.ABI }
+
+func (r reversed) DevinfoCreateList() (cabi.DevinfoList, []cabi.Devinfo, error) {
+	list, infos, err := r.ABI.DevinfoCreateList()
+	slices.Reverse(infos)
+	return list, infos, err
+}
+
+func (r reversed) RepCreateList(d cabi.Dev) (cabi.RepInfoList, []cabi.RepInfo, error) {
+	list, infos, err := r.ABI.RepCreateList(d)
+	slices.Reverse(infos)
+	return list, infos, err
+}
+
+func openWithFunctions(t *testing.T, functions string) *Driver {
+	t.Helper()
+	driver, err := Open(Options{Choice: ChooseSoft, SoftDir: t.TempDir(), SoftFunctions: functions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = driver.Close() })
+	return driver
+}
+
+func TestKindsOfFunctions(t *testing.T) {
+	driver := openWithFunctions(t, "vf,sf")
+	driver.abi = reversed{driver.abi}
+	infos, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []DeviceInfo
+	for _, info := range infos {
+		if info.IsHost() {
+			got = append(got, DeviceInfo{PCIAddress: info.PCIAddress, IBName: info.IBName, Function: info.Function, SFIndex: info.SFIndex})
+		}
+	}
+	want := []DeviceInfo{
+		{PCIAddress: "0000:b1:00.2", IBName: "mlx5_4", Function: "VF"},
+		{PCIAddress: "0000:b1:00.1", IBName: "mlx5_1", Function: "PF"},
+		{PCIAddress: "0000:b1:00.0", IBName: "mlx5_0", Function: "PF"},
+		{PCIAddress: "0000:b1:00.0", IBName: "mlx5_5", Function: "SF", SFIndex: 4},
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// An SF has the PCI address of its PF.
+func TestNamesOpenTheirOwnFunction(t *testing.T) {
+	driver := openWithFunctions(t, "vf,sf")
+	driver.abi = reversed{driver.abi}
+	infos, err := driver.Devices()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]string{"b1:00.0": "mlx5_0", "mlx5_5": "mlx5_5", "enp177s0f0s4": "mlx5_5"}
+	for _, info := range infos {
+		names[info.Name()] = info.IBName
+	}
+	if len(names) != len(infos)+2 { // the short address and the network device
+		t.Errorf("names %v for %d devices", names, len(infos))
+	}
+	for name, want := range names {
+		device, err := driver.OpenDevice(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := device.Info().IBName; got != want {
+			t.Errorf("%s opened %s, want %s", name, got, want)
+		}
+		if err := device.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRepresentorsShowTheKindOfTheirFunction(t *testing.T) {
+	driver := openWithFunctions(t, "vf,sf")
+	driver.abi = reversed{driver.abi}
+	device, err := driver.OpenDevice("03:00.0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer device.Close()
+	got, err := device.DescribeRepresentors()
+	want := []RepresentorInfo{
+		{PCIAddress: "0000:b1:00.2", Function: "VF", VUID: "SOFT00000000MLNXS0D0F0VF1"},
+		{PCIAddress: "0000:b1:00.1", Function: "PF", VUID: "SOFT00000000MLNXS0D0F1"},
+		{PCIAddress: "0000:b1:00.0", Function: "PF", VUID: "SOFT00000000MLNXS0D0F0"},
+		{PCIAddress: "0000:b1:00.0", Function: "SF", VUID: "SOFT00000000MLNXS0D0F0SF4"},
+	}
+	if err != nil || !slices.Equal(got, want) {
+		t.Errorf("got %+v, error %v", got, err)
+	}
+}
