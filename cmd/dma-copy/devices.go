@@ -93,6 +93,8 @@ func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
 	row(text, "DMA copies", "%s", copiesOf(d.DMA))
 	row(text, "memory", "%s", memoryOf(d.Memory))
 	row(text, "control channel", "%s", channelOf(d))
+	row(text, "consumers", "%s", consumersOf(d.FastPath))
+	row(text, "producers", "%s", producersOf(d.FastPath))
 	if d.Error != "" {
 		row(text, "not all known", "%s", strings.ReplaceAll(d.Error, "\n", "; "))
 	}
@@ -157,11 +159,42 @@ func representorDetails(rep representorRecord) string {
 	return " (" + strings.Join(details, ", ") + ")"
 }
 
+// limits are phrases about what a driver allows; what it did not tell is left out.
+type limits []string
+
+func (l *limits) add(most uint64, format string, args ...any) {
+	if most > 0 {
+		*l = append(*l, fmt.Sprintf(format, args...))
+	}
+}
+
+// addCount adds a phrase with the number itself.
+func (l *limits) addCount(most uint32, format string) { l.add(uint64(most), format, most) }
+
+func (l *limits) addList(most uint32) {
+	if most == 1 {
+		*l = append(*l, "no buffer lists")
+		return
+	}
+	l.addCount(most, "lists of up to %d buffers")
+}
+
+func (l limits) String() string {
+	if len(l) == 0 {
+		return "limits unknown"
+	}
+	return strings.Join(l, ", ")
+}
+
 func copiesOf(dma dmaRecord) string {
 	if !dma.CopySupported {
 		return "not supported"
 	}
-	return fmt.Sprintf("up to %s per task, %s", sizeWithBytes(dma.MaxBytesPerTask), tasksOf(dma.MaxTasks))
+	var l limits
+	l.add(dma.MaxBytesPerTask, "up to %s per task", sizeWithBytes(dma.MaxBytesPerTask))
+	l = append(l, tasksOf(dma.MaxTasks))
+	l.addList(dma.MaxListLength)
+	return l.String()
 }
 
 func tasksOf(count int) string {
@@ -196,7 +229,36 @@ func channelOf(d *deviceRecord) string {
 	if !d.HostSide && !d.DPUSide {
 		return "not supported"
 	}
-	c := d.Comch
-	return fmt.Sprintf("messages of up to %d bytes, %d in the receive queue, %d being sent; server names of up to %d bytes",
-		c.MaxMessageBytes, c.MaxReceiveQueueMessages, c.MaxSendTasks, c.MaxServerNameBytes)
+	var l limits
+	l.addCount(d.Comch.MaxMessageBytes, "messages of up to %d bytes")
+	l.addCount(d.Comch.MaxReceiveQueueMessages, "%d in the receive queue")
+	l.addCount(d.Comch.MaxSendTasks, "%d being sent")
+	l.addCount(d.Comch.MaxServerNameBytes, "server names of up to %d bytes")
+	l.addCount(d.Comch.MaxClients, "up to %d clients of a server")
+	return l.String()
+}
+
+func consumersOf(fast fastPathRecord) string {
+	if !fast.Consumers.Supported {
+		return "not supported"
+	}
+	l := portLimits(fast.Consumers, "receives")
+	l.addCount(fast.MaxImmediateBytes, "immediate data of up to %d bytes")
+	return l.String()
+}
+
+func producersOf(fast fastPathRecord) string {
+	if !fast.Producers.Supported {
+		return "not supported"
+	}
+	return portLimits(fast.Producers, "sends").String()
+}
+
+func portLimits(port portRecord, tasks string) limits {
+	var l limits
+	l.addCount(port.MaxPerConnection, "up to %d per connection")
+	l.addCount(port.MaxTasks, "up to %d "+tasks+" each")
+	l.add(uint64(port.MaxMessageBytes), "up to %s each", sizeWithBytes(uint64(port.MaxMessageBytes)))
+	l.addList(port.MaxListLength)
+	return l
 }

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,46 @@ func TestDevicesShowKindsOfFunctions(t *testing.T) {
 	}
 	if last := len(found.Devices) - 1; last != 3 || found.Devices[last].SFIndex == nil || *found.Devices[last].SFIndex != 4 {
 		t.Errorf("found %+v", found.Devices)
+	}
+}
+
+// Each limit of the software device is one that devices shows, in text and in JSON.
+func TestDevicesShowAllLimits(t *testing.T) {
+	soften(t, "host")
+	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_buf_size=1001,max_buf_list_len=1002,max_dma_tasks=1003,max_msg_size=1004,max_name_len=105,"+
+		"max_recv_queue_size=1006,max_send_tasks=1007,max_clients=1008,max_fast_tasks=1009,max_fast_buf_size=1010,"+
+		"max_imm_data_len=1011,max_consumers=1012,max_producers=1013")
+	text := invoke(nil, "devices", "--driver", "soft").stdout
+	for _, row := range []string{
+		"DMA copies       up to 1001 bytes per task, up to 1003 tasks in flight, lists of up to 1002 buffers\n",
+		"control channel  messages of up to 1004 bytes, 1006 in the receive queue, 1007 being sent, " +
+			"server names of up to 104 bytes, up to 1008 clients of a server\n",
+		"consumers        up to 1012 per connection, up to 1009 receives each, up to 1010 bytes each, no buffer lists, " +
+			"immediate data of up to 1011 bytes\n",
+		"producers        up to 1013 per connection, up to 1009 sends each, up to 1010 bytes each, no buffer lists\n",
+	} {
+		if !strings.Contains(text, "  "+row) {
+			t.Errorf("there is no row\n  %sin\n%s", row, text)
+		}
+	}
+	var found struct{ Devices []map[string]any }
+	if err := json.Unmarshal([]byte(invoke(nil, "devices", "-o", "json", "--driver", "soft").stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	port := func(most, tasks float64) map[string]any {
+		return map[string]any{"supported": true, "max_per_connection": most, "max_tasks_in_flight": tasks,
+			"max_message_bytes": 1010.0, "max_list_length": 1.0}
+	}
+	want := map[string]map[string]any{
+		"dma": {"copy_supported": true, "max_bytes_per_task": 1001.0, "max_tasks_in_flight": 1003.0, "max_list_length": 1002.0},
+		"comch": {"max_message_bytes": 1004.0, "max_receive_queue_messages": 1006.0, "max_send_tasks": 1007.0,
+			"max_server_name_bytes": 104.0, "max_clients": 1008.0},
+		"fast_path": {"consumers": port(1012, 1009), "producers": port(1013, 1009), "max_immediate_bytes": 1011.0},
+	}
+	for name, object := range want {
+		if got := found.Devices[0][name]; !reflect.DeepEqual(got, any(object)) {
+			t.Errorf("%s is %v, want %v", name, got, object)
+		}
 	}
 }
 
@@ -214,7 +255,14 @@ func TestUnusualDevices(t *testing.T) {
 		{"no names", &deviceRecord{HostSide: true},
 			[]string{"RDMA device      unknown", "net device       unknown", "function         unknown"}},
 		{"no capability", &deviceRecord{}, []string{"can be           neither side", "DMA copies       not supported",
-			"memory           can be neither", "control channel  not supported"}},
+			"memory           can be neither", "control channel  not supported", "consumers        not supported",
+			"producers        not supported"}},
+		{"no limit known", &deviceRecord{HostSide: true, DMA: dmaRecord{CopySupported: true}, FastPath: fastPathRecord{
+			Consumers: portRecord{Supported: true}, Producers: portRecord{Supported: true}}},
+			[]string{"DMA copies       tasks in flight unknown\n", "control channel  limits unknown\n",
+				"consumers        limits unknown\n", "producers        limits unknown\n"}},
+		{"lists", &deviceRecord{FastPath: fastPathRecord{Producers: portRecord{Supported: true, MaxListLength: 2}}},
+			[]string{"producers        lists of up to 2 buffers\n"}},
 		{"both sides", &deviceRecord{HostSide: true, DPUSide: true},
 			[]string{"the host side or the DPU side", "represents       no host function"}},
 		{"not opened", &deviceRecord{DPUSide: true, DMA: dmaRecord{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},

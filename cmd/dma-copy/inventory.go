@@ -44,6 +44,7 @@ type deviceRecord struct {
 	DMA          dmaRecord           `json:"dma"`
 	Memory       memoryRecord        `json:"memory"`
 	Comch        comchRecord         `json:"comch"`
+	FastPath     fastPathRecord      `json:"fast_path"`
 	Error        string              `json:"error"` // why part of it is unknown; empty if nothing is
 }
 
@@ -56,7 +57,8 @@ type representorRecord struct {
 type dmaRecord struct {
 	CopySupported   bool   `json:"copy_supported"`
 	MaxBytesPerTask uint64 `json:"max_bytes_per_task"`
-	MaxTasks        int    `json:"max_tasks_in_flight"` // 0: unknown
+	MaxTasks        int    `json:"max_tasks_in_flight"`       // 0: unknown
+	MaxListLength   uint32 `json:"max_list_length,omitempty"` // buffers of a source; left out where unknown
 }
 
 type memoryRecord struct {
@@ -69,6 +71,22 @@ type comchRecord struct {
 	MaxReceiveQueueMessages uint32 `json:"max_receive_queue_messages"`
 	MaxSendTasks            uint32 `json:"max_send_tasks"`
 	MaxServerNameBytes      uint32 `json:"max_server_name_bytes"` // without the terminating zero
+	MaxClients              uint32 `json:"max_clients,omitempty"` // of a server; left out where unknown
+}
+
+// fastPathRecord is what Comch's consumers and producers can do. What is unknown is left out.
+type fastPathRecord struct {
+	Consumers         portRecord `json:"consumers"`
+	Producers         portRecord `json:"producers"`
+	MaxImmediateBytes uint32     `json:"max_immediate_bytes,omitempty"` // of one message
+}
+
+type portRecord struct {
+	Supported        bool   `json:"supported"`
+	MaxPerConnection uint32 `json:"max_per_connection,omitempty"`
+	MaxTasks         uint32 `json:"max_tasks_in_flight,omitempty"` // of one consumer or producer
+	MaxMessageBytes  uint32 `json:"max_message_bytes,omitempty"`
+	MaxListLength    uint32 `json:"max_list_length,omitempty"` // buffers of one message; 1: no lists
 }
 
 // lookThrough opens the driver that options choose for somebody who only looks: the software device gets a runtime
@@ -117,17 +135,28 @@ func recordDevice(info doca.DeviceInfo) *deviceRecord {
 		FunctionType: info.Function, PortRate: info.ActiveRate,
 		HostSide: info.ClientSupported, DPUSide: info.ServerSupported,
 		Representors: []representorRecord{},
-		DMA:          dmaRecord{CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize},
+		DMA:          dmaRecord{CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize, MaxListLength: info.MaxList},
 		Memory:       memoryRecord{ExportSupported: info.ExportSupported, ImportSupported: info.ImportSupported},
 		Comch: comchRecord{
 			MaxMessageBytes: info.MaxMessage, MaxReceiveQueueMessages: info.MaxReceiveQueue,
 			MaxSendTasks: info.MaxSends, MaxServerNameBytes: max(info.MaxServerNameSize, 1) - 1,
+			MaxClients: info.MaxClients,
+		},
+		FastPath: fastPathRecord{
+			Consumers: recordPort(info.Consumer), Producers: recordPort(info.Producer), MaxImmediateBytes: info.MaxImmediate,
 		},
 	}
 	if info.IsSF() {
 		record.SFIndex = &info.SFIndex
 	}
 	return record
+}
+
+func recordPort(caps doca.PortCapabilities) portRecord {
+	return portRecord{
+		Supported: caps.Supported, MaxPerConnection: caps.MaxPorts, MaxTasks: caps.MaxTasks,
+		MaxMessageBytes: caps.MaxBuffer, MaxListLength: caps.MaxList,
+	}
 }
 
 func (r *deviceRecord) addWhatTakesAnOpenDevice(driver *doca.Driver, name string) (err error) {

@@ -11,8 +11,8 @@ import (
 
 // ConsumerConfig sets up a Consumer.
 type ConsumerConfig struct {
-	Depth     int // messages that can be awaited at once, 1 to MaxReceives
-	Immediate int // bytes of immediate data of one message, 0 to MaxImmediate
+	Depth     int // messages that can be awaited at once, 1 to Capabilities.Consumer.MaxTasks
+	Immediate int // bytes of immediate data of one message, 0 to Capabilities.MaxImmediate
 }
 
 // Receive is room for one message: Length bytes at Offset of the consumer's Region. Length 0 takes immediate data only.

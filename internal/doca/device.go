@@ -22,6 +22,9 @@ type DeviceInfo struct {
 // unsupported.
 type Capabilities = cabi.DevinfoCaps
 
+// PortCapabilities is what the consumers or the producers of a device can do; zero means unknown.
+type PortCapabilities = cabi.PortCaps
+
 // IsHost reports whether the device is a host function: it can be a Comch client and not a server.
 func (i DeviceInfo) IsHost() bool { return i.ClientSupported && !i.ServerSupported }
 

@@ -31,8 +31,8 @@ type Producer struct {
 	arrived   []Completion // and not yet reaped: for want of room, or because they came while SendWait was waiting
 }
 
-// NewProducer starts a producer for up to depth messages in flight, 1 to MaxProducerSends. Errors: ErrDisconnected,
-// ErrClosed, CodeInvalidValue, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
+// NewProducer starts a producer for up to depth messages in flight, 1 to Capabilities.Producer.MaxTasks. Errors:
+// ErrDisconnected, ErrClosed, CodeInvalidValue, *Error. Implements: doca_comch_producer_create, doca_ctx_start.
 func (c *Connection) NewProducer(depth int) (*Producer, error) {
 	p, err := c.openPort(depth, func(on cabi.Connection) (cabi.Port, error) {
 		return c.endpoint.abi.ProducerOpen(on, uint32(depth))

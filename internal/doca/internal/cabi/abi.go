@@ -161,6 +161,7 @@ type PortCompletion struct {
 type DevinfoCaps struct {
 	MemcpySupported   bool   // Implements: doca_dma_cap_task_memcpy_is_supported
 	MaxBufferSize     uint64 // bytes per task. Implements: doca_dma_cap_task_memcpy_get_max_buf_size
+	MaxList           uint32 // buffers of a source. Implements: doca_dma_cap_task_memcpy_get_max_buf_list_len
 	ExportSupported   bool   // Implements: doca_mmap_cap_is_export_pci_supported
 	ImportSupported   bool   // Implements: doca_mmap_cap_is_create_from_export_pci_supported
 	ServerSupported   bool   // Implements: doca_comch_cap_server_is_supported
@@ -169,15 +170,22 @@ type DevinfoCaps struct {
 	MaxReceiveQueue   uint32 // messages. Implements: doca_comch_cap_get_max_recv_queue_size
 	MaxSends          uint32 // messages. Implements: doca_comch_cap_get_max_send_tasks
 	MaxServerNameSize uint32 // bytes with the zero. Implements: doca_comch_cap_get_max_name_len
+	MaxClients        uint32 // of one server. Implements: doca_comch_cap_get_max_clients
 	ActiveRate        uint64 // bits per second of the port. Implements: doca_devinfo_get_active_rate
-	ConsumerSupported bool   // Implements: doca_comch_consumer_cap_is_supported
-	ProducerSupported bool   // Implements: doca_comch_producer_cap_is_supported
-	MaxReceives       uint32 // of one consumer. Implements: doca_comch_consumer_cap_get_max_num_tasks
-	MaxProducerSends  uint32 // of one producer. Implements: doca_comch_producer_cap_get_max_num_tasks
-	MaxFastMessage    uint32 // bytes. Implements: doca_comch_consumer_cap_get_max_buf_size, doca_comch_producer_cap_get_max_buf_size
+	Consumer          PortCaps
+	Producer          PortCaps
 	MaxImmediate      uint32 // bytes. Implements: doca_comch_consumer_cap_get_max_imm_data_len
-	MaxConsumers      uint32 // per connection. Implements: doca_comch_consumer_cap_get_max_consumers
-	MaxProducers      uint32 // per connection. Implements: doca_comch_producer_cap_get_max_producers
+}
+
+// PortCaps is what the consumers or the producers of a device can do. Implements: doca_comch_consumer_cap_is_supported,
+// doca_comch_producer_cap_is_supported, and where a field says X, that of doca_comch_consumer_cap_X and
+// doca_comch_producer_cap_X.
+type PortCaps struct {
+	Supported bool
+	MaxTasks  uint32 // of one consumer or producer. X: get_max_num_tasks
+	MaxBuffer uint32 // bytes of one message. X: get_max_buf_size
+	MaxList   uint32 // buffers of one message, 1 where there are no lists. X: get_max_buf_list_len
+	MaxPorts  uint32 // per connection. X: get_max_consumers, get_max_producers
 }
 
 // SoftSettings sets up the software device (soft.h). An empty string takes the environment's value, or the default.

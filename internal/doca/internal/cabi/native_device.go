@@ -80,29 +80,66 @@ func (n *native) DevinfoCaps(d Devinfo) DevinfoCaps {
 	info := devinfo(d)
 	var export, imports C.uint8_t
 	var size C.uint64_t
-	var message, queue, sends, name C.uint32_t
+	var list C.uint32_t
 	C.call_doca_mmap_cap_is_export_pci_supported(n.ops, info, &export)
 	C.call_doca_mmap_cap_is_create_from_export_pci_supported(n.ops, info, &imports)
 	C.call_doca_dma_cap_task_memcpy_get_max_buf_size(n.ops, info, &size)
+	C.call_doca_dma_cap_task_memcpy_get_max_buf_list_len(n.ops, info, &list)
+	caps := DevinfoCaps{
+		MemcpySupported: C.call_doca_dma_cap_task_memcpy_is_supported(n.ops, info) == C.DOCA_SUCCESS,
+		MaxBufferSize:   uint64(size),
+		MaxList:         uint32(list),
+		ExportSupported: export != 0,
+		ImportSupported: imports != 0,
+		ActiveRate:      n.activeRate(d),
+		Consumer:        n.consumerCaps(info),
+		Producer:        n.producerCaps(info),
+	}
+	n.addChannelCaps(info, &caps)
+	return caps
+}
+
+func (n *native) addChannelCaps(info *C.struct_doca_devinfo, caps *DevinfoCaps) {
+	var message, queue, sends, name, clients, immediate C.uint32_t
 	C.call_doca_comch_cap_get_max_msg_size(n.ops, info, &message)
 	C.call_doca_comch_cap_get_max_recv_queue_size(n.ops, info, &queue)
 	C.call_doca_comch_cap_get_max_send_tasks(n.ops, info, &sends)
 	C.call_doca_comch_cap_get_max_name_len(n.ops, info, &name)
-	caps := DevinfoCaps{
-		MemcpySupported:   C.call_doca_dma_cap_task_memcpy_is_supported(n.ops, info) == C.DOCA_SUCCESS,
-		MaxBufferSize:     uint64(size),
-		ExportSupported:   export != 0,
-		ImportSupported:   imports != 0,
-		ServerSupported:   C.call_doca_comch_cap_server_is_supported(n.ops, info) == C.DOCA_SUCCESS,
-		ClientSupported:   C.call_doca_comch_cap_client_is_supported(n.ops, info) == C.DOCA_SUCCESS,
-		MaxMessage:        uint32(message),
-		MaxReceiveQueue:   uint32(queue),
-		MaxSends:          uint32(sends),
-		MaxServerNameSize: uint32(name),
-		ActiveRate:        n.activeRate(d),
+	C.call_doca_comch_cap_get_max_clients(n.ops, info, &clients)
+	C.call_doca_comch_consumer_cap_get_max_imm_data_len(n.ops, info, &immediate)
+	caps.ServerSupported = C.call_doca_comch_cap_server_is_supported(n.ops, info) == C.DOCA_SUCCESS
+	caps.ClientSupported = C.call_doca_comch_cap_client_is_supported(n.ops, info) == C.DOCA_SUCCESS
+	caps.MaxMessage, caps.MaxReceiveQueue, caps.MaxSends = uint32(message), uint32(queue), uint32(sends)
+	caps.MaxServerNameSize, caps.MaxClients = uint32(name), uint32(clients)
+	caps.MaxImmediate = uint32(immediate)
+}
+
+func (n *native) consumerCaps(info *C.struct_doca_devinfo) PortCaps {
+	var tasks, size, list, consumers C.uint32_t
+	C.call_doca_comch_consumer_cap_get_max_num_tasks(n.ops, info, &tasks)
+	C.call_doca_comch_consumer_cap_get_max_buf_size(n.ops, info, &size)
+	C.call_doca_comch_consumer_cap_get_max_consumers(n.ops, info, &consumers)
+	if C.has_doca_comch_consumer_cap_get_max_buf_list_len(n.ops) {
+		C.call_doca_comch_consumer_cap_get_max_buf_list_len(n.ops, info, &list)
 	}
-	n.addFastPathCaps(info, &caps)
-	return caps
+	return PortCaps{
+		Supported: C.call_doca_comch_consumer_cap_is_supported(n.ops, info) == C.DOCA_SUCCESS,
+		MaxTasks:  uint32(tasks), MaxBuffer: uint32(size), MaxList: uint32(list), MaxPorts: uint32(consumers),
+	}
+}
+
+func (n *native) producerCaps(info *C.struct_doca_devinfo) PortCaps {
+	var tasks, size, list, producers C.uint32_t
+	C.call_doca_comch_producer_cap_get_max_num_tasks(n.ops, info, &tasks)
+	C.call_doca_comch_producer_cap_get_max_buf_size(n.ops, info, &size)
+	C.call_doca_comch_producer_cap_get_max_producers(n.ops, info, &producers)
+	if C.has_doca_comch_producer_cap_get_max_buf_list_len(n.ops) {
+		C.call_doca_comch_producer_cap_get_max_buf_list_len(n.ops, info, &list)
+	}
+	return PortCaps{
+		Supported: C.call_doca_comch_producer_cap_is_supported(n.ops, info) == C.DOCA_SUCCESS,
+		MaxTasks:  uint32(tasks), MaxBuffer: uint32(size), MaxList: uint32(list), MaxPorts: uint32(producers),
+	}
 }
 
 func (n *native) activeRate(d Devinfo) uint64 {
@@ -114,23 +151,6 @@ func (n *native) activeRate(d Devinfo) uint64 {
 		return 0
 	}
 	return n.rate.bitsPerSecond(uint64(written))
-}
-
-func (n *native) addFastPathCaps(info *C.struct_doca_devinfo, caps *DevinfoCaps) {
-	var receives, sends, receiveSize, sendSize, immediate, consumers, producers C.uint32_t
-	C.call_doca_comch_consumer_cap_get_max_num_tasks(n.ops, info, &receives)
-	C.call_doca_comch_producer_cap_get_max_num_tasks(n.ops, info, &sends)
-	C.call_doca_comch_consumer_cap_get_max_buf_size(n.ops, info, &receiveSize)
-	C.call_doca_comch_producer_cap_get_max_buf_size(n.ops, info, &sendSize)
-	C.call_doca_comch_consumer_cap_get_max_imm_data_len(n.ops, info, &immediate)
-	C.call_doca_comch_consumer_cap_get_max_consumers(n.ops, info, &consumers)
-	C.call_doca_comch_producer_cap_get_max_producers(n.ops, info, &producers)
-	caps.ConsumerSupported = C.call_doca_comch_consumer_cap_is_supported(n.ops, info) == C.DOCA_SUCCESS
-	caps.ProducerSupported = C.call_doca_comch_producer_cap_is_supported(n.ops, info) == C.DOCA_SUCCESS
-	caps.MaxReceives, caps.MaxProducerSends = uint32(receives), uint32(sends)
-	caps.MaxFastMessage = uint32(min(receiveSize, sendSize))
-	caps.MaxImmediate = uint32(immediate)
-	caps.MaxConsumers, caps.MaxProducers = uint32(consumers), uint32(producers)
 }
 
 func (n *native) DevOpen(d Devinfo) (Dev, error) {

@@ -8,7 +8,8 @@ import (
 )
 
 func TestSoftLimitsAreTaken(t *testing.T) {
-	const limits = "max_buf_size=12345,max_msg_size=100,max_recv_queue_size=7,max_send_tasks=5,max_name_len=9"
+	const limits = "max_buf_size=12345,max_msg_size=100,max_recv_queue_size=7,max_send_tasks=5,max_name_len=9," +
+		"max_buf_list_len=3,max_clients=11,max_fast_tasks=12,max_fast_buf_size=13,max_imm_data_len=14,max_consumers=15,max_producers=16"
 	abi, err := OpenSoft(SoftSettings{Dir: t.TempDir(), Limits: limits})
 	if err != nil {
 		t.Fatal(err)
@@ -19,10 +20,15 @@ func TestSoftLimitsAreTaken(t *testing.T) {
 		t.Fatalf("%d devices: %v", len(infos), err)
 	}
 	defer abi.DevinfoDestroyList(list)
-	caps := abi.DevinfoCaps(infos[0])
-	if caps.MaxBufferSize != 12345 || caps.MaxMessage != 100 || caps.MaxReceiveQueue != 7 || caps.MaxSends != 5 ||
-		caps.MaxServerNameSize != 9 {
-		t.Errorf("the device has %+v", caps)
+	got := abi.DevinfoCaps(infos[0])
+	want := DevinfoCaps{
+		MemcpySupported: true, MaxBufferSize: 12345, MaxList: 3, ExportSupported: true, ClientSupported: true,
+		MaxMessage: 100, MaxReceiveQueue: 7, MaxSends: 5, MaxServerNameSize: 9, MaxClients: 11, ActiveRate: got.ActiveRate,
+		Consumer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 15}, MaxImmediate: 14,
+		Producer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 16},
+	}
+	if got != want {
+		t.Errorf("the device has %+v", got)
 	}
 }
 

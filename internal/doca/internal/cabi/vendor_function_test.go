@@ -48,3 +48,22 @@ func TestFunctionKindOfReleases(t *testing.T) {
 		})
 	}
 }
+
+// refusingSource is a library that answers every question with DOCA_ERROR_NOT_SUPPORTED, and writes nothing.
+var refusingSource = strings.Replace(releaseSource, "params { abort(); }",
+	"params { union { doca_error_t error; __typeof__(ret) all; } no = {DOCA_ERROR_NOT_SUPPORTED}; return no.all; }", 1)
+
+// What the driver refuses, or does not have, is unknown and no more.
+func TestRefusedCapabilitiesAreUnknown(t *testing.T) {
+	withoutLists := "#define doca_comch_consumer_cap_get_max_buf_list_len no_consumer_lists\n" +
+		"#define doca_comch_producer_cap_get_max_buf_list_len no_producer_lists\n" + refusingSource
+	for name, source := range map[string]string{"refused": refusingSource, "absent": withoutLists} {
+		directory := t.TempDir()
+		for _, library := range releaseLibraries {
+			buildRelease(t, directory, library, "3.3.0001", source)
+		}
+		if got := mustLoad(t, directory).DevinfoCaps(nil); got != (DevinfoCaps{}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
