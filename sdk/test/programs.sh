@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs written as DOCA's public guides of different releases show, compiled against the kit as C and as C++ without a
-# warning.
+# Programs written as DOCA's public guides of different releases show: compiled against the kit as C and as C++ without a
+# warning, and run.
 #
 #   programs.sh KIT OUT
 set -euo pipefail
@@ -54,7 +54,57 @@ former_names() {
 	done
 }
 
+# $1: language, $2: program.
+build() {
+	local options
+	read -r -a options <<< "$(PKG_CONFIG_PATH=$kit/lib/pkgconfig pkg-config --cflags --libs \
+		doca-argp doca-comch doca-dma doca-common)"
+	compile "$1" -O1 -g -o "$out/$2.$1" "$here/$2.c" "${options[@]}" -Wl,-rpath,"$kit/lib" || fail "$2 is no $1"
+}
+
+# $1: a line that the program must print, then what runs it.
+prints() {
+	local line=$1
+	shift
+	timeout 60 env "$@" > "$work/out" 2> "$work/err" || fail "$* ended with $?: $(cat "$work/err")"
+	grep -q "$line\$" "$work/out" || fail "$* does not print \"$line\": $(cat "$work/out")"
+}
+
+# The shared parameter file has a group for programs that run on DPDK.
+run_2_7() {
+	printf '{"doca_dpdk_flags": {"devices": [{"device": "pf", "id": "03:00.0", "hws": true}], "flags": ""},
+		"doca_program_flags": {"pci-addr": "0000:03:00.0", "rep-pci": "0000:b1:00.0"}}\n' > "$work/params.json"
+	prints 'received 128 bytes' "$1" -j "$work/params.json"
+	prints 'received 128 bytes' "$1" -p 0000:03:00.1 -r 0000:b1:00.1
+}
+
+run_2_10() {
+	prints 'the bytes are the same' DMA_COPY_SOFT_SIDE=dpu "$1"
+	prints 'the bytes are the same' DMA_COPY_SOFT_SIDE=host "$1"
+}
+
+# A PF and its SF have one PCI address.
+run_3_3() {
+	prints 'device mlx5_0 is a PF' "$1" --pci-addr b1:00.0
+	prints 'device mlx5_0 is a PF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr b1:00.0
+	prints 'device mlx5_4 is a VF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr b1:00.2
+	prints 'device mlx5_5 is a SF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr b1:00.0 --sf-index 4
+	prints 'representor pf0vf0 of a VF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr 03:00.0
+	grep -q 'representor pf0sf4 of a SF$' "$work/out" || fail "$1 finds no representor of the SF"
+	! timeout 60 "$1" --pci-addr b1:00.0 --sf-index 4 > "$work/out" 2> "$work/err" || fail "$1 found an SF that is not there"
+}
+
 mkdir -p "$out"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+export DMA_COPY_SOFT_DIR=$work/soft
+mkdir -m 700 "$DMA_COPY_SOFT_DIR"
 includes
 former_names
+for release in 2_7 2_10 3_3; do
+	for language in c c++; do
+		build "$language" "guide_$release"
+		"run_$release" "$out/guide_$release.$language"
+	done
+done
 echo "programs: ok"
