@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,6 +11,9 @@
 
 #include "soft_ctx.h"
 #include "soft_quirk.h"
+
+/* A program that sleeps between events finds nothing twice: before it arms the handle, and after. Once more is polling. */
+#define IDLE_POLLS 3
 
 /*
  * The notification handle is an epoll descriptor with one possible member, the inner epoll, which collects everything
@@ -32,6 +36,7 @@ struct doca_pe {
 	bool armed;
 	enum doca_pe_event_mode mode;
 	bool progressing;
+	unsigned idle_polls; /* calls in a row of which nothing came; not counted beyond IDLE_POLLS */
 	struct doca_ctx *contexts;
 	struct doca_ctx *turn; /* whose turn it is; NULL: the first of the list */
 };
@@ -229,6 +234,25 @@ static bool swallows(const struct doca_pe *pe)
 	return pe->armed && pe->mode == DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && soft_has_quirk(SOFT_SELECTIVE_SWALLOW);
 }
 
+static bool has_comch(const struct doca_pe *pe)
+{
+	const struct doca_ctx *ctx = pe->contexts;
+	while (ctx != NULL && !ctx->class->is_comch)
+		ctx = ctx->next;
+	return ctx != NULL;
+}
+
+/*
+ * What a Comch context waits for is done by another thread or process. Where more of them poll than there are CPUs, a
+ * poller that keeps its CPU delays that by a whole time slice of the scheduler for each message.
+ */
+void soft_pe_polled(struct doca_pe *pe, bool moved)
+{
+	pe->idle_polls = moved ? 0 : pe->idle_polls + (pe->idle_polls < IDLE_POLLS);
+	if (pe->idle_polls == IDLE_POLLS && has_comch(pe))
+		sched_yield();
+}
+
 /* DOCA forbids progress inside a callback; there it does nothing. */
 uint8_t soft_doca_pe_progress(struct doca_pe *pe)
 {
@@ -240,6 +264,7 @@ uint8_t soft_doca_pe_progress(struct doca_pe *pe)
 		moved = soft_ctx_progress(take_turn(pe));
 	pe->progressing = false;
 	soft_pe_notify(pe);
+	soft_pe_polled(pe, moved);
 	return moved;
 }
 
@@ -264,10 +289,7 @@ doca_error_t soft_doca_pe_clear_notification(struct doca_pe *pe, doca_notificati
 /* Guides from 2.8 on say that Comch does not support event-triggered completion; hardware was seen to. */
 static bool cannot_notify(const struct doca_pe *pe)
 {
-	const struct doca_ctx *ctx = pe->contexts;
-	while (ctx != NULL && !ctx->class->is_comch)
-		ctx = ctx->next;
-	return ctx != NULL && soft_has_quirk(SOFT_COMCH_NO_NOTIFICATION);
+	return has_comch(pe) && soft_has_quirk(SOFT_COMCH_NO_NOTIFICATION);
 }
 
 /* Requesting again first clears, as DOCA does. */

@@ -33,6 +33,8 @@ static doca_error_t hand_over(struct doca_task *task)
 	doca_error_t result = soft_fault_submit();
 	if (result == DOCA_SUCCESS)
 		result = task->ctx->class->submit(task);
+	if (result == DOCA_ERROR_AGAIN)
+		soft_pe_polled(task->ctx->pe, false); /* programs submit again and again without any progress */
 	if (result != DOCA_SUCCESS)
 		return result;
 	task->state = SOFT_TASK_SUBMITTED;
