@@ -196,6 +196,7 @@ doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_c
 			     uint32_t len, struct doca_comch_task_send **task);
 doca_error_t soft_send_validate(const struct doca_task *task);
 doca_error_t soft_send_submit(struct doca_task *task);
+void soft_send_ended(struct doca_task *task);
 void soft_send_release(struct doca_task *task);
 
 /* Sends the oldest unsent task and completes it. False if the socket did not take it: see blocked and deaf_peer. */

@@ -101,6 +101,7 @@ static const struct soft_ctx_class client_class = {
 	.ready_at = client_ready_at,
 	.validate = soft_send_validate,
 	.submit = soft_send_submit,
+	.ended = soft_send_ended,
 	.release = soft_send_release,
 };
 

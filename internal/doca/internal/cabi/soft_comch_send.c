@@ -112,19 +112,24 @@ void soft_send_release(struct doca_task *task)
 	soft_connection_unhold(send->connection);
 }
 
-static void complete_oldest(struct doca_comch_connection *connection, doca_error_t status)
+void soft_send_ended(struct doca_task *task)
 {
-	struct soft_endpoint *endpoint = connection->endpoint;
-	struct doca_comch_task_send *send = STAILQ_FIRST(&connection->unsent);
-	STAILQ_REMOVE_HEAD(&connection->unsent, queued);
-	soft_task_complete(&send->task, status);
-	if (status == DOCA_SUCCESS) {
-		endpoint->sent(send, send->task.user_data, endpoint->ctx.user_data);
+	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
+	struct soft_endpoint *endpoint = (struct soft_endpoint *)task->ctx;
+	if (task->status == DOCA_SUCCESS) {
+		endpoint->sent(send, task->user_data, endpoint->ctx.user_data);
 		return;
 	}
 	endpoint->failing = true;
-	endpoint->not_sent(send, send->task.user_data, endpoint->ctx.user_data);
+	endpoint->not_sent(send, task->user_data, endpoint->ctx.user_data);
 	endpoint->failing = false;
+}
+
+static void complete_oldest(struct doca_comch_connection *connection, doca_error_t status)
+{
+	struct doca_comch_task_send *send = STAILQ_FIRST(&connection->unsent);
+	STAILQ_REMOVE_HEAD(&connection->unsent, queued);
+	soft_task_complete(&send->task, status);
 }
 
 /* ETOOMANYREFS is about descriptors, of which all of a user's on their way are counted. */

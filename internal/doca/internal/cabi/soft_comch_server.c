@@ -64,6 +64,7 @@ static const struct soft_ctx_class server_class = {
 	.ready_at = soft_endpoint_ready_at,
 	.validate = soft_send_validate,
 	.submit = soft_send_submit,
+	.ended = soft_send_ended,
 	.release = soft_send_release,
 };
 

@@ -14,6 +14,7 @@ static const struct soft_ctx_class consumer_class = {
 	.ready_at = soft_consumer_ready_at,
 	.validate = soft_consumer_validate,
 	.submit = soft_consumer_submit,
+	.ended = soft_consumer_ended,
 	.release = soft_consumer_release,
 };
 

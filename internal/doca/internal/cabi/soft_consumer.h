@@ -69,13 +69,11 @@ void soft_consumer_idle(struct doca_ctx *ctx);
 
 doca_error_t soft_consumer_validate(const struct doca_task *task);
 doca_error_t soft_consumer_submit(struct doca_task *task);
+void soft_consumer_ended(struct doca_task *task);
 void soft_consumer_release(struct doca_task *task);
 
 /* Posts the oldest submitted task, or fails it. False if there is none, or the lane takes no more. */
 bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer);
-
-/* The callback comes last: it may free the task, submit it again, or stop the context. */
-void soft_consumer_complete(struct doca_comch_consumer_task_post_recv *task, doca_error_t status);
 
 /* ---- soft_consumer_arrival ---- */
 

@@ -32,7 +32,7 @@ static void take_delivery(struct doca_comch_consumer *consumer, const struct sof
 	task->producer_id = delivery->producer_id;
 	task->imm_len = delivery->imm_len;
 	memcpy(task->imm, consumer->packet + sizeof(*delivery), delivery->imm_len);
-	soft_consumer_complete(task, DOCA_SUCCESS);
+	soft_task_complete(&task->task, DOCA_SUCCESS);
 }
 
 /* The end of the lane, or a peer that lies, is the end of the consumer; its descriptor has nothing more to announce. */

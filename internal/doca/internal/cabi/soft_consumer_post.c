@@ -51,12 +51,12 @@ void soft_consumer_release(struct doca_task *task)
 			   queued);
 }
 
-void soft_consumer_complete(struct doca_comch_consumer_task_post_recv *task, doca_error_t status)
+/* The callback may free the task, submit it again, or stop the context. */
+void soft_consumer_ended(struct doca_task *task)
 {
-	struct doca_comch_consumer *consumer = soft_consumer_of(task->task.ctx);
-	soft_task_complete(&task->task, status);
-	(status == DOCA_SUCCESS ? consumer->received : consumer->failed)(task, task->task.user_data,
-									 consumer->ctx.user_data);
+	struct doca_comch_consumer *consumer = soft_consumer_of(task->ctx);
+	(task->status == DOCA_SUCCESS ? consumer->received : consumer->failed)(
+		(struct doca_comch_consumer_task_post_recv *)task, task->user_data, consumer->ctx.user_data);
 }
 
 doca_error_t soft_doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_consumer *consumer,
@@ -152,7 +152,7 @@ bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer)
 	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->unposted);
 	STAILQ_REMOVE_HEAD(&consumer->unposted, queued);
 	if (soft_consumer_validate(&task->task) != DOCA_SUCCESS) {
-		soft_consumer_complete(task, DOCA_ERROR_INVALID_VALUE);
+		soft_task_complete(&task->task, DOCA_ERROR_INVALID_VALUE);
 		return true;
 	}
 	struct soft_slot slot = slot_of(task->buf);

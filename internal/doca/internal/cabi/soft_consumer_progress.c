@@ -27,8 +27,8 @@ static bool flush(struct doca_comch_consumer *consumer)
 	if (task == NULL)
 		return false;
 	STAILQ_REMOVE_HEAD(queue, queued);
-	soft_consumer_complete(task, soft_member_is_up(&consumer->member) ? DOCA_ERROR_SHUTDOWN
-									  : soft_member_fault(&consumer->member));
+	soft_task_complete(&task->task, soft_member_is_up(&consumer->member) ? DOCA_ERROR_SHUTDOWN
+									     : soft_member_fault(&consumer->member));
 	return true;
 }
 

@@ -197,6 +197,9 @@ struct soft_ctx_class {
 	/* Takes the task: SUCCESS, or AGAIN when the queue is full. The shared code has checked state and ownership. */
 	doca_error_t (*submit)(struct doca_task *task);
 
+	/* The task has ended: calls the program's success or error callback. */
+	void (*ended)(struct doca_task *task);
+
 	/* The task goes back to its pool. */
 	void (*release)(struct doca_task *task);
 };
@@ -213,7 +216,13 @@ struct doca_ctx {
 	size_t inflight_tasks;  /* submitted and not yet completed */
 };
 
-enum soft_task_state { SOFT_TASK_POOLED, SOFT_TASK_OWNED, SOFT_TASK_SUBMITTED };
+/*
+ *   POOLED ── allocated ──► OWNED ── submitted ──► SUBMITTED ── completes ──► OWNED
+ *     ▲                       │                        │ doca_task_free
+ *     │◄── doca_task_free ────┘                        ▼
+ *     └◄─────────────────────── its callback has returned ── RELEASED
+ */
+enum soft_task_state { SOFT_TASK_POOLED, SOFT_TASK_OWNED, SOFT_TASK_SUBMITTED, SOFT_TASK_RELEASED };
 
 /* Embedded first in every kind of task. */
 struct doca_task {
@@ -240,7 +249,7 @@ void soft_ctx_fail(struct doca_ctx *ctx);
 /* BAD_STATE unless IDLE: the guard of every configuration call. */
 doca_error_t soft_ctx_configurable(const struct doca_ctx *ctx);
 
-/* Calls SUCCESS or error callbacks are made by the class; this marks the task done before it does. */
+/* A submitted task has ended: its callback is called, and a task that was freed in flight goes back to its pool. */
 void soft_task_complete(struct doca_task *task, doca_error_t status);
 
 /* Counts a task out of its pool as allocated by the user. BAD_STATE unless the context is RUNNING. */

@@ -95,14 +95,14 @@ static struct doca_dma_task_memcpy *pop_next(struct doca_dma *dma)
 }
 
 /* The callback comes last: it may free the task, submit it again, or stop the context. */
-static void deliver(struct doca_dma *dma, struct doca_dma_task_memcpy *task, doca_error_t status)
+static void dma_ended(struct doca_task *task)
 {
-	soft_dma_over(task);
-	soft_task_complete(&task->base, status);
-	if (status != DOCA_SUCCESS)
+	struct doca_dma *dma = dma_of(task->ctx);
+	if (task->status != DOCA_SUCCESS)
 		soft_ctx_fail(&dma->ctx);
-	doca_dma_task_memcpy_completion_cb_t callback = status == DOCA_SUCCESS ? dma->completion_cb : dma->error_cb;
-	callback(task, task->base.user_data, dma->ctx.user_data);
+	doca_dma_task_memcpy_completion_cb_t callback =
+		task->status == DOCA_SUCCESS ? dma->completion_cb : dma->error_cb;
+	callback((struct doca_dma_task_memcpy *)task, task->user_data, dma->ctx.user_data);
 }
 
 /* Users saw the last completions stay away until a task without the flag followed. */
@@ -126,7 +126,9 @@ static bool dma_progress(struct doca_ctx *ctx)
 	if (at == UINT64_MAX || (at != 0 && soft_now_ns() < at))
 		return false;
 	struct doca_dma_task_memcpy *task = pop_next(dma);
-	deliver(dma, task, ctx->state == DOCA_CTX_STATE_RUNNING ? soft_dma_execute(task) : DOCA_ERROR_IO_FAILED);
+	doca_error_t status = ctx->state == DOCA_CTX_STATE_RUNNING ? soft_dma_execute(task) : DOCA_ERROR_IO_FAILED;
+	soft_dma_over(task);
+	soft_task_complete(&task->base, status);
 	return true;
 }
 
@@ -168,6 +170,7 @@ static const struct soft_ctx_class dma_class = {
 	.ready_at = dma_ready_at,
 	.validate = dma_validate,
 	.submit = dma_submit,
+	.ended = dma_ended,
 	.release = dma_release,
 };
 

@@ -142,17 +142,21 @@ static void producer_idle(struct doca_ctx *ctx)
 /* ---- progress ---- */
 
 /* The callback comes last: it may free the task, submit it again, or stop the context. */
+static void producer_ended(struct doca_task *task)
+{
+	struct doca_comch_producer *producer = producer_of(task->ctx);
+	if (task->status == DOCA_ERROR_IO_FAILED)
+		soft_ctx_fail(&producer->ctx);
+	(task->status == DOCA_SUCCESS ? producer->sent : producer->failed)((struct doca_comch_producer_task_send *)task,
+									   task->user_data, producer->ctx.user_data);
+}
+
 static void complete(struct doca_comch_producer_task_send *task, doca_error_t status)
 {
-	struct doca_comch_producer *producer = producer_of(task->task.ctx);
-	STAILQ_REMOVE_HEAD(&producer->unsent, queued);
+	STAILQ_REMOVE_HEAD(&producer_of(task->task.ctx)->unsent, queued);
 	soft_lane_unref(task->lane);
 	task->lane = NULL;
 	soft_task_complete(&task->task, status);
-	if (status == DOCA_ERROR_IO_FAILED)
-		soft_ctx_fail(&producer->ctx);
-	(status == DOCA_SUCCESS ? producer->sent : producer->failed)(task, task->task.user_data,
-								     producer->ctx.user_data);
 }
 
 static doca_error_t execute(const struct doca_comch_producer_task_send *task)
@@ -260,6 +264,7 @@ static const struct soft_ctx_class producer_class = {
 	.ready_at = producer_ready_at,
 	.validate = producer_validate,
 	.submit = producer_submit,
+	.ended = producer_ended,
 	.release = producer_release,
 };
 

@@ -11,11 +11,25 @@ doca_error_t soft_task_take(struct doca_task *task, struct doca_ctx *ctx)
 	return DOCA_SUCCESS;
 }
 
+static void release(struct doca_task *task)
+{
+	struct doca_ctx *ctx = task->ctx;
+	task->state = SOFT_TASK_POOLED;
+	ctx->class->release(task);
+	ctx->allocated_tasks--;
+	soft_pe_notify(ctx->pe); /* a stopping context may have waited for just this */
+}
+
+/* A task that is the program's again may be freed, and allocated anew, by its own callback. */
 void soft_task_complete(struct doca_task *task, doca_error_t status)
 {
+	bool released = task->state == SOFT_TASK_RELEASED;
 	task->status = status;
-	task->state = SOFT_TASK_OWNED;
+	task->state = released ? SOFT_TASK_RELEASED : SOFT_TASK_OWNED;
 	task->ctx->inflight_tasks--;
+	task->ctx->class->ended(task);
+	if (released)
+		release(task);
 }
 
 /* What every way to submit checks. A task that the library holds cannot be submitted twice. */
@@ -74,16 +88,15 @@ doca_error_t soft_doca_task_try_submit(struct doca_task *task)
 	return result == DOCA_SUCCESS ? submit(task, false) : result;
 }
 
-/* Ignored for a task that is not the caller's: the library still works on it, or it was freed before. */
+/* In flight it takes effect when the task has ended and its callback has returned. Freeing twice is ignored. */
 void soft_doca_task_free(struct doca_task *task)
 {
-	if (task == NULL || task->state != SOFT_TASK_OWNED)
+	if (task == NULL)
 		return;
-	struct doca_ctx *ctx = task->ctx;
-	task->state = SOFT_TASK_POOLED;
-	ctx->class->release(task);
-	ctx->allocated_tasks--;
-	soft_pe_notify(ctx->pe); /* a stopping context may have waited for just this */
+	if (task->state == SOFT_TASK_SUBMITTED)
+		task->state = SOFT_TASK_RELEASED;
+	else if (task->state == SOFT_TASK_OWNED)
+		release(task);
 }
 
 doca_error_t soft_doca_task_get_status(const struct doca_task *task)

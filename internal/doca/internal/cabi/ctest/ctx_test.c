@@ -177,8 +177,6 @@ static void tasks_keep_a_context_from_idle(void)
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_try_submit(task));
 	CHECK_OK(soft_doca_task_submit_ex(task, DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(task));
-	soft_doca_task_free(task);
-	CHECK(toy->releases == 0);
 	CHECK_OK(soft_doca_pe_get_num_inflight_tasks(pe, &inflight));
 	CHECK(inflight == 1);
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
@@ -196,6 +194,77 @@ static void tasks_keep_a_context_from_idle(void)
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
+/* Its callback may look at it, but not have it back. */
+static void look(struct toy *toy, struct doca_task *task)
+{
+	CHECK(toy->releases == 0 && soft_doca_task_get_ctx(task) == &toy->ctx);
+	CHECK_RESULT(DOCA_ERROR_IO_FAILED, soft_doca_task_get_status(task));
+	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(task));
+}
+
+static void look_and_free(struct toy *toy, struct doca_task *task)
+{
+	look(toy, task);
+	soft_doca_task_free(task);
+}
+
+static void freed_in_flight(void (*on_ended)(struct toy *toy, struct doca_task *task))
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	struct doca_task *task = &toy->tasks[0];
+	toy->on_ended = on_ended;
+	CHECK_OK(soft_task_take(task, &toy->ctx));
+	CHECK_OK(soft_doca_task_submit(task));
+	soft_doca_task_free(task);
+	soft_doca_task_free(task);
+	CHECK(toy->releases == 0 && toy->ctx.inflight_tasks == 1);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
+	CHECK(soft_doca_pe_progress(pe) == 0);
+	soft_task_complete(task, DOCA_ERROR_IO_FAILED);
+	CHECK(toy->endings == 1 && toy->releases == 1 && toy->ctx.inflight_tasks == 0);
+	soft_doca_task_free(task);
+	CHECK(toy->releases == 1 && soft_doca_pe_progress(pe) == 1);
+	expect_change(toy, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
+	toy_destroy(toy);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
+static void a_task_freed_in_flight_goes_when_it_ends(void)
+{
+	freed_in_flight(look);
+	freed_in_flight(look_and_free);
+}
+
+/* What the callback itself frees, takes again, submits and frees in flight is another task. */
+static void begin_anew(struct toy *toy, struct doca_task *task)
+{
+	if (toy->endings > 1)
+		return;
+	soft_doca_task_free(task);
+	CHECK(toy->releases == 1);
+	CHECK_OK(soft_task_take(task, &toy->ctx));
+	CHECK_OK(soft_doca_task_submit(task));
+	soft_doca_task_free(task);
+}
+
+static void a_task_taken_again_by_its_callback_is_another(void)
+{
+	struct doca_pe *pe = pe_create();
+	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
+	struct doca_task *task = &toy->tasks[0];
+	toy->on_ended = begin_anew;
+	CHECK_OK(soft_task_take(task, &toy->ctx));
+	CHECK_OK(soft_doca_task_submit(task));
+	soft_task_complete(task, DOCA_SUCCESS);
+	CHECK(toy->releases == 1 && toy->ctx.inflight_tasks == 1);
+	soft_task_complete(task, DOCA_SUCCESS);
+	CHECK(toy->releases == 2 && toy->ctx.inflight_tasks == 0 && toy->ctx.allocated_tasks == 0);
+	bring_to_idle(pe, toy);
+	toy_destroy(toy);
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
 int main(void)
 {
 	stage_open(&toy_stage, NULL);
@@ -204,6 +273,8 @@ int main(void)
 	RUN(every_function_is_in_the_table);
 	RUN(transitions);
 	RUN(tasks_keep_a_context_from_idle);
+	RUN(a_task_freed_in_flight_goes_when_it_ends);
+	RUN(a_task_taken_again_by_its_callback_is_another);
 	stage_close(&toy_stage);
 	return 0;
 }

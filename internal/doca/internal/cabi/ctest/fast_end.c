@@ -8,7 +8,8 @@
 static void finish(struct fast_end *end, struct doca_task *task, struct doca_buf *buf)
 {
 	doca_error_t status = soft_doca_task_get_status(task);
-	soft_doca_task_free(task);
+	if (!end->frees_early)
+		soft_doca_task_free(task);
 	if (status == DOCA_SUCCESS) {
 		end->completed++;
 	} else {

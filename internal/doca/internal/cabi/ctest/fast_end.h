@@ -19,6 +19,7 @@ struct fast_end {
 	struct doca_mmap *mmap;
 	struct doca_buf_inventory *inventory;
 	uint8_t *memory;
+	bool frees_early; /* the test frees its tasks in flight */
 	unsigned completed, failed;
 	doca_error_t last_failure;
 	uint32_t last_producer, last_imm_len;

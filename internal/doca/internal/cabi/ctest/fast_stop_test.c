@@ -53,6 +53,38 @@ static void a_consumer_stops_with_buffers_posted(void)
 	pair_close();
 }
 
+/* As programs clean up: what was posted is freed, and then the context stopped. A send that was submitted is freed, too. */
+static void tasks_are_freed_before_the_stop(void)
+{
+	struct doca_comch_consumer_task_post_recv *posted[4];
+	struct doca_comch_task_send *sent;
+	pair_open();
+	pair.consumer.frees_early = true;
+	for (unsigned i = 0; i < 4; i++) {
+		CHECK_OK(soft_doca_comch_consumer_task_post_recv_alloc_init(pair.consumer.consumer, NULL, &posted[i]));
+		CHECK_OK(soft_doca_task_submit(soft_doca_comch_consumer_task_post_recv_as_task(posted[i])));
+	}
+	settle_pair();
+	for (unsigned i = 0; i < 4; i++)
+		soft_doca_task_free(soft_doca_comch_consumer_task_post_recv_as_task(posted[i]));
+	CHECK_OK(produce(&pair.producer, consumer_id(&pair.consumer), 0, 0, "x", 1));
+	settle_pair();
+	CHECK(pair.consumer.completed == 1 && pair.producer.completed == 1);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.consumer.ctx));
+	settle_pair();
+	CHECK(fast_state(&pair.consumer) == DOCA_CTX_STATE_IDLE && pair.consumer.failed == 3);
+
+	uint32_t number = 0;
+	CHECK_OK(soft_doca_comch_client_task_send_alloc_init(pair.client.client, pair.client.connection, &number,
+							     sizeof(number), &sent));
+	soft_doca_task_set_user_data(soft_doca_comch_task_send_as_task(sent), (union doca_data){.u64 = 7});
+	CHECK_OK(soft_doca_task_submit(soft_doca_comch_task_send_as_task(sent)));
+	soft_doca_task_free(soft_doca_comch_task_send_as_task(sent));
+	settle_pair();
+	CHECK(pair.client.sent == 1 && pair.server.received == 1);
+	pair_close();
+}
+
 /* The peer is stopped in the middle of a copy, here played by hand. Until it goes on, or dies, the buffers are not the
  * program's. */
 static void buffers_wait_for_a_copy_under_way(void)
@@ -182,6 +214,7 @@ int main(void)
 	stage_open(&stage, NULL);
 	RUN(disconnecting_waits_for_the_fast_path);
 	RUN(a_consumer_stops_with_buffers_posted);
+	RUN(tasks_are_freed_before_the_stop);
 	RUN(buffers_wait_for_a_copy_under_way);
 	RUN(a_producer_stops_with_tasks);
 	RUN(what_was_delivered_outlives_the_peer);

@@ -51,6 +51,14 @@ static doca_error_t toy_submit(struct doca_task *task)
 	return ((struct toy *)task->ctx)->submit_result;
 }
 
+static void toy_ended(struct doca_task *task)
+{
+	struct toy *toy = (struct toy *)task->ctx;
+	toy->endings++;
+	if (toy->on_ended != NULL)
+		toy->on_ended(toy, task);
+}
+
 static void toy_release(struct doca_task *task)
 {
 	((struct toy *)task->ctx)->releases++;
@@ -66,6 +74,7 @@ static const struct soft_ctx_class toy_class = {
 	.ready_at = toy_ready_at,
 	.validate = toy_validate,
 	.submit = toy_submit,
+	.ended = toy_ended,
 	.release = toy_release,
 };
 

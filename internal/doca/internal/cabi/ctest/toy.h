@@ -12,7 +12,8 @@ struct toy {
 	bool has_event; /* progress delivers one, with on_event */
 	void (*on_event)(struct toy *toy);
 	uint64_t ready_at;
-	unsigned stoppings, idles, events, releases;
+	unsigned stoppings, idles, events, releases, endings;
+	void (*on_ended)(struct toy *toy, struct doca_task *task);
 	unsigned changes;
 	enum doca_ctx_states prev, next;
 	void (*on_change)(struct toy *toy);
