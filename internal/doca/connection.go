@@ -165,7 +165,7 @@ func (c *Connection) rest() ([]byte, error) {
 // doca_ctx_stop for a client.
 func (c *Connection) Close() error { return c.hangUp() }
 
-// disconnect is the server's way to hang up. DOCA may ask to be called again, and need not raise an event of its own.
+// disconnect is the server's way to hang up. DOCA may ask to be called again.
 func (e *endpoint) disconnect(c *Connection) error {
 	for deadline := time.Now().Add(drainTime); ; {
 		err := e.call(func() error { return e.tryDisconnect(c) })
@@ -179,6 +179,23 @@ func (e *endpoint) disconnect(c *Connection) error {
 	}
 }
 
+// reject is disconnect for the driver, which does not wait: a device that asks to be called again is, at the next poll.
+func (e *endpoint) reject(c *Connection) {
+	if isAgain(e.tryDisconnect(c)) {
+		e.rejected = append(e.rejected, c)
+	}
+}
+
+func (e *endpoint) rejectAgain() {
+	rejected := e.rejected
+	e.rejected = nil
+	for _, c := range rejected {
+		e.reject(c)
+	}
+}
+
+// tryDisconnect ends the connection here as soon as DOCA has taken the call: most devices raise no event on the side that
+// called, and the event of those that do finds a handle that is no longer known.
 func (e *endpoint) tryDisconnect(c *Connection) error {
 	if e.connections[c.handle] != c {
 		return nil

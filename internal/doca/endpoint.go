@@ -63,6 +63,7 @@ type endpoint struct {
 	connections map[cabi.Connection]*Connection
 	sends       map[uint64]*send // submitted, by tag
 	waiting     []*send          // not yet accepted by DOCA, in order
+	rejected    []*Connection    // that DOCA has not let go yet
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping
 	idle        bool         // it has stopped
@@ -166,7 +167,7 @@ func (e *endpoint) drive(first func() bool) bool {
 	if err != nil {
 		e.fail(err)
 	}
-	if !e.stopBy.IsZero() || len(e.waiting) > 0 || len(e.sends) > 0 && e.pollers.Load() > 0 {
+	if !e.stopBy.IsZero() || len(e.waiting) > 0 || len(e.rejected) > 0 || len(e.sends) > 0 && e.pollers.Load() > 0 {
 		e.wake()
 	}
 	return true
@@ -253,6 +254,7 @@ func (e *endpoint) poll() (moved bool, err error) {
 	for i := range e.events {
 		e.dispatch(&e.events[i])
 	}
+	e.rejectAgain()
 	e.submitWaiting()
 	return len(e.events) > 0, err
 }
@@ -476,7 +478,7 @@ func (e *endpoint) roomMade() {
 // wakeBy is when run looks again although nothing has been announced; zero: never.
 func (e *endpoint) wakeBy() time.Time {
 	refused := len(e.waiting) > 0 && len(e.sends) == 0 // and no completion will say that there is room
-	if e.stopBy.IsZero() && !refused {
+	if e.stopBy.IsZero() && !refused && len(e.rejected) == 0 {
 		return time.Time{}
 	}
 	return time.Now().Add(retryPause) // neither the stop nor its end need be announced

@@ -48,7 +48,7 @@ func (s *Server) arrived(c *Connection) {
 	select {
 	case s.arrivals <- c:
 	default:
-		_ = s.endpoint.tryDisconnect(c)
+		s.endpoint.reject(c)
 	}
 }
 

@@ -15,6 +15,7 @@ var channelCases = []testCase{
 	{"client first, again and again", clientFirst},
 	{"a client connects again after its server has gone", connectsAgain},
 	{"several clients of one server", severalClients},
+	{"clients that nobody accepts", clientsUnaccepted},
 	{"servers of different names", differentNames},
 	{"a name has one server for each representor", nameTaken},
 	{"a name of a length that is none", badNames},
@@ -50,6 +51,24 @@ func (b *bench) client(s sides, config doca.ChannelConfig) *doca.Client {
 	b.must(err)
 	b.closeAtEnd(client)
 	return client
+}
+
+// More clients than may wait for Accept: those that are too many are disconnected, and the others stay.
+func clientsUnaccepted(b *bench) {
+	const tooMany = 20
+	s := b.sides()
+	server := b.listen(s, doca.ChannelConfig{})
+	var hosts []*doca.Connection
+	for range tooMany {
+		host, err := b.client(s, doca.ChannelConfig{}).Connect(b.context())
+		b.must(err)
+		hosts = append(hosts, host)
+	}
+	_, err := hosts[tooMany-1].Recv(b.context())
+	b.mustBe(err, doca.ErrDisconnected)
+	dpu, err := server.Accept(b.context())
+	b.must(err)
+	b.talk(hosts[0], dpu)
 }
 
 // connect returns both ends of a new connection.

@@ -220,7 +220,7 @@ doca_error_t soft_doca_comch_server_event_connection_status_changed_register(
 	return DOCA_SUCCESS;
 }
 
-/* The disconnect callback follows in a later progress, as when the client leaves. */
+/* The caller knows, so no disconnection event follows. The connection is gone when its tasks have ended and are freed. */
 doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 					       struct doca_comch_connection *connection)
 {
@@ -232,7 +232,7 @@ doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_s
 		connection->asked_to_close = true;
 		return DOCA_ERROR_AGAIN;
 	}
-	connection->unannounced = soft_has_quirk(SOFT_SILENT_DISCONNECT);
+	connection->unannounced = !soft_has_quirk(SOFT_DISCONNECT_EVENT);
 	soft_connection_close(connection);
 	return DOCA_SUCCESS;
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const char *const names[SOFT_QUIRKS] = {
-	[SOFT_SILENT_DISCONNECT] = "silent_disconnect",
+	[SOFT_DISCONNECT_EVENT] = "disconnect_event",
 	[SOFT_DISCONNECT_AGAIN] = "disconnect_again",
 	[SOFT_SELECTIVE_SWALLOW] = "selective_swallow",
 	[SOFT_DEAD_PEER_UNNOTICED] = "dead_peer_unnoticed",

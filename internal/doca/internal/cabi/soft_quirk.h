@@ -9,7 +9,7 @@
 #include "soft_core.h"
 
 enum soft_quirk {
-	SOFT_SILENT_DISCONNECT,        /* doca_comch_server_disconnect raises no event on its own side */
+	SOFT_DISCONNECT_EVENT,         /* doca_comch_server_disconnect raises a disconnection event on its own side */
 	SOFT_DISCONNECT_AGAIN,         /* the first doca_comch_server_disconnect of a connection answers AGAIN */
 	SOFT_SELECTIVE_SWALLOW,        /* in SELECTIVE mode, progress delivers nothing between request and clear */
 	SOFT_DEAD_PEER_UNNOTICED,      /* a client does not notice that its server died: sends stay in flight */

@@ -86,7 +86,7 @@ static void server_disconnects_one(void)
 	CHECK_OK(soft_doca_comch_server_disconnect(server.server, connection));
 	CHECK_RESULT(DOCA_ERROR_CONNECTION_ABORTED, soft_doca_comch_connection_update_info(connection));
 	settle_one(&server);
-	CHECK(server.sent == 1 && server.disconnects == 1);
+	CHECK(server.sent == 1 && server.disconnects == 0);
 	CHECK_RESULT(DOCA_ERROR_CONNECTION_ABORTED, soft_doca_task_submit(soft_doca_comch_task_send_as_task(kept)));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_try_submit(soft_doca_comch_task_send_as_task(kept)));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_disconnect(server.server, connection));
@@ -154,8 +154,53 @@ static void calls_inside_callbacks(void)
 	server.on_connected = reject;
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
 	settle_both(&client, &server);
-	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && server.disconnects == 3 && server.connects == 3);
+	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && server.disconnects == 2 && server.connects == 3);
 	close_both(&client, &server);
+}
+
+/* As programs for one client at a time do: a second one is rejected where it connects, and what the disconnection event
+ * clears is the only pointer that there is. */
+static struct doca_comch_connection *only;
+
+static void keep_the_first(struct end *end, struct doca_comch_connection *connection)
+{
+	if (only == NULL)
+		only = connection;
+	else
+		CHECK_OK(soft_doca_comch_server_disconnect(end->server, connection));
+}
+
+static void forget(struct end *end, struct doca_comch_connection *connection)
+{
+	(void)end;
+	(void)connection;
+	only = NULL;
+}
+
+static void a_second_client_is_rejected(void)
+{
+	struct end first, second, server;
+	server_open(&server);
+	client_open(&first);
+	client_open(&second);
+	server.on_connected = keep_the_first;
+	server.on_disconnected = forget;
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(first.ctx));
+	settle_both(&first, &server);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(second.ctx));
+	settle_both(&second, &server);
+	CHECK(state_of(&second) == DOCA_CTX_STATE_IDLE && server.connects == 2);
+	CHECK(only != NULL);
+	server.connection = only;
+	CHECK_OK(send_number(&server, 0, 16));
+	settle_both(&first, &server);
+	CHECK(first.received == 1);
+	end_close(&first);
+	settle_one(&server);
+	CHECK(only == NULL && server.disconnects == 1);
+	end_close(&second);
+	end_close(&server);
 }
 
 int main(void)
@@ -168,6 +213,7 @@ int main(void)
 	RUN(server_disconnects_one);
 	RUN(tasks_freed_inside_the_disconnect_callback);
 	RUN(calls_inside_callbacks);
+	RUN(a_second_client_is_rejected);
 	stage_close(&stage);
 	return 0;
 }
