@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
 
+	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/bench"
@@ -48,14 +48,16 @@ the others go on, and the exit code is 12. Directories are left as they were.
 
 func runBench(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error {
 	if len(args) == 2 && args[0] == benchShow {
-		return showBench(streams, s, args[1])
+		return interruptible(ctx, func() error { return showBench(ctx, streams, s, args[1], log) })
 	}
 	plan, err := benchPlan(s, args)
 	if err != nil {
 		return err
 	}
-	if err := checkPlot(s.Bench.Plot); err != nil {
-		return err
+	if s.Bench.Plot != "" {
+		if err := drawing(s.Bench.Plot).check(); err != nil { // before minutes are spent on measuring
+			return err
+		}
 	}
 	plan.Tell = func(text string) { tellBench(streams, s, text) }
 	if plan.Program, err = os.Executable(); err != nil {
@@ -65,7 +67,7 @@ func runBench(ctx context.Context, streams streams, s settings, args []string, l
 	if err != nil {
 		return err
 	}
-	if err := writeBench(streams, s, record); err != nil {
+	if err := writeBench(ctx, streams, s, record); err != nil {
 		return err
 	}
 	return benchFailures(record)
@@ -102,8 +104,8 @@ func tellBench(streams streams, s settings, text string) {
 }
 
 // writeBench draws first: what is on stdout then is the end of it.
-func writeBench(streams streams, s settings, record *bench.Record) error {
-	if err := plotBench(s.Bench.Plot, record); err != nil {
+func writeBench(ctx context.Context, streams streams, s settings, record *bench.Record) error {
+	if err := plotBench(ctx, s.Bench.Plot, record); err != nil {
 		return err
 	}
 	if err := writeRecord(streams.stdout, s.Bench.Form, record); err != nil {
@@ -121,40 +123,24 @@ func writeRecord(w io.Writer, form benchForm, record *bench.Record) error {
 	return encoder.Encode(record)
 }
 
-func plotBench(path string, record *bench.Record) error {
+func plotBench(ctx context.Context, path string, record *bench.Record) error {
 	if path == "" {
 		return nil
 	}
-	var drawing bytes.Buffer
-	err := record.Plot(&drawing)
+	var content bytes.Buffer
+	err := record.Plot(&content)
 	if errors.Is(err, bench.ErrNothingToPlot) {
 		return nil // benchFailures says why
 	}
-	if err == nil {
-		err = os.WriteFile(path, drawing.Bytes(), 0o644)
+	if err != nil {
+		return drawing(path).failed(err.Error(), err)
 	}
-	return unplotted(path, err)
+	return drawing(path).write(ctx, content.Bytes())
 }
 
-// checkPlot finds out before minutes are spent on measuring.
-func checkPlot(path string) error {
-	if path == "" {
-		return nil
-	}
-	trial, err := os.CreateTemp(filepath.Dir(path), ".dma-copy-plot-")
-	if err == nil {
-		err = errors.Join(trial.Close(), os.Remove(trial.Name()))
-	}
-	return unplotted(path, err)
-}
-
-func unplotted(path string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %v", path, withoutPath(err)), Next: "name another file with --plot",
-	}
+// drawing is the file of --plot, which replaces an older drawing.
+func drawing(path string) replacement {
+	return replacement{path: path, overwrite: true, next: "name another file with --plot"}
 }
 
 // benchFailures makes the exit code tell of contenders that failed.
@@ -172,22 +158,44 @@ func benchFailures(record *bench.Record) error {
 	}
 }
 
+// maxRecordSize bounds what is read of a file that may not be a record at all. A run of hours writes less than a megabyte.
+const maxRecordSize = 64 << 20
+
 // showBench prints a record of this version.
-func showBench(streams streams, s settings, path string) error {
-	text, err := readRecord(path)
+func showBench(ctx context.Context, streams streams, s settings, path string, log zerolog.Logger) error {
+	text, name, err := readRecord(path, log)
 	if err != nil {
-		return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", path, withoutPath(err)), Next: "check the path and its permissions"}
+		return err
 	}
 	record, err := bench.ParseRecord(text)
 	if err != nil {
-		return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("%s is no record: %v", path, err), Next: "name a file that dma-copy bench -o json has written"}
+		return notARecord(name, err.Error())
 	}
-	return writeBench(streams, s, record)
+	return writeBench(ctx, streams, s, record)
 }
 
-func readRecord(path string) ([]byte, error) {
-	if path == fileIsStream {
-		return io.ReadAll(os.Stdin)
+// readRecord returns the text, and the name of where it is from.
+func readRecord(path string, log zerolog.Logger) (text []byte, name string, err error) {
+	from := &diskFile{path: "standard input", file: os.Stdin}
+	if path != fileIsStream {
+		if from, err = openToRead(path); err != nil {
+			return nil, "", err
+		}
+		defer from.close()
 	}
-	return os.ReadFile(path)
+	log.Info().Str("path", from.path).Msg("reading")
+	text, err = readAtMost(from.file, maxRecordSize)
+	if errors.Is(err, errTooLarge) {
+		return nil, "", notARecord(from.path, "it is larger than "+humanize.IBytes(maxRecordSize))
+	}
+	if err != nil {
+		return nil, "", from.failed(err)
+	}
+	return text, from.path, nil
+}
+
+func notARecord(name, why string) error {
+	return &dmaxfer.Error{
+		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("%s is not a record: %s", name, why), Next: "name a file that dma-copy bench -o json has written",
+	}
 }

@@ -46,6 +46,7 @@ type settings struct {
 	AllowChanging bool           // the source may change while it is read
 	Manifest      string         // that verify checks named files against; empty: not given
 	NewManifest   string         // that verify writes, "-" to stdout; empty: none
+	AllowOutside  bool           // verify follows a manifest's entries out of its directory
 	CPUProfile    string         // file; empty: none
 	Bench         *benchSettings // of bench only; nil for what else there is
 	LogLevel      logLevel       // the program's own log

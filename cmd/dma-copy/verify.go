@@ -37,6 +37,7 @@ DIR MANIFEST            the same, relative to DIR: a tree against its copy
 A manifest has lines of ALGORITHM:HEX  PATH; what sha256sum prints will do too.
 Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
 on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
+What is not a regular file on a disk (a FIFO, a device, /proc) is not read.
 `,
 		options: append(pickOptions("log-level", "json"), verifyOptions()...),
 		run:     verify,
@@ -55,6 +56,10 @@ func verifyOptions() []option {
 		{group: addedOptions, name: "write", value: "MANIFEST", json: jsonText,
 			assign: into(func(s *settings) *string { return &s.NewManifest }, parsePath),
 			help:   "Write a manifest; - is stdout"},
+		{group: addedOptions, name: "allow-outside", fallback: "false", json: jsonSwitch,
+			assign: into(func(s *settings) *bool { return &s.AllowOutside }, parseSwitch),
+			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
+				"that lead out of it"},
 		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
 			help:   "Let --write replace a manifest that exists"},
@@ -75,6 +80,11 @@ func parseDigest(text string) (digest.Algorithm, error) {
 
 func verify(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error {
 	v := verifier{streams: streams, settings: s, log: log}
+	return interruptible(ctx, func() error { return v.run(ctx, args) })
+}
+
+func (v verifier) run(ctx context.Context, args []string) error {
+	s := v.settings
 	switch {
 	case s.Manifest != "" && s.NewManifest != "":
 		return usagef("--check and --write exclude each other: give one of them")

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -16,35 +17,68 @@ const maxManifestSize = 256 << 20
 
 // expected is a file and what it should be.
 type expected struct {
-	path string
-	sum  digest.Sum // of digest.None if the manifest does not say
+	path   string
+	within *os.Root   // path is one in this directory; nil: it may lead anywhere
+	sum    digest.Sum // of digest.None if the manifest does not say
+}
+
+func (e expected) open() (*diskFile, error) {
+	if e.within == nil {
+		return openToRead(e.path)
+	}
+	return openWithin(e.within, e.path)
 }
 
 // checkListed checks what the manifest lists below a directory, or beside the manifest if none is given.
 func (v verifier) checkListed(ctx context.Context, manifest, directory string) error {
+	if directory == "" {
+		directory = directoryOf(manifest)
+	}
 	entries, err := loadManifest(manifest)
 	if err != nil {
 		return err
 	}
+	if v.settings.AllowOutside {
+		return v.checkFiles(ctx, manifest, anywhere(entries, directory))
+	}
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return cannotRead(directory, err, "check the path and its permissions")
+	}
+	defer root.Close()
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
-		if directory != "" && !filepath.IsLocal(entry.Path) {
-			return usagef("%s lists %s, which is not below %s: leave the directory out", manifest, entry.Path, directory)
+		if !filepath.IsLocal(entry.Path) {
+			return usagef("%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
+				manifest, entry.Path, strings.TrimRight(directory, "/"))
 		}
-		files[i] = expected{path: locate(entry.Path, manifest, directory), sum: entry.Sum}
+		files[i] = expected{path: entry.Path, within: root, sum: entry.Sum}
 	}
 	return v.checkFiles(ctx, manifest, files)
 }
 
-func locate(path, manifest, directory string) string {
-	switch {
-	case filepath.IsAbs(path):
-		return path
-	case directory != "":
-		return filepath.Join(directory, path)
-	default:
-		return filepath.Join(filepath.Dir(manifest), path)
+// anywhere takes the entries of a manifest that is trusted.
+func anywhere(entries []digest.Entry, directory string) []expected {
+	files := make([]expected, len(entries))
+	for i, entry := range entries {
+		files[i] = expected{path: locate(entry.Path, directory), sum: entry.Sum}
 	}
+	return files
+}
+
+func locate(path, directory string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return inDirectory(directory, path)
+}
+
+// inDirectory does not clean the path, which could make it another one's.
+func inDirectory(directory, name string) string {
+	if directory == "." {
+		return name
+	}
+	return strings.TrimSuffix(directory, "/") + "/" + name
 }
 
 // checkNamed checks the named files only.
@@ -64,15 +98,15 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 	return v.checkFiles(ctx, manifest, files)
 }
 
-// lookUp finds what a manifest says of a file: by its place, else by its name, as of a file that was copied elsewhere. A
-// name that stands there twice with different digests is nobody's.
+// lookUp finds what a manifest says of a file: by its path, else by its name, as of a file that was copied elsewhere. A
+// name that is listed twice with different digests is refused.
 func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, err error) {
 	wanted, err := filepath.Abs(path)
 	if err != nil {
 		return digest.Sum{}, fmt.Errorf("find %s: %w", path, err)
 	}
 	for _, entry := range entries {
-		if listed, err := filepath.Abs(locate(entry.Path, manifest, "")); err == nil && listed == wanted {
+		if listed, err := filepath.Abs(locate(entry.Path, directoryOf(manifest))); err == nil && listed == wanted {
 			return entry.Sum, nil
 		}
 		if filepath.Base(entry.Path) != filepath.Base(wanted) {
@@ -109,12 +143,12 @@ func readManifest(path string) (string, error) {
 		return "", err
 	}
 	defer file.close()
-	text, err := io.ReadAll(io.LimitReader(file.file, maxManifestSize+1))
+	text, err := readAtMost(file.file, maxManifestSize)
+	if errors.Is(err, errTooLarge) {
+		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with", path, maxManifestSize)
+	}
 	if err != nil {
 		return "", file.failed(err)
-	}
-	if len(text) > maxManifestSize {
-		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with", path, maxManifestSize)
 	}
 	return string(text), nil
 }
@@ -138,7 +172,7 @@ func (v verifier) checkFile(ctx context.Context, file expected, count *tally) er
 		count.unreadable++
 		return v.tell(false, "%s: the manifest does not list it", file.path)
 	}
-	got, _, err := v.digestOf(ctx, file.sum.Algorithm(), file.path)
+	path, got, err := v.read(ctx, file)
 	if failed, is := errors.AsType[*dmaxfer.Error](err); is {
 		count.unreadable++
 		return v.tell(false, "%s", failed.Cause)
@@ -148,10 +182,20 @@ func (v verifier) checkFile(ctx context.Context, file expected, count *tally) er
 	}
 	if got == file.sum {
 		count.fine++
-		return v.tell(true, "%s  %s", file.path, got)
+		return v.tell(true, "%s  %s", path, got)
 	}
 	count.different++
-	return v.tell(false, "%s: it has %s, and should have %s", file.path, got, file.sum)
+	return v.tell(false, "%s: it has %s, and should have %s", path, got, file.sum)
+}
+
+// read returns the digest of a file and its path with the directory.
+func (v verifier) read(ctx context.Context, file expected) (string, digest.Sum, error) {
+	opened, err := file.open()
+	if err != nil {
+		return "", digest.Sum{}, err
+	}
+	sum, _, err := v.digestOf(ctx, file.sum.Algorithm(), opened)
+	return opened.path, sum, err
 }
 
 // outcome is a failure of its own kind where files failed in part. Where all did, a mismatch is the worse news.

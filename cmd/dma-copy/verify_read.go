@@ -13,39 +13,97 @@ import (
 
 // diskFile is a regular file that is read from its beginning to its end.
 type diskFile struct {
+	path string // for messages
 	file *os.File
 	was  os.FileInfo // when it was opened
 }
 
-// openToRead does not wait for a writer should the name be that of a pipe.
+// openToRead opens a regular file. It waits neither for the writer of a FIFO nor for a device.
 func openToRead(path string) (*diskFile, error) {
-	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return nil, cannotRead(path, err, "check the path and its permissions")
-	}
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		_ = file.Close()
-		return nil, &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: path + " is not a regular file", Next: "name a file, or the manifest of a tree"}
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, cannotRead(path, err, "check the path and its permissions")
-	}
-	forgetCached(file)
-	return &diskFile{file: file, was: info}, nil
+	file, err := os.OpenFile(path, readOnly, 0)
+	return examined(path, file, err)
 }
 
-// forgetCached makes the kernel drop what it holds of the file in memory, so that what is read is what the disk has. Only
+const readOnly = os.O_RDONLY | unix.O_NONBLOCK
+
+// openWithin opens a regular file in a directory, and none that the name leads to outside of it, also by symlinks.
+func openWithin(root *os.Root, name string) (*diskFile, error) {
+	path := inDirectory(root.Name(), name)
+	file, err := root.OpenFile(name, readOnly, 0)
+	return examined(path, file, err)
+}
+
+// examined refuses what is not a regular file, and closes it.
+func examined(path string, file *os.File, err error) (*diskFile, error) {
+	if err != nil {
+		return nil, cannotRead(path, err, "check the path and its permissions")
+	}
+	opened := &diskFile{path: path, file: file}
+	if err := opened.look(); err != nil {
+		opened.close()
+		return nil, err
+	}
+	return opened, nil
+}
+
+// look finds out what has been opened, and whether it can be read as a file.
+func (f *diskFile) look() (err error) {
+	f.was, err = f.file.Stat()
+	if err != nil {
+		return f.failed(err)
+	}
+	switch {
+	case f.was.IsDir():
+		return notAFile(f.path+" is not a regular file", "name a file, or the manifest of a tree")
+	case !f.was.Mode().IsRegular():
+		return notAFile(f.path+" is not a regular file", "name a regular file")
+	}
+	raw, err := f.file.SyscallConn() // File.Fd would have the reads of it block
+	if err != nil {
+		return f.failed(err)
+	}
+	ofKernel := false
+	if err := raw.Control(func(fd uintptr) {
+		if ofKernel = isOfKernel(int(fd)); !ofKernel {
+			dropCached(int(fd))
+		}
+	}); err != nil {
+		return f.failed(err)
+	}
+	if ofKernel {
+		return notAFile(f.path+" is not a file of a disk", "name a regular file")
+	}
+	return nil
+}
+
+func notAFile(cause, next string) error {
+	return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: cause, Next: next}
+}
+
+// isOfKernel reports whether a file is an interface of the kernel, such as /proc/kmsg. To read one may block, and may consume what
+// is there; and its content is not what was written to it.
+func isOfKernel(fd int) bool {
+	var on unix.Statfs_t
+	if err := unix.Fstatfs(fd, &on); err != nil {
+		return false
+	}
+	switch int64(on.Type) {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC,
+		unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC:
+		return true
+	}
+	return false
+}
+
+// dropCached makes the kernel drop what it holds of the file in memory, so that what is read is what the disk has. Only
 // what the disk has already can be dropped, hence the flush. Where either is not possible the file is read all the same.
-func forgetCached(file *os.File) {
-	descriptor := int(file.Fd())
-	_ = unix.Fdatasync(descriptor)
-	_ = unix.Fadvise(descriptor, 0, 0, unix.FADV_DONTNEED)
-	_ = unix.Fadvise(descriptor, 0, 0, unix.FADV_SEQUENTIAL)
+func dropCached(fd int) {
+	_ = unix.Fdatasync(fd)
+	_ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
+	_ = unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL)
 }
 
-// unchanged fails if somebody wrote to the file while it was read, or cut it: its digest is that of no moment.
+// unchanged fails if the file was written to or truncated while it was read: its digest is that of no moment.
 func (f *diskFile) unchanged() error {
 	is, err := f.file.Stat()
 	if err != nil {
@@ -53,13 +111,13 @@ func (f *diskFile) unchanged() error {
 	}
 	if is.Size() != f.was.Size() || !is.ModTime().Equal(f.was.ModTime()) {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrSourceChanged, Cause: f.file.Name() + " changed while it was read", Next: "try again when nobody writes to it",
+			Kind: dmaxfer.ErrSourceChanged, Cause: f.path + " changed while it was read", Next: "try again when no other process writes to it",
 		}
 	}
 	return nil
 }
 
-func (f *diskFile) failed(err error) error { return cannotRead(f.file.Name(), err, "check the disk") }
+func (f *diskFile) failed(err error) error { return cannotRead(f.path, err, "check the disk") }
 
 // close has nothing to report: the file was only read.
 func (f *diskFile) close() { _ = f.file.Close() }
@@ -70,14 +128,10 @@ func cannotRead(path string, err error, next string) error {
 	}
 }
 
-// digestOf returns the digest of a file as the disk has it, and its size.
-func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, path string) (digest.Sum, int64, error) {
-	file, err := openToRead(path)
-	if err != nil {
-		return digest.Sum{}, 0, err
-	}
+// digestOf returns the digest of a file as the disk has it, and its size. It closes the file.
+func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *diskFile) (digest.Sum, int64, error) {
 	defer file.close()
-	v.log.Info().Str("path", path).Msg("reading")
+	v.log.Info().Str("path", file.path).Msg("reading")
 	sum, size, err := digest.Of(ctx, a, file.file)
 	if ctx.Err() != nil {
 		return digest.Sum{}, 0, context.Cause(ctx)

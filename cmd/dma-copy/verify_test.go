@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"io"
 	"os"
@@ -55,15 +56,15 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 
 // A manifest that appears while the files are read is not replaced either.
 func TestManifestThatAppears(t *testing.T) {
-	inNewFolder(t, "sums", "somebody's")
-	err := replaceFile("sums", "ours", false)
-	if !errors.Is(err, dmaxfer.ErrTarget) || exitCode(err) != exitTarget || readFile(t, "sums") != "somebody's" {
+	inNewFolder(t, "sums", "theirs")
+	err := replacement{path: "sums"}.write(t.Context(), []byte("ours"))
+	if !errors.Is(err, dmaxfer.ErrTarget) || exitCode(err) != exitTarget || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := replaceFile("sums", "ours", true); err != nil || readFile(t, "sums") != "ours" {
+	if err := (replacement{path: "sums", overwrite: true}).write(t.Context(), []byte("ours")); err != nil || readFile(t, "sums") != "ours" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 }
@@ -80,6 +81,25 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	want := `ok    a\nb\x1b  ` + digestOfText(t, "content") + "\n"
 	if got := invoke(nil, "verify", "sums"); got.err != nil || got.stdout != want {
 		t.Errorf("error %v, stdout %q, want %q", got.err, got.stdout, want)
+	}
+}
+
+// A job that does not return, as a read from a file system that does not answer, does not outlive the interrupt.
+func TestJobThatBlocksIsLeftBehind(t *testing.T) {
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	blocked, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	go func() {
+		<-blocked
+		interrupt(interruptedError{Signal: syscall.SIGINT})
+	}()
+	err := interruptible(ctx, func() error {
+		close(blocked)
+		<-release
+		return nil
+	})
+	if exitCode(err) != exitSignal+int(syscall.SIGINT) {
+		t.Errorf("error %v", err)
 	}
 }
 

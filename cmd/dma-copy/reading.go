@@ -1,0 +1,40 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+)
+
+// stopTime is how long a command that reads may take to end by itself once it is interrupted.
+const stopTime = time.Second
+
+// interruptible runs a job that may block in a system call which nothing can interrupt, such as a read from a file system that does
+// not answer. A job that goes on for stopTime after the end of ctx is left behind, and the cause of that end is returned.
+func interruptible(ctx context.Context, job func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- job() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(stopTime):
+		return context.Cause(ctx)
+	}
+}
+
+var errTooLarge = errors.New("too large")
+
+// readAtMost reads to the end. errTooLarge if there is more than limit bytes.
+func readAtMost(from io.Reader, limit int64) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(from, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = errTooLarge
+	}
+	return text, err
+}

@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// replacement is a file that a command writes as a copy writes its target: under a temporary name first, and in place of a regular
+// file only. A symlink stays, and what it points to is replaced.
+type replacement struct {
+	path      string // as the user gave it
+	overwrite bool
+	next      string // what to do where it cannot be written
+}
+
+// check finds early what would keep the file from being written.
+func (r replacement) check() error {
+	path, err := r.resolve()
+	if err != nil {
+		return err
+	}
+	dir, err := disk.OS.OpenDir(directoryOf(path))
+	if err != nil {
+		return r.failed(disk.Reason(err), err)
+	}
+	defer dir.Close()
+	if err := dir.MayCreate(); err != nil {
+		return r.failed(disk.Reason(err), err)
+	}
+	return nil
+}
+
+// write makes the file durable; its name holds the old content or the new, never a part.
+func (r replacement) write(ctx context.Context, content []byte) error {
+	path, err := r.resolve()
+	if err != nil {
+		return err
+	}
+	partial, err := disk.OpenPartial(disk.OS, path, disk.Wanted{Size: int64(len(content)), Known: true, Overwrite: r.overwrite})
+	if err != nil {
+		return err
+	}
+	defer partial.Discard() // does nothing after Commit
+	if err := partial.WriteAt(content, 0); err != nil {
+		return err
+	}
+	if err := partial.Prepare(ctx, disk.Metadata{Size: int64(len(content))}, disk.Full, nil); err != nil {
+		return err
+	}
+	return partial.Commit(disk.Full)
+}
+
+// resolve returns the path with symlinks followed.
+func (r replacement) resolve() (string, error) {
+	real, found, err := disk.OS.Resolve(r.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return r.resolveDirectory()
+	case err != nil:
+		return "", r.failed(disk.Reason(err), err)
+	case !found.Mode.IsRegular():
+		return "", r.failed("not a regular file", nil)
+	case !r.overwrite:
+		return "", &dmaxfer.Error{
+			Kind: dmaxfer.ErrTarget, Cause: r.path + " exists", Next: "remove it, or allow its replacement with --overwrite",
+		}
+	}
+	return real, nil
+}
+
+// resolveDirectory returns the path of a file that is to be created.
+func (r replacement) resolveDirectory() (string, error) {
+	if _, err := os.Lstat(r.path); err == nil {
+		return "", r.failed("dangling symlink", nil)
+	}
+	directory, base := filepath.Split(r.path)
+	if base == "" {
+		return "", r.failed("not the name of a file", nil)
+	}
+	real, _, err := disk.OS.Resolve(directoryOf(r.path))
+	if err != nil {
+		return "", r.failed(disk.Reason(err), err)
+	}
+	if directory == "" {
+		return base, nil
+	}
+	return real + "/" + base, nil
+}
+
+func (r replacement) failed(why string, err error) error {
+	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %s", r.path, why), Next: r.next, Err: err}
+}
+
+// directoryOf returns the directory that the kernel looks the last name of a path up in. filepath.Dir would clean the path, which
+// leads elsewhere where a symlink stands in front of a "..".
+func directoryOf(path string) string {
+	if directory, _ := filepath.Split(path); directory != "" {
+		return directory
+	}
+	return "."
+}
