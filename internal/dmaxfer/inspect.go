@@ -19,8 +19,9 @@ type place struct {
 	path      string       // with links resolved, so that the target is made where the file really lies
 	source    *disk.Source // nil: this side receives, unless it is a stream
 	stream    bool
-	overwrite bool // the target may replace a file
-	replaces  bool // and there is one
+	unsized   disk.File // a source that is sent as a stream, since its size does not say what it holds; nil: standard input or output
+	overwrite bool      // the target may replace a file
+	replaces  bool      // and there is one
 }
 
 // inspect decides, before anybody is asked, whether this side has the file. Something that is there but cannot be a
@@ -47,7 +48,40 @@ func inspect(on disk.FS, path string, overwrite bool) (*place, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &place{path: resolved, source: source}, nil
+	return sourcePlace(&place{path: resolved, source: source})
+}
+
+// sourcePlace finds out whether the source has a size.
+func sourcePlace(p *place) (*place, error) {
+	file, err := p.source.Unsized()
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	if file == nil {
+		return p, nil
+	}
+	return &place{path: p.path, stream: true, unsized: file}, nil
+}
+
+// asOptions replaces standard input and output by a source that is a stream: nothing is received where it is.
+func (p *place) asOptions(o Options) (Options, error) {
+	if p.unsized == nil {
+		return o, nil
+	}
+	if o.ReferenceOnly {
+		return o, p.needsNative("the reference protocol has no streams", nil)
+	}
+	o.Stdin = func() (disk.File, error) { return p.unsized, nil }
+	o.Stdout = func() (disk.File, error) {
+		return nil, failure(ErrSource, nil, nextIfBoth, "both sides have the file; here it is %s", p.path)
+	}
+	return o, nil
+}
+
+func (p *place) needsNative(why string, err error) error {
+	return failure(ErrSource, err, "copy it to a regular file first, and send that",
+		"%s does not tell its size, and %s", p.path, why)
 }
 
 func absentPlace(on disk.FS, path string, overwrite bool) (*place, error) {
@@ -107,5 +141,8 @@ func (p *place) local() negotiate.Local {
 func (p *place) close() {
 	if p.source != nil {
 		p.source.Close()
+	}
+	if p.unsized != nil {
+		_ = p.unsized.Close() // was only read, and is closed already if it was sent
 	}
 }

@@ -91,6 +91,9 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return Summary{}, err
 	}
 	defer place.close()
+	if o, err = place.asOptions(o); err != nil {
+		return Summary{}, err
+	}
 	conn, hangUp, err := meet(ctx, o)
 	if err != nil {
 		return Summary{}, err

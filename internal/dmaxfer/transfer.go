@@ -409,6 +409,8 @@ func (t *transfer) explain(err error) error {
 		return changed
 	}
 	switch {
+	case errors.Is(err, negotiate.ErrNeedsNative) && t.place.unsized != nil:
+		return t.place.needsNative(fmt.Sprintf("the %s speaks the reference protocol, which has no streams", t.options.Side.Other()), err)
 	case errors.Is(err, negotiate.ErrBothHaveFile), errors.Is(err, negotiate.ErrNeitherHasFile),
 		errors.Is(err, negotiate.ErrPeerRefused):
 		return t.explainPlacement(err)
@@ -443,6 +445,8 @@ func (t *transfer) explainHostFailure(err error) error {
 	return fmt.Errorf("%w, so %s may not be what the host has: %w", ErrHostFailed, t.place.path, err)
 }
 
+const nextIfBoth = "say --overwrite on the side whose file may be replaced, or remove it there"
+
 // explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.
 func (t *transfer) explainPlacement(err error) error {
 	path, peer := t.place.path, t.options.Side.Other()
@@ -451,8 +455,10 @@ func (t *transfer) explainPlacement(err error) error {
 		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
 			"the %s refused %s: it has the file too, or cannot take one of this size", peer, path)
 	case errors.Is(err, negotiate.ErrBothHaveFile):
-		return failure(ErrSource, err, "say --overwrite on the side whose file may be replaced, or remove it there",
-			"both sides have the file; here it is %s", path)
+		return failure(ErrSource, err, nextIfBoth, "both sides have the file; here it is %s", path)
+	case t.place.unsized != nil:
+		return failure(ErrSource, err, "name a file there",
+			"%s does not tell its size, so it is a stream, and so is what the %s named", path, peer)
 	case t.place.stream:
 		return failure(ErrSource, err, "name a file on one side",
 			"neither side has a file: here it is a stream (-f -), and the %s is one too, or only receives", peer)

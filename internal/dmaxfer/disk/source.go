@@ -77,21 +77,89 @@ func (s *Source) Fingerprint() [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// ReadAt fills buffer from offset. A file that ends before that has been truncated: ErrSourceChanged.
+// ReadAt fills buffer from offset. A file that has been truncated before that is an ErrSourceChanged, one that always ended there an
+// ErrSource.
 func (s *Source) ReadAt(buffer []byte, offset int64) error {
 	n, err := s.file.ReadAt(buffer, offset)
 	switch {
 	case n == len(buffer):
 		return nil
 	case errors.Is(err, io.EOF):
-		return s.changed()
+		return s.endedAt(offset + int64(n))
 	default:
 		return readFailed(s.file.Name(), offset+int64(n), err)
 	}
 }
 
+// endedAt is the error of a file that ends before its size: it has been truncated, or its size is not that of its content.
+func (s *Source) endedAt(end int64) error {
+	is, err := s.file.Info()
+	if err != nil {
+		return CannotLook(s.file.Name(), err)
+	}
+	if is.Size != s.was.Size {
+		return s.changed()
+	}
+	return failure(ErrSource, nil, "copy it to a regular file first, and send that",
+		"%s ends at byte %d, although its size is %d", s.file.Name(), end, is.Size)
+}
+
 func readFailed(path string, at int64, err error) error {
 	return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, Reason(err))
+}
+
+// unsizedStep is how much is read of a file of size 0 to find out whether it is empty.
+const unsizedStep = 64 << 10
+
+// Unsized returns the source as a file to be read forward if its size does not say what it holds: many files of the kernel (/proc,
+// /sys) claim 0 bytes, or a page. It returns nil for all other sources, which are most. The File is the source's own; what has been
+// read of it here, as some files give each byte only once, comes first.
+func (s *Source) Unsized() (File, error) {
+	switch {
+	case s.was.Size == 0:
+		return s.readAhead(make([]byte, unsizedStep))
+	case s.was.Allocated == 0:
+		return s.readLast(make([]byte, 1))
+	}
+	return nil, nil
+}
+
+func (s *Source) readAhead(buffer []byte) (File, error) {
+	n, err := s.file.Read(buffer)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, readFailed(s.file.Name(), 0, err)
+	}
+	if n == 0 {
+		return nil, nil
+	}
+	return &unsized{File: s.file, ahead: buffer[:n]}, nil
+}
+
+// readLast reads where a file that has no blocks but a size must have its last byte: a hole is there, or nothing.
+func (s *Source) readLast(buffer []byte) (File, error) {
+	_, err := s.file.ReadAt(buffer, s.was.Size-1)
+	switch {
+	case errors.Is(err, io.EOF):
+		return s.file, nil
+	case err != nil:
+		return nil, readFailed(s.file.Name(), s.was.Size-1, err)
+	}
+	return nil, nil
+}
+
+// unsized is a file of which some has been read already.
+type unsized struct {
+	File
+	ahead []byte
+}
+
+func (u *unsized) Read(p []byte) (int, error) {
+	if len(u.ahead) == 0 {
+		return u.File.Read(p)
+	}
+	n := copy(p, u.ahead)
+	u.ahead = u.ahead[n:]
+	return n, nil
 }
 
 // Extent is a run of bytes, all of them data or all of them a hole.

@@ -2,6 +2,7 @@ package disk_test
 
 import (
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -115,6 +116,48 @@ func TestSourcesThatAreNone(t *testing.T) {
 		_, err := disk.OpenSource(disk.OS, path)
 		mustFail(t, err, disk.ErrSource, path, words)
 	}
+}
+
+// Files of the kernel claim to be empty, or a page long.
+func TestSourcesWhoseSizeIsNotThatOfTheirContent(t *testing.T) {
+	for _, path := range []string{"/proc/version", "/sys/devices/system/cpu/online"} {
+		want, err := os.ReadFile(path)
+		must(t, err)
+		s, err := disk.OpenSource(disk.OS, path)
+		must(t, err)
+		defer s.Close()
+		file, err := s.Unsized()
+		must(t, err)
+		if file == nil {
+			t.Fatalf("%s of %d bytes has a size", path, s.Info().Size)
+		}
+		if got, err := io.ReadAll(file); err != nil || string(got) != string(want) {
+			t.Errorf("%s: read %q, error %v; want %q", path, got, err, want)
+		}
+		if s.Info().Size > 0 {
+			mustFail(t, s.ReadAt(make([]byte, s.Info().Size), 0), disk.ErrSource, "although its size is")
+		}
+	}
+}
+
+func TestSourcesThatHaveASize(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		at.put("full", newText)
+		at.put("empty", "")
+		dir, err := at.fs.OpenDir(at.folder)
+		must(t, err)
+		defer dir.Close()
+		hole := mustCreate(t, dir, "hole")
+		must(t, hole.Truncate(1<<40))
+		must(t, hole.Close())
+		for _, name := range []string{"full", "empty", "hole"} {
+			s := mustOpenSource(t, at, name)
+			defer s.Close()
+			if file, err := s.Unsized(); file != nil || err != nil {
+				t.Errorf("%s has no size, error %v", name, err)
+			}
+		}
+	})
 }
 
 func TestExtents(t *testing.T) {
