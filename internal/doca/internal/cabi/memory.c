@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 struct allocation {
@@ -65,8 +66,17 @@ static int sealed_memfd(size_t len)
 	return -1;
 }
 
+/* A memfd is a file to RLIMIT_FSIZE, and to ask for too large a one raises SIGXFSZ. */
+static bool limit_allows(size_t len)
+{
+	struct rlimit limit;
+	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || len <= limit.rlim_cur;
+}
+
 void *memory_alloc(size_t len)
 {
+	if (!limit_allows(len))
+		return memory_alloc_private(len);
 	int fd = sealed_memfd(len);
 	return fd < 0 ? NULL : map_and_record(fd, len, PROT_READ | PROT_WRITE, MEMORY_ANONYMOUS);
 }
