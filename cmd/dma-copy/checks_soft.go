@@ -22,12 +22,14 @@ func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
 		return ok("runtime directory %s is not there yet; the first copy makes it", dir.Path)
 	case !dir.Mode.IsDir():
 		return fail(mend, "runtime directory %s is not a directory", dir.Path)
-	case dir.Owner != user:
-		return fail("run both sides as one user, or "+mend,
+	case !dir.Trusted:
+		return fail("run both sides as one user, list the other in DMA_COPY_SOFT_USERS, or "+mend,
 			"runtime directory %s belongs to user %d, not to %d", dir.Path, dir.Owner, user)
 	case dir.Mode.Perm()&0o022 != 0:
 		return fail("chmod 700 "+dir.Path,
 			"runtime directory %s can be written to by others (mode %04o)", dir.Path, dir.Mode.Perm())
+	case dir.Owner != user:
+		return ok("runtime directory %s (mode %04o, user %d)", dir.Path, dir.Mode.Perm(), dir.Owner)
 	default:
 		return ok("runtime directory %s (mode %04o)", dir.Path, dir.Mode.Perm())
 	}

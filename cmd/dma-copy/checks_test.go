@@ -188,7 +188,7 @@ func TestCheckVerbs(t *testing.T) {
 
 func TestCheckSoftDir(t *testing.T) {
 	dir := func(owner int, mode fs.FileMode) doca.SoftDir {
-		return doca.SoftDir{Path: "/run/d", Exists: true, Owner: owner, Mode: mode}
+		return doca.SoftDir{Path: "/run/d", Exists: true, Owner: owner, Trusted: owner != 6, Mode: mode}
 	}
 	runCheckCases(t, []checkCase{
 		{"unreadable", checkSoftDir(doca.SoftDir{Path: "/run/d"}, &fs.PathError{Op: "open", Path: "/run/d", Err: syscall.EACCES}, 5),
@@ -196,7 +196,8 @@ func TestCheckSoftDir(t *testing.T) {
 		{"absent", checkSoftDir(doca.SoftDir{Path: "/run/d"}, nil, 5), verdictOK, 0, []string{"not there yet"}},
 		{"ours", checkSoftDir(dir(5, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700"}},
 		{"a file", checkSoftDir(dir(5, 0o600), nil, 5), verdictFail, 6, []string{"not a directory"}},
-		{"somebody's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6, []string{"belongs to user 6, not to 5"}},
+		{"another user's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6, []string{"belongs to user 6, not to 5", "DMA_COPY_SOFT_USERS"}},
+		{"a trusted user's", checkSoftDir(dir(7, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700, user 7"}},
 		{"of the group", checkSoftDir(dir(5, fs.ModeDir|0o720), nil, 5), verdictFail, 6, []string{"mode 0720", "chmod 700 /run/d"}},
 		{"of all", checkSoftDir(dir(5, fs.ModeDir|0o702), nil, 5), verdictFail, 6, []string{"mode 0702"}},
 		{"readable", checkSoftDir(dir(5, fs.ModeDir|0o755), nil, 5), verdictOK, 0, nil},

@@ -77,9 +77,13 @@ func (p *process) dropPrivileges() error {
 	if err != nil {
 		return err
 	}
+	program, err := exec.LookPath("dma-copy") // which another program may start
+	if err != nil {
+		return err
+	}
 	p.command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 	p.command.Env = append(p.command.Env, "DMA_COPY_SOFT_DIR="+runtime)
-	return errors.Join(os.Chown(runtime, nobody, nobody), openWay(p.command.Path), openWay(p.command.Dir))
+	return errors.Join(os.Chown(runtime, nobody, nobody), openWay(program), openWay(p.command.Dir))
 }
 
 func openWay(path string) error {

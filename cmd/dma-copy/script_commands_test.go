@@ -89,6 +89,7 @@ func environmentOf(ts *testscript.TestScript) []string {
 	names := []string{
 		"PATH", "HOME", "TMPDIR", "WORK", "GORACE", "GOCOVERDIR", "NO_COLOR",
 		"DMA_COPY_SOFT_DIR", "DMA_COPY_SOFT_LIMITS", "DMA_COPY_SOFT_SIDE", "DMA_COPY_SOFT_QUIRKS",
+		"DMA_COPY_SOFT_USERS",
 	}
 	for _, option := range options() {
 		for _, name := range option.names() {

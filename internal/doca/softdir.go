@@ -21,6 +21,7 @@ type SoftDir struct {
 	Path    string
 	Exists  bool
 	Owner   int         // user id
+	Trusted bool        // the owner is this user or one of DMA_COPY_SOFT_USERS
 	Mode    fs.FileMode // type and permissions
 	Sockets []SoftSocket
 }
@@ -47,6 +48,7 @@ func InspectSoftDir(dir string) (SoftDir, error) {
 		return found, err
 	}
 	found.Exists, found.Owner, found.Mode = true, int(info.Sys().(*syscall.Stat_t).Uid), info.Mode()
+	found.Trusted = cabi.SoftTrustsUser(uint32(found.Owner))
 	if !info.IsDir() {
 		return found, nil
 	}

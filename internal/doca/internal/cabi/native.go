@@ -89,6 +89,9 @@ func SoftDirectory(dir string) (string, error) {
 	return C.GoString(&path[0]), nil
 }
 
+// SoftTrustsUser reports whether the software device takes a process of this user for a peer, as DMA_COPY_SOFT_USERS has it.
+func SoftTrustsUser(uid uint32) bool { return bool(C.soft_would_trust_user(C.uint32_t(uid))) }
+
 // SoftServerFile is the name, in the runtime directory, of the socket of the Comch server called name that the device
 // at one PCI address offers to the host function at another. Both addresses are in their long form.
 func SoftServerFile(hostFunction, device, name string) string {

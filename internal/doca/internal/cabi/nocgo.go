@@ -11,5 +11,8 @@ func OpenVendor(directory string) (ABI, string, error) { return nil, "", ErrNoCg
 // SoftDirectory needs cgo.
 func SoftDirectory(dir string) (string, error) { return "", ErrNoCgo }
 
+// SoftTrustsUser needs cgo.
+func SoftTrustsUser(uid uint32) bool { return false }
+
 // SoftServerFile needs cgo.
 func SoftServerFile(hostFunction, device, name string) string { return "" }

@@ -31,15 +31,23 @@ bool soft_choose_dir(const char *dir, char path[PATH_MAX]);
 void soft_unconfigure(void);
 
 /* The same with all there is to set: quirks (soft_quirk.h, DMA_COPY_SOFT_QUIRKS), functions (soft_topology.h,
- * DMA_COPY_SOFT_FUNCTIONS) and faults (soft_fault.h, DMA_COPY_SOFT_FAULTS), whose counters begin anew. */
+ * DMA_COPY_SOFT_FUNCTIONS), faults (soft_fault.h, DMA_COPY_SOFT_FAULTS), whose counters begin anew, and the other users
+ * (DMA_COPY_SOFT_USERS). */
 struct soft_settings {
 	const char *dir;
 	const char *limits;
 	const char *quirks;
 	const char *faults;
 	const char *functions;
+	const char *users; /* "uid,uid" of those whose processes may be peers */
 };
 doca_error_t soft_configure_all(const struct soft_settings *settings, char *error, size_t error_size);
+
+/* Reports whether a process of this user may be a peer, and may own the runtime directory. Configures if nobody has. */
+bool soft_trusts_user(uint32_t uid);
+
+/* The same of the environment as it is, without configuring anything. */
+bool soft_would_trust_user(uint32_t uid);
 
 /* The runtime directory in force after soft_configure; empty before. */
 const char *soft_runtime_dir(void);

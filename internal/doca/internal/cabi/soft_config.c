@@ -14,6 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Other users whose processes may be peers. */
+#define MAX_USERS 16
+
 /* What one soft_configure decided. Readers hold pointers into it without a lock, so it is replaced, never changed, and
  * the replaced ones are kept. */
 struct configuration {
@@ -22,6 +25,8 @@ struct configuration {
 	uint32_t quirks;
 	uint32_t function_kinds;
 	struct soft_faults *faults;
+	unsigned num_users;
+	uid_t users[MAX_USERS];
 	int dirfd;
 	char dir[PATH_MAX];
 };
@@ -180,6 +185,50 @@ static doca_error_t parse_limits(const char *text, struct soft_limits *limits)
 	return result == DOCA_SUCCESS ? for_each_item(text, limits, apply_number) : result;
 }
 
+/* ---- Other users ---- */
+
+static doca_error_t bad_user(const char *item, const char *end)
+{
+	soft_detail("DMA_COPY_SOFT_USERS must be at most %d user ids such as 1000,1001, not \"%.*s\"", MAX_USERS,
+		    (int)(end - item), item);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+/* The largest number is no user's: the kernel takes it for none. */
+static doca_error_t add_user(struct configuration *new, const char *item, const char *end)
+{
+	uint64_t uid;
+	if (!parse_number(item, end, &uid) || uid >= UINT32_MAX || new->num_users == MAX_USERS)
+		return bad_user(item, end);
+	new->users[new->num_users++] = (uid_t)uid;
+	return DOCA_SUCCESS;
+}
+
+/* "uid,uid", or nothing. */
+static doca_error_t parse_users(const char *text, struct configuration *new)
+{
+	if (text == NULL || *text == '\0')
+		return DOCA_SUCCESS;
+	for (const char *item = text;; item++) {
+		const char *end = strchrnul(item, ',');
+		doca_error_t result = add_user(new, item, end);
+		if (result != DOCA_SUCCESS || *end == '\0')
+			return result;
+		item = end;
+	}
+}
+
+static bool trusts(const struct configuration *now, uid_t uid)
+{
+	if (uid == geteuid())
+		return true;
+	for (unsigned i = 0; i < now->num_users; i++) {
+		if (now->users[i] == uid)
+			return true;
+	}
+	return false;
+}
+
 /* ---- Runtime directory ---- */
 
 static const char *environment(const char *name)
@@ -212,25 +261,42 @@ static int dir_failure(const char *path)
 	return -1;
 }
 
-/* Whoever can write into the directory can pose as a device, so it must be ours alone. */
-static int check_dir(const char *path, const struct stat *st)
+/* Whoever can write into the directory can pose as a device, so it must be ours alone, or that of a user whom we trust. */
+static int check_dir(const struct configuration *new, const char *path, const struct stat *st)
 {
-	if (st->st_uid == geteuid() && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
+	if (trusts(new, st->st_uid) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
 		return 0;
-	soft_detail("runtime directory %s must belong to user %u and be writable by nobody else (owner %u, mode %o)",
+	soft_detail("runtime directory %s must belong to user %u, or to one of DMA_COPY_SOFT_USERS, and be writable by "
+		    "its owner only (owner %u, mode %o)",
 		    path, (unsigned)geteuid(), (unsigned)st->st_uid, (unsigned)(st->st_mode & 07777));
 	return -1;
 }
 
-/* nofollow: a default name in a directory that others may write to could be somebody's symbolic link. -1: refused. */
-static int open_dir(const char *path, int nofollow, struct stat *st)
+/* What mkdir has made has the mode less the umask. */
+static int set_dir_mode(int fd)
 {
-	if (mkdir(path, 0700) != 0 && errno != EEXIST)
+	char link[32];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); /* fchmod takes no O_PATH */
+	return chmod(link, 0700);
+}
+
+static int examine_dir(const struct configuration *new, const char *path, int fd, bool made, struct stat *st)
+{
+	if ((made && set_dir_mode(fd) != 0) || fstat(fd, st) != 0)
+		return dir_failure(path);
+	return check_dir(new, path, st);
+}
+
+/* nofollow: a default name in a directory that others may write to could be a symlink of theirs. -1: refused. */
+static int open_dir(const struct configuration *new, const char *path, int nofollow, struct stat *st)
+{
+	bool made = mkdir(path, 0700) == 0;
+	if (!made && errno != EEXIST)
 		return dir_failure(path);
 	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow);
 	if (fd < 0)
 		return dir_failure(path);
-	int err = fstat(fd, st) != 0 ? dir_failure(path) : check_dir(path, st);
+	int err = examine_dir(new, path, fd, made, st);
 	if (err == 0)
 		return fd;
 	close(fd);
@@ -269,7 +335,7 @@ static doca_error_t set_dir(struct configuration *new, const char *dir)
 		return DOCA_ERROR_OPERATING_SYSTEM;
 	}
 	struct stat st;
-	int fd = open_dir(new->dir, named_dir(dir) == NULL ? O_NOFOLLOW : 0, &st);
+	int fd = open_dir(new, new->dir, named_dir(dir) == NULL ? O_NOFOLLOW : 0, &st);
 	if (fd < 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
 	new->dirfd = reuse_dirfd(fd, &st);
@@ -293,6 +359,8 @@ static doca_error_t parse(struct configuration *new, const struct soft_settings 
 					      &new->function_kinds);
 	if (result == DOCA_SUCCESS)
 		result = soft_parse_faults(chosen(settings->faults, "DMA_COPY_SOFT_FAULTS"), &new->faults);
+	if (result == DOCA_SUCCESS)
+		result = parse_users(chosen(settings->users, "DMA_COPY_SOFT_USERS"), new);
 	if (result == DOCA_SUCCESS)
 		result = set_dir(new, settings->dir);
 	return result;
@@ -381,6 +449,23 @@ struct soft_faults *soft_faults(void)
 {
 	const struct configuration *now = atomic_load(&current);
 	return now == NULL ? NULL : now->faults;
+}
+
+bool soft_has_other_users(void)
+{
+	const struct configuration *now = atomic_load(&current);
+	return now != NULL && now->num_users > 0;
+}
+
+bool soft_would_trust_user(uint32_t uid)
+{
+	struct configuration would = {0};
+	return parse_users(getenv("DMA_COPY_SOFT_USERS"), &would) == DOCA_SUCCESS && trusts(&would, uid);
+}
+
+bool soft_trusts_user(uint32_t uid)
+{
+	return soft_ensure_configured() == DOCA_SUCCESS && trusts(atomic_load(&current), uid);
 }
 
 const char *soft_runtime_dir(void)

@@ -89,6 +89,9 @@ struct soft_faults *soft_faults(void);
 /* A descriptor of the runtime directory, opened O_PATH; valid while the process lives. -1 before soft_configure. */
 int soft_runtime_dirfd(void);
 
+/* True if another user than ours is to reach what is in the runtime directory. */
+bool soft_has_other_users(void);
+
 /* Applies the environment if nobody has configured yet. */
 doca_error_t soft_ensure_configured(void);
 
@@ -105,7 +108,10 @@ int soft_socket_connect(const char *name, uint64_t timeout_ns);
 /* Removes our listening socket's name. */
 void soft_socket_unlink(const char *name);
 
-/* True if the other end belongs to our user, or either of us is root. *pid is 0 if its process is invisible here. */
+/*
+ * True if the other end belongs to our effective user or to one of DMA_COPY_SOFT_USERS; otherwise the detail says why not. *pid is 0 if its
+ * process is invisible here.
+ */
 bool soft_socket_peer(int fd, pid_t *pid);
 
 /* The other end is closed, or its process is gone. */

@@ -61,9 +61,7 @@ static doca_error_t connect_exporter(struct soft_import *import, const char *nam
 	if (fd < 0)
 		return exporter_failure(strerror(-fd));
 	import->socket = fd;
-	if (!soft_socket_peer(fd, &import->pid))
-		return exporter_failure("its exporter belongs to another user");
-	return DOCA_SUCCESS;
+	return soft_socket_peer(fd, &import->pid) ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
 
 static doca_error_t ask(struct soft_import *import, const struct remote_descriptor *d, struct remote_answer *answer,

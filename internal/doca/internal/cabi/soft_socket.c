@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -36,7 +37,23 @@ static int new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
+/* Files here are for us alone, or for all who may enter the directory; the peer's user is checked in either case. */
+static mode_t file_mode(void)
+{
+	return soft_has_other_users() ? 0666 : 0600;
+}
+
 /* ---- Directory lock ---- */
+
+/* Whatever the umask left of it. It belongs to whoever made it, and nobody else can. */
+static int open_lock(void)
+{
+	int fd = openat(soft_runtime_dirfd(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat st;
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) != file_mode())
+		(void)fchmod(fd, file_mode());
+	return fd;
+}
 
 /*
  * A bound socket that does not listen yet looks like a dead process's, so nobody may look at one that appears, nor act
@@ -44,7 +61,7 @@ static int new_socket(void)
  */
 static int lock_directory(void)
 {
-	int fd = openat(soft_runtime_dirfd(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int fd = open_lock();
 	if (fd < 0)
 		return -errno;
 	uint64_t deadline = soft_now_ns() + LOCK_WAIT_NS;
@@ -161,6 +178,8 @@ static int bind_and_listen(int fd, const char *name, int backlog)
 	int err = bind_name(fd, name);
 	if (err != 0)
 		return err;
+	if (fchmodat(soft_runtime_dirfd(), name, file_mode(), 0) != 0) /* bind has followed the umask */
+		return -errno;
 	return listen(fd, backlog) == 0 ? 0 : -errno;
 }
 
@@ -186,15 +205,31 @@ void soft_socket_unlink(const char *name)
 
 /* ---- The other end ---- */
 
+/* A warning for each user in a row, since one that is refused may try again and again. */
+static void refuse_peer(const struct ucred *peer)
+{
+	static _Atomic uint64_t warned = UINT64_MAX;
+	char text[256];
+	snprintf(text, sizeof(text),
+		 "process %d of user %u is refused as a peer, as this one runs as user %u: run both as one user, or "
+		 "list %u in "
+		 "DMA_COPY_SOFT_USERS",
+		 (int)peer->pid, (unsigned)peer->uid, (unsigned)geteuid(), (unsigned)peer->uid);
+	soft_detail("%s", text);
+	if (atomic_exchange(&warned, peer->uid) != peer->uid)
+		soft_log(DOCA_LOG_LEVEL_WARNING, text);
+}
+
 bool soft_socket_peer(int fd, pid_t *pid)
 {
 	struct ucred peer;
 	socklen_t len = sizeof(peer);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		return false;
-	uid_t own = geteuid();
-	if (peer.uid != own && peer.uid != 0 && own != 0)
+	if (!soft_trusts_user(peer.uid)) {
+		refuse_peer(&peer);
 		return false;
+	}
 	*pid = peer.pid;
 	return true;
 }

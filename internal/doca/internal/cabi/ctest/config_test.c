@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Limits, the runtime directory, and when they can be set. */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -88,6 +90,117 @@ static void test_default_dir(void)
 	CHECK(strcmp(soft_runtime_dir(), rig_dir()) == 0 && soft_limits()->max_msg_size == 99);
 }
 
+static void check_mode(const char *name, mode_t mode)
+{
+	struct stat st;
+	CHECK(fstatat(soft_runtime_dirfd(), name, &st, AT_SYMLINK_NOFOLLOW) == 0);
+	CHECK((st.st_mode & 07777) == mode);
+}
+
+/* Neither a umask that takes everything away nor one that takes nothing away counts. */
+static void test_modes(void)
+{
+	const mode_t umasks[] = {0777, 0};
+	char path[300];
+	snprintf(path, sizeof(path), "%s/modes", rig_dir());
+	for (size_t i = 0; i < 2; i++) {
+		mode_t before = umask(umasks[i]);
+		CHECK_OK(soft_configure(path, "", NULL, 0));
+		int fd = soft_socket_listen("comch.mode", 1);
+		umask(before);
+		CHECK(fd >= 0);
+		check_mode(".", 0700);
+		check_mode("lock", 0600);
+		check_mode("comch.mode", 0600);
+		close(fd);
+		rig_configure(NULL);
+		rig_remove(path);
+	}
+}
+
+static void refuse_users(const char *users, const char *named)
+{
+	char error[256] = "";
+	struct soft_settings settings = {.dir = rig_dir(), .users = users};
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure_all(&settings, error, sizeof(error)));
+	CHECK(strstr(error, named) != NULL && strstr(error, "DMA_COPY_SOFT_USERS") != NULL);
+}
+
+static void configure_users(const char *users)
+{
+	struct soft_settings settings = {.dir = rig_dir(), .limits = "", .users = users};
+	CHECK_OK(soft_configure_all(&settings, NULL, 0));
+}
+
+static void test_users(void)
+{
+	refuse_users("root", "root");
+	refuse_users("1,", "\"\"");
+	refuse_users("-1", "-1");
+	refuse_users("4294967295", "4294967295");
+	configure_users("");
+	CHECK(soft_trusts_user(geteuid()) && !soft_trusts_user(12345) && !soft_trusts_user(54321));
+	configure_users("12345,54321");
+	CHECK(soft_trusts_user(geteuid()) && soft_trusts_user(12345) && soft_trusts_user(54321));
+	CHECK(!soft_trusts_user(1234));
+	rig_configure(NULL);
+}
+
+/* A socket tells the user of whoever made it. */
+static void meet(uid_t own, uid_t peer, bool trusted)
+{
+	int fds[2];
+	pid_t pid;
+	CHECK(seteuid(peer) == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == 0 && seteuid(0) == 0);
+	CHECK(seteuid(own) == 0);
+	soft_forget_detail();
+	CHECK(soft_socket_peer(fds[0], &pid) == trusted);
+	CHECK(seteuid(0) == 0);
+	close(fds[0]);
+	close(fds[1]);
+	char named[32];
+	snprintf(named, sizeof(named), "user %u", (unsigned)peer);
+	CHECK(trusted ||
+	      (strstr(soft_last_detail(), named) != NULL && strstr(soft_last_detail(), "DMA_COPY_SOFT_USERS") != NULL));
+}
+
+/* Root is a user as any other. */
+static void test_peers_of_other_users(void)
+{
+	if (geteuid() != 0)
+		return;
+	configure_users("");
+	meet(0, 0, true);
+	meet(12345, 12345, true);
+	meet(0, 12345, false);
+	meet(12345, 0, false);
+	configure_users("0,12345");
+	meet(0, 12345, true);
+	meet(12345, 0, true);
+	rig_configure(NULL);
+}
+
+/* The directory may belong to a user that is trusted, whose peers must be able to call. */
+static void test_shared_dir(void)
+{
+	if (geteuid() != 0)
+		return;
+	char path[300];
+	snprintf(path, sizeof(path), "%s/shared", rig_dir());
+	CHECK(mkdir(path, 0700) == 0 && chown(path, 12345, 0) == 0);
+	rig_configure(NULL);
+	refuse_dir(path);
+	struct soft_settings settings = {.dir = path, .users = "12345"};
+	CHECK_OK(soft_configure_all(&settings, NULL, 0));
+	int fd = soft_socket_listen("comch.mode", 1);
+	CHECK(fd >= 0);
+	check_mode("comch.mode", 0666);
+	check_mode("lock", 0666);
+	close(fd);
+	rig_configure(NULL);
+	rig_remove(path);
+}
+
 /* The environment of a child, so that it does not stay. */
 static void in_child(void (*run)(void))
 {
@@ -119,6 +232,10 @@ int main(void)
 	rig_configure(NULL);
 	RUN(test_limits);
 	RUN(test_runtime_dir);
+	RUN(test_modes);
+	RUN(test_users);
+	RUN(test_peers_of_other_users);
+	RUN(test_shared_dir);
 	RUN(test_environment);
 	RUN(test_configure_while_open);
 	return 0;
