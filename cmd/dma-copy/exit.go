@@ -73,6 +73,7 @@ var outcomes = []outcome{
 		ofPeer("the connection to the %s was lost before it said whether the file is complete")},
 	{needsNative, exitProtocol, "run dma-copy on the other side too", ofPeer("the %s speaks the reference protocol, which has no streams")},
 	{one(negotiate.ErrNeedsNative), exitProtocol, "", nil},
+	{one(negotiate.ErrEmptyFile), exitProtocol, "", nil},
 	{one(negotiate.ErrVersion), exitProtocol, "run releases of dma-copy on both sides that have a version in common", versionsApart},
 	{one(dmaxfer.ErrHostFailed), exitFailure, "its own message says why", leavingOut[*negotiate.Error]},
 	{one(negotiate.ErrPeerFailed), exitFailure, "its own message says why", ofPeer("the %s gave up")},

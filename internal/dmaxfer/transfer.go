@@ -41,6 +41,7 @@ type transfer struct {
 func newTransfer(o Options, p *place, conn comch.Conn, device memoryLayer) *transfer {
 	limits := negotiate.Limits{MaxMessage: conn.MaxMessage(), MaxFileSize: maxFileSize}
 	local := p.local()
+	local.Marked = true
 	if !o.ReferenceOnly {
 		hello := o.hello(p, device.traits())
 		local.Native = &hello
@@ -400,73 +401,5 @@ func (t *transfer) linger() {
 	select {
 	case <-t.conn.Done():
 	case <-time.After(noticeTime):
-	}
-}
-
-// explain finds the cause behind what was noticed first.
-func (t *transfer) explain(err error) error {
-	if changed := t.sourceChange(); changed != nil {
-		return changed
-	}
-	switch {
-	case errors.Is(err, negotiate.ErrNeedsNative) && t.place.unsized != nil:
-		return t.place.needsNative(fmt.Sprintf("the %s speaks the reference protocol, which has no streams", t.options.Side.Other()), err)
-	case errors.Is(err, negotiate.ErrBothHaveFile), errors.Is(err, negotiate.ErrNeitherHasFile),
-		errors.Is(err, negotiate.ErrPeerRefused):
-		return t.explainPlacement(err)
-	case errors.Is(err, negotiate.ErrPeerFailed) && t.reported():
-		return t.explainHostFailure(err)
-	default:
-		return err
-	}
-}
-
-// sourceChange is non-nil if a source that the peer was to get is no longer what it was: then nothing else is the cause.
-func (t *transfer) sourceChange() error {
-	if t.place.source == nil || t.agreement.Protocol == 0 {
-		return nil
-	}
-	if changed := t.place.source.Verify(); errors.Is(changed, ErrSourceChanged) {
-		return changed
-	}
-	return nil
-}
-
-// reported tells whether the DPU has already reported success, after which only the host can fail.
-func (t *transfer) reported() bool {
-	return t.options.Side == negotiate.DPU && t.summary.Elapsed > 0
-}
-
-// explainHostFailure tells the DPU's user whether there is a file that was given its name too early.
-func (t *transfer) explainHostFailure(err error) error {
-	if t.sends() {
-		return fmt.Errorf("%w, so it has not got the file: %w", ErrHostFailed, err)
-	}
-	return fmt.Errorf("%w, so %s may not be what the host has: %w", ErrHostFailed, t.place.path, err)
-}
-
-const nextIfBoth = "say --overwrite on the side whose file may be replaced, or remove it there"
-
-// explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.
-func (t *transfer) explainPlacement(err error) error {
-	path, peer := t.place.path, t.options.Side.Other()
-	switch {
-	case errors.Is(err, negotiate.ErrPeerRefused) && t.place.source != nil:
-		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
-			"the %s refused %s: it has the file too, or cannot take one of this size", peer, path)
-	case errors.Is(err, negotiate.ErrBothHaveFile):
-		return failure(ErrSource, err, nextIfBoth, "both sides have the file; here it is %s", path)
-	case t.place.unsized != nil:
-		return failure(ErrSource, err, "name a file there",
-			"%s does not tell its size, so it is a stream, and so is what the %s named", path, peer)
-	case t.place.stream:
-		return failure(ErrSource, err, "name a file on one side",
-			"neither side has a file: here it is a stream (-f -), and the %s is one too, or only receives", peer)
-	case t.place.replaces:
-		return failure(ErrSource, err, "leave out --overwrite on the side that is to send",
-			"%s may be replaced here (--overwrite), but the %s has no file to send, or says --overwrite too", path, peer)
-	default:
-		return failure(ErrSource, err, "check the path on the side that is to send",
-			"neither side has the file; here it was to be %s", path)
 	}
 }

@@ -207,6 +207,28 @@ func TestDisturbedConversationsEndAlike(t *testing.T) {
 	}
 }
 
+// TestEmptyFiles copies an empty file only between two sides that know of each other that they are a dma-copy.
+func TestEmptyFiles(t *testing.T) {
+	offers := &Hello{Chunk: MinChunk, Slots: 1}
+	for _, hostHas := range []bool{true, false} {
+		for name, tc := range map[string]struct {
+			host, dpu       Local
+			hostErr, dpuErr error
+		}{
+			"both marked":    {Local{Marked: true}, Local{Marked: true}, nil, nil},
+			"host offers":    {Local{Marked: true, Native: offers}, Local{Marked: true}, nil, nil},
+			"DPU offers":     {Local{Marked: true}, Local{Marked: true, Native: offers}, nil, nil},
+			"reference DPU":  {Local{Marked: true, Native: offers}, Local{}, ErrEmptyFile, ErrPeerFailed},
+			"reference host": {Local{}, Local{Marked: true, Native: offers}, ErrPeerRefused, ErrEmptyFile},
+		} {
+			tc.host.HasFile, tc.dpu.HasFile = hostHas, !hostHas
+			k := newTalk(tc.host, tc.dpu, gridLimits)
+			k.run(t)
+			wantParties(t, fmt.Sprintf("%s, host has it: %t", name, hostHas), k, tc.hostErr, tc.dpuErr)
+		}
+	}
+}
+
 type conversation struct {
 	Name       string       `json:"name"`
 	Meaning    string       `json:"meaning"`
@@ -222,6 +244,7 @@ type conversation struct {
 type vectorLocal struct {
 	HasFile bool   `json:"has_file"`
 	Size    number `json:"size"`
+	Marked  bool   `json:"marked"`
 }
 
 type vectorSent struct {
@@ -229,7 +252,9 @@ type vectorSent struct {
 	Hex  octets `json:"hex"`
 }
 
-func (l vectorLocal) local() Local { return Local{HasFile: l.HasFile, Size: uint64(l.Size)} }
+func (l vectorLocal) local() Local {
+	return Local{HasFile: l.HasFile, Size: uint64(l.Size), Marked: l.Marked}
+}
 
 func TestConversationVectors(t *testing.T) {
 	var conversations []conversation

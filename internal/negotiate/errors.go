@@ -28,6 +28,8 @@ var (
 	ErrVersion = errors.New("no version of the native protocol in common")
 	// ErrNeedsNative is a stream, whose length nobody knows beforehand, and a peer that speaks the reference protocol only.
 	ErrNeedsNative = errors.New("a stream needs the native protocol, which the peer did not take up")
+	// ErrEmptyFile is an empty file and a peer that is not known to be a dma-copy.
+	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
 	// ErrOutcomeUnknown is a sender that asked the receiver to commit and lost it before the answer.
 	ErrOutcomeUnknown = errors.New("the connection was lost before the receiver said whether the file is complete")
 )

@@ -11,6 +11,10 @@ type Local struct {
 	HasFile bool
 	Size    uint64 // bytes, 0 for an empty file; ignored unless HasFile
 
+	// Marked has this side say in the padding of its DIRECTION that it is a dma-copy, also where it speaks the reference
+	// protocol only, and refuse to copy an empty file with a peer that does not: doca_dma_copy cannot.
+	Marked bool
+
 	// Native is what this side would say in the native protocol; nil if it speaks the reference protocol only.
 	Native *Hello
 	// Versions of the native protocol to speak; zero for those that are Supported.
@@ -82,8 +86,11 @@ func (s *Session) Start() []byte {
 		return nil
 	}
 	opening := s.direction()
-	if s.offers() {
+	switch {
+	case s.offers():
 		opening.Offer = s.local.Versions.padding(offerMark)
+	case s.local.Marked:
+		opening.Offer = noVersions
 	}
 	return opening.Encode()
 }
@@ -143,7 +150,11 @@ func (s *Session) answerDirection(message Message) (Step, error) {
 	if err := s.checkPlacement(s.heard); err != nil {
 		return s.failWithNotice(err)
 	}
-	return s.agree(s.heard, s.direction().Encode())
+	answer := s.direction()
+	if s.local.Marked && marked(s.heard.Offer) {
+		answer.Offer = noVersions
+	}
+	return s.agree(s.heard, answer.Encode())
 }
 
 // checkPlacement is the DPU's judgement of who has the file, by the reference's rules.
@@ -184,6 +195,9 @@ func (s *Session) agree(peer Direction, reply []byte) (Step, error) {
 		if size > s.limits.MaxFileSize {
 			return s.failWithNotice(tooLarge(TypeDirection, "the peer's file has", size, s.limits.MaxFileSize))
 		}
+	}
+	if size == 0 && s.local.Marked && !marked(peer.Offer) {
+		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrEmptyFile})
 	}
 	s.agreement = Agreement{Protocol: Reference, Sender: sender, Size: size}
 	s.state = AwaitExport

@@ -16,6 +16,16 @@ const (
 	refusalMark = 0xDD // the DPU has no version of the range that the host offered, and says which it has
 )
 
+// noVersions is the padding of a dma-copy that speaks the reference protocol only. It is no range, so it offers nothing.
+var noVersions = [3]byte{offerMark, 0, 0}
+
+// marked reports whether a DIRECTION's padding says that the peer is a dma-copy.
+func marked(padding [3]byte) bool {
+	_, offers := parseVersions(offerMark, padding)
+	_, refuses := parseVersions(refusalMark, padding)
+	return offers || refuses || padding == noVersions
+}
+
 // String is "version 1" or "versions 1 to 3".
 func (v Versions) String() string {
 	if v.Min == v.Max {

@@ -1,0 +1,126 @@
+package dmaxfer
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file finds the cause behind a failure in the reference protocol, whose messages carry no reason.
+
+// explain finds the cause behind what was noticed first.
+func (t *transfer) explain(err error) error {
+	if changed := t.sourceChange(); changed != nil {
+		return changed
+	}
+	switch {
+	case errors.Is(err, negotiate.ErrNeedsNative) && t.place.unsized != nil:
+		return t.place.needsNative(fmt.Sprintf("the %s speaks the reference protocol, which has no streams", t.options.Side.Other()), err)
+	case errors.Is(err, negotiate.ErrBothHaveFile), errors.Is(err, negotiate.ErrNeitherHasFile),
+		errors.Is(err, negotiate.ErrPeerRefused):
+		return t.explainPlacement(err)
+	case errors.Is(err, negotiate.ErrEmptyFile):
+		return t.explainEmptyFile(err)
+	case errors.Is(err, negotiate.ErrPeerFailed) && t.reported():
+		return t.explainHostFailure(err)
+	default:
+		return err
+	}
+}
+
+// sourceChange is non-nil if a source that the peer was to get is no longer what it was: then nothing else is the cause.
+func (t *transfer) sourceChange() error {
+	if t.place.source == nil || t.agreement.Protocol == 0 {
+		return nil
+	}
+	if changed := t.place.source.Verify(); errors.Is(changed, ErrSourceChanged) {
+		return changed
+	}
+	return nil
+}
+
+// reported reports whether the DPU has already reported success, after which only the host can fail.
+func (t *transfer) reported() bool {
+	return t.options.Side == negotiate.DPU && t.summary.Elapsed > 0
+}
+
+// explainHostFailure tells the DPU's user whether there is a file that was given its name too early.
+func (t *transfer) explainHostFailure(err error) error {
+	if t.sends() {
+		return fmt.Errorf("%w, so it has not got the file: %w", ErrHostFailed, err)
+	}
+	return fmt.Errorf("%w, so %s may not be what the host has: %w", ErrHostFailed, t.place.path, err)
+}
+
+// explainEmptyFile names the side that has the file. The peer would fail without a word, since a DMA task cannot be empty.
+func (t *transfer) explainEmptyFile(err error) error {
+	path, owner := t.place.path, t.options.Side.Other()
+	if t.place.source != nil {
+		owner = t.options.Side
+	}
+	return failure(negotiate.ErrEmptyFile, err, "run dma-copy on the other side too, or create the empty file there",
+		"cannot copy %s: the %s's file is empty, and the %s runs doca_dma_copy, which cannot copy empty files",
+		path, owner, t.options.Side.Other())
+}
+
+const nextIfBoth = "say --overwrite on the side whose file may be replaced, or remove it there"
+
+// explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.
+func (t *transfer) explainPlacement(err error) error {
+	path, peer := t.place.path, t.options.Side.Other()
+	switch {
+	case errors.Is(err, negotiate.ErrPeerRefused):
+		return t.explainRefusal(err)
+	case errors.Is(err, negotiate.ErrBothHaveFile):
+		return failure(ErrSource, err, nextIfBoth, "both sides have the file; here it is %s", path)
+	case t.place.unsized != nil:
+		return failure(ErrSource, err, "name a file there",
+			"%s does not tell its size, so it is a stream, and so is what the %s named", path, peer)
+	case t.place.stream:
+		return failure(ErrSource, err, "name a file on one side",
+			"neither side has a file: here it is a stream (-f -), and the %s is one too, or only receives", peer)
+	case t.place.replaces:
+		return failure(ErrSource, err, "leave out --overwrite on the side that is to send",
+			"%s may be replaced here (--overwrite), but the %s has no file to send, or says --overwrite too", path, peer)
+	default:
+		return failure(ErrSource, err, "check the path on the side that is to send",
+			"neither side has the file; here it was to be %s", path)
+	}
+}
+
+// explainRefusal lists what a DPU refuses a host for, the likely cause first. It gives no reason itself.
+func (t *transfer) explainRefusal(err error) error {
+	path, peer, limit := t.place.path, t.options.Side.Other(), t.peerLimit()
+	switch source := t.place.source; {
+	case source != nil && t.exceedsPeer(source.Info().Size):
+		return failure(ErrSource, err, "its own message says which; run dma-copy there too, which has no such limit",
+			"the %s refused %s: it has the file too, or cannot take one of this size: %d bytes are above %s",
+			peer, path, source.Info().Size, limit)
+	case source != nil:
+		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
+			"the %s refused %s: it has the file too, or cannot take one of this size", peer, path)
+	case t.place.replaces:
+		return failure(ErrSource, err, "leave out --overwrite on the side that is to send, or run dma-copy there too",
+			"%s may be replaced here (--overwrite), but the %s has no file to send, says --overwrite too, or has one above %s",
+			path, peer, limit)
+	default:
+		return failure(ErrSource, err, "check the path there, or run dma-copy there too, which has no such limit",
+			"the %s refused to send a file for %s: it has none, or one above %s", peer, path, limit)
+	}
+}
+
+// peerLimit describes the largest file of an unmodified peer: one task of its device, which is likely to be this one's like.
+func (t *transfer) peerLimit() string {
+	const program = "the limit of doca_dma_copy"
+	if largest := t.device.traits().largest; largest > 0 {
+		return fmt.Sprintf("%s (%d bytes, if its device is like this one)", program, largest)
+	}
+	return program + " (one DMA task, typically 2 MiB)"
+}
+
+// exceedsPeer reports whether a file is larger than what an unmodified peer with a device like this one can copy.
+func (t *transfer) exceedsPeer(size int64) bool {
+	largest := t.device.traits().largest
+	return largest > 0 && size > largest
+}
