@@ -97,6 +97,8 @@ type (
 		Depth      int                `json:"depth,omitempty"`
 		Stages     map[string]float64 `json:"stages,omitempty"`
 		Bottleneck string             `json:"bottleneck,omitempty"`
+
+		Unconfirmed string `json:"unconfirmed,omitempty"`
 	}
 )
 
@@ -203,7 +205,7 @@ func (p *program) summary(s dmaxfer.Summary, compared bool) summaryLine {
 		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Retries: s.Retries,
 		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.driver, Hardware: p.by.hardware,
 		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing, Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
-		Stages: stagesOf(s.Shares),
+		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {
 		line.Bottleneck = busy.String()

@@ -107,6 +107,28 @@ func TestStoppedForAWhile(t *testing.T) {
 	})
 }
 
+// TestStoppedForAWhileInTheReferenceProtocol is the same where a side knows only by a clock how long the other has said nothing.
+func TestStoppedForAWhileInTheReferenceProtocol(t *testing.T) {
+	eachSide(t, func(s *stage, victim, sender string) {
+		patience := map[string]string{victim: "--idle-timeout 2s "}
+		sides := map[string]side{
+			"host": s.start("host", ourHost+"-l INFO "+patience["host"]),
+			"dpu": s.start("dpu", "DMA_COPY_SOFT_LIMITS=task_latency_us=10000 "+ourDPU+
+				"-l INFO --chunk 32KiB --depth 1 "+referenceOnly+patience["dpu"]),
+		}
+		must(s.t, sides["dpu"].says(copying))
+		must(s.t, sides["host"].says(agreed))
+		sides[victim].stop()
+		time.Sleep(2500 * time.Millisecond) // longer than the victim's patience, which is longer than the copy
+		must(s.t, sides[victim].signal(syscall.SIGCONT))
+		for _, one := range sides {
+			one.ends(0)
+		}
+		s.same()
+		s.clean()
+	})
+}
+
 // TestInterruptedCopyIsGoneOnWith interrupts a side when some of the file has come. Both end with the signal's code, and the next copy takes
 // over what has come.
 func TestInterruptedCopyIsGoneOnWith(t *testing.T) {

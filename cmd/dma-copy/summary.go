@@ -22,6 +22,9 @@ func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s), sumOf(s))
 	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.side), resumed(s), retries(s)))
+	if s.Unconfirmed != "" {
+		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
+	}
 	fmt.Fprintf(w, "path  %s%s\n", by.driver, shapeOf(s))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], by.side))

@@ -127,10 +127,10 @@ func (t *transfer) pump(ctx context.Context, c windowConfig) error {
 	idle := t.options.IdleTimeout
 	watched, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	watchdog := time.AfterFunc(idle, func() { cancel(stalled(idle)) })
-	defer watchdog.Stop()
+	watchdog := newCountdown(watched, idle, func() { cancel(stalled(idle)) })
+	defer watchdog.stop()
 	c.moved = func(length int64) {
-		watchdog.Reset(idle)
+		watchdog.restart()
 		t.progress.pieceMoved(length)
 	}
 	t.progress.enter(Moving)

@@ -1,6 +1,7 @@
 package dmaxfer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -8,6 +9,25 @@ import (
 )
 
 // This file finds the cause behind a failure in the reference protocol, whose messages carry no reason.
+
+// afterCommit is what an error means once the DPU has done its work. A received file has its name, whatever becomes of the host,
+// and whether the host has saved a sent one is not known. What the host says itself counts more than either.
+func (t *transfer) afterCommit(ctx context.Context, err error) error {
+	if told, is := errors.AsType[*negotiate.Error](err); is && !errors.Is(told, negotiate.ErrPeerLost) {
+		return err
+	}
+	switch {
+	case err == nil:
+		return nil
+	case t.committed == named:
+		t.options.Log.Info().Err(err).Msg(notConfirmed)
+		t.summary.Unconfirmed = unconfirmed(err, t.options.Side.Other())
+		return nil
+	case t.committed == asked && ctx.Err() != nil:
+		return outcomeUnknown(t.options.Side.Other(), err)
+	}
+	return err
+}
 
 // explain finds the cause behind what was noticed first.
 func (t *transfer) explain(err error) error {
@@ -22,7 +42,7 @@ func (t *transfer) explain(err error) error {
 		return t.explainPlacement(err)
 	case errors.Is(err, negotiate.ErrEmptyFile):
 		return t.explainEmptyFile(err)
-	case errors.Is(err, negotiate.ErrPeerFailed) && t.reported():
+	case errors.Is(err, negotiate.ErrPeerFailed) && t.committed != free:
 		return t.explainHostFailure(err)
 	default:
 		return err
@@ -38,11 +58,6 @@ func (t *transfer) sourceChange() error {
 		return changed
 	}
 	return nil
-}
-
-// reported reports whether the DPU has already reported success, after which only the host can fail.
-func (t *transfer) reported() bool {
-	return t.options.Side == negotiate.DPU && t.summary.Elapsed > 0
 }
 
 // explainHostFailure tells the DPU's user whether there is a file that was given its name too early.

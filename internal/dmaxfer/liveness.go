@@ -55,10 +55,15 @@ type liveness struct {
 }
 
 func (l *liveness) start(side negotiate.Side, idle time.Duration) {
-	interval := max(time.Millisecond, min(idle/pulsesPerIdle, longestPulse))
+	interval := pulseOf(idle)
 	l.side, l.idle, l.interval = side, idle, interval
 	l.limit = int((max(idle, shortestIdle) + interval - 1) / interval)
 	l.ticker = time.NewTicker(interval)
+}
+
+// pulseOf is the interval in which a wait of that length is counted.
+func pulseOf(wait time.Duration) time.Duration {
+	return max(time.Millisecond, min(wait/pulsesPerIdle, longestPulse))
 }
 
 func (l *liveness) stop() { l.ticker.Stop() }
@@ -92,7 +97,7 @@ func (s *silence) end() {
 
 func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	c := &countdown{ctx: ctx, left: l.limit - l.unsaid + 1, interval: l.interval, over: func() { end(l.silent()) }}
+	c := &countdown{ctx: ctx, pulses: l.limit - l.unsaid + 1, interval: l.interval, over: func() { end(l.silent()) }}
 	c.start()
 	return ctx, func() {
 		c.stop()
@@ -104,6 +109,7 @@ func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
 type countdown struct {
 	ctx      context.Context
 	interval time.Duration
+	pulses   int
 	over     func()
 
 	mu    sync.Mutex
@@ -111,10 +117,28 @@ type countdown struct {
 	left  int
 }
 
+// newCountdown calls over after that time, unless ctx ends or stop is called before.
+func newCountdown(ctx context.Context, wait time.Duration, over func()) *countdown {
+	interval := pulseOf(wait)
+	c := &countdown{ctx: ctx, interval: interval, pulses: int((wait + interval - 1) / interval), over: over}
+	c.start()
+	return c
+}
+
 func (c *countdown) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.left = c.pulses
 	c.timer = time.AfterFunc(c.interval, c.count)
+}
+
+// restart gives the whole time once more, unless it is over.
+func (c *countdown) restart() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.left > 0 {
+		c.left = c.pulses
+	}
 }
 
 func (c *countdown) stop() {

@@ -106,15 +106,31 @@ func (n *native) awaitNews(ctx context.Context, err error) error {
 func (n *native) conclude(err error) error {
 	switch n.commitment() {
 	case named:
-		n.options.Log.Info().Err(err).Msg("the file has its name; whether the sender knows that is not known")
+		n.options.Log.Info().Err(err).Msg(notConfirmed)
+		n.summary.Unconfirmed = unconfirmed(err, n.options.Side.Other())
 		return nil
 	case asked:
 		if _, told := errors.AsType[*negotiate.PeerAborted](err); !told {
-			return failure(negotiate.ErrOutcomeUnknown, nil, "look whether the file is there, and compare it with verify",
-				"whether the %s has the file is not known: %v", n.options.Side.Other(), err)
+			return outcomeUnknown(n.options.Side.Other(), err)
 		}
 	}
 	return err
+}
+
+const notConfirmed = "target committed, but the sender did not confirm"
+
+// unconfirmed is, for the summary, how the sender of a committed file kept this side from knowing that it knows.
+func unconfirmed(err error, sender negotiate.Side) string {
+	if mayFollowLoss(err) || errors.Is(err, negotiate.ErrPeerLost) {
+		return fmt.Sprintf("the %s disconnected without confirming", sender)
+	}
+	return fmt.Sprintf("the %s did not confirm", sender)
+}
+
+// outcomeUnknown is for a sender that gives up when the receiver may be about to commit.
+func outcomeUnknown(receiver negotiate.Side, err error) error {
+	return failure(negotiate.ErrOutcomeUnknown, nil, "look whether the file is there, and compare it with verify",
+		"transfer outcome unknown: the %s did not confirm the commit: %v", receiver, err)
 }
 
 // stepToCommit hears neither of the peer nor of the user: what they could say comes too late. The calls that give a file its name do

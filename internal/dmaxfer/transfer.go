@@ -33,6 +33,7 @@ type transfer struct {
 	target    *disk.Partial // of a receiver, from the agreement on
 	memory    *fileMemory   // of the host, from the agreement on
 	early     []byte        // a message that came while the copy was running
+	committed commitment    // of a DPU: asked once a sent file is with the host, named once a received one has its name
 	progress  *Progress
 	started   time.Time
 	summary   Summary
@@ -58,7 +59,7 @@ func newTransfer(o Options, p *place, conn comch.Conn, device memoryLayer) *tran
 
 // run tells the peer about every failure that the peer can still hear of.
 func (t *transfer) run(ctx context.Context) error {
-	err := t.converse(ctx)
+	err := t.afterCommit(ctx, t.converse(ctx))
 	if err == nil {
 		return nil
 	}
@@ -100,14 +101,20 @@ func (t *transfer) tellNative(err error) bool {
 	return true
 }
 
-// converse follows the session to its end.
+// converse follows the session to its end. What cannot be taken back is not interrupted: the peer gets a little time for its
+// last word.
 func (t *transfer) converse(ctx context.Context) error {
+	late := overtime(ctx, partingTime)
 	if err := t.send(ctx, t.session.Start()); err != nil {
 		return err
 	}
 	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
-		message, err := t.receive(ctx)
-		if errors.Is(err, comch.ErrPeerLost) || t.contentWithSilence(err) {
+		within := ctx
+		if t.committed != free {
+			within = late
+		}
+		message, err := t.receive(within)
+		if errors.Is(err, comch.ErrPeerLost) {
 			err = t.session.Disconnected()
 			if err == nil {
 				continue
@@ -121,12 +128,6 @@ func (t *transfer) converse(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// contentWithSilence is true of a DPU that has its file safe and only waits for the host to hang up: a host that does not
-// even do that takes nothing away from the copy.
-func (t *transfer) contentWithSilence(err error) bool {
-	return errors.Is(err, ErrIdle) && t.session.State() == negotiate.AwaitDisconnect && !t.sends()
 }
 
 // take lets the session judge a message, answers it, and does what it asks for.
@@ -283,7 +284,7 @@ func (t *transfer) copyAndReport(ctx context.Context, e negotiate.Export) error 
 	if err != nil {
 		return err
 	}
-	return t.send(ctx, message)
+	return t.send(overtime(ctx, partingTime), message)
 }
 
 // conclude ends the peer's access to this side's memory, and then makes the received file durable, or finds out whether the
@@ -293,13 +294,20 @@ func (t *transfer) conclude(ctx context.Context) error {
 		return err
 	}
 	var err error
+	done := named
 	if t.sends() {
-		err = t.place.source.Verify()
+		done, err = asked, t.place.source.Verify()
 	} else {
 		err = t.commitTarget(ctx)
 	}
+	if err != nil {
+		return err
+	}
+	if t.options.Side == negotiate.DPU {
+		t.committed = done
+	}
 	t.summary.Elapsed = time.Since(t.started)
-	return err
+	return nil
 }
 
 func (t *transfer) commitTarget(ctx context.Context) error {
@@ -343,8 +351,8 @@ func (t *transfer) send(ctx context.Context, message []byte) error {
 	if message == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, t.options.IdleTimeout, t.silent(t.options.IdleTimeout))
-	defer cancel()
+	ctx, stop := t.untilSilent(ctx, t.options.IdleTimeout)
+	defer stop()
 	return t.conn.Send(ctx, message)
 }
 
@@ -353,10 +361,19 @@ func (t *transfer) receive(ctx context.Context) ([]byte, error) {
 		t.early = nil
 		return message, nil
 	}
-	patience := t.patience()
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, t.silent(patience))
-	defer cancel()
+	ctx, stop := t.untilSilent(ctx, t.patience())
+	defer stop()
 	return t.conn.Recv(ctx)
+}
+
+// untilSilent is ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The caller calls stop.
+func (t *transfer) untilSilent(ctx context.Context, patience time.Duration) (within context.Context, stop func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	c := newCountdown(ctx, patience, func() { end(t.silent(patience)) })
+	return ctx, func() {
+		c.stop()
+		end(nil)
+	}
 }
 
 // patience is how long the peer may be silent. While it makes room, copies or saves it has nothing to say in this protocol,
