@@ -42,9 +42,11 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 			return usagef("unexpected argument %q: dma-copy %s takes flags only", args[0], c.name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runWithSettings(cmd, streams, c.options, func(ctx context.Context, s settings, log zerolog.Logger) error {
-				return c.run(ctx, streams, s, args, log)
-			})
+			s, log, err := settle(cmd.Flags(), streams, c.options)
+			if err != nil {
+				return err
+			}
+			return c.run(cmd.Context(), streams, s, args, log)
 		},
 	}
 	cmd.Flags().BoolP("help", "h", false, "")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,29 +40,30 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 }
 
 // loadSettings merges parsed flags, the parameter file, the environment, the machine's file and the defaults, in this order of precedence,
-// for the options of the table. The notes say what was given and has no effect. Errors are usageErrors.
+// for the options of the table. The notes say what was given and has no effect. Errors are usageErrors; the settings
+// returned with one are those that can be told nevertheless.
 func loadSettings(flags *pflag.FlagSet, streams streams, table []option) (settings, []string, error) {
 	merged := viper.New()
-	if err := mergeFlags(merged, flags, table); err != nil {
-		return settings{}, nil, err
-	}
-	notes, err := mergeFileAndEnvironment(merged, streams, table)
-	if err != nil {
-		return settings{}, nil, err
-	}
+	notes, err := mergeOrigins(merged, flags, streams, table)
 	var s settings
 	for _, opt := range table {
-		if err := assignWinner(&s, winner(merged, opt.name), opt); err != nil {
-			return settings{}, nil, err
-		}
+		err = cmp.Or(err, assignWinner(&s, winner(merged, opt.name), opt))
 	}
-	return s, notes, nil
+	return s, notes, err
+}
+
+// mergeOrigins merges as much as it can, and returns the first error.
+func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, streams streams, table []option) ([]string, error) {
+	flagsErr := mergeFlags(merged, flags, table)
+	notes, err := mergeFileAndEnvironment(merged, streams, table)
+	return notes, cmp.Or(flagsErr, err)
 }
 
 // mergeFlags puts the flags that were given on top and the defaults at the bottom, each key by itself on the caller's
 // own instance: where a whole flag set is bound to the shared one, the last command to bind wins.
 func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error {
 	used := layer{}
+	var failed error
 	for _, opt := range table {
 		merged.SetDefault(opt.name, given{text: opt.fallback, origin: originDefault})
 		for _, name := range opt.names() {
@@ -69,39 +71,26 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 			if !flag.Changed {
 				continue
 			}
-			if err := used.add(opt, given{text: flag.Value.String(), origin: "--" + name}); err != nil {
-				return err
-			}
+			failed = cmp.Or(failed, used.add(opt, given{text: flag.Value.String(), origin: "--" + name}))
 			merged.Set(opt.name, used[opt.name])
 		}
 	}
-	return nil
+	return failed
 }
 
 // mergeFileAndEnvironment puts the parameter file over the environment, and that over the machine's own defaults. viper's own
 // environment layer stands above its file layer, and what is found only there is missing from a decoded struct, so all of them
 // go into the file layer.
 func mergeFileAndEnvironment(merged *viper.Viper, streams streams, table []option) ([]string, error) {
-	site, notes, err := loadSite(streams)
-	if err != nil {
-		return nil, err
-	}
-	environment, err := loadEnvironment(streams, table)
-	if err != nil {
-		return nil, err
-	}
-	if err := errors.Join(mergeLayer(merged, site), mergeLayer(merged, environment)); err != nil {
-		return nil, err
-	}
+	site, notes, siteErr := loadSite(streams)
+	environment, environmentErr := loadEnvironment(streams, table)
+	err := cmp.Or(siteErr, environmentErr, mergeLayer(merged, site), mergeLayer(merged, environment))
 	named := winner(merged, "json")
 	if named.origin == originDefault {
-		return notes, nil
+		return notes, err
 	}
-	file, more, err := loadParams(named.text, named.origin, everyOption())
-	if err != nil {
-		return nil, err
-	}
-	return append(notes, more...), mergeLayer(merged, file)
+	file, more, fileErr := loadParams(named.text, named.origin, everyOption())
+	return append(notes, more...), cmp.Or(err, fileErr, mergeLayer(merged, file))
 }
 
 // loadSite reads the machine's own defaults, a parameter file that need not be there unless somebody names it.
@@ -116,20 +105,20 @@ func loadSite(streams streams) (layer, []string, error) {
 	return loadParams(path, siteVariable, everyOption())
 }
 
+// loadEnvironment returns the values of all variables that do not contradict each other, and an error if some do.
 func loadEnvironment(streams streams, table []option) (layer, error) {
 	environment := layer{}
+	var failed error
 	for _, opt := range table {
 		for _, name := range opt.names() {
 			text, ok := streams.variable(variableName(name))
 			if !ok {
 				continue
 			}
-			if err := environment.add(opt, given{text: text, origin: variableName(name)}); err != nil {
-				return nil, err
-			}
+			failed = cmp.Or(failed, environment.add(opt, given{text: text, origin: variableName(name)}))
 		}
 	}
-	return environment, nil
+	return environment, failed
 }
 
 func mergeLayer(merged *viper.Viper, values layer) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -20,7 +21,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-const eventsSchema = "../../docs/events.schema.json"
+// eventsSchema is absolute, because tests change the directory.
+var eventsSchema, _ = filepath.Abs("../../docs/events.schema.json")
 
 // schema is the shipped one.
 var schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.NewCompiler().Compile(eventsSchema) })

@@ -108,6 +108,11 @@ func TestRefusedCommandLines(t *testing.T) {
 			`unexpected argument "y": name the file with -f FILE, and write long flags with two dashes`},
 		{"long flag with one dash", "-file x",
 			`unexpected argument "x": name the file with -f FILE, and write long flags with two dashes`},
+		{"mistyped help", "helo", `unknown command "helo": did you mean "help"?`},
+		{"parameter file missing", "-f x --json", "--json needs a value: it reads a parameter file, as in --json FILE or -j FILE; " +
+			"for output as JSON write -o json"},
+		{"parameter file like a flag", "--json -f", `--json "-f": no such file or directory; --json needs a value: ` +
+			"it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"},
 		{"cobra's own commands", "completion bash",
 			`unexpected argument "completion": name the file with -f FILE, and write long flags with two dashes`},
 		{"mistyped flag", "--pci-adr b1:00.1 -f x", `unknown flag "--pci-adr": did you mean --pci-addr?`},

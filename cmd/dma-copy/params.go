@@ -58,17 +58,23 @@ type paramsFile struct {
 }
 
 // loadParams reads the parameter file at path, which origin named, and returns the values that it gives. Everything in
-// the file is checked, whether or not a flag overrides it later.
+// the file is checked, whether or not a flag overrides it later. With an error it returns the values that precede it.
 func loadParams(path, origin string, table []option) (layer, []string, error) {
 	text, err := readParams(path)
 	if err != nil {
-		return nil, nil, usagef("%s %q: %w; name a readable parameter file or leave it out", origin, path, err)
+		return nil, nil, usagef("%s %q: %w; %s", origin, path, err, afterUnreadable(path))
 	}
 	file := paramsFile{path: path, text: text, table: table, layer: layer{}}
-	if err := file.parse(); err != nil {
-		return nil, nil, err
+	err = file.parse()
+	return file.layer, file.notes, err
+}
+
+// afterUnreadable is the next step. A path that looks like a flag is one that --json has taken for its value.
+func afterUnreadable(path string) string {
+	if strings.HasPrefix(path, "-") {
+		return "--json needs a value: " + whatJSONIs
 	}
-	return file.layer, file.notes, nil
+	return "name a readable parameter file or leave it out"
 }
 
 // readParams opens without blocking, so that a FIFO without a writer reads as empty instead of waiting for ever.

@@ -16,8 +16,8 @@ import (
 func execute(
 	ctx context.Context, streams streams, args []string, run func(context.Context, settings, zerolog.Logger) error,
 ) error {
-	root := newRootCommand(streams, run)
-	root.SetArgs(args)
+	root := newRootCommand(streams, args, run)
+	root.SetArgs(withoutSeparators(root.Flags(), args))
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { unprinted = writeHelpOf(cmd, streams.stdout) })
 	if err := root.ExecuteContext(ctx); err != nil {
@@ -27,27 +27,42 @@ func execute(
 }
 
 // newRootCommand returns the program's command, with those that do something else than copy below it. Executing it
-// turns the command line into settings and hands them to run, together with the context and the logger; it acts on
-// nothing itself and prints no error.
+// turns the command line args into settings and hands them to run, together with the context and the logger; it acts on
+// nothing itself and prints no error, but for the event that refuse writes.
 func newRootCommand(
-	streams streams, run func(ctx context.Context, s settings, log zerolog.Logger) error,
+	streams streams, args []string, run func(ctx context.Context, s settings, log zerolog.Logger) error,
 ) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "dma-copy [DOCA Flags] [Program Flags]",
 		SilenceErrors:     true, // main prints the error, once
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
-		Args:              refuseArguments,
+		Args: func(cmd *cobra.Command, rest []string) error {
+			return refuseEarly(streams, cmd.Flags(), refuseArguments(rest))
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
 				return writeVersion(streams.stdout, docaRuntimeVersion(libraryDirOf(cmd.Flags(), streams)))
 			}
-			return runWithSettings(cmd, streams, options(), validated(run))
+			s, log, err := settle(cmd.Flags(), streams, options())
+			if err == nil {
+				err = s.validate()
+			}
+			if err != nil {
+				return refuse(streams, s, err)
+			}
+			return run(cmd.Context(), s, log)
 		},
 	}
 	root.SetOut(streams.stdout)
 	root.SetErr(streams.stderr)
-	root.SetFlagErrorFunc(explainFlagError)
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if err = explainFlagError(cmd, err); cmd.HasParent() {
+			return err
+		}
+		setKnownFlags(cmd.Flags(), args)
+		return refuseEarly(streams, cmd.Flags(), err)
+	})
 	root.SetHelpCommand(newHelpCommand(root))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")
@@ -58,39 +73,48 @@ func newRootCommand(
 	return root
 }
 
-// validated runs a copy whose settings are complete and agree.
-func validated(run func(context.Context, settings, zerolog.Logger) error) func(context.Context, settings, zerolog.Logger) error {
-	return func(ctx context.Context, s settings, log zerolog.Logger) error {
-		if err := s.validate(); err != nil {
-			return err
-		}
-		return run(ctx, s, log)
-	}
-}
-
-func runWithSettings(
-	cmd *cobra.Command, streams streams, table []option, run func(context.Context, settings, zerolog.Logger) error,
-) error {
-	s, notes, err := loadSettings(cmd.Flags(), streams, table)
+// settle returns the settings and the logger of a run. With an error it returns the settings as far as they are good.
+func settle(flags *pflag.FlagSet, streams streams, table []option) (settings, zerolog.Logger, error) {
+	s, notes, err := loadSettings(flags, streams, table)
 	if err != nil {
-		return err
+		return s, zerolog.Nop(), err
 	}
 	log := newLogger(streams, s.LogLevel)
 	for _, note := range notes {
 		log.Warn().Msg(note)
 	}
-	return run(cmd.Context(), s, log)
+	return s, log, nil
 }
 
-func refuseArguments(_ *cobra.Command, args []string) error {
+// refuse returns the error that keeps a copy from starting. With -o json it also writes it as an event.
+func refuse(streams streams, s settings, err error) error {
+	if s.Output == outputJSON {
+		newProgram(streams, s).fails(err)
+	}
+	return err
+}
+
+// refuseEarly is refuse for an error in the command line itself, before there are settings. nil stays nil.
+func refuseEarly(streams streams, flags *pflag.FlagSet, err error) error {
+	if err == nil {
+		return nil
+	}
+	s, _, _ := loadSettings(flags, streams, options()) // what else is wrong is not reported
+	return refuse(streams, s, err)
+}
+
+func refuseArguments(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if guess := nearest(args[0], commandNames()); guess != "" {
+	if guess := nearest(args[0], append(commandNames(), "help")); guess != "" {
 		return usagef("unknown command %q: did you mean %q?", args[0], guess)
 	}
 	return usagef("unexpected argument %q: name the file with -f FILE, and write long flags with two dashes", args[0])
 }
+
+// whatJSONIs is for those who take --json for the form of the output.
+const whatJSONIs = "it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"
 
 // explainFlagError turns what the flag parser says into one sentence with a next step.
 func explainFlagError(cmd *cobra.Command, err error) error {
@@ -98,7 +122,7 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 		return explainUnknownFlag(cmd, unknown)
 	}
 	if bare, ok := errors.AsType[*pflag.ValueRequiredError](err); ok {
-		return explainMissingValue(bare.GetFlag())
+		return explainMissingValue(cmd.Flags(), bare.GetFlag())
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
 		return usagef("--%s %q: the flag takes no value; leave it out", invalid.GetFlag().Name, invalid.GetValue())
@@ -139,8 +163,11 @@ func nearestToLetter(letter string, names []string) string {
 	return ""
 }
 
-func explainMissingValue(flag *pflag.Flag) error {
+func explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {
 	opt, _ := optionByName(everyOption(), flag.Name)
+	if opt.name == "json" && flags.Lookup("output") != nil {
+		return usagef("--json needs a value: %s", whatJSONIs)
+	}
 	short := ""
 	if flag.Shorthand != "" {
 		short = fmt.Sprintf(" or -%s %s", flag.Shorthand, opt.value)

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// separator is what DOCA's guides print in front of a program's flags. It ends nothing there.
+const separator = "--"
+
+// word is a part of a command line: a flag together with its value, the separator, or an argument.
+type word struct {
+	typed []string    // as it was typed; two where the value of a flag is an argument of its own
+	flag  *pflag.Flag // nil for what is no flag, or an unknown one
+	value string      // of the flag
+}
+
+// isArgument reports whether the word is neither a flag nor the separator.
+func (w word) isArgument() bool {
+	return !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == fileIsStream
+}
+
+// splitWords cuts a copy's command line as the flag parser does, but does not stop at what that refuses.
+func splitWords(flags *pflag.FlagSet, args []string) []word {
+	var words []word
+	for len(args) > 0 {
+		w := firstWord(flags, args)
+		words, args = append(words, w), args[len(w.typed):]
+	}
+	return words
+}
+
+func firstWord(flags *pflag.FlagSet, args []string) word {
+	flag, value, joined := splitFlag(flags, args[0])
+	switch {
+	case flag == nil:
+		return word{typed: args[:1]}
+	case joined:
+		return word{args[:1], flag, value}
+	case flag.NoOptDefVal != "":
+		return word{args[:1], flag, flag.NoOptDefVal}
+	case len(args) == 1: // the value is missing
+		return word{typed: args}
+	default:
+		return word{args[:2], flag, args[1]}
+	}
+}
+
+// splitFlag returns the known flag that an argument names, and the value if that is joined to it. Of several short
+// flags it is the last one: those before it take no value.
+func splitFlag(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, value string, joined bool) {
+	if long, is := strings.CutPrefix(arg, "--"); is {
+		name, value, joined := strings.Cut(long, "=")
+		return flags.Lookup(name), value, joined
+	}
+	short, is := strings.CutPrefix(arg, "-")
+	for is && short != "" {
+		if flag = flags.ShorthandLookup(short[:1]); flag == nil {
+			return nil, "", false
+		}
+		short = short[1:]
+		if value, joined := strings.CutPrefix(short, "="); joined && value != "" {
+			return flag, value, true
+		}
+		if flag.NoOptDefVal == "" {
+			return flag, short, short != ""
+		}
+	}
+	return flag, "", false
+}
+
+// withoutSeparators leaves the separators out of a copy's command line. Those behind the name of a command stay: they
+// end the flags of the command, whose arguments may begin with a dash.
+func withoutSeparators(flags *pflag.FlagSet, args []string) []string {
+	kept := []string{} // never nil, which cobra takes for the process's own arguments
+	for len(args) > 0 {
+		w := firstWord(flags, args)
+		if w.isArgument() {
+			return append(kept, args...)
+		}
+		if w.typed[0] != separator {
+			kept = append(kept, w.typed...)
+		}
+		args = args[len(w.typed):]
+	}
+	return kept
+}
+
+// setKnownFlags gives flags the values that they have anywhere on a command line, also behind what the parser refused.
+func setKnownFlags(flags *pflag.FlagSet, args []string) {
+	for _, w := range splitWords(flags, args) {
+		if w.flag != nil {
+			_ = flags.Set(w.flag.Name, w.value) // only a switch refuses a value, and none of those matters here
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+)
+
+// DOCA's guides print a program's flags behind two dashes. They end nothing: all that follows is still flags.
+func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
+	for _, line := range []string{
+		"-- -p b1:00.1 -f x", "-p b1:00.1 -- -f x", "-p b1:00.1 -f x --", "-- -- -p b1:00.1 -f x", "--pci-addr b1:00.1 -- --file=x",
+	} {
+		if got := mustSettle(t, nil, words(line)...); got != defaults(func(s *settings) { s.Device = "b1:00.1" }) {
+			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
+// Where two dashes are the value of a flag they are no separator.
+func TestTwoDashesAsAValue(t *testing.T) {
+	for _, line := range []string{"-f --", "--file --", "--file=--", "-f=--", "-- -f --", "-f -- --"} {
+		if got := mustSettle(t, nil, words(line)...); got.File != "--" {
+			t.Errorf("%s: file %q", line, got.File)
+		}
+	}
+}
+
+// Before the name of a command they are left out as well; behind it they end its flags, as anywhere else.
+func TestTwoDashesAndCommands(t *testing.T) {
+	if got := invoke(nil, "--", "devices", "--help"); got.err != nil || got.stdout != invoke(nil, "devices", "--help").stdout {
+		t.Errorf("error %v, printed %s", got.err, got.stdout)
+	}
+	checkRefusal(t, invoke(nil, "devices", "--", "-p"), `unexpected argument "-p": dma-copy devices takes flags only`)
+	checkRefusal(t, invoke(nil, "--", "devices", "--", "-p"), `unexpected argument "-p": dma-copy devices takes flags only`)
+}
+
+// A command line is cut into words as the flag parser cuts it, and further where that gives up.
+func TestSplitWords(t *testing.T) {
+	flags := newRootCommand(streams{}, nil, nil).Flags()
+	cases := []struct{ line, name, value string }{
+		{"--output json", "output", "json"}, {"--output=json", "output", "json"}, {"-o json", "output", "json"},
+		{"-ojson", "output", "json"}, {"-o=json", "output", "json"}, {"-vojson", "output", "json"}, {"-vo json", "output", "json"},
+		{"-o=", "output", "="}, {"--output=", "output", ""}, {"--quiet", "quiet", "true"}, {"--quiet=false", "quiet", "false"},
+		{"-f --", "file", "--"}, {"-f -", "file", "-"}, {"--bad -o json", "output", "json"}, {"---x -o json", "output", "json"},
+		{"-Zo -o json", "output", "json"}, {"x -- -o json", "output", "json"}, {"-f", "", ""}, {"--", "", ""}, {"_", "", ""}, {"-o", "", ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.line, func(t *testing.T) {
+			split := splitWords(flags, words(tc.line))
+			var typed []string
+			for _, w := range split {
+				typed = append(typed, w.typed...)
+			}
+			if !slices.Equal(typed, words(tc.line)) {
+				t.Errorf("the words are of %q", typed)
+			}
+			var name string
+			last := split[len(split)-1]
+			if last.flag != nil {
+				name = last.flag.Name
+			}
+			if name != tc.name || last.value != tc.value {
+				t.Errorf("the last word is --%s %q, want --%s %q", name, last.value, tc.name, tc.value)
+			}
+		})
+	}
+}
+
+// With -o json a program that reads the events hears of a refused command line too, wherever in it -o json is.
+func TestRefusalsAreEvents(t *testing.T) {
+	inNewFolder(t, "bad.json", `{"doca_program_flags": {"output": "json", "wiat": "1s"}}`)
+	writeFile(t, "form.json", `{"doca_program_flags": {"output": "json"}}`)
+	variables := map[string]string{"DMA_COPY_OUTPUT": "json"}
+	cases := []struct {
+		name, line string
+		variables  map[string]string
+	}{
+		{"unknown flag", "-o json --bad -f x", nil},
+		{"behind the unknown flag", "--bad -f x --output=json", nil},
+		{"behind an unknown letter", "-Z -ojson", nil},
+		{"behind what is no flag", "---x -o json", nil},
+		{"behind two dashes", "-- --bad -o json", nil},
+		{"no file", "-o json", nil},
+		{"argument", "-o json -f x y", nil},
+		{"behind the argument", "-f x y -o json", nil},
+		{"mistyped command", "helo -o json", nil},
+		{"value missing", "-o json -f", nil},
+		{"bad value", "--depth many -f x -o json", nil},
+		{"two devices", "-p a -d b -f x -o json", nil},
+		{"flags that contradict each other", "-f x --role host -r b1:00.1 -o json", nil},
+		{"no parameter file", "-o json -j no.json", nil},
+		{"bad parameter file", "-j bad.json", nil},
+		{"by the parameter file", "-j form.json --bad", nil},
+		{"by the variable", "--bad", variables},
+		{"by the variable, no file", "", variables},
+		{"bad variable", "-f x", map[string]string{"DMA_COPY_OUTPUT": "json", "DMA_COPY_DEPTH": "many"}},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			got := invoke(tc.variables, words(tc.line)...)
+			if got.err == nil || got.ran || got.stderr != "" {
+				t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
+			}
+			if kind, err := checkEvent(got.stdout); err != nil || kind != "error" {
+				t.Fatalf("printed %q: %s, %v", got.stdout, kind, err)
+			}
+			var event errorLine
+			must(t, json.Unmarshal([]byte(got.stdout), &event))
+			if event.Code != exitUsage || event.Message != got.err.Error() {
+				t.Errorf("printed %s for %v", got.stdout, got.err)
+			}
+		})
+	}
+}
+
+// Where text was asked for, or a command that prints no events, a refusal is no event. Nor may it be among a stream's data.
+func TestRefusalsThatAreNoEvents(t *testing.T) {
+	for _, line := range []string{"--bad -o text", "--bad -o xml", "-o json -o text --bad", "devices -o json --bad", "devices -o json x", "-f -ojson --bad"} {
+		if got := invoke(nil, words(line)...); got.err == nil || got.stdout != "" || got.stderr != "" {
+			t.Errorf("%s: error %v, printed %q and %q", line, got.err, got.stdout, got.stderr)
+		}
+	}
+	got := invoke(nil, "-f", "-", "-o", "json", "--bad")
+	if _, err := checkEvent(got.stderr); err != nil || got.stdout != "" {
+		t.Errorf("printed %q and %q: %v", got.stdout, got.stderr, err)
+	}
+}
