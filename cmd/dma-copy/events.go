@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"syscall"
 	"time"
+
+	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -111,28 +114,39 @@ type program struct {
 	by      means
 	native  bool
 	speed   speed
-	broken  error // the first line that could not be written
+	log     zerolog.Logger
+	broken  error // lines that could not be written
+	unread  bool  // the reader has gone away, and nothing is written any more
 }
 
 var _ follower = (*program)(nil)
 
 // newProgram writes to stdout, unless that may be where the file's bytes go.
-func newProgram(streams streams, s settings) *program {
+func newProgram(streams streams, s settings, log zerolog.Logger) *program {
 	out := streams.stdout
 	if s.streams() {
 		out = streams.stderr
 	}
-	p := &program{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File}
+	p := &program{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
 	if s.Progress == progressNever || s.Progress == progressAuto && s.Quiet {
 		p.every = 0
 	}
 	return p
 }
 
+// write writes an event. After the reader is gone the rest is dropped; any other failure loses events that a
+// reader counts on.
 func (p *program) write(line any) {
-	if err := p.encoder.Encode(line); err != nil {
-		p.broken = errors.Join(p.broken, err)
+	if p.unread {
+		return
 	}
+	err := p.encoder.Encode(line)
+	if errors.Is(err, syscall.EPIPE) {
+		p.unread = true
+		p.log.Warn().Err(err).Msg("the reader of the events is gone: continuing without events")
+		return
+	}
+	p.broken = errors.Join(p.broken, err)
 }
 
 func (p *program) start(kind string) lineStart {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -99,7 +100,7 @@ func everyEvent(p *program) {
 // The fields of each event, which programs rely on: they are only ever added.
 func TestEveryEvent(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(streams{stdout: &out, stderr: io.Discard}, settings{File: "file"})
+	p := newProgram(streams{stdout: &out, stderr: io.Discard}, settings{File: "file"}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	var kinds []string
@@ -121,7 +122,7 @@ func TestEveryEvent(t *testing.T) {
 // What a stream or the reference's protocol does not know is left out, not told as zero.
 func TestEventsOfTheUnknown(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(streams{stdout: io.Discard, stderr: &out}, settings{File: "-"})
+	p := newProgram(streams{stdout: io.Discard, stderr: &out}, settings{File: "-"}, zerolog.Nop())
 	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
 	p.hears(dmaxfer.Planned{Size: dmaxfer.Unknown})
 	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
@@ -143,7 +144,7 @@ func TestEventsOfTheUnknown(t *testing.T) {
 
 // A program that counts on the events is to hear that some are missing.
 func TestEventsOnAFullDisk(t *testing.T) {
-	p := newProgram(streams{stdout: fullDisk{}}, settings{File: "file"})
+	p := newProgram(streams{stdout: fullDisk{}}, settings{File: "file"}, zerolog.Nop())
 	p.hears(dmaxfer.Warned{Text: "beware"})
 	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exitFailure {
 		t.Errorf("error %v", err)

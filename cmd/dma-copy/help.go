@@ -68,7 +68,9 @@ Exit codes:
   12        some of several failed, others did not (verify, bench)
   13        only a slower path was available (--require-hw)
   14        stopped by a limit that was set
+  129       SIGHUP, unless it was ignored at the start (nohup); as SIGTERM
   130, 143  SIGINT, SIGTERM: drained, resumable; a second one kills
+  141       SIGPIPE: the reader of a command is gone; a copy goes on instead
 `
 
 const helpCommandClosing = `

@@ -27,7 +27,10 @@ type interruption struct {
 // TestInterruptedDuringCopy ends either side in the middle of a copy. A signal that can be handled is the exit code of both sides,
 // and a death is noticed. The receiver has no file under its name, and the next copy works.
 func TestInterruptedDuringCopy(t *testing.T) {
-	for _, end := range []interruption{{syscall.SIGINT, 130, 130, 1}, {syscall.SIGTERM, 143, 143, 1}, {syscall.SIGKILL, 137, 7, 7}} {
+	defaultHangup(t)
+	for _, end := range []interruption{
+		{syscall.SIGINT, 130, 130, 1}, {syscall.SIGTERM, 143, 143, 1}, {syscall.SIGHUP, 129, 129, 1}, {syscall.SIGKILL, 137, 7, 7},
+	} {
 		for _, victim := range []string{"host", "dpu"} {
 			for _, sender := range []string{"host", "dpu"} {
 				name := fmt.Sprintf("%s_%s_%s_sends", unix.SignalName(end.signal), victim, sender)
@@ -79,4 +82,27 @@ func otherThan(side string) string {
 		return "dpu"
 	}
 	return "host"
+}
+
+// TestHangupUnderNohup sends SIGHUP to either side in the middle of a copy. Where it was ignored at the start, as under nohup, the
+// copy goes on to its end.
+func TestHangupUnderNohup(t *testing.T) {
+	for _, victim := range []string{"host", "dpu"} {
+		t.Run(victim, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.put("host", slowSize/4)
+			sides := map[string]side{
+				"host": s.start("host", "nohup "+ourHost),
+				"dpu":  s.start("dpu", "nohup "+ourDPU+"-l INFO --bwlimit 2M"),
+			}
+			must(t, sides["dpu"].says(copying))
+			must(t, sides[victim].signal(syscall.SIGHUP))
+			for _, one := range sides {
+				one.ends(0)
+			}
+			s.same()
+			s.clean()
+		})
+	}
 }

@@ -12,7 +12,8 @@ func main() {
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
 	err := execute(ctx, streams, os.Args[1:], runner(streams))
-	signal.Ignore(syscall.SIGINT, syscall.SIGTERM) // what has been done is done, and only remains to be told
+	// The outcome is decided; only the report is left.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	stop()
 	if err != nil {
 		reportError(streams.stderr, err)

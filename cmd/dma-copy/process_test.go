@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,7 @@ type launching struct {
 	environment  []string
 	unprivileged bool // as nobody, if the test runs as root
 	argv         []string
+	unread       []string // "stdout", "stderr": streams whose other end is closed
 }
 
 // launch starts a process that lives at most for hangGuard; then it prints its goroutines and dies.
@@ -50,6 +52,15 @@ func launch(l launching) (*process, error) {
 	p.command = exec.CommandContext(ctx, l.argv[0], l.argv[1:]...)
 	p.command.Dir, p.command.Env = l.folder, l.environment
 	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
+	for _, name := range l.unread {
+		closed, err := pipeWithoutReader()
+		if err != nil {
+			cancel()
+			return nil, err
+		}
+		defer closed.Close()
+		*map[string]*io.Writer{"stdout": &p.command.Stdout, "stderr": &p.command.Stderr}[name] = closed
+	}
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGQUIT) }
 	p.command.WaitDelay = 5 * time.Second
 	if l.unprivileged && os.Geteuid() == 0 {
@@ -68,6 +79,15 @@ func launch(l launching) (*process, error) {
 		p.ending = p.command.Wait()
 	}()
 	return p, nil
+}
+
+// pipeWithoutReader returns the end of a pipe to write to, whose other end is closed.
+func pipeWithoutReader() (*os.File, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	return writer, reader.Close()
 }
 
 // dropPrivileges makes the process nobody's, with a runtime directory that is nobody's too. The folders that only their

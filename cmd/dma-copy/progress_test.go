@@ -150,7 +150,7 @@ func TestWaitingForThePeer(t *testing.T) {
 	for _, f := range []follower{
 		newPerson(terminal, settings{}, zerolog.Nop()),
 		newPerson(streams{stderr: &log}, settings{}, zerolog.Nop()),
-		newProgram(streams{stdout: &events}, settings{}),
+		newProgram(streams{stdout: &events}, settings{}, zerolog.Nop()),
 	} {
 		f.begins(means{side: negotiate.Host})
 		f.looks(dmaxfer.Sample{Phase: dmaxfer.Meeting})

@@ -51,6 +51,7 @@ func newRootCommand(
 			if err != nil {
 				return refuse(streams, s, err)
 			}
+			outliveReaders()
 			return run(cmd.Context(), s, log)
 		},
 	}
@@ -88,8 +89,9 @@ func settle(flags *pflag.FlagSet, streams streams, table []option) (settings, ze
 
 // refuse returns the error that keeps a copy from starting. With -o json it also writes it as an event.
 func refuse(streams streams, s settings, err error) error {
+	outliveReaders()
 	if s.Output == outputJSON {
-		newProgram(streams, s).fails(err)
+		newProgram(streams, s, zerolog.Nop()).fails(err)
 	}
 	return err
 }

@@ -36,7 +36,7 @@ func runner(streams streams) func(context.Context, settings, zerolog.Logger) err
 
 func newFollower(streams streams, s settings, log zerolog.Logger) follower {
 	if s.Output == outputJSON {
-		return newProgram(streams, s)
+		return newProgram(streams, s, log)
 	}
 	return newPerson(streams, s, log)
 }

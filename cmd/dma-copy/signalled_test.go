@@ -11,12 +11,13 @@ var (
 	signalSeed  = flag.Uint64("signal.seed", 0, "what its moments follow from; 0: another each time")
 )
 
-// TestInterruptedAtAnyMoment sends SIGINT or SIGTERM to one side of a copy at any moment. Both sides end with the signal's code, unless the
+// TestInterruptedAtAnyMoment sends SIGINT, SIGTERM or SIGHUP to one side of a copy at any moment. Both sides end with the signal's code, unless the
 // copy is too far to be taken back, or the two have not met; and the same two commands complete it.
 func TestInterruptedAtAnyMoment(t *testing.T) {
+	defaultHangup(t)
 	eachOrdeal(t, *signalSeed, func(o *ordeal, i int) {
 		for n := range (*signalCount + i) / ordealKinds {
-			o.interrupt([]syscall.Signal{syscall.SIGINT, syscall.SIGTERM}[(n+i)%2])
+			o.interrupt([]syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP}[(n+i)%3])
 			if o.t.Failed() {
 				o.t.Fatalf("at signal %d of this kind", n)
 			}

@@ -12,7 +12,7 @@ import (
 
 // interruptedError is the cause of a context that a signal cancelled.
 type interruptedError struct {
-	Signal os.Signal // SIGINT or SIGTERM
+	Signal os.Signal // SIGINT, SIGTERM or SIGHUP
 }
 
 // Error names the signal.
@@ -23,21 +23,25 @@ func (e interruptedError) Error() string {
 	return fmt.Sprintf("stopped by signal %v", e.Signal)
 }
 
-// withSignals returns a context that the first SIGINT or SIGTERM cancels with an interruptedError as its cause. From
-// then on the signals have their default effect again, so that a second one kills a run that does not drain.
-// stop ends the watch, restores the default effect and returns when nothing of the watch is left; calling it twice is
-// harmless.
+// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an interruptedError as its cause.
+// From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not drain,
+// and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as under
+// nohup, stays ignored. stop ends the watch and returns when nothing of it is left; calling it twice is harmless.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrivals := make(chan os.Signal, 1)
 	signal.Notify(arrivals, syscall.SIGINT, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) {
+		signal.Notify(arrivals, syscall.SIGHUP)
+	}
 
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
 		select {
 		case arrived := <-arrivals:
-			// Before the cancellation: whoever sees the context end may count on the second signal.
+			// Before the cancellation: a caller that sees the context end may count on the second signal.
+			signal.Ignore(syscall.SIGHUP)
 			signal.Stop(arrivals)
 			cancel(interruptedError{Signal: arrived})
 		case <-ctx.Done():
@@ -49,3 +53,8 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		<-watched
 	}
 }
+
+// outliveReaders lets a copy, whose result is a file, go on when the reader of its events or messages goes away: writing
+// them then fails, and does not end the process by SIGPIPE, as it ends what only prints a result. Of a stream's data, that
+// are written by another descriptor, the failure is the copy's.
+func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"syscall"
 	"testing"
 	"time"
@@ -22,10 +23,12 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 	}{
 		{syscall.SIGINT, "stopped by SIGINT", 130},
 		{syscall.SIGTERM, "stopped by SIGTERM", 143},
+		{syscall.SIGHUP, "stopped by SIGHUP", 129},
 	}
 	for _, tc := range cases {
 		t.Run(tc.sentence, func(t *testing.T) {
 			defer goleak.VerifyNone(t)
+			defaultHangup(t)
 			ctx, stop := withSignals(t.Context())
 			defer stop()
 			if err := syscall.Kill(os.Getpid(), tc.signal); err != nil {
@@ -42,6 +45,13 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 			}
 		})
 	}
+}
+
+// defaultHangup lets the test, and the programs that it starts, see SIGHUP even if the tests run under nohup.
+func defaultHangup(t *testing.T) {
+	t.Helper()
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	t.Cleanup(func() { signal.Reset(syscall.SIGHUP) })
 }
 
 func TestStopWithoutSignal(t *testing.T) {
@@ -72,10 +82,10 @@ func TestParentEndsTheWatch(t *testing.T) {
 
 const drainingVariable = "DMA_COPY_TEST_DRAIN_FOR_EVER"
 
-// TestDrainForEver is the other process of the test below: it notices the first signal and never ends by itself.
+// TestDrainForEver is the other process of the tests below: it notices the first signal and never ends by itself.
 func TestDrainForEver(t *testing.T) {
 	if os.Getenv(drainingVariable) == "" {
-		t.Skip("runs as the child of TestSecondSignalKills")
+		t.Skip("runs as the child of TestSecondSignalKills and TestSecondHangupDoesNotKill")
 	}
 	ctx, stop := withSignals(t.Context())
 	defer stop()
@@ -86,6 +96,19 @@ func TestDrainForEver(t *testing.T) {
 }
 
 func TestSecondSignalKills(t *testing.T) {
+	drain(t, syscall.SIGTERM, syscall.SIGTERM)
+}
+
+// A terminal that is closed may send SIGHUP twice, or after a Ctrl-C: the run goes on draining until SIGTERM kills it.
+func TestSecondHangupDoesNotKill(t *testing.T) {
+	drain(t, syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM)
+	drain(t, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
+}
+
+// drain sends the first signal to a process that never ends by itself, and the others when it drains. The last one must kill it.
+func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
+	t.Helper()
+	defaultHangup(t)
 	// The deadline ends a child that survives, by SIGKILL.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -99,16 +122,20 @@ func TestSecondSignalKills(t *testing.T) {
 	if err := child.Start(); err != nil {
 		t.Fatal(err)
 	}
-	for lines, want := bufio.NewScanner(stdout), []string{"ready", "draining"}; len(want) > 0; want = want[1:] {
-		if !lines.Scan() || lines.Text() != want[0] {
-			t.Fatalf("the child said %q, want %q", lines.Text(), want[0])
+	lines := bufio.NewScanner(stdout)
+	for _, step := range []struct {
+		says string
+		then []syscall.Signal
+	}{{"ready", []syscall.Signal{first}}, {"draining", others}} {
+		if !lines.Scan() || lines.Text() != step.says {
+			t.Fatalf("the child said %q, want %q", lines.Text(), step.says)
 		}
-		if err := child.Process.Signal(syscall.SIGTERM); err != nil {
-			t.Fatal(err)
+		for _, s := range step.then {
+			must(t, child.Process.Signal(s))
 		}
 	}
 	exit, ok := errors.AsType[*exec.ExitError](child.Wait())
-	if !ok || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGTERM {
-		t.Errorf("the child ended with %v, want to be killed by SIGTERM", child.ProcessState)
+	if last := others[len(others)-1]; !ok || exit.Sys().(syscall.WaitStatus).Signal() != last {
+		t.Errorf("the child ended with %v, want to be killed by %v", child.ProcessState, last)
 	}
 }

@@ -40,11 +40,17 @@ type side struct {
 // start runs a command line, whose words may be preceded by NAME=VALUE settings.
 func (s *stage) start(name, line string) side {
 	s.t.Helper()
+	return s.startUnread(name, line)
+}
+
+// startUnread is start with streams whose reader is gone: "stdout", "stderr".
+func (s *stage) startUnread(name, line string, streams ...string) side {
+	s.t.Helper()
 	environment, argv := s.environment, strings.Fields(line)
 	for strings.Contains(argv[0], "=") {
 		environment, argv = append(environment[:len(environment):len(environment)], argv[0]), argv[1:]
 	}
-	p, err := launch(launching{name: name, folder: s.folder, environment: environment, argv: argv})
+	p, err := launch(launching{name: name, folder: s.folder, environment: environment, argv: argv, unread: streams})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -132,7 +132,8 @@ func TestStoppedForAWhileInTheReferenceProtocol(t *testing.T) {
 // TestInterruptedCopyIsGoneOnWith interrupts a side when some of the file has come. Both end with the signal's code, and the next copy takes
 // over what has come.
 func TestInterruptedCopyIsGoneOnWith(t *testing.T) {
-	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143} {
+	defaultHangup(t)
+	for signal, code := range map[syscall.Signal]int{syscall.SIGINT: 130, syscall.SIGTERM: 143, syscall.SIGHUP: 129} {
 		t.Run(fmt.Sprint(code), func(t *testing.T) {
 			eachSide(t, func(s *stage, victim, sender string) {
 				sides := s.copyingWith(nil)

@@ -29,6 +29,7 @@ const (
 	AbortSourceChanged AbortCode = 10
 	AbortProtocol      AbortCode = 11
 	AbortLimit         AbortCode = 14
+	AbortHangup        AbortCode = 129 // SIGHUP; an older release takes it for AbortFailure
 	AbortInterrupted   AbortCode = 130
 	AbortTerminated    AbortCode = 143
 )
@@ -36,7 +37,7 @@ const (
 func (c AbortCode) known() AbortCode {
 	switch c {
 	case AbortFailure, AbortSettings, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest, AbortSourceChanged,
-		AbortProtocol, AbortLimit, AbortInterrupted, AbortTerminated:
+		AbortProtocol, AbortLimit, AbortHangup, AbortInterrupted, AbortTerminated:
 		return c
 	}
 	return AbortFailure
