@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
@@ -86,6 +87,7 @@ type (
 		Files      int                `json:"files"`
 		Bytes      int64              `json:"bytes"`
 		Resumed    int64              `json:"resumed_bytes"`
+		Copied     int64              `json:"copied_bytes"`
 		Retries    int64              `json:"retries"`
 		Elapsed    float64            `json:"elapsed_seconds"`
 		Rate       float64            `json:"bytes_per_second"`
@@ -216,13 +218,13 @@ func (p *program) succeeds(s dmaxfer.Summary) error {
 
 func (p *program) summary(s dmaxfer.Summary, compared bool) summaryLine {
 	line := summaryLine{
-		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Retries: s.Retries,
+		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s), Retries: s.Retries,
 		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.driver, Hardware: p.by.hardware,
 		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing, Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {
-		line.Bottleneck = busy.String()
+		line.Bottleneck = stageKey(busy)
 	}
 	return line
 }
@@ -264,7 +266,10 @@ func stagesOf(shares pump.Shares) map[string]float64 {
 	}
 	stages := map[string]float64{}
 	for stage, share := range shares {
-		stages[pump.Stage(stage).String()] = share
+		stages[stageKey(pump.Stage(stage))] = share
 	}
 	return stages
 }
+
+// stageKey is the stage's name in the events.
+func stageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }

@@ -91,7 +91,7 @@ func everyEvent(p *program) {
 	p.hears(dmaxfer.SentAgain{Offset: 4, Length: 4})
 	p.hears(dmaxfer.Warned{Text: "beware"})
 	_ = p.succeeds(dmaxfer.Summary{
-		Path: "file", Size: 10, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2, Sum: sum,
+		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2, Sum: sum,
 		Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5}, Unconfirmed: "the host did not confirm",
 	})
 	p.fails(&sideError{side: negotiate.DPU, err: dmaxfer.ErrIdle, kept: 5})

@@ -45,6 +45,8 @@ func TestProgressLine(t *testing.T) {
 		{"of 2 columns", halfway, fast, 2, ""},
 		{"of a slow copy", halfway, 1, 0, "62%  870 MiB/1.4 GiB  1 B/s  ETA days  read 34% dma 50% write 16%"},
 		{"before anything is known", dmaxfer.Sample{Phase: dmaxfer.Moving, Total: 8}, 0, 0, "0%  0 B/8 B"},
+		{"below a limit", of(func(s *dmaxfer.Sample) { s.Shares = pump.Shares{pump.Reading: 0.02, pump.RateLimit: 0.98} }), fast, 0,
+			"62%  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 2% rate limit 98%"},
 		{"of a stream", of(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
 		{"of an empty file", dmaxfer.Sample{Phase: dmaxfer.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},

@@ -21,7 +21,10 @@ import (
 func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s), sumOf(s))
-	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.side), resumed(s), retries(s)))
+	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.side), retries(s)))
+	if s.Resumed > 0 {
+		fmt.Fprintf(w, "      %s\n", resumed(s))
+	}
 	if s.Unconfirmed != "" {
 		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
 	}
@@ -117,11 +120,12 @@ func referenceDurability(s dmaxfer.Summary, side negotiate.Side) string {
 }
 
 func resumed(s dmaxfer.Summary) string {
-	if s.Resumed == 0 {
-		return ""
-	}
-	return fmt.Sprintf("resumed at %d %%", 100*s.Resumed/max(1, s.Size))
+	return fmt.Sprintf("resumed: %s of %s were there; %s copied in this run",
+		humanize.IBytes(uint64(s.Resumed)), humanize.IBytes(uint64(s.Size)), humanize.IBytes(uint64(copied(s))))
 }
+
+// copied is how many bytes this run has copied.
+func copied(s dmaxfer.Summary) int64 { return s.Size - s.Resumed }
 
 func retries(s dmaxfer.Summary) string {
 	if s.Retries == 0 {
@@ -142,7 +146,7 @@ func bytesPerSecond(s dmaxfer.Summary) float64 {
 	if s.Elapsed <= 0 {
 		return 0
 	}
-	return float64(s.Size-s.Resumed) / s.Elapsed.Seconds()
+	return float64(copied(s)) / s.Elapsed.Seconds()
 }
 
 func round(d time.Duration) time.Duration {

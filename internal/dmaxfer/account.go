@@ -47,8 +47,13 @@ func (n *native) resumes(resume int64) {
 	})
 }
 
-// pieceMoved is called by the lanes.
-func (n *native) pieceMoved(piece pump.Piece) { n.progress.pieceMoved(piece.Length) }
+// pieceMoved is called by the lanes. Data from where the receiver already had the file replace what was there.
+func (n *native) pieceMoved(piece pump.Piece) {
+	n.progress.pieceMoved(piece.Length)
+	if piece.Kind == negotiate.DataRecord && piece.Offset+piece.Length <= n.summary.Resumed {
+		n.replaced.Add(piece.Length)
+	}
+}
 
 // again is called by the lanes.
 func (n *native) again(piece pump.Piece) {
@@ -60,6 +65,7 @@ func (n *native) again(piece pump.Piece) {
 // done completes the summary.
 func (n *native) done(d negotiate.Durability) {
 	n.summary.Durability = d
+	n.summary.Resumed -= n.replaced.Load()
 	n.summary.Retries = n.retries.Load()
 	n.summary.Messages = n.messages
 	n.summary.Shares = n.progress.stages.Shares()

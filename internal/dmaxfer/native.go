@@ -44,7 +44,8 @@ type native struct {
 	started  time.Time
 	summary  Summary
 	retries  atomic.Int64
-	messages int64 // sent
+	replaced atomic.Int64 // bytes that an earlier copy had brought, and that this one sent nevertheless
+	messages int64        // sent
 
 	notifying sync.Mutex // Options.Notify is running
 }

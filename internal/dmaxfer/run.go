@@ -70,7 +70,7 @@ type Summary struct {
 	Sum        digest.Sum           // of what was read on one side and written on the other; None: nothing was verified
 	Durability negotiate.Durability // of the receiver's file
 	Readback   bool                 // the receiver compared what it read back from the disk
-	Resumed    int64                // bytes that an earlier copy had brought
+	Resumed    int64                // bytes that an earlier copy had brought; this run copied the rest of Size
 	Retries    int64                // pieces that had to be sent more than once
 	Messages   int64                // to the peer, in the native protocol
 	Changing   bool                 // the source was allowed to change meanwhile, and may not be any more what was copied

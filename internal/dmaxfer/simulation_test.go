@@ -336,4 +336,16 @@ func (c *checker) resumed(left int64, e ending) {
 	if e.resent != 0 && !c.garbled {
 		c.t.Errorf("%d bytes that were kept were sent again", e.resent)
 	}
+	c.toldOfResume(e)
+}
+
+// toldOfResume expects both sides to tell what was there and did not have to be sent.
+func (c *checker) toldOfResume(e ending) {
+	c.t.Helper()
+	for side, told := range e.told {
+		if e.errs[side] == nil && told.Protocol == negotiate.Native && told.Resumed != e.resume-e.resent {
+			c.t.Errorf("the %s tells of %d bytes resumed: there were %d, of which %d were sent again",
+				negotiate.Side(side), told.Resumed, e.resume, e.resent)
+		}
+	}
 }

@@ -67,6 +67,7 @@ type injected struct {
 // ending is how an attempt went, by side.
 type ending struct {
 	errs   [2]error
+	told   [2]Summary
 	native bool // both sides got as far as the native protocol
 	ended  [2]time.Time
 	resume int64 // that the receiver offered
@@ -102,7 +103,7 @@ func (a *attempt) run() ending {
 	for side, ctx := range contexts {
 		side := negotiate.Side(side)
 		sides.Go(func() {
-			result.errs[side] = a.copy(ctx, side)
+			result.told[side], result.errs[side] = a.copy(ctx, side)
 			result.ended[side] = time.Now()
 		})
 	}
@@ -122,7 +123,7 @@ func (a *attempt) forgetStream() {
 }
 
 // copy is Run without the meeting.
-func (a *attempt) copy(ctx context.Context, side negotiate.Side) error {
+func (a *attempt) copy(ctx context.Context, side negotiate.Side) (Summary, error) {
 	conn := a.network.conn(side)
 	defer func() { _ = conn.Close() }() // a pair has nothing to report
 	if a.conn != nil {
@@ -131,13 +132,13 @@ func (a *attempt) copy(ctx context.Context, side negotiate.Side) error {
 	o := a.options(side)
 	p, err := inspect(o.files(), o.File, o.Overwrite)
 	if err != nil {
-		return err
+		return Summary{}, err
 	}
 	defer p.close()
 	t := newTransfer(o, p, conn, busMemory{a.bus, a.Seed})
 	err = t.run(ctx)
 	t.release()
-	return err
+	return t.summary, err
 }
 
 // happened counts what happens, and lets the trouble come when its time is there.

@@ -3,6 +3,8 @@ package pump
 import (
 	"context"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // A piece whose time has come is stored before the next one waits for its own: otherwise a slow copy would move by the window, and
@@ -24,5 +26,30 @@ func TestPacedPiecesDoNotWaitForEachOther(t *testing.T) {
 	must(t, received)
 	if allowed != p.stored || allowed == 0 {
 		t.Errorf("%d bytes were allowed, %d stored", allowed, p.stored)
+	}
+}
+
+// Waiting for the bandwidth limit is a stage of its own, on the side that has the limit. In virtual time nothing else takes any.
+func TestWaitingForTheLimitIsAStage(t *testing.T) {
+	for _, limited := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newPair(64 * 50)
+			p.lanes = [2]int{1, 1}
+			p.build()
+			slow := func(context.Context, int64) error {
+				time.Sleep(time.Second)
+				return nil
+			}
+			*[]*func(context.Context, int64) error{&p.sender.Pace, &p.receiver.Pace}[limited] = slow
+			sent, received := p.run(t.Context())
+			must(t, sent)
+			must(t, received)
+			if shares := p.stages[limited].Shares(); shares[RateLimit] < 0.9 || shares.Busiest() != RateLimit {
+				t.Errorf("side %d: %v", limited, shares)
+			}
+			if shares := p.stages[1-limited].Shares(); shares[RateLimit] != 0 {
+				t.Errorf("side %d, which has no limit: %v", 1-limited, shares)
+			}
+		})
 	}
 }

@@ -30,6 +30,7 @@ type outbox interface {
 // desk is where a lane exchanges messages with the peer: through its Poller, or through whoever has been waiting for them.
 type desk struct {
 	poller Poller // nil: messages come by themselves, and somebody is called for those that are due
+	stages *Stages
 	out    outbox
 	seat   *seat
 	vain   int // by how many long sleeps, in a row, polling was in vain
@@ -77,7 +78,11 @@ func (d *desk) pace(ctx context.Context, wait func(context.Context, int64) error
 	if wait == nil {
 		return nil
 	}
-	return d.away(func() error { return wait(ctx, int64(piece.Length)) })
+	return d.away(func() error {
+		watch := d.stages.start()
+		defer watch.charge(RateLimit)
+		return wait(ctx, int64(piece.Length))
+	})
 }
 
 // patience is how often it is worth polling now: half as often after each long sleep, because the peer takes its time.

@@ -109,7 +109,7 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 	buffers := r.Buffers[number]
 	count := buffers.Count()
 	l := &receiverLane{
-		desk:     desk{poller: r.Poller, out: r.outbox, seat: newSeat(r.CPUs, number)},
+		desk:     desk{poller: r.Poller, stages: r.Stages, out: r.outbox, seat: newSeat(r.CPUs, number)},
 		receiver: r, engine: r.Engines[number], buffers: buffers, open: true, depth: 1,
 		inbox:   make(chan negotiate.Record, r.Window),
 		held:    make([]negotiate.Record, count),

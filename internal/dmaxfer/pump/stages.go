@@ -10,15 +10,16 @@ type Stage int
 
 // The stages. Waiting for the engine is time in which nothing else could be done.
 const (
-	Reading  Stage = iota // from the source
-	Checking              // computing checks and digests
-	Copying               // waiting for the engine
-	Writing               // to the target
-	Peer                  // waiting for the peer
+	Reading   Stage = iota // from the source
+	Checking               // computing checks and digests
+	Copying                // waiting for the engine
+	Writing                // to the target
+	Peer                   // waiting for the peer
+	RateLimit              // waiting until the bandwidth limit lets more bytes through
 	stageCount
 )
 
-var stageNames = [stageCount]string{"read", "digest", "dma", "write", "peer"}
+var stageNames = [stageCount]string{"read", "digest", "dma", "write", "peer", "rate limit"}
 
 // String is the stage's name in the summary.
 func (s Stage) String() string { return stageNames[s] }
