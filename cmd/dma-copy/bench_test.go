@@ -102,7 +102,7 @@ func TestRefusedBenches(t *testing.T) {
 	cases := []struct{ line, sentence string }{
 		{"--sizes 0", `--sizes "0": "0" is nothing to measure; give a size such as 2MiB`},
 		{"--sizes 1M,x", `--sizes "1M,x": "x" is not a size; give whole bytes such as 1048576, 512MiB or 4G`},
-		{"--sizes 1M,1024K", `--sizes "1M,1024K": "1024K" stands there twice; leave one out`},
+		{"--sizes 1M,1024K", `--sizes "1M,1024K": "1024K" is given twice; leave one out`},
 		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the device's choice`},
 		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
 		{"--tools vi", `--tools "vi": "vi" is not one of the choices; give cp, rsync, dd or socat`},

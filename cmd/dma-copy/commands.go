@@ -6,6 +6,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // command is one thing that the program does besides copying. The flags of a copy that it shares are picked from the
@@ -39,7 +41,7 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 			if len(args) == 0 || c.takes != nil {
 				return nil
 			}
-			return usagef("unexpected argument %q: dma-copy %s takes flags only", args[0], c.name)
+			return usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, log, err := settle(cmd.Flags(), streams, c.options)
@@ -74,9 +76,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 
 func refuseTopic(topic string) error {
 	if guess := nearest(topic, commandNames()); guess != "" {
-		return usagef("no help about %q: did you mean %q?", topic, guess)
+		return usagef("no help about %s: did you mean %q?", quote.Text(topic), guess)
 	}
-	return usagef("no help about %q: the commands are %s", topic, alternatives(commandNames()))
+	return usagef("no help about %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
 }
 
 // libraryDirOf is where --version looks for DOCA. It answers even where other settings would be refused, so it reads

@@ -9,6 +9,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Where a machine's own defaults are: in the shape of a parameter file, below everything else that says something.
@@ -153,5 +155,5 @@ func assignWinner(s *settings, value given, opt option) error {
 
 // badValue is the one form in which a value is refused.
 func badValue(value given, cause error) error {
-	return usagef("%s %q: %w", value.origin, value.text, cause)
+	return usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
 }

@@ -2,8 +2,14 @@ package main
 
 import "strings"
 
+// longestWord is more than a mistyped name has, and keeps the search for its neighbours short.
+const longestWord = 64
+
 // nearest returns the candidate that a mistyped word most likely meant, or "" where none is close.
 func nearest(word string, candidates []string) string {
+	if len(word) > longestWord {
+		return ""
+	}
 	word = strings.ToLower(word)
 	best, closest := "", len(word)/3+2
 	for _, candidate := range candidates {

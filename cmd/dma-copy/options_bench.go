@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // benchSettings are those that only bench has. An empty list is for the kind of measurement to fill.
@@ -157,10 +158,10 @@ func parseList[T comparable](parse func(string) (T, error)) func(string) ([]T, e
 		for word := range strings.SplitSeq(text, ",") {
 			value, err := parse(word)
 			if err != nil {
-				return nil, fmt.Errorf("%q is %w", word, err)
+				return nil, fmt.Errorf("%s is %w", quote.Text(word), err)
 			}
 			if slices.Contains(values, value) {
-				return nil, fmt.Errorf("%q stands there twice; leave one out", word)
+				return nil, fmt.Errorf("%s is given twice; leave one out", quote.Text(word))
 			}
 			values = append(values, value)
 		}

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/tailscale/hujson"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Bounds on a parameter file. It is the operator's own, but it may be the wrong file.
@@ -41,8 +43,8 @@ type layer map[string]given
 func (l layer) add(opt option, value given) error {
 	earlier, ok := l[opt.name]
 	if ok && earlier.text != value.text {
-		return usagef("%s %q and %s %q differ: both name the same thing, so give one of them",
-			earlier.origin, earlier.text, value.origin, value.text)
+		return usagef("%s %s and %s %s differ: both name the same thing, so give one of them",
+			earlier.origin, quote.Text(earlier.text), value.origin, quote.Text(value.text))
 	}
 	l[opt.name] = value
 	return nil
@@ -62,7 +64,7 @@ type paramsFile struct {
 func loadParams(path, origin string, table []option) (layer, []string, error) {
 	text, err := readParams(path)
 	if err != nil {
-		return nil, nil, usagef("%s %q: %w; %s", origin, path, err, afterUnreadable(path))
+		return nil, nil, usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path))
 	}
 	file := paramsFile{path: path, text: text, table: table, layer: layer{}}
 	err = file.parse()
@@ -132,14 +134,14 @@ func (f *paramsFile) parse() error {
 
 func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 	if name != groupGeneral && name != groupProgram && name != groupDPDK {
-		return f.failAt(where, "unknown group %q: %s", name, f.groupHint(name))
+		return f.failAt(where, "unknown group %s: %s", quote.Text(name), f.groupHint(name))
 	}
 	members, ok := value.Value.(*hujson.Object)
 	if !ok {
 		return f.failAt(value, "%s must be an object, not %s", name, kindName(value))
 	}
 	if name == groupDPDK {
-		f.notes = append(f.notes, fmt.Sprintf("%s of %s is ignored: dma-copy does not run on DPDK", name, f.path))
+		f.notes = append(f.notes, fmt.Sprintf("%s of %s is ignored: dma-copy does not run on DPDK", name, quote.Bare(f.path)))
 		return nil
 	}
 	return f.eachMember(members, name, func(key string, where, value hujson.Value) error {
@@ -150,10 +152,10 @@ func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 func (f *paramsFile) readKey(group, key string, where, value hujson.Value) error {
 	opt, ok := optionByName(f.table, key)
 	if !ok || paramsGroup(opt) != group {
-		return f.failAt(where, "unknown key %q in %s: %s", key, group, f.keyHint(group, key))
+		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.keyHint(group, key))
 	}
 	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
-		return f.failAt(value, "%q in %s must be %s, not %s", key, group, opt.json.wanted, kindName(value))
+		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted, kindName(value))
 	}
 	entry := given{
 		text:   value.Value.(hujson.Literal).String(),
@@ -173,7 +175,7 @@ func (f *paramsFile) eachMember(
 	for _, member := range object.Members {
 		name := member.Name.Value.(hujson.Literal).String()
 		if seen[name] {
-			return f.failAt(member.Name, "%q stands twice in %s: keep one of them", name, in)
+			return f.failAt(member.Name, "duplicate key %s in %s: keep one of them", quote.Text(name), in)
 		}
 		seen[name] = true
 		if err := visit(name, member.Name, member.Value); err != nil {
@@ -230,14 +232,14 @@ func (f *paramsFile) keyHint(group, key string) string {
 func (f *paramsFile) syntaxError(err error) error {
 	var line, column int
 	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
-		return usagef("%s: %w; correct the JSON", f.path, err)
+		return usagef("%s: %s; correct the JSON", quote.Bare(f.path), quote.Bare(err.Error()))
 	}
 	cause := errors.Unwrap(err)
 	if errors.Is(cause, io.ErrUnexpectedEOF) {
 		cause = errors.New("the file ends in the middle of a value")
 	}
-	const enough = 120 // the parser quotes the bad text in full
-	return usagef("%s:%d: %.*s at column %d; correct the JSON", f.path, line, enough, cause.Error(), column)
+	// The parser quotes the bad text in full.
+	return usagef("%s:%d: %s at column %d; correct the JSON", quote.Bare(f.path), line, quote.Bare(cause.Error()), column)
 }
 
 func (f *paramsFile) failAt(value hujson.Value, format string, args ...any) error {
@@ -246,7 +248,7 @@ func (f *paramsFile) failAt(value hujson.Value, format string, args ...any) erro
 
 func (f *paramsFile) place(value hujson.Value) string {
 	line := 1 + bytes.Count(f.text[:value.StartOffset], []byte("\n"))
-	return fmt.Sprintf("%s:%d", f.path, line)
+	return fmt.Sprintf("%s:%d", quote.Bare(f.path), line)
 }
 
 func kindName(value hujson.Value) string {

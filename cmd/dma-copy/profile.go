@@ -7,6 +7,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // profiled writes where the processor's time goes during work to a file, or does the work alone if path is empty.
@@ -20,7 +21,7 @@ func profiled(path string, work func() error) error {
 	}
 	if err != nil {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %v", path, withoutPath(err)), Next: "name another file with --cpuprofile",
+			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %v", quote.Bare(path), withoutPath(err)), Next: "name another file with --cpuprofile",
 		}
 	}
 	err = work()

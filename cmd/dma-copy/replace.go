@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // replacement is a file that a command writes as a copy writes its target: under a temporary name first, and in place of a regular
@@ -69,7 +70,7 @@ func (r replacement) resolve() (string, error) {
 		return "", r.failed("not a regular file", nil)
 	case !r.overwrite:
 		return "", &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: r.path + " exists", Next: "remove it, or allow its replacement with --overwrite",
+			Kind: dmaxfer.ErrTarget, Cause: quote.Bare(r.path) + " exists", Next: "remove it, or allow its replacement with --overwrite",
 		}
 	}
 	return real, nil
@@ -95,7 +96,7 @@ func (r replacement) resolveDirectory() (string, error) {
 }
 
 func (r replacement) failed(why string, err error) error {
-	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %s", r.path, why), Next: r.next, Err: err}
+	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %s", quote.Bare(r.path), why), Next: r.next, Err: err}
 }
 
 // directoryOf returns the directory that the kernel looks the last name of a path up in. filepath.Dir would clean the path, which

@@ -10,6 +10,8 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // execute carries out a command line and returns what went wrong, which it does not print.
@@ -110,9 +112,9 @@ func refuseArguments(args []string) error {
 		return nil
 	}
 	if guess := nearest(args[0], append(commandNames(), "help")); guess != "" {
-		return usagef("unknown command %q: did you mean %q?", args[0], guess)
+		return usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
 	}
-	return usagef("unexpected argument %q: name the file with -f FILE, and write long flags with two dashes", args[0])
+	return usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes", quote.Text(args[0]))
 }
 
 // whatJSONIs is for those who take --json for the form of the output.
@@ -127,10 +129,10 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 		return explainMissingValue(cmd.Flags(), bare.GetFlag())
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usagef("--%s %q: the flag takes no value; leave it out", invalid.GetFlag().Name, invalid.GetValue())
+		return usagef("--%s %s: the flag takes no value; leave it out", invalid.GetFlag().Name, quote.Text(invalid.GetValue()))
 	}
 	if malformed, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return usagef("%q is not a flag: write --NAME VALUE or --NAME=VALUE", malformed.GetSpecifiedFlag())
+		return usagef("%s is not a flag: write --NAME VALUE or --NAME=VALUE", quote.Text(malformed.GetSpecifiedFlag()))
 	}
 	return usagef(`%w; "%s --help" lists the flags`, err, cmd.CommandPath())
 }
@@ -145,9 +147,9 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error 
 		}
 	}
 	if guess == "" {
-		return usagef(`unknown flag %q: "%s --help" lists the flags`, spelled, cmd.CommandPath())
+		return usagef(`unknown flag %s: "%s --help" lists the flags`, quote.Text(spelled), cmd.CommandPath())
 	}
-	return usagef("unknown flag %q: did you mean --%s?", spelled, guess)
+	return usagef("unknown flag %s: did you mean --%s?", quote.Text(spelled), guess)
 }
 
 // isShortName tells whether any command has a flag of this one letter.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // fileIsStream is the FILE that stands for stdin or stdout.
@@ -35,7 +36,7 @@ func (s settings) validatePlace() error {
 		return nil
 	}
 	return usagef("--cores %s does not go with --numa %s: the one names the CPUs, the other whose CPUs to use, so leave one of them out",
-		s.Place.Cores, s.Place.Node)
+		quote.Bare(s.Place.Cores.String()), s.Place.Node)
 }
 
 // validateProtocol finds what the reference's protocol cannot do, where the user insists on it.

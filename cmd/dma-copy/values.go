@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // The parsers below turn the text of one value into its type. They serve flags, parameter files and the environment
@@ -187,7 +188,7 @@ func parsePreserved(text string) (preserved, error) {
 		case "xattr":
 			p.Xattr = true
 		default:
-			return preserved{}, fmt.Errorf("%q cannot be preserved; give owner, xattr or both with a comma", word)
+			return preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr or both with a comma", quote.Text(word))
 		}
 	}
 	return p, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // What verify found; both are kinds of a dmaxfer.Error, and exit codes.
@@ -170,5 +171,5 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	if err != nil {
 		return err
 	}
-	return &dmaxfer.Error{Kind: errDigest, Cause: fmt.Sprintf("%s and %s differ", first, second), Next: "copy it again"}
+	return &dmaxfer.Error{Kind: errDigest, Cause: fmt.Sprintf("%s and %s differ", quote.Bare(first), quote.Bare(second)), Next: "copy it again"}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // maxManifestSize bounds what is read of a file that may not be a manifest at all.
@@ -103,7 +104,7 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, err error) {
 	wanted, err := filepath.Abs(path)
 	if err != nil {
-		return digest.Sum{}, fmt.Errorf("find %s: %w", path, err)
+		return digest.Sum{}, fmt.Errorf("find %s: %w", quote.Bare(path), err)
 	}
 	for _, entry := range entries {
 		if listed, err := filepath.Abs(locate(entry.Path, directoryOf(manifest))); err == nil && listed == wanted {
@@ -211,7 +212,7 @@ func (t tally) outcome(manifest string, of int) error {
 	}
 	return &dmaxfer.Error{
 		Kind:  kind,
-		Cause: fmt.Sprintf("%d of %d files are not as %s says (%d differ, %d could not be checked)", of-t.fine, of, manifest, t.different, t.unreadable),
+		Cause: fmt.Sprintf("%d of %d files are not as %s says (%d differ, %d could not be checked)", of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable),
 		Next:  "the lines with FAIL say which",
 	}
 }

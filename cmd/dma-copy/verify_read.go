@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // diskFile is a regular file that is read from its beginning to its end.
@@ -54,9 +55,9 @@ func (f *diskFile) look() (err error) {
 	}
 	switch {
 	case f.was.IsDir():
-		return notAFile(f.path+" is not a regular file", "name a file, or the manifest of a tree")
+		return notAFile(quote.Bare(f.path)+" is not a regular file", "name a file, or the manifest of a tree")
 	case !f.was.Mode().IsRegular():
-		return notAFile(f.path+" is not a regular file", "name a regular file")
+		return notAFile(quote.Bare(f.path)+" is not a regular file", "name a regular file")
 	}
 	raw, err := f.file.SyscallConn() // File.Fd would have the reads of it block
 	if err != nil {
@@ -71,7 +72,7 @@ func (f *diskFile) look() (err error) {
 		return f.failed(err)
 	}
 	if ofKernel {
-		return notAFile(f.path+" is not a file of a disk", "name a regular file")
+		return notAFile(quote.Bare(f.path)+" is not a file of a disk", "name a regular file")
 	}
 	return nil
 }
@@ -111,7 +112,7 @@ func (f *diskFile) unchanged() error {
 	}
 	if is.Size() != f.was.Size() || !is.ModTime().Equal(f.was.ModTime()) {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrSourceChanged, Cause: f.path + " changed while it was read", Next: "try again when no other process writes to it",
+			Kind: dmaxfer.ErrSourceChanged, Cause: quote.Bare(f.path) + " changed while it was read", Next: "try again when no other process writes to it",
 		}
 	}
 	return nil
@@ -124,7 +125,7 @@ func (f *diskFile) close() { _ = f.file.Close() }
 
 func cannotRead(path string, err error, next string) error {
 	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", path, withoutPath(err)), Next: next, Err: err,
+		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", quote.Bare(path), withoutPath(err)), Next: next, Err: err,
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 const toStdout = "-"
@@ -75,7 +76,7 @@ func (v verifier) gather(ctx context.Context, manifest string, paths []string) (
 		files = append(files, below...)
 	}
 	if len(files) == 0 {
-		return nil, &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: "there is no file in " + strings.Join(paths, ", "), Next: "name files"}
+		return nil, &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: "there is no file in " + quote.Bare(strings.Join(paths, ", ")), Next: "name files"}
 	}
 	return files, nil
 }
@@ -114,7 +115,7 @@ func nameIn(manifest, path string) (string, error) {
 		name, err = relative(directory, path, resolved)
 	}
 	if err != nil {
-		return "", fmt.Errorf("name %s in the manifest: %w", path, err)
+		return "", fmt.Errorf("name %s in the manifest: %w", quote.Bare(path), err)
 	}
 	return name, nil
 }

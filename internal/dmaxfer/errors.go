@@ -2,7 +2,6 @@ package dmaxfer
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
@@ -45,5 +44,5 @@ var (
 type Error = disk.Error
 
 func failure(kind, err error, next, cause string, args ...any) *Error {
-	return &Error{Kind: kind, Cause: fmt.Sprintf(cause, args...), Next: next, Err: err}
+	return disk.NewError(kind, err, next, cause, args...)
 }

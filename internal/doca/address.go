@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 var pciAddress = sync.OnceValue(func() *regexp.Regexp {
@@ -15,7 +17,7 @@ var pciAddress = sync.OnceValue(func() *regexp.Regexp {
 func ParsePCIAddress(text string) (string, error) {
 	parts := pciAddress().FindStringSubmatch(strings.ToLower(text))
 	if parts == nil {
-		return "", fmt.Errorf("%q is %w: write it as b1:00.1 or 0000:b1:00.1", text, ErrBadAddress)
+		return "", fmt.Errorf("%s is %w: write it as b1:00.1 or 0000:b1:00.1", quote.Text(text), ErrBadAddress)
 	}
 	domain := parts[1]
 	if domain == "" {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // Sum is the digest of some bytes. Two are of the same bytes, as far as the algorithm can tell, if they are ==. The zero
@@ -37,7 +39,7 @@ func ParseSum(text string) (Sum, error) {
 	}
 	a, err := ParseAlgorithm(name)
 	if err != nil {
-		return Sum{}, fmt.Errorf("%q is %w", name, err)
+		return Sum{}, fmt.Errorf("%s is %w", quote.Text(name), err)
 	}
 	if a == None {
 		return Sum{}, errors.New("none has no digest; give another algorithm")

@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // What an Error of this package is about; errors.Is finds it. ErrExists, ErrNoSpace and ErrBusy are each an ErrTarget, too.
@@ -52,8 +54,19 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-func failure(kind, err error, next, cause string, args ...any) *Error {
+// NewError makes an Error of its kind, what is underneath, the next step, and the cause as a format with its arguments.
+// Of a string among these, such as a path, the middle is left out if it is long.
+func NewError(kind, err error, next, cause string, args ...any) *Error {
+	for i, arg := range args {
+		if text, is := arg.(string); is {
+			args[i] = quote.Bare(text)
+		}
+	}
 	return &Error{Kind: kind, Cause: fmt.Sprintf(cause, args...), Next: next, Err: err}
+}
+
+func failure(kind, err error, next, cause string, args ...any) *Error {
+	return NewError(kind, err, next, cause, args...)
 }
 
 func cannotCreate(path string, err error) error {

@@ -130,14 +130,14 @@ static doca_error_t apply_limit(struct soft_limits *limits, const char *item, co
 	const char *equals = memchr(item, '=', (size_t)(end - item));
 	const struct limit *limit = equals == NULL ? NULL : find_limit(item, (size_t)(equals - item));
 	if (limit == NULL) {
-		soft_detail("limit \"%.*s\" of the software device is not known", (int)(end - item), item);
+		soft_detail("limit \"%s\" of the software device is not known", shown(item, (size_t)(end - item)).text);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	uint64_t value;
 	if (!parse_number(equals + 1, end, &value) || value < limit->least || value > limit->most) {
-		soft_detail("limit %s of the software device must be a number from %llu to %llu, not \"%.*s\"",
+		soft_detail("limit %s of the software device must be a number from %llu to %llu, not \"%s\"",
 			    limit->name, (unsigned long long)limit->least, (unsigned long long)limit->most,
-			    (int)(end - equals - 1), equals + 1);
+			    shown(equals + 1, (size_t)(end - equals - 1)).text);
 		return DOCA_ERROR_INVALID_VALUE;
 	}
 	memcpy((char *)limits + limit->offset, &value, sizeof(value));
@@ -257,7 +257,7 @@ static bool choose_default_dir(char path[PATH_MAX])
 
 static int dir_failure(const char *path)
 {
-	soft_detail("runtime directory %s cannot be used: %s", path, strerror(errno));
+	soft_detail("runtime directory %s cannot be used: %s", shown_string(path).text, strerror(errno));
 	return -1;
 }
 
@@ -268,7 +268,8 @@ static int check_dir(const struct configuration *new, const char *path, const st
 		return 0;
 	soft_detail("runtime directory %s must belong to user %u, or to one of DMA_COPY_SOFT_USERS, and be writable by "
 		    "its owner only (owner %u, mode %o)",
-		    path, (unsigned)geteuid(), (unsigned)st->st_uid, (unsigned)(st->st_mode & 07777));
+		    shown_string(path).text, (unsigned)geteuid(), (unsigned)st->st_uid,
+		    (unsigned)(st->st_mode & 07777));
 	return -1;
 }
 

@@ -27,6 +27,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "shown.h"
 #include "soft.h"
 #include "soft_schedule.h"
 

@@ -58,7 +58,7 @@ static doca_error_t visible_sides(bool *host, bool *dpu)
 	*dpu = all || strcmp(side, "dpu") == 0;
 	if (*host || *dpu)
 		return DOCA_SUCCESS;
-	soft_detail("DMA_COPY_SOFT_SIDE must be host, dpu or all, not \"%s\"", side);
+	soft_detail("DMA_COPY_SOFT_SIDE must be host, dpu or all, not \"%s\"", shown_string(side).text);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 

@@ -124,13 +124,12 @@ static bool parse_rule(char *item, struct rule *rule)
 static doca_error_t parse_rules(char *text, struct soft_faults *faults)
 {
 	for (char *item = text, *rest; item != NULL; item = rest) {
-		char shown[80];
 		rest = strchr(item, ',');
 		if (rest != NULL)
 			*rest++ = '\0';
-		snprintf(shown, sizeof(shown), "%s", item);
+		struct shown whole = shown_string(item); /* parsing cuts it */
 		if (faults->num_rules == MAX_RULES || !parse_rule(item, &faults->rules[faults->num_rules])) {
-			soft_detail("fault \"%s\" of the software device cannot be understood", shown);
+			soft_detail("fault \"%s\" of the software device cannot be understood", whole.text);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		struct rule *rule = &faults->rules[faults->num_rules++];

@@ -58,8 +58,8 @@ doca_error_t soft_model_choose(struct soft_limits *limits, const char *name, siz
 		limits->model = i + 1;
 		return DOCA_SUCCESS;
 	}
-	soft_detail("model of the software device must be bluefield2, bluefield3 or 400g, not \"%.*s\"", (int)len,
-		    name);
+	soft_detail("model of the software device must be bluefield2, bluefield3 or 400g, not \"%s\"",
+		    shown(name, len).text);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 

@@ -45,7 +45,8 @@ doca_error_t soft_parse_quirks(const char *text, uint32_t *quirks)
 		const char *end = strchrnul(item, ',');
 		uint32_t found = find(item, (size_t)(end - item));
 		if (found == 0) {
-			soft_detail("quirk \"%.*s\" of the software device is not known", (int)(end - item), item);
+			soft_detail("quirk \"%s\" of the software device is not known",
+				    shown(item, (size_t)(end - item)).text);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		*quirks |= found;

@@ -295,7 +295,7 @@ static int create_thread(void)
 
 static doca_error_t start_failure(int err)
 {
-	soft_detail("memory cannot be exported through %s: %s", soft_runtime_dir(), strerror(err));
+	soft_detail("memory cannot be exported through %s: %s", shown_string(soft_runtime_dir()).text, strerror(err));
 	return DOCA_ERROR_DRIVER;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "vendor.h"
+#include "shown.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -76,7 +77,7 @@ static bool is_same_release(const struct vendor *vendor, enum vendor_library_id 
 	if (common == NULL || other == NULL || strcmp(common, other) == 0)
 		return true;
 	fail(report, "%s mixes releases of DOCA: libdoca_common is %s and %s is %s; install one release of both",
-	     vendor->directory, common, library_names[id], other);
+	     shown_string(vendor->directory).text, common, library_names[id], other);
 	return false;
 }
 
@@ -95,6 +96,14 @@ static bool says_missing(const char *reason, const char *path)
 	return strncmp(reason, path, len) == 0 && strstr(reason + len, strerror(ENOENT)) != NULL;
 }
 
+/* The loader's reason begins with the path, which may be long. */
+static void say_why(char *why, size_t size, const char *reason, const char *path)
+{
+	size_t len = strlen(path);
+	bool named = strncmp(reason, path, len) == 0;
+	snprintf(why, size, "%s%s", named ? shown_string(path).text : "", named ? reason + len : reason);
+}
+
 /* Why none was opened goes to why: the reason of the first that is there, or nothing. */
 static void *open_library(const char *directory, const char *name, char *why, size_t why_size, struct report *report)
 {
@@ -109,7 +118,7 @@ static void *open_library(const char *directory, const char *name, char *why, si
 		const char *reason = dlerror();
 		note(report, "%s\n", reason);
 		if (*why == '\0' && !says_missing(reason, path))
-			snprintf(why, why_size, "%s", reason);
+			say_why(why, why_size, reason, path);
 	}
 	return NULL;
 }
@@ -180,8 +189,8 @@ static bool open_companion(struct vendor *vendor, enum vendor_library_id id, str
 	vendor->handles[id] = open_library(vendor->directory, library_names[id], why, sizeof(why), report);
 	if (vendor->handles[id] != NULL)
 		return true;
-	fail(report, "%s has libdoca_common but %s cannot be loaded from there: %s%s", vendor->directory,
-	     library_names[id], *why != '\0' ? why : "there is no such file",
+	fail(report, "%s has libdoca_common but %s cannot be loaded from there: %s%s",
+	     shown_string(vendor->directory).text, library_names[id], *why != '\0' ? why : "there is no such file",
 	     strstr(why, "priv_doca_") != NULL ? "; the two are not of one release" : "");
 	return false;
 }
@@ -246,8 +255,8 @@ static bool resolve_symbols(struct vendor *vendor, struct report *report)
 			missing = &symbols[i];
 	}
 	if (missing != NULL)
-		fail(report, "%s in %s (DOCA %s) has no %s", library_names[missing->library], vendor->directory,
-		     release_of(vendor), missing->name);
+		fail(report, "%s in %s (DOCA %s) has no %s", library_names[missing->library],
+		     shown_string(vendor->directory).text, release_of(vendor), missing->name);
 	return missing == NULL;
 }
 
@@ -270,7 +279,7 @@ static void report_not_found(struct report *report, const char *directory)
 	}
 	fail(report, "DOCA's libraries were not found: looked for libdoca_common.so.2, .so.3 and .so ");
 	if (directory != NULL) {
-		fail(report, "in %s", directory);
+		fail(report, "in %s", shown_string(directory).text);
 		return;
 	}
 	fail(report, "on the loader's path and in ");

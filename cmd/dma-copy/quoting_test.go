@@ -1,0 +1,206 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// long is what a user typed, or a file holds, by mistake; argument is as much of it as one argument may have.
+var (
+	long     = strings.Repeat("Z", 900<<10)
+	argument = long[:128<<10-64]
+)
+
+// checkShort expects a failure that shows at most so many typed texts, each of at most quote.Longest characters, on one line
+// that can be read.
+func checkShort(t *testing.T, message string, texts int) {
+	t.Helper()
+	const readable = 1000 // a list of all keys is the longest that the program itself has to say
+	shown := strings.Count(message, "Z")
+	switch {
+	case shown == 0:
+		t.Errorf("the text is not shown: %.300s", message)
+	case shown > texts*quote.Longest || utf8.RuneCountInString(message) > readable:
+		t.Errorf("%d of %d characters are of the text: %.300s", shown, utf8.RuneCountInString(message), message)
+	}
+}
+
+// A command line shows what it refuses, and no more of it than fits a line.
+func TestLongArgumentsAreCut(t *testing.T) {
+	for _, args := range [][]string{
+		{"--" + long}, {"-" + long}, {"--" + long + "=x"}, {"---" + long}, {"--help=" + long}, {long}, {"-f", "x", long}, {"--", long},
+		{"-pb1:00.1" + long, "-f", "x"}, {"-p", long, "-f", "x"}, {"-d", "y" + long[:10], "-p", long, "-f", "x"},
+		{"devices", long}, {"devices", "--" + long}, {"help", long}, {"bench", long}, {"bench", "copy", long},
+		{"--preserve", "owner," + long, "-f", "x"}, {"--expect", long + ":00", "-f", "x"}, {"-f", "x", "--json", long}, {"-f", "x", "--json", "-" + long},
+		{"bench", "--sizes", "1M," + long}, {"bench", "--tools", long},
+	} {
+		t.Run(fmt.Sprintf("%.20q", args), func(t *testing.T) {
+			got := invoke(nil, args...)
+			if got.err == nil || exitCode(got.err) != exitUsage {
+				t.Fatalf("error %v", got.err)
+			}
+			texts := 1
+			if slices.Contains(args, "-d") || slices.Contains(args, "--sizes") || slices.Contains(args, "--tools") || slices.Contains(args, "--preserve") || slices.Contains(args, "--expect") {
+				texts = 2 // two devices; the list and what is wrong in it
+			}
+			checkShort(t, sentence(got.err), texts)
+		})
+	}
+}
+
+// Digits are refused by other words, in which they may be once more.
+func TestLongNumbersAreCut(t *testing.T) {
+	number := strings.Repeat("7", len(long))
+	for _, name := range []string{"chunk", "depth", "bwlimit", "max-bytes", "cores", "numa", "wait", "log-level"} {
+		message := sentence(invoke(nil, "-f", "x", "--"+name, number).err)
+		if shown := strings.Count(message, "7"); shown == 0 || shown > 2*quote.Longest {
+			t.Errorf("--%s: %d digits: %.300s", name, shown, message)
+		}
+	}
+	checkShort(t, strings.ReplaceAll(sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
+}
+
+// Every option refuses a long value, as a flag, a variable or in a parameter file, in one short line. Those that take any path leave
+// it to the run.
+func TestLongValuesAreCut(t *testing.T) {
+	paths := []string{"FILE", "DIR", "MANIFEST", "NAME"}
+	lines := map[string]string{} // the command that has the option
+	for _, c := range commands() {
+		for _, opt := range c.options {
+			lines[opt.name] = c.name
+		}
+	}
+	for _, opt := range options() {
+		lines[opt.name] = ""
+	}
+	for _, opt := range everyOption() {
+		if slices.Contains(paths, opt.value) {
+			continue
+		}
+		t.Run(opt.name, func(t *testing.T) {
+			inNewFolder(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, paramsGroup(opt), opt.name, long))
+			command := slices.DeleteFunc([]string{lines[opt.name]}, func(name string) bool { return name == "" })
+			for _, got := range []invocation{
+				invoke(nil, append(command, "--"+opt.name+"="+long)...),
+				invoke(map[string]string{variableName(opt.name): long}, command...),
+			} {
+				if got.err == nil {
+					t.Fatal("accepted")
+				}
+				checkShort(t, sentence(got.err), 2)
+			}
+			if message := sentence(invoke(nil, append(command, "-j", "long.json")...).err); utf8.RuneCountInString(message) > 500 {
+				t.Errorf("%d characters: %.300s", utf8.RuneCountInString(message), message)
+			}
+		})
+	}
+}
+
+// What is wrong in a parameter file is shown, and no more of it than fits a line; neither is its own name.
+func TestLongTextInParameterFilesIsCut(t *testing.T) {
+	for name, text := range map[string]string{
+		"group": `{"` + long + `": {}}`, "key": `{"doca_program_flags": {"` + long + `": "x"}}`,
+		"key that is there twice": `{"doca_dpdk_flags": {}, "doca_program_flags": {}, "doca_program_flags": {"` + long + `": 1}}`,
+		"value":                   `{"doca_program_flags": {"wait": "` + long + `"}}`, "number": `{"doca_program_flags": {"chunk": ` + strings.Repeat("7", len(long)) + `}}`,
+		"two values": `{"doca_program_flags": {"pci-addr": "a", "dev-pci": "` + long[:60] + `"}}`,
+		"literal":    `{"doca_program_flags": {"file": ` + long + `}}`, "no value": `{"doca_program_flags": {"file" ` + long + `}}`,
+		"escape": `{"doca_program_flags": {"file": "\` + long + `"}}`, "no JSON": long,
+	} {
+		t.Run(name, func(t *testing.T) {
+			folder := strings.Repeat("d", 200)
+			inNewFolder(t, "x", "")
+			must(t, os.MkdirAll(folder+"/"+folder, 0o755))
+			path := folder + "/" + folder + "/long.json"
+			writeFile(t, path, text)
+			message := sentence(invoke(nil, "-j", path).err)
+			if n := utf8.RuneCountInString(message); n > 1000 || strings.Count(message, "Z")+strings.Count(message, "7") > 3*quote.Longest {
+				t.Errorf("%d characters: %.400s", n, message)
+			}
+			if strings.Count(message, "d") > 200 || !strings.Contains(message, "long.json") {
+				t.Errorf("the path is not cut: %.400s", message)
+			}
+		})
+	}
+}
+
+// What only the run finds out is as short, and so are the names of files in it, whether a system takes them or not.
+func TestLongNamesOfARunAreCut(t *testing.T) {
+	needSoftwareDevice(t)
+	path := strings.Repeat("Z", 250) + strings.Repeat("/"+strings.Repeat("Z", 250), 14) // as long as a path may be
+	type run struct {
+		name        string
+		environment []string
+		args        []string
+	}
+	var runs []run
+	for _, name := range []string{argument, path, argument[:255], strings.Repeat("Z ", 60<<10), "missing/" + argument[:200] + "/file"} {
+		runs = append(runs, []run{
+			{"file", nil, []string{"-f", name}},
+			{"profile", nil, []string{"-f", "x", "--cpuprofile", name + "/x"}},
+			{"libraries", nil, []string{"-f", "x", "--driver", "doca", "--doca-libdir", name}},
+			{"parameters", nil, []string{"-j", name}},
+			{"verify", nil, []string{"verify", name, "x"}},
+			{"verify manifest", nil, []string{"verify", name}},
+			{"verify check", nil, []string{"verify", "--check", name, "x"}},
+			{"verify write", nil, []string{"verify", "--write", name + "/x", "x"}},
+			{"verify nothing", nil, []string{"verify", "--write", "sums", name}},
+			{"bench show", nil, []string{"bench", "show", name}},
+			{"bench plot", nil, []string{"bench", "engine", "--plot", name + "/x"}},
+			{"site", []string{siteVariable + "=" + name}, []string{"-f", "x"}},
+			{"runtime directory", []string{"DMA_COPY_SOFT_DIR=/" + name}, []string{"-f", "x"}},
+			{"limits", []string{"DMA_COPY_SOFT_LIMITS=" + name}, []string{"-f", "x"}},
+			{"limit", []string{"DMA_COPY_SOFT_LIMITS=max_msg_size=" + name}, []string{"-f", "x"}},
+			{"side", []string{"DMA_COPY_SOFT_SIDE=" + name}, []string{"-f", "x"}},
+			{"faults", []string{"DMA_COPY_SOFT_FAULTS=" + name}, []string{"-f", "x"}},
+		}...)
+	}
+	runs = append(runs, run{"device", nil, []string{"-p", argument[:64], "-f", "x"}},
+		run{"representor", nil, []string{"-p", "03:00.1", "-r", argument[:64], "-f", "x"}},
+		run{"model", nil, []string{"bench", "engine", "--model", argument}})
+	for _, r := range runs {
+		t.Run(fmt.Sprintf("%s_of_%d", r.name, len(strings.Join(append(r.args, r.environment...), ""))), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			s.put("host", 1)
+			writeFile(t, s.folder+"/x", "x")
+			p, err := launch(launching{
+				name: r.name, folder: s.folder, argv: append([]string{"dma-copy"}, r.args...),
+				environment: append(s.environment, append([]string{"DMA_COPY_WAIT=1ms", "DMA_COPY_DRIVER="}, r.environment...)...),
+			})
+			must(t, err)
+			<-p.ended
+			if exitCodeOf(p.command.ProcessState) == exitOK {
+				t.Fatal("accepted")
+			}
+			line := p.stderr.String()
+			if n := utf8.RuneCountInString(line); n > 1500 || strings.Count(line, "Z") > 2*quote.Longest {
+				t.Errorf("%d characters: %.600s", n, line)
+			}
+		})
+	}
+}
+
+// A line of a manifest that cannot be used is shown in part.
+func TestLongLinesOfAManifestAreCut(t *testing.T) {
+	inNewFolder(t, "sums", "xxh3:0000000000000000  "+long+"\n")
+	writeFile(t, "bad", long+"\n")
+	for _, name := range []string{"sums", "bad"} {
+		var stdout, stderr strings.Builder
+		surroundings := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
+		err := execute(t.Context(), surroundings, []string{"verify", name}, nil)
+		if err == nil {
+			t.Fatal("accepted")
+		}
+		for line := range strings.Lines(stdout.String() + stderr.String() + sentence(err) + "\n") {
+			if strings.Count(line, "Z") > 2*quote.Longest {
+				t.Errorf("%d characters: %.300s", len(line), line)
+			}
+		}
+	}
+}
