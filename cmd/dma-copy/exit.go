@@ -59,7 +59,7 @@ var outcomes = []outcome{
 	{ofType[*doca.NotFoundError], exitDevice, askDoctor, nil},
 	{one(errNoFit), exitDevice, "", nil},
 	{ofType[misfitError], exitDevice, "", nil},
-	{one(doca.CodeAlreadyExist), exitDevice, "wait for it to end, or end it", leavingOut[*doca.Error]},
+	{one(doca.CodeAlreadyExist), exitDevice, "allow more time with --wait, or end it", leavingOut[*doca.Error]},
 	{one(dmaxfer.ErrCapability), exitDevice, "", nil},
 	{one(errDigest), exitDigest, "", nil},
 	{one(dmaxfer.ErrDigest), exitDigest, "", nil},
@@ -80,7 +80,7 @@ var outcomes = []outcome{
 	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait", nil},
 	{one(comch.ErrMessageSize), exitProtocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS", ofPeer(otherSize)},
 	{one(comch.ErrRefused), exitPeer, "it may have as many hosts as it takes; look at it and copy again", ofPeer(noRoom)},
-	{turnedAway, exitPeer, "the DPU may be serving another host; look at it and copy again", ofPeer(lostEarly)},
+	{one(comch.ErrTurnedAway), exitPeer, "it may be serving another host: allow more time with --wait, or look at the DPU", nil},
 	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(dmaxfer.ErrIdle), exitPeer, "", nil},
@@ -93,7 +93,6 @@ const (
 	otherSize = "the %s refused the connection: its messages have another maximum size"
 	noRoom    = "the %s refused the connection for as long as --wait"
 	lost      = "the connection to the %s was lost before the copy ended"
-	lostEarly = "the connection to the %s was lost before the copy began"
 )
 
 func one(sentinel error) func(error) bool {
@@ -122,19 +121,6 @@ func needsNative(err error) bool {
 func versionsApart(e *sideError) string {
 	apart, _ := errors.AsType[*negotiate.Error](e.err)
 	return fmt.Sprintf("the two programs have %s: %s", apart.Err, apart.Detail)
-}
-
-// turnedAway tells whether a host lost the DPU before they agreed on anything, as happens to the second of two hosts.
-func turnedAway(err error) bool {
-	failed, is := errors.AsType[*sideError](err)
-	if !is || failed.side != negotiate.Host {
-		return false
-	}
-	at, is := errors.AsType[*negotiate.Error](err)
-	if !is {
-		return errors.Is(err, comch.ErrPeerLost)
-	}
-	return errors.Is(at, negotiate.ErrPeerLost) && at.State == negotiate.AwaitDirection
 }
 
 // classify finds the outcome of a failed run.

@@ -87,7 +87,7 @@ func runFlags() []option {
 	return []option{
 		{group: addedOptions, name: "wait", value: "DURATION", fallback: "30s",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Wait }, parsePatience),
-			help: "How long to wait for the peer to appear; either\nside may start first"},
+			help: "How long to wait for the peer to appear and be\nfree; either side may start first"},
 		{group: addedOptions, name: "timeout", value: "DURATION", fallback: "0",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Timeout }, parseLimit),
 			help: "Limit for the whole run; 0 is none"},

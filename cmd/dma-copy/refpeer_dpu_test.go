@@ -23,8 +23,28 @@ func (r *refpeer) runDPU(ctx context.Context) error {
 	if r.conn, err = server.Accept(ctx); err != nil {
 		return err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	others := make(chan struct{})
+	go func() {
+		defer close(others)
+		turnAway(ctx, server)
+	}()
 	err = r.serve(ctx)
-	return errors.Join(err, r.awaitHangUp(ctx))
+	err = errors.Join(err, r.awaitHangUp(ctx))
+	cancel()
+	<-others
+	return err
+}
+
+// turnAway disconnects every client after the first as soon as it connects.
+func turnAway(ctx context.Context, server *doca.Server) {
+	for {
+		other, err := server.Accept(ctx)
+		if err != nil {
+			return
+		}
+		_ = other.Close()
+	}
 }
 
 func (r *refpeer) serve(ctx context.Context) error {

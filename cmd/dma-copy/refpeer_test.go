@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"strings"
 	"syscall"
 	"time"
@@ -19,7 +20,8 @@ import (
 // internal/negotiate, so the two do not make the same mistakes. Where the reference would wait for ever, it fails after
 // refpeerPatience.
 //
-// It can also be a bad peer: die or fall silent after a step, or say something else in place of what it has to say.
+// It can also be a bad peer: die or fall silent after a step, or say something else in place of what it has to say. And it can pause
+// after a step, until it gets SIGUSR1.
 // The steps, in order:
 //
 //	host: connected, direction-sent, direction-received, export-sent, status-received
@@ -27,6 +29,7 @@ import (
 type refpeer struct {
 	role, device, rep, file string
 	dieAfter, stopAfter     string
+	pauseAfter              string
 	instead                 map[string][][]byte // by step, what is sent instead
 
 	dev    *doca.Device
@@ -52,6 +55,7 @@ func refpeerMain() {
 	flag.StringVar(&r.file, "file", "", "sent if it is there, else created")
 	flag.StringVar(&r.dieAfter, "die-after", "", "step after which the process kills itself")
 	flag.StringVar(&r.stopAfter, "stop-after", "", "step after which it says and does nothing more")
+	flag.StringVar(&r.pauseAfter, "pause-after", "", "step after which it waits for SIGUSR1")
 	flag.Func("send", "STEP=HEX[,HEX...]: messages in place of the step's own", r.parseInstead)
 	flag.CommandLine.Parse(os.Args[1:])
 	if err := r.run(); err != nil {
@@ -124,7 +128,23 @@ func (r *refpeer) reached(ctx context.Context, step string) error {
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}
+	if step == r.pauseAfter {
+		return pause(ctx)
+	}
 	return nil
+}
+
+func pause(ctx context.Context) error {
+	goOn := make(chan os.Signal, 1)
+	signal.Notify(goOn, syscall.SIGUSR1)
+	defer signal.Stop(goOn)
+	fmt.Fprintln(os.Stderr, `{"level":"info","message":"paused"}`)
+	select {
+	case <-goOn:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // say sends the message of a step, or what is to be sent instead.

@@ -48,14 +48,13 @@ func TestReportedLines(t *testing.T) {
 			"DPU: the connection to the host was lost before the copy ended: look at the other side and copy again"},
 		{"the host is lost as it is written to", onDPU(unsent), 7,
 			"DPU: the connection to the host was lost before the copy ended: look at the other side and copy again"},
-		{"turned away", onHost(turned), 7, "host: the connection to the DPU was lost before the copy began: " +
-			"the DPU may be serving another host; look at it and copy again"},
-		{"turned away as it dials", onHost(unsent), 7, "host: the connection to the DPU was lost before the copy began: " +
-			"the DPU may be serving another host; look at it and copy again"},
+		{"turned away", onHost(fmt.Errorf("%w (3 times within 1s)", comch.ErrTurnedAway)), 7,
+			"host: the DPU ended the connection before it had sent anything (3 times within 1s): " +
+				"it may be serving another host: allow more time with --wait, or look at the DPU"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
 			"malformed message: run a dma-copy or doca_dma_copy of a supported release on the other side"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
-			"DPU: another dma-copy serves: wait for it to end, or end it"},
+			"DPU: another dma-copy serves: allow more time with --wait, or end it"},
 		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: make room")), 5, "host: the DPU gave up: cannot hold x: make room"},
 		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1, `DPU: the host gave up: a\n\x1b[2Jb\u202e`},
 		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11, "DPU: the host gave up and did not say why"},

@@ -166,7 +166,7 @@ func runsOnCommand(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// signalCommand: signal SIGNAL NAME sends INT, TERM, KILL, STOP or CONT.
+// signalCommand: signal SIGNAL NAME sends INT, TERM, KILL, STOP, CONT or USR1.
 func signalCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "signal SIGNAL NAME")
 	number := unix.SignalNum("SIG" + args[0])

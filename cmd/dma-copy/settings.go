@@ -20,7 +20,7 @@ type settings struct {
 	Driver        string         // driverAuto, driverDOCA or driverSoft
 	RequireHW     bool           // refuse to move bytes by anything but hardware
 	LibraryDir    string         // where DOCA's libraries are; empty: where they are usually installed
-	Wait          time.Duration  // for the peer to appear; always positive
+	Wait          time.Duration  // for the peer to appear and be free; always positive
 	Timeout       time.Duration  // for the whole run; 0 is no limit
 	IdleTimeout   time.Duration  // without progress; always positive
 	Chunk         int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here

@@ -7,14 +7,19 @@ import (
 
 // The phases of a copy, as the steps of the reference's model after which it dies or stops, and how our side ends then.
 // The second code is for the case that the DPU sends.
-var dpuPhases = []phase{
-	{"connected", 7, 7},
-	{"direction-received", 7, 7},
-	{"direction-sent", 7, 7},
-	{"export-received", 7, 7},
-	{"copied", 7, 7},
-	{"status-sent", 0, 0}, // the copy is complete, whatever becomes of the DPU
-}
+var (
+	dpuDeaths = []phase{
+		{"direction-sent", 7, 7},
+		{"export-received", 7, 7},
+		{"copied", 7, 7},
+		{"status-sent", 0, 0}, // the copy is complete, whatever becomes of the DPU
+	}
+	dpuSilences = append([]phase{{"connected", 7, 7}, {"direction-received", 7, 7}}, dpuDeaths...)
+
+	// dpuEarlyDeaths come before the DPU has answered, and so look to the host like being turned away. It tries again, and copies
+	// with the next DPU.
+	dpuEarlyDeaths = []phase{{"connected", 0, 0}, {"direction-received", 0, 0}}
+)
 
 // A host that dies after the DPU's STATUS(1) is what one that is done looks like. One that only falls silent leaves open
 // whether it saved what it received; where it had nothing to save, its silence costs nothing.
@@ -79,9 +84,9 @@ func (s *stage) blames(ours side, p phase, sender string) {
 	}
 }
 
-// TestDPUDies kills an unmodified DPU in every phase.
+// TestDPUDies kills an unmodified DPU in every phase after its answer.
 func TestDPUDies(t *testing.T) {
-	eachPhase(t, dpuPhases, func(s *stage, p phase, sender string) {
+	eachPhase(t, dpuDeaths, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", refDPU+"-die-after "+p.step)
 		host := s.start("host", ourHost)
 		dpu.ends(137)
@@ -90,9 +95,23 @@ func TestDPUDies(t *testing.T) {
 	})
 }
 
+// TestDPUDiesBeforeItsAnswer kills an unmodified DPU while the host may still look for another.
+func TestDPUDiesBeforeItsAnswer(t *testing.T) {
+	eachPhase(t, dpuEarlyDeaths, func(s *stage, p phase, sender string) {
+		dpu := s.start("dpu", refDPU+"-die-after "+p.step)
+		host := s.start("host", ourHost+"--wait 10m")
+		dpu.ends(137)
+		next := s.start("dpu", ourDPU)
+		s.judge(host, p, sender, "host")
+		next.ends(0)
+		s.same()
+		s.clean()
+	})
+}
+
 // TestDPUFallsSilent stops an unmodified DPU in every phase, with the connection open.
 func TestDPUFallsSilent(t *testing.T) {
-	eachPhase(t, dpuPhases, func(s *stage, p phase, sender string) {
+	eachPhase(t, dpuSilences, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", refDPU+"-stop-after "+p.step)
 		host := s.start("host", ourHost+"--idle-timeout 300ms")
 		s.judge(host, p, sender, "host")

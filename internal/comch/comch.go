@@ -3,7 +3,7 @@
 // peer at a time, and errors that say what the loss of a connection means.
 //
 //	host                         DPU
-//	Dial ──── connection ────►  Listen, Accept
+//	Dialer ── connection ────►  Listen, Accept
 //	Conn ◄──── messages ────►   Conn
 //
 // No call waits without end unless its context does.
@@ -20,6 +20,9 @@ var (
 
 	// ErrRefused means that the other side was there all the time and did not take this one.
 	ErrRefused = errors.New("the peer refused the connection")
+
+	// ErrTurnedAway means that the server took this host's connections only to end them before it had sent anything.
+	ErrTurnedAway = errors.New("the DPU ended the connection before it had sent anything")
 
 	// ErrMessageSize means that it never will: its messages have another maximum size.
 	ErrMessageSize = errors.New("the peer refused the connection: its messages have another maximum size")

@@ -43,7 +43,7 @@ func listen(t *testing.T, s docatest.Sides) *comch.Listener {
 
 func dial(t *testing.T, s docatest.Sides) comch.Conn {
 	t.Helper()
-	conn, err := comch.Dial(t.Context(), s.Host, serverName, longWait)
+	conn, err := comch.NewDialer(s.Host, serverName, comch.Within(longWait)).Dial(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func dial(t *testing.T, s docatest.Sides) comch.Conn {
 
 func accept(t *testing.T, listener *comch.Listener) comch.Conn {
 	t.Helper()
-	conn, err := listener.Accept(t.Context(), longWait)
+	conn, err := listener.Accept(t.Context(), comch.Within(longWait))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,7 +74,7 @@ func TestDialWaitsForListener(t *testing.T) {
 	var conn comch.Conn
 	go func() {
 		var err error
-		conn, err = comch.Dial(t.Context(), s.Host, serverName, longWait)
+		conn, err = comch.NewDialer(s.Host, serverName, comch.Within(longWait)).Dial(t.Context())
 		dialled <- err
 	}()
 	select {
@@ -91,12 +91,12 @@ func TestDialWaitsForListener(t *testing.T) {
 
 func TestPeerAbsent(t *testing.T) {
 	s := docatest.OpenSides(t, "")
-	_, err := comch.Dial(t.Context(), s.Host, serverName, shortWait)
+	_, err := comch.NewDialer(s.Host, serverName, comch.Within(shortWait)).Dial(t.Context())
 	mustBe(t, err, comch.ErrPeerAbsent)
 	listener := listen(t, s)
-	_, err = listener.Accept(t.Context(), shortWait)
+	_, err = listener.Accept(t.Context(), comch.Within(shortWait))
 	mustBe(t, err, comch.ErrPeerAbsent)
-	_, err = listener.AcceptOnly(t.Context(), shortWait)
+	_, err = listener.AcceptOnly(t.Context(), comch.Within(shortWait))
 	mustBe(t, err, comch.ErrPeerAbsent)
 }
 
@@ -105,15 +105,15 @@ func TestContextEndsTheWait(t *testing.T) {
 	listener := listen(t, s)
 	for name, wait := range map[string]func(context.Context) error{
 		"Dial": func(ctx context.Context) error {
-			_, err := comch.Dial(ctx, s.Host, "nobody's name", longWait)
+			_, err := comch.NewDialer(s.Host, "nobody's name", comch.Within(longWait)).Dial(ctx)
 			return err
 		},
 		"Accept": func(ctx context.Context) error {
-			_, err := listener.Accept(ctx, longWait)
+			_, err := listener.Accept(ctx, comch.Within(longWait))
 			return err
 		},
 		"AcceptOnly": func(ctx context.Context) error {
-			_, err := listener.AcceptOnly(ctx, longWait)
+			_, err := listener.AcceptOnly(ctx, comch.Within(longWait))
 			return err
 		},
 	} {
@@ -130,7 +130,7 @@ func TestContextEndsTheWait(t *testing.T) {
 // The device has an opinion of its own, which waiting does not change.
 func TestDeviceRefuses(t *testing.T) {
 	s := docatest.OpenSides(t, "")
-	_, err := comch.Dial(t.Context(), s.DPU, serverName, longWait)
+	_, err := comch.NewDialer(s.DPU, serverName, comch.Within(longWait)).Dial(t.Context())
 	mustBe(t, err, doca.CodeNotSupported)
 	rep := s.OpenRepresentor(t)
 	_, err = comch.Listen(s.Host, rep, serverName)
@@ -146,7 +146,7 @@ func TestAcceptOnlyTurnsOthersAway(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	listener := listen(t, s)
 	first := dial(t, s)
-	only, err := listener.AcceptOnly(t.Context(), longWait)
+	only, err := listener.AcceptOnly(t.Context(), comch.Within(longWait))
 	mustBe(t, err, nil)
 	for range 3 {
 		mustHaveEnded(t, dial(t, s), comch.ErrPeerLost)
@@ -157,12 +157,112 @@ func TestAcceptOnlyTurnsOthersAway(t *testing.T) {
 	}
 }
 
+// A host that is turned away gets its turn when the server is free, within one wait.
+func TestRedialUntilTheServerIsFree(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	first := dial(t, s)
+	_, err := listener.AcceptOnly(t.Context(), comch.Within(longWait))
+	mustBe(t, err, nil)
+
+	dialer := comch.NewDialer(s.Host, serverName, comch.Within(longWait))
+	conn, err := dialer.Dial(t.Context())
+	mustBe(t, err, nil)
+	for range 3 {
+		mustHaveEnded(t, conn, comch.ErrPeerLost)
+		mustClose(t, conn)
+		conn, err = dialer.Redial(t.Context())
+		mustBe(t, err, nil)
+	}
+	mustHaveEnded(t, conn, comch.ErrPeerLost)
+	mustClose(t, conn)
+	mustClose(t, first)
+	mustBe(t, listener.Close(), nil)
+
+	next := listen(t, s)
+	conn, err = dialer.Redial(t.Context())
+	mustBe(t, err, nil)
+	mustSend(t, conn, []byte("my turn"))
+	mustReceive(t, accept(t, next), []byte("my turn"))
+	mustClose(t, conn)
+}
+
+// The wait is one for all attempts, whether the last of them were turned away or found no server.
+func TestRedialGivesUp(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	listener := listen(t, s)
+	dial(t, s)
+	_, err := listener.AcceptOnly(t.Context(), comch.Within(longWait))
+	mustBe(t, err, nil)
+	for _, gone := range []bool{false, true} {
+		t.Run(fmt.Sprint("gone ", gone), func(t *testing.T) {
+			dialer := comch.NewDialer(s.Host, serverName, comch.Within(longEnough))
+			conn, err := dialer.Dial(t.Context())
+			mustBe(t, err, nil)
+			mustHaveEnded(t, conn, comch.ErrPeerLost)
+			if gone {
+				mustBe(t, listener.Close(), nil)
+			}
+			for err == nil {
+				mustClose(t, conn)
+				conn, err = dialer.Redial(t.Context())
+			}
+			mustBe(t, err, comch.ErrTurnedAway)
+		})
+	}
+}
+
+func TestContextEndsARedial(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	dialer := comch.NewDialer(s.Host, serverName, comch.Within(longWait))
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errEnough)
+	_, err := dialer.Redial(ctx)
+	mustBe(t, err, errEnough)
+}
+
+func TestListenWhenFree(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	first, rep := listen(t, s), s.OpenRepresentor(t)
+	next := func(ctx context.Context, wait time.Duration) (*comch.Listener, error) {
+		return comch.ListenWhenFree(ctx, s.DPU, rep, serverName, comch.Within(wait))
+	}
+	_, err := next(t.Context(), shortWait)
+	mustBe(t, err, doca.CodeAlreadyExist)
+
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errEnough)
+	_, err = next(ctx, longWait)
+	mustBe(t, err, errEnough)
+
+	timer := time.AfterFunc(shortWait, func() { _ = first.Close() })
+	defer timer.Stop()
+	second, err := next(t.Context(), longWait)
+	mustBe(t, err, nil)
+	mustBe(t, second.Close(), nil)
+
+	_, err = comch.ListenWhenFree(t.Context(), s.Host, rep, serverName, comch.Within(longWait))
+	mustBe(t, err, doca.CodeNotSupported)
+}
+
+func TestDialOnce(t *testing.T) {
+	s := docatest.OpenSides(t, "")
+	_, err := comch.DialOnce(t.Context(), s.Host, serverName)
+	mustBe(t, err, doca.ErrNoServer)
+	listener := listen(t, s)
+	conn, err := comch.DialOnce(t.Context(), s.Host, serverName)
+	mustBe(t, err, nil)
+	mustSend(t, conn, []byte("here"))
+	mustReceive(t, accept(t, listener), []byte("here"))
+	mustClose(t, conn)
+}
+
 // Somebody else's flood does not reach the peer that was accepted, nor stop it.
 func TestAcceptOnlyIsNotFlooded(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	listener := listen(t, s)
 	first := dial(t, s)
-	only, err := listener.AcceptOnly(t.Context(), longWait)
+	only, err := listener.AcceptOnly(t.Context(), comch.Within(longWait))
 	mustBe(t, err, nil)
 	extra := dial(t, s)
 	for extra.Send(patient(t), make([]byte, extra.MaxMessage())) == nil {
@@ -178,14 +278,14 @@ func TestListenerClose(t *testing.T) {
 	accepted := accept(t, listener)
 	waiting := make(chan error, 1)
 	go func() {
-		_, err := listener.AcceptOnly(t.Context(), longWait)
+		_, err := listener.AcceptOnly(t.Context(), comch.Within(longWait))
 		waiting <- err
 	}()
 	mustBe(t, listener.Close(), nil)
 	mustBe(t, <-waiting, comch.ErrClosed)
 	mustHaveEnded(t, conn, comch.ErrPeerLost)
 	mustHaveEnded(t, accepted, comch.ErrClosed)
-	_, err := listener.Accept(t.Context(), longWait)
+	_, err := listener.Accept(t.Context(), comch.Within(longWait))
 	mustBe(t, err, comch.ErrClosed)
 }
 
@@ -204,7 +304,7 @@ func connectAsHost(driver *doca.Driver) error {
 	if err != nil {
 		return err
 	}
-	conn, err := comch.Dial(context.Background(), host, serverName, longWait)
+	conn, err := comch.NewDialer(host, serverName, comch.Within(longWait)).Dial(context.Background())
 	if err != nil {
 		return err
 	}
@@ -280,7 +380,7 @@ func TestDialRefused(t *testing.T) {
 
 func mustFailToDial(t *testing.T, s docatest.Sides, name string, wait time.Duration, want error) {
 	t.Helper()
-	if _, err := comch.Dial(t.Context(), s.Host, name, wait); !errors.Is(err, want) || errors.Is(err, comch.ErrPeerAbsent) {
+	if _, err := comch.NewDialer(s.Host, name, comch.Within(wait)).Dial(t.Context()); !errors.Is(err, want) || errors.Is(err, comch.ErrPeerAbsent) {
 		t.Errorf("got %v, want %v", err, want)
 	}
 }

@@ -11,31 +11,117 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// How often Dial asks whether the server is there yet: at once, then ever more seldom, so that a long wait costs no processor time.
+// The intervals between two attempts: short at first, then longer, so that a long wait costs little processor time. The longest is below
+// half a second, for which a DPU side that cannot start listens to tell a waiting host why. They are randomized, so that many processes
+// that were started together do not try at the same moments.
 const (
-	firstRetry = time.Millisecond
-	lastRetry  = 500 * time.Millisecond
+	firstRetry  = time.Millisecond
+	lastRetry   = 200 * time.Millisecond
+	retryJitter = 0.25 // of the interval
 )
 
-// Dial connects to the server called name on the DPU of a host's device, and waits up to wait for it to appear, or to have
-// room. ErrPeerAbsent, ErrRefused; ErrMessageSize, for which it does not wait; the cause of ctx; a *doca.Error when the device
-// itself refuses. Where the driver does not tell a server that refuses from none, as DOCA does not, both are ErrPeerAbsent.
-func Dial(ctx context.Context, device *doca.Device, name string, wait time.Duration) (Conn, error) {
-	client, err := device.NewClient(name, doca.ChannelConfig{})
+func retries(first time.Duration) *backoff.ExponentialBackOff {
+	schedule := &backoff.ExponentialBackOff{
+		InitialInterval: first, Multiplier: 1.5, MaxInterval: lastRetry, RandomizationFactor: retryJitter,
+	}
+	schedule.Reset()
+	return schedule
+}
+
+// Wait is how long one side waits for the other, in as many calls as that takes.
+type Wait struct {
+	length time.Duration
+	until  time.Time
+}
+
+// Within returns a Wait of that length, which begins now.
+func Within(length time.Duration) Wait { return Wait{length, time.Now().Add(length)} }
+
+// context ends with ErrPeerAbsent when the wait is over.
+func (w Wait) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithDeadlineCause(ctx, w.until, fmt.Errorf("%w within %s", ErrPeerAbsent, w.length))
+}
+
+// Dialer connects a host to a server within one Wait. It is used by one goroutine at a time.
+type Dialer struct {
+	device     *doca.Device
+	name       string
+	wait       Wait
+	pauses     *backoff.ExponentialBackOff // before each Redial
+	turnedAway int
+}
+
+// NewDialer returns a Dialer for the server called name on the DPU of a host's device.
+func NewDialer(device *doca.Device, name string, wait Wait) *Dialer {
+	return &Dialer{device: device, name: name, wait: wait, pauses: retries(10 * time.Millisecond)}
+}
+
+// Dial connects, and waits for the server to appear, or to have room. ErrPeerAbsent, ErrRefused; ErrMessageSize, for which it does not
+// wait; the cause of ctx; a *doca.Error when the device itself refuses. Where the driver does not tell a server that refuses from
+// none, as DOCA does not, both are ErrPeerAbsent.
+func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
+	client, err := d.device.NewClient(d.name, doca.ChannelConfig{})
 	if err != nil {
 		return nil, err
 	}
-	established, err := connectWhenThere(ctx, client, wait)
+	waiting, cancel := d.wait.context(ctx)
+	defer cancel()
+	established, err := connectWhenThere(ctx, waiting, client)
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
 	return &connection{Connection: established, release: client.Close}, nil
 }
 
-func connectWhenThere(ctx context.Context, client *doca.Client, wait time.Duration) (*doca.Connection, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, wait, absent(wait))
+// Redial is Dial after a connection that the server ended before it had sent anything, as a server that serves another host does. It
+// pauses first, and longer each time. When the wait is over without another connection, the error is ErrTurnedAway.
+func (d *Dialer) Redial(ctx context.Context) (Conn, error) {
+	d.turnedAway++
+	if err := d.pause(ctx); err != nil {
+		return nil, err
+	}
+	conn, err := d.Dial(ctx)
+	if errors.Is(err, ErrPeerAbsent) || errors.Is(err, ErrRefused) {
+		return nil, d.gaveUp()
+	}
+	return conn, err
+}
+
+func (d *Dialer) pause(ctx context.Context) error {
+	waiting, cancel := d.wait.context(ctx)
 	defer cancel()
-	schedule := &backoff.ExponentialBackOff{InitialInterval: firstRetry, Multiplier: 1.5, MaxInterval: lastRetry}
+	timer := time.NewTimer(d.pauses.NextBackOff())
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-waiting.Done():
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return d.gaveUp()
+}
+
+func (d *Dialer) gaveUp() error {
+	return fmt.Errorf("%w (%d times within %s)", ErrTurnedAway, d.turnedAway, d.wait.length)
+}
+
+// DialOnce connects to a server that is there now. It makes one attempt, which lasts no longer than ctx. The errors are those of
+// doca.Client.Connect, or the cause of ctx.
+func DialOnce(ctx context.Context, device *doca.Device, name string) (Conn, error) {
+	client, err := device.NewClient(name, doca.ChannelConfig{})
+	if err != nil {
+		return nil, err
+	}
+	established, err := client.Connect(ctx)
+	if err != nil {
+		return nil, errors.Join(err, client.Close())
+	}
+	return &connection{Connection: established, release: client.Close}, nil
+}
+
+func connectWhenThere(ctx, waiting context.Context, client *doca.Client) (*doca.Connection, error) {
 	var last error
 	established, err := backoff.Retry(waiting, func() (*doca.Connection, error) {
 		established, err := client.Connect(waiting)
@@ -46,7 +132,7 @@ func connectWhenThere(ctx context.Context, client *doca.Client, wait time.Durati
 			err = backoff.Permanent(err)
 		}
 		return established, err
-	}, backoff.WithBackOff(schedule), backoff.WithMaxElapsedTime(0))
+	}, backoff.WithBackOff(retries(firstRetry)), backoff.WithMaxElapsedTime(0))
 	switch {
 	case err == nil:
 		return established, nil
@@ -58,7 +144,7 @@ func connectWhenThere(ctx context.Context, client *doca.Client, wait time.Durati
 	return nil, context.Cause(waiting)
 }
 
-// worthWaiting tells what may pass: a server comes, or the one that is there gets room or gives way to another.
+// worthWaiting reports whether the reason may pass: a server comes, or the one that is there gets room or is replaced by another.
 func worthWaiting(err error) bool {
 	return errors.Is(err, doca.ErrNoServer) || errors.Is(err, doca.ErrRefused) && !errors.Is(err, doca.CodeInvalidValue)
 }
@@ -73,8 +159,4 @@ func refused(err error) error {
 	default:
 		return fmt.Errorf("%w (%w)", ErrRefused, err)
 	}
-}
-
-func absent(wait time.Duration) error {
-	return fmt.Errorf("%w within %s", ErrPeerAbsent, wait)
 }

@@ -2,8 +2,10 @@ package comch
 
 import (
 	"context"
+	"errors"
 	"sync"
-	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -26,9 +28,31 @@ func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener,
 	return &Listener{server: server}, nil
 }
 
-// Accept waits up to wait for the next peer. ErrPeerAbsent, ErrClosed, or the cause of ctx.
-func (l *Listener) Accept(ctx context.Context, wait time.Duration) (Conn, error) {
-	waiting, cancel := context.WithTimeoutCause(ctx, wait, absent(wait))
+// ListenWhenFree is Listen, but waits for another process that offers the name to end. When the wait is over the error is still
+// doca.CodeAlreadyExist; the cause of ctx when that ends first.
+func ListenWhenFree(
+	ctx context.Context, device *doca.Device, rep *doca.Representor, name string, wait Wait,
+) (*Listener, error) {
+	waiting, cancel := wait.context(ctx)
+	defer cancel()
+	var last error
+	listener, err := backoff.Retry(waiting, func() (*Listener, error) {
+		var listener *Listener
+		listener, last = Listen(device, rep, name)
+		if last != nil && !errors.Is(last, doca.CodeAlreadyExist) {
+			return nil, backoff.Permanent(last)
+		}
+		return listener, last
+	}, backoff.WithBackOff(retries(firstRetry)), backoff.WithMaxElapsedTime(0))
+	if err != nil && ctx.Err() == nil {
+		return nil, last
+	}
+	return listener, err
+}
+
+// Accept waits for the next peer. ErrPeerAbsent, ErrClosed, or the cause of ctx.
+func (l *Listener) Accept(ctx context.Context, wait Wait) (Conn, error) {
+	waiting, cancel := wait.context(ctx)
 	defer cancel()
 	established, err := l.server.Accept(waiting)
 	if err != nil {
@@ -38,7 +62,7 @@ func (l *Listener) Accept(ctx context.Context, wait time.Duration) (Conn, error)
 }
 
 // AcceptOnly does the same and from then on turns every other peer away at once, as the reference does. Call it once.
-func (l *Listener) AcceptOnly(ctx context.Context, wait time.Duration) (Conn, error) {
+func (l *Listener) AcceptOnly(ctx context.Context, wait Wait) (Conn, error) {
 	conn, err := l.Accept(ctx, wait)
 	if err != nil {
 		return nil, err

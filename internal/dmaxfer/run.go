@@ -29,7 +29,7 @@ type Options struct {
 	Overwrite   bool          // receive, and replace File if it is there
 	Chunk       int64         // bytes per copy; 0: chosen
 	Depth       int           // copies in flight; 0: chosen
-	Wait        time.Duration // for the peer to appear
+	Wait        time.Duration // for the peer to appear and be free
 	IdleTimeout time.Duration // without progress
 	Log         zerolog.Logger
 
@@ -96,17 +96,11 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	if o, err = place.asOptions(o); err != nil {
 		return Summary{}, err
 	}
-	conn, hangUp, err := meet(ctx, o)
-	if err != nil {
-		return Summary{}, err
+	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
+	if o.Side == negotiate.Host {
+		return call(ctx, o, place)
 	}
-	t := newTransfer(o, place, conn, docaMemory{o.Device})
-	err = t.run(ctx)
-	t.release()
-	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {
-		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
-	}
-	return t.summary, err
+	return serve(ctx, o, place)
 }
 
 func checkDevice(o Options) error {
@@ -116,34 +110,56 @@ func checkDevice(o Options) error {
 	return checkShape(o.Device, o.Side, o.Chunk, o.Depth)
 }
 
-// meet connects to the peer, whichever of the two is there first.
-func meet(ctx context.Context, o Options) (comch.Conn, func() error, error) {
-	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
-	if o.Side == negotiate.Host {
-		conn, err := comch.Dial(ctx, o.Device, negotiate.ServerName, o.Wait)
-		if err != nil {
-			return nil, nil, err
+// call is the host's run: it connects until a DPU answers.
+func call(ctx context.Context, o Options, p *place) (Summary, error) {
+	dialer := comch.NewDialer(o.Device, negotiate.ServerName, comch.Within(o.Wait))
+	level := zerolog.InfoLevel
+	conn, err := dialer.Dial(ctx)
+	for err == nil {
+		var summary Summary
+		if summary, err = copyOver(ctx, o, p, conn, conn.Close); !turnedAway(err) {
+			return summary, err
 		}
-		return conn, conn.Close, nil
+		o.Log.WithLevel(level).Msg("the DPU ended the connection before it sent anything: it may serve another host; trying again")
+		level = zerolog.DebugLevel // once is enough
+		conn, err = dialer.Redial(ctx)
 	}
-	return serveOne(ctx, o)
+	return Summary{}, err
 }
 
-func serveOne(ctx context.Context, o Options) (comch.Conn, func() error, error) {
+// turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed upon, so the host may try again.
+func turnedAway(err error) bool {
+	failed, is := errors.AsType[*negotiate.Error](err)
+	return is && failed.State == negotiate.AwaitDirection && errors.Is(failed, negotiate.ErrPeerLost)
+}
+
+// serve is the DPU's run: it waits until it may serve the representor, and then for the first host.
+func serve(ctx context.Context, o Options, p *place) (Summary, error) {
+	wait := comch.Within(o.Wait)
 	rep, err := o.Device.OpenRepresentor(o.Representor)
 	if err != nil {
-		return nil, nil, err
+		return Summary{}, err
 	}
-	listener, err := comch.Listen(o.Device, rep, negotiate.ServerName)
+	listener, err := listen(ctx, o, rep, wait)
 	if err != nil {
-		return nil, nil, errors.Join(nameTaken(err, o), rep.Close())
+		return Summary{}, errors.Join(nameTaken(err, o), rep.Close())
 	}
 	hangUp := func() error { return errors.Join(listener.Close(), rep.Close()) }
-	conn, err := listener.AcceptOnly(ctx, o.Wait)
+	conn, err := listener.AcceptOnly(ctx, wait)
 	if err != nil {
-		return nil, nil, errors.Join(err, hangUp())
+		return Summary{}, errors.Join(err, hangUp())
 	}
-	return conn, hangUp, nil
+	return copyOver(ctx, o, p, conn, hangUp)
+}
+
+// listen waits for another process that serves the representor to end.
+func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wait) (*comch.Listener, error) {
+	listener, err := comch.Listen(o.Device, rep, negotiate.ServerName)
+	if errors.Is(err, doca.CodeAlreadyExist) {
+		o.Log.Info().Str("representor", o.Representor).Msg("waiting for another dma-copy that serves the representor to end")
+		return comch.ListenWhenFree(ctx, o.Device, rep, negotiate.ServerName, wait)
+	}
+	return listener, err
 }
 
 // nameTaken explains the one refusal that users meet.
@@ -153,4 +169,15 @@ func nameTaken(err error, o Options) error {
 			o.Representor, o.Device.Info().PCIAddress, err)
 	}
 	return err
+}
+
+// copyOver makes the copy with the peer, and then ends the connection.
+func copyOver(ctx context.Context, o Options, p *place, conn comch.Conn, hangUp func() error) (Summary, error) {
+	t := newTransfer(o, p, conn, docaMemory{o.Device})
+	err := t.run(ctx)
+	t.release()
+	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {
+		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
+	}
+	return t.summary, err
 }

@@ -105,8 +105,8 @@ func (t *transfer) tellNative(err error) bool {
 // last word.
 func (t *transfer) converse(ctx context.Context) error {
 	late := overtime(ctx, partingTime)
-	if err := t.send(ctx, t.session.Start()); err != nil {
-		return err
+	if err := t.send(ctx, t.session.Start()); err != nil && !errors.Is(err, comch.ErrPeerLost) {
+		return err // a peer that is lost may have said why, which is received below
 	}
 	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
 		within := ctx

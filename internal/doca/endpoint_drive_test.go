@@ -245,3 +245,23 @@ func TestLastPollerWakesRun(t *testing.T) {
 		t.Error("run was not woken to wait for messages again")
 	}
 }
+
+// startable is a channel that can be started.
+type startable struct{ echo }
+
+func (*startable) ChannelStart(cabi.Channel) error { return nil }
+
+// A connection that ended before Connect could return it is not taken for the one that the next Connect makes.
+func TestStartForgetsAnEarlierConnection(t *testing.T) {
+	earlier := asleep(t, &startable{})
+	c := &Client{endpoint: earlier.endpoint, arrival: make(chan *Connection, 1), refused: make(chan error, 1)}
+	c.connected(earlier)
+	if err := c.start(); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-c.arrival:
+		t.Error("the earlier connection is still there")
+	default:
+	}
+}

@@ -153,10 +153,14 @@ func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	}
 }
 
-// start is called by the endpoint's driver. What ended an earlier connection says nothing about this attempt.
+// start is called by the endpoint's driver. An earlier connection, and what ended it, say nothing about this attempt.
 func (c *Client) start() error {
 	select {
 	case <-c.refused:
+	default:
+	}
+	select {
+	case <-c.arrival:
 	default:
 	}
 	return c.endpoint.start()

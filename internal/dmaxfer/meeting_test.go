@@ -1,0 +1,73 @@
+package dmaxfer
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A host that loses the DPU tries again only if that had said nothing, in either protocol.
+func TestTurnedAway(t *testing.T) {
+	refusal := negotiate.Status{Success: false}.Encode()
+	disagrees := negotiate.Direction{FileInHost: true}.Encode()
+	accepts := negotiate.Direction{Offer: [3]byte{0xdc, 1, 1}}.Encode()
+	for name, is := range map[string]struct {
+		says          []byte
+		unsent        bool // the host's DIRECTION
+		referenceOnly bool
+		again         bool
+	}{
+		"nothing":                                   {nil, false, false, true},
+		"nothing in the reference protocol":         {nil, false, true, true},
+		"nothing, and does not listen":              {nil, true, false, true},
+		"a refusal":                                 {refusal, false, false, false},
+		"a refusal in the reference protocol":       {refusal, false, true, false},
+		"a refusal, and does not listen":            {refusal, true, false, false},
+		"something wrong":                           {disagrees, false, false, false},
+		"something wrong in the reference protocol": {disagrees, false, true, false},
+		"that it speaks the native protocol":        {accepts, false, false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				err := hostThatLoses(t, is.says, is.unsent, is.referenceOnly)
+				if got := turnedAway(err); got != is.again {
+					t.Errorf("tries again: %t, after %v", got, err)
+				}
+			})
+		})
+	}
+}
+
+// hostThatLoses is the error of a host without a file whose DPU says one thing and hangs up.
+func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error {
+	t.Helper()
+	fault := comchtest.Faultless
+	if unsent {
+		fault = comchtest.Cut(0)
+	}
+	host, dpu := comchtest.NewPair(testMessage, fault, comchtest.Faultless)
+	defer host.Close()
+	go func() {
+		if says != nil {
+			_ = dpu.Send(t.Context(), says)
+		}
+		if !unsent {
+			_, _ = dpu.Recv(t.Context())
+			_ = dpu.Close()
+		}
+	}()
+	synctest.Wait()
+	on := disktest.NewMemory("/files")
+	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
+	p, err := inspect(on, simPath, false)
+	must(t, err)
+	err = newTransfer(o, p, host, busMemory{&bus{troubles: smooth()}, 1}).run(t.Context())
+	if err == nil {
+		t.Fatal("the copy succeeded")
+	}
+	return err
+}
