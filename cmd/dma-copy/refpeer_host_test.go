@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -35,7 +37,7 @@ func (r *refpeer) runHost(ctx context.Context) error {
 
 // connect waits for the DPU, which people start first when they use the reference.
 func (r *refpeer) connect(ctx context.Context, client *doca.Client) error {
-	for {
+	for waits := false; ; waits = true {
 		conn, err := client.Connect(ctx)
 		if err == nil {
 			r.conn = conn
@@ -43,6 +45,9 @@ func (r *refpeer) connect(ctx context.Context, client *doca.Client) error {
 		}
 		if !errors.Is(err, doca.ErrNoServer) {
 			return err
+		}
+		if !waits {
+			fmt.Fprintln(os.Stderr, `{"level":"info","message":"waiting"}`)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

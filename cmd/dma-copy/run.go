@@ -95,11 +95,13 @@ func runOn(
 	if side == negotiate.DPU && s.Representor == "" {
 		return &sideError{side: side, err: missingRepresentor(device)}
 	}
+	options := copyOptions(s, device, side, streams.data, log)
 	if err := takePlace(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s, log); err != nil {
+		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
 	r.follower.begins(meansOf(driver, device, side, s))
-	summary, err := transfer(ctx, r, copyOptions(s, device, side, streams.data, log))
+	summary, err := transfer(ctx, r, options)
 	if err != nil {
 		return &sideError{side: side, err: err, kept: r.kept, resumable: r.resumable()}
 	}

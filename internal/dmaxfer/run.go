@@ -2,13 +2,10 @@ package dmaxfer
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -85,11 +82,9 @@ type Summary struct {
 // that receives has the whole file under its name before a host of the reference protocol may report a failure, and so has
 // a side whose directory could not be flushed. ctx ends the copy with its cause, unless the file has its name by then. Errors are *Error, or those of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	if err := checkDevice(o); err != nil {
-		return Summary{}, err
-	}
-	place, err := inspect(o.files(), o.File, o.Overwrite)
+	place, err := prepare(o)
 	if err != nil {
+		TellPeer(ctx, o, err)
 		return Summary{}, err
 	}
 	defer place.close()
@@ -103,81 +98,17 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return serve(ctx, o, place)
 }
 
+// prepare finds out whether this side can do its part, before it looks for the peer.
+func prepare(o Options) (*place, error) {
+	if err := checkDevice(o); err != nil {
+		return nil, err
+	}
+	return inspect(o.files(), o.File, o.Overwrite)
+}
+
 func checkDevice(o Options) error {
 	if err := checkCapable(o.Device.Info(), o.Side); err != nil {
 		return err
 	}
 	return checkShape(o.Device, o.Side, o.Chunk, o.Depth)
-}
-
-// call is the host's run: it connects until a DPU answers.
-func call(ctx context.Context, o Options, p *place) (Summary, error) {
-	dialer := comch.NewDialer(o.Device, negotiate.ServerName, comch.Within(o.Wait))
-	level := zerolog.InfoLevel
-	conn, err := dialer.Dial(ctx)
-	for err == nil {
-		var summary Summary
-		if summary, err = copyOver(ctx, o, p, conn, conn.Close); !turnedAway(err) {
-			return summary, err
-		}
-		o.Log.WithLevel(level).Msg("the DPU ended the connection before it sent anything: it may serve another host; trying again")
-		level = zerolog.DebugLevel // once is enough
-		conn, err = dialer.Redial(ctx)
-	}
-	return Summary{}, err
-}
-
-// turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed upon, so the host may try again.
-func turnedAway(err error) bool {
-	failed, is := errors.AsType[*negotiate.Error](err)
-	return is && failed.State == negotiate.AwaitDirection && errors.Is(failed, negotiate.ErrPeerLost)
-}
-
-// serve is the DPU's run: it waits until it may serve the representor, and then for the first host.
-func serve(ctx context.Context, o Options, p *place) (Summary, error) {
-	wait := comch.Within(o.Wait)
-	rep, err := o.Device.OpenRepresentor(o.Representor)
-	if err != nil {
-		return Summary{}, err
-	}
-	listener, err := listen(ctx, o, rep, wait)
-	if err != nil {
-		return Summary{}, errors.Join(nameTaken(err, o), rep.Close())
-	}
-	hangUp := func() error { return errors.Join(listener.Close(), rep.Close()) }
-	conn, err := listener.AcceptOnly(ctx, wait)
-	if err != nil {
-		return Summary{}, errors.Join(err, hangUp())
-	}
-	return copyOver(ctx, o, p, conn, hangUp)
-}
-
-// listen waits for another process that serves the representor to end.
-func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wait) (*comch.Listener, error) {
-	listener, err := comch.Listen(o.Device, rep, negotiate.ServerName)
-	if errors.Is(err, doca.CodeAlreadyExist) {
-		o.Log.Info().Str("representor", o.Representor).Msg("waiting for another dma-copy that serves the representor to end")
-		return comch.ListenWhenFree(ctx, o.Device, rep, negotiate.ServerName, wait)
-	}
-	return listener, err
-}
-
-// nameTaken explains the one refusal that users meet.
-func nameTaken(err error, o Options) error {
-	if errors.Is(err, doca.CodeAlreadyExist) {
-		return fmt.Errorf("another dma-copy already serves representor %s on %s: %w",
-			o.Representor, o.Device.Info().PCIAddress, err)
-	}
-	return err
-}
-
-// copyOver makes the copy with the peer, and then ends the connection.
-func copyOver(ctx context.Context, o Options, p *place, conn comch.Conn, hangUp func() error) (Summary, error) {
-	t := newTransfer(o, p, conn, docaMemory{o.Device})
-	err := t.run(ctx)
-	t.release()
-	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {
-		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
-	}
-	return t.summary, err
 }

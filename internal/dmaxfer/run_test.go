@@ -224,6 +224,61 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 	}
 }
 
+// A side that cannot start is run until the other, which waits, has been told so. That takes one run, unless the machine is busy.
+func TestFailedStartIsTold(t *testing.T) {
+	stand := newStand(t, "")
+	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	for name, way := range stand.directions() {
+		t.Run(name, func(t *testing.T) {
+			waiting, failing := *way[0], *way[1]
+			writeFile(t, waiting.File, "content")
+			failing.File = filepath.Dir(failing.File)
+			failing.ExitCode = func(error) int { return int(negotiate.AbortSource) }
+			waited := make(chan error, 1)
+			go func() {
+				_, err := Run(t.Context(), waiting)
+				waited <- err
+			}()
+			for {
+				_, err := Run(t.Context(), failing)
+				mustFail(t, err, ErrSource)
+				select {
+				case told := <-waited:
+					said, is := errors.AsType[*negotiate.PeerAborted](told)
+					if !is || said.Code != negotiate.AbortSource || said.Text != err.Error() {
+						t.Errorf("the side that waited says %v", told)
+					}
+					must(t, os.Remove(waiting.File))
+					return
+				case <-time.After(time.Second): // it tries again
+				}
+			}
+		})
+	}
+}
+
+// A DPU side that cannot start does not disturb another process that serves the representor, and a host that cannot start not the copy
+// of another one.
+func TestFailedStartDisturbsNoCopy(t *testing.T) {
+	stand := newStand(t, "")
+	listener, err := comch.Listen(stand.DPU, stand.OpenRepresentor(t), negotiate.ServerName)
+	must(t, err)
+	defer listener.Close()
+	host, err := comch.DialOnce(t.Context(), stand.Host, negotiate.ServerName)
+	must(t, err)
+	defer host.Close()
+	dpu, err := listener.AcceptOnly(t.Context(), comch.Within(time.Minute))
+	must(t, err)
+	for _, o := range []Options{stand.host, stand.dpu} {
+		o.File = filepath.Dir(o.File)
+		_, err := Run(t.Context(), o)
+		mustFail(t, err, ErrSource)
+		must(t, host.Send(t.Context(), []byte("still here")))
+		_, err = dpu.Recv(t.Context())
+		must(t, err)
+	}
+}
+
 // A copy that cannot go on, because the engine holds it, ends with its context and leaves nothing.
 func TestRunEndsWithItsContext(t *testing.T) {
 	because := errors.New("it was enough")

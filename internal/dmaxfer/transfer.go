@@ -63,6 +63,11 @@ func (t *transfer) run(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
+	return t.giveUp(err)
+}
+
+// giveUp tells the peer of a failure, if it can still hear of it, and returns the cause behind it.
+func (t *transfer) giveUp(err error) error {
 	if t.session.State() == negotiate.HandedOver {
 		return t.explain(err) // the peer has been told
 	}
@@ -78,8 +83,8 @@ func (t *transfer) run(ctx context.Context) error {
 	return t.explain(err)
 }
 
-// tellNative is for who gives up when the other side is about to say what it can do: if it has words for a cause it gets them. In the
-// reference's protocol all that can be said at this point is that there are two files, or none.
+// tellNative is for a side that gives up when the other is about to say which protocol it speaks: if that is the native one, it is told
+// the cause. In the reference's protocol there is only STATUS(0), which is left to the caller unless the session answers with it.
 func (t *transfer) tellNative(err error) bool {
 	if t.session.State() != negotiate.AwaitDirection || t.options.ReferenceOnly || errors.Is(err, ErrIdle) {
 		return false
@@ -91,11 +96,12 @@ func (t *transfer) tellNative(err error) bool {
 		return false
 	}
 	step, recvErr := t.session.Receive(message)
-	if recvErr != nil || step.Event != negotiate.ToNative {
-		return false
-	}
-	if step.Reply != nil {
+	native := recvErr == nil && step.Event == negotiate.ToNative
+	if step.Reply != nil && (native || recvErr != nil) {
 		t.notify(step.Reply)
+	}
+	if !native {
+		return false
 	}
 	newNative(t.options, t.place, t.conn, t.device, step.Native).tell(err)
 	return true
