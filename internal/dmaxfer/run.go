@@ -80,17 +80,15 @@ type Summary struct {
 // Run carries out one copy. It returns nil when the receiver's file has its name and is durable, as far as the protocol
 // lets this side know. On an error the final name holds what it held before, and nothing else is left behind; but a DPU
 // that receives has the whole file under its name before a host of the reference protocol may report a failure, and so has
-// a side whose directory could not be flushed. ctx ends the copy with its cause, unless the file has its name by then. Errors are *Error, or those of negotiate, comch and doca.
+// a side whose directory could not be flushed. ctx ends the copy with its cause, unless the file has its name by then.
+// Errors are *Error, or those of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	place, err := prepare(o)
+	place, err := prepare(&o)
 	if err != nil {
 		TellPeer(ctx, o, err)
 		return Summary{}, err
 	}
 	defer place.close()
-	if o, err = place.asOptions(o); err != nil {
-		return Summary{}, err
-	}
 	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
 	if o.Side == negotiate.Host {
 		return call(ctx, o, place)
@@ -98,12 +96,22 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return serve(ctx, o, place)
 }
 
-// prepare finds out whether this side can do its part, before it looks for the peer.
-func prepare(o Options) (*place, error) {
-	if err := checkDevice(o); err != nil {
+// prepare finds out whether this side can do its part, before it looks for the peer. A source without a size becomes a stream in o.
+func prepare(o *Options) (*place, error) {
+	if err := checkDevice(*o); err != nil {
 		return nil, err
 	}
-	return inspect(o.files(), o.File, o.Overwrite)
+	p, err := inspect(o.files(), o.File, o.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	streaming, err := p.asOptions(*o)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	*o = streaming
+	return p, nil
 }
 
 func checkDevice(o Options) error {
