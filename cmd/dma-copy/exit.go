@@ -80,7 +80,7 @@ var outcomes = []outcome{
 	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait", nil},
 	{one(comch.ErrMessageSize), exitProtocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS", ofPeer(otherSize)},
 	{one(comch.ErrRefused), exitPeer, "it may have as many hosts as it takes; look at it and copy again", ofPeer(noRoom)},
-	{one(comch.ErrTurnedAway), exitPeer, "it may be serving another host: allow more time with --wait, or look at the DPU", nil},
+	{one(comch.ErrTurnedAway), exitPeer, servesAnother, nil},
 	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(dmaxfer.ErrIdle), exitPeer, "", nil},
@@ -89,10 +89,11 @@ var outcomes = []outcome{
 }
 
 const (
-	askDoctor = "\"dma-copy doctor\" says what is wrong"
-	otherSize = "the %s refused the connection: its messages have another maximum size"
-	noRoom    = "the %s refused the connection for as long as --wait"
-	lost      = "the connection to the %s was lost before the copy ended"
+	askDoctor     = "\"dma-copy doctor\" says what is wrong"
+	otherSize     = "the %s refused the connection: its messages have another maximum size"
+	noRoom        = "the %s refused the connection for as long as --wait"
+	servesAnother = "it may be serving another host: allow more time with --wait, or look at the DPU"
+	lost          = "the connection to the %s was lost before the copy ended"
 )
 
 func one(sentinel error) func(error) bool {

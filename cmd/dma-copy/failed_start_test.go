@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// startsTried is how often a side that cannot start is run until the one that waits has heard of it. Once is enough unless the machine is
-// so busy that the waiting side does not get to look within half a second.
+// startsTried is how often a side that cannot start is run until the one that waits has heard of it. Once is enough
+// unless the machine is so busy that the waiting side does not get to look within half a second.
 const startsTried = 20
 
-// TestFailedStartIsTold has one side fail before it could meet the other, which is waiting already: both end with the same code, and
-// the one that waited, which would do so for ten minutes, says why.
+// TestFailedStartIsTold has one side fail before it could meet the other, which is waiting already: both end with the
+// same code, and the one that waited, which would do so for ten minutes, says why.
 func TestFailedStartIsTold(t *testing.T) {
 	for name, failed := range map[string]struct {
 		file, flags string
 		code        int
 		cause       string
 	}{
-		"directory missing":     {"/missing/file", "", 5, "missing/file is not there and neither is its directory: create the directory first"},
+		"directory missing":     {"/missing/file", "", 5, "missing/file is not there and neither is its directory: create"},
 		"source is a directory": {"", "", 4, " is a directory: name a regular file"},
 		"chunk too large":       {"/other", "--chunk 2097153", 3, "--chunk 2097153 is more than the 2.0 MiB"},
 		"no such CPUs":          {"/other", "--cores 8191", 3, "--cores 8191: this process may use none of these CPUs"},
@@ -29,7 +29,9 @@ func TestFailedStartIsTold(t *testing.T) {
 				t.Parallel()
 				s := newStage(t)
 				s.put(otherThan(who), 1000)
-				lines := map[string]string{"host": "dma-copy -p b1:00.1 -f host", "dpu": "dma-copy -p 03:00.1 -r b1:00.1 -f dpu"}
+				lines := map[string]string{
+					"host": "dma-copy -p b1:00.1 -f host", "dpu": "dma-copy -p 03:00.1 -r b1:00.1 -f dpu",
+				}
 				waiting := s.start(otherThan(who), lines[otherThan(who)]+"/file -l INFO --wait 10m")
 				if err := waiting.says(regexp.MustCompile("waiting for the peer")); err != nil {
 					t.Fatal(err)
@@ -45,7 +47,8 @@ func TestFailedStartIsTold(t *testing.T) {
 					}
 				}
 				waiting.ends(failed.code)
-				if said := waiting.stderr.String(); !strings.Contains(said, " gave up: ") || !strings.Contains(said, failed.cause) {
+				said := waiting.stderr.String()
+				if !strings.Contains(said, " gave up: ") || !strings.Contains(said, failed.cause) {
 					t.Errorf("the side that waited said %q", said)
 				}
 				s.clean()

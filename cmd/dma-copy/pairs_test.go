@@ -12,8 +12,8 @@ import (
 // manyPairs is how many hosts and DPUs share one host function in TestManyPairs.
 const manyPairs = 10
 
-// TestManyPairs starts ten hosts and ten DPU sides for one host function. Only one DPU side can serve it at a time, and it serves
-// one host: all copies complete, one after the other, whoever was there first.
+// TestManyPairs starts ten hosts and ten DPU sides for one host function. Only one DPU side can serve it at a time, and
+// it serves one host: all copies complete, one after the other, whoever was there first.
 func TestManyPairs(t *testing.T) {
 	for protocol, flags := range map[string]string{"native": "", "reference": referenceOnly} {
 		for order, start := range map[string]func(host, dpu func(i int)){
@@ -32,7 +32,7 @@ func TestManyPairs(t *testing.T) {
 					side.ends(0)
 				}
 				if sent, received := s.contents("host"), s.contents("dpu"); !slices.Equal(sent, received) {
-					t.Errorf("of the %d files that were sent not each was received once, but %d", len(sent), len(received))
+					t.Errorf("%d files were sent, and %d received, which are not the same", len(sent), len(received))
 				}
 				s.clean()
 			})
@@ -46,7 +46,8 @@ func each(do func(i int)) {
 	}
 }
 
-// startPaired starts a host that sends a file of its own, or a DPU that receives one, and returns when it looks for the other side.
+// startPaired starts a host that sends a file of its own, or a DPU that receives one, and returns when it looks for the
+// other side.
 func (s *stage) startPaired(name string, i int, flags string) side {
 	s.t.Helper()
 	file := fmt.Sprint(name, "/", i)

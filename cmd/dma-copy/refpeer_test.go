@@ -20,9 +20,8 @@ import (
 // internal/negotiate, so the two do not make the same mistakes. Where the reference would wait for ever, it fails after
 // refpeerPatience.
 //
-// It can also be a bad peer: die or fall silent after a step, or say something else in place of what it has to say. And it can pause
-// after a step, until it gets SIGUSR1.
-// The steps, in order:
+// It can also be a bad peer: die or fall silent after a step, or say something else in place of what it has to say. And
+// it can pause after a step, until it gets SIGUSR1. The steps, in order:
 //
 //	host: connected, direction-sent, direction-received, export-sent, status-received
 //	DPU:  connected, direction-received, direction-sent, export-received, copied, status-sent

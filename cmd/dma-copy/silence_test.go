@@ -16,8 +16,8 @@ var (
 	}
 	dpuSilences = append([]phase{{"connected", 7, 7}, {"direction-received", 7, 7}}, dpuDeaths...)
 
-	// dpuEarlyDeaths come before the DPU has answered, and so look to the host like being turned away. It tries again, and copies
-	// with the next DPU.
+	// dpuEarlyDeaths come before the DPU has answered, and so look to the host like being turned away. It tries
+	// again, and copies with the next DPU.
 	dpuEarlyDeaths = []phase{{"connected", 0, 0}, {"direction-received", 0, 0}}
 )
 

@@ -21,7 +21,8 @@ var (
 	// ErrRefused means that the other side was there all the time and did not take this one.
 	ErrRefused = errors.New("the peer refused the connection")
 
-	// ErrTurnedAway means that the server took this host's connections only to end them before it had sent anything.
+	// ErrTurnedAway means that the server took this host's connections only to end them before it had sent
+	// anything.
 	ErrTurnedAway = errors.New("the DPU ended the connection before it had sent anything")
 
 	// ErrMessageSize means that it never will: its messages have another maximum size.

@@ -380,7 +380,8 @@ func TestDialRefused(t *testing.T) {
 
 func mustFailToDial(t *testing.T, s docatest.Sides, name string, wait time.Duration, want error) {
 	t.Helper()
-	if _, err := comch.NewDialer(s.Host, name, comch.Within(wait)).Dial(t.Context()); !errors.Is(err, want) || errors.Is(err, comch.ErrPeerAbsent) {
+	_, err := comch.NewDialer(s.Host, name, comch.Within(wait)).Dial(t.Context())
+	if !errors.Is(err, want) || errors.Is(err, comch.ErrPeerAbsent) {
 		t.Errorf("got %v, want %v", err, want)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// The intervals between two attempts: short at first, then longer, so that a long wait costs little processor time. The longest is below
-// half a second, for which a DPU side that cannot start listens to tell a waiting host why. They are randomized, so that many processes
-// that were started together do not try at the same moments.
+// The intervals between two attempts: short at first, then longer, so that a long wait costs little processor time. The
+// longest is below half a second, for which a DPU side that cannot start listens to tell a waiting host why. They are
+// randomized, so that many processes that were started together do not try at the same moments.
 const (
 	firstRetry  = time.Millisecond
 	lastRetry   = 200 * time.Millisecond
@@ -56,9 +56,9 @@ func NewDialer(device *doca.Device, name string, wait Wait) *Dialer {
 	return &Dialer{device: device, name: name, wait: wait, pauses: retries(10 * time.Millisecond)}
 }
 
-// Dial connects, and waits for the server to appear, or to have room. ErrPeerAbsent, ErrRefused; ErrMessageSize, for which it does not
-// wait; the cause of ctx; a *doca.Error when the device itself refuses. Where the driver does not tell a server that refuses from
-// none, as DOCA does not, both are ErrPeerAbsent.
+// Dial connects, and waits for the server to appear, or to have room. ErrPeerAbsent, ErrRefused; ErrMessageSize, for
+// which it does not wait; the cause of ctx; a *doca.Error when the device itself refuses. Where the driver does not
+// tell a server that refuses from none, as DOCA does not, both are ErrPeerAbsent.
 func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
 	client, err := d.device.NewClient(d.name, doca.ChannelConfig{})
 	if err != nil {
@@ -73,8 +73,9 @@ func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
 	return &connection{Connection: established, release: client.Close}, nil
 }
 
-// Redial is Dial after a connection that the server ended before it had sent anything, as a server that serves another host does. It
-// pauses first, and longer each time. When the wait is over without another connection, the error is ErrTurnedAway.
+// Redial is Dial after a connection that the server ended before it had sent anything, as a server that serves another
+// host does. It pauses first, and longer each time. When the wait is over without another connection, the error is
+// ErrTurnedAway.
 func (d *Dialer) Redial(ctx context.Context) (Conn, error) {
 	d.turnedAway++
 	if err := d.pause(ctx); err != nil {
@@ -107,8 +108,8 @@ func (d *Dialer) gaveUp() error {
 	return fmt.Errorf("%w (%d times within %s)", ErrTurnedAway, d.turnedAway, d.wait.length)
 }
 
-// DialOnce connects to a server that is there now. It makes one attempt, which lasts no longer than ctx. The errors are those of
-// doca.Client.Connect, or the cause of ctx.
+// DialOnce connects to a server that is there now. It makes one attempt, which lasts no longer than ctx. The errors are
+// those of doca.Client.Connect, or the cause of ctx.
 func DialOnce(ctx context.Context, device *doca.Device, name string) (Conn, error) {
 	client, err := device.NewClient(name, doca.ChannelConfig{})
 	if err != nil {
@@ -144,7 +145,8 @@ func connectWhenThere(ctx, waiting context.Context, client *doca.Client) (*doca.
 	return nil, context.Cause(waiting)
 }
 
-// worthWaiting reports whether the reason may pass: a server comes, or the one that is there gets room or is replaced by another.
+// worthWaiting reports whether the reason may pass: a server comes, or the one that is there gets room or is replaced
+// by another.
 func worthWaiting(err error) bool {
 	return errors.Is(err, doca.ErrNoServer) || errors.Is(err, doca.ErrRefused) && !errors.Is(err, doca.CodeInvalidValue)
 }

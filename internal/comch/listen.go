@@ -28,8 +28,8 @@ func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener,
 	return &Listener{server: server}, nil
 }
 
-// ListenWhenFree is Listen, but waits for another process that offers the name to end. When the wait is over the error is still
-// doca.CodeAlreadyExist; the cause of ctx when that ends first.
+// ListenWhenFree is Listen, but waits for another process that offers the name to end. When the wait is over the error
+// is still doca.CodeAlreadyExist; the cause of ctx when that ends first.
 func ListenWhenFree(
 	ctx context.Context, device *doca.Device, rep *doca.Representor, name string, wait Wait,
 ) (*Listener, error) {

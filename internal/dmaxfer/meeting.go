@@ -25,14 +25,16 @@ func call(ctx context.Context, o Options, p *place) (Summary, error) {
 		if summary, err = copyOver(ctx, o, p, conn, conn.Close); !turnedAway(err) {
 			return summary, err
 		}
-		o.Log.WithLevel(level).Msg("the DPU ended the connection before it sent anything: it may serve another host; trying again")
+		o.Log.WithLevel(level).Msg("the DPU ended the connection before it had sent anything, trying again: " +
+			"it may be serving another host")
 		level = zerolog.DebugLevel // once is enough
 		conn, err = dialer.Redial(ctx)
 	}
 	return Summary{}, err
 }
 
-// turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed upon, so the host may try again.
+// turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed upon, so the host may try
+// again.
 func turnedAway(err error) bool {
 	failed, is := errors.AsType[*negotiate.Error](err)
 	return is && failed.State == negotiate.AwaitDirection && errors.Is(failed, negotiate.ErrPeerLost)
@@ -74,7 +76,8 @@ func acceptOne(
 func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wait) (*comch.Listener, error) {
 	listener, err := comch.Listen(o.Device, rep, negotiate.ServerName)
 	if errors.Is(err, doca.CodeAlreadyExist) {
-		o.Log.Info().Str("representor", o.Representor).Msg("waiting for another dma-copy that serves the representor to end")
+		o.Log.Info().Str("representor", o.Representor).
+			Msg("waiting for another dma-copy that serves the representor to end")
 		listener, err = comch.ListenWhenFree(ctx, o.Device, rep, negotiate.ServerName, wait)
 	}
 	if errors.Is(err, doca.CodeAlreadyExist) {
@@ -95,13 +98,14 @@ func copyOver(ctx context.Context, o Options, p *place, conn comch.Conn, hangUp 
 	return t.summary, err
 }
 
-// noticeWait is how long a side that cannot start looks for a peer that waits for it. A waiting host tries to connect several times
-// within it.
+// noticeWait is how long a side that cannot start looks for a peer that waits for it. A waiting host tries to connect
+// several times within it.
 const noticeWait = 500 * time.Millisecond
 
-// TellPeer tells a peer that is waiting already why this side cannot start, so that the peer ends with the same code instead of waiting
-// on; in the reference's protocol it can only be told that this side failed. TellPeer returns after half a second if there is no peer, or
-// another process serves the representor, and at the end of ctx. That it could not tell anybody is no failure.
+// TellPeer tells a peer that is waiting already why this side cannot start, so that the peer ends with the same code
+// instead of waiting on; in the reference's protocol it can only be told that this side failed. TellPeer returns after
+// half a second if there is no peer, or another process serves the representor, and at the end of ctx. That it could
+// not tell anybody is no failure.
 func TellPeer(ctx context.Context, o Options, failed error) {
 	looking, cancel := context.WithTimeout(ctx, noticeWait)
 	defer cancel()

@@ -224,7 +224,8 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 	}
 }
 
-// A side that cannot start is run until the other, which waits, has been told so. That takes one run, unless the machine is busy.
+// A side that cannot start is run until the other, which waits, has been told so. That takes one run, unless the
+// machine is busy.
 func TestFailedStartIsTold(t *testing.T) {
 	stand := newStand(t, "")
 	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
@@ -257,8 +258,8 @@ func TestFailedStartIsTold(t *testing.T) {
 	}
 }
 
-// A DPU side that cannot start does not disturb another process that serves the representor, and a host that cannot start not the copy
-// of another one.
+// A DPU side that cannot start does not disturb another process that serves the representor, and a host that cannot
+// start not the copy of another one.
 func TestFailedStartDisturbsNoCopy(t *testing.T) {
 	stand := newStand(t, "")
 	listener, err := comch.Listen(stand.DPU, stand.OpenRepresentor(t), negotiate.ServerName)

@@ -83,8 +83,9 @@ func (t *transfer) giveUp(err error) error {
 	return t.explain(err)
 }
 
-// tellNative is for a side that gives up when the other is about to say which protocol it speaks: if that is the native one, it is told
-// the cause. In the reference's protocol there is only STATUS(0), which is left to the caller unless the session answers with it.
+// tellNative is for a side that gives up when the other is about to say which protocol it speaks: if that is the native
+// one, it is told the cause. In the reference's protocol there is only STATUS(0), which is left to the caller unless
+// the session answers with it.
 func (t *transfer) tellNative(err error) bool {
 	if t.session.State() != negotiate.AwaitDirection || t.options.ReferenceOnly || errors.Is(err, ErrIdle) {
 		return false
