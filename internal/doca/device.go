@@ -31,8 +31,8 @@ func (i DeviceInfo) IsHost() bool { return i.ClientSupported && !i.ServerSupport
 // IsDPU reports whether the device is a function of the DPU: it can be a Comch server.
 func (i DeviceInfo) IsDPU() bool { return i.ServerSupported }
 
-// Name is what OpenDevice opens this device by, and no other: its PCI address, or the RDMA device of an SF, which shares
-// the PCI address of its PF.
+// Name is what OpenDevice opens this device by, and no other: its PCI address, or the RDMA device of an SF, which
+// shares the PCI address of its PF.
 func (i DeviceInfo) Name() string {
 	if i.IsSF() && i.IBName != "" {
 		return i.IBName
@@ -65,8 +65,8 @@ func (d *Driver) Devices() ([]DeviceInfo, error) {
 	return infos, err
 }
 
-// eachDevice calls visit with each device until it answers false. SFs come last, so that a PCI address means the PF before
-// its SFs.
+// eachDevice calls visit with each device until it answers false. SFs come last, so that a PCI address means the PF
+// before its SFs.
 func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) error {
 	if d.abi == nil {
 		return ErrClosed
@@ -119,8 +119,9 @@ func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
 	return info, err
 }
 
-// OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. A PCI address
-// that a PF shares with SFs opens the PF. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
+// OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. A PCI
+// address that a PF shares with SFs opens the PF. Errors: ErrBadAddress, *NotFoundError, *Error. Implements:
+// doca_dev_open.
 func (d *Driver) OpenDevice(name string) (*Device, error) {
 	wanted := name
 	if looksLikePCI(name) {
@@ -219,15 +220,23 @@ func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
 	return infos, err
 }
 
-// Representors lists the PCI addresses of the host functions that this device represents: none on the host.
+// Representors lists the PCI addresses of the host functions that this device represents, each once though an SF shares
+// that of its PF: none on the host.
 // Implements: doca_devinfo_rep_create_list.
 func (d *Device) Representors() ([]string, error) {
 	infos, err := d.DescribeRepresentors()
 	var addresses []string
 	for _, info := range infos {
-		addresses = append(addresses, info.PCIAddress)
+		addresses = appendNew(addresses, info.PCIAddress)
 	}
 	return addresses, err
+}
+
+func appendNew(list []string, text string) []string {
+	if slices.Contains(list, text) {
+		return list
+	}
+	return append(list, text)
 }
 
 // eachRepresentor calls visit with each representor until it answers false, those of SFs last.
@@ -256,8 +265,8 @@ func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error))
 	return nil
 }
 
-// OpenRepresentor opens the representor of the host function at a PCI address in either form. Errors: ErrBadAddress,
-// *NotFoundError, *Error. Implements: doca_dev_rep_open.
+// OpenRepresentor opens the representor of the host function at a PCI address in either form, of the PF where SFs
+// share it. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_rep_open.
 func (d *Device) OpenRepresentor(address string) (*Representor, error) {
 	wanted, err := ParsePCIAddress(address)
 	if err != nil {
@@ -266,7 +275,7 @@ func (d *Device) OpenRepresentor(address string) (*Representor, error) {
 	missing := &NotFoundError{Kind: "representor", Name: address}
 	var representor *Representor
 	err = d.eachRepresentor(func(info cabi.RepInfo, found string) (bool, error) {
-		missing.Available = append(missing.Available, found)
+		missing.Available = appendNew(missing.Available, found)
 		if found != wanted {
 			return true, nil
 		}

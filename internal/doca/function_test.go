@@ -3,6 +3,7 @@
 package doca
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
@@ -44,7 +45,9 @@ func TestKindsOfFunctions(t *testing.T) {
 	var got []DeviceInfo
 	for _, info := range infos {
 		if info.IsHost() {
-			got = append(got, DeviceInfo{PCIAddress: info.PCIAddress, IBName: info.IBName, Function: info.Function, SFIndex: info.SFIndex})
+			got = append(got, DeviceInfo{
+				PCIAddress: info.PCIAddress, IBName: info.IBName, Function: info.Function, SFIndex: info.SFIndex,
+			})
 		}
 	}
 	want := []DeviceInfo{
@@ -105,5 +108,13 @@ func TestRepresentorsShowTheKindOfTheirFunction(t *testing.T) {
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, error %v", got, err)
+	}
+	addresses := []string{"0000:b1:00.2", "0000:b1:00.1", "0000:b1:00.0"}
+	if got, err := device.Representors(); err != nil || !slices.Equal(got, addresses) {
+		t.Errorf("addresses %v, error %v", got, err)
+	}
+	_, err = device.OpenRepresentor("ff:1f.7")
+	if missing, is := errors.AsType[*NotFoundError](err); !is || !slices.Equal(missing.Available, addresses) {
+		t.Errorf("got %v, want one that is missing among %v", err, addresses)
 	}
 }
