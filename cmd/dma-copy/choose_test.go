@@ -12,6 +12,7 @@ func TestChooseDevice(t *testing.T) {
 	host := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", Capabilities: doca.Capabilities{ClientSupported: true}}
 	dpu := doca.DeviceInfo{PCIAddress: "0000:03:00.0", Capabilities: doca.Capabilities{ServerSupported: true}}
 	other := doca.DeviceInfo{PCIAddress: "0000:5e:00.0"}
+	sf := doca.DeviceInfo{PCIAddress: host.PCIAddress, IBName: "mlx5_5", Function: "SF", Capabilities: host.Capabilities}
 	cases := []struct {
 		name    string
 		devices []doca.DeviceInfo
@@ -22,8 +23,7 @@ func TestChooseDevice(t *testing.T) {
 		{"only one", []doca.DeviceInfo{other, host}, settings{Role: roleAuto}, host.PCIAddress},
 		{"only one of the role", []doca.DeviceInfo{host, dpu}, settings{Role: roleDPU}, dpu.PCIAddress},
 		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, settings{Role: roleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
-		{"an SF", []doca.DeviceInfo{{PCIAddress: "0000:b1:00.0", IBName: "mlx5_5", Function: "SF", Capabilities: host.Capabilities}},
-			settings{Role: roleAuto}, "mlx5_5"},
+		{"an SF", []doca.DeviceInfo{sf}, settings{Role: roleAuto}, "mlx5_5"},
 		{"two", []doca.DeviceInfo{host, dpu}, settings{Role: roleAuto}, ""},
 		{"none of the role", []doca.DeviceInfo{host, other}, settings{Role: roleDPU}, ""},
 		{"none", nil, settings{Role: roleAuto}, ""},

@@ -52,12 +52,22 @@ func TestDevicesGolden(t *testing.T) {
 	}
 }
 
+// readDevices lists the devices as JSON into found.
+func readDevices(t *testing.T, found any) {
+	t.Helper()
+	got := invoke(nil, "devices", "-o", "json", "--driver", "soft")
+	if err := json.Unmarshal([]byte(got.stdout), found); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestDevicesShowKindsOfFunctions(t *testing.T) {
 	soften(t, "host")
 	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "vf,sf")
 	text := invoke(nil, "devices", "--driver", "soft").stdout
 	for name, row := range map[string]string{"mlx5_0": "PF", "mlx5_4": "VF", "mlx5_5": "SF with index 4"} {
-		if !strings.Contains(text, "  RDMA device      "+name+"\n") || !strings.Contains(text, "  function         "+row+"\n") {
+		if !strings.Contains(text, "  RDMA device      "+name+"\n") ||
+			!strings.Contains(text, "  function         "+row+"\n") {
 			t.Errorf("%s is not shown as %s:\n%s", name, row, text)
 		}
 	}
@@ -68,43 +78,44 @@ func TestDevicesShowKindsOfFunctions(t *testing.T) {
 			SFIndex      *uint32 `json:"sf_index"`
 		}
 	}
-	if err := json.Unmarshal([]byte(invoke(nil, "devices", "-o", "json", "--driver", "soft").stdout), &found); err != nil {
-		t.Fatal(err)
-	}
+	readDevices(t, &found)
+	kinds := map[string]string{"mlx5_0": "PF", "mlx5_1": "PF", "mlx5_4": "VF", "mlx5_5": "SF"}
 	for _, device := range found.Devices {
-		want := map[string]string{"mlx5_0": "PF", "mlx5_1": "PF", "mlx5_4": "VF", "mlx5_5": "SF"}[device.RDMAName]
+		want := kinds[device.RDMAName]
 		if device.FunctionType != want || (device.SFIndex != nil) != (want == "SF") {
 			t.Errorf("%+v, want a %s", device, want)
 		}
 	}
-	if last := len(found.Devices) - 1; last != 3 || found.Devices[last].SFIndex == nil || *found.Devices[last].SFIndex != 4 {
-		t.Errorf("found %+v", found.Devices)
+	if len(found.Devices) != 4 {
+		t.Fatalf("found %+v", found.Devices)
+	}
+	if index := found.Devices[3].SFIndex; index == nil || *index != 4 {
+		t.Errorf("the SF has index %v", index)
 	}
 }
 
 // Each limit of the software device is one that devices shows, in text and in JSON.
 func TestDevicesShowAllLimits(t *testing.T) {
 	soften(t, "host")
-	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_buf_size=1001,max_buf_list_len=1002,max_dma_tasks=1003,max_msg_size=1004,max_name_len=105,"+
-		"max_recv_queue_size=1006,max_send_tasks=1007,max_clients=1008,max_fast_tasks=1009,max_fast_buf_size=1010,"+
-		"max_imm_data_len=1011,max_consumers=1012,max_producers=1013")
+	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_buf_size=1001,max_buf_list_len=1002,max_dma_tasks=1003,"+
+		"max_msg_size=1004,max_name_len=105,max_recv_queue_size=1006,max_send_tasks=1007,max_clients=1008,"+
+		"max_fast_tasks=1009,max_fast_buf_size=1010,max_imm_data_len=1011,max_consumers=1012,max_producers=1013")
 	text := invoke(nil, "devices", "--driver", "soft").stdout
 	for _, row := range []string{
 		"DMA copies       up to 1001 bytes per task, up to 1003 tasks in flight, lists of up to 1002 buffers\n",
 		"control channel  messages of up to 1004 bytes, 1006 in the receive queue, 1007 being sent, " +
 			"server names of up to 104 bytes, up to 1008 clients of a server\n",
-		"consumers        up to 1012 per connection, up to 1009 receives each, up to 1010 bytes each, no buffer lists, " +
-			"immediate data of up to 1011 bytes\n",
-		"producers        up to 1013 per connection, up to 1009 sends each, up to 1010 bytes each, no buffer lists\n",
+		"consumers        up to 1012 per connection, up to 1009 receives each, up to 1010 bytes each, " +
+			"no buffer lists, immediate data of up to 1011 bytes\n",
+		"producers        up to 1013 per connection, up to 1009 sends each, up to 1010 bytes each, " +
+			"no buffer lists\n",
 	} {
 		if !strings.Contains(text, "  "+row) {
 			t.Errorf("there is no row\n  %sin\n%s", row, text)
 		}
 	}
 	var found struct{ Devices []map[string]any }
-	if err := json.Unmarshal([]byte(invoke(nil, "devices", "-o", "json", "--driver", "soft").stdout), &found); err != nil {
-		t.Fatal(err)
-	}
+	readDevices(t, &found)
 	port := func(most, tasks float64) map[string]any {
 		return map[string]any{"supported": true, "max_per_connection": most, "max_tasks_in_flight": tasks,
 			"max_message_bytes": 1010.0, "max_list_length": 1.0}
@@ -130,9 +141,7 @@ func TestDevicesInJSONHaveStableNames(t *testing.T) {
 		Driver  map[string]any
 		Devices []map[string]any
 	}
-	if err := json.Unmarshal([]byte(invoke(nil, "devices", "-o", "json", "--driver", "soft").stdout), &found); err != nil {
-		t.Fatal(err)
-	}
+	readDevices(t, &found)
 	if found.Version != 1 || len(found.Devices) != 2 || found.Devices[0]["dpu_side"] != true {
 		t.Fatalf("found %+v", found)
 	}

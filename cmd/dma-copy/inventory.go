@@ -135,8 +135,10 @@ func recordDevice(info doca.DeviceInfo) *deviceRecord {
 		FunctionType: info.Function, PortRate: info.ActiveRate,
 		HostSide: info.ClientSupported, DPUSide: info.ServerSupported,
 		Representors: []representorRecord{},
-		DMA:          dmaRecord{CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize, MaxListLength: info.MaxList},
-		Memory:       memoryRecord{ExportSupported: info.ExportSupported, ImportSupported: info.ImportSupported},
+		DMA: dmaRecord{
+			CopySupported: info.MemcpySupported, MaxBytesPerTask: info.MaxBufferSize, MaxListLength: info.MaxList,
+		},
+		Memory: memoryRecord{ExportSupported: info.ExportSupported, ImportSupported: info.ImportSupported},
 		Comch: comchRecord{
 			MaxMessageBytes: info.MaxMessage, MaxReceiveQueueMessages: info.MaxReceiveQueue,
 			MaxSendTasks: info.MaxSends, MaxServerNameBytes: max(info.MaxServerNameSize, 1) - 1,
