@@ -25,9 +25,10 @@
  *   GREETING ── handshake ──► OPEN ── soft_connection_close ──► CLOSING ── sent what fits, and BYE ──► CLOSED
  *                               └─────────── the peer left, died or misbehaved ──────────────────────────► CLOSED
  *
- *   CLOSED ── unsent tasks failed, peer's consumers expired ──► GONE (program told) ── tasks freed ──► memory released
+ *   CLOSED ── unsent tasks failed, peer's consumers expired ──► GONE (program told) ── tasks freed ──► released
  *
- * A connection that does not get past GREETING is released at once; the program never sees it.
+ * A connection that does not get past GREETING is freed at once; the program never sees it. One that is released is freed
+ * at once by a server, and with the client by a client.
  */
 enum soft_connection_state {
 	SOFT_CONNECTION_GREETING,
@@ -85,6 +86,9 @@ struct soft_endpoint_role {
 	/* All is over; the program is to be told. */
 	void (*gone)(struct doca_comch_connection *connection);
 
+	/* A connection that the program has seen has nothing left to do. The role frees it, now or later. */
+	void (*released)(struct doca_comch_connection *connection);
+
 	/* The listening socket has a caller. True if one was let in. Servers only. */
 	bool (*called)(struct soft_endpoint *endpoint);
 };
@@ -128,6 +132,7 @@ struct doca_comch_server {
 struct doca_comch_client {
 	struct soft_endpoint endpoint; /* first */
 	struct doca_comch_connection *connection;
+	TAILQ_HEAD(, doca_comch_connection) past; /* released, but for the program to look at */
 	char dev_pci[DOCA_DEVINFO_PCI_ADDR_SIZE]; /* the DPU device tried last; "": none yet */
 	doca_error_t refusal;                     /* of the last server that answered, since start */
 };
@@ -159,6 +164,9 @@ struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoin
 
 /* GREETING only, or at the end of its endpoint: gone without anybody being told. */
 void soft_connection_release(struct doca_comch_connection *connection);
+
+/* One that was released. */
+void soft_connection_free(struct doca_comch_connection *connection);
 
 /* The handshake is done; peer is the frame in which the peer gave its limit. */
 void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer);

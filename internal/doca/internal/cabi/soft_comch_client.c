@@ -148,6 +148,12 @@ static void client_gone(struct doca_comch_connection *connection)
 	((struct doca_comch_client *)connection->endpoint)->connection = NULL;
 }
 
+/* Programs look at their connection until they destroy the client. */
+static void client_released(struct doca_comch_connection *connection)
+{
+	TAILQ_INSERT_TAIL(&((struct doca_comch_client *)connection->endpoint)->past, connection, link);
+}
+
 static bool client_called(struct soft_endpoint *endpoint)
 {
 	(void)endpoint;
@@ -160,6 +166,7 @@ static const struct soft_endpoint_role client_role = {
 	.not_greeted = client_not_greeted,
 	.lost = client_lost,
 	.gone = client_gone,
+	.released = client_released,
 };
 
 /* ---- what programs ask of a client ---- */
@@ -177,6 +184,7 @@ doca_error_t soft_doca_comch_client_create(struct doca_dev *dev, const char *nam
 	doca_error_t result = soft_endpoint_init(&client->endpoint, &client_class, &client_role, dev, name);
 	if (result != DOCA_SUCCESS)
 		goto free_client;
+	TAILQ_INIT(&client->past);
 	*comch_client = client;
 	return DOCA_SUCCESS;
 
@@ -190,9 +198,15 @@ doca_error_t soft_doca_comch_client_destroy(struct doca_comch_client *comch_clie
 	if (comch_client == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
 	doca_error_t result = soft_endpoint_fini(&comch_client->endpoint);
-	if (result == DOCA_SUCCESS)
-		free(comch_client);
-	return result;
+	if (result != DOCA_SUCCESS)
+		return result;
+	struct doca_comch_connection *connection;
+	while ((connection = TAILQ_FIRST(&comch_client->past)) != NULL) {
+		TAILQ_REMOVE(&comch_client->past, connection, link);
+		soft_connection_free(connection);
+	}
+	free(comch_client);
+	return DOCA_SUCCESS;
 }
 
 doca_error_t soft_doca_comch_client_get_connection(const struct doca_comch_client *comch_client,

@@ -49,6 +49,7 @@ struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoin
 
 close_fast:
 	soft_fast_close(connection->fast);
+	soft_fast_unref(connection->fast);
 free_connection:
 	free(connection);
 close_fd:
@@ -72,6 +73,15 @@ void soft_connection_release(struct doca_comch_connection *connection)
 	close_socket(connection);
 	soft_fast_close(connection->fast);
 	TAILQ_REMOVE(&connection->endpoint->connections, connection, link);
+	if (connection->state == SOFT_CONNECTION_GREETING)
+		soft_connection_free(connection);
+	else
+		connection->endpoint->role->released(connection);
+}
+
+void soft_connection_free(struct doca_comch_connection *connection)
+{
+	soft_fast_unref(connection->fast);
 	free(connection);
 }
 

@@ -166,6 +166,7 @@ static const struct soft_endpoint_role server_role = {
 	.not_greeted = soft_connection_release,
 	.lost = server_lost,
 	.gone = server_gone,
+	.released = soft_connection_free,
 };
 
 /* ---- what programs ask of a server ---- */

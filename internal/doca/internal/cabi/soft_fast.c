@@ -70,6 +70,12 @@ void soft_fast_close(struct soft_fast *fast)
 	fast->bell = -1;
 	while (!STAILQ_EMPTY(&fast->notices))
 		drop_notice(fast);
+	pthread_mutex_unlock(&fast->lock);
+}
+
+void soft_fast_unref(struct soft_fast *fast)
+{
+	pthread_mutex_lock(&fast->lock);
 	unref(fast);
 }
 

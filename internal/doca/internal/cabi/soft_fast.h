@@ -99,8 +99,11 @@ struct soft_fast {
 /* bell stays the caller's. NULL: no memory. */
 struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell);
 
-/* The connection is released: nothing rings any more. Lanes and notices go. */
+/* The connection is over: nothing rings any more. Lanes and notices go. */
 void soft_fast_close(struct soft_fast *fast);
+
+/* The connection is freed. Its memory stays while there are members. */
+void soft_fast_unref(struct soft_fast *fast);
 
 void soft_fast_up(struct soft_fast *fast);
 

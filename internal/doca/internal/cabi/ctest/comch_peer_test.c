@@ -115,6 +115,19 @@ static pid_t fork_server(int *ready)
 	return child;
 }
 
+/* A connection that has ended, of a client that has not been destroyed. */
+static void can_be_looked_at(struct end *client, struct doca_comch_connection *connection)
+{
+	struct doca_comch_producer *producer;
+	uint64_t count;
+	CHECK(soft_doca_comch_connection_get_user_data(connection).u64 == 42);
+	CHECK(soft_doca_comch_client_get_client_ctx(connection) == client->client);
+	CHECK(soft_doca_comch_server_get_server_ctx(connection) == NULL);
+	CHECK_OK(soft_doca_comch_connection_get_counter(connection, DOCA_COMCH_COUNTER_SENT_MESSAGES, &count));
+	CHECK_RESULT(DOCA_ERROR_CONNECTION_ABORTED, soft_doca_comch_connection_update_info(connection));
+	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_comch_producer_create(connection, &producer));
+}
+
 /* What the server sent before it died arrives; its name can be taken over afterwards. */
 static void server_killed(void)
 {
@@ -125,6 +138,8 @@ static void server_killed(void)
 	client_open(&client);
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
 	stage_wait(client.pe, is_running, &client);
+	struct doca_comch_connection *first = client.connection;
+	CHECK_OK(soft_doca_comch_connection_set_user_data(first, (union doca_data){.u64 = 42}));
 	CHECK(read(ready, &byte, 1) == 1);
 	kill(child, SIGSTOP);
 	while (send_number(&client, 0, 4080) == DOCA_SUCCESS || soft_doca_pe_progress(client.pe))
@@ -134,6 +149,7 @@ static void server_killed(void)
 	CHECK(client.received == 1 && client.failed == NUM_SENDS);
 	CHECK(client.last_failure == DOCA_ERROR_CONNECTION_RESET);
 	close(ready);
+	can_be_looked_at(&client, first);
 
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
 	settle_one(&client);
@@ -143,7 +159,14 @@ static void server_killed(void)
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
 	client.next_number = 0;
 	settle_both(&client, &server);
-	CHECK(state_of(&client) == DOCA_CTX_STATE_RUNNING);
+	CHECK(state_of(&client) == DOCA_CTX_STATE_RUNNING && client.connection != first);
+	struct doca_task *task;
+	struct doca_comch_connection *second = client.connection;
+	CHECK_OK(soft_doca_comch_connection_set_user_data(second, (union doca_data){.u64 = 43}));
+	can_be_looked_at(&client, first);
+	client.connection = first;
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, alloc_send(&client, "x", 1, &task));
+	client.connection = second;
 	close_both(&client, &server);
 }
 
