@@ -39,7 +39,7 @@ struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoin
 	connection->fd = fd;
 	connection->fault = DOCA_ERROR_CONNECTION_ABORTED;
 	STAILQ_INIT(&connection->unsent);
-	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->bell);
+	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->bell, endpoint->new_consumer != NULL);
 	if (connection->fast == NULL)
 		goto free_connection;
 	if (!watch(connection, EPOLL_CTL_ADD, EPOLLIN))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "soft_comch.h"
+#include "soft_fault.h"
 
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -126,6 +127,13 @@ static void refuse(struct doca_comch_connection *connection, doca_error_t code)
 	soft_connection_release(connection);
 }
 
+/* On request: the program hears of the connection that was not made, and so does the client. */
+static void fail_to_connect(struct doca_comch_server *server, struct doca_comch_connection *connection)
+{
+	server->connected(&status_event, connection, 0);
+	refuse(connection, DOCA_ERROR_CONNECTION_ABORTED);
+}
+
 static void server_greeted(struct doca_comch_connection *connection, const struct soft_frame *frame)
 {
 	struct soft_endpoint *endpoint = connection->endpoint;
@@ -137,6 +145,8 @@ static void server_greeted(struct doca_comch_connection *connection, const struc
 		soft_connection_release(connection);
 	} else if (admission != DOCA_SUCCESS) {
 		refuse(connection, admission);
+	} else if (soft_fault_connect()) {
+		fail_to_connect(server, connection);
 	} else if (!soft_frame_send(connection->fd, &welcome)) {
 		soft_connection_release(connection);
 	} else {
@@ -157,7 +167,7 @@ static void server_gone(struct doca_comch_connection *connection)
 {
 	struct doca_comch_server *server = (struct doca_comch_server *)connection->endpoint;
 	if (!connection->unannounced)
-		server->disconnected(&status_event, connection, 1);
+		server->disconnected(&status_event, connection, !soft_fault_disconnect());
 }
 
 static const struct soft_endpoint_role server_role = {

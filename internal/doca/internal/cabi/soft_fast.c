@@ -15,13 +15,14 @@ static uint32_t first_id(const struct doca_dev *dev)
 	return dev->info->side == SOFT_HOST ? 1 : 2;
 }
 
-struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell)
+struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell, bool hears_consumers)
 {
 	struct soft_fast *fast = calloc(1, sizeof(*fast));
 	if (fast == NULL)
 		return NULL;
 	pthread_mutex_init(&fast->lock, NULL);
 	fast->dev = dev;
+	fast->hears_consumers = hears_consumers;
 	fast->refs = 1;
 	fast->bell = bell;
 	fast->fault = DOCA_ERROR_CONNECTION_ABORTED;
@@ -304,6 +305,11 @@ static doca_error_t open_bell(struct soft_member *member, struct doca_pe *pe)
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe)
 {
 	struct soft_fast *fast = member->fast;
+	if (!fast->hears_consumers) {
+		soft_detail("a consumer or producer needs the consumer events of its server or client "
+			    "(doca_comch_server_event_consumer_register, doca_comch_client_event_consumer_register)");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
 	doca_error_t result = open_bell(member, pe);
 	if (result != DOCA_SUCCESS)
 		return result;

@@ -80,6 +80,7 @@ struct soft_notice {
 
 struct soft_fast {
 	struct doca_dev *dev;
+	bool hears_consumers;
 	pthread_mutex_t lock;
 	unsigned refs;
 	atomic_bool up;     /* the connection is OPEN */
@@ -96,8 +97,8 @@ struct soft_fast {
 
 /* ---- soft_fast: for the control channel ---- */
 
-/* bell stays the caller's. NULL: no memory. */
-struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell);
+/* bell stays the caller's. hears_consumers: consumer events are registered on this side. NULL: no memory. */
+struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell, bool hears_consumers);
 
 /* The connection is over: nothing rings any more. Lanes and notices go. */
 void soft_fast_close(struct soft_fast *fast);
@@ -132,7 +133,7 @@ uint32_t soft_fast_drop_lane(struct soft_fast *fast, uint32_t id);
 doca_error_t soft_member_join(struct soft_member *member, struct soft_fast *fast, enum soft_member_kind kind);
 void soft_member_leave(struct soft_member *member);
 
-/* From start to idle. NOT_CONNECTED: the connection has ended. */
+/* From start to idle. INVALID_VALUE: consumer events are not registered. NOT_CONNECTED: the connection has ended. */
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe);
 void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe);
 

@@ -9,10 +9,25 @@
 #define MAX_RULES 32
 #define MAX_DELAY_US (24 * 60 * 60 * 1000000ull)
 
-enum kind { SEED, REFUSE, FAIL, DELAY, REORDER, FLIP, DROP, DUPLICATE, CUT, MUTE, AGAIN_STORM, KINDS };
+enum kind {
+	SEED,
+	REFUSE,
+	FAIL,
+	DELAY,
+	REORDER,
+	FLIP,
+	DROP,
+	DUPLICATE,
+	CUT,
+	MUTE,
+	AGAIN_STORM,
+	CONNECT,
+	DISCONNECT,
+	KINDS
+};
 
 /* What counts the Nth of a rule of each kind. Rules of REFUSE count for themselves. */
-enum counter { COMPLETIONS, MEMCPY_COMPLETIONS, COPIES, MESSAGES, COUNTERS };
+enum counter { COMPLETIONS, MEMCPY_COMPLETIONS, COPIES, MESSAGES, CONNECTS, DISCONNECTS, COUNTERS };
 
 struct rule {
 	enum kind kind;
@@ -38,10 +53,19 @@ struct form {
 };
 
 static const struct form forms[KINDS] = {
-	[SEED] = {"seed", "N"},    [REFUSE] = {"refuse", "WNC"},     [FAIL] = {"fail", "NC"},
-	[DELAY] = {"delay", "NE"}, [REORDER] = {"reorder", "N"},     [FLIP] = {"flip", "N"},
-	[DROP] = {"drop", "N"},    [DUPLICATE] = {"duplicate", "N"}, [CUT] = {"cut", "N"},
-	[MUTE] = {"mute", "N"},    [AGAIN_STORM] = {"again", "N"},
+	[SEED] = {"seed", "N"},
+	[REFUSE] = {"refuse", "WNC"},
+	[FAIL] = {"fail", "NC"},
+	[DELAY] = {"delay", "NE"},
+	[REORDER] = {"reorder", "N"},
+	[FLIP] = {"flip", "N"},
+	[DROP] = {"drop", "N"},
+	[DUPLICATE] = {"duplicate", "N"},
+	[CUT] = {"cut", "N"},
+	[MUTE] = {"mute", "N"},
+	[AGAIN_STORM] = {"again", "N"},
+	[CONNECT] = {"connect", "N"},
+	[DISCONNECT] = {"disconnect", "N"},
 };
 
 static bool parse_number(const char *text, uint64_t *number)
@@ -266,6 +290,22 @@ enum soft_message_fault soft_fault_message(void)
 		return SOFT_MESSAGE_WHOLE;
 	soft_detail("connection cut at control message %llu on request", (unsigned long long)n);
 	return SOFT_MESSAGE_CUT;
+}
+
+static bool is_due(enum kind kind, enum counter counter)
+{
+	struct soft_faults *faults = soft_faults();
+	return faults != NULL && find(faults, kind, count(faults, counter)) != NULL;
+}
+
+bool soft_fault_connect(void)
+{
+	return is_due(CONNECT, CONNECTS);
+}
+
+bool soft_fault_disconnect(void)
+{
+	return is_due(DISCONNECT, DISCONNECTS);
 }
 
 bool soft_fault_muted(void)

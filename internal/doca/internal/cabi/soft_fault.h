@@ -9,6 +9,8 @@
  *   reorder=K            memcpy tasks complete in random order, out of K at a time
  *   flip=N drop=N duplicate=N   one bit of copy N, a run of its bytes left out, a run of them written twice
  *   cut=N                instead of control message N the connection breaks
+ *   connect=N            connection event N of a server reports failure, and the client is refused
+ *   disconnect=N         disconnection event N of a server reports failure
  *   mute=N               from control message N on this process neither sends nor receives on its channels
  *   again=PERCENT        so many submissions answer AGAIN
  *
@@ -51,6 +53,10 @@ enum soft_message_fault { SOFT_MESSAGE_WHOLE, SOFT_MESSAGE_CUT };
 
 /* What happens to the next control message. */
 enum soft_message_fault soft_fault_message(void);
+
+/* The server's next connection event, or disconnection event, is to report failure. */
+bool soft_fault_connect(void);
+bool soft_fault_disconnect(void);
 
 /* The channels of this process have fallen silent. */
 bool soft_fault_muted(void);

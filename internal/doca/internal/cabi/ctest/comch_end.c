@@ -58,7 +58,12 @@ void on_connect(struct doca_comch_event_connection_status_changed *event, struct
 		uint8_t successful)
 {
 	struct end *end = end_of(connection);
-	CHECK(event != NULL && successful == 1);
+	CHECK(event != NULL && (successful == 1 || end->events_fail));
+	if (!successful) {
+		end->failed_connects++;
+		CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_disconnect(end->server, connection));
+		return;
+	}
 	end->connects++;
 	end->connection = connection;
 	end->next_number = 0;
@@ -70,7 +75,8 @@ void on_disconnect(struct doca_comch_event_connection_status_changed *event, str
 		   uint8_t successful)
 {
 	struct end *end = end_of(connection);
-	CHECK(event != NULL && successful == 1);
+	CHECK(event != NULL && (successful == 1 || end->events_fail));
+	end->failed_disconnects += !successful;
 	end->disconnects++;
 	if (end->connection == connection)
 		end->connection = NULL;

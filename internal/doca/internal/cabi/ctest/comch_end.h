@@ -15,6 +15,8 @@ struct end {
 	struct doca_comch_client *client;
 	struct doca_comch_connection *connection; /* the last one; NULL after its end */
 	unsigned sent, failed, received, connects, disconnects;
+	unsigned failed_connects, failed_disconnects; /* of a test that asks for them */
+	bool events_fail;
 	doca_error_t last_failure;
 	uint32_t last_len;
 	uint32_t next_number; /* what the next received message must begin with */

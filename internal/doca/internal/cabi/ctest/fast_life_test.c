@@ -63,6 +63,33 @@ static void configuration_is_checked(void)
 	pair_close();
 }
 
+/* As the guide lists among what is mandatory, on the side of the consumer or producer. */
+static void consumer_events_come_first(void)
+{
+	struct end *client = &pair.client, *server = &pair.server;
+	server_open(server);
+	*client = (struct end){0};
+	CHECK_OK(soft_doca_comch_client_create(stage.host, NAME, &client->client));
+	client->ctx = soft_doca_comch_client_as_ctx(client->client);
+	CHECK_OK(soft_doca_comch_client_task_send_set_conf(client->client, on_sent, on_not_sent, NUM_SENDS));
+	CHECK_OK(soft_doca_comch_client_event_msg_recv_register(client->client, on_received));
+	end_connect(client);
+	CHECK_OK(soft_doca_ctx_start(server->ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client->ctx));
+	settle_both(client, server);
+	consumer_open(&pair.consumer, client);
+	producer_open(&pair.producer, client);
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_start(pair.consumer.ctx));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_start(pair.producer.ctx));
+	CHECK(strstr(soft_last_detail(), "event_consumer_register") != NULL);
+	fast_close(&pair.producer);
+	producer_open(&pair.producer, server);
+	CHECK_OK(soft_doca_ctx_start(pair.producer.ctx));
+	fast_close(&pair.consumer);
+	fast_close(&pair.producer);
+	close_both(client, server);
+}
+
 static void permission_is_needed(void)
 {
 	struct doca_comch_consumer *consumer;
@@ -211,6 +238,7 @@ int main(void)
 	RUN(capabilities);
 	RUN(nothing_is_null);
 	RUN(configuration_is_checked);
+	RUN(consumer_events_come_first);
 	RUN(permission_is_needed);
 	RUN(the_map_stays);
 	RUN(a_consumer_starts_step_by_step);

@@ -225,6 +225,28 @@ static void the_channel_is_cut(void)
 	finish();
 }
 
+/* A connection that was not made, and the end of one that did not go well: it is over all the same. */
+static void connection_events_report_failure(void)
+{
+	struct end client, server;
+	begin("connect=1,disconnect=1");
+	server_open(&server);
+	client_open(&client);
+	server.events_fail = true;
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	for (unsigned i = 0; i < 2; i++) {
+		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
+		settle_both(&client, &server);
+		CHECK(server.failed_connects == 1 && server.connects == i);
+		CHECK(state_of(&client) == (i == 0 ? DOCA_CTX_STATE_IDLE : DOCA_CTX_STATE_RUNNING));
+	}
+	end_close(&client);
+	settle_one(&server);
+	CHECK(server.disconnects == 1 && server.failed_disconnects == 1);
+	end_close(&server);
+	finish();
+}
+
 /* It neither fails nor completes, and nobody is woken; the client can still leave. */
 static void the_peer_stops_answering(void)
 {
@@ -302,6 +324,7 @@ int main(void)
 	RUN(completions_are_reordered);
 	RUN(submissions_are_stormed);
 	RUN(the_channel_is_cut);
+	RUN(connection_events_report_failure);
 	RUN(the_peer_stops_answering);
 	RUN(a_message_fails);
 	RUN(a_fast_message_fails);
