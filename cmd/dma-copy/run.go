@@ -42,6 +42,9 @@ func newFollower(streams streams, s settings, log zerolog.Logger) follower {
 }
 
 func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings, log zerolog.Logger) error {
+	if err := streams.closed.check(s); err != nil {
+		return err
+	}
 	if s.streams() && streams.data.nowhere {
 		return usagef("-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // streams is the program's surroundings, as a value so that tests can stand in for them.
@@ -19,6 +20,7 @@ type streams struct {
 	terminal bool                             // stderr is a terminal
 	screen   *screen                          // of that terminal, if it can move its cursor; nil: no line is ever shown twice
 	env      func(name string) (string, bool) // as os.LookupEnv
+	closed   closedStreams
 	data     dataStreams
 }
 
@@ -28,8 +30,44 @@ type dataStreams struct {
 	nowhere       bool // neither of them leads anywhere but to a terminal
 }
 
+// The standard streams by descriptor.
+var streamNames = [...]string{"standard input", "standard output", "standard error"}
+
+// closedStreams are those of the standard streams that the process was started without.
+type closedStreams [len(streamNames)]bool
+
+func findClosedStreams() (closed closedStreams) {
+	for fd := range closed {
+		closed[fd] = doca.StreamClosedAtStart(fd)
+	}
+	return closed
+}
+
+// check refuses what would write to a stream, or read from one, that is not there.
+func (c closedStreams) check(s settings) error {
+	const next = "connect it, if only to /dev/null"
+	for fd, closed := range c {
+		if closed && s.streams() {
+			return usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
+		}
+	}
+	if c[1] && s.Output == outputJSON {
+		return usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
+	}
+	return nil
+}
+
+// closedFile is a standard output that is closed: what is printed to it is an error, as for every other program.
+type closedFile struct{}
+
+// Write implements io.Writer.
+func (closedFile) Write([]byte) (int, error) { return 0, unix.EBADF }
+
 func standardStreams() streams {
-	s := streams{stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv}
+	s := streams{stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv, closed: findClosedStreams()}
+	if s.closed[1] {
+		s.stdout = closedFile{}
+	}
 	if kind, _ := os.LookupEnv("TERM"); s.terminal && kind != "dumb" {
 		s.screen = newScreen(os.Stderr)
 		s.stderr = s.screen

@@ -16,3 +16,6 @@ func SoftTrustsUser(uid uint32) bool { return false }
 
 // SoftServerFile needs cgo.
 func SoftServerFile(hostFunction, device, name string) string { return "" }
+
+// StreamClosedAtStart needs cgo.
+func StreamClosedAtStart(fd int) bool { return false }
