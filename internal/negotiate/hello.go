@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"encoding/binary"
+	"math"
 	"math/bits"
 )
 
@@ -130,6 +131,8 @@ func (h Hello) checkFile() error {
 		return malformed(TypeHello, "%d nanoseconds in a second", h.MTime.Nsec)
 	case h.Mode > MaxMode:
 		return malformed(TypeHello, "mode %#o, limit %#o", h.Mode, MaxMode)
+	case h.UID == math.MaxUint32 || h.GID == math.MaxUint32: // which chown takes for "leave it as it is"
+		return malformed(TypeHello, "uid %d and gid %d, limit %d", h.UID, h.GID, uint32(math.MaxUint32-1))
 	case len(h.Software) > MaxSoftwareName:
 		return malformed(TypeHello, "a name of %d bytes, limit %d", len(h.Software), MaxSoftwareName)
 	}

@@ -317,6 +317,7 @@ func TestNewNativeRefusesWhatAPeerWould(t *testing.T) {
 		"size":  func(h *Hello) { h.Size = MaxSize + 1 },
 		"name":  func(h *Hello) { h.Software = strings.Repeat("x", 65) },
 		"mode":  func(h *Hello) { h.Mode = 0o100644 },
+		"uid":   func(h *Hello) { h.UID = math.MaxUint32 },
 	} {
 		own := senderHello()
 		spoil(&own)
@@ -333,6 +334,26 @@ func TestNewNativeRefusesWhatAPeerWould(t *testing.T) {
 	}
 	if _, err := NewNative(Host, 0, senderHello(), nativeLimits); !errors.Is(err, ErrMalformed) {
 		t.Errorf("version 0: %v", err)
+	}
+}
+
+// A chown to the largest number leaves the owner as it is, so it is nobody's.
+func TestOwnersThatAreNone(t *testing.T) {
+	for name, test := range map[string]struct {
+		spoil func(*Hello)
+		want  error
+	}{
+		"largest uid": {func(h *Hello) { h.UID = math.MaxUint32 - 1 }, nil},
+		"no uid":      {func(h *Hello) { h.UID = math.MaxUint32 }, ErrMalformed},
+		"largest gid": {func(h *Hello) { h.GID = math.MaxUint32 - 1 }, nil},
+		"no gid":      {func(h *Hello) { h.GID = math.MaxUint32 }, ErrMalformed},
+	} {
+		n, from := reachNative(t, nativeRole{DPU, false}, "await-hello"), senderHello()
+		from.Version = 1
+		test.spoil(&from)
+		if _, err := n.Receive(AppendHello(nil, from)); !errors.Is(err, test.want) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
