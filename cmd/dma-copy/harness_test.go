@@ -98,7 +98,7 @@ func defaults(changes ...func(*settings)) settings {
 	s := settings{
 		File: "x", Role: "auto", Driver: "auto", Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40, SDKLogLevel: 40,
 		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
-		Durability: negotiate.DurabilityFull, Sparse: "auto",
+		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30,
 	}
 	for _, change := range changes {
 		change(&s)

@@ -143,7 +143,7 @@ func copyOptions(s settings, device *doca.Device, side negotiate.Side, data data
 		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == verifyReadback,
 		NoSparse: s.Sparse == sparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == protocolReference,
-		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxDuration: s.MaxDuration,
+		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
 		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: exitCode,
 	}
 	if s.expects() {

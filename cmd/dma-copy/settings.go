@@ -30,6 +30,7 @@ type settings struct {
 	Backup        bool           // what is replaced is kept
 	MaxDuration   time.Duration  // of the copy, from the agreement on; 0 is no limit
 	MaxBytes      int64          // of the file; 0 is no limit
+	MaxHoles      int64          // bytes of holes that have to be digested or read back; 0 is no limit
 	Bandwidth     int64          // bytes per second; 0 is no limit
 	Protocol      protocolChoice // protocolReference: the native one is not offered
 	Quiet         bool           // no summary, and no progress unless it is progressAlways

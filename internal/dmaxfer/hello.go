@@ -204,11 +204,39 @@ func (n *native) checkPlan() error {
 	if limit > 0 && n.plan.SizeKnown && n.plan.Size > uint64(limit) {
 		return overLimit(n.place.path, int64(n.plan.Size), limit)
 	}
+	if err := n.checkHoles(); err != nil {
+		return err
+	}
 	if e := n.options.Expect; e != nil && n.algorithm() != e.Algorithm() {
 		return failure(ErrSettings, nil, "ask for the same digest on both sides",
 			"--expect names a %s, but the %s wants the stronger %s", e.Algorithm(), n.options.Side.Other(), n.algorithm())
 	}
 	return nil
+}
+
+// readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them, and for a readback.
+func (n *native) readsHoles() bool { return n.algorithm().Ordered() || n.plan.Readback }
+
+// checkHoles has a sender refuse before a byte moves what the receiver would refuse as the holes arrive.
+func (n *native) checkHoles() error {
+	limit := n.options.MaxHoles
+	if limit == 0 || n.place.source == nil || !n.plan.Sparse || !n.readsHoles() {
+		return nil
+	}
+	exceeded, err := n.place.source.HolesExceed(limit)
+	if exceeded {
+		return n.overHoles()
+	}
+	return err
+}
+
+func (n *native) overHoles() error {
+	reader, next := n.algorithm().String(), "use --digest crc32c on both sides"
+	if n.plan.Readback {
+		reader, next = "--verify readback", "leave that out on both sides"
+	}
+	return failure(ErrLimit, nil, next+", or allow more with --max-holes", "%s has more than %s of holes, whose zeros %s would read",
+		n.place.path, humanize.IBytes(uint64(n.options.MaxHoles)), reader)
 }
 
 func overLimit(path string, size, limit int64) error {

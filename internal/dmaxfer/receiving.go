@@ -19,6 +19,7 @@ type receiving struct {
 	receiver *pump.Receiver
 	sent     digest.Sum // what the sender says that it has read
 	size     int64      // of that
+	holes    int64      // bytes of holes that were announced
 	extra    []byte     // extended attributes, as they come
 	naming   commitment // whether the target has its name
 }
@@ -115,6 +116,9 @@ func (r *receiving) stored(piece pump.Piece, prefix int64) error {
 func (r *receiving) take(ctx context.Context, step negotiate.NativeStep) error {
 	switch step.Event {
 	case negotiate.Announced:
+		if err := r.countHoles(step.Records); err != nil {
+			return err
+		}
 		r.receiver.Take(step.Records)
 		return nil
 	case negotiate.MetadataCame:
@@ -127,6 +131,19 @@ func (r *receiving) take(ctx context.Context, step negotiate.NativeStep) error {
 		return nil
 	}
 	return fmt.Errorf("internal error: a receiver was told %s", step.Event)
+}
+
+// countHoles bounds what a few records, of up to the whole file each, can have this side read or digest.
+func (r *receiving) countHoles(records []negotiate.Record) error {
+	for i := range records {
+		if records[i].Kind == negotiate.HoleRecord {
+			r.holes += int64(records[i].Length)
+		}
+	}
+	if limit := r.options.MaxHoles; limit > 0 && r.holes > limit && r.readsHoles() {
+		return r.overHoles()
+	}
+	return nil
 }
 
 // end notes what the sender has read; the lanes then come to their end.

@@ -44,6 +44,7 @@ type Options struct {
 
 	Bandwidth   int64         // bytes per second; 0: as fast as it goes
 	MaxBytes    int64         // of the file; 0: no limit but maxFileSize
+	MaxHoles    int64         // bytes of holes whose zeros have to be digested or read back; 0: no limit
 	MaxDuration time.Duration // from the agreement on; 0: no limit
 
 	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for, or say in an *Error why not; nil: this process's own

@@ -219,6 +219,26 @@ func (s *Source) Extents() iter.Seq2[Extent, error] {
 	}
 }
 
+// HolesExceed reports whether more than limit bytes of the source are holes. It takes little time unless they may be.
+func (s *Source) HolesExceed(limit int64) (bool, error) {
+	if s.was.Size-s.was.Allocated <= limit {
+		return false, nil
+	}
+	total := int64(0)
+	for extent, err := range s.Extents() {
+		if err != nil {
+			return false, err
+		}
+		if extent.Hole {
+			total += extent.Length
+		}
+		if total > limit {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
 // Verify returns ErrSourceChanged if the file is not what it was when it was opened. It cannot see a write through a
 // mapping that the kernel has not yet stamped.
 func (s *Source) Verify() error {

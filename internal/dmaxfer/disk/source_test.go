@@ -191,6 +191,25 @@ func TestExtents(t *testing.T) {
 	})
 }
 
+func TestHolesOfASource(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		dir, err := at.fs.OpenDir(at.folder)
+		must(t, err)
+		defer dir.Close()
+		file := mustCreate(t, dir, "file")
+		must(t, file.Truncate(4<<20))
+		mustWrite(t, file, newText, 1<<20)
+		must(t, file.Close())
+		s := mustOpenSource(t, at, "file")
+		defer s.Close()
+		for limit, want := range map[int64]bool{0: true, 2 << 20: true, 4 << 20: false} {
+			if exceed, err := s.HolesExceed(limit); exceed != want || err != nil {
+				t.Errorf("more than %d: %t, error %v", limit, exceed, err)
+			}
+		}
+	})
+}
+
 func TestExtentsOfNothing(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		at.put("file", "")
