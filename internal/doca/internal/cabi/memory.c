@@ -66,8 +66,7 @@ static int sealed_memfd(size_t len)
 	return -1;
 }
 
-/* A memfd is a file to RLIMIT_FSIZE, and to ask for too large a one raises SIGXFSZ. */
-static bool limit_allows(size_t len)
+bool memory_may_be_file(size_t len)
 {
 	struct rlimit limit;
 	return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || len <= limit.rlim_cur;
@@ -75,7 +74,7 @@ static bool limit_allows(size_t len)
 
 void *memory_alloc(size_t len)
 {
-	if (!limit_allows(len))
+	if (!memory_may_be_file(len))
 		return memory_alloc_private(len);
 	int fd = sealed_memfd(len);
 	return fd < 0 ? NULL : map_and_record(fd, len, PROT_READ | PROT_WRITE, MEMORY_ANONYMOUS);

@@ -77,18 +77,22 @@ static doca_error_t ask(struct soft_import *import, const struct remote_descript
 	return DOCA_SUCCESS;
 }
 
-/* Takes the descriptors over, wanted or not, so that closing the import closes them. */
-static int take_gate(struct soft_import *import, const int *fds, size_t num_fds)
+/* Takes the descriptors over, wanted or not, so that closing the import closes them. Returns that of the gate, or -1. */
+static int take_fds(struct soft_import *import, const struct remote_answer *answer, const int *fds, size_t num_fds)
 {
 	if (num_fds == 2)
 		import->backing_fd = fds[1];
+	if (num_fds == 1 && answer->gate_shm != 0) {
+		import->backing_fd = fds[0];
+		return -1;
+	}
 	return num_fds > 0 ? fds[0] : -1;
 }
 
 /* The answer must grant what the descriptor promised, with the descriptors that belong to it. */
 static bool is_grant(const struct remote_answer *answer, const struct remote_descriptor *d, size_t num_fds)
 {
-	size_t expected_fds = answer->backing == REMOTE_BACKING_NONE ? 1 : 2;
+	size_t expected_fds = (answer->gate_shm == 0) + (answer->backing != REMOTE_BACKING_NONE);
 	return answer->magic == REMOTE_MAGIC && answer->version == REMOTE_VERSION && answer->granted == 1 &&
 	       answer->permissions == d->permissions && answer->addr == d->addr && answer->len == d->len &&
 	       answer->backing <= REMOTE_BACKING_FILE && num_fds == expected_fds && answer->offset <= INT64_MAX &&
@@ -103,9 +107,10 @@ static doca_error_t open_gate(struct soft_import *import, const struct remote_de
 	doca_error_t result = ask(import, d, &answer, fds, &num_fds);
 	if (result != DOCA_SUCCESS)
 		return result;
-	int gate_fd = take_gate(import, fds, num_fds);
+	int gate_fd = take_fds(import, &answer, fds, num_fds);
 	if (is_grant(&answer, d, num_fds))
-		import->gate = remote_gate_open(gate_fd);
+		import->gate =
+			gate_fd >= 0 ? remote_gate_open(gate_fd) : remote_gate_open_shm(answer.gate_shm, import->pid);
 	if (gate_fd >= 0)
 		close(gate_fd);
 	if (import->gate == NULL)

@@ -87,7 +87,7 @@ static struct soft_export *find_requested(const struct remote_request *request)
 	return export != NULL && same_key(export->key, request->key) ? export : NULL;
 }
 
-static bool send_grant(const struct visitor *visitor, const struct soft_export *export, int gate_fd)
+static bool send_grant(const struct visitor *visitor, const struct soft_export *export, int gate_fd, uint32_t gate_shm)
 {
 	struct remote_answer answer = {
 		.magic = REMOTE_MAGIC,
@@ -98,22 +98,30 @@ static bool send_grant(const struct visitor *visitor, const struct soft_export *
 		.addr = (uintptr_t) export->range.addr,
 		.len = export->range.len,
 		.offset = export->backing_offset,
+		.gate_shm = gate_shm,
 	};
-	int fds[REMOTE_MAX_FDS] = {gate_fd, export->backing_fd};
-	return remote_send(visitor->fd, &answer, sizeof(answer), fds, export->backing_fd < 0 ? 1 : 2);
+	int fds[REMOTE_MAX_FDS];
+	size_t num_fds = 0;
+	if (gate_fd >= 0)
+		fds[num_fds++] = gate_fd;
+	if (export->backing_fd >= 0)
+		fds[num_fds++] = export->backing_fd;
+	return remote_send(visitor->fd, &answer, sizeof(answer), fds, num_fds);
 }
 
 static bool grant(struct visitor *visitor, struct soft_export *export)
 {
 	int gate_fd;
-	struct remote_gate *gate = remote_gate_create(&gate_fd);
+	uint32_t gate_shm;
+	struct remote_gate *gate = remote_gate_create(&gate_fd, &gate_shm);
 	if (gate == NULL)
 		return false;
 	/* Where Yama restricts process_vm_readv, this admits the importer; elsewhere it fails and is not needed. */
 	if (visitor->pid > 0)
 		prctl(PR_SET_PTRACER, (unsigned long)visitor->pid, 0, 0, 0);
-	bool sent = send_grant(visitor, export, gate_fd);
-	close(gate_fd);
+	bool sent = send_grant(visitor, export, gate_fd, gate_shm);
+	if (gate_fd >= 0)
+		close(gate_fd);
 	if (!sent) {
 		remote_gate_close(gate);
 		return false;

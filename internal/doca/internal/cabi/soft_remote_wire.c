@@ -2,13 +2,17 @@
 #define _GNU_SOURCE
 #include "soft_remote_wire.h"
 
+#include "memory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -22,8 +26,39 @@ static struct remote_gate *map_gate(int fd)
 	return gate == MAP_FAILED ? NULL : gate;
 }
 
-struct remote_gate *remote_gate_create(int *fd)
+/* Removed at once, it goes with the last mapping; until then the importer can attach it. */
+static struct remote_gate *create_shm_gate(uint32_t *shm)
 {
+	int id = shmget(IPC_PRIVATE, sizeof(struct remote_gate), 0600);
+	if (id < 0)
+		return NULL;
+	void *gate = shmat(id, NULL, 0);
+	int err = errno;
+	shmctl(id, IPC_RMID, NULL);
+	errno = err;
+	if (gate == (void *)-1)
+		return NULL;
+	*shm = (uint32_t)id + 1;
+	return gate;
+}
+
+struct remote_gate *remote_gate_open_shm(uint32_t shm, pid_t maker)
+{
+	struct shmid_ds segment;
+	int id = (int)(shm - 1);
+	if (id < 0 || maker <= 0 || shmctl(id, IPC_STAT, &segment) != 0 || segment.shm_cpid != maker ||
+	    segment.shm_segsz < sizeof(struct remote_gate))
+		return NULL;
+	void *gate = shmat(id, NULL, 0);
+	return gate == (void *)-1 ? NULL : gate;
+}
+
+struct remote_gate *remote_gate_create(int *fd, uint32_t *shm)
+{
+	*fd = -1;
+	*shm = 0;
+	if (!memory_may_be_file(sizeof(struct remote_gate)))
+		return create_shm_gate(shm);
 	int created = memfd_create("dma-copy-gate", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (created < 0)
 		return NULL;

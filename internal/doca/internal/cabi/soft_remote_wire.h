@@ -18,7 +18,7 @@
 #include "soft_core.h"
 
 #define REMOTE_MAGIC 0x6d656d2d61746164ull
-#define REMOTE_VERSION 1
+#define REMOTE_VERSION 2
 #define REMOTE_KEY_SIZE 16
 #define REMOTE_NAME_SIZE 64
 #define REMOTE_MAX_FDS 2
@@ -55,7 +55,8 @@ struct remote_request {
 
 enum remote_backing { REMOTE_BACKING_NONE, REMOTE_BACKING_ANONYMOUS, REMOTE_BACKING_FILE };
 
-/* Comes with the gate's descriptor and, unless backing is NONE, that of the memory. A refusal comes with neither. */
+/* Comes with the gate's descriptor, unless gate_shm says otherwise, and, unless backing is NONE, that of the memory. A refusal comes with
+ * neither. */
 struct remote_answer {
 	uint64_t magic;
 	uint32_t version;
@@ -64,12 +65,14 @@ struct remote_answer {
 	uint32_t backing;
 	uint64_t addr;
 	uint64_t len;
-	uint64_t offset; /* of addr in the backing */
+	uint64_t offset;   /* of addr in the backing */
+	uint32_t gate_shm; /* 0, or where the gate is no file: one more than the number of its System V segment */
+	uint32_t reserved;
 };
 
 _Static_assert(sizeof(struct remote_descriptor) == 120, "no padding");
 _Static_assert(sizeof(struct remote_request) == 40, "no padding");
-_Static_assert(sizeof(struct remote_answer) == 48, "no padding");
+_Static_assert(sizeof(struct remote_answer) == 56, "no padding");
 
 /*
  * Shared memory between the exporter and one importer: who copies counts itself in before it looks at revoked, and who
@@ -80,11 +83,17 @@ struct remote_gate {
 	_Atomic uint32_t busy;
 };
 
-/* A gate that nobody can shrink under the other's mapping. *fd carries it to the importer. NULL with errno set. */
-struct remote_gate *remote_gate_create(int *fd);
+/*
+ * A gate that nobody can shrink under the other's mapping. *fd carries it to the importer, or *shm if *fd is -1: RLIMIT_FSIZE may forbid even
+ * the smallest memfd. NULL with errno set.
+ */
+struct remote_gate *remote_gate_create(int *fd, uint32_t *shm);
 
 /* NULL unless fd is such a gate. */
 struct remote_gate *remote_gate_open(int fd);
+
+/* NULL unless shm is a gate that this process has made. */
+struct remote_gate *remote_gate_open_shm(uint32_t shm, pid_t maker);
 
 void remote_gate_close(struct remote_gate *gate);
 

@@ -170,7 +170,8 @@ static struct liar honest(int gate, int backing)
 static void test_lying_exporters(void)
 {
 	int gate, unsealed = memfd_create("unsealed", MFD_CLOEXEC);
-	struct remote_gate *mapped = remote_gate_create(&gate);
+	uint32_t shm;
+	struct remote_gate *mapped = remote_gate_create(&gate, &shm);
 	CHECK(mapped != NULL && unsealed >= 0 && ftruncate(unsealed, 8192) == 0);
 
 	/* Memory that could vanish under a mapping is not mapped. */
@@ -179,8 +180,8 @@ static void test_lying_exporters(void)
 	liar = honest(gate, gate); /* sealed, but too small */
 	CHECK_OK(import_from(&liar));
 
-	struct liar lies[11];
-	for (int i = 0; i < 11; i++)
+	struct liar lies[13];
+	for (int i = 0; i < 13; i++)
 		lies[i] = honest(gate, unsealed);
 	lies[0].fds[0] = unsealed; /* a gate that could vanish */
 	lies[1].num_fds = 1;
@@ -193,7 +194,11 @@ static void test_lying_exporters(void)
 	lies[8].len--;
 	lies[9].answer.granted = 0;
 	lies[10].answer.offset = INT64_MAX;
-	for (int i = 0; i < 11; i++)
+	lies[11].answer.gate_shm = INT32_MAX; /* no such segment */
+	lies[11].num_fds = 1;
+	lies[12].answer.gate_shm = UINT32_MAX; /* no segment at all */
+	lies[12].num_fds = 1;
+	for (int i = 0; i < 13; i++)
 		CHECK_RESULT(DOCA_ERROR_DRIVER, import_from(&lies[i]));
 	remote_gate_close(mapped);
 	close(gate);
