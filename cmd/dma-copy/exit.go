@@ -43,6 +43,7 @@ type outcome struct {
 // consequences.
 var outcomes = []outcome{
 	{ofType[usageError], exitUsage, "", nil},
+	{one(errResources), exitUsage, "", nil},
 	{one(errTimeLimit), exitLimit, "allow more with --timeout", nil},
 	{one(errDurationLimit), exitLimit, "allow more with --max-duration", nil},
 	{one(dmaxfer.ErrLimit), exitLimit, "", nil},
@@ -51,6 +52,7 @@ var outcomes = []outcome{
 	{one(doca.ErrHardwareRequired), exitNotHardware, "leave out --require-hw to use the software device", nil},
 	{one(doca.ErrNoCgo), exitDevice, "", nil},
 	{ofType[*doca.LoadError], exitDevice, "install DOCA's runtime libraries, or use --driver soft", nil},
+	{withoutProc, exitDevice, "mount it (mount -t proc proc /proc)", nil},
 	{ofType[*doca.SoftError], exitUsage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil},
 	{one(errMovesNothing), exitUsage, moveBytes, nil},
 	{one(errNoDevice), exitDevice, askDoctor, nil},
@@ -85,6 +87,8 @@ var outcomes = []outcome{
 	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(dmaxfer.ErrIdle), exitPeer, "", nil},
 	{ofType[*negotiate.Error], exitProtocol, "run a dma-copy or doca_dma_copy of a supported release on the other side", nil},
+	{one(syscall.EMFILE), exitUsage, moreDescriptors, nil},
+	{one(syscall.ENFILE), exitUsage, moreFiles, nil},
 	{ofType[*doca.Error], exitDevice, "look at the device, and at the other side's message", nil},
 }
 
@@ -103,6 +107,12 @@ func one(sentinel error) func(error) bool {
 func ofType[T error](err error) bool {
 	_, is := errors.AsType[T](err)
 	return is
+}
+
+// withoutProc reports whether the software device lacks /proc.
+func withoutProc(err error) bool {
+	soft, is := errors.AsType[*doca.SoftError](err)
+	return is && soft.NoProc
 }
 
 // misnamed tells whether there are things of a kind, but none of the name that was given.

@@ -79,6 +79,9 @@ func newRootCommand(
 // settle returns the settings and the logger of a run. With an error it returns the settings as far as they are good.
 func settle(flags *pflag.FlagSet, streams streams, table []option) (settings, zerolog.Logger, error) {
 	s, notes, err := loadSettings(flags, streams, table)
+	if limit := checkDescriptors(); limit != nil {
+		err = limit // which may be why a parameter file could not be read
+	}
 	if err != nil {
 		return s, zerolog.Nop(), err
 	}

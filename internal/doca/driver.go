@@ -107,6 +107,9 @@ func openSoft(options Options, reason string) (*Driver, error) {
 	if errors.Is(err, cabi.ErrNoCgo) {
 		return nil, err
 	}
+	if refused, is := errors.AsType[*cabi.Error](err); is {
+		return nil, &SoftError{Reason: refused.Detail, NoProc: refused.Code == cabi.NotSupported}
+	}
 	if err != nil {
 		return nil, &SoftError{Reason: err.Error()}
 	}

@@ -17,7 +17,6 @@ package cabi
 import "C"
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -67,8 +66,8 @@ func OpenSoft(settings SoftSettings) (ABI, error) {
 		}
 	}()
 	var reason [512]C.char
-	if C.soft_configure_all(&c, &reason[0], C.size_t(len(reason))) != C.DOCA_SUCCESS {
-		return nil, errors.New(C.GoString(&reason[0]))
+	if code := C.soft_configure_all(&c, &reason[0], C.size_t(len(reason))); code != C.DOCA_SUCCESS {
+		return nil, &Error{Op: "soft_configure_all", Code: Status(code), Detail: C.GoString(&reason[0])}
 	}
 	forget := func() { C.soft_forget_detail() }
 	refusal := func(c *C.struct_doca_comch_client) C.doca_error_t { return C.soft_comch_client_refusal(c) }

@@ -350,6 +350,15 @@ static const char *chosen(const char *text, const char *variable)
 	return text != NULL ? text : getenv(variable);
 }
 
+/* Sockets, whose addresses may be too long otherwise, are reached through it. Without it no peer is ever found. */
+static doca_error_t check_proc(void)
+{
+	if (access("/proc/self/fd", X_OK) == 0)
+		return DOCA_SUCCESS;
+	soft_detail("the software device needs /proc, which is not mounted: /proc/self/fd: %s", strerror(errno));
+	return DOCA_ERROR_NOT_SUPPORTED;
+}
+
 static doca_error_t parse(struct configuration *new, const struct soft_settings *settings)
 {
 	doca_error_t result = parse_limits(chosen(settings->limits, "DMA_COPY_SOFT_LIMITS"), &new->limits);
@@ -362,6 +371,8 @@ static doca_error_t parse(struct configuration *new, const struct soft_settings 
 		result = soft_parse_faults(chosen(settings->faults, "DMA_COPY_SOFT_FAULTS"), &new->faults);
 	if (result == DOCA_SUCCESS)
 		result = parse_users(chosen(settings->users, "DMA_COPY_SOFT_USERS"), new);
+	if (result == DOCA_SUCCESS)
+		result = check_proc();
 	if (result == DOCA_SUCCESS)
 		result = set_dir(new, settings->dir);
 	return result;

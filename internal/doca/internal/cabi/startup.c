@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Run before Go's runtime, which ends with a stack trace where it may not reserve memory or make threads: the resource
+ * limits that are too low for it are named instead.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define EXIT_CONFIGURATION 3 /* as the program's help has it */
+
+/* What a copy reserves: the runtime's heap, and a stack and an arena for each thread. Most of it is never used. */
+#define LEAST_ADDRESS_SPACE ((rlim_t)2 << 30)
+
+/* A copy has a dozen. */
+#define LEAST_THREADS 16
+
+static void check_address_space(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+	    limit.rlim_cur >= LEAST_ADDRESS_SPACE)
+		return;
+	fprintf(stderr,
+		"dma-copy: cannot reserve enough memory: the limit on address space is %llu MiB of %llu: "
+		"raise it (ulimit -v unlimited)\n",
+		(unsigned long long)(limit.rlim_cur >> 20), (unsigned long long)(LEAST_ADDRESS_SPACE >> 20));
+	_exit(EXIT_CONFIGURATION);
+}
+
+static void *wait_for_all(void *gate)
+{
+	pthread_mutex_lock(gate);
+	pthread_mutex_unlock(gate);
+	return NULL;
+}
+
+/* Returns the errno of the thread that could not be made; 0: there were as many as asked for, all at once. */
+static int try_threads(int wanted, int *made)
+{
+	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+	pthread_t threads[LEAST_THREADS];
+	int err = 0;
+	pthread_mutex_lock(&gate);
+	for (*made = 0; *made < wanted; (*made)++) {
+		err = pthread_create(&threads[*made], NULL, wait_for_all, &gate);
+		if (err != 0)
+			break;
+	}
+	pthread_mutex_unlock(&gate);
+	for (int i = 0; i < *made; i++)
+		pthread_join(threads[i], NULL);
+	return err;
+}
+
+static void check_threads(void)
+{
+	int made;
+	int err = try_threads(LEAST_THREADS, &made);
+	if (err == 0)
+		return;
+	fprintf(stderr,
+		"dma-copy: cannot make enough threads: %d of %d (%s): raise the limit on processes (ulimit -u), "
+		"or the control group's (pids.max)\n",
+		made, LEAST_THREADS, strerror(err));
+	_exit(EXIT_CONFIGURATION);
+}
+
+__attribute__((constructor)) static void check_limits(void)
+{
+	check_address_space();
+	check_threads();
+}
