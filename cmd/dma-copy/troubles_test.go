@@ -165,6 +165,32 @@ func TestDiskFullInTheMiddle(t *testing.T) {
 	}
 }
 
+// TestNoInodesLeft is of a receiver on a disk that has space, and no inode for the partial file or for its journal.
+func TestNoInodesLeft(t *testing.T) {
+	if may, err := canMount(); err != nil || !may {
+		t.Skipf("mounting a small disk takes CAP_SYS_ADMIN (%v)", err)
+	}
+	for _, sender := range []string{"host", "dpu"} {
+		for inodes := 1; inodes <= 2; inodes++ { // one is the directory's
+			t.Run(fmt.Sprintf("%s_sends_%d", sender, inodes), func(t *testing.T) {
+				t.Parallel()
+				s := newStage(t)
+				s.put(sender, 1000)
+				folder := filepath.Dir(s.path(otherThan(sender)))
+				must(t, unix.Mount("tmpfs", folder, "tmpfs", 0, fmt.Sprintf("mode=0755,size=4m,nr_inodes=%d", inodes)))
+				t.Cleanup(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+				for _, one := range []side{s.start("host", ourHost), s.start("dpu", ourDPU)} {
+					one.ends(exitTarget)
+					if said := one.stderr.String(); !strings.Contains(said, "no inode may be left (df -i)") {
+						t.Errorf("the %s does not say that there are no inodes:\n%s", one.name, said)
+					}
+				}
+				mustHoldOnly(t, folder)
+			})
+		}
+	}
+}
+
 // TestFileSizeLimit is of a receiver that may not make files of that size.
 func TestFileSizeLimit(t *testing.T) {
 	for _, sender := range []string{"host", "dpu"} {

@@ -117,17 +117,13 @@ func targetPlace(on disk.FS, p *place) (*place, error) {
 	case errors.Is(err, unix.ENOTDIR):
 		return nil, failure(ErrTarget, nil, "name a file in a directory", "%s is not a directory", directory)
 	case err != nil:
-		return nil, cannotCreate(p.path, err)
+		return nil, disk.CannotCreate(p.path, err)
 	}
 	defer dir.Close()
 	if err := dir.MayCreate(); err != nil {
-		return nil, cannotCreate(p.path, err)
+		return nil, disk.CannotCreate(p.path, err)
 	}
 	return p, nil
-}
-
-func cannotCreate(path string, err error) error {
-	return failure(ErrTarget, err, "choose a directory that this user may write to", "cannot create %s: %s", path, disk.Reason(err))
 }
 
 // local is what the negotiation is told.

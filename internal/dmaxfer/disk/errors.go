@@ -69,9 +69,25 @@ func failure(kind, err error, next, cause string, args ...any) *Error {
 	return NewError(kind, err, next, cause, args...)
 }
 
-func cannotCreate(path string, err error) error {
-	return failure(kindOfWrite(err), err, "choose a directory that this user may write to",
-		"cannot create %s: %s", path, Reason(err))
+// CannotCreate is the ErrTarget of a path at which no file can be made.
+func CannotCreate(path string, err error) error {
+	return failure(kindOfWrite(err), err, afterFailedCreate(err), "cannot create %s: %s", path, Reason(err))
+}
+
+// afterFailedCreate knows that an empty file takes no space but an inode.
+func afterFailedCreate(err error) string {
+	switch {
+	case errors.Is(err, unix.EDQUOT):
+		return "remove files of this user there, or choose another directory"
+	case errors.Is(err, unix.ENOSPC):
+		return "no inode may be left (df -i): remove files there, or choose another directory"
+	case errors.Is(err, unix.EMFILE):
+		return "raise the limit on open files (ulimit -n)"
+	case errors.Is(err, unix.ENFILE):
+		return "raise the system's limit on open files (sysctl fs.file-max)"
+	default:
+		return "choose a directory that this user may write to"
+	}
 }
 
 // writeFailed is a call that was to change a target.

@@ -77,7 +77,7 @@ type Partial struct {
 func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	dir, err := on.OpenDir(filepath.Dir(path))
 	if err != nil {
-		return nil, cannotCreate(path, err)
+		return nil, CannotCreate(path, err)
 	}
 	base := filepath.Base(path)
 	p := &Partial{
@@ -118,7 +118,7 @@ func (p *Partial) lookAtName() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return cannotCreate(p.path, err)
+		return CannotCreate(p.path, err)
 	case !p.want.Overwrite:
 		return failure(ErrExists, nil, nextIfExists, "%s is there already", p.path)
 	case p.want.Backup && len(p.base) == maxNameLength:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -112,6 +113,46 @@ func TestJournalOfTheNextCopyIsKept(t *testing.T) {
 		return nil
 	})
 	must(t, copyAll(t, faulty, copies["new"], (*disk.Partial).Discard))
+	at.mustContain(t, journalName, "another's")
+}
+
+// What keeps a target from being made is named, and not only that it was not.
+func TestCauseOfACreateThatFails(t *testing.T) {
+	for why, says := range map[error]string{
+		syscall.ENOSPC: "no space left on device: no inode may be left (df -i)",
+		syscall.EDQUOT: "disk quota exceeded: remove files of this user there",
+		syscall.EMFILE: "too many open files: raise the limit on open files (ulimit -n)",
+		syscall.EACCES: "permission denied: choose a directory that this user may write to",
+	} {
+		for _, name := range []string{partialName, journalName} {
+			_, m := inMemory()
+			faulty := disktest.NewFaulty(m, func(_ int, op, found string) *disktest.Fault {
+				if op == "create" && found == name {
+					return &disktest.Fault{Err: why}
+				}
+				return nil
+			})
+			_, err := disk.OpenPartial(faulty, "/there/file", wanted(1))
+			mustFail(t, err, disk.ErrTarget)
+			if !strings.Contains(err.Error(), says) {
+				t.Errorf("%q does not say %q", err, says)
+			}
+		}
+	}
+}
+
+// A journal that is in the way of a new partial and cannot be removed is named.
+func TestJournalInTheWayIsNamed(t *testing.T) {
+	at, m := inMemory()
+	at.put(journalName, "another's")
+	faulty := disktest.NewFaulty(m, func(_ int, op, found string) *disktest.Fault {
+		if op == "remove" && found == journalName {
+			return &disktest.Fault{Err: syscall.EPERM}
+		}
+		return nil
+	})
+	_, err := disk.OpenPartial(faulty, "/there/file", wanted(len(newText)))
+	mustFail(t, err, disk.ErrTarget, journalName, "operation not permitted")
 	at.mustContain(t, journalName, "another's")
 }
 

@@ -36,7 +36,7 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 		return file, true, nil
 	}
 	if !errors.Is(err, fs.ErrExist) {
-		return nil, false, cannotCreate(p.path, err)
+		return nil, false, CannotCreate(p.path, err)
 	}
 	file, err = p.openExisting()
 	switch {
@@ -45,7 +45,7 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 	case errors.Is(err, ErrLocked):
 		return nil, false, p.busy()
 	case err != nil:
-		return nil, false, p.notOurs(Reason(err), err)
+		return nil, false, p.notOurs(p.name, Reason(err), err)
 	}
 	return file, false, nil
 }
@@ -91,14 +91,14 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 func (p *Partial) isNamed() (bool, error) {
 	opened, err := p.file.Info()
 	if err != nil {
-		return false, cannotCreate(p.path, err)
+		return false, CannotCreate(p.path, err)
 	}
 	found, err := p.dir.Stat(p.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {
-		return false, cannotCreate(p.path, err)
+		return false, CannotCreate(p.path, err)
 	}
 	return opened.SameFile(found.Identity), nil
 }
@@ -109,9 +109,9 @@ func (p *Partial) busy() error {
 }
 
 // notOurs refuses to write to, and to remove, what may be somebody else's.
-func (p *Partial) notOurs(why string, err error) error {
+func (p *Partial) notOurs(name, why string, err error) error {
 	return failure(ErrTarget, err, "look at it, and remove it if it is of no use",
-		"cannot use %s in the directory of %s: %s", p.name, p.path, why)
+		"cannot use %s in the directory of %s: %s", name, p.path, why)
 }
 
 // foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
@@ -129,17 +129,32 @@ func foreign(found Info, self Self) error {
 	}
 }
 
-// begin makes the journal of a new partial, and removes one that a killed copy left behind.
+// forgetJournal removes the journal that a killed copy left behind. That of another user cannot be removed from a sticky directory.
+func (p *Partial) forgetJournal() error {
+	err := p.dir.Remove(p.journalName)
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	why := Reason(err)
+	if found, statErr := p.dir.Stat(p.journalName); statErr == nil {
+		if strange := foreign(found, p.fs.Self()); strange != nil {
+			why = fmt.Sprintf("%s (%s)", strange, why)
+		}
+	}
+	return p.notOurs(p.journalName, why, err)
+}
+
+// begin makes the journal of a new partial.
 func (p *Partial) begin() error {
-	if err := p.dir.Remove(p.journalName); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return cannotCreate(p.path, err)
+	if err := p.forgetJournal(); err != nil {
+		return err
 	}
 	if !p.want.resumable() {
 		return nil
 	}
 	file, err := p.dir.Create(p.journalName)
 	if err != nil {
-		return cannotCreate(p.path, err)
+		return CannotCreate(p.path, err)
 	}
 	p.journal = &journal{file: file}
 	p.journal.fill(&p.want)
@@ -154,13 +169,13 @@ func (p *Partial) begin() error {
 func (p *Partial) takeOver() error {
 	left, err := p.file.Info()
 	if err != nil {
-		return cannotCreate(p.path, err)
+		return CannotCreate(p.path, err)
 	}
 	if why := foreign(left, p.fs.Self()); why != nil {
-		return p.notOurs(why.Error(), nil)
+		return p.notOurs(p.name, why.Error(), nil)
 	}
 	if err := p.file.SetMode(privateMode); err != nil {
-		return cannotCreate(p.path, err)
+		return CannotCreate(p.path, err)
 	}
 	if why := p.resume(left); why == nil {
 		return p.cut()
