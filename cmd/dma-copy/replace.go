@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -23,16 +19,21 @@ type replacement struct {
 
 // check finds early what would keep the file from being written.
 func (r replacement) check() error {
-	path, err := r.resolve()
-	if err != nil {
-		return err
-	}
-	dir, err := disk.OS.OpenDir(directoryOf(path))
+	at, err := disk.Locate(disk.OS, r.path)
 	if err != nil {
 		return r.failed(disk.Reason(err), err)
 	}
-	defer dir.Close()
-	if err := dir.MayCreate(); err != nil {
+	defer at.Dir.Close()
+	switch {
+	case at.Found == nil:
+	case !at.Found.Mode.IsRegular():
+		return r.failed("not a regular file", nil)
+	case !r.overwrite:
+		return &dmaxfer.Error{
+			Kind: dmaxfer.ErrTarget, Cause: quote.Bare(r.path) + " exists", Next: "remove it, or allow its replacement with --overwrite",
+		}
+	}
+	if err := at.Dir.MayCreate(); err != nil {
 		return r.failed(disk.Reason(err), err)
 	}
 	return nil
@@ -40,11 +41,10 @@ func (r replacement) check() error {
 
 // write makes the file durable; its name holds the old content or the new, never a part.
 func (r replacement) write(ctx context.Context, content []byte) error {
-	path, err := r.resolve()
-	if err != nil {
+	if err := r.check(); err != nil {
 		return err
 	}
-	partial, err := disk.OpenPartial(disk.OS, path, disk.Wanted{Size: int64(len(content)), Known: true, Overwrite: r.overwrite})
+	partial, err := disk.OpenPartial(disk.OS, r.path, disk.Wanted{Size: int64(len(content)), Known: true, Overwrite: r.overwrite})
 	if err != nil {
 		return err
 	}
@@ -58,52 +58,12 @@ func (r replacement) write(ctx context.Context, content []byte) error {
 	return partial.Commit(disk.Full)
 }
 
-// resolve returns the path with symlinks followed.
-func (r replacement) resolve() (string, error) {
-	real, found, err := disk.OS.Resolve(r.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return r.resolveDirectory()
-	case err != nil:
-		return "", r.failed(disk.Reason(err), err)
-	case !found.Mode.IsRegular():
-		return "", r.failed("not a regular file", nil)
-	case !r.overwrite:
-		return "", &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: quote.Bare(r.path) + " exists", Next: "remove it, or allow its replacement with --overwrite",
-		}
-	}
-	return real, nil
-}
-
-// resolveDirectory returns the path of a file that is to be created.
-func (r replacement) resolveDirectory() (string, error) {
-	if _, err := os.Lstat(r.path); err == nil {
-		return "", r.failed("dangling symlink", nil)
-	}
-	directory, base := filepath.Split(r.path)
-	if base == "" {
-		return "", r.failed("not the name of a file", nil)
-	}
-	real, _, err := disk.OS.Resolve(directoryOf(r.path))
-	if err != nil {
-		return "", r.failed(disk.Reason(err), err)
-	}
-	if directory == "" {
-		return base, nil
-	}
-	return real + "/" + base, nil
-}
-
 func (r replacement) failed(why string, err error) error {
 	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %s", quote.Bare(r.path), why), Next: r.next, Err: err}
 }
 
-// directoryOf returns the directory that the kernel looks the last name of a path up in. filepath.Dir would clean the path, which
-// leads elsewhere where a symlink stands in front of a "..".
+// directoryOf returns the directory that the kernel looks the last name of a path up in.
 func directoryOf(path string) string {
-	if directory, _ := filepath.Split(path); directory != "" {
-		return directory
-	}
-	return "."
+	directory, _ := disk.Split(path)
+	return directory
 }

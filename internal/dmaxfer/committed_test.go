@@ -84,7 +84,7 @@ func TestAfterTheTargetIsCommitted(t *testing.T) {
 				if !errors.Is(err, tc.want) || summary.Unconfirmed != tc.unconfirmed {
 					t.Errorf("it ends with %v, %q; want %v, %q", err, summary.Unconfirmed, tc.want, tc.unconfirmed)
 				}
-				if _, _, err := memory.Resolve(simPath); err != nil {
+				if _, err := memory.Stat(simPath); err != nil {
 					t.Errorf("the target is not there: %v", err)
 				}
 			})

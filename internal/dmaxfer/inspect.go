@@ -3,7 +3,6 @@ package dmaxfer
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
@@ -16,7 +15,8 @@ const streamName = "-"
 
 // place is what a side found under the name that it was given: a source to send, or room for a target.
 type place struct {
-	path      string       // with links resolved, so that the target is made where the file really lies
+	given     string       // the path to open
+	path      string       // the path to show: as given, with the symlinks at its end resolved
 	source    *disk.Source // nil: this side receives, unless it is a stream
 	stream    bool
 	unsized   disk.File // a source that is sent as a stream, since its size does not say what it holds; nil: standard input or output
@@ -28,27 +28,28 @@ type place struct {
 // source is an error, never taken for absent: an unreadable file must not become a target.
 func inspect(on disk.FS, path string, overwrite bool) (*place, error) {
 	if path == streamName {
-		return &place{path: path, stream: true, overwrite: overwrite}, nil
+		return &place{given: path, path: path, stream: true, overwrite: overwrite}, nil
 	}
-	resolved, info, err := on.Resolve(path)
+	info, err := on.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return absentPlace(on, path, overwrite)
+		return targetPlace(on, path, overwrite)
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return nil, failure(ErrSettings, err, "name it shorter", "%s is not a possible name: %s", path, disk.Reason(err))
+	case errors.Is(err, fs.ErrPermission) && overwrite:
+		return nil, cannotLookAtTarget(on, path, err)
 	case err != nil:
 		return nil, disk.CannotLook(path, err)
 	case !info.Mode.IsRegular():
 		return nil, disk.NotRegular(path, info.Mode)
+	case overwrite:
+		return targetPlace(on, path, overwrite)
 	}
-	if overwrite {
-		return targetPlace(on, &place{path: resolved, overwrite: true, replaces: true})
-	}
-	source, err := disk.OpenSource(on, resolved)
+	source, err := disk.OpenSource(on, path)
 	if err != nil {
 		return nil, err
 	}
-	return sourcePlace(&place{path: resolved, source: source})
+	return sourcePlace(&place{given: path, path: sourcePath(on, path), source: source})
 }
 
 // sourcePlace finds out whether the source has a size.
@@ -61,7 +62,7 @@ func sourcePlace(p *place) (*place, error) {
 	if file == nil {
 		return p, nil
 	}
-	return &place{path: p.path, stream: true, unsized: file}, nil
+	return &place{given: p.given, path: p.path, stream: true, unsized: file}, nil
 }
 
 // asOptions replaces standard input and output by a source that is a stream: nothing is received where it is.
@@ -84,46 +85,43 @@ func (p *place) needsNative(why string, err error) error {
 		"%s does not tell its size, and %s", p.path, why)
 }
 
-func absentPlace(on disk.FS, path string, overwrite bool) (*place, error) {
-	p, err := targetPlace(on, &place{path: path, overwrite: overwrite})
+// sourcePath is the path to show. What cannot be followed here has been followed by the kernel, and is shown as given.
+func sourcePath(on disk.FS, path string) string {
+	at, err := disk.Locate(on, path)
 	if err != nil {
-		return nil, err
+		return path
 	}
-	if p.danglingLink(on) {
-		return nil, failure(ErrSource, nil, "mend or remove the link", "%s is a link that leads nowhere", path)
-	}
-	return p, nil
+	_ = at.Dir.Close() // was only read
+	return at.Path
 }
 
-// danglingLink is true if there is something of the name after all.
-func (p *place) danglingLink(on disk.FS) bool {
-	dir, err := on.OpenDir(filepath.Dir(p.path))
-	if err != nil {
-		return false
+// cannotLookAtTarget names the symlink where the kernel, with fs.protected_symlinks, only says that permission is denied.
+func cannotLookAtTarget(on disk.FS, path string, err error) error {
+	if _, placeErr := targetPlace(on, path, true); errors.Is(placeErr, disk.ErrUntrustedLink) {
+		return placeErr
 	}
-	defer dir.Close()
-	_, err = dir.Stat(filepath.Base(p.path))
-	return err == nil
+	return disk.CannotLook(path, err)
 }
 
 // targetPlace finds early what would keep the target from being made.
-func targetPlace(on disk.FS, p *place) (*place, error) {
-	directory := filepath.Dir(p.path)
-	dir, err := on.OpenDir(directory)
+func targetPlace(on disk.FS, path string, overwrite bool) (*place, error) {
+	at, err := disk.Locate(on, path)
 	switch {
+	case errors.Is(err, disk.ErrDangling):
+		return nil, failure(ErrSource, err, "fix or remove it", "%s is a dangling symlink", path)
+	case errors.Is(err, disk.ErrUntrustedLink):
+		return nil, disk.CannotCreate(path, err)
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, failure(ErrTarget, err, "create the directory first, or name the file that is to be sent",
-			"%s is not there and neither is its directory", p.path)
-	case errors.Is(err, unix.ENOTDIR):
-		return nil, failure(ErrTarget, nil, "name a file in a directory", "%s is not a directory", directory)
+			"%s is not there and neither is its directory", path)
 	case err != nil:
-		return nil, disk.CannotCreate(p.path, err)
+		return nil, disk.CannotCreate(path, err)
 	}
-	defer dir.Close()
-	if err := dir.MayCreate(); err != nil {
-		return nil, disk.CannotCreate(p.path, err)
+	defer at.Dir.Close()
+	if err := at.Dir.MayCreate(); err != nil {
+		return nil, disk.CannotCreate(path, err)
 	}
-	return p, nil
+	return &place{given: path, path: at.Path, overwrite: overwrite, replaces: at.Found != nil}, nil
 }
 
 // local is what the negotiation is told.

@@ -80,6 +80,45 @@ func TestInspectLink(t *testing.T) {
 	}
 }
 
+// TestInspectFollowsTheKernel looks at paths that another directory would be made of by cleaning them as text.
+func TestInspectFollowsTheKernel(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(root, "elsewhere", "inner"), 0o700))
+	must(t, os.Symlink("elsewhere/inner", filepath.Join(root, "lnk")))
+	must(t, os.WriteFile(filepath.Join(root, "elsewhere", "file"), []byte("content"), 0o600))
+	through := root + "/lnk/../file"
+	if p := mustInspect(t, through, false); p.source == nil || p.source.Info().Size != 7 || p.path != through {
+		t.Errorf("%s became %+v", through, p)
+	}
+	if p := mustInspect(t, through, true); !p.replaces || p.path != through {
+		t.Errorf("%s became %+v", through, p)
+	}
+	mustNotInspect(t, root+"/missing/../name", false, ErrTarget)
+	mustNotInspect(t, root+"/missing/../name", true, ErrTarget)
+	mustNotInspect(t, root+"/elsewhere/file/../name", false, ErrSource)
+	mustNotInspect(t, root+"/"+strings.Repeat("n", 256), false, ErrSettings)
+	mustNotInspect(t, root+strings.Repeat("/.", 2048)+"/name", false, ErrSettings)
+	mustNotInspect(t, root+"/new/", false, ErrTarget)
+	mustNotInspect(t, root+"/elsewhere/", false, ErrSource)
+	mustNotInspect(t, root+"/..", true, ErrSource)
+}
+
+// The symlink of a stranger in a directory like /tmp is no target for root, whatever fs.protected_symlinks is set to.
+func TestInspectRefusesUntrustedSymlinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give symlinks away")
+	}
+	folder := t.TempDir()
+	must(t, os.Chmod(folder, os.ModeSticky|0o777))
+	for name, to := range map[string]string{"link": writeFile(t, "file", "content"), "dangling": filepath.Join(folder, "new")} {
+		must(t, os.Symlink(to, filepath.Join(folder, name)))
+		must(t, os.Lchown(filepath.Join(folder, name), 65534, 65534))
+	}
+	mustNotInspect(t, filepath.Join(folder, "link"), true, disk.ErrUntrustedLink)
+	mustNotInspect(t, filepath.Join(folder, "link"), true, ErrTarget)
+	mustHold(t, folder, "dangling", "link")
+}
+
 func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	directory := t.TempDir()
 	pipe := filepath.Join(directory, "pipe")

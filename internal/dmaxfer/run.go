@@ -57,7 +57,7 @@ type Options struct {
 // Summary is what a successful copy did. Sum to Shares are of the native protocol only.
 type Summary struct {
 	Sent      bool   // by this side; otherwise received
-	Path      string // with links resolved; "-" for a stream
+	Path      string // as given, with the symlinks at its end resolved; "-" for a stream
 	Size      int64  // bytes
 	Elapsed   time.Duration
 	Protocol  negotiate.Protocol

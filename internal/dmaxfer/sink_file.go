@@ -21,7 +21,7 @@ var _ sink = (*fileSink)(nil)
 
 func openFile(r *receiving) (sink, error) {
 	plan, o := r.plan, r.options
-	partial, err := disk.OpenPartial(o.files(), r.place.path, disk.Wanted{
+	partial, err := disk.OpenPartial(o.files(), r.place.given, disk.Wanted{
 		Size: int64(plan.Size), Known: plan.SizeKnown,
 		Modified: disk.Timestamp(plan.MTime), Identity: plan.Identity,
 		Digest:    byte(plan.Digest),

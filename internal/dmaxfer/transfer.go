@@ -246,7 +246,7 @@ func (t *transfer) announce() {
 func (t *transfer) sends() bool { return t.agreement.Sender == t.options.Side }
 
 func (t *transfer) createTarget(ctx context.Context, size int64) error {
-	target, err := disk.OpenPartial(t.options.files(), t.place.path, disk.Wanted{
+	target, err := disk.OpenPartial(t.options.files(), t.place.given, disk.Wanted{
 		Size: size, Known: true, Overwrite: t.place.overwrite, Backup: t.options.Backup,
 	})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -84,9 +85,9 @@ func TestWhatIsAbsent(t *testing.T) {
 		_, statErr := dir.Stat("absent")
 		_, fileErr := at.fs.Open(at.path("absent"))
 		_, dirErr := at.fs.OpenDir(at.path("absent"))
-		_, _, resolveErr := at.fs.Resolve(at.path("absent"))
+		_, pathErr := at.fs.Stat(at.path("absent"))
 		for _, err := range []error{
-			openErr, statErr, fileErr, dirErr, resolveErr,
+			openErr, statErr, fileErr, dirErr, pathErr,
 			dir.Remove("absent"), dir.Rename("absent", "x"), dir.RenameIfAbsent("absent", "x"), dir.Link("absent", "x"),
 		} {
 			mustBe(t, err, fs.ErrNotExist)
@@ -223,18 +224,85 @@ func TestClosedFile(t *testing.T) {
 	})
 }
 
-func TestResolve(t *testing.T) {
-	conform(t, func(t *testing.T, at place, _ disk.Dir, file disk.File) {
-		real, info, err := at.fs.Resolve(at.path("file"))
-		must(t, err)
-		if real != at.path("file") || !info.SameFile(mustInfo(t, file).Identity) || !info.Mode.IsRegular() {
-			t.Errorf("%s is %s, %+v", at.path("file"), real, info)
+func TestStatOfPaths(t *testing.T) {
+	conform(t, func(t *testing.T, at place, dir disk.Dir, file disk.File) {
+		at.link("file", "link")
+		at.link("link", "link of a link")
+		at.link(".", "folder")
+		at.link("absent", "dangling")
+		at.link("loop", "loop")
+		for _, name := range []string{"file", "./file", "link", "link of a link", "folder/file", "folder/../" + path.Base(at.folder) + "/file"} {
+			info, err := at.fs.Stat(at.path(name))
+			must(t, err)
+			if !info.SameFile(mustInfo(t, file).Identity) || !info.Mode.IsRegular() {
+				t.Errorf("%s is %+v", name, info)
+			}
+			opened, err := at.fs.Open(at.path(name))
+			must(t, err)
+			must(t, opened.Close())
 		}
-		_, info, err = at.fs.Resolve(at.folder)
-		must(t, err)
-		if !info.Mode.IsDir() {
-			t.Errorf("a directory is %v", info.Mode)
+		for _, name := range []string{"", "folder", "folder/."} {
+			info, err := at.fs.Stat(at.path(name))
+			must(t, err)
+			if !info.Mode.IsDir() {
+				t.Errorf("%q is %v", name, info.Mode)
+			}
 		}
+		for name, want := range map[string]error{
+			"dangling": fs.ErrNotExist, "loop": unix.ELOOP, "absent/../file": fs.ErrNotExist, "file/../file": unix.ENOTDIR,
+			"file/": unix.ENOTDIR, "file/.": unix.ENOTDIR,
+		} {
+			_, err := at.fs.Stat(at.path(name))
+			mustBe(t, err, want)
+		}
+	})
+}
+
+func TestDirectoriesFromDirectories(t *testing.T) {
+	conform(t, func(t *testing.T, at place, dir disk.Dir, file disk.File) {
+		at.link("..", "up")
+		for _, path := range []string{".", "./", at.folder, "../" + path.Base(at.folder), "up/" + path.Base(at.folder)} {
+			same, err := dir.OpenDir(path)
+			must(t, err)
+			found, err := same.Stat("file")
+			must(t, err)
+			if !found.SameFile(mustInfo(t, file).Identity) {
+				t.Errorf("%s is another directory", path)
+			}
+			must(t, same.Close())
+		}
+		for path, want := range map[string]error{"": fs.ErrNotExist, "absent": fs.ErrNotExist, "file": unix.ENOTDIR, "file/..": unix.ENOTDIR} {
+			_, err := dir.OpenDir(path)
+			mustBe(t, err, want)
+		}
+		info, err := dir.Info()
+		must(t, err)
+		found, err := dir.Stat(".")
+		must(t, err)
+		if !info.Mode.IsDir() || info.Mode&fs.ModeSticky != 0 || found.Mode != info.Mode || found.UID != info.UID {
+			t.Errorf("the directory is %+v, and %+v", info, found)
+		}
+	})
+}
+
+func TestSymlinksAreReadAndNotOpened(t *testing.T) {
+	conform(t, func(t *testing.T, at place, dir disk.Dir, _ disk.File) {
+		at.link("some/../text", "link")
+		link, err := dir.ReadLink("link")
+		must(t, err)
+		if link.Text != "some/../text" || link.Mode&fs.ModeSymlink == 0 || link.UID != at.fs.Self().UID {
+			t.Errorf("the symlink is %+v", link)
+		}
+		_, err = dir.ReadLink("file")
+		mustBe(t, err, unix.EINVAL)
+		_, err = dir.ReadLink("absent")
+		mustBe(t, err, fs.ErrNotExist)
+		_, err = dir.Open("link", true)
+		mustBe(t, err, unix.ELOOP)
+		_, err = dir.Create("link")
+		mustBe(t, err, fs.ErrExist)
+		must(t, dir.Remove("link"))
+		at.mustHold(t, "file")
 	})
 }
 

@@ -85,6 +85,10 @@ func afterFailedCreate(err error) string {
 		return "raise the limit on open files (ulimit -n)"
 	case errors.Is(err, unix.ENFILE):
 		return "raise the system's limit on open files (sysctl fs.file-max)"
+	case errors.Is(err, ErrUntrustedLink):
+		return "name the file that it leads to, or remove the symlink"
+	case errors.Is(err, ErrDangling):
+		return "fix or remove it"
 	default:
 		return "choose a directory that this user may write to"
 	}

@@ -16,8 +16,8 @@ type FS interface {
 	// OpenDir opens the directory that path leads to. What happens to the path later does not matter to the Dir.
 	OpenDir(path string) (Dir, error)
 
-	// Resolve follows all links and looks at what is there.
-	Resolve(path string) (real string, found Info, err error)
+	// Stat looks at what a path leads to, all links followed.
+	Stat(path string) (Info, error)
 
 	// Self is the process, as far as files look different to different processes.
 	Self() Self
@@ -38,8 +38,17 @@ type Dir interface {
 	// Create makes a file with mode 0600, for reading and writing. It fails with fs.ErrExist if the name is taken.
 	Create(name string) (File, error)
 
-	// Stat looks at an entry; at a link itself, not at what it leads to.
+	// OpenDir opens the directory that a path leads to from here, links followed; an absolute path starts at the root.
+	OpenDir(path string) (Dir, error)
+
+	// Info looks at the directory itself.
+	Info() (Info, error)
+
+	// Stat looks at an entry; at a link itself, not at what it leads to. "." is the directory.
 	Stat(name string) (Info, error)
+
+	// ReadLink reads a symlink and looks at the same one. It fails with unix.EINVAL for anything else.
+	ReadLink(name string) (Link, error)
 
 	// Names are those of all entries, sorted.
 	Names() ([]string, error)
@@ -167,6 +176,12 @@ type Info struct {
 	Links     uint64
 	UID, GID  uint32
 	Allocated int64 // bytes of blocks
+}
+
+// Link is a symlink.
+type Link struct {
+	Info
+	Text string // the path that it stands for
 }
 
 // Identity is what changes when a file's content does: its place, its length, and the two times that a write moves. The second

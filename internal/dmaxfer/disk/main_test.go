@@ -73,9 +73,10 @@ type place struct {
 	folder string
 	put    func(name, text string)
 	get    func(name string) (text string, found bool)
+	link   func(text, name string) // makes a symlink
 }
 
-func (p place) path(name string) string { return filepath.Join(p.folder, name) }
+func (p place) path(name string) string { return p.folder + "/" + name }
 
 // names lists the directory.
 func (p place) names(t *testing.T) []string {
@@ -110,8 +111,9 @@ func inMemory() (place, *disktest.Memory) {
 func memoryPlace(m *disktest.Memory) place {
 	return place{
 		fs: m, folder: "/there",
-		put: func(name, text string) { m.Put("/there/"+name, text) },
-		get: func(name string) (string, bool) { return m.Get("/there/" + name) },
+		put:  func(name, text string) { m.Put("/there/"+name, text) },
+		get:  func(name string) (string, bool) { return m.Get("/there/" + name) },
+		link: func(text, name string) { m.Symlink(text, "/there/"+name, m.Self().UID) },
 	}
 }
 
@@ -123,6 +125,7 @@ func onDisk(t *testing.T, folder string) place {
 			text, err := os.ReadFile(filepath.Join(folder, name))
 			return string(text), err == nil
 		},
+		link: func(text, name string) { must(t, os.Symlink(text, filepath.Join(folder, name))) },
 	}
 }
 

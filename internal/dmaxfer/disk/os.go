@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,24 +20,27 @@ func (osFS) Open(path string) (File, error) {
 	return asFile(os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0))
 }
 
-func (osFS) OpenDir(path string) (Dir, error) {
-	handle, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECTORY, 0)
+func (osFS) OpenDir(path string) (Dir, error) { return openDir(unix.AT_FDCWD, path, path) }
+
+// openDir opens a directory by a path that starts at another one; shown is the path for errors.
+func openDir(at int, path, shown string) (Dir, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(at, path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, &fs.PathError{Op: "open", Path: shown, Err: err}
 	}
-	return &osDir{handle: handle}, nil
+	return &osDir{handle: os.NewFile(uintptr(fd), shown)}, nil
 }
 
-func (osFS) Resolve(path string) (string, Info, error) {
+func (osFS) Stat(path string) (Info, error) {
 	var stat unix.Stat_t
 	if err := retry(func() error { return unix.Stat(path, &stat) }); err != nil {
-		return "", Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+		return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	real, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return "", Info{}, err
-	}
-	return real, infoOf(&stat), nil
+	return infoOf(&stat), nil
 }
 
 // privateMask is what a process whose umask is unknown is taken to have.
@@ -68,13 +70,49 @@ type osDir struct{ handle *os.File }
 // fd is safe to use while nobody closes the directory, which is what Dir asks of its users.
 func (d *osDir) fd() int { return int(d.handle.Fd()) }
 
-func (d *osDir) path(name string) string { return filepath.Join(d.handle.Name(), name) }
+func (d *osDir) path(name string) string { return Join(d.handle.Name(), name) }
 
 func (d *osDir) failed(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &fs.PathError{Op: op, Path: d.path(name), Err: err}
+}
+
+func (d *osDir) OpenDir(path string) (Dir, error) { return openDir(d.fd(), path, d.path(path)) }
+
+func (d *osDir) Info() (Info, error) {
+	var stat unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(d.fd(), &stat) }); err != nil {
+		return Info{}, &fs.PathError{Op: "stat", Path: d.handle.Name(), Err: err}
+	}
+	return infoOf(&stat), nil
+}
+
+// ReadLink holds on to the symlink, so that its owner and its text are those of one.
+func (d *osDir) ReadLink(name string) (Link, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(d.fd(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return Link{}, d.failed("readlink", name, err)
+	}
+	defer unix.Close(fd)
+	var stat unix.Stat_t
+	if err := unix.Fstat(fd, &stat); err != nil {
+		return Link{}, d.failed("readlink", name, err)
+	}
+	if stat.Mode&unix.S_IFMT != unix.S_IFLNK {
+		return Link{}, d.failed("readlink", name, unix.EINVAL)
+	}
+	text := make([]byte, unix.PathMax)
+	n, err := unix.Readlinkat(fd, "", text)
+	if err != nil {
+		return Link{}, d.failed("readlink", name, err)
+	}
+	return Link{Info: infoOf(&stat), Text: string(text[:n])}, nil
 }
 
 func (d *osDir) Open(name string, readOnly bool) (File, error) {

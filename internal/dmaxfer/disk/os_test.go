@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"errors"
 	"io"
-	"io/fs"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -251,23 +250,6 @@ func TestSelf(t *testing.T) {
 	if self := disk.OS.Self(); self.Umask != 0o027 || self.UID != uint32(os.Geteuid()) {
 		t.Errorf("this process is %+v", self)
 	}
-}
-
-func TestResolveFollowsLinks(t *testing.T) {
-	at := onDisk(t, t.TempDir())
-	at.put("file", oldText)
-	must(t, os.Symlink("file", at.path("link")))
-	must(t, os.Symlink("nowhere", at.path("dangling")))
-	must(t, os.Symlink("loop", at.path("loop")))
-	real, info, err := at.fs.Resolve(at.path("link"))
-	must(t, err)
-	if real != at.path("file") || info.Size != int64(len(oldText)) {
-		t.Errorf("the link leads to %s of %d bytes", real, info.Size)
-	}
-	_, _, err = at.fs.Resolve(at.path("dangling"))
-	mustBe(t, err, fs.ErrNotExist)
-	_, _, err = at.fs.Resolve(at.path("loop"))
-	mustBe(t, err, unix.ELOOP)
 }
 
 func TestOSFileIsShown(t *testing.T) {

@@ -80,6 +80,9 @@ func modeOf(mode uint32) fs.FileMode {
 	case unix.S_IFREG:
 		return permissions
 	case unix.S_IFDIR:
+		if mode&unix.S_ISVTX != 0 {
+			permissions |= fs.ModeSticky
+		}
 		return permissions | fs.ModeDir
 	case unix.S_IFLNK:
 		return permissions | fs.ModeSymlink

@@ -2,8 +2,6 @@ package disk
 
 import (
 	"errors"
-	"io/fs"
-	"path/filepath"
 	"time"
 )
 
@@ -73,18 +71,18 @@ type Partial struct {
 	over      bool    // committed, kept or discarded; the handles are closed
 }
 
-// OpenPartial makes or resumes the partial file of a target. Errors are an ErrTarget: ErrBusy if another process receives it.
+// OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an ErrTarget: ErrBusy
+// if another process receives it.
 func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
-	dir, err := on.OpenDir(filepath.Dir(path))
+	at, err := Locate(on, path)
 	if err != nil {
 		return nil, CannotCreate(path, err)
 	}
-	base := filepath.Base(path)
 	p := &Partial{
-		fs: on, dir: dir, path: path, base: base, want: want,
-		name: stem(base) + partialSuffix, journalName: stem(base) + journalSuffix,
+		fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want,
+		name: stem(at.Name) + partialSuffix, journalName: stem(at.Name) + journalSuffix,
 	}
-	if err := p.open(); err != nil {
+	if err := p.open(at.Found); err != nil {
 		if !p.over {
 			p.release()
 		}
@@ -93,8 +91,8 @@ func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	return p, nil
 }
 
-func (p *Partial) open() error {
-	if err := p.lookAtName(); err != nil {
+func (p *Partial) open(found *Info) error {
+	if err := p.checkReplaced(found); err != nil {
 		return err
 	}
 	fresh, err := p.take()
@@ -111,24 +109,24 @@ func (p *Partial) open() error {
 	return err
 }
 
-// lookAtName finds the mode of what is replaced, and early what would keep the target from getting its name.
-func (p *Partial) lookAtName() error {
-	found, err := p.dir.Stat(p.base)
+// checkReplaced finds the mode of what is replaced, and early what would keep the target from getting its name.
+func (p *Partial) checkReplaced(found *Info) error {
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	case found == nil:
 		return nil
-	case err != nil:
-		return CannotCreate(p.path, err)
 	case !p.want.Overwrite:
 		return failure(ErrExists, nil, nextIfExists, "%s is there already", p.path)
+	case !found.Mode.IsRegular():
+		return failure(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
 	case p.want.Backup && len(p.base) == maxNameLength:
 		return failure(ErrTarget, nil, "leave out the backup, or name it shorter", "%s has no room in its name for a ~", p.path)
 	}
-	if found.Mode.IsRegular() {
-		p.replaced = new(uint32(found.Mode.Perm()))
-	}
+	p.replaced = new(uint32(found.Mode.Perm()))
 	return nil
 }
+
+// Path is the target's, with the symlinks that were followed in place of their names.
+func (p *Partial) Path() string { return p.path }
 
 // Resumable is how many bytes an earlier copy verified and left here. They are to be verified again.
 func (p *Partial) Resumable() int64 { return p.resumed }

@@ -257,7 +257,7 @@ func TestModes(t *testing.T) {
 				p := mustOpen(t, at, "file", want)
 				must(t, p.Prepare(t.Context(), disk.Metadata{Size: 1, Mode: c.sent}, disk.None, nil))
 				must(t, p.Commit(disk.None))
-				_, info, err := at.fs.Resolve(at.path("file"))
+				info, err := at.fs.Stat(at.path("file"))
 				must(t, err)
 				if info.Mode != mode || info.Size != 1 {
 					t.Errorf("with umask %o it is %v of %d bytes, not %v", mask, info.Mode, info.Size, mode)
@@ -283,14 +283,14 @@ func TestPartialIsPrivate(t *testing.T) {
 		want := wanted(len(newText))
 		for range 2 {
 			p := mustOpen(t, at, "file", want)
-			_, info, err := at.fs.Resolve(at.path(".file.dma-copy-part"))
+			info, err := at.fs.Stat(at.path(".file.dma-copy-part"))
 			must(t, err)
 			if info.Mode != 0o600 {
 				t.Errorf("a partial has mode %v", info.Mode)
 			}
 			must(t, receive(t, p, newText, disk.None)) // gives it the mode of the target
 			p.Keep()
-			_, info, err = at.fs.Resolve(at.path(".file.dma-copy-part"))
+			info, err = at.fs.Stat(at.path(".file.dma-copy-part"))
 			must(t, err)
 			if info.Mode != 0o600 {
 				t.Errorf("a partial that is kept has mode %v", info.Mode)
@@ -312,7 +312,7 @@ func TestMetadataIsPreserved(t *testing.T) {
 		meta.GID = mustInfo(t, p.File()).GID
 		must(t, p.Prepare(t.Context(), meta, disk.Full, nil))
 		must(t, p.Commit(disk.Full))
-		_, info, err := at.fs.Resolve(at.path("file"))
+		info, err := at.fs.Stat(at.path("file"))
 		must(t, err)
 		if info.Mode != 0o400 || info.Modified != meta.Modified || info.Size != 10 {
 			t.Errorf("the target is %+v", info)

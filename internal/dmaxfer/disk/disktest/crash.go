@@ -206,13 +206,14 @@ func (at *moment) reboot(m *Memory, names map[string]map[string]*node, chosen ma
 	made.self, made.clock, made.inodes = m.self, m.clock, m.inodes
 	nodes := make(map[*node]*node)
 	for path, dir := range names {
+		made.dirs[path].mode, made.dirs[path].uid = m.dirs[path].mode, m.dirs[path].uid
 		for name, n := range dir {
 			if nodes[n] == nil {
 				left := chosen[n]
 				if left == nil {
 					left = at.files[n].now
 				}
-				nodes[n] = &node{number: n.number, now: left, durable: left, shared: true, changed: n.changed}
+				nodes[n] = &node{number: n.number, link: n.link, now: left, durable: left, shared: true, changed: n.changed}
 			}
 			made.dirs[path].now[name], made.dirs[path].durable[name] = nodes[n], nodes[n]
 		}

@@ -123,9 +123,12 @@ func (f *Faulty) wrap(file disk.File, err error) (disk.File, error) {
 }
 
 // OpenDir implements disk.FS.
-func (f *Faulty) OpenDir(path string) (dir disk.Dir, err error) {
+func (f *Faulty) OpenDir(path string) (disk.Dir, error) { return f.openDir(f.on.OpenDir, path) }
+
+// openDir closes a directory whose opening is to fail although it is done.
+func (f *Faulty) openDir(open func(path string) (disk.Dir, error), path string) (dir disk.Dir, err error) {
 	err = f.do("open", path, func() (err error) {
-		dir, err = f.on.OpenDir(path)
+		dir, err = open(path)
 		return err
 	})
 	if err == nil {
@@ -137,13 +140,13 @@ func (f *Faulty) OpenDir(path string) (dir disk.Dir, err error) {
 	return nil, err
 }
 
-// Resolve implements disk.FS.
-func (f *Faulty) Resolve(path string) (real string, found disk.Info, err error) {
-	err = f.do("resolve", path, func() (err error) {
-		real, found, err = f.on.Resolve(path)
+// Stat implements disk.FS.
+func (f *Faulty) Stat(path string) (found disk.Info, err error) {
+	err = f.do("stat", path, func() (err error) {
+		found, err = f.on.Stat(path)
 		return err
 	})
-	return real, found, err
+	return found, err
 }
 
 // Self implements disk.FS.
@@ -169,6 +172,24 @@ func (d *faultyDir) Create(name string) (file disk.File, err error) {
 		return err
 	})
 	return d.on.wrap(file, err)
+}
+
+func (d *faultyDir) OpenDir(path string) (disk.Dir, error) { return d.on.openDir(d.dir.OpenDir, path) }
+
+func (d *faultyDir) Info() (info disk.Info, err error) {
+	err = d.on.do("stat", d.path, func() (err error) {
+		info, err = d.dir.Info()
+		return err
+	})
+	return info, err
+}
+
+func (d *faultyDir) ReadLink(name string) (link disk.Link, err error) {
+	err = d.on.do("readlink", name, func() (err error) {
+		link, err = d.dir.ReadLink(name)
+		return err
+	})
+	return link, err
 }
 
 func (d *faultyDir) Stat(name string) (info disk.Info, err error) {

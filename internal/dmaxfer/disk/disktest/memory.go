@@ -14,7 +14,7 @@ import (
 )
 
 // Memory is a file system without I/O. What is written and named is volatile until a Sync of the file and of the directory, which
-// matters to Crashes alone. There are no links but hard ones. It may be used concurrently.
+// matters to Crashes alone. It may be used concurrently.
 type Memory struct {
 	mu       sync.Mutex
 	self     disk.Self
@@ -34,12 +34,15 @@ type Memory struct {
 // directory has its names in two versions: as they are, and as they would be after a loss of power.
 type directory struct {
 	path         string
+	mode         fs.FileMode // permission bits, and whether it is sticky
+	uid          uint32
 	now, durable map[string]*node
 }
 
 // node is a file. now is replaced rather than changed while somebody else may look at it.
 type node struct {
 	number       uint64
+	link         string // what a symlink leads to; empty of any other file
 	now, durable *content
 	shared       bool // now is
 	changed      disk.Timestamp
@@ -53,7 +56,7 @@ func NewMemory(directories ...string) *Memory {
 	}
 	for _, path := range directories {
 		path = filepath.Clean(path)
-		m.dirs[path] = &directory{path: path, now: make(map[string]*node), durable: make(map[string]*node)}
+		m.dirs[path] = &directory{path: path, mode: 0o755, now: make(map[string]*node), durable: make(map[string]*node)}
 	}
 	return m
 }
@@ -115,11 +118,11 @@ func (m *Memory) Handles() int {
 }
 
 func (m *Memory) find(path string) *node {
-	dir := m.dirs[filepath.Dir(filepath.Clean(path))]
-	if dir == nil {
+	_, n, err := m.walk("/", path)
+	if err != nil {
 		return nil
 	}
-	return dir.now[filepath.Base(path)]
+	return n
 }
 
 func (m *Memory) newNode(mode fs.FileMode) *node {
@@ -184,9 +187,12 @@ func (m *Memory) info(n *node) disk.Info {
 func (m *Memory) Open(path string) (disk.File, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n := m.find(path)
-	if n == nil {
-		return nil, failed("open", path, unix.ENOENT)
+	_, n, err := m.walk("/", path)
+	if err == nil && n == nil {
+		err = unix.EISDIR
+	}
+	if err != nil {
+		return nil, failed("open", path, err)
 	}
 	return m.handle(n, path, true), nil
 }
@@ -195,27 +201,24 @@ func (m *Memory) Open(path string) (disk.File, error) {
 func (m *Memory) OpenDir(path string) (disk.Dir, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	dir := m.dirs[filepath.Clean(path)]
-	if dir == nil {
-		return nil, failed("open", path, unix.ENOENT)
-	}
-	m.openDirs++
-	return &memoryDir{fs: m, dir: dir}, nil
+	return m.openDir("/", path)
 }
 
-// Resolve implements disk.FS.
-func (m *Memory) Resolve(path string) (string, disk.Info, error) {
+// Stat implements disk.FS.
+func (m *Memory) Stat(path string) (disk.Info, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	path = filepath.Clean(path)
-	if m.dirs[path] != nil {
-		return path, disk.Info{Mode: fs.ModeDir | 0o755, Links: 2}, nil
+	at, n, err := m.walk("/", path)
+	switch {
+	case err != nil:
+		return disk.Info{}, failed("stat", path, err)
+	case n != nil:
+		return m.info(n), nil
+	case m.dirs[at] != nil:
+		return m.dirs[at].info(), nil
+	default:
+		return disk.Info{Mode: fs.ModeDir | 0o755, Links: 2}, nil
 	}
-	n := m.find(path)
-	if n == nil {
-		return "", disk.Info{}, failed("stat", path, unix.ENOENT)
-	}
-	return path, m.info(n), nil
 }
 
 // Self implements disk.FS.
@@ -249,7 +252,7 @@ func (d *memoryDir) lookup(op, name string) (n *node, unlock func(), err error) 
 	return n, d.fs.mu.Unlock, err
 }
 
-func (d *memoryDir) path(name string) string { return filepath.Join(d.dir.path, name) }
+func (d *memoryDir) path(name string) string { return disk.Join(d.dir.path, name) }
 
 // Open implements disk.Dir.
 func (d *memoryDir) Open(name string, readOnly bool) (disk.File, error) {
@@ -257,6 +260,9 @@ func (d *memoryDir) Open(name string, readOnly bool) (disk.File, error) {
 	defer unlock()
 	if err != nil {
 		return nil, err
+	}
+	if n.link != "" {
+		return nil, failed("open", name, unix.ELOOP)
 	}
 	if d.fs.self.UID != 0 && (n.now.uid != d.fs.self.UID || n.now.mode&0o200 == 0 && !readOnly) {
 		return nil, failed("open", name, unix.EACCES)
@@ -281,6 +287,9 @@ func (d *memoryDir) Create(name string) (disk.File, error) {
 
 // Stat implements disk.Dir.
 func (d *memoryDir) Stat(name string) (disk.Info, error) {
+	if name == "." {
+		return d.Info()
+	}
 	n, unlock, err := d.lookup("stat", name)
 	defer unlock()
 	if err != nil {
@@ -305,6 +314,9 @@ func (d *memoryDir) Rename(from, to string) error {
 	defer unlock()
 	if err != nil || n == d.dir.now[to] {
 		return err
+	}
+	if old := d.dir.now[to]; !d.mayUnlink(n) || old != nil && !d.mayUnlink(old) {
+		return failed("rename", to, unix.EPERM)
 	}
 	d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
 	return nil
@@ -338,8 +350,11 @@ func (d *memoryDir) Link(from, to string) error {
 
 // Remove implements disk.Dir.
 func (d *memoryDir) Remove(name string) error {
-	_, unlock, err := d.lookup("remove", name)
+	n, unlock, err := d.lookup("remove", name)
 	defer unlock()
+	if err == nil && !d.mayUnlink(n) {
+		err = failed("remove", name, unix.EPERM)
+	}
 	if err == nil {
 		d.fs.rename("remove "+name, d.dir, map[string]*node{name: nil})
 	}

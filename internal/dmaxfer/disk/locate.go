@@ -1,0 +1,136 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxLinks is how many symlinks are followed one after the other; it is the kernel's limit.
+const maxLinks = 40
+
+// Why Locate does not follow a symlink.
+var (
+	// ErrDangling is a symlink that leads to nothing.
+	ErrDangling = errors.New("dangling symlink")
+
+	// ErrUntrustedLink is a symlink that the kernel does not follow where fs.protected_symlinks is set.
+	ErrUntrustedLink = errors.New("symlink of another user in a sticky directory that everybody may write to")
+)
+
+// Location is a name in an open directory: where a target is, or is to be made. The name is never that of a symlink.
+type Location struct {
+	Dir   Dir // to be closed by the caller
+	Name  string
+	Path  string // to show, and to open again: the path as given, with the symlinks that were followed in place of their names
+	Found *Info  // what has the name; nil: nothing
+}
+
+// Locate finds where the kernel would make or open a file of that path for writing. The directory part of a path is left to the kernel;
+// the symlinks at its end are followed one by one, each from the open directory that it is in. Errors are those of the FS, among
+// them fs.ErrNotExist for a directory that is missing, or have ErrDangling or ErrUntrustedLink underneath.
+func Locate(on FS, path string) (*Location, error) {
+	l := &Location{Path: path}
+	if err := l.enter(on.OpenDir, path); err != nil {
+		return nil, err
+	}
+	for range maxLinks {
+		if l.Found == nil || l.Found.Mode&fs.ModeSymlink == 0 {
+			return l, nil
+		}
+		if err := l.follow(on.Self()); err != nil {
+			_ = l.Dir.Close() // was only read
+			return nil, err
+		}
+	}
+	_ = l.Dir.Close() // was only read
+	return nil, &fs.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
+}
+
+// enter opens the directory of a path and looks at what has the name in it.
+func (l *Location) enter(open func(path string) (Dir, error), path string) error {
+	parent, name := Split(path)
+	if name == "" || name == "." || name == ".." {
+		parent, name = path, "." // a directory, if anything
+	}
+	dir, err := open(parent)
+	if err != nil {
+		return err
+	}
+	found, err := dir.Stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		_ = dir.Close() // was only read
+		return err
+	}
+	if l.Dir != nil {
+		_ = l.Dir.Close() // was only read
+	}
+	l.Dir, l.Name, l.Found = dir, name, nil
+	if err == nil {
+		l.Found = &found
+	}
+	return nil
+}
+
+// follow goes where a symlink leads.
+func (l *Location) follow(self Self) error {
+	link, err := l.Dir.ReadLink(l.Name)
+	if err != nil {
+		return err
+	}
+	in, err := l.Dir.Info()
+	if err != nil {
+		return err
+	}
+	shown := l.Path
+	if !trusted(link.Info, in, self) {
+		return &fs.PathError{Op: "follow", Path: shown, Err: ErrUntrustedLink}
+	}
+	l.Path = beside(shown, link.Text)
+	err = l.enter(l.Dir.OpenDir, link.Text)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && l.Found == nil {
+		return &fs.PathError{Op: "follow", Path: shown, Err: ErrDangling}
+	}
+	return err
+}
+
+// trusted reports whether a symlink may be followed by the rule of fs.protected_symlinks, whether or not the kernel holds to it.
+func trusted(link, in Info, self Self) bool {
+	const writableByAll = 0o002
+	if in.Mode&fs.ModeSticky == 0 || in.Mode&writableByAll == 0 {
+		return true
+	}
+	return link.UID == self.UID || link.UID == in.UID
+}
+
+// beside is the path of what a symlink's text names, given the path of the symlink.
+func beside(link, text string) string {
+	if strings.HasPrefix(text, "/") {
+		return text
+	}
+	return link[:strings.LastIndexByte(link, '/')+1] + text
+}
+
+// Split cuts a path behind its last slash and changes nothing else: a component may be a symlink, so "a/../b" is not "b". The directory
+// of a path without a slash is ".". The name may be empty, "." or "..".
+func Split(path string) (directory, name string) {
+	cut := strings.LastIndexByte(path, '/') + 1
+	if cut == 0 {
+		return ".", path
+	}
+	return path[:cut], path[cut:]
+}
+
+// Join is the path of a name in a directory, without any other change to either. An absolute name stays as it is.
+func Join(directory, name string) string {
+	switch {
+	case strings.HasPrefix(name, "/"), directory == "", directory == ".":
+		return name
+	case strings.HasSuffix(directory, "/"):
+		return directory + name
+	default:
+		return directory + "/" + name
+	}
+}
