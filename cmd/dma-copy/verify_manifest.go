@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -62,24 +63,9 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 func anywhere(entries []digest.Entry, directory string) []expected {
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
-		files[i] = expected{path: locate(entry.Path, directory), sum: entry.Sum}
+		files[i] = expected{path: disk.Join(directory, entry.Path), sum: entry.Sum}
 	}
 	return files
-}
-
-func locate(path, directory string) string {
-	if filepath.IsAbs(path) {
-		return path
-	}
-	return inDirectory(directory, path)
-}
-
-// inDirectory does not clean the path, which could make it another one's.
-func inDirectory(directory, name string) string {
-	if directory == "." {
-		return name
-	}
-	return strings.TrimSuffix(directory, "/") + "/" + name
 }
 
 // checkNamed checks the named files only.
@@ -99,27 +85,33 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 	return v.checkFiles(ctx, manifest, files)
 }
 
-// lookUp finds what a manifest says of a file: by its path, else by its name, as of a file that was copied elsewhere. A
-// name that is listed twice with different digests is refused.
+// lookUp finds what a manifest says of a file: by its directory and name, else by its name alone, as of a file that was
+// copied elsewhere. A name that is listed twice with different digests is refused.
 func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, err error) {
-	wanted, err := filepath.Abs(path)
-	if err != nil {
-		return digest.Sum{}, fmt.Errorf("find %s: %w", quote.Bare(path), err)
-	}
+	_, wanted := disk.Split(path)
 	for _, entry := range entries {
-		if listed, err := filepath.Abs(locate(entry.Path, directoryOf(manifest))); err == nil && listed == wanted {
-			return entry.Sum, nil
-		}
-		if filepath.Base(entry.Path) != filepath.Base(wanted) {
+		if _, listed := disk.Split(entry.Path); listed != wanted {
 			continue
+		}
+		if sameDirectory(path, disk.Join(directoryOf(manifest), entry.Path)) {
+			return entry.Sum, nil
 		}
 		if found != (digest.Sum{}) && found != entry.Sum {
 			err = usagef("%s lists several files named %s: give the directory, as in dma-copy verify DIR MANIFEST",
-				manifest, filepath.Base(wanted))
+				quote.Bare(manifest), quote.Bare(wanted))
 		}
 		found = entry.Sum
 	}
 	return found, err
+}
+
+// sameDirectory reports whether two paths are of names in one directory.
+func sameDirectory(a, b string) bool {
+	inA, _ := disk.Split(a)
+	inB, _ := disk.Split(b)
+	infoA, errA := os.Stat(inA)
+	infoB, errB := os.Stat(inB)
+	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
 // loadManifest reads a manifest, which must list something.

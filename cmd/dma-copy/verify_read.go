@@ -9,6 +9,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -29,7 +30,7 @@ const readOnly = os.O_RDONLY | unix.O_NONBLOCK
 
 // openWithin opens a regular file in a directory, and none that the name leads to outside of it, also by symlinks.
 func openWithin(root *os.Root, name string) (*diskFile, error) {
-	path := inDirectory(root.Name(), name)
+	path := disk.Join(root.Name(), name)
 	file, err := root.OpenFile(name, readOnly, 0)
 	return examined(path, file, err)
 }

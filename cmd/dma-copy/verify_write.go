@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -143,12 +144,13 @@ func relative(directory, path string, resolve func(string) (string, error)) (str
 	if err != nil {
 		return "", err
 	}
-	to, err := resolve(directoryOf(path))
+	parent, name := disk.Split(path)
+	to, err := resolve(parent)
 	if err != nil {
 		return "", err
 	}
 	way, err := filepath.Rel(from, to)
-	return filepath.Join(way, filepath.Base(path)), err
+	return disk.Join(way, name), err
 }
 
 func (v verifier) deliver(ctx context.Context, manifest, text string, count int, total int64) error {

@@ -7,12 +7,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
 const (
@@ -22,7 +22,8 @@ const (
 
 // field is a directory with the source and the target of every run.
 type field struct {
-	folder string
+	parent string // of the user's; its path is not simplified as text
+	folder string // made in it
 	buffer []byte
 }
 
@@ -32,7 +33,7 @@ func newField(parent string) (*field, error) {
 	if err != nil {
 		return nil, unusable(err, "name another directory with --dir", "cannot use %s", parent)
 	}
-	f := &field{folder: folder, buffer: make([]byte, pieceSize)}
+	f := &field{parent: parent, folder: folder, buffer: make([]byte, pieceSize)}
 	return f, os.Mkdir(f.receiving(), 0o700)
 }
 
@@ -47,12 +48,15 @@ func unusable(err error, next, format string, args ...any) error {
 
 func (f *field) close() error { return os.RemoveAll(f.folder) }
 
-func (f *field) source() string    { return filepath.Join(f.folder, "source") }
-func (f *field) receiving() string { return filepath.Join(f.folder, "received") }
-func (f *field) target() string    { return filepath.Join(f.receiving(), "target") }
+func (f *field) source() string    { return disk.Join(f.folder, "source") }
+func (f *field) receiving() string { return disk.Join(f.folder, "received") }
+func (f *field) target() string    { return disk.Join(f.receiving(), "target") }
 
 // socket is a name of the kind that is no file, since the path of one that is may be too long.
-func (f *field) socket() string { return filepath.Base(f.folder) }
+func (f *field) socket() string {
+	_, name := disk.Split(f.folder)
+	return name
+}
 
 // checkRoom wants room for a file of that size and its copy.
 func (f *field) checkRoom(size int64) error {
@@ -66,7 +70,7 @@ func (f *field) checkRoom(size int64) error {
 	}
 	if free < wanted {
 		return unusable(nil, "name another directory with --dir, or smaller files with --sizes",
-			"%s has %s free, and a file of %s with its copy takes %s", filepath.Dir(f.folder), sizeText(free), sizeText(size), sizeText(wanted))
+			"%s has %s free, and a file of %s with its copy takes %s", f.parent, sizeText(free), sizeText(size), sizeText(wanted))
 	}
 	return nil
 }
@@ -99,7 +103,7 @@ func (f *field) clear() error {
 		return err
 	}
 	for _, entry := range left {
-		if err := os.RemoveAll(filepath.Join(f.receiving(), entry.Name())); err != nil {
+		if err := os.RemoveAll(disk.Join(f.receiving(), entry.Name())); err != nil {
 			return err
 		}
 	}

@@ -6,10 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
 // variant is one way in which this program copies.
@@ -42,11 +43,11 @@ type meeting struct {
 
 // newMeeting makes the place in folder where the two processes meet. Nothing of this machine's defaults for copies has an effect.
 func (p Plan) newMeeting(folder string, names sideNames) (*meeting, error) {
-	runtime := filepath.Join(folder, "run")
+	runtime := disk.Join(folder, "run")
 	if err := os.Mkdir(runtime, 0o700); err != nil {
 		return nil, err
 	}
-	config := filepath.Join(folder, "config.json")
+	config := disk.Join(folder, "config.json")
 	if err := os.WriteFile(config, []byte("{}\n"), 0o600); err != nil {
 		return nil, err
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -68,7 +67,7 @@ func readSockets(path string) ([]SoftSocket, error) {
 	var sockets []SoftSocket
 	for _, entry := range entries {
 		if entry.Type() == fs.ModeSocket && isSoftSocket(entry.Name()) {
-			file := filepath.Join(path, entry.Name())
+			file := path + "/" + entry.Name()
 			sockets = append(sockets, SoftSocket{File: entry.Name(), Stale: nobodyListens(file)})
 		}
 	}
@@ -84,7 +83,7 @@ const (
 
 // lockSoftDir does not make the lock's file: without it nobody has made a socket.
 func lockSoftDir(path string) (unlock func()) {
-	lock, err := os.OpenFile(filepath.Join(path, "lock"), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	lock, err := os.OpenFile(path+"/lock", os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return func() {}
 	}
