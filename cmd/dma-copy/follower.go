@@ -51,7 +51,7 @@ type reporter struct {
 	follower follower
 	native   bool
 	planned  dmaxfer.Planned
-	kept     int64 // bytes that this side's failed copy has left
+	kept     dmaxfer.Kept // what this side's failed copy has left
 }
 
 func newReporter(to follower, s settings) *reporter { return &reporter{follower: to, settings: s} }
@@ -72,7 +72,7 @@ func (r *reporter) hear(e dmaxfer.Event) {
 		r.warnOfReadback()
 		return
 	case dmaxfer.Kept:
-		r.kept = e.Bytes
+		r.kept = e
 		return
 	}
 	r.follower.hears(e)

@@ -16,8 +16,9 @@ import (
 type sideError struct {
 	side      negotiate.Side
 	err       error
-	kept      int64 // bytes that a later copy goes on with
-	resumable bool  // or the receiver may have kept some
+	kept      int64  // bytes that a later copy goes on with
+	lost      string // why there are none of those that were verified
+	resumable bool   // or the receiver may have kept some
 }
 
 func (e *sideError) Error() string { return fmt.Sprintf("%s: %v", e.side, e.err) }
@@ -68,6 +69,8 @@ func whatIsKept(failed *sideError, code int) string {
 	switch {
 	case failed.kept > 0:
 		return fmt.Sprintf("; %s are kept, and the same command goes on from there", humanize.IBytes(uint64(failed.kept)))
+	case failed.lost != "":
+		return "; nothing is kept, because " + failed.lost
 	case failed.resumable && (code > exitSignal || code == exitPeer || code == exitLimit):
 		return "; the same command goes on with what the receiver may have kept"
 	}

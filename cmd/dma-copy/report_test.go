@@ -67,6 +67,9 @@ func TestReportedLines(t *testing.T) {
 		{"too long", onDPU(fmt.Errorf("%w after 1s", errDurationLimit)), 14, "DPU: stopped by --max-duration after 1s: allow more with --max-duration"},
 		{"stopped, with a part", &sideError{side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, kept: 3 << 20}, 130,
 			"DPU: stopped by SIGINT; 3.0 MiB are kept, and the same command goes on from there"},
+		{"stopped, and what it had is gone", &sideError{
+			side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, lost: "the partial file was removed or replaced",
+		}, 130, "DPU: stopped by SIGINT; nothing is kept, because the partial file was removed or replaced"},
 		{"stopped, as the sender", &sideError{side: negotiate.Host, err: interruptedError{syscall.SIGTERM}, resumable: true}, 143,
 			"host: stopped by SIGTERM; the same command goes on with what the receiver may have kept"},
 		{"changed, as the sender", &sideError{side: negotiate.Host, err: dmaxfer.ErrSourceChanged, resumable: true}, 10, "host: source changed"},

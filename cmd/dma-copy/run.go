@@ -106,7 +106,7 @@ func runOn(
 	r.follower.begins(meansOf(driver, device, side, s))
 	summary, err := transfer(ctx, r, options)
 	if err != nil {
-		return &sideError{side: side, err: err, kept: r.kept, resumable: r.resumable()}
+		return &sideError{side: side, err: err, kept: r.kept.Bytes, lost: r.kept.Lost, resumable: r.resumable()}
 	}
 	return r.follower.succeeds(summary)
 }

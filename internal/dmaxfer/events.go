@@ -34,7 +34,10 @@ type SentAgain struct{ Offset, Length int64 }
 type Warned struct{ Text string }
 
 // Kept is what is left of a copy that failed here: a later one can go on with so many bytes.
-type Kept struct{ Bytes int64 }
+type Kept struct {
+	Bytes int64
+	Lost  string // why nothing is left of what was verified, as the end of a sentence; empty otherwise
+}
 
 func (PeerKnown) event() {}
 func (Planned) event()   {}

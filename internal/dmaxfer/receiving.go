@@ -47,8 +47,8 @@ func (r *receiving) prepare(ctx context.Context) error {
 
 func (r *receiving) prepared(ctx context.Context, err error) error {
 	if r.target != nil {
-		if said := r.target.discarded(); said != "" {
-			r.notify(Warned{Text: said})
+		for _, sentence := range r.target.warnings() {
+			r.notify(Warned{Text: sentence})
 		}
 	}
 	if err != nil {
@@ -260,8 +260,8 @@ func (r *receiving) settle(failed error) error {
 	case worthless(failed):
 		return r.target.discard()
 	default:
-		if kept := r.target.keep(); kept > 0 {
-			r.notify(Kept{Bytes: kept})
+		if kept, lost := r.target.keep(); kept > 0 || lost != "" {
+			r.notify(Kept{Bytes: kept, Lost: lost})
 		}
 		return nil
 	}

@@ -12,9 +12,10 @@ import (
 type sink interface {
 	pump.Target
 
-	// resumable is how much is there from an earlier copy, and discarded why something is not used, or nothing.
+	// resumable is how much is there from an earlier copy, and warnings are sentences about what of it is not used, and why a name is
+	// not the usual one.
 	resumable() int64
-	discarded() string
+	warnings() []string
 
 	// allocate makes room.
 	allocate(ctx context.Context) error
@@ -32,9 +33,10 @@ type sink interface {
 	commit() error
 	durability() negotiate.Durability
 
-	// close, keep and discard end it: done, to be gone on with, or not wanted. keep says how many bytes it has kept.
+	// close, keep and discard end it: done, to be gone on with, or not wanted. keep says how many bytes it has kept, or why nothing of
+	// what was verified.
 	close() error
-	keep() int64
+	keep() (kept int64, lost string)
 	discard() error
 }
 

@@ -36,8 +36,18 @@ func openFile(r *receiving) (sink, error) {
 	return &fileSink{Partial: partial, plan: plan, progress: r.progress}, nil
 }
 
-func (f *fileSink) resumable() int64  { return f.Resumable() }
-func (f *fileSink) discarded() string { return f.Discarded() }
+func (f *fileSink) resumable() int64   { return f.Resumable() }
+func (f *fileSink) warnings() []string { return warningsOf(f.Partial) }
+
+// warningsOf is what a user may want to know of a partial file.
+func warningsOf(p *disk.Partial) (sentences []string) {
+	for _, sentence := range []string{p.Renamed(), p.Discarded()} {
+		if sentence != "" {
+			sentences = append(sentences, sentence)
+		}
+	}
+	return sentences
+}
 
 func (f *fileSink) allocate(ctx context.Context) error {
 	if !f.plan.SizeKnown {
@@ -91,7 +101,10 @@ func (f *fileSink) durable() disk.Durability         { return disk.Durability(f.
 func (f *fileSink) durability() negotiate.Durability { return f.plan.Durability }
 func (f *fileSink) close() error                     { return nil }
 
-func (f *fileSink) keep() int64 { return f.Keep() }
+func (f *fileSink) keep() (kept int64, lost string) {
+	kept = f.Keep()
+	return kept, f.Lost()
+}
 
 func (f *fileSink) discard() error {
 	f.Discard()

@@ -89,7 +89,7 @@ func (s *streamSink) finish(context.Context, digest.Sum, []byte) error {
 }
 
 func (s *streamSink) resumable() int64                 { return 0 }
-func (s *streamSink) discarded() string                { return "" }
+func (s *streamSink) warnings() []string               { return nil }
 func (s *streamSink) allocate(context.Context) error   { return nil }
 func (s *streamSink) concurrent() bool                 { return false }
 func (s *streamSink) advance(int64) error              { return nil }
@@ -97,6 +97,6 @@ func (s *streamSink) commit() error                    { return nil }
 func (s *streamSink) durability() negotiate.Durability { return negotiate.DurabilityNone }
 
 // A stream that is not finished is closed when the copy's context ends.
-func (s *streamSink) close() error   { return nil }
-func (s *streamSink) keep() int64    { return 0 }
-func (s *streamSink) discard() error { return nil }
+func (s *streamSink) close() error          { return nil }
+func (s *streamSink) keep() (int64, string) { return 0, "" }
+func (s *streamSink) discard() error        { return nil }

@@ -253,6 +253,11 @@ func (t *transfer) createTarget(ctx context.Context, size int64) error {
 		return err
 	}
 	t.target = target
+	for _, sentence := range warningsOf(target) {
+		if t.options.Notify != nil {
+			t.options.Notify(Warned{Text: sentence})
+		}
+	}
 	return target.Allocate(ctx, nil)
 }
 

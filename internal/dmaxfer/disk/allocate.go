@@ -11,7 +11,7 @@ import (
 // allocationStep is how much is preallocated between two looks at the context.
 const allocationStep = 256 << 20
 
-// Allocate gives the file its size and, unless it is to be sparse or filled, its blocks, so that a full disk is found before the first
+// Allocate gives the file its size, a byte more until Prepare, and, unless it is to be sparse or filled, its blocks, so that a full disk is found before the first
 // byte is copied and a mapping of the file cannot fault for want of room. A size for which there is clearly no room, and which
 // may be a lie, does not get to fill the disk of others first. progress, which may be nil, hears how far it is. ctx ends it
 // with its cause; other errors are an ErrTarget.
@@ -20,14 +20,13 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 	if p.want.Fill {
 		p.writers.beginFilling(p.file, size)
 	}
-	if p.want.Sparse {
-		return p.stretch()
+	if !p.want.Sparse {
+		if err := p.lookForRoom(); err != nil {
+			return err
+		}
 	}
-	if err := p.lookForRoom(); err != nil {
+	if err := p.stretch(); err != nil || p.want.Sparse || p.Concurrent() {
 		return err
-	}
-	if p.Concurrent() {
-		return p.stretch()
 	}
 	return inSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
 		if err := p.allocateRange(offset, length); err != nil {
@@ -37,9 +36,16 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 	})
 }
 
-// stretch gives the file its size and no blocks.
+// stretch gives the file its size and one byte more, and no blocks. No write of this copy reaches that byte, so it is gone for good once
+// another process has truncated the file, whatever is written afterwards; Prepare takes it away.
 func (p *Partial) stretch() error {
-	if err := p.file.Truncate(p.want.Size); err != nil {
+	p.length = p.want.Size + 1
+	err := p.file.Truncate(p.length)
+	if errors.Is(err, unix.EFBIG) { // the file is as large as one may be
+		p.length = p.want.Size
+		err = p.file.Truncate(p.length)
+	}
+	if err != nil {
 		return p.cannotHold(err)
 	}
 	return nil

@@ -7,18 +7,29 @@ import (
 
 // Commit gives the prepared file its name. After a failure before that the final name holds what it held, and Keep or Discard is to
 // follow. A directory that cannot be flushed, or a journal that cannot be removed, is a failure too, although the new name is
-// already there. Errors are an ErrTarget; ErrExists if the name was taken meanwhile and may not be replaced.
+// already there. Errors are an ErrTarget: ErrExists if the name was taken meanwhile and may not be replaced; ErrChanged if another process
+// has changed or replaced the file since Prepare, or the final name is not that of the file once it has been given.
 func (p *Partial) Commit(durability Durability) error {
-	// Nobody may take the partial over between the close and the rename.
-	held, err := p.file.Hold()
-	if err != nil {
-		return p.failed("closing", err)
+	if err := p.checkPartial(); err != nil {
+		return err
 	}
-	defer held.Close()
-	if err := p.closeAndRename(); err != nil {
+	if err := p.closeAndHold(); err != nil {
+		return err
+	}
+	if err := p.backUp(); err != nil {
+		return err
+	}
+	if err := p.checkPartial(); err != nil {
+		return err
+	}
+	if err := p.rename(); err != nil {
 		return err
 	}
 	defer p.release()
+	if err := p.checkTarget(); err != nil {
+		_ = p.removeJournal() // the failure is what counts
+		return err
+	}
 	if err := p.removeJournal(); err != nil {
 		return p.failed("removing the journal of", err)
 	}
@@ -31,28 +42,59 @@ func (p *Partial) Commit(durability Durability) error {
 	return nil
 }
 
-func (p *Partial) closeAndRename() error {
+// checkPartial compares the file that is about to get its name with what Prepare has made of it.
+func (p *Partial) checkPartial() error {
 	named, err := p.isNamed()
 	if err != nil {
 		return err
 	}
 	if !named {
-		return failure(ErrTarget, nil, "copy again when nobody else works in its directory",
-			"the partial file of %s was removed or replaced", p.path)
+		return p.changed("it was removed or replaced")
 	}
-	p.closed = true
-	if err := p.file.Close(); err != nil {
-		p.doubtful = true
+	is, err := p.file.Info()
+	if err != nil {
+		return p.failed("examining", err)
+	}
+	switch {
+	case is.Size != p.sealed.Size:
+		return p.changed("it has %d bytes and not %d", is.Size, p.sealed.Size)
+	case is.Links != 1:
+		return p.changed("it has %d names", is.Links)
+	case is.Identity != p.sealed.Identity:
+		return p.changed("it was modified after it was complete")
+	}
+	return nil
+}
+
+// closeAndHold closes the file, which is when some file systems say what they have lost. Another handle keeps the lock until the file has
+// its name, and is what the file is examined by.
+func (p *Partial) closeAndHold() error {
+	held, err := p.file.Hold()
+	if err != nil {
 		return p.failed("closing", err)
 	}
-	if err := p.backUp(); err != nil {
-		return err
+	err = p.file.Close()
+	p.file = held
+	if err != nil {
+		p.doubtful = "closing it failed"
+		return p.failed("closing", err)
 	}
-	if err := p.rename(); err != nil {
-		return err
-	}
-	p.over = true
 	return nil
+}
+
+// checkTarget makes sure that what has got the final name is the file that was received. A rename goes by names, and moves a file's second
+// time, so another process could have replaced or changed the file since checkPartial.
+func (p *Partial) checkTarget() error {
+	found, err := p.dir.Stat(p.base)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return p.failed("examining", err)
+	}
+	if err == nil && found.SameFile(p.sealed.Identity) && found.Links == 1 &&
+		found.Size == p.sealed.Size && found.Modified == p.sealed.Modified {
+		return nil
+	}
+	return failure(ErrChanged, err, "compare it with the source (dma-copy verify) before it is used, or copy again",
+		"another process replaced or changed %s when it got its name", p.path)
 }
 
 const nextIfExists = "remove it, or allow its replacement with --overwrite"
@@ -79,7 +121,7 @@ func (p *Partial) backUp() error {
 	if !p.want.Backup || !p.want.Overwrite {
 		return nil
 	}
-	temporary := stem(p.base) + backupSuffix
+	temporary := p.backupName
 	err := p.dir.Remove(temporary)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = p.dir.Link(p.base, temporary)
@@ -114,16 +156,22 @@ func (p *Partial) removeJournal() error {
 	if p.journal == nil {
 		return nil
 	}
-	opened, err := p.journal.file.Info()
-	if err != nil {
-		return err
-	}
-	found, err := p.dir.Stat(p.journalName)
-	if err == nil && opened.SameFile(found.Identity) {
+	owns, err := p.ownsJournal()
+	if err == nil && owns {
 		err = p.dir.Remove(p.journalName)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
+}
+
+// ownsJournal reports whether the journal's name still leads to the one that is open.
+func (p *Partial) ownsJournal() (bool, error) {
+	opened, err := p.journal.file.Info()
+	if err != nil {
+		return false, err
+	}
+	found, err := p.dir.Stat(p.journalName)
+	return err == nil && opened.SameFile(found.Identity), err
 }

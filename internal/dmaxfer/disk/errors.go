@@ -11,7 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// What an Error of this package is about; errors.Is finds it. ErrExists, ErrNoSpace and ErrBusy are each an ErrTarget, too.
+// What an Error of this package is about; errors.Is finds it. ErrExists, ErrNoSpace, ErrBusy and
+// ErrChanged are each an ErrTarget, too.
 var (
 	// ErrSource is a source that is missing, unreadable, or no regular file.
 	ErrSource = errors.New("source")
@@ -30,6 +31,9 @@ var (
 
 	// ErrBusy is a target that another process is receiving.
 	ErrBusy = fmt.Errorf("%w is busy", ErrTarget)
+
+	// ErrChanged is a target that another process changed, removed or replaced while it was received.
+	ErrChanged = fmt.Errorf("%w changed", ErrTarget)
 )
 
 // ErrLocked is why File.Lock fails: another handle has the lock.

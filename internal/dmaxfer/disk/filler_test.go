@@ -119,7 +119,7 @@ func TestFilledTargets(t *testing.T) {
 			if !p.Concurrent() {
 				t.Skip("this system does not let us fill")
 			}
-			if info := mustInfo(t, p.File()); info.Size != int64(len(content)) || info.Allocated != 0 {
+			if info := mustInfo(t, p.File()); info.Size != int64(len(content))+1 || info.Allocated != 0 {
 				t.Errorf("%d bytes, and %d of them allocated beforehand", info.Size, info.Allocated)
 			}
 			writeWithLanes(t, p, content)

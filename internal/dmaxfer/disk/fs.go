@@ -144,8 +144,8 @@ type File interface {
 	// Lock claims the file for this handle, or fails with ErrLocked at once. The lock ends with the handle.
 	Lock() error
 
-	// Hold keeps the lock, beyond the file's Close, until it is closed itself.
-	Hold() (io.Closer, error)
+	// Hold returns another handle of the open file, which keeps the lock beyond the file's Close.
+	Hold() (File, error)
 
 	// Free is how many bytes an unprivileged user may still write to the file system; known is false where it has no size.
 	Free() (bytes uint64, known bool)

@@ -1,8 +1,10 @@
 package disk
 
 import (
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -15,12 +17,18 @@ const (
 	maxNameLength = 255
 )
 
-// stem is the hidden name that a file's partial and journal have in common. Of a name that leaves no room for their ends
-// as much is kept as fits, and a digest of all of it: long names often differ at the end.
-func stem(base string) string {
-	room := maxNameLength - len(".") - len(journalSuffix)
+// tagLength is how long a tag is, of which a dot separates it.
+const tagLength = 8
+
+// stem is the hidden name that a file's partial and journal have in common, with a tag where the names without one are another user's. Of
+// a name that leaves no room for their ends as much is kept as fits, and a digest of all of it: long names often differ at the end.
+func stem(base, tag string) string {
+	if tag != "" {
+		tag = "." + tag
+	}
+	room := maxNameLength - len(".") - len(tag) - len(journalSuffix)
 	if len(base) <= room {
-		return "." + base
+		return "." + base + tag
 	}
 	sum := sha256.Sum256([]byte(base))
 	digest := "-" + hex.EncodeToString(sum[:8])
@@ -28,5 +36,22 @@ func stem(base string) string {
 	for !utf8.ValidString(cut) && utf8.ValidString(base) {
 		cut = cut[:len(cut)-1]
 	}
-	return "." + cut + digest
+	return "." + cut + digest + tag
+}
+
+// newTag is one that nobody can guess, so that nobody can take its names beforehand.
+func newTag() string {
+	var random [tagLength / 2]byte
+	_, _ = rand.Read(random[:]) // never fails
+	return hex.EncodeToString(random[:])
+}
+
+// tagOf is the tag of the name of a partial file of base; found is false of any other name.
+func tagOf(name, base string) (tag string, found bool) {
+	whole, isPartial := strings.CutSuffix(name, partialSuffix)
+	cut := len(whole) - tagLength
+	if !isPartial || cut < 1 || stem(base, whole[cut:]) != whole {
+		return "", false
+	}
+	return whole[cut:], true
 }

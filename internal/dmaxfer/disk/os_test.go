@@ -3,12 +3,12 @@ package disk_test
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"testing"
 	"time"
 
@@ -113,27 +113,40 @@ func giveAway(t *testing.T, path string) {
 	must(t, os.Chown(path, 65534, 65534))
 }
 
-func TestForeignJournalsAreNotFollowed(t *testing.T) {
+// A journal that is no journal of this user's is refused as it is, whether there is a partial file beside it or not.
+func TestForeignJournalsAreRefused(t *testing.T) {
 	for name, attack := range map[string]func(t *testing.T, precious, journal string){
 		"link":           func(t *testing.T, precious, journal string) { must(t, os.Symlink(precious, journal)) },
 		"hard link":      func(t *testing.T, precious, journal string) { must(t, os.Link(precious, journal)) },
+		"directory":      func(t *testing.T, _, journal string) { must(t, os.Mkdir(journal, 0o700)) },
 		"pipe":           func(t *testing.T, _, journal string) { must(t, unix.Mkfifo(journal, 0o600)) },
 		"another user's": func(t *testing.T, _, journal string) { giveAway(t, journal) },
 	} {
-		t.Run(name, func(t *testing.T) {
-			at := onDisk(t, t.TempDir())
-			interrupt(t, at, 8192)
-			must(t, os.Rename(at.path(journalName), at.path("precious")))
-			precious, _ := at.get("precious")
-			attack(t, at.path("precious"), at.path(journalName))
-			p := mustOpen(t, at, "file", wanted(len(newText)))
-			if p.Resumable() != 0 || !strings.Contains(p.Discarded(), "its journal cannot be") {
-				t.Errorf("%d bytes can be resumed; %s", p.Resumable(), p.Discarded())
-			}
-			must(t, p.Advance(5))
-			p.Keep()
-			at.mustContain(t, "precious", precious)
-		})
+		for _, left := range []bool{false, true} {
+			t.Run(fmt.Sprint(name, ", left ", left), func(t *testing.T) {
+				at := onDisk(t, t.TempDir())
+				interrupt(t, at, 8192)
+				must(t, os.Rename(at.path(journalName), at.path("precious")))
+				names := []string{journalName, partialName, "precious"}
+				if !left {
+					must(t, os.Remove(at.path(partialName)))
+					names = []string{journalName, "precious"}
+				}
+				precious, _ := at.get("precious")
+				attack(t, at.path("precious"), at.path(journalName))
+				before, err := os.Lstat(at.path(journalName))
+				must(t, err)
+				_, err = disk.OpenPartial(at.fs, at.path("file"), wanted(len(newText)))
+				mustFail(t, err, disk.ErrTarget, "cannot use "+journalName)
+				after, err := os.Lstat(at.path(journalName))
+				must(t, err)
+				if !os.SameFile(before, after) || before.Mode() != after.Mode() {
+					t.Errorf("%v became %v", before.Mode(), after.Mode())
+				}
+				at.mustContain(t, "precious", precious)
+				at.mustHold(t, names...)
+			})
+		}
 	}
 }
 

@@ -171,7 +171,7 @@ func (f osFile) Lock() error {
 }
 
 // Hold duplicates the handle: a lock belongs to what the copies share. Each of them tells what a file system says at the close.
-func (f osFile) Hold() (io.Closer, error) {
+func (f osFile) Hold() (File, error) {
 	copied := 0
 	err := f.call("dup", func(fd int) (err error) {
 		copied, err = unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
@@ -180,7 +180,7 @@ func (f osFile) Hold() (io.Closer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return os.NewFile(uintptr(copied), f.handle.Name()), nil
+	return asFile(os.NewFile(uintptr(copied), f.handle.Name()), nil)
 }
 
 func (f osFile) Free() (uint64, bool) {

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 )
 
@@ -57,18 +58,25 @@ type Partial struct {
 	replaced *uint32 // mode of what the target replaces; nil: nothing
 
 	file        File
+	opened      Identity // of the file; only device and inode stay
 	writers     writers
 	name        string
 	journal     *journal // nil: nothing of this copy can be resumed
 	journalName string
+	backupName  string
+	renamed     string // why these names are not the usual ones
 
-	resumed   int64   // what an earlier copy left that can be verified
-	discarded string  // why something that it left cannot
-	prefix    int64   // verified
-	behind    *behind // nil unless it has begun
-	doubtful  bool    // a flush failed: what the file holds may not be what is on the disk
-	closed    bool    // the file
-	over      bool    // committed, kept or discarded; the handles are closed
+	resumed   int64        // what an earlier copy left that can be verified
+	discarded string       // why something that it left cannot
+	length    int64        // of the file from Allocate to Prepare; 0: as far as was written
+	written   atomic.Int64 // end of what was written or resumed
+	prefix    int64        // verified
+	flushed   Identity     // of the file after Flush, from which on it only changes by Prepare; zero: not flushed
+	sealed    Info         // of the file, after all that this copy does to it
+	lost      string       // why nothing is kept of what was verified
+	behind    *behind      // nil unless it has begun
+	doubtful  string       // why what the file holds is not trusted
+	over      bool         // committed, kept or discarded; the handles are closed
 }
 
 // OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an ErrTarget: ErrBusy
@@ -78,10 +86,7 @@ func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	if err != nil {
 		return nil, CannotCreate(path, err)
 	}
-	p := &Partial{
-		fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want,
-		name: stem(at.Name) + partialSuffix, journalName: stem(at.Name) + journalSuffix,
-	}
+	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want}
 	if err := p.open(at.Found); err != nil {
 		if !p.over {
 			p.release()
@@ -93,6 +98,9 @@ func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 
 func (p *Partial) open(found *Info) error {
 	if err := p.checkReplaced(found); err != nil {
+		return err
+	}
+	if err := p.chooseNames(); err != nil {
 		return err
 	}
 	fresh, err := p.take()
@@ -134,6 +142,12 @@ func (p *Partial) Resumable() int64 { return p.resumed }
 // Discarded says, in one sentence, what an earlier copy left that is not used, and why; empty if there is nothing to say.
 func (p *Partial) Discarded() string { return p.discarded }
 
+// Renamed says, in one sentence, why the partial file has another name than usual; empty if it has not.
+func (p *Partial) Renamed() string { return p.renamed }
+
+// Lost says, as the end of a sentence, why Keep has kept nothing of what was verified; empty if there is nothing to say.
+func (p *Partial) Lost() string { return p.lost }
+
 // File is the open file, for those who map it.
 func (p *Partial) File() File { return p.file }
 
@@ -152,7 +166,14 @@ func (p *Partial) WriteAt(buffer []byte, offset int64) error {
 	if err := p.writers.writeAt(p.file, buffer, offset); err != nil {
 		return p.failed("writing", err)
 	}
+	p.wrote(offset + int64(len(buffer)))
 	return nil
+}
+
+// wrote notes where a write has ended.
+func (p *Partial) wrote(end int64) {
+	for before := p.written.Load(); before < end && !p.written.CompareAndSwap(before, end); before = p.written.Load() {
+	}
 }
 
 // Concurrent tells whether two can write at once. Otherwise one of them waits.
@@ -175,6 +196,7 @@ func (p *Partial) Punch(offset, length int64) error {
 	if err := p.fillWithZeros(offset, length); err != nil {
 		return p.failed("writing", err)
 	}
+	p.wrote(offset + length)
 	return nil
 }
 
@@ -196,6 +218,9 @@ func (p *Partial) Advance(prefix int64) error {
 		return nil
 	}
 	p.prefix = prefix
+	if err := p.checkWritten(); err != nil {
+		return err
+	}
 	if err := p.handOver(); err != nil {
 		return err
 	}
@@ -238,23 +263,48 @@ func (p *Partial) stopFlushing() error {
 func (p *Partial) failed(doing string, err error) error { return writeFailed(doing, p.path, err) }
 
 // Keep ends an interrupted copy so that a later one can go on where it stopped. It returns how many bytes are kept: none, and no file
-// either, if there is nothing that could be resumed, or after a failed flush. After Commit, Keep or Discard it does nothing.
+// either, if there is nothing that could be resumed, or for the reason that Lost gives. After Commit, Keep or Discard it does nothing.
 func (p *Partial) Keep() int64 {
 	if p.over {
 		return 0
 	}
 	_ = p.stopFlushing() // a failure makes the content doubtful
-	if p.journal == nil || p.prefix == 0 || p.doubtful || p.noteAll() != nil || p.reclaim() != nil {
+	if p.journal == nil || p.prefix == 0 {
 		p.Discard()
 		return 0
 	}
-	if !p.closed {
-		// What is beyond is not verified, and its room is of use to others. Whoever resumes does both again.
-		_ = p.file.Truncate(p.prefix)
-		_ = p.file.SetMode(privateMode)
+	if p.lost = p.whyLost(); p.lost != "" {
+		p.Discard()
+		return 0
 	}
+	// What is beyond is not verified, and its room is of use to others. Whoever resumes does both again.
+	_ = p.file.Truncate(p.prefix)
+	_ = p.file.SetMode(privateMode)
 	p.release()
 	return p.prefix
+}
+
+// whyLost is empty if a later copy will find what is verified, under the names of its file and of its journal.
+func (p *Partial) whyLost() string {
+	if p.doubtful != "" {
+		return p.doubtful
+	}
+	if named, err := p.isNamed(); err != nil || !named {
+		return "the partial file was removed or replaced"
+	}
+	if info, err := p.file.Info(); err != nil || info.Size < p.prefix {
+		return "the partial file was truncated by another process"
+	}
+	if owns, err := p.ownsJournal(); err != nil || !owns {
+		return "the partial file's journal was removed or replaced"
+	}
+	if err := p.noteAll(); err != nil {
+		return "writing the partial file's journal failed: " + Reason(err)
+	}
+	if err := p.reclaim(); err != nil {
+		return "the partial file has got another owner: " + Reason(err)
+	}
+	return ""
 }
 
 // reclaim takes the owner back that Prepare may have given the file: who resumes uses only files of its own.
@@ -276,8 +326,8 @@ func (p *Partial) noteAll() error {
 	return p.journal.note(p.prefix)
 }
 
-// Discard removes what there is of the target. After Commit, Keep or Discard it does nothing. The first failure is the one that is
-// reported, so its own are not.
+// Discard removes what there is of the target, and nothing that has taken its place. After Commit, Keep or Discard it does nothing.
+// The first failure is the one that is reported, so its own are not.
 func (p *Partial) Discard() {
 	if p.over {
 		return
@@ -285,7 +335,9 @@ func (p *Partial) Discard() {
 	_ = p.stopFlushing() // nobody wants the content
 	// The journal goes first, while the lock on the other keeps others from making theirs.
 	_ = p.removeJournal()
-	_ = p.dir.Remove(p.name)
+	if named, err := p.isNamed(); named && err == nil || p.opened == (Identity{}) { // the latter was just made
+		_ = p.dir.Remove(p.name)
+	}
 	p.release()
 }
 
@@ -296,8 +348,8 @@ func (p *Partial) release() {
 	if p.journal != nil {
 		_ = p.journal.file.Close() // nothing depends on it
 	}
-	if p.file != nil && !p.closed {
-		_ = p.file.Close() // its content is not wanted, or is verified by whoever resumes
+	if p.file != nil {
+		_ = p.file.Close() // its content is not wanted, is verified by whoever resumes, or was closed before
 	}
 	_ = p.dir.Close() // is only read
 }

@@ -29,7 +29,7 @@ type Metadata struct {
 const flushStep = 32 << 20
 
 // Prepare does all that may still fail, so that little is left for Commit: it sets size and attributes, and flushes the content as
-// far as durability asks for it. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors
+// far as durability asks for it. It fails with ErrChanged if another process has truncated or extended the file. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors
 // are an ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
 func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
 	p.writers.end()
@@ -42,21 +42,72 @@ func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durabil
 	if err := p.setAttributes(meta); err != nil {
 		return err
 	}
-	if durability == None {
-		return nil
+	if durability != None {
+		if err := p.Flush(ctx, progress); err != nil {
+			return err
+		}
 	}
-	return p.Flush(ctx, progress)
+	return p.seal(meta.Size)
 }
 
+// seal notes what the file looks like before it gets its name: from here on nothing may change.
+func (p *Partial) seal(size int64) (err error) {
+	p.sealed, err = p.file.Info()
+	if err != nil {
+		return p.failed("examining", err)
+	}
+	if p.sealed.Size != size {
+		return p.changed("it has %d bytes and not %d", p.sealed.Size, size)
+	}
+	return nil
+}
+
+// setSize gives the file the size of what was received, unless it lacks something of that or has more.
 func (p *Partial) setSize(size int64) error {
 	info, err := p.file.Info()
-	if err == nil && info.Size != size {
-		err = p.file.Truncate(size)
-	}
 	if err != nil {
 		return p.failed("setting the size of", err)
 	}
+	wanted := p.length
+	if wanted == 0 {
+		wanted = p.written.Load()
+	}
+	if info.Size != wanted {
+		return p.changed("it has %d bytes and not %d", info.Size, wanted)
+	}
+	if p.flushed != (Identity{}) && p.flushed != info.Identity {
+		return p.changed("it was modified after it was flushed")
+	}
+	if info.Size != size {
+		if err := p.file.Truncate(size); err != nil {
+			return p.failed("setting the size of", err)
+		}
+	}
+	p.length = size
+	p.written.Store(size)
 	return nil
+}
+
+// checkWritten looks whether a file of which the size is not known beforehand still has what was verified of it.
+func (p *Partial) checkWritten() error {
+	if p.want.Known {
+		return nil
+	}
+	info, err := p.file.Info()
+	if err != nil {
+		return p.failed("examining", err)
+	}
+	if verified := min(p.prefix, p.written.Load()); info.Size < verified {
+		return p.changed("it has %d bytes and not %d", info.Size, verified)
+	}
+	return nil
+}
+
+// changed is the failure of a partial file that another process has its hands on. What it holds is not trusted any more.
+func (p *Partial) changed(how string, args ...any) error {
+	p.doubtful = "another process changed the partial file"
+	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
+		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
 }
 
 // modeOf asks for the umask only where it counts: that takes as long as to make the file.
@@ -117,7 +168,8 @@ func (p *Partial) cannotKeep(what, next string, err error) error {
 	return failure(ErrTarget, err, next, "cannot keep %s on %s: %s", what, p.path, Reason(err))
 }
 
-// Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does it before.
+// Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does it before, and
+// writes nothing between the two, so that Prepare finds out whether another process does.
 func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
 	if err := p.stopFlushing(); err != nil {
 		return err
@@ -126,12 +178,20 @@ func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
 	if err != nil {
 		return p.failed("flushing", err)
 	}
-	if err := inSteps(ctx, info.Size, flushStep, progress, p.flushRange); err != nil {
+	size := info.Size
+	if p.length > 0 {
+		size = min(size, p.want.Size)
+	}
+	if err := inSteps(ctx, size, flushStep, progress, p.flushRange); err != nil {
 		return err
 	}
 	if err := p.file.Sync(); err != nil {
 		return p.flushFailed(err)
 	}
+	if info, err = p.file.Info(); err != nil {
+		return p.failed("flushing", err)
+	}
+	p.flushed = info.Identity
 	return nil
 }
 
@@ -144,7 +204,7 @@ func (p *Partial) flushRange(offset, length int64) error {
 
 // flushFailed remembers it: a second flush would report success for what the first has lost.
 func (p *Partial) flushFailed(err error) error {
-	p.doubtful = true
+	p.doubtful = "flushing it failed"
 	return p.failed("flushing", err)
 }
 

@@ -7,6 +7,69 @@ import (
 	"time"
 )
 
+// chooseNames takes the usual names, unless one of them is another user's in a sticky directory, where that user decides how long it is
+// there. An earlier copy's other names are found again by their pattern, and new ones cannot be guessed.
+func (p *Partial) chooseNames() error {
+	p.setNames("")
+	taken, err := p.takenByAnother()
+	if err != nil || taken == "" {
+		return err
+	}
+	in, err := p.dir.Info()
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	if in.Mode&fs.ModeSticky == 0 {
+		return nil // what is there is refused when it is opened
+	}
+	names, err := p.dir.Names()
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	p.setNames(p.earlierTag(names))
+	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s", taken, p.path, p.name)
+	return nil
+}
+
+func (p *Partial) setNames(tag string) {
+	hidden := stem(p.base, tag)
+	p.name, p.journalName, p.backupName = hidden+partialSuffix, hidden+journalSuffix, hidden+backupSuffix
+}
+
+// takenByAnother is the first of the names that is another user's; empty if none is.
+func (p *Partial) takenByAnother() (name string, err error) {
+	names := []string{p.name, p.journalName}
+	if p.want.Backup {
+		names = append(names, p.backupName)
+	}
+	for _, name := range names {
+		found, err := p.dir.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", CannotCreate(p.path, err)
+		case found.UID != p.fs.Self().UID:
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// earlierTag is that of a partial file of this user, or a new one.
+func (p *Partial) earlierTag(names []string) string {
+	self := p.fs.Self()
+	for _, name := range names {
+		tag, is := tagOf(name, p.base)
+		if !is {
+			continue
+		}
+		if found, err := p.dir.Stat(name); err == nil && foreign(found, self) == nil {
+			return tag
+		}
+	}
+	return newTag()
+}
+
 // attempts bounds how often the partial's name may change hands while it is opened.
 const attempts = 10
 
@@ -45,23 +108,57 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 	case errors.Is(err, ErrLocked):
 		return nil, false, p.busy()
 	case err != nil:
-		return nil, false, p.notOurs(p.name, Reason(err), err)
+		return nil, false, p.notOurs(p.name, err)
 	}
 	return file, false, nil
 }
 
-// openExisting also opens a partial whose copy was killed after it had got a mode that does not let its owner write.
+// openExisting judges what has the name before it opens it, and again when it is open, before it changes anything.
 func (p *Partial) openExisting() (File, error) {
-	file, err := p.dir.Open(p.name, false)
-	if !errors.Is(err, fs.ErrPermission) {
-		return file, err
+	self := p.fs.Self()
+	found, err := p.dir.Stat(p.name)
+	if err == nil {
+		err = foreign(found, self)
 	}
-	sealed, readErr := p.dir.Open(p.name, true)
-	if readErr != nil {
+	if err != nil {
 		return nil, err
 	}
-	if unsealErr := errors.Join(sealed.Lock(), sealed.SetMode(privateMode), sealed.Close()); unsealErr != nil {
-		return nil, unsealErr
+	file, err := p.dir.Open(p.name, false)
+	if errors.Is(err, fs.ErrPermission) {
+		file, err = p.openSealed(self, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Info()
+	if err == nil {
+		err = foreign(info, self)
+	}
+	if err != nil {
+		_ = file.Close() // is not used
+		return nil, err
+	}
+	return file, nil
+}
+
+// openSealed opens a partial whose copy was killed after it had got a mode that does not let its owner write; denied is what that gave.
+func (p *Partial) openSealed(self Self, denied error) (File, error) {
+	sealed, err := p.dir.Open(p.name, true)
+	if err != nil {
+		return nil, denied
+	}
+	info, err := sealed.Info()
+	if err == nil {
+		err = foreign(info, self)
+	}
+	if err == nil {
+		err = sealed.Lock()
+	}
+	if err == nil {
+		err = sealed.SetMode(privateMode)
+	}
+	if err := errors.Join(err, sealed.Close()); err != nil {
+		return nil, err
 	}
 	return p.dir.Open(p.name, false)
 }
@@ -69,6 +166,11 @@ func (p *Partial) openExisting() (File, error) {
 // lock claims the partial file. Where the file system has no locks a file that nobody else can have made is claimed by that.
 // named is false if the name is no longer the file's.
 func (p *Partial) lock(fresh bool) (named bool, err error) {
+	info, err := p.file.Info()
+	if err != nil {
+		return false, CannotCreate(p.path, err)
+	}
+	p.opened = info.Identity
 	err = p.file.Lock()
 	if errors.Is(err, ErrLocked) {
 		time.Sleep(lookingTime)
@@ -87,12 +189,8 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 	return p.isNamed()
 }
 
-// isNamed tells whether the partial's name still leads to the file that is open.
+// isNamed reports whether the partial's name leads to the file that is open.
 func (p *Partial) isNamed() (bool, error) {
-	opened, err := p.file.Info()
-	if err != nil {
-		return false, CannotCreate(p.path, err)
-	}
 	found, err := p.dir.Stat(p.name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -100,7 +198,7 @@ func (p *Partial) isNamed() (bool, error) {
 	if err != nil {
 		return false, CannotCreate(p.path, err)
 	}
-	return opened.SameFile(found.Identity), nil
+	return p.opened.SameFile(found.Identity), nil
 }
 
 func (p *Partial) busy() error {
@@ -108,10 +206,10 @@ func (p *Partial) busy() error {
 		"%s is being received by another process", p.path)
 }
 
-// notOurs refuses to write to, and to remove, what may be somebody else's.
-func (p *Partial) notOurs(name, why string, err error) error {
+// notOurs refuses to write to, and to remove, what may be another's.
+func (p *Partial) notOurs(name string, err error) error {
 	return failure(ErrTarget, err, "look at it, and remove it if it is of no use",
-		"cannot use %s in the directory of %s: %s", name, p.path, why)
+		"cannot use %s in the directory of %s: %s", name, p.path, Reason(err))
 }
 
 // foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
@@ -122,26 +220,29 @@ func foreign(found Info, self Self) error {
 		return errors.New("it is not a regular file")
 	case found.UID != self.UID:
 		return errors.New("it belongs to another user")
-	case found.Links != 1:
+	case found.Links > 1:
 		return errors.New("it has a second name")
 	default:
 		return nil
 	}
 }
 
-// forgetJournal removes the journal that a killed copy left behind. That of another user cannot be removed from a sticky directory.
+// forgetJournal removes the journal that a killed copy left behind, and nothing else of its name.
 func (p *Partial) forgetJournal() error {
-	err := p.dir.Remove(p.journalName)
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
+	found, err := p.dir.Stat(p.journalName)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	why := Reason(err)
-	if found, statErr := p.dir.Stat(p.journalName); statErr == nil {
-		if strange := foreign(found, p.fs.Self()); strange != nil {
-			why = fmt.Sprintf("%s (%s)", strange, why)
-		}
+	if err != nil {
+		return CannotCreate(p.path, err)
 	}
-	return p.notOurs(p.journalName, why, err)
+	if why := foreign(found, p.fs.Self()); why != nil {
+		return p.notOurs(p.journalName, why)
+	}
+	if err := p.dir.Remove(p.journalName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return CannotCreate(p.path, err)
+	}
+	return nil
 }
 
 // begin makes the journal of a new partial.
@@ -171,9 +272,6 @@ func (p *Partial) takeOver() error {
 	if err != nil {
 		return CannotCreate(p.path, err)
 	}
-	if why := foreign(left, p.fs.Self()); why != nil {
-		return p.notOurs(p.name, why.Error(), nil)
-	}
 	if err := p.file.SetMode(privateMode); err != nil {
 		return CannotCreate(p.path, err)
 	}
@@ -189,6 +287,7 @@ func (p *Partial) takeOver() error {
 }
 
 func (p *Partial) cut() error {
+	p.written.Store(p.resumed)
 	if err := p.file.Truncate(p.resumed); err != nil {
 		return p.failed("emptying what was left of", err)
 	}

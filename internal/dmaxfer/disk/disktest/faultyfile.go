@@ -1,8 +1,6 @@
 package disktest
 
 import (
-	"io"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
@@ -112,16 +110,24 @@ func (f *faultyFile) SetXattr(attribute disk.Xattr) error {
 
 func (f *faultyFile) Lock() error { return f.do("lock", f.File.Lock) }
 
-func (f *faultyFile) Hold() (held io.Closer, err error) {
-	err = f.do("dup", func() (err error) {
+func (f *faultyFile) Hold() (disk.File, error) {
+	var held disk.File
+	err := f.do("dup", func() (err error) {
 		held, err = f.File.Hold()
 		return err
 	})
-	if err != nil && held != nil {
-		_ = held.Close() // nobody else will
-		return nil, err
+	if err == nil {
+		return &heldFile{faultyFile{File: held, on: f.on}}, nil
 	}
-	return held, err
+	if held != nil {
+		_ = held.Close() // nobody else will
+	}
+	return nil, err
 }
+
+// heldFile closes without a fault: what a file system has to say it says at the first close.
+type heldFile struct{ faultyFile }
+
+func (f *heldFile) Close() error { return f.File.Close() }
 
 func (f *faultyFile) Close() error { return f.on.closing(f.Name(), f.File.Close) }

@@ -93,6 +93,26 @@ func (m *Memory) Put(path, text string) {
 	dir.now[base], dir.durable[base] = made, made
 }
 
+// Write changes a file as another process does, whatever its mode is.
+func (m *Memory) Write(path, text string, offset int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.find(path)
+	n.now, n.shared = n.now.clone(), false
+	n.now.writeAt([]byte(text), offset)
+	n.changed = m.tick()
+	n.now.modified = n.changed
+}
+
+// Link gives a file another name in its directory, or in another one.
+func (m *Memory) Link(from, to string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := m.find(from)
+	n.changed = m.tick()
+	m.dirs[filepath.Dir(to)].now[filepath.Base(to)] = n
+}
+
 // Get is a file's content; found is false if there is none.
 func (m *Memory) Get(path string) (text string, found bool) {
 	m.mu.Lock()
@@ -343,6 +363,7 @@ func (d *memoryDir) Link(from, to string) error {
 		err = failed("link", to, unix.EEXIST)
 	}
 	if err == nil {
+		n.changed = d.fs.tick()
 		d.fs.rename("link "+from+" "+to, d.dir, map[string]*node{to: n})
 	}
 	return err

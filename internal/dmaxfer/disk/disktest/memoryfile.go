@@ -290,7 +290,7 @@ func (h *handle) Lock() error {
 }
 
 // Hold implements disk.File.
-func (h *handle) Hold() (io.Closer, error) {
+func (h *handle) Hold() (disk.File, error) {
 	held := *h
 	err := h.use("dup", func(*content) error {
 		h.claim.holders++

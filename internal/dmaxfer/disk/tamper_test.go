@@ -1,0 +1,344 @@
+package disk_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+)
+
+// Another process of this user, or of one that may write to the directory, has its hands on the partial file.
+
+// tampering is what it does to a partial file, reached by its name.
+var tampering = map[string]func(t *testing.T, at place){
+	"truncated": func(t *testing.T, at place) { change(t, at, func(file disk.File) error { return file.Truncate(100) }) },
+	"extended": func(t *testing.T, at place) {
+		change(t, at, func(file disk.File) error { return file.Truncate(int64(len(newText)) + 5000) })
+	},
+	"emptied": func(t *testing.T, at place) { change(t, at, func(file disk.File) error { return file.Truncate(0) }) },
+}
+
+// unseen is what only the times of the file show.
+var unseen = map[string]func(t *testing.T, at place){
+	"rewritten": func(t *testing.T, at place) {
+		change(t, at, func(file disk.File) error {
+			_, err := file.WriteAt([]byte("x"), 7)
+			return err
+		})
+	},
+	"cut and restored": func(t *testing.T, at place) {
+		change(t, at, func(file disk.File) error {
+			return errors.Join(file.Truncate(10), file.Truncate(int64(len(newText))))
+		})
+	},
+	"given another mode": func(t *testing.T, at place) { change(t, at, func(file disk.File) error { return file.SetMode(0o666) }) },
+	"linked": func(t *testing.T, at place) {
+		dir, err := at.fs.OpenDir(at.folder)
+		must(t, err)
+		must(t, dir.Link(partialName, "second"))
+		must(t, dir.Close())
+	},
+	"dated back": func(t *testing.T, at place) {
+		change(t, at, func(file disk.File) error {
+			info, err := file.Info()
+			_, writeErr := file.WriteAt([]byte("x"), 7)
+			return errors.Join(err, writeErr, file.SetModified(info.Modified))
+		})
+	},
+}
+
+func change(t *testing.T, at place, how func(file disk.File) error) {
+	t.Helper()
+	dir, err := at.fs.OpenDir(at.folder)
+	must(t, err)
+	file, err := dir.Open(partialName, false)
+	must(t, err)
+	must(t, how(file))
+	must(t, file.Close())
+	must(t, dir.Close())
+}
+
+// A partial that is cut or lengthened at any moment of a copy is noticed, also where what is written later gives it its length back.
+func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
+	half := len(newText) / 2
+	for name, tamper := range tampering {
+		for _, moment := range []string{"before the first byte", "in the middle", "before Prepare", "before Commit"} {
+			t.Run(name+" "+moment, func(t *testing.T) {
+				everywhere(t, func(t *testing.T, at place) {
+					p := mustOpen(t, at, "file", copies["new"])
+					must(t, p.Allocate(t.Context(), nil))
+					reached := func(now string) {
+						if now == moment {
+							tamper(t, at)
+						}
+					}
+					reached("before the first byte")
+					must(t, p.WriteAt([]byte(newText[:half]), 0))
+					reached("in the middle")
+					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
+					must(t, p.Advance(int64(len(newText))))
+					reached("before Prepare")
+					err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil)
+					reached("before Commit")
+					if err == nil {
+						err = p.Commit(disk.Full)
+					}
+					mustBeTampered(t, at, p, err)
+				})
+			})
+		}
+	}
+}
+
+// Between Prepare and the rename every change is noticed.
+func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
+	for name, tamper := range unseen {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				want := copies["new"]
+				want.Preserve = disk.Preserve{Mode: true, Times: true, Owner: true}
+				p := mustOpen(t, at, "file", want)
+				must(t, write(t, p, newText))
+				before := mustInfo(t, p.File())
+				meta := disk.Metadata{Size: int64(len(newText)), Mode: 0o600, UID: before.UID, GID: before.GID, Modified: before.Modified}
+				must(t, p.Prepare(t.Context(), meta, disk.Full, nil))
+				awaitTick(t, at, p)
+				tamper(t, at)
+				err := p.Commit(disk.Full)
+				if _, second := at.get("second"); second {
+					mustFail(t, err, disk.ErrChanged, "2 names")
+					dir, dirErr := at.fs.OpenDir(at.folder)
+					must(t, dirErr)
+					must(t, dir.Remove("second"))
+					must(t, dir.Close())
+				}
+				mustBeTampered(t, at, p, err)
+			})
+		})
+	}
+}
+
+// What is read back from the disk has been written before, so from the flush on nothing may change.
+func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
+	for _, name := range []string{"rewritten", "dated back"} {
+		everywhere(t, func(t *testing.T, at place) {
+			p := mustOpen(t, at, "file", copies["new"])
+			must(t, write(t, p, newText))
+			must(t, p.Flush(t.Context(), nil))
+			awaitTick(t, at, p)
+			unseen[name](t, at)
+			err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil)
+			mustBeTampered(t, at, p, err)
+		})
+	}
+}
+
+// awaitTick waits until the file system's clock has moved on since the partial was prepared: two changes in one tick look like one.
+func awaitTick(t *testing.T, at place, p *disk.Partial) {
+	t.Helper()
+	dir, err := at.fs.OpenDir(at.folder)
+	must(t, err)
+	defer dir.Close()
+	for sealed := mustInfo(t, p.File()).Changed; ; {
+		probe := mustCreate(t, dir, "probe")
+		now := mustInfo(t, probe).Changed
+		must(t, errors.Join(probe.Close(), dir.Remove("probe")))
+		if now != sealed {
+			return
+		}
+	}
+}
+
+func mustBeTampered(t *testing.T, at place, p *disk.Partial, err error) {
+	t.Helper()
+	mustFail(t, err, disk.ErrTarget, "another process")
+	mustBe(t, err, disk.ErrChanged)
+	if kept := p.Keep(); kept != 0 || p.Lost() == "" {
+		t.Errorf("%d bytes are kept; %q", kept, p.Lost())
+	}
+	at.mustHold(t)
+}
+
+// A stream has no size to hold against that of the file, but none of it is lost unseen.
+func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
+	for name, tamper := range tampering {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				p := mustOpen(t, at, "file", disk.Wanted{Digest: 1})
+				half := len(newText) / 2
+				must(t, p.WriteAt([]byte(newText[:half]), 0))
+				tamper(t, at)
+				err := p.Advance(int64(half))
+				if err == nil {
+					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
+					err = p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil)
+				}
+				mustFail(t, err, disk.ErrTarget, "another process")
+				p.Discard()
+				at.mustHold(t)
+			})
+		})
+	}
+}
+
+// whenRenamed does something at the rename of a whole copy: before, or right after it.
+func whenRenamed(m *disktest.Memory, do func(m *disktest.Memory)) *disktest.Faulty {
+	done := false
+	return disktest.NewFaulty(m, func(_ int, op, name string) *disktest.Fault {
+		if op == "rename" && name == "file" && !done {
+			done = true
+			do(m)
+		}
+		return nil
+	})
+}
+
+// What gets the name is looked at afterwards, too: until then another process can exchange or change it.
+func TestTargetThatIsNotWhatWasReceived(t *testing.T) {
+	for name, attack := range map[string]func(m *disktest.Memory){
+		"exchanged": func(m *disktest.Memory) { m.Put("/there/"+partialName, "something else") },
+		"rewritten": func(m *disktest.Memory) { m.Write("/there/"+partialName, "x", 5) },
+		"extended":  func(m *disktest.Memory) { m.Write("/there/"+partialName, "x", 1<<20) },
+		"linked":    func(m *disktest.Memory) { m.Link("/there/"+partialName, "/there/second") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, m := inMemory()
+			err := copyAll(t, whenRenamed(m, attack), copies["new"], (*disk.Partial).Discard)
+			mustFail(t, err, disk.ErrTarget, "another process", "when it got its name")
+			mustBe(t, err, disk.ErrChanged)
+			if open := m.Handles(); open != 0 {
+				t.Errorf("%d handles are still open", open)
+			}
+		})
+	}
+}
+
+// What is said to be kept is there: not once the partial file or its journal has been removed, replaced or cut.
+func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
+	for name, c := range map[string]struct {
+		tamper func(t *testing.T, at place, dir disk.Dir)
+		why    string
+		left   []string
+	}{
+		"partial removed": {func(t *testing.T, at place, dir disk.Dir) { must(t, dir.Remove(partialName)) }, "partial file was removed", nil},
+		"partial replaced": {func(t *testing.T, at place, dir disk.Dir) {
+			must(t, dir.Remove(partialName))
+			at.put(partialName, "another's")
+		}, "partial file was removed or replaced", []string{partialName}},
+		"journal removed": {func(t *testing.T, at place, dir disk.Dir) { must(t, dir.Remove(journalName)) }, "journal was removed", nil},
+		"journal replaced": {func(t *testing.T, at place, dir disk.Dir) {
+			must(t, dir.Remove(journalName))
+			at.put(journalName, "another's")
+		}, "journal was removed or replaced", []string{journalName}},
+		"partial cut": {func(t *testing.T, at place, _ disk.Dir) { tampering["truncated"](t, at) }, "truncated", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				p := mustOpen(t, at, "file", copies["new"])
+				must(t, write(t, p, newText))
+				dir, err := at.fs.OpenDir(at.folder)
+				must(t, err)
+				c.tamper(t, at, dir)
+				must(t, dir.Close())
+				if kept := p.Keep(); kept != 0 || !strings.Contains(p.Lost(), c.why) {
+					t.Errorf("%d bytes are kept; %q", kept, p.Lost())
+				}
+				at.mustHold(t, c.left...)
+			})
+		})
+	}
+}
+
+// A failed rename leaves a partial that is closed, and can be gone on with as long as it has its name.
+func TestWhatAFailedCommitKeepsIsThere(t *testing.T) {
+	at, _ := inMemory()
+	p := mustOpen(t, at, "file", copies["new"])
+	must(t, receive(t, p, newText, disk.None))
+	at.put("file", "another's")
+	mustFail(t, p.Commit(disk.None), disk.ErrExists)
+	dir, err := at.fs.OpenDir(at.folder)
+	must(t, err)
+	must(t, dir.Remove(partialName))
+	must(t, dir.Close())
+	if kept := p.Keep(); kept != 0 || !strings.Contains(p.Lost(), "removed or replaced") {
+		t.Errorf("%d bytes are kept; %q", kept, p.Lost())
+	}
+	at.mustHold(t, "file")
+}
+
+// What is found under the partial's name is judged before anything about it is changed.
+func TestSecondNameIsRefusedUnchanged(t *testing.T) {
+	at, m := inMemory()
+	at.put("precious", oldText)
+	setMode(t, at, "precious", 0o444)
+	m.Link("/there/precious", "/there/"+partialName)
+	before, err := at.fs.Stat(at.path("precious"))
+	must(t, err)
+	_, err = disk.OpenPartial(at.fs, at.path("file"), copies["new"])
+	mustFail(t, err, disk.ErrTarget, "cannot use "+partialName, "second name")
+	if after, err := at.fs.Stat(at.path("precious")); err != nil || after != before {
+		t.Errorf("%+v became %+v, %v", before, after, err)
+	}
+	if open := m.Handles(); open != 0 {
+		t.Errorf("%d handles are still open", open)
+	}
+}
+
+// In a directory like /tmp the files of another user, who may have made them on purpose, are no obstacle.
+func TestNamesThatAnotherUserHasTaken(t *testing.T) {
+	for _, name := range []string{partialName, journalName, ".file.dma-copy-backup"} {
+		for kind, take := range map[string]func(t *testing.T, at place, path string){
+			"file": func(t *testing.T, _ place, path string) { giveAway(t, path) },
+			"symlink": func(t *testing.T, at place, path string) {
+				must(t, os.Symlink("file", path))
+				must(t, os.Lchown(path, stranger, stranger))
+			},
+			"directory": func(t *testing.T, _ place, path string) {
+				must(t, os.Mkdir(path, 0o700))
+				must(t, os.Chown(path, stranger, stranger))
+			},
+		} {
+			t.Run(name+" "+kind, func(t *testing.T) {
+				at := sticky(t)
+				at.put("file", oldText)
+				take(t, at, at.path(name))
+				p := mustOpen(t, at, "file", copies["backup"])
+				if !strings.Contains(p.Renamed(), name) {
+					t.Errorf("%q does not name %s", p.Renamed(), name)
+				}
+				must(t, write(t, p, newText))
+				if kept := p.Keep(); kept != int64(len(newText)) {
+					t.Errorf("%d bytes are kept; %q", kept, p.Lost())
+				}
+				p = mustOpen(t, at, "file", copies["backup"])
+				if p.Resumable() != int64(len(newText)) {
+					t.Errorf("%d bytes can be resumed", p.Resumable())
+				}
+				must(t, receive(t, p, newText, disk.Full))
+				must(t, p.Commit(disk.Full))
+				at.mustContain(t, "file", newText)
+				at.mustContain(t, "file~", oldText)
+				at.mustHold(t, name, "file", "file~")
+			})
+		}
+	}
+}
+
+// Elsewhere they are refused, as what is ours and yet no partial is: it can be looked at and removed.
+func TestNamesThatAreTakenElsewhere(t *testing.T) {
+	at, m := inMemory()
+	m.SetSelf(disk.Self{UID: stranger})
+	at.put(partialName, "another's")
+	m.SetSelf(disk.Self{UID: 1000})
+	_, err := disk.OpenPartial(at.fs, at.path("file"), copies["new"])
+	mustFail(t, err, disk.ErrTarget, "belongs to another user")
+	m.SetDirectory("/there", os.ModeSticky|0o777, 0)
+	p := mustOpen(t, at, "file", copies["new"])
+	must(t, receive(t, p, newText, disk.None))
+	must(t, p.Commit(disk.None))
+	at.mustHold(t, partialName, "file")
+	at.mustContain(t, partialName, "another's")
+}
