@@ -159,7 +159,8 @@ func benchFailures(record *bench.Record) error {
 	}
 }
 
-// maxRecordSize bounds what is read of a file that may not be a record at all. A run of hours writes less than a megabyte.
+// maxRecordSize bounds what is read of a file that may not be a record at all. A run of hours writes less than a
+// megabyte.
 const maxRecordSize = 64 << 20
 
 // showBench prints a record of this version.

@@ -99,8 +99,8 @@ func runFlags() []option {
 			help: "Refuse a larger file; 0 is no limit"},
 		{group: addedOptions, name: "max-holes", value: "SIZE", fallback: "256GiB",
 			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.MaxHoles }, parseMostBytes),
-			help: "Refuse a file with more holes, whose zeros a\ndigest other than crc32c or a readback takes as\n" +
-				"long for as for data; 0 is no limit"},
+			help: "Refuse a file with more holes, whose zeros a\n" +
+				"digest other than crc32c or a readback takes as\nlong for as for data; 0 is no limit"},
 		{group: addedOptions, name: "idle-timeout", value: "DURATION", fallback: "30s",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.IdleTimeout }, parsePatience),
 			help: "Limit for a time without progress"},

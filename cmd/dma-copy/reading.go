@@ -10,8 +10,9 @@ import (
 // stopTime is how long a command that reads may take to end by itself once it is interrupted.
 const stopTime = time.Second
 
-// interruptible runs a job that may block in a system call which nothing can interrupt, such as a read from a file system that does
-// not answer. A job that goes on for stopTime after the end of ctx is left behind, and the cause of that end is returned.
+// interruptible runs a job that may block in a system call which nothing can interrupt, such as a read from a file
+// system that does not answer. A job that goes on for stopTime after the end of ctx is left behind, and the cause of
+// that end is returned.
 func interruptible(ctx context.Context, job func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- job() }()

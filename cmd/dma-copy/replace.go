@@ -9,8 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// replacement is a file that a command writes as a copy writes its target: under a temporary name first, and in place of a regular
-// file only. A symlink stays, and what it points to is replaced.
+// replacement is a file that a command writes as a copy writes its target: under a temporary name first, and in place
+// of a regular file only. A symlink stays, and what it points to is replaced.
 type replacement struct {
 	path      string // as the user gave it
 	overwrite bool

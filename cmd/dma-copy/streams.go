@@ -64,7 +64,9 @@ type closedFile struct{}
 func (closedFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 
 func standardStreams() streams {
-	s := streams{stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv, closed: findClosedStreams()}
+	s := streams{
+		stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv, closed: findClosedStreams(),
+	}
 	if s.closed[1] {
 		s.stdout = closedFile{}
 	}

@@ -51,8 +51,8 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
 		if !filepath.IsLocal(entry.Path) {
-			return usagef("%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
-				manifest, entry.Path, strings.TrimRight(directory, "/"))
+			return usagef("%s lists %s, which is outside of %s: %s", manifest, entry.Path, strings.TrimRight(directory, "/"),
+				"allow that with --allow-outside if you trust the manifest")
 		}
 		files[i] = expected{path: entry.Path, within: root, sum: entry.Sum}
 	}
@@ -138,7 +138,8 @@ func readManifest(path string) (string, error) {
 	defer file.close()
 	text, err := readAtMost(file.file, maxManifestSize)
 	if errors.Is(err, errTooLarge) {
-		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with", path, maxManifestSize)
+		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
+			path, maxManifestSize)
 	}
 	if err != nil {
 		return "", file.failed(err)

@@ -82,8 +82,8 @@ func notAFile(cause, next string) error {
 	return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: cause, Next: next}
 }
 
-// isOfKernel reports whether a file is an interface of the kernel, such as /proc/kmsg. To read one may block, and may consume what
-// is there; and its content is not what was written to it.
+// isOfKernel reports whether a file is an interface of the kernel, such as /proc/kmsg. To read one may block, and may
+// consume what is there; and its content is not what was written to it.
 func isOfKernel(fd int) bool {
 	var on unix.Statfs_t
 	if err := unix.Fstatfs(fd, &on); err != nil {

@@ -214,7 +214,8 @@ func (n *native) checkPlan() error {
 	return nil
 }
 
-// readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them, and for a readback.
+// readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
+// and for a readback.
 func (n *native) readsHoles() bool { return n.algorithm().Ordered() || n.plan.Readback }
 
 // checkHoles has a sender refuse before a byte moves what the receiver would refuse as the holes arrive.
@@ -235,8 +236,8 @@ func (n *native) overHoles() error {
 	if n.plan.Readback {
 		reader, next = "--verify readback", "leave that out on both sides"
 	}
-	return failure(ErrLimit, nil, next+", or allow more with --max-holes", "%s has more than %s of holes, whose zeros %s would read",
-		n.place.path, humanize.IBytes(uint64(n.options.MaxHoles)), reader)
+	return failure(ErrLimit, nil, next+", or allow more with --max-holes",
+		"%s has more than %s of holes, whose zeros %s would read", n.place.path, humanize.IBytes(uint64(n.options.MaxHoles)), reader)
 }
 
 func overLimit(path string, size, limit int64) error {

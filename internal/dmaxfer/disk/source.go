@@ -77,8 +77,8 @@ func (s *Source) Fingerprint() [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// ReadAt fills buffer from offset. A file that has been truncated before that is an ErrSourceChanged, one that always ended there an
-// ErrSource.
+// ReadAt fills buffer from offset. A file that has been truncated before that is an ErrSourceChanged, one that always
+// ended there an ErrSource.
 func (s *Source) ReadAt(buffer []byte, offset int64) error {
 	n, err := s.file.ReadAt(buffer, offset)
 	switch {
@@ -91,7 +91,8 @@ func (s *Source) ReadAt(buffer []byte, offset int64) error {
 	}
 }
 
-// endedAt is the error of a file that ends before its size: it has been truncated, or its size is not that of its content.
+// endedAt is the error of a file that ends before its size: it has been truncated, or its size is not that of its
+// content.
 func (s *Source) endedAt(end int64) error {
 	is, err := s.file.Info()
 	if err != nil {
@@ -111,9 +112,9 @@ func readFailed(path string, at int64, err error) error {
 // unsizedStep is how much is read of a file of size 0 to find out whether it is empty.
 const unsizedStep = 64 << 10
 
-// Unsized returns the source as a file to be read forward if its size does not say what it holds: many files of the kernel (/proc,
-// /sys) claim 0 bytes, or a page. It returns nil for all other sources, which are most. The File is the source's own; what has been
-// read of it here, as some files give each byte only once, comes first.
+// Unsized returns the source as a file to be read forward if its size does not say what it holds: many files of the
+// kernel (/proc, /sys) claim 0 bytes, or a page. It returns nil for all other sources, which are most. The File is the
+// source's own; what has been read of it here, as some files give each byte only once, comes first.
 func (s *Source) Unsized() (File, error) {
 	switch {
 	case s.was.Size == 0:

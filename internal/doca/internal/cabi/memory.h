@@ -23,15 +23,16 @@ struct memory_backing {
 };
 
 /*
- * Reports whether RLIMIT_FSIZE allows a memfd of len bytes: to the kernel it is a file, and to ask for too large a one raises SIGXFSZ. Any
- * thread may call.
+ * Reports whether RLIMIT_FSIZE allows a memfd of len bytes: to the kernel it is a file, and to ask for too large a one
+ * raises SIGXFSZ. Any thread may call.
  */
 bool memory_may_be_file(size_t len);
 
 /*
- * Maps len bytes of zeroed memory, page-aligned. What is not to be exported is better private: in huge pages it is touched for the first
- * time in a fraction of the time that shared memory takes, which has none. Where RLIMIT_FSIZE forbids a memfd of that length, memory_alloc
- * returns private memory too, which a peer on the software device copies through the kernel. Returns NULL with errno set. Any thread may call.
+ * Maps len bytes of zeroed memory, page-aligned. What is not to be exported is better private: in huge pages it is
+ * touched for the first time in a fraction of the time that shared memory takes, which has none. Where RLIMIT_FSIZE
+ * forbids a memfd of that length, memory_alloc returns private memory too, which a peer on the software device copies
+ * through the kernel. Returns NULL with errno set. Any thread may call.
  */
 void *memory_alloc(size_t len);
 void *memory_alloc_private(size_t len);

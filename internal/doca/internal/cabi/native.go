@@ -88,7 +88,8 @@ func SoftDirectory(dir string) (string, error) {
 	return C.GoString(&path[0]), nil
 }
 
-// SoftTrustsUser reports whether the software device takes a process of this user for a peer, as DMA_COPY_SOFT_USERS has it.
+// SoftTrustsUser reports whether the software device takes a process of this user for a peer, as DMA_COPY_SOFT_USERS
+// has it.
 func SoftTrustsUser(uid uint32) bool { return bool(C.soft_would_trust_user(C.uint32_t(uid))) }
 
 // SoftServerFile is the name, in the runtime directory, of the socket of the Comch server called name that the device

@@ -261,7 +261,7 @@ static int dir_failure(const char *path)
 	return -1;
 }
 
-/* Whoever can write into the directory can pose as a device, so it must be ours alone, or that of a user whom we trust. */
+/* Whoever can write into the directory can pose as a device, so it must belong to us or to a user whom we trust. */
 static int check_dir(const struct configuration *new, const char *path, const struct stat *st)
 {
 	if (trusts(new, st->st_uid) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)

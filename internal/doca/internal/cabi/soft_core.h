@@ -110,8 +110,8 @@ int soft_socket_connect(const char *name, uint64_t timeout_ns);
 void soft_socket_unlink(const char *name);
 
 /*
- * True if the other end belongs to our effective user or to one of DMA_COPY_SOFT_USERS; otherwise the detail says why not. *pid is 0 if its
- * process is invisible here.
+ * True if the other end belongs to our effective user or to one of DMA_COPY_SOFT_USERS; otherwise the detail says why
+ * not. *pid is 0 if its process is invisible here.
  */
 bool soft_socket_peer(int fd, pid_t *pid);
 

@@ -77,7 +77,7 @@ static doca_error_t ask(struct soft_import *import, const struct remote_descript
 	return DOCA_SUCCESS;
 }
 
-/* Takes the descriptors over, wanted or not, so that closing the import closes them. Returns that of the gate, or -1. */
+/* Takes the descriptors over, wanted or not, so that closing the import closes them. Returns the gate's, or -1. */
 static int take_fds(struct soft_import *import, const struct remote_answer *answer, const int *fds, size_t num_fds)
 {
 	if (num_fds == 2)

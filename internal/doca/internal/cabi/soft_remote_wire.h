@@ -55,8 +55,8 @@ struct remote_request {
 
 enum remote_backing { REMOTE_BACKING_NONE, REMOTE_BACKING_ANONYMOUS, REMOTE_BACKING_FILE };
 
-/* Comes with the gate's descriptor, unless gate_shm says otherwise, and, unless backing is NONE, that of the memory. A refusal comes with
- * neither. */
+/* Comes with the gate's descriptor, unless gate_shm says otherwise, and, unless backing is NONE, that of the memory. A
+ * refusal comes with neither. */
 struct remote_answer {
 	uint64_t magic;
 	uint32_t version;
@@ -84,8 +84,8 @@ struct remote_gate {
 };
 
 /*
- * A gate that nobody can shrink under the other's mapping. *fd carries it to the importer, or *shm if *fd is -1: RLIMIT_FSIZE may forbid even
- * the smallest memfd. NULL with errno set.
+ * A gate that nobody can shrink under the other's mapping. *fd carries it to the importer, or *shm if *fd is -1:
+ * RLIMIT_FSIZE may forbid even the smallest memfd. NULL with errno set.
  */
 struct remote_gate *remote_gate_create(int *fd, uint32_t *shm);
 
