@@ -35,6 +35,7 @@ var samples = map[string][][3]string{
 	"no-resume":      {{"true", "false", "true"}, {"false", "true", "false"}},
 	"max-duration":   {{"1s", "2s", "3s"}},
 	"max-bytes":      {{"1K", "2K", "3K"}},
+	"max-holes":      {{"1K", "2K", "3K"}},
 	"bwlimit":        {{"1M", "2M", "3M"}},
 	"protocol":       {{"reference", "auto", "reference"}, {"auto", "reference", "auto"}},
 	"output":         {{"json", "text", "json"}, {"text", "json", "text"}},
@@ -131,7 +132,7 @@ func TestVariableNames(t *testing.T) {
 	}
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR
 		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_CHUNK
-		DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
+		DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
 		DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY
 		DMA_COPY_ALLOW_CHANGING DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT DMA_COPY_CPUPROFILE`)
 	if !slices.Equal(got, want) {

@@ -72,8 +72,8 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"preserve both", "-f x --preserve owner,xattr", func(s *settings) { s.Preserve = preserved{Owner: true, Xattr: true} }},
 		{"backup, anew, of a file that changes", "-f x --backup --no-resume --allow-changing",
 			func(s *settings) { s.Backup, s.NoResume, s.AllowChanging = true, true, true }},
-		{"limits", "-f x --bwlimit 1M --max-bytes 20G --max-duration 90s", func(s *settings) {
-			s.Bandwidth, s.MaxBytes, s.MaxDuration = 1<<20, 20<<30, 90*time.Second
+		{"limits", "-f x --bwlimit 1M --max-bytes 20G --max-holes 3G --max-duration 90s", func(s *settings) {
+			s.Bandwidth, s.MaxBytes, s.MaxHoles, s.MaxDuration = 1<<20, 20<<30, 3<<30, 90*time.Second
 		}},
 		{"the reference's protocol", "-f x --protocol reference", func(s *settings) { s.Protocol = protocolReference }},
 		{"events, no progress", "-f x -o json --progress never",
