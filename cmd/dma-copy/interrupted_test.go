@@ -1,7 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"syscall"
 	"testing"
@@ -56,11 +60,22 @@ func (i interruption) strikes(s *stage, victim, sender string) {
 // strikesReference leaves nothing but what a killed process has no time to remove.
 func (i interruption) strikesReference(s *stage, victim, sender string) {
 	i.hits(s, victim, sender, slowly+referenceOnly, i.reference)
-	killed := i.signal == syscall.SIGKILL
-	if !killed {
+	if i.signal != syscall.SIGKILL {
 		s.clean()
 	}
-	s.recovers(sender, killed && victim != sender)
+	s.recovers(sender, partHasBytes(s.t, filepath.Join(s.folder, otherThan(sender))))
+}
+
+// partHasBytes reports whether a receiver's partial file, if there is one, is more than a name: where the file
+// system has files without names, what cannot be resumed is gone with the process.
+func partHasBytes(t *testing.T, folder string) bool {
+	t.Helper()
+	part, err := os.Stat(filepath.Join(folder, partOfFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	must(t, err)
+	return part.Size() > 0
 }
 
 func (i interruption) hits(s *stage, victim, sender, dpu string, other int) {

@@ -95,7 +95,8 @@ func sourcePath(on disk.FS, path string) string {
 	return at.Path
 }
 
-// cannotLookAtTarget names the symlink where the kernel, with fs.protected_symlinks, only says that permission is denied.
+// cannotLookAtTarget names the symlink where the kernel, with fs.protected_symlinks, only says that permission is
+// denied.
 func cannotLookAtTarget(on disk.FS, path string, err error) error {
 	if _, placeErr := targetPlace(on, path, true); errors.Is(placeErr, disk.ErrUntrustedLink) {
 		return placeErr

@@ -110,7 +110,9 @@ func TestInspectRefusesUntrustedSymlinks(t *testing.T) {
 	}
 	folder := t.TempDir()
 	must(t, os.Chmod(folder, os.ModeSticky|0o777))
-	for name, to := range map[string]string{"link": writeFile(t, "file", "content"), "dangling": filepath.Join(folder, "new")} {
+	for name, to := range map[string]string{
+		"link": writeFile(t, "file", "content"), "dangling": filepath.Join(folder, "new"),
+	} {
 		must(t, os.Symlink(to, filepath.Join(folder, name)))
 		must(t, os.Lchown(filepath.Join(folder, name), 65534, 65534))
 	}

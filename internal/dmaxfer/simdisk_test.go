@@ -49,6 +49,12 @@ func (d slowDir) Create(name string) (disk.File, error) {
 	return d.on.wrap(file, err)
 }
 
+func (d slowDir) CreateUnnamed(shown string) (disk.File, error) {
+	d.on.pause()
+	file, err := d.Dir.CreateUnnamed(shown)
+	return d.on.wrap(file, err)
+}
+
 func (d slowDir) Rename(from, to string) error {
 	d.on.pause()
 	return d.Dir.Rename(from, to)

@@ -12,8 +12,8 @@ import (
 type sink interface {
 	pump.Target
 
-	// resumable is how much is there from an earlier copy, and warnings are sentences about what of it is not used, and why a name is
-	// not the usual one.
+	// resumable is how much is there from an earlier copy, and warnings are sentences about what of it is not used, and
+	// why a name is not the usual one.
 	resumable() int64
 	warnings() []string
 
@@ -33,8 +33,8 @@ type sink interface {
 	commit() error
 	durability() negotiate.Durability
 
-	// close, keep and discard end it: done, to be gone on with, or not wanted. keep says how many bytes it has kept, or why nothing of
-	// what was verified.
+	// close, keep and discard end it: done, to be gone on with, or not wanted. keep says how many bytes it has kept, or
+	// why nothing of what was verified.
 	close() error
 	keep() (kept int64, lost string)
 	discard() error

@@ -11,10 +11,10 @@ import (
 // allocationStep is how much is preallocated between two looks at the context.
 const allocationStep = 256 << 20
 
-// Allocate gives the file its size, a byte more until Prepare, and, unless it is to be sparse or filled, its blocks, so that a full disk is found before the first
-// byte is copied and a mapping of the file cannot fault for want of room. A size for which there is clearly no room, and which
-// may be a lie, does not get to fill the disk of others first. progress, which may be nil, hears how far it is. ctx ends it
-// with its cause; other errors are an ErrTarget.
+// Allocate gives the file its size, a byte more until Prepare, and, unless it is to be sparse or filled, its blocks, so
+// that a full disk is found before the first byte is copied and a mapping of the file cannot fault for want of room. A
+// size for which there is clearly no room, and which may be a lie, does not get to fill the disk of others first.
+// progress, which may be nil, hears how far it is. ctx ends it with its cause; other errors are an ErrTarget.
 func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error {
 	size := p.want.Size
 	if p.want.Fill {
@@ -36,8 +36,8 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 	})
 }
 
-// stretch gives the file its size and one byte more, and no blocks. No write of this copy reaches that byte, so it is gone for good once
-// another process has truncated the file, whatever is written afterwards; Prepare takes it away.
+// stretch gives the file its size and one byte more, and no blocks. No write of this copy reaches that byte, so it is
+// gone for good once another process has truncated the file, whatever is written afterwards; Prepare takes it away.
 func (p *Partial) stretch() error {
 	p.length = p.want.Size + 1
 	err := p.file.Truncate(p.length)

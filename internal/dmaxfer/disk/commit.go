@@ -5,10 +5,11 @@ import (
 	"io/fs"
 )
 
-// Commit gives the prepared file its name. After a failure before that the final name holds what it held, and Keep or Discard is to
-// follow. A directory that cannot be flushed, or a journal that cannot be removed, is a failure too, although the new name is
-// already there. Errors are an ErrTarget: ErrExists if the name was taken meanwhile and may not be replaced; ErrChanged if another process
-// has changed or replaced the file since Prepare, or the final name is not that of the file once it has been given.
+// Commit gives the prepared file its name. After a failure before that the final name holds what it held, and Keep or
+// Discard is to follow. A directory that cannot be flushed, or a journal that cannot be removed, is a failure too,
+// although the new name is already there. Errors are an ErrTarget: ErrExists if the name was taken meanwhile and may
+// not be replaced; ErrChanged if another process has changed or replaced the file since Prepare, or the final name is
+// not that of the file once it has been given.
 func (p *Partial) Commit(durability Durability) error {
 	if err := p.checkPartial(); err != nil {
 		return err
@@ -26,12 +27,8 @@ func (p *Partial) Commit(durability Durability) error {
 		return err
 	}
 	defer p.release()
-	if err := p.checkTarget(); err != nil {
-		_ = p.removeJournal() // the failure is what counts
+	if err := errors.Join(p.checkTarget(), p.tidy()); err != nil {
 		return err
-	}
-	if err := p.removeJournal(); err != nil {
-		return p.failed("removing the journal of", err)
 	}
 	if durability != Full {
 		return nil
@@ -42,14 +39,30 @@ func (p *Partial) Commit(durability Durability) error {
 	return nil
 }
 
+// tidy removes what is of no use any more once the file has its name.
+func (p *Partial) tidy() error {
+	if err := p.removeJournal(); err != nil {
+		return p.failed("removing the journal of", err)
+	}
+	if p.claim == nil {
+		return nil
+	}
+	if err := p.removeName(); err != nil {
+		return p.failed("removing the partial file of", err)
+	}
+	return nil
+}
+
 // checkPartial compares the file that is about to get its name with what Prepare has made of it.
 func (p *Partial) checkPartial() error {
-	named, err := p.isNamed()
-	if err != nil {
-		return err
-	}
-	if !named {
-		return p.changed("it was removed or replaced")
+	names := uint64(0)
+	if p.claim == nil {
+		names = 1
+		if named, err := p.isNamed(); err != nil {
+			return err
+		} else if !named {
+			return p.changed("it was removed or replaced")
+		}
 	}
 	is, err := p.file.Info()
 	if err != nil {
@@ -58,7 +71,7 @@ func (p *Partial) checkPartial() error {
 	switch {
 	case is.Size != p.sealed.Size:
 		return p.changed("it has %d bytes and not %d", is.Size, p.sealed.Size)
-	case is.Links != 1:
+	case is.Links != names:
 		return p.changed("it has %d names", is.Links)
 	case is.Identity != p.sealed.Identity:
 		return p.changed("it was modified after it was complete")
@@ -66,8 +79,8 @@ func (p *Partial) checkPartial() error {
 	return nil
 }
 
-// closeAndHold closes the file, which is when some file systems say what they have lost. Another handle keeps the lock until the file has
-// its name, and is what the file is examined by.
+// closeAndHold closes the file, which is when some file systems say what they have lost. Another handle keeps the lock
+// until the file has its name, and is what the file is examined by.
 func (p *Partial) closeAndHold() error {
 	held, err := p.file.Hold()
 	if err != nil {
@@ -82,8 +95,8 @@ func (p *Partial) closeAndHold() error {
 	return nil
 }
 
-// checkTarget makes sure that what has got the final name is the file that was received. A rename goes by names, and moves a file's second
-// time, so another process could have replaced or changed the file since checkPartial.
+// checkTarget makes sure that what has got the final name is the file that was received. A rename goes by names, and
+// moves a file's second time, so another process could have replaced or changed the file since checkPartial.
 func (p *Partial) checkTarget() error {
 	found, err := p.dir.Stat(p.base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -100,20 +113,38 @@ func (p *Partial) checkTarget() error {
 const nextIfExists = "remove it, or allow its replacement with --overwrite"
 
 func (p *Partial) rename() error {
-	if p.want.Overwrite {
-		if err := p.dir.Rename(p.name, p.base); err != nil {
-			return p.failed("renaming", err)
-		}
-		return nil
+	var err error
+	switch {
+	case p.claim != nil:
+		err = p.giveName()
+	case p.want.Overwrite:
+		err = p.dir.Rename(p.name, p.base)
+	default:
+		err = p.dir.RenameIfAbsent(p.name, p.base)
 	}
-	err := p.dir.RenameIfAbsent(p.name, p.base)
-	if errors.Is(err, fs.ErrExist) {
+	if errors.Is(err, fs.ErrExist) && !p.want.Overwrite {
 		return failure(ErrExists, err, nextIfExists, "%s appeared while it was copied", p.path)
 	}
 	if err != nil {
 		return p.failed("renaming", err)
 	}
 	return nil
+}
+
+// giveName names a file that has no name yet. The system call replaces nothing, so what may be replaced is by a name
+// beside it.
+func (p *Partial) giveName() error {
+	if !p.want.Overwrite {
+		return p.file.GiveName(p.base)
+	}
+	if err := p.file.GiveName(p.linkName); err != nil {
+		return err
+	}
+	err := p.dir.Rename(p.linkName, p.base)
+	if err != nil {
+		_ = p.dir.Remove(p.linkName) // the failure is what counts
+	}
+	return err
 }
 
 // backUp gives what is about to be replaced a second name, so that the first is never without a file.

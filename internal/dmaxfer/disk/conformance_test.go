@@ -156,6 +156,40 @@ func TestNamesAreGivenAndTaken(t *testing.T) {
 	})
 }
 
+func TestFilesWithoutNames(t *testing.T) {
+	conform(t, func(t *testing.T, at place, dir disk.Dir, named disk.File) {
+		mustBe(t, named.GiveName("other"), errors.ErrUnsupported)
+		file, err := dir.CreateUnnamed("shown")
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip("this file system has no files without names")
+		}
+		must(t, err)
+		mustWrite(t, file, newText, 0)
+		must(t, file.Sync())
+		info := mustInfo(t, file)
+		if info.Links != 0 || info.Mode != 0o600 || info.UID != at.fs.Self().UID || file.Name() != at.path("shown") {
+			t.Errorf("%s is %+v", file.Name(), info)
+		}
+		at.mustHold(t, "file")
+		mustBe(t, file.GiveName("file"), fs.ErrExist)
+		held, err := file.Hold()
+		must(t, err)
+		must(t, file.Close())
+		must(t, held.GiveName("name"))
+		found, err := dir.Stat("name")
+		must(t, err)
+		if !found.SameFile(info.Identity) || found.Links != 1 || found.Modified != info.Modified {
+			t.Errorf("%+v became %+v", info, found)
+		}
+		must(t, held.Close())
+		at.mustContain(t, "name", newText)
+		lost, err := dir.CreateUnnamed("lost")
+		must(t, err)
+		must(t, lost.Close())
+		at.mustHold(t, "file", "name")
+	})
+}
+
 func TestLocks(t *testing.T) {
 	conform(t, func(t *testing.T, _ place, dir disk.Dir, file disk.File) {
 		must(t, file.Lock())
@@ -231,7 +265,9 @@ func TestStatOfPaths(t *testing.T) {
 		at.link(".", "folder")
 		at.link("absent", "dangling")
 		at.link("loop", "loop")
-		for _, name := range []string{"file", "./file", "link", "link of a link", "folder/file", "folder/../" + path.Base(at.folder) + "/file"} {
+		for _, name := range []string{
+			"file", "./file", "link", "link of a link", "folder/file", "folder/../" + path.Base(at.folder) + "/file",
+		} {
 			info, err := at.fs.Stat(at.path(name))
 			must(t, err)
 			if !info.SameFile(mustInfo(t, file).Identity) || !info.Mode.IsRegular() {
@@ -249,8 +285,8 @@ func TestStatOfPaths(t *testing.T) {
 			}
 		}
 		for name, want := range map[string]error{
-			"dangling": fs.ErrNotExist, "loop": unix.ELOOP, "absent/../file": fs.ErrNotExist, "file/../file": unix.ENOTDIR,
-			"file/": unix.ENOTDIR, "file/.": unix.ENOTDIR,
+			"dangling": fs.ErrNotExist, "loop": unix.ELOOP, "absent/../file": fs.ErrNotExist,
+			"file/../file": unix.ENOTDIR, "file/": unix.ENOTDIR, "file/.": unix.ENOTDIR,
 		} {
 			_, err := at.fs.Stat(at.path(name))
 			mustBe(t, err, want)
@@ -271,7 +307,9 @@ func TestDirectoriesFromDirectories(t *testing.T) {
 			}
 			must(t, same.Close())
 		}
-		for path, want := range map[string]error{"": fs.ErrNotExist, "absent": fs.ErrNotExist, "file": unix.ENOTDIR, "file/..": unix.ENOTDIR} {
+		for path, want := range map[string]error{
+			"": fs.ErrNotExist, "absent": fs.ErrNotExist, "file": unix.ENOTDIR, "file/..": unix.ENOTDIR,
+		} {
 			_, err := dir.OpenDir(path)
 			mustBe(t, err, want)
 		}

@@ -12,7 +12,7 @@ import (
 
 func TestCrashes(t *testing.T) {
 	for _, durability := range []disk.Durability{disk.None, disk.FileOnly, disk.Full} {
-		for _, name := range []string{"new", "replacing", "backup", "no resume"} {
+		for _, name := range []string{"new", "replacing", "backup", "no resume", "unnamed, replacing"} {
 			for _, left := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, " durability ", durability, " left ", left), func(t *testing.T) {
 					m := prepared(t, copies[name], left)

@@ -44,6 +44,11 @@ type Dir interface {
 	// Info looks at the directory itself.
 	Info() (Info, error)
 
+	// CreateUnnamed makes a file with mode 0600, for reading and writing, that has no name until GiveName: no other
+	// process can open it by one. It is gone when it is closed without. shown is what its Name says. It fails with
+	// errors.ErrUnsupported where the system cannot make such files, or cannot name them.
+	CreateUnnamed(shown string) (File, error)
+
 	// Stat looks at an entry; at a link itself, not at what it leads to. "." is the directory.
 	Stat(name string) (Info, error)
 
@@ -143,6 +148,10 @@ type File interface {
 
 	// Lock claims the file for this handle, or fails with ErrLocked at once. The lock ends with the handle.
 	Lock() error
+
+	// GiveName gives a file of CreateUnnamed a name in its directory, which must still be open. It fails with
+	// fs.ErrExist if the name is taken, and with errors.ErrUnsupported for any other file.
+	GiveName(name string) error
 
 	// Hold returns another handle of the open file, which keeps the lock beyond the file's Close.
 	Hold() (File, error)

@@ -24,13 +24,14 @@ var (
 type Location struct {
 	Dir   Dir // to be closed by the caller
 	Name  string
-	Path  string // to show, and to open again: the path as given, with the symlinks that were followed in place of their names
+	Path  string // to show: as given, with the symlinks that were followed in place of their names
 	Found *Info  // what has the name; nil: nothing
 }
 
-// Locate finds where the kernel would make or open a file of that path for writing. The directory part of a path is left to the kernel;
-// the symlinks at its end are followed one by one, each from the open directory that it is in. Errors are those of the FS, among
-// them fs.ErrNotExist for a directory that is missing, or have ErrDangling or ErrUntrustedLink underneath.
+// Locate finds where the kernel would make or open a file of that path for writing. The directory part of a path is
+// left to the kernel; the symlinks at its end are followed one by one, each from the open directory that it is in.
+// Errors are those of the FS, among them fs.ErrNotExist for a directory that is missing, or have ErrDangling or
+// ErrUntrustedLink underneath.
 func Locate(on FS, path string) (*Location, error) {
 	l := &Location{Path: path}
 	if err := l.enter(on.OpenDir, path); err != nil {
@@ -96,7 +97,8 @@ func (l *Location) follow(self Self) error {
 	return err
 }
 
-// trusted reports whether a symlink may be followed by the rule of fs.protected_symlinks, whether or not the kernel holds to it.
+// trusted reports whether a symlink may be followed by the rule of fs.protected_symlinks, whether or not the kernel
+// holds to it.
 func trusted(link, in Info, self Self) bool {
 	const writableByAll = 0o002
 	if in.Mode&fs.ModeSticky == 0 || in.Mode&writableByAll == 0 {
@@ -113,8 +115,8 @@ func beside(link, text string) string {
 	return link[:strings.LastIndexByte(link, '/')+1] + text
 }
 
-// Split cuts a path behind its last slash and changes nothing else: a component may be a symlink, so "a/../b" is not "b". The directory
-// of a path without a slash is ".". The name may be empty, "." or "..".
+// Split cuts a path behind its last slash and changes nothing else: a component may be a symlink, so "a/../b" is not
+// "b". The directory of a path without a slash is ".". The name may be empty, "." or "..".
 func Split(path string) (directory, name string) {
 	cut := strings.LastIndexByte(path, '/') + 1
 	if cut == 0 {

@@ -10,8 +10,9 @@ import (
 
 const (
 	partialSuffix = ".dma-copy-part"
-	journalSuffix = ".dma-copy-journal" // the longest of the three
+	journalSuffix = ".dma-copy-journal" // the longest of the four
 	backupSuffix  = ".dma-copy-backup"  // of a link that is about to become NAME~
+	linkSuffix    = ".dma-copy-new"     // of a link that is about to become NAME
 
 	// maxNameLength is what file systems allow, in bytes.
 	maxNameLength = 255
@@ -20,8 +21,9 @@ const (
 // tagLength is how long a tag is, of which a dot separates it.
 const tagLength = 8
 
-// stem is the hidden name that a file's partial and journal have in common, with a tag where the names without one are another user's. Of
-// a name that leaves no room for their ends as much is kept as fits, and a digest of all of it: long names often differ at the end.
+// stem is the hidden name that a file's partial and journal have in common, with a tag where the names without one are
+// another user's. Of a name that leaves no room for their ends as much is kept as fits, and a digest of all of it: long
+// names often differ at the end.
 func stem(base, tag string) string {
 	if tag != "" {
 		tag = "." + tag

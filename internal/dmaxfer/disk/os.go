@@ -127,6 +127,35 @@ func (d *osDir) Create(name string) (File, error) {
 	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 }
 
+// CreateUnnamed makes sure that the kernel will name the file later: that goes by /proc.
+func (d *osDir) CreateUnnamed(shown string) (File, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(d.fd(), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, privateMode)
+		return err
+	})
+	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
+		err = errors.ErrUnsupported // a kernel or a file system that does not know the flag
+	}
+	if err != nil {
+		return nil, d.failed("create", shown, err)
+	}
+	if unix.Access(descriptorPath(fd), unix.F_OK) != nil {
+		_ = unix.Close(fd) // is not used
+		return nil, d.failed("create", shown, errors.ErrUnsupported)
+	}
+	file, err := asFile(os.NewFile(uintptr(fd), d.path(shown)), nil)
+	if err != nil {
+		return nil, err
+	}
+	made := file.(osFile)
+	made.unnamedIn = d
+	return made, nil
+}
+
+// descriptorPath leads to the file of a descriptor.
+func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
 func (d *osDir) open(name string, flags int) (File, error) {
 	var fd int
 	err := retry(func() (err error) {

@@ -12,8 +12,9 @@ import (
 
 // osFile leaves reading and writing to package os, which repeats what was interrupted or cut short.
 type osFile struct {
-	handle *os.File
-	raw    syscall.RawConn
+	handle    *os.File
+	raw       syscall.RawConn
+	unnamedIn *osDir // of a file that was made without a name; nil of any other
 }
 
 func asFile(handle *os.File, err error) (File, error) {
@@ -170,6 +171,15 @@ func (f osFile) Lock() error {
 	return err
 }
 
+func (f osFile) GiveName(name string) error {
+	if f.unnamedIn == nil {
+		return &fs.PathError{Op: "link", Path: name, Err: errors.ErrUnsupported}
+	}
+	return f.call("link", func(fd int) error {
+		return unix.Linkat(unix.AT_FDCWD, descriptorPath(fd), f.unnamedIn.fd(), name, unix.AT_SYMLINK_FOLLOW)
+	})
+}
+
 // Hold duplicates the handle: a lock belongs to what the copies share. Each of them tells what a file system says at the close.
 func (f osFile) Hold() (File, error) {
 	copied := 0
@@ -180,7 +190,13 @@ func (f osFile) Hold() (File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return asFile(os.NewFile(uintptr(copied), f.handle.Name()), nil)
+	held, err := asFile(os.NewFile(uintptr(copied), f.handle.Name()), nil)
+	if err != nil {
+		return nil, err
+	}
+	again := held.(osFile)
+	again.unnamedIn = f.unnamedIn
+	return again, nil
 }
 
 func (f osFile) Free() (uint64, bool) {

@@ -58,12 +58,14 @@ type Partial struct {
 	replaced *uint32 // mode of what the target replaces; nil: nothing
 
 	file        File
-	opened      Identity // of the file; only device and inode stay
+	claim       File     // has the partial's name while the file has none; nil: the file has it
+	opened      Identity // of what has the partial's name; only device and inode stay
 	writers     writers
 	name        string
 	journal     *journal // nil: nothing of this copy can be resumed
 	journalName string
 	backupName  string
+	linkName    string // of a file without a name that is about to replace the target
 	renamed     string // why these names are not the usual ones
 
 	resumed   int64        // what an earlier copy left that can be verified
@@ -79,8 +81,8 @@ type Partial struct {
 	over      bool         // committed, kept or discarded; the handles are closed
 }
 
-// OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an ErrTarget: ErrBusy
-// if another process receives it.
+// OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an
+// ErrTarget: ErrBusy if another process receives it.
 func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	at, err := Locate(on, path)
 	if err != nil {
@@ -111,10 +113,27 @@ func (p *Partial) open(found *Info) error {
 	default:
 		err = p.takeOver()
 	}
+	if err == nil && p.journal == nil {
+		err = p.hide()
+	}
 	if err != nil && fresh && !errors.Is(err, ErrBusy) {
 		p.Discard()
 	}
 	return err
+}
+
+// hide receives into a file without a name, which no other process can open by one, where nothing is left to a later
+// copy anyway. The file that has the partial's name only keeps others from receiving the same target.
+func (p *Partial) hide() error {
+	file, err := p.dir.CreateUnnamed(p.base)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	p.claim, p.file = p.file, file
+	return nil
 }
 
 // checkReplaced finds the mode of what is replaced, and early what would keep the target from getting its name.
@@ -145,7 +164,8 @@ func (p *Partial) Discarded() string { return p.discarded }
 // Renamed says, in one sentence, why the partial file has another name than usual; empty if it has not.
 func (p *Partial) Renamed() string { return p.renamed }
 
-// Lost says, as the end of a sentence, why Keep has kept nothing of what was verified; empty if there is nothing to say.
+// Lost says, as the end of a sentence, why Keep has kept nothing of what was verified; empty if there is nothing to
+// say.
 func (p *Partial) Lost() string { return p.lost }
 
 // File is the open file, for those who map it.
@@ -262,8 +282,9 @@ func (p *Partial) stopFlushing() error {
 
 func (p *Partial) failed(doing string, err error) error { return writeFailed(doing, p.path, err) }
 
-// Keep ends an interrupted copy so that a later one can go on where it stopped. It returns how many bytes are kept: none, and no file
-// either, if there is nothing that could be resumed, or for the reason that Lost gives. After Commit, Keep or Discard it does nothing.
+// Keep ends an interrupted copy so that a later one can go on where it stopped. It returns how many bytes are kept:
+// none, and no file either, if there is nothing that could be resumed, or for the reason that Lost gives. After Commit,
+// Keep or Discard it does nothing.
 func (p *Partial) Keep() int64 {
 	if p.over {
 		return 0
@@ -326,8 +347,8 @@ func (p *Partial) noteAll() error {
 	return p.journal.note(p.prefix)
 }
 
-// Discard removes what there is of the target, and nothing that has taken its place. After Commit, Keep or Discard it does nothing.
-// The first failure is the one that is reported, so its own are not.
+// Discard removes what there is of the target, and nothing that has taken its place. After Commit, Keep or Discard it
+// does nothing. The first failure is the one that is reported, so its own are not.
 func (p *Partial) Discard() {
 	if p.over {
 		return
@@ -335,10 +356,17 @@ func (p *Partial) Discard() {
 	_ = p.stopFlushing() // nobody wants the content
 	// The journal goes first, while the lock on the other keeps others from making theirs.
 	_ = p.removeJournal()
-	if named, err := p.isNamed(); named && err == nil || p.opened == (Identity{}) { // the latter was just made
-		_ = p.dir.Remove(p.name)
-	}
+	_ = p.removeName()
 	p.release()
+}
+
+// removeName removes what has the partial's name, unless another file has taken its place.
+func (p *Partial) removeName() error {
+	named, err := p.isNamed()
+	if err != nil || !named && p.opened != (Identity{}) { // which is not known yet of one that was just made
+		return err
+	}
+	return p.dir.Remove(p.name)
 }
 
 // release closes whatever is open.
@@ -350,6 +378,9 @@ func (p *Partial) release() {
 	}
 	if p.file != nil {
 		_ = p.file.Close() // its content is not wanted, is verified by whoever resumes, or was closed before
+	}
+	if p.claim != nil {
+		_ = p.claim.Close() // is empty
 	}
 	_ = p.dir.Close() // is only read
 }

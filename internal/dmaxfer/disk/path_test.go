@@ -79,7 +79,9 @@ func TestSplitAndJoinChangeNothing(t *testing.T) {
 			t.Errorf("%q is cut into %q and %q, which make %q", c.path, directory, name, disk.Join(directory, name))
 		}
 	}
-	for _, c := range []struct{ directory, name, want string }{{"a", "b", "a/b"}, {"a/..", "b", "a/../b"}, {"a", "/b", "/b"}} {
+	for _, c := range []struct{ directory, name, want string }{
+		{"a", "b", "a/b"}, {"a/..", "b", "a/../b"}, {"a", "/b", "/b"},
+	} {
 		if got := disk.Join(c.directory, c.name); got != c.want {
 			t.Errorf("%q in %q is %q", c.name, c.directory, got)
 		}

@@ -28,9 +28,10 @@ type Metadata struct {
 // flushStep is how much is flushed between two looks at the context.
 const flushStep = 32 << 20
 
-// Prepare does all that may still fail, so that little is left for Commit: it sets size and attributes, and flushes the content as
-// far as durability asks for it. It fails with ErrChanged if another process has truncated or extended the file. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors
-// are an ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
+// Prepare does all that may still fail, so that little is left for Commit: it sets size and attributes, and flushes the
+// content as far as durability asks for it. It fails with ErrChanged if another process has truncated or extended the
+// file. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors are an
+// ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
 func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
 	p.writers.end()
 	if err := p.stopFlushing(); err != nil {
@@ -103,7 +104,8 @@ func (p *Partial) checkWritten() error {
 	return nil
 }
 
-// changed is the failure of a partial file that another process has its hands on. What it holds is not trusted any more.
+// changed is the failure of a partial file that another process has changed. What it holds is not trusted any
+// more.
 func (p *Partial) changed(how string, args ...any) error {
 	p.doubtful = "another process changed the partial file"
 	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
@@ -168,8 +170,8 @@ func (p *Partial) cannotKeep(what, next string, err error) error {
 	return failure(ErrTarget, err, next, "cannot keep %s on %s: %s", what, p.path, Reason(err))
 }
 
-// Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does it before, and
-// writes nothing between the two, so that Prepare finds out whether another process does.
+// Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does
+// it before, and writes nothing between the two, so that Prepare finds out whether another process does.
 func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
 	if err := p.stopFlushing(); err != nil {
 		return err

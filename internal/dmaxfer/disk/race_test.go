@@ -11,8 +11,8 @@ import (
 
 // Others want the same name at the same time.
 
-// TestReceiversOfOneName lets several copies replace one target, again and again: each has it alone, or hears that it is busy, or that another
-// one has replaced it at once.
+// TestReceiversOfOneName lets several copies replace one target, again and again: each has it alone, or hears that it
+// is busy, or that another one has replaced it at once.
 func TestReceiversOfOneName(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
 		at.put("file", text(0, len(newText)))

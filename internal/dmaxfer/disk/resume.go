@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// chooseNames takes the usual names, unless one of them is another user's in a sticky directory, where that user decides how long it is
-// there. An earlier copy's other names are found again by their pattern, and new ones cannot be guessed.
+// chooseNames takes the usual names, unless one of them is another user's in a sticky directory, where that user
+// decides how long it is there. An earlier copy's other names are found again by their pattern, and new ones cannot be
+// guessed.
 func (p *Partial) chooseNames() error {
 	p.setNames("")
 	taken, err := p.takenByAnother()
@@ -27,18 +28,20 @@ func (p *Partial) chooseNames() error {
 		return CannotCreate(p.path, err)
 	}
 	p.setNames(p.earlierTag(names))
-	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s", taken, p.path, p.name)
+	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s",
+		taken, p.path, p.name)
 	return nil
 }
 
 func (p *Partial) setNames(tag string) {
 	hidden := stem(p.base, tag)
-	p.name, p.journalName, p.backupName = hidden+partialSuffix, hidden+journalSuffix, hidden+backupSuffix
+	p.name, p.journalName = hidden+partialSuffix, hidden+journalSuffix
+	p.backupName, p.linkName = hidden+backupSuffix, hidden+linkSuffix
 }
 
 // takenByAnother is the first of the names that is another user's; empty if none is.
 func (p *Partial) takenByAnother() (name string, err error) {
-	names := []string{p.name, p.journalName}
+	names := []string{p.name, p.journalName, p.linkName}
 	if p.want.Backup {
 		names = append(names, p.backupName)
 	}
@@ -141,7 +144,8 @@ func (p *Partial) openExisting() (File, error) {
 	return file, nil
 }
 
-// openSealed opens a partial whose copy was killed after it had got a mode that does not let its owner write; denied is what that gave.
+// openSealed opens a partial whose copy was killed after it had got a mode that does not let its owner write; denied is
+// what that gave.
 func (p *Partial) openSealed(self Self, denied error) (File, error) {
 	sealed, err := p.dir.Open(p.name, true)
 	if err != nil {
@@ -227,9 +231,9 @@ func foreign(found Info, self Self) error {
 	}
 }
 
-// forgetJournal removes the journal that a killed copy left behind, and nothing else of its name.
-func (p *Partial) forgetJournal() error {
-	found, err := p.dir.Stat(p.journalName)
+// forget removes what a killed copy left behind, and nothing else of its name.
+func (p *Partial) forget(name string) error {
+	found, err := p.dir.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -237,9 +241,9 @@ func (p *Partial) forgetJournal() error {
 		return CannotCreate(p.path, err)
 	}
 	if why := foreign(found, p.fs.Self()); why != nil {
-		return p.notOurs(p.journalName, why)
+		return p.notOurs(name, why)
 	}
-	if err := p.dir.Remove(p.journalName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := p.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return CannotCreate(p.path, err)
 	}
 	return nil
@@ -247,7 +251,10 @@ func (p *Partial) forgetJournal() error {
 
 // begin makes the journal of a new partial.
 func (p *Partial) begin() error {
-	if err := p.forgetJournal(); err != nil {
+	if err := p.forget(p.journalName); err != nil {
+		return err
+	}
+	if err := p.forget(p.linkName); err != nil {
 		return err
 	}
 	if !p.want.resumable() {

@@ -10,11 +10,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// Another process of this user, or of one that may write to the directory, has its hands on the partial file.
+// Another process of this user, or of one that may write to the directory, changes the partial file.
 
 // tampering is what it does to a partial file, reached by its name.
 var tampering = map[string]func(t *testing.T, at place){
-	"truncated": func(t *testing.T, at place) { change(t, at, func(file disk.File) error { return file.Truncate(100) }) },
+	"truncated": func(t *testing.T, at place) {
+		change(t, at, func(file disk.File) error { return file.Truncate(100) })
+	},
 	"extended": func(t *testing.T, at place) {
 		change(t, at, func(file disk.File) error { return file.Truncate(int64(len(newText)) + 5000) })
 	},
@@ -34,7 +36,9 @@ var unseen = map[string]func(t *testing.T, at place){
 			return errors.Join(file.Truncate(10), file.Truncate(int64(len(newText))))
 		})
 	},
-	"given another mode": func(t *testing.T, at place) { change(t, at, func(file disk.File) error { return file.SetMode(0o666) }) },
+	"given another mode": func(t *testing.T, at place) {
+		change(t, at, func(file disk.File) error { return file.SetMode(0o666) })
+	},
 	"linked": func(t *testing.T, at place) {
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
@@ -61,7 +65,8 @@ func change(t *testing.T, at place, how func(file disk.File) error) {
 	must(t, dir.Close())
 }
 
-// A partial that is cut or lengthened at any moment of a copy is noticed, also where what is written later gives it its length back.
+// A partial that is cut or lengthened at any moment of a copy is noticed, also where what is written later gives it its
+// length back.
 func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 	half := len(newText) / 2
 	for name, tamper := range tampering {
@@ -103,7 +108,9 @@ func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 				p := mustOpen(t, at, "file", want)
 				must(t, write(t, p, newText))
 				before := mustInfo(t, p.File())
-				meta := disk.Metadata{Size: int64(len(newText)), Mode: 0o600, UID: before.UID, GID: before.GID, Modified: before.Modified}
+				meta := disk.Metadata{
+					Size: int64(len(newText)), Mode: 0o600, UID: before.UID, GID: before.GID, Modified: before.Modified,
+				}
 				must(t, p.Prepare(t.Context(), meta, disk.Full, nil))
 				awaitTick(t, at, p)
 				tamper(t, at)
@@ -136,7 +143,8 @@ func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 	}
 }
 
-// awaitTick waits until the file system's clock has moved on since the partial was prepared: two changes in one tick look like one.
+// awaitTick waits until the file system's clock has moved on since the partial was prepared: two changes in one tick
+// look like one.
 func awaitTick(t *testing.T, at place, p *disk.Partial) {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)
@@ -162,12 +170,70 @@ func mustBeTampered(t *testing.T, at place, p *disk.Partial, err error) {
 	at.mustHold(t)
 }
 
+// named is a file system on which every file has a name.
+func named(at place) place {
+	at.fs = disktest.NewFaulty(at.fs, func(_ int, op, _ string) *disktest.Fault {
+		if op == "create unnamed" {
+			return &disktest.Fault{Err: errors.ErrUnsupported}
+		}
+		return nil
+	})
+	return at
+}
+
+// Where nothing is left to a later copy the file has no name until it is the target's, and what has the partial's name
+// is not what is received.
+func TestUnnamedPartialIsOutOfReach(t *testing.T) {
+	for name, want := range map[string]disk.Wanted{
+		"no resume": copies["no resume"], "no digest": with(func(w *disk.Wanted) { w.Digest = 0 }),
+		"stream": {Digest: 1}, "replacing": copies["unnamed, replacing"],
+	} {
+		t.Run(name, func(t *testing.T) {
+			everywhere(t, func(t *testing.T, at place) {
+				names := []string{"file"}
+				if want.Overwrite {
+					at.put("file", oldText)
+					names = append(names, "file~")
+				}
+				p := mustOpen(t, at, "file", want)
+				for _, tamper := range tampering {
+					tamper(t, at)
+				}
+				if info := mustInfo(t, p.File()); info.Links != 0 {
+					t.Errorf("what is received has %d names", info.Links)
+				}
+				must(t, p.WriteAt([]byte(newText), 0))
+				must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil))
+				for _, tamper := range unseen {
+					tamper(t, at)
+				}
+				must(t, p.Commit(disk.Full))
+				at.mustContain(t, "file", newText)
+				at.mustHold(t, append(names, "second")...)
+			})
+		})
+	}
+}
+
+// What is left of a copy that was killed while it named its file is no obstacle.
+func TestLinkThatIsLeftIsReplaced(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		at.put("file", oldText)
+		at.put(".file.dma-copy-new", "left")
+		p := mustOpen(t, at, "file", copies["unnamed, replacing"])
+		must(t, receive(t, p, newText, disk.None))
+		must(t, p.Commit(disk.None))
+		at.mustContain(t, "file", newText)
+		at.mustHold(t, "file", "file~")
+	})
+}
+
 // A stream has no size to hold against that of the file, but none of it is lost unseen.
 func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 	for name, tamper := range tampering {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, at place) {
-				p := mustOpen(t, at, "file", disk.Wanted{Digest: 1})
+				p := mustOpen(t, named(at), "file", disk.Wanted{Digest: 1})
 				half := len(newText) / 2
 				must(t, p.WriteAt([]byte(newText[:half]), 0))
 				tamper(t, at)
@@ -223,12 +289,16 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 		why    string
 		left   []string
 	}{
-		"partial removed": {func(t *testing.T, at place, dir disk.Dir) { must(t, dir.Remove(partialName)) }, "partial file was removed", nil},
+		"partial removed": {func(t *testing.T, at place, dir disk.Dir) {
+			must(t, dir.Remove(partialName))
+		}, "partial file was removed", nil},
 		"partial replaced": {func(t *testing.T, at place, dir disk.Dir) {
 			must(t, dir.Remove(partialName))
 			at.put(partialName, "another's")
 		}, "partial file was removed or replaced", []string{partialName}},
-		"journal removed": {func(t *testing.T, at place, dir disk.Dir) { must(t, dir.Remove(journalName)) }, "journal was removed", nil},
+		"journal removed": {func(t *testing.T, at place, dir disk.Dir) {
+			must(t, dir.Remove(journalName))
+		}, "journal was removed", nil},
 		"journal replaced": {func(t *testing.T, at place, dir disk.Dir) {
 			must(t, dir.Remove(journalName))
 			at.put(journalName, "another's")
@@ -289,7 +359,7 @@ func TestSecondNameIsRefusedUnchanged(t *testing.T) {
 
 // In a directory like /tmp the files of another user, who may have made them on purpose, are no obstacle.
 func TestNamesThatAnotherUserHasTaken(t *testing.T) {
-	for _, name := range []string{partialName, journalName, ".file.dma-copy-backup"} {
+	for _, name := range []string{partialName, journalName, ".file.dma-copy-new", ".file.dma-copy-backup"} {
 		for kind, take := range map[string]func(t *testing.T, at place, path string){
 			"file": func(t *testing.T, _ place, path string) { giveAway(t, path) },
 			"symlink": func(t *testing.T, at place, path string) {

@@ -174,6 +174,14 @@ func (d *faultyDir) Create(name string) (file disk.File, err error) {
 	return d.on.wrap(file, err)
 }
 
+func (d *faultyDir) CreateUnnamed(shown string) (file disk.File, err error) {
+	err = d.on.do("create unnamed", shown, func() (err error) {
+		file, err = d.dir.CreateUnnamed(shown)
+		return err
+	})
+	return d.on.wrap(file, err)
+}
+
 func (d *faultyDir) OpenDir(path string) (disk.Dir, error) { return d.on.openDir(d.dir.OpenDir, path) }
 
 func (d *faultyDir) Info() (info disk.Info, err error) {

@@ -110,6 +110,10 @@ func (f *faultyFile) SetXattr(attribute disk.Xattr) error {
 
 func (f *faultyFile) Lock() error { return f.do("lock", f.File.Lock) }
 
+func (f *faultyFile) GiveName(name string) error {
+	return f.on.do("name", name, func() error { return f.File.GiveName(name) })
+}
+
 func (f *faultyFile) Hold() (disk.File, error) {
 	var held disk.File
 	err := f.do("dup", func() (err error) {

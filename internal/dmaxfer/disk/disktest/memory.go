@@ -305,6 +305,18 @@ func (d *memoryDir) Create(name string) (disk.File, error) {
 	return d.fs.handle(made, d.path(name), false), nil
 }
 
+// CreateUnnamed implements disk.Dir.
+func (d *memoryDir) CreateUnnamed(shown string) (disk.File, error) {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	if d.closed {
+		return nil, failed("create", shown, fs.ErrClosed)
+	}
+	made := d.fs.handle(d.fs.newNode(0o600), d.path(shown), false)
+	made.unnamedIn = d.dir
+	return made, nil
+}
+
 // Stat implements disk.Dir.
 func (d *memoryDir) Stat(name string) (disk.Info, error) {
 	if name == "." {

@@ -23,6 +23,8 @@ type handle struct {
 	closed   bool
 	offset   int64
 	claim    *claim
+
+	unnamedIn *directory // of a file that was made without a name
 }
 
 // claim is what the copies of one handle share: the lock, for as long as one of them is open.
@@ -285,6 +287,21 @@ func (h *handle) Lock() error {
 			return disk.ErrLocked
 		}
 		h.node.owner = h.claim
+		return nil
+	})
+}
+
+// GiveName implements disk.File.
+func (h *handle) GiveName(name string) error {
+	return h.use("link", func(*content) error {
+		switch {
+		case h.unnamedIn == nil:
+			return failed("link", name, errors.ErrUnsupported)
+		case h.unnamedIn.now[name] != nil:
+			return failed("link", name, unix.EEXIST)
+		}
+		h.node.changed = h.fs.tick()
+		h.fs.rename("name "+name, h.unnamedIn, map[string]*node{name: h.node})
 		return nil
 	})
 }

@@ -23,8 +23,8 @@ func (m *Memory) Symlink(text, path string, uid uint32) {
 	dir.now[filepath.Base(path)], dir.durable[filepath.Base(path)] = made, made
 }
 
-// SetDirectory gives a directory, which belongs to user 0 and has mode 0755, other ones. In a sticky one names are given and taken by
-// the owners of their files, of the directory, and by user 0.
+// SetDirectory gives a directory, which belongs to user 0 and has mode 0755, other ones. In a sticky one names are
+// given and taken by the owners of their files, of the directory, and by user 0.
 func (m *Memory) SetDirectory(path string, mode fs.FileMode, uid uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,7 +32,8 @@ func (m *Memory) SetDirectory(path string, mode fs.FileMode, uid uint32) {
 	dir.mode, dir.uid = mode, uid
 }
 
-// walk follows a path from a directory on, component by component and through symlinks. It ends in a directory, or at a file.
+// walk follows a path from a directory on, component by component and through symlinks. It ends in a directory, or at a
+// file.
 func (m *Memory) walk(from, path string) (directory string, file *node, err error) {
 	if path == "" {
 		return "", nil, unix.ENOENT
