@@ -12,8 +12,8 @@
 #include "soft_ctx.h"
 #include "soft_quirk.h"
 
-/* A program that sleeps between events finds nothing twice: before it arms the handle, and after. Once more is polling. */
-#define IDLE_POLLS 3
+/* A program that sleeps between events, or looks between other work, finds nothing some times in a row. More is polling. */
+#define IDLE_POLLS 32
 
 /*
  * The notification handle is an epoll descriptor with one possible member, the inner epoll, which collects everything
