@@ -126,10 +126,7 @@ static doca_error_t set_max_msg_size(struct soft_endpoint *endpoint, uint32_t si
 	return DOCA_SUCCESS;
 }
 
-/*
- * The size is kept but not enforced message by message: a receiver that is not progressed holds what fits into the
- * buffer of its socket, and from then on its senders' tasks wait.
- */
+/* Of one connection; see soft_comch_wire.h. */
 static doca_error_t set_recv_queue_size(struct soft_endpoint *endpoint, uint32_t size)
 {
 	doca_error_t result = configurable(endpoint, size != 0 && size <= soft_limits()->max_recv_queue_size);

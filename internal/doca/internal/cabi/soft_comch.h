@@ -63,6 +63,10 @@ struct doca_comch_connection {
 	bool deaf_peer;     /* the socket takes nothing any more, but may still hold messages from the peer */
 	doca_error_t fault; /* what tasks get that can no longer be sent */
 	uint32_t max_msg_size;
+	uint32_t peer_queue_size;
+	uint32_t credits;    /* messages that may be sent, up to peer_queue_size */
+	uint32_t granted;    /* messages that the peer may send */
+	uint32_t owed;       /* messages that the program has taken, not yet granted again */
 	bool asked_to_close; /* disconnected once, see SOFT_DISCONNECT_AGAIN */
 	bool unannounced;    /* its end is no event */
 	size_t holds;        /* allocated tasks, and callbacks on the stack: memory stays while there are any */
@@ -168,7 +172,10 @@ void soft_connection_release(struct doca_comch_connection *connection);
 /* One that was released. */
 void soft_connection_free(struct doca_comch_connection *connection);
 
-/* The handshake is done; peer is the frame in which the peer gave its limit. */
+/* HELLO or WELCOME, with the limits of this side. */
+struct soft_frame soft_connection_greeting(const struct soft_endpoint *endpoint, enum soft_frame_type type);
+
+/* The handshake is done; peer is the frame in which the peer gave its limits. */
 void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer);
 
 /* OPEN -> CLOSING, on this side's wish. Its consumers and producers must be idle. */
@@ -176,6 +183,9 @@ void soft_connection_close(struct doca_comch_connection *connection);
 
 /* False also for a pointer that was never a connection. */
 bool soft_connection_is_of(const struct doca_comch_connection *connection, const struct soft_endpoint *endpoint);
+
+/* Takes the credits out of the connection that the next frame grants. */
+uint32_t soft_connection_take_owed(struct doca_comch_connection *connection);
 
 /* True if it has something to do that no descriptor announces. */
 bool soft_connection_is_due(const struct doca_comch_connection *connection);
@@ -192,7 +202,7 @@ bool soft_connection_receive(struct doca_comch_connection *connection);
 void soft_connection_hold(struct doca_comch_connection *connection);
 void soft_connection_unhold(struct doca_comch_connection *connection);
 
-/* True if the two limits can work together: where both sides chose one, DOCA wants the same. */
+/* True if the limits can work together: where both sides chose a size of messages, DOCA wants the same. */
 bool soft_connection_sizes_agree(const struct soft_endpoint *endpoint, const struct soft_frame *peer);
 
 /* ---- soft_comch_send ---- */
@@ -207,7 +217,8 @@ doca_error_t soft_send_submit(struct doca_task *task);
 void soft_send_ended(struct doca_task *task);
 void soft_send_release(struct doca_task *task);
 
-/* Sends the oldest unsent task and completes it. False if the socket did not take it: see blocked and deaf_peer. */
+/* Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not take it:
+ * see blocked and deaf_peer. */
 bool soft_send_oldest(struct doca_comch_connection *connection);
 
 /* The socket has just refused a frame; errno says why. */

@@ -42,8 +42,7 @@ static bool call_server(struct doca_comch_client *client)
 {
 	struct soft_endpoint *endpoint = &client->endpoint;
 	struct soft_comch_address address;
-	struct soft_frame hello =
-		soft_frame_make(SOFT_FRAME_HELLO, endpoint->max_msg_size, endpoint->max_msg_size_chosen);
+	struct soft_frame hello = soft_connection_greeting(endpoint, SOFT_FRAME_HELLO);
 	soft_comch_address_make(&address, endpoint->ctx.dev->info->comch_key, client->dev_pci, endpoint->name);
 	int fd = soft_comch_connect(&address);
 	if (fd < 0)

@@ -96,16 +96,25 @@ void soft_connection_unhold(struct doca_comch_connection *connection)
 		soft_connection_release(connection);
 }
 
+struct soft_frame soft_connection_greeting(const struct soft_endpoint *endpoint, enum soft_frame_type type)
+{
+	struct soft_frame frame = soft_frame_make(type, endpoint->max_msg_size, endpoint->max_msg_size_chosen);
+	frame.credits = endpoint->recv_queue_size;
+	return frame;
+}
+
 bool soft_connection_sizes_agree(const struct soft_endpoint *endpoint, const struct soft_frame *peer)
 {
 	bool both_chose = endpoint->max_msg_size_chosen && peer->chosen != 0;
-	return peer->value != 0 && (!both_chose || peer->value == endpoint->max_msg_size);
+	return peer->value != 0 && peer->credits != 0 && (!both_chose || peer->value == endpoint->max_msg_size);
 }
 
 void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer)
 {
 	uint32_t own = connection->endpoint->max_msg_size;
 	connection->max_msg_size = peer->value < own ? peer->value : own;
+	connection->credits = connection->peer_queue_size = peer->credits;
+	connection->granted = connection->endpoint->recv_queue_size;
 	connection->state = SOFT_CONNECTION_OPEN;
 	soft_fast_up(connection->fast);
 }
@@ -155,15 +164,55 @@ static bool send_notice(struct doca_comch_connection *connection, const struct s
 	return true;
 }
 
-/* What the fast path asks for comes before messages, which may speak of it. */
+/* ---- credits ---- */
+
+uint32_t soft_connection_take_owed(struct doca_comch_connection *connection)
+{
+	uint32_t owed = connection->owed;
+	connection->granted += owed;
+	connection->owed = 0;
+	return owed;
+}
+
+/* Messages carry credits along, so a frame of their own is for a side that hardly sends. */
+static bool owes_credit(const struct doca_comch_connection *connection)
+{
+	return connection->owed > 0 && connection->owed >= connection->endpoint->recv_queue_size / 2;
+}
+
+static bool send_credit(struct doca_comch_connection *connection)
+{
+	struct soft_frame frame = soft_frame_make(SOFT_FRAME_CREDIT, 0, 0);
+	frame.credits = connection->owed;
+	if (!soft_frame_send(connection->fd, &frame)) {
+		soft_send_blocked(connection);
+		return fails_to_send(connection);
+	}
+	soft_connection_take_owed(connection);
+	return true;
+}
+
+/* More than the receive queue holds is a peer's that lies. */
+static bool take_credits(struct doca_comch_connection *connection, const struct soft_frame *frame)
+{
+	if (frame->credits > connection->peer_queue_size - connection->credits)
+		return false;
+	connection->credits += frame->credits;
+	return true;
+}
+
+/* Credits come first, since a peer may wait for them; what the fast path asks for comes before messages, which may speak
+ * of it. */
 static bool send_what_fits(struct doca_comch_connection *connection)
 {
+	if (owes_credit(connection))
+		return send_credit(connection);
 	if (soft_fast_grant(connection->fast))
 		return true;
 	const struct soft_notice *notice = soft_fast_notice(connection->fast);
 	if (notice != NULL)
 		return send_notice(connection, notice);
-	if (STAILQ_EMPTY(&connection->unsent))
+	if (STAILQ_EMPTY(&connection->unsent) || connection->credits == 0)
 		return false;
 	return soft_send_oldest(connection) || fails_to_send(connection);
 }
@@ -208,13 +257,17 @@ static void bury_step(struct doca_comch_connection *connection)
 	soft_connection_unhold(connection);
 }
 
+static bool has_to_send(const struct doca_comch_connection *connection)
+{
+	return (!STAILQ_EMPTY(&connection->unsent) && connection->credits > 0) || soft_fast_is_due(connection->fast) ||
+	       owes_credit(connection);
+}
+
 bool soft_connection_is_due(const struct doca_comch_connection *connection)
 {
 	switch (connection->state) {
 	case SOFT_CONNECTION_OPEN:
-		return !soft_fault_muted() &&
-		       (!STAILQ_EMPTY(&connection->unsent) || soft_fast_is_due(connection->fast)) &&
-		       !connection->blocked && !connection->deaf_peer;
+		return !soft_fault_muted() && has_to_send(connection) && !connection->blocked && !connection->deaf_peer;
 	case SOFT_CONNECTION_CLOSING:
 	case SOFT_CONNECTION_CLOSED:
 		return true;
@@ -264,6 +317,8 @@ static void deliver(struct doca_comch_connection *connection, uint32_t len)
 	struct soft_endpoint *endpoint = connection->endpoint;
 	connection->counters.recv_messages++;
 	connection->counters.recv_bytes += len;
+	connection->granted--;
+	connection->owed++;
 	endpoint->received(&recv_event, endpoint->packet + sizeof(struct soft_frame), len, connection);
 }
 
@@ -288,14 +343,18 @@ static void lose_consumer(struct doca_comch_connection *connection, uint32_t id)
 static bool is_message(const struct doca_comch_connection *connection, const struct soft_frame *frame)
 {
 	return frame->type == SOFT_FRAME_MESSAGE && frame->value != 0 &&
-	       frame->value <= connection->endpoint->max_msg_size;
+	       frame->value <= connection->endpoint->max_msg_size && connection->granted > 0;
 }
 
-/* Nothing but messages, consumers and one BYE may follow the handshake. *lane, if taken over, is set to -1. */
+/* Nothing but messages, credits, consumers and one BYE may follow the handshake. *lane, if taken over, is set to -1. */
 static void take_frame(struct doca_comch_connection *connection, const struct soft_frame *frame, int *lane)
 {
 	if (connection->state == SOFT_CONNECTION_GREETING) {
 		connection->endpoint->role->greeted(connection, frame);
+	} else if (!take_credits(connection, frame)) {
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	} else if (frame->type == SOFT_FRAME_CREDIT) {
+		return; /* which is all that it brings */
 	} else if (is_message(connection, frame)) {
 		deliver(connection, frame->value);
 	} else if (frame->type == SOFT_FRAME_CONSUMER && *lane >= 0) {

@@ -163,13 +163,16 @@ bool soft_send_oldest(struct doca_comch_connection *connection)
 		complete_oldest(connection, result);
 		return true;
 	}
-	if (soft_fault_muted())
+	if (soft_fault_muted() || connection->credits == 0)
 		return false;
 	size_t size = sizeof(*frame) + frame->value;
+	oldest->frame->credits = connection->owed;
 	if (send(connection->fd, frame, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
 		soft_send_blocked(connection);
 		return false;
 	}
+	soft_connection_take_owed(connection);
+	connection->credits--;
 	connection->counters.sent_messages++;
 	connection->counters.sent_bytes += frame->value;
 	complete_oldest(connection, DOCA_SUCCESS);

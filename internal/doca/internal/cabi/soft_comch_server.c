@@ -138,8 +138,7 @@ static void server_greeted(struct doca_comch_connection *connection, const struc
 {
 	struct soft_endpoint *endpoint = connection->endpoint;
 	struct doca_comch_server *server = (struct doca_comch_server *)endpoint;
-	struct soft_frame welcome =
-		soft_frame_make(SOFT_FRAME_WELCOME, endpoint->max_msg_size, endpoint->max_msg_size_chosen);
+	struct soft_frame welcome = soft_connection_greeting(endpoint, SOFT_FRAME_WELCOME);
 	doca_error_t admission = admit(endpoint, frame);
 	if (frame->type != SOFT_FRAME_HELLO) {
 		soft_connection_release(connection);

@@ -7,9 +7,14 @@
  *                                        ◄── WELCOME  max message size, set or not      the connection is open
  *                                        ◄── REFUSE   a DOCA error code                 or closed
  *   MESSAGE length, bytes               ◄──► MESSAGE  length, bytes
+ *   CREDIT                              ◄──► CREDIT
  *   CONSUMER id, card, descriptor       ◄──► CONSUMER id, card, descriptor
  *   EXPIRED id                          ◄──► EXPIRED  id
  *   BYE                                 ◄──► BYE                                        the last frame of its sender
+ *
+ * Every frame grants its receiver credits: so many more messages it may send. HELLO and WELCOME grant the whole receive
+ * queue, and what the program has taken out of it is granted again by the next MESSAGE, or by a CREDIT when that is half
+ * of the queue. So a receiver that does not progress holds at most a queue of messages, and its peer's wait.
  */
 #ifndef DMA_COPY_SOFT_COMCH_WIRE_H
 #define DMA_COPY_SOFT_COMCH_WIRE_H
@@ -17,7 +22,7 @@
 #include "soft_fast.h"
 
 #define SOFT_FRAME_MAGIC 0x436d6f43U
-#define SOFT_FRAME_VERSION 2
+#define SOFT_FRAME_VERSION 3
 
 enum soft_frame_type {
 	SOFT_FRAME_HELLO = 1,
@@ -27,6 +32,7 @@ enum soft_frame_type {
 	SOFT_FRAME_BYE,
 	SOFT_FRAME_CONSUMER,
 	SOFT_FRAME_EXPIRED,
+	SOFT_FRAME_CREDIT,
 };
 
 /* Both ends are on one machine, so the byte order is the machine's. A MESSAGE's bytes or a CONSUMER's card follow. */
@@ -37,8 +43,9 @@ struct soft_frame {
 	uint32_t value;  /* HELLO, WELCOME: max message size. REFUSE: error code. MESSAGE: length. BYE: 0.
 			  * CONSUMER, EXPIRED: the consumer's id */
 	uint32_t chosen; /* HELLO, WELCOME: 1 if the program chose that size, 0 if it is the device's. Else 0 */
+	uint32_t credits;
 };
-_Static_assert(sizeof(struct soft_frame) == 16, "frames have a fixed layout");
+_Static_assert(sizeof(struct soft_frame) == 20, "frames have a fixed layout");
 
 struct soft_frame soft_frame_make(enum soft_frame_type type, uint32_t value, uint32_t chosen);
 

@@ -58,6 +58,73 @@ static void back_pressure_both_ways(void)
 	close_both(&client, &server);
 }
 
+/* Both running, with receive queues of that many messages. */
+static void open_queues(struct end *client, struct end *server, uint32_t size)
+{
+	server_open(server);
+	client_open(client);
+	CHECK_OK(soft_doca_comch_server_set_recv_queue_size(server->server, size));
+	CHECK_OK(soft_doca_comch_client_set_recv_queue_size(client->client, size));
+	CHECK_OK(soft_doca_ctx_start(server->ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client->ctx));
+	settle_both(client, server);
+}
+
+/* What does not fit stays in flight, nobody is woken for it, and it goes when the receiver has taken messages out. */
+static void a_receive_queue_is_bounded(void)
+{
+	struct end client, server;
+	open_queues(&client, &server, 4);
+	for (uint32_t i = 0; i < NUM_SENDS; i++)
+		CHECK_OK(send_number(&client, i, 16));
+	CHECK_RESULT(DOCA_ERROR_NO_MEMORY, send_number(&client, 0, 16));
+	settle_one(&client);
+	CHECK(client.sent == 4);
+	CHECK_OK(soft_doca_pe_request_notification(client.pe));
+	CHECK(!stage_readable(client.pe, 0));
+	while (server.received < NUM_SENDS) {
+		CHECK(soft_doca_pe_progress(server.pe));
+		settle_one(&client);
+		CHECK(client.sent - server.received <= 4);
+	}
+	settle_both(&client, &server);
+	CHECK(client.sent == NUM_SENDS && client.failed == 0);
+	close_both(&client, &server);
+}
+
+/* A stop does not wait for a full queue; what was not sent has failed. */
+static void a_full_queue_cannot_hold_up_a_stop(void)
+{
+	struct end client, server;
+	open_queues(&client, &server, 4);
+	for (uint32_t i = 0; i < 10; i++)
+		CHECK_OK(send_number(&client, i, 16));
+	soft_doca_ctx_stop(client.ctx);
+	settle_one(&client);
+	CHECK(state_of(&client) == DOCA_CTX_STATE_IDLE && client.sent == 4 && client.failed == 6);
+	settle_one(&server);
+	CHECK(server.received == 4 && server.disconnects == 1);
+	close_both(&client, &server);
+}
+
+static void small_queues_both_ways(void)
+{
+	for (uint32_t size = 1; size <= 5; size++) {
+		struct end client, server;
+		open_queues(&client, &server, size);
+		for (uint32_t i = 0; i < NUM_SENDS; i++) {
+			CHECK_OK(send_number(&client, i, 4080));
+			CHECK_OK(send_number(&server, i, 4080));
+		}
+		settle_one(&client);
+		settle_one(&server);
+		settle_both(&client, &server);
+		CHECK(client.sent == NUM_SENDS && server.sent == NUM_SENDS);
+		CHECK(client.received == NUM_SENDS && server.received == NUM_SENDS);
+		close_both(&client, &server);
+	}
+}
+
 static void starting_wakes_an_armed_engine(void)
 {
 	struct end client;
@@ -160,6 +227,7 @@ static void a_thread_per_engine(void)
 		client_open_as(&clients[i], name);
 		servers[i].on_received = answer_until_done;
 		clients[i].on_received = answer_back;
+		CHECK_OK(soft_doca_comch_client_set_recv_queue_size(clients[i].client, (uint32_t)i + 1));
 		CHECK_OK(soft_doca_ctx_start(servers[i].ctx));
 		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(clients[i].ctx));
 		CHECK(pthread_create(&threads[2 * i], NULL, play_server, &servers[i]) == 0);
@@ -176,6 +244,9 @@ int main(void)
 	stage_open(&stage, NULL);
 	RUN(sends_are_checked);
 	RUN(back_pressure_both_ways);
+	RUN(a_receive_queue_is_bounded);
+	RUN(a_full_queue_cannot_hold_up_a_stop);
+	RUN(small_queues_both_ways);
 	RUN(starting_wakes_an_armed_engine);
 	RUN(armed_only);
 	RUN(a_thread_per_engine);

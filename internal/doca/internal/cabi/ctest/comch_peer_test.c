@@ -196,6 +196,14 @@ static bool hung_up(int fd)
 	return n == 0 || errno == ECONNRESET;
 }
 
+/* HELLO or WELCOME of a peer that takes that many messages. */
+static struct soft_frame greeting(enum soft_frame_type type, uint32_t credits)
+{
+	struct soft_frame frame = soft_frame_make(type, 4080, 0);
+	frame.credits = credits;
+	return frame;
+}
+
 struct packet {
 	struct soft_frame frame;
 	uint8_t bytes[5000];
@@ -238,7 +246,11 @@ static size_t bad_packet(unsigned kind, struct packet *packet)
 	case 10: /* for the second time, when the connection is open; with no room for messages, before */
 		packet->frame = soft_frame_make(SOFT_FRAME_HELLO, 0, 0);
 		return head;
-	case 11: /* longer than the receiver's whole buffer */
+	case 11: /* grants more than there is room for */
+		packet->frame = soft_frame_make(SOFT_FRAME_CREDIT, 0, 0);
+		packet->frame.credits = 1;
+		return head;
+	case 12: /* longer than the receiver's whole buffer */
 		packet->frame.value = sizeof(packet->bytes);
 		return sizeof(*packet);
 	default:
@@ -250,7 +262,7 @@ static void bad_frames(bool after_hello)
 {
 	struct end server;
 	struct packet packet;
-	struct soft_frame hello = soft_frame_make(SOFT_FRAME_HELLO, 4080, 0);
+	struct soft_frame hello = greeting(SOFT_FRAME_HELLO, 10);
 	server_open(&server);
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	unsigned kind = 0;
@@ -266,7 +278,7 @@ static void bad_frames(bool after_hello)
 		CHECK(server.disconnects == server.connects);
 		close(fd);
 	}
-	CHECK(kind == 12);
+	CHECK(kind == 13);
 	end_close(&server);
 }
 
@@ -309,7 +321,7 @@ static void strangers_are_bounded(void)
 static void a_peer_that_will_not_listen(void)
 {
 	struct end server;
-	struct soft_frame hello = soft_frame_make(SOFT_FRAME_HELLO, 4080, 0);
+	struct soft_frame hello = greeting(SOFT_FRAME_HELLO, 10);
 	server_open(&server);
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	int fd = call_server();
@@ -327,12 +339,36 @@ static void a_peer_that_will_not_listen(void)
 	end_close(&server);
 }
 
+/* It reads no credits either, so that the server has none to give. */
+static void a_peer_that_sends_too_much(void)
+{
+	struct end server;
+	struct soft_frame hello = greeting(SOFT_FRAME_HELLO, 8192);
+	struct {
+		struct soft_frame frame;
+		uint32_t number;
+	} message = {.frame = soft_frame_make(SOFT_FRAME_MESSAGE, sizeof(uint32_t), 0)};
+	server_open(&server);
+	CHECK_OK(soft_doca_comch_server_set_recv_queue_size(server.server, 3));
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	int fd = call_server();
+	write_packet(fd, &hello, sizeof(hello));
+	settle_one(&server);
+	fill(&server, 4080);
+	for (; message.number < 4; message.number++)
+		write_packet(fd, &message, sizeof(message));
+	settle_one(&server);
+	CHECK(server.received == 3 && server.disconnects == 1);
+	close(fd);
+	end_close(&server);
+}
+
 /* Answers the client's HELLO in the server's place. */
 static void client_meets_bad_server(void)
 {
 	struct soft_comch_address address;
 	struct packet packet;
-	struct soft_frame welcome = soft_frame_make(SOFT_FRAME_WELCOME, 4080, 0);
+	struct soft_frame welcome = greeting(SOFT_FRAME_WELCOME, 10);
 	int listener;
 	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
 	CHECK_OK(soft_comch_listen(&address, &listener));
@@ -369,6 +405,7 @@ int main(void)
 	RUN(bad_frames_after_hello);
 	RUN(strangers_are_bounded);
 	RUN(a_peer_that_will_not_listen);
+	RUN(a_peer_that_sends_too_much);
 	RUN(client_meets_bad_server);
 	stage_close(&stage);
 	return 0;

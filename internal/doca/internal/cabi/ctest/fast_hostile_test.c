@@ -10,6 +10,7 @@ static int call_server(struct end *server)
 {
 	struct soft_comch_address address;
 	struct soft_frame hello = soft_frame_make(SOFT_FRAME_HELLO, 4080, 0), welcome;
+	hello.credits = 10;
 	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
 	int fd = soft_comch_connect(&address);
 	CHECK(fd >= 0 && send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
