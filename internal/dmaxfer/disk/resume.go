@@ -244,7 +244,7 @@ func (p *Partial) forget(name string) error {
 		return p.notOurs(name, why)
 	}
 	if err := p.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return CannotCreate(p.path, err)
+		return p.notOurs(name, err)
 	}
 	return nil
 }
