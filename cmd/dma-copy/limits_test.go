@@ -18,7 +18,7 @@ func TestFewDescriptors(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.put(sender, 300_000)
-			for limit := 4; limit <= enough; limit += 4 {
+			for limit := 8; limit <= enough; limit += 4 {
 				must(t, os.RemoveAll(s.path(otherThan(sender))))
 				limited := s.limited(fmt.Sprintf("ulimit -n %d", limit))
 				host := s.start("host", limited+ourHost)
@@ -64,10 +64,10 @@ func TestLimitsOfTheRuntime(t *testing.T) {
 	side{process: p, t: t}.refuses("cannot make enough threads: ", "raise the limit on processes (ulimit -u)")
 }
 
-// limited is a command that runs another one under a limit.
+// limited is a command that runs another one under a limit, and without descriptors that the tests have inherited.
 func (s *stage) limited(limit string) string {
 	s.t.Helper()
-	script := fmt.Sprintf("#!/bin/sh\n%s || exit\nexec \"$@\"\n", limit)
+	script := fmt.Sprintf("#!/bin/sh\nexec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-\n%s || exit\nexec \"$@\"\n", limit)
 	path := filepath.Join(s.folder, "limited")
 	must(s.t, os.WriteFile(path, []byte(script), 0o755))
 	return path + " "
