@@ -86,6 +86,7 @@ var outcomes = []outcome{
 	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
 	{one(dmaxfer.ErrIdle), exitPeer, "", nil},
+	{one(dmaxfer.ErrHung), exitPeer, "look at the device and the disk", nil},
 	{ofType[*negotiate.Error], exitProtocol, "run a dma-copy or doca_dma_copy of a supported release on the other side", nil},
 	{one(syscall.EMFILE), exitUsage, moreDescriptors, nil},
 	{one(syscall.ENFILE), exitUsage, moreFiles, nil},

@@ -5,13 +5,20 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
 	"syscall"
 )
+
+// The kernel gives a signal of the process to its first thread, if that does not block it, and to no other one while
+// that thread hangs in a system call. So the first thread is main's alone, which only waits.
+func init() { runtime.LockOSThread() }
 
 func main() {
 	streams := standardStreams()
 	ctx, stop := withSignals(context.Background())
-	err := execute(ctx, streams, os.Args[1:], runner(streams))
+	ended := make(chan error, 1)
+	go func() { ended <- execute(ctx, streams, os.Args[1:], runner(streams)) }()
+	err := <-ended
 	// The outcome is decided; only the report is left.
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	stop()

@@ -29,6 +29,7 @@ type refpeer struct {
 	role, device, rep, file string
 	dieAfter, stopAfter     string
 	pauseAfter              string
+	blocks                  bool                // the memory that it exports blocks whoever touches it
 	instead                 map[string][][]byte // by step, what is sent instead
 
 	dev    *doca.Device
@@ -55,6 +56,7 @@ func refpeerMain() {
 	flag.StringVar(&r.dieAfter, "die-after", "", "step after which the process kills itself")
 	flag.StringVar(&r.stopAfter, "stop-after", "", "step after which it says and does nothing more")
 	flag.StringVar(&r.pauseAfter, "pause-after", "", "step after which it waits for SIGUSR1")
+	flag.BoolVar(&r.blocks, "block", false, "export memory that blocks whoever touches it; host only")
 	flag.Func("send", "STEP=HEX[,HEX...]: messages in place of the step's own", r.parseInstead)
 	flag.CommandLine.Parse(os.Args[1:])
 	if err := r.run(); err != nil {
@@ -199,12 +201,16 @@ func (r *refpeer) lost(err error) error {
 
 // allocate makes the buffer for the whole file; the owner's holds the file's bytes.
 func (r *refpeer) allocate(access doca.Access) error {
-	region, err := r.dev.Alloc(r.size, access)
+	allocate := r.dev.Alloc
+	if r.blocks {
+		allocate = r.blockedMemory
+	}
+	region, err := allocate(r.size, access)
 	if err != nil {
 		return err
 	}
 	r.memory = region
-	if !r.owner {
+	if !r.owner || r.blocks {
 		return nil
 	}
 	content, err := os.ReadFile(r.file)

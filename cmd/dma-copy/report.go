@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -53,6 +54,9 @@ func sentence(err error) string {
 	failed, sided := errors.AsType[*sideError](err)
 	if sided && found.cause != nil {
 		text = fmt.Sprintf("%s: %s", failed.side, found.cause(failed))
+		if said := dmaxfer.ErrHung; errors.Is(err, said) && !strings.Contains(text, said.Error()) {
+			text += "; " + said.Error()
+		}
 	}
 	if found.next != "" {
 		text += ": " + found.next

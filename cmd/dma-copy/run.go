@@ -57,12 +57,21 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings
 	if err != nil {
 		return err
 	}
-	defer driver.Close()
 	logDriver(log, driver)
-	if !driver.MovesBytes() {
-		return errMovesNothing
+	if driver.MovesBytes() {
+		err = runOn(ctx, driver, r, streams, s, log)
+	} else {
+		err = errMovesNothing
 	}
-	return runOn(ctx, driver, r, streams, s, log)
+	return errors.Join(err, closeUnlessHung(err, driver.Close))
+}
+
+// closeUnlessHung leaves open what a call that has not returned may still use: it ends with the process.
+func closeUnlessHung(err error, end func() error) error {
+	if errors.Is(err, dmaxfer.ErrHung) {
+		return nil
+	}
+	return end()
 }
 
 // logDriver says which driver it is and why, and warns of one whose speed is made up: a setting may have been forgotten.
@@ -90,7 +99,7 @@ func runOn(
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, device.Close()) }()
+	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
 	side, err := chooseSide(device.Info(), s)
 	if err != nil {
 		return &sideError{side: sideOf(device.Info()), err: err}

@@ -79,7 +79,16 @@ func (n *native) notify(e Event) {
 	}
 	n.notifying.Lock()
 	defer n.notifying.Unlock()
-	n.options.Notify(e)
+	if !n.over {
+		n.options.Notify(e)
+	}
+}
+
+// silence ends the calls of Notify by lanes that may return later than run.
+func (n *native) silence() {
+	n.notifying.Lock()
+	defer n.notifying.Unlock()
+	n.over = true
 }
 
 func (o *Options) files() disk.FS {

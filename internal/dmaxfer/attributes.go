@@ -19,25 +19,25 @@ var errAttributes = &negotiate.Error{
 	Detail: "the extended attributes that came are not well-formed",
 }
 
-// sendAttributes sends the source's extended attributes, if both sides want them.
-func (s *sending) sendAttributes(ctx context.Context) error {
+// attributes are the source's extended ones, if both sides want them.
+func (s *sending) attributes() ([]byte, error) {
 	if !s.plan.XAttr || s.stream != nil {
-		return nil
+		return nil, nil
 	}
 	attributes, err := s.place.source.File().Xattrs()
 	if err != nil {
-		return failure(ErrSource, err, "do not ask for them with --preserve", "cannot read the extended attributes of %s: %s",
-			s.place.path, disk.Reason(err))
+		return nil, failure(ErrSource, err, "do not ask for them with --preserve",
+			"cannot read the extended attributes of %s: %s", s.place.path, disk.Reason(err))
 	}
 	blob := encodeAttributes(attributes)
 	if len(blob) > negotiate.MaxMetadata {
-		return failure(ErrSource, nil, "do not ask for them with --preserve", "%s has %d bytes of extended attributes, more than %d",
-			s.place.path, len(blob), negotiate.MaxMetadata)
+		return nil, failure(ErrSource, nil, "do not ask for them with --preserve",
+			"%s has %d bytes of extended attributes, more than %d", s.place.path, len(blob), negotiate.MaxMetadata)
 	}
-	return s.sendBlob(ctx, blob)
+	return blob, nil
 }
 
-func (s *sending) sendBlob(ctx context.Context, blob []byte) error {
+func (s *sending) sendAttributes(ctx context.Context, blob []byte) error {
 	most := negotiate.MaxMetadataPart(s.conn.MaxMessage())
 	for offset := 0; offset < len(blob); offset += most {
 		message, err := s.session.Metadata(negotiate.Metadata{

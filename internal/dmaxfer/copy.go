@@ -20,19 +20,33 @@ var errSpoke = errors.New("the peer spoke during the copy")
 
 // copyWatched runs the copy while listening to the peer: a message or the end of the connection ends the copy.
 func (t *transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
+	cut, err := t.cut()
+	if err != nil {
+		return err
+	}
 	copying, cancel := context.WithCancelCause(ctx)
 	listening := make(chan struct{})
 	go func() {
 		defer close(listening)
 		t.listen(copying, cancel)
 	}()
-	err := t.copyFile(copying, e)
+	err = t.within(copying, t.options.IdleTimeout, func(ctx context.Context) error { return t.copyFile(ctx, e, cut) })
 	if mayFollowLoss(err) {
 		awaitDeath(t.conn)
 	}
 	cancel(nil)
 	<-listening
 	return t.judge(ctx, err)
+}
+
+// cut chooses how the file is copied, if there is anything in it.
+func (t *transfer) cut() (shape, error) {
+	if t.summary.Size == 0 {
+		return shape{}, nil
+	}
+	cut, err := chooseShape(t.options.Device, t.options.Chunk, t.options.Depth, t.summary.Size)
+	t.summary.Chunk, t.summary.Depth = cut.chunk, cut.depth
+	return cut, err
 }
 
 // listen owns t.early until it returns.
@@ -82,16 +96,11 @@ func peerGone(conn comch.Conn) bool {
 }
 
 // copyFile moves the bytes between the file and the host's memory.
-func (t *transfer) copyFile(ctx context.Context, e negotiate.Export) (err error) {
+func (t *transfer) copyFile(ctx context.Context, e negotiate.Export, cut shape) (err error) {
 	size := t.summary.Size
 	if size == 0 {
 		return nil
 	}
-	cut, err := chooseShape(t.options.Device, t.options.Chunk, t.options.Depth, size)
-	if err != nil {
-		return err
-	}
-	t.summary.Chunk, t.summary.Depth = cut.chunk, cut.depth
 	remote, err := t.options.Device.Import(e.Descriptor, e.Address, size)
 	if err != nil {
 		return fmt.Errorf("opening the host's memory: %w", err)
@@ -117,25 +126,17 @@ func closing(err *error, c interface{ Close() error }) {
 	}
 }
 
-// pump runs the window under a watchdog that every finished chunk resets.
+// pump runs the window.
 func (t *transfer) pump(ctx context.Context, c windowConfig) error {
 	if t.sends() {
 		c.route, c.file = sendingRoute, t.place.source.ReadAt
 	} else {
 		c.route, c.file = receivingRoute, t.target.WriteAt
 	}
-	idle := t.options.IdleTimeout
-	watched, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	watchdog := newCountdown(watched, idle, func() { cancel(stalled(idle)) })
-	defer watchdog.stop()
-	c.moved = func(length int64) {
-		watchdog.restart()
-		t.progress.pieceMoved(length)
-	}
+	c.moved = t.progress.pieceMoved
 	t.progress.enter(Moving)
 	t.options.Log.Info().Int64("chunk", c.chunk).Int("depth", c.engine.Depth()).Msg("copying")
-	return newWindow(c).run(watched)
+	return newWindow(c).run(ctx)
 }
 
 func stalled(idle time.Duration) error {

@@ -30,8 +30,8 @@ func (t *transfer) afterCommit(ctx context.Context, err error) error {
 }
 
 // explain finds the cause behind what was noticed first.
-func (t *transfer) explain(err error) error {
-	if changed := t.sourceChange(); changed != nil {
+func (t *transfer) explain(ctx context.Context, err error) error {
+	if changed := t.sourceChange(ctx); changed != nil {
 		return changed
 	}
 	switch {
@@ -42,7 +42,7 @@ func (t *transfer) explain(err error) error {
 		return t.explainPlacement(err)
 	case errors.Is(err, negotiate.ErrEmptyFile):
 		return t.explainEmptyFile(err)
-	case errors.Is(err, negotiate.ErrPeerFailed) && t.committed != free:
+	case errors.Is(err, negotiate.ErrPeerFailed) && t.options.Side == negotiate.DPU && t.committed != free:
 		return t.explainHostFailure(err)
 	default:
 		return err
@@ -50,11 +50,11 @@ func (t *transfer) explain(err error) error {
 }
 
 // sourceChange is non-nil if a source that the peer was to get is no longer what it was: then nothing else is the cause.
-func (t *transfer) sourceChange() error {
-	if t.place.source == nil || t.agreement.Protocol == 0 {
+func (t *transfer) sourceChange(ctx context.Context) error {
+	if t.place.source == nil || t.agreement.Protocol == 0 || t.hung {
 		return nil
 	}
-	if changed := t.place.source.Verify(); errors.Is(changed, ErrSourceChanged) {
+	if changed := t.verifySource(context.WithoutCancel(ctx)); errors.Is(changed, ErrSourceChanged) {
 		return changed
 	}
 	return nil

@@ -100,9 +100,7 @@ func talk(t *testing.T, o Options, end *comchtest.End) outcome {
 	p, err := inspect(disk.OS, o.File, o.Overwrite)
 	if err == nil {
 		defer p.close()
-		transfer := newTransfer(o, p, end, docaMemory{o.Device})
-		err = transfer.run(t.Context())
-		transfer.release()
+		err = newTransfer(o, p, end, docaMemory{o.Device}).run(t.Context())
 	}
 	return outcome{errs: map[negotiate.Side]error{o.Side: err}}
 }

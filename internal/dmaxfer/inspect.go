@@ -1,8 +1,10 @@
 package dmaxfer
 
 import (
+	"context"
 	"errors"
 	"io/fs"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -22,6 +24,29 @@ type place struct {
 	unsized   disk.File // a source that is a stream, since its size is not that of its content; nil: standard input or output
 	overwrite bool      // the target may replace a file
 	replaces  bool      // and there is one
+}
+
+// find is inspect within the idle timeout.
+func find(ctx context.Context, o Options) (*place, error) {
+	found := make(chan *place, 1)
+	unanswered := func() error {
+		return failure(ErrIdle, nil, "look at its file system, or allow more with --idle-timeout",
+			"looking at %s took longer than %s", o.File, o.IdleTimeout)
+	}
+	returned, err := within(ctx, o.IdleTimeout, nil, unanswered, func(context.Context) error {
+		p, err := inspect(o.files(), o.File, o.Overwrite)
+		found <- p
+		return err
+	})
+	if returned {
+		return <-found, err
+	}
+	go func() {
+		if p := <-found; p != nil {
+			p.close()
+		}
+	}()
+	return nil, hung(err)
 }
 
 // inspect decides, before anybody is asked, whether this side has the file. Something that is there but cannot be a
@@ -133,11 +158,20 @@ func (p *place) local() negotiate.Local {
 	return negotiate.Local{HasFile: true, Size: uint64(p.source.Info().Size)}
 }
 
+// close waits returnTime for a source that hangs in it, since the copy has ended and nothing depends on it.
 func (p *place) close() {
-	if p.source != nil {
-		p.source.Close()
-	}
-	if p.unsized != nil {
-		_ = p.unsized.Close() // was only read, and is closed already if it was sent
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if p.source != nil {
+			p.source.Close()
+		}
+		if p.unsized != nil {
+			_ = p.unsized.Close() // was only read, and is closed already if it was sent
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(returnTime):
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // mustInspect closes what it returns at the end of the test.
@@ -27,7 +28,7 @@ func mustNotInspect(t *testing.T, path string, overwrite bool, kind error) {
 		p.close()
 	}
 	mustFail(t, err, kind)
-	if !strings.Contains(err.Error(), filepath.Base(path)) {
+	if shown := quote.Bare(path); !strings.Contains(err.Error(), shown[max(0, len(shown)-len(filepath.Base(path))):]) {
 		t.Errorf("%q does not name %s", err, path)
 	}
 }

@@ -30,6 +30,9 @@ const (
 	// slowNaming is for the calls that give the file its name, which nothing interrupts.
 	slowNaming = 30 * time.Second
 
+	// longestNaming is for the same calls on this side, which knows best and so gives up later.
+	longestNaming = 2 * slowNaming
+
 	// slowestDisk is how many bytes a second are allocated, flushed or read back at least, by a memory card or far away.
 	slowestDisk = 4 << 20
 )
@@ -194,6 +197,12 @@ func (l *liveness) verdict(patience time.Duration) error {
 			"the %s says that it works, but nothing has come of it for %s", l.side.Other(), l.since(l.unseen-1))
 	}
 	return nil
+}
+
+// naming is called at every pulse while the file gets its name, and returns for how long that has been.
+func (l *liveness) naming() time.Duration {
+	l.unseen++
+	return l.since(l.unseen)
 }
 
 // missed tells whether the peer has left out a heartbeat.

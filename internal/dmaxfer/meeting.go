@@ -91,7 +91,6 @@ func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wa
 func copyOver(ctx context.Context, o Options, p *place, conn comch.Conn, hangUp func() error) (Summary, error) {
 	t := newTransfer(o, p, conn, docaMemory{o.Device})
 	err := t.run(ctx)
-	t.release()
 	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {
 		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
 	}
@@ -116,7 +115,7 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 	}
 	t := newTransfer(o, &place{}, conn, docaMemory{o.Device})
 	if t.send(ctx, t.session.Start()) == nil {
-		_ = t.giveUp(failed)
+		_ = t.giveUp(ctx, failed)
 	}
 	_ = hangUp() // what counts is why this side cannot start
 }

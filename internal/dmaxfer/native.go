@@ -47,13 +47,15 @@ type native struct {
 	replaced atomic.Int64 // bytes that an earlier copy had brought, and that this one sent nevertheless
 	messages int64        // sent
 
+	settling  turn       // taken by whoever ends the part, or abandons it
 	notifying sync.Mutex // Options.Notify is running
+	over      bool       // and must not be called any more; guarded by notifying
 }
 
 func newNative(o Options, p *place, conn comch.Conn, memory memoryLayer, session *negotiate.NativeSession) *native {
 	n := &native{
 		options: o, place: p, conn: conn, session: session, memory: memory, progress: o.Progress,
-		turn:    make(turn, 1),
+		turn: make(turn, 1), settling: make(turn, 1),
 		ended:   make(chan func() error, 2),
 		message: make([]byte, 0, conn.MaxMessage()),
 		started: time.Now(),
@@ -106,22 +108,28 @@ type part interface {
 	// commitment is how far it is beyond the point of no return.
 	commitment() commitment
 
-	// settle ends the part; failed is why the copy did, or nil.
-	settle(failed error) error
+	// settle ends the part; failed is why the copy did, or nil. It returns what is kept for a later copy.
+	settle(failed error) (kept Kept, err error)
+
+	// abandon is settle while a call of a job has not returned. What that may use stays open. It may hang itself.
+	abandon(failed error) (kept Kept)
 }
 
-// run leads the copy to its end and tells the peer of every failure that it can still hear of.
+// run leads the copy to its end and tells the peer of every failure that it can still hear of. If a call hangs it keeps
+// the turn, so that a lane which returns later leaves the session alone.
 func (n *native) run(ctx context.Context) error {
 	n.turn.take()
-	defer n.turn.leave()
 	working, stop := context.WithCancelCause(ctx)
 	err := n.converse(working)
 	if err != nil {
 		n.tell(err)
 	}
 	stop(errStopped)
-	n.jobs.Wait()
-	return errors.Join(err, n.release(err))
+	returned, err := n.windUp(err)
+	if returned {
+		n.turn.leave()
+	}
+	return err
 }
 
 // errStopped is the cause with which a copy that has ended ends its own jobs.
@@ -130,12 +138,12 @@ var errStopped = errors.New("the copy has ended")
 func (n *native) converse(ctx context.Context) error {
 	n.watch.start(n.options.Side, n.options.IdleTimeout)
 	defer n.watch.stop()
-	late := overtime(ctx, partingTime)
+	late, latest := overtime(ctx, partingTime), overtime(ctx, namingTime)
 	if err := n.send(ctx, n.session.Start()); err != nil {
 		return n.explain(ctx, err)
 	}
 	for n.session.State() != negotiate.Done {
-		err := n.stepAsCommitted(ctx, late)
+		err := n.stepAsCommitted(ctx, late, latest)
 		if err != nil {
 			err = n.explain(late, err)
 		}
@@ -260,7 +268,7 @@ func (n *native) begin(ctx context.Context, plan negotiate.Plan) error {
 		return err
 	}
 	if n.options.Side == negotiate.Host {
-		return n.expose(ctx)
+		n.expose(ctx)
 	}
 	return nil
 }

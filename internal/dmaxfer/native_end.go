@@ -42,12 +42,12 @@ func (n *native) commitment() commitment {
 
 // stepAsCommitted keeps a user from interrupting what cannot be taken back. Whoever waits for the other side's last word gets
 // a little time to hear it.
-func (n *native) stepAsCommitted(ctx, late context.Context) error {
+func (n *native) stepAsCommitted(ctx, late, latest context.Context) error {
 	switch n.commitment() {
 	case free:
 		return n.step(ctx)
 	case naming:
-		return n.stepToCommit(context.WithoutCancel(ctx))
+		return n.stepToCommit(latest)
 	default:
 		return n.step(late)
 	}
@@ -133,19 +133,33 @@ func outcomeUnknown(receiver negotiate.Side, err error) error {
 		"transfer outcome unknown: the %s did not confirm the commit: %v", receiver, err)
 }
 
-// stepToCommit hears neither of the peer nor of the user: what they could say comes too late. The calls that give a file its name do
-// not say how far they are, and the peer is to wait for them.
+// namingTime is how long after an interruption the calls that give the file its name may take.
+const namingTime = 10 * time.Second
+
+// stepToCommit does not hear the peer, nor the user before ctx ends: what they could say comes too late. The calls that
+// give a file its name do not say how far they are, and the peer is to wait for them.
 func (n *native) stepToCommit(ctx context.Context) error {
 	select {
 	case finish := <-n.ended:
 		return finish()
+	case <-ctx.Done():
+		return maybeNamed(n.place.path, context.Cause(ctx))
 	case <-n.watch.pulse():
+		if waited := n.watch.naming(); waited > longestNaming {
+			return maybeNamed(n.place.path, fmt.Errorf("no answer for %s", waited))
+		}
 		n.progress.stirred()
-		if err := n.sayAlive(ctx); err != nil {
+		if err := n.sayAlive(context.WithoutCancel(ctx)); err != nil {
 			n.options.Log.Debug().Err(err).Msg("the peer does not hear the heartbeat")
 		}
 		return nil
 	}
+}
+
+// maybeNamed is the end of a receiver whose file system does not say whether the file has its name.
+func maybeNamed(path string, why error) error {
+	return failure(ErrIdle, why, "look whether it is there, and compare it with verify",
+		"the file system does not say whether %s has its name (%v)", path, why)
 }
 
 // lost follows the end of the connection, and all that the peer has said before. It does not keep a file from its name.
@@ -210,25 +224,83 @@ func (n *native) code(err error) negotiate.AbortCode {
 	return negotiate.AbortCode(n.options.ExitCode(err))
 }
 
+// parting is what is left of a copy when all that it held has been given back.
+type parting struct {
+	kept Kept // for a later copy
+	err  error
+}
+
+// windUp waits until nothing of the copy is at work, and gives back what it held. Where a call hangs, another goroutine
+// does so when the call has returned.
+func (n *native) windUp(failed error) (returned bool, err error) {
+	idle, released := make(chan struct{}), make(chan parting, 1)
+	go func() {
+		n.jobs.Wait()
+		close(idle)
+		n.settling.take()
+		defer n.settling.leave()
+		released <- n.release(failed)
+	}()
+	defer n.silence()
+	select {
+	case <-idle:
+	case <-time.After(returnTime):
+		n.sayKept(n.abandon(failed))
+		return false, hung(failed)
+	}
+	select {
+	case p := <-released:
+		n.sayKept(p.kept)
+		return true, errors.Join(failed, p.err)
+	case <-time.After(releaseTime):
+		return false, hung(failed)
+	}
+}
+
+func (n *native) sayKept(kept Kept) {
+	if kept != (Kept{}) {
+		n.notify(kept)
+	}
+}
+
+// abandon keeps what still can be kept while a call hangs. That may hang as well.
+func (n *native) abandon(failed error) (kept Kept) {
+	if n.part == nil {
+		return Kept{}
+	}
+	done := make(chan Kept, 1)
+	go func() {
+		n.settling.take()
+		defer n.settling.leave()
+		done <- n.part.abandon(failed)
+	}()
+	select {
+	case kept = <-done:
+	case <-time.After(returnTime):
+	}
+	return kept
+}
+
 // release gives back what the copy held. The first failure is the one that counts, so what fails here is only logged then.
-func (n *native) release(failed error) error {
+func (n *native) release(failed error) parting {
 	var errs []error
+	var kept Kept
 	if n.opened != nil {
 		if err := n.opened.close(); err != nil {
 			errs = append(errs, fmt.Errorf("giving the window back: %w", err))
 		}
 	}
 	if n.part != nil {
-		errs = append(errs, n.part.settle(failed))
+		var err error
+		kept, err = n.part.settle(failed)
+		errs = append(errs, err)
 	}
 	err := errors.Join(errs...)
-	if failed == nil {
-		return err
-	}
-	if err != nil {
+	if failed != nil && err != nil {
 		n.options.Log.Warn().Err(err).Msg("not everything could be given back")
+		err = nil
 	}
-	return nil
+	return parting{kept, err}
 }
 
 // referencePeer is why a native copy ends that was none: the host's offer was an accident of its memory.

@@ -8,12 +8,23 @@ import (
 
 // This file is how a native copy gets its end of the window.
 
-func (n *native) expose(ctx context.Context) error {
-	reach, address, descriptor, err := n.memory.expose(n.layout())
-	if err != nil {
-		return err
-	}
-	n.opened, n.reach = reach, reach
+// expose makes the host's window in a job, since a device may take its time to register memory.
+func (n *native) expose(ctx context.Context) {
+	n.job(func() func() error {
+		reach, address, descriptor, err := n.memory.expose(n.layout())
+		n.opened = reach
+		return func() error {
+			if err != nil {
+				return err
+			}
+			n.reach = reach
+			return n.offer(ctx, address, descriptor)
+		}
+	})
+}
+
+// offer tells the DPU where the window is.
+func (n *native) offer(ctx context.Context, address uint64, descriptor []byte) error {
 	message, err := n.session.Window(address, descriptor)
 	if err != nil {
 		return err

@@ -251,20 +251,26 @@ func (r *receiving) patience() time.Duration { return r.patienceWithPiece() }
 func (r *receiving) commitment() commitment { return r.naming }
 
 // settle keeps what a later copy can go on with, and nothing that is known to be wrong.
-func (r *receiving) settle(failed error) error {
+func (r *receiving) settle(failed error) (kept Kept, err error) {
 	switch {
 	case r.target == nil:
-		return nil
+		return Kept{}, nil
 	case failed == nil:
-		return r.target.close()
+		return Kept{}, r.target.close()
 	case worthless(failed):
-		return r.target.discard()
+		return Kept{}, r.target.discard()
 	default:
-		if kept, lost := r.target.keep(); kept > 0 || lost != "" {
-			r.notify(Kept{Bytes: kept, Lost: lost})
-		}
-		return nil
+		bytes, lost := r.target.keep()
+		return Kept{Bytes: bytes, Lost: lost}, nil
 	}
+}
+
+// abandon does nothing where the owner does not know of a target yet, or where it may have its name by now.
+func (r *receiving) abandon(failed error) (kept Kept) {
+	if !r.roomy || r.naming != free {
+		return Kept{}
+	}
+	return Kept{Bytes: r.target.abandon(!worthless(failed))}
 }
 
 // worthless tells whether a failure says that what has come is of no use. Of a piece that never arrived that is not so: the others

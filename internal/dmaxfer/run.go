@@ -82,9 +82,10 @@ type Summary struct {
 // lets this side know. On an error the final name holds what it held before, and nothing else is left behind; but a DPU
 // that receives has the whole file under its name before a host of the reference protocol may report a failure, and so has
 // a side whose directory could not be flushed. ctx ends the copy with its cause, unless the file has its name by then.
-// Errors are *Error, or those of negotiate, comch and doca.
+// A call into the device or the file system that does not return does not keep Run from returning: the error is then an
+// ErrHung besides. Errors are *Error, or those of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (Summary, error) {
-	place, err := prepare(&o)
+	place, err := prepare(ctx, &o)
 	if err != nil {
 		TellPeer(ctx, o, err)
 		return Summary{}, err
@@ -98,11 +99,11 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 }
 
 // prepare finds out whether this side can do its part, before it looks for the peer. A source without a size becomes a stream in o.
-func prepare(o *Options) (*place, error) {
+func prepare(ctx context.Context, o *Options) (*place, error) {
 	if err := checkDevice(*o); err != nil {
 		return nil, err
 	}
-	p, err := inspect(o.files(), o.File, o.Overwrite)
+	p, err := find(ctx, *o)
 	if err != nil {
 		return nil, err
 	}

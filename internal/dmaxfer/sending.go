@@ -73,12 +73,24 @@ func (s *sending) start(ctx context.Context) error {
 	})
 	s.progress.enter(Moving)
 	s.job(func() func() error {
-		if err := s.corrupted(s.sender.Run(ctx)); err != nil {
+		attributes, err := s.sendAll(ctx)
+		if err != nil {
 			return failWith(err)
 		}
-		return func() error { return s.end(ctx) }
+		return func() error { return s.end(ctx, attributes) }
 	})
 	return nil
+}
+
+// sendAll sends the file, and returns the attributes to send after it once it is known that the source is what it was.
+func (s *sending) sendAll(ctx context.Context) (attributes []byte, err error) {
+	if err := s.corrupted(s.sender.Run(ctx)); err != nil {
+		return nil, err
+	}
+	if err := s.checkSource(); err != nil {
+		return nil, err
+	}
+	return s.attributes()
 }
 
 // reader reads the source as the plan wants it.
@@ -100,16 +112,13 @@ func (s *sending) holes() pump.Holes {
 	}
 }
 
-// end says what has been sent, once it is known that the source is what it was.
-func (s *sending) end(ctx context.Context) error {
-	if err := s.checkSource(); err != nil {
-		return err
-	}
+// end says what has been sent.
+func (s *sending) end(ctx context.Context, attributes []byte) error {
 	size, sum := s.sender.Sum()
 	if err := s.checkCopied(size, sum); err != nil {
 		return err
 	}
-	if err := s.sendAttributes(ctx); err != nil {
+	if err := s.sendAttributes(ctx, attributes); err != nil {
 		return err
 	}
 	s.progress.enter(Concluding)
@@ -156,7 +165,15 @@ func (s *sending) commit(ctx context.Context) error {
 		return failure(ErrDigest, nil, "copy it again; if it happens again, look at the memory of both sides",
 			"%s was read here as %s, and written as %s", s.place.path, s.summary.Sum, written)
 	}
-	if err := s.checkSource(); err != nil {
+	s.job(func() func() error {
+		err := s.checkSource()
+		return func() error { return s.sayCommit(ctx, err) }
+	})
+	return nil
+}
+
+func (s *sending) sayCommit(ctx context.Context, err error) error {
+	if err != nil {
 		return err
 	}
 	if ctx.Err() != nil {
@@ -226,9 +243,11 @@ func (s *sending) commitment() commitment {
 }
 
 // settle has nothing to keep: the source is only read.
-func (s *sending) settle(error) error {
+func (s *sending) settle(error) (kept Kept, err error) {
 	if s.stream != nil {
 		s.stream.Close()
 	}
-	return nil
+	return Kept{}, nil
 }
+
+func (s *sending) abandon(error) Kept { return Kept{} }

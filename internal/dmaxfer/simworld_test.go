@@ -45,6 +45,7 @@ type attempt struct {
 	struck    atomic.Bool
 	messages  [2]atomic.Int64 // by the side that sent them
 	dead      [2]atomic.Bool  // a side that crashed does nothing more
+	committed atomic.Bool     // the sender has let the receiver give the file its name
 	corrupted atomic.Int64    // pieces that arrived changed by chance
 	progress  atomic.Int64    // when there was some, as time.Time.UnixNano
 
@@ -62,6 +63,7 @@ type injected struct {
 	message func(from negotiate.Side, n int, message []byte) fate
 	wish    func(o *Options) // what a user may want besides
 	conn    func(side negotiate.Side, conn comch.Conn) comch.Conn
+	started func(a *attempt) // in the bubble, before the sides start
 }
 
 // ending is how an attempt went, by side.
@@ -99,6 +101,9 @@ func (a *attempt) run() ending {
 		contexts[side], a.stop[side] = context.WithCancelCause(context.Background())
 		defer a.stop[side](nil)
 	}
+	if a.started != nil {
+		a.started(a)
+	}
 	var sides sync.WaitGroup
 	for side, ctx := range contexts {
 		side := negotiate.Side(side)
@@ -130,14 +135,13 @@ func (a *attempt) copy(ctx context.Context, side negotiate.Side) (Summary, error
 		conn = a.conn(side, conn)
 	}
 	o := a.options(side)
-	p, err := inspect(o.files(), o.File, o.Overwrite)
+	p, err := find(ctx, o)
 	if err != nil {
 		return Summary{}, err
 	}
 	defer p.close()
 	t := newTransfer(o, p, conn, busMemory{a.bus, a.Seed})
 	err = t.run(ctx)
-	t.release()
 	return t.summary, err
 }
 
@@ -277,6 +281,9 @@ func (a *attempt) listen(from negotiate.Side, message []byte) {
 	}
 	if _, err := negotiate.DecodeHello(message); err == nil {
 		a.hellos++
+	}
+	if isCommit(message) {
+		a.committed.Store(true)
 	}
 	records, err := negotiate.DecodeChunks(nil, message)
 	if err != nil {

@@ -38,6 +38,9 @@ type sink interface {
 	close() error
 	keep() (kept int64, lost string)
 	discard() error
+
+	// abandon is keep, or discard, while another call to the sink has not returned. It may hang itself.
+	abandon(keep bool) int64
 }
 
 // openTarget opens what the plan wants filled.

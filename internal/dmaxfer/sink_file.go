@@ -111,6 +111,8 @@ func (f *fileSink) discard() error {
 	return nil
 }
 
+func (f *fileSink) abandon(keep bool) int64 { return f.Abandon(keep) }
+
 // readingBack is the io.Reader of what a sink has got.
 type readingBack struct {
 	sink   *fileSink

@@ -100,3 +100,4 @@ func (s *streamSink) durability() negotiate.Durability { return negotiate.Durabi
 func (s *streamSink) close() error          { return nil }
 func (s *streamSink) keep() (int64, string) { return 0, "" }
 func (s *streamSink) discard() error        { return nil }
+func (s *streamSink) abandon(bool) int64    { return 0 }

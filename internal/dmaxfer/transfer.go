@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -30,10 +31,13 @@ type transfer struct {
 	device    memoryLayer // for the native protocol
 	session   *negotiate.Session
 	agreement negotiate.Agreement
-	target    *disk.Partial // of a receiver, from the agreement on
-	memory    *fileMemory   // of the host, from the agreement on
-	early     []byte        // a message that came while the copy was running
-	committed commitment    // of a DPU: asked once a sent file is with the host, named once a received one has its name
+	target    *disk.Partial  // of a receiver, from the agreement on
+	memory    *fileMemory    // of the host, from the agreement on
+	works     sync.WaitGroup // of within
+	roomy     bool           // the target is open and has its room
+	hung      bool           // a work has not returned; what works set is then only theirs
+	early     []byte         // a message that came while the copy was running
+	committed commitment     // of a DPU, or until its file has its name: a sent file is with the host once it is asked
 	progress  *Progress
 	started   time.Time
 	summary   Summary
@@ -57,19 +61,27 @@ func newTransfer(o Options, p *place, conn comch.Conn, device memoryLayer) *tran
 	return t
 }
 
-// run tells the peer about every failure that the peer can still hear of.
+// run tells the peer about every failure that the peer can still hear of, and gives back what the copy held.
 func (t *transfer) run(ctx context.Context) error {
+	err := t.lead(ctx)
+	if t.release(); t.hung {
+		return hung(err)
+	}
+	return err
+}
+
+func (t *transfer) lead(ctx context.Context) error {
 	err := t.afterCommit(ctx, t.converse(ctx))
 	if err == nil {
 		return nil
 	}
-	return t.giveUp(err)
+	return t.giveUp(ctx, err)
 }
 
 // giveUp tells the peer of a failure, if it can still hear of it, and returns the cause behind it.
-func (t *transfer) giveUp(err error) error {
+func (t *transfer) giveUp(ctx context.Context, err error) error {
 	if t.session.State() == negotiate.HandedOver {
-		return t.explain(err) // the peer has been told
+		return t.explain(ctx, err) // the peer has been told
 	}
 	if t.tellNative(err) {
 		return err
@@ -77,10 +89,22 @@ func (t *transfer) giveUp(err error) error {
 	if notice, _ := t.session.Finish(false); notice != nil {
 		t.notify(notice)
 	}
-	if t.options.Side == negotiate.DPU || t.memory != nil {
+	if t.options.Side == negotiate.DPU || t.hung || t.memory != nil {
 		t.linger()
 	}
-	return t.explain(err)
+	return t.explain(ctx, err)
+}
+
+// within does what may take long in another goroutine, as long as it gets on. What hangs is never waited for again.
+func (t *transfer) within(ctx context.Context, patience time.Duration, work func(context.Context) error) error {
+	slow := func() error { return stalled(patience) }
+	t.works.Add(1)
+	returned, err := within(ctx, patience, t.progress.beat, slow, func(ctx context.Context) error {
+		defer t.works.Done()
+		return work(ctx)
+	})
+	t.hung = t.hung || !returned
+	return err
 }
 
 // tellNative is for a side that gives up when the other is about to say which protocol it speaks: if that is the native
@@ -218,6 +242,9 @@ func (t *transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 	if t.options.Side == negotiate.DPU {
 		return nil
 	}
+	if err := t.expose(ctx); err != nil {
+		return err
+	}
 	return t.export(ctx)
 }
 
@@ -246,32 +273,44 @@ func (t *transfer) announce() {
 func (t *transfer) sends() bool { return t.agreement.Sender == t.options.Side }
 
 func (t *transfer) createTarget(ctx context.Context, size int64) error {
-	target, err := disk.OpenPartial(t.options.files(), t.place.given, disk.Wanted{
-		Size: size, Known: true, Overwrite: t.place.overwrite, Backup: t.options.Backup,
+	t.progress.enter(Preparing)
+	err := t.within(ctx, t.longPatience(), func(ctx context.Context) error {
+		target, err := disk.OpenPartial(t.options.files(), t.place.given, disk.Wanted{
+			Size: size, Known: true, Overwrite: t.place.overwrite, Backup: t.options.Backup,
+		})
+		if err != nil {
+			return err
+		}
+		t.target = target
+		return target.Allocate(ctx, t.progress.worked)
 	})
-	if err != nil {
-		return err
-	}
-	t.target = target
-	for _, sentence := range warningsOf(target) {
-		if t.options.Notify != nil {
+	if t.roomy = err == nil; t.roomy && t.options.Notify != nil {
+		for _, sentence := range warningsOf(t.target) {
 			t.options.Notify(Warned{Text: sentence})
 		}
 	}
-	return target.Allocate(ctx, nil)
+	return err
+}
+
+// expose makes the whole file memory that the DPU reads or writes.
+func (t *transfer) expose(ctx context.Context) error {
+	return t.within(ctx, t.longPatience(), func(ctx context.Context) error {
+		memory, err := t.exposed(ctx)
+		if err == nil {
+			t.memory = memory
+		}
+		return err
+	})
+}
+
+func (t *transfer) exposed(ctx context.Context) (*fileMemory, error) {
+	if t.sends() {
+		return exposeSource(ctx, t.options.Device, t.place.source, t.options.Log)
+	}
+	return exposeTarget(t.options.Device, t.target, t.summary.Size, t.options.Log)
 }
 
 func (t *transfer) export(ctx context.Context) error {
-	var err error
-	if t.sends() {
-		t.memory, err = exposeSource(ctx, t.options.Device, t.place.source, t.options.Log)
-	} else {
-		t.memory, err = exposeTarget(t.options.Device, t.target, t.summary.Size, t.options.Log)
-	}
-	if err != nil {
-		t.memory = nil
-		return err
-	}
 	t.summary.Anonymous = t.memory.anonymous && t.summary.Size > 0
 	descriptor, err := t.memory.region.Export()
 	if err != nil {
@@ -308,7 +347,7 @@ func (t *transfer) conclude(ctx context.Context) error {
 	var err error
 	done := named
 	if t.sends() {
-		done, err = asked, t.place.source.Verify()
+		done, err = asked, t.verifySource(ctx)
 	} else {
 		err = t.commitTarget(ctx)
 	}
@@ -322,31 +361,80 @@ func (t *transfer) conclude(ctx context.Context) error {
 	return nil
 }
 
+func (t *transfer) verifySource(ctx context.Context) error {
+	return t.within(ctx, t.options.IdleTimeout, func(context.Context) error { return t.place.source.Verify() })
+}
+
 func (t *transfer) commitTarget(ctx context.Context) error {
-	if err := t.target.Prepare(ctx, disk.Metadata{Size: t.summary.Size}, disk.Full, nil); err != nil {
+	t.progress.enter(Finishing)
+	err := t.within(ctx, t.longPatience(), func(ctx context.Context) error {
+		return t.target.Prepare(ctx, disk.Metadata{Size: t.summary.Size}, disk.Full, t.progress.worked)
+	})
+	if err != nil {
 		return err
 	}
-	return t.target.Commit(disk.Full)
+	t.committed = naming
+	err = t.within(overtime(ctx, namingTime), max(t.options.IdleTimeout, longestNaming), func(context.Context) error {
+		return t.target.Commit(disk.Full)
+	})
+	if t.hung {
+		return maybeNamed(t.place.path, err)
+	}
+	return err
 }
 
 func (t *transfer) takeMemoryBack(ctx context.Context) error {
 	if t.memory == nil {
 		return nil
 	}
-	if !t.sends() {
-		if err := t.memory.save(ctx, t.target, t.summary.Size); err != nil {
-			return err
+	err := t.within(ctx, t.longPatience(), func(ctx context.Context) error {
+		if !t.sends() {
+			if err := t.memory.save(ctx, t.target, t.summary.Size); err != nil {
+				return err
+			}
 		}
+		if err := t.memory.close(); err != nil {
+			return fmt.Errorf("taking the file's memory back: %w", err)
+		}
+		return nil
+	})
+	if err == nil {
+		t.memory = nil
 	}
-	if err := t.memory.close(); err != nil {
-		return fmt.Errorf("taking the file's memory back: %w", err)
-	}
-	t.memory = nil
-	return nil
+	return err
 }
 
-// release undoes whatever a copy that went wrong has left.
+// release undoes what a copy that went wrong has left. While a work has not returned that is only the name of a partial
+// file, with which nothing can be done in this protocol.
 func (t *transfer) release() {
+	done := make(chan struct{})
+	undo := func() {
+		t.giveBack()
+		close(done)
+	}
+	if t.hung {
+		undo = func() {
+			t.abandon()
+			close(done)
+			t.works.Wait()
+			t.giveBack()
+		}
+	}
+	go undo()
+	select {
+	case <-done:
+	case <-time.After(releaseTime):
+		t.hung = true
+	}
+}
+
+func (t *transfer) abandon() {
+	if t.roomy && t.committed == free {
+		t.target.Abandon(false)
+	}
+}
+
+func (t *transfer) giveBack() {
 	if t.memory != nil {
 		if err := t.memory.close(); err != nil {
 			t.options.Log.Warn().Err(err).Msg("the file's memory stays registered until this process ends")
@@ -391,13 +479,17 @@ func (t *transfer) untilSilent(ctx context.Context, patience time.Duration) (wit
 // patience is how long the peer may be silent. While it makes room, copies or saves it has nothing to say in this protocol,
 // so a large file earns it more.
 func (t *transfer) patience() time.Duration {
-	idle := t.options.IdleTimeout
 	switch t.session.State() {
 	case negotiate.AwaitExport, negotiate.AwaitStatus, negotiate.AwaitDisconnect:
-		return idle * time.Duration(1+t.agreement.Size/patienceUnit)
+		return t.longPatience()
 	default:
-		return idle
+		return t.options.IdleTimeout
 	}
+}
+
+// longPatience is for work on all of the file of which nothing may show, on either side.
+func (t *transfer) longPatience() time.Duration {
+	return t.options.IdleTimeout * time.Duration(1+t.agreement.Size/patienceUnit)
 }
 
 func (t *transfer) silent(patience time.Duration) error {

@@ -89,7 +89,7 @@ func (p *Partial) closeAndHold() error {
 	err = p.file.Close()
 	p.file = held
 	if err != nil {
-		p.doubtful = "closing it failed"
+		p.doubt("closing it failed")
 		return p.failed("closing", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -72,13 +73,16 @@ type Partial struct {
 	discarded string       // why something that it left cannot
 	length    int64        // of the file from Allocate to Prepare; 0: as far as was written
 	written   atomic.Int64 // end of what was written or resumed
-	prefix    int64        // verified
 	flushed   Identity     // of the file after Flush, from which on it only changes by Prepare; zero: not flushed
 	sealed    Info         // of the file, after all that this copy does to it
 	lost      string       // why nothing is kept of what was verified
 	behind    *behind      // nil unless it has begun
-	doubtful  string       // why what the file holds is not trusted
 	over      bool         // committed, kept or discarded; the handles are closed
+
+	// noting guards prefix, doubtful and the journal's content, which Abandon needs while another call may hang.
+	noting   sync.Mutex
+	prefix   int64  // verified
+	doubtful string // why what the file holds is not trusted
 }
 
 // OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an
@@ -237,31 +241,38 @@ func (p *Partial) Advance(prefix int64) error {
 	if prefix <= p.prefix {
 		return nil
 	}
-	p.prefix = prefix
-	if err := p.checkWritten(); err != nil {
+	if err := p.checkWritten(prefix); err != nil {
 		return err
 	}
-	if err := p.handOver(); err != nil {
+	if err := p.handOver(prefix); err != nil {
 		return err
 	}
-	if p.journal == nil || prefix-p.journal.noted < journalStep {
-		return nil
-	}
-	if err := p.journal.note(prefix); err != nil {
+	if err := p.note(prefix); err != nil {
 		return p.failed("writing the journal of", err)
 	}
 	return nil
 }
 
+// note writes the journal when enough has been verified since it was written last.
+func (p *Partial) note(prefix int64) error {
+	p.noting.Lock()
+	defer p.noting.Unlock()
+	p.prefix = prefix
+	if p.journal == nil || prefix-p.journal.noted < journalStep {
+		return nil
+	}
+	return p.journal.note(prefix)
+}
+
 // handOver has what is verified flushed, and waits if the disk is too far behind.
-func (p *Partial) handOver() error {
+func (p *Partial) handOver(prefix int64) error {
 	if !p.want.FlushBehind {
 		return nil
 	}
 	if p.behind == nil {
 		p.behind = flushBehind(p.file, p.resumed)
 	}
-	if err := p.behind.handOver(p.prefix); err != nil {
+	if err := p.behind.handOver(prefix); err != nil {
 		return p.flushFailed(err)
 	}
 	return nil
@@ -326,6 +337,26 @@ func (p *Partial) whyLost() string {
 		return "the partial file has got another owner: " + Reason(err)
 	}
 	return ""
+}
+
+// Abandon stands in for Keep, or for Discard if keep is false, while a call to ReadAt, WriteAt, Punch, Advance,
+// Allocate, Flush or Prepare has not returned. It writes the journal or removes the two names, and leaves the files
+// open and locked, since that call may still use them. It returns how many bytes are kept; 0 if that is not known, or
+// none are. It may itself hang. Once the other calls have returned, Keep or Discard closes the files.
+func (p *Partial) Abandon(keep bool) int64 {
+	if !p.noting.TryLock() {
+		return 0 // the journal is what hangs, and keeps what it holds
+	}
+	defer p.noting.Unlock()
+	if p.over {
+		return 0
+	}
+	if keep && p.journal != nil && p.prefix > 0 && p.whyLost() == "" {
+		return p.prefix
+	}
+	_ = p.removeJournal()
+	_ = p.removeName()
+	return 0
 }
 
 // reclaim takes the owner back that Prepare may have given the file: who resumes uses only files of its own.

@@ -90,7 +90,7 @@ func (p *Partial) setSize(size int64) error {
 }
 
 // checkWritten looks whether a file of which the size is not known beforehand still has what was verified of it.
-func (p *Partial) checkWritten() error {
+func (p *Partial) checkWritten(prefix int64) error {
 	if p.want.Known {
 		return nil
 	}
@@ -98,7 +98,7 @@ func (p *Partial) checkWritten() error {
 	if err != nil {
 		return p.failed("examining", err)
 	}
-	if verified := min(p.prefix, p.written.Load()); info.Size < verified {
+	if verified := min(prefix, p.written.Load()); info.Size < verified {
 		return p.changed("it has %d bytes and not %d", info.Size, verified)
 	}
 	return nil
@@ -107,7 +107,7 @@ func (p *Partial) checkWritten() error {
 // changed is the failure of a partial file that another process has changed. What it holds is not trusted any
 // more.
 func (p *Partial) changed(how string, args ...any) error {
-	p.doubtful = "another process changed the partial file"
+	p.doubt("another process changed the partial file")
 	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
 		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
 }
@@ -206,8 +206,15 @@ func (p *Partial) flushRange(offset, length int64) error {
 
 // flushFailed remembers it: a second flush would report success for what the first has lost.
 func (p *Partial) flushFailed(err error) error {
-	p.doubtful = "flushing it failed"
+	p.doubt("flushing it failed")
 	return p.failed("flushing", err)
+}
+
+// doubt remembers why what the file holds is not trusted any more.
+func (p *Partial) doubt(why string) {
+	p.noting.Lock()
+	defer p.noting.Unlock()
+	p.doubtful = why
 }
 
 // DropCache lets ReadAt come from the disk, after a Flush and as far as the system follows the wish.

@@ -59,6 +59,46 @@ func TestInterruptedWhileResuming(t *testing.T) {
 	})
 }
 
+// What a call that hangs may still use stays open and locked. What was verified can be resumed once that call is over.
+func TestAbandonedPartial(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, p.Allocate(t.Context(), nil))
+		must(t, p.WriteAt([]byte(newText), 0))
+		must(t, p.Advance(8192))
+		if kept := p.Abandon(true); kept != 8192 {
+			t.Errorf("%d bytes are kept", kept)
+		}
+		_, err := disk.OpenPartial(at.fs, at.path("file"), wanted(len(newText)))
+		mustBe(t, err, disk.ErrBusy)
+		must(t, p.WriteAt([]byte(newText), 0)) // a call that returns late
+		if kept := p.Keep(); kept != 8192 {
+			t.Errorf("%d bytes are kept in the end", kept)
+		}
+		p = mustOpen(t, at, "file", wanted(len(newText)))
+		if p.Resumable() != 8192 {
+			t.Errorf("%d bytes can be resumed", p.Resumable())
+		}
+		p.Discard()
+	})
+}
+
+// Names that were given up may be another copy's when the files are closed at last.
+func TestAbandonedNamesAreGivenUp(t *testing.T) {
+	everywhere(t, func(t *testing.T, at place) {
+		p := mustOpen(t, at, "file", wanted(len(newText)))
+		must(t, p.WriteAt([]byte(newText), 0))
+		must(t, p.Advance(8192))
+		if kept := p.Abandon(false); kept != 0 {
+			t.Errorf("%d bytes are kept of what is not wanted", kept)
+		}
+		at.mustHold(t)
+		interrupt(t, at, 4096)
+		p.Discard()
+		at.mustHold(t, journalName, partialName)
+	})
+}
+
 func TestNothingIsKeptOfNothing(t *testing.T) {
 	for name, change := range map[string]func(w *disk.Wanted){
 		"nothing verified": func(*disk.Wanted) {},

@@ -18,6 +18,10 @@ type Fault struct {
 
 	// Done lets the operation take place before it fails: half of it in the case of a read or write, all of any other.
 	Done bool
+
+	// Hang, if it is not nil, keeps the operation from beginning until it is closed. Then the operation takes place,
+	// and Err is not used.
+	Hang <-chan struct{}
 }
 
 // FailAt lets operation n fail.
@@ -68,9 +72,19 @@ func (f *Faulty) fault(op, name string) *Fault {
 	return fault
 }
 
+// await returns the fault of an operation, if it has one, after it has hung for as long as it is to.
+func (f *Faulty) await(op, name string) *Fault {
+	fault := f.fault(op, name)
+	if fault == nil || fault.Hang == nil {
+		return fault
+	}
+	<-fault.Hang
+	return nil
+}
+
 // do runs an operation, or lets it fail.
 func (f *Faulty) do(op, name string, operation func() error) error {
-	fault := f.fault(op, name)
+	fault := f.await(op, name)
 	if fault == nil {
 		return operation()
 	}
@@ -82,7 +96,7 @@ func (f *Faulty) do(op, name string, operation func() error) error {
 
 // closing is do for what ends a handle.
 func (f *Faulty) closing(name string, end func() error) error {
-	fault := f.fault("close", name)
+	fault := f.await("close", name)
 	if err := end(); err != nil || fault == nil {
 		return err
 	}
@@ -91,7 +105,7 @@ func (f *Faulty) closing(name string, end func() error) error {
 
 // move is do for what moves bytes.
 func (f *Faulty) move(op, name string, p []byte, operation func([]byte) (int, error)) (int, error) {
-	fault := f.fault(op, name)
+	fault := f.await(op, name)
 	if fault == nil {
 		return operation(p)
 	}

@@ -1,0 +1,287 @@
+package dmaxfer
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A call that hangs does not return before the copy has ended. Each side must end in time all the same and say so, and
+// nothing that the call may use may be given back before it returns.
+
+// hanging lets call n hang, of those that it is asked about.
+type hanging struct {
+	n     int
+	named string // calls whose description contains this hang instead, if it is not empty
+
+	mu    sync.Mutex
+	calls int
+	what  string // the call, once it hangs
+	until chan struct{}
+}
+
+// next returns what the next call has to wait for; nil: nothing.
+func (h *hanging) next(what string) <-chan struct{} {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	i := h.calls
+	h.calls++
+	if h.what != "" || h.named == "" && i != h.n || !strings.Contains(what, h.named) {
+		return nil
+	}
+	h.what, h.until = what, make(chan struct{}) // in the bubble, where the call waits for it
+	return h.until
+}
+
+func (h *hanging) release() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.until != nil {
+		close(h.until)
+	}
+}
+
+// fileOf lets a file call of one side hang.
+func (h *hanging) fileOf(side negotiate.Side) func(negotiate.Side, int, string, string) *disktest.Fault {
+	return func(at negotiate.Side, _ int, op, name string) *disktest.Fault {
+		if at != side {
+			return nil
+		}
+		if until := h.next(op + " " + name); until != nil {
+			return &disktest.Fault{Hang: until}
+		}
+		return nil
+	}
+}
+
+// deviceCalls are the kinds of calls to a device, and how one comes to hang.
+var deviceCalls = map[string]func(t *troubles, wait func()){
+	"opening":    func(t *troubles, wait func()) { t.open = func(string) error { wait(); return nil } },
+	"submitting": func(t *troubles, wait func()) { t.submit = func() error { wait(); return nil } },
+	"moving":     func(t *troubles, wait func()) { t.arrive = func(int64) (int, error) { wait(); return -1, nil } },
+	"closing":    func(t *troubles, wait func()) { t.closing = func(string) error { wait(); return nil } },
+}
+
+func (h *hanging) device(call string) *troubles {
+	device := smooth()
+	deviceCalls[call](device, func() {
+		if until := h.next(call); until != nil {
+			<-until
+		}
+	})
+	return device
+}
+
+// runHanging runs a copy, has held look at what it has left while the call hangs, and lets the call return.
+func (c *checker) runHanging(h *hanging, with injected, held func(a *attempt)) (e ending, a *attempt) {
+	c.t.Helper()
+	synctest.Test(c.t, func(*testing.T) {
+		a = newAttempt(c.scenario, c.disks, trouble{})
+		a.injected = with
+		c.last = a
+		e = a.run()
+		held(a)
+		h.release()
+		time.Sleep(time.Hour) // what is slow comes to its end
+	})
+	c.nothingIsOpen()
+	return e, a
+}
+
+// mustEndWith holds both sides to a code and a time. A side whose last close hangs may have succeeded.
+func (c *checker) mustEndWith(e ending, since time.Time, limit time.Duration, want negotiate.AbortCode) {
+	c.t.Helper()
+	for side, err := range e.errs {
+		if err != nil && code(err) != int(want) {
+			c.t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		}
+		if took := e.ended[side].Sub(since); took > limit {
+			c.t.Errorf("the %s ended after %s, and %s are allowed: %v", negotiate.Side(side), took, limit, err)
+		}
+	}
+}
+
+// hangLimit is how long after the last progress a side may end.
+func (c *checker) hangLimit(a *attempt) time.Duration {
+	limit := c.Idle + time.Second + 2*returnTime
+	if a.committed.Load() {
+		return limit + longestNaming
+	}
+	return limit
+}
+
+func (c *checker) mustSayHung(h *hanging, e ending) {
+	c.t.Helper()
+	failed, said := 0, 0
+	for _, err := range e.errs {
+		if err != nil {
+			failed++
+		}
+		if errors.Is(err, ErrHung) {
+			said++
+		}
+	}
+	if failed > 0 && said != 1 || failed == 0 && !strings.HasPrefix(h.what, "close") {
+		c.t.Errorf("%d sides failed, and %d say that a call hangs", failed, said)
+	}
+}
+
+// sweepHangs lets call 0 hang, then call 1, until a copy gets by without. It returns how much was kept at most.
+func sweepHangs(
+	t *testing.T, sc scenario, inject func(h *hanging) injected, held func(h *hanging, a *attempt),
+) (kept int64) {
+	t.Helper()
+	for n := range sweepLimit {
+		h := &hanging{n: n}
+		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
+		c.disks = c.stage()
+		e, a := c.runHanging(h, inject(h), func(a *attempt) { held(h, a) })
+		if h.what == "" {
+			c.mustSucceed("without a call that hangs", e)
+			return kept
+		}
+		c.mustEndWith(e, time.Unix(0, a.progress.Load()), c.hangLimit(a), negotiate.AbortPeer)
+		c.mustSayHung(h, e)
+		c.finalName(e)
+		c.names(true)
+		kept = max(kept, c.leftover(c.disks))
+		if !t.Failed() && !c.done() {
+			c.mustSucceed("afterwards", c.run(c.disks, trouble{}, injected{}))
+		}
+		if t.Failed() {
+			t.Fatalf("call %d, %s: %v", n, h.what, e.errs)
+		}
+	}
+	t.Fatal("the copy does not end")
+	return 0
+}
+
+func TestEveryFileCallHangs(t *testing.T) {
+	for name, sc := range sweepScenarios() {
+		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			t.Run(fmt.Sprint(name, ", on the ", side), func(t *testing.T) {
+				kept := sweepHangs(t, sc, func(h *hanging) injected { return injected{file: h.fileOf(side)} },
+					func(*hanging, *attempt) {})
+				if kept == 0 {
+					t.Error("nothing was ever kept to resume")
+				}
+			})
+		}
+	}
+}
+
+// Memory that a call of the device may still use is there until it returns.
+func TestEveryDeviceCallHangs(t *testing.T) {
+	for name, sc := range sweepScenarios() {
+		for call := range deviceCalls {
+			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
+				inject := func(h *hanging) injected { return injected{device: h.device(call)} }
+				sweepHangs(t, sc, inject, func(h *hanging, a *attempt) {
+					if h.what != "" && call != "opening" && a.bus.left() == 0 {
+						t.Errorf("nothing is open any more while the device is still %s", call)
+					}
+				})
+			})
+		}
+	}
+}
+
+// An interruption ends a side whose call hangs, and the other, with the code of the interruption.
+func TestInterruptedWhileACallHangs(t *testing.T) {
+	device := func(h *hanging, _ negotiate.Side) injected { return injected{device: h.device("moving")} }
+	sends := func(h *hanging, sender negotiate.Side) injected { return injected{file: h.fileOf(sender)} }
+	receives := func(h *hanging, sender negotiate.Side) injected { return injected{file: h.fileOf(sender.Other())} }
+	for name, tc := range map[string]struct {
+		named  string
+		inject func(h *hanging, sender negotiate.Side) injected
+		limit  time.Duration
+	}{
+		"moving":   {"moving", device, 0},
+		"reading":  {"read", sends, 0},
+		"creating": {"create .file", receives, 0},
+		"writing":  {"write .file.dma-copy-part", receives, 0},
+		"flushing": {"sync .file.dma-copy-part", receives, 0},
+		"renaming": {"rename", receives, namingTime},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+				sc.Idle = time.Hour
+				inject := func(h *hanging) injected { return tc.inject(h, sender) }
+				interruptHanging(t, sc, &hanging{named: tc.named}, sender.Other(), tc.limit, inject)
+				if name != "renaming" { // a sender that has asked for that does not know what becomes of it
+					interruptHanging(t, sc, &hanging{named: tc.named}, sender, tc.limit, inject)
+				}
+			})
+		})
+	}
+}
+
+func interruptHanging(
+	t *testing.T, sc scenario, h *hanging, side negotiate.Side, limit time.Duration, inject func(h *hanging) injected,
+) {
+	t.Helper()
+	c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
+	c.disks = c.stage()
+	var interrupted time.Time
+	with := inject(h)
+	with.started = func(a *attempt) {
+		time.AfterFunc(time.Minute/4, func() {
+			interrupted = time.Now()
+			a.stop[side](errInterrupted)
+		})
+	}
+	e, _ := c.runHanging(h, with, func(*attempt) {})
+	if h.what == "" {
+		t.Fatalf("no call to hang: %v", e.errs)
+	}
+	c.agreement(e)
+	for at, err := range e.errs {
+		if took := e.ended[at].Sub(interrupted); took > limit+time.Second+2*returnTime {
+			t.Errorf("%s: the %s ended %s after the interruption: %v", h.what, negotiate.Side(at), took, err)
+		}
+	}
+	mustBe(t, e.errs[side], errInterrupted)
+	c.finalName(e)
+}
+
+// A call that hangs while the partial file is kept does not keep a side from its end.
+func TestKeepingHangs(t *testing.T) {
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		sc := sweepScenarios()[fmt.Sprint("resumed file of the ", sender)]
+		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
+		c.disks = c.stage()
+		h := &hanging{named: "truncate .file.dma-copy-part"}
+		var interrupted time.Time
+		var keeps atomic.Bool
+		file := func(at negotiate.Side, n int, op, name string) *disktest.Fault {
+			if !keeps.Load() {
+				return nil
+			}
+			return h.fileOf(sender.Other())(at, n, op, name)
+		}
+		e, _ := c.runHanging(h, injected{file: file, started: func(a *attempt) {
+			a.message = func(_ negotiate.Side, _ int, message []byte) fate {
+				if _, err := negotiate.DecodeAcks(nil, message); err == nil && interrupted.IsZero() {
+					interrupted = time.Now()
+					keeps.Store(true)
+					a.stop[sender](errInterrupted)
+				}
+				return fate{message: message}
+			}
+		}}, func(*attempt) {})
+		if h.what == "" || c.leftover(c.disks) == 0 {
+			t.Fatalf("nothing was kept: %v", e.errs)
+		}
+		mustBe(t, e.errs[sender.Other()], ErrHung)
+		c.mustEndWith(e, interrupted, time.Second+releaseTime, negotiate.AbortInterrupted)
+	})
+}
