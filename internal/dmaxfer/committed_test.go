@@ -130,7 +130,7 @@ func serveReference(t *testing.T, memory *disktest.Memory, rename, then func(aft
 	defer interrupt(nil)
 	a := afterwards{t, host, interrupt}
 	on := disktest.NewFaulty(memory, func(_ int, op, _ string) *disktest.Fault {
-		if op == "link" && rename != nil { // a file of this protocol gets its name by a link
+		if op == "name" && rename != nil {
 			rename(a)
 		}
 		return nil
