@@ -9,7 +9,8 @@ import (
 // DOCA's guides print a program's flags behind two dashes. They end nothing: all that follows is still flags.
 func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
 	for _, line := range []string{
-		"-- -p b1:00.1 -f x", "-p b1:00.1 -- -f x", "-p b1:00.1 -f x --", "-- -- -p b1:00.1 -f x", "--pci-addr b1:00.1 -- --file=x",
+		"-- -p b1:00.1 -f x", "-p b1:00.1 -- -f x", "-p b1:00.1 -f x --", "-- -- -p b1:00.1 -f x",
+		"--pci-addr b1:00.1 -- --file=x",
 	} {
 		if got := mustSettle(t, nil, words(line)...); got != defaults(func(s *settings) { s.Device = "b1:00.1" }) {
 			t.Errorf("%s: %+v", line, got)
@@ -28,11 +29,13 @@ func TestTwoDashesAsAValue(t *testing.T) {
 
 // Before the name of a command they are left out as well; behind it they end its flags, as anywhere else.
 func TestTwoDashesAndCommands(t *testing.T) {
-	if got := invoke(nil, "--", "devices", "--help"); got.err != nil || got.stdout != invoke(nil, "devices", "--help").stdout {
+	want := invoke(nil, "devices", "--help").stdout
+	if got := invoke(nil, "--", "devices", "--help"); got.err != nil || got.stdout != want {
 		t.Errorf("error %v, printed %s", got.err, got.stdout)
 	}
-	checkRefusal(t, invoke(nil, "devices", "--", "-p"), `unexpected argument "-p": dma-copy devices takes flags only`)
-	checkRefusal(t, invoke(nil, "--", "devices", "--", "-p"), `unexpected argument "-p": dma-copy devices takes flags only`)
+	const refused = `unexpected argument "-p": dma-copy devices takes flags only`
+	checkRefusal(t, invoke(nil, "devices", "--", "-p"), refused)
+	checkRefusal(t, invoke(nil, "--", "devices", "--", "-p"), refused)
 }
 
 // A command line is cut into words as the flag parser cuts it, and further where that gives up.
@@ -40,10 +43,14 @@ func TestSplitWords(t *testing.T) {
 	flags := newRootCommand(streams{}, nil, nil).Flags()
 	cases := []struct{ line, name, value string }{
 		{"--output json", "output", "json"}, {"--output=json", "output", "json"}, {"-o json", "output", "json"},
-		{"-ojson", "output", "json"}, {"-o=json", "output", "json"}, {"-vojson", "output", "json"}, {"-vo json", "output", "json"},
-		{"-o=", "output", "="}, {"--output=", "output", ""}, {"--quiet", "quiet", "true"}, {"--quiet=false", "quiet", "false"},
-		{"-f --", "file", "--"}, {"-f -", "file", "-"}, {"--bad -o json", "output", "json"}, {"---x -o json", "output", "json"},
-		{"-Zo -o json", "output", "json"}, {"x -- -o json", "output", "json"}, {"-f", "", ""}, {"--", "", ""}, {"_", "", ""}, {"-o", "", ""},
+		{"-ojson", "output", "json"}, {"-o=json", "output", "json"},
+		{"-vojson", "output", "json"}, {"-vo json", "output", "json"},
+		{"-o=", "output", "="}, {"--output=", "output", ""},
+		{"--quiet", "quiet", "true"}, {"--quiet=false", "quiet", "false"},
+		{"-f --", "file", "--"}, {"-f -", "file", "-"},
+		{"--bad -o json", "output", "json"}, {"---x -o json", "output", "json"},
+		{"-Zo -o json", "output", "json"}, {"x -- -o json", "output", "json"},
+		{"-f", "", ""}, {"--", "", ""}, {"_", "", ""}, {"-o", "", ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.line, func(t *testing.T) {
@@ -114,9 +121,13 @@ func TestRefusalsAreEvents(t *testing.T) {
 	}
 }
 
-// Where text was asked for, or a command that prints no events, a refusal is no event. Nor may it be among a stream's data.
+// Where text was asked for, or a command that prints no events, a refusal is no event. Nor may it be among a stream's
+// data.
 func TestRefusalsThatAreNoEvents(t *testing.T) {
-	for _, line := range []string{"--bad -o text", "--bad -o xml", "-o json -o text --bad", "devices -o json --bad", "devices -o json x", "-f -ojson --bad"} {
+	for _, line := range []string{
+		"--bad -o text", "--bad -o xml", "-o json -o text --bad", "devices -o json --bad", "devices -o json x",
+		"-f -ojson --bad",
+	} {
 		if got := invoke(nil, words(line)...); got.err == nil || got.stdout != "" || got.stderr != "" {
 			t.Errorf("%s: error %v, printed %q and %q", line, got.err, got.stdout, got.stderr)
 		}

@@ -82,7 +82,8 @@ func benchPlan(s settings, args []string) (bench.Plan, error) {
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
 	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchEngine}, args[0]) {
-		return plan, usagef("unexpected argument %s: dma-copy bench takes copy, engine, show RECORD or nothing", quote.Text(args[len(args)-1]))
+		return plan, usagef("unexpected argument %s: dma-copy bench takes copy, engine, show RECORD or nothing",
+			quote.Text(args[len(args)-1]))
 	}
 	if len(args) == 0 || args[0] == benchCopy {
 		plan.Copies = wishes.copies(s)
@@ -198,6 +199,7 @@ func readRecord(path string, log zerolog.Logger) (text []byte, name string, err 
 
 func notARecord(name, why string) error {
 	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("%s is not a record: %s", quote.Bare(name), why), Next: "name a file that dma-copy bench -o json has written",
+		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("%s is not a record: %s", quote.Bare(name), why),
+		Next: "name a file that dma-copy bench -o json has written",
 	}
 }

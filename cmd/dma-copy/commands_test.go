@@ -17,8 +17,9 @@ func TestRefusedCommands(t *testing.T) {
 		{"mistyped flag", "doctor --pear", `unknown flag "--pear": did you mean --peer?`},
 		{"flag of another command", "version --peer", `unknown flag "--peer": "dma-copy version --help" lists the flags`},
 		{"letter of a flag of another command", "verify -o json a b", `unknown flag "-o": "dma-copy verify --help" lists the flags`},
-		{"parameter file missing", "devices --json", "--json needs a value: it reads a parameter file, as in --json FILE or -j FILE; " +
-			"for output as JSON write -o json"},
+		{"parameter file missing", "devices --json",
+			"--json needs a value: it reads a parameter file, as in --json FILE or -j FILE; " +
+				"for output as JSON write -o json"},
 		{"parameter file missing, no output", "doctor -j", "--json needs a value: write --json FILE or -j FILE"},
 		{"value missing", "devices -o", "--output needs a value: write --output text|json or -o text|json"},
 		{"form unknown", "devices -o xml", `--output "xml": not one of the choices; give text or json`},

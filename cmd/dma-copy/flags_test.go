@@ -109,8 +109,9 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"long flag with one dash", "-file x",
 			`unexpected argument "x": name the file with -f FILE, and write long flags with two dashes`},
 		{"mistyped help", "helo", `unknown command "helo": did you mean "help"?`},
-		{"parameter file missing", "-f x --json", "--json needs a value: it reads a parameter file, as in --json FILE or -j FILE; " +
-			"for output as JSON write -o json"},
+		{"parameter file missing", "-f x --json",
+			"--json needs a value: it reads a parameter file, as in --json FILE or -j FILE; " +
+				"for output as JSON write -o json"},
 		{"parameter file like a flag", "--json -f", `--json "-f": no such file or directory; --json needs a value: ` +
 			"it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"},
 		{"cobra's own commands", "completion bash",

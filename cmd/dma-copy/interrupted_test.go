@@ -33,7 +33,8 @@ type interruption struct {
 func TestInterruptedDuringCopy(t *testing.T) {
 	defaultHangup(t)
 	for _, end := range []interruption{
-		{syscall.SIGINT, 130, 130, 1}, {syscall.SIGTERM, 143, 143, 1}, {syscall.SIGHUP, 129, 129, 1}, {syscall.SIGKILL, 137, 7, 7},
+		{syscall.SIGINT, 130, 130, 1}, {syscall.SIGTERM, 143, 143, 1}, {syscall.SIGHUP, 129, 129, 1},
+		{syscall.SIGKILL, 137, 7, 7},
 	} {
 		for _, victim := range []string{"host", "dpu"} {
 			for _, sender := range []string{"host", "dpu"} {
@@ -99,8 +100,8 @@ func otherThan(side string) string {
 	return "host"
 }
 
-// TestHangupUnderNohup sends SIGHUP to either side in the middle of a copy. Where it was ignored at the start, as under nohup, the
-// copy goes on to its end.
+// TestHangupUnderNohup sends SIGHUP to either side in the middle of a copy. Where it was ignored at the start, as under
+// nohup, the copy goes on to its end.
 func TestHangupUnderNohup(t *testing.T) {
 	for _, victim := range []string{"host", "dpu"} {
 		t.Run(victim, func(t *testing.T) {

@@ -21,7 +21,8 @@ func profiled(path string, work func() error) error {
 	}
 	if err != nil {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %v", quote.Bare(path), withoutPath(err)), Next: "name another file with --cpuprofile",
+			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %v", quote.Bare(path), withoutPath(err)),
+			Next: "name another file with --cpuprofile",
 		}
 	}
 	err = work()

@@ -17,8 +17,8 @@ var (
 	argument = long[:128<<10-64]
 )
 
-// checkShort expects a failure that shows at most so many typed texts, each of at most quote.Longest characters, on one line
-// that can be read.
+// checkShort expects a failure that shows at most so many typed texts, each of at most quote.Longest characters, on one
+// line that can be read.
 func checkShort(t *testing.T, message string, texts int) {
 	t.Helper()
 	const readable = 1000 // a list of all keys is the longest that the program itself has to say
@@ -34,10 +34,12 @@ func checkShort(t *testing.T, message string, texts int) {
 // A command line shows what it refuses, and no more of it than fits a line.
 func TestLongArgumentsAreCut(t *testing.T) {
 	for _, args := range [][]string{
-		{"--" + long}, {"-" + long}, {"--" + long + "=x"}, {"---" + long}, {"--help=" + long}, {long}, {"-f", "x", long}, {"--", long},
+		{"--" + long}, {"-" + long}, {"--" + long + "=x"}, {"---" + long}, {"--help=" + long}, {long},
+		{"-f", "x", long}, {"--", long},
 		{"-pb1:00.1" + long, "-f", "x"}, {"-p", long, "-f", "x"}, {"-d", "y" + long[:10], "-p", long, "-f", "x"},
 		{"devices", long}, {"devices", "--" + long}, {"help", long}, {"bench", long}, {"bench", "copy", long},
-		{"--preserve", "owner," + long, "-f", "x"}, {"--expect", long + ":00", "-f", "x"}, {"-f", "x", "--json", long}, {"-f", "x", "--json", "-" + long},
+		{"--preserve", "owner," + long, "-f", "x"}, {"--expect", long + ":00", "-f", "x"},
+		{"-f", "x", "--json", long}, {"-f", "x", "--json", "-" + long},
 		{"bench", "--sizes", "1M," + long}, {"bench", "--tools", long},
 	} {
 		t.Run(fmt.Sprintf("%.20q", args), func(t *testing.T) {
@@ -45,11 +47,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 			if got.err == nil || exitCode(got.err) != exitUsage {
 				t.Fatalf("error %v", got.err)
 			}
-			texts := 1
-			if slices.Contains(args, "-d") || slices.Contains(args, "--sizes") || slices.Contains(args, "--tools") || slices.Contains(args, "--preserve") || slices.Contains(args, "--expect") {
-				texts = 2 // two devices; the list and what is wrong in it
-			}
-			checkShort(t, sentence(got.err), texts)
+			checkShort(t, sentence(got.err), 2) // two devices; a list, and what is wrong in it
 		})
 	}
 }
@@ -66,8 +64,8 @@ func TestLongNumbersAreCut(t *testing.T) {
 	checkShort(t, strings.ReplaceAll(sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
 }
 
-// Every option refuses a long value, as a flag, a variable or in a parameter file, in one short line. Those that take any path leave
-// it to the run.
+// Every option refuses a long value, as a flag, a variable or in a parameter file, in one short line. Those that take
+// any path leave it to the run.
 func TestLongValuesAreCut(t *testing.T) {
 	paths := []string{"FILE", "DIR", "MANIFEST", "NAME"}
 	lines := map[string]string{} // the command that has the option
@@ -95,8 +93,9 @@ func TestLongValuesAreCut(t *testing.T) {
 				}
 				checkShort(t, sentence(got.err), 2)
 			}
-			if message := sentence(invoke(nil, append(command, "-j", "long.json")...).err); utf8.RuneCountInString(message) > 500 {
-				t.Errorf("%d characters: %.300s", utf8.RuneCountInString(message), message)
+			message := sentence(invoke(nil, append(command, "-j", "long.json")...).err)
+			if n := utf8.RuneCountInString(message); n > 500 {
+				t.Errorf("%d characters: %.300s", n, message)
 			}
 		})
 	}
@@ -104,13 +103,19 @@ func TestLongValuesAreCut(t *testing.T) {
 
 // What is wrong in a parameter file is shown, and no more of it than fits a line; neither is its own name.
 func TestLongTextInParameterFilesIsCut(t *testing.T) {
+	const inGroup = `{"doca_program_flags": `
 	for name, text := range map[string]string{
-		"group": `{"` + long + `": {}}`, "key": `{"doca_program_flags": {"` + long + `": "x"}}`,
-		"key that is there twice": `{"doca_dpdk_flags": {}, "doca_program_flags": {}, "doca_program_flags": {"` + long + `": 1}}`,
-		"value":                   `{"doca_program_flags": {"wait": "` + long + `"}}`, "number": `{"doca_program_flags": {"chunk": ` + strings.Repeat("7", len(long)) + `}}`,
-		"two values": `{"doca_program_flags": {"pci-addr": "a", "dev-pci": "` + long[:60] + `"}}`,
-		"literal":    `{"doca_program_flags": {"file": ` + long + `}}`, "no value": `{"doca_program_flags": {"file" ` + long + `}}`,
-		"escape": `{"doca_program_flags": {"file": "\` + long + `"}}`, "no JSON": long,
+		"group":      `{"` + long + `": {}}`,
+		"key":        inGroup + `{"` + long + `": "x"}}`,
+		"duplicate":  inGroup + `{"wait": "1s", "wait": "` + long + `"}}`,
+		"kind":       inGroup + `{"` + long + `": 1}}`,
+		"value":      inGroup + `{"wait": "` + long + `"}}`,
+		"number":     inGroup + `{"chunk": ` + strings.Repeat("7", len(long)) + `}}`,
+		"two values": inGroup + `{"pci-addr": "a", "dev-pci": "` + long[:60] + `"}}`,
+		"literal":    inGroup + `{"file": ` + long + `}}`,
+		"no value":   inGroup + `{"file" ` + long + `}}`,
+		"escape":     inGroup + `{"file": "\` + long + `"}}`,
+		"no JSON":    long,
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := strings.Repeat("d", 200)
@@ -119,7 +124,8 @@ func TestLongTextInParameterFilesIsCut(t *testing.T) {
 			path := folder + "/" + folder + "/long.json"
 			writeFile(t, path, text)
 			message := sentence(invoke(nil, "-j", path).err)
-			if n := utf8.RuneCountInString(message); n > 1000 || strings.Count(message, "Z")+strings.Count(message, "7") > 3*quote.Longest {
+			shown := strings.Count(message, "Z") + strings.Count(message, "7")
+			if n := utf8.RuneCountInString(message); n > 1000 || shown > 3*quote.Longest {
 				t.Errorf("%d characters: %.400s", n, message)
 			}
 			if strings.Count(message, "d") > 200 || !strings.Contains(message, "long.json") {
@@ -139,7 +145,9 @@ func TestLongNamesOfARunAreCut(t *testing.T) {
 		args        []string
 	}
 	var runs []run
-	for _, name := range []string{argument, path, argument[:255], strings.Repeat("Z ", 60<<10), "missing/" + argument[:200] + "/file"} {
+	for _, name := range []string{
+		argument, path, argument[:255], strings.Repeat("Z ", 60<<10), "missing/" + argument[:200] + "/file",
+	} {
 		runs = append(runs, []run{
 			{"file", nil, []string{"-f", name}},
 			{"profile", nil, []string{"-f", "x", "--cpuprofile", name + "/x"}},
@@ -164,14 +172,15 @@ func TestLongNamesOfARunAreCut(t *testing.T) {
 		run{"representor", nil, []string{"-p", "03:00.1", "-r", argument[:64], "-f", "x"}},
 		run{"model", nil, []string{"bench", "engine", "--model", argument}})
 	for _, r := range runs {
-		t.Run(fmt.Sprintf("%s_of_%d", r.name, len(strings.Join(append(r.args, r.environment...), ""))), func(t *testing.T) {
+		length := len(strings.Join(append(r.args, r.environment...), ""))
+		t.Run(fmt.Sprintf("%s_of_%d", r.name, length), func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.put("host", 1)
 			writeFile(t, s.folder+"/x", "x")
 			p, err := launch(launching{
 				name: r.name, folder: s.folder, argv: append([]string{"dma-copy"}, r.args...),
-				environment: append(s.environment, append([]string{"DMA_COPY_WAIT=1ms", "DMA_COPY_DRIVER="}, r.environment...)...),
+				environment: slices.Concat(s.environment, []string{"DMA_COPY_WAIT=1ms", "DMA_COPY_DRIVER="}, r.environment),
 			})
 			must(t, err)
 			<-p.ended

@@ -117,7 +117,8 @@ func refuseArguments(args []string) error {
 	if guess := nearest(args[0], append(commandNames(), "help")); guess != "" {
 		return usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
 	}
-	return usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes", quote.Text(args[0]))
+	return usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",
+		quote.Text(args[0]))
 }
 
 // whatJSONIs is for those who take --json for the form of the output.
@@ -132,7 +133,8 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 		return explainMissingValue(cmd.Flags(), bare.GetFlag())
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usagef("--%s %s: the flag takes no value; leave it out", invalid.GetFlag().Name, quote.Text(invalid.GetValue()))
+		return usagef("--%s %s: the flag takes no value; leave it out",
+			invalid.GetFlag().Name, quote.Text(invalid.GetValue()))
 	}
 	if malformed, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
 		return usagef("%s is not a flag: write --NAME VALUE or --NAME=VALUE", quote.Text(malformed.GetSpecifiedFlag()))

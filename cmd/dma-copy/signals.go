@@ -24,9 +24,9 @@ func (e interruptedError) Error() string {
 }
 
 // withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an interruptedError as its cause.
-// From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not drain,
-// and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as under
-// nohup, stays ignored. stop ends the watch and returns when nothing of it is left; calling it twice is harmless.
+// From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not
+// drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as
+// under nohup, stays ignored. stop ends the watch and returns when nothing of it is left; calling it twice is harmless.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrivals := make(chan os.Signal, 1)
@@ -54,7 +54,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// outliveReaders lets a copy, whose result is a file, go on when the reader of its events or messages goes away: writing
-// them then fails, and does not end the process by SIGPIPE, as it ends what only prints a result. Of a stream's data, that
-// are written by another descriptor, the failure is the copy's.
+// outliveReaders ignores SIGPIPE, so that a copy, whose result is a file, goes on when the reader of its events or
+// messages is gone. Commands whose result is what they print keep the default and end by it. The data of a stream are
+// written to a descriptor of their own, where the error fails the copy.
 func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }

@@ -105,7 +105,8 @@ func TestSecondHangupDoesNotKill(t *testing.T) {
 	drain(t, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
 }
 
-// drain sends the first signal to a process that never ends by itself, and the others when it drains. The last one must kill it.
+// drain sends the first signal to a process that never ends by itself, and the others when it drains. The last one must
+// kill it.
 func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
 	t.Helper()
 	defaultHangup(t)

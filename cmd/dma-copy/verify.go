@@ -171,5 +171,6 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	if err != nil {
 		return err
 	}
-	return &dmaxfer.Error{Kind: errDigest, Cause: fmt.Sprintf("%s and %s differ", quote.Bare(first), quote.Bare(second)), Next: "copy it again"}
+	return &dmaxfer.Error{Kind: errDigest, Next: "copy it again",
+		Cause: fmt.Sprintf("%s and %s differ", quote.Bare(first), quote.Bare(second))}
 }

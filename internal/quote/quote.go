@@ -1,5 +1,5 @@
-// Package quote puts text of other origin into messages: what a user typed, or a file or a peer holds. The result is one
-// line without control characters, and short, so that the rest of the message can be read.
+// Package quote puts text of other origin into messages: what a user typed, or a file or a peer holds. The result is
+// one line without control characters, and short, so that the rest of the message can be read.
 package quote
 
 import (
@@ -17,8 +17,8 @@ const ellipsis = "..."
 // Text returns text in double quotes, escaped as in a Go string, with at most Longest characters between them.
 func Text(text string) string { return `"` + bounded(text, inQuotes) + `"` }
 
-// Bare returns text without quotes, for the name of a file in the middle of a sentence: at most Longest characters, what
-// cannot be printed escaped.
+// Bare returns text without quotes, for the name of a file in the middle of a sentence: at most Longest characters,
+// with unprintable ones escaped.
 func Bare(text string) string { return bounded(text, bare) }
 
 func inQuotes(character string) string {

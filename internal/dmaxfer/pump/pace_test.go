@@ -29,7 +29,8 @@ func TestPacedPiecesDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
-// Waiting for the bandwidth limit is a stage of its own, on the side that has the limit. In virtual time nothing else takes any.
+// Waiting for the bandwidth limit is a stage of its own, on the side that has the limit. In virtual time nothing else
+// takes any.
 func TestWaitingForTheLimitIsAStage(t *testing.T) {
 	for _, limited := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

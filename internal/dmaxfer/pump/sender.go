@@ -91,7 +91,8 @@ type senderLane struct {
 func newSenderLane(s *Sender, number int) *senderLane {
 	slots := s.Slots.Count()
 	l := &senderLane{
-		sender: s, desk: desk{poller: s.Poller, stages: s.Stages, out: s.outbox, seat: newSeat(s.CPUs, number)}, sent: make([]negotiate.Record, slots),
+		sender: s, desk: desk{poller: s.Poller, stages: s.Stages, out: s.outbox, seat: newSeat(s.CPUs, number)},
+		sent: make([]negotiate.Record, slots),
 	}
 	for slot := number; slot < slots; slot += s.Lanes {
 		l.vacant = append(l.vacant, slot)

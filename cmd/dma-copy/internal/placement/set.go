@@ -47,7 +47,8 @@ func parseRange(text string) (first, last int, err error) {
 		return 0, 0, err
 	}
 	if first > last {
-		return 0, 0, fmt.Errorf("the range %s goes down; give the smaller number first, as in %d-%d", quote.Bare(text), last, first)
+		return 0, 0, fmt.Errorf("the range %s goes down; give the smaller number first, as in %d-%d",
+			quote.Bare(text), last, first)
 	}
 	return first, last, nil
 }
