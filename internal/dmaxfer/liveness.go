@@ -100,7 +100,7 @@ func (s *silence) end() {
 
 func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
 	ctx, end := context.WithCancelCause(ctx)
-	c := &countdown{ctx: ctx, pulses: l.limit - l.unsaid + 1, interval: l.interval, over: func() { end(l.silent()) }}
+	c := &countdown{ctx: ctx, left: l.limit - l.unsaid + 1, interval: l.interval, over: func() { end(l.silent()) }}
 	c.start()
 	return ctx, func() {
 		c.stop()
@@ -112,18 +112,17 @@ func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
 type countdown struct {
 	ctx      context.Context
 	interval time.Duration
-	pulses   int
 	over     func()
 
 	mu    sync.Mutex
 	timer *time.Timer
-	left  int
+	left  int // pulses
 }
 
 // newCountdown calls over after that time, unless ctx ends or stop is called before.
 func newCountdown(ctx context.Context, wait time.Duration, over func()) *countdown {
 	interval := pulseOf(wait)
-	c := &countdown{ctx: ctx, interval: interval, pulses: int((wait + interval - 1) / interval), over: over}
+	c := &countdown{ctx: ctx, interval: interval, left: int((wait + interval - 1) / interval), over: over}
 	c.start()
 	return c
 }
@@ -131,17 +130,7 @@ func newCountdown(ctx context.Context, wait time.Duration, over func()) *countdo
 func (c *countdown) start() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.left = c.pulses
 	c.timer = time.AfterFunc(c.interval, c.count)
-}
-
-// restart gives the whole time once more, unless it is over.
-func (c *countdown) restart() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.left > 0 {
-		c.left = c.pulses
-	}
 }
 
 func (c *countdown) stop() {
