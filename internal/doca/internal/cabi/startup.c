@@ -3,8 +3,11 @@
  * Run before Go's runtime, which ends with a stack trace where it may not reserve memory or make threads: the resource
  * limits that are too low for it are named instead.
  */
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,6 +19,9 @@
 
 /* A copy has a dozen. */
 #define LEAST_THREADS 16
+
+/* Below this limit on processes and threads it is worth a millisecond to try whether there can be that many. */
+#define FEW_THREADS 4096
 
 static void check_address_space(void)
 {
@@ -55,8 +61,37 @@ static int try_threads(int wanted, int *made)
 	return err;
 }
 
+/* Control groups, version 2 and 1, as a container sees its own. */
+static const char *const pids_limits[] = {"/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"};
+
+static bool says_few(const char *path)
+{
+	char text[32] = "";
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	char *end;
+	unsigned long most = strtoul(text, &end, 10);
+	return length > 0 && end != text && most < FEW_THREADS; /* or "max" */
+}
+
+static bool threads_are_few(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < FEW_THREADS)
+		return true;
+	for (size_t i = 0; i < sizeof(pids_limits) / sizeof(pids_limits[0]); i++)
+		if (says_few(pids_limits[i]))
+			return true;
+	return false;
+}
+
 static void check_threads(void)
 {
+	if (!threads_are_few())
+		return;
 	int made;
 	int err = try_threads(LEAST_THREADS, &made);
 	if (err == 0)
