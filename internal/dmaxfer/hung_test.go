@@ -24,7 +24,7 @@ type hanging struct {
 
 	mu    sync.Mutex
 	calls int
-	what  string // the call, once it hangs
+	call  string // once it hangs
 	until chan struct{}
 }
 
@@ -34,11 +34,18 @@ func (h *hanging) next(what string) <-chan struct{} {
 	defer h.mu.Unlock()
 	i := h.calls
 	h.calls++
-	if h.what != "" || h.named == "" && i != h.n || !strings.Contains(what, h.named) {
+	if h.call != "" || h.named == "" && i != h.n || !strings.Contains(what, h.named) {
 		return nil
 	}
-	h.what, h.until = what, make(chan struct{}) // in the bubble, where the call waits for it
+	h.call, h.until = what, make(chan struct{}) // in the bubble, where the call waits for it
 	return h.until
+}
+
+// what is the call that hangs, or nothing.
+func (h *hanging) what() string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.call
 }
 
 func (h *hanging) release() {
@@ -129,7 +136,7 @@ func (c *checker) mustSayHung(h *hanging, e ending) {
 			said++
 		}
 	}
-	if failed > 0 && said != 1 || failed == 0 && !strings.HasPrefix(h.what, "close") {
+	if failed > 0 && said != 1 || failed == 0 && !strings.HasPrefix(h.what(), "close") {
 		c.t.Errorf("%d sides failed, and %d say that a call hangs", failed, said)
 	}
 }
@@ -144,7 +151,7 @@ func sweepHangs(
 		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
 		c.disks = c.stage()
 		e, a := c.runHanging(h, inject(h), func(a *attempt) { held(h, a) })
-		if h.what == "" {
+		if h.what() == "" {
 			c.mustSucceed("without a call that hangs", e)
 			return kept
 		}
@@ -157,7 +164,7 @@ func sweepHangs(
 			c.mustSucceed("afterwards", c.run(c.disks, trouble{}, injected{}))
 		}
 		if t.Failed() {
-			t.Fatalf("call %d, %s: %v", n, h.what, e.errs)
+			t.Fatalf("call %d, %s: %v", n, h.what(), e.errs)
 		}
 	}
 	t.Fatal("the copy does not end")
@@ -185,7 +192,7 @@ func TestEveryDeviceCallHangs(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
 				inject := func(h *hanging) injected { return injected{device: h.device(call)} }
 				sweepHangs(t, sc, inject, func(h *hanging, a *attempt) {
-					if h.what != "" && call != "opening" && a.bus.left() == 0 {
+					if h.what() != "" && call != "opening" && a.bus.left() == 0 {
 						t.Errorf("nothing is open any more while the device is still %s", call)
 					}
 				})
@@ -240,13 +247,13 @@ func interruptHanging(
 		})
 	}
 	e, _ := c.runHanging(h, with, func(*attempt) {})
-	if h.what == "" {
+	if h.what() == "" {
 		t.Fatalf("no call to hang: %v", e.errs)
 	}
 	c.agreement(e)
 	for at, err := range e.errs {
 		if took := e.ended[at].Sub(interrupted); took > limit+time.Second+2*returnTime {
-			t.Errorf("%s: the %s ended %s after the interruption: %v", h.what, negotiate.Side(at), took, err)
+			t.Errorf("%s: the %s ended %s after the interruption: %v", h.what(), negotiate.Side(at), took, err)
 		}
 	}
 	mustBe(t, e.errs[side], errInterrupted)
@@ -278,7 +285,7 @@ func TestKeepingHangs(t *testing.T) {
 				return fate{message: message}
 			}
 		}}, func(*attempt) {})
-		if h.what == "" || c.leftover(c.disks) == 0 {
+		if h.what() == "" || c.leftover(c.disks) == 0 {
 			t.Fatalf("nothing was kept: %v", e.errs)
 		}
 		mustBe(t, e.errs[sender.Other()], ErrHung)
