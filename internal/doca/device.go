@@ -1,6 +1,7 @@
 package doca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,16 +59,26 @@ type Device struct {
 // Devices lists the devices, SFs last. Implements: doca_devinfo_create_list.
 func (d *Driver) Devices() ([]DeviceInfo, error) {
 	var infos []DeviceInfo
-	err := d.eachDevice(func(_ cabi.Devinfo, info DeviceInfo) (bool, error) {
-		infos = append(infos, info)
-		return true, nil
+	err := d.eachDevice(func(found described) (bool, error) {
+		infos = append(infos, found.info)
+		return true, found.err
 	})
-	return infos, err
+	if err != nil {
+		return nil, err
+	}
+	return infos, nil
+}
+
+// described is a device of a list, or the error that its PCI address could not be read with.
+type described struct {
+	devinfo cabi.Devinfo
+	info    DeviceInfo
+	err     error
 }
 
 // eachDevice calls visit with each device until it answers false. SFs come last, so that a PCI address means the PF
 // before its SFs.
-func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) error {
+func (d *Driver) eachDevice(visit func(described) (bool, error)) error {
 	if d.abi == nil {
 		return ErrClosed
 	}
@@ -76,15 +87,14 @@ func (d *Driver) eachDevice(visit func(cabi.Devinfo, DeviceInfo) (bool, error)) 
 		return err
 	}
 	defer d.abi.DevinfoDestroyList(list)
-	infos := make(map[cabi.Devinfo]DeviceInfo, len(devinfos))
-	for _, devinfo := range devinfos {
-		if infos[devinfo], err = d.describe(devinfo); err != nil {
-			return err
-		}
+	devices := make([]described, len(devinfos))
+	for i, devinfo := range devinfos {
+		info, err := d.describe(devinfo)
+		devices[i] = described{devinfo, info, err}
 	}
-	sfsLast(devinfos, func(devinfo cabi.Devinfo) bool { return infos[devinfo].IsSF() })
-	for _, devinfo := range devinfos {
-		if more, err := visit(devinfo, infos[devinfo]); err != nil || !more {
+	sfsLast(devices, func(found described) bool { return found.info.IsSF() })
+	for _, found := range devices {
+		if more, err := visit(found); err != nil || !more {
 			return err
 		}
 	}
@@ -120,8 +130,8 @@ func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
 }
 
 // OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. A PCI
-// address that a PF shares with SFs opens the PF. Errors: ErrBadAddress, *NotFoundError, *Error. Implements:
-// doca_dev_open.
+// address that a PF shares with SFs opens the PF. A device whose PCI address cannot be read is left out; why is the
+// error where no other has the name. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
 func (d *Driver) OpenDevice(name string) (*Device, error) {
 	wanted := name
 	if looksLikePCI(name) {
@@ -132,20 +142,27 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 		wanted = address
 	}
 	missing := &NotFoundError{Kind: "device", Name: name}
+	var unreadable error
 	var device *Device
-	err := d.eachDevice(func(devinfo cabi.Devinfo, info DeviceInfo) (bool, error) {
-		missing.Available = append(missing.Available, info.Name())
-		if !info.named(wanted) {
+	err := d.eachDevice(func(found described) (bool, error) {
+		if found.err != nil {
+			unreadable = cmp.Or(unreadable, found.err)
 			return true, nil
 		}
-		dev, err := d.abi.DevOpen(devinfo)
-		device = &Device{driver: d, abi: d.abi, dev: dev, info: info}
+		missing.Available = append(missing.Available, found.info.Name())
+		if !found.info.named(wanted) {
+			return true, nil
+		}
+		dev, err := d.abi.DevOpen(found.devinfo)
+		device = &Device{driver: d, abi: d.abi, dev: dev, info: found.info}
 		return false, err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if device == nil {
+	case device == nil && unreadable != nil:
+		return nil, unreadable
+	case device == nil:
 		return nil, missing
 	}
 	trackOpen(device)

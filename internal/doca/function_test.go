@@ -91,6 +91,55 @@ func TestNamesOpenTheirOwnFunction(t *testing.T) {
 	}
 }
 
+// unreadable is a driver that cannot say the PCI address of one device.
+type unreadable struct {
+	cabi.ABI
+	ibName string
+}
+
+var errUnreadable = &Error{Op: "doca_devinfo_get_pci_addr_str", Code: CodeDriver}
+
+func (u unreadable) DevinfoPCIAddress(info cabi.Devinfo) (string, error) {
+	if u.DevinfoIBName(info) == u.ibName {
+		return "", errUnreadable
+	}
+	return u.ABI.DevinfoPCIAddress(info)
+}
+
+// A device that cannot be described keeps no other from being opened, wherever it is in the list.
+func TestUnreadableDeviceIsLeftOut(t *testing.T) {
+	driver := openWithFunctions(t, "")
+	soft := driver.abi
+	addresses := map[string]string{
+		"mlx5_0": "b1:00.0", "mlx5_1": "b1:00.1", "mlx5_2": "03:00.0", "mlx5_3": "03:00.1",
+	}
+	for broken := range addresses {
+		driver.abi = unreadable{soft, broken}
+		for name, address := range addresses {
+			device, err := driver.OpenDevice(address)
+			if name == broken {
+				if !errors.Is(err, errUnreadable) {
+					t.Errorf("%s cannot be read: got %v", name, err)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s with %s unreadable: %v", name, broken, err)
+				continue
+			}
+			if got := device.Info().IBName; got != name {
+				t.Errorf("%s opened %s, want %s", address, got, name)
+			}
+			if err := device.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		if infos, err := driver.Devices(); !errors.Is(err, errUnreadable) || infos != nil {
+			t.Errorf("the list has %d devices, error %v", len(infos), err)
+		}
+	}
+}
+
 func TestRepresentorsShowTheKindOfTheirFunction(t *testing.T) {
 	driver := openWithFunctions(t, "vf,sf")
 	driver.abi = reversed{driver.abi}
