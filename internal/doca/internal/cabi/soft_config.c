@@ -189,8 +189,8 @@ static doca_error_t parse_limits(const char *text, struct soft_limits *limits)
 
 static doca_error_t bad_user(const char *item, const char *end)
 {
-	soft_detail("DMA_COPY_SOFT_USERS must be at most %d user ids such as 1000,1001, not \"%.*s\"", MAX_USERS,
-		    (int)(end - item), item);
+	soft_detail("DMA_COPY_SOFT_USERS must be at most %d user ids such as 1000,1001, not \"%s\"", MAX_USERS,
+		    shown(item, (size_t)(end - item)).text);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -273,28 +273,31 @@ static int check_dir(const struct configuration *new, const char *path, const st
 	return -1;
 }
 
-/* What mkdir has made has the mode less the umask. */
-static int set_dir_mode(int fd)
+int soft_set_mode(int fd, mode_t mode)
 {
 	char link[32];
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); /* fchmod takes no O_PATH */
-	return chmod(link, 0700);
+	return chmod(link, mode);
 }
 
+/* What mkdir has made has the mode less the umask. */
 static int examine_dir(const struct configuration *new, const char *path, int fd, bool made, struct stat *st)
 {
-	if ((made && set_dir_mode(fd) != 0) || fstat(fd, st) != 0)
+	if ((made && soft_set_mode(fd, 0700) != 0) || fstat(fd, st) != 0)
 		return dir_failure(path);
 	return check_dir(new, path, st);
 }
 
-/* nofollow: a default name in a directory that others may write to could be a symlink of theirs. -1: refused. */
+/*
+ * nofollow: a default name in a directory that others may write to could be a symlink of theirs. What was just made is
+ * none, unless it was replaced. -1: refused.
+ */
 static int open_dir(const struct configuration *new, const char *path, int nofollow, struct stat *st)
 {
 	bool made = mkdir(path, 0700) == 0;
 	if (!made && errno != EEXIST)
 		return dir_failure(path);
-	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | nofollow);
+	int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC | (made ? O_NOFOLLOW : nofollow));
 	if (fd < 0)
 		return dir_failure(path);
 	int err = examine_dir(new, path, fd, made, st);

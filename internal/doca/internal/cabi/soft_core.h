@@ -90,6 +90,9 @@ struct soft_faults *soft_faults(void);
 /* A descriptor of the runtime directory, opened O_PATH; valid while the process lives. -1 before soft_configure. */
 int soft_runtime_dirfd(void);
 
+/* chmod of what fd refers to, also if it was opened O_PATH, and never of what a symlink leads to. -1 with errno set. */
+int soft_set_mode(int fd, mode_t mode);
+
 /* True if another user than ours is to reach what is in the runtime directory. */
 bool soft_has_other_users(void);
 

@@ -45,12 +45,13 @@ static mode_t file_mode(void)
 
 /* ---- Directory lock ---- */
 
-/* Whatever the umask left of it. It belongs to whoever made it, and nobody else can. */
+/* Its owner gives it the mode that the umask kept from it, unless it is a link to another file. */
 static int open_lock(void)
 {
 	int fd = openat(soft_runtime_dirfd(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	struct stat st;
-	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 0777) != file_mode())
+	if (fd >= 0 && fstat(fd, &st) == 0 && st.st_uid == geteuid() && st.st_nlink == 1 &&
+	    (st.st_mode & 0777) != file_mode())
 		(void)fchmod(fd, file_mode());
 	return fd;
 }
@@ -173,13 +174,35 @@ static int bind_name(int fd, const char *name)
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : -errno;
 }
 
+/*
+ * bind has followed the umask. The directory may belong to another user, who is trusted with this device and with no
+ * other file: what has taken the socket's place meanwhile, or is linked elsewhere too, keeps its mode.
+ */
+static int set_socket_mode(const char *name)
+{
+	struct stat st;
+	int fd = openat(soft_runtime_dirfd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	int err = 0;
+	if (fstat(fd, &st) != 0)
+		err = -errno;
+	else if (!S_ISSOCK(st.st_mode) || st.st_nlink != 1)
+		err = -EPERM;
+	else if (soft_set_mode(fd, file_mode()) != 0)
+		err = -errno;
+	close(fd);
+	return err;
+}
+
 static int bind_and_listen(int fd, const char *name, int backlog)
 {
 	int err = bind_name(fd, name);
 	if (err != 0)
 		return err;
-	if (fchmodat(soft_runtime_dirfd(), name, file_mode(), 0) != 0) /* bind has followed the umask */
-		return -errno;
+	err = set_socket_mode(name);
+	if (err != 0)
+		return err;
 	return listen(fd, backlog) == 0 ? 0 : -errno;
 }
 
@@ -212,8 +235,7 @@ static void refuse_peer(const struct ucred *peer)
 	char text[256];
 	snprintf(text, sizeof(text),
 		 "process %d of user %u is refused as a peer, as this one runs as user %u: run both as one user, or "
-		 "list %u in "
-		 "DMA_COPY_SOFT_USERS",
+		 "list %u in DMA_COPY_SOFT_USERS",
 		 (int)peer->pid, (unsigned)peer->uid, (unsigned)geteuid(), (unsigned)peer->uid);
 	soft_detail("%s", text);
 	if (atomic_exchange(&warned, peer->uid) != peer->uid)

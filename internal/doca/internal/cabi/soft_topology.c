@@ -68,8 +68,8 @@ doca_error_t soft_parse_functions(const char *text, uint32_t *kinds)
 		const char *end = strchrnul(item, ',');
 		uint32_t kind = find_kind(item, (size_t)(end - item));
 		if (kind == 0) {
-			soft_detail("function \"%.*s\" of the software device is not known: it can be vf or sf",
-				    (int)(end - item), item);
+			soft_detail("function \"%s\" of the software device is not known: it can be vf or sf",
+				    shown(item, (size_t)(end - item)).text);
 			return DOCA_ERROR_INVALID_VALUE;
 		}
 		*kinds |= kind;

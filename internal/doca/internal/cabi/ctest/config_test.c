@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,12 +120,35 @@ static void test_modes(void)
 	}
 }
 
-static void refuse_users(const char *users, const char *named)
+/* The file of another program, which the owner of the runtime directory puts in the place of one that was just made. */
+static const char *victim;
+static bool replacing;
+
+static void replace(int dirfd, const char *name, int flags)
 {
-	char error[256] = "";
-	struct soft_settings settings = {.dir = rig_dir(), .users = users};
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure_all(&settings, error, sizeof(error)));
-	CHECK(strstr(error, named) != NULL && strstr(error, "DMA_COPY_SOFT_USERS") != NULL);
+	if (replacing)
+		CHECK(unlinkat(dirfd, name, flags) == 0 && symlinkat(victim, dirfd, name) == 0);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	int result = mkdirat(AT_FDCWD, path, mode);
+	replace(AT_FDCWD, path, AT_REMOVEDIR);
+	return result;
+}
+
+/* Its directory first comes as /proc/self/fd/N. */
+int bind(int fd, const struct sockaddr *address, socklen_t len)
+{
+	int result = (int)syscall(SYS_bind, fd, address, len);
+	replace(AT_FDCWD, ((const struct sockaddr_un *)address)->sun_path, 0);
+	return result;
+}
+
+static void check_victim(mode_t mode)
+{
+	struct stat st;
+	CHECK(stat(victim, &st) == 0 && (st.st_mode & 07777) == mode);
 }
 
 static void configure_users(const char *users)
@@ -132,12 +157,55 @@ static void configure_users(const char *users)
 	CHECK_OK(soft_configure_all(&settings, NULL, 0));
 }
 
+static void test_modes_of_other_files(void)
+{
+	char file[300], dir[300], made[300], lock[300];
+	snprintf(file, sizeof(file), "%s/file", rig_dir());
+	snprintf(dir, sizeof(dir), "%s/dir", rig_dir());
+	snprintf(made, sizeof(made), "%s/made", rig_dir());
+	snprintf(lock, sizeof(lock), "%s/lock", rig_dir());
+	rig_configure(NULL);
+	int fd = creat(file, 0600);
+	CHECK(fd >= 0 && close(fd) == 0 && mkdir(dir, 0700) == 0 && chmod(dir, 0500) == 0);
+	configure_users("12345");
+	replacing = true;
+	victim = file;
+	CHECK(soft_socket_listen("comch.mode", 1) < 0);
+	check_victim(0600);
+	victim = dir;
+	CHECK_RESULT(DOCA_ERROR_OPERATING_SYSTEM, soft_configure(made, "", NULL, 0));
+	check_victim(0500);
+	replacing = false;
+
+	victim = file;
+	CHECK(unlink(lock) == 0 && link(file, lock) == 0);
+	fd = soft_socket_listen("comch.other", 1);
+	CHECK(fd >= 0);
+	check_victim(0600);
+	check_mode("comch.other", 0666);
+	close(fd);
+	CHECK(unlink(lock) == 0);
+	rig_configure(NULL);
+}
+
+static void refuse_users(const char *users, const char *named)
+{
+	char error[256] = "";
+	struct soft_settings settings = {.dir = rig_dir(), .users = users};
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure_all(&settings, error, sizeof(error)));
+	CHECK(strstr(error, named) != NULL && strstr(error, "DMA_COPY_SOFT_USERS") != NULL);
+}
+
 static void test_users(void)
 {
 	refuse_users("root", "root");
 	refuse_users("1,", "\"\"");
 	refuse_users("-1", "-1");
 	refuse_users("4294967295", "4294967295");
+	char many[1000];
+	memset(many, 'x', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	refuse_users(many, "xxx\"");
 	configure_users("");
 	CHECK(soft_trusts_user(geteuid()) && !soft_trusts_user(12345) && !soft_trusts_user(54321));
 	configure_users("12345,54321");
@@ -233,6 +301,7 @@ int main(void)
 	RUN(test_limits);
 	RUN(test_runtime_dir);
 	RUN(test_modes);
+	RUN(test_modes_of_other_files);
 	RUN(test_users);
 	RUN(test_peers_of_other_users);
 	RUN(test_shared_dir);

@@ -61,6 +61,11 @@ static void test_settings(void)
 		else
 			CHECK(strstr(soft_last_detail(), "vf") != NULL);
 	}
+	char many[1000];
+	memset(many, 'x', sizeof(many) - 1);
+	many[sizeof(many) - 1] = '\0';
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, configure(many));
+	CHECK(strstr(soft_last_detail(), "it can be vf or sf") != NULL);
 }
 
 static void test_environment(void)
