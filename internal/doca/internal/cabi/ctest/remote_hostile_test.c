@@ -3,8 +3,12 @@
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
+#include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "../memory.h"
@@ -205,6 +209,56 @@ static void test_lying_exporters(void)
 	close(unsealed);
 }
 
+/* Where no file can be made, the gate is a System V segment. */
+static struct liar without_files(uint32_t shm, int backing)
+{
+	struct liar liar = honest(backing, -1);
+	liar.answer.gate_shm = shm;
+	liar.num_fds = 1;
+	return liar;
+}
+
+/* The number of a segment that another process has made, one more as in answers. */
+static uint32_t segment_of_another(void)
+{
+	int status, fds[2], id = -1;
+	CHECK(pipe(fds) == 0);
+	pid_t child = fork();
+	CHECK(child >= 0);
+	if (child == 0) {
+		id = shmget(IPC_PRIVATE, sizeof(struct remote_gate), 0600);
+		_exit(write(fds[1], &id, sizeof(id)) != sizeof(id));
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(read(fds[0], &id, sizeof(id)) == sizeof(id) && id >= 0);
+	close(fds[0]);
+	close(fds[1]);
+	return (uint32_t)id + 1;
+}
+
+static void test_gate_without_files(void)
+{
+	int gate, backing = memfd_create("backing", MFD_CLOEXEC);
+	uint32_t shm;
+	struct rlimit before, none;
+	CHECK(backing >= 0 && getrlimit(RLIMIT_FSIZE, &before) == 0);
+	none = (struct rlimit){.rlim_cur = 0, .rlim_max = before.rlim_max};
+	CHECK(setrlimit(RLIMIT_FSIZE, &none) == 0);
+	struct remote_gate *made = remote_gate_create(&gate, &shm);
+	CHECK(setrlimit(RLIMIT_FSIZE, &before) == 0);
+	CHECK(made != NULL && gate == -1 && shm != 0);
+	struct liar liar = without_files(shm, backing);
+	CHECK_OK(import_from(&liar));
+	remote_gate_close(made);
+	CHECK_RESULT(DOCA_ERROR_DRIVER, import_from(&liar)); /* it went with its last user */
+
+	uint32_t other = segment_of_another();
+	liar = without_files(other, backing);
+	CHECK_RESULT(DOCA_ERROR_DRIVER, import_from(&liar));
+	CHECK(shmctl((int)other - 1, IPC_RMID, NULL) == 0);
+	close(backing);
+}
+
 int main(void)
 {
 	rig_configure(NULL);
@@ -213,5 +267,6 @@ int main(void)
 	RUN(test_silent_strangers);
 	RUN(test_slow_strangers);
 	RUN(test_lying_exporters);
+	RUN(test_gate_without_files);
 	return 0;
 }
