@@ -194,8 +194,8 @@ func (e *endpoint) rejectAgain() {
 	}
 }
 
-// tryDisconnect ends the connection here as soon as DOCA has taken the call: most devices raise no event on the side that
-// called, and the event of those that do finds a handle that is no longer known.
+// tryDisconnect ends the connection here as soon as DOCA has taken the call: most devices raise no event on the side
+// that called, and the event of those that do finds a handle that is no longer known.
 func (e *endpoint) tryDisconnect(c *Connection) error {
 	if e.connections[c.handle] != c {
 		return nil

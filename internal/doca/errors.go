@@ -17,7 +17,8 @@ type Code = cabi.Status
 // LoadError says why DOCA's libraries could not be used, in one sentence, and in Tried what the loader said of each file.
 type LoadError = cabi.LoadError
 
-// SoftError says in one sentence why the software device cannot be set up: its runtime directory, its limits, the system.
+// SoftError says in one sentence why the software device cannot be set up: its runtime directory, its limits, the
+// system.
 type SoftError struct {
 	Reason string
 	NoProc bool // /proc is not mounted; no setting of the software device is the cause

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program as DOCA 3.1's to 3.3's guides show: it finds a device by its PCI address and, where that is not enough, by its
- * index as a scalable function, and a representor by the kind of its function.
+ * A program as DOCA 3.1's to 3.3's guides show: it finds a device by its PCI address and, where that is not enough, by
+ * its index as a scalable function, and a representor by the kind of its function.
  */
 #include <doca_argp.h>
 #include <doca_dev.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs written as DOCA's public guides of different releases show: compiled against the kit as C and as C++ without a
-# warning, and run.
+# Programs written as DOCA's public guides of different releases show: compiled against the kit as C and as C++ without
+# a warning, and run.
 #
 #   programs.sh KIT OUT
 set -euo pipefail
@@ -91,7 +91,8 @@ run_3_3() {
 	prints 'device mlx5_5 is a SF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr b1:00.0 --sf-index 4
 	prints 'representor pf0vf0 of a VF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr 03:00.0
 	grep -q 'representor pf0sf4 of a SF$' "$work/out" || fail "$1 finds no representor of the SF"
-	! timeout 60 "$1" --pci-addr b1:00.0 --sf-index 4 > "$work/out" 2> "$work/err" || fail "$1 found an SF that is not there"
+	! timeout 60 "$1" --pci-addr b1:00.0 --sf-index 4 > "$work/out" 2> "$work/err" ||
+		fail "$1 found an SF that is not there"
 }
 
 mkdir -p "$out"

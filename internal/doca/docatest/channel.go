@@ -53,7 +53,8 @@ func (b *bench) client(s sides, config doca.ChannelConfig) *doca.Client {
 	return client
 }
 
-// Clients of which more connect than wait for Accept are disconnected, perhaps before Connect returns. The first one stays.
+// Clients of which more connect than wait for Accept are disconnected, perhaps before Connect returns. The first one
+// stays.
 func clientsUnaccepted(b *bench) {
 	s := b.sides()
 	server := b.listen(s, doca.ChannelConfig{})

@@ -27,8 +27,8 @@
  *
  *   CLOSED ── unsent tasks failed, peer's consumers expired ──► GONE (program told) ── tasks freed ──► released
  *
- * A connection that does not get past GREETING is freed at once; the program never sees it. One that is released is freed
- * at once by a server, and with the client by a client.
+ * A connection that does not get past GREETING is freed at once; the program sees it at most in a connection event that
+ * reports failure. One that is released is freed at once by a server, and with the client by a client.
  */
 enum soft_connection_state {
 	SOFT_CONNECTION_GREETING,
@@ -217,8 +217,8 @@ doca_error_t soft_send_submit(struct doca_task *task);
 void soft_send_ended(struct doca_task *task);
 void soft_send_release(struct doca_task *task);
 
-/* Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not take it:
- * see blocked and deaf_peer. */
+/* Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not take
+ * it: see blocked and deaf_peer. */
 bool soft_send_oldest(struct doca_comch_connection *connection);
 
 /* The socket has just refused a frame; errno says why. */

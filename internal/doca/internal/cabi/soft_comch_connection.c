@@ -201,8 +201,8 @@ static bool take_credits(struct doca_comch_connection *connection, const struct 
 	return true;
 }
 
-/* Credits come first, since a peer may wait for them; what the fast path asks for comes before messages, which may speak
- * of it. */
+/* Credits come first, since a peer may wait for them; what the fast path asks for comes before messages, which may
+ * speak of it. */
 static bool send_what_fits(struct doca_comch_connection *connection)
 {
 	if (owes_credit(connection))

@@ -230,7 +230,7 @@ doca_error_t soft_doca_comch_server_event_connection_status_changed_register(
 	return DOCA_SUCCESS;
 }
 
-/* The caller knows, so no disconnection event follows. The connection is gone when its tasks have ended and are freed. */
+/* The caller knows, so no disconnection event follows. The connection goes when its tasks have ended and are freed. */
 doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 					       struct doca_comch_connection *connection)
 {

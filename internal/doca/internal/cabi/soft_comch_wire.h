@@ -13,8 +13,8 @@
  *   BYE                                 ◄──► BYE                                        the last frame of its sender
  *
  * Every frame grants its receiver credits: so many more messages it may send. HELLO and WELCOME grant the whole receive
- * queue, and what the program has taken out of it is granted again by the next MESSAGE, or by a CREDIT when that is half
- * of the queue. So a receiver that does not progress holds at most a queue of messages, and its peer's wait.
+ * queue, and what the program has taken out of it is granted again by the next MESSAGE, or by a CREDIT when that is
+ * half of the queue. So a receiver that does not progress holds at most a queue of messages, and its peer's wait.
  */
 #ifndef DMA_COPY_SOFT_COMCH_WIRE_H
 #define DMA_COPY_SOFT_COMCH_WIRE_H

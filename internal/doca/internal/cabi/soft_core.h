@@ -272,7 +272,7 @@ void soft_pe_unwatch(struct doca_pe *pe, int fd);
 /* Work has appeared that no descriptor announces (a task was submitted); wakes an armed engine. */
 void soft_pe_notify(struct doca_pe *pe);
 
-/* A progress has ended, or a submission was told to try again (moved is false). One that polls in vain yields its CPU. */
+/* A progress has ended, or a submission was told to try again (moved is false). Polling in vain yields the CPU. */
 void soft_pe_polled(struct doca_pe *pe, bool moved);
 
 uint64_t soft_now_ns(void);

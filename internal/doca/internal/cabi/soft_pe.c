@@ -12,7 +12,8 @@
 #include "soft_ctx.h"
 #include "soft_quirk.h"
 
-/* A program that sleeps between events, or looks between other work, finds nothing some times in a row. More is polling. */
+/* A program that sleeps between events, or looks between other work, finds nothing a few times in a row. More is
+ * polling. */
 #define IDLE_POLLS 32
 
 /*

@@ -9,7 +9,8 @@ import (
 
 func TestSoftLimitsAreTaken(t *testing.T) {
 	const limits = "max_buf_size=12345,max_msg_size=100,max_recv_queue_size=7,max_send_tasks=5,max_name_len=9," +
-		"max_buf_list_len=3,max_clients=11,max_fast_tasks=12,max_fast_buf_size=13,max_imm_data_len=14,max_consumers=15,max_producers=16"
+		"max_buf_list_len=3,max_clients=11,max_fast_tasks=12,max_fast_buf_size=13,max_imm_data_len=14," +
+		"max_consumers=15,max_producers=16"
 	abi, err := OpenSoft(SoftSettings{Dir: t.TempDir(), Limits: limits})
 	if err != nil {
 		t.Fatal(err)
@@ -23,8 +24,9 @@ func TestSoftLimitsAreTaken(t *testing.T) {
 	got := abi.DevinfoCaps(infos[0])
 	want := DevinfoCaps{
 		MemcpySupported: true, MaxBufferSize: 12345, MaxList: 3, ExportSupported: true, ClientSupported: true,
-		MaxMessage: 100, MaxReceiveQueue: 7, MaxSends: 5, MaxServerNameSize: 9, MaxClients: 11, ActiveRate: got.ActiveRate,
-		Consumer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 15}, MaxImmediate: 14,
+		MaxMessage: 100, MaxReceiveQueue: 7, MaxSends: 5, MaxServerNameSize: 9, MaxClients: 11,
+		ActiveRate: got.ActiveRate, MaxImmediate: 14,
+		Consumer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 15},
 		Producer: PortCaps{Supported: true, MaxTasks: 12, MaxBuffer: 13, MaxList: 1, MaxPorts: 16},
 	}
 	if got != want {

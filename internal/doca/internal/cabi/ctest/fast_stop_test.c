@@ -53,7 +53,7 @@ static void a_consumer_stops_with_buffers_posted(void)
 	pair_close();
 }
 
-/* As programs clean up: what was posted is freed, and then the context stopped. A send that was submitted is freed, too. */
+/* As programs clean up: what was posted is freed, and then the context stopped. A submitted send is freed, too. */
 static void tasks_are_freed_before_the_stop(void)
 {
 	struct doca_comch_consumer_task_post_recv *posted[4];

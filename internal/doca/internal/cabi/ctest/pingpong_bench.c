@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Time of MESSAGES round trips over the fast path: a host and a DPU in two processes, each with three threads and a
- * progress engine for each of them (control channel, consumer, producer), which poll without a pause as DOCA programs do.
+ * progress engine for each of them (control channel, consumer, producer), which poll without a pause as DOCA programs
+ * do.
  *
  *   pingpong_bench [RUNS [MESSAGES]]      one line for each run: milliseconds
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Programs that poll without a pause, on a machine with one CPU and no preemption: another thread runs only when the one
- * that polls yields. sched_yield is replaced by that scheduler.
+ * Programs that poll without a pause, on a machine with one CPU and no preemption: another thread runs only when the
+ * one that polls yields. sched_yield is replaced by that scheduler.
  */
 #include <sched.h>
 
