@@ -199,7 +199,8 @@ func TestLongNamesOfARunAreCut(t *testing.T) {
 func TestLongLinesOfAManifestAreCut(t *testing.T) {
 	inNewFolder(t, "sums", "xxh3:0000000000000000  "+long+"\n")
 	writeFile(t, "bad", long+"\n")
-	for _, name := range []string{"sums", "bad"} {
+	writeFile(t, "outside", "xxh3:0000000000000000  ../"+long+"\n")
+	for _, name := range []string{"sums", "bad", "outside"} {
 		var stdout, stderr strings.Builder
 		surroundings := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
 		err := execute(t.Context(), surroundings, []string{"verify", name}, nil)

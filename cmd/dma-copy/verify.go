@@ -146,7 +146,7 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 		files[i] = file
 	}
 	if os.SameFile(files[0].was, files[1].was) {
-		return usagef("%s and %s are one file: name the file and its copy", first, second)
+		return usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
 	}
 	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
 	found, err := digest.Compare(ctx, v.settings.Digest, files[0].file, files[1].file)

@@ -51,12 +51,19 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
 		if !filepath.IsLocal(entry.Path) {
-			return usagef("%s lists %s, which is outside of %s: %s", manifest, entry.Path, strings.TrimRight(directory, "/"),
-				"allow that with --allow-outside if you trust the manifest")
+			return usagef("%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
+				quote.Bare(manifest), quote.Bare(entry.Path), quote.Bare(withoutLastSlash(directory)))
 		}
 		files[i] = expected{path: entry.Path, within: root, sum: entry.Sum}
 	}
 	return v.checkFiles(ctx, manifest, files)
+}
+
+func withoutLastSlash(directory string) string {
+	if directory == "/" {
+		return directory
+	}
+	return strings.TrimSuffix(directory, "/")
 }
 
 // anywhere takes the entries of a manifest that is trusted.
@@ -122,10 +129,10 @@ func loadManifest(path string) ([]digest.Entry, error) {
 	}
 	entries, err := digest.ParseManifest(text)
 	if err != nil {
-		return nil, usagef("%s is not a manifest: %w; name one, or a second file to compare it with", path, err)
+		return nil, usagef("%s is not a manifest: %w; name one, or a second file to compare it with", quote.Bare(path), err)
 	}
 	if len(entries) == 0 {
-		return nil, usagef("%s lists no file: write a manifest with dma-copy verify --write", path)
+		return nil, usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
 	}
 	return entries, nil
 }
@@ -139,7 +146,7 @@ func readManifest(path string) (string, error) {
 	text, err := readAtMost(file.file, maxManifestSize)
 	if errors.Is(err, errTooLarge) {
 		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
-			path, maxManifestSize)
+			quote.Bare(path), maxManifestSize)
 	}
 	if err != nil {
 		return "", file.failed(err)
