@@ -73,8 +73,8 @@ func (p *Partial) setSize(size int64) error {
 	if wanted == 0 {
 		wanted = p.written.Load()
 	}
-	if info.Size != wanted {
-		return p.changed("it has %d bytes and not %d", info.Size, wanted)
+	if info.Size != wanted { // neither is a number to show, since Allocate has added a byte
+		return p.changed("it was truncated or extended")
 	}
 	if p.flushed != (Identity{}) && p.flushed != info.Identity {
 		return p.changed("it was modified after it was flushed")
