@@ -107,7 +107,8 @@ func TestFileCallThatHangs(t *testing.T) {
 // told is what a side may end with whose peer gave up: in the reference's protocol it is not told why.
 var told = map[string]int{"auto": exitPeer, "reference": exitFailure}
 
-// TestSourceThatHangsFromTheBeginning lets a side not even find out what it has.
+// TestSourceThatHangsFromTheBeginning lets a side not even find out what it has. A peer that waits already is told, if
+// this side has time for that.
 func TestSourceThatHangsFromTheBeginning(t *testing.T) {
 	for _, cause := range hungCauses {
 		t.Run(cause.name, func(t *testing.T) {
@@ -115,9 +116,17 @@ func TestSourceThatHangsFromTheBeginning(t *testing.T) {
 			s := newStage(t)
 			s.put("host", 1_000_000)
 			await := hangs(t, s.path("host"), unix.FAN_OPEN_PERM)
+			told := cause.name == "idle timeout"
+			var dpu side
+			if told {
+				dpu = s.start("dpu", ourDPU)
+			}
 			host := s.start("host", ourHost+cause.flags)
 			await()
 			cause.mustBeHung(host)
+			if told {
+				dpu.ends(cause.code)
+			}
 		})
 	}
 }

@@ -108,10 +108,11 @@ func (t *transfer) within(ctx context.Context, patience time.Duration, work func
 }
 
 // tellNative is for a side that gives up when the other is about to say which protocol it speaks: if that is the native
-// one, it is told the cause. In the reference's protocol there is only STATUS(0), which is left to the caller unless
-// the session answers with it.
+// one, it is told the cause, unless that is its own silence. In the reference's protocol there is only STATUS(0), which
+// is left to the caller unless the session answers with it.
 func (t *transfer) tellNative(err error) bool {
-	if t.session.State() != negotiate.AwaitDirection || t.options.ReferenceOnly || errors.Is(err, ErrIdle) {
+	silent := errors.Is(err, ErrIdle) && !errors.Is(err, ErrHung)
+	if t.session.State() != negotiate.AwaitDirection || t.options.ReferenceOnly || silent {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
