@@ -95,12 +95,40 @@ static void who_does_not_poll_keeps_the_cpu(void)
 	close_threads();
 }
 
+static void on_copied(struct doca_dma_task_memcpy *task, union doca_data task_data, union doca_data ctx_data)
+{
+	(void)task;
+	(void)task_data;
+	(void)ctx_data;
+}
+
+/* A copy needs no other thread, so its poller keeps the CPU, however long that takes. */
+static void who_waits_for_copies_keeps_the_cpu(void)
+{
+	struct doca_pe *pe;
+	struct doca_dma *dma;
+	CHECK_OK(soft_doca_pe_create(&pe));
+	CHECK_OK(soft_doca_dma_create(stage.host, &dma));
+	struct doca_ctx *ctx = soft_doca_dma_as_ctx(dma);
+	CHECK_OK(soft_doca_dma_task_memcpy_set_conf(dma, on_copied, on_copied, 1));
+	CHECK_OK(soft_doca_pe_connect_ctx(pe, ctx));
+	CHECK_OK(soft_doca_ctx_start(ctx));
+	unsigned before = yields;
+	for (unsigned i = 0; i < MOST_POLLS; i++)
+		CHECK(!soft_doca_pe_progress(pe));
+	CHECK(yields == before);
+	CHECK_OK(soft_doca_ctx_stop(ctx));
+	CHECK_OK(soft_doca_dma_destroy(dma));
+	CHECK_OK(soft_doca_pe_destroy(pe));
+}
+
 int main(void)
 {
 	stage_open(&stage, NULL);
 	RUN(a_poller_lets_the_others_run);
 	RUN(so_does_one_that_submits_again);
 	RUN(who_does_not_poll_keeps_the_cpu);
+	RUN(who_waits_for_copies_keeps_the_cpu);
 	stage_close(&stage);
 	return 0;
 }
