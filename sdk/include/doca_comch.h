@@ -68,6 +68,7 @@ doca_error_t doca_comch_server_set_max_msg_size(struct doca_comch_server *comch_
 DOCA_STABLE
 doca_error_t doca_comch_server_get_max_msg_size(const struct doca_comch_server *comch_server, uint32_t *size);
 
+/* Messages of one connection. While the queue is full, the peer's tasks stay in flight. */
 DOCA_STABLE
 doca_error_t doca_comch_server_set_recv_queue_size(struct doca_comch_server *comch_server, uint32_t size);
 
@@ -80,7 +81,10 @@ doca_error_t doca_comch_server_get_device(const struct doca_comch_server *comch_
 DOCA_STABLE
 doca_error_t doca_comch_server_get_device_rep(const struct doca_comch_server *comch_server, struct doca_dev_rep **rep);
 
-/* The client is told. IN_USE while a consumer or producer lives on the connection; AGAIN: call again. */
+/*
+ * The client is told; on this side no disconnection event follows. IN_USE while a consumer or producer lives on the
+ * connection; AGAIN: call again.
+ */
 DOCA_STABLE
 doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 					  struct doca_comch_connection *connection);
@@ -108,7 +112,7 @@ doca_error_t doca_comch_server_event_connection_status_changed_register(
 	struct doca_comch_server *comch_server, doca_comch_event_connection_status_changed_cb_t connect_event_cb,
 	doca_comch_event_connection_status_changed_cb_t disconnect_event_cb);
 
-/* Neither may be NULL. */
+/* Neither may be NULL. Consumers and producers of this side do not start without. */
 DOCA_STABLE
 doca_error_t doca_comch_server_event_consumer_register(struct doca_comch_server *comch_server,
 						       doca_comch_event_consumer_cb_t new_consumer_event_cb,
@@ -133,6 +137,7 @@ doca_error_t doca_comch_client_set_max_msg_size(struct doca_comch_client *comch_
 DOCA_STABLE
 doca_error_t doca_comch_client_get_max_msg_size(const struct doca_comch_client *comch_client, uint32_t *size);
 
+/* As for a server. */
 DOCA_STABLE
 doca_error_t doca_comch_client_set_recv_queue_size(struct doca_comch_client *comch_client, uint32_t size);
 
@@ -164,13 +169,16 @@ DOCA_STABLE
 doca_error_t doca_comch_client_event_msg_recv_register(struct doca_comch_client *comch_client,
 						       doca_comch_event_msg_recv_cb_t recv_event_cb);
 
-/* Neither may be NULL. */
+/* As for a server. */
 DOCA_STABLE
 doca_error_t doca_comch_client_event_consumer_register(struct doca_comch_client *comch_client,
 						       doca_comch_event_consumer_cb_t new_consumer_event_cb,
 						       doca_comch_event_consumer_cb_t expired_consumer_event_cb);
 
-/* Both: the task, and the connection, which dies when the disconnect callback returns or its client is IDLE. */
+/*
+ * Both: the task, and the connection, which is valid until its disconnection callback returns (of a server), or its
+ * client is destroyed.
+ */
 
 DOCA_STABLE
 struct doca_task *doca_comch_task_send_as_task(struct doca_comch_task_send *task);

@@ -75,7 +75,7 @@ doca_error_t doca_task_submit_ex(struct doca_task *task, uint32_t flags);
 DOCA_STABLE
 doca_error_t doca_task_try_submit(struct doca_task *task);
 
-/* Not while it is submitted. */
+/* In flight it takes effect when the task has ended and its callback has returned. */
 DOCA_STABLE
 void doca_task_free(struct doca_task *task);
 
