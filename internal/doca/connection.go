@@ -3,6 +3,7 @@ package doca
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -180,18 +181,17 @@ func (e *endpoint) disconnect(c *Connection) error {
 }
 
 // reject is disconnect for the driver, which does not wait: a device that asks to be called again is, at the next poll.
+// Until then the peer's messages are dropped, so that it cannot fill an inbox that has no reader.
 func (e *endpoint) reject(c *Connection) {
-	if isAgain(e.tryDisconnect(c)) {
-		e.rejected = append(e.rejected, c)
-	}
+	e.disconnected(c.handle, ErrClosed)
+	e.rejected = append(e.rejected, c.handle)
+	e.rejectAgain()
 }
 
 func (e *endpoint) rejectAgain() {
-	rejected := e.rejected
-	e.rejected = nil
-	for _, c := range rejected {
-		e.reject(c)
-	}
+	e.rejected = slices.DeleteFunc(e.rejected, func(handle cabi.Connection) bool {
+		return !isAgain(e.abi.ChannelDisconnect(e.channel, handle))
+	})
 }
 
 // tryDisconnect ends the connection here as soon as DOCA has taken the call: most devices raise no event on the side

@@ -3,6 +3,7 @@ package doca
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -61,9 +62,9 @@ type endpoint struct {
 
 	driving     sync.Mutex // held by the driver, and by run unless it sleeps; guards what follows, and every use of the channel
 	connections map[cabi.Connection]*Connection
-	sends       map[uint64]*send // submitted, by tag
-	waiting     []*send          // not yet accepted by DOCA, in order
-	rejected    []*Connection    // that DOCA has not let go yet
+	sends       map[uint64]*send  // submitted, by tag
+	waiting     []*send           // not yet accepted by DOCA, in order
+	rejected    []cabi.Connection // no longer among connections, but DOCA has not let them go yet
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping
 	idle        bool         // it has stopped
@@ -309,6 +310,7 @@ func (e *endpoint) connected(event *cabi.Event) {
 }
 
 func (e *endpoint) disconnected(handle cabi.Connection, cause error) {
+	e.rejected = slices.DeleteFunc(e.rejected, func(rejected cabi.Connection) bool { return rejected == handle })
 	if c := e.connections[handle]; c != nil {
 		delete(e.connections, handle)
 		c.end(cause)
@@ -326,6 +328,7 @@ func (e *endpoint) stateChanged(event *cabi.Event) {
 }
 
 func (e *endpoint) disconnectAll(cause error) {
+	e.rejected = nil
 	for handle := range e.connections {
 		e.disconnected(handle, cause)
 	}

@@ -265,3 +265,65 @@ func TestStartForgetsAnEarlierConnection(t *testing.T) {
 	default:
 	}
 }
+
+// stubborn is a channel that lets a connection go only when it is asked for the last of so many times.
+type stubborn struct {
+	echo
+	again, asked int
+}
+
+func (s *stubborn) ChannelDisconnect(cabi.Channel, cabi.Connection) error {
+	s.asked++
+	if s.asked < s.again {
+		return &Error{Op: "doca_comch_server_disconnect", Code: CodeAgain}
+	}
+	return nil
+}
+
+// rejecting is a connection of a server that takes no other, and the handle of one that has just come.
+func rejecting(t *testing.T, abi cabi.ABI) (*Connection, cabi.Connection) {
+	c := asleep(t, abi)
+	s := &Server{endpoint: c.endpoint, arrivals: make(chan *Connection)}
+	c.endpoint.onConnect = s.arrived
+	return c, cabi.Connection(new(int))
+}
+
+// A rejected client that sends what nobody reads keeps no message from the others, nor itself connected.
+func TestRejectedClientHoldsNobodyUp(t *testing.T) {
+	device := &stubborn{again: 5}
+	c, other := rejecting(t, device)
+	device.messages = []byte("hello")
+	device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other})
+	for range c.endpoint.inboxCap {
+		device.events = append(device.events, cabi.Event{Kind: cabi.Message, Connection: other, Len: 5})
+	}
+	c.endpoint.look()
+	device.events = append(device.events, cabi.Event{Kind: cabi.Message, Len: 5})
+	if got, _ := c.TryRecv(); string(got) != "hello" {
+		t.Errorf("received %q", got)
+	}
+	for range device.again {
+		c.endpoint.look()
+	}
+	if device.asked != device.again || len(c.endpoint.rejected) > 0 {
+		t.Errorf("asked %d times to let the client go, want %d", device.asked, device.again)
+	}
+}
+
+// DOCA is not asked to let a connection go that has ended by itself: it is freed.
+func TestRejectedClientLeaves(t *testing.T) {
+	for name, end := range map[string]func(cabi.Connection) cabi.Event{
+		"client": func(c cabi.Connection) cabi.Event { return cabi.Event{Kind: cabi.Disconnected, Connection: c} },
+		"server": func(cabi.Connection) cabi.Event { return cabi.Event{Kind: cabi.StateChanged, State: cabi.Stopping} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			device := &stubborn{again: 1000}
+			c, other := rejecting(t, device)
+			device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other}, end(other))
+			c.endpoint.look()
+			if asked := device.asked; asked != 1 {
+				t.Errorf("asked %d times, want once", asked)
+			}
+		})
+	}
+}
