@@ -475,7 +475,9 @@ bool soft_has_other_users(void)
 bool soft_would_trust_user(uint32_t uid)
 {
 	struct configuration would = {0};
-	return parse_users(getenv("DMA_COPY_SOFT_USERS"), &would) == DOCA_SUCCESS && trusts(&would, uid);
+	if (parse_users(getenv("DMA_COPY_SOFT_USERS"), &would) != DOCA_SUCCESS)
+		would.num_users = 0; /* which stays an error of the configuration */
+	return trusts(&would, uid);
 }
 
 bool soft_trusts_user(uint32_t uid)

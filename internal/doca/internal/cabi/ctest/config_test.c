@@ -212,6 +212,10 @@ static void test_users(void)
 	CHECK(soft_trusts_user(geteuid()) && soft_trusts_user(12345) && soft_trusts_user(54321));
 	CHECK(!soft_trusts_user(1234));
 	rig_configure(NULL);
+	CHECK(setenv("DMA_COPY_SOFT_USERS", "12345,root", 1) == 0);
+	CHECK(soft_would_trust_user(geteuid()) && !soft_would_trust_user(12345));
+	CHECK(setenv("DMA_COPY_SOFT_USERS", "12345", 1) == 0 && soft_would_trust_user(12345));
+	CHECK(unsetenv("DMA_COPY_SOFT_USERS") == 0);
 }
 
 /* A socket tells the user of whoever made it. */
