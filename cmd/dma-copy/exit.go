@@ -72,7 +72,7 @@ var outcomes = []outcome{
 	{one(dmaxfer.ErrTarget), exitTarget, "", nil},
 	{one(dmaxfer.ErrCopy), exitFailure, "", nil},
 	{one(negotiate.ErrOutcomeUnknown), exitPeer, "compare both files (dma-copy verify) before you copy again",
-		ofPeer("the connection to the %s was lost before it said whether the file is complete")},
+		ofPeer("the %s did not say whether the file is complete")},
 	{needsNative, exitProtocol, "run dma-copy on the other side too", ofPeer("the %s speaks the reference protocol, which has no streams")},
 	{one(negotiate.ErrNeedsNative), exitProtocol, "", nil},
 	{one(negotiate.ErrEmptyFile), exitProtocol, "", nil},

@@ -59,7 +59,7 @@ func TestReportedLines(t *testing.T) {
 		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1, `DPU: the host gave up: a\n\x1b[2Jb\u202e`},
 		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11, "DPU: the host gave up and did not say why"},
 		{"the outcome is unknown", onHost(&negotiate.Error{State: negotiate.AwaitDone, Err: negotiate.ErrOutcomeUnknown}), 7,
-			"host: the connection to the DPU was lost before it said whether the file is complete: " +
+			"host: the DPU did not say whether the file is complete: " +
 				"compare both files (dma-copy verify) before you copy again"},
 		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion, Detail: "the host speaks version 1, the DPU version 2"}), 11,
 			"host: the two programs have no version of the native protocol in common: the host speaks version 1, the DPU version 2: " +
