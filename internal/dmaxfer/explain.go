@@ -110,18 +110,18 @@ func (t *transfer) explainRefusal(err error) error {
 	switch source := t.place.source; {
 	case source != nil && t.exceedsPeer(source.Info().Size):
 		return failure(ErrSource, err, "its own message says which; run dma-copy there too, which has no such limit",
-			"the %s refused %s: it has the file too, or cannot take one of this size: %d bytes are above %s",
+			"the %s refused %s: it has the file too, cannot create it, or cannot take one of this size: %d bytes are above %s",
 			peer, path, source.Info().Size, limit)
 	case source != nil:
 		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
-			"the %s refused %s: it has the file too, or cannot take one of this size", peer, path)
+			"the %s refused %s: it has the file too, cannot create it, or cannot take one of this size", peer, path)
 	case t.place.replaces:
 		return failure(ErrSource, err, "leave out --overwrite on the side that is to send, or run dma-copy there too",
 			"%s may be replaced here (--overwrite), but the %s has no file to send, says --overwrite too, or has one above %s",
 			path, peer, limit)
 	default:
 		return failure(ErrSource, err, "check the path there, or run dma-copy there too, which has no such limit",
-			"the %s refused to send a file for %s: it has none, or one above %s", peer, path, limit)
+			"the %s refused to send a file for %s: it has none, cannot read it, or has one above %s", peer, path, limit)
 	}
 }
 
