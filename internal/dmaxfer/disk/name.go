@@ -18,8 +18,12 @@ const (
 	maxNameLength = 255
 )
 
-// tagLength is how long a tag is, of which a dot separates it.
-const tagLength = 8
+// A tag has a beginning that hardly any other name has behind a dot, and digits: "file" must not take what belongs to
+// "file.20261122".
+const (
+	tagStart  = "dma-"
+	tagDigits = 8
+)
 
 // stem is the hidden name that a file's partial and journal have in common, with a tag where the names without one are
 // another user's. Of a name that leaves no room for their ends as much is kept as fits, and a digest of all of it: long
@@ -43,17 +47,17 @@ func stem(base, tag string) string {
 
 // newTag is one that nobody can guess, so that nobody can take its names beforehand.
 func newTag() string {
-	var random [tagLength / 2]byte
+	var random [tagDigits / 2]byte
 	_, _ = rand.Read(random[:]) // never fails
-	return hex.EncodeToString(random[:])
+	return tagStart + hex.EncodeToString(random[:])
 }
 
 // tagOf is the tag of the name of a partial file of base; found is false of any other name.
 func tagOf(name, base string) (tag string, found bool) {
 	whole, isPartial := strings.CutSuffix(name, partialSuffix)
-	cut := len(whole) - tagLength
+	cut := len(whole) - len(tagStart) - tagDigits
 	if !isPartial || cut < 1 || stem(base, whole[cut:]) != whole {
 		return "", false
 	}
-	return whole[cut:], true
+	return whole[cut:], strings.HasPrefix(whole[cut:], tagStart)
 }

@@ -397,6 +397,31 @@ func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 	}
 }
 
+// The partial file of another target, whose name only looks like one with a tag, is left alone.
+func TestOtherPartialIsNoRenamedOne(t *testing.T) {
+	at, m := inMemory()
+	m.SetDirectory("/there", os.ModeSticky|0o777, 0)
+	other := mustOpen(t, at, "file.20261122", copies["new"])
+	must(t, write(t, other, newText))
+	if kept := other.Keep(); kept != int64(len(newText)) {
+		t.Fatalf("%d bytes are kept", kept)
+	}
+	self := m.Self()
+	m.SetSelf(disk.Self{UID: stranger})
+	at.put(partialName, "another's")
+	m.SetSelf(self)
+	p := mustOpen(t, at, "file", copies["new"])
+	if p.Renamed() == "" {
+		t.Error("the partial file has its usual name")
+	}
+	p.Discard()
+	other = mustOpen(t, at, "file.20261122", copies["new"])
+	defer other.Discard()
+	if other.Resumable() != int64(len(newText)) {
+		t.Errorf("%d bytes of the other target can be resumed", other.Resumable())
+	}
+}
+
 // Elsewhere they are refused, as what is ours and yet no partial is: it can be looked at and removed.
 func TestNamesThatAreTakenElsewhere(t *testing.T) {
 	at, m := inMemory()
