@@ -58,7 +58,8 @@ func (n *native) pieceMoved(piece pump.Piece) {
 // again is called by the lanes.
 func (n *native) again(piece pump.Piece) {
 	n.retries.Add(1)
-	n.options.Log.Warn().Int64("offset", piece.Offset).Int64("bytes", piece.Length).Msg("a piece did not arrive as it was sent; once more")
+	n.options.Log.Warn().Int64("offset", piece.Offset).Int64("bytes", piece.Length).
+		Msg("checksum mismatch, retransmitting chunk")
 	n.notify(SentAgain{Offset: piece.Offset, Length: piece.Length})
 }
 

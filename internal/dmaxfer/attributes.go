@@ -16,7 +16,7 @@ const attributeHeader = 8
 // errAttributes blames the sender.
 var errAttributes = &negotiate.Error{
 	State: negotiate.Verifying, Message: negotiate.TypeMetadata, Err: negotiate.ErrMalformed,
-	Detail: "the extended attributes that came are not well-formed",
+	Detail: "malformed extended attributes from the peer",
 }
 
 // attributes are the source's extended ones, if both sides want them.
@@ -26,12 +26,12 @@ func (s *sending) attributes() ([]byte, error) {
 	}
 	attributes, err := s.place.source.File().Xattrs()
 	if err != nil {
-		return nil, failure(ErrSource, err, "do not ask for them with --preserve",
+		return nil, failure(ErrSource, err, "leave xattr out of --preserve",
 			"cannot read the extended attributes of %s: %s", s.place.path, disk.Reason(err))
 	}
 	blob := encodeAttributes(attributes)
 	if len(blob) > negotiate.MaxMetadata {
-		return nil, failure(ErrSource, nil, "do not ask for them with --preserve",
+		return nil, failure(ErrSource, nil, "leave xattr out of --preserve",
 			"%s has %d bytes of extended attributes, more than %d", s.place.path, len(blob), negotiate.MaxMetadata)
 	}
 	return blob, nil

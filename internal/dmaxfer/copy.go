@@ -16,7 +16,7 @@ import (
 const deathNotice = 500 * time.Millisecond
 
 // errSpoke is why a copy ends when the peer says something in the middle of it; only bad news can come then.
-var errSpoke = errors.New("the peer spoke during the copy")
+var errSpoke = errors.New("unexpected message from the peer during the copy")
 
 // copyWatched runs the copy while listening to the peer: a message or the end of the connection ends the copy.
 func (t *transfer) copyWatched(ctx context.Context, e negotiate.Export) error {
@@ -81,7 +81,7 @@ func (t *transfer) judge(ctx context.Context, err error) error {
 		return t.session.Disconnected()
 	}
 	if errors.Is(err, doca.CodeIOFailed) {
-		return failure(ErrCopy, err, "look at the host's message, and at the device", "the DMA engine could not go on: %v", err)
+		return failure(ErrCopy, err, "check the host's error message and the device", "the DMA engine failed: %v", err)
 	}
 	return err
 }
@@ -103,7 +103,7 @@ func (t *transfer) copyFile(ctx context.Context, e negotiate.Export, cut shape) 
 	}
 	remote, err := t.options.Device.Import(e.Descriptor, e.Address, size)
 	if err != nil {
-		return fmt.Errorf("opening the host's memory: %w", err)
+		return fmt.Errorf("importing the host's memory: %w", err)
 	}
 	defer closing(&err, remote)
 	slots, err := t.options.Device.Alloc(int64(cut.depth+fileWorkers)*cut.chunk, doca.LocalWrite)
@@ -140,6 +140,6 @@ func (t *transfer) pump(ctx context.Context, c windowConfig) error {
 }
 
 func stalled(idle time.Duration) error {
-	return failure(ErrIdle, nil, "look at the device and the disk, or allow more with --idle-timeout",
-		"the copy made no progress for %s", idle)
+	return failure(ErrIdle, nil, "check the device and the disk, or raise --idle-timeout",
+		"timeout: the copy made no progress for %s", idle)
 }

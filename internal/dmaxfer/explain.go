@@ -36,7 +36,8 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 	}
 	switch {
 	case errors.Is(err, negotiate.ErrNeedsNative) && t.place.unsized != nil:
-		return t.place.needsNative(fmt.Sprintf("the %s speaks the reference protocol, which has no streams", t.options.Side.Other()), err)
+		why := fmt.Sprintf("the %s uses the reference protocol, which does not support streams", t.options.Side.Other())
+		return t.place.needsNative(why, err)
 	case errors.Is(err, negotiate.ErrBothHaveFile), errors.Is(err, negotiate.ErrNeitherHasFile),
 		errors.Is(err, negotiate.ErrPeerRefused):
 		return t.explainPlacement(err)
@@ -63,9 +64,9 @@ func (t *transfer) sourceChange(ctx context.Context) error {
 // explainHostFailure tells the DPU's user whether there is a file that was given its name too early.
 func (t *transfer) explainHostFailure(err error) error {
 	if t.sends() {
-		return fmt.Errorf("%w, so it has not got the file: %w", ErrHostFailed, err)
+		return fmt.Errorf("%w, so it does not have the file: %w", ErrHostFailed, err)
 	}
-	return fmt.Errorf("%w, so %s may not be what the host has: %w", ErrHostFailed, t.place.path, err)
+	return fmt.Errorf("%w, so %s may differ from the host's file: %w", ErrHostFailed, t.place.path, err)
 }
 
 // explainEmptyFile names the side that has the file. The peer would fail without a word, since a DMA task cannot be empty.
@@ -79,7 +80,7 @@ func (t *transfer) explainEmptyFile(err error) error {
 		path, owner, t.options.Side.Other())
 }
 
-const nextIfBoth = "say --overwrite on the side whose file may be replaced, or remove it there"
+const nextIfBoth = "use --overwrite on the side whose file may be replaced, or remove it there"
 
 // explainPlacement names the file. A host learns no reason from a refusal, but it knows what it had itself.
 func (t *transfer) explainPlacement(err error) error {
@@ -88,19 +89,19 @@ func (t *transfer) explainPlacement(err error) error {
 	case errors.Is(err, negotiate.ErrPeerRefused):
 		return t.explainRefusal(err)
 	case errors.Is(err, negotiate.ErrBothHaveFile):
-		return failure(ErrSource, err, nextIfBoth, "both sides have the file; here it is %s", path)
+		return failure(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
 	case t.place.unsized != nil:
 		return failure(ErrSource, err, "name a file there",
-			"%s does not tell its size, so it is a stream, and so is what the %s named", path, peer)
+			"%s has no known size and is sent as a stream, but the %s named a stream too", path, peer)
 	case t.place.stream:
 		return failure(ErrSource, err, "name a file on one side",
-			"neither side has a file: here it is a stream (-f -), and the %s is one too, or only receives", peer)
+			"neither side has a file: this side uses a stream (-f -), and the %s uses one too or only receives", peer)
 	case t.place.replaces:
-		return failure(ErrSource, err, "leave out --overwrite on the side that is to send",
-			"%s may be replaced here (--overwrite), but the %s has no file to send, or says --overwrite too", path, peer)
+		return failure(ErrSource, err, "leave out --overwrite on the sending side",
+			"this side receives %s (--overwrite), but the %s has no file to send, or uses --overwrite too", path, peer)
 	default:
-		return failure(ErrSource, err, "check the path on the side that is to send",
-			"neither side has the file; here it was to be %s", path)
+		return failure(ErrSource, err, "check the path on the sending side",
+			"neither side has the file (here: %s)", path)
 	}
 }
 
@@ -109,19 +110,20 @@ func (t *transfer) explainRefusal(err error) error {
 	path, peer, limit := t.place.path, t.options.Side.Other(), t.peerLimit()
 	switch source := t.place.source; {
 	case source != nil && t.exceedsPeer(source.Info().Size):
-		return failure(ErrSource, err, "its own message says which; run dma-copy there too, which has no such limit",
-			"the %s refused %s: it has the file too, cannot create it, or cannot take one of this size: %d bytes are above %s",
+		return failure(ErrSource, err, "see its error message; run dma-copy there too, which has no such limit",
+			"the %s refused %s: it has the file too, cannot create it, or does not accept this size: %d bytes exceed %s",
 			peer, path, source.Info().Size, limit)
 	case source != nil:
-		return failure(ErrSource, err, "its own message says which; --overwrite there would replace its file",
-			"the %s refused %s: it has the file too, cannot create it, or cannot take one of this size", peer, path)
+		return failure(ErrSource, err, "see its error message; --overwrite there would replace its file",
+			"the %s refused %s: it has the file too, cannot create it, or does not accept this size", peer, path)
 	case t.place.replaces:
-		return failure(ErrSource, err, "leave out --overwrite on the side that is to send, or run dma-copy there too",
-			"%s may be replaced here (--overwrite), but the %s has no file to send, says --overwrite too, or has one above %s",
+		return failure(ErrSource, err, "leave out --overwrite on the sending side, or run dma-copy there too",
+			"this side receives %s (--overwrite), but the %s has no file to send, uses --overwrite too, "+
+				"or has one larger than %s",
 			path, peer, limit)
 	default:
 		return failure(ErrSource, err, "check the path there, or run dma-copy there too, which has no such limit",
-			"the %s refused to send a file for %s: it has none, cannot read it, or has one above %s", peer, path, limit)
+			"the %s refused to send a file for %s: it has none, cannot read it, or has one larger than %s", peer, path, limit)
 	}
 }
 

@@ -208,8 +208,9 @@ func (n *native) checkPlan() error {
 		return err
 	}
 	if e := n.options.Expect; e != nil && n.algorithm() != e.Algorithm() {
-		return failure(ErrSettings, nil, "ask for the same digest on both sides",
-			"--expect names a %s, but the %s wants the stronger %s", e.Algorithm(), n.options.Side.Other(), n.algorithm())
+		return failure(ErrSettings, nil, "use the same --digest on both sides",
+			"--expect names a %s digest, but the %s requires the stronger %s",
+			e.Algorithm(), n.options.Side.Other(), n.algorithm())
 	}
 	return nil
 }
@@ -234,14 +235,15 @@ func (n *native) checkHoles() error {
 func (n *native) overHoles() error {
 	reader, next := n.algorithm().String(), "use --digest crc32c on both sides"
 	if n.plan.Readback {
-		reader, next = "--verify readback", "leave that out on both sides"
+		reader, next = "--verify readback", "leave it out on both sides"
 	}
-	return failure(ErrLimit, nil, next+", or allow more with --max-holes",
-		"%s has more than %s of holes, whose zeros %s would read", n.place.path, humanize.IBytes(uint64(n.options.MaxHoles)), reader)
+	return failure(ErrLimit, nil, next+", or raise --max-holes",
+		"%s has more than %s of holes, which %s would read as zeros",
+		n.place.path, humanize.IBytes(uint64(n.options.MaxHoles)), reader)
 }
 
 func overLimit(path string, size, limit int64) error {
-	return failure(ErrLimit, nil, "allow more with --max-bytes", "%s has %s, more than the %s that are allowed",
+	return failure(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceed the limit of %s",
 		path, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(limit)))
 }
 
@@ -251,8 +253,8 @@ func (n *native) checkCopied(size int64, sum digest.Sum) error {
 		return overLimit(n.place.path, size, limit)
 	}
 	if e := n.options.Expect; e != nil && sum != *e {
-		return failure(ErrDigest, nil, "look at what the source is, or expect that",
-			"%s is %s, not %s as expected", n.place.path, sum, e)
+		return failure(ErrDigest, nil, "check the source, or correct --expect",
+			"digest mismatch of %s: got %s, expected %s", n.place.path, sum, e)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 // ErrHung is in an error of Run, beside its cause, if a call into the device or the file system had not returned by
 // then. What the call may use stays open, registered and mapped, and is given back if it returns after all. Until then
 // the Device must not be closed.
-var ErrHung = errors.New("a call into the device or the file system has not returned, and keeps what it uses open")
+var ErrHung = errors.New("a call into the device or the file system did not return, so its resources stay open")
 
 const (
 	// returnTime is how long a call may take to return after the copy has ended.

@@ -30,8 +30,8 @@ type place struct {
 func find(ctx context.Context, o Options) (*place, error) {
 	found := make(chan *place, 1)
 	unanswered := func() error {
-		return failure(ErrIdle, nil, "look at its file system, or allow more with --idle-timeout",
-			"looking at %s took longer than %s", o.File, o.IdleTimeout)
+		return failure(ErrIdle, nil, "check its file system, or raise --idle-timeout",
+			"timeout: opening %s took longer than %s", o.File, o.IdleTimeout)
 	}
 	returned, err := within(ctx, o.IdleTimeout, nil, unanswered, func(context.Context) error {
 		p, err := inspect(o.files(), o.File, o.Overwrite)
@@ -60,7 +60,8 @@ func inspect(on disk.FS, path string, overwrite bool) (*place, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return targetPlace(on, path, overwrite)
 	case errors.Is(err, unix.ENAMETOOLONG):
-		return nil, failure(ErrSettings, err, "name it shorter", "%s is not a possible name: %s", path, disk.Reason(err))
+		return nil, failure(ErrSettings, err, "choose a shorter name",
+			"%s is not a valid file name: %s", path, disk.Reason(err))
 	case errors.Is(err, fs.ErrPermission) && overwrite:
 		return nil, cannotLookAtTarget(on, path, err)
 	case err != nil:
@@ -96,18 +97,18 @@ func (p *place) asOptions(o Options) (Options, error) {
 		return o, nil
 	}
 	if o.ReferenceOnly {
-		return o, p.needsNative("the reference protocol has no streams", nil)
+		return o, p.needsNative("the reference protocol does not support streams", nil)
 	}
 	o.Stdin = func() (disk.File, error) { return p.unsized, nil }
 	o.Stdout = func() (disk.File, error) {
-		return nil, failure(ErrSource, nil, nextIfBoth, "both sides have the file; here it is %s", p.path)
+		return nil, failure(ErrSource, nil, nextIfBoth, "both sides have the file (here: %s)", p.path)
 	}
 	return o, nil
 }
 
 func (p *place) needsNative(why string, err error) error {
 	return failure(ErrSource, err, "copy it to a regular file first, and send that",
-		"%s does not tell its size, and %s", p.path, why)
+		"%s has no known size, and %s", p.path, why)
 }
 
 // sourcePath is the path to show. What cannot be followed here has been followed by the kernel, and is shown as given.
@@ -138,8 +139,8 @@ func targetPlace(on disk.FS, path string, overwrite bool) (*place, error) {
 	case errors.Is(err, disk.ErrUntrustedLink):
 		return nil, disk.CannotCreate(path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, failure(ErrTarget, err, "create the directory first, or name the file that is to be sent",
-			"%s is not there and neither is its directory", path)
+		return nil, failure(ErrTarget, err, "create the directory first, or name the file to send",
+			"%s does not exist, and neither does its directory", path)
 	case err != nil:
 		return nil, disk.CannotCreate(path, err)
 	}

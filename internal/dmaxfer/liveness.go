@@ -182,8 +182,8 @@ func (l *liveness) verdict(patience time.Duration) error {
 	case l.stuck > l.limit:
 		return stalled(l.idle)
 	case l.unseen > l.limit && l.since(l.unseen-1) > patience:
-		return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
-			"the %s says that it works, but nothing has come of it for %s", l.side.Other(), l.since(l.unseen-1))
+		return failure(ErrIdle, nil, "check the other side, or raise --idle-timeout",
+			"timeout: the %s sent heartbeats but made no progress for %s", l.side.Other(), l.since(l.unseen-1))
 	}
 	return nil
 }
@@ -201,6 +201,6 @@ func (l *liveness) missed() bool { return l.since(l.unsaid) >= 2*longestPulse }
 func (l *liveness) since(pulses int) time.Duration { return time.Duration(pulses) * l.interval }
 
 func (l *liveness) silent() error {
-	return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
-		"the %s was silent for %s", l.side.Other(), l.idle)
+	return failure(ErrIdle, nil, "check the other side, or raise --idle-timeout",
+		"timeout: no message from the %s for %s", l.side.Other(), l.idle)
 }

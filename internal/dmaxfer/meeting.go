@@ -25,7 +25,7 @@ func call(ctx context.Context, o Options, p *place) (Summary, error) {
 		if summary, err = copyOver(ctx, o, p, conn, conn.Close); !turnedAway(err) {
 			return summary, err
 		}
-		o.Log.WithLevel(level).Msg("the DPU ended the connection before it had sent anything, trying again: " +
+		o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
 			"it may be serving another host")
 		level = zerolog.DebugLevel // once is enough
 		conn, err = dialer.Redial(ctx)
@@ -110,7 +110,7 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 	defer cancel()
 	conn, hangUp, err := meetWaiting(looking, o)
 	if err != nil {
-		o.Log.Debug().Err(err).Msg("no peer was told that this side cannot start")
+		o.Log.Debug().Err(err).Msg("could not report the failure to a peer")
 		return
 	}
 	t := newTransfer(o, &place{}, conn, docaMemory{o.Device})

@@ -54,7 +54,7 @@ func expose(device *doca.Device, file disk.File, size int64, access doca.Access,
 		return nil, err
 	}
 	log.Warn().Err(err).Int64("bytes", size).
-		Msg("the driver does not pin a mapping of the file, so all of it is held in memory")
+		Msg("the driver cannot pin a mapping of the file, holding the whole file in memory")
 	region, err = device.Alloc(size, access)
 	return &fileMemory{region: region, anonymous: true}, err
 }

@@ -129,7 +129,7 @@ func unconfirmed(err error, sender negotiate.Side) string {
 
 // outcomeUnknown is for a sender that gives up when the receiver may be about to commit.
 func outcomeUnknown(receiver negotiate.Side, err error) error {
-	return failure(negotiate.ErrOutcomeUnknown, nil, "look whether the file is there, and compare it with verify",
+	return failure(negotiate.ErrOutcomeUnknown, nil, "compare both files (dma-copy verify)",
 		"transfer outcome unknown: the %s did not confirm the commit: %v", receiver, err)
 }
 
@@ -146,11 +146,11 @@ func (n *native) stepToCommit(ctx context.Context) error {
 		return maybeNamed(n.place.path, context.Cause(ctx))
 	case <-n.watch.pulse():
 		if waited := n.watch.naming(); waited > longestNaming {
-			return maybeNamed(n.place.path, fmt.Errorf("no answer for %s", waited))
+			return maybeNamed(n.place.path, fmt.Errorf("timeout: no answer for %s", waited))
 		}
 		n.progress.stirred()
 		if err := n.sayAlive(context.WithoutCancel(ctx)); err != nil {
-			n.options.Log.Debug().Err(err).Msg("the peer does not hear the heartbeat")
+			n.options.Log.Debug().Err(err).Msg("could not send a heartbeat to the peer")
 		}
 		return nil
 	}
@@ -158,8 +158,8 @@ func (n *native) stepToCommit(ctx context.Context) error {
 
 // maybeNamed is the end of a receiver whose file system does not say whether the file has its name.
 func maybeNamed(path string, why error) error {
-	return failure(ErrIdle, why, "look whether it is there, and compare it with verify",
-		"the file system does not say whether %s has its name (%v)", path, why)
+	return failure(ErrIdle, why, "compare both files (dma-copy verify)",
+		"transfer outcome unknown: the final rename of %s did not return (%v)", path, why)
 }
 
 // lost follows the end of the connection, and all that the peer has said before. It does not keep a file from its name.
@@ -179,8 +179,8 @@ func (n *native) lost(ctx context.Context) error {
 // corrupted explains why lanes have given up, if that is it.
 func (n *native) corrupted(failed error) error {
 	if errors.Is(failed, pump.ErrCorrupted) {
-		return failure(ErrDigest, failed, "look at the memory of both sides, and at the device",
-			"%s does not arrive as it is: %v", n.place.path, failed)
+		return failure(ErrDigest, failed, "check the memory of both sides and the device",
+			"transfer of %s failed: %v", n.place.path, failed)
 	}
 	return failed
 }
@@ -188,7 +188,7 @@ func (n *native) corrupted(failed error) error {
 // leave gives the window back as soon as nothing moves any more, and before the file gets its name, so that a failure is one of the copy.
 func (n *native) leave() error {
 	if err := n.reach.close(); err != nil {
-		return fmt.Errorf("giving the window back: %w", err)
+		return fmt.Errorf("releasing the window: %w", err)
 	}
 	return nil
 }
@@ -208,7 +208,7 @@ func (n *native) partWith(message []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
 	defer cancel()
 	if err := n.conn.Send(ctx, message); err != nil {
-		n.options.Log.Debug().Err(err).Msg("the peer could not be told of the failure")
+		n.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 		return
 	}
 	select {
@@ -287,7 +287,7 @@ func (n *native) release(failed error) parting {
 	var kept Kept
 	if n.opened != nil {
 		if err := n.opened.close(); err != nil {
-			errs = append(errs, fmt.Errorf("giving the window back: %w", err))
+			errs = append(errs, fmt.Errorf("releasing the window: %w", err))
 		}
 	}
 	if n.part != nil {
@@ -297,7 +297,7 @@ func (n *native) release(failed error) parting {
 	}
 	err := errors.Join(errs...)
 	if failed != nil && err != nil {
-		n.options.Log.Warn().Err(err).Msg("not everything could be given back")
+		n.options.Log.Warn().Err(err).Msg("some resources could not be released")
 		err = nil
 	}
 	return parting{kept, err}
@@ -310,4 +310,4 @@ type referencePeer struct {
 }
 
 // Error is only read if nobody goes on in the reference protocol.
-func (*referencePeer) Error() string { return "the peer speaks the reference protocol" }
+func (*referencePeer) Error() string { return "the peer uses the reference protocol" }

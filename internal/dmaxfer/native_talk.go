@@ -71,7 +71,7 @@ func (n *native) poller(ctx context.Context) pump.Poller { return &poller{native
 // answer sends what the session replies. That it cannot be sent shows soon enough.
 func (n *native) answer(ctx context.Context, message []byte) {
 	if err := n.send(ctx, message); err != nil {
-		n.options.Log.Debug().Err(err).Msg("an answer could not be sent")
+		n.options.Log.Debug().Err(err).Msg("could not send an answer")
 	}
 }
 

@@ -58,7 +58,8 @@ func (n *native) unreachable(ctx context.Context, err error) error {
 		return said
 	}
 	if n.watch.missed() {
-		return failure(ErrIdle, err, "look at the other side", "the host does not answer, and its window cannot be opened")
+		return failure(ErrIdle, err, "check the other side",
+			"timeout: no message from the host, and its window cannot be imported")
 	}
 	return err
 }

@@ -116,7 +116,7 @@ func (d docaMemory) open(l layout, w negotiate.Window) (*reach, error) {
 func (d docaMemory) openInto(r *reach, l layout, w negotiate.Window) error {
 	remote, err := d.device.Import(w.Descriptor, w.Address, int64(w.Length))
 	if err != nil {
-		return fmt.Errorf("opening the host's window: %w", err)
+		return fmt.Errorf("importing the host's window: %w", err)
 	}
 	r.opened = append(r.opened, remote)
 	if l.sends {

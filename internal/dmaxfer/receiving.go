@@ -178,8 +178,8 @@ func (r *receiving) finish(ctx context.Context) error {
 }
 
 func (r *receiving) differs(size int64, sum digest.Sum) error {
-	return failure(ErrDigest, nil, "copy it again; if it happens again, look at the memory of both sides",
-		"%s was sent as %d bytes of %s, and arrived as %d of %s", r.place.path, r.size, r.sent, size, sum)
+	return failure(ErrDigest, nil, "copy again; if it recurs, check the memory of both sides",
+		"digest mismatch of %s: source has %d bytes, %s, target %d bytes, %s", r.place.path, r.size, r.sent, size, sum)
 }
 
 func (r *receiving) sayPrepared(ctx context.Context, sum digest.Sum) error {

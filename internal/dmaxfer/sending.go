@@ -162,8 +162,8 @@ func (s *sending) commit(ctx context.Context) error {
 		return err
 	}
 	if written != s.summary.Sum {
-		return failure(ErrDigest, nil, "copy it again; if it happens again, look at the memory of both sides",
-			"%s was read here as %s, and written as %s", s.place.path, s.summary.Sum, written)
+		return failure(ErrDigest, nil, "copy again; if it recurs, check the memory of both sides",
+			"digest mismatch of %s: source %s, target %s", s.place.path, s.summary.Sum, written)
 	}
 	s.job(func() func() error {
 		err := s.checkSource()

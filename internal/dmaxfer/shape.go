@@ -29,8 +29,8 @@ type shape struct {
 func checkShape(device *doca.Device, side negotiate.Side, chunk int64, depth int) error {
 	largest := int64(device.Info().MaxBufferSize)
 	if chunk > largest && largest > 0 {
-		return failure(ErrSettings, nil, "choose a smaller one",
-			"--chunk %d is more than the %s that %s copies at once",
+		return failure(ErrSettings, nil, "choose a smaller value",
+			"--chunk %d exceeds the limit of %s per DMA task of %s",
 			chunk, humanize.IBytes(uint64(largest)), device.Info().PCIAddress)
 	}
 	if side == negotiate.Host || depth == 0 {
@@ -41,8 +41,8 @@ func checkShape(device *doca.Device, side negotiate.Side, chunk int64, depth int
 		return err
 	}
 	if depth > deepest {
-		return failure(ErrSettings, nil, "choose a smaller one",
-			"--depth %d is more than the %d copies that %s has in flight", depth, deepest, device.Info().PCIAddress)
+		return failure(ErrSettings, nil, "choose a smaller value",
+			"--depth %d exceeds the limit of %d DMA tasks in flight of %s", depth, deepest, device.Info().PCIAddress)
 	}
 	return nil
 }
@@ -58,7 +58,7 @@ func suitableChunk(largest int64) int64 {
 func maxDepth(device *doca.Device) (int, error) {
 	deepest, err := device.MaxDepth()
 	if err != nil {
-		return 0, fmt.Errorf("asking %s for its limits: %w", device.Info().PCIAddress, err)
+		return 0, fmt.Errorf("querying the limits of %s: %w", device.Info().PCIAddress, err)
 	}
 	return deepest, nil
 }

@@ -90,8 +90,8 @@ func (f *fileSink) readBack(ctx context.Context, sum digest.Sum) error {
 		return err
 	}
 	if read != sum {
-		return failure(ErrDigest, nil, "look at the disk, and at the memory of this side",
-			"%s was written as %s and is read back as %s", f.File().Name(), sum, read)
+		return failure(ErrDigest, nil, "check the disk and the memory of this side",
+			"digest mismatch of %s: written %s, read back %s", f.File().Name(), sum, read)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func openStream(ctx context.Context, r *receiving) (sink, error) {
 }
 
 // errStream is asked of a stream what only a file can do.
-var errStream = errors.New("internal error: a stream has one place only, its end")
+var errStream = errors.New("internal error: a stream cannot be written at an offset")
 
 // WriteAt implements pump.Target.
 func (s *streamSink) WriteAt(piece []byte, offset int64) error {
@@ -57,7 +57,8 @@ func (s *streamSink) write(step []byte) error {
 	n, err := s.out.Write(step)
 	s.next += int64(n)
 	if err != nil {
-		return failure(ErrTarget, err, "look at what reads the output", "writing to %s failed: %s", s.out.Name(), disk.Reason(err))
+		return failure(ErrTarget, err, "check the process that reads the output",
+			"writing to %s failed: %s", s.out.Name(), disk.Reason(err))
 	}
 	s.progress.stirred()
 	return nil
@@ -83,7 +84,8 @@ func (s *streamSink) Punch(offset, length int64) error {
 // say as late as this that it is lost.
 func (s *streamSink) finish(context.Context, digest.Sum, []byte) error {
 	if err := s.out.Close(); err != nil {
-		return failure(ErrTarget, err, "look at what reads the output", "closing %s failed: %s", s.out.Name(), disk.Reason(err))
+		return failure(ErrTarget, err, "check the process that reads the output",
+			"closing %s failed: %s", s.out.Name(), disk.Reason(err))
 	}
 	return nil
 }

@@ -253,7 +253,8 @@ func (t *transfer) prepare(ctx context.Context, a negotiate.Agreement) error {
 func (t *transfer) checkAllowed() error {
 	if t.options.Expect != nil {
 		return failure(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --expect",
-			"the %s speaks the reference protocol, which has no digest to compare with %s", t.options.Side.Other(), t.options.Expect)
+			"the %s uses the reference protocol, which has no digest to compare with %s",
+			t.options.Side.Other(), t.options.Expect)
 	}
 	if limit := t.options.MaxBytes; limit > 0 && t.summary.Size > limit {
 		return overLimit(t.place.path, t.summary.Size, limit)
@@ -395,7 +396,7 @@ func (t *transfer) takeMemoryBack(ctx context.Context) error {
 			}
 		}
 		if err := t.memory.close(); err != nil {
-			return fmt.Errorf("taking the file's memory back: %w", err)
+			return fmt.Errorf("releasing the file's memory: %w", err)
 		}
 		return nil
 	})
@@ -494,17 +495,17 @@ func (t *transfer) longPatience() time.Duration {
 }
 
 func (t *transfer) silent(patience time.Duration) error {
-	return failure(ErrIdle, nil, "look at the other side, or allow more with --idle-timeout",
-		"the %s was silent for %s, %s", t.options.Side.Other(), patience, waitedFor[t.session.State()])
+	return failure(ErrIdle, nil, "check the other side, or raise --idle-timeout",
+		"timeout: no message from the %s for %s, %s", t.options.Side.Other(), patience, waitedFor[t.session.State()])
 }
 
 // waitedFor says in a user's words what a silent peer was to do in each state.
 var waitedFor = map[negotiate.State]string{
-	negotiate.AwaitDirection:  "when it was to say whether it has the file",
-	negotiate.AwaitExport:     "when it was to give access to its memory",
+	negotiate.AwaitDirection:  "waiting for it to report whether it has the file",
+	negotiate.AwaitExport:     "waiting for access to its memory",
 	negotiate.Copying:         "while the copy was running",
-	negotiate.AwaitStatus:     "when it was to copy the file",
-	negotiate.AwaitDisconnect: "when it was to end the connection",
+	negotiate.AwaitStatus:     "waiting for it to copy the file",
+	negotiate.AwaitDisconnect: "waiting for it to disconnect",
 }
 
 // notify sends what a failing side still has to say. It uses a deadline of its own, because the copy's context may be
@@ -513,7 +514,7 @@ func (t *transfer) notify(message []byte) {
 	ctx, cancel := context.WithTimeout(context.Background(), noticeTime)
 	defer cancel()
 	if err := t.conn.Send(ctx, message); err != nil {
-		t.options.Log.Debug().Err(err).Msg("the peer could not be told of the failure")
+		t.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 	}
 }
 

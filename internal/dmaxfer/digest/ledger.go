@@ -12,11 +12,11 @@ import (
 
 // Why a Ledger refuses a piece; errors.Is finds it. A refused piece changes nothing.
 var (
-	ErrRange   = errors.New("no range of a file")         // negative, empty, or beyond 2^63
-	ErrOverlap = errors.New("covered already")            // in whole or in part
-	ErrOrder   = errors.New("not the next piece")         // where the algorithm needs the pieces in order
-	ErrParked  = errors.New("too many pieces wait")       // for one before them
-	ErrCheck   = errors.New("not a check of this digest") // no CRC-32C, say, or a check where the bytes are needed
+	ErrRange   = errors.New("not a valid range of a file")       // negative, empty, or beyond 2^63
+	ErrOverlap = errors.New("overlaps a chunk already recorded") // in whole or in part
+	ErrOrder   = errors.New("not the next chunk")                // where the algorithm needs the pieces in order
+	ErrParked  = errors.New("too many chunks out of order")      // for one before them
+	ErrCheck   = errors.New("not a checksum of this digest")     // no CRC-32C, say, or the bytes are needed
 )
 
 // Ledger holds what of a file has been covered so far by one side of a copy, and the digest of that. It is not safe for
@@ -45,7 +45,7 @@ var zeros [64 << 10]byte
 // the algorithm is Ordered it holds none. The algorithm must be Known.
 func NewLedger(a Algorithm, parked int) *Ledger {
 	if !a.Known() {
-		panic(fmt.Sprintf("internal error: a ledger of %s", a))
+		panic(fmt.Sprintf("internal error: no ledger for %s", a))
 	}
 	l := &Ledger{algorithm: a}
 	if a.Ordered() {
@@ -217,5 +217,5 @@ func isRange(offset, length int64) bool {
 }
 
 func refuse(offset, length int64, why error) error {
-	return fmt.Errorf("the piece of %d bytes at %d: %w", length, offset, why)
+	return fmt.Errorf("chunk of %d bytes at offset %d: %w", length, offset, why)
 }

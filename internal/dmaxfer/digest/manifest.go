@@ -48,7 +48,7 @@ func parseEntry(line string) (Entry, error) {
 	line, escaped := strings.CutPrefix(line, `\`)
 	digits, path, found := strings.Cut(line, " ")
 	if !found || len(path) < 2 || path[0] != ' ' && path[0] != '*' || strings.ContainsRune(path, 0) {
-		return Entry{}, errors.New("not a digest, two blanks and a path")
+		return Entry{}, errors.New("not a digest, two spaces and a path")
 	}
 	path = path[1:]
 	if escaped {
@@ -81,7 +81,7 @@ func unescape(path string) (string, error) {
 		}
 		i++
 		if i == len(path) || !strings.ContainsRune(`\nr`, rune(path[i])) {
-			return "", errors.New(`an escape in the path that is none of \\, \n and \r`)
+			return "", errors.New(`invalid escape in the path, not one of \\, \n and \r`)
 		}
 		plain.WriteByte(map[byte]byte{'\\': '\\', 'n': '\n', 'r': '\r'}[path[i]])
 	}

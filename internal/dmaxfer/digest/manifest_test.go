@@ -39,7 +39,7 @@ func TestManifest(t *testing.T) {
 }
 
 func TestManifestsThatAreNone(t *testing.T) {
-	const shape = "not a digest, two blanks and a path"
+	const shape = "not a digest, two spaces and a path"
 	cases := []struct{ line, sentence string }{
 		{"crc32c:1f0e22c4", shape},
 		{"crc32c:1f0e22c4 a", shape},
@@ -52,8 +52,8 @@ func TestManifestsThatAreNone(t *testing.T) {
 		{strings.Repeat("g", 64) + "  a", "a sha256 digest has 64 hexadecimal digits, and nothing else"},
 		{"crc32c:1f0e22  a", "a crc32c digest has 8 hexadecimal digits, not 6"},
 		{"none:  a", "none has no digest; give another algorithm"},
-		{`\crc32c:1f0e22c4  a\b`, `an escape in the path that is none of \\, \n and \r`},
-		{`\crc32c:1f0e22c4  a\`, `an escape in the path that is none of \\, \n and \r`},
+		{`\crc32c:1f0e22c4  a\b`, `invalid escape in the path, not one of \\, \n and \r`},
+		{`\crc32c:1f0e22c4  a\`, `invalid escape in the path, not one of \\, \n and \r`},
 	}
 	for _, tc := range cases {
 		_, err := ParseManifest("# one\ncrc32c:00000000  fine\n" + tc.line + "\n")

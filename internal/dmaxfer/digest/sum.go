@@ -20,7 +20,7 @@ type Sum struct {
 // algorithm, or its digest is of another length.
 func NewSum(a Algorithm, digest []byte) (Sum, error) {
 	if !a.Known() {
-		return Sum{}, fmt.Errorf("digest algorithm %d is not known", uint8(a))
+		return Sum{}, fmt.Errorf("unknown digest algorithm %d", uint8(a))
 	}
 	if len(digest) != a.Size() {
 		return Sum{}, fmt.Errorf("a %s digest has %d bytes, not %d", a, a.Size(), len(digest))

@@ -72,7 +72,7 @@ func (p *Partial) checkPartial() error {
 	case is.Size != p.sealed.Size:
 		return p.changed("it has %d bytes and not %d", is.Size, p.sealed.Size)
 	case is.Links != names:
-		return p.changed("it has %d names", is.Links)
+		return p.changed("it has %d hard links", is.Links)
 	case is.Identity != p.sealed.Identity:
 		return p.changed("it was modified after it was complete")
 	}
@@ -106,11 +106,11 @@ func (p *Partial) checkTarget() error {
 		found.Size == p.sealed.Size && found.Modified == p.sealed.Modified {
 		return nil
 	}
-	return failure(ErrChanged, err, "compare it with the source (dma-copy verify) before it is used, or copy again",
-		"another process replaced or changed %s when it got its name", p.path)
+	return failure(ErrChanged, err, "compare it with the source (dma-copy verify) before using it, or copy again",
+		"another process replaced or changed %s during the final rename", p.path)
 }
 
-const nextIfExists = "remove it, or allow its replacement with --overwrite"
+const nextIfExists = "remove it, or replace it with --overwrite"
 
 func (p *Partial) rename() error {
 	var err error
@@ -123,7 +123,8 @@ func (p *Partial) rename() error {
 		err = p.dir.RenameIfAbsent(p.name, p.base)
 	}
 	if errors.Is(err, fs.ErrExist) && !p.want.Overwrite {
-		return failure(ErrExists, err, nextIfExists, "%s appeared while it was copied", p.path)
+		return failure(ErrExists, err, nextIfExists,
+			"%s already exists: another process created it during the copy", p.path)
 	}
 	if err != nil {
 		return p.failed("renaming", err)
@@ -168,8 +169,8 @@ func (p *Partial) backUp() error {
 	}
 	if err != nil {
 		_ = p.dir.Remove(temporary) // the failure is what counts
-		return failure(kindOfWrite(err), err, "leave out the backup, or choose a file system with hard links",
-			"cannot keep the old %s as %s~: %s", p.path, p.base, Reason(err))
+		return failure(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
+			"cannot back up %s as %s~: %s", p.path, p.base, Reason(err))
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func afterFailedCreate(err error) string {
 	case errors.Is(err, unix.ENFILE):
 		return "raise the system's limit on open files (sysctl fs.file-max)"
 	case errors.Is(err, ErrUntrustedLink):
-		return "name the file that it leads to, or remove the symlink"
+		return "name the symlink's target, or remove the symlink"
 	case errors.Is(err, ErrDangling):
 		return "fix or remove it"
 	default:
@@ -113,7 +113,7 @@ func kindOfWrite(err error) error {
 func afterFailedWrite(err error) string {
 	switch {
 	case isFull(err):
-		return "make room, or choose another directory"
+		return "free some space, or choose another directory"
 	case errors.Is(err, unix.EFBIG):
 		return "raise the limit (ulimit -f), or choose a file system that holds such files"
 	default:

@@ -65,10 +65,10 @@ type claim struct {
 var (
 	errJournalMissing  = errors.New("its journal is missing")
 	errJournalDamaged  = errors.New("its journal is damaged")
-	errOtherSource     = errors.New("it is of another source, or the source has changed since")
-	errOtherDigest     = errors.New("it was copied with another digest")
+	errOtherSource     = errors.New("the source is another file or has changed since")
+	errOtherDigest     = errors.New("it was copied with another digest algorithm")
 	errPartialTooShort = errors.New("it is shorter than its journal says")
-	errMayNotResume    = errors.New("this copy does not resume")
+	errMayNotResume    = errors.New("this copy cannot resume")
 )
 
 // readJournal trusts nothing: a journal may be torn, or be something else.

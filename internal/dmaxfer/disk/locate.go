@@ -17,7 +17,7 @@ var (
 	ErrDangling = errors.New("dangling symlink")
 
 	// ErrUntrustedLink is a symlink that the kernel does not follow where fs.protected_symlinks is set.
-	ErrUntrustedLink = errors.New("symlink of another user in a sticky directory that everybody may write to")
+	ErrUntrustedLink = errors.New("symlink of another user in a world-writable sticky directory")
 )
 
 // Location is a name in an open directory: where a target is, or is to be made. The name is never that of a symlink.

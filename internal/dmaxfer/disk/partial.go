@@ -146,11 +146,12 @@ func (p *Partial) checkReplaced(found *Info) error {
 	case found == nil:
 		return nil
 	case !p.want.Overwrite:
-		return failure(ErrExists, nil, nextIfExists, "%s is there already", p.path)
+		return failure(ErrExists, nil, nextIfExists, "%s already exists", p.path)
 	case !found.Mode.IsRegular():
 		return failure(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
 	case p.want.Backup && len(p.base) == maxNameLength:
-		return failure(ErrTarget, nil, "leave out the backup, or name it shorter", "%s has no room in its name for a ~", p.path)
+		return failure(ErrTarget, nil, "leave out --backup, or choose a shorter name",
+			"the name of %s is too long to append ~", p.path)
 	}
 	p.replaced = new(uint32(found.Mode.Perm()))
 	return nil
@@ -214,7 +215,7 @@ func (p *Partial) Punch(offset, length int64) error {
 			return nil
 		}
 		if !errors.Is(err, errors.ErrUnsupported) {
-			return p.failed("making a hole in", err)
+			return p.failed("punching a hole in", err)
 		}
 	}
 	if err := p.fillWithZeros(offset, length); err != nil {
@@ -334,7 +335,7 @@ func (p *Partial) whyLost() string {
 		return "writing the partial file's journal failed: " + Reason(err)
 	}
 	if err := p.reclaim(); err != nil {
-		return "the partial file has got another owner: " + Reason(err)
+		return "setting the owner of the partial file failed: " + Reason(err)
 	}
 	return ""
 }

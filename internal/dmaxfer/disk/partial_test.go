@@ -57,7 +57,7 @@ func TestTargetThatAppearedIsKept(t *testing.T) {
 		must(t, receive(t, p, newText, disk.Full))
 		at.put("file", "somebody else's")
 		err := p.Commit(disk.Full)
-		mustFail(t, err, disk.ErrExists, "appeared while it was copied")
+		mustFail(t, err, disk.ErrExists, "already exists: another process created it")
 		mustBe(t, err, disk.ErrTarget)
 		p.Discard()
 		at.mustContain(t, "file", "somebody else's")
@@ -228,7 +228,7 @@ func TestLongestNames(t *testing.T) {
 		want.Overwrite, want.Backup = true, true
 		at.put(strings.Repeat("b", 255), oldText)
 		_, err := disk.OpenPartial(at.fs, at.path(strings.Repeat("b", 255)), want)
-		mustFail(t, err, disk.ErrTarget, "no room in its name")
+		mustFail(t, err, disk.ErrTarget, "too long to append ~")
 	})
 }
 
@@ -339,7 +339,7 @@ func TestAttributesThatGiveRightsAreRefused(t *testing.T) {
 		for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access", "user", ""} {
 			p := mustOpen(t, at, "file", want)
 			err := p.Prepare(t.Context(), disk.Metadata{Size: 1, Xattrs: []disk.Xattr{{Name: name}}}, disk.None, nil)
-			mustFail(t, err, disk.ErrTarget, "cannot keep")
+			mustFail(t, err, disk.ErrTarget, "cannot preserve")
 			p.Discard()
 		}
 	})
@@ -437,7 +437,7 @@ func TestTargetThatCannotBe(t *testing.T) {
 		mustFail(t, err, disk.ErrTarget, "cannot create")
 		at.put("file", oldText)
 		_, err = disk.OpenPartial(at.fs, at.path("file"), wanted(1))
-		mustFail(t, err, disk.ErrExists, "is there already")
+		mustFail(t, err, disk.ErrExists, "already exists")
 		at.mustHold(t, "file")
 	})
 }

@@ -130,7 +130,7 @@ func (p *Partial) setAttributes(meta Metadata) error {
 	keep, mode := p.want.Preserve, p.modeOf(meta)
 	if keep.Owner {
 		if err := p.file.SetOwner(meta.UID, meta.GID); err != nil {
-			return p.cannotKeep("its owner", "run as root, or do not ask for the owner", err)
+			return p.cannotKeep("its owner", "run as root, or leave owner out of --preserve", err)
 		}
 	}
 	if keep.Xattrs {
@@ -153,11 +153,12 @@ func (p *Partial) setAttributes(meta Metadata) error {
 func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
 
 func (p *Partial) setXattrs(attributes []Xattr) error {
-	const next = "choose another file system, or do not ask for extended attributes"
+	const next = "choose another file system, or leave xattr out of --preserve"
 	for _, attribute := range attributes {
 		what := fmt.Sprintf("its extended attribute %q", attribute.Name)
 		if !MayPreserve(attribute.Name) {
-			return failure(ErrTarget, nil, next, "cannot keep %s on %s: it is not a user's", what, p.path)
+			return failure(ErrTarget, nil, next,
+				"cannot preserve %s on %s: it is not in the user namespace", what, p.path)
 		}
 		if err := p.file.SetXattr(attribute); err != nil {
 			return p.cannotKeep(what, next, err)
@@ -167,7 +168,7 @@ func (p *Partial) setXattrs(attributes []Xattr) error {
 }
 
 func (p *Partial) cannotKeep(what, next string, err error) error {
-	return failure(ErrTarget, err, next, "cannot keep %s on %s: %s", what, p.path, Reason(err))
+	return failure(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, p.path, Reason(err))
 }
 
 // Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does

@@ -212,7 +212,7 @@ func (p *Partial) busy() error {
 
 // notOurs refuses to write to, and to remove, what may be another's.
 func (p *Partial) notOurs(name string, err error) error {
-	return failure(ErrTarget, err, "look at it, and remove it if it is of no use",
+	return failure(ErrTarget, err, "inspect it, and remove it if it is not needed",
 		"cannot use %s in the directory of %s: %s", name, p.path, Reason(err))
 }
 
@@ -225,7 +225,7 @@ func foreign(found Info, self Self) error {
 	case found.UID != self.UID:
 		return errors.New("it belongs to another user")
 	case found.Links > 1:
-		return errors.New("it has a second name")
+		return errors.New("it has more than one hard link")
 	default:
 		return nil
 	}
@@ -285,7 +285,7 @@ func (p *Partial) takeOver() error {
 	if why := p.resume(left); why == nil {
 		return p.cut()
 	} else if left.Size > 0 {
-		p.discarded = fmt.Sprintf("what an earlier copy left of %s is not used, because %s", p.path, why)
+		p.discarded = fmt.Sprintf("discarding the partial file of %s: %s", p.path, why)
 	}
 	if err := p.begin(); err != nil {
 		return err
@@ -296,7 +296,7 @@ func (p *Partial) takeOver() error {
 func (p *Partial) cut() error {
 	p.written.Store(p.resumed)
 	if err := p.file.Truncate(p.resumed); err != nil {
-		return p.failed("emptying what was left of", err)
+		return p.failed("truncating the partial file of", err)
 	}
 	return nil
 }

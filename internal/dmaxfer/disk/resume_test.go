@@ -129,12 +129,12 @@ func TestWhatIsLeftOfAnotherCopyIsNotUsed(t *testing.T) {
 		change func(w *disk.Wanted)
 		why    string
 	}{
-		"size":     {func(w *disk.Wanted) { w.Size++ }, "another source"},
-		"time":     {func(w *disk.Wanted) { w.Modified.Sec++ }, "another source"},
-		"fraction": {func(w *disk.Wanted) { w.Modified.Nsec++ }, "another source"},
-		"identity": {func(w *disk.Wanted) { w.Identity[15]++ }, "another source"},
-		"digest":   {func(w *disk.Wanted) { w.Digest++ }, "another digest"},
-		"resume":   {func(w *disk.Wanted) { w.Resume = false }, "does not resume"},
+		"size":     {func(w *disk.Wanted) { w.Size++ }, "another file"},
+		"time":     {func(w *disk.Wanted) { w.Modified.Sec++ }, "another file"},
+		"fraction": {func(w *disk.Wanted) { w.Modified.Nsec++ }, "another file"},
+		"identity": {func(w *disk.Wanted) { w.Identity[15]++ }, "another file"},
+		"digest":   {func(w *disk.Wanted) { w.Digest++ }, "another digest algorithm"},
+		"resume":   {func(w *disk.Wanted) { w.Resume = false }, "cannot resume"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			everywhere(t, func(t *testing.T, at place) {

@@ -45,7 +45,7 @@ func lookAt(file File) (*Source, error) {
 
 // CannotLook is the ErrSource of a path that cannot be examined.
 func CannotLook(path string, err error) error {
-	return failure(ErrSource, err, "check the path and its permissions", "cannot look at %s: %s", path, Reason(err))
+	return failure(ErrSource, err, "check the path and its permissions", "cannot stat %s: %s", path, Reason(err))
 }
 
 // NotRegular is the ErrSource of a path that leads to something else than a regular file.
@@ -254,8 +254,8 @@ func (s *Source) Verify() error {
 }
 
 func (s *Source) changed() error {
-	return failure(ErrSourceChanged, nil, "copy it again when nobody writes to it",
-		"%s changed while it was copied", s.file.Name())
+	return failure(ErrSourceChanged, nil, "copy again when no other process writes to it",
+		"%s changed during the copy", s.file.Name())
 }
 
 // Close has nothing to report: the file was only read.

@@ -70,7 +70,7 @@ func TestSourceThatChangesIsNoticed(t *testing.T) {
 			s := mustOpenSource(t, at, "file")
 			defer s.Close()
 			untilStamped(t, s, func() { change(t, at.path("file")) })
-			mustFail(t, s.Verify(), disk.ErrSourceChanged, "changed while it was copied")
+			mustFail(t, s.Verify(), disk.ErrSourceChanged, "changed during the copy")
 		})
 	}
 }

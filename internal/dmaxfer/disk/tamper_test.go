@@ -116,7 +116,7 @@ func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 				tamper(t, at)
 				err := p.Commit(disk.Full)
 				if _, second := at.get("second"); second {
-					mustFail(t, err, disk.ErrChanged, "2 names")
+					mustFail(t, err, disk.ErrChanged, "2 hard links")
 					dir, dirErr := at.fs.OpenDir(at.folder)
 					must(t, dirErr)
 					must(t, dir.Remove("second"))
@@ -273,7 +273,7 @@ func TestTargetThatIsNotWhatWasReceived(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, m := inMemory()
 			err := copyAll(t, whenRenamed(m, attack), copies["new"], (*disk.Partial).Discard)
-			mustFail(t, err, disk.ErrTarget, "another process", "when it got its name")
+			mustFail(t, err, disk.ErrTarget, "another process", "during the final rename")
 			mustBe(t, err, disk.ErrChanged)
 			if open := m.Handles(); open != 0 {
 				t.Errorf("%d handles are still open", open)
@@ -348,7 +348,7 @@ func TestSecondNameIsRefusedUnchanged(t *testing.T) {
 	before, err := at.fs.Stat(at.path("precious"))
 	must(t, err)
 	_, err = disk.OpenPartial(at.fs, at.path("file"), copies["new"])
-	mustFail(t, err, disk.ErrTarget, "cannot use "+partialName, "second name")
+	mustFail(t, err, disk.ErrTarget, "cannot use "+partialName, "more than one hard link")
 	if after, err := at.fs.Stat(at.path("precious")); err != nil || after != before {
 		t.Errorf("%+v became %+v, %v", before, after, err)
 	}

@@ -15,7 +15,7 @@ import (
 const maxAttempts = 1 + negotiate.MaxAttempt
 
 // ErrCorrupted is a piece that arrived other than it was sent, each time.
-var ErrCorrupted = errors.New("the bytes that arrive are not those that were sent")
+var ErrCorrupted = errors.New("checksum mismatch, retransmit limit reached")
 
 // SenderConfig is what a Sender needs. All of it stays the caller's.
 type SenderConfig struct {
