@@ -62,7 +62,7 @@ func (c *CopyPlan) directory() string {
 func (p Plan) tellMissing(tools []Tool) {
 	for _, tool := range tools {
 		if !tool.installed() {
-			p.tell("%s is not installed and is left out", tool.Name)
+			p.tell("%s is not installed, skipping it", tool.Name)
 		}
 	}
 }

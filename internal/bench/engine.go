@@ -35,10 +35,11 @@ type engineCopy struct {
 // prepare opens an engine. The target must not have the content from an earlier run.
 func (c *engineCopy) prepare(context.Context) (err error) {
 	if deepest, err := c.device.MaxDepth(); err == nil && c.depth > deepest {
-		return fmt.Errorf("depth %d is more than the %d tasks that the device has in flight", c.depth, deepest)
+		return fmt.Errorf("depth %d exceeds the device's limit of %d tasks in flight", c.depth, deepest)
 	}
 	if !takes(c.device, c.chunk) {
-		return fmt.Errorf("tasks of %s are larger than the device's %s", sizeText(c.chunk), sizeText(int64(c.device.Info().MaxBufferSize)))
+		return fmt.Errorf("tasks of %s exceed the device's limit of %s",
+			sizeText(c.chunk), sizeText(int64(c.device.Info().MaxBufferSize)))
 	}
 	clear(c.lane.targetBytes[:c.window()])
 	if c.engine, err = c.device.NewEngine(c.depth); err != nil {

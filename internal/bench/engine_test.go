@@ -47,7 +47,7 @@ func TestEngineBeyondTheDevice(t *testing.T) {
 		switch {
 		case r.Chunk == 4096 && r.Depth == 2 && r.Error != "":
 			t.Errorf("%+v", r)
-		case r.Depth == 2000 && !strings.Contains(r.Error, "the 1024 tasks"), r.Chunk > 2<<20 && r.Depth == 2 && !strings.Contains(r.Error, "the device's 2 MiB"):
+		case r.Depth == 2000 && !strings.Contains(r.Error, "limit of 1024 tasks"), r.Chunk > 2<<20 && r.Depth == 2 && !strings.Contains(r.Error, "limit of 2 MiB"):
 			t.Errorf("%+v", r)
 		}
 	}

@@ -85,8 +85,10 @@ func (e *EnginePlan) window(device *doca.Device) (int64, error) {
 	const windows = 4 // both ends of both directions
 	if most := availableMemory() / 2 / windows; largest > most {
 		return 0, &dmaxfer.Error{
-			Kind: dmaxfer.ErrSettings, Cause: fmt.Sprintf("--chunks and --depths make windows of %s, and memory is there for %s", sizeText(largest), sizeText(most)),
-			Next: "choose smaller ones",
+			Kind: dmaxfer.ErrSettings,
+			Cause: fmt.Sprintf("--chunks and --depths need windows of %s, but only %s of memory is available",
+				sizeText(largest), sizeText(most)),
+			Next: "choose smaller values",
 		}
 	}
 	return largest, nil

@@ -62,7 +62,7 @@ func (f *field) socket() string {
 func (f *field) checkRoom(size int64) error {
 	var system unix.Statfs_t
 	if err := unix.Statfs(f.folder, &system); err != nil {
-		return fmt.Errorf("room in %s: %w", f.folder, err)
+		return fmt.Errorf("free space in %s: %w", f.folder, err)
 	}
 	free, wanted := int64(system.Bavail)*system.Bsize, 2*size+slack
 	if system.Type == unix.TMPFS_MAGIC {
@@ -70,7 +70,7 @@ func (f *field) checkRoom(size int64) error {
 	}
 	if free < wanted {
 		return unusable(nil, "name another directory with --dir, or smaller files with --sizes",
-			"%s has %s free, and a file of %s with its copy takes %s", f.parent, sizeText(free), sizeText(size), sizeText(wanted))
+			"%s has %s free, but a file of %s and its copy need %s", f.parent, sizeText(free), sizeText(size), sizeText(wanted))
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func readEvents(lines *bytes.Buffer) (told, error) {
 		}
 	}
 	if t.elapsed == 0 || t.met.IsZero() || t.planned.IsZero() {
-		return t, errors.New("a side that succeeded has not told of its copy")
+		return t, errors.New("a side that succeeded did not report its copy")
 	}
 	return t, nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrNothingToPlot means that no contender succeeded.
-var ErrNothingToPlot = errors.New("there is nothing to plot")
+var ErrNothingToPlot = errors.New("nothing to plot")
 
 // Plot draws a record as SVG: copies as throughput over size, the engine as throughput over depth, a diagram for each direction of it.
 func (r *Record) Plot(w io.Writer) error {

@@ -115,7 +115,7 @@ func ParseRecord(text []byte) (*Record, error) {
 		return nil, err
 	}
 	if r.Version != recordVersion {
-		return nil, fmt.Errorf("it has version %d, and only %d is known", r.Version, recordVersion)
+		return nil, fmt.Errorf("unsupported version %d, only %d is known", r.Version, recordVersion)
 	}
 	return &r, nil
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ErrOneSided means that the driver does not show both a host function and the function of a DPU that represents it.
-var ErrOneSided = errors.New("the driver does not show both sides")
+var ErrOneSided = errors.New("the driver does not have devices of both sides")
 
 // sideNames are the devices between which everything is measured.
 type sideNames struct {

@@ -16,17 +16,17 @@ import (
 
 var (
 	// ErrPeerAbsent means that nobody appeared on the other side in time.
-	ErrPeerAbsent = errors.New("the peer did not appear")
+	ErrPeerAbsent = errors.New("timeout: the peer did not connect")
 
 	// ErrRefused means that the other side was there all the time and did not take this one.
 	ErrRefused = errors.New("the peer refused the connection")
 
 	// ErrTurnedAway means that the server took this host's connections only to end them before it had sent
 	// anything.
-	ErrTurnedAway = errors.New("the DPU ended the connection before it had sent anything")
+	ErrTurnedAway = errors.New("the DPU closed the connection without sending anything")
 
 	// ErrMessageSize means that it never will: its messages have another maximum size.
-	ErrMessageSize = errors.New("the peer refused the connection: its messages have another maximum size")
+	ErrMessageSize = errors.New("the peer refused the connection: the maximum message sizes differ")
 
 	// ErrPeerLost means that the peer ended the connection, or died.
 	ErrPeerLost = errors.New("the connection to the peer is lost")

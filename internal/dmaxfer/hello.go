@@ -243,7 +243,7 @@ func (n *native) overHoles() error {
 }
 
 func overLimit(path string, size, limit int64) error {
-	return failure(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceed the limit of %s",
+	return failure(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceeds the limit of %s",
 		path, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(limit)))
 }
 

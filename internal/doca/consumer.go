@@ -80,7 +80,8 @@ func (c *Consumer) Post(receives []Receive) (int, error) {
 	c.batch = c.batch[:0]
 	for _, r := range receives[:min(len(receives), c.port.depth)] {
 		if r.Length != 0 && !within(r.Offset, r.Length, c.region.Len()) {
-			return 0, fmt.Errorf("room of %d bytes at %d leaves the consumer's memory: %w", r.Length, r.Offset, CodeInvalidValue)
+			return 0, fmt.Errorf("buffer of %d bytes at %d is outside the consumer's memory: %w",
+				r.Length, r.Offset, CodeInvalidValue)
 		}
 		c.batch = append(c.batch, cabi.Receive{
 			Address: c.region.Address() + uint64(r.Offset), Len: uint64(r.Length), Tag: r.Tag,

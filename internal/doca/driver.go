@@ -68,16 +68,16 @@ func (d *Driver) accept(options Options) error {
 func choose(options Options) (*Driver, error) {
 	switch options.Choice {
 	case ChooseDOCA:
-		return openDOCA(options, "DOCA was asked for")
+		return openDOCA(options, "DOCA was requested")
 	case ChooseSoft:
-		return openSoft(options, "the software device was asked for")
+		return openSoft(options, "the software device was requested")
 	default:
 		return openAuto(options)
 	}
 }
 
 func openAuto(options Options) (*Driver, error) {
-	driver, err := openDOCA(options, "DOCA's libraries are installed and show a device")
+	driver, err := openDOCA(options, "DOCA's libraries are installed and find a device")
 	if errors.Is(err, cabi.ErrNoCgo) {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func openAuto(options Options) (*Driver, error) {
 		return driver, nil
 	}
 	driver.abi.Close()
-	return openSoft(options, "the software device is used because DOCA in "+driver.dir+" shows no device")
+	return openSoft(options, "the software device is used because DOCA in "+driver.dir+" finds no device")
 }
 
 func openDOCA(options Options, reason string) (*Driver, error) {

@@ -111,7 +111,7 @@ func translate(c *Copy) (cabi.Copy, error) {
 		return cabi.Copy{}, fmt.Errorf("memory of a copy: %w", ErrClosed)
 	}
 	if !within(c.SourceOffset, c.Length, c.Source.Len()) || !within(c.TargetOffset, c.Length, c.Target.Len()) {
-		return cabi.Copy{}, fmt.Errorf("copy of %d bytes from %d to %d leaves its memory: %w",
+		return cabi.Copy{}, fmt.Errorf("copy of %d bytes from %d to %d is outside its memory: %w",
 			c.Length, c.SourceOffset, c.TargetOffset, CodeInvalidValue)
 	}
 	return cabi.Copy{

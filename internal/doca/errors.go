@@ -71,7 +71,7 @@ var (
 	ErrDisconnected = errors.New("connection lost")
 
 	// ErrStillRunning means that the device did not let go in time; what it may touch is kept, not freed.
-	ErrStillRunning = errors.New("the device did not stop in time")
+	ErrStillRunning = errors.New("timeout: the device did not stop")
 )
 
 // NotFoundError says which device or representor is missing and which there are.

@@ -77,7 +77,8 @@ func (p *Producer) translate(messages []FastMessage) error {
 		}
 		if m.Length != 0 {
 			if m.Source == nil || !within(m.Offset, m.Length, m.Source.Len()) {
-				return fmt.Errorf("message of %d bytes at %d leaves its memory: %w", m.Length, m.Offset, CodeInvalidValue)
+				return fmt.Errorf("message of %d bytes at %d is outside its memory: %w",
+					m.Length, m.Offset, CodeInvalidValue)
 			}
 			task.Map, task.Address = m.Source.mmap, m.Source.Address()+uint64(m.Offset)
 			task.Len = uint64(m.Length)

@@ -163,7 +163,7 @@ func (d *Device) checkCovered(mmap cabi.Mmap, address uint64, length int64) erro
 	}
 	if length < 1 || address < base || address-base > size || uint64(length) > size-(address-base) {
 		return &Error{Op: "doca_mmap_create_from_export", Code: CodeInvalidValue,
-			Detail: "the exported memory does not cover what was announced"}
+			Detail: "the exported memory does not cover the announced range"}
 	}
 	return nil
 }

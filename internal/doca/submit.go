@@ -26,7 +26,7 @@ func submitAny(submit func() (int, error), inflight func() int) (int, error) {
 		if giveUp.IsZero() {
 			giveUp = time.Now().Add(drainTime)
 		} else if time.Now().After(giveUp) {
-			return 0, &Error{Op: "doca_task_submit", Code: cabi.TimeOut, Detail: "the device is idle and takes nothing"}
+			return 0, &Error{Op: "doca_task_submit", Code: cabi.TimeOut, Detail: "the device is idle but accepts no task"}
 		}
 		time.Sleep(pause)
 	}

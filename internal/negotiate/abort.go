@@ -51,7 +51,7 @@ type PeerAborted struct {
 
 // Error quotes the text in ASCII, so that nothing in it can reach a terminal or start a line in a log.
 func (a *PeerAborted) Error() string {
-	return fmt.Sprintf("the peer gave up with code %d: %s", a.Code, strconv.QuoteToASCII(a.Text))
+	return fmt.Sprintf("the peer aborted with code %d: %s", a.Code, strconv.QuoteToASCII(a.Text))
 }
 
 // AppendAbort appends an ABORT. Text beyond MaxAbortText is cut, and what is no UTF-8 is replaced.

@@ -16,22 +16,22 @@ var (
 	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The protocol carries no reason, hence the list.
 	ErrPeerRefused = errors.New("the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
 	// ErrPeerFailed is a STATUS(0) at any other time.
-	ErrPeerFailed = errors.New("the peer reports a failure")
+	ErrPeerFailed = errors.New("the peer reported a failure")
 	// ErrPeerLost is a connection that ended before the copy did.
 	ErrPeerLost = errors.New("the connection was lost before the copy ended")
 	// ErrDisagreement is a DPU that puts the file on the side where the host knows that it is not.
 	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
 	// ErrAborted is this side's own Finish(false) or Abort.
-	ErrAborted = errors.New("given up on this side")
+	ErrAborted = errors.New("aborted on this side")
 
 	// ErrVersion is a peer that speaks the native protocol, but no version of it that this side does.
-	ErrVersion = errors.New("no version of the native protocol in common")
+	ErrVersion = errors.New("no common version of the native protocol")
 	// ErrNeedsNative is a stream, whose length nobody knows beforehand, and a peer that speaks the reference protocol only.
-	ErrNeedsNative = errors.New("a stream needs the native protocol, which the peer did not take up")
+	ErrNeedsNative = errors.New("a stream needs the native protocol, which the peer does not support")
 	// ErrEmptyFile is an empty file and a peer that is not known to be a dma-copy.
 	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
 	// ErrOutcomeUnknown is a sender that asked the receiver to commit and lost it before the answer.
-	ErrOutcomeUnknown = errors.New("the connection was lost before the receiver said whether the file is complete")
+	ErrOutcomeUnknown = errors.New("transfer outcome unknown: the receiver did not confirm the commit")
 )
 
 // Error says what went wrong and when.

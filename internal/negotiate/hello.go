@@ -114,9 +114,10 @@ func (h Hello) check() error {
 	case !h.Durability.known():
 		return malformed(TypeHello, "unknown %s", h.Durability)
 	case h.Chunk < MinChunk || h.Chunk > MaxChunk || bits.OnesCount32(h.Chunk) != 1:
-		return malformed(TypeHello, "chunks of %d bytes; a power of two from %d to %d is due", h.Chunk, MinChunk, MaxChunk)
+		return malformed(TypeHello, "chunks of %d bytes; a power of two from %d to %d is required",
+			h.Chunk, MinChunk, MaxChunk)
 	case h.Slots < 1 || h.Slots > MaxSlots:
-		return malformed(TypeHello, "%d slots; 1 to %d are due", h.Slots, MaxSlots)
+		return malformed(TypeHello, "%d slots; 1 to %d are required", h.Slots, MaxSlots)
 	}
 	return h.checkFile()
 }

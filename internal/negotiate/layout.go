@@ -40,7 +40,7 @@ func checkFixed(msg []byte, t Type, size int) error {
 // checkTail refuses a message that does not end with as many bytes as it declares.
 func checkTail(msg []byte, t Type, head int, declared uint64) error {
 	if carried := uint64(len(msg) - head); declared != carried {
-		return malformed(t, "declares %d bytes behind its fields, carries %d", declared, carried)
+		return malformed(t, "declares %d bytes after its fields, carries %d", declared, carried)
 	}
 	return nil
 }

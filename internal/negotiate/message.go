@@ -165,7 +165,7 @@ func decodeDirection(msg []byte) (Message, error) {
 
 func decodeExport(msg []byte) (Message, error) {
 	if len(msg) <= ExportHeaderSize {
-		return nil, malformed(TypeExport, "%d bytes leave no room for a descriptor", len(msg))
+		return nil, malformed(TypeExport, "%d bytes, too short for a descriptor", len(msg))
 	}
 	descriptor := msg[ExportHeaderSize:]
 	if declared := binary.BigEndian.Uint64(msg[16:]); declared != uint64(len(descriptor)) {

@@ -6,7 +6,7 @@ package negotiate
 func (n *NativeSession) checkResume(resume uint64) error {
 	switch {
 	case resume > 0 && !n.plan.Resumable():
-		return malformed(TypeReady, "%d bytes to resume from in a copy that starts anew", resume)
+		return malformed(TypeReady, "%d bytes to resume from in a copy that does not resume", resume)
 	case resume > n.plan.Size:
 		return malformed(TypeReady, "%d bytes to resume from, of %d", resume, n.plan.Size)
 	}
@@ -32,11 +32,11 @@ func (n *NativeSession) checkRecord(r Record) error {
 	case !n.slots.has(r.Slot):
 		return malformed(TypeChunks, "slot %d of %d", r.Slot, n.plan.Slots)
 	case n.slots.taken[r.Slot]:
-		return &Error{Message: TypeChunks, Err: ErrOutOfOrder, Detail: "a record for a slot that is outstanding"}
+		return &Error{Message: TypeChunks, Err: ErrOutOfOrder, Detail: "a record for a slot in flight"}
 	case r.Attempt > MaxAttempt:
 		return malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
 	case r.Length == 0:
-		return malformed(TypeChunks, "a record of no bytes")
+		return malformed(TypeChunks, "an empty record")
 	}
 	if err := n.checkKind(r); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (n *NativeSession) checkAck(a Ack) error {
 		return malformed(TypeAcks, "slot %d of %d", a.Slot, n.plan.Slots)
 	}
 	if !n.slots.taken[a.Slot] {
-		return &Error{Message: TypeAcks, Err: ErrOutOfOrder, Detail: "an acknowledgement for a slot that is vacant"}
+		return &Error{Message: TypeAcks, Err: ErrOutOfOrder, Detail: "an acknowledgement for a slot not in flight"}
 	}
 	return nil
 }
@@ -125,13 +125,13 @@ func (n *NativeSession) addMetadata(m Metadata) error {
 func (n *NativeSession) checkEnd(t Total) error {
 	switch {
 	case n.slots.outstanding > 0:
-		return &Error{Message: TypeEnd, Err: ErrOutOfOrder, Detail: "there are outstanding slots"}
+		return &Error{Message: TypeEnd, Err: ErrOutOfOrder, Detail: "slots still in flight"}
 	case !n.metadata.complete():
 		return &Error{Message: TypeEnd, Err: ErrOutOfOrder, Detail: "the extended attributes are incomplete"}
 	case n.plan.SizeKnown && t.Size != n.plan.Size:
-		return malformed(TypeEnd, "%d bytes in the end, %d in the beginning", t.Size, n.plan.Size)
+		return malformed(TypeEnd, "%d bytes at the end, %d announced", t.Size, n.plan.Size)
 	case t.Size != n.slots.settled:
-		return malformed(TypeEnd, "%d bytes in the end, %d acknowledged", t.Size, n.slots.settled)
+		return malformed(TypeEnd, "%d bytes at the end, %d acknowledged", t.Size, n.slots.settled)
 	}
 	return n.checkTotal(TypeEnd, t)
 }

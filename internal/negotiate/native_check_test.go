@@ -387,7 +387,7 @@ func TestProtocolErrorsAreSentAsTheyAre(t *testing.T) {
 		t.Fatal("a slot too far was accepted")
 	}
 	_, err = k.sender.Receive(step.Reply)
-	want := `negotiation in state sending at ABORT: the peer gave up with code 11: "negotiation in state receiving at CHUNKS: ` +
+	want := `negotiation in state sending at ABORT: the peer aborted with code 11: "negotiation in state receiving at CHUNKS: ` +
 		`malformed message: slot 9 of 4"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -214,7 +214,7 @@ func TestVersionSkew(t *testing.T) {
 func wantVersionsApart(t *testing.T, s *speaker, own, peer Versions) {
 	t.Helper()
 	var failure *Error
-	want := "the " + s.side.String() + " speaks " + own.String() + ", the " + s.side.Other().String() + " " + peer.String()
+	want := "the " + s.side.String() + " supports " + own.String() + ", the " + s.side.Other().String() + " " + peer.String()
 	if !errors.Is(s.err, ErrVersion) || !errors.As(s.err, &failure) || failure.Detail != want {
 		t.Errorf("got %v, want %s", s.err, want)
 	}

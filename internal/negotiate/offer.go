@@ -57,7 +57,7 @@ func (s *Session) takeBack(export []byte) (Step, error) {
 	}
 	if !s.heard.FileInHost {
 		return s.failWithNotice(&Error{Message: TypeExport, Err: ErrOutOfOrder,
-			Detail: "the host has not heard how large the file is"})
+			Detail: "the host does not know the size of the file"})
 	}
 	agreed, err := s.agree(s.heard, nil)
 	if err != nil {

@@ -52,5 +52,5 @@ func parseVersions(mark byte, padding [3]byte) (Versions, bool) {
 
 func versionsApart(own, peer Versions, side Side) *Error {
 	return &Error{Message: TypeDirection, Err: ErrVersion,
-		Detail: fmt.Sprintf("the %s speaks %s, the %s %s", side, own, side.Other(), peer)}
+		Detail: fmt.Sprintf("the %s supports %s, the %s %s", side, own, side.Other(), peer)}
 }
