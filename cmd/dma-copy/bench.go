@@ -28,19 +28,20 @@ const (
 func benchCommand() command {
 	return command{
 		name:    "bench",
-		summary: "Measure copies, and the engine alone",
+		summary: "Measure copies and the DMA engine alone",
 		takes:   []string{"[copy|engine]", "show RECORD"},
-		about: `Measures on the software device, both sides on this machine, what the program
-and its engine do here. It says nothing about a card.
+		about: `Measures the program and its DMA engine on the software device, both sides on
+this machine. The results say nothing about a card.
 
 copy         files through the whole program, a process for each side, and the
              same by the tools that are installed
-engine       memory to memory, no files; what a copy could be at best
+engine       memory to memory, no files: the upper bound for a copy
 show RECORD  prints what an earlier run wrote with -o json; - is stdin
 
-Without a word it does both. All contenders take turns, with the source in the
-page cache and no target; ratios are to cp. A contender that fails is reported,
-the others go on, and the exit code is 12. Directories are left as they were.
+Without an argument it does both. All contenders take turns, with the source in
+the page cache and no target; ratios are to cp. A contender that fails is
+reported, the others continue, and the exit code is 12. Temporary files are
+removed.
 `,
 		options: append(commonOptions(), benchOptions()...),
 		run:     runBench,
@@ -156,7 +157,8 @@ func benchFailures(record *bench.Record) error {
 		kind = dmaxfer.ErrCopy
 	}
 	return &dmaxfer.Error{
-		Kind: kind, Cause: fmt.Sprintf("%d of %d contenders failed", failed, all), Next: "the lines below the tables, or the record's errors, say why",
+		Kind: kind, Cause: fmt.Sprintf("%d of %d contenders failed", failed, all),
+		Next: "see the lines below the tables, or the errors in the record",
 	}
 }
 

@@ -53,7 +53,7 @@ func checkDriver(driver driverRecord, err, installErr error, s settings) finding
 	case driver.Hardware || s.Driver == driverSoft:
 		return ok("driver: %s, because %s", title, driver.Reason)
 	default:
-		return warn("mend that, or say --driver soft to use it on purpose", "driver: %s: %s",
+		return warn("fix that, or use --driver soft", "driver: %s: %s",
 			title, without(driver.Reason, installErr))
 	}
 }
@@ -71,16 +71,16 @@ func adviceFor(err error) string {
 	if next := classify(err).next; next != "" {
 		return next
 	}
-	return "do what the message says"
+	return "fix what the message names"
 }
 
 func checkDevices(devices []*deviceRecord, s settings) finding {
 	switch {
 	case s.Device != "" && len(devices) > 0 && len(meant(devices, s.Device)) == 0:
-		return fail(`name one that "dma-copy devices" lists`, "devices: there is no %s", s.Device)
+		return fail(`choose one that "dma-copy devices" lists`, "devices: %s not found", s.Device)
 	case len(devices) == 0:
-		return fail("look for the card (lspci -d 15b3:), its kernel driver, and whether this user may open it",
-			"devices: the driver shows none")
+		return fail("check the card (lspci -d 15b3:), its kernel driver and this user's permissions",
+			"devices: none found")
 	}
 	var names []string
 	for _, d := range devices {
@@ -98,7 +98,7 @@ func checkEachDevice(devices []*deviceRecord) []finding {
 				"device %s %s", d.PCIAddress, lacks))
 		}
 		if d.Error != "" {
-			findings = append(findings, warn("run as root or with access to the device, and look at dmesg",
+			findings = append(findings, warn("run as root or with access to the device, and check dmesg",
 				"device %s: %s", d.PCIAddress, d.Error))
 		}
 	}
@@ -110,7 +110,7 @@ func missingFrom(d *deviceRecord) string {
 	case !d.HostSide && !d.DPUSide:
 		return "has no control channel"
 	case d.DPUSide && !d.DMA.CopySupported:
-		return "cannot copy by DMA"
+		return "does not support DMA copies"
 	case d.DPUSide && !d.Memory.ImportSupported:
 		return "cannot import the host's memory"
 	case !d.DPUSide && !d.Memory.ExportSupported:
@@ -122,16 +122,17 @@ func missingFrom(d *deviceRecord) string {
 
 // checkRepresentors judges what the DPU needs to serve a host function. A host has none and needs none.
 func checkRepresentors(devices []*deviceRecord, s settings) finding {
-	const mend = "run as root or in group mlnx, and look whether the card is in DPU mode (not NIC mode)"
+	const mend = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
 	served, dpu := hostFunctions(meant(devices, s.Device))
 	switch {
 	case !dpu && s.Representor != "":
-		return fail("leave out -r on the host", "representors: only the DPU has them, so there is no %s", s.Representor)
+		return fail("leave out -r on the host",
+			"representors: only the DPU has representors, so %s does not exist", s.Representor)
 	case !dpu:
 		return ok("representors: none, and none needed on the host")
 	case s.Representor != "" && !containsAddress(served, s.Representor):
-		return fail("name one that there is: "+orNone(served),
-			"representors: there is none of host function %s", s.Representor)
+		return fail("choose one of: "+orNone(served),
+			"representors: none for host function %s", s.Representor)
 	case len(served) == 0:
 		return fail(mend, "representors: no device of the DPU represents a host function")
 	default:
@@ -210,7 +211,7 @@ func checkMemlock(m machine, driver driverRecord) finding {
 			"locked memory: the limit is %s and a DPU locks %s", humanize.IBytes(limit), humanize.IBytes(need))
 	default:
 		return warn("ulimit -l unlimited, or LimitMEMLOCK=infinity in the unit",
-			"locked memory: the limit of %s will do for a DPU; a host locks the whole file", humanize.IBytes(limit))
+			"locked memory: the limit of %s is enough for a DPU; a host locks the whole file", humanize.IBytes(limit))
 	}
 }
 
@@ -222,7 +223,7 @@ func checkVerbs(m machine, driver driverRecord) finding {
 		return ok("/dev/infiniband/uverbs*: the software device uses none")
 	case len(files) == 0:
 		return fail("load the card's driver (modprobe mlx5_ib), or give them to the container",
-			"/dev/infiniband/uverbs*: there are none")
+			"/dev/infiniband/uverbs*: none found")
 	}
 	var refused []string
 	for _, file := range files {
@@ -255,7 +256,7 @@ func checkLeftovers(m machine) finding {
 	case len(names) == 0:
 		return ok("temporary files: none in the current directory")
 	default:
-		return warn("delete them if no copy is running; they are parts of files that never got their name",
+		return warn("delete them if no copy is running: they are partial files of copies that failed",
 			"temporary files in the current directory: %s", strings.Join(names, ", "))
 	}
 }
@@ -276,9 +277,9 @@ func checkPartial(left disk.Leftover, now time.Time) finding {
 	files := strings.TrimSuffix(left.Name+" and "+left.Journal, " and ")
 	switch {
 	case left.InUse:
-		return ok("%s, in use by a copy that runs", what)
+		return ok("%s, in use by a running copy", what)
 	case left.Prefix > 0:
-		return warn("repeat the copy to resume it, or delete "+files, "%s, last written %s", what, age)
+		return warn("run the same command to resume, or delete "+files, "%s, last written %s", what, age)
 	default:
 		return warn("delete "+files+"; no copy can resume it", "%s, last written %s", what, age)
 	}

@@ -58,8 +58,8 @@ func describePlace(place placement.Decision, devices []string, s settings) []fin
 	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), place.Node)
 	switch {
 	case place.CPUs.Empty() && place.HasNode():
-		return []finding{warn("allow it some (cpuset, taskset); a copy works without, more slowly",
-			"placement: %s, and this process may use no CPU of that", on)}
+		return []finding{warn("allow some of them (cpuset, taskset): copies work without, but slower",
+			"placement: %s, but this process may not use any of its CPUs", on)}
 	case place.CPUs.Empty():
 		return nil
 	case s.Place.IsAuto():

@@ -40,11 +40,11 @@ func TestCheckPlace(t *testing.T) {
 	runCheckCases(t, []checkCase{
 		{"near", checkPlace(m, all, settings{})[0], verdictOK, 0, []string{"0000:b1:00.1, 0000:03:00.0 on NUMA node 1; a copy runs on its CPUs 2-3"}},
 		{"one of two", checkPlace(m, all, settings{Device: "mlx5_1"})[0], verdictOK, 0, []string{"placement: 0000:b1:00.1 on NUMA node 1"}},
-		{"far", checkPlace(m, far, settings{})[0], verdictWarn, 0, []string{"0000:b1:00.0 on NUMA node 0, and this process may use no CPU", "taskset"}},
+		{"far", checkPlace(m, far, settings{})[0], verdictWarn, 0, []string{"0000:b1:00.0 on NUMA node 0, but this process may not use any", "taskset"}},
 		{"named CPUs", checkPlace(m, far, placedAt("auto", "1-2"))[0], verdictOK, 0, []string{"runs on CPUs 2, because of --cores 1-2"}},
 		{"a named node", checkPlace(m, softInventory(), placedAt("1", ""))[0], verdictOK, 0, []string{"runs on CPUs 2-3, because of --numa 1"}},
 		{"a node that is not there", checkPlace(m, all, placedAt("7", ""))[0], verdictFail, 3, []string{"--numa 7", "choose from 0-1"}},
-		{"both named", checkPlace(m, all, placedAt("1", "2"))[0], verdictFail, 3, []string{"--cores 2 does not go with --numa 1"}},
+		{"both named", checkPlace(m, all, placedAt("1", "2"))[0], verdictFail, 3, []string{"--cores 2 conflicts with --numa 1"}},
 		{"unknown", checkPlace(machine{place: func() (placement.Machine, error) { return placement.Machine{}, syscall.EPERM }}, all, settings{})[0],
 			verdictWarn, 0, []string{"placement: operation not permitted"}},
 	})

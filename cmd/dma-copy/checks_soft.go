@@ -19,7 +19,7 @@ func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
 	case err != nil:
 		return fail(mend, "runtime directory %s: %s", dir.Path, withoutPath(err))
 	case !dir.Exists:
-		return ok("runtime directory %s is not there yet; the first copy makes it", dir.Path)
+		return ok("runtime directory %s does not exist yet; the first copy creates it", dir.Path)
 	case !dir.Mode.IsDir():
 		return fail(mend, "runtime directory %s is not a directory", dir.Path)
 	case !dir.Trusted:
@@ -54,10 +54,10 @@ func checkStaleSockets(dir doca.SoftDir) finding {
 // checkProcessMemory judges whether memory that is not the program's own can be reached. Copies between two dma-copy do
 // not need it: they share mappings and, where those are of files, fall back on the file.
 func checkProcessMemory(m machine) finding {
-	const only = "; only the memory of other programs needs it"
+	const only = "; needed only for memory of other programs"
 	switch err := m.ownMemory(); {
 	case errors.Is(err, syscall.ENOSYS):
-		return warn("none, where the kernel is emulated"+only, "process_vm_readv does not exist here")
+		return warn("none on an emulated kernel"+only, "process_vm_readv is not implemented here")
 	case err != nil:
 		return warn("allow it in the seccomp profile (docker: --cap-add SYS_PTRACE)"+only,
 			"process_vm_readv is refused: %s", err)
@@ -69,7 +69,7 @@ func checkProcessMemory(m machine) finding {
 	case err != nil:
 		return warn("", "process_vm_readv: kernel.yama.ptrace_scope cannot be read: %s", withoutPath(err))
 	case scope == 1:
-		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 1: each side admits the other)")
+		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 1: each side allows the other)")
 	case m.mayTrace() && scope == 2:
 		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 2, and this process has CAP_SYS_PTRACE)")
 	default:
@@ -83,7 +83,7 @@ func checkProcessMemory(m machine) finding {
 func checkPeer(m machine, found inventory, s settings) finding {
 	if found.Driver.Hardware {
 		return warn("start the copy: it waits for the other side (--wait)",
-			"peer: cannot be looked for on hardware without using up the session that it waits with")
+			"peer: not checked on hardware, where a probe would use up the peer's waiting session")
 	}
 	device, problem := peerDevice(found.Devices, s)
 	if device == nil {
@@ -91,7 +91,7 @@ func checkPeer(m machine, found inventory, s settings) finding {
 	}
 	dir, err := m.softDir()
 	if err != nil {
-		return fail("mend the runtime directory first", "peer: %s", err)
+		return fail("fix the runtime directory first", "peer: %s", err)
 	}
 	if device.DPUSide {
 		return checkServerIsFree(dir, device, s)
@@ -110,7 +110,7 @@ func peerDevice(devices []*deviceRecord, s settings) (*deviceRecord, finding) {
 			Capabilities: doca.Capabilities{ClientSupported: d.HostSide, ServerSupported: d.DPUSide}})
 	}
 	if s.Device != "" {
-		return nil, fail(`name one that "dma-copy devices" lists`, "peer: there is no device %s", s.Device)
+		return nil, fail(`choose one that "dma-copy devices" lists`, "peer: device %s not found", s.Device)
 	}
 	name, err := chooseDevice(infos, s)
 	if err != nil {
@@ -144,10 +144,10 @@ func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s settings) findi
 	}
 	for _, server := range servers {
 		if server == device.PCIAddress {
-			return fail("wait for it to end, or end it", "peer: another process serves host function %s on %s already",
+			return fail("wait for it to end, or stop it", "peer: another process serves host function %s on %s already",
 				s.Representor, server)
 		}
 	}
-	return ok("peer: %s is free to serve host function %s; a host that waits cannot be seen from here",
+	return ok("peer: %s is free to serve host function %s; a waiting host cannot be detected",
 		device.PCIAddress, s.Representor)
 }

@@ -48,7 +48,7 @@ var (
 	notInstalled = &doca.LoadError{Reason: "DOCA's libraries were not found"}
 	installation = doca.Installation{Directory: "/opt/d", Version: "3.0.0058",
 		Files: []string{"/opt/d/libdoca_common.so.3.0.0058", "/opt/d/libdoca_dma.so.3.0.0058"}}
-	hardware = driverRecord{Name: "doca", Hardware: true, Version: "3.0.0058", Reason: "it was asked for"}
+	hardware = driverRecord{Name: "doca", Hardware: true, Version: "3.0.0058", Reason: "it was requested"}
 	software = driverRecord{Name: "soft", Version: "soft 1", Reason: "the software device is used because DOCA's libraries were not found"}
 )
 
@@ -71,7 +71,7 @@ func TestCheckInstall(t *testing.T) {
 func TestCheckDriver(t *testing.T) {
 	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
 	runCheckCases(t, []checkCase{
-		{"hardware", checkDriver(hardware, nil, nil, settings{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was asked for"}},
+		{"hardware", checkDriver(hardware, nil, nil, settings{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was requested"}},
 		{"soft, asked for", checkDriver(software, nil, notInstalled, settings{Driver: driverSoft}), verdictOK, 0, []string{"soft 1"}},
 		{"soft, fallen back to", checkDriver(software, nil, notInstalled, settings{Driver: driverAuto}), verdictWarn, 0,
 			[]string{"because DOCA cannot be loaded (see above)  -- mend that"}},
@@ -102,11 +102,11 @@ func dpuDevice(functions ...string) *deviceRecord {
 func TestCheckDevices(t *testing.T) {
 	both := []*deviceRecord{hostDevice(), dpuDevice()}
 	runCheckCases(t, []checkCase{
-		{"none", checkDevices(nil, settings{}), verdictFail, 6, []string{"shows none", "lspci"}},
+		{"none", checkDevices(nil, settings{}), verdictFail, 6, []string{"none found", "lspci"}},
 		{"two", checkDevices(both, settings{}), verdictOK, 0, []string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
 		{"named by address", checkDevices(both, settings{Device: "B1:00.1"}), verdictOK, 0, nil},
 		{"named by RDMA device", checkDevices(both, settings{Device: "mlx5_2"}), verdictOK, 0, nil},
-		{"named and absent", checkDevices(both, settings{Device: "b1:00.0"}), verdictFail, 6, []string{"there is no b1:00.0"}},
+		{"named and absent", checkDevices(both, settings{Device: "b1:00.0"}), verdictFail, 6, []string{"b1:00.0 not found"}},
 	})
 }
 
@@ -122,7 +122,7 @@ func TestCheckEachDevice(t *testing.T) {
 	}{
 		{"all well", []*deviceRecord{hostDevice(), dpuDevice()}, nil},
 		{"no channel", with(hostDevice(), func(d *deviceRecord) { d.HostSide = false }), []string{"has no control channel"}},
-		{"no DMA", with(dpuDevice(), func(d *deviceRecord) { d.DMA.CopySupported = false }), []string{"cannot copy by DMA"}},
+		{"no DMA", with(dpuDevice(), func(d *deviceRecord) { d.DMA.CopySupported = false }), []string{"does not support DMA copies"}},
 		{"no import", with(dpuDevice(), func(d *deviceRecord) { d.Memory.ImportSupported = false }), []string{"cannot import"}},
 		{"no export", with(hostDevice(), func(d *deviceRecord) { d.Memory.ExportSupported = false }), []string{"cannot export"}},
 		{"not opened", with(hostDevice(), func(d *deviceRecord) { d.Error = "no access" }), []string{"0000:b1:00.1: no access"}},
@@ -151,7 +151,7 @@ func TestCheckRepresentors(t *testing.T) {
 		{"DPU", checkRepresentors(dpu, settings{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
 		{"there", checkRepresentors(all, settings{Representor: "B1:00.1"}), verdictOK, 0, nil},
 		{"not there", checkRepresentors(dpu, settings{Representor: "b2:00.0"}), verdictFail, 6,
-			[]string{"none of host function b2:00.0  -- name one that there is: 0000:b1:00.0, 0000:b1:00.1"}},
+			[]string{"none for host function b2:00.0  -- choose one of: 0000:b1:00.0, 0000:b1:00.1"}},
 		{"no address", checkRepresentors(dpu, settings{Representor: "mlx5_0"}), verdictFail, 6, nil},
 		{"DPU without", checkRepresentors([]*deviceRecord{dpuDevice()}, settings{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
 	})
@@ -222,7 +222,7 @@ func TestCheckProcessMemory(t *testing.T) {
 		{"allowed", checkProcessMemory(with(nil, 0, nil, false)), verdictOK, 0, nil},
 		{"no Yama", checkProcessMemory(with(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
 		{"filtered", checkProcessMemory(with(syscall.EPERM, 0, nil, true)), verdictWarn, 0, []string{"seccomp"}},
-		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0, []string{"does not exist here"}},
+		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0, []string{"is not implemented here"}},
 		{"admitted", checkProcessMemory(with(nil, 1, nil, false)), verdictOK, 0, nil},
 		{"for administrators", checkProcessMemory(with(nil, 2, nil, false)), verdictWarn, 0, []string{"ptrace_scope=1"}},
 		{"to an administrator", checkProcessMemory(with(nil, 2, nil, true)), verdictOK, 0, nil},
@@ -281,7 +281,7 @@ func TestCheckPeer(t *testing.T) {
 	soft := softInventory()
 	host, dpu := settings{Device: "b1:00.1"}, settings{Device: "03:00.0", Representor: "b1:00.1"}
 	cases := []checkCase{
-		{"hardware", checkPeer(with(), inventory{Driver: hardware}, host), verdictWarn, 0, []string{"cannot be looked for on hardware"}},
+		{"hardware", checkPeer(with(), inventory{Driver: hardware}, host), verdictWarn, 0, []string{"not checked on hardware"}},
 		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
 		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
 		{"unknown device", checkPeer(with(), soft, settings{Device: "mlx5_9"}), verdictFail, 6, []string{"no device mlx5_9"}},
@@ -301,7 +301,7 @@ func TestReportEndsWithTheFirstFailure(t *testing.T) {
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if err == nil || err.Error() != "2 of 4 checks failed: do what the lines with FAIL say" || exitCode(err) != exitPeer {
+	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" || exitCode(err) != exitPeer {
 		t.Errorf("error %v, exit code %d", err, exitCode(err))
 	}
 	if err := report(&out, []finding{ok("a"), warn("b", "b")}); err != nil {

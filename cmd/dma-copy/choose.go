@@ -37,7 +37,7 @@ func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
 	case 1:
 		return fitting[0], nil
 	case 0:
-		return "", fmt.Errorf("%w: there is none for this role: %s", errNoFit, nameDevice)
+		return "", fmt.Errorf("%w for this role: %s", errNoFit, nameDevice)
 	default:
 		return "", usagef("--pci-addr is missing and several devices fit (%s): %s",
 			strings.Join(fitting, ", "), nameDevice)

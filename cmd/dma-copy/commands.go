@@ -76,9 +76,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 
 func refuseTopic(topic string) error {
 	if guess := nearest(topic, commandNames()); guess != "" {
-		return usagef("no help about %s: did you mean %q?", quote.Text(topic), guess)
+		return usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
 	}
-	return usagef("no help about %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
+	return usagef("no help topic %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
 }
 
 // libraryDirOf is where --version looks for DOCA. It answers even where other settings would be refused, so it reads

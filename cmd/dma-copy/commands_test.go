@@ -25,8 +25,8 @@ func TestRefusedCommands(t *testing.T) {
 		{"form unknown", "devices -o xml", `--output "xml": not one of the choices; give text or json`},
 		{"common flag refused alike", "doctor --driver hard", `--driver "hard": not one of the choices; give auto, doca or soft`},
 		{"directory empty", "version --doca-libdir _", `--doca-libdir "": an empty name; give the path of a file`},
-		{"help of a mistyped command", "help devcies", `no help about "devcies": did you mean "devices"?`},
-		{"help of nothing known", "help x", `no help about "x": the commands are bench, devices, doctor, verify or version`},
+		{"help of a mistyped command", "help devcies", `no help topic "devcies": did you mean "devices"?`},
+		{"help of nothing known", "help x", `no help topic "x": the commands are bench, devices, doctor, verify or version`},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) { checkRefusal(t, invoke(nil, words(tc.line)...), tc.sentence) })

@@ -216,7 +216,7 @@ func TestRefusedVariables(t *testing.T) {
 		{"duration", map[string]string{"DMA_COPY_WAIT": "0"},
 			`DMA_COPY_WAIT "0": the duration must be longer than zero; give one such as 30s`},
 		{"switch", map[string]string{"DMA_COPY_QUIET": "sometimes"},
-			`DMA_COPY_QUIET "sometimes": not a switch position; give true or false`},
+			`DMA_COPY_QUIET "sometimes": not a boolean; give true or false`},
 		{"choice", map[string]string{"DMA_COPY_DRIVER": "Soft"},
 			`DMA_COPY_DRIVER "Soft": not one of the choices; give auto, doca or soft`},
 		{"device under its old name", map[string]string{"DMA_COPY_DEV_PCI": "a b"}, `DMA_COPY_DEV_PCI "a b": ` +

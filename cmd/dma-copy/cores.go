@@ -65,17 +65,18 @@ func logPlace(log zerolog.Logger, place placement.Decision, err error, s setting
 	}
 	switch {
 	case err != nil:
-		log.Warn().Err(err).Msg("the process is not moved to the NUMA node of its device")
+		log.Warn().Err(err).Msg("cannot pin the process to the NUMA node of its device")
 		return
 	case place.HasNode() && place.CPUs.Empty():
-		log.Info().Msg("this process may use no CPU of its device's NUMA node")
+		log.Info().Msg("this process may not use any CPU of its device's NUMA node")
 		return
 	case place.CPUs.Empty():
 		return
 	case !s.Place.Cores.Empty() && place.CPUs != s.Place.Cores:
 		log.Warn().Str("cores", s.Place.Cores.String()).Msg("this process may not use all CPUs of --cores")
 	}
-	log.Info().Str("cpus", place.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).Msg("the process runs on these CPUs")
+	log.Info().Str("cpus", place.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).
+		Msg("process pinned to these CPUs")
 }
 
 // useCores has Go run as much at once as there are CPUs for, and as a container's limit leaves. GOMAXPROCS in the environment

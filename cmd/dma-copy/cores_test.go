@@ -23,7 +23,7 @@ func TestPlaceThatIsLogged(t *testing.T) {
 	}{
 		{"nothing to say", nowhere, nil, settings{}, nil},
 		{"near the device", placement.Decision{CPUs: cpus, Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"cpus":"2-3","gomaxprocs":`}},
-		{"far from the device", placement.Decision{Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"message":"this process may use no CPU`}},
+		{"far from the device", placement.Decision{Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"message":"this process may not use any CPU`}},
 		{"unknown", nowhere, errors.New("unreadable"), settings{}, []string{`"warn","error":"unreadable"`}},
 		{"the CPUs that were named", placement.Decision{CPUs: cpus, Node: -1}, nil, placedAt("auto", "2-3"), []string{`"info","cpus":"2-3"`}},
 		{"some of them", placement.Decision{CPUs: cpus, Node: -1}, nil, placedAt("auto", "2-4"), []string{`"warn","cores":"2-4"`, `"info","cpus":"2-3"`}},

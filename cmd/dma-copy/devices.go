@@ -17,12 +17,12 @@ func devicesCommand() command {
 	output := option{group: addedOptions, name: "output", short: "o", value: "text|json", fallback: string(outputText),
 		json:   jsonText,
 		assign: into(func(s *settings) *outputForm { return &s.Output }, parseOneOf(outputText, outputJSON)),
-		help:   "Form of the list; names in JSON stay as they\nare, new ones may be added"}
+		help:   "Output format; JSON names are stable, and new\nones may be added"}
 	return command{
 		name:    "devices",
 		summary: "List devices, representors and capabilities",
 		about: `Lists every device of the driver that a copy would use: its names, the side it
-can be, the host functions it represents, and what it can do. Changes nothing.
+can be, the host functions it represents, and its capabilities. Changes nothing.
 `,
 		options: append(commonOptions(), output),
 		run:     listDevices,
@@ -37,7 +37,8 @@ func listDevices(_ context.Context, streams streams, s settings, _ []string, log
 			return err
 		}
 		if len(found.Devices) == 0 {
-			return fmt.Errorf("%w: %s shows none", errNoDevice, driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
+			return fmt.Errorf("%w found: %s", errNoDevice,
+				driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 		}
 		if err := writeInventory(streams.stdout, found, s.Output); err != nil {
 			return fmt.Errorf("print the devices: %w", err)

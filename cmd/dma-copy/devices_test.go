@@ -220,7 +220,7 @@ func TestVersionNamesTheDriver(t *testing.T) {
 	soften(t, "all")
 	got := invoke(nil, "version", "--driver", "soft")
 	lines := slices.Collect(strings.Lines(got.stdout))
-	want := []string{"driver: soft 1 (software device, no hardware)\n", "reason: the software device was asked for\n"}
+	want := []string{"driver: soft 1 (software device, no hardware)\n", "reason: the software device was requested\n"}
 	if len(lines) != 4 || !slices.Equal(lines[2:], want) {
 		t.Errorf("printed %q, error %v", got.stdout, got.err)
 	}

@@ -56,19 +56,19 @@ type checksFailedError struct {
 
 // Error counts; the lines themselves have been printed.
 func (e *checksFailedError) Error() string {
-	return fmt.Sprintf("%d of %d checks failed: do what the lines with FAIL say", e.failed, e.of)
+	return fmt.Sprintf("%d of %d checks failed: see the lines with FAIL", e.failed, e.of)
 }
 
 func doctorCommand() command {
 	peer := option{group: addedOptions, name: "peer", fallback: "false", json: jsonSwitch,
 		assign: into(func(s *settings) *bool { return &s.Peer }, parseSwitch),
-		help: "Also look for the other side of -p's device; on\nthe software device only, because on hardware a\n" +
-			"look would use up what waits there"}
+		help: "Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n" +
+			"probe would use up the peer's waiting session"}
 	return command{
 		name:    "doctor",
-		summary: "Check what copies need; a fix for each fault",
+		summary: "Check the requirements of a copy, suggest fixes",
 		about: `Checks what copies need and changes nothing. Each check is one line: ok, warn or
-FAIL, what was found, and behind two dashes what to do about it. The exit code
+FAIL, what was found, and after two dashes what to do about it. The exit code
 is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, 7
 where only the other side is missing, or 3 where a copy would refuse a setting.
 `,

@@ -44,8 +44,8 @@ type outcome struct {
 var outcomes = []outcome{
 	{ofType[usageError], exitUsage, "", nil},
 	{one(errResources), exitUsage, "", nil},
-	{one(errTimeLimit), exitLimit, "allow more with --timeout", nil},
-	{one(errDurationLimit), exitLimit, "allow more with --max-duration", nil},
+	{one(errTimeLimit), exitLimit, "raise --timeout", nil},
+	{one(errDurationLimit), exitLimit, "raise --max-duration", nil},
 	{one(dmaxfer.ErrLimit), exitLimit, "", nil},
 	{one(doca.ErrBadAddress), exitUsage, "", nil},
 	{one(dmaxfer.ErrSettings), exitUsage, "", nil},
@@ -56,12 +56,12 @@ var outcomes = []outcome{
 	{ofType[*doca.SoftError], exitUsage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil},
 	{one(errMovesNothing), exitUsage, moveBytes, nil},
 	{one(errNoDevice), exitDevice, askDoctor, nil},
-	{misnamed("device"), exitDevice, "name one of them with -p", nil},
-	{misnamed("representor"), exitDevice, "name one of them with -r", nil},
+	{misnamed("device"), exitDevice, "choose one of them with -p", nil},
+	{misnamed("representor"), exitDevice, "choose one of them with -r", nil},
 	{ofType[*doca.NotFoundError], exitDevice, askDoctor, nil},
 	{one(errNoFit), exitDevice, "", nil},
 	{ofType[misfitError], exitDevice, "", nil},
-	{one(doca.CodeAlreadyExist), exitDevice, "allow more time with --wait, or end it", leavingOut[*doca.Error]},
+	{one(doca.CodeAlreadyExist), exitDevice, "raise --wait, or stop it", leavingOut[*doca.Error]},
 	{one(dmaxfer.ErrCapability), exitDevice, "", nil},
 	{one(errDigest), exitDigest, "", nil},
 	{one(dmaxfer.ErrDigest), exitDigest, "", nil},
@@ -71,33 +71,34 @@ var outcomes = []outcome{
 	{one(dmaxfer.ErrSource), exitSource, "", nil},
 	{one(dmaxfer.ErrTarget), exitTarget, "", nil},
 	{one(dmaxfer.ErrCopy), exitFailure, "", nil},
-	{one(negotiate.ErrOutcomeUnknown), exitPeer, "compare both files (dma-copy verify) before you copy again",
-		ofPeer("the %s did not say whether the file is complete")},
-	{needsNative, exitProtocol, "run dma-copy on the other side too", ofPeer("the %s speaks the reference protocol, which has no streams")},
+	{one(negotiate.ErrOutcomeUnknown), exitPeer, "compare both files (dma-copy verify)",
+		ofPeer("transfer outcome unknown: the %s did not confirm the commit")},
+	{needsNative, exitProtocol, "run dma-copy on the other side too",
+		ofPeer("the %s uses the reference protocol, which does not support streams")},
 	{one(negotiate.ErrNeedsNative), exitProtocol, "", nil},
 	{one(negotiate.ErrEmptyFile), exitProtocol, "", nil},
-	{one(negotiate.ErrVersion), exitProtocol, "run releases of dma-copy on both sides that have a version in common", versionsApart},
-	{one(dmaxfer.ErrHostFailed), exitFailure, "its own message says why", leavingOut[*negotiate.Error]},
-	{one(negotiate.ErrPeerFailed), exitFailure, "its own message says why", ofPeer("the %s gave up")},
-	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or allow more time with --wait", nil},
+	{one(negotiate.ErrVersion), exitProtocol, "run releases of dma-copy with a common protocol version on both sides", versionsApart},
+	{one(dmaxfer.ErrHostFailed), exitFailure, "see its error message", leavingOut[*negotiate.Error]},
+	{one(negotiate.ErrPeerFailed), exitFailure, "see its error message", ofPeer("the %s reported a failure")},
+	{one(comch.ErrPeerAbsent), exitPeer, "start the other side, or raise --wait", nil},
 	{one(comch.ErrMessageSize), exitProtocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS", ofPeer(otherSize)},
-	{one(comch.ErrRefused), exitPeer, "it may have as many hosts as it takes; look at it and copy again", ofPeer(noRoom)},
+	{one(comch.ErrRefused), exitPeer, "its limit of connections may be reached; check it and copy again", ofPeer(noRoom)},
 	{one(comch.ErrTurnedAway), exitPeer, servesAnother, nil},
-	{one(comch.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
-	{one(negotiate.ErrPeerLost), exitPeer, "look at the other side and copy again", ofPeer(lost)},
+	{one(comch.ErrPeerLost), exitPeer, "check the other side and copy again", ofPeer(lost)},
+	{one(negotiate.ErrPeerLost), exitPeer, "check the other side and copy again", ofPeer(lost)},
 	{one(dmaxfer.ErrIdle), exitPeer, "", nil},
-	{one(dmaxfer.ErrHung), exitPeer, "look at the device and the disk", nil},
-	{ofType[*negotiate.Error], exitProtocol, "run a dma-copy or doca_dma_copy of a supported release on the other side", nil},
+	{one(dmaxfer.ErrHung), exitPeer, "check the device and the disk", nil},
+	{ofType[*negotiate.Error], exitProtocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil},
 	{one(syscall.EMFILE), exitUsage, moreDescriptors, nil},
 	{one(syscall.ENFILE), exitUsage, moreFiles, nil},
-	{ofType[*doca.Error], exitDevice, "look at the device, and at the other side's message", nil},
+	{ofType[*doca.Error], exitDevice, "check the device and the other side's error message", nil},
 }
 
 const (
-	askDoctor     = "\"dma-copy doctor\" says what is wrong"
-	otherSize     = "the %s refused the connection: its messages have another maximum size"
-	noRoom        = "the %s refused the connection for as long as --wait"
-	servesAnother = "it may be serving another host: allow more time with --wait, or look at the DPU"
+	askDoctor     = "run \"dma-copy doctor\" to find the cause"
+	otherSize     = "the %s refused the connection: the maximum message sizes differ"
+	noRoom        = "timeout: the %s refused the connection until the end of --wait"
+	servesAnother = "it may be serving another host: raise --wait, or check the DPU"
 	lost          = "the connection to the %s was lost before the copy ended"
 )
 
@@ -132,7 +133,7 @@ func needsNative(err error) bool {
 // versionsApart has the two ranges without the protocol's words around them.
 func versionsApart(e *sideError) string {
 	apart, _ := errors.AsType[*negotiate.Error](e.err)
-	return fmt.Sprintf("the two programs have %s: %s", apart.Err, apart.Detail)
+	return fmt.Sprintf("%s: %s", apart.Err, apart.Detail)
 }
 
 // classify finds the outcome of a failed run.

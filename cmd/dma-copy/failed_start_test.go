@@ -19,9 +19,9 @@ func TestFailedStartIsTold(t *testing.T) {
 		code        int
 		cause       string
 	}{
-		"directory missing":     {"/missing/file", "", 5, "missing/file is not there and neither is its directory: create"},
+		"directory missing":     {"/missing/file", "", 5, "missing/file does not exist, and neither does its directory: create"},
 		"source is a directory": {"", "", 4, " is a directory: name a regular file"},
-		"chunk too large":       {"/other", "--chunk 2097153", 3, "--chunk 2097153 is more than the 2.0 MiB"},
+		"chunk too large":       {"/other", "--chunk 2097153", 3, "--chunk 2097153 exceeds the limit of 2.0 MiB"},
 		"no such CPUs":          {"/other", "--cores 8191", 3, "--cores 8191: this process may use none of these CPUs"},
 	} {
 		for _, who := range []string{"host", "dpu"} {
@@ -48,7 +48,7 @@ func TestFailedStartIsTold(t *testing.T) {
 				}
 				waiting.ends(failed.code)
 				said := waiting.stderr.String()
-				if !strings.Contains(said, " gave up: ") || !strings.Contains(said, failed.cause) {
+				if !strings.Contains(said, " aborted: ") || !strings.Contains(said, failed.cause) {
 					t.Errorf("the side that waited said %q", said)
 				}
 				s.clean()

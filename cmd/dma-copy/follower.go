@@ -85,14 +85,15 @@ func (r *reporter) warnOfReference() {
 		if len(missed) == 1 {
 			verb = "has"
 		}
-		r.follower.hears(dmaxfer.Warned{Text: "the copy is in the reference protocol, where " + enumeration(missed) + " " + verb + " no effect"})
+		text := "the copy uses the reference protocol, where " + enumeration(missed) + " " + verb + " no effect"
+		r.follower.hears(dmaxfer.Warned{Text: text})
 	}
 }
 
 // warnOfReadback says that there is nothing to compare what would be read back with. It takes both sides to ask for that.
 func (r *reporter) warnOfReadback() {
 	if r.native && r.settings.Verify == verifyReadback && r.planned.Digest == digest.None {
-		r.follower.hears(dmaxfer.Warned{Text: "--verify readback compares nothing, because both sides say --digest none"})
+		r.follower.hears(dmaxfer.Warned{Text: "--verify readback compares nothing, because both sides use --digest none"})
 	}
 }
 

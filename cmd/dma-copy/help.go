@@ -27,7 +27,7 @@ DOCA Flags:
 `
 
 const helpCommands = `
-Commands ("dma-copy COMMAND --help" tells more):
+Commands (see "dma-copy COMMAND --help"):
 `
 
 const helpClosing = `
@@ -46,31 +46,31 @@ Environment:
                                  DMA_COPY_QUIET=true; empty counts as not set
   DMA_COPY_CONFIG                Another file with defaults, in the shape of the
                                  --json file, than /etc/dma-copy/config.json
-  DMA_COPY_SOFT_DIR              Directory where software devices meet; only its
+  DMA_COPY_SOFT_DIR              Runtime directory of software devices; only its
                                  owner may write to it
-  DMA_COPY_SOFT_SIDE             host, dpu or all: whose devices there are
+  DMA_COPY_SOFT_SIDE             host, dpu or all: which side's devices exist
   DMA_COPY_SOFT_LIMITS           Limits of the software device, NAME=VALUE,...;
                                  docs/SOFTDEVICE.md has them and more variables
   NO_COLOR                       Log without colours if not empty; the log is
                                  JSON lines where stderr is no terminal
 
 Exit codes:
-  0         done and, as far as asked for, verified and durable
+  0         done; verified and durable as requested
   1         any other failure
   3         usage or configuration
   4         source: on neither side, on both, unreadable, not a regular file
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
-  7         peer absent, lost or silent; outcome unknown
+  7         peer absent, lost or timed out; outcome unknown
   9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
-  12        some of several failed, others did not (verify, bench)
-  13        only a slower path was available (--require-hw)
-  14        stopped by a limit that was set
+  12        some of several failed (verify, bench)
+  13        hardware not available (--require-hw)
+  14        stopped by a limit, such as --timeout
   129       SIGHUP, unless it was ignored at the start (nohup); as SIGTERM
-  130, 143  SIGINT, SIGTERM: drained, resumable; a second one kills
-  141       SIGPIPE: the reader of a command is gone; a copy goes on instead
+  130, 143  SIGINT, SIGTERM: stopped, resumable; a second one kills
+  141       SIGPIPE: a command's output was closed; a copy continues instead
 `
 
 const helpCommandClosing = `

@@ -64,19 +64,19 @@ var hostileHosts = []hostile{
 	{"direction twice", "host", "direction-sent", [][]byte{directionImage(true, 9), directionImage(true, 9)}, 11, true, "out of order"},
 	{"export first", "host", "direction-sent", just(exportImage(1<<20, garbage)), 11, true, "out of order"},
 	{"success first", "host", "direction-sent", just(statusImage(true)), 11, true, "out of order"},
-	{"failure first", "host", "direction-sent", just(statusImage(false)), 1, false, "DPU: the host gave up: its own message says why"},
-	{"export without descriptor", "host", "export-sent", just(exportImage(1<<20, nil)), 11, true, "no room for a descriptor"},
+	{"failure first", "host", "direction-sent", just(statusImage(false)), 1, false, "DPU: the host reported a failure: see its error message"},
+	{"export without descriptor", "host", "export-sent", just(exportImage(1<<20, nil)), 11, true, "too short for a descriptor"},
 	{"declared one more", "host", "export-sent", just(lie(uint64(len(garbage)) + 1)), 11, true, "declares a descriptor"},
 	{"declared one less", "host", "export-sent", just(lie(uint64(len(garbage)) - 1)), 11, true, "declares a descriptor"},
 	{"declared the message", "host", "export-sent", just(lie(uint64(len(garbage)) + 24)), 11, true, "declares a descriptor"},
 	{"declared 2^64-1", "host", "export-sent", just(lie(1<<64 - 1)), 11, true, "declares a descriptor"},
-	{"garbage descriptor", "host", "export-sent", just(exportImage(1<<20, garbage)), 6, true, "opening the host's memory"},
-	{"garbage to receive", "dpu", "export-sent", just(exportImage(1<<20, garbage)), 6, true, "opening the host's memory"},
-	{"garbage of 4056 bytes", "host", "export-sent", just(exportImage(1<<20, fill(7)[24:])), 6, true, "opening the host's memory"},
+	{"garbage descriptor", "host", "export-sent", just(exportImage(1<<20, garbage)), 6, true, "importing the host's memory"},
+	{"garbage to receive", "dpu", "export-sent", just(exportImage(1<<20, garbage)), 6, true, "importing the host's memory"},
+	{"garbage of 4056 bytes", "host", "export-sent", just(exportImage(1<<20, fill(7)[24:])), 6, true, "importing the host's memory"},
 	{"range that wraps", "host", "export-sent", just(exportImage(1<<64-2, garbage)), 11, true, "wrap around"},
 	{"direction for export", "host", "export-sent", just(directionImage(true, 9)), 11, true, "out of order"},
 	{"success for export", "host", "export-sent", just(statusImage(true)), 11, true, "out of order"},
-	{"failure for export", "dpu", "export-sent", just(statusImage(false)), 1, false, "DPU: the host gave up: its own message says why"},
+	{"failure for export", "dpu", "export-sent", just(statusImage(false)), 1, false, "DPU: the host reported a failure: see its error message"},
 }
 
 var hostileDPUs = []hostile{
@@ -99,7 +99,7 @@ var hostileDPUs = []hostile{
 	{"status bool of 2", "dpu", "status-sent", just(changed(statusImage(true), 4, 2)), 11, false, "is_success is 2"},
 	{"direction for status", "dpu", "status-sent", just(directionImage(false, 9)), 11, false, "out of order"},
 	{"export for status", "host", "status-sent", just(exportImage(1<<20, garbage)), 11, false, "out of order"},
-	{"failure", "dpu", "status-sent", just(statusImage(false)), 1, false, "host: the DPU gave up: its own message says why"},
+	{"failure", "dpu", "status-sent", just(statusImage(false)), 1, false, "host: the DPU reported a failure: see its error message"},
 }
 
 // TestHostileHost lets an unmodified host say wrong things to our DPU.

@@ -20,7 +20,7 @@ const cardlessSource = `
 #include "doca_functions.def"
 `
 
-// installCardless makes an installation of DOCA that shows no device.
+// installCardless makes an installation of DOCA that finds no device.
 func installCardless(t *testing.T) (directory string) {
 	t.Helper()
 	directory = t.TempDir()
@@ -55,14 +55,14 @@ func TestCommandsOnDOCAWithoutACard(t *testing.T) {
 		code  int
 		parts []string
 	}{
-		{"devices --driver doca", 6, []string{"no device: doca 3.0.0058 (DMA engine) shows none"}},
-		{"devices", 0, []string{"driver soft 1", "because DOCA in " + directory + " shows no device"}},
+		{"devices --driver doca", 6, []string{"no device found: doca 3.0.0058 (DMA engine)"}},
+		{"devices", 0, []string{"driver soft 1", "because DOCA in " + directory + " finds no device"}},
 		{"devices -o json", 0, []string{`"library_directory": ""`}},
 		{"version --driver doca", 0, []string{"DOCA runtime: 3.0.0058\n", "driver: doca 3.0.0058 (DMA engine)\n"}},
 		{"--version", 0, []string{"DOCA runtime: 3.0.0058\n"}},
 		{"doctor --driver doca", 6, []string{
 			"ok    DOCA 3.0.0058: libraries in " + directory + ": libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058, libdoca_comch.so.3.0.0058\n",
-			"ok    driver: doca 3.0.0058 (DMA engine), because DOCA was asked for\n", "FAIL  devices: the driver shows none  -- "}},
+			"ok    driver: doca 3.0.0058 (DMA engine), because DOCA was requested\n", "FAIL  devices: none found  -- "}},
 	}
 	for _, tc := range cases {
 		variables := map[string]string{"DMA_COPY_DOCA_LIBDIR": directory}

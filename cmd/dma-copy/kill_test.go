@@ -93,7 +93,7 @@ func (k killing) judgeLoss(survivor side, committed bool) {
 		k.t.Errorf("the receiver gave the file its name and ended with a failure:\n%s", said)
 	default:
 		k.toll.count(&k.toll.unknown)
-		if !strings.Contains(said, "whether the file is complete") {
+		if !strings.Contains(said, "transfer outcome unknown") {
 			k.t.Errorf("the file has its name, and the sender does not say that this is unknown:\n%s", said)
 		}
 	}

@@ -64,26 +64,27 @@ func benchWhat() []option {
 	return []option{
 		{group: addedOptions, name: "sizes", value: "SIZE,...", json: jsonText,
 			assign: inBench(func(b *benchSettings) *[]int64 { return &b.Sizes }, parseList(parseSomeBytes)),
-			help:   "Sizes of the files; the largest is also what a\nrun of the engine moves\n(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
+			help:   "File sizes; the largest is also what a run of\nthe engine copies\n(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
 		{group: addedOptions, name: "chunks", value: "SIZE,...", json: jsonText,
 			assign: inBench(func(b *benchSettings) *[]int64 { return &b.Chunks }, parseList(parseChunk)),
-			help:   "As --chunk of a copy, of which 0 is its own\nchoice; for the engine, bytes of a task\n(default 0; engine: 64KiB,256KiB,1MiB,2MiB)"},
+			help: "As --chunk of a copy, where 0 is automatic; for\nthe engine, bytes per task\n" +
+				"(default 0; engine: 64KiB,256KiB,1MiB,2MiB)"},
 		{group: addedOptions, name: "depths", value: "COUNT,...", json: jsonText,
 			assign: inBench(func(b *benchSettings) *[]int { return &b.Depths }, parseList(parseCount)),
 			help:   "As --depth of a copy; for the engine, tasks in\nflight (default 0; engine: 1,4,16,64)"},
 		{group: addedOptions, name: "directions", value: "DIRECTION,...", fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: inBench(func(b *benchSettings) *[]bench.Direction { return &b.Directions },
 				parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
-			help: "Which way the bytes go: the engine reads from\nthe host, or writes to it"},
+			help: "Direction: the engine reads from the host, or\nwrites to it"},
 		{group: addedOptions, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
 			assign: inBench(func(b *benchSettings) *[]string { return &b.Digests }, parseList(parseDigestName)),
 			help:   "As --digest of a copy"},
 		{group: addedOptions, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(func(s *settings) *negotiate.Durability { return &s.Durability }, parseDurability),
-			help:   "As of a copy; but for none, each tool's copy is\nfollowed by sync of the same"},
+			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
 		{group: addedOptions, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","), json: jsonText,
 			assign: inBench(func(b *benchSettings) *[]string { return &b.Tools }, parseTools),
-			help:   "What to compare with, as far as it is\ninstalled; none is nothing"},
+			help:   "Tools to compare with, if installed; none\ncompares with no tool"},
 	}
 }
 
@@ -91,13 +92,13 @@ func benchHow() []option {
 	return []option{
 		{group: addedOptions, name: "dir", value: "DIR", json: jsonText,
 			assign: inBench(func(b *benchSettings) *string { return &b.Directory }, parsePath),
-			help:   "Where source and target are, in a directory of\ntheir own; the one for temporary files if not\ngiven"},
+			help:   "Directory for source and target, in a temporary\nsubdirectory; default: the one for temporary\nfiles"},
 		{group: addedOptions, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
 			assign: inBench(func(b *benchSettings) *int { return &b.Runs }, parseRounds(1)),
-			help:   "Rounds that count, 1 to 1000"},
+			help:   "Measured rounds, 1 to 1000"},
 		{group: addedOptions, name: "warmup", value: "COUNT", fallback: "1", json: jsonNumber,
 			assign: inBench(func(b *benchSettings) *int { return &b.Warmup }, parseRounds(0)),
-			help:   "Rounds before them"},
+			help:   "Warm-up rounds before them"},
 		{group: addedOptions, name: "model", value: "NAME", json: jsonText,
 			assign: inBench(func(b *benchSettings) *string { return &b.Model }, parseModel),
 			help:   "Time model of the software device, see\ndocs/SOFTDEVICE.md"},
@@ -108,13 +109,13 @@ func benchReport() []option {
 	return []option{
 		{group: addedOptions, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText), json: jsonText,
 			assign: inBench(func(b *benchSettings) *benchForm { return &b.Form }, parseOneOf(benchText, benchMarkdown, benchJSON)),
-			help:   "Form of the result; docs/bench.schema.json\ndescribes the last"},
+			help:   "Output format; docs/bench.schema.json describes\njson"},
 		{group: addedOptions, name: "plot", value: "FILE", json: jsonText,
 			assign: inBench(func(b *benchSettings) *string { return &b.Plot }, parsePath),
-			help:   "Draw it as SVG, too; replaces the file"},
+			help:   "Also write a plot as SVG; replaces the file"},
 		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
-			help:   "Do not say what is measured next"},
+			help:   "Print no progress"},
 	}
 }
 

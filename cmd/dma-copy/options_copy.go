@@ -51,7 +51,7 @@ func deviceFlags() []option {
 		{group: addedOptions, name: "driver", value: "auto|doca|soft", fallback: driverAuto,
 			json:   jsonText,
 			assign: into(func(s *settings) *string { return &s.Driver }, parseOneOf(driverAuto, driverDOCA, driverSoft)),
-			help:   "DOCA's libraries or the software device; auto\nis DOCA where it loads and shows a device"},
+			help:   "DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device"},
 		{group: addedOptions, name: "require-hw", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.RequireHW }, parseSwitch),
 			help:   "Fail rather than copy without the hardware"},
@@ -61,13 +61,14 @@ func deviceFlags() []option {
 		{group: addedOptions, name: "role", value: "auto|host|dpu", fallback: string(roleAuto),
 			json:   jsonText,
 			assign: into(func(s *settings) *role { return &s.Role }, parseOneOf(roleAuto, roleHost, roleDPU)),
-			help:   "Side to play; auto is the DPU where the device\ncan be a server or -r is given"},
+			help:   "Role of this side; auto is dpu where the device\ncan be a server or -r is given"},
 		{group: addedOptions, name: "chunk", value: "SIZE", fallback: "0",
 			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.Chunk }, parseChunk),
-			help: "Bytes per copy task, such as 65536, 256KiB or\n1M (1024 to the K); 0 suits device and file.\nTwo dma-copy take a power of two from 4KiB on,\nand the smaller one of both sides"},
+			help: "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic. Between two\n" +
+				"dma-copy the smaller of both sides, rounded\ndown to a power of two (minimum 4KiB)"},
 		{group: addedOptions, name: "depth", value: "COUNT", fallback: "0",
 			json: jsonNumber, assign: into(func(s *settings) *int { return &s.Depth }, parseCount),
-			help: "Copy tasks in flight; 0 suits device and file;\nof two dma-copy the smaller one counts"},
+			help: "DMA tasks in flight; 0 is automatic. Between\ntwo dma-copy the smaller of both sides"},
 	}
 }
 
@@ -76,10 +77,11 @@ func placeFlags() []option {
 	return []option{
 		{group: addedOptions, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
 			assign: into(func(s *settings) *placement.Node { return &s.Place.Node }, placement.ParseNode),
-			help:   "Run on a NUMA node's CPUs, and so by default in\nits memory; auto is the node of the device, if\nhardware"},
+			help: "Pin the process to a NUMA node's CPUs, and so\nby default to its memory; auto is the node of\n" +
+				"the device, if hardware"},
 		{group: addedOptions, name: "cores", value: "LIST", json: jsonNumber,
 			assign: into(func(s *settings) *placement.Set { return &s.Place.Cores }, placement.ParseList),
-			help:   "Run on these CPUs alone, such as 0-3,8, in\nplace of a node's"},
+			help:   "Pin the process to these CPUs, such as 0-3,8,\ninstead of a node's"},
 	}
 }
 
@@ -87,32 +89,32 @@ func runFlags() []option {
 	return []option{
 		{group: addedOptions, name: "wait", value: "DURATION", fallback: "30s",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Wait }, parsePatience),
-			help: "How long to wait for the peer to appear and be\nfree; either side may start first"},
+			help: "Timeout for the peer to connect and be free;\neither side may start first"},
 		{group: addedOptions, name: "timeout", value: "DURATION", fallback: "0",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.Timeout }, parseLimit),
-			help: "Limit for the whole run; 0 is none"},
+			help: "Timeout for the whole run; 0 is none"},
 		{group: addedOptions, name: "max-duration", value: "DURATION", fallback: "0",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.MaxDuration }, parseLimit),
-			help: "Limit for the copy, from when both sides have\nmet; 0 is none"},
+			help: "Timeout for the copy, from when both sides are\nconnected; 0 is none"},
 		{group: addedOptions, name: "max-bytes", value: "SIZE", fallback: "0",
 			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.MaxBytes }, parseMostBytes),
 			help: "Refuse a larger file; 0 is no limit"},
 		{group: addedOptions, name: "max-holes", value: "SIZE", fallback: "256GiB",
 			json: jsonNumber, assign: into(func(s *settings) *int64 { return &s.MaxHoles }, parseMostBytes),
-			help: "Refuse a file with more holes, whose zeros a\n" +
-				"digest other than crc32c or a readback takes as\nlong for as for data; 0 is no limit"},
+			help: "Refuse a file with more holes, which take as\n" +
+				"long as data with a digest other than crc32c or\nwith a readback; 0 is no limit"},
 		{group: addedOptions, name: "idle-timeout", value: "DURATION", fallback: "30s",
 			json: jsonText, assign: into(func(s *settings) *time.Duration { return &s.IdleTimeout }, parsePatience),
-			help: "Limit for a time without progress"},
+			help: "Timeout without progress"},
 		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
-			help:   "Receive here, replacing FILE if it exists;\nwhere both sides have it, one must say so"},
+			help:   "Receive here, replacing FILE if it exists;\nrequired on one side if both have it"},
 		{group: addedOptions, name: "backup", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Backup }, parseSwitch),
-			help:   "With --overwrite: keep what that replaces, as\nFILE~"},
+			help:   "With --overwrite: keep the old file as FILE~"},
 		{group: addedOptions, name: "protocol", value: "auto|reference", fallback: string(protocolAuto), json: jsonText,
 			assign: into(func(s *settings) *protocolChoice { return &s.Protocol }, parseOneOf(protocolAuto, protocolReference)),
-			help:   "Speak that of DOCA's program even to dma-copy;\nauto does so where the other side has no other"},
+			help:   "reference forces NVIDIA's protocol, auto\nprefers the native one"},
 	}
 }
 
@@ -136,16 +138,16 @@ func contentFlags() []option {
 	return []option{
 		{group: nativeOptions, name: "digest", value: "none|crc32c|xxh3|blake3|sha256", fallback: defaultDigest.String(), json: jsonText,
 			assign: into(func(s *settings) *digest.Algorithm { return &s.Digest }, parseCopyDigest),
-			help:   "What both sides compare; of two wishes the\nstronger counts"},
+			help:   "Digest that both sides compare; the stronger\nchoice of both sides is used"},
 		{group: nativeOptions, name: "expect", value: "ALGORITHM:HEX", json: jsonText,
 			assign: into(func(s *settings) *digest.Sum { return &s.Expect }, digest.ParseSum),
-			help:   "Refuse any other content, such as\ncrc32c:1f0e22c4; implies its digest"},
+			help:   "Expected digest, such as crc32c:1f0e22c4, else\nfail; implies its --digest"},
 		{group: nativeOptions, name: "verify", value: "digest|readback", fallback: string(verifyDigest), json: jsonText,
 			assign: into(func(s *settings) *verification { return &s.Verify }, parseOneOf(verifyDigest, verifyReadback)),
-			help:   "readback: the receiver also reads the file back\nfrom its disk before it gets its name"},
+			help:   "readback: the receiver also reads the file back\nfrom its disk before the final rename"},
 		{group: nativeOptions, name: "allow-changing", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.AllowChanging }, parseSwitch),
-			help:   "On the side that sends: the file may change\nmeanwhile, and its size at the start is sent"},
+			help:   "Sender: the file may change during the copy;\nits size at the start is sent"},
 	}
 }
 
@@ -154,16 +156,17 @@ func targetFlags() []option {
 	return []option{
 		{group: nativeOptions, name: "durability", value: "none|file|full", fallback: negotiate.DurabilityFull.String(), json: jsonText,
 			assign: into(func(s *settings) *negotiate.Durability { return &s.Durability }, parseDurability),
-			help:   "What is flushed before it is done: nothing, the\nfile, its directory too; the stronger counts"},
+			help: "What to flush (fsync) before success: nothing,\nthe file, its directory too; the stronger\n" +
+				"choice of both sides is used"},
 		{group: nativeOptions, name: "sparse", value: "auto|never", fallback: string(sparseAuto), json: jsonText,
 			assign: into(func(s *settings) *sparseChoice { return &s.Sparse }, parseOneOf(sparseAuto, sparseNever)),
 			help:   "never: fill holes with zeros"},
 		{group: nativeOptions, name: "preserve", value: "owner,xattr", json: jsonText,
 			assign: into(func(s *settings) *preserved { return &s.Preserve }, parsePreserved),
-			help:   "Keep them too, if both sides say so; mode and\nmodification time are always kept"},
+			help:   "Preserve them too, if set on both sides; mode\nand modification time are always preserved"},
 		{group: nativeOptions, name: "no-resume", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.NoResume }, parseSwitch),
-			help:   "On the side that receives: neither go on with\nwhat an earlier copy left, nor leave anything"},
+			help:   "Receiver: neither resume an earlier copy, nor\nkeep a partial file on failure"},
 	}
 }
 
@@ -171,7 +174,7 @@ func limitFlags() []option {
 	return []option{
 		{group: nativeOptions, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
 			assign: into(func(s *settings) *int64 { return &s.Bandwidth }, parseRate),
-			help:   "Bytes per second, as --chunk; 0 is no limit"},
+			help:   "Bandwidth limit in bytes per second, such as\n100MiB; 0 is no limit"},
 	}
 }
 

@@ -53,7 +53,7 @@ func (p *person) hears(e dmaxfer.Event) {
 	switch e := e.(type) {
 	case dmaxfer.Planned:
 		if e.Resumed > 0 && !p.quiet {
-			fmt.Fprintf(p.out, "resuming at %d %%: %s of %s are there\n", 100*e.Resumed/max(1, e.Size),
+			fmt.Fprintf(p.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
 				humanize.IBytes(uint64(e.Resumed)), humanize.IBytes(uint64(e.Size)))
 		}
 	case dmaxfer.Warned:

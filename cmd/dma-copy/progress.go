@@ -120,13 +120,13 @@ func eta(left int64, rate float64) string {
 func doing(s dmaxfer.Sample) string {
 	switch {
 	case s.Phase == dmaxfer.Preparing:
-		return "making room"
+		return "preallocating"
 	case s.Phase == dmaxfer.Finishing && s.Work > s.Total && s.Total != dmaxfer.Unknown:
-		return "reading it back"
+		return "reading back"
 	case s.Phase == dmaxfer.Finishing:
-		return "making it durable"
+		return "flushing"
 	case s.Phase == dmaxfer.Concluding:
-		return "waiting for the other side"
+		return "waiting for the peer"
 	}
 	return shares(s.Shares)
 }

@@ -51,12 +51,12 @@ func TestProgressLine(t *testing.T) {
 		{"of a stream", of(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
 		{"of an empty file", dmaxfer.Sample{Phase: dmaxfer.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
-		{"while room is made", of(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0, "0%  0 B/1.4 GiB  making room"},
-		{"while it is flushed", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0, "62%  870 MiB/1.4 GiB  making it durable"},
+		{"while room is made", of(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0, "0%  0 B/1.4 GiB  preallocating"},
+		{"while it is flushed", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0, "62%  870 MiB/1.4 GiB  flushing"},
 		{"while it is read back", of(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast, 0,
-			"62%  870 MiB/1.4 GiB  reading it back"},
+			"62%  870 MiB/1.4 GiB  reading back"},
 		{"at the end", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Concluding }), fast, 0,
-			"62%  870 MiB/1.4 GiB  waiting for the other side"},
+			"62%  870 MiB/1.4 GiB  waiting for the peer"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

@@ -30,7 +30,8 @@ func (r replacement) check() error {
 		return r.failed("not a regular file", nil)
 	case !r.overwrite:
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: quote.Bare(r.path) + " exists", Next: "remove it, or allow its replacement with --overwrite",
+			Kind: dmaxfer.ErrTarget, Cause: quote.Bare(r.path) + " already exists",
+			Next: "remove it, or replace it with --overwrite",
 		}
 	}
 	if err := at.Dir.MayCreate(); err != nil {

@@ -72,11 +72,11 @@ func sentence(err error) string {
 func whatIsKept(failed *sideError, code int) string {
 	switch {
 	case failed.kept > 0:
-		return fmt.Sprintf("; %s are kept, and the same command goes on from there", humanize.IBytes(uint64(failed.kept)))
+		return fmt.Sprintf("; %s are kept: run the same command to resume", humanize.IBytes(uint64(failed.kept)))
 	case failed.lost != "":
-		return "; nothing is kept, because " + failed.lost
+		return "; nothing is kept: " + failed.lost
 	case failed.resumable && (code > exitSignal || code == exitPeer || code == exitLimit):
-		return "; the same command goes on with what the receiver may have kept"
+		return "; run the same command to resume from what the receiver kept"
 	}
 	return ""
 }
@@ -85,14 +85,14 @@ func whatIsKept(failed *sideError, code int) string {
 func peersWords(e *sideError) string {
 	said, _ := errors.AsType[*negotiate.PeerAborted](e.err)
 	if said.Text == "" {
-		return fmt.Sprintf("the %s gave up and did not say why", e.side.Other())
+		return fmt.Sprintf("the %s aborted without a reason", e.side.Other())
 	}
-	return fmt.Sprintf("the %s gave up: %s", e.side.Other(), escapeUnprintable(said.Text))
+	return fmt.Sprintf("the %s aborted: %s", e.side.Other(), escapeUnprintable(said.Text))
 }
 
 // logReworded keeps in the log what the line about the failure leaves out.
 func logReworded(log zerolog.Logger, err error) {
 	if err != nil && classify(err).cause != nil {
-		log.Debug().Err(err).Msg("the failure in full")
+		log.Debug().Err(err).Msg("full error")
 	}
 }

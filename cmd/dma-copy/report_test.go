@@ -37,48 +37,48 @@ func TestReportedLines(t *testing.T) {
 		code int
 		line string
 	}{
-		{"the DPU gives up", onHost(gaveUp), 1, "host: the DPU gave up: its own message says why"},
-		{"the host gives up", onDPU(gaveUp), 1, "DPU: the host gave up: its own message says why"},
-		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1, "DPU: the host gave up: its own message says why"},
-		{"the host gives up last", onDPU(fmt.Errorf("%w, so it has not got the file: %w", dmaxfer.ErrHostFailed, gaveUp)), 1,
-			"DPU: the host failed after the copy, so it has not got the file: its own message says why"},
+		{"the DPU gives up", onHost(gaveUp), 1, "host: the DPU reported a failure: see its error message"},
+		{"the host gives up", onDPU(gaveUp), 1, "DPU: the host reported a failure: see its error message"},
+		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1, "DPU: the host reported a failure: see its error message"},
+		{"the host gives up last", onDPU(fmt.Errorf("%w, so it does not have the file: %w", dmaxfer.ErrHostFailed, gaveUp)), 1,
+			"DPU: the host failed after the copy, so it does not have the file: see its error message"},
 		{"the DPU is lost", onHost(lost), 7,
-			"host: the connection to the DPU was lost before the copy ended: look at the other side and copy again"},
+			"host: the connection to the DPU was lost before the copy ended: check the other side and copy again"},
 		{"the host is lost", onDPU(turned), 7,
-			"DPU: the connection to the host was lost before the copy ended: look at the other side and copy again"},
+			"DPU: the connection to the host was lost before the copy ended: check the other side and copy again"},
 		{"the host is lost as it is written to", onDPU(unsent), 7,
-			"DPU: the connection to the host was lost before the copy ended: look at the other side and copy again"},
+			"DPU: the connection to the host was lost before the copy ended: check the other side and copy again"},
 		{"turned away", onHost(fmt.Errorf("%w (3 times within 1s)", comch.ErrTurnedAway)), 7,
-			"host: the DPU ended the connection before it had sent anything (3 times within 1s): " +
-				"it may be serving another host: allow more time with --wait, or look at the DPU"},
+			"host: the DPU closed the connection without sending anything (3 times within 1s): " +
+				"it may be serving another host: raise --wait, or check the DPU"},
 		{"misbehaviour keeps its details", onHost(strange), 11, "host: negotiation in state await-status at STATUS: " +
-			"malformed message: run a dma-copy or doca_dma_copy of a supported release on the other side"},
+			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
-			"DPU: another dma-copy serves: allow more time with --wait, or end it"},
-		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: make room")), 5, "host: the DPU gave up: cannot hold x: make room"},
-		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1, `DPU: the host gave up: a\n\x1b[2Jb\u202e`},
-		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11, "DPU: the host gave up and did not say why"},
+			"DPU: another dma-copy serves: raise --wait, or stop it"},
+		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: make room")), 5, "host: the DPU aborted: cannot hold x: make room"},
+		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1, `DPU: the host aborted: a\n\x1b[2Jb\u202e`},
+		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11, "DPU: the host aborted without a reason"},
 		{"the outcome is unknown", onHost(&negotiate.Error{State: negotiate.AwaitDone, Err: negotiate.ErrOutcomeUnknown}), 7,
-			"host: the DPU did not say whether the file is complete: " +
-				"compare both files (dma-copy verify) before you copy again"},
-		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion, Detail: "the host speaks version 1, the DPU version 2"}), 11,
-			"host: the two programs have no version of the native protocol in common: the host speaks version 1, the DPU version 2: " +
-				"run releases of dma-copy on both sides that have a version in common"},
-		{"too long", onDPU(fmt.Errorf("%w after 1s", errDurationLimit)), 14, "DPU: stopped by --max-duration after 1s: allow more with --max-duration"},
+			"host: transfer outcome unknown: the DPU did not confirm the commit: " +
+				"compare both files (dma-copy verify)"},
+		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion, Detail: "the host supports version 1, the DPU version 2"}), 11,
+			"host: no common version of the native protocol: the host supports version 1, the DPU version 2: " +
+				"run releases of dma-copy with a common protocol version on both sides"},
+		{"too long", onDPU(fmt.Errorf("%w after 1s", errDurationLimit)), 14, "DPU: stopped by --max-duration after 1s: raise --max-duration"},
 		{"stopped, with a part", &sideError{side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, kept: 3 << 20}, 130,
-			"DPU: stopped by SIGINT; 3.0 MiB are kept, and the same command goes on from there"},
+			"DPU: stopped by SIGINT; 3.0 MiB are kept: run the same command to resume"},
 		{"stopped, and what it had is gone", &sideError{
 			side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, lost: "the partial file was removed or replaced",
-		}, 130, "DPU: stopped by SIGINT; nothing is kept, because the partial file was removed or replaced"},
+		}, 130, "DPU: stopped by SIGINT; nothing is kept: the partial file was removed or replaced"},
 		{"stopped, as the sender", &sideError{side: negotiate.Host, err: interruptedError{syscall.SIGTERM}, resumable: true}, 143,
-			"host: stopped by SIGTERM; the same command goes on with what the receiver may have kept"},
+			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
 		{"changed, as the sender", &sideError{side: negotiate.Host, err: dmaxfer.ErrSourceChanged, resumable: true}, 10, "host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
-			"no device x: there are a and b: name one of them with -p"},
+			"no device x: there are a and b: choose one of them with -p"},
 		{"no such representor", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x", Available: []string{"a", "b"}}), 6,
-			"DPU: no representor x: there are a and b: name one of them with -r"},
+			"DPU: no representor x: there are a and b: choose one of them with -r"},
 		{"nothing to name", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x"}), 6,
-			`DPU: no representor x: there are none: "dma-copy doctor" says what is wrong`},
+			`DPU: no representor x: there are none: run "dma-copy doctor" to find the cause`},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

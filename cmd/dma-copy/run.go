@@ -79,7 +79,8 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
 		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
 	if model := driver.TimeModel(); model != "" {
-		log.Warn().Str("time_model", model).Msg("the software device takes the time of a model (DMA_COPY_SOFT_LIMITS)")
+		log.Warn().Str("time_model", model).
+			Msg("the software device simulates the timing of a model (DMA_COPY_SOFT_LIMITS)")
 	}
 }
 

@@ -75,10 +75,10 @@ func (s *stage) judge(ours side, p phase, sender, receives string) {
 	}
 }
 
-// blames expects that where our side failed, it names the peer's silence: the peer gives up too, much later.
+// blames expects that where our side failed, it reports the peer's timeout: the peer gives up too, much later.
 func (s *stage) blames(ours side, p phase, sender string) {
 	s.t.Helper()
-	const silence = " was silent for 300ms, "
+	const silence = "timeout: no message from the "
 	if said := ours.stderr.String(); p.code(sender) != 0 && !strings.Contains(said, silence) {
 		s.t.Errorf("our side said %q, want %q", said, silence)
 	}

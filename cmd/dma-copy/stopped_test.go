@@ -194,7 +194,7 @@ func (s side) endsEither(code, or int) {
 		code = or
 	}
 	// Memory that a stopped DPU is copying from or to is kept, with a warning.
-	kept := code != exitOK && strings.Contains(s.stderr.String(), "not everything could be given back")
+	kept := code != exitOK && strings.Contains(s.stderr.String(), "some resources could not be released")
 	if err := s.endsWith(code, kept); err != nil {
 		s.t.Error(err)
 	}

@@ -45,7 +45,7 @@ func findClosedStreams() (closed closedStreams) {
 
 // check refuses what would write to a stream, or read from one, that is not there.
 func (c closedStreams) check(s settings) error {
-	const next = "connect it, if only to /dev/null"
+	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
 		if closed && s.streams() {
 			return usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
@@ -107,8 +107,9 @@ func unlessInput(input *os.File, open func() (disk.File, error)) func() (disk.Fi
 		}
 		return nil, &dmaxfer.Error{
 			Kind:  dmaxfer.ErrSource,
-			Cause: "both sides have something to send; here it is standard input",
-			Next:  "say --overwrite on the other side if its file may be replaced, or remove it there; to receive, redirect the input from /dev/null",
+			Cause: "both sides have data to send (here: standard input)",
+			Next: "use --overwrite on the other side if its file may be replaced, or remove it there; " +
+				"to receive, redirect the input from /dev/null",
 		}
 	}
 }

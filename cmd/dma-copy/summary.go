@@ -78,7 +78,7 @@ func verified(s dmaxfer.Summary) string {
 	case s.Sum.Algorithm() == digest.None:
 		return "not verified (digest none)"
 	case s.Changing:
-		return "verified as it was read; the source was allowed to change"
+		return "verified as read; the source was allowed to change"
 	case s.Readback:
 		return "verified as read back from the disk"
 	default:
@@ -97,7 +97,7 @@ func durability(s dmaxfer.Summary, side negotiate.Side) string {
 	}
 	switch {
 	case !s.Sent && s.Path == fileIsStream:
-		return "passed on"
+		return "written to the stream"
 	case s.Durability == negotiate.DurabilityFull:
 		return "durable " + where
 	case s.Durability == negotiate.DurabilityFile:
@@ -120,7 +120,7 @@ func referenceDurability(s dmaxfer.Summary, side negotiate.Side) string {
 }
 
 func resumed(s dmaxfer.Summary) string {
-	return fmt.Sprintf("resumed: %s of %s were there; %s copied in this run",
+	return fmt.Sprintf("resumed: %s of %s already present; %s copied in this run",
 		humanize.IBytes(uint64(s.Resumed)), humanize.IBytes(uint64(s.Size)), humanize.IBytes(uint64(copied(s))))
 }
 
@@ -131,7 +131,7 @@ func retries(s dmaxfer.Summary) string {
 	if s.Retries == 0 {
 		return ""
 	}
-	return english.Plural(int(s.Retries), "piece", "") + " copied again"
+	return english.Plural(int(s.Retries), "chunk", "") + " retransmitted"
 }
 
 // rate is nothing for an empty file, which has none. What was there before has not been copied.
@@ -182,7 +182,7 @@ func shapeOf(s dmaxfer.Summary) string {
 		parts = append(parts, "chunk "+humanize.IBytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))
 	}
 	if s.Anonymous {
-		parts = append(parts, "whole file in memory (the driver does not pin file mappings)")
+		parts = append(parts, "whole file in memory (the driver cannot pin file mappings)")
 	}
 	if len(parts) == 0 {
 		return ""

@@ -19,10 +19,11 @@ func (s settings) validate() error {
 	case s.File == "":
 		return usagef("--file is missing: name the file to send or to create with -f FILE")
 	case s.Role == roleHost && s.Representor != "":
-		return usagef("--rep-pci %q does not go with --role host: "+
+		return usagef("--rep-pci %q conflicts with --role host: "+
 			"only the DPU side has representors, so leave one of them out", s.Representor)
 	case s.expects() && s.Digest > s.Expect.Algorithm():
-		return usagef("--expect %s does not go with --digest %s: what is expected must be a %s", s.Expect, s.Digest, s.Digest)
+		return usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
+			s.Expect, s.Digest, s.Digest)
 	}
 	if err := s.validatePlace(); err != nil {
 		return err
@@ -35,7 +36,7 @@ func (s settings) validatePlace() error {
 	if s.Place.Cores.Empty() || !s.Place.Node.HasNumber() {
 		return nil
 	}
-	return usagef("--cores %s does not go with --numa %s: the one names the CPUs, the other whose CPUs to use, so leave one of them out",
+	return usagef("--cores %s conflicts with --numa %s: both select the CPUs, so leave one of them out",
 		quote.Bare(s.Place.Cores.String()), s.Place.Node)
 }
 
@@ -44,12 +45,12 @@ func (s settings) validateProtocol() error {
 	if s.Protocol != protocolReference {
 		return nil
 	}
-	const next = "that protocol cannot do it, so leave one of them out"
+	const next = "that protocol does not support it, so leave one of them out"
 	switch {
 	case s.streams():
-		return usagef("-f - does not go with --protocol reference: %s", next)
+		return usagef("-f - conflicts with --protocol reference: %s", next)
 	case s.expects():
-		return usagef("--expect %s does not go with --protocol reference: %s", s.Expect, next)
+		return usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
 	}
 	return nil
 }

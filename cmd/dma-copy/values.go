@@ -58,7 +58,7 @@ func parseOneOf[T ~string](words ...T) func(string) (T, error) {
 func parseSwitch(text string) (bool, error) {
 	on, err := strconv.ParseBool(text)
 	if err != nil {
-		return false, errors.New("not a switch position; give true or false")
+		return false, errors.New("not a boolean; give true or false")
 	}
 	return on, nil
 }
@@ -116,7 +116,7 @@ func pattern(expression string) func() *regexp.Regexp {
 var (
 	parseChunk     = parseSize("65536, 256KiB or 1M, or 0 for the device's choice", "larger than any device can take; give a size such as 1MiB")
 	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit", "larger than any file; give a size such as 20GiB")
-	parseAnyRate   = parseSize("1048576, 100MiB or 2G for each second, or 0 for no limit", "faster than anything; give a rate such as 100MiB")
+	parseAnyRate   = parseSize("1048576, 100MiB or 2G per second, or 0 for no limit", "too large; give a rate such as 100MiB")
 )
 
 // leastRate lets two of the smallest pieces of a copy arrive within a second, so that the peer sees that it goes on.
@@ -125,7 +125,7 @@ const leastRate = 16 << 10
 func parseRate(text string) (int64, error) {
 	rate, err := parseAnyRate(text)
 	if err == nil && rate > 0 && rate < leastRate {
-		err = errors.New("slower than a copy can go; give at least 16KiB")
+		err = errors.New("too small; give at least 16KiB")
 	}
 	return rate, err
 }

@@ -25,8 +25,8 @@ func verifyCommand() command {
 		name:    "verify",
 		summary: "Compare files by digest, read from disk",
 		takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST FILE...", "--write MANIFEST PATH..."},
-		about: `Reads files from disk, not from memory as far as the system lets it, and says
-whether they are what they should be. Needs no device.
+		about: `Reads files from disk, bypassing the page cache where possible, and reports
+whether their content is as expected. Needs no device.
 
 FILE COPY               compares two files, byte by byte as well
 MANIFEST                checks each file it lists, relative to its directory
@@ -35,10 +35,10 @@ DIR MANIFEST            the same, relative to DIR: a tree against its copy
                         directory if the names are the same
 --write MANIFEST PATH   lists files, and all files below directories
 
-A manifest has lines of ALGORITHM:HEX  PATH; what sha256sum prints will do too.
+A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
 Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
 on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
-What is not a regular file on a disk (a FIFO, a device, /proc) is not read.
+Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.
 `,
 		options: append(pickOptions("log-level", "json"), verifyOptions()...),
 		run:     verify,
@@ -50,7 +50,7 @@ func verifyOptions() []option {
 		{group: addedOptions, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
 			assign: into(func(s *settings) *digest.Algorithm { return &s.Digest }, parseDigest),
 			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY\nand --write. xxh3 is fast on host and DPU; it\n" +
-				"finds damage, the last two find forgery too"},
+				"detects corruption, the last two tampering too"},
 		{group: addedOptions, name: "check", value: "MANIFEST", json: jsonText,
 			assign: into(func(s *settings) *string { return &s.Manifest }, parsePath),
 			help:   "Check the named files against this manifest"},
@@ -60,10 +60,10 @@ func verifyOptions() []option {
 		{group: addedOptions, name: "allow-outside", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.AllowOutside }, parseSwitch),
 			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
-				"that lead out of it"},
+				"that point out of it"},
 		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
-			help:   "Let --write replace a manifest that exists"},
+			help:   "Let --write replace an existing manifest"},
 		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
 			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
 			help:   "Print failures only"},
@@ -94,7 +94,7 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	case s.NewManifest != "" && len(args) > 0:
 		return v.writeManifest(ctx, s.NewManifest, args)
 	case s.Manifest != "" || s.NewManifest != "":
-		return usagef("no file is named: name those that the manifest is about")
+		return usagef("no file is named: name those to check or to list")
 	case len(args) == 1:
 		return v.checkListed(ctx, args[0], "")
 	case len(args) == 2 && isDirectory(args[0]):
@@ -171,6 +171,6 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	if err != nil {
 		return err
 	}
-	return &dmaxfer.Error{Kind: errDigest, Next: "copy it again",
+	return &dmaxfer.Error{Kind: errDigest, Next: "copy again",
 		Cause: fmt.Sprintf("%s and %s differ", quote.Bare(first), quote.Bare(second))}
 }

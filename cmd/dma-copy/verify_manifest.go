@@ -186,7 +186,7 @@ func (v verifier) checkFile(ctx context.Context, file expected, count *tally) er
 		return v.tell(true, "%s  %s", path, got)
 	}
 	count.different++
-	return v.tell(false, "%s: it has %s, and should have %s", path, got, file.sum)
+	return v.tell(false, "%s: digest mismatch: got %s, expected %s", path, got, file.sum)
 }
 
 // read returns the digest of a file and its path with the directory.
@@ -211,8 +211,9 @@ func (t tally) outcome(manifest string, of int) error {
 		kind = errDigest
 	}
 	return &dmaxfer.Error{
-		Kind:  kind,
-		Cause: fmt.Sprintf("%d of %d files are not as %s says (%d differ, %d could not be checked)", of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable),
-		Next:  "the lines with FAIL say which",
+		Kind: kind,
+		Cause: fmt.Sprintf("%d of %d files do not match %s (%d differ, %d could not be checked)",
+			of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable),
+		Next: "see the lines with FAIL",
 	}
 }

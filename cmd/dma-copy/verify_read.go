@@ -73,7 +73,7 @@ func (f *diskFile) look() (err error) {
 		return f.failed(err)
 	}
 	if ofKernel {
-		return notAFile(quote.Bare(f.path)+" is not a file of a disk", "name a regular file")
+		return notAFile(quote.Bare(f.path)+" is not a file on a disk", "name a regular file")
 	}
 	return nil
 }

@@ -44,7 +44,7 @@ func (m Machine) nodeOf(address string) (int, error) {
 	}
 	node, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
-		return noNode, fmt.Errorf("/sys/%s holds %q, which is no number", name, text)
+		return noNode, fmt.Errorf("/sys/%s contains %q, which is not a number", name, text)
 	}
 	return max(node, noNode), nil
 }
@@ -61,7 +61,7 @@ func (m Machine) readList(name string) (Set, error) {
 	}
 	found, err := ParseList(list)
 	if err != nil {
-		return Set{}, fmt.Errorf("/sys/%s holds %q: %w", name, list, err)
+		return Set{}, fmt.Errorf("/sys/%s contains %q: %w", name, list, err)
 	}
 	return found, nil
 }

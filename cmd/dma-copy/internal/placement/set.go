@@ -47,7 +47,7 @@ func parseRange(text string) (first, last int, err error) {
 		return 0, 0, err
 	}
 	if first > last {
-		return 0, 0, fmt.Errorf("the range %s goes down; give the smaller number first, as in %d-%d",
+		return 0, 0, fmt.Errorf("the range %s is reversed; give the smaller number first, as in %d-%d",
 			quote.Bare(text), last, first)
 	}
 	return first, last, nil
@@ -56,7 +56,7 @@ func parseRange(text string) (first, last int, err error) {
 func parseNumber(text string) (int, error) {
 	n, err := strconv.ParseUint(text, 10, 64)
 	if errors.Is(err, strconv.ErrRange) || err == nil && n >= capacity {
-		return 0, fmt.Errorf("%s is more than any machine has; give numbers below %d", quote.Bare(text), capacity)
+		return 0, fmt.Errorf("%s is too large; give numbers below %d", quote.Bare(text), capacity)
 	}
 	if err != nil {
 		return 0, errors.New("not a list; give numbers and ranges with commas, such as 0-3,8")

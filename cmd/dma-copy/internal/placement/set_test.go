@@ -31,13 +31,13 @@ func TestListsThatAreRead(t *testing.T) {
 func TestListsThatAreRefused(t *testing.T) {
 	const (
 		noList   = "not a list; give numbers and ranges with commas, such as 0-3,8"
-		tooLarge = " is more than any machine has; give numbers below 8192"
+		tooLarge = " is too large; give numbers below 8192"
 	)
 	for text, want := range map[string]string{
 		"": noList, ",": noList, "0,": noList, "-": noList, "-1": noList, "1-": noList, "1-2-3": noList, "+1": noList, " 1": noList,
 		"0, 1": noList, "0x1": noList, "all": noList, "0-7:2": noList, "1.5": noList,
 		"8192": "8192" + tooLarge, "0-8192": "8192" + tooLarge, "99999999999999999999": "99999999999999999999" + tooLarge,
-		"3-1": "the range 3-1 goes down; give the smaller number first, as in 1-3",
+		"3-1": "the range 3-1 is reversed; give the smaller number first, as in 1-3",
 	} {
 		if got, err := ParseList(text); err == nil || err.Error() != want || !got.Empty() {
 			t.Errorf("%q: %q, error %v, want %q", text, got, err, want)
