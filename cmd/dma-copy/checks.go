@@ -188,7 +188,7 @@ func containsAddress(addresses []string, wanted string) bool {
 
 func orNone(names []string) string {
 	if len(names) == 0 {
-		return "there are none"
+		return "none"
 	}
 	return strings.Join(names, ", ")
 }
