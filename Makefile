@@ -15,6 +15,7 @@ COPIES        ?= 1000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
+ABI      := internal/doca/internal/abi
 CABI     := internal/doca/internal/cabi
 CTEST    := -C $(CABI)/ctest OUT=$(CURDIR)/build/ctest
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) CC='$(CC)' CXX='$(CXX)'
@@ -109,13 +110,13 @@ tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) tsan
 
 headers: ## each C header compiles alone, as C11 and as C++17
-	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS)' scripts/headers.sh $(CABI)
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI)' scripts/headers.sh $(ABI) $(CABI)
 
 # Without the exception Go's own runtime/cgo would not compile; our C is held to it by the second line.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
 cgo-warnings: ## the C of the device layer has no warnings, under cgo or alone
 	$(GO) build ./...
-	$(CC) -std=gnu11 $(WARNINGS) -fsyntax-only $(CABI)/*.c
+	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -fsyntax-only $(CABI)/*.c
 
 lint: ## formatting, vet, staticcheck, go.mod; changes nothing
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || \

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Compiles each header of a directory alone, as C11 and as C++17: it must include what it needs and say nothing that
+# Compiles each header of the directories alone, as C11 and as C++17: it must include what it needs and say nothing that
 # either language rejects. C11 is GNU's, as everywhere here, because strict C11 hides what POSIX adds to <limits.h>.
 # Takes CC, CXX and CFLAGS from the environment.
 set -euo pipefail
 
-directory=${1:?usage: headers.sh DIRECTORY}
+: "${1:?usage: headers.sh DIRECTORY...}"
 
 # The insides of the software device stay C: they use <stdatomic.h>, which C++17 lacks, and names that C++ reserves.
 c_only() {
@@ -19,8 +19,12 @@ compiles_as() {
 		{ echo "$header does not compile alone as $standard" >&2; return 1; }
 }
 
-headers=("$directory"/*.h)
-[ -e "${headers[0]}" ] || { echo "no header in $directory" >&2; exit 1; }
+headers=()
+for directory in "$@"; do
+	found=("$directory"/*.h)
+	[ -e "${found[0]}" ] || { echo "no header in $directory" >&2; exit 1; }
+	headers+=("${found[@]}")
+done
 failed=0
 for header in "${headers[@]}"; do
 	compiles_as c "${CC:-cc}" gnu11 "$header" || failed=1

@@ -9,7 +9,7 @@ import (
 )
 
 // The law of arrows: who may import whom, and what a room must not do. A room imports only rooms to its right.
-var rooms = []string{cmdRoom, benchRoom, dmaxferRoom, negotiateRoom, comchRoom, docaRoom, cabiRoom, quoteRoom}
+var rooms = []string{cmdRoom, benchRoom, dmaxferRoom, negotiateRoom, comchRoom, docaRoom, cabiRoom, abiRoom, quoteRoom}
 
 const (
 	cmdRoom       = "cmd"
@@ -19,6 +19,7 @@ const (
 	comchRoom     = "internal/comch"
 	docaRoom      = "internal/doca"
 	cabiRoom      = "internal/doca/internal/cabi"
+	abiRoom       = "internal/doca/internal/abi"
 	quoteRoom     = "internal/quote"
 
 	programFolder = "cmd/dma-copy"

@@ -124,7 +124,7 @@ func (w *sweep) session(t *testing.T, fault string) error {
 // listedFunctions are those of the list of DOCA's functions that have a result, and so can be refused.
 func listedFunctions(t *testing.T) []string {
 	t.Helper()
-	list, err := os.ReadFile("internal/cabi/doca_functions.def")
+	list, err := os.ReadFile("internal/abi/doca_functions.def")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ set -euo pipefail
 kit=${1:?usage: c_tests.sh KIT OUT}
 out=${2:?usage: c_tests.sh KIT OUT}
 here=$(cd "$(dirname "$0")" && pwd)
-cabi=$here/../../internal/doca/internal/cabi
+abi=$here/../../internal/doca/internal/abi
 flags=(-std=gnu11 -D_GNU_SOURCE -DDOCA_ALLOW_EXPERIMENTAL_API -g -Wall -Wextra -Werror)
 sanitizers=(-fsanitize=address,undefined -fno-sanitize-recover=all)
 
@@ -26,7 +26,7 @@ build_and_run() {
 
 mkdir -p "$out"
 cd "$here"
-"${CC:-gcc}" "${flags[@]}" -fsyntax-only -I"$kit/include" -I"$cabi" prototypes_test.c
+"${CC:-gcc}" "${flags[@]}" -fsyntax-only -I"$kit/include" -I"$abi" prototypes_test.c
 echo "prototypes: ok"
 PACKAGES=doca-common build_and_run macros_test macros_test.c
 PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU -DWANT_DPU

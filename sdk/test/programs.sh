@@ -8,7 +8,7 @@ set -euo pipefail
 kit=${1:?usage: programs.sh KIT OUT}
 out=${2:?usage: programs.sh KIT OUT}
 here=$(cd "$(dirname "$0")" && pwd)
-cabi=$here/../../internal/doca/internal/cabi
+abi=$here/../../internal/doca/internal/abi
 flags=(-DDOCA_ALLOW_EXPERIMENTAL_API -Wall -Wextra -Werror)
 
 fail() {
@@ -44,7 +44,7 @@ includes() {
 # What DOCA 2.7 called a function is a name for it while a program compiles. The list has the names.
 former_names() {
 	local name language
-	for name in $(sed -n 's/.*"\(doca_[a-z_]*\)".*/\1/p' "$cabi/doca_functions.def"); do
+	for name in $(sed -n 's/.*"\(doca_[a-z_]*\)".*/\1/p' "$abi/doca_functions.def"); do
 		for language in c c++; do
 			printf '%s\n' '#include <doca_comch_consumer.h>' '#include <doca_comch_producer.h>' \
 				"void (*use(void))(void);" "void (*use(void))(void) { return (void (*)(void))$name; }" |

@@ -31,7 +31,7 @@ func compile(t *testing.T, source string, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args = append([]string{"-std=gnu11", "-I.", "-x", "c", "-"}, args...)
+	args = append([]string{"-std=gnu11", "-I.", "-I../abi", "-x", "c", "-"}, args...)
 	command := exec.CommandContext(t.Context(), compiler, args...)
 	command.Stdin = strings.NewReader(source)
 	var complaints strings.Builder

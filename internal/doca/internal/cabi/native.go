@@ -3,6 +3,7 @@
 package cabi
 
 /*
+#cgo CFLAGS: -I${SRCDIR}/../abi
 #cgo linux LDFLAGS: -ldl -lpthread
 #include <stdlib.h>
 #include "calls.h"
@@ -21,6 +22,8 @@ import (
 	"strings"
 	"syscall"
 	"unsafe"
+
+	_ "github.com/dma-copy/dma-copy/internal/doca/internal/abi" // its headers
 )
 
 // The Go declarations of what both languages read and write must have C's sizes.

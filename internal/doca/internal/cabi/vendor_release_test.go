@@ -32,12 +32,8 @@ func buildRelease(t *testing.T, directory, library, release, source string) {
 	if err := os.WriteFile(text, []byte(source), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
 	file := library + ".so." + release
-	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I", here, `-DRELEASE="`+release+`"`,
+	command := exec.Command(compilerName(), "-shared", "-fPIC", "-O0", "-w", "-I../abi", `-DRELEASE="`+release+`"`,
 		"-o", filepath.Join(directory, file), text)
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)

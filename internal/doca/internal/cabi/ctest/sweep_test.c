@@ -237,7 +237,7 @@ static const char *const session_calls[] = {
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) #name,
 #define DOCA_PROC(lib, need, name, params, args, former)
 #define DOCA_FUNC_NOARG(lib, need, ret, name, former)
-#include "../doca_functions.def"
+#include "doca_functions.def"
 };
 
 /* The first, second and third call of every function of the list. */
