@@ -17,7 +17,8 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 
 ABI      := internal/doca/internal/abi
 CABI     := internal/doca/internal/cabi
-CTEST    := -C $(CABI)/ctest OUT=$(CURDIR)/build/ctest
+SOFTDEV  := internal/doca/internal/softdev
+CTEST    := -C $(SOFTDEV)/ctest OUT=$(CURDIR)/build/ctest
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 # Most of what the program's own tests do is wait for it.
@@ -110,13 +111,13 @@ tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) tsan
 
 headers: ## each C header compiles alone, as C11 and as C++17
-	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI)' scripts/headers.sh $(ABI) $(CABI)
+	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI)' scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV)
 
 # Without the exception Go's own runtime/cgo would not compile; our C is held to it by the second line.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
 cgo-warnings: ## the C of the device layer has no warnings, under cgo or alone
 	$(GO) build ./...
-	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -fsyntax-only $(CABI)/*.c
+	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -fsyntax-only $(CABI)/*.c $(SOFTDEV)/*.c
 
 lint: ## formatting, vet, staticcheck, go.mod; changes nothing
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || \

@@ -12,7 +12,7 @@ out=$PWD/build/instructions
 program=$out/test/instructions_test
 
 command -v valgrind > /dev/null || { echo "valgrind is not installed; on Debian: apt install valgrind" >&2; exit 1; }
-make -s -C internal/doca/internal/cabi/ctest OUT="$out" CFLAGS='-std=gnu11 -O2 -g' "$program"
+make -s -C internal/doca/internal/softdev/ctest OUT="$out" CFLAGS='-std=gnu11 -O2 -g' "$program"
 said=$(valgrind --tool=callgrind --callgrind-out-file=/dev/null --toggle-collect=hot_loop "$program" 2>&1) ||
 	{ echo "$said" >&2; exit 1; }
 total=$(sed -n 's/.*Collected : \([0-9]*\).*/\1/p' <<< "$said")

@@ -18,7 +18,7 @@ native=(bin/dma-copy)
 emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
 any_architecture='^Test(EveryCallRefused|Kit)' # says nothing of this one, and takes long under emulation
-c_tests=internal/doca/internal/cabi/ctest
+c_tests=internal/doca/internal/softdev/ctest
 not_emulated=(remote_copy_test remote_access_test remote_thread_test)
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/arm64.XXXXXX")

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
 )
 
 // Choice says which driver to open.
@@ -78,7 +79,7 @@ func choose(options Options) (*Driver, error) {
 
 func openAuto(options Options) (*Driver, error) {
 	driver, err := openDOCA(options, "DOCA's libraries are installed and find a device")
-	if errors.Is(err, cabi.ErrNoCgo) {
+	if errors.Is(err, ErrNoCgo) {
 		return nil, err
 	}
 	if err != nil {
@@ -100,11 +101,11 @@ func openDOCA(options Options, reason string) (*Driver, error) {
 }
 
 func openSoft(options Options, reason string) (*Driver, error) {
-	abi, err := cabi.OpenSoft(cabi.SoftSettings{
+	abi, err := cabi.OpenSoft(softdev.Settings{
 		Dir: options.SoftDir, Limits: options.SoftLimits, Quirks: options.SoftQuirks, Faults: options.SoftFaults,
 		Functions: options.SoftFunctions,
 	})
-	if errors.Is(err, cabi.ErrNoCgo) {
+	if errors.Is(err, ErrNoCgo) {
 		return nil, err
 	}
 	if refused, is := errors.AsType[*cabi.Error](err); is {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/dma-copy/dma-copy/internal/doca/internal/abi"
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
@@ -45,7 +46,7 @@ const (
 
 var (
 	// ErrNoCgo means that the program was built without cgo and can reach no device.
-	ErrNoCgo = cabi.ErrNoCgo
+	ErrNoCgo = abi.ErrNoCgo
 
 	// ErrQueueFull means that completions must be reaped before more copies are submitted. It is CodeAgain.
 	ErrQueueFull error = cabi.Again

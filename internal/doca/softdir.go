@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
+	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
 )
 
 // SoftDir is the runtime directory of the software device as it is found. Looking at it changes nothing: no directory is
@@ -34,7 +34,7 @@ type SoftSocket struct {
 // InspectSoftDir looks at the runtime directory dir, or at the one that would be used if it is empty. An error means that
 // the directory is there and cannot be read, or cannot be there. ErrNoCgo.
 func InspectSoftDir(dir string) (SoftDir, error) {
-	path, err := cabi.SoftDirectory(dir)
+	path, err := softdev.Directory(dir)
 	if err != nil {
 		return SoftDir{}, err
 	}
@@ -47,7 +47,7 @@ func InspectSoftDir(dir string) (SoftDir, error) {
 		return found, err
 	}
 	found.Exists, found.Owner, found.Mode = true, int(info.Sys().(*syscall.Stat_t).Uid), info.Mode()
-	found.Trusted = cabi.SoftTrustsUser(uint32(found.Owner))
+	found.Trusted = softdev.TrustsUser(uint32(found.Owner))
 	if !info.IsDir() {
 		return found, nil
 	}
@@ -131,7 +131,7 @@ func (d SoftDir) Servers(hostFunction, name string) ([]string, error) {
 		if !ours || socket.Stale || len(rest) < len(function) {
 			continue
 		}
-		if device := rest[:len(function)]; cabi.SoftServerFile(function, device, name) == socket.File {
+		if device := rest[:len(function)]; softdev.ServerFile(function, device, name) == socket.File {
 			devices = append(devices, device)
 		}
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kit's logger takes the place of the device's own (soft_log.c): it defines what that defines, the device's way in here,
+ * The kit's logger takes the place of the device's own (log.c): it defines what that defines, the device's way in here,
  * and the two log functions of the list, as soft_<name>, beside their kin.
  */
 #include <stdlib.h>
 
+#include "core.h"
 #include "log.h"
-#include "soft_core.h"
 
 static doca_error_t write_line(enum log_speaker speaker, uint32_t level, const struct log_origin *origin,
 			       const char *format, va_list args)

@@ -4,7 +4,13 @@
 // files rebuilds them: of a directory that is only on an include path the Go command knows nothing.
 package abi
 
-import "embed"
+import (
+	"embed"
+	"errors"
+)
+
+// ErrNoCgo is what every Open of a program built with CGO_ENABLED=0 returns.
+var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: rebuild it with CGO_ENABLED=1 and a C compiler")
 
 // Declarations are the files that C code includes.
 //

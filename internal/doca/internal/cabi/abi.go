@@ -1,4 +1,4 @@
-// Package cabi is the boundary with C, and the only package of the program that crosses it.
+// Package cabi calls DOCA: the boundary between Go and its functions, whoever provides them.
 //
 //	        package doca (Go)
 //	               │  ABI: integers, opaque handles, C memory
@@ -7,22 +7,15 @@
 //	│ engine.c       copies and completions in batches     │  provider-neutral C
 //	│ channel.c      Comch callbacks turned into events    │
 //	│ port*.c        consumers and producers, in batches   │
-//	│ memory.c       memory that can be registered         │
-//	├───────────── struct doca_ops (ops.h) ────────────────┤  filled from one list: doca_functions.def
-//	│ vendor.c                 │ soft_*.c                  │
+//	├───────────── struct doca_ops (abi/ops.h) ────────────┤  filled from one list: abi/doca_functions.def
+//	│ vendor.c                 │ package softdev           │
 //	│ DOCA's libraries, dlopen │ the software device       │
 //	└──────────────────────────┴───────────────────────────┘
 //
 // Without cgo the package compiles to the same interface and an Open that says so.
 package cabi
 
-import (
-	"errors"
-	"unsafe"
-)
-
-// ErrNoCgo is what every Open of a program built with CGO_ENABLED=0 returns.
-var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: rebuild it with CGO_ENABLED=1 and a C compiler")
+import "unsafe"
 
 // Handles of DOCA's objects. They are C memory, never Go's.
 type (
@@ -186,15 +179,6 @@ type PortCaps struct {
 	MaxBuffer uint32 // bytes of one message. X: get_max_buf_size
 	MaxList   uint32 // buffers of one message, 1 where there are no lists. X: get_max_buf_list_len
 	MaxPorts  uint32 // per connection. X: get_max_consumers, get_max_producers
-}
-
-// SoftSettings sets up the software device (soft.h). An empty string takes the environment's value, or the default.
-type SoftSettings struct {
-	Dir       string // runtime directory
-	Limits    string // "name=value,..."
-	Quirks    string // "name,..."
-	Faults    string // "name=value,..."
-	Functions string // "vf,sf" or one of them: beside the physical ones
 }
 
 // ABI is DOCA's interface as this program uses it, whoever provides it. Errors are *Error. Threads: as DOCA, one at a

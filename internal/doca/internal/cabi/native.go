@@ -9,21 +9,17 @@ package cabi
 #include "calls.h"
 #include "channel.h"
 #include "engine.h"
-#include "memory.h"
 #include "port.h"
-#include "soft.h"
-#include "soft_comch_wire.h"
 #include "vendor.h"
 */
 import "C"
 
 import (
-	"fmt"
 	"strings"
-	"syscall"
 	"unsafe"
 
 	_ "github.com/dma-copy/dma-copy/internal/doca/internal/abi" // its headers
+	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
 )
 
 // The Go declarations of what both languages read and write must have C's sizes.
@@ -44,73 +40,23 @@ type native struct {
 	rate      rateForm
 	detail    func() string // what the provider knows of the last failure beyond its code
 	forget    func()        // empties that
-	refusal   func(*C.struct_doca_comch_client) C.doca_error_t
-	model     func(text []C.char) C.bool
+	refusal   func(*C.struct_doca_comch_client) Status
+	model     func() (text string, movesBytes bool)
 	close     func()
 }
 
 var _ ABI = (*native)(nil)
 
 // OpenSoft opens the software device.
-func OpenSoft(settings SoftSettings) (ABI, error) {
-	var free []func()
-	text := func(s string) *C.char {
-		c, release := optionalString(s)
-		free = append(free, release)
-		return c
+func OpenSoft(settings softdev.Settings) (ABI, error) {
+	if code, reason := softdev.Configure(settings); code != C.DOCA_SUCCESS {
+		return nil, &Error{Op: "soft_configure_all", Code: Status(code), Detail: reason}
 	}
-	c := C.struct_soft_settings{
-		dir: text(settings.Dir), limits: text(settings.Limits), quirks: text(settings.Quirks), faults: text(settings.Faults),
-		functions: text(settings.Functions),
-	}
-	defer func() {
-		for _, release := range free {
-			release()
-		}
-	}()
-	var reason [512]C.char
-	if code := C.soft_configure_all(&c, &reason[0], C.size_t(len(reason))); code != C.DOCA_SUCCESS {
-		return nil, &Error{Op: "soft_configure_all", Code: Status(code), Detail: C.GoString(&reason[0])}
-	}
-	forget := func() { C.soft_forget_detail() }
-	refusal := func(c *C.struct_doca_comch_client) C.doca_error_t { return C.soft_comch_client_refusal(c) }
-	model := func(text []C.char) C.bool { return C.soft_describe_model(&text[0], C.size_t(len(text))) }
+	refusal := func(c *C.struct_doca_comch_client) Status { return Status(softdev.ClientRefusal(unsafe.Pointer(c))) }
 	return &native{
-		ops: C.soft_ops(), rate: rateInBits, detail: softDetail, forget: forget, refusal: refusal, model: model, close: func() {},
+		ops: (*C.struct_doca_ops)(softdev.Ops()), rate: rateInBits, detail: softdev.LastDetail, forget: softdev.ForgetDetail,
+		refusal: refusal, model: softdev.Model, close: func() {},
 	}, nil
-}
-
-// SoftDirectory is the runtime directory that OpenSoft would use for dir; nothing is made or looked at.
-func SoftDirectory(dir string) (string, error) {
-	cDir, freeDir := optionalString(dir)
-	defer freeDir()
-	var path [C.PATH_MAX]C.char
-	if !C.soft_choose_dir(cDir, &path[0]) {
-		return "", fmt.Errorf("runtime directory: %w", syscall.ENAMETOOLONG)
-	}
-	return C.GoString(&path[0]), nil
-}
-
-// SoftTrustsUser reports whether the software device takes a process of this user for a peer, as DMA_COPY_SOFT_USERS
-// has it.
-func SoftTrustsUser(uid uint32) bool { return bool(C.soft_would_trust_user(C.uint32_t(uid))) }
-
-// SoftServerFile is the name, in the runtime directory, of the socket of the Comch server called name that the device
-// at one PCI address offers to the host function at another. Both addresses are in their long form.
-func SoftServerFile(hostFunction, device, name string) string {
-	texts := [...]*C.char{C.CString(hostFunction), C.CString(device), C.CString(name)}
-	var address C.struct_soft_comch_address
-	C.soft_comch_address_make(&address, texts[0], texts[1], texts[2])
-	for _, text := range texts {
-		C.free(unsafe.Pointer(text))
-	}
-	return C.GoString(&address.file[0])
-}
-
-func softDetail() string {
-	var text [512]C.char
-	C.soft_copy_last_detail(&text[0], C.size_t(len(text)))
-	return C.GoString(&text[0])
 }
 
 // OpenVendor loads DOCA's libraries from directory, or from where they are usually installed if it is empty, and says
@@ -124,8 +70,12 @@ func OpenVendor(directory string) (ABI, string, error) {
 		return nil, "", &LoadError{Reason: C.GoString(&text[0]), Tried: lines(C.GoString(&tried[0]))}
 	}
 	noDetail := func() string { return "" }
-	noRefusal := func(*C.struct_doca_comch_client) C.doca_error_t { return C.DOCA_SUCCESS }
-	model := func(text []C.char) C.bool { return C.vendor_describe_model(vendor, &text[0], C.size_t(len(text))) }
+	noRefusal := func(*C.struct_doca_comch_client) Status { return Success }
+	model := func() (string, bool) {
+		var line [256]C.char
+		moves := C.vendor_describe_model(vendor, &line[0], C.size_t(len(line)))
+		return C.GoString(&line[0]), bool(moves)
+	}
 	abi := &native{
 		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in), model: model,
 		detail: noDetail, forget: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
@@ -158,11 +108,7 @@ func (n *native) Close() { n.close() }
 
 func (n *native) Hardware() bool { return n.hardware }
 
-func (n *native) TimeModel() (text string, movesBytes bool) {
-	var line [256]C.char
-	moves := n.model(line[:])
-	return C.GoString(&line[0]), bool(moves)
-}
+func (n *native) TimeModel() (text string, movesBytes bool) { return n.model() }
 
 func (n *native) LastDetail() string { return n.detail() }
 

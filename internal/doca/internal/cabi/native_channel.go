@@ -36,7 +36,7 @@ func (n *native) ChannelStart(c Channel) error {
 	return n.explain(n.outcome(C.channel_start(channel(c))))
 }
 
-func (n *native) ChannelRefusal(c Channel) Status { return Status(n.refusal(channel(c).client)) }
+func (n *native) ChannelRefusal(c Channel) Status { return n.refusal(channel(c).client) }
 
 func (n *native) ChannelSend(c Channel, to Connection, message []byte, tag uint64) error {
 	bytes := unsafe.Pointer(unsafe.SliceData(message))

@@ -2,40 +2,34 @@
 
 package cabi
 
-/*
-#include "calls.h"
-#include "memory.h"
-*/
+// #include "calls.h"
 import "C"
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+)
 
 func mmap(m Mmap) *C.struct_doca_mmap { return (*C.struct_doca_mmap)(m) }
 
 func (n *native) MemoryAlloc(length int) (Memory, error) {
-	memory, err := C.memory_alloc(C.size_t(length))
-	return allocated(memory, err)
+	memory, err := softdev.MemoryAlloc(length)
+	return Memory(memory), err
 }
 
 func (n *native) MemoryAllocPrivate(length int) (Memory, error) {
-	memory, err := C.memory_alloc_private(C.size_t(length))
-	return allocated(memory, err)
-}
-
-func allocated(memory unsafe.Pointer, err error) (Memory, error) {
-	if memory == nil {
-		return nil, err
-	}
-	return Memory(memory), nil
+	memory, err := softdev.MemoryAllocPrivate(length)
+	return Memory(memory), err
 }
 
 func (n *native) MemoryMapFile(fd uintptr, length int, writable bool) (Memory, error) {
-	memory, err := C.memory_map_file(C.int(fd), C.size_t(length), C.bool(writable))
-	return allocated(memory, err)
+	memory, err := softdev.MemoryMapFile(fd, length, writable)
+	return Memory(memory), err
 }
 
 func (n *native) MemoryFree(memory Memory, length int) {
-	C.memory_free(unsafe.Pointer(memory), C.size_t(length))
+	softdev.MemoryFree(unsafe.Pointer(memory), length)
 }
 
 func (n *native) MmapRegister(d Dev, memory Memory, length int, access Access) (Mmap, error) {

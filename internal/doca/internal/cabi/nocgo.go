@@ -2,20 +2,16 @@
 
 package cabi
 
+import (
+	"github.com/dma-copy/dma-copy/internal/doca/internal/abi"
+	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
+)
+
 // OpenSoft needs cgo.
-func OpenSoft(SoftSettings) (ABI, error) { return nil, ErrNoCgo }
+func OpenSoft(softdev.Settings) (ABI, error) { return nil, abi.ErrNoCgo }
 
 // OpenVendor needs cgo.
-func OpenVendor(directory string) (ABI, string, error) { return nil, "", ErrNoCgo }
-
-// SoftDirectory needs cgo.
-func SoftDirectory(dir string) (string, error) { return "", ErrNoCgo }
-
-// SoftTrustsUser needs cgo.
-func SoftTrustsUser(uid uint32) bool { return false }
-
-// SoftServerFile needs cgo.
-func SoftServerFile(hostFunction, device, name string) string { return "" }
+func OpenVendor(directory string) (ABI, string, error) { return nil, "", abi.ErrNoCgo }
 
 // StreamClosedAtStart needs cgo.
 func StreamClosedAtStart(fd int) bool { return false }

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "comch.h"
+#include "fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* DOCA's events are opaque and carry nothing. */
+struct doca_comch_event_msg_recv {
+	char nothing;
+};
+
+static struct doca_comch_event_msg_recv recv_event;
+
+struct doca_comch_event_consumer {
+	char nothing;
+};
+
+static struct doca_comch_event_consumer consumer_event;
+
+static bool watch(struct doca_comch_connection *connection, int operation, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = connection};
+	return epoll_ctl(connection->endpoint->epoll, operation, connection->fd, &event) == 0;
+}
+
+struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoint, int fd)
+{
+	struct doca_comch_connection *connection = calloc(1, sizeof(*connection));
+	if (connection == NULL)
+		goto close_fd;
+	connection->endpoint = endpoint;
+	connection->state = SOFT_CONNECTION_GREETING;
+	connection->fd = fd;
+	connection->fault = DOCA_ERROR_CONNECTION_ABORTED;
+	STAILQ_INIT(&connection->unsent);
+	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->bell, endpoint->new_consumer != NULL);
+	if (connection->fast == NULL)
+		goto free_connection;
+	if (!watch(connection, EPOLL_CTL_ADD, EPOLLIN))
+		goto close_fast;
+	TAILQ_INSERT_TAIL(&endpoint->connections, connection, link);
+	return connection;
+
+close_fast:
+	soft_fast_close(connection->fast);
+	soft_fast_unref(connection->fast);
+free_connection:
+	free(connection);
+close_fd:
+	close(fd);
+	return NULL;
+}
+
+/* Says so to the kernel first: a forked child may hold the socket, and closing alone would then end nothing. */
+static void close_socket(struct doca_comch_connection *connection)
+{
+	if (connection->fd < 0)
+		return;
+	watch(connection, EPOLL_CTL_DEL, 0);
+	shutdown(connection->fd, SHUT_RDWR);
+	close(connection->fd);
+	connection->fd = -1;
+}
+
+void soft_connection_release(struct doca_comch_connection *connection)
+{
+	close_socket(connection);
+	soft_fast_close(connection->fast);
+	TAILQ_REMOVE(&connection->endpoint->connections, connection, link);
+	if (connection->state == SOFT_CONNECTION_GREETING)
+		soft_connection_free(connection);
+	else
+		connection->endpoint->role->released(connection);
+}
+
+void soft_connection_free(struct doca_comch_connection *connection)
+{
+	soft_fast_unref(connection->fast);
+	free(connection);
+}
+
+void soft_connection_hold(struct doca_comch_connection *connection)
+{
+	connection->holds++;
+}
+
+void soft_connection_unhold(struct doca_comch_connection *connection)
+{
+	if (--connection->holds == 0 && connection->state == SOFT_CONNECTION_GONE)
+		soft_connection_release(connection);
+}
+
+struct soft_frame soft_connection_greeting(const struct soft_endpoint *endpoint, enum soft_frame_type type)
+{
+	struct soft_frame frame = soft_frame_make(type, endpoint->max_msg_size, endpoint->max_msg_size_chosen);
+	frame.credits = endpoint->recv_queue_size;
+	return frame;
+}
+
+bool soft_connection_sizes_agree(const struct soft_endpoint *endpoint, const struct soft_frame *peer)
+{
+	bool both_chose = endpoint->max_msg_size_chosen && peer->chosen != 0;
+	return peer->value != 0 && peer->credits != 0 && (!both_chose || peer->value == endpoint->max_msg_size);
+}
+
+void soft_connection_established(struct doca_comch_connection *connection, const struct soft_frame *peer)
+{
+	uint32_t own = connection->endpoint->max_msg_size;
+	connection->max_msg_size = peer->value < own ? peer->value : own;
+	connection->credits = connection->peer_queue_size = peer->credits;
+	connection->granted = connection->endpoint->recv_queue_size;
+	connection->state = SOFT_CONNECTION_OPEN;
+	soft_fast_up(connection->fast);
+}
+
+void soft_connection_close(struct doca_comch_connection *connection)
+{
+	if (connection->state != SOFT_CONNECTION_OPEN)
+		return;
+	connection->state = SOFT_CONNECTION_CLOSING;
+	soft_fast_down(connection->fast, connection->fault);
+	soft_pe_notify(connection->endpoint->ctx.pe);
+}
+
+bool soft_connection_is_of(const struct doca_comch_connection *connection, const struct soft_endpoint *endpoint)
+{
+	const struct doca_comch_connection *known;
+	for (known = TAILQ_FIRST(&endpoint->connections); known != NULL; known = TAILQ_NEXT(known, link)) {
+		if (known == connection)
+			return known->state != SOFT_CONNECTION_GREETING && known->state != SOFT_CONNECTION_GONE;
+	}
+	return false;
+}
+
+/* ---- what a connection does by itself ---- */
+
+static bool fails_to_send(struct doca_comch_connection *connection)
+{
+	if (connection->blocked)
+		watch(connection, EPOLL_CTL_MOD, EPOLLIN | EPOLLOUT);
+	return false;
+}
+
+/* A descriptor goes along with the news of a consumer. */
+static bool send_notice(struct doca_comch_connection *connection, const struct soft_notice *notice)
+{
+	struct {
+		struct soft_frame frame;
+		struct soft_consumer_card card;
+	} packet = {.card = notice->card};
+	size_t len = notice->expired ? sizeof(packet.frame) : sizeof(packet);
+	packet.frame = soft_frame_make(notice->expired ? SOFT_FRAME_EXPIRED : SOFT_FRAME_CONSUMER, notice->id, 0);
+	if (!remote_send(connection->fd, &packet, len, &notice->lane, notice->expired ? 0 : 1)) {
+		soft_send_blocked(connection);
+		return fails_to_send(connection);
+	}
+	soft_fast_sent(connection->fast);
+	return true;
+}
+
+/* ---- credits ---- */
+
+uint32_t soft_connection_take_owed(struct doca_comch_connection *connection)
+{
+	uint32_t owed = connection->owed;
+	connection->granted += owed;
+	connection->owed = 0;
+	return owed;
+}
+
+/* Messages carry credits along, so a frame of their own is for a side that hardly sends. */
+static bool owes_credit(const struct doca_comch_connection *connection)
+{
+	return connection->owed > 0 && connection->owed >= connection->endpoint->recv_queue_size / 2;
+}
+
+static bool send_credit(struct doca_comch_connection *connection)
+{
+	struct soft_frame frame = soft_frame_make(SOFT_FRAME_CREDIT, 0, 0);
+	frame.credits = connection->owed;
+	if (!soft_frame_send(connection->fd, &frame)) {
+		soft_send_blocked(connection);
+		return fails_to_send(connection);
+	}
+	soft_connection_take_owed(connection);
+	return true;
+}
+
+/* More than the receive queue holds is a peer's that lies. */
+static bool take_credits(struct doca_comch_connection *connection, const struct soft_frame *frame)
+{
+	if (frame->credits > connection->peer_queue_size - connection->credits)
+		return false;
+	connection->credits += frame->credits;
+	return true;
+}
+
+/* Credits come first, since a peer may wait for them; what the fast path asks for comes before messages, which may
+ * speak of it. */
+static bool send_what_fits(struct doca_comch_connection *connection)
+{
+	if (owes_credit(connection))
+		return send_credit(connection);
+	if (soft_fast_grant(connection->fast))
+		return true;
+	const struct soft_notice *notice = soft_fast_notice(connection->fast);
+	if (notice != NULL)
+		return send_notice(connection, notice);
+	if (STAILQ_EMPTY(&connection->unsent) || connection->credits == 0)
+		return false;
+	return soft_send_oldest(connection) || fails_to_send(connection);
+}
+
+/*
+ * Tasks whose messages fit into the socket still succeed, the rest fail: a peer that does not receive cannot hold up
+ * the stop. BYE comes last, and if it does not fit the peer learns the same from the end of the connection.
+ */
+static void close_step(struct doca_comch_connection *connection)
+{
+	if (!STAILQ_EMPTY(&connection->unsent) && soft_send_oldest(connection))
+		return;
+	if (STAILQ_EMPTY(&connection->unsent)) {
+		struct soft_frame bye = soft_frame_make(SOFT_FRAME_BYE, 0, 0);
+		soft_frame_send(connection->fd, &bye);
+	}
+	close_socket(connection);
+	connection->state = SOFT_CONNECTION_CLOSED;
+}
+
+/* Any, if id is SOFT_NO_ID. False if there is no such consumer. */
+static bool expire_one(struct doca_comch_connection *connection, uint32_t id)
+{
+	const struct soft_endpoint *endpoint = connection->endpoint;
+	id = soft_fast_drop_lane(connection->fast, id);
+	if (id != SOFT_NO_ID && endpoint->expired_consumer != NULL)
+		endpoint->expired_consumer(&consumer_event, connection, id);
+	return id != SOFT_NO_ID;
+}
+
+static void bury_step(struct doca_comch_connection *connection)
+{
+	if (!STAILQ_EMPTY(&connection->unsent)) {
+		soft_send_fail_oldest(connection);
+		return;
+	}
+	soft_connection_hold(connection);
+	if (!expire_one(connection, SOFT_NO_ID)) {
+		connection->state = SOFT_CONNECTION_GONE;
+		connection->endpoint->role->gone(connection);
+	}
+	soft_connection_unhold(connection);
+}
+
+static bool has_to_send(const struct doca_comch_connection *connection)
+{
+	return (!STAILQ_EMPTY(&connection->unsent) && connection->credits > 0) || soft_fast_is_due(connection->fast) ||
+	       owes_credit(connection);
+}
+
+bool soft_connection_is_due(const struct doca_comch_connection *connection)
+{
+	switch (connection->state) {
+	case SOFT_CONNECTION_OPEN:
+		return !soft_fault_muted() && has_to_send(connection) && !connection->blocked && !connection->deaf_peer;
+	case SOFT_CONNECTION_CLOSING:
+	case SOFT_CONNECTION_CLOSED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool soft_connection_do_due(struct doca_comch_connection *connection)
+{
+	switch (connection->state) {
+	case SOFT_CONNECTION_OPEN:
+		return send_what_fits(connection);
+	case SOFT_CONNECTION_CLOSING:
+		close_step(connection);
+		return true;
+	default:
+		bury_step(connection);
+		return true;
+	}
+}
+
+void soft_connection_writable(struct doca_comch_connection *connection)
+{
+	connection->blocked = false;
+	watch(connection, EPOLL_CTL_MOD, EPOLLIN);
+}
+
+/* ---- what comes from the peer ---- */
+
+/* The connection and even its endpoint may be gone when this returns. */
+static void lose(struct doca_comch_connection *connection, doca_error_t fault)
+{
+	if (connection->state == SOFT_CONNECTION_GREETING) {
+		connection->endpoint->role->not_greeted(connection);
+		return;
+	}
+	close_socket(connection);
+	connection->state = SOFT_CONNECTION_CLOSED;
+	connection->fault = fault;
+	soft_fast_down(connection->fast, fault);
+	connection->endpoint->role->lost(connection);
+}
+
+static void deliver(struct doca_comch_connection *connection, uint32_t len)
+{
+	struct soft_endpoint *endpoint = connection->endpoint;
+	connection->counters.recv_messages++;
+	connection->counters.recv_bytes += len;
+	connection->granted--;
+	connection->owed++;
+	endpoint->received(&recv_event, endpoint->packet + sizeof(struct soft_frame), len, connection);
+}
+
+/* Takes lane over. */
+static void meet_consumer(struct doca_comch_connection *connection, uint32_t id, int lane)
+{
+	struct soft_endpoint *endpoint = connection->endpoint;
+	struct soft_consumer_card card;
+	memcpy(&card, endpoint->packet + sizeof(struct soft_frame), sizeof(card));
+	if (!soft_fast_add_lane(connection->fast, id, &card, lane))
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	else if (endpoint->new_consumer != NULL)
+		endpoint->new_consumer(&consumer_event, connection, id);
+}
+
+static void lose_consumer(struct doca_comch_connection *connection, uint32_t id)
+{
+	if (id == SOFT_NO_ID || !expire_one(connection, id))
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+}
+
+static bool is_message(const struct doca_comch_connection *connection, const struct soft_frame *frame)
+{
+	return frame->type == SOFT_FRAME_MESSAGE && frame->value != 0 &&
+	       frame->value <= connection->endpoint->max_msg_size && connection->granted > 0;
+}
+
+/* Nothing but messages, credits, consumers and one BYE may follow the handshake. *lane, if taken over, is set to -1. */
+static void take_frame(struct doca_comch_connection *connection, const struct soft_frame *frame, int *lane)
+{
+	if (connection->state == SOFT_CONNECTION_GREETING) {
+		connection->endpoint->role->greeted(connection, frame);
+	} else if (!take_credits(connection, frame)) {
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	} else if (frame->type == SOFT_FRAME_CREDIT) {
+		return; /* which is all that it brings */
+	} else if (is_message(connection, frame)) {
+		deliver(connection, frame->value);
+	} else if (frame->type == SOFT_FRAME_CONSUMER && *lane >= 0) {
+		int taken = *lane;
+		*lane = -1;
+		meet_consumer(connection, frame->value, taken);
+	} else if (frame->type == SOFT_FRAME_EXPIRED) {
+		lose_consumer(connection, frame->value);
+	} else {
+		lose(connection,
+		     frame->type == SOFT_FRAME_BYE ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_ERROR_CONNECTION_RESET);
+	}
+}
+
+/*
+ * ECONNRESET says that the peer closed with our messages unread. It is reported once and ahead of the messages that
+ * the peer had sent before, so look again. A packet's full length is returned, so an oversized one is noticed.
+ */
+static ssize_t receive_packet(const struct doca_comch_connection *connection, int *lane)
+{
+	const struct soft_endpoint *endpoint = connection->endpoint;
+	ssize_t n = soft_frame_receive(connection->fd, endpoint->packet, endpoint->packet_size, lane);
+	if (n < 0 && errno == ECONNRESET)
+		n = soft_frame_receive(connection->fd, endpoint->packet, endpoint->packet_size, lane);
+	return n;
+}
+
+/* The socket has ended without a word: nothing is heard of it any more, and what is sent stays in flight. */
+static bool unnoticed(struct doca_comch_connection *connection)
+{
+	if (connection->state != SOFT_CONNECTION_OPEN || connection->endpoint->ctx.dev->info->side != SOFT_HOST ||
+	    !soft_has_quirk(SOFT_DEAD_PEER_UNNOTICED))
+		return false;
+	watch(connection, EPOLL_CTL_DEL, 0);
+	connection->deaf_peer = true;
+	return true;
+}
+
+bool soft_connection_receive(struct doca_comch_connection *connection)
+{
+	const struct soft_endpoint *endpoint = connection->endpoint;
+	struct soft_frame frame;
+	int lane = -1;
+	ssize_t n = receive_packet(connection, &lane);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return false;
+	if (n <= 0 && unnoticed(connection))
+		return false;
+	if (n > 0 && (size_t)n <= endpoint->packet_size && soft_frame_parse(endpoint->packet, (size_t)n, &frame))
+		take_frame(connection, &frame, &lane);
+	else
+		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	if (lane >= 0)
+		close(lane);
+	return true;
+}
+
+/* ---- what programs ask of a connection ---- */
+
+doca_error_t soft_doca_comch_connection_set_user_data(struct doca_comch_connection *connection,
+						      union doca_data user_data)
+{
+	if (connection == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	connection->user_data = user_data;
+	return DOCA_SUCCESS;
+}
+
+union doca_data soft_doca_comch_connection_get_user_data(const struct doca_comch_connection *connection)
+{
+	return connection == NULL ? (union doca_data){.u64 = 0} : connection->user_data;
+}
+
+doca_error_t soft_doca_comch_connection_update_info(struct doca_comch_connection *comch_connection)
+{
+	if (comch_connection == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (comch_connection->state != SOFT_CONNECTION_OPEN)
+		return DOCA_ERROR_CONNECTION_ABORTED;
+	comch_connection->snapshot = comch_connection->counters;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_comch_connection_get_counter(const struct doca_comch_connection *comch_connection,
+						    enum doca_comch_counter counter_type, uint64_t *counter_value)
+{
+	if (comch_connection == NULL || counter_value == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	switch (counter_type) {
+	case DOCA_COMCH_COUNTER_SENT_MESSAGES:
+		*counter_value = comch_connection->snapshot.sent_messages;
+		return DOCA_SUCCESS;
+	case DOCA_COMCH_COUNTER_SENT_BYTES:
+		*counter_value = comch_connection->snapshot.sent_bytes;
+		return DOCA_SUCCESS;
+	case DOCA_COMCH_COUNTER_RECV_MESSAGES:
+		*counter_value = comch_connection->snapshot.recv_messages;
+		return DOCA_SUCCESS;
+	case DOCA_COMCH_COUNTER_RECV_BYTES:
+		*counter_value = comch_connection->snapshot.recv_bytes;
+		return DOCA_SUCCESS;
+	default:
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "comch.h"
+#include "fault.h"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+/* The one that is served goes to the end of the list, so that all get their turn. */
+static bool serve_due(struct soft_endpoint *endpoint)
+{
+	struct doca_comch_connection *connection, *next;
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL; connection = next) {
+		next = TAILQ_NEXT(connection, link);
+		if (!soft_connection_is_due(connection))
+			continue;
+		TAILQ_REMOVE(&endpoint->connections, connection, link);
+		TAILQ_INSERT_TAIL(&endpoint->connections, connection, link);
+		if (soft_connection_do_due(connection))
+			return true;
+	}
+	return false;
+}
+
+/* What the bell rings for is due work, which progress looks for too; here it must only not hide a socket. */
+static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event, bool *rung)
+{
+	eventfd_t ignored;
+	while (epoll_wait(endpoint->epoll, event, 1, 0) == 1) {
+		if (event->data.ptr != endpoint)
+			return true;
+		eventfd_read(endpoint->bell, &ignored);
+		*rung = true;
+	}
+	return false;
+}
+
+/* The kernel reports ready sockets in turn. */
+static bool serve_sockets(struct soft_endpoint *endpoint)
+{
+	struct epoll_event event;
+	bool rung = false;
+	if (soft_fault_muted()) {
+		soft_pe_unwatch(endpoint->ctx.pe, endpoint->epoll);
+		return false;
+	}
+	if (!next_event(endpoint, &event, &rung))
+		return rung && serve_due(endpoint);
+	struct doca_comch_connection *connection = event.data.ptr;
+	if (connection == NULL)
+		return endpoint->role->called(endpoint);
+	if ((event.events & EPOLLOUT) != 0)
+		soft_connection_writable(connection);
+	bool readable = (event.events & ~(uint32_t)EPOLLOUT) != 0;
+	if (readable && connection->state != SOFT_CONNECTION_CLOSING)
+		return soft_connection_receive(connection);
+	return soft_connection_is_due(connection) && soft_connection_do_due(connection);
+}
+
+/* Sockets and the connections' own work go first by turns, so that neither starves the other. */
+bool soft_endpoint_progress(struct doca_ctx *ctx)
+{
+	struct soft_endpoint *endpoint = (struct soft_endpoint *)ctx;
+	endpoint->sockets_next = !endpoint->sockets_next;
+	if (endpoint->sockets_next)
+		return serve_sockets(endpoint) || serve_due(endpoint);
+	return serve_due(endpoint) || serve_sockets(endpoint);
+}
+
+uint64_t soft_endpoint_ready_at(const struct doca_ctx *ctx)
+{
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
+	const struct doca_comch_connection *connection;
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link)) {
+		if (soft_connection_is_due(connection))
+			return 0;
+	}
+	return UINT64_MAX;
+}
+
+/* Tasks of a connection that is GONE keep the context by themselves. */
+bool soft_endpoint_quiet(const struct doca_ctx *ctx)
+{
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
+	const struct doca_comch_connection *connection;
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link)) {
+		if (connection->state != SOFT_CONNECTION_GREETING && connection->state != SOFT_CONNECTION_GONE)
+			return false;
+	}
+	return true;
+}
+
+/* Consumers and producers are stopped first, whatever the order in which they were made (guide). */
+doca_error_t soft_endpoint_stoppable(const struct doca_ctx *ctx)
+{
+	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
+	const struct doca_comch_connection *connection;
+	if (endpoint->failing && soft_has_quirk(SOFT_STOP_IN_SEND_ERROR_CRASH))
+		soft_crash("doca_ctx_stop inside the error callback of a send");
+	TAILQ_FOREACH(connection, &endpoint->connections, link)
+	{
+		if (soft_fast_has_active(connection->fast)) {
+			soft_detail("a connection has consumers or producers that are not idle");
+			return DOCA_ERROR_IN_USE;
+		}
+	}
+	return DOCA_SUCCESS;
+}
+
+void soft_endpoint_stopping(struct doca_ctx *ctx)
+{
+	struct soft_endpoint *endpoint = (struct soft_endpoint *)ctx;
+	struct doca_comch_connection *connection;
+	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
+	     connection = TAILQ_NEXT(connection, link))
+		soft_connection_close(connection);
+}

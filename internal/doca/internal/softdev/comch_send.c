@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "comch.h"
+#include "fault.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+static size_t frame_stride(const struct soft_endpoint *endpoint)
+{
+	size_t size = sizeof(struct soft_frame) + endpoint->max_msg_size;
+	size_t alignment = _Alignof(struct soft_frame);
+	return (size + alignment - 1) / alignment * alignment;
+}
+
+/* Frames lie apart from tasks, so that memory nobody has sent from stays untouched. */
+doca_error_t soft_send_pool_open(struct soft_endpoint *endpoint)
+{
+	size_t stride = frame_stride(endpoint);
+	STAILQ_INIT(&endpoint->pool);
+	endpoint->tasks = calloc(endpoint->num_send_tasks, sizeof(*endpoint->tasks));
+	endpoint->frames = calloc(endpoint->num_send_tasks, stride);
+	if (endpoint->tasks == NULL || endpoint->frames == NULL) {
+		soft_send_pool_close(endpoint);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < endpoint->num_send_tasks; i++) {
+		struct doca_comch_task_send *task = &endpoint->tasks[i];
+		task->frame = (struct soft_frame *)(endpoint->frames + i * stride);
+		STAILQ_INSERT_TAIL(&endpoint->pool, task, queued);
+	}
+	return DOCA_SUCCESS;
+}
+
+void soft_send_pool_close(struct soft_endpoint *endpoint)
+{
+	free(endpoint->tasks);
+	free(endpoint->frames);
+	endpoint->tasks = NULL;
+	endpoint->frames = NULL;
+}
+
+static void copy_message(struct doca_comch_task_send *send)
+{
+	if (send->late != NULL)
+		memcpy(send->frame + 1, send->late, send->frame->value);
+	send->late = NULL;
+}
+
+/*
+ * The message is copied here, because programs reuse its memory as soon as they have submitted. State is checked before
+ * anything is looked up: DOCA's own library crashes on a client that is not running.
+ */
+doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_connection *connection, const void *msg,
+			     uint32_t len, struct doca_comch_task_send **task)
+{
+	if (endpoint == NULL || connection == NULL || msg == NULL || len == 0 || task == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (endpoint->ctx.state != DOCA_CTX_STATE_RUNNING) {
+		if (endpoint->ctx.dev->info->side == SOFT_HOST && soft_has_quirk(SOFT_IDLE_ALLOC_CRASH))
+			soft_crash("a send task of a client that does not run");
+		return DOCA_ERROR_BAD_STATE;
+	}
+	if (!soft_connection_is_of(connection, endpoint))
+		return DOCA_ERROR_INVALID_VALUE;
+	bool too_long = len > connection->max_msg_size;
+	if (too_long && !soft_has_quirk(SOFT_LARGE_MESSAGES))
+		return DOCA_ERROR_INVALID_VALUE;
+	struct doca_comch_task_send *taken = STAILQ_FIRST(&endpoint->pool);
+	if (taken == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	doca_error_t result = soft_task_take(&taken->task, &endpoint->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	STAILQ_REMOVE_HEAD(&endpoint->pool, queued);
+	taken->connection = connection;
+	soft_connection_hold(connection);
+	*taken->frame = soft_frame_make(SOFT_FRAME_MESSAGE, len, 0);
+	taken->doomed = too_long;
+	taken->counted = false;
+	taken->fault = DOCA_SUCCESS;
+	taken->late = msg;
+	if (!too_long && !soft_has_quirk(SOFT_LATE_COPY))
+		copy_message(taken);
+	*task = taken;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_send_validate(const struct doca_task *task)
+{
+	const struct doca_comch_task_send *send = (const struct doca_comch_task_send *)task;
+	return send->connection->state == SOFT_CONNECTION_OPEN ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
+}
+
+/* The queue is as long as the pool, so it is never full. After the end of its connection a task stays the caller's. */
+doca_error_t soft_send_submit(struct doca_task *task)
+{
+	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
+	if (send->connection->state != SOFT_CONNECTION_OPEN)
+		return send->connection->fault;
+	STAILQ_INSERT_TAIL(&send->connection->unsent, send, queued);
+	return DOCA_SUCCESS;
+}
+
+void soft_send_release(struct doca_task *task)
+{
+	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
+	struct soft_endpoint *endpoint = (struct soft_endpoint *)task->ctx;
+	STAILQ_INSERT_HEAD(&endpoint->pool, send, queued);
+	soft_connection_unhold(send->connection);
+}
+
+void soft_send_ended(struct doca_task *task)
+{
+	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
+	struct soft_endpoint *endpoint = (struct soft_endpoint *)task->ctx;
+	if (task->status == DOCA_SUCCESS) {
+		endpoint->sent(send, task->user_data, endpoint->ctx.user_data);
+		return;
+	}
+	endpoint->failing = true;
+	endpoint->not_sent(send, task->user_data, endpoint->ctx.user_data);
+	endpoint->failing = false;
+}
+
+static void complete_oldest(struct doca_comch_connection *connection, doca_error_t status)
+{
+	struct doca_comch_task_send *send = STAILQ_FIRST(&connection->unsent);
+	STAILQ_REMOVE_HEAD(&connection->unsent, queued);
+	soft_task_complete(&send->task, status);
+}
+
+/* ETOOMANYREFS is about descriptors, of which all of a user's on their way are counted. */
+void soft_send_blocked(struct doca_comch_connection *connection)
+{
+	connection->blocked =
+		errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == EINTR || errno == ETOOMANYREFS;
+	connection->deaf_peer = !connection->blocked;
+}
+
+/* SUCCESS, or why the message is never sent. */
+static doca_error_t prepare(struct doca_comch_task_send *send)
+{
+	if (send->doomed)
+		return DOCA_ERROR_IO_FAILED;
+	copy_message(send);
+	if (!send->counted)
+		send->fault = soft_fault_completion();
+	if (!send->counted && soft_fault_message() == SOFT_MESSAGE_CUT)
+		shutdown(send->connection->fd, SHUT_RDWR);
+	send->counted = true; /* a message that does not fit comes here again */
+	return send->fault;
+}
+
+bool soft_send_oldest(struct doca_comch_connection *connection)
+{
+	struct doca_comch_task_send *oldest = STAILQ_FIRST(&connection->unsent);
+	const struct soft_frame *frame = oldest->frame;
+	doca_error_t result = prepare(oldest);
+	if (result != DOCA_SUCCESS) {
+		complete_oldest(connection, result);
+		return true;
+	}
+	if (soft_fault_muted() || connection->credits == 0)
+		return false;
+	size_t size = sizeof(*frame) + frame->value;
+	oldest->frame->credits = connection->owed;
+	if (send(connection->fd, frame, size, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)size) {
+		soft_send_blocked(connection);
+		return false;
+	}
+	soft_connection_take_owed(connection);
+	connection->credits--;
+	connection->counters.sent_messages++;
+	connection->counters.sent_bytes += frame->value;
+	complete_oldest(connection, DOCA_SUCCESS);
+	return true;
+}
+
+void soft_send_fail_oldest(struct doca_comch_connection *connection)
+{
+	complete_oldest(connection, connection->fault);
+}
+
+doca_error_t soft_doca_comch_server_task_send_alloc_init(struct doca_comch_server *comch_server,
+							 struct doca_comch_connection *peer, const void *msg,
+							 uint32_t len, struct doca_comch_task_send **task)
+{
+	return soft_send_alloc((struct soft_endpoint *)comch_server, peer, msg, len, task);
+}
+
+doca_error_t soft_doca_comch_client_task_send_alloc_init(struct doca_comch_client *comch_client,
+							 struct doca_comch_connection *peer, const void *msg,
+							 uint32_t len, struct doca_comch_task_send **task)
+{
+	return soft_send_alloc((struct soft_endpoint *)comch_client, peer, msg, len, task);
+}
+
+struct doca_task *soft_doca_comch_task_send_as_task(struct doca_comch_task_send *task)
+{
+	return (struct doca_task *)task;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "consumer.h"
+
+#include <sys/epoll.h>
+#include <sys/socket.h>
+
+/* ---- what may be posted ---- */
+
+static const char *why_not_posted(const struct doca_comch_consumer_task_post_recv *task)
+{
+	const struct doca_comch_consumer *consumer = soft_consumer_of(task->task.ctx);
+	if (task->buf == NULL)
+		return NULL;
+	const char *reason = soft_buf_why_not(task->buf, consumer->ctx.dev);
+	if (reason != NULL)
+		return reason;
+	if (task->buf->mmap != consumer->mmap)
+		return "the buffer is not of the consumer's memory map";
+	if (task->buf->next != NULL || task->buf->first != task->buf)
+		return "the buffer is part of a list";
+	if (task->buf->len > soft_limits()->max_fast_buf_size)
+		return "the buffer has more bytes than max_fast_buf_size";
+	return soft_buf_room(task->buf) == 0 ? "the buffer has no room behind its data" : NULL;
+}
+
+doca_error_t soft_consumer_validate(const struct doca_task *task)
+{
+	const char *reason = why_not_posted((const struct doca_comch_consumer_task_post_recv *)task);
+	if (reason == NULL)
+		return DOCA_SUCCESS;
+	soft_detail("post-receive task refused: %s", reason);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+/* ---- tasks ---- */
+
+/* The queue is as deep as the pool, so it cannot be full. */
+doca_error_t soft_consumer_submit(struct doca_task *task)
+{
+	struct doca_comch_consumer_task_post_recv *post = (struct doca_comch_consumer_task_post_recv *)task;
+	post->producer_id = SOFT_NO_ID;
+	post->imm_len = 0;
+	STAILQ_INSERT_TAIL(&soft_consumer_of(task->ctx)->unposted, post, queued);
+	return DOCA_SUCCESS;
+}
+
+void soft_consumer_release(struct doca_task *task)
+{
+	STAILQ_INSERT_HEAD(&soft_consumer_of(task->ctx)->pool, (struct doca_comch_consumer_task_post_recv *)task,
+			   queued);
+}
+
+/* The callback may free the task, submit it again, or stop the context. */
+void soft_consumer_ended(struct doca_task *task)
+{
+	struct doca_comch_consumer *consumer = soft_consumer_of(task->ctx);
+	(task->status == DOCA_SUCCESS ? consumer->received : consumer->failed)(
+		(struct doca_comch_consumer_task_post_recv *)task, task->user_data, consumer->ctx.user_data);
+}
+
+doca_error_t soft_doca_comch_consumer_task_post_recv_alloc_init(struct doca_comch_consumer *consumer,
+								struct doca_buf *buf,
+								struct doca_comch_consumer_task_post_recv **task)
+{
+	if (consumer == NULL || task == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (consumer->ctx.state != DOCA_CTX_STATE_RUNNING)
+		return DOCA_ERROR_BAD_STATE;
+	struct doca_comch_consumer_task_post_recv *taken = STAILQ_FIRST(&consumer->pool);
+	if (taken == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	doca_error_t result = soft_task_take(&taken->task, &consumer->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	STAILQ_REMOVE_HEAD(&consumer->pool, queued);
+	taken->buf = buf;
+	taken->producer_id = SOFT_NO_ID;
+	taken->imm_len = 0;
+	*task = taken;
+	return DOCA_SUCCESS;
+}
+
+struct doca_buf *soft_doca_comch_consumer_task_post_recv_get_buf(const struct doca_comch_consumer_task_post_recv *task)
+{
+	return task == NULL ? NULL : task->buf;
+}
+
+void soft_doca_comch_consumer_task_post_recv_set_buf(struct doca_comch_consumer_task_post_recv *task,
+						     struct doca_buf *buf)
+{
+	if (task != NULL)
+		task->buf = buf;
+}
+
+uint32_t soft_doca_comch_consumer_task_post_recv_get_producer_id(const struct doca_comch_consumer_task_post_recv *task)
+{
+	return task == NULL ? SOFT_NO_ID : task->producer_id;
+}
+
+const uint8_t *
+soft_doca_comch_consumer_task_post_recv_get_imm_data(const struct doca_comch_consumer_task_post_recv *task)
+{
+	return task == NULL || task->imm_len == 0 ? NULL : task->imm;
+}
+
+uint32_t soft_doca_comch_consumer_task_post_recv_get_imm_data_len(const struct doca_comch_consumer_task_post_recv *task)
+{
+	return task == NULL ? 0 : task->imm_len;
+}
+
+struct doca_task *soft_doca_comch_consumer_task_post_recv_as_task(struct doca_comch_consumer_task_post_recv *task)
+{
+	return (struct doca_task *)task;
+}
+
+/* ---- slots ---- */
+
+static void watch_lane(struct doca_comch_consumer *consumer)
+{
+	soft_pe_watch(consumer->ctx.pe, consumer->lane, consumer->blocked ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+static void set_blocked(struct doca_comch_consumer *consumer, bool blocked)
+{
+	if (consumer->blocked == blocked)
+		return;
+	consumer->blocked = blocked;
+	watch_lane(consumer);
+}
+
+static bool can_post(struct doca_comch_consumer *consumer)
+{
+	if (STAILQ_EMPTY(&consumer->unposted) || consumer->lane_over)
+		return false;
+	set_blocked(consumer, !soft_lane_writable(consumer->lane));
+	return !consumer->blocked;
+}
+
+static struct soft_slot slot_of(const struct doca_buf *buf)
+{
+	if (buf == NULL)
+		return (struct soft_slot){0};
+	return (struct soft_slot){.addr = (uintptr_t)buf->data + buf->data_len, .room = soft_buf_room(buf)};
+}
+
+/* Producers are not aware of a buffer that could not be posted, and the others are not affected. */
+bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer)
+{
+	if (!can_post(consumer))
+		return false;
+	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->unposted);
+	STAILQ_REMOVE_HEAD(&consumer->unposted, queued);
+	if (soft_consumer_validate(&task->task) != DOCA_SUCCESS) {
+		soft_task_complete(&task->task, DOCA_ERROR_INVALID_VALUE);
+		return true;
+	}
+	struct soft_slot slot = slot_of(task->buf);
+	task->room = slot.room;
+	STAILQ_INSERT_TAIL(&consumer->posted, task, queued);
+	if (send(consumer->lane, &slot, sizeof(slot), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(slot))
+		soft_ctx_fail(&consumer->ctx);
+	return true;
+}

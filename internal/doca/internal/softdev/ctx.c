@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ctx.h"
+
+/* The callback sees the context in its new state, and may destroy it: touch nothing afterwards. */
+static void announce(struct doca_ctx *ctx, enum doca_ctx_states prev)
+{
+	soft_pe_notify(ctx->pe);
+	if (ctx->state_changed != NULL)
+		ctx->state_changed(ctx->user_data, ctx, prev, ctx->state);
+}
+
+static void enter_state(struct doca_ctx *ctx, enum doca_ctx_states next)
+{
+	enum doca_ctx_states prev = ctx->state;
+	ctx->state = next;
+	announce(ctx, prev);
+}
+
+static void become_idle(struct doca_ctx *ctx)
+{
+	ctx->class->idle(ctx);
+	enter_state(ctx, DOCA_CTX_STATE_IDLE);
+}
+
+static void begin_stopping(struct doca_ctx *ctx)
+{
+	enum doca_ctx_states prev = ctx->state;
+	ctx->state = DOCA_CTX_STATE_STOPPING;
+	ctx->class->stopping(ctx);
+	announce(ctx, prev);
+}
+
+static bool nothing_outstanding(const struct doca_ctx *ctx)
+{
+	return ctx->allocated_tasks == 0 && ctx->class->quiet(ctx);
+}
+
+void soft_ctx_init(struct doca_ctx *ctx, const struct soft_ctx_class *class, struct doca_dev *dev)
+{
+	*ctx = (struct doca_ctx){.class = class, .dev = dev, .state = DOCA_CTX_STATE_IDLE};
+	atomic_fetch_add(&dev->users, 1);
+}
+
+doca_error_t soft_ctx_fini(struct doca_ctx *ctx)
+{
+	if (ctx->state != DOCA_CTX_STATE_IDLE)
+		return DOCA_ERROR_IN_USE;
+	soft_pe_disconnect(ctx);
+	atomic_fetch_sub(&ctx->dev->users, 1);
+	return DOCA_SUCCESS;
+}
+
+void soft_ctx_running(struct doca_ctx *ctx)
+{
+	if (ctx->state == DOCA_CTX_STATE_STARTING)
+		enter_state(ctx, DOCA_CTX_STATE_RUNNING);
+}
+
+/* A start that fails goes straight back: programs take STARTING to IDLE for "could not connect". */
+void soft_ctx_fail(struct doca_ctx *ctx)
+{
+	if (ctx->state == DOCA_CTX_STATE_STARTING)
+		become_idle(ctx);
+	else if (ctx->state == DOCA_CTX_STATE_RUNNING)
+		begin_stopping(ctx);
+}
+
+doca_error_t soft_ctx_configurable(const struct doca_ctx *ctx)
+{
+	return ctx->state == DOCA_CTX_STATE_IDLE ? DOCA_SUCCESS : DOCA_ERROR_BAD_STATE;
+}
+
+static bool only_waits_for_progress(const struct doca_ctx *ctx)
+{
+	return ctx->state == DOCA_CTX_STATE_STOPPING && nothing_outstanding(ctx);
+}
+
+bool soft_ctx_progress(struct doca_ctx *ctx)
+{
+	if (ctx->state == DOCA_CTX_STATE_IDLE)
+		return false;
+	if (!only_waits_for_progress(ctx))
+		return ctx->class->progress(ctx);
+	become_idle(ctx);
+	return true;
+}
+
+uint64_t soft_ctx_ready_at(const struct doca_ctx *ctx)
+{
+	if (ctx->state == DOCA_CTX_STATE_IDLE)
+		return UINT64_MAX;
+	return only_waits_for_progress(ctx) ? 0 : ctx->class->ready_at(ctx);
+}
+
+doca_error_t soft_doca_ctx_start(struct doca_ctx *ctx)
+{
+	if (ctx == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (ctx->state != DOCA_CTX_STATE_IDLE)
+		return DOCA_ERROR_BAD_STATE;
+	if (ctx->pe == NULL)
+		return DOCA_ERROR_NOT_CONNECTED;
+	doca_error_t result = ctx->class->start(ctx);
+	if (result == DOCA_SUCCESS)
+		enter_state(ctx, DOCA_CTX_STATE_RUNNING);
+	else if (result == DOCA_ERROR_IN_PROGRESS)
+		enter_state(ctx, DOCA_CTX_STATE_STARTING);
+	return result;
+}
+
+/*
+ * What is IDLE already is stopped: programs whose callback stops the context stop it once more where they clean up.
+ * From inside a callback a stop is never immediate: whoever delivers the callback still stands on the context, so the
+ * next progress finishes it.
+ */
+doca_error_t soft_doca_ctx_stop(struct doca_ctx *ctx)
+{
+	if (ctx == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	if (ctx->state == DOCA_CTX_STATE_IDLE)
+		return DOCA_SUCCESS;
+	if (ctx->state == DOCA_CTX_STATE_STOPPING)
+		return DOCA_ERROR_IN_PROGRESS;
+	doca_error_t result = ctx->class->stoppable == NULL ? DOCA_SUCCESS : ctx->class->stoppable(ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	if (ctx->state == DOCA_CTX_STATE_RUNNING && !soft_pe_progressing(ctx->pe) && nothing_outstanding(ctx)) {
+		become_idle(ctx);
+		return DOCA_SUCCESS;
+	}
+	begin_stopping(ctx);
+	return DOCA_ERROR_IN_PROGRESS;
+}
+
+doca_error_t soft_doca_ctx_get_num_inflight_tasks(const struct doca_ctx *ctx, size_t *num_inflight_tasks)
+{
+	if (ctx == NULL || num_inflight_tasks == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*num_inflight_tasks = ctx->inflight_tasks;
+	return DOCA_SUCCESS;
+}
+
+/* DOCA lists this among what an IDLE context allows, and nowhere else. */
+doca_error_t soft_doca_ctx_set_user_data(struct doca_ctx *ctx, union doca_data user_data)
+{
+	if (ctx == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_ctx_configurable(ctx);
+	if (result == DOCA_SUCCESS)
+		ctx->user_data = user_data;
+	return result;
+}
+
+doca_error_t soft_doca_ctx_get_user_data(const struct doca_ctx *ctx, union doca_data *user_data)
+{
+	if (ctx == NULL || user_data == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*user_data = ctx->user_data;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_ctx_set_state_changed_cb(struct doca_ctx *ctx, doca_ctx_state_changed_callback_t cb)
+{
+	if (ctx == NULL || cb == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_ctx_configurable(ctx);
+	if (result == DOCA_SUCCESS)
+		ctx->state_changed = cb;
+	return result;
+}
+
+doca_error_t soft_doca_ctx_get_state(const struct doca_ctx *ctx, enum doca_ctx_states *state)
+{
+	if (ctx == NULL || state == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*state = ctx->state;
+	return DOCA_SUCCESS;
+}
+
+/* Every submission is flushed at once. */
+void soft_doca_ctx_flush_tasks(struct doca_ctx *ctx)
+{
+	(void)ctx;
+}
+
+/* There is one vector. */
+doca_error_t soft_doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo,
+							  uint32_t *num_comp_vectors)
+{
+	if (devinfo == NULL || num_comp_vectors == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*num_comp_vectors = 1;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_vector)
+{
+	if (ctx == NULL || comp_vector != 0)
+		return DOCA_ERROR_INVALID_VALUE;
+	return soft_ctx_configurable(ctx);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a memcpy task may copy, and the copy. */
+#include "dma.h"
+#include "fault.h"
+
+/* ---- What a task may copy ---- */
+
+static bool writable(const struct doca_mmap *mmap)
+{
+	uint32_t needed = DOCA_ACCESS_FLAG_PCI_READ_WRITE;
+	if (mmap->import == NULL)
+		needed |= DOCA_ACCESS_FLAG_LOCAL_READ_WRITE;
+	return (mmap->permissions & needed) != 0;
+}
+
+/* Sums the data segments; NULL and *total if all of them can be read. */
+static const char *why_not_source(const struct doca_buf *src, const struct doca_dev *dev, size_t *total)
+{
+	const struct soft_limits *limits = soft_limits();
+	size_t sum = 0, count = 0;
+	for (; src != NULL; src = src->next) {
+		const char *reason = soft_buf_why_not(src, dev);
+		if (reason != NULL)
+			return reason;
+		if (++count > limits->max_buf_list_len)
+			return "the source list has more buffers than max_buf_list_len";
+		if (src->data_len > limits->max_buf_size - sum)
+			return "the source has more bytes than max_buf_size";
+		sum += src->data_len;
+	}
+	*total = sum;
+	return sum == 0 ? "the source has no data" : NULL;
+}
+
+static const char *why_not_destination(const struct doca_buf *dst, const struct doca_dev *dev, size_t total)
+{
+	const char *reason = soft_buf_why_not(dst, dev);
+	if (reason != NULL)
+		return reason;
+	if (dst->next != NULL || dst->first != dst)
+		return "the destination is part of a list";
+	if (total > soft_buf_room(dst))
+		return "the destination has too little room behind its data";
+	if (!writable(dst->mmap))
+		return "the permissions of the destination's memory map do not allow writing";
+	return NULL;
+}
+
+static bool overlaps(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
+{
+	uintptr_t to = (uintptr_t)dst->data + dst->data_len, from = (uintptr_t)src->data;
+	return src->data_len > 0 && from < to + total && to < from + src->data_len;
+}
+
+/* Addresses of an import are another process's, so only local buffers are compared. */
+static const char *why_not_together(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
+{
+	for (; src != NULL; src = src->next) {
+		if (src->mmap->import != NULL && dst->mmap->import != NULL)
+			return "source and destination are both imported";
+		if (src->mmap->import == NULL && dst->mmap->import == NULL && overlaps(src, dst, total))
+			return "source and destination overlap";
+	}
+	return NULL;
+}
+
+const char *soft_dma_why_not(const struct doca_dma_task_memcpy *task, size_t *total)
+{
+	const struct doca_dev *dev = task->base.ctx->dev;
+	if (task->src == NULL || task->dst == NULL)
+		return "the task has no source or no destination";
+	const char *reason = why_not_source(task->src, dev, total);
+	if (reason == NULL)
+		reason = why_not_destination(task->dst, dev, *total);
+	if (reason == NULL)
+		reason = why_not_together(task->src, task->dst, *total);
+	return reason;
+}
+
+/* ---- Execution ---- */
+
+static doca_error_t copy_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at, size_t len)
+{
+	if (len == 0)
+		return DOCA_SUCCESS;
+	if (src->mmap->import != NULL)
+		return soft_import_read(src->mmap->import, to + at, src->data + at, len);
+	if (dst->mmap->import != NULL)
+		return soft_import_write(dst->mmap->import, to + at, src->data + at, len);
+	return soft_copy_local(to + at, src->data + at, len);
+}
+
+/* The destination's byte is the source's with a bit changed. */
+static doca_error_t spoil_byte(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at)
+{
+	uint8_t byte;
+	doca_error_t result = src->mmap->import != NULL ? soft_import_read(src->mmap->import, &byte, src->data + at, 1)
+							: soft_copy_local(&byte, src->data + at, 1);
+	if (result != DOCA_SUCCESS)
+		return result;
+	byte ^= 1 << at % 8;
+	return dst->mmap->import != NULL ? soft_import_write(dst->mmap->import, to + at, &byte, 1)
+					 : soft_copy_local(to + at, &byte, 1);
+}
+
+/* Bytes [at, at + run) of the source, once more, behind where they belong. */
+static doca_error_t repeat_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at,
+			       size_t run)
+{
+	size_t rest = src->data_len - at - run;
+	return copy_run(src, dst, to + run, at, run < rest ? run : rest);
+}
+
+static doca_error_t copy_piece(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to)
+{
+	size_t at, run, len = src->data_len;
+	enum soft_copy_fault fault = soft_fault_copy(len, &at, &run);
+	if (fault == SOFT_COPY_DROP) {
+		doca_error_t before = copy_run(src, dst, to, 0, at);
+		return before == DOCA_SUCCESS ? copy_run(src, dst, to, at + run, len - at - run) : before;
+	}
+	doca_error_t result = copy_run(src, dst, to, 0, len);
+	if (result == DOCA_SUCCESS && fault == SOFT_COPY_FLIP)
+		result = spoil_byte(src, dst, to, at);
+	if (result == DOCA_SUCCESS && fault == SOFT_COPY_DUPLICATE)
+		result = repeat_run(src, dst, to, at, run);
+	return result;
+}
+
+doca_error_t soft_dma_check(const struct doca_dma_task_memcpy *task, size_t *total)
+{
+	const char *reason = soft_dma_why_not(task, total);
+	if (reason == NULL)
+		return DOCA_SUCCESS;
+	soft_detail("memcpy task refused: %s", reason);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+static doca_error_t copy_pieces(const struct doca_dma_task_memcpy *task)
+{
+	uint8_t *to = task->dst->data + task->dst->data_len;
+	for (const struct doca_buf *src = task->src; src != NULL; src = src->next) {
+		if (src->data_len > 0 && copy_piece(src, task->dst, to) != DOCA_SUCCESS)
+			return DOCA_ERROR_IO_FAILED;
+		to += src->data_len;
+	}
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_dma_execute(struct doca_dma_task_memcpy *task)
+{
+	size_t total;
+	doca_error_t fault = soft_fault_completion();
+	if (fault != DOCA_SUCCESS)
+		return fault;
+	if (soft_dma_check(task, &total) != DOCA_SUCCESS)
+		return DOCA_ERROR_IO_FAILED;
+	if (soft_limits()->move_bytes != 0 && copy_pieces(task) != DOCA_SUCCESS)
+		return DOCA_ERROR_IO_FAILED;
+	task->dst->data_len += total;
+	return DOCA_SUCCESS;
+}

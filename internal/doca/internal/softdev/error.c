@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core.h"
+
+struct result {
+	const char *name;
+	const char *descr;
+};
+
+#define RESULT(code, descr) [DOCA_##code] = {"DOCA_" #code, descr}
+
+static const struct result results[] = {
+	RESULT(SUCCESS, "success"),
+	RESULT(ERROR_UNKNOWN, "the cause is not known"),
+	RESULT(ERROR_NOT_PERMITTED, "the operation is not permitted"),
+	RESULT(ERROR_IN_USE, "the object is still in use"),
+	RESULT(ERROR_NOT_SUPPORTED, "the device cannot do this"),
+	RESULT(ERROR_AGAIN, "busy for the moment, try again"),
+	RESULT(ERROR_INVALID_VALUE, "an argument is not valid"),
+	RESULT(ERROR_NO_MEMORY, "out of memory or of preallocated elements"),
+	RESULT(ERROR_INITIALIZATION, "initialization failed"),
+	RESULT(ERROR_TIME_OUT, "the time ran out"),
+	RESULT(ERROR_SHUTDOWN, "shutting down"),
+	RESULT(ERROR_CONNECTION_RESET, "the peer reset the connection"),
+	RESULT(ERROR_CONNECTION_ABORTED, "the connection was aborted"),
+	RESULT(ERROR_CONNECTION_INPROGRESS, "the connection is still being made"),
+	RESULT(ERROR_NOT_CONNECTED, "not connected"),
+	RESULT(ERROR_NO_LOCK, "a lock could not be taken"),
+	RESULT(ERROR_NOT_FOUND, "not found"),
+	RESULT(ERROR_IO_FAILED, "input or output failed"),
+	RESULT(ERROR_BAD_STATE, "not allowed in this state"),
+	RESULT(ERROR_UNSUPPORTED_VERSION, "the version is not supported"),
+	RESULT(ERROR_OPERATING_SYSTEM, "an operating system call failed"),
+	RESULT(ERROR_DRIVER, "a driver call failed"),
+	RESULT(ERROR_UNEXPECTED, "something unexpected happened"),
+	RESULT(ERROR_ALREADY_EXIST, "it exists already"),
+	RESULT(ERROR_FULL, "no room is left"),
+	RESULT(ERROR_EMPTY, "nothing is there"),
+	RESULT(ERROR_IN_PROGRESS, "in progress"),
+	RESULT(ERROR_TOO_BIG, "too big"),
+	RESULT(ERROR_AUTHENTICATION, "authentication failed"),
+	RESULT(ERROR_BAD_CONFIG, "the configuration is not valid"),
+	RESULT(ERROR_SKIPPED, "skipped"),
+};
+
+static const struct result unrecognized = {"DOCA_ERROR_UNRECOGNIZED", "not a result code"};
+
+static const struct result *find_result(doca_error_t error)
+{
+	return (size_t)error < sizeof(results) / sizeof(results[0]) ? &results[error] : &unrecognized;
+}
+
+const char *soft_doca_error_get_name(doca_error_t error)
+{
+	return find_result(error)->name;
+}
+
+const char *soft_doca_error_get_descr(doca_error_t error)
+{
+	return find_result(error)->descr;
+}

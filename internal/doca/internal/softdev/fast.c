@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
+#include "fast.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- life ---- */
+
+/* The two sides count in steps of two, one odd and one even, so that an id is unique on the connection. */
+static uint32_t first_id(const struct doca_dev *dev)
+{
+	return dev->info->side == SOFT_HOST ? 1 : 2;
+}
+
+struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell, bool hears_consumers)
+{
+	struct soft_fast *fast = calloc(1, sizeof(*fast));
+	if (fast == NULL)
+		return NULL;
+	pthread_mutex_init(&fast->lock, NULL);
+	fast->dev = dev;
+	fast->hears_consumers = hears_consumers;
+	fast->refs = 1;
+	fast->bell = bell;
+	fast->fault = DOCA_ERROR_CONNECTION_ABORTED;
+	for (int kind = 0; kind < SOFT_MEMBER_KINDS; kind++)
+		fast->next_id[kind] = first_id(dev);
+	TAILQ_INIT(&fast->members);
+	STAILQ_INIT(&fast->notices);
+	TAILQ_INIT(&fast->lanes);
+	return fast;
+}
+
+/* Called with the lock, which it releases. */
+static void unref(struct soft_fast *fast)
+{
+	bool last = --fast->refs == 0;
+	pthread_mutex_unlock(&fast->lock);
+	if (!last)
+		return;
+	pthread_mutex_destroy(&fast->lock);
+	free(fast);
+}
+
+void soft_notice_free(struct soft_notice *notice)
+{
+	if (notice == NULL)
+		return;
+	if (notice->lane >= 0)
+		close(notice->lane);
+	free(notice);
+}
+
+static void drop_notice(struct soft_fast *fast)
+{
+	struct soft_notice *notice = STAILQ_FIRST(&fast->notices);
+	STAILQ_REMOVE_HEAD(&fast->notices, link);
+	atomic_fetch_sub(&fast->due, 1);
+	soft_notice_free(notice);
+}
+
+void soft_fast_close(struct soft_fast *fast)
+{
+	soft_fast_down(fast, DOCA_ERROR_CONNECTION_ABORTED);
+	while (soft_fast_drop_lane(fast, SOFT_NO_ID) != SOFT_NO_ID)
+		;
+	pthread_mutex_lock(&fast->lock);
+	fast->bell = -1;
+	while (!STAILQ_EMPTY(&fast->notices))
+		drop_notice(fast);
+	pthread_mutex_unlock(&fast->lock);
+}
+
+void soft_fast_unref(struct soft_fast *fast)
+{
+	pthread_mutex_lock(&fast->lock);
+	unref(fast);
+}
+
+/* ---- the state of the connection ---- */
+
+static void ring_member(struct soft_member *member)
+{
+	if (member->active && !atomic_exchange(&member->rung, true))
+		eventfd_write(member->bell, 1);
+}
+
+static void ring_control(struct soft_fast *fast)
+{
+	if (fast->bell >= 0)
+		eventfd_write(fast->bell, 1);
+}
+
+void soft_fast_up(struct soft_fast *fast)
+{
+	atomic_store(&fast->up, true);
+}
+
+void soft_fast_down(struct soft_fast *fast, doca_error_t fault)
+{
+	struct soft_member *member;
+	struct soft_lane *lane;
+	pthread_mutex_lock(&fast->lock);
+	if (atomic_load(&fast->up))
+		fast->fault = fault;
+	atomic_store(&fast->up, false);
+	TAILQ_FOREACH(lane, &fast->lanes, link)
+	soft_lane_end(lane);
+	TAILQ_FOREACH(member, &fast->members, link)
+	ring_member(member);
+	pthread_mutex_unlock(&fast->lock);
+}
+
+bool soft_fast_has_active(struct soft_fast *fast)
+{
+	pthread_mutex_lock(&fast->lock);
+	bool any = fast->active > 0;
+	pthread_mutex_unlock(&fast->lock);
+	return any;
+}
+
+/* ---- what the control channel does for members ---- */
+
+bool soft_fast_is_due(const struct soft_fast *fast)
+{
+	return atomic_load(&fast->due) > 0;
+}
+
+bool soft_fast_grant(struct soft_fast *fast)
+{
+	struct soft_member *member;
+	pthread_mutex_lock(&fast->lock);
+	TAILQ_FOREACH(member, &fast->members, link)
+	{
+		if (member->registration == SOFT_REGISTRATION_ASKED)
+			break;
+	}
+	if (member != NULL) {
+		member->registration = SOFT_REGISTRATION_GRANTED;
+		atomic_fetch_sub(&fast->due, 1);
+		ring_member(member);
+	}
+	pthread_mutex_unlock(&fast->lock);
+	return member != NULL;
+}
+
+const struct soft_notice *soft_fast_notice(struct soft_fast *fast)
+{
+	pthread_mutex_lock(&fast->lock);
+	const struct soft_notice *notice = STAILQ_FIRST(&fast->notices);
+	pthread_mutex_unlock(&fast->lock);
+	return notice;
+}
+
+void soft_fast_sent(struct soft_fast *fast)
+{
+	pthread_mutex_lock(&fast->lock);
+	drop_notice(fast);
+	pthread_mutex_unlock(&fast->lock);
+}
+
+/* ---- the peer's consumers ---- */
+
+static struct soft_lane *find_lane(struct soft_fast *fast, uint32_t id)
+{
+	struct soft_lane *lane;
+	TAILQ_FOREACH(lane, &fast->lanes, link)
+	{
+		if (lane->consumer_id == id || id == SOFT_NO_ID)
+			break;
+	}
+	return lane;
+}
+
+static unsigned count_lanes(const struct soft_fast *fast)
+{
+	const struct soft_lane *lane;
+	unsigned n = 0;
+	TAILQ_FOREACH(lane, &fast->lanes, link)
+	n++;
+	return n;
+}
+
+/* See first_id. */
+static bool is_peers(const struct soft_fast *fast, uint32_t id)
+{
+	return id != SOFT_NO_ID && id < SOFT_GONE_ID && id % 2 != first_id(fast->dev) % 2;
+}
+
+bool soft_fast_add_lane(struct soft_fast *fast, uint32_t id, const struct soft_consumer_card *card, int fd)
+{
+	struct soft_lane *lane = is_peers(fast, id) ? soft_lane_open(id, card, fd) : NULL;
+	if (lane == NULL) {
+		close(fd);
+		return false;
+	}
+	pthread_mutex_lock(&fast->lock);
+	bool welcome = find_lane(fast, id) == NULL && count_lanes(fast) < soft_limits()->max_consumers;
+	if (welcome)
+		TAILQ_INSERT_TAIL(&fast->lanes, lane, link);
+	pthread_mutex_unlock(&fast->lock);
+	if (!welcome)
+		soft_lane_unref(lane);
+	return welcome;
+}
+
+uint32_t soft_fast_drop_lane(struct soft_fast *fast, uint32_t id)
+{
+	pthread_mutex_lock(&fast->lock);
+	struct soft_lane *lane = find_lane(fast, id);
+	if (lane != NULL)
+		TAILQ_REMOVE(&fast->lanes, lane, link);
+	pthread_mutex_unlock(&fast->lock);
+	if (lane == NULL)
+		return SOFT_NO_ID;
+	id = lane->consumer_id;
+	soft_lane_end(lane);
+	soft_lane_unref(lane);
+	return id;
+}
+
+struct soft_lane *soft_lane_find(struct soft_fast *fast, uint32_t consumer_id)
+{
+	if (consumer_id == SOFT_NO_ID)
+		return NULL;
+	pthread_mutex_lock(&fast->lock);
+	struct soft_lane *lane = find_lane(fast, consumer_id);
+	if (lane != NULL)
+		atomic_fetch_add(&lane->refs, 1);
+	pthread_mutex_unlock(&fast->lock);
+	return lane;
+}
+
+/* ---- members ---- */
+
+static bool id_taken(const struct soft_fast *fast, enum soft_member_kind kind, uint32_t id)
+{
+	const struct soft_member *member;
+	TAILQ_FOREACH(member, &fast->members, link)
+	{
+		if (member->kind == kind && member->id == id)
+			return true;
+	}
+	return false;
+}
+
+/* There are far fewer members than ids, so the search ends. */
+static uint32_t choose_id(struct soft_fast *fast, enum soft_member_kind kind)
+{
+	uint32_t id = fast->next_id[kind];
+	while (id_taken(fast, kind, id) || id >= SOFT_GONE_ID)
+		id = id >= SOFT_GONE_ID ? 2 - id % 2 : id + 2;
+	fast->next_id[kind] = id + 2;
+	return id;
+}
+
+static uint64_t most(enum soft_member_kind kind)
+{
+	return kind == SOFT_CONSUMER ? soft_limits()->max_consumers : soft_limits()->max_producers;
+}
+
+doca_error_t soft_member_join(struct soft_member *member, struct soft_fast *fast, enum soft_member_kind kind)
+{
+	doca_error_t result = DOCA_SUCCESS;
+	pthread_mutex_lock(&fast->lock);
+	if (!atomic_load(&fast->up))
+		result = DOCA_ERROR_BAD_STATE;
+	else if (fast->count[kind] >= most(kind))
+		result = DOCA_ERROR_NO_MEMORY;
+	if (result == DOCA_SUCCESS) {
+		*member = (struct soft_member){.fast = fast, .kind = kind, .bell = -1};
+		member->id = choose_id(fast, kind);
+		fast->count[kind]++;
+		fast->refs++;
+		TAILQ_INSERT_TAIL(&fast->members, member, link);
+	}
+	pthread_mutex_unlock(&fast->lock);
+	return result;
+}
+
+void soft_member_leave(struct soft_member *member)
+{
+	struct soft_fast *fast = member->fast;
+	pthread_mutex_lock(&fast->lock);
+	TAILQ_REMOVE(&fast->members, member, link);
+	fast->count[member->kind]--;
+	unref(fast);
+}
+
+static doca_error_t open_bell(struct soft_member *member, struct doca_pe *pe)
+{
+	member->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (member->bell < 0)
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	doca_error_t result = soft_pe_watch(pe, member->bell, EPOLLIN);
+	if (result != DOCA_SUCCESS)
+		close(member->bell);
+	return result;
+}
+
+/* Under one lock with the look at the connection, so that whoever ends it either sees the member or is seen by it. */
+doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe)
+{
+	struct soft_fast *fast = member->fast;
+	if (!fast->hears_consumers) {
+		soft_detail("a consumer or producer needs the consumer events of its server or client "
+			    "(doca_comch_server_event_consumer_register, doca_comch_client_event_consumer_register)");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	doca_error_t result = open_bell(member, pe);
+	if (result != DOCA_SUCCESS)
+		return result;
+	pthread_mutex_lock(&fast->lock);
+	bool up = atomic_load(&fast->up);
+	member->active = true;
+	member->registration = SOFT_UNREGISTERED;
+	atomic_store(&member->rung, false);
+	fast->active++;
+	pthread_mutex_unlock(&fast->lock);
+	if (up)
+		return DOCA_SUCCESS;
+	soft_detail("the connection has ended");
+	soft_member_deactivate(member, pe);
+	return DOCA_ERROR_NOT_CONNECTED;
+}
+
+void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe)
+{
+	struct soft_fast *fast = member->fast;
+	pthread_mutex_lock(&fast->lock);
+	member->active = false;
+	fast->active--;
+	if (member->registration == SOFT_REGISTRATION_ASKED)
+		atomic_fetch_sub(&fast->due, 1);
+	member->registration = SOFT_UNREGISTERED;
+	pthread_mutex_unlock(&fast->lock);
+	soft_pe_unwatch(pe, member->bell);
+	close(member->bell);
+	member->bell = -1;
+}
+
+/* The flag falls after the bell: what rings in between is seen by the progress that is just beginning. It rises before
+ * the bell, too; a bell that is still to ring is heard next time, or it would ring for ever. */
+void soft_member_heard(struct soft_member *member)
+{
+	eventfd_t ignored;
+	if (atomic_load(&member->rung) && eventfd_read(member->bell, &ignored) == 0)
+		atomic_store(&member->rung, false);
+}
+
+bool soft_member_is_up(const struct soft_member *member)
+{
+	return atomic_load(&member->fast->up);
+}
+
+doca_error_t soft_member_fault(const struct soft_member *member)
+{
+	pthread_mutex_lock(&member->fast->lock);
+	doca_error_t fault = member->fast->fault;
+	pthread_mutex_unlock(&member->fast->lock);
+	return fault;
+}
+
+void soft_member_ask(struct soft_member *member)
+{
+	pthread_mutex_lock(&member->fast->lock);
+	member->registration = SOFT_REGISTRATION_ASKED;
+	atomic_fetch_add(&member->fast->due, 1);
+	ring_control(member->fast);
+	pthread_mutex_unlock(&member->fast->lock);
+}
+
+bool soft_member_is_registered(const struct soft_member *member)
+{
+	pthread_mutex_lock(&member->fast->lock);
+	bool granted = member->registration == SOFT_REGISTRATION_GRANTED;
+	pthread_mutex_unlock(&member->fast->lock);
+	return granted;
+}
+
+void soft_member_tell(struct soft_member *member, struct soft_notice *notice)
+{
+	struct soft_fast *fast = member->fast;
+	pthread_mutex_lock(&fast->lock);
+	bool heard = fast->bell >= 0;
+	if (heard) {
+		STAILQ_INSERT_TAIL(&fast->notices, notice, link);
+		atomic_fetch_add(&fast->due, 1);
+		ring_control(fast);
+	}
+	pthread_mutex_unlock(&fast->lock);
+	if (!heard)
+		soft_notice_free(notice);
+}

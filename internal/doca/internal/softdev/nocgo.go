@@ -1,0 +1,14 @@
+//go:build !cgo
+
+package softdev
+
+import "github.com/dma-copy/dma-copy/internal/doca/internal/abi"
+
+// Directory needs cgo.
+func Directory(dir string) (string, error) { return "", abi.ErrNoCgo }
+
+// TrustsUser needs cgo.
+func TrustsUser(uid uint32) bool { return false }
+
+// ServerFile needs cgo.
+func ServerFile(hostFunction, device, name string) string { return "" }

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Producers. A submitted task has a slot of its consumer reserved; progress writes the bytes into the consumer's memory,
+ * oldest task first.
+ */
+#define _GNU_SOURCE
+#include "comch.h"
+#include "fault.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FULL_LANE_NS 1000000
+
+struct doca_comch_producer_task_send {
+	struct doca_task task; /* first */
+	STAILQ_ENTRY(doca_comch_producer_task_send) queued;
+	const struct doca_buf *buf; /* NULL: immediate data only */
+	uint32_t consumer_id;
+	uint8_t *imm; /* max_imm_data_len bytes of the producer's */
+	uint32_t imm_len;
+	struct soft_lane *lane; /* while submitted */
+	doca_error_t fault;     /* on request */
+};
+
+STAILQ_HEAD(send_queue, doca_comch_producer_task_send);
+
+struct doca_comch_producer {
+	struct doca_ctx ctx; /* first */
+	struct soft_member member;
+	doca_comch_producer_task_send_completion_cb_t sent, failed;
+	uint32_t num_tasks;
+
+	/* From start to IDLE. */
+	struct doca_comch_producer_task_send *tasks;
+	uint8_t *imm;
+	uint32_t imm_room; /* of one task */
+	uint64_t retry_at; /* the lane of the oldest task was full; 0: it was not */
+	struct send_queue pool, unsent;
+};
+
+static struct doca_comch_producer *producer_of(const struct doca_ctx *ctx)
+{
+	return (struct doca_comch_producer *)ctx;
+}
+
+/* ---- what may be sent ---- */
+
+static size_t data_len(const struct doca_comch_producer_task_send *task)
+{
+	return task->buf == NULL ? 0 : task->buf->data_len;
+}
+
+static const char *why_not_sent(const struct doca_comch_producer_task_send *task)
+{
+	if (task->buf != NULL) {
+		const char *reason = soft_buf_why_not(task->buf, task->task.ctx->dev);
+		if (reason != NULL)
+			return reason;
+		if (task->buf->mmap->import != NULL)
+			return "the buffer is of an imported memory map";
+		if (task->buf->next != NULL || task->buf->first != task->buf)
+			return "the buffer is part of a list";
+		if (task->buf->data_len > soft_limits()->max_fast_buf_size)
+			return "the buffer has more bytes than max_fast_buf_size";
+	}
+	return data_len(task) == 0 && task->imm_len == 0 ? "there is neither data nor immediate data" : NULL;
+}
+
+static doca_error_t producer_validate(const struct doca_task *task)
+{
+	const char *reason = why_not_sent((const struct doca_comch_producer_task_send *)task);
+	if (reason == NULL)
+		return DOCA_SUCCESS;
+	soft_detail("send task refused: %s", reason);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+/* ---- start and stop ---- */
+
+static void free_pool(struct doca_comch_producer *producer)
+{
+	free(producer->tasks);
+	free(producer->imm);
+	producer->tasks = NULL;
+	producer->imm = NULL;
+}
+
+static doca_error_t make_pool(struct doca_comch_producer *producer)
+{
+	STAILQ_INIT(&producer->pool);
+	STAILQ_INIT(&producer->unsent);
+	producer->imm_room = (uint32_t)soft_limits()->max_imm_data_len;
+	producer->tasks = calloc(producer->num_tasks, sizeof(*producer->tasks));
+	producer->imm = calloc(producer->num_tasks, (size_t)producer->imm_room + 1);
+	if (producer->tasks == NULL || producer->imm == NULL) {
+		free_pool(producer);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < producer->num_tasks; i++) {
+		producer->tasks[i].imm = producer->imm + (size_t)i * producer->imm_room;
+		STAILQ_INSERT_TAIL(&producer->pool, &producer->tasks[i], queued);
+	}
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t producer_start(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *producer = producer_of(ctx);
+	if (producer->num_tasks == 0) {
+		soft_detail("a producer needs doca_comch_producer_task_send_set_conf before it starts");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	doca_error_t result = soft_member_activate(&producer->member, ctx->pe);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = make_pool(producer);
+	if (result != DOCA_SUCCESS)
+		soft_member_deactivate(&producer->member, ctx->pe);
+	return result;
+}
+
+/* Nothing to do at once: from now on progress flushes. */
+static void producer_stopping(struct doca_ctx *ctx)
+{
+	producer_of(ctx)->retry_at = 0;
+}
+
+static bool producer_quiet(const struct doca_ctx *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+static void producer_idle(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *producer = producer_of(ctx);
+	free_pool(producer);
+	soft_member_deactivate(&producer->member, ctx->pe);
+}
+
+/* ---- progress ---- */
+
+/* The callback comes last: it may free the task, submit it again, or stop the context. */
+static void producer_ended(struct doca_task *task)
+{
+	struct doca_comch_producer *producer = producer_of(task->ctx);
+	if (task->status == DOCA_ERROR_IO_FAILED)
+		soft_ctx_fail(&producer->ctx);
+	(task->status == DOCA_SUCCESS ? producer->sent : producer->failed)((struct doca_comch_producer_task_send *)task,
+									   task->user_data, producer->ctx.user_data);
+}
+
+static void complete(struct doca_comch_producer_task_send *task, doca_error_t status)
+{
+	STAILQ_REMOVE_HEAD(&producer_of(task->task.ctx)->unsent, queued);
+	soft_lane_unref(task->lane);
+	task->lane = NULL;
+	soft_task_complete(&task->task, status);
+}
+
+static doca_error_t execute(const struct doca_comch_producer_task_send *task)
+{
+	const struct doca_comch_producer *producer = producer_of(task->task.ctx);
+	const void *bytes = task->buf == NULL ? NULL : task->buf->data;
+	if (producer_validate(&task->task) == DOCA_SUCCESS)
+		return soft_lane_deliver(task->lane, producer->member.id, bytes, data_len(task), task->imm,
+					 task->imm_len);
+	soft_lane_cancel(task->lane);
+	return DOCA_ERROR_INVALID_VALUE;
+}
+
+static void fail_oldest(struct doca_comch_producer_task_send *task, doca_error_t status)
+{
+	soft_lane_cancel(task->lane);
+	complete(task, status);
+}
+
+/* A lane is full when its consumer has been idle for hundreds of messages. The producers of a side share it, so none of
+ * them may watch it for itself; they look again now and then. */
+static bool send_oldest(struct doca_comch_producer *producer)
+{
+	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
+	if (task == NULL || soft_now_ns() < producer->retry_at)
+		return false;
+	if (task->fault != DOCA_SUCCESS) {
+		fail_oldest(task, task->fault);
+		return true;
+	}
+	doca_error_t status = execute(task);
+	producer->retry_at = status == DOCA_ERROR_AGAIN ? soft_now_ns() + FULL_LANE_NS : 0;
+	if (status == DOCA_ERROR_AGAIN)
+		return false;
+	complete(task, status);
+	return true;
+}
+
+/* The consumer, if it lives, loses nothing but the reservations. */
+static bool flush(struct doca_comch_producer *producer)
+{
+	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
+	if (task == NULL)
+		return false;
+	fail_oldest(task,
+		    soft_member_is_up(&producer->member) ? DOCA_ERROR_SHUTDOWN : soft_member_fault(&producer->member));
+	return true;
+}
+
+static bool producer_progress(struct doca_ctx *ctx)
+{
+	struct doca_comch_producer *producer = producer_of(ctx);
+	soft_member_heard(&producer->member);
+	if (ctx->state == DOCA_CTX_STATE_STOPPING)
+		return flush(producer);
+	if (soft_member_is_up(&producer->member))
+		return send_oldest(producer);
+	soft_ctx_fail(ctx);
+	return true;
+}
+
+static uint64_t producer_ready_at(const struct doca_ctx *ctx)
+{
+	const struct doca_comch_producer *producer = producer_of(ctx);
+	return STAILQ_EMPTY(&producer->unsent) ? UINT64_MAX : producer->retry_at;
+}
+
+/* ---- tasks ---- */
+
+/* AGAIN until the consumer has posted a buffer that no other task counts on. Programs call again without progress in
+ * between, so what is posted is looked up here. */
+static doca_error_t producer_submit(struct doca_task *task)
+{
+	struct doca_comch_producer_task_send *send = (struct doca_comch_producer_task_send *)task;
+	struct doca_comch_producer *producer = producer_of(task->ctx);
+	struct soft_lane *lane = soft_lane_find(producer->member.fast, send->consumer_id);
+	if (lane == NULL) {
+		soft_detail("the peer has no consumer %u", (unsigned)send->consumer_id);
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	doca_error_t result = soft_lane_reserve(lane, data_len(send), send->imm_len);
+	if (result != DOCA_SUCCESS) {
+		soft_lane_unref(lane);
+		return result;
+	}
+	send->lane = lane;
+	send->fault = soft_fault_completion();
+	STAILQ_INSERT_TAIL(&producer->unsent, send, queued);
+	return DOCA_SUCCESS;
+}
+
+static void producer_release(struct doca_task *task)
+{
+	STAILQ_INSERT_HEAD(&producer_of(task->ctx)->pool, (struct doca_comch_producer_task_send *)task, queued);
+}
+
+static const struct soft_ctx_class producer_class = {
+	.name = "comch producer",
+	.is_comch = true,
+	.start = producer_start,
+	.stopping = producer_stopping,
+	.quiet = producer_quiet,
+	.idle = producer_idle,
+	.progress = producer_progress,
+	.ready_at = producer_ready_at,
+	.validate = producer_validate,
+	.submit = producer_submit,
+	.ended = producer_ended,
+	.release = producer_release,
+};
+
+/* Immediate data beyond what the device can carry is cut off: the function has no way to refuse. */
+static void set_imm(struct doca_comch_producer_task_send *task, const uint8_t *imm_data, uint32_t imm_data_len)
+{
+	uint32_t room = producer_of(task->task.ctx)->imm_room;
+	task->imm_len = imm_data == NULL ? 0 : imm_data_len < room ? imm_data_len : room;
+	if (task->imm_len > 0)
+		memcpy(task->imm, imm_data, task->imm_len);
+}
+
+doca_error_t soft_doca_comch_producer_task_send_alloc_init(struct doca_comch_producer *producer,
+							   const struct doca_buf *buf, uint8_t *imm_data,
+							   uint32_t imm_data_len, uint32_t consumer_id,
+							   struct doca_comch_producer_task_send **task)
+{
+	if (producer == NULL || task == NULL || (imm_data == NULL && imm_data_len > 0))
+		return DOCA_ERROR_INVALID_VALUE;
+	if (producer->ctx.state != DOCA_CTX_STATE_RUNNING)
+		return DOCA_ERROR_BAD_STATE;
+	if (imm_data_len > producer->imm_room)
+		return DOCA_ERROR_INVALID_VALUE;
+	struct doca_comch_producer_task_send *taken = STAILQ_FIRST(&producer->pool);
+	if (taken == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	doca_error_t result = soft_task_take(&taken->task, &producer->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	STAILQ_REMOVE_HEAD(&producer->pool, queued);
+	taken->buf = buf;
+	taken->consumer_id = consumer_id;
+	set_imm(taken, imm_data, imm_data_len);
+	*task = taken;
+	return DOCA_SUCCESS;
+}
+
+const struct doca_buf *soft_doca_comch_producer_task_send_get_buf(const struct doca_comch_producer_task_send *task)
+{
+	return task == NULL ? NULL : task->buf;
+}
+
+void soft_doca_comch_producer_task_send_set_buf(struct doca_comch_producer_task_send *task, const struct doca_buf *buf)
+{
+	if (task != NULL)
+		task->buf = buf;
+}
+
+uint32_t soft_doca_comch_producer_task_send_get_consumer_id(const struct doca_comch_producer_task_send *task)
+{
+	return task == NULL ? SOFT_NO_ID : task->consumer_id;
+}
+
+void soft_doca_comch_producer_task_send_set_consumer_id(struct doca_comch_producer_task_send *task,
+							const uint32_t consumer_id)
+{
+	if (task != NULL)
+		task->consumer_id = consumer_id;
+}
+
+uint8_t *soft_doca_comch_producer_task_send_get_imm_data(const struct doca_comch_producer_task_send *task)
+{
+	return task == NULL || task->imm_len == 0 ? NULL : task->imm;
+}
+
+uint32_t soft_doca_comch_producer_task_send_get_imm_data_len(const struct doca_comch_producer_task_send *task)
+{
+	return task == NULL ? 0 : task->imm_len;
+}
+
+void soft_doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task, uint8_t *imm_data,
+						     uint32_t imm_data_len)
+{
+	if (task != NULL)
+		set_imm(task, imm_data, imm_data_len);
+}
+
+struct doca_task *soft_doca_comch_producer_task_send_as_task(struct doca_comch_producer_task_send *task)
+{
+	return (struct doca_task *)task;
+}
+
+/* ---- what programs ask of a producer ---- */
+
+doca_error_t soft_doca_comch_producer_create(struct doca_comch_connection *comch_connection,
+					     struct doca_comch_producer **producer)
+{
+	if (comch_connection == NULL || producer == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	struct doca_comch_producer *created = calloc(1, sizeof(*created));
+	if (created == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	struct soft_fast *fast = comch_connection->fast;
+	doca_error_t result = soft_member_join(&created->member, fast, SOFT_PRODUCER);
+	if (result != DOCA_SUCCESS) {
+		free(created);
+		return result;
+	}
+	soft_ctx_init(&created->ctx, &producer_class, fast->dev);
+	*producer = created;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_comch_producer_destroy(struct doca_comch_producer *producer)
+{
+	if (producer == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_ctx_fini(&producer->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	soft_member_leave(&producer->member);
+	free(producer);
+	return DOCA_SUCCESS;
+}
+
+struct doca_ctx *soft_doca_comch_producer_as_ctx(struct doca_comch_producer *producer)
+{
+	return (struct doca_ctx *)producer;
+}
+
+doca_error_t soft_doca_comch_producer_get_id(const struct doca_comch_producer *producer, uint32_t *id)
+{
+	if (producer == NULL || id == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*id = producer->member.id;
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_comch_producer_task_send_set_conf(
+	struct doca_comch_producer *producer, doca_comch_producer_task_send_completion_cb_t task_completion_cb,
+	doca_comch_producer_task_send_completion_cb_t task_error_cb, uint32_t num_send_tasks)
+{
+	if (producer == NULL || task_completion_cb == NULL || task_error_cb == NULL || num_send_tasks == 0 ||
+	    num_send_tasks > soft_limits()->max_fast_tasks)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_ctx_configurable(&producer->ctx);
+	if (result != DOCA_SUCCESS)
+		return result;
+	producer->sent = task_completion_cb;
+	producer->failed = task_error_cb;
+	producer->num_tasks = num_send_tasks;
+	return DOCA_SUCCESS;
+}

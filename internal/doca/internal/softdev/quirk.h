@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Where hardware and DOCA's own libraries differ from their documents, as users report. The device follows the documents
+ * unless it is asked for these.
+ */
+#ifndef DMA_COPY_SOFT_QUIRK_H
+#define DMA_COPY_SOFT_QUIRK_H
+
+#include "core.h"
+
+enum soft_quirk {
+	SOFT_DISCONNECT_EVENT,         /* doca_comch_server_disconnect raises a disconnection event on its own side */
+	SOFT_DISCONNECT_AGAIN,         /* the first doca_comch_server_disconnect of a connection answers AGAIN */
+	SOFT_SELECTIVE_SWALLOW,        /* in SELECTIVE mode, progress delivers nothing between request and clear */
+	SOFT_DEAD_PEER_UNNOTICED,      /* a client does not notice that its server died: sends stay in flight */
+	SOFT_DEAD_CLIENTS_COUNT,       /* clients that died stay counted against max_clients */
+	SOFT_LARGE_MESSAGES,           /* messages over the limit are accepted, and fail */
+	SOFT_LATE_COPY,                /* a message is read when it is sent, not when its task is allocated */
+	SOFT_OPTIMIZED_REPORTS_STALL,  /* completions with OPTIMIZE_REPORTS wait for a later task without it */
+	SOFT_IDLE_ALLOC_CRASH,         /* a send task of a client that does not run kills the process */
+	SOFT_STOP_IN_SEND_ERROR_CRASH, /* doca_ctx_stop inside a send's error callback kills the process */
+	SOFT_COMCH_NO_NOTIFICATION,    /* an engine with Comch contexts cannot be armed: NOT_SUPPORTED */
+	SOFT_QUIRKS,
+};
+
+bool soft_has_quirk(enum soft_quirk quirk);
+
+/* "name,name", or "all", or nothing. INVALID_VALUE, with a detail. */
+doca_error_t soft_parse_quirks(const char *text, uint32_t *quirks);
+
+/* What DOCA does by accident is done here on purpose: says why, and ends the process. */
+_Noreturn void soft_crash(const char *reason);
+
+#endif
