@@ -2,7 +2,8 @@
 /*
  * What the files of the software device share.
  *
- *   config     limits, runtime directory                  ctx         context state machine
+ *   configure  from the texts of settings to their values ctx         context state machine
+ *   config     the values in force, a leaf                limit       names and bounds of the limits
  *   dev*       devices, representors                      pe          progress engine, notification handle
  *   topology   which of them there are                    task        task ownership and submission
  *   mmap       memory maps                                dma*        memcpy tasks
@@ -28,6 +29,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "config.h"
 #include "schedule.h"
 #include "shown.h"
 #include "soft.h"
@@ -48,59 +50,10 @@ static inline doca_error_t soft_unsupported(bool valid)
 	return valid ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* ---- config ---- */
-
-/* Defaults are BlueField's published numbers; where none is published, a modest value. */
-struct soft_limits {
-	uint64_t max_buf_size;        /* bytes per memcpy task: 2097152 */
-	uint64_t max_buf_list_len;    /* buffers in a source chain: 64 */
-	uint64_t max_dma_tasks;       /* memcpy tasks of one context: 1024 */
-	uint64_t max_msg_size;        /* bytes per control message: 4080 */
-	uint64_t max_name_len;        /* bytes of a server name, with its zero: 64 */
-	uint64_t max_recv_queue_size; /* messages: 8192 */
-	uint64_t max_send_tasks;      /* control messages in flight: 8192 */
-	uint64_t max_clients;         /* connections of one server: 512 */
-	uint64_t max_fast_tasks;      /* post-receive or send tasks of one consumer or producer: 1024 */
-	uint64_t max_fast_buf_size;   /* bytes of one message from a producer to a consumer: 1073741824 */
-	uint64_t max_imm_data_len;    /* bytes of immediate data: 128 */
-	uint64_t max_consumers;       /* of one side of a connection: 64 */
-	uint64_t max_producers;       /* of one side of a connection: 64 */
-	uint64_t max_export_size;     /* bytes of an export descriptor, which is padded up to it if smaller: 256 */
-	uint64_t task_latency_us;     /* the least time from submission to completion of a memcpy task: 0 */
-	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
-	uint64_t remote_mapping;      /* 0: never map a peer's memory, always go through the kernel: 1 */
-
-	/* The time model of the DMA engine (schedule.h). All 0: there is none, tasks are as fast as their copies. */
-	uint64_t dma_latency_ns;     /* of one task, beside its bytes */
-	uint64_t dma_task_mb_per_s;  /* at which one task alone moves its bytes; 10^6 bytes per second; 0: at once */
-	uint64_t dma_read_mb_per_s;  /* all tasks of a device that read the other side's memory; 0: no bound */
-	uint64_t dma_write_mb_per_s; /* all that write it */
-	uint64_t dma_read_gap_ns;    /* the least time from one task's beginning to the next one's */
-	uint64_t dma_write_gap_ns;
-	uint64_t dma_optimized_gap_ns; /* instead, of tasks submitted with OPTIMIZE_REPORTS; 0: as the others */
-	uint64_t dma_at_once;          /* tasks of a device between beginning and completion; 0: no bound */
-	uint64_t move_bytes;           /* 0: tasks complete without a byte being touched: 1 */
-	uint64_t model;                /* the preset that was named (model.h); 0: none */
-};
-
-const struct soft_limits *soft_limits(void);
-
-/* NULL: none are asked for. See fault.h. */
-struct soft_faults *soft_faults(void);
-
-/* A descriptor of the runtime directory, opened O_PATH; valid while the process lives. -1 before soft_configure. */
-int soft_runtime_dirfd(void);
+/* ---- socket ---- */
 
 /* chmod of what fd refers to, also if it was opened O_PATH, and never of what a symlink leads to. -1 with errno set. */
 int soft_set_mode(int fd, mode_t mode);
-
-/* True if another user than ours is to reach what is in the runtime directory. */
-bool soft_has_other_users(void);
-
-/* Applies the environment if nobody has configured yet. */
-doca_error_t soft_ensure_configured(void);
-
-/* ---- socket ---- */
 
 /*
  * Sockets (AF_UNIX, SOCK_SEQPACKET, non-blocking, close-on-exec) under a short name in the runtime directory. Both
@@ -159,9 +112,6 @@ struct doca_dev_rep {
 	struct doca_dev *dev;
 	atomic_uint users;
 };
-
-/* Somebody has a device open. */
-bool soft_dev_any_open(void);
 
 /* ---- pe, ctx, task ---- */
 

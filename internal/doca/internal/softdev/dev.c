@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include "configure.h"
 #include "topology.h"
 
 #include <ctype.h>
@@ -9,16 +10,6 @@
 
 /* Guards doca_dev.opened. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
-
-bool soft_dev_any_open(void)
-{
-	bool any = false;
-	pthread_mutex_lock(&open_lock);
-	for (size_t i = 0; i < SOFT_NUM_FUNCTIONS; i++)
-		any = any || soft_devices[i].opened > 0;
-	pthread_mutex_unlock(&open_lock);
-	return any;
-}
 
 static struct doca_dev *dev_of(const struct doca_devinfo *info)
 {
@@ -102,6 +93,7 @@ doca_error_t soft_doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&open_lock);
 	found->opened++;
+	soft_config_hold();
 	pthread_mutex_unlock(&open_lock);
 	*dev = found;
 	return DOCA_SUCCESS;
@@ -118,8 +110,10 @@ doca_error_t soft_doca_dev_close(struct doca_dev *dev)
 		result = DOCA_ERROR_INVALID_VALUE;
 	else if (dev->opened == 1 && atomic_load(&dev->users) > 0)
 		result = DOCA_ERROR_IN_USE;
-	else
+	else {
 		dev->opened--;
+		soft_config_drop();
+	}
 	pthread_mutex_unlock(&open_lock);
 	return result;
 }

@@ -1,7 +1,9 @@
 // Package softdev is the software device: DOCA's functions in C, each under its name with soft_ before it, over shared
 // memory and local sockets. docs/SOFTDEVICE.md says what it keeps of the hardware.
 //
-//	config, model, quirk, fault, topology     what it is set to be
+//	configure, limit, model, quirk, fault     what it is set to be, and how that is read
+//	config                                    what is in force; knows none of the others
+//	topology                                  which devices there are
 //	dev, mmap, buf, ctx, pe, task             DOCA's objects
 //	dma*, schedule, copy, remote*             copies, here and in other processes' memory
 //	comch*, fast, lane, consumer*, producer   control channel and fast path

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core.h"
+
 /* What makes a model; a preset sets all of it, so that naming another leaves nothing of the first. */
 struct numbers {
 	uint64_t latency_ns, task_mb_per_s, read_mb_per_s, write_mb_per_s;
@@ -91,21 +93,13 @@ static const char *rate_text(char text[32], uint64_t mb_per_s)
 	return text;
 }
 
-static void describe(const struct soft_limits *limits, char *text, size_t size)
+void soft_model_describe(const struct soft_limits *limits, char *text, size_t size)
 {
 	char read[32], write[32];
+	text[0] = '\0';
+	if (!soft_model_on(limits))
+		return;
 	snprintf(text, size, "%s%s: read %s, write %s, %llu ns per task", name_of(limits), alteration(limits),
 		 rate_text(read, limits->dma_read_mb_per_s), rate_text(write, limits->dma_write_mb_per_s),
 		 (unsigned long long)limits->dma_latency_ns);
-}
-
-bool soft_describe_model(char *text, size_t size)
-{
-	text[0] = '\0';
-	if (soft_ensure_configured() != DOCA_SUCCESS)
-		return true;
-	const struct soft_limits *limits = soft_limits();
-	if (soft_model_on(limits))
-		describe(limits, text, size);
-	return limits->move_bytes != 0;
 }

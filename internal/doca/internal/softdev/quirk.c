@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core.h"
+
 static const char *const names[SOFT_QUIRKS] = {
 	[SOFT_DISCONNECT_EVENT] = "disconnect_event",
 	[SOFT_DISCONNECT_AGAIN] = "disconnect_again",
@@ -34,6 +36,12 @@ static uint32_t find(const char *item, size_t len)
 			return 1U << i;
 	}
 	return 0;
+}
+
+bool soft_has_quirk(enum soft_quirk quirk)
+{
+	const struct soft_config *now = soft_config();
+	return now != NULL && (now->quirks & 1U << quirk) != 0;
 }
 
 doca_error_t soft_parse_quirks(const char *text, uint32_t *quirks)

@@ -6,7 +6,10 @@
 #ifndef DMA_COPY_SOFT_QUIRK_H
 #define DMA_COPY_SOFT_QUIRK_H
 
-#include "core.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "doca_abi.h"
 
 enum soft_quirk {
 	SOFT_DISCONNECT_EVENT,         /* doca_comch_server_disconnect raises a disconnection event on its own side */

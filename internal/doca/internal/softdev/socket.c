@@ -43,6 +43,13 @@ static mode_t file_mode(void)
 	return soft_has_other_users() ? 0666 : 0600;
 }
 
+int soft_set_mode(int fd, mode_t mode)
+{
+	char link[32];
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); /* fchmod takes no O_PATH */
+	return chmod(link, mode);
+}
+
 /* ---- Directory lock ---- */
 
 /* Its owner gives it the mode that the umask kept from it, unless it is a link to another file. */
@@ -248,7 +255,7 @@ bool soft_socket_peer(int fd, pid_t *pid)
 	socklen_t len = sizeof(peer);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) != 0)
 		return false;
-	if (!soft_trusts_user(peer.uid)) {
+	if (!soft_config_trusts(soft_config(), peer.uid)) {
 		refuse_peer(&peer);
 		return false;
 	}

@@ -43,14 +43,9 @@ struct soft_settings {
 };
 doca_error_t soft_configure_all(const struct soft_settings *settings, char *error, size_t error_size);
 
-/* Reports whether a process of this user may be a peer, and may own the runtime directory. Configures if nobody has. */
-bool soft_trusts_user(uint32_t uid);
-
-/* The same of the environment as it is, without configuring anything. */
+/* Reports whether a process of this user may be a peer, and may own the runtime directory, by the environment as it is.
+ * Nothing is configured. */
 bool soft_would_trust_user(uint32_t uid);
-
-/* The runtime directory in force after soft_configure; empty before. */
-const char *soft_runtime_dir(void);
 
 /*
  * The time model in force, in one line; empty without one. False: no bytes are moved (move_bytes=0), so whatever a task

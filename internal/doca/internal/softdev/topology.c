@@ -42,9 +42,15 @@ struct soft_representors soft_representors[SOFT_NUM_REPRESENTED] = {
 	{&soft_devices[DPU_PF1], REPRESENTORS},
 };
 
+static uint32_t function_kinds(void)
+{
+	const struct soft_config *now = soft_config();
+	return now == NULL ? 0 : now->function_kinds;
+}
+
 bool soft_function_exists(const struct doca_devinfo *function)
 {
-	return function->kind == PF || (soft_function_kinds() & 1U << function->kind) != 0;
+	return function->kind == PF || (function_kinds() & 1U << function->kind) != 0;
 }
 
 /* ---- Settings ---- */

@@ -29,7 +29,4 @@ bool soft_function_exists(const struct doca_devinfo *function);
 /* "vf,sf", one of them, or nothing, to a set of bits by enum doca_pci_func_type. INVALID_VALUE, with a detail. */
 doca_error_t soft_parse_functions(const char *text, uint32_t *kinds);
 
-/* The set in force (config.c). */
-uint32_t soft_function_kinds(void);
-
 #endif

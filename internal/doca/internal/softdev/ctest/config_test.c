@@ -196,6 +196,11 @@ static void refuse_users(const char *users, const char *named)
 	CHECK(strstr(error, named) != NULL && strstr(error, "DMA_COPY_SOFT_USERS") != NULL);
 }
 
+static bool trusts(uid_t uid)
+{
+	return soft_config_trusts(soft_config(), uid);
+}
+
 static void test_users(void)
 {
 	refuse_users("root", "root");
@@ -207,10 +212,10 @@ static void test_users(void)
 	many[sizeof(many) - 1] = '\0';
 	refuse_users(many, "xxx\"");
 	configure_users("");
-	CHECK(soft_trusts_user(geteuid()) && !soft_trusts_user(12345) && !soft_trusts_user(54321));
+	CHECK(trusts(geteuid()) && !trusts(12345) && !trusts(54321));
 	configure_users("12345,54321");
-	CHECK(soft_trusts_user(geteuid()) && soft_trusts_user(12345) && soft_trusts_user(54321));
-	CHECK(!soft_trusts_user(1234));
+	CHECK(trusts(geteuid()) && trusts(12345) && trusts(54321));
+	CHECK(!trusts(1234));
 	rig_configure(NULL);
 	CHECK(setenv("DMA_COPY_SOFT_USERS", "12345,root", 1) == 0);
 	CHECK(soft_would_trust_user(geteuid()) && !soft_would_trust_user(12345));

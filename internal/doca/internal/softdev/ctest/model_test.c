@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../core.h"
 #include "../model.h"
 #include "rig.h"
 
