@@ -74,7 +74,7 @@ func TestCheckDriver(t *testing.T) {
 		{"hardware", checkDriver(hardware, nil, nil, settings{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was requested"}},
 		{"soft, asked for", checkDriver(software, nil, notInstalled, settings{Driver: driverSoft}), verdictOK, 0, []string{"soft 1"}},
 		{"soft, fallen back to", checkDriver(software, nil, notInstalled, settings{Driver: driverAuto}), verdictWarn, 0,
-			[]string{"because DOCA cannot be loaded (see above)  -- mend that"}},
+			[]string{"because DOCA cannot be loaded (see above)  -- fix that"}},
 		{"hardware required", checkDriver(driverRecord{}, refused, notInstalled, settings{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
 		{"not loaded", checkDriver(driverRecord{}, notInstalled, notInstalled, settings{}), verdictFail, 6,
@@ -193,7 +193,7 @@ func TestCheckSoftDir(t *testing.T) {
 	runCheckCases(t, []checkCase{
 		{"unreadable", checkSoftDir(doca.SoftDir{Path: "/run/d"}, &fs.PathError{Op: "open", Path: "/run/d", Err: syscall.EACCES}, 5),
 			verdictFail, 6, []string{"runtime directory /run/d: permission denied", "DMA_COPY_SOFT_DIR"}},
-		{"absent", checkSoftDir(doca.SoftDir{Path: "/run/d"}, nil, 5), verdictOK, 0, []string{"not there yet"}},
+		{"absent", checkSoftDir(doca.SoftDir{Path: "/run/d"}, nil, 5), verdictOK, 0, []string{"does not exist yet"}},
 		{"ours", checkSoftDir(dir(5, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700"}},
 		{"a file", checkSoftDir(dir(5, 0o600), nil, 5), verdictFail, 6, []string{"not a directory"}},
 		{"another user's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6, []string{"belongs to user 6, not to 5", "DMA_COPY_SOFT_USERS"}},
@@ -255,7 +255,7 @@ func TestCheckPartials(t *testing.T) {
 	running := resumable
 	running.InUse = true
 	runCheckCases(t, []checkCase{
-		{"resumable", check(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified", "2 hours ago  -- repeat", part + " and " + journal}},
+		{"resumable", check(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified", "2 hours ago  -- run the same command", part + " and " + journal}},
 		{"running", check(running), verdictOK, 0, []string{part, "in use"}},
 		{"useless", check(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0, []string{"4.0 KiB, none", "-- delete " + part + ";"}},
 		{"with control characters", check(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0, []string{`.\x1b[2J.dma-copy-part`}},
@@ -284,7 +284,7 @@ func TestCheckPeer(t *testing.T) {
 		{"hardware", checkPeer(with(), inventory{Driver: hardware}, host), verdictWarn, 0, []string{"not checked on hardware"}},
 		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
 		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
-		{"unknown device", checkPeer(with(), soft, settings{Device: "mlx5_9"}), verdictFail, 6, []string{"no device mlx5_9"}},
+		{"unknown device", checkPeer(with(), soft, settings{Device: "mlx5_9"}), verdictFail, 6, []string{"device mlx5_9 not found"}},
 		{"several devices", checkPeer(with(), soft, settings{}), verdictFail, 6, []string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
 		{"only one fits", checkPeer(with(), soft, settings{Role: roleHost}), verdictFail, 7, nil},
 		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},

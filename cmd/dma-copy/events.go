@@ -145,7 +145,7 @@ func (p *program) write(line any) {
 	err := p.encoder.Encode(line)
 	if errors.Is(err, syscall.EPIPE) {
 		p.unread = true
-		p.log.Warn().Err(err).Msg("the reader closed the event output (broken pipe): continuing without events")
+		p.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
 		return
 	}
 	p.broken = errors.Join(p.broken, err)
