@@ -9,8 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 )
 
-// leastDescriptors is how many files, sockets and event handles may be open at once in a copy, with some to spare: a DPU that
-// receives has about 30 of its own.
+// leastDescriptors is how many files, sockets and event handles may be open at once in a copy, with some to spare: a
+// DPU that receives has about 30 of its own.
 const leastDescriptors = 48
 
 // What to do about descriptors that this process, or the whole system, has used up.
@@ -22,8 +22,8 @@ const (
 // errResources is a limit of the process or of the system that no copy can do with.
 var errResources = errors.New("resource limit")
 
-// checkDescriptors tries whether this process may open as many files as a copy needs. Later, the lack of them shows as a peer
-// that never appears, or as a device that fails; and Go's runtime cannot do without its own.
+// checkDescriptors tries whether this process may open as many files as a copy needs. Later, the lack of them shows as
+// a peer that never appears, or as a device that fails; and Go's runtime cannot do without its own.
 func checkDescriptors() error {
 	var opened []int
 	defer func() {
@@ -46,7 +46,8 @@ func tooFewDescriptors(free int, err error) error {
 	if errors.Is(err, unix.ENFILE) {
 		next = moreFiles
 	}
-	return resourceFailure(err, next, "cannot open enough files: %d of %d file descriptors are free (%s)", free, leastDescriptors, err)
+	return resourceFailure(err, next, "cannot open enough files: %d of %d file descriptors are free (%s)",
+		free, leastDescriptors, err)
 }
 
 func resourceFailure(err error, next, cause string, args ...any) error {

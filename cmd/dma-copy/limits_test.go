@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// TestFewDescriptors allows both sides ever more open files, from what hardly starts a program to what a copy can do with. Each
-// time the copy succeeds, or both sides end at once and name the limit, and neither the peer nor the device is blamed.
+// TestFewDescriptors allows both sides ever more open files, from what hardly starts a program to what a copy can do
+// with. Each time the copy succeeds, or both sides end at once and name the limit, and neither the peer nor the device
+// is blamed.
 func TestFewDescriptors(t *testing.T) {
 	const enough = 64
 	for _, sender := range []string{"host", "dpu"} {

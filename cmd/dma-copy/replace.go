@@ -45,7 +45,8 @@ func (r replacement) write(ctx context.Context, content []byte) error {
 	if err := r.check(); err != nil {
 		return err
 	}
-	partial, err := disk.OpenPartial(disk.OS, r.path, disk.Wanted{Size: int64(len(content)), Known: true, Overwrite: r.overwrite})
+	want := disk.Wanted{Size: int64(len(content)), Known: true, Overwrite: r.overwrite}
+	partial, err := disk.OpenPartial(disk.OS, r.path, want)
 	if err != nil {
 		return err
 	}
@@ -60,7 +61,8 @@ func (r replacement) write(ctx context.Context, content []byte) error {
 }
 
 func (r replacement) failed(why string, err error) error {
-	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write %s: %s", quote.Bare(r.path), why), Next: r.next, Err: err}
+	cause := fmt.Sprintf("cannot write %s: %s", quote.Bare(r.path), why)
+	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Next: r.next, Err: err}
 }
 
 // directoryOf returns the directory that the kernel looks the last name of a path up in.

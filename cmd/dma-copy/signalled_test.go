@@ -11,8 +11,9 @@ var (
 	signalSeed  = flag.Uint64("signal.seed", 0, "what its moments follow from; 0: another each time")
 )
 
-// TestInterruptedAtAnyMoment sends SIGINT, SIGTERM or SIGHUP to one side of a copy at any moment. Both sides end with the signal's code, unless the
-// copy is too far to be taken back, or the two have not met; and the same two commands complete it.
+// TestInterruptedAtAnyMoment sends SIGINT, SIGTERM or SIGHUP to one side of a copy at any moment. Both sides end with
+// the signal's code, unless the copy is too far to be taken back, or the two have not met; and the same two commands
+// complete it.
 func TestInterruptedAtAnyMoment(t *testing.T) {
 	defaultHangup(t)
 	eachOrdeal(t, *signalSeed, func(o *ordeal, i int) {

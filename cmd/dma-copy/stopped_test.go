@@ -107,7 +107,8 @@ func TestStoppedForAWhile(t *testing.T) {
 	})
 }
 
-// TestStoppedForAWhileInTheReferenceProtocol is the same where a side knows only by a clock how long the other has said nothing.
+// TestStoppedForAWhileInTheReferenceProtocol is the same where a side knows only by a clock how long the other has said
+// nothing.
 func TestStoppedForAWhileInTheReferenceProtocol(t *testing.T) {
 	eachSide(t, func(s *stage, victim, sender string) {
 		patience := map[string]string{victim: "--idle-timeout 2s "}

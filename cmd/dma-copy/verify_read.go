@@ -113,7 +113,8 @@ func (f *diskFile) unchanged() error {
 	}
 	if is.Size() != f.was.Size() || !is.ModTime().Equal(f.was.ModTime()) {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrSourceChanged, Cause: quote.Bare(f.path) + " changed while it was read", Next: "try again when no other process writes to it",
+			Kind: dmaxfer.ErrSourceChanged, Cause: quote.Bare(f.path) + " changed while it was read",
+			Next: "try again when no other process writes to it",
 		}
 	}
 	return nil
@@ -126,7 +127,8 @@ func (f *diskFile) close() { _ = f.file.Close() }
 
 func cannotRead(path string, err error, next string) error {
 	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", quote.Bare(path), withoutPath(err)), Next: next, Err: err,
+		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", quote.Bare(path), withoutPath(err)),
+		Next: next, Err: err,
 	}
 }
 

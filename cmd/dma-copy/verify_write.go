@@ -77,7 +77,8 @@ func (v verifier) gather(ctx context.Context, manifest string, paths []string) (
 		files = append(files, below...)
 	}
 	if len(files) == 0 {
-		return nil, &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: "there is no file in " + quote.Bare(strings.Join(paths, ", ")), Next: "name files"}
+		cause := "there is no file in " + quote.Bare(strings.Join(paths, ", "))
+		return nil, &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: cause, Next: "name files"}
 	}
 	return files, nil
 }

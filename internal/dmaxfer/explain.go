@@ -10,8 +10,8 @@ import (
 
 // This file finds the cause behind a failure in the reference protocol, whose messages carry no reason.
 
-// afterCommit is what an error means once the DPU has done its work. A received file has its name, whatever becomes of the host,
-// and whether the host has saved a sent one is not known. What the host says itself counts more than either.
+// afterCommit is what an error means once the DPU has done its work. A received file has its name, whatever becomes of
+// the host, and whether the host has saved a sent one is not known. What the host says itself counts more than either.
 func (t *transfer) afterCommit(ctx context.Context, err error) error {
 	if told, is := errors.AsType[*negotiate.Error](err); is && !errors.Is(told, negotiate.ErrPeerLost) {
 		return err
@@ -50,7 +50,8 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 	}
 }
 
-// sourceChange is non-nil if a source that the peer was to get is no longer what it was: then nothing else is the cause.
+// sourceChange is non-nil if a source that the peer was to get is no longer what it was: then nothing else is the
+// cause.
 func (t *transfer) sourceChange(ctx context.Context) error {
 	if t.place.source == nil || t.agreement.Protocol == 0 || t.hung {
 		return nil
@@ -69,7 +70,8 @@ func (t *transfer) explainHostFailure(err error) error {
 	return fmt.Errorf("%w, so %s may differ from the host's file: %w", ErrHostFailed, t.place.path, err)
 }
 
-// explainEmptyFile names the side that has the file. The peer would fail without a word, since a DMA task cannot be empty.
+// explainEmptyFile names the side that has the file. The peer would fail without a word, since a DMA task cannot be
+// empty.
 func (t *transfer) explainEmptyFile(err error) error {
 	path, owner := t.place.path, t.options.Side.Other()
 	if t.place.source != nil {
@@ -111,7 +113,8 @@ func (t *transfer) explainRefusal(err error) error {
 	switch source := t.place.source; {
 	case source != nil && t.exceedsPeer(source.Info().Size):
 		return failure(ErrSource, err, "see its error message; run dma-copy there too, which has no such limit",
-			"the %s refused %s: it has the file too, cannot create it, or does not accept this size: %d bytes exceed %s",
+			"the %s refused %s: it has the file too, cannot create it, or does not accept this size: "+
+				"%d bytes exceed %s",
 			peer, path, source.Info().Size, limit)
 	case source != nil:
 		return failure(ErrSource, err, "see its error message; --overwrite there would replace its file",
@@ -123,11 +126,13 @@ func (t *transfer) explainRefusal(err error) error {
 			path, peer, limit)
 	default:
 		return failure(ErrSource, err, "check the path there, or run dma-copy there too, which has no such limit",
-			"the %s refused to send a file for %s: it has none, cannot read it, or has one larger than %s", peer, path, limit)
+			"the %s refused to send a file for %s: it has none, cannot read it, or has one larger than %s",
+			peer, path, limit)
 	}
 }
 
-// peerLimit describes the largest file of an unmodified peer: one task of its device, which is likely to be this one's like.
+// peerLimit describes the largest file of an unmodified peer: one task of its device, which is likely to be this one's
+// like.
 func (t *transfer) peerLimit() string {
 	const program = "the limit of doca_dma_copy"
 	if largest := t.device.traits().largest; largest > 0 {

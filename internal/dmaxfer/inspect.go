@@ -21,7 +21,7 @@ type place struct {
 	path      string       // the path to show: as given, with the symlinks at its end resolved
 	source    *disk.Source // nil: this side receives, unless it is a stream
 	stream    bool
-	unsized   disk.File // a source that is a stream, since its size is not that of its content; nil: standard input or output
+	unsized   disk.File // a source that is a stream, as its size is not that of its content; nil: standard streams
 	overwrite bool      // the target may replace a file
 	replaces  bool      // and there is one
 }

@@ -74,16 +74,17 @@ type Summary struct {
 	Changing   bool                 // the source was allowed to change meanwhile, and may not be any more what was copied
 	Shares     pump.Shares          // what this side's lanes spent their time on
 
-	// Unconfirmed says, of a receiver that has committed, how the sender left it without a confirmation; empty: it did not.
+	// Unconfirmed says, of a receiver that has committed, how the sender left it without a confirmation; empty: it did
+	// not.
 	Unconfirmed string
 }
 
 // Run carries out one copy. It returns nil when the receiver's file has its name and is durable, as far as the protocol
 // lets this side know. On an error the final name holds what it held before, and nothing else is left behind; but a DPU
-// that receives has the whole file under its name before a host of the reference protocol may report a failure, and so has
-// a side whose directory could not be flushed. ctx ends the copy with its cause, unless the file has its name by then.
-// A call into the device or the file system that does not return does not keep Run from returning: the error is then an
-// ErrHung besides. Errors are *Error, or those of negotiate, comch and doca.
+// that receives has the whole file under its name before a host of the reference protocol may report a failure, and so
+// has a side whose directory could not be flushed. ctx ends the copy with its cause, unless the file has its name by
+// then. A call into the device or the file system that does not return does not keep Run from returning: the error is
+// then an ErrHung besides. Errors are *Error, or those of negotiate, comch and doca.
 func Run(ctx context.Context, o Options) (Summary, error) {
 	place, err := prepare(ctx, &o)
 	if err != nil {
@@ -98,7 +99,8 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 	return serve(ctx, o, place)
 }
 
-// prepare finds out whether this side can do its part, before it looks for the peer. A source without a size becomes a stream in o.
+// prepare finds out whether this side can do its part, before it looks for the peer. A source without a size becomes a
+// stream in o.
 func prepare(ctx context.Context, o *Options) (*place, error) {
 	if err := checkDevice(*o); err != nil {
 		return nil, err

@@ -133,8 +133,8 @@ func (t *transfer) tellNative(err error) bool {
 	return true
 }
 
-// converse follows the session to its end. What cannot be taken back is not interrupted: the peer gets a little time for its
-// last word.
+// converse follows the session to its end. What cannot be taken back is not interrupted: the peer gets a little time
+// for its last word.
 func (t *transfer) converse(ctx context.Context) error {
 	late := overtime(ctx, partingTime)
 	if err := t.send(ctx, t.session.Start()); err != nil && !errors.Is(err, comch.ErrPeerLost) {
@@ -468,7 +468,8 @@ func (t *transfer) receive(ctx context.Context) ([]byte, error) {
 	return t.conn.Recv(ctx)
 }
 
-// untilSilent is ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The caller calls stop.
+// untilSilent is ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The caller
+// calls stop.
 func (t *transfer) untilSilent(ctx context.Context, patience time.Duration) (within context.Context, stop func()) {
 	ctx, end := context.WithCancelCause(ctx)
 	c := newCountdown(ctx, patience, func() { end(t.silent(patience)) })

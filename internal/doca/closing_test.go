@@ -138,8 +138,9 @@ func listedFunctions(t *testing.T) []string {
 // irrefusable fails only for who misuses it: nobody could do anything about it.
 const irrefusable = "doca_buf_dec_refcount"
 
-// needNotBeReported are those whose refusal a session survives: what is asked and not known, also of a device that is not
-// the one to open, lists that are only freed, and what is tried again or not wanted any more while something closes.
+// needNotBeReported are those whose refusal a session survives: what is asked and not known, also of a device that is
+// not the one to open, lists that are only freed, and what is tried again or not wanted any more while something
+// closes.
 var needNotBeReported = regexp.MustCompile(`_cap_|_get_(ibdev_name|iface_name|vuid|pci_func_type|active_rate|memrange)$|_destroy_list$|` +
 	`^doca_devinfo_get_pci_addr_str$|^doca_dma_destroy$|^doca_ctx_(stop|get_state)$|^doca_pe_(request|clear)_notification$`)
 

@@ -28,7 +28,7 @@ type Options struct {
 	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: none are asked for
 	SoftQuirks      string // "name,..." of what hardware does beside its documents; empty: DMA_COPY_SOFT_QUIRKS or none
 	SoftFaults      string // "name=value,..." of failures on request; empty: DMA_COPY_SOFT_FAULTS or none
-	SoftFunctions   string // "vf,sf" or one of them, beside the physical functions; empty: DMA_COPY_SOFT_FUNCTIONS or none
+	SoftFunctions   string // "vf,sf", or one of them, beside the PFs; empty: DMA_COPY_SOFT_FUNCTIONS or none
 	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
 }
 

@@ -11,8 +11,8 @@ type Local struct {
 	HasFile bool
 	Size    uint64 // bytes, 0 for an empty file; ignored unless HasFile
 
-	// Marked has this side say in the padding of its DIRECTION that it is a dma-copy, also where it speaks the reference
-	// protocol only, and refuse to copy an empty file with a peer that does not: doca_dma_copy cannot.
+	// Marked has this side say in the padding of its DIRECTION that it is a dma-copy, also where it speaks the
+	// reference protocol only, and refuse to copy an empty file with a peer that does not: doca_dma_copy cannot.
 	Marked bool
 
 	// Native is what this side would say in the native protocol; nil if it speaks the reference protocol only.

@@ -16,7 +16,8 @@ const (
 	refusalMark = 0xDD // the DPU has no version of the range that the host offered, and says which it has
 )
 
-// noVersions is the padding of a dma-copy that speaks the reference protocol only. It is no range, so it offers nothing.
+// noVersions is the padding of a dma-copy that speaks the reference protocol only. It is no range, so it offers
+// nothing.
 var noVersions = [3]byte{offerMark, 0, 0}
 
 // marked reports whether a DIRECTION's padding says that the peer is a dma-copy.

@@ -9,8 +9,8 @@
 //	comch*, fast, lane, consumer*, producer   control channel and fast path
 //	table                                     all of them as one table of functions (Ops)
 //
-// To whoever calls DOCA's functions the device is that table, as DOCA's own libraries are: packages with C link on their
-// own, so that no C outside this directory can name a function of the device. What the device has beside DOCA is
+// To whoever calls DOCA's functions the device is that table, as DOCA's own libraries are: packages with C link on
+// their own, so that no C outside this directory can name a function of the device. What the device has beside DOCA is
 // exported here, in Go.
 //
 // memory.c belongs to it, although it is used over any device: the software device wants to know what stands behind an
