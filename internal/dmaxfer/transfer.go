@@ -471,8 +471,9 @@ func (t *transfer) receive(ctx context.Context) ([]byte, error) {
 // untilSilent is ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The caller
 // calls stop.
 func (t *transfer) untilSilent(ctx context.Context, patience time.Duration) (within context.Context, stop func()) {
+	silent := t.silent(patience) // of the state now: the countdown is another goroutine
 	ctx, end := context.WithCancelCause(ctx)
-	c := newCountdown(ctx, patience, func() { end(t.silent(patience)) })
+	c := newCountdown(ctx, patience, func() { end(silent) })
 	return ctx, func() {
 		c.stop()
 		end(nil)
