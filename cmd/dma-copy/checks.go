@@ -122,7 +122,7 @@ func missingFrom(d *deviceRecord) string {
 
 // checkRepresentors judges what the DPU needs to serve a host function. A host has none and needs none.
 func checkRepresentors(devices []*deviceRecord, s settings) finding {
-	const mend = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
+	const remedy = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
 	served, dpu := hostFunctions(meant(devices, s.Device))
 	switch {
 	case !dpu && s.Representor != "":
@@ -134,7 +134,7 @@ func checkRepresentors(devices []*deviceRecord, s settings) finding {
 		return fail("choose one of: "+orNone(served),
 			"representors: none for host function %s", s.Representor)
 	case len(served) == 0:
-		return fail(mend, "representors: no device of the DPU represents a host function")
+		return fail(remedy, "representors: no device of the DPU represents a host function")
 	default:
 		return ok("representors: of host functions %s", strings.Join(served, ", "))
 	}
@@ -231,12 +231,12 @@ func checkVerbs(m machine, driver driverRecord) finding {
 			refused = append(refused, fmt.Sprintf("%s (%s)", filepath.Base(file), err))
 		}
 	}
-	const mend = "run as root or in the group that owns them"
+	const remedy = "run as root or in the group that owns them"
 	switch {
 	case len(refused) == len(files):
-		return fail(mend, "/dev/infiniband/uverbs*: none can be opened: %s", strings.Join(refused, ", "))
+		return fail(remedy, "/dev/infiniband/uverbs*: none can be opened: %s", strings.Join(refused, ", "))
 	case len(refused) > 0:
-		return warn(mend, "/dev/infiniband/uverbs*: some cannot be opened: %s", strings.Join(refused, ", "))
+		return warn(remedy, "/dev/infiniband/uverbs*: some cannot be opened: %s", strings.Join(refused, ", "))
 	default:
 		return ok("/dev/infiniband/uverbs*: all %d can be opened", len(files))
 	}

@@ -14,16 +14,16 @@ import (
 
 // checkSoftDir judges the directory by the rules of the software device, which refuses one that others can write to.
 func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
-	const mend = "name another directory with DMA_COPY_SOFT_DIR"
+	const remedy = "name another directory with DMA_COPY_SOFT_DIR"
 	switch {
 	case err != nil:
-		return fail(mend, "runtime directory %s: %s", dir.Path, withoutPath(err))
+		return fail(remedy, "runtime directory %s: %s", dir.Path, withoutPath(err))
 	case !dir.Exists:
 		return ok("runtime directory %s does not exist yet; the first copy creates it", dir.Path)
 	case !dir.Mode.IsDir():
-		return fail(mend, "runtime directory %s is not a directory", dir.Path)
+		return fail(remedy, "runtime directory %s is not a directory", dir.Path)
 	case !dir.Trusted:
-		return fail("run both sides as one user, list the other in DMA_COPY_SOFT_USERS, or "+mend,
+		return fail("run both sides as one user, list the other in DMA_COPY_SOFT_USERS, or "+remedy,
 			"runtime directory %s belongs to user %d, not to %d", dir.Path, dir.Owner, user)
 	case dir.Mode.Perm()&0o022 != 0:
 		return fail("chmod 700 "+dir.Path,

@@ -55,7 +55,7 @@ func TestPeerWhoseMemoryBlocks(t *testing.T) {
 				s.put(sender, 1_000_000)
 				host := s.start("host", refHost+"-block")
 				dpu := s.start("dpu", ourDPU+"-l INFO "+cause.flags)
-				must(t, host.says(regexp.MustCompile("somebody is blocked")))
+				must(t, host.says(regexp.MustCompile("an access blocks")))
 				cause.mustBeHung(dpu)
 				host.ends(1)
 				must(t, host.says(regexp.MustCompile(`STATUS\(0\) received`)))

@@ -37,7 +37,7 @@ func (r *refpeer) blockedMemory(size int64, access doca.Access) (*doca.Region, e
 	return region, blockFaults(region.Address(), uint64(size))
 }
 
-// blockFaults leaves the descriptor open for as long as the process lives, and says when somebody is blocked.
+// blockFaults leaves the descriptor open for as long as the process lives, and reports an access that blocks.
 func blockFaults(address, length uint64) error {
 	faults, _, number := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
 	if number != 0 {
@@ -56,7 +56,7 @@ func blockFaults(address, length uint64) error {
 	go func() {
 		var fault [32]byte // is one struct uffd_msg
 		if _, err := unix.Read(int(faults), fault[:]); err == nil {
-			fmt.Fprintln(os.Stderr, `{"level":"info","message":"somebody is blocked"}`)
+			fmt.Fprintln(os.Stderr, `{"level":"info","message":"an access blocks"}`)
 		}
 	}()
 	return nil

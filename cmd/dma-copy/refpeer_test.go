@@ -29,7 +29,7 @@ type refpeer struct {
 	role, device, rep, file string
 	dieAfter, stopAfter     string
 	pauseAfter              string
-	blocks                  bool                // the memory that it exports blocks whoever touches it
+	blocks                  bool                // the memory that it exports blocks every access to it
 	instead                 map[string][][]byte // by step, what is sent instead
 
 	dev    *doca.Device
@@ -56,7 +56,7 @@ func refpeerMain() {
 	flag.StringVar(&r.dieAfter, "die-after", "", "step after which the process kills itself")
 	flag.StringVar(&r.stopAfter, "stop-after", "", "step after which it says and does nothing more")
 	flag.StringVar(&r.pauseAfter, "pause-after", "", "step after which it waits for SIGUSR1")
-	flag.BoolVar(&r.blocks, "block", false, "export memory that blocks whoever touches it; host only")
+	flag.BoolVar(&r.blocks, "block", false, "export memory that blocks every access to it; host only")
 	flag.Func("send", "STEP=HEX[,HEX...]: messages in place of the step's own", r.parseInstead)
 	flag.CommandLine.Parse(os.Args[1:])
 	if err := r.run(); err != nil {

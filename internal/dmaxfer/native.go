@@ -47,7 +47,7 @@ type native struct {
 	replaced atomic.Int64 // bytes that an earlier copy had brought, and that this one sent nevertheless
 	messages int64        // sent
 
-	settling  turn       // taken by whoever ends the part, or abandons it
+	settling  turn       // held while the part is ended or abandoned
 	notifying sync.Mutex // Options.Notify is running
 	over      bool       // and must not be called any more; guarded by notifying
 }

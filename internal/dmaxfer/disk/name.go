@@ -45,7 +45,7 @@ func stem(base, tag string) string {
 	return "." + cut + digest + tag
 }
 
-// newTag is one that nobody can guess, so that nobody can take its names beforehand.
+// newTag returns a random tag, so that other users cannot take its names beforehand.
 func newTag() string {
 	var random [tagDigits / 2]byte
 	_, _ = rand.Read(random[:]) // never fails

@@ -310,7 +310,7 @@ func (p *Partial) Keep() int64 {
 		p.Discard()
 		return 0
 	}
-	// What is beyond is not verified, and its room is of use to others. Whoever resumes does both again.
+	// What is beyond is not verified, and its room is of use to others. A resumed copy does both again.
 	_ = p.file.Truncate(p.prefix)
 	_ = p.file.SetMode(privateMode)
 	p.release()
@@ -409,7 +409,7 @@ func (p *Partial) release() {
 		_ = p.journal.file.Close() // nothing depends on it
 	}
 	if p.file != nil {
-		_ = p.file.Close() // its content is not wanted, is verified by whoever resumes, or was closed before
+		_ = p.file.Close() // its content is not wanted, is verified when the copy is resumed, or was closed before
 	}
 	if p.claim != nil {
 		_ = p.claim.Close() // is empty
