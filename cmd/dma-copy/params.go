@@ -141,7 +141,8 @@ func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
 		return f.failAt(value, "%s must be an object, not %s", name, kindName(value))
 	}
 	if name == groupDPDK {
-		f.notes = append(f.notes, fmt.Sprintf("%s of %s is ignored: dma-copy does not run on DPDK", name, quote.Bare(f.path)))
+		f.notes = append(f.notes,
+			fmt.Sprintf("%s of %s is ignored: dma-copy does not run on DPDK", name, quote.Bare(f.path)))
 		return nil
 	}
 	return f.eachMember(members, name, func(key string, where, value hujson.Value) error {

@@ -37,7 +37,7 @@ type transfer struct {
 	roomy     bool           // the target is open and has its room
 	hung      bool           // a work has not returned; what works set is then only theirs
 	early     []byte         // a message that came while the copy was running
-	committed commitment     // of a DPU, or until its file has its name: a sent file is with the host once it is asked
+	committed commitment     // naming from the rename on; on a DPU then named, or asked of a file it sent
 	progress  *Progress
 	started   time.Time
 	summary   Summary

@@ -160,16 +160,22 @@ func TestSourcesThatHaveASize(t *testing.T) {
 	})
 }
 
+// mustOpenSparse opens a source of 4 MiB that holds newText at 1 MiB, and otherwise holes where the file system has them.
+func mustOpenSparse(t *testing.T, at place) *disk.Source {
+	t.Helper()
+	dir, err := at.fs.OpenDir(at.folder)
+	must(t, err)
+	defer dir.Close()
+	file := mustCreate(t, dir, "file")
+	must(t, file.Truncate(4<<20))
+	mustWrite(t, file, newText, 1<<20)
+	must(t, file.Close())
+	return mustOpenSource(t, at, "file")
+}
+
 func TestExtents(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
-		dir, err := at.fs.OpenDir(at.folder)
-		must(t, err)
-		defer dir.Close()
-		file := mustCreate(t, dir, "file")
-		must(t, file.Truncate(4<<20))
-		mustWrite(t, file, newText, 1<<20)
-		must(t, file.Close())
-		s := mustOpenSource(t, at, "file")
+		s := mustOpenSparse(t, at)
 		defer s.Close()
 		var data, all int64
 		for extent, err := range s.Extents() {
@@ -193,14 +199,7 @@ func TestExtents(t *testing.T) {
 
 func TestHolesOfASource(t *testing.T) {
 	everywhere(t, func(t *testing.T, at place) {
-		dir, err := at.fs.OpenDir(at.folder)
-		must(t, err)
-		defer dir.Close()
-		file := mustCreate(t, dir, "file")
-		must(t, file.Truncate(4<<20))
-		mustWrite(t, file, newText, 1<<20)
-		must(t, file.Close())
-		s := mustOpenSource(t, at, "file")
+		s := mustOpenSparse(t, at)
 		defer s.Close()
 		for limit, want := range map[int64]bool{0: true, 2 << 20: true, 4 << 20: false} {
 			if exceed, err := s.HolesExceed(limit); exceed != want || err != nil {
