@@ -1,10 +1,12 @@
 package dmaxfer
 
 import (
+	"context"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -42,6 +44,23 @@ func TestTurnedAway(t *testing.T) {
 	}
 }
 
+// A channel that fails to send the host's DIRECTION, and does not notice that it is broken, is given up as one that does.
+func TestFirstMessageIsNotSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+		defer host.Close()
+		defer dpu.Close()
+		if err := runOfHost(t, unsendable{host}, false); !turnedAway(err) {
+			t.Errorf("does not try again, after %v", err)
+		}
+	})
+}
+
+// unsendable is a channel that can only receive.
+type unsendable struct{ comch.Conn }
+
+func (unsendable) Send(context.Context, []byte) error { return comch.ErrPeerLost }
+
 // hostThatLoses is the error of a host without a file whose DPU says one thing and hangs up.
 func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error {
 	t.Helper()
@@ -61,11 +80,17 @@ func hostThatLoses(t *testing.T, says []byte, unsent, referenceOnly bool) error 
 		}
 	}()
 	synctest.Wait()
+	return runOfHost(t, host, referenceOnly)
+}
+
+// runOfHost is the error of a host without a file.
+func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
+	t.Helper()
 	on := disktest.NewMemory("/files")
 	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
 	p, err := inspect(on, simPath, false)
 	must(t, err)
-	err = newTransfer(o, p, host, busMemory{&bus{troubles: smooth()}, 1}).run(t.Context())
+	err = newTransfer(o, p, conn, busMemory{&bus{troubles: smooth()}, 1}).run(t.Context())
 	if err == nil {
 		t.Fatal("the copy succeeded")
 	}

@@ -36,7 +36,7 @@ type transfer struct {
 	works     sync.WaitGroup // of within
 	roomy     bool           // the target is open and has its room
 	hung      bool           // a work has not returned; what works set is then only theirs
-	early     []byte         // a message that came while the copy was running
+	early     []byte         // a message that came before it was asked for
 	committed commitment     // naming from the rename on; on a DPU then named, or asked of a file it sent
 	progress  *Progress
 	started   time.Time
@@ -137,8 +137,12 @@ func (t *transfer) tellNative(err error) bool {
 // for its last word.
 func (t *transfer) converse(ctx context.Context) error {
 	late := overtime(ctx, partingTime)
-	if err := t.send(ctx, t.session.Start()); err != nil && !errors.Is(err, comch.ErrPeerLost) {
-		return err // a peer that is lost may have said why, which is received below
+	err := t.send(ctx, t.session.Start())
+	if errors.Is(err, comch.ErrPeerLost) {
+		err = t.lastWords(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
 		within := ctx
@@ -159,6 +163,22 @@ func (t *transfer) converse(ctx context.Context) error {
 			return err
 		}
 	}
+	return nil
+}
+
+// lastWords keeps what a peer said that could not be sent this side's first message: it may have said why it left. A
+// channel that fails to send need not notice that it is broken, so a silent one is soon given up.
+func (t *transfer) lastWords(ctx context.Context) error {
+	parting, cancel := context.WithTimeout(ctx, partingTime)
+	defer cancel()
+	message, err := t.receive(parting)
+	if err != nil && ctx.Err() != nil {
+		return err
+	}
+	if err != nil {
+		return t.session.Disconnected()
+	}
+	t.early = message
 	return nil
 }
 
