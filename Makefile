@@ -22,7 +22,7 @@ CTEST    := -C $(SOFTDEV)/ctest OUT=$(CURDIR)/build/ctest
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
 # Most of what the program's own tests do is wait for it.
-AT_ONCE  := -parallel 4
+AT_ONCE  := -parallel 8
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')

@@ -104,6 +104,7 @@ var hostileDPUs = []hostile{
 
 // TestHostileHost lets an unmodified host say wrong things to our DPU.
 func TestHostileHost(t *testing.T) {
+	t.Parallel()
 	for _, h := range hostileHosts {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()
@@ -117,6 +118,7 @@ func TestHostileHost(t *testing.T) {
 
 // TestHostileDPU lets an unmodified DPU say wrong things to our host.
 func TestHostileDPU(t *testing.T) {
+	t.Parallel()
 	for _, h := range hostileDPUs {
 		t.Run(h.name, func(t *testing.T) {
 			t.Parallel()

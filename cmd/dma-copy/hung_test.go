@@ -44,6 +44,7 @@ func (c hungCause) mustBeHung(one side) {
 // TestPeerWhoseMemoryBlocks lets a DPU copy from and to memory of the host that blocks its engine, for as long as the
 // host lives. The DPU ends all the same, tells the host, and leaves nothing.
 func TestPeerWhoseMemoryBlocks(t *testing.T) {
+	t.Parallel()
 	if err := mayBlockFaults(); err != nil {
 		t.Skipf("the kernel gives this user no userfaultfd that catches the faults of system calls: %v", err)
 	}
@@ -69,6 +70,7 @@ func TestPeerWhoseMemoryBlocks(t *testing.T) {
 // TestFileCallThatHangs lets the file system keep a side waiting: a sender for content, a receiver for its partial
 // file. Both sides end with the same code, where the protocol has one.
 func TestFileCallThatHangs(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		name, sender, victim, protocol string
 		event                          uint64
@@ -110,6 +112,7 @@ var told = map[string]int{"auto": exitPeer, "reference": exitFailure}
 // TestSourceThatHangsFromTheBeginning lets a side not even find out what it has. A peer that waits already is told, if
 // this side has time for that.
 func TestSourceThatHangsFromTheBeginning(t *testing.T) {
+	t.Parallel()
 	for _, cause := range hungCauses {
 		t.Run(cause.name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ var (
 // time the final name holds the old or the new content, the other side ends by itself and says what is true, nothing is left but
 // what a later copy can go on with, and the same two commands then complete it.
 func TestKilledAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	total := &toll{}
 	eachOrdeal(t, *killSeed, func(o *ordeal, i int) {
 		for left := (*killCount + i) / ordealKinds; left > 0 && !o.t.Failed(); {

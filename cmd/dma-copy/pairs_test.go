@@ -15,6 +15,7 @@ const manyPairs = 10
 // TestManyPairs starts ten hosts and ten DPU sides for one host function. Only one DPU side can serve it at a time, and
 // it serves one host: all copies complete, one after the other, in any order of starting.
 func TestManyPairs(t *testing.T) {
+	t.Parallel()
 	for protocol, flags := range map[string]string{"native": "", "reference": referenceOnly} {
 		for order, start := range map[string]func(host, dpu func(i int)){
 			"hosts first": func(host, dpu func(i int)) { each(host); each(dpu) },

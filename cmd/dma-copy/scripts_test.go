@@ -39,6 +39,7 @@ func (l leakChecked) Run() int {
 
 // TestScripts runs the program as two processes, as people do. docs/TESTING.md explains the commands of the scripts.
 func TestScripts(t *testing.T) {
+	t.Parallel()
 	needSoftwareDevice(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 scriptFolder,

@@ -86,6 +86,7 @@ func (s *stage) blames(ours side, p phase, sender string) {
 
 // TestDPUDies kills an unmodified DPU in every phase after its answer.
 func TestDPUDies(t *testing.T) {
+	t.Parallel()
 	eachPhase(t, dpuDeaths, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", refDPU+"-die-after "+p.step)
 		host := s.start("host", ourHost)
@@ -97,6 +98,7 @@ func TestDPUDies(t *testing.T) {
 
 // TestDPUDiesBeforeItsAnswer kills an unmodified DPU while the host may still look for another.
 func TestDPUDiesBeforeItsAnswer(t *testing.T) {
+	t.Parallel()
 	eachPhase(t, dpuEarlyDeaths, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", refDPU+"-die-after "+p.step)
 		host := s.start("host", ourHost+"--wait 10m")
@@ -111,6 +113,7 @@ func TestDPUDiesBeforeItsAnswer(t *testing.T) {
 
 // TestDPUFallsSilent stops an unmodified DPU in every phase, with the connection open.
 func TestDPUFallsSilent(t *testing.T) {
+	t.Parallel()
 	eachPhase(t, dpuSilences, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", refDPU+"-stop-after "+p.step)
 		host := s.start("host", ourHost+"--idle-timeout 300ms")
@@ -126,6 +129,7 @@ const patientDPU = "DMA_COPY_SOFT_LIMITS=task_latency_us=50000 " + ourDPU + "--c
 
 // TestHostDies kills an unmodified host in every phase.
 func TestHostDies(t *testing.T) {
+	t.Parallel()
 	eachPhase(t, hostDeaths, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", patientDPU)
 		host := s.start("host", refHost+"-die-after "+p.step)
@@ -137,6 +141,7 @@ func TestHostDies(t *testing.T) {
 
 // TestHostFallsSilent stops an unmodified host in every phase, with the connection open.
 func TestHostFallsSilent(t *testing.T) {
+	t.Parallel()
 	eachPhase(t, hostSilences, func(s *stage, p phase, sender string) {
 		dpu := s.start("dpu", ourDPU+"--idle-timeout 300ms")
 		host := s.start("host", refHost+"-stop-after "+p.step)

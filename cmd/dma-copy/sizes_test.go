@@ -12,6 +12,7 @@ const largestTask = 2 << 20 // bytes, of the software device as of BlueField
 
 // TestSizes copies files whose sizes lie at the seams, in both directions.
 func TestSizes(t *testing.T) {
+	t.Parallel()
 	sizes := []int64{0, 1, 4095, 4096, 1 << 20, largestTask - 1, largestTask, largestTask + 1, 100 << 20}
 	for _, size := range sizes {
 		eachWay(t, strconv.FormatInt(size, 10), size, "")
@@ -20,6 +21,7 @@ func TestSizes(t *testing.T) {
 
 // TestShapes copies with many tasks, few and one in flight, and a last chunk that is shorter than the others.
 func TestShapes(t *testing.T) {
+	t.Parallel()
 	shapes := []struct {
 		chunk, depth int
 		size         int64

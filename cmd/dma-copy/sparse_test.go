@@ -27,6 +27,7 @@ var islands = []int64{0, 1<<32 - 1<<20, 17<<30 + 12345, 777 << 30, sparseSize - 
 // TestSparse copies a file of 1 TiB that is nearly all hole, in both directions: the copy takes no more of the disk than the file, and
 // neither side takes more memory than its window and a little.
 func TestSparse(t *testing.T) {
+	t.Parallel()
 	for _, sender := range []string{"host", "dpu"} {
 		t.Run("from_"+sender, func(t *testing.T) {
 			s := newStage(t)

@@ -21,6 +21,7 @@ var (
 // TestStoppedAtAnyMoment stops one side of a copy with SIGSTOP at any moment. The other ends by itself, after its idle timeout; the
 // stopped one ends when it goes on, since the other has given up; and both say what is true of the file.
 func TestStoppedAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	var longest atomic.Int64
 	eachOrdeal(t, *stopSeed, func(o *ordeal, i int) {
 		o.flags[otherThan(o.victim)] = "--idle-timeout 500ms"
@@ -94,6 +95,7 @@ func (s *stage) copyingWith(flags map[string]string) map[string]side {
 // TestStoppedForAWhile stops a side for less than the other's patience, and for more than its own: it does not blame the other for the
 // time in which it was away, and the copy goes on to its end.
 func TestStoppedForAWhile(t *testing.T) {
+	t.Parallel()
 	eachSide(t, func(s *stage, victim, sender string) {
 		sides := s.copyingWith(map[string]string{victim: "--idle-timeout 2s"})
 		sides[victim].stop()
@@ -110,6 +112,7 @@ func TestStoppedForAWhile(t *testing.T) {
 // TestStoppedForAWhileInTheReferenceProtocol is the same where a side knows only by a clock how long the other has said
 // nothing.
 func TestStoppedForAWhileInTheReferenceProtocol(t *testing.T) {
+	t.Parallel()
 	eachSide(t, func(s *stage, victim, sender string) {
 		patience := map[string]string{victim: "--idle-timeout 2s "}
 		sides := map[string]side{

@@ -19,6 +19,7 @@ const unhurried = "--chunk 64KiB --depth 2 --bwlimit 2M -l INFO "
 // TestTwoReceiversOfOneName starts two copies to one name at once. One of them wins, whole; the other is told on both sides that the file is
 // being received.
 func TestTwoReceiversOfOneName(t *testing.T) {
+	t.Parallel()
 	for _, sender := range []string{"host", "dpu"} {
 		t.Run(sender+"s_send", func(t *testing.T) {
 			t.Parallel()
@@ -94,6 +95,7 @@ func writeInto(path string, offset int64, text string) error {
 // TestSourceChangesAtAnyMoment changes the source at a random moment of a copy. Both sides end with 10, and the receiver keeps nothing: neither
 // under the final name, where the old file stays, nor to go on with.
 func TestSourceChangesAtAnyMoment(t *testing.T) {
+	t.Parallel()
 	for name, change := range changes {
 		for _, sender := range []string{"host", "dpu"} {
 			t.Run(fmt.Sprintf("%s_%s_sends", name, sender), func(t *testing.T) {
@@ -122,6 +124,7 @@ func TestSourceChangesAtAnyMoment(t *testing.T) {
 
 // TestTargetDirectoryVanishes removes the receiver's directory in the middle of a copy, which ends with 5 on both sides.
 func TestTargetDirectoryVanishes(t *testing.T) {
+	t.Parallel()
 	for _, sender := range []string{"host", "dpu"} {
 		t.Run(sender+"_sends", func(t *testing.T) {
 			t.Parallel()
@@ -198,9 +201,9 @@ func TestFileSizeLimit(t *testing.T) {
 			t.Parallel()
 			s := newStage(t)
 			s.notDense(sender, 6<<20)
-			limited := "#!/bin/sh\nulimit -f 6144 || exit\nexec \"$@\"\n" // of 512 bytes; 1024 in some shells
-			must(t, os.WriteFile(filepath.Join(s.folder, "limited"), []byte(limited), 0o755))
-			s.noRoom(sender, "./limited ", "file too large")
+			limited := "ulimit -f 6144 || exit\nexec \"$@\"\n" // of 512 bytes; 1024 in some shells
+			must(t, os.WriteFile(filepath.Join(s.folder, "limited"), []byte(limited), 0o644))
+			s.noRoom(sender, "/bin/sh limited ", "file too large")
 		})
 	}
 }

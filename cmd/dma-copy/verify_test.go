@@ -86,6 +86,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 
 // A job that does not return, as a read from a file system that does not answer, does not outlive the interrupt.
 func TestJobThatBlocksIsLeftBehind(t *testing.T) {
+	t.Parallel()
 	ctx, interrupt := context.WithCancelCause(t.Context())
 	blocked, release := make(chan struct{}), make(chan struct{})
 	defer close(release)
