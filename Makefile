@@ -63,14 +63,14 @@ test-corruption: ## CORRUPTIONS pieces that arrive changed, 100000 if not set, o
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestNoWrongByteIsKept -corruptions=$(CORRUPTIONS)
 
 # Kills are real ones, of real processes, so the same seed hits other moments again. -v shows what they hit.
-ORDEAL := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy
+ORDEAL := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e
 test-kill: ## KILLS copies of which a side is killed, 1000 if not set; a tenth as many with a side that is interrupted, or stopped
 	$(ORDEAL) -run TestKilledAtAnyMoment -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
 	$(ORDEAL) -run TestInterruptedAtAnyMoment -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
 	$(ORDEAL) -run TestStoppedAtAnyMoment -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
 
 soak: ## COPIES copies in one process, 1000 if not set, and a tenth as many in two, after which nothing may be left
-	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy -run TestSoak -soak.copies=$(COPIES)
+	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
 
 # A side that is killed or stopped at any moment tells more of files and peers than of goroutines.
 WITHOUT_RACES := ^Test(Killed|Stopped)AtAnyMoment$$
@@ -99,7 +99,7 @@ WITHOUT_DEVICE := ^(TestSimulation|TestEveryMessageFails|TestEveryNativeMessageF
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests over a device that does all that hardware does beside its documents
 	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... ./internal/dmaxfer
-	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy
+	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test asks for more memory than there is, and expects to be told. The kit's libraries are loaded without the sanitizer.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1

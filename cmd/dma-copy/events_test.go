@@ -28,32 +28,6 @@ var eventsSchema, _ = filepath.Abs("../../docs/events.schema.json")
 // schema is the shipped one.
 var schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.NewCompiler().Compile(eventsSchema) })
 
-// isEvent tells an event from other lines, such as those of the log.
-func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":`) }
-
-// checkEvents holds what a process has printed to the schema: every event is as it says, and the last one tells how it ended.
-func checkEvents(printed string, code int) error {
-	var last string
-	for line := range strings.Lines(printed) {
-		if !isEvent(line) {
-			continue
-		}
-		kind, err := checkEvent(line)
-		if err != nil {
-			return fmt.Errorf("%s: %w", line, err)
-		}
-		if last == "error" || last == "summary" {
-			return fmt.Errorf("%s follows the %s", kind, last)
-		}
-		last = kind
-	}
-	wanted := map[bool]string{true: "summary", false: "error"}[code == 0]
-	if killed := code == 128+int(syscall.SIGKILL); last != "" && last != wanted && !killed {
-		return fmt.Errorf("the last event is %s, not %s", last, wanted)
-	}
-	return nil
-}
-
 // checkEvent also wants every field to be in the schema, which itself allows more.
 func checkEvent(line string) (kind string, err error) {
 	compiled, err := schema()

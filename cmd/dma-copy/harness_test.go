@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -75,6 +76,16 @@ func inNewFolder(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeFile(t, name, text)
+}
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func writeFile(t *testing.T, name, text string) {

@@ -114,8 +114,7 @@ func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestDrainForEver$")
-	// A child that is killed leaves the directory that testscript makes for it.
-	child.Env = append(os.Environ(), drainingVariable+"=1", "TMPDIR="+t.TempDir())
+	child.Env = append(os.Environ(), drainingVariable+"=1")
 	stdout, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

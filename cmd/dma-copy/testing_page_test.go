@@ -35,7 +35,7 @@ func TestTestingPageNamesWhatThereIs(t *testing.T) {
 		}
 	}
 	for _, name := range scriptsNamedIn(string(page)) {
-		if found, err := filepath.Glob(filepath.Join("testdata", "script", name+".txtar")); err != nil || len(found) == 0 {
+		if found, err := filepath.Glob(filepath.Join("e2e", "testdata", "script", name+".txtar")); err != nil || len(found) == 0 {
 			t.Errorf("there is no script %s (%v)", name, err)
 		}
 	}
