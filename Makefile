@@ -157,8 +157,9 @@ vuln: ## known vulnerabilities in what the program calls; asks vuln.go.dev
 	$(TOOL) govulncheck ./...
 
 cover: ## test coverage, as coverage/index.html
-	mkdir -p coverage
-	$(GO) test -count=1 -coverpkg=./... -coverprofile=coverage/profile ./...
+	rm -rf coverage && mkdir -p coverage/data
+	$(GO) test -count=1 $(AT_ONCE) -coverpkg=./... ./... -args -test.gocoverdir=$(CURDIR)/coverage/data
+	$(GO) tool covdata textfmt -i=coverage/data -o coverage/profile
 	$(GO) tool cover -html=coverage/profile -o coverage/index.html
 	$(GO) tool cover -func=coverage/profile | tail -n 1
 

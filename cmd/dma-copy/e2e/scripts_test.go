@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -131,7 +132,7 @@ func furnish(folder string) ([]string, error) {
 	if quirks, chosen := os.LookupEnv("DMA_COPY_SOFT_QUIRKS"); chosen {
 		variables = append(variables, "DMA_COPY_SOFT_QUIRKS="+quirks) // the programs' device is to be the tests'
 	}
-	if coverage, measured := os.LookupEnv("GOCOVERDIR"); measured {
+	if coverage := flag.Lookup("test.gocoverdir").Value.String(); coverage != "" {
 		variables = append(variables, "GOCOVERDIR="+coverage)
 	}
 	if os.Getenv("GORACE") == "" {
