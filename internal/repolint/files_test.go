@@ -1,4 +1,4 @@
-package main_test
+package repolint
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package main_test
+package repolint
 
 import (
 	"os"
@@ -35,7 +35,7 @@ func TestTestingPageNamesWhatThereIs(t *testing.T) {
 		}
 	}
 	for _, name := range scriptsNamedIn(string(page)) {
-		if found, err := filepath.Glob(filepath.Join("e2e", "testdata", "script", name+".txtar")); err != nil || len(found) == 0 {
+		if found, err := filepath.Glob(filepath.Join(root, "cmd", "dma-copy", "e2e", "testdata", "script", name+".txtar")); err != nil || len(found) == 0 {
 			t.Errorf("there is no script %s (%v)", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main_test
+package repolint
 
 import (
 	"fmt"
@@ -11,6 +11,7 @@ import (
 // The law of arrows: who may import whom, and what a room must not do. A room imports only rooms to its right.
 var rooms = []string{
 	cmdRoom, benchRoom, dmaxferRoom, negotiateRoom, comchRoom, docaRoom, cabiRoom, softdevRoom, abiRoom, quoteRoom,
+	"internal/repolint",
 }
 
 const (
