@@ -17,108 +17,133 @@ import (
 	"testing"
 )
 
-const modulePath = "github.com/dma-copy/dma-copy"
+const repositoryRoot = "../.."
 
-// A goFile is what the law of arrows needs to know about a source.
-type goFile struct {
+// A sourceFile is what the import rules need to know about a Go file.
+type sourceFile struct {
 	path            string // from the module's root
 	imports         []string
+	uses            []string // members of imported packages, with the import path: os.Exit
 	test            bool
-	exits           bool // calls os.Exit
 	startsGoroutine bool
 }
 
-// A listedPackage is what `go list -json` says about a package.
+// folder returns the folder of the file from the module's root, which is its package's path in the module.
+func (f sourceFile) folder() string { return path.Dir(f.path) }
+
+// importedFolders returns the folders of this module that the file imports.
+func (f sourceFile) importedFolders() []string { return foldersOf(f.imports) }
+
+// foldersOf returns the folders of the import paths that belong to this module.
+func foldersOf(imports []string) (folders []string) {
+	for _, imported := range imports {
+		if folder, ours := strings.CutPrefix(imported, modulePath+"/"); ours {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
+}
+
+// A listedPackage is what `go list -json` prints about a package.
 type listedPackage struct {
+	ImportPath     string
 	Dir            string
+	Imports        []string
 	GoFiles        []string
 	CgoFiles       []string
 	IgnoredGoFiles []string
 	TestGoFiles    []string
 	XTestGoFiles   []string
-	Module         struct{ Dir string }
 }
 
-// moduleFiles reads every Go file of the module, those that build constraints exclude here among them.
-func moduleFiles(t *testing.T) (files []goFile) {
+// moduleFiles reads every Go file of the module, including those that build constraints exclude here.
+func moduleFiles(t *testing.T) (files []sourceFile) {
 	t.Helper()
 	for _, p := range listPackages(t) {
-		folder, err := filepath.Rel(p.Module.Dir, p.Dir)
-		if err != nil {
-			t.Fatal(err)
-		}
+		folder := strings.TrimPrefix(p.ImportPath, modulePath+"/")
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
-			content, err := os.ReadFile(filepath.Join(p.Dir, name))
-			if err != nil {
-				t.Fatal(err)
-			}
-			files = append(files, readGoFile(t, path.Join(filepath.ToSlash(folder), name), string(content)))
+			content := readFile(t, filepath.Join(p.Dir, name))
+			files = append(files, parseGoFile(t, path.Join(folder, name), content))
 		}
 	}
 	return files
 }
 
-// listPackages asks with cgo on, because without it `go list` leaves out packages that need it. Nothing is compiled.
+// listPackages runs `go list` with cgo on, because without it packages that need it are left out. Nothing is compiled.
 func listPackages(t *testing.T) (packages []listedPackage) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-buildvcs=false",
-		"-json=Dir,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles,Module", modulePath+"/...")
+		"-json=ImportPath,Dir,Imports,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", modulePath+"/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
-	var complaints strings.Builder
-	list.Stderr = &complaints
+	var stderr strings.Builder
+	list.Stderr = &stderr
 	output, err := list.Output()
 	if err != nil {
-		t.Fatalf("go list: %v\n%s", err, complaints.String())
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
 	}
 	for decoder := json.NewDecoder(strings.NewReader(string(output))); ; {
 		var p listedPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			return packages
 		} else if err != nil {
-			t.Fatalf("reading what go list says: %v", err)
+			t.Fatalf("output of go list: %v", err)
 		}
 		packages = append(packages, p)
 	}
 }
 
-func readGoFile(t *testing.T, name, content string) goFile {
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	content, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func parseGoFile(t *testing.T, name, content string) sourceFile {
 	t.Helper()
 	parsed, err := parser.ParseFile(token.NewFileSet(), name, content, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := goFile{path: name, test: strings.HasSuffix(name, "_test.go")}
-	osName := ""
+	file := sourceFile{path: name, test: strings.HasSuffix(name, "_test.go")}
+	importedAs := map[string]string{} // import path by the name that the file uses
 	for _, spec := range parsed.Imports {
 		imported, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
 			t.Fatal(err)
 		}
 		file.imports = append(file.imports, imported)
-		if imported == "os" {
-			osName = nameOf(spec, "os")
-		}
+		importedAs[nameInFile(spec, imported)] = imported
 	}
 	ast.Inspect(parsed, func(node ast.Node) bool {
 		switch node := node.(type) {
 		case *ast.GoStmt:
 			file.startsGoroutine = true
 		case *ast.SelectorExpr:
-			file.exits = file.exits || isMember(node, osName, "Exit")
+			if used, ok := memberUsed(node, importedAs); ok {
+				file.uses = append(file.uses, used)
+			}
 		}
 		return true
 	})
 	return file
 }
 
-func nameOf(spec *ast.ImportSpec, usual string) string {
+func nameInFile(spec *ast.ImportSpec, imported string) string {
 	if spec.Name != nil {
 		return spec.Name.Name
 	}
-	return usual
+	return path.Base(imported)
 }
 
-func isMember(selector *ast.SelectorExpr, packageName, member string) bool {
+// memberUsed returns the import path and name of a package's member, if the selector is one.
+func memberUsed(selector *ast.SelectorExpr, importedAs map[string]string) (member string, ok bool) {
 	qualifier, ok := selector.X.(*ast.Ident)
-	return ok && qualifier.Name == packageName && selector.Sel.Name == member
+	if !ok {
+		return "", false
+	}
+	imported, ok := importedAs[qualifier.Name]
+	return imported + "." + selector.Sel.Name, ok
 }

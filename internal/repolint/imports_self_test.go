@@ -5,57 +5,89 @@ import (
 	"testing"
 )
 
-// What a well-built module looks like to the law.
-var lawfulFiles = []goFile{
-	{path: "cmd/dma-copy/main.go", imports: []string{"os", modulePath + "/internal/dmaxfer"}, exits: true},
-	{path: "cmd/dma-copy/config.go", imports: []string{viper, "github.com/spf13/cobra", modulePath + "/internal/doca"}},
-	{path: "cmd/dma-copy/main_test.go", imports: []string{"log"}, test: true, exits: true},
-	{path: "internal/dmaxfer/pump.go", imports: []string{"os", modulePath + "/internal/doca"}, startsGoroutine: true},
-	{path: "internal/negotiate/codec.go", imports: []string{"errors", "encoding/binary", modulePath + "/internal/comch"}},
-	{path: "internal/negotiate/codec_test.go", imports: []string{"os"}, test: true},
-	{path: "internal/comch/comchtest/pair.go", imports: []string{"sync", modulePath + "/internal/comch"}},
-	{path: "internal/doca/device.go", imports: []string{"github.com/rs/zerolog", modulePath + "/" + cabiRoom}},
-	{path: cabiRoom + "/cabi.go", imports: []string{"C", "unsafe", modulePath + "/" + softdevRoom, modulePath + "/" + abiRoom}},
-	{path: softdevRoom + "/device.go", imports: []string{"C", modulePath + "/" + abiRoom}},
+const (
+	cabiPackage    = docaInternal + "/cabi"
+	softdevPackage = docaInternal + "/softdev"
+	abiPackage     = docaInternal + "/abi"
+)
+
+// ours returns the import paths of packages of the module.
+func ours(folders ...string) (paths []string) {
+	for _, folder := range folders {
+		paths = append(paths, modulePath+"/"+folder)
+	}
+	return paths
 }
 
-// Each of these files breaks the rule of its name, and no other.
-var unlawfulFiles = map[string][]goFile{
-	"every file has a room": {
+// Files that break no rule.
+var goodFiles = []sourceFile{
+	{path: "cmd/dma-copy/main.go", imports: ours("internal/dmaxfer"), uses: []string{"os.Exit"}},
+	{path: "cmd/dma-copy/root.go", imports: append(ours("internal/doca"), viper, "github.com/spf13/cobra")},
+	{path: "cmd/dma-copy/main_test.go", imports: []string{"log"}, test: true, uses: []string{"os.Exit"}},
+	{path: "cmd/dma-copy/internal/doctor/checks.go", imports: ours("cmd/dma-copy/internal/report", "internal/doca")},
+	{path: "cmd/dma-copy/internal/config/flags.go", imports: []string{"github.com/spf13/pflag"}},
+	{path: "internal/dmaxfer/run.go", imports: ours("internal/dmaxfer/native", "internal/dmaxfer/reference")},
+	{path: "internal/dmaxfer/native/lanes.go", imports: ours("internal/dmaxfer/pump"), startsGoroutine: true},
+	{path: "internal/dmaxfer/native/window/slots.go", imports: ours("internal/dmaxfer/native/link")},
+	{path: "internal/dmaxfer/pump/pump.go", imports: ours("internal/dmaxfer/disk", "internal/negotiate")},
+	{path: "internal/negotiate/codec.go", imports: []string{"errors", "encoding/binary"}},
+	{path: "internal/negotiate/codec_test.go", imports: []string{"os"}, test: true},
+	{path: "internal/comch/comchtest/pair.go", imports: append(ours("internal/comch"), "sync")},
+	{path: "internal/dmaxfer/dial_test.go", imports: ours("internal/comch/comchtest"), test: true},
+	{path: "internal/doca/device.go", imports: append(ours(cabiPackage, "internal/quote"), "github.com/rs/zerolog")},
+	{path: cabiPackage + "/cabi.go", imports: append(ours(softdevPackage, abiPackage), "C", "unsafe")},
+	{path: softdevPackage + "/device.go", imports: append(ours(abiPackage), "C")},
+}
+
+// Files of which each breaks the rule that it is listed under, and no other.
+var badFiles = map[string][]sourceFile{
+	"every package has a layer": {
 		{path: "internal/util/strings.go"},
 		{path: "doc.go"},
 		{path: "internal/docalike/device.go"},
 	},
-	"arrows point right": {
-		{path: "internal/comch/conn.go", imports: []string{modulePath + "/internal/negotiate"}},
-		{path: "internal/comch/comchtest/pair.go", imports: []string{modulePath + "/internal/dmaxfer/journal"}},
-		{path: "internal/doca/device_test.go", imports: []string{modulePath + "/internal/comch"}, test: true},
-		{path: "internal/dmaxfer/pump.go", imports: []string{modulePath + "/cmd/dma-copy/progress"}},
-		{path: cabiRoom + "/cabi.go", imports: []string{modulePath + "/internal/doca"}},
-		{path: softdevRoom + "/device.go", imports: []string{modulePath + "/" + cabiRoom}},
-		{path: abiRoom + "/abi.go", imports: []string{modulePath + "/" + softdevRoom}},
+	"imports go down the layers": {
+		{path: "internal/comch/conn.go", imports: ours("internal/negotiate")},
+		{path: "internal/comch/comchtest/pair.go", imports: ours("internal/dmaxfer/disk")},
+		{path: "internal/doca/device_test.go", imports: ours("internal/comch"), test: true},
+		{path: "internal/dmaxfer/run.go", imports: ours("cmd/dma-copy/internal/report")},
+		{path: "internal/dmaxfer/native/sender.go", imports: ours("internal/dmaxfer/reference")},
+		{path: "internal/dmaxfer/reference/sender.go", imports: ours("internal/dmaxfer/native/window")},
+		{path: "internal/dmaxfer/disk/partial.go", imports: ours("internal/dmaxfer/native")},
+		{path: "internal/quote/quote.go", imports: ours("internal/doca")},
+		{path: softdevPackage + "/device.go", imports: ours(cabiPackage)},
+		{path: abiPackage + "/abi.go", imports: ours(softdevPackage)},
 	},
-	"only doca sees its inside": {
-		{path: "cmd/dma-copy/devices.go", imports: []string{modulePath + "/" + cabiRoom}},
-		{path: "internal/comch/conn.go", imports: []string{modulePath + "/" + cabiRoom + "/ops"}},
-		{path: "internal/bench/engine.go", imports: []string{modulePath + "/" + softdevRoom}},
+	"children do not import their parent": {
+		{path: "internal/comch/wire/message.go", imports: ours("internal/comch")},
+		{path: "internal/dmaxfer/native/window/slots.go", imports: ours("internal/dmaxfer/native")},
+		{path: "internal/dmaxfer/disk/journal/parse_test.go", imports: ours("internal/dmaxfer/disk"), test: true},
+	},
+	"test support only in tests": {
+		{path: "internal/dmaxfer/dial.go", imports: ours("internal/comch/comchtest")},
+	},
+	"only doca imports its internal packages": {
+		{path: "cmd/dma-copy/devices.go", imports: ours(cabiPackage)},
+		{path: "internal/comch/conn.go", imports: ours(cabiPackage + "/ops")},
+		{path: "internal/bench/engine.go", imports: ours(softdevPackage)},
 	},
 	"negotiate is pure": {
 		{path: "internal/negotiate/codec.go", imports: []string{"os"}},
 		{path: "internal/negotiate/codec.go", imports: []string{"net/netip"}},
+		{path: "internal/negotiate/codec.go", imports: ours("internal/quote")},
 		{path: "internal/negotiate/native/offer.go", imports: []string{"sync/atomic"}},
 		{path: "internal/negotiate/session.go", startsGoroutine: true},
 	},
-	"cgo only inside doca": {
+	"cgo only below doca/internal": {
 		{path: "internal/doca/device.go", imports: []string{"C"}},
 	},
 	"viper only in the program": {
 		{path: "internal/dmaxfer/options.go", imports: []string{viper}},
-		{path: "cmd/other/config.go", imports: []string{viper}},
 	},
-	"cobra only in cmd": {
+	"cobra only in the command": {
 		{path: "internal/comch/flags.go", imports: []string{"github.com/spf13/cobra"}},
 		{path: "internal/comch/flags.go", imports: []string{"github.com/spf13/pflag"}},
+		{path: "cmd/dma-copy/internal/config/command.go", imports: []string{"github.com/spf13/cobra"}},
 	},
 	"no global logger": {
 		{path: "cmd/dma-copy/log.go", imports: []string{"github.com/rs/zerolog/log"}},
@@ -65,29 +97,29 @@ var unlawfulFiles = map[string][]goFile{
 		{path: "internal/doca/device.go", imports: []string{"log/slog"}},
 	},
 	"only main exits": {
-		{path: "cmd/dma-copy/root.go", exits: true},
-		{path: "internal/dmaxfer/main.go", exits: true},
+		{path: "cmd/dma-copy/root.go", uses: []string{"os.Exit"}},
+		{path: "internal/dmaxfer/main.go", uses: []string{"os.Exit"}},
 	},
 }
 
-func TestLawAcceptsLawfulFiles(t *testing.T) {
-	for _, rule := range arrowRules {
-		if breaches := judge(rule, lawfulFiles); len(breaches) > 0 {
-			t.Errorf("%s: %q", rule.name, breaches)
+func TestGoodFilesBreakNoRule(t *testing.T) {
+	for _, rule := range importRules {
+		for _, violation := range check(rule, goodFiles) {
+			t.Errorf("%s: %s", rule.name, violation)
 		}
 	}
-	if users := viperUsers(lawfulFiles); !slices.Equal(users, []string{"cmd/dma-copy/config.go"}) {
-		t.Errorf("users of viper: %q", users)
+	if users := importers(goodFiles, viper); !slices.Equal(users, []string{"cmd/dma-copy/root.go"}) {
+		t.Errorf("files that import viper: %q", users)
 	}
 }
 
-func TestLawRejectsUnlawfulFiles(t *testing.T) {
-	for _, rule := range arrowRules {
-		if len(unlawfulFiles[rule.name]) == 0 {
+func TestBadFilesBreakTheirRule(t *testing.T) {
+	for _, rule := range importRules {
+		if len(badFiles[rule.name]) == 0 {
 			t.Errorf("no file breaks %q", rule.name)
 		}
 	}
-	for broken, files := range unlawfulFiles {
+	for broken, files := range badFiles {
 		for _, file := range files {
 			if got := rulesBrokenBy(file); !slices.Equal(got, []string{broken}) {
 				t.Errorf("%s with imports %q breaks %q, want %q alone", file.path, file.imports, got, broken)
@@ -96,33 +128,36 @@ func TestLawRejectsUnlawfulFiles(t *testing.T) {
 	}
 }
 
-func rulesBrokenBy(file goFile) (names []string) {
-	for _, rule := range arrowRules {
-		if len(judge(rule, []goFile{file})) > 0 {
+func rulesBrokenBy(file sourceFile) (names []string) {
+	for _, rule := range importRules {
+		if len(check(rule, []sourceFile{file})) > 0 {
 			names = append(names, rule.name)
 		}
 	}
 	return names
 }
 
-func TestGoFileIsRead(t *testing.T) {
-	file := readGoFile(t, "cmd/dma-copy/stop.go", `package main
+func TestParseGoFile(t *testing.T) {
+	file := parseGoFile(t, "cmd/dma-copy/stop.go", `package main
 		import system "os"
 		import "github.com/rs/zerolog"
 		func stop(l zerolog.Logger) { go func() { system.Exit(1) }() }`)
 	if want := []string{"os", "github.com/rs/zerolog"}; !slices.Equal(file.imports, want) {
 		t.Errorf("imports %q, want %q", file.imports, want)
 	}
-	if !file.exits || !file.startsGoroutine || file.test {
-		t.Errorf("read %+v, want one that exits, starts a goroutine and is no test", file)
+	if want := []string{"github.com/rs/zerolog.Logger", "os.Exit"}; !slices.Equal(file.uses, want) {
+		t.Errorf("uses %q, want %q", file.uses, want)
+	}
+	if !file.startsGoroutine || file.test {
+		t.Errorf("parsed %+v, want a file that starts a goroutine and is no test", file)
 	}
 }
 
-func TestHarmlessGoFileIsRead(t *testing.T) {
-	file := readGoFile(t, "internal/comch/exit_test.go", `package comch
+func TestParseGoFileWithoutImports(t *testing.T) {
+	file := parseGoFile(t, "internal/comch/exit_test.go", `package comch
 		type door struct{ Exit func(int) }
 		func leave(os door) { os.Exit(1) }`)
-	if file.exits || file.startsGoroutine || !file.test {
-		t.Errorf("read %+v, want a test that neither exits nor starts a goroutine", file)
+	if len(file.uses) > 0 || file.startsGoroutine || !file.test {
+		t.Errorf("parsed %+v, want a test that uses no package and starts no goroutine", file)
 	}
 }

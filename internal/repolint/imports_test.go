@@ -8,192 +8,244 @@ import (
 	"testing"
 )
 
-// The law of arrows: who may import whom, and what a room must not do. A room imports only rooms to its right.
-var rooms = []string{
-	cmdRoom, benchRoom, dmaxferRoom, negotiateRoom, comchRoom, docaRoom, cabiRoom, softdevRoom, abiRoom, quoteRoom,
-	"internal/repolint",
-}
-
 const (
-	cmdRoom       = "cmd"
-	benchRoom     = "internal/bench"
-	dmaxferRoom   = "internal/dmaxfer"
-	negotiateRoom = "internal/negotiate"
-	comchRoom     = "internal/comch"
-	docaRoom      = "internal/doca"
-	insideDoca    = "internal/doca/internal"
-	cabiRoom      = insideDoca + "/cabi"
-	softdevRoom   = insideDoca + "/softdev"
-	abiRoom       = insideDoca + "/abi"
-	quoteRoom     = "internal/quote"
+	modulePath = "github.com/dma-copy/dma-copy"
 
-	programFolder = "cmd/dma-copy"
-	mainFile      = "cmd/dma-copy/main.go"
-	viper         = "github.com/spf13/viper"
+	programPackage   = "cmd/dma-copy"
+	mainFile         = programPackage + "/main.go"
+	negotiatePackage = "internal/negotiate"
+	docaPackage      = "internal/doca"
+	docaInternal     = docaPackage + "/internal"
+
+	viper = "github.com/spf13/viper"
 )
 
-// An arrowRule judges one file and returns what it does against the law, as the rest of a sentence that starts with
-// the file's name.
-type arrowRule struct {
-	name     string
-	breaches func(goFile) []string
+// A layer is a group of packages, each with everything below its folder that no other layer has. A package imports
+// packages of later layers, and of its own unless they are to be independent of each other.
+type layer struct {
+	packages    []string
+	independent bool
 }
 
-var arrowRules = []arrowRule{
-	{"every file has a room", everyFileHasARoom},
-	{"arrows point right", arrowsPointRight},
-	{"only doca sees its inside", onlyDocaSeesItsInside},
+// The layers from the top to the bottom. A package that does not exist yet may already have its place.
+var layers = []layer{
+	{packages: []string{"internal/repolint"}},
+	{packages: []string{programPackage}},
+	{packages: []string{programPackage + "/internal"}},
+	{packages: []string{"internal/bench"}},
+	{packages: []string{"internal/dmaxfer"}},
+	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
+	{packages: []string{
+		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/disk", "internal/dmaxfer/digest",
+	}},
+	{packages: []string{negotiatePackage, "internal/comch"}, independent: true},
+	{packages: []string{docaPackage}},
+	{packages: []string{docaInternal + "/cabi"}},
+	{packages: []string{docaInternal + "/softdev"}},
+	{packages: []string{docaInternal + "/abi"}},
+	{packages: []string{"internal/quote"}},
+}
+
+// An importRule checks one file and returns how it breaks the rule, as the rest of a sentence that starts with the
+// file's name.
+type importRule struct {
+	name       string
+	violations func(sourceFile) []string
+}
+
+var importRules = []importRule{
+	{"every package has a layer", everyPackageHasALayer},
+	{"imports go down the layers", importsGoDown},
+	{"children do not import their parent", childrenDoNotImportTheirParent},
+	{"test support only in tests", testSupportOnlyInTests},
+	{"only doca imports its internal packages", onlyDocaImportsItsInternal},
 	{"negotiate is pure", negotiateIsPure},
-	{"cgo only inside doca", cgoOnlyInsideDoca},
+	{"cgo only below doca/internal", cgoOnlyBelowDocaInternal},
 	{"viper only in the program", viperOnlyInProgram},
-	{"cobra only in cmd", cobraOnlyInCmd},
+	{"cobra only in the command", cobraOnlyInCommand},
 	{"no global logger", noGlobalLogger},
 	{"no other log package", noOtherLogPackage},
 	{"only main exits", onlyMainExits},
 }
 
-func TestLawOfArrows(t *testing.T) {
+func TestImportRules(t *testing.T) {
 	files := moduleFiles(t)
-	for _, rule := range arrowRules {
+	for _, rule := range importRules {
 		t.Run(rule.name, func(t *testing.T) {
-			for _, breach := range judge(rule, files) {
-				t.Error(breach)
+			for _, violation := range check(rule, files) {
+				t.Error(violation)
 			}
 		})
 	}
 	t.Run("viper in one file", func(t *testing.T) {
-		if users := viperUsers(files); len(users) != 1 {
-			t.Errorf("viper must be imported by exactly one file, but is by %d: %s", len(users), strings.Join(users, ", "))
+		if users := importers(files, viper); len(users) != 1 {
+			t.Errorf("viper is imported by %q, want exactly one file", users)
 		}
 	})
 }
 
-func judge(rule arrowRule, files []goFile) (sentences []string) {
+func check(rule importRule, files []sourceFile) (violations []string) {
 	for _, file := range files {
-		for _, breach := range rule.breaches(file) {
-			sentences = append(sentences, file.path+" "+breach)
+		for _, violation := range rule.violations(file) {
+			violations = append(violations, file.path+" "+violation)
 		}
 	}
-	return sentences
+	return violations
 }
 
-func everyFileHasARoom(file goFile) []string {
-	return breachIf(roomOf(file.folder()) < 0,
-		"belongs to no room: move it into one of %s, or add its room to the law", strings.Join(rooms, ", "))
-}
-
-func arrowsPointRight(file goFile) (breaches []string) {
-	own := roomOf(file.folder())
-	for _, folder := range file.importedFolders() {
-		breaches = append(breaches, breachIf(roomOf(folder) < own,
-			"imports %s, but %s imports only rooms to its right", folder, rooms[max(own, 0)])...)
-	}
-	return breaches
-}
-
-func onlyDocaSeesItsInside(file goFile) []string {
-	if within(file.path, docaRoom) {
+func everyPackageHasALayer(file sourceFile) []string {
+	if layerOf(file.folder()) >= 0 {
 		return nil
 	}
-	return forbid(file, "which only "+docaRoom+" may", modulePath+"/"+insideDoca)
+	return []string{"is in no known package: move it, or add its package to the layers in " +
+		"internal/repolint/imports_test.go"}
 }
 
-// Protocol code is bytes in, bytes out. Its tests may read their vectors from disk.
-func negotiateIsPure(file goFile) []string {
-	if file.test || !within(file.path, negotiateRoom) {
+func importsGoDown(file sourceFile) (violations []string) {
+	own := layerOf(file.folder())
+	for _, imported := range file.importedFolders() {
+		theirs := layerOf(imported)
+		switch {
+		case theirs < own:
+			violations = append(violations, fmt.Sprintf("imports %s, which is in a layer above it", imported))
+		case theirs == own && own >= 0 && layers[own].independent && memberOf(imported) != memberOf(file.folder()):
+			violations = append(violations, fmt.Sprintf("imports %s, of which it must be independent", imported))
+		}
+	}
+	return violations
+}
+
+// A package of test support, such as comch/comchtest, is about its parent and may import it.
+func childrenDoNotImportTheirParent(file sourceFile) (violations []string) {
+	if isTestSupport(file.folder()) {
 		return nil
 	}
-	return append(forbid(file, "but "+negotiateRoom+" does no I/O, reads no clock and shares nothing",
-		"os", "net", "time", "sync", "syscall", "golang.org/x/sys"),
-		breachIf(file.startsGoroutine, "starts a goroutine, which %s never does", negotiateRoom)...)
+	for _, imported := range file.importedFolders() {
+		if imported != file.folder() && within(file.folder(), imported) {
+			violations = append(violations, fmt.Sprintf("imports %s, its parent", imported))
+		}
+	}
+	return violations
 }
 
-func cgoOnlyInsideDoca(file goFile) []string {
-	if within(file.path, insideDoca) {
+func testSupportOnlyInTests(file sourceFile) (violations []string) {
+	if file.test || isTestSupport(file.folder()) {
 		return nil
 	}
-	return forbid(file, "which only packages below "+insideDoca+" may", "C")
+	for _, imported := range file.importedFolders() {
+		if isTestSupport(imported) {
+			violations = append(violations, fmt.Sprintf("imports %s, which is for tests", imported))
+		}
+	}
+	return violations
 }
 
-func viperOnlyInProgram(file goFile) []string {
-	if within(file.path, programFolder) {
+func onlyDocaImportsItsInternal(file sourceFile) []string {
+	if within(file.path, docaPackage) {
 		return nil
 	}
-	return forbid(file, "which only "+programFolder+" may", viper)
+	return forbid(file, "which only "+docaPackage+" may", modulePath+"/"+docaInternal)
 }
 
-func cobraOnlyInCmd(file goFile) []string {
-	if within(file.path, cmdRoom) {
+// The tests of negotiate may read their vectors from disk.
+func negotiateIsPure(file sourceFile) []string {
+	if file.test || !within(file.path, negotiatePackage) {
 		return nil
 	}
-	return forbid(file, "which only "+cmdRoom+" may", "github.com/spf13/cobra", "github.com/spf13/pflag")
+	violations := forbid(file, "but "+negotiatePackage+" imports nothing of the module, does no I/O and reads no clock",
+		modulePath, "os", "net", "time", "sync", "syscall", "golang.org/x/sys")
+	if file.startsGoroutine {
+		violations = append(violations, "starts a goroutine, which "+negotiatePackage+" must not")
+	}
+	return violations
 }
 
-func noGlobalLogger(file goFile) []string {
+func cgoOnlyBelowDocaInternal(file sourceFile) []string {
+	if within(file.path, docaInternal) {
+		return nil
+	}
+	return forbid(file, "which only packages below "+docaInternal+" may", "C")
+}
+
+func viperOnlyInProgram(file sourceFile) []string {
+	if within(file.path, programPackage) {
+		return nil
+	}
+	return forbid(file, "which only "+programPackage+" may", viper)
+}
+
+func cobraOnlyInCommand(file sourceFile) []string {
+	if file.folder() == programPackage {
+		return nil
+	}
+	violations := forbid(file, "which only "+programPackage+" itself may", "github.com/spf13/cobra")
+	if !within(file.path, programPackage) {
+		violations = append(violations, forbid(file, "which only "+programPackage+" may", "github.com/spf13/pflag")...)
+	}
+	return violations
+}
+
+func noGlobalLogger(file sourceFile) []string {
 	return forbid(file, "zerolog's global logger: take a zerolog.Logger by value", "github.com/rs/zerolog/log")
 }
 
-func noOtherLogPackage(file goFile) []string {
+func noOtherLogPackage(file sourceFile) []string {
 	if file.test {
 		return nil
 	}
-	return forbid(file, "but this program logs through zerolog", "log")
+	return forbid(file, "but this program logs with zerolog", "log")
 }
 
-func onlyMainExits(file goFile) []string {
-	return breachIf(file.exits && !file.test && file.path != mainFile,
-		"calls os.Exit, which only %s may: return an error", mainFile)
-}
-
-// The configuration leaves viper as a plain struct, so one file is all that needs it.
-func viperUsers(files []goFile) (users []string) {
-	for _, file := range files {
-		if slices.ContainsFunc(file.imports, func(imported string) bool { return within(imported, viper) }) {
-			users = append(users, file.path)
-		}
-	}
-	return users
-}
-
-func breachIf(broken bool, format string, args ...any) []string {
-	if !broken {
+func onlyMainExits(file sourceFile) []string {
+	if file.test || file.path == mainFile || !slices.Contains(file.uses, "os.Exit") {
 		return nil
 	}
-	return []string{fmt.Sprintf(format, args...)}
+	return []string{"calls os.Exit, which only " + mainFile + " may: return an error"}
 }
 
-// forbid finds the file's imports that are one of the packages or lie below one.
-func forbid(file goFile, because string, packages ...string) (breaches []string) {
+// importers returns the files that import the package or one below it.
+func importers(files []sourceFile, imported string) (paths []string) {
+	for _, file := range files {
+		if slices.ContainsFunc(file.imports, func(name string) bool { return within(name, imported) }) {
+			paths = append(paths, file.path)
+		}
+	}
+	return paths
+}
+
+// forbid returns a violation for each import of the file that is one of the packages or lies below one.
+func forbid(file sourceFile, because string, packages ...string) (violations []string) {
 	for _, imported := range file.imports {
 		if slices.ContainsFunc(packages, func(p string) bool { return within(imported, p) }) {
-			breaches = append(breaches, fmt.Sprintf("imports %q, %s", imported, because))
+			violations = append(violations, fmt.Sprintf("imports %q, %s", imported, because))
 		}
 	}
-	return breaches
+	return violations
 }
 
-// roomOf returns the place, from the left, of the innermost room that a folder lies in, or -1.
-func roomOf(folder string) int {
-	for i, room := range slices.Backward(rooms) {
-		if within(folder, room) {
-			return i
+// layerOf returns the index of the layer that a folder belongs to, or -1.
+func layerOf(folder string) int {
+	member := memberOf(folder)
+	return slices.IndexFunc(layers, func(l layer) bool { return slices.Contains(l.packages, member) })
+}
+
+// memberOf returns the innermost package of the layers that is the folder or contains it, or "".
+func memberOf(folder string) (innermost string) {
+	for _, layer := range layers {
+		for _, member := range layer.packages {
+			if within(folder, member) && len(member) > len(innermost) {
+				innermost = member
+			}
 		}
 	}
-	return -1
+	return innermost
+}
+
+// isTestSupport reports whether a folder has a package that only tests import, such as internal/comch/comchtest.
+func isTestSupport(folder string) bool {
+	return path.Base(folder) == path.Base(path.Dir(folder))+"test"
 }
 
 func within(name, folder string) bool {
 	return name == folder || strings.HasPrefix(name, folder+"/")
-}
-
-func (f goFile) folder() string { return path.Dir(f.path) }
-
-// importedFolders returns the folders of this module that the file imports.
-func (f goFile) importedFolders() (folders []string) {
-	for _, imported := range f.imports {
-		if folder, ours := strings.CutPrefix(imported, modulePath+"/"); ours {
-			folders = append(folders, folder)
-		}
-	}
-	return folders
 }
