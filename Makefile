@@ -28,7 +28,7 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt fuzz fuzz-long demo linear vuln cover ci clean \
+.PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long demo linear vuln cover ci clean \
 	install sdk install-sdk sdk-test bench profile instructions
 # Two of these at once would fight for the processors and mix their output.
 .NOTPARALLEL:
@@ -133,6 +133,9 @@ lint: ## formatting, commit subjects, vet, staticcheck, go.mod; changes nothing
 fmt: ## format all Go and C files
 	gofmt -w $(GO_FILES)
 	$(CLANG_FORMAT) -i $(C_FILES)
+
+imports: ## write the import graph of docs/ARCHITECTURE.md
+	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
 
 fuzz: ## each fuzz target for FUZZTIME, 10s if not set; 3000x is that many inputs
 	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME)
