@@ -2,22 +2,22 @@ package bench
 
 import "math"
 
-// axis is the upright one.
+// axis is the yAxis one.
 type axis struct {
-	of          func(float64) float64 // linear, or the logarithm
+	scale       func(float64) float64 // linear, or the logarithm
 	bottom, top float64
 	marks       []float64 // ascending, from bottom to top
 }
 
-// at is the place of a value in pixels, from above.
-func (a axis) at(value float64) float64 {
-	return marginTop + plotHeight*(a.of(a.top)-a.of(value))/(a.of(a.top)-a.of(a.bottom))
+// position returns the place of a value in pixels, from above.
+func (a axis) position(value float64) float64 {
+	return marginTop + plotHeight*(a.scale(a.top)-a.scale(value))/(a.scale(a.top)-a.scale(a.bottom))
 }
 
-func (c chart) upright() axis {
+func (c chart) yAxis() axis {
 	lowest, highest := c.extremes()
-	if c.decades {
-		return decadeAxis(lowest, highest)
+	if c.logarithmic {
+		return logarithmicAxis(lowest, highest)
 	}
 	return linearAxis(highest)
 }
@@ -48,7 +48,7 @@ func linearAxis(highest float64) axis {
 			step = factor * power
 		}
 	}
-	a := axis{of: func(v float64) float64 { return v }}
+	a := axis{scale: func(v float64) float64 { return v }}
 	for i := 0; a.top < highest; i++ {
 		a.top = float64(i) * step
 		a.marks = append(a.marks, a.top)
@@ -56,9 +56,9 @@ func linearAxis(highest float64) axis {
 	return a
 }
 
-// decadeAxis reaches from below the lowest value to above the highest, by 1, 2, 5, 10.
-func decadeAxis(lowest, highest float64) axis {
-	a := axis{of: math.Log10}
+// logarithmicAxis reaches from below the lowest value to above the highest, by 1, 2, 5, 10.
+func logarithmicAxis(lowest, highest float64) axis {
+	a := axis{scale: math.Log10}
 	for power := math.Floor(math.Log10(lowest)); ; power++ {
 		for _, factor := range []float64{1, 2, 5} {
 			mark := factor * math.Pow(10, power)

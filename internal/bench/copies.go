@@ -8,32 +8,32 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// contenderOurs is what this program is called among the contenders.
-const contenderOurs = "dma-copy"
+// programName is what this program is called among the candidates.
+const programName = "dma-copy"
 
-// copier is a contender that copies a file.
-type copier interface {
-	contender
+// copyCandidate is a candidate that copies a file.
+type copyCandidate interface {
+	candidate
 	commands() [][]string
 }
 
-// entrant is a contender with what the record says of it before anything is measured.
-type entrant struct {
-	copier
+// copyEntry is a candidate with what the record says of it before anything is measured.
+type copyEntry struct {
+	copyCandidate
 	result CopyResult
 }
 
 // measureCopies uses folder for what is no part of a copy.
 func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames) (*CopyRecord, error) {
-	f, err := newField(p.Copies.directory())
+	f, err := newWorkspace(p.Copies.directory())
 	if err != nil {
 		return nil, err
 	}
 	defer f.close()
-	if err := f.checkRoom(slices.Max(p.Copies.Sizes)); err != nil {
+	if err := f.checkSpace(slices.Max(p.Copies.Sizes)); err != nil {
 		return nil, err
 	}
-	m, err := p.newMeeting(folder, names)
+	m, err := p.newPairConfig(folder, names)
 	if err != nil {
 		return nil, err
 	}
@@ -41,7 +41,7 @@ func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames)
 		Directory: p.Copies.directory(), FileSystem: fileSystemOf(f.folder), Durability: p.Copies.Durability,
 		Tools: findTools(ctx, p.Copies.Tools),
 	}
-	p.tellMissing(record.Tools)
+	p.notifyMissingTools(record.Tools)
 	for _, size := range p.Copies.Sizes {
 		results, err := p.measureSize(ctx, f, m, record.Tools, size)
 		if err != nil {
@@ -59,55 +59,55 @@ func (c *CopyPlan) directory() string {
 	return c.Directory
 }
 
-func (p Plan) tellMissing(tools []Tool) {
+func (p Plan) notifyMissingTools(tools []Tool) {
 	for _, tool := range tools {
 		if !tool.installed() {
-			p.tell("%s is not installed, skipping it", tool.Name)
+			p.notify("%s is not installed, skipping it", tool.Name)
 		}
 	}
 }
 
-// measureSize is one group: all contenders copy the same file in turns.
-func (p Plan) measureSize(ctx context.Context, f *field, m *meeting, tools []Tool, size int64) ([]CopyResult, error) {
+// measureSize is one group: all candidates copy the same file in turns.
+func (p Plan) measureSize(ctx context.Context, f *workspace, m *pairConfig, tools []Tool, size int64) ([]CopyResult, error) {
 	if err := f.makeSource(ctx, size); err != nil {
 		return nil, err
 	}
-	settled := true
-	entrants := append(f.toolEntrants(tools, size, p.Copies.Durability, &settled), p.Copies.ourEntrants(f, m, size, &settled)...)
-	p.tell("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entrants), "contender", ""),
+	memoryTouched := true
+	entries := append(f.toolEntries(tools, size, p.Copies.Durability, &memoryTouched), p.Copies.ownEntries(f, m, size, &memoryTouched)...)
+	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "candidate", ""),
 		english.Plural(p.Runs+p.Warmup, "round", ""))
-	contenders := make([]contender, len(entrants))
-	for i := range entrants {
-		contenders[i] = entrants[i]
+	candidates := make([]candidate, len(entries))
+	for i := range entries {
+		candidates[i] = entries[i]
 	}
-	outcomes, err := p.rounds().measure(ctx, contenders)
+	outcomes, err := p.rounds().measure(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
-	return conclude(entrants, outcomes, settled), nil
+	return conclude(entries, outcomes, memoryTouched), nil
 }
 
-func (f *field) toolEntrants(tools []Tool, size int64, durability string, settled *bool) (entrants []entrant) {
+func (f *workspace) toolEntries(tools []Tool, size int64, durability string, memoryTouched *bool) (entries []copyEntry) {
 	for _, tool := range tools {
 		if tool.installed() {
-			entrants = append(entrants, entrant{
-				copier: f.newToolCopy(tool.Name, size, durability, settled), result: CopyResult{Contender: tool.Name, Bytes: size},
+			entries = append(entries, copyEntry{
+				copyCandidate: f.newToolCopy(tool.Name, size, durability, memoryTouched), result: CopyResult{Contender: tool.Name, Bytes: size},
 			})
 		}
 	}
-	return entrants
+	return entries
 }
 
-func (c *CopyPlan) ourEntrants(f *field, m *meeting, size int64, settled *bool) (entrants []entrant) {
+func (c *CopyPlan) ownEntries(f *workspace, m *pairConfig, size int64, memoryTouched *bool) (entries []copyEntry) {
 	for _, v := range c.variants() {
-		entrants = append(entrants, entrant{
-			copier: f.newPairCopy(m, size, v, settled),
+		entries = append(entries, copyEntry{
+			copyCandidate: f.newPairCopy(m, size, v, memoryTouched),
 			result: CopyResult{
-				Contender: contenderOurs, Bytes: size, Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
+				Contender: programName, Bytes: size, Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
 			},
 		})
 	}
-	return entrants
+	return entries
 }
 
 func (c *CopyPlan) variants() (all []variant) {
@@ -123,36 +123,36 @@ func (c *CopyPlan) variants() (all []variant) {
 	return all
 }
 
-// conclude turns outcomes into results. Ratios are to the first contender if that is cp and has not failed.
-func conclude(entrants []entrant, outcomes []outcome, settled bool) []CopyResult {
+// conclude turns outcomes into results. Ratios are to the first candidate if that is cp and has not failed.
+func conclude(entries []copyEntry, outcomes []outcome, memoryTouched bool) []CopyResult {
 	var results []CopyResult
-	for i, e := range entrants {
+	for i, e := range entries {
 		result := e.result
-		result.Commands, result.Settled = e.commands(), settled
-		if ours, is := e.copier.(*pairCopy); is && outcomes[i].err == nil {
+		result.Commands, result.MemoryTouched = e.commands(), memoryTouched
+		if ours, is := e.copyCandidate.(*pairCopy); is && outcomes[i].err == nil {
 			result.Chunk, result.Depth = ours.chunk, ours.depth
 		}
-		result.take(outcomes[i])
+		result.setOutcome(outcomes[i])
 		results = append(results, result)
 	}
-	relateToCp(results)
+	setRatios(results)
 	return results
 }
 
-func (r *CopyResult) take(o outcome) {
+func (r *CopyResult) setOutcome(o outcome) {
 	if o.err != nil {
 		r.Error = o.err.Error()
 		return
 	}
-	r.Seconds, r.CopySeconds = o.spread(wallOf), o.spread(copyOf)
-	r.Met, r.FirstByte = o.spread(metOf), o.spread(firstByteOf)
+	r.Seconds, r.CopySeconds = o.spread(secondsOf), o.spread(copyOf)
+	r.Connected, r.FirstByte = o.spread(connectedOf), o.spread(firstByteOf)
 	r.Rate = float64(r.Bytes) / r.Seconds.P50
 	if cpu := o.spread(cpuOf); cpu != nil {
 		r.CPUPerGiB = cpu.P50 / (float64(r.Bytes) / gibibyte)
 	}
 }
 
-func relateToCp(results []CopyResult) {
+func setRatios(results []CopyResult) {
 	if len(results) == 0 || results[0].Contender != toolCp || results[0].Seconds == nil {
 		return
 	}

@@ -15,9 +15,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-func newTestField(t *testing.T, size int64) *field {
+func newTestWorkspace(t *testing.T, size int64) *workspace {
 	t.Helper()
-	f, err := newField(t.TempDir())
+	f, err := newWorkspace(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func newTestField(t *testing.T, size int64) *field {
 }
 
 func TestFieldKnowsAWrongTarget(t *testing.T) {
-	f := newTestField(t, 3<<20+5)
+	f := newTestWorkspace(t, 3<<20+5)
 	content, err := os.ReadFile(f.source())
 	if err != nil || len(content) != 3<<20+5 {
 		t.Fatalf("%d bytes, error %v", len(content), err)
@@ -37,7 +37,7 @@ func TestFieldKnowsAWrongTarget(t *testing.T) {
 		if err := os.WriteFile(f.target(), changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return f.checked(t.Context(), int64(len(content)), true)
+		return f.checkRun(t.Context(), int64(len(content)), true)
 	}
 	if err := check(content); err != nil {
 		t.Error(err)
@@ -50,8 +50,8 @@ func TestFieldKnowsAWrongTarget(t *testing.T) {
 	if err := check(content); err == nil || !strings.Contains(err.Error(), "offset 2097152") {
 		t.Errorf("error %v of a target with a wrong byte", err)
 	}
-	settled := true
-	if err := f.ready(1<<20, &settled); err != nil {
+	memoryTouched := true
+	if err := f.prepareRun(1<<20, &memoryTouched); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(f.target()); !errors.Is(err, os.ErrNotExist) {
@@ -66,24 +66,24 @@ func TestFieldKnowsAWrongTarget(t *testing.T) {
 }
 
 func TestFieldWithoutRoom(t *testing.T) {
-	f := newTestField(t, 1)
-	if err := f.checkRoom(1 << 20); err != nil {
+	f := newTestWorkspace(t, 1)
+	if err := f.checkSpace(1 << 20); err != nil {
 		t.Error(err)
 	}
-	if err := f.checkRoom(1 << 60); !errors.Is(err, dmaxfer.ErrTarget) {
+	if err := f.checkSpace(1 << 60); !errors.Is(err, dmaxfer.ErrTarget) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := newField(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, dmaxfer.ErrTarget) {
+	if _, err := newWorkspace(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, dmaxfer.ErrTarget) {
 		t.Errorf("error %v", err)
 	}
 }
 
 func TestCpCopies(t *testing.T) {
-	f := newTestField(t, 1<<20)
-	settled := true
+	f := newTestWorkspace(t, 1<<20)
+	memoryTouched := true
 	for _, durability := range []string{"none", "file", "full"} {
-		c := f.newToolCopy(toolCp, 1<<20, durability, &settled)
-		outcomes, err := rounds{counted: 2}.measure(t.Context(), []contender{c})
+		c := f.newToolCopy(toolCp, 1<<20, durability, &memoryTouched)
+		outcomes, err := rounds{counted: 2}.measure(t.Context(), []candidate{c})
 		if err != nil || outcomes[0].err != nil || len(outcomes[0].runs) != 2 || outcomes[0].runs[0].Seconds <= 0 {
 			t.Errorf("%s: %+v, error %v", durability, outcomes, err)
 		}
@@ -92,18 +92,18 @@ func TestCpCopies(t *testing.T) {
 
 // A tool that fails says why with its own last words.
 func TestFailureHasTheToolsWords(t *testing.T) {
-	_, _, err := timed(t.Context(), [][]job{{{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}}})
+	_, _, err := runStages(t.Context(), [][]job{{{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}}})
 	if err == nil || err.Error() != "sh: exit status 3: last" {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := timed(t.Context(), [][]job{{{argv: []string{"no-such-tool-at-all"}}}}); err == nil {
+	if _, _, err := runStages(t.Context(), [][]job{{{argv: []string{"no-such-tool-at-all"}}}}); err == nil {
 		t.Error("a tool that is not there ran")
 	}
 }
 
 // A side that fails ends the other, which would wait for it.
 func TestFailureEndsTheOtherProcess(t *testing.T) {
-	_, _, err := timed(t.Context(), [][]job{{{argv: []string{"sleep", "1000"}}, {argv: []string{"sh", "-c", "exit 7"}}}})
+	_, _, err := runStages(t.Context(), [][]job{{{argv: []string{"sleep", "1000"}}, {argv: []string{"sh", "-c", "exit 7"}}}})
 	if err == nil || err.Error() != "sh: exit status 7" {
 		t.Errorf("error %v", err)
 	}
@@ -115,7 +115,7 @@ func TestJobsStartInTheirOrder(t *testing.T) {
 	for range 20 {
 		jobs = append(jobs, job{argv: []string{"sh", "-c", "echo $$"}, stdout: new(bytes.Buffer)})
 	}
-	if _, _, err := timed(t.Context(), [][]job{jobs}); err != nil {
+	if _, _, err := runStages(t.Context(), [][]job{jobs}); err != nil {
 		t.Fatal(err)
 	}
 	last, wrapped := 0, 0
@@ -140,7 +140,7 @@ func TestStagesFollowEachOther(t *testing.T) {
 		{{argv: []string{"sh", "-c", "echo a > " + file}}},
 		{{argv: []string{"sh", "-c", "echo b >> " + file}}},
 	}
-	if _, _, err := timed(t.Context(), stages); err != nil {
+	if _, _, err := runStages(t.Context(), stages); err != nil {
 		t.Fatal(err)
 	}
 	if text, err := os.ReadFile(file); err != nil || string(text) != "a\nb\n" {
@@ -152,7 +152,7 @@ func TestReadEvents(t *testing.T) {
 	const hello, plan = `{"type":"hello","time":"2026-01-02T03:04:05.1Z"}`, `{"type":"plan","time":"2026-01-02T03:04:05.3Z","chunk":1}`
 	const summary = `{"type":"summary","time":"2026-01-02T03:04:06Z","elapsed_seconds":0.5,"chunk":4096,"depth":3}`
 	got, err := readEvents(bytes.NewBufferString(hello + "\n" + plan + "\n" + `{"type":"new"}` + "\n" + summary + "\n"))
-	if err != nil || got.elapsed != 0.5 || got.chunk != 4096 || got.depth != 3 || got.planned.Sub(got.met).Milliseconds() != 200 {
+	if err != nil || got.elapsed != 0.5 || got.chunk != 4096 || got.depth != 3 || got.planned.Sub(got.connected).Milliseconds() != 200 {
 		t.Errorf("%+v, error %v", got, err)
 	}
 	for _, missing := range []string{plan + summary, hello + summary, hello + plan, "", "no JSON"} {
@@ -164,7 +164,7 @@ func TestReadEvents(t *testing.T) {
 
 // What the user has set for copies must not change what is measured.
 func TestEnvironmentOfTheSides(t *testing.T) {
-	got := withoutOurs([]string{"PATH=/bin", "DMA_COPY_CHUNK=1", "DMA_COPY_SOFT_DIR=/d", "DMA_COPY_SOFT_FAULTS=x", "DMA_COPY_SOFT_LIMITS=y", "DMA_COPY_JSON=z"})
+	got := withoutProgramVariables([]string{"PATH=/bin", "DMA_COPY_CHUNK=1", "DMA_COPY_SOFT_DIR=/d", "DMA_COPY_SOFT_FAULTS=x", "DMA_COPY_SOFT_LIMITS=y", "DMA_COPY_JSON=z"})
 	if want := []string{"PATH=/bin", "DMA_COPY_SOFT_FAULTS=x"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -175,7 +175,7 @@ func TestVariants(t *testing.T) {
 		Chunks: []int64{0, 4096}, Depths: []int{1, 2, 3}, Directions: []Direction{HostToDPU, DPUToHost}, Digests: []string{"none", "crc32c"}, Durability: "file",
 	}
 	all := c.variants()
-	if len(all) != 24 || len(valuesOf(all, func(v variant) variant { return v })) != 24 {
+	if len(all) != 24 || len(distinct(all, func(v variant) variant { return v })) != 24 {
 		t.Errorf("%d variants: %v", len(all), all)
 	}
 }
@@ -183,16 +183,16 @@ func TestVariants(t *testing.T) {
 func TestRatiosAreToCp(t *testing.T) {
 	results := []CopyResult{
 		{Contender: toolCp, Seconds: spreadAt(1)}, {Contender: "dd", Seconds: spreadAt(2)}, {Contender: "rsync", Error: "failed"},
-		{Contender: contenderOurs, Seconds: spreadAt(0.5), CopySeconds: spreadAt(0.25)},
+		{Contender: programName, Seconds: spreadAt(0.5), CopySeconds: spreadAt(0.25)},
 	}
-	relateToCp(results)
+	setRatios(results)
 	for i, want := range [][2]float64{{1, 0}, {0.5, 0}, {0, 0}, {2, 4}} {
 		if got := [2]float64{results[i].Ratio, results[i].CopyRatio}; got != want {
 			t.Errorf("%s: %v, want %v", results[i].Contender, got, want)
 		}
 	}
 	without := []CopyResult{{Contender: "dd", Seconds: spreadAt(2)}}
-	relateToCp(without)
+	setRatios(without)
 	if without[0].Ratio != 0 {
 		t.Error("a ratio to a cp that was not there")
 	}
@@ -227,12 +227,12 @@ func TestMeasureTellsOfFailures(t *testing.T) {
 
 func TestMeasureIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(errActor)
+	cancel(errFake)
 	p := Plan{
 		Copies: &CopyPlan{Sizes: []int64{4096}, Durability: "none", Directory: t.TempDir(), Tools: []string{toolCp}},
 		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 1, Tell: func(string) {},
 	}
-	if _, err := Measure(ctx, p); !errors.Is(err, errActor) && !errors.Is(err, doca.ErrNoCgo) {
+	if _, err := Measure(ctx, p); !errors.Is(err, errFake) && !errors.Is(err, doca.ErrNoCgo) {
 		t.Errorf("error %v", err)
 	}
 }

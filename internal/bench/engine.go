@@ -13,16 +13,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// lane is memory at both ends of one direction.
-type lane struct {
+// memoryPair is memory at both ends of one direction.
+type memoryPair struct {
 	source, target           doca.Memory // as the engine knows them
 	sourceBytes, targetBytes []byte      // as this process sees them: what is copied, and what has been
 }
 
-// engineCopy is the contender that one task size at one depth in one direction is.
+// engineCopy is the candidate that one task size at one depth in one direction is.
 type engineCopy struct {
 	device *doca.Device
-	lane   lane
+	memory memoryPair
 	chunk  int64
 	depth  int
 	bytes  int64
@@ -37,11 +37,11 @@ func (c *engineCopy) prepare(context.Context) (err error) {
 	if deepest, err := c.device.MaxDepth(); err == nil && c.depth > deepest {
 		return fmt.Errorf("depth %d exceeds the device's limit of %d tasks in flight", c.depth, deepest)
 	}
-	if !takes(c.device, c.chunk) {
+	if !taskFits(c.device, c.chunk) {
 		return fmt.Errorf("tasks of %s exceed the device's limit of %s",
 			sizeText(c.chunk), sizeText(int64(c.device.Info().MaxBufferSize)))
 	}
-	clear(c.lane.targetBytes[:c.window()])
+	clear(c.memory.targetBytes[:c.window()])
 	if c.engine, err = c.device.NewEngine(c.depth); err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *engineCopy) check(_ context.Context, thoroughly bool) error {
 		return err
 	}
 	used := min(c.window(), int64(c.tasks())*c.chunk)
-	if thoroughly && c.moves && !bytes.Equal(c.lane.sourceBytes[:used], c.lane.targetBytes[:used]) {
+	if thoroughly && c.moves && !bytes.Equal(c.memory.sourceBytes[:used], c.memory.targetBytes[:used]) {
 		return errors.New("the target differs from the source")
 	}
 	return nil
@@ -81,17 +81,17 @@ type engineLoop struct {
 	copies      []doca.Copy
 	waiting     []doca.Copy // of copies, those that the engine has not taken yet
 	completions []doca.Completion
-	of          func(slot int) doca.Copy
+	copyOf      func(slot int) doca.Copy
 }
 
 func newEngineLoop(c *engineCopy) engineLoop {
 	loop := engineLoop{
 		engine: c.engine, vacant: make([]int, c.depth), copies: make([]doca.Copy, 0, c.depth),
 		completions: make([]doca.Completion, c.depth),
-		of: func(slot int) doca.Copy {
+		copyOf: func(slot int) doca.Copy {
 			at := int64(slot) * c.chunk
 			return doca.Copy{
-				Source: c.lane.source, Target: c.lane.target, SourceOffset: at, TargetOffset: at, Length: c.chunk, Tag: uint64(slot),
+				Source: c.memory.source, Target: c.memory.target, SourceOffset: at, TargetOffset: at, Length: c.chunk, Tag: uint64(slot),
 			}
 		},
 	}
@@ -124,7 +124,7 @@ func (l *engineLoop) fill(most int) int {
 	l.copies = l.copies[:0]
 	for len(l.vacant) > 0 && len(l.copies) < most {
 		last := len(l.vacant) - 1
-		l.copies = append(l.copies, l.of(l.vacant[last]))
+		l.copies = append(l.copies, l.copyOf(l.vacant[last]))
 		l.vacant = l.vacant[:last]
 	}
 	l.waiting = l.copies

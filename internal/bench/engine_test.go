@@ -109,13 +109,13 @@ func TestEngineLoopAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := openStand(driver, names)
+	s, err := openEngineSetup(driver, names)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.close()
 	plan := EnginePlan{Bytes: 4096, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU}}
-	all, _, err := plan.contenders(s, true)
+	all, _, err := plan.candidates(s, true)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,54 +13,54 @@ import (
 )
 
 func (p Plan) measureEngine(ctx context.Context, driver *doca.Driver, names sideNames, moves bool) (record *EngineRecord, err error) {
-	s, err := openStand(driver, names)
+	s, err := openEngineSetup(driver, names)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	contenders, results, err := p.Engine.contenders(s, moves)
+	candidates, results, err := p.Engine.candidates(s, moves)
 	if err != nil {
 		return nil, err
 	}
-	p.tell("the engine alone: %s in %s each, %s a run", english.Plural(len(contenders), "combination", ""),
+	p.notify("the engine alone: %s in %s each, %s a run", english.Plural(len(candidates), "combination", ""),
 		english.Plural(p.Runs+p.Warmup, "round", ""), sizeText(p.Engine.Bytes))
-	outcomes, err := p.rounds().measure(ctx, contenders)
+	outcomes, err := p.rounds().measure(ctx, candidates)
 	if err != nil {
 		return nil, err
 	}
 	for i := range results {
-		results[i].take(outcomes[i], contenders[i].(*engineCopy).tasks())
+		results[i].setOutcome(outcomes[i], candidates[i].(*engineCopy).tasks())
 	}
 	return &EngineRecord{Bytes: p.Engine.Bytes, Results: results}, nil
 }
 
-func (r *EngineResult) take(o outcome, tasks int) {
+func (r *EngineResult) setOutcome(o outcome, tasks int) {
 	if o.err != nil {
 		r.Error = o.err.Error()
 		return
 	}
 	bytes := float64(tasks) * float64(r.Chunk)
-	r.Seconds = o.spread(wallOf)
+	r.Seconds = o.spread(secondsOf)
 	r.Rate, r.TasksPerSecond = bytes/r.Seconds.P50, float64(tasks)/r.Seconds.P50
 	if cpu := o.spread(cpuOf); cpu != nil {
 		r.CPUPerGiB = cpu.P50 / (bytes / gibibyte)
 	}
 }
 
-// contenders are all combinations. Those of a direction share its memory, since only one runs at a time.
-func (e *EnginePlan) contenders(s *stand, moves bool) (all []contender, results []EngineResult, err error) {
+// candidates are all combinations. Those of a direction share its memory, since only one runs at a time.
+func (e *EnginePlan) candidates(s *engineSetup, moves bool) (all []candidate, results []EngineResult, err error) {
 	window, err := e.window(s.dpu)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, direction := range e.Directions {
-		l, err := s.newLane(direction, window)
+		l, err := s.newMemoryPair(direction, window)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, chunk := range e.Chunks {
 			for _, depth := range e.Depths {
-				all = append(all, &engineCopy{device: s.dpu, lane: l, chunk: chunk, depth: depth, bytes: e.Bytes, moves: moves})
+				all = append(all, &engineCopy{device: s.dpu, memory: l, chunk: chunk, depth: depth, bytes: e.Bytes, moves: moves})
 				results = append(results, EngineResult{Direction: direction, Chunk: chunk, Depth: depth})
 			}
 		}
@@ -77,7 +77,7 @@ func (e *EnginePlan) window(device *doca.Device) (int64, error) {
 	largest := int64(1)
 	for _, chunk := range e.Chunks {
 		for _, depth := range e.Depths {
-			if takes(device, chunk) && depth <= deepest {
+			if taskFits(device, chunk) && depth <= deepest {
 				largest = max(largest, chunk*int64(depth))
 			}
 		}
@@ -94,20 +94,20 @@ func (e *EnginePlan) window(device *doca.Device) (int64, error) {
 	return largest, nil
 }
 
-// takes tells whether tasks of that size are not too large for the device, as far as it says.
-func takes(device *doca.Device, chunk int64) bool {
+// taskFits tells whether tasks of that size are not too large for the device, as far as it says.
+func taskFits(device *doca.Device, chunk int64) bool {
 	largest := device.Info().MaxBufferSize
 	return largest == 0 || uint64(chunk) <= largest
 }
 
-// stand is both sides of the engine, in one process.
-type stand struct {
+// engineSetup is both sides of the engine, in one process.
+type engineSetup struct {
 	host, dpu *doca.Device
 	opened    []interface{ Close() error }
 }
 
-func openStand(driver *doca.Driver, names sideNames) (s *stand, err error) {
-	s = &stand{}
+func openEngineSetup(driver *doca.Driver, names sideNames) (s *engineSetup, err error) {
+	s = &engineSetup{}
 	if s.host, err = s.openDevice(driver, names.host); err != nil {
 		return s, err
 	}
@@ -115,7 +115,7 @@ func openStand(driver *doca.Driver, names sideNames) (s *stand, err error) {
 	return s, err
 }
 
-func (s *stand) openDevice(driver *doca.Driver, name string) (*doca.Device, error) {
+func (s *engineSetup) openDevice(driver *doca.Driver, name string) (*doca.Device, error) {
 	device, err := driver.OpenDevice(name)
 	if err == nil {
 		s.opened = append(s.opened, device)
@@ -123,7 +123,7 @@ func (s *stand) openDevice(driver *doca.Driver, name string) (*doca.Device, erro
 	return device, err
 }
 
-func (s *stand) close() error {
+func (s *engineSetup) close() error {
 	var err error
 	for _, opened := range slices.Backward(s.opened) {
 		err = errors.Join(err, opened.Close())
@@ -131,33 +131,33 @@ func (s *stand) close() error {
 	return err
 }
 
-// newLane registers memory on both sides: the DPU reads the host's or writes to it.
-func (s *stand) newLane(direction Direction, length int64) (lane, error) {
+// newMemoryPair registers memory on both sides: the DPU reads the host's or writes to it.
+func (s *engineSetup) newMemoryPair(direction Direction, length int64) (memoryPair, error) {
 	theirs, ours := doca.RemoteRead, doca.LocalWrite
 	if direction == DPUToHost {
 		theirs, ours = doca.RemoteWrite, doca.LocalRead
 	}
 	exported, err := s.alloc(s.host, length, theirs)
 	if err != nil {
-		return lane{}, err
+		return memoryPair{}, err
 	}
 	local, err := s.alloc(s.dpu, length, ours)
 	if err != nil {
-		return lane{}, err
+		return memoryPair{}, err
 	}
-	remote, err := s.reach(exported)
+	remote, err := s.importRegion(exported)
 	if err != nil {
-		return lane{}, err
+		return memoryPair{}, err
 	}
-	l := lane{source: remote, target: local, sourceBytes: exported.Bytes(), targetBytes: local.Bytes()}
+	l := memoryPair{source: remote, target: local, sourceBytes: exported.Bytes(), targetBytes: local.Bytes()}
 	if direction == DPUToHost {
-		l = lane{source: local, target: remote, sourceBytes: local.Bytes(), targetBytes: exported.Bytes()}
+		l = memoryPair{source: local, target: remote, sourceBytes: local.Bytes(), targetBytes: exported.Bytes()}
 	}
 	fillNoise(l.sourceBytes)
 	return l, nil
 }
 
-func (s *stand) alloc(device *doca.Device, length int64, access doca.Access) (*doca.Region, error) {
+func (s *engineSetup) alloc(device *doca.Device, length int64, access doca.Access) (*doca.Region, error) {
 	region, err := device.Alloc(length, access)
 	if err == nil {
 		s.opened = append(s.opened, region)
@@ -165,7 +165,7 @@ func (s *stand) alloc(device *doca.Device, length int64, access doca.Access) (*d
 	return region, err
 }
 
-func (s *stand) reach(region *doca.Region) (*doca.Remote, error) {
+func (s *engineSetup) importRegion(region *doca.Region) (*doca.Remote, error) {
 	descriptor, err := region.Export()
 	if err != nil {
 		return nil, err

@@ -30,23 +30,23 @@ type Machine struct {
 
 func thisMachine() Machine {
 	return Machine{
-		CPU: lineOf("/proc/cpuinfo", "model name"), Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
+		CPU: fieldOf("/proc/cpuinfo", "model name"), Arch: runtime.GOARCH, Cores: runtime.NumCPU(),
 		Memory: memoryField("MemTotal"), Kernel: kernelRelease(),
-		HugePages: chosen(contentOf("/sys/kernel/mm/transparent_hugepage/enabled")),
-		ShmemHuge: chosen(contentOf("/sys/kernel/mm/transparent_hugepage/shmem_enabled")),
-		Load:      loadAverage(contentOf("/proc/loadavg")),
+		HugePages: selected(readText("/sys/kernel/mm/transparent_hugepage/enabled")),
+		ShmemHuge: selected(readText("/sys/kernel/mm/transparent_hugepage/shmem_enabled")),
+		Load:      loadAverage(readText("/proc/loadavg")),
 	}
 }
 
-// contentOf is empty for a file that cannot be read.
-func contentOf(path string) string {
+// readText is empty for a file that cannot be read.
+func readText(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text)
 }
 
-// lineOf is the value of the first line with that key in a file of "key : value" lines.
-func lineOf(path, key string) string {
-	for line := range strings.Lines(contentOf(path)) {
+// fieldOf is the value of the first line with that key in a file of "key : value" lines.
+func fieldOf(path, key string) string {
+	for line := range strings.Lines(readText(path)) {
 		name, value, found := strings.Cut(line, ":")
 		if found && strings.TrimSpace(name) == key {
 			return strings.TrimSpace(value)
@@ -57,7 +57,7 @@ func lineOf(path, key string) string {
 
 // memoryField is in bytes, and 0 if the system does not tell.
 func memoryField(key string) int64 {
-	number, _, _ := strings.Cut(lineOf("/proc/meminfo", key), " ")
+	number, _, _ := strings.Cut(fieldOf("/proc/meminfo", key), " ")
 	kilobytes, _ := strconv.ParseInt(number, 10, 64)
 	return kilobytes << 10
 }
@@ -79,8 +79,8 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(names.Release[:])
 }
 
-// chosen is the word in brackets, as in "always [madvise] never".
-func chosen(setting string) string {
+// selected is the word in brackets, as in "always [madvise] never".
+func selected(setting string) string {
 	_, rest, _ := strings.Cut(setting, "[")
 	word, _, found := strings.Cut(rest, "]")
 	if !found {
@@ -98,7 +98,7 @@ func fileSystemOf(directory string) string {
 	if err != nil {
 		return unknown
 	}
-	return fileSystemIn(contentOf("/proc/self/mountinfo"), resolved)
+	return fileSystemIn(readText("/proc/self/mountinfo"), resolved)
 }
 
 // mountLine has the mount point and the type of a line of mountinfo, between which are a variable number of words.

@@ -27,14 +27,14 @@ func TestThisMachine(t *testing.T) {
 	if m.Cores < 1 || m.Memory < 1<<20 || m.Kernel == unknown || m.CPU == "" {
 		t.Errorf("%+v", m)
 	}
-	if got := chosen("always [madvise] never\n"); got != "madvise" {
-		t.Errorf("chosen %q", got)
+	if got := selected("always [madvise] never\n"); got != "madvise" {
+		t.Errorf("selected %q", got)
 	}
 	if got := loadAverage("0.25 1.00 1.50 1/200 300\n"); got != 0.25 {
 		t.Errorf("load %v", got)
 	}
-	if got := chosen(""); got != unknown {
-		t.Errorf("chosen %q of nothing", got)
+	if got := selected(""); got != unknown {
+		t.Errorf("selected %q of nothing", got)
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Measure carries out a plan. A contender that fails is in the record, and Failed counts it; the error is what keeps everything from being
+// Measure carries out a plan. A candidate that fails is in the record, and Failed counts it; the error is what keeps everything from being
 // measured: a *dmaxfer.Error about the directory, ErrOneSided, those of doca.Open, or the cause of ctx. Nothing stays but the record.
 func Measure(ctx context.Context, p Plan) (*Record, error) {
 	folder, err := os.MkdirTemp("", "dma-copy-bench-")
@@ -55,4 +55,4 @@ func (p Plan) newRecord(driver *doca.Driver, limits string) *Record {
 
 func (p Plan) rounds() rounds { return rounds{warmup: p.Warmup, counted: p.Runs} }
 
-func (p Plan) tell(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }
+func (p Plan) notify(format string, args ...any) { p.Tell(fmt.Sprintf(format, args...)) }

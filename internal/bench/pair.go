@@ -22,27 +22,27 @@ type variant struct {
 	durability string
 }
 
-// pairCopy is the contender that this program is: a process for each side.
+// pairCopy is the candidate that this program is: a process for each side.
 type pairCopy struct {
-	*field
-	size      int64
-	host, dpu job
-	settled   *bool
+	*workspace
+	size          int64
+	host, dpu     job
+	memoryTouched *bool
 
 	chunk int64 // that both sides agreed on
 	depth int
 }
 
-// meeting is where and how the two sides of a copy meet.
-type meeting struct {
+// pairConfig is where and how the two sides of a copy meet.
+type pairConfig struct {
 	program     string
 	driver      []string // the flags that choose it
 	sides       sideNames
 	environment []string
 }
 
-// newMeeting makes the place in folder where the two processes meet. Nothing of this machine's defaults for copies has an effect.
-func (p Plan) newMeeting(folder string, names sideNames) (*meeting, error) {
+// newPairConfig makes the place in folder where the two processes meet. Nothing of this machine's defaults for copies has an effect.
+func (p Plan) newPairConfig(folder string, names sideNames) (*pairConfig, error) {
 	runtime := disk.Join(folder, "run")
 	if err := os.Mkdir(runtime, 0o700); err != nil {
 		return nil, err
@@ -51,16 +51,16 @@ func (p Plan) newMeeting(folder string, names sideNames) (*meeting, error) {
 	if err := os.WriteFile(config, []byte("{}\n"), 0o600); err != nil {
 		return nil, err
 	}
-	environment := withoutOurs(os.Environ())
+	environment := withoutProgramVariables(os.Environ())
 	environment = append(environment, dirVariable+"="+runtime, "DMA_COPY_CONFIG="+config)
 	if limits := p.limits(os.Getenv(limitsVariable)); limits != "" {
 		environment = append(environment, limitsVariable+"="+limits)
 	}
-	return &meeting{program: p.Program, driver: driverFlags(p.Driver), sides: names, environment: environment}, nil
+	return &pairConfig{program: p.Program, driver: driverFlags(p.Driver), sides: names, environment: environment}, nil
 }
 
-// withoutOurs leaves out the variables that a copy takes for flags, and those that are set anew. What else there is of the software device stays.
-func withoutOurs(environment []string) []string {
+// withoutProgramVariables leaves out the variables that a copy takes for flags, and those that are set anew. What else there is of the software device stays.
+func withoutProgramVariables(environment []string) []string {
 	var kept []string
 	for _, entry := range environment {
 		ours := strings.HasPrefix(entry, "DMA_COPY_")
@@ -72,19 +72,19 @@ func withoutOurs(environment []string) []string {
 	return kept
 }
 
-func (f *field) newPairCopy(m *meeting, size int64, v variant, settled *bool) *pairCopy {
+func (f *workspace) newPairCopy(m *pairConfig, size int64, v variant, memoryTouched *bool) *pairCopy {
 	hostFile, dpuFile := f.source(), f.target()
 	if v.direction == DPUToHost {
 		hostFile, dpuFile = dpuFile, hostFile
 	}
 	return &pairCopy{
-		field: f, size: size, settled: settled,
+		workspace: f, size: size, memoryTouched: memoryTouched,
 		host: m.job(v, "-p", m.sides.host, "-f", hostFile),
 		dpu:  m.job(v, "-p", m.sides.dpu, "-r", m.sides.representor, "-f", dpuFile),
 	}
 }
 
-func (m *meeting) job(v variant, side ...string) job {
+func (m *pairConfig) job(v variant, side ...string) job {
 	argv := append([]string{"dma-copy"}, side...)
 	argv = append(argv, m.driver...)
 	argv = append(argv, "-o", "json", "--progress", "never", "--digest", v.digest, "--durability", v.durability)
@@ -97,10 +97,10 @@ func (m *meeting) job(v variant, side ...string) job {
 	return job{path: m.program, argv: argv, environment: m.environment, stdout: new(bytes.Buffer)}
 }
 
-func (c *pairCopy) prepare(context.Context) error { return c.ready(c.size, c.settled) }
+func (c *pairCopy) prepare(context.Context) error { return c.prepareRun(c.size, c.memoryTouched) }
 
 func (c *pairCopy) check(ctx context.Context, thoroughly bool) error {
-	return c.checked(ctx, c.size, thoroughly)
+	return c.checkRun(ctx, c.size, thoroughly)
 }
 
 // The DPU is started first, since it is the one that is called.
@@ -109,29 +109,29 @@ func (c *pairCopy) stages() [][]job { return [][]job{{c.dpu, c.host}} }
 func (c *pairCopy) commands() [][]string { return commandsOf(c.stages()) }
 
 func (c *pairCopy) run(ctx context.Context) (Run, error) {
-	run, began, err := timed(ctx, c.stages())
+	run, began, err := runStages(ctx, c.stages())
 	if err != nil {
 		return run, err
 	}
 	for _, side := range []job{c.host, c.dpu} {
-		told, err := readEvents(side.stdout)
+		report, err := readEvents(side.stdout)
 		if err != nil {
 			return run, err
 		}
-		run.Copy = max(run.Copy, told.elapsed)
-		run.Met = max(run.Met, told.met.Sub(began).Seconds())
-		run.FirstByte = max(run.FirstByte, told.planned.Sub(began).Seconds())
-		c.chunk, c.depth = told.chunk, told.depth
+		run.Copy = max(run.Copy, report.elapsed)
+		run.Connected = max(run.Connected, report.connected.Sub(began).Seconds())
+		run.FirstByte = max(run.FirstByte, report.planned.Sub(began).Seconds())
+		c.chunk, c.depth = report.chunk, report.depth
 	}
 	return run, nil
 }
 
 // told is what a side has said of its copy.
-type told struct {
-	met, planned time.Time
-	elapsed      float64 // seconds
-	chunk        int64
-	depth        int
+type sideReport struct {
+	connected, planned time.Time
+	elapsed            float64 // seconds
+	chunk              int64
+	depth              int
 }
 
 // event has the fields that are needed here of the events that docs/events.schema.json describes.
@@ -143,8 +143,8 @@ type event struct {
 	Depth   int       `json:"depth"`
 }
 
-func readEvents(lines *bytes.Buffer) (told, error) {
-	var t told
+func readEvents(lines *bytes.Buffer) (sideReport, error) {
+	var t sideReport
 	for decoder := json.NewDecoder(lines); decoder.More(); {
 		var e event
 		if err := decoder.Decode(&e); err != nil {
@@ -152,14 +152,14 @@ func readEvents(lines *bytes.Buffer) (told, error) {
 		}
 		switch e.Type {
 		case "hello":
-			t.met = e.Time
+			t.connected = e.Time
 		case "plan":
 			t.planned = e.Time
 		case "summary":
 			t.elapsed, t.chunk, t.depth = e.Elapsed, e.Chunk, e.Depth
 		}
 	}
-	if t.elapsed == 0 || t.met.IsZero() || t.planned.IsZero() {
+	if t.elapsed == 0 || t.connected.IsZero() || t.planned.IsZero() {
 		return t, errors.New("a side that succeeded did not report its copy")
 	}
 	return t, nil

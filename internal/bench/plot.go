@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrNothingToPlot means that no contender succeeded.
+// ErrNothingToPlot means that no candidate succeeded.
 var ErrNothingToPlot = errors.New("nothing to plot")
 
 // Plot draws a record as SVG: copies as throughput over size, the engine as throughput over depth, a diagram for each direction of it.
@@ -31,7 +31,7 @@ func (r *Record) Plot(w io.Writer) error {
 func (c *CopyRecord) chart() chart {
 	drawn := chart{
 		title: fmt.Sprintf("Copies on %s, durability %s, processes included", c.FileSystem, c.Durability),
-		xName: "file size", yName: "GiB/s", decades: true,
+		xName: "file size", yName: "GiB/s", logarithmic: true,
 	}
 	for _, r := range c.Results {
 		if r.Error == "" {
@@ -43,7 +43,7 @@ func (c *CopyRecord) chart() chart {
 }
 
 func (e *EngineRecord) charts(d Device) (drawn []chart) {
-	for _, direction := range valuesOf(e.Results, func(r EngineResult) Direction { return r.Direction }) {
+	for _, direction := range distinct(e.Results, func(r EngineResult) Direction { return r.Direction }) {
 		c := chart{title: "Engine alone, " + string(direction) + modelNote(d), xName: "tasks in flight", yName: "GiB/s"}
 		for _, r := range e.Results {
 			if r.Direction == direction && r.Error == "" {

@@ -23,11 +23,11 @@ type job struct {
 	stdout      *bytes.Buffer // nil: nobody reads it
 }
 
-// timed runs stages one after the other, the jobs of each side by side, and says what they took together.
-func timed(ctx context.Context, stages [][]job) (run Run, began time.Time, err error) {
+// runStages runs stages one after the other, the jobs of each side by side, and says what they took together.
+func runStages(ctx context.Context, stages [][]job) (run Run, began time.Time, err error) {
 	began = time.Now()
 	for _, stage := range stages {
-		cpu, err := together(ctx, stage)
+		cpu, err := runTogether(ctx, stage)
 		if err != nil {
 			return Run{}, began, err
 		}
@@ -37,8 +37,8 @@ func timed(ctx context.Context, stages [][]job) (run Run, began time.Time, err e
 	return run, began, nil
 }
 
-// together starts jobs in their order, waits for all, and returns the CPU seconds of all. The first that fails ends the others.
-func together(ctx context.Context, jobs []job) (float64, error) {
+// runTogether starts jobs in their order, waits for all, and returns the CPU seconds of all. The first that fails ends the others.
+func runTogether(ctx context.Context, jobs []job) (float64, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	seconds := make([]float64, len(jobs))
 	for i, j := range jobs {
@@ -61,8 +61,8 @@ func together(ctx context.Context, jobs []job) (float64, error) {
 // process is a job that runs.
 type process struct {
 	job
-	command    *exec.Cmd
-	complaints bytes.Buffer
+	command *exec.Cmd
+	stderr  bytes.Buffer
 }
 
 // start does not wait for the process, which ends when ctx does.
@@ -71,7 +71,7 @@ func (j job) start(ctx context.Context) (*process, error) {
 	if j.path != "" {
 		p.command.Path, p.command.Err = j.path, nil
 	}
-	p.command.Env, p.command.Stderr = j.environment, &p.complaints
+	p.command.Env, p.command.Stderr = j.environment, &p.stderr
 	if j.stdout != nil {
 		j.stdout.Reset()
 		p.command.Stdout = j.stdout
@@ -94,7 +94,7 @@ func (p *process) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	name, said := p.argv[0], strings.TrimSpace(p.complaints.String())
+	name, said := p.argv[0], strings.TrimSpace(p.stderr.String())
 	if said == "" {
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -15,7 +15,7 @@ type Record struct {
 	Command []string      `json:"command"`
 	Program string        `json:"program"`
 	Go      string        `json:"go"`
-	Runs    int           `json:"runs"` // of each contender that count
+	Runs    int           `json:"runs"` // of each candidate that count
 	Warmup  int           `json:"warmup"`
 	Machine Machine       `json:"machine"`
 	Device  Device        `json:"device"`
@@ -42,22 +42,22 @@ type CopyRecord struct {
 	Results    []CopyResult `json:"results"`
 }
 
-// CopyResult is one contender's at one size. Direction to Digest are of this program's copies only, and what is about times is missing if the
-// contender failed.
+// CopyResult is one candidate's at one size. Direction to Digest are of this program's copies only, and what is about times is missing if the
+// candidate failed.
 type CopyResult struct {
-	Contender string     `json:"contender"`
-	Bytes     int64      `json:"bytes"`
-	Direction Direction  `json:"direction,omitempty"`
-	Chunk     int64      `json:"chunk,omitempty"` // that both sides agreed on
-	Depth     int        `json:"depth,omitempty"`
-	Digest    string     `json:"digest,omitempty"`
-	Commands  [][]string `json:"commands"`
-	Settled   bool       `json:"memory_touched"` // before each run
-	Error     string     `json:"error,omitempty"`
+	Contender     string     `json:"contender"`
+	Bytes         int64      `json:"bytes"`
+	Direction     Direction  `json:"direction,omitempty"`
+	Chunk         int64      `json:"chunk,omitempty"` // that both sides agreed on
+	Depth         int        `json:"depth,omitempty"`
+	Digest        string     `json:"digest,omitempty"`
+	Commands      [][]string `json:"commands"`
+	MemoryTouched bool       `json:"memory_touched"` // before each run
+	Error         string     `json:"error,omitempty"`
 
 	Seconds     *Spread `json:"seconds,omitempty"`            // from the start of the first process to the end of the last
 	CopySeconds *Spread `json:"copy_seconds,omitempty"`       // of the copy itself, both sides being connected
-	Met         *Spread `json:"met_seconds,omitempty"`        // from the start until both sides had met
+	Connected   *Spread `json:"met_seconds,omitempty"`        // from the start until both sides had met
 	FirstByte   *Spread `json:"first_byte_seconds,omitempty"` // from the start until the first byte could move
 	Rate        float64 `json:"bytes_per_second,omitempty"`   // of the median
 	CPUPerGiB   float64 `json:"cpu_seconds_per_gib,omitempty"`
@@ -86,22 +86,22 @@ type EngineResult struct {
 
 const gibibyte = 1 << 30
 
-// Failed counts the contenders that failed, and all.
+// Failed counts the candidates that failed, and all.
 func (r *Record) Failed() (failed, all int) {
 	if r.Copies != nil {
 		for _, result := range r.Copies.Results {
-			all, failed = all+1, failed+one(result.Error != "")
+			all, failed = all+1, failed+countIf(result.Error != "")
 		}
 	}
 	if r.Engine != nil {
 		for _, result := range r.Engine.Results {
-			all, failed = all+1, failed+one(result.Error != "")
+			all, failed = all+1, failed+countIf(result.Error != "")
 		}
 	}
 	return failed, all
 }
 
-func one(is bool) int {
+func countIf(is bool) int {
 	if is {
 		return 1
 	}

@@ -11,7 +11,7 @@ import (
 
 // Write prints a record: the conditions, and a table for each of its kinds.
 func (r *Record) Write(w io.Writer, form Form) error {
-	s := &sheet{w: w, form: form}
+	s := &reportWriter{w: w, form: form}
 	s.list(r.conditions())
 	if c := r.Copies; c != nil {
 		s.paragraph(c.heading())
@@ -101,9 +101,9 @@ func median(s *Spread) string {
 	return secondsText(s.P50)
 }
 
-// label names a contender, and of its settings those in which it differs from others.
+// label names a candidate, and of its settings those in which it differs from others.
 func (c *CopyRecord) label(r CopyResult) string {
-	if r.Contender != contenderOurs {
+	if r.Contender != programName {
 		return r.Contender
 	}
 	words := []string{r.Contender, string(r.Direction)}
@@ -122,16 +122,16 @@ func (c *CopyRecord) label(r CopyResult) string {
 // ours are the results of this program that has not failed: only those know what was agreed on.
 func (c *CopyRecord) ours() []CopyResult {
 	return slices.DeleteFunc(slices.Clone(c.Results), func(r CopyResult) bool {
-		return r.Contender != contenderOurs || r.Error != ""
+		return r.Contender != programName || r.Error != ""
 	})
 }
 
 func varies[R any, V comparable](results []R, of func(R) V) bool {
-	return len(valuesOf(results, of)) > 1
+	return len(distinct(results, of)) > 1
 }
 
-// valuesOf are the different ones, in the order in which they come.
-func valuesOf[R any, V comparable](results []R, of func(R) V) (values []V) {
+// distinct are the different ones, in the order in which they come.
+func distinct[R any, V comparable](results []R, of func(R) V) (values []V) {
 	for _, r := range results {
 		if v := of(r); !slices.Contains(values, v) {
 			values = append(values, v)
@@ -151,14 +151,14 @@ func (c *CopyRecord) failures() (lines []string) {
 
 // table has a row for each direction and task size, and a column for each depth.
 func (e *EngineRecord) table() *table {
-	depths := valuesOf(e.Results, func(r EngineResult) int { return r.Depth })
+	depths := distinct(e.Results, func(r EngineResult) int { return r.Depth })
 	t := &table{head: []string{"", "task"}}
 	for _, depth := range depths {
 		t.head = append(t.head, fmt.Sprintf("depth %d", depth))
 	}
 	t.head = append(t.head, fmt.Sprintf("us/task at %d", depths[len(depths)-1]), "CPU s/GiB")
-	for _, direction := range valuesOf(e.Results, func(r EngineResult) Direction { return r.Direction }) {
-		for _, chunk := range valuesOf(e.Results, func(r EngineResult) int64 { return r.Chunk }) {
+	for _, direction := range distinct(e.Results, func(r EngineResult) Direction { return r.Direction }) {
+		for _, chunk := range distinct(e.Results, func(r EngineResult) int64 { return r.Chunk }) {
 			t.add(e.row(direction, chunk)...)
 		}
 	}

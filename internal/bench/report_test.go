@@ -24,8 +24,8 @@ func spreadAt(seconds float64) *Spread {
 func sample() *Record {
 	ours := func(size int64, direction Direction, depth int, seconds float64) CopyResult {
 		return CopyResult{
-			Contender: contenderOurs, Bytes: size, Direction: direction, Chunk: 1 << 20, Depth: depth, Digest: "crc32c", Settled: true,
-			Seconds: spreadAt(seconds), CopySeconds: spreadAt(seconds / 2), Met: spreadAt(0.004), FirstByte: spreadAt(0.005),
+			Contender: programName, Bytes: size, Direction: direction, Chunk: 1 << 20, Depth: depth, Digest: "crc32c", MemoryTouched: true,
+			Seconds: spreadAt(seconds), CopySeconds: spreadAt(seconds / 2), Connected: spreadAt(0.004), FirstByte: spreadAt(0.005),
 			Rate: float64(size) / seconds, CPUPerGiB: 0.5,
 		}
 	}
@@ -38,8 +38,8 @@ func sample() *Record {
 			ours(1<<30, HostToDPU, 1, 0.5), {Contender: "dd", Bytes: 1 << 30, Error: "dd: exit status 1: a | b"},
 		},
 	}
-	relateToCp(copies.Results[:3])
-	relateToCp(copies.Results[3:])
+	setRatios(copies.Results[:3])
+	setRatios(copies.Results[3:])
 	engine := &EngineRecord{Bytes: 1 << 30}
 	for _, direction := range []Direction{HostToDPU, DPUToHost} {
 		for i, depth := range []int{1, 16} {
@@ -161,15 +161,15 @@ func TestNothingToPlot(t *testing.T) {
 // All points lie between bottom and top, and the marks do, too.
 func TestAxes(t *testing.T) {
 	for _, extremes := range [][2]float64{{0.02, 0.02}, {1, 1}, {0.05, 5}, {3, 40}, {99, 101}, {1e-3, 1e3}} {
-		for _, a := range []axis{linearAxis(extremes[1]), decadeAxis(extremes[0], extremes[1])} {
+		for _, a := range []axis{linearAxis(extremes[1]), logarithmicAxis(extremes[0], extremes[1])} {
 			if a.bottom > extremes[0] || a.top < extremes[1] {
 				t.Errorf("from %v to %v for %v", a.bottom, a.top, extremes)
 			}
 			if len(a.marks) < 2 || a.marks[0] != a.bottom || a.marks[len(a.marks)-1] != a.top {
 				t.Errorf("marks %v from %v to %v", a.marks, a.bottom, a.top)
 			}
-			if a.at(a.top) != marginTop || a.at(a.bottom) != marginTop+plotHeight {
-				t.Errorf("%v to %v is drawn from %v to %v", a.bottom, a.top, a.at(a.bottom), a.at(a.top))
+			if a.position(a.top) != marginTop || a.position(a.bottom) != marginTop+plotHeight {
+				t.Errorf("%v to %v is drawn from %v to %v", a.bottom, a.top, a.position(a.bottom), a.position(a.top))
 			}
 		}
 	}

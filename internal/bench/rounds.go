@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Run is what one timed run took. Copy, Met and FirstByte are 0 where the contender does not tell.
+// Run is what one timed run took. Copy, Met and FirstByte are 0 where the candidate does not tell.
 type Run struct {
 	Seconds   float64 // from the start of the first process to the end of the last
 	CPU       float64 // seconds of user and system time, of all its processes
 	Copy      float64 // seconds of the copy itself
-	Met       float64 // seconds from the start until both sides had met
+	Connected float64 // seconds from the start until both sides had met
 	FirstByte float64 // seconds from the start until the first byte could move
 }
 
-// contender is one way to do the work of a group.
-type contender interface {
+// candidate is one way to do the work of a group.
+type candidate interface {
 	// prepare makes everything as it has to be before a run. It is not timed.
 	prepare(ctx context.Context) error
 
-	// run does the work once.
+	// run step the work once.
 	run(ctx context.Context) (Run, error)
 
 	// check finds out whether the work was done, thoroughly if that may take as long as the work. It is not timed.
 	check(ctx context.Context, thoroughly bool) error
 }
 
-// outcome is what became of a contender: its timed runs, or why it is out.
+// outcome is what became of a candidate: its timed runs, or why it is out.
 type outcome struct {
 	runs []Run
 	err  error
@@ -39,28 +39,28 @@ type rounds struct {
 	counted int
 }
 
-// measure gives every contender a turn in each round, in another order each time. Who fails has no more turns. The error is that of ctx, which ends everything.
-func (r rounds) measure(ctx context.Context, contenders []contender) ([]outcome, error) {
-	outcomes := make([]outcome, len(contenders))
+// measure gives every candidate a turn in each round, in another order each time. Who fails has no more turns. The error is that of ctx, which ends everything.
+func (r rounds) measure(ctx context.Context, candidates []candidate) ([]outcome, error) {
+	outcomes := make([]outcome, len(candidates))
 	for round := range r.warmup + r.counted {
-		for _, at := range turns(len(contenders), round) {
+		for _, at := range roundOrder(len(candidates), round) {
 			if outcomes[at].err != nil {
 				continue
 			}
-			run, err := turn(ctx, contenders[at], round == r.warmup+r.counted-1)
+			run, err := runOnce(ctx, candidates[at], round == r.warmup+r.counted-1)
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
-			outcomes[at].note(run, err, round >= r.warmup)
+			outcomes[at].add(run, err, round >= r.warmup)
 		}
 	}
 	return outcomes, nil
 }
 
-// turns is the order of one round. In as many rounds as there are contenders each begins once, and each follows each other one once (where their
+// roundOrder is the order of one round. In as many rounds as there are candidates each begins once, and each follows each other one once (where their
 // number is odd, twice in twice as many): what a run leaves behind, such as memory in small pieces, is the next one's trouble. It is
 // Williams' Latin square, whose rows are 0, 1, n-1, 2, n-2 and so on, each a step further than the last.
-func turns(count, round int) []int {
+func roundOrder(count, round int) []int {
 	order := make([]int, count)
 	for i := range order {
 		step := (i + 1) / 2
@@ -75,7 +75,7 @@ func turns(count, round int) []int {
 	return order
 }
 
-func turn(ctx context.Context, c contender, last bool) (Run, error) {
+func runOnce(ctx context.Context, c candidate, last bool) (Run, error) {
 	if err := c.prepare(ctx); err != nil {
 		return Run{}, fmt.Errorf("preparing: %w", err)
 	}
@@ -86,7 +86,7 @@ func turn(ctx context.Context, c contender, last bool) (Run, error) {
 	return run, err
 }
 
-func (o *outcome) note(run Run, err error, counts bool) {
+func (o *outcome) add(run Run, err error, counts bool) {
 	switch {
 	case err != nil:
 		o.err = err
@@ -95,7 +95,7 @@ func (o *outcome) note(run Run, err error, counts bool) {
 	}
 }
 
-// spread picks one duration of each run. It is nil where the contender failed or does not tell.
+// spread picks one duration of each run. It is nil where the candidate failed or does not tell.
 func (o outcome) spread(pick func(Run) float64) *Spread {
 	var picked []float64
 	for _, run := range o.runs {
@@ -108,8 +108,8 @@ func (o outcome) spread(pick func(Run) float64) *Spread {
 	return &s
 }
 
-func wallOf(r Run) float64      { return r.Seconds }
+func secondsOf(r Run) float64   { return r.Seconds }
 func cpuOf(r Run) float64       { return r.CPU }
 func copyOf(r Run) float64      { return r.Copy }
-func metOf(r Run) float64       { return r.Met }
+func connectedOf(r Run) float64 { return r.Connected }
 func firstByteOf(r Run) float64 { return r.FirstByte }

@@ -8,54 +8,54 @@ import (
 	"testing"
 )
 
-// actor is a contender that writes down what becomes of it.
-type actor struct {
+// fakeCandidate is a candidate that writes down what becomes of it.
+type fakeCandidate struct {
 	name            string
-	diary           *[]string
+	log             *[]string
 	failsAt         string // "prepare", "run" or "check"
 	failsIn, rounds int    // the round in which it fails, from 1 on, and those it was in
 	then            func()
 }
 
-var errActor = errors.New("forgot the words")
+var errFake = errors.New("forgot the words")
 
-func (a *actor) does(what string) error {
-	*a.diary = append(*a.diary, what+" "+a.name)
+func (a *fakeCandidate) step(what string) error {
+	*a.log = append(*a.log, what+" "+a.name)
 	if a.failsAt == what && a.failsIn == a.rounds {
-		return errActor
+		return errFake
 	}
 	return nil
 }
 
-func (a *actor) prepare(context.Context) error {
+func (a *fakeCandidate) prepare(context.Context) error {
 	a.rounds++
-	return a.does("prepare")
+	return a.step("prepare")
 }
 
-func (a *actor) run(context.Context) (Run, error) {
+func (a *fakeCandidate) run(context.Context) (Run, error) {
 	if a.then != nil {
 		a.then()
 	}
-	return Run{Seconds: float64(a.rounds)}, a.does("run")
+	return Run{Seconds: float64(a.rounds)}, a.step("run")
 }
 
-func (a *actor) check(_ context.Context, thoroughly bool) error {
+func (a *fakeCandidate) check(_ context.Context, thoroughly bool) error {
 	if thoroughly {
-		*a.diary = append(*a.diary, "thoroughly")
+		*a.log = append(*a.log, "thoroughly")
 	}
-	return a.does("check")
+	return a.step("check")
 }
 
-func cast(names string) (all []contender, diary *[]string) {
-	diary = new([]string)
+func newCandidates(names string) (all []candidate, log *[]string) {
+	log = new([]string)
 	for name := range strings.SplitSeq(names, "") {
-		all = append(all, &actor{name: name, diary: diary})
+		all = append(all, &fakeCandidate{name: name, log: log})
 	}
-	return all, diary
+	return all, log
 }
 
-func runsIn(diary []string) (names string) {
-	for _, entry := range diary {
+func runsIn(log []string) (names string) {
+	for _, entry := range log {
 		if name, is := strings.CutPrefix(entry, "run "); is {
 			names += name
 		}
@@ -64,23 +64,23 @@ func runsIn(diary []string) (names string) {
 }
 
 func TestContendersTakeTurns(t *testing.T) {
-	all, diary := cast("abc")
+	all, log := newCandidates("abc")
 	outcomes, err := rounds{warmup: 1, counted: 3}.measure(t.Context(), all)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := runsIn(*diary), "abc"+"bca"+"cab"+"cba"; got != want {
+	if got, want := runsIn(*log), "abc"+"bca"+"cab"+"cba"; got != want {
 		t.Errorf("order %s, want %s", got, want)
 	}
 	for i, o := range outcomes {
-		if seconds := o.spread(wallOf); seconds == nil || !slices.Equal(seconds.Runs, []float64{2, 3, 4}) {
-			t.Errorf("contender %d: %+v: the warm-up must not count", i, o)
+		if seconds := o.spread(secondsOf); seconds == nil || !slices.Equal(seconds.Runs, []float64{2, 3, 4}) {
+			t.Errorf("candidate %d: %+v: the warm-up must not count", i, o)
 		}
 		if o.spread(copyOf) != nil {
-			t.Errorf("contender %d tells of what it has not measured", i)
+			t.Errorf("candidate %d tells of what it has not measured", i)
 		}
 	}
-	if got := (*diary)[:3]; !slices.Equal(got, []string{"prepare a", "run a", "check a"}) {
+	if got := (*log)[:3]; !slices.Equal(got, []string{"prepare a", "run a", "check a"}) {
 		t.Errorf("begins with %q", got)
 	}
 }
@@ -94,21 +94,21 @@ func TestEverybodyFollowsEverybody(t *testing.T) {
 		}
 		first, after := map[int]int{}, map[[2]int]int{}
 		for round := range rounds {
-			order := turns(count, round)
+			order := roundOrder(count, round)
 			first[order[0]]++
 			for i := range order[1:] {
 				after[[2]int{order[i], order[i+1]}]++
 			}
 			if sorted := slices.Sorted(slices.Values(order)); sorted[0] != 0 || len(slices.Compact(sorted)) != count {
-				t.Fatalf("round %d of %d contenders is %v", round, count, order)
+				t.Fatalf("round %d of %d candidates is %v", round, count, order)
 			}
 		}
 		if len(first) != count || len(after) != count*(count-1) {
-			t.Errorf("%d contenders: %d begin, %d pairs", count, len(first), len(after))
+			t.Errorf("%d candidates: %d begin, %d pairs", count, len(first), len(after))
 		}
 		for pair, n := range after {
 			if n != times {
-				t.Errorf("%d contenders: %v follow each other %d times in %d rounds", count, pair, n, rounds)
+				t.Errorf("%d candidates: %v follow each other %d times in %d rounds", count, pair, n, rounds)
 			}
 		}
 	}
@@ -116,28 +116,28 @@ func TestEverybodyFollowsEverybody(t *testing.T) {
 
 // Content takes long to compare, so it is compared once, in the last round.
 func TestOnlyTheLastRoundIsCheckedThoroughly(t *testing.T) {
-	all, diary := cast("ab")
+	all, log := newCandidates("ab")
 	if _, err := (rounds{warmup: 1, counted: 2}).measure(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
-	first := slices.Index(*diary, "thoroughly")
-	if got := runsIn((*diary)[:first]); got != "ab"+"ba"+"a" {
+	first := slices.Index(*log, "thoroughly")
+	if got := runsIn((*log)[:first]); got != "ab"+"ba"+"a" {
 		t.Errorf("thorough after the runs %s", got)
 	}
 }
 
 func TestContenderThatFailsIsOut(t *testing.T) {
 	for at, runs := range map[string]string{"prepare": "abc" + "ca" + "ca", "run": "abc" + "bca" + "ca", "check": "abc" + "bca" + "ca"} {
-		all, diary := cast("abc")
-		all[1].(*actor).failsAt, all[1].(*actor).failsIn = at, 2
+		all, log := newCandidates("abc")
+		all[1].(*fakeCandidate).failsAt, all[1].(*fakeCandidate).failsIn = at, 2
 		outcomes, err := rounds{counted: 3}.measure(t.Context(), all)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := runsIn(*diary); got != runs {
+		if got := runsIn(*log); got != runs {
 			t.Errorf("%s: runs %s, want %s", at, got, runs)
 		}
-		if !errors.Is(outcomes[1].err, errActor) || outcomes[1].spread(wallOf) != nil {
+		if !errors.Is(outcomes[1].err, errFake) || outcomes[1].spread(secondsOf) != nil {
 			t.Errorf("%s: outcome %+v", at, outcomes[1])
 		}
 		for _, i := range []int{0, 2} {
@@ -149,13 +149,13 @@ func TestContenderThatFailsIsOut(t *testing.T) {
 }
 
 func TestInterruptionEndsAllRounds(t *testing.T) {
-	all, diary := cast("ab")
+	all, log := newCandidates("ab")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	all[1].(*actor).then = func() { cancel(errActor) }
-	if _, err := (rounds{counted: 9}).measure(ctx, all); !errors.Is(err, errActor) {
+	all[1].(*fakeCandidate).then = func() { cancel(errFake) }
+	if _, err := (rounds{counted: 9}).measure(ctx, all); !errors.Is(err, errFake) {
 		t.Errorf("error %v", err)
 	}
-	if got := runsIn(*diary); got != "ab" {
+	if got := runsIn(*log); got != "ab" {
 		t.Errorf("runs %s", got)
 	}
 }

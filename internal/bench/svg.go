@@ -14,7 +14,7 @@ type chart struct {
 	title, xName, yName string
 	ticks               []tick // in ascending order
 	lines               []line
-	decades             bool // the upright axis is logarithmic; otherwise it begins at zero, so that a rate that looks twice as high is
+	logarithmic         bool // the yAxis axis is logarithmic; otherwise it begins at zero, so that a rate that looks twice as high is
 }
 
 // tick is a place on the axis below.
@@ -23,7 +23,7 @@ type tick struct {
 	text  string
 }
 
-// line is one contender's points, in ascending order of x.
+// line is one candidate's points, in ascending order of x.
 type line struct {
 	name   string
 	points []point
@@ -94,11 +94,11 @@ func (c chart) draw(y int) svgChart {
 		MiddleX: marginLeft + plotWidth/2, MiddleY: marginTop + plotHeight/2, NameBelow: chartHeight - 14,
 	}
 	for _, t := range c.ticks {
-		drawn.Columns = append(drawn.Columns, svgTick{At: pixels(c.across(t.value)), Text: t.text})
+		drawn.Columns = append(drawn.Columns, svgTick{At: pixels(c.xPosition(t.value)), Text: t.text})
 	}
-	up := c.upright()
+	up := c.yAxis()
 	for _, mark := range up.marks {
-		drawn.Rows = append(drawn.Rows, svgTick{At: pixels(up.at(mark)), Text: fmt.Sprintf("%.3g", mark)})
+		drawn.Rows = append(drawn.Rows, svgTick{At: pixels(up.position(mark)), Text: fmt.Sprintf("%.3g", mark)})
 	}
 	for i, l := range c.lines {
 		drawn.Lines = append(drawn.Lines, c.drawLine(l, i, up))
@@ -113,7 +113,7 @@ func (c chart) drawLine(l line, index int, up axis) svgLine {
 	}
 	var points []string
 	for _, p := range l.points {
-		dot := svgDot{X: pixels(c.across(p.x)), Y: pixels(up.at(p.y))}
+		dot := svgDot{X: pixels(c.xPosition(p.x)), Y: pixels(up.position(p.y))}
 		drawn.Dots = append(drawn.Dots, dot)
 		points = append(points, dot.X+","+dot.Y)
 	}
@@ -121,8 +121,8 @@ func (c chart) drawLine(l line, index int, up axis) svgLine {
 	return drawn
 }
 
-// across is logarithmic from the first tick to the last.
-func (c chart) across(x float64) float64 {
+// xPosition is logarithmic from the first tick to the last.
+func (c chart) xPosition(x float64) float64 {
 	first, last := math.Log2(c.ticks[0].value), math.Log2(c.ticks[len(c.ticks)-1].value)
 	if first == last {
 		return marginLeft + plotWidth/2

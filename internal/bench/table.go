@@ -72,22 +72,22 @@ func (t *table) write(w io.Writer, form Form) error {
 	return t.writeText(w)
 }
 
-// sheet writes paragraphs and tables one below the other, and remembers the first error.
-type sheet struct {
+// reportWriter writes paragraphs and tables one below the other, and remembers the first error.
+type reportWriter struct {
 	w       io.Writer
 	form    Form
 	started bool
 	err     error
 }
 
-func (s *sheet) paragraph(lines ...string) {
+func (s *reportWriter) paragraph(lines ...string) {
 	s.gap()
 	for _, line := range lines {
 		s.printf("%s\n", line)
 	}
 }
 
-func (s *sheet) table(t *table) {
+func (s *reportWriter) table(t *table) {
 	s.gap()
 	if s.err == nil {
 		s.err = t.write(s.w, s.form)
@@ -95,7 +95,7 @@ func (s *sheet) table(t *table) {
 }
 
 // list writes one line for each, which Markdown would otherwise join.
-func (s *sheet) list(lines []string) {
+func (s *reportWriter) list(lines []string) {
 	if len(lines) == 0 {
 		return
 	}
@@ -106,14 +106,14 @@ func (s *sheet) list(lines []string) {
 }
 
 // gap is an empty line, between what follows each other.
-func (s *sheet) gap() {
+func (s *reportWriter) gap() {
 	if s.started {
 		s.printf("\n")
 	}
 	s.started = true
 }
 
-func (s *sheet) printf(format string, args ...any) {
+func (s *reportWriter) printf(format string, args ...any) {
 	if s.err == nil {
 		_, s.err = fmt.Fprintf(s.w, format, args...)
 	}

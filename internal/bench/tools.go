@@ -25,8 +25,8 @@ func (t Tool) installed() bool { return t.Version != "" }
 // socatBlock makes socat read and write as large pieces as a copy does.
 const socatBlock = "1048576"
 
-// stagesOf are the command lines that copy the source to the target.
-func (f *field) stagesOf(tool string) [][]job {
+// copyStages are the command lines that copy the source to the target.
+func (f *workspace) copyStages(tool string) [][]job {
 	switch tool {
 	case "rsync":
 		return [][]job{{{argv: []string{"rsync", f.source(), f.target()}}}}
@@ -42,13 +42,13 @@ func (f *field) stagesOf(tool string) [][]job {
 	}
 }
 
-// flushed is what makes a tool's copy as durable as ours: what was flushed before ours counts as done.
-func (f *field) flushed(durability string) [][]job {
+// syncStages is what makes a tool's copy as durable as ours: what was flushed before ours counts as done.
+func (f *workspace) syncStages(durability string) [][]job {
 	switch durability {
 	case "file":
 		return [][]job{{{argv: []string{"sync", f.target()}}}}
 	case "full":
-		return [][]job{{{argv: []string{"sync", f.target(), f.receiving()}}}}
+		return [][]job{{{argv: []string{"sync", f.target(), f.targetDir()}}}}
 	default:
 		return nil
 	}
@@ -57,7 +57,7 @@ func (f *field) flushed(durability string) [][]job {
 // versionLine is the first that a program prints about itself with a release in it.
 var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^.*\d+\.\d+.*$`) })
 
-// findTools asks each tool for its version.
+// findTools versionFlag each tool for its version.
 func findTools(ctx context.Context, names []string) []Tool {
 	var tools []Tool
 	for _, name := range names {
@@ -67,11 +67,11 @@ func findTools(ctx context.Context, names []string) []Tool {
 }
 
 func versionOf(ctx context.Context, name string) string {
-	asks := "--version"
+	versionFlag := "--version"
 	if name == "socat" {
-		asks = "-V"
+		versionFlag = "-V"
 	}
-	said, err := exec.CommandContext(ctx, name, asks).Output()
+	said, err := exec.CommandContext(ctx, name, versionFlag).Output()
 	if errors.Is(err, exec.ErrNotFound) {
 		return ""
 	}
@@ -81,27 +81,27 @@ func versionOf(ctx context.Context, name string) string {
 	return unknown
 }
 
-// toolCopy is the contender that a tool is.
+// toolCopy is the candidate that a tool is.
 type toolCopy struct {
-	*field
-	size    int64
-	stages  [][]job
-	settled *bool // whether memory was touched before all runs of the group
+	*workspace
+	size          int64
+	stages        [][]job
+	memoryTouched *bool // whether memory was touched before all runs of the group
 }
 
-func (f *field) newToolCopy(tool string, size int64, durability string, settled *bool) *toolCopy {
-	return &toolCopy{field: f, size: size, stages: append(f.stagesOf(tool), f.flushed(durability)...), settled: settled}
+func (f *workspace) newToolCopy(tool string, size int64, durability string, memoryTouched *bool) *toolCopy {
+	return &toolCopy{workspace: f, size: size, stages: append(f.copyStages(tool), f.syncStages(durability)...), memoryTouched: memoryTouched}
 }
 
-func (c *toolCopy) prepare(context.Context) error { return c.ready(c.size, c.settled) }
+func (c *toolCopy) prepare(context.Context) error { return c.prepareRun(c.size, c.memoryTouched) }
 
 func (c *toolCopy) run(ctx context.Context) (Run, error) {
-	run, _, err := timed(ctx, c.stages)
+	run, _, err := runStages(ctx, c.stages)
 	return run, err
 }
 
 func (c *toolCopy) check(ctx context.Context, thoroughly bool) error {
-	return c.checked(ctx, c.size, thoroughly)
+	return c.checkRun(ctx, c.size, thoroughly)
 }
 
 func (c *toolCopy) commands() [][]string { return commandsOf(c.stages) }

@@ -20,25 +20,25 @@ const (
 	slack     = 64 << 20 // more than a copy takes beside its files
 )
 
-// field is a directory with the source and the target of every run.
-type field struct {
+// workspace is a directory with the source and the target of every run.
+type workspace struct {
 	parent string // of the user's; its path is not simplified as text
 	folder string // made in it
 	buffer []byte
 }
 
-// newField makes a directory of its own in parent.
-func newField(parent string) (*field, error) {
+// newWorkspace makes a directory of its own in parent.
+func newWorkspace(parent string) (*workspace, error) {
 	folder, err := os.MkdirTemp(parent, "dma-copy-bench-")
 	if err != nil {
-		return nil, unusable(err, "name another directory with --dir", "cannot use %s", parent)
+		return nil, directoryError(err, "name another directory with --dir", "cannot use %s", parent)
 	}
-	f := &field{parent: parent, folder: folder, buffer: make([]byte, pieceSize)}
-	return f, os.Mkdir(f.receiving(), 0o700)
+	f := &workspace{parent: parent, folder: folder, buffer: make([]byte, pieceSize)}
+	return f, os.Mkdir(f.targetDir(), 0o700)
 }
 
-// unusable is the error of a directory in which nothing can be copied.
-func unusable(err error, next, format string, args ...any) error {
+// directoryError is the error of a directory in which nothing can be copied.
+func directoryError(err error, next, format string, args ...any) error {
 	cause := fmt.Sprintf(format, args...)
 	if failed, is := errors.AsType[*os.PathError](err); is {
 		cause += ": " + failed.Err.Error()
@@ -46,20 +46,20 @@ func unusable(err error, next, format string, args ...any) error {
 	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Err: err, Next: next}
 }
 
-func (f *field) close() error { return os.RemoveAll(f.folder) }
+func (f *workspace) close() error { return os.RemoveAll(f.folder) }
 
-func (f *field) source() string    { return disk.Join(f.folder, "source") }
-func (f *field) receiving() string { return disk.Join(f.folder, "received") }
-func (f *field) target() string    { return disk.Join(f.receiving(), "target") }
+func (f *workspace) source() string    { return disk.Join(f.folder, "source") }
+func (f *workspace) targetDir() string { return disk.Join(f.folder, "received") }
+func (f *workspace) target() string    { return disk.Join(f.targetDir(), "target") }
 
 // socket is a name of the kind that is no file, since the path of one that is may be too long.
-func (f *field) socket() string {
+func (f *workspace) socket() string {
 	_, name := disk.Split(f.folder)
 	return name
 }
 
-// checkRoom wants room for a file of that size and its copy.
-func (f *field) checkRoom(size int64) error {
+// checkSpace wants room for a file of that size and its copy.
+func (f *workspace) checkSpace(size int64) error {
 	var system unix.Statfs_t
 	if err := unix.Statfs(f.folder, &system); err != nil {
 		return fmt.Errorf("free space in %s: %w", f.folder, err)
@@ -69,14 +69,14 @@ func (f *field) checkRoom(size int64) error {
 		free = min(free, availableMemory()) // it may promise more than there is
 	}
 	if free < wanted {
-		return unusable(nil, "name another directory with --dir, or smaller files with --sizes",
+		return directoryError(nil, "name another directory with --dir, or smaller files with --sizes",
 			"%s has %s free, but a file of %s and its copy need %s", f.parent, sizeText(free), sizeText(size), sizeText(wanted))
 	}
 	return nil
 }
 
 // makeSource writes noise, so that no file system can save itself the work, and flushes it, so that nobody's run does.
-func (f *field) makeSource(ctx context.Context, size int64) error {
+func (f *workspace) makeSource(ctx context.Context, size int64) error {
 	file, err := os.Create(f.source())
 	if err != nil {
 		return err
@@ -97,13 +97,13 @@ func (f *field) makeSource(ctx context.Context, size int64) error {
 }
 
 // clear removes what a run has left, parts of a file included.
-func (f *field) clear() error {
-	left, err := os.ReadDir(f.receiving())
+func (f *workspace) clear() error {
+	left, err := os.ReadDir(f.targetDir())
 	if err != nil {
 		return err
 	}
 	for _, entry := range left {
-		if err := os.RemoveAll(disk.Join(f.receiving(), entry.Name())); err != nil {
+		if err := os.RemoveAll(disk.Join(f.targetDir(), entry.Name())); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (f *field) clear() error {
 }
 
 // warm reads the source, so that all of it is in the page cache.
-func (f *field) warm() error {
+func (f *workspace) warm() error {
 	file, err := os.Open(f.source())
 	if err != nil {
 		return err
@@ -127,8 +127,8 @@ type (
 	onlyWriter struct{ io.Writer }
 )
 
-// hasSize looks at the target.
-func (f *field) hasSize(size int64) error {
+// checkSize looks at the target.
+func (f *workspace) checkSize(size int64) error {
 	info, err := os.Stat(f.target())
 	if err != nil {
 		return err
@@ -139,8 +139,8 @@ func (f *field) hasSize(size int64) error {
 	return nil
 }
 
-// hasContent compares the target with the source, byte by byte.
-func (f *field) hasContent(ctx context.Context) error {
+// checkContent compares the target with the source, byte by byte.
+func (f *workspace) checkContent(ctx context.Context) error {
 	var files [2]*os.File
 	for i, path := range []string{f.source(), f.target()} {
 		file, err := os.Open(path)
@@ -158,21 +158,21 @@ func (f *field) hasContent(ctx context.Context) error {
 }
 
 // ready is what precedes every run: no target, a source in the page cache, memory that the machine has.
-func (f *field) ready(size int64, settled *bool) error {
+func (f *workspace) prepareRun(size int64, memoryTouched *bool) error {
 	if err := f.clear(); err != nil {
 		return err
 	}
 	if err := f.warm(); err != nil {
 		return err
 	}
-	*settled = settle(size) && *settled
+	*memoryTouched = touchMemory(size) && *memoryTouched
 	return nil
 }
 
 // checked is what follows every run.
-func (f *field) checked(ctx context.Context, size int64, thoroughly bool) error {
-	if err := f.hasSize(size); err != nil || !thoroughly {
+func (f *workspace) checkRun(ctx context.Context, size int64, thoroughly bool) error {
+	if err := f.checkSize(size); err != nil || !thoroughly {
 		return err
 	}
-	return f.hasContent(ctx)
+	return f.checkContent(ctx)
 }

@@ -6,11 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// settle touches a little more memory than a run of that size needs, and gives it back. Under a hypervisor that takes back what a guest has
+// touchMemory touches a little more memory than a run of that size needs, and gives it back. Under a hypervisor that takes back what a guest has
 // freed, the first touch of such memory costs a fault outside the guest; here nobody pays for it in a run. It is asked for in huge pages,
 // because it is large free blocks that are taken back, and those who write in large pieces get their page cache in such. It tells whether it
 // was done: not where that would take more than half of the memory that is available.
-func settle(size int64) bool {
+func touchMemory(size int64) bool {
 	wanted := size + slack
 	if wanted > availableMemory()/2 {
 		return false
