@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kit's logger takes the place of the device's own (log.c): it defines what that defines, the device's way in here,
+ * The kit's logger takes the place of the device's own (embedded.c): it defines what that defines, the device's way in here,
  * and the two log functions of the list, as soft_<name>, beside their kin.
  */
 #include <stdlib.h>

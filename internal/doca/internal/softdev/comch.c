@@ -2,111 +2,6 @@
 #define _GNU_SOURCE
 #include "comch.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
-
-/* ---- life ---- */
-
-doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct soft_ctx_class *class,
-				const struct soft_endpoint_role *role, struct doca_dev *dev, const char *name)
-{
-	const struct soft_limits *limits = soft_limits();
-	if (name[0] == '\0' || strlen(name) >= limits->max_name_len)
-		return DOCA_ERROR_INVALID_VALUE;
-	endpoint->name = strdup(name);
-	if (endpoint->name == NULL)
-		return DOCA_ERROR_NO_MEMORY;
-	endpoint->role = role;
-	endpoint->max_msg_size = (uint32_t)limits->max_msg_size;
-	endpoint->recv_queue_size = (uint32_t)limits->max_recv_queue_size;
-	endpoint->epoll = endpoint->bell = -1;
-	TAILQ_INIT(&endpoint->connections);
-	soft_ctx_init(&endpoint->ctx, class, dev);
-	return DOCA_SUCCESS;
-}
-
-doca_error_t soft_endpoint_fini(struct soft_endpoint *endpoint)
-{
-	doca_error_t result = soft_ctx_fini(&endpoint->ctx);
-	if (result == DOCA_SUCCESS)
-		free(endpoint->name);
-	return result;
-}
-
-static size_t packet_size(const struct soft_endpoint *endpoint)
-{
-	size_t most = endpoint->max_msg_size;
-	if (most < sizeof(struct soft_consumer_card))
-		most = sizeof(struct soft_consumer_card);
-	return sizeof(struct soft_frame) + most;
-}
-
-static void close_descriptors(struct soft_endpoint *endpoint)
-{
-	if (endpoint->epoll >= 0)
-		close(endpoint->epoll);
-	if (endpoint->bell >= 0)
-		close(endpoint->bell);
-	endpoint->epoll = endpoint->bell = -1;
-}
-
-/* The bell tells itself from connections by the endpoint's own address. */
-static bool watch_bell(struct soft_endpoint *endpoint)
-{
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = endpoint};
-	return epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->bell, &event) == 0;
-}
-
-static doca_error_t open_descriptors(struct soft_endpoint *endpoint)
-{
-	doca_error_t result = DOCA_ERROR_OPERATING_SYSTEM;
-	endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
-	endpoint->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (endpoint->epoll >= 0 && endpoint->bell >= 0 && watch_bell(endpoint))
-		result = soft_pe_watch(endpoint->ctx.pe, endpoint->epoll, EPOLLIN);
-	if (result != DOCA_SUCCESS)
-		close_descriptors(endpoint);
-	return result;
-}
-
-doca_error_t soft_endpoint_open(struct soft_endpoint *endpoint)
-{
-	if (endpoint->num_send_tasks == 0 || endpoint->received == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	doca_error_t result = soft_send_pool_open(endpoint);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = DOCA_ERROR_NO_MEMORY;
-	endpoint->packet_size = packet_size(endpoint);
-	endpoint->packet = malloc(endpoint->packet_size);
-	if (endpoint->packet == NULL)
-		goto close_pool;
-	result = open_descriptors(endpoint);
-	if (result != DOCA_SUCCESS)
-		goto free_packet;
-	return DOCA_SUCCESS;
-
-free_packet:
-	free(endpoint->packet);
-close_pool:
-	soft_send_pool_close(endpoint);
-	return result;
-}
-
-void soft_endpoint_close(struct soft_endpoint *endpoint)
-{
-	struct doca_comch_connection *connection;
-	while ((connection = TAILQ_FIRST(&endpoint->connections)) != NULL)
-		soft_connection_release(connection);
-	soft_pe_unwatch(endpoint->ctx.pe, endpoint->epoll);
-	close_descriptors(endpoint);
-	free(endpoint->packet);
-	soft_send_pool_close(endpoint);
-}
-
 /* ---- configuration ---- */
 
 static doca_error_t configurable(const struct soft_endpoint *endpoint, bool valid)
@@ -247,3 +142,120 @@ static doca_error_t get_device(const struct soft_endpoint *endpoint, struct doca
 
 FOR_BOTH_SIDES(server)
 FOR_BOTH_SIDES(client)
+
+/* ---- capabilities ---- */
+
+/* ---- control channel ---- */
+
+static doca_error_t supported_on(const struct doca_devinfo *devinfo, enum soft_side side)
+{
+	if (devinfo == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	return devinfo->side == side ? DOCA_SUCCESS : DOCA_ERROR_NOT_SUPPORTED;
+}
+
+doca_error_t soft_doca_comch_cap_server_is_supported(const struct doca_devinfo *devinfo)
+{
+	return supported_on(devinfo, SOFT_DPU);
+}
+
+doca_error_t soft_doca_comch_cap_client_is_supported(const struct doca_devinfo *devinfo)
+{
+	return supported_on(devinfo, SOFT_HOST);
+}
+
+static doca_error_t report_limit(const struct doca_devinfo *devinfo, uint64_t limit, uint32_t *out)
+{
+	if (devinfo == NULL || out == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	*out = (uint32_t)limit;
+	return DOCA_SUCCESS;
+}
+
+/* Counts the terminating zero. */
+doca_error_t soft_doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo, uint32_t *max_name_len)
+{
+	return report_limit(devinfo, soft_limits()->max_name_len, max_name_len);
+}
+
+doca_error_t soft_doca_comch_cap_get_max_msg_size(const struct doca_devinfo *devinfo, uint32_t *size)
+{
+	return report_limit(devinfo, soft_limits()->max_msg_size, size);
+}
+
+doca_error_t soft_doca_comch_cap_get_max_recv_queue_size(const struct doca_devinfo *devinfo, uint32_t *size)
+{
+	return report_limit(devinfo, soft_limits()->max_recv_queue_size, size);
+}
+
+doca_error_t soft_doca_comch_cap_get_max_clients(const struct doca_devinfo *devinfo, uint32_t *num_clients)
+{
+	return report_limit(devinfo, soft_limits()->max_clients, num_clients);
+}
+
+doca_error_t soft_doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *devinfo, uint32_t *max_send_tasks)
+{
+	return report_limit(devinfo, soft_limits()->max_send_tasks, max_send_tasks);
+}
+
+/* ---- fast path ---- */
+
+/* Both ends of the PCIe bus can have both (guide). */
+doca_error_t soft_doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo)
+{
+	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_comch_consumer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo, uint32_t *max_num_tasks)
+{
+	return report_limit(devinfo, soft_limits()->max_fast_tasks, max_num_tasks);
+}
+
+doca_error_t soft_doca_comch_consumer_cap_get_max_buf_size(const struct doca_devinfo *devinfo, uint32_t *max_buf_size)
+{
+	return report_limit(devinfo, soft_limits()->max_fast_buf_size, max_buf_size);
+}
+
+/* No lists. */
+doca_error_t soft_doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+							       uint32_t *max_buf_list_len)
+{
+	return report_limit(devinfo, 1, max_buf_list_len);
+}
+
+doca_error_t soft_doca_comch_consumer_cap_get_max_consumers(const struct doca_devinfo *devinfo, uint32_t *max_consumers)
+{
+	return report_limit(devinfo, soft_limits()->max_consumers, max_consumers);
+}
+
+doca_error_t soft_doca_comch_consumer_cap_get_max_imm_data_len(const struct doca_devinfo *devinfo,
+							       uint32_t *max_imm_data_len)
+{
+	return report_limit(devinfo, soft_limits()->max_imm_data_len, max_imm_data_len);
+}
+
+doca_error_t soft_doca_comch_producer_cap_is_supported(const struct doca_devinfo *devinfo)
+{
+	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
+}
+
+doca_error_t soft_doca_comch_producer_cap_get_max_num_tasks(const struct doca_devinfo *devinfo, uint32_t *max_num_tasks)
+{
+	return report_limit(devinfo, soft_limits()->max_fast_tasks, max_num_tasks);
+}
+
+doca_error_t soft_doca_comch_producer_cap_get_max_buf_size(const struct doca_devinfo *devinfo, uint32_t *max_buf_size)
+{
+	return report_limit(devinfo, soft_limits()->max_fast_buf_size, max_buf_size);
+}
+
+doca_error_t soft_doca_comch_producer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
+							       uint32_t *max_buf_list_len)
+{
+	return report_limit(devinfo, 1, max_buf_list_len);
+}
+
+doca_error_t soft_doca_comch_producer_cap_get_max_producers(const struct doca_devinfo *devinfo, uint32_t *max_producers)
+{
+	return report_limit(devinfo, soft_limits()->max_producers, max_producers);
+}

@@ -4,7 +4,6 @@
 
 #include "fault.h"
 #include "limit.h"
-#include "model.h"
 #include "quirk.h"
 #include "topology.h"
 

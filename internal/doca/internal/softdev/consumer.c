@@ -1,7 +1,280 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#define _GNU_SOURCE
 #include "consumer.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* ---- memory ---- */
+
+bool soft_consumer_suits(const struct doca_mmap *mmap, const struct doca_dev *dev)
+{
+	return mmap->import == NULL && soft_mmap_has_dev(mmap, dev) &&
+	       (mmap->permissions & DOCA_ACCESS_FLAG_PCI_READ_WRITE) != 0;
+}
+
+static doca_error_t share_memory(struct doca_comch_consumer *consumer)
+{
+	const struct doca_mmap *mmap = consumer->mmap;
+	struct soft_range range = {mmap->addr, mmap->len, DOCA_ACCESS_FLAG_PCI_READ_WRITE};
+	doca_error_t result = soft_export_open(&range, &consumer->export);
+	if (result != DOCA_SUCCESS)
+		return result;
+	const void *descriptor;
+	size_t len;
+	soft_export_descriptor(consumer->export, &descriptor, &len);
+	memcpy(consumer->announcement->card.descriptor, descriptor, sizeof(consumer->announcement->card.descriptor));
+	return DOCA_SUCCESS;
+}
+
+bool soft_consumer_unshare(struct doca_comch_consumer *consumer)
+{
+	if (consumer->export != NULL && soft_export_close(consumer->export) != DOCA_SUCCESS)
+		return false;
+	consumer->export = NULL;
+	return true;
+}
+
+/* Without a task to wait for, a producer that stays in its copy keeps the memory: the map is shared for ever, and so
+ * cannot be destroyed under it. */
+static void abandon_memory(struct doca_comch_consumer *consumer)
+{
+	if (consumer->export != NULL)
+		atomic_fetch_add(&consumer->mmap->shared, 1);
+	consumer->export = NULL;
+}
+
+/* ---- the pool of tasks ---- */
+
+static void free_pool(struct doca_comch_consumer *consumer)
+{
+	free(consumer->tasks);
+	free(consumer->imm);
+	free(consumer->packet);
+	consumer->tasks = NULL;
+	consumer->imm = consumer->packet = NULL;
+}
+
+static doca_error_t make_pool(struct doca_comch_consumer *consumer)
+{
+	size_t imm_len = consumer->imm_data_len;
+	STAILQ_INIT(&consumer->pool);
+	STAILQ_INIT(&consumer->unposted);
+	STAILQ_INIT(&consumer->posted);
+	consumer->tasks = calloc(consumer->num_tasks, sizeof(*consumer->tasks));
+	consumer->imm = calloc(consumer->num_tasks, imm_len + 1);
+	consumer->packet = malloc(sizeof(struct soft_delivery) + imm_len);
+	if (consumer->tasks == NULL || consumer->imm == NULL || consumer->packet == NULL) {
+		free_pool(consumer);
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	for (uint32_t i = 0; i < consumer->num_tasks; i++) {
+		consumer->tasks[i].imm = consumer->imm + i * imm_len;
+		STAILQ_INSERT_TAIL(&consumer->pool, &consumer->tasks[i], queued);
+	}
+	return DOCA_SUCCESS;
+}
+
+/* ---- news and lane ---- */
+
+static void free_notices(struct doca_comch_consumer *consumer)
+{
+	soft_notice_free(consumer->announcement);
+	soft_notice_free(consumer->expiry);
+	consumer->announcement = consumer->expiry = NULL;
+}
+
+/* Both exist from the beginning, so that nothing can go wrong at the end. */
+static doca_error_t make_notices(struct doca_comch_consumer *consumer)
+{
+	consumer->announcement = calloc(1, sizeof(*consumer->announcement));
+	consumer->expiry = calloc(1, sizeof(*consumer->expiry));
+	if (consumer->announcement == NULL || consumer->expiry == NULL) {
+		free(consumer->announcement);
+		free(consumer->expiry);
+		consumer->announcement = consumer->expiry = NULL;
+		return DOCA_ERROR_NO_MEMORY;
+	}
+	*consumer->expiry = (struct soft_notice){.expired = true, .id = consumer->member.id, .lane = -1};
+	*consumer->announcement = (struct soft_notice){
+		.id = consumer->member.id,
+		.lane = -1,
+		.card = {.imm_data_len = consumer->imm_data_len, .num_tasks = consumer->num_tasks},
+	};
+	return DOCA_SUCCESS;
+}
+
+static doca_error_t open_lane(struct doca_comch_consumer *consumer)
+{
+	int ends[2];
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
+		return DOCA_ERROR_OPERATING_SYSTEM;
+	consumer->lane = ends[0];
+	consumer->announcement->lane = ends[1];
+	consumer->blocked = consumer->lane_over = false;
+	return soft_pe_watch(consumer->ctx.pe, consumer->lane, EPOLLIN);
+}
+
+static void close_lane(struct doca_comch_consumer *consumer)
+{
+	if (consumer->lane < 0)
+		return;
+	soft_pe_unwatch(consumer->ctx.pe, consumer->lane);
+	close(consumer->lane);
+	consumer->lane = -1;
+}
+
+/* ---- from start to idle ---- */
+
+/* Producers will write into the memory map: as long as they may it can be neither stopped nor destroyed. */
+static doca_error_t acquire(struct doca_comch_consumer *consumer)
+{
+	doca_error_t result = make_pool(consumer);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = make_notices(consumer);
+	if (result != DOCA_SUCCESS)
+		goto free_pool;
+	result = share_memory(consumer);
+	if (result != DOCA_SUCCESS)
+		goto free_notices;
+	result = open_lane(consumer);
+	if (result != DOCA_SUCCESS)
+		goto close_lane;
+	atomic_fetch_add(&consumer->mmap->shared, 1);
+	return DOCA_SUCCESS;
+
+close_lane:
+	close_lane(consumer);
+	(void)soft_consumer_unshare(consumer); /* nobody has heard of it */
+free_notices:
+	free_notices(consumer);
+free_pool:
+	free_pool(consumer);
+	return result;
+}
+
+static void release(struct doca_comch_consumer *consumer)
+{
+	atomic_fetch_sub(&consumer->mmap->shared, 1);
+	close_lane(consumer);
+	free_notices(consumer);
+	free_pool(consumer);
+}
+
+/* The registration travels over the connection, so RUNNING has to wait until its engine progresses. */
+doca_error_t soft_consumer_start(struct doca_ctx *ctx)
+{
+	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	if (consumer->num_tasks == 0 || !consumer->mmap->started || !soft_consumer_suits(consumer->mmap, ctx->dev)) {
+		soft_detail(
+			"a consumer needs doca_comch_consumer_task_post_recv_set_conf and a started memory map with "
+			"PCI_READ_WRITE and the connection's device");
+		return DOCA_ERROR_INVALID_VALUE;
+	}
+	doca_error_t result = soft_member_activate(&consumer->member, ctx->pe);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = acquire(consumer);
+	if (result != DOCA_SUCCESS) {
+		soft_member_deactivate(&consumer->member, ctx->pe);
+		return result;
+	}
+	soft_member_ask(&consumer->member);
+	return DOCA_ERROR_IN_PROGRESS;
+}
+
+/* The lane ends first, so that a producer whose copy fails knows why; then nobody begins to write into the memory any
+ * more. The tasks go back to the program when nobody is still writing. */
+void soft_consumer_stopping(struct doca_ctx *ctx)
+{
+	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	shutdown(consumer->lane, SHUT_RDWR);
+	(void)soft_consumer_unshare(consumer);
+	if (consumer->announcement == NULL) {
+		soft_member_tell(&consumer->member, consumer->expiry);
+		consumer->expiry = NULL;
+	}
+}
+
+bool soft_consumer_quiet(const struct doca_ctx *ctx)
+{
+	return ctx->state != DOCA_CTX_STATE_STOPPING || ((const struct doca_comch_consumer *)ctx)->export == NULL;
+}
+
+void soft_consumer_idle(struct doca_ctx *ctx)
+{
+	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	if (consumer->export != NULL) /* from RUNNING or STARTING without a stay in between */
+		soft_consumer_stopping(ctx);
+	abandon_memory(consumer);
+	release(consumer);
+	soft_member_deactivate(&consumer->member, ctx->pe);
+}
+
+/* ---- progress ---- */
+
+static bool finish_start(struct doca_comch_consumer *consumer)
+{
+	if (!soft_member_is_up(&consumer->member)) {
+		soft_ctx_fail(&consumer->ctx);
+		return true;
+	}
+	if (!soft_member_is_registered(&consumer->member))
+		return false;
+	soft_member_tell(&consumer->member, consumer->announcement);
+	consumer->announcement = NULL;
+	soft_ctx_running(&consumer->ctx);
+	return true;
+}
+
+/* What was delivered before the stop is still received, as its producers were told; the rest is flushed. */
+static bool flush(struct doca_comch_consumer *consumer)
+{
+	if (soft_consumer_receive(consumer))
+		return true;
+	if (consumer->export != NULL)
+		return soft_consumer_unshare(consumer);
+	struct post_queue *queue = STAILQ_EMPTY(&consumer->posted) ? &consumer->unposted : &consumer->posted;
+	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(queue);
+	if (task == NULL)
+		return false;
+	STAILQ_REMOVE_HEAD(queue, queued);
+	soft_task_complete(&task->task, soft_member_is_up(&consumer->member) ? DOCA_ERROR_SHUTDOWN
+									     : soft_member_fault(&consumer->member));
+	return true;
+}
+
+bool soft_consumer_progress(struct doca_ctx *ctx)
+{
+	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	soft_member_heard(&consumer->member);
+	if (ctx->state == DOCA_CTX_STATE_STARTING)
+		return finish_start(consumer);
+	if (ctx->state == DOCA_CTX_STATE_STOPPING)
+		return flush(consumer);
+	if (soft_consumer_receive(consumer) || soft_consumer_post_oldest(consumer))
+		return true;
+	if (soft_member_is_up(&consumer->member))
+		return false;
+	soft_ctx_fail(ctx);
+	return true;
+}
+
+uint64_t soft_consumer_ready_at(const struct doca_ctx *ctx)
+{
+	const struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
+	bool unposted = !STAILQ_EMPTY(&consumer->unposted);
+	bool work = unposted && !consumer->blocked;
+	if (ctx->state == DOCA_CTX_STATE_STOPPING)
+		work = unposted || !STAILQ_EMPTY(&consumer->posted) || consumer->export != NULL;
+	return work ? 0 : UINT64_MAX;
+}
+
+/* ---- what programs ask of a consumer ---- */
 
 static const struct soft_ctx_class consumer_class = {
 	.name = "comch consumer",

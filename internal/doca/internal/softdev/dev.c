@@ -1,12 +1,94 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "configure.h"
 #include "topology.h"
+
+#include "configure.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { HOST_PF0, HOST_PF1, HOST_VF, HOST_SF, DPU_PF0, DPU_PF1 };
+
+#define PF DOCA_PCI_FUNC_TYPE_PF
+#define VF DOCA_PCI_FUNC_TYPE_VF
+#define SF DOCA_PCI_FUNC_TYPE_SF
+
+/* A scalable function has its parent's PCI address, so it has a Comch key of its own. */
+static const struct doca_devinfo functions[SOFT_NUM_FUNCTIONS] = {
+	[HOST_PF0] = {SOFT_HOST, PF, 0, "0000:b1:00.0", "0000:b1:00.0", "mlx5_0", "enp177s0f0np0", 0},
+	[HOST_PF1] = {SOFT_HOST, PF, 0, "0000:b1:00.1", "0000:b1:00.1", "mlx5_1", "enp177s0f1np1", 1},
+	[HOST_VF] = {SOFT_HOST, VF, 0, "0000:b1:00.2", "0000:b1:00.2", "mlx5_4", "enp177s0f0v0", 4},
+	[HOST_SF] = {SOFT_HOST, SF, 4, "0000:b1:00.0", "sf04:b1:00.0", "mlx5_5", "enp177s0f0s4", 5},
+	[DPU_PF0] = {SOFT_DPU, PF, 0, "0000:03:00.0", "0000:03:00.0", "mlx5_2", "p0", 2},
+	[DPU_PF1] = {SOFT_DPU, PF, 0, "0000:03:00.1", "0000:03:00.1", "mlx5_3", "p1", 3},
+};
+
+#define DEVICE(function)                                                      \
+	{                                                                     \
+		.info = &functions[function], .clock = SOFT_CLOCK_INITIALIZER \
+	}
+
+struct doca_dev soft_devices[SOFT_NUM_FUNCTIONS] = {
+	DEVICE(HOST_PF0), DEVICE(HOST_PF1), DEVICE(HOST_VF), DEVICE(HOST_SF), DEVICE(DPU_PF0), DEVICE(DPU_PF1),
+};
+
+#define REPRESENTORS                                                                  \
+	{                                                                             \
+		{&functions[HOST_PF0], "SOFT00000000MLNXS0D0F0", "pf0hpf"},           \
+			{&functions[HOST_PF1], "SOFT00000000MLNXS0D0F1", "pf1hpf"},   \
+			{&functions[HOST_VF], "SOFT00000000MLNXS0D0F0VF1", "pf0vf0"}, \
+			{&functions[HOST_SF], "SOFT00000000MLNXS0D0F0SF4", "pf0sf4"}, \
+	}
+
+struct soft_representors soft_representors[SOFT_NUM_REPRESENTED] = {
+	{&soft_devices[DPU_PF0], REPRESENTORS},
+	{&soft_devices[DPU_PF1], REPRESENTORS},
+};
+
+static uint32_t function_kinds(void)
+{
+	const struct soft_config *now = soft_config();
+	return now == NULL ? 0 : now->function_kinds;
+}
+
+bool soft_function_exists(const struct doca_devinfo *function)
+{
+	return function->kind == PF || (function_kinds() & 1U << function->kind) != 0;
+}
+
+/* ---- Settings ---- */
+
+/* 0: not a kind that can be asked for. */
+static uint32_t find_kind(const char *item, size_t len)
+{
+	if (len != strlen("vf"))
+		return 0;
+	if (memcmp(item, "vf", len) == 0)
+		return 1U << VF;
+	return memcmp(item, "sf", len) == 0 ? 1U << SF : 0;
+}
+
+doca_error_t soft_parse_functions(const char *text, uint32_t *kinds)
+{
+	*kinds = 0;
+	if (text == NULL || *text == '\0')
+		return DOCA_SUCCESS;
+	for (const char *item = text;; item++) {
+		const char *end = strchrnul(item, ',');
+		uint32_t kind = find_kind(item, (size_t)(end - item));
+		if (kind == 0) {
+			soft_detail("function \"%s\" of the software device is not known: it can be vf or sf",
+				    shown(item, (size_t)(end - item)).text);
+			return DOCA_ERROR_INVALID_VALUE;
+		}
+		*kinds |= kind;
+		if (*end == '\0')
+			return DOCA_SUCCESS;
+		item = end;
+	}
+}
 
 /* Guards doca_dev.opened. */
 static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -203,128 +285,4 @@ doca_error_t soft_doca_dev_rep_close(struct doca_dev_rep *dev)
 struct doca_devinfo_rep *soft_doca_dev_rep_as_devinfo(struct doca_dev_rep *dev_rep)
 {
 	return dev_rep == NULL ? NULL : (struct doca_devinfo_rep *)dev_rep->info;
-}
-
-/* ---- Addresses and names ---- */
-
-/* "DDDD:BB:DD.F" or "BB:DD.F", hexadecimal digits of either case, to the long form in lower case. */
-static bool parse_pci_addr(const char *text, char addr[DOCA_DEVINFO_PCI_ADDR_SIZE])
-{
-	static const char form[DOCA_DEVINFO_PCI_ADDR_SIZE] = "xxxx:xx:xx.x";
-	size_t len = strnlen(text, DOCA_DEVINFO_PCI_ADDR_SIZE);
-	if (len != strlen(form) && len != strlen("xx:xx.x"))
-		return false;
-	snprintf(addr, DOCA_DEVINFO_PCI_ADDR_SIZE, "%s%.*s", len == strlen(form) ? "" : "0000:", (int)len, text);
-	for (size_t i = 0; form[i] != '\0'; i++) {
-		if (form[i] == 'x' ? !isxdigit((unsigned char)addr[i]) : addr[i] != form[i])
-			return false;
-		addr[i] = (char)tolower((unsigned char)addr[i]);
-	}
-	/* A device number has five bits, a function number three. */
-	return addr[8] <= '1' && addr[11] <= '7';
-}
-
-static doca_error_t compare_pci_addr(const char *own, const char *text, uint8_t *is_equal)
-{
-	char addr[DOCA_DEVINFO_PCI_ADDR_SIZE];
-	if (text == NULL || is_equal == NULL || !parse_pci_addr(text, addr))
-		return DOCA_ERROR_INVALID_VALUE;
-	*is_equal = strcmp(own, addr) == 0;
-	return DOCA_SUCCESS;
-}
-
-/* DOCA refuses a buffer that is smaller than its documented size, whether or not this name would fit. */
-static doca_error_t give_name(const char *name, char *buffer, uint32_t size, uint32_t documented_size)
-{
-	if (buffer == NULL || size < documented_size)
-		return DOCA_ERROR_INVALID_VALUE;
-	snprintf(buffer, size, "%s", name);
-	return DOCA_SUCCESS;
-}
-
-doca_error_t soft_doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo, char *pci_addr_str)
-{
-	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE
-			       : give_name(devinfo->pci_addr, pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE,
-					   DOCA_DEVINFO_PCI_ADDR_SIZE);
-}
-
-doca_error_t soft_doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devinfo, const char *pci_addr_str,
-						 uint8_t *is_equal)
-{
-	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : compare_pci_addr(devinfo->pci_addr, pci_addr_str, is_equal);
-}
-
-doca_error_t soft_doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo, char *iface_name, uint32_t size)
-{
-	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE
-			       : give_name(devinfo->iface_name, iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE);
-}
-
-doca_error_t soft_doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, char *ibdev_name, uint32_t size)
-{
-	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE
-			       : give_name(devinfo->ibdev_name, ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE);
-}
-
-doca_error_t soft_doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep, char *rep_vuid, uint32_t size)
-{
-	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : give_name(devinfo_rep->vuid, rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE);
-}
-
-doca_error_t soft_doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str)
-{
-	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : give_name(devinfo_rep->function->pci_addr, pci_addr_str,
-					       DOCA_DEVINFO_REP_PCI_ADDR_SIZE, DOCA_DEVINFO_REP_PCI_ADDR_SIZE);
-}
-
-doca_error_t soft_doca_devinfo_rep_get_pci_func_type(const struct doca_devinfo_rep *devinfo_rep,
-						     enum doca_pci_func_type *pci_func_type)
-{
-	if (devinfo_rep == NULL || pci_func_type == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*pci_func_type = devinfo_rep->function->kind;
-	return DOCA_SUCCESS;
-}
-
-doca_error_t soft_doca_devinfo_rep_is_equal_pci_addr(const struct doca_devinfo_rep *devinfo_rep,
-						     const char *pci_addr_str, uint8_t *is_equal)
-{
-	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : compare_pci_addr(devinfo_rep->function->pci_addr, pci_addr_str, is_equal);
-}
-
-/* ---- Capabilities ---- */
-
-static doca_error_t is_on_side(const struct doca_devinfo *devinfo, enum soft_side side, uint8_t *answer)
-{
-	if (devinfo == NULL || answer == NULL)
-		return DOCA_ERROR_INVALID_VALUE;
-	*answer = devinfo->side == side;
-	return DOCA_SUCCESS;
-}
-
-doca_error_t soft_doca_devinfo_rep_cap_is_filter_all_supported(const struct doca_devinfo *devinfo,
-							       uint8_t *filter_all_supported)
-{
-	return is_on_side(devinfo, SOFT_DPU, filter_all_supported);
-}
-
-doca_error_t soft_doca_devinfo_rep_cap_is_filter_net_supported(const struct doca_devinfo *devinfo,
-							       uint8_t *filter_net_supported)
-{
-	return is_on_side(devinfo, SOFT_DPU, filter_net_supported);
-}
-
-doca_error_t soft_doca_mmap_cap_is_export_pci_supported(const struct doca_devinfo *devinfo, uint8_t *mmap_export)
-{
-	return is_on_side(devinfo, SOFT_HOST, mmap_export);
-}
-
-doca_error_t soft_doca_mmap_cap_is_create_from_export_pci_supported(const struct doca_devinfo *devinfo,
-								    uint8_t *from_export)
-{
-	return is_on_side(devinfo, SOFT_DPU, from_export);
 }

@@ -1,7 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "table.h"
+/*
+ * The functions of the device as one table. If a fault asks for refused calls, it is the table whose functions ask
+ * soft_fault_call first; only functions with a result can be refused.
+ */
+#include "soft.h"
 
 #include "fault.h"
+
+#include <string.h>
+
+#define REFUSABLE(ret) __builtin_types_compatible_p(ret, doca_error_t)
+
+#define DOCA_FUNC(lib, need, ret, name, params, args, former)                                                  \
+	static ret open_##name params                                                                          \
+	{                                                                                                      \
+		doca_error_t code = REFUSABLE(ret) ? soft_fault_call(#name) : DOCA_SUCCESS;                    \
+		if (code != DOCA_SUCCESS) {                                                                    \
+			ret answer;                                                                            \
+			memset(&answer, 0, sizeof(answer));                                                    \
+			memcpy(&answer, &code, sizeof(answer) < sizeof(code) ? sizeof(answer) : sizeof(code)); \
+			return answer;                                                                         \
+		}                                                                                              \
+		return soft_##name args;                                                                       \
+	}
+#define DOCA_PROC(lib, need, name, params, args, former)
+#define DOCA_FUNC_NOARG(lib, need, ret, name, former)
+#include "doca_functions.def"
+
+static const struct doca_ops refusing_table = {
+#define DOCA_FUNC(lib, need, ret, name, params, args, former) .name = open_##name,
+#define DOCA_PROC(lib, need, name, params, args, former) .name = soft_##name,
+#define DOCA_FUNC_NOARG(lib, need, ret, name, former) .name = soft_##name,
+#include "doca_functions.def"
+};
+
+const struct doca_ops *soft_refusing_ops(void)
+{
+	return &refusing_table;
+}
 
 static const struct doca_ops soft_table = {
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) .name = soft_##name,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "../core.h"
-#include "../model.h"
+#include "../limit.h"
 #include "rig.h"
 
 static const char *words(const char *limits, bool moves)

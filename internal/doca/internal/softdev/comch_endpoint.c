@@ -1,10 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
 #include "comch.h"
+
 #include "fault.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
+
+/* ---- life ---- */
+
+doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct soft_ctx_class *class,
+				const struct soft_endpoint_role *role, struct doca_dev *dev, const char *name)
+{
+	const struct soft_limits *limits = soft_limits();
+	if (name[0] == '\0' || strlen(name) >= limits->max_name_len)
+		return DOCA_ERROR_INVALID_VALUE;
+	endpoint->name = strdup(name);
+	if (endpoint->name == NULL)
+		return DOCA_ERROR_NO_MEMORY;
+	endpoint->role = role;
+	endpoint->max_msg_size = (uint32_t)limits->max_msg_size;
+	endpoint->recv_queue_size = (uint32_t)limits->max_recv_queue_size;
+	endpoint->epoll = endpoint->bell = -1;
+	TAILQ_INIT(&endpoint->connections);
+	soft_ctx_init(&endpoint->ctx, class, dev);
+	return DOCA_SUCCESS;
+}
+
+doca_error_t soft_endpoint_fini(struct soft_endpoint *endpoint)
+{
+	doca_error_t result = soft_ctx_fini(&endpoint->ctx);
+	if (result == DOCA_SUCCESS)
+		free(endpoint->name);
+	return result;
+}
+
+static size_t packet_size(const struct soft_endpoint *endpoint)
+{
+	size_t most = endpoint->max_msg_size;
+	if (most < sizeof(struct soft_consumer_card))
+		most = sizeof(struct soft_consumer_card);
+	return sizeof(struct soft_frame) + most;
+}
+
+static void close_descriptors(struct soft_endpoint *endpoint)
+{
+	if (endpoint->epoll >= 0)
+		close(endpoint->epoll);
+	if (endpoint->bell >= 0)
+		close(endpoint->bell);
+	endpoint->epoll = endpoint->bell = -1;
+}
+
+/* The bell tells itself from connections by the endpoint's own address. */
+static bool watch_bell(struct soft_endpoint *endpoint)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = endpoint};
+	return epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->bell, &event) == 0;
+}
+
+static doca_error_t open_descriptors(struct soft_endpoint *endpoint)
+{
+	doca_error_t result = DOCA_ERROR_OPERATING_SYSTEM;
+	endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+	endpoint->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (endpoint->epoll >= 0 && endpoint->bell >= 0 && watch_bell(endpoint))
+		result = soft_pe_watch(endpoint->ctx.pe, endpoint->epoll, EPOLLIN);
+	if (result != DOCA_SUCCESS)
+		close_descriptors(endpoint);
+	return result;
+}
+
+doca_error_t soft_endpoint_open(struct soft_endpoint *endpoint)
+{
+	if (endpoint->num_send_tasks == 0 || endpoint->received == NULL)
+		return DOCA_ERROR_INVALID_VALUE;
+	doca_error_t result = soft_send_pool_open(endpoint);
+	if (result != DOCA_SUCCESS)
+		return result;
+	result = DOCA_ERROR_NO_MEMORY;
+	endpoint->packet_size = packet_size(endpoint);
+	endpoint->packet = malloc(endpoint->packet_size);
+	if (endpoint->packet == NULL)
+		goto close_pool;
+	result = open_descriptors(endpoint);
+	if (result != DOCA_SUCCESS)
+		goto free_packet;
+	return DOCA_SUCCESS;
+
+free_packet:
+	free(endpoint->packet);
+close_pool:
+	soft_send_pool_close(endpoint);
+	return result;
+}
+
+void soft_endpoint_close(struct soft_endpoint *endpoint)
+{
+	struct doca_comch_connection *connection;
+	while ((connection = TAILQ_FIRST(&endpoint->connections)) != NULL)
+		soft_connection_release(connection);
+	soft_pe_unwatch(endpoint->ctx.pe, endpoint->epoll);
+	close_descriptors(endpoint);
+	free(endpoint->packet);
+	soft_send_pool_close(endpoint);
+}
+
+/* ---- progress ---- */
 
 /* The one that is served goes to the end of the list, so that all get their turn. */
 static bool serve_due(struct soft_endpoint *endpoint)

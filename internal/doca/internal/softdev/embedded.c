@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of the software device inside the program: one descriptor, one limit. The development kit, where a program has
- * DOCA's whole logger, puts its own in the place of this file.
+ * The log and the release of the software device inside dma-copy: one descriptor, one limit, one version. The
+ * development kit, which stands for a release of DOCA and has DOCA's whole logger, is linked with its own instead of
+ * this file.
  */
 #include "core.h"
 
+#include "soft.h"
+
 #include <stdio.h>
+
+/* ---- log ---- */
 
 /* A program opens one log for its libraries, so there is one; it is never closed. */
 struct doca_log_backend {
@@ -44,4 +49,11 @@ doca_error_t soft_doca_log_level_set_global_sdk_limit(uint32_t level)
 	level_limit = level;
 	pthread_mutex_unlock(&log_lock);
 	return DOCA_SUCCESS;
+}
+
+/* ---- version ---- */
+
+const char *soft_doca_version_runtime(void)
+{
+	return "soft 1";
 }
