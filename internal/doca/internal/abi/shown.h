@@ -8,19 +8,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MOST 80 /* bytes of the text, the dots included */
+#define SHOWN_MAX 80 /* bytes of the text, the dots included */
 
 struct shown {
-	char text[SHOWN_MOST + 1];
+	char text[SHOWN_MAX + 1];
 };
 
 /* The first len bytes of text, which need no terminator. The result lives as long as the expression that it is in. */
 static inline struct shown shown(const char *text, size_t len)
 {
-	const size_t tail = (SHOWN_MOST - 3) / 2;
-	const size_t head = SHOWN_MOST - 3 - tail;
+	const size_t tail = (SHOWN_MAX - 3) / 2;
+	const size_t head = SHOWN_MAX - 3 - tail;
 	struct shown result;
-	if (len <= SHOWN_MOST)
+	if (len <= SHOWN_MAX)
 		snprintf(result.text, sizeof(result.text), "%.*s", (int)len, text);
 	else
 		snprintf(result.text, sizeof(result.text), "%.*s...%.*s", (int)head, text, (int)tail,

@@ -54,7 +54,7 @@ func OpenSoft(settings softdev.Settings) (ABI, error) {
 	}
 	refusal := func(c *C.struct_doca_comch_client) Status { return Status(softdev.ClientRefusal(unsafe.Pointer(c))) }
 	return &native{
-		ops: (*C.struct_doca_ops)(softdev.Ops()), rate: rateInBits, detail: softdev.LastDetail, forget: softdev.ForgetDetail,
+		ops: (*C.struct_doca_ops)(softdev.Ops()), rate: rateInBits, detail: softdev.LastDetail, forget: softdev.ClearDetail,
 		refusal: refusal, model: softdev.Model, close: func() {},
 	}, nil
 }

@@ -15,24 +15,24 @@
 #define EXIT_CONFIGURATION 3 /* as the program's help has it */
 
 /* What a copy reserves: the runtime's heap, and a stack and an arena for each thread. Most of it is never used. */
-#define LEAST_ADDRESS_SPACE ((rlim_t)2 << 30)
+#define MIN_ADDRESS_SPACE ((rlim_t)2 << 30)
 
 /* A copy has a dozen. */
-#define LEAST_THREADS 16
+#define MIN_THREADS 16
 
 /* Below this limit on processes and threads it is worth a millisecond to try whether there can be that many. */
-#define FEW_THREADS 4096
+#define LOW_THREAD_LIMIT 4096
 
 static void check_address_space(void)
 {
 	struct rlimit limit;
 	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >= LEAST_ADDRESS_SPACE)
+	    limit.rlim_cur >= MIN_ADDRESS_SPACE)
 		return;
 	fprintf(stderr,
 		"dma-copy: cannot reserve enough memory: the limit on address space is %llu MiB of %llu: "
 		"raise it (ulimit -v unlimited)\n",
-		(unsigned long long)(limit.rlim_cur >> 20), (unsigned long long)(LEAST_ADDRESS_SPACE >> 20));
+		(unsigned long long)(limit.rlim_cur >> 20), (unsigned long long)(MIN_ADDRESS_SPACE >> 20));
 	_exit(EXIT_CONFIGURATION);
 }
 
@@ -47,7 +47,7 @@ static void *wait_for_all(void *gate)
 static int try_threads(int wanted, int *made)
 {
 	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-	pthread_t threads[LEAST_THREADS];
+	pthread_t threads[MIN_THREADS];
 	int err = 0;
 	pthread_mutex_lock(&gate);
 	for (*made = 0; *made < wanted; (*made)++) {
@@ -64,7 +64,7 @@ static int try_threads(int wanted, int *made)
 /* Control groups, version 2 and 1, as a container sees its own. */
 static const char *const pids_limits[] = {"/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"};
 
-static bool says_few(const char *path)
+static bool is_low_limit(const char *path)
 {
 	char text[32] = "";
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -74,32 +74,32 @@ static bool says_few(const char *path)
 	close(fd);
 	char *end;
 	unsigned long most = strtoul(text, &end, 10);
-	return length > 0 && end != text && most < FEW_THREADS; /* or "max" */
+	return length > 0 && end != text && most < LOW_THREAD_LIMIT; /* or "max" */
 }
 
-static bool threads_are_few(void)
+static bool thread_limit_is_low(void)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < FEW_THREADS)
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < LOW_THREAD_LIMIT)
 		return true;
 	for (size_t i = 0; i < sizeof(pids_limits) / sizeof(pids_limits[0]); i++)
-		if (says_few(pids_limits[i]))
+		if (is_low_limit(pids_limits[i]))
 			return true;
 	return false;
 }
 
 static void check_threads(void)
 {
-	if (!threads_are_few())
+	if (!thread_limit_is_low())
 		return;
 	int made;
-	int err = try_threads(LEAST_THREADS, &made);
+	int err = try_threads(MIN_THREADS, &made);
 	if (err == 0)
 		return;
 	fprintf(stderr,
 		"dma-copy: cannot make enough threads: %d of %d (%s): raise the limit on processes (ulimit -u), "
 		"or the control group's (pids.max)\n",
-		made, LEAST_THREADS, strerror(err));
+		made, MIN_THREADS, strerror(err));
 	_exit(EXIT_CONFIGURATION);
 }
 

@@ -439,7 +439,7 @@ static bool reachable(const struct doca_mmap *mmap, const struct doca_dev *dev)
 	return mmap->started && soft_mmap_has_dev(mmap, dev);
 }
 
-const char *soft_buf_why_not(const struct doca_buf *buf, const struct doca_dev *dev)
+const char *soft_buf_usage_error(const struct doca_buf *buf, const struct doca_dev *dev)
 {
 	if (buf->refcount == 0)
 		return "a buffer was given back to its inventory";
@@ -450,7 +450,7 @@ const char *soft_buf_why_not(const struct doca_buf *buf, const struct doca_dev *
 	return NULL;
 }
 
-size_t soft_buf_room(const struct doca_buf *buf)
+size_t soft_buf_tailroom(const struct doca_buf *buf)
 {
 	return buf->len - offset_of_data(buf) - buf->data_len;
 }

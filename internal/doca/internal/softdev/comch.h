@@ -46,7 +46,7 @@ struct doca_comch_task_send {
 	const void *late;         /* the message, still to be copied; NULL: it has been */
 	bool counted;             /* among the messages of this process, and fault decided */
 	doca_error_t fault;       /* on request */
-	bool doomed;              /* longer than the limit, and accepted all the same */
+	bool oversized;           /* longer than the limit, and accepted all the same */
 };
 
 struct soft_message_counters {
@@ -60,7 +60,7 @@ struct doca_comch_connection {
 	struct soft_fast *fast;
 	int fd;             /* -1 from CLOSED on */
 	bool blocked;       /* the socket is full: waits for EPOLLOUT */
-	bool deaf_peer;     /* the socket takes nothing any more, but may still hold messages from the peer */
+	bool send_failed;   /* the socket takes nothing any more, but may still hold messages from the peer */
 	doca_error_t fault; /* what tasks get that can no longer be sent */
 	uint32_t max_msg_size;
 	uint32_t peer_queue_size;
@@ -112,8 +112,8 @@ struct soft_endpoint {
 	doca_comch_event_consumer_cb_t new_consumer, expired_consumer;
 
 	/* From start to IDLE. */
-	int epoll; /* sockets of all connections, the bell, and the listener, whose data is NULL */
-	int bell;  /* eventfd by which the fast path calls */
+	int epoll;  /* sockets of all connections, the wakeup, and the listener, whose data is NULL */
+	int wakeup; /* eventfd by which the fast path calls */
 	bool sockets_next;
 	bool failing;    /* inside a callback of a send that failed */
 	uint8_t *packet; /* the frame being received */
@@ -218,7 +218,7 @@ void soft_send_ended(struct doca_task *task);
 void soft_send_release(struct doca_task *task);
 
 /* Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not take
- * it: see blocked and deaf_peer. */
+ * it: see blocked and send_failed. */
 bool soft_send_oldest(struct doca_comch_connection *connection);
 
 /* The socket has just refused a frame; errno says why. */

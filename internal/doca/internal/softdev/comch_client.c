@@ -38,7 +38,7 @@ static void client_idle(struct doca_ctx *ctx)
 }
 
 /* False if nobody answers at that address. */
-static bool call_server(struct doca_comch_client *client)
+static bool connect_server(struct doca_comch_client *client)
 {
 	struct soft_endpoint *endpoint = &client->endpoint;
 	struct soft_comch_address address;
@@ -57,11 +57,11 @@ static bool call_server(struct doca_comch_client *client)
 }
 
 /* A host function may be served from several DPU devices; the first that takes us in wins. */
-static void call_next_server(struct doca_comch_client *client)
+static void connect_next_server(struct doca_comch_client *client)
 {
 	const struct soft_endpoint *endpoint = &client->endpoint;
 	while (soft_comch_next_server(endpoint->ctx.dev->info->comch_key, endpoint->name, client->dev_pci)) {
-		if (call_server(client))
+		if (connect_server(client))
 			return;
 	}
 	if (client->dev_pci[0] == '\0')
@@ -79,7 +79,7 @@ static bool client_progress(struct doca_ctx *ctx)
 	struct doca_comch_client *client = (struct doca_comch_client *)ctx;
 	if (!needs_server(client))
 		return soft_endpoint_progress(ctx);
-	call_next_server(client);
+	connect_next_server(client);
 	return true;
 }
 

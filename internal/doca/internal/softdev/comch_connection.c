@@ -39,7 +39,7 @@ struct doca_comch_connection *soft_connection_open(struct soft_endpoint *endpoin
 	connection->fd = fd;
 	connection->fault = DOCA_ERROR_CONNECTION_ABORTED;
 	STAILQ_INIT(&connection->unsent);
-	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->bell, endpoint->new_consumer != NULL);
+	connection->fast = soft_fast_open(endpoint->ctx.dev, endpoint->wakeup, endpoint->new_consumer != NULL);
 	if (connection->fast == NULL)
 		goto free_connection;
 	if (!watch(connection, EPOLL_CTL_ADD, EPOLLIN))
@@ -152,15 +152,15 @@ static bool send_notice(struct doca_comch_connection *connection, const struct s
 {
 	struct {
 		struct soft_frame frame;
-		struct soft_consumer_card card;
-	} packet = {.card = notice->card};
+		struct soft_consumer_info info;
+	} packet = {.info = notice->info};
 	size_t len = notice->expired ? sizeof(packet.frame) : sizeof(packet);
 	packet.frame = soft_frame_make(notice->expired ? SOFT_FRAME_EXPIRED : SOFT_FRAME_CONSUMER, notice->id, 0);
 	if (!remote_send(connection->fd, &packet, len, &notice->lane, notice->expired ? 0 : 1)) {
 		soft_send_blocked(connection);
 		return fails_to_send(connection);
 	}
-	soft_fast_sent(connection->fast);
+	soft_fast_notice_sent(connection->fast);
 	return true;
 }
 
@@ -207,9 +207,9 @@ static bool send_what_fits(struct doca_comch_connection *connection)
 {
 	if (owes_credit(connection))
 		return send_credit(connection);
-	if (soft_fast_grant(connection->fast))
+	if (soft_fast_grant_registration(connection->fast))
 		return true;
-	const struct soft_notice *notice = soft_fast_notice(connection->fast);
+	const struct soft_notice *notice = soft_fast_oldest_notice(connection->fast);
 	if (notice != NULL)
 		return send_notice(connection, notice);
 	if (STAILQ_EMPTY(&connection->unsent) || connection->credits == 0)
@@ -243,7 +243,7 @@ static bool expire_one(struct doca_comch_connection *connection, uint32_t id)
 	return id != SOFT_NO_ID;
 }
 
-static void bury_step(struct doca_comch_connection *connection)
+static void closed_step(struct doca_comch_connection *connection)
 {
 	if (!STAILQ_EMPTY(&connection->unsent)) {
 		soft_send_fail_oldest(connection);
@@ -267,7 +267,8 @@ bool soft_connection_is_due(const struct doca_comch_connection *connection)
 {
 	switch (connection->state) {
 	case SOFT_CONNECTION_OPEN:
-		return !soft_fault_muted() && has_to_send(connection) && !connection->blocked && !connection->deaf_peer;
+		return !soft_fault_muted() && has_to_send(connection) && !connection->blocked &&
+		       !connection->send_failed;
 	case SOFT_CONNECTION_CLOSING:
 	case SOFT_CONNECTION_CLOSED:
 		return true;
@@ -285,7 +286,7 @@ bool soft_connection_do_due(struct doca_comch_connection *connection)
 		close_step(connection);
 		return true;
 	default:
-		bury_step(connection);
+		closed_step(connection);
 		return true;
 	}
 }
@@ -299,7 +300,7 @@ void soft_connection_writable(struct doca_comch_connection *connection)
 /* ---- what comes from the peer ---- */
 
 /* The connection and even its endpoint may be gone when this returns. */
-static void lose(struct doca_comch_connection *connection, doca_error_t fault)
+static void connection_lost(struct doca_comch_connection *connection, doca_error_t fault)
 {
 	if (connection->state == SOFT_CONNECTION_GREETING) {
 		connection->endpoint->role->not_greeted(connection);
@@ -323,21 +324,21 @@ static void deliver(struct doca_comch_connection *connection, uint32_t len)
 }
 
 /* Takes lane over. */
-static void meet_consumer(struct doca_comch_connection *connection, uint32_t id, int lane)
+static void add_peer_consumer(struct doca_comch_connection *connection, uint32_t id, int lane)
 {
 	struct soft_endpoint *endpoint = connection->endpoint;
-	struct soft_consumer_card card;
-	memcpy(&card, endpoint->packet + sizeof(struct soft_frame), sizeof(card));
-	if (!soft_fast_add_lane(connection->fast, id, &card, lane))
-		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+	struct soft_consumer_info info;
+	memcpy(&info, endpoint->packet + sizeof(struct soft_frame), sizeof(info));
+	if (!soft_fast_add_lane(connection->fast, id, &info, lane))
+		connection_lost(connection, DOCA_ERROR_CONNECTION_RESET);
 	else if (endpoint->new_consumer != NULL)
 		endpoint->new_consumer(&consumer_event, connection, id);
 }
 
-static void lose_consumer(struct doca_comch_connection *connection, uint32_t id)
+static void drop_peer_consumer(struct doca_comch_connection *connection, uint32_t id)
 {
 	if (id == SOFT_NO_ID || !expire_one(connection, id))
-		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+		connection_lost(connection, DOCA_ERROR_CONNECTION_RESET);
 }
 
 static bool is_message(const struct doca_comch_connection *connection, const struct soft_frame *frame)
@@ -347,12 +348,12 @@ static bool is_message(const struct doca_comch_connection *connection, const str
 }
 
 /* Nothing but messages, credits, consumers and one BYE may follow the handshake. *lane, if taken over, is set to -1. */
-static void take_frame(struct doca_comch_connection *connection, const struct soft_frame *frame, int *lane)
+static void handle_frame(struct doca_comch_connection *connection, const struct soft_frame *frame, int *lane)
 {
 	if (connection->state == SOFT_CONNECTION_GREETING) {
 		connection->endpoint->role->greeted(connection, frame);
 	} else if (!take_credits(connection, frame)) {
-		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+		connection_lost(connection, DOCA_ERROR_CONNECTION_RESET);
 	} else if (frame->type == SOFT_FRAME_CREDIT) {
 		return; /* which is all that it brings */
 	} else if (is_message(connection, frame)) {
@@ -360,12 +361,12 @@ static void take_frame(struct doca_comch_connection *connection, const struct so
 	} else if (frame->type == SOFT_FRAME_CONSUMER && *lane >= 0) {
 		int taken = *lane;
 		*lane = -1;
-		meet_consumer(connection, frame->value, taken);
+		add_peer_consumer(connection, frame->value, taken);
 	} else if (frame->type == SOFT_FRAME_EXPIRED) {
-		lose_consumer(connection, frame->value);
+		drop_peer_consumer(connection, frame->value);
 	} else {
-		lose(connection,
-		     frame->type == SOFT_FRAME_BYE ? DOCA_ERROR_CONNECTION_ABORTED : DOCA_ERROR_CONNECTION_RESET);
+		connection_lost(connection, frame->type == SOFT_FRAME_BYE ? DOCA_ERROR_CONNECTION_ABORTED
+									  : DOCA_ERROR_CONNECTION_RESET);
 	}
 }
 
@@ -383,13 +384,13 @@ static ssize_t receive_packet(const struct doca_comch_connection *connection, in
 }
 
 /* The socket has ended without a word: nothing is heard of it any more, and what is sent stays in flight. */
-static bool unnoticed(struct doca_comch_connection *connection)
+static bool ignores_dead_peer(struct doca_comch_connection *connection)
 {
 	if (connection->state != SOFT_CONNECTION_OPEN || connection->endpoint->ctx.dev->info->side != SOFT_HOST ||
 	    !soft_has_quirk(SOFT_DEAD_PEER_UNNOTICED))
 		return false;
 	watch(connection, EPOLL_CTL_DEL, 0);
-	connection->deaf_peer = true;
+	connection->send_failed = true;
 	return true;
 }
 
@@ -401,12 +402,12 @@ bool soft_connection_receive(struct doca_comch_connection *connection)
 	ssize_t n = receive_packet(connection, &lane);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return false;
-	if (n <= 0 && unnoticed(connection))
+	if (n <= 0 && ignores_dead_peer(connection))
 		return false;
 	if (n > 0 && (size_t)n <= endpoint->packet_size && soft_frame_parse(endpoint->packet, (size_t)n, &frame))
-		take_frame(connection, &frame, &lane);
+		handle_frame(connection, &frame, &lane);
 	else
-		lose(connection, DOCA_ERROR_CONNECTION_RESET);
+		connection_lost(connection, DOCA_ERROR_CONNECTION_RESET);
 	if (lane >= 0)
 		close(lane);
 	return true;

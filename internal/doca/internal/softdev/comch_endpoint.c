@@ -24,7 +24,7 @@ doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct sof
 	endpoint->role = role;
 	endpoint->max_msg_size = (uint32_t)limits->max_msg_size;
 	endpoint->recv_queue_size = (uint32_t)limits->max_recv_queue_size;
-	endpoint->epoll = endpoint->bell = -1;
+	endpoint->epoll = endpoint->wakeup = -1;
 	TAILQ_INIT(&endpoint->connections);
 	soft_ctx_init(&endpoint->ctx, class, dev);
 	return DOCA_SUCCESS;
@@ -41,8 +41,8 @@ doca_error_t soft_endpoint_fini(struct soft_endpoint *endpoint)
 static size_t packet_size(const struct soft_endpoint *endpoint)
 {
 	size_t most = endpoint->max_msg_size;
-	if (most < sizeof(struct soft_consumer_card))
-		most = sizeof(struct soft_consumer_card);
+	if (most < sizeof(struct soft_consumer_info))
+		most = sizeof(struct soft_consumer_info);
 	return sizeof(struct soft_frame) + most;
 }
 
@@ -50,24 +50,24 @@ static void close_descriptors(struct soft_endpoint *endpoint)
 {
 	if (endpoint->epoll >= 0)
 		close(endpoint->epoll);
-	if (endpoint->bell >= 0)
-		close(endpoint->bell);
-	endpoint->epoll = endpoint->bell = -1;
+	if (endpoint->wakeup >= 0)
+		close(endpoint->wakeup);
+	endpoint->epoll = endpoint->wakeup = -1;
 }
 
-/* The bell tells itself from connections by the endpoint's own address. */
-static bool watch_bell(struct soft_endpoint *endpoint)
+/* The wakeup tells itself from connections by the endpoint's own address. */
+static bool watch_wakeup(struct soft_endpoint *endpoint)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = endpoint};
-	return epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->bell, &event) == 0;
+	return epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->wakeup, &event) == 0;
 }
 
 static doca_error_t open_descriptors(struct soft_endpoint *endpoint)
 {
 	doca_error_t result = DOCA_ERROR_OPERATING_SYSTEM;
 	endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
-	endpoint->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (endpoint->epoll >= 0 && endpoint->bell >= 0 && watch_bell(endpoint))
+	endpoint->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (endpoint->epoll >= 0 && endpoint->wakeup >= 0 && watch_wakeup(endpoint))
 		result = soft_pe_watch(endpoint->ctx.pe, endpoint->epoll, EPOLLIN);
 	if (result != DOCA_SUCCESS)
 		close_descriptors(endpoint);
@@ -127,15 +127,15 @@ static bool serve_due(struct soft_endpoint *endpoint)
 	return false;
 }
 
-/* What the bell rings for is due work, which progress looks for too; here it must only not hide a socket. */
-static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event, bool *rung)
+/* What the wakeup rings for is due work, which progress looks for too; here it must only not hide a socket. */
+static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event, bool *woken)
 {
 	eventfd_t ignored;
 	while (epoll_wait(endpoint->epoll, event, 1, 0) == 1) {
 		if (event->data.ptr != endpoint)
 			return true;
-		eventfd_read(endpoint->bell, &ignored);
-		*rung = true;
+		eventfd_read(endpoint->wakeup, &ignored);
+		*woken = true;
 	}
 	return false;
 }
@@ -144,13 +144,13 @@ static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event
 static bool serve_sockets(struct soft_endpoint *endpoint)
 {
 	struct epoll_event event;
-	bool rung = false;
+	bool woken = false;
 	if (soft_fault_muted()) {
 		soft_pe_unwatch(endpoint->ctx.pe, endpoint->epoll);
 		return false;
 	}
-	if (!next_event(endpoint, &event, &rung))
-		return rung && serve_due(endpoint);
+	if (!next_event(endpoint, &event, &woken))
+		return woken && serve_due(endpoint);
 	struct doca_comch_connection *connection = event.data.ptr;
 	if (connection == NULL)
 		return endpoint->role->called(endpoint);

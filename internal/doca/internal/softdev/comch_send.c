@@ -78,7 +78,7 @@ doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_c
 	taken->connection = connection;
 	soft_connection_hold(connection);
 	*taken->frame = soft_frame_make(SOFT_FRAME_MESSAGE, len, 0);
-	taken->doomed = too_long;
+	taken->oversized = too_long;
 	taken->counted = false;
 	taken->fault = DOCA_SUCCESS;
 	taken->late = msg;
@@ -137,13 +137,13 @@ void soft_send_blocked(struct doca_comch_connection *connection)
 {
 	connection->blocked =
 		errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM || errno == EINTR || errno == ETOOMANYREFS;
-	connection->deaf_peer = !connection->blocked;
+	connection->send_failed = !connection->blocked;
 }
 
 /* SUCCESS, or why the message is never sent. */
 static doca_error_t prepare(struct doca_comch_task_send *send)
 {
-	if (send->doomed)
+	if (send->oversized)
 		return DOCA_ERROR_IO_FAILED;
 	copy_message(send);
 	if (!send->counted)

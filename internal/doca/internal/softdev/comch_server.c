@@ -7,7 +7,7 @@
 #include <sys/epoll.h>
 
 /* Callers that have not said HELLO. They cost nothing but descriptors, of which there must be an end. */
-#define MAX_STRANGERS 16
+#define MAX_HANDSHAKES 16
 
 struct doca_comch_event_connection_status_changed {
 	char nothing;
@@ -72,18 +72,18 @@ static const struct soft_ctx_class server_class = {
 /* ---- handshake ---- */
 
 /* Connections are kept in order of arrival while they are in GREETING, so the first stranger is the oldest. */
-static void limit_strangers(struct soft_endpoint *endpoint)
+static void limit_handshakes(struct soft_endpoint *endpoint)
 {
 	struct doca_comch_connection *connection, *oldest = NULL;
-	unsigned strangers = 0;
+	unsigned count = 0;
 	for (connection = TAILQ_FIRST(&endpoint->connections); connection != NULL;
 	     connection = TAILQ_NEXT(connection, link)) {
 		if (connection->state != SOFT_CONNECTION_GREETING)
 			continue;
 		oldest = oldest == NULL ? connection : oldest;
-		strangers++;
+		count++;
 	}
-	if (strangers > MAX_STRANGERS)
+	if (count > MAX_HANDSHAKES)
 		soft_connection_release(oldest);
 }
 
@@ -93,7 +93,7 @@ static bool server_called(struct soft_endpoint *endpoint)
 	int fd = soft_comch_accept(server->listener);
 	if (fd < 0 || soft_connection_open(endpoint, fd) == NULL)
 		return false;
-	limit_strangers(endpoint);
+	limit_handshakes(endpoint);
 	return true;
 }
 

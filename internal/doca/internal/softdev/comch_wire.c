@@ -30,7 +30,7 @@ bool soft_frame_parse(const void *data, size_t len, struct soft_frame *frame)
 	if (frame->type == SOFT_FRAME_MESSAGE)
 		bytes = frame->value;
 	else if (frame->type == SOFT_FRAME_CONSUMER)
-		bytes = sizeof(struct soft_consumer_card);
+		bytes = sizeof(struct soft_consumer_info);
 	return frame->magic == SOFT_FRAME_MAGIC && frame->version == SOFT_FRAME_VERSION &&
 	       len - sizeof(*frame) == bytes;
 }
@@ -95,9 +95,9 @@ void soft_comch_address_make(struct soft_comch_address *address, const char *rep
 {
 	int n = snprintf(address->file, sizeof(address->file), "comch.%s.%s.", rep_pci, dev_pci);
 	char *rest = address->file + n;
-	size_t room = sizeof(address->file) - (size_t)n;
-	if (!encode_name(name, rest, room))
-		snprintf(rest, room, "~%016llx%016llx", (unsigned long long)hash(name, 0xcbf29ce484222325U),
+	size_t size = sizeof(address->file) - (size_t)n;
+	if (!encode_name(name, rest, size))
+		snprintf(rest, size, "~%016llx%016llx", (unsigned long long)hash(name, 0xcbf29ce484222325U),
 			 (unsigned long long)hash(name, 0x84222325cbf29ce4U));
 }
 

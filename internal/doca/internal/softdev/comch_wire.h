@@ -8,7 +8,7 @@
  *                                        ◄── REFUSE   a DOCA error code                 or closed
  *   MESSAGE length, bytes               ◄──► MESSAGE  length, bytes
  *   CREDIT                              ◄──► CREDIT
- *   CONSUMER id, card, descriptor       ◄──► CONSUMER id, card, descriptor
+ *   CONSUMER id, info, descriptor       ◄──► CONSUMER id, info, descriptor
  *   EXPIRED id                          ◄──► EXPIRED  id
  *   BYE                                 ◄──► BYE                                        the last frame of its sender
  *
@@ -35,7 +35,7 @@ enum soft_frame_type {
 	SOFT_FRAME_CREDIT,
 };
 
-/* Both ends are on one machine, so the byte order is the machine's. A MESSAGE's bytes or a CONSUMER's card follow. */
+/* Both ends are on one machine, so the byte order is the machine's. A MESSAGE's bytes or a CONSUMER's info follow. */
 struct soft_frame {
 	uint32_t magic;
 	uint16_t version;

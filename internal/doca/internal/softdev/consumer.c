@@ -26,7 +26,7 @@ static doca_error_t share_memory(struct doca_comch_consumer *consumer)
 	const void *descriptor;
 	size_t len;
 	soft_export_descriptor(consumer->export, &descriptor, &len);
-	memcpy(consumer->announcement->card.descriptor, descriptor, sizeof(consumer->announcement->card.descriptor));
+	memcpy(consumer->announcement->info.descriptor, descriptor, sizeof(consumer->announcement->info.descriptor));
 	return DOCA_SUCCESS;
 }
 
@@ -102,7 +102,7 @@ static doca_error_t make_notices(struct doca_comch_consumer *consumer)
 	*consumer->announcement = (struct soft_notice){
 		.id = consumer->member.id,
 		.lane = -1,
-		.card = {.imm_data_len = consumer->imm_data_len, .num_tasks = consumer->num_tasks},
+		.info = {.imm_data_len = consumer->imm_data_len, .num_tasks = consumer->num_tasks},
 	};
 	return DOCA_SUCCESS;
 }
@@ -183,7 +183,7 @@ doca_error_t soft_consumer_start(struct doca_ctx *ctx)
 		soft_member_deactivate(&consumer->member, ctx->pe);
 		return result;
 	}
-	soft_member_ask(&consumer->member);
+	soft_member_request_registration(&consumer->member);
 	return DOCA_ERROR_IN_PROGRESS;
 }
 
@@ -195,7 +195,7 @@ void soft_consumer_stopping(struct doca_ctx *ctx)
 	shutdown(consumer->lane, SHUT_RDWR);
 	(void)soft_consumer_unshare(consumer);
 	if (consumer->announcement == NULL) {
-		soft_member_tell(&consumer->member, consumer->expiry);
+		soft_member_queue_notice(&consumer->member, consumer->expiry);
 		consumer->expiry = NULL;
 	}
 }
@@ -225,7 +225,7 @@ static bool finish_start(struct doca_comch_consumer *consumer)
 	}
 	if (!soft_member_is_registered(&consumer->member))
 		return false;
-	soft_member_tell(&consumer->member, consumer->announcement);
+	soft_member_queue_notice(&consumer->member, consumer->announcement);
 	consumer->announcement = NULL;
 	soft_ctx_running(&consumer->ctx);
 	return true;
@@ -251,7 +251,7 @@ static bool flush(struct doca_comch_consumer *consumer)
 bool soft_consumer_progress(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
-	soft_member_heard(&consumer->member);
+	soft_member_clear_wakeup(&consumer->member);
 	if (ctx->state == DOCA_CTX_STATE_STARTING)
 		return finish_start(consumer);
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)

@@ -18,7 +18,7 @@ struct doca_comch_consumer_task_post_recv {
 	struct doca_task task; /* first */
 	STAILQ_ENTRY(doca_comch_consumer_task_post_recv) queued;
 	struct doca_buf *buf; /* NULL: immediate data only */
-	size_t room;          /* that was offered */
+	size_t capacity;      /* that was offered */
 	uint8_t *imm;         /* imm_data_len bytes of the consumer's */
 	uint32_t imm_len;
 	uint32_t producer_id;

@@ -9,12 +9,12 @@
 
 /* ---- what may be posted ---- */
 
-static const char *why_not_posted(const struct doca_comch_consumer_task_post_recv *task)
+static const char *post_error(const struct doca_comch_consumer_task_post_recv *task)
 {
 	const struct doca_comch_consumer *consumer = soft_consumer_of(task->task.ctx);
 	if (task->buf == NULL)
 		return NULL;
-	const char *reason = soft_buf_why_not(task->buf, consumer->ctx.dev);
+	const char *reason = soft_buf_usage_error(task->buf, consumer->ctx.dev);
 	if (reason != NULL)
 		return reason;
 	if (task->buf->mmap != consumer->mmap)
@@ -23,12 +23,12 @@ static const char *why_not_posted(const struct doca_comch_consumer_task_post_rec
 		return "the buffer is part of a list";
 	if (task->buf->len > soft_limits()->max_fast_buf_size)
 		return "the buffer has more bytes than max_fast_buf_size";
-	return soft_buf_room(task->buf) == 0 ? "the buffer has no room behind its data" : NULL;
+	return soft_buf_tailroom(task->buf) == 0 ? "the buffer has no room behind its data" : NULL;
 }
 
 doca_error_t soft_consumer_validate(const struct doca_task *task)
 {
-	const char *reason = why_not_posted((const struct doca_comch_consumer_task_post_recv *)task);
+	const char *reason = post_error((const struct doca_comch_consumer_task_post_recv *)task);
 	if (reason == NULL)
 		return DOCA_SUCCESS;
 	soft_detail("post-receive task refused: %s", reason);
@@ -143,7 +143,7 @@ static struct soft_slot slot_of(const struct doca_buf *buf)
 {
 	if (buf == NULL)
 		return (struct soft_slot){0};
-	return (struct soft_slot){.addr = (uintptr_t)buf->data + buf->data_len, .room = soft_buf_room(buf)};
+	return (struct soft_slot){.addr = (uintptr_t)buf->data + buf->data_len, .capacity = soft_buf_tailroom(buf)};
 }
 
 /* Producers are not aware of a buffer that could not be posted, and the others are not affected. */
@@ -158,7 +158,7 @@ bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer)
 		return true;
 	}
 	struct soft_slot slot = slot_of(task->buf);
-	task->room = slot.room;
+	task->capacity = slot.capacity;
 	STAILQ_INSERT_TAIL(&consumer->posted, task, queued);
 	if (send(consumer->lane, &slot, sizeof(slot), MSG_DONTWAIT | MSG_NOSIGNAL) != sizeof(slot))
 		soft_ctx_fail(&consumer->ctx);
@@ -180,7 +180,7 @@ static bool credible(const struct doca_comch_consumer *consumer, const struct so
 	const struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->posted);
 	return makes_sense(delivery) && len >= sizeof(*delivery) && task != NULL &&
 	       delivery->imm_len <= consumer->imm_data_len && len - sizeof(*delivery) == delivery->imm_len &&
-	       delivery->len <= task->room;
+	       delivery->len <= task->capacity;
 }
 
 /* Data is appended at the tail of the buffer. */

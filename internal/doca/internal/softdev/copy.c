@@ -63,7 +63,7 @@ doca_error_t soft_copy_to_fd(int fd, uint64_t offset, const void *from, size_t l
 	return DOCA_SUCCESS;
 }
 
-static doca_error_t not_there(const char *reason)
+static doca_error_t memory_missing(const char *reason)
 {
 	soft_detail("the memory of a copy is not there: %s", reason);
 	return DOCA_ERROR_IO_FAILED;
@@ -74,13 +74,13 @@ static doca_error_t copy_through_file(uint8_t *to, const uint8_t *from, size_t l
 {
 	int fd = memfd_create("dma-copy-bounce", MFD_CLOEXEC);
 	if (fd < 0)
-		return not_there(strerror(errno));
+		return memory_missing(strerror(errno));
 	doca_error_t result = DOCA_SUCCESS;
 	for (size_t done = 0; done < len && result == DOCA_SUCCESS;) {
 		size_t piece = len - done < BOUNCE_SIZE ? len - done : BOUNCE_SIZE;
 		if (pwrite(fd, from + done, piece, 0) != (ssize_t)piece ||
 		    pread(fd, to + done, piece, 0) != (ssize_t)piece)
-			result = not_there(strerror(errno));
+			result = memory_missing(strerror(errno));
 		done += piece;
 	}
 	close(fd);
@@ -97,7 +97,7 @@ static doca_error_t copy_unknown(uint8_t *to, const uint8_t *from, size_t len)
 		if (n < 0 && (errno == EPERM || errno == ENOSYS))
 			return copy_through_file(to + done, from + done, len - done);
 		if (n <= 0)
-			return not_there(n == 0 ? "nothing copied" : strerror(errno));
+			return memory_missing(n == 0 ? "nothing copied" : strerror(errno));
 		done += (size_t)n;
 	}
 	return DOCA_SUCCESS;
@@ -110,7 +110,7 @@ struct end {
 };
 
 /* Memory of our own allocator cannot shrink; a file mapping can, and so can what others have registered. */
-static struct end look_at(const void *addr, size_t len)
+static struct end classify(const void *addr, size_t len)
 {
 	struct end end = {.kind = UNKNOWN};
 	if (memory_find(addr, len, &end.backing))
@@ -135,18 +135,18 @@ static const struct end solid = {.kind = SOLID};
 
 doca_error_t soft_copy_local(void *to, const void *from, size_t len)
 {
-	struct end target = look_at(to, len), source = look_at(from, len);
+	struct end target = classify(to, len), source = classify(from, len);
 	return copy_between(to, &target, from, &source, len);
 }
 
 doca_error_t soft_copy_from_mapping(void *to, const void *mapped, size_t len)
 {
-	struct end target = look_at(to, len);
+	struct end target = classify(to, len);
 	return copy_between(to, &target, mapped, &solid, len);
 }
 
 doca_error_t soft_copy_to_mapping(void *mapped, const void *from, size_t len)
 {
-	struct end source = look_at(from, len);
+	struct end source = classify(from, len);
 	return copy_between(mapped, &solid, from, &source, len);
 }

@@ -309,9 +309,9 @@ struct doca_buf {
 };
 
 /* NULL if a task of a context on dev may use the buffer, otherwise the reason. */
-const char *soft_buf_why_not(const struct doca_buf *buf, const struct doca_dev *dev);
+const char *soft_buf_usage_error(const struct doca_buf *buf, const struct doca_dev *dev);
 
 /* Bytes that fit behind the data. Only for buffers that may be used. */
-size_t soft_buf_room(const struct doca_buf *buf);
+size_t soft_buf_tailroom(const struct doca_buf *buf);
 
 #endif

@@ -89,8 +89,8 @@ func LastDetail() string {
 	return C.GoString(&text[0])
 }
 
-// ForgetDetail empties what LastDetail returns, so that what is there after the next failure belongs to that.
-func ForgetDetail() { C.soft_forget_detail() }
+// ClearDetail empties what LastDetail returns, so that what is there after the next failure belongs to that.
+func ClearDetail() { C.soft_clear_detail() }
 
 // ClientRefusal is the doca_error_t that the last server answered that did not take in this struct doca_comch_client *
 // since its start; DOCA_SUCCESS if none did. It is called where the client is used.

@@ -35,7 +35,7 @@ static doca_error_t compare_pci_addr(const char *own, const char *text, uint8_t 
 }
 
 /* DOCA refuses a buffer that is smaller than its documented size, whether or not this name would fit. */
-static doca_error_t give_name(const char *name, char *buffer, uint32_t size, uint32_t documented_size)
+static doca_error_t copy_name(const char *name, char *buffer, uint32_t size, uint32_t documented_size)
 {
 	if (buffer == NULL || size < documented_size)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -46,7 +46,7 @@ static doca_error_t give_name(const char *name, char *buffer, uint32_t size, uin
 doca_error_t soft_doca_devinfo_get_pci_addr_str(const struct doca_devinfo *devinfo, char *pci_addr_str)
 {
 	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE
-			       : give_name(devinfo->pci_addr, pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE,
+			       : copy_name(devinfo->pci_addr, pci_addr_str, DOCA_DEVINFO_PCI_ADDR_SIZE,
 					   DOCA_DEVINFO_PCI_ADDR_SIZE);
 }
 
@@ -59,25 +59,25 @@ doca_error_t soft_doca_devinfo_is_equal_pci_addr(const struct doca_devinfo *devi
 doca_error_t soft_doca_devinfo_get_iface_name(const struct doca_devinfo *devinfo, char *iface_name, uint32_t size)
 {
 	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE
-			       : give_name(devinfo->iface_name, iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE);
+			       : copy_name(devinfo->iface_name, iface_name, size, DOCA_DEVINFO_IFACE_NAME_SIZE);
 }
 
 doca_error_t soft_doca_devinfo_get_ibdev_name(const struct doca_devinfo *devinfo, char *ibdev_name, uint32_t size)
 {
 	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE
-			       : give_name(devinfo->ibdev_name, ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE);
+			       : copy_name(devinfo->ibdev_name, ibdev_name, size, DOCA_DEVINFO_IBDEV_NAME_SIZE);
 }
 
 doca_error_t soft_doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep, char *rep_vuid, uint32_t size)
 {
 	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : give_name(devinfo_rep->vuid, rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE);
+				   : copy_name(devinfo_rep->vuid, rep_vuid, size, DOCA_DEVINFO_REP_VUID_SIZE);
 }
 
 doca_error_t soft_doca_devinfo_rep_get_pci_addr_str(const struct doca_devinfo_rep *devinfo_rep, char *pci_addr_str)
 {
 	return devinfo_rep == NULL ? DOCA_ERROR_INVALID_VALUE
-				   : give_name(devinfo_rep->function->pci_addr, pci_addr_str,
+				   : copy_name(devinfo_rep->function->pci_addr, pci_addr_str,
 					       DOCA_DEVINFO_REP_PCI_ADDR_SIZE, DOCA_DEVINFO_REP_PCI_ADDR_SIZE);
 }
 

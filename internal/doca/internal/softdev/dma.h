@@ -18,7 +18,7 @@ struct doca_dma_task_memcpy {
 _Static_assert(offsetof(struct doca_dma_task_memcpy, base) == 0, "a task is cast to its memcpy");
 
 /* NULL, and the number of bytes, if the task can be executed; else the reason. */
-const char *soft_dma_why_not(const struct doca_dma_task_memcpy *task, size_t *total);
+const char *soft_dma_task_error(const struct doca_dma_task_memcpy *task, size_t *total);
 
 /* The same as a result: INVALID_VALUE, with the reason as its detail. */
 doca_error_t soft_dma_check(const struct doca_dma_task_memcpy *task, size_t *total);

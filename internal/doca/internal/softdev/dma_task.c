@@ -16,12 +16,12 @@ static bool writable(const struct doca_mmap *mmap)
 }
 
 /* Sums the data segments; NULL and *total if all of them can be read. */
-static const char *why_not_source(const struct doca_buf *src, const struct doca_dev *dev, size_t *total)
+static const char *source_error(const struct doca_buf *src, const struct doca_dev *dev, size_t *total)
 {
 	const struct soft_limits *limits = soft_limits();
 	size_t sum = 0, count = 0;
 	for (; src != NULL; src = src->next) {
-		const char *reason = soft_buf_why_not(src, dev);
+		const char *reason = soft_buf_usage_error(src, dev);
 		if (reason != NULL)
 			return reason;
 		if (++count > limits->max_buf_list_len)
@@ -34,14 +34,14 @@ static const char *why_not_source(const struct doca_buf *src, const struct doca_
 	return sum == 0 ? "the source has no data" : NULL;
 }
 
-static const char *why_not_destination(const struct doca_buf *dst, const struct doca_dev *dev, size_t total)
+static const char *destination_error(const struct doca_buf *dst, const struct doca_dev *dev, size_t total)
 {
-	const char *reason = soft_buf_why_not(dst, dev);
+	const char *reason = soft_buf_usage_error(dst, dev);
 	if (reason != NULL)
 		return reason;
 	if (dst->next != NULL || dst->first != dst)
 		return "the destination is part of a list";
-	if (total > soft_buf_room(dst))
+	if (total > soft_buf_tailroom(dst))
 		return "the destination has too little room behind its data";
 	if (!writable(dst->mmap))
 		return "the permissions of the destination's memory map do not allow writing";
@@ -55,7 +55,7 @@ static bool overlaps(const struct doca_buf *src, const struct doca_buf *dst, siz
 }
 
 /* Addresses of an import are another process's, so only local buffers are compared. */
-static const char *why_not_together(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
+static const char *pair_error(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
 {
 	for (; src != NULL; src = src->next) {
 		if (src->mmap->import != NULL && dst->mmap->import != NULL)
@@ -66,16 +66,16 @@ static const char *why_not_together(const struct doca_buf *src, const struct doc
 	return NULL;
 }
 
-const char *soft_dma_why_not(const struct doca_dma_task_memcpy *task, size_t *total)
+const char *soft_dma_task_error(const struct doca_dma_task_memcpy *task, size_t *total)
 {
 	const struct doca_dev *dev = task->base.ctx->dev;
 	if (task->src == NULL || task->dst == NULL)
 		return "the task has no source or no destination";
-	const char *reason = why_not_source(task->src, dev, total);
+	const char *reason = source_error(task->src, dev, total);
 	if (reason == NULL)
-		reason = why_not_destination(task->dst, dev, *total);
+		reason = destination_error(task->dst, dev, *total);
 	if (reason == NULL)
-		reason = why_not_together(task->src, task->dst, *total);
+		reason = pair_error(task->src, task->dst, *total);
 	return reason;
 }
 
@@ -93,7 +93,7 @@ static doca_error_t copy_run(const struct doca_buf *src, const struct doca_buf *
 }
 
 /* The destination's byte is the source's with a bit changed. */
-static doca_error_t spoil_byte(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at)
+static doca_error_t flip_bit(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at)
 {
 	uint8_t byte;
 	doca_error_t result = src->mmap->import != NULL ? soft_import_read(src->mmap->import, &byte, src->data + at, 1)
@@ -106,14 +106,14 @@ static doca_error_t spoil_byte(const struct doca_buf *src, const struct doca_buf
 }
 
 /* Bytes [at, at + run) of the source, once more, behind where they belong. */
-static doca_error_t repeat_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at,
-			       size_t run)
+static doca_error_t duplicate_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at,
+				  size_t run)
 {
 	size_t rest = src->data_len - at - run;
 	return copy_run(src, dst, to + run, at, run < rest ? run : rest);
 }
 
-static doca_error_t copy_piece(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to)
+static doca_error_t copy_buf(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to)
 {
 	size_t at, run, len = src->data_len;
 	enum soft_copy_fault fault = soft_fault_copy(len, &at, &run);
@@ -123,26 +123,26 @@ static doca_error_t copy_piece(const struct doca_buf *src, const struct doca_buf
 	}
 	doca_error_t result = copy_run(src, dst, to, 0, len);
 	if (result == DOCA_SUCCESS && fault == SOFT_COPY_FLIP)
-		result = spoil_byte(src, dst, to, at);
+		result = flip_bit(src, dst, to, at);
 	if (result == DOCA_SUCCESS && fault == SOFT_COPY_DUPLICATE)
-		result = repeat_run(src, dst, to, at, run);
+		result = duplicate_run(src, dst, to, at, run);
 	return result;
 }
 
 doca_error_t soft_dma_check(const struct doca_dma_task_memcpy *task, size_t *total)
 {
-	const char *reason = soft_dma_why_not(task, total);
+	const char *reason = soft_dma_task_error(task, total);
 	if (reason == NULL)
 		return DOCA_SUCCESS;
 	soft_detail("memcpy task refused: %s", reason);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
-static doca_error_t copy_pieces(const struct doca_dma_task_memcpy *task)
+static doca_error_t copy_bufs(const struct doca_dma_task_memcpy *task)
 {
 	uint8_t *to = task->dst->data + task->dst->data_len;
 	for (const struct doca_buf *src = task->src; src != NULL; src = src->next) {
-		if (src->data_len > 0 && copy_piece(src, task->dst, to) != DOCA_SUCCESS)
+		if (src->data_len > 0 && copy_buf(src, task->dst, to) != DOCA_SUCCESS)
 			return DOCA_ERROR_IO_FAILED;
 		to += src->data_len;
 	}
@@ -157,7 +157,7 @@ doca_error_t soft_dma_execute(struct doca_dma_task_memcpy *task)
 		return fault;
 	if (soft_dma_check(task, &total) != DOCA_SUCCESS)
 		return DOCA_ERROR_IO_FAILED;
-	if (soft_limits()->move_bytes != 0 && copy_pieces(task) != DOCA_SUCCESS)
+	if (soft_limits()->move_bytes != 0 && copy_bufs(task) != DOCA_SUCCESS)
 		return DOCA_ERROR_IO_FAILED;
 	task->dst->data_len += total;
 	return DOCA_SUCCESS;
@@ -170,7 +170,7 @@ static struct soft_move move_of(const struct doca_dma_task_memcpy *task, uint64_
 {
 	struct soft_move move = {.at_ns = now, .optimized = task->base.optimized};
 	size_t total;
-	if (soft_dma_why_not(task, &total) != NULL)
+	if (soft_dma_task_error(task, &total) != NULL)
 		return move;
 	move.bytes = total;
 	move.direction = task->dst->mmap->import != NULL ? SOFT_WRITE : SOFT_READ;

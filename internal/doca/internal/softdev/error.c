@@ -29,7 +29,7 @@ void soft_copy_last_detail(char *text, size_t size)
 	pthread_mutex_unlock(&detail_lock);
 }
 
-void soft_forget_detail(void)
+void soft_clear_detail(void)
 {
 	pthread_mutex_lock(&detail_lock);
 	last_detail[0] = '\0';

@@ -15,16 +15,16 @@ static uint32_t first_id(const struct doca_dev *dev)
 	return dev->info->side == SOFT_HOST ? 1 : 2;
 }
 
-struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell, bool hears_consumers)
+struct soft_fast *soft_fast_open(struct doca_dev *dev, int wakeup, bool has_consumer_events)
 {
 	struct soft_fast *fast = calloc(1, sizeof(*fast));
 	if (fast == NULL)
 		return NULL;
 	pthread_mutex_init(&fast->lock, NULL);
 	fast->dev = dev;
-	fast->hears_consumers = hears_consumers;
+	fast->has_consumer_events = has_consumer_events;
 	fast->refs = 1;
-	fast->bell = bell;
+	fast->wakeup = wakeup;
 	fast->fault = DOCA_ERROR_CONNECTION_ABORTED;
 	for (int kind = 0; kind < SOFT_MEMBER_KINDS; kind++)
 		fast->next_id[kind] = first_id(dev);
@@ -68,7 +68,7 @@ void soft_fast_close(struct soft_fast *fast)
 	while (soft_fast_drop_lane(fast, SOFT_NO_ID) != SOFT_NO_ID)
 		;
 	pthread_mutex_lock(&fast->lock);
-	fast->bell = -1;
+	fast->wakeup = -1;
 	while (!STAILQ_EMPTY(&fast->notices))
 		drop_notice(fast);
 	pthread_mutex_unlock(&fast->lock);
@@ -82,16 +82,16 @@ void soft_fast_unref(struct soft_fast *fast)
 
 /* ---- the state of the connection ---- */
 
-static void ring_member(struct soft_member *member)
+static void wake_member(struct soft_member *member)
 {
-	if (member->active && !atomic_exchange(&member->rung, true))
-		eventfd_write(member->bell, 1);
+	if (member->active && !atomic_exchange(&member->woken, true))
+		eventfd_write(member->wakeup, 1);
 }
 
-static void ring_control(struct soft_fast *fast)
+static void wake_endpoint(struct soft_fast *fast)
 {
-	if (fast->bell >= 0)
-		eventfd_write(fast->bell, 1);
+	if (fast->wakeup >= 0)
+		eventfd_write(fast->wakeup, 1);
 }
 
 void soft_fast_up(struct soft_fast *fast)
@@ -110,7 +110,7 @@ void soft_fast_down(struct soft_fast *fast, doca_error_t fault)
 	TAILQ_FOREACH(lane, &fast->lanes, link)
 	soft_lane_end(lane);
 	TAILQ_FOREACH(member, &fast->members, link)
-	ring_member(member);
+	wake_member(member);
 	pthread_mutex_unlock(&fast->lock);
 }
 
@@ -129,25 +129,25 @@ bool soft_fast_is_due(const struct soft_fast *fast)
 	return atomic_load(&fast->due) > 0;
 }
 
-bool soft_fast_grant(struct soft_fast *fast)
+bool soft_fast_grant_registration(struct soft_fast *fast)
 {
 	struct soft_member *member;
 	pthread_mutex_lock(&fast->lock);
 	TAILQ_FOREACH(member, &fast->members, link)
 	{
-		if (member->registration == SOFT_REGISTRATION_ASKED)
+		if (member->registration == SOFT_REGISTRATION_REQUESTED)
 			break;
 	}
 	if (member != NULL) {
 		member->registration = SOFT_REGISTRATION_GRANTED;
 		atomic_fetch_sub(&fast->due, 1);
-		ring_member(member);
+		wake_member(member);
 	}
 	pthread_mutex_unlock(&fast->lock);
 	return member != NULL;
 }
 
-const struct soft_notice *soft_fast_notice(struct soft_fast *fast)
+const struct soft_notice *soft_fast_oldest_notice(struct soft_fast *fast)
 {
 	pthread_mutex_lock(&fast->lock);
 	const struct soft_notice *notice = STAILQ_FIRST(&fast->notices);
@@ -155,7 +155,7 @@ const struct soft_notice *soft_fast_notice(struct soft_fast *fast)
 	return notice;
 }
 
-void soft_fast_sent(struct soft_fast *fast)
+void soft_fast_notice_sent(struct soft_fast *fast)
 {
 	pthread_mutex_lock(&fast->lock);
 	drop_notice(fast);
@@ -190,9 +190,9 @@ static bool is_peers(const struct soft_fast *fast, uint32_t id)
 	return id != SOFT_NO_ID && id < SOFT_GONE_ID && id % 2 != first_id(fast->dev) % 2;
 }
 
-bool soft_fast_add_lane(struct soft_fast *fast, uint32_t id, const struct soft_consumer_card *card, int fd)
+bool soft_fast_add_lane(struct soft_fast *fast, uint32_t id, const struct soft_consumer_info *info, int fd)
 {
-	struct soft_lane *lane = is_peers(fast, id) ? soft_lane_open(id, card, fd) : NULL;
+	struct soft_lane *lane = is_peers(fast, id) ? soft_lane_open(id, info, fd) : NULL;
 	if (lane == NULL) {
 		close(fd);
 		return false;
@@ -257,7 +257,7 @@ static uint32_t choose_id(struct soft_fast *fast, enum soft_member_kind kind)
 	return id;
 }
 
-static uint64_t most(enum soft_member_kind kind)
+static uint64_t max_members(enum soft_member_kind kind)
 {
 	return kind == SOFT_CONSUMER ? soft_limits()->max_consumers : soft_limits()->max_producers;
 }
@@ -268,10 +268,10 @@ doca_error_t soft_member_join(struct soft_member *member, struct soft_fast *fast
 	pthread_mutex_lock(&fast->lock);
 	if (!atomic_load(&fast->up))
 		result = DOCA_ERROR_BAD_STATE;
-	else if (fast->count[kind] >= most(kind))
+	else if (fast->count[kind] >= max_members(kind))
 		result = DOCA_ERROR_NO_MEMORY;
 	if (result == DOCA_SUCCESS) {
-		*member = (struct soft_member){.fast = fast, .kind = kind, .bell = -1};
+		*member = (struct soft_member){.fast = fast, .kind = kind, .wakeup = -1};
 		member->id = choose_id(fast, kind);
 		fast->count[kind]++;
 		fast->refs++;
@@ -290,14 +290,14 @@ void soft_member_leave(struct soft_member *member)
 	unref(fast);
 }
 
-static doca_error_t open_bell(struct soft_member *member, struct doca_pe *pe)
+static doca_error_t open_wakeup(struct soft_member *member, struct doca_pe *pe)
 {
-	member->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (member->bell < 0)
+	member->wakeup = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (member->wakeup < 0)
 		return DOCA_ERROR_OPERATING_SYSTEM;
-	doca_error_t result = soft_pe_watch(pe, member->bell, EPOLLIN);
+	doca_error_t result = soft_pe_watch(pe, member->wakeup, EPOLLIN);
 	if (result != DOCA_SUCCESS)
-		close(member->bell);
+		close(member->wakeup);
 	return result;
 }
 
@@ -305,19 +305,19 @@ static doca_error_t open_bell(struct soft_member *member, struct doca_pe *pe)
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe)
 {
 	struct soft_fast *fast = member->fast;
-	if (!fast->hears_consumers) {
+	if (!fast->has_consumer_events) {
 		soft_detail("a consumer or producer needs the consumer events of its server or client "
 			    "(doca_comch_server_event_consumer_register, doca_comch_client_event_consumer_register)");
 		return DOCA_ERROR_INVALID_VALUE;
 	}
-	doca_error_t result = open_bell(member, pe);
+	doca_error_t result = open_wakeup(member, pe);
 	if (result != DOCA_SUCCESS)
 		return result;
 	pthread_mutex_lock(&fast->lock);
 	bool up = atomic_load(&fast->up);
 	member->active = true;
 	member->registration = SOFT_UNREGISTERED;
-	atomic_store(&member->rung, false);
+	atomic_store(&member->woken, false);
 	fast->active++;
 	pthread_mutex_unlock(&fast->lock);
 	if (up)
@@ -333,22 +333,22 @@ void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe)
 	pthread_mutex_lock(&fast->lock);
 	member->active = false;
 	fast->active--;
-	if (member->registration == SOFT_REGISTRATION_ASKED)
+	if (member->registration == SOFT_REGISTRATION_REQUESTED)
 		atomic_fetch_sub(&fast->due, 1);
 	member->registration = SOFT_UNREGISTERED;
 	pthread_mutex_unlock(&fast->lock);
-	soft_pe_unwatch(pe, member->bell);
-	close(member->bell);
-	member->bell = -1;
+	soft_pe_unwatch(pe, member->wakeup);
+	close(member->wakeup);
+	member->wakeup = -1;
 }
 
-/* The flag falls after the bell: what rings in between is seen by the progress that is just beginning. It rises before
- * the bell, too; a bell that is still to ring is heard next time, or it would ring for ever. */
-void soft_member_heard(struct soft_member *member)
+/* The flag falls after the wakeup: what rings in between is seen by the progress that is just beginning. It rises before
+ * the wakeup, too; a wakeup that is still to ring is heard next time, or it would ring for ever. */
+void soft_member_clear_wakeup(struct soft_member *member)
 {
 	eventfd_t ignored;
-	if (atomic_load(&member->rung) && eventfd_read(member->bell, &ignored) == 0)
-		atomic_store(&member->rung, false);
+	if (atomic_load(&member->woken) && eventfd_read(member->wakeup, &ignored) == 0)
+		atomic_store(&member->woken, false);
 }
 
 bool soft_member_is_up(const struct soft_member *member)
@@ -364,12 +364,12 @@ doca_error_t soft_member_fault(const struct soft_member *member)
 	return fault;
 }
 
-void soft_member_ask(struct soft_member *member)
+void soft_member_request_registration(struct soft_member *member)
 {
 	pthread_mutex_lock(&member->fast->lock);
-	member->registration = SOFT_REGISTRATION_ASKED;
+	member->registration = SOFT_REGISTRATION_REQUESTED;
 	atomic_fetch_add(&member->fast->due, 1);
-	ring_control(member->fast);
+	wake_endpoint(member->fast);
 	pthread_mutex_unlock(&member->fast->lock);
 }
 
@@ -381,15 +381,15 @@ bool soft_member_is_registered(const struct soft_member *member)
 	return granted;
 }
 
-void soft_member_tell(struct soft_member *member, struct soft_notice *notice)
+void soft_member_queue_notice(struct soft_member *member, struct soft_notice *notice)
 {
 	struct soft_fast *fast = member->fast;
 	pthread_mutex_lock(&fast->lock);
-	bool heard = fast->bell >= 0;
+	bool heard = fast->wakeup >= 0;
 	if (heard) {
 		STAILQ_INSERT_TAIL(&fast->notices, notice, link);
 		atomic_fetch_add(&fast->due, 1);
-		ring_control(fast);
+		wake_endpoint(fast);
 	}
 	pthread_mutex_unlock(&fast->lock);
 	if (!heard)

@@ -30,17 +30,17 @@
 /* ---- what travels ---- */
 
 /* Follows a CONSUMER frame, whose value is the id; the lane's end comes with it. */
-struct soft_consumer_card {
+struct soft_consumer_info {
 	uint32_t imm_data_len;
 	uint32_t num_tasks;
 	uint8_t descriptor[sizeof(struct remote_descriptor)];
 };
-_Static_assert(sizeof(struct soft_consumer_card) == 128, "cards have a fixed layout");
+_Static_assert(sizeof(struct soft_consumer_info) == 128, "cards have a fixed layout");
 
 /* On a lane, from the consumer: one posted buffer. room is 0 for a task that takes immediate data only. */
 struct soft_slot {
 	uint64_t addr;
-	uint64_t room;
+	uint64_t capacity;
 };
 
 /* On a lane, to the consumer: what became of its oldest slot. imm_len bytes follow. */
@@ -55,7 +55,7 @@ _Static_assert(sizeof(struct soft_slot) == 16 && sizeof(struct soft_delivery) ==
 /* ---- members ---- */
 
 enum soft_member_kind { SOFT_CONSUMER, SOFT_PRODUCER, SOFT_MEMBER_KINDS };
-enum soft_registration { SOFT_UNREGISTERED, SOFT_REGISTRATION_ASKED, SOFT_REGISTRATION_GRANTED };
+enum soft_registration { SOFT_UNREGISTERED, SOFT_REGISTRATION_REQUESTED, SOFT_REGISTRATION_GRANTED };
 
 /* A consumer or producer of this side, from creation to destruction. */
 struct soft_member {
@@ -65,8 +65,8 @@ struct soft_member {
 	uint32_t id;
 	bool active; /* not IDLE */
 	enum soft_registration registration;
-	int bell; /* eventfd in the member's engine, while active */
-	atomic_bool rung;
+	int wakeup; /* eventfd in the member's engine, while active */
+	atomic_bool woken;
 };
 
 /* News of a consumer that the control channel has still to send. */
@@ -75,17 +75,17 @@ struct soft_notice {
 	bool expired; /* else new */
 	uint32_t id;
 	int lane; /* the peer's end; -1 if expired */
-	struct soft_consumer_card card;
+	struct soft_consumer_info info;
 };
 
 struct soft_fast {
 	struct doca_dev *dev;
-	bool hears_consumers;
+	bool has_consumer_events;
 	pthread_mutex_t lock;
 	unsigned refs;
 	atomic_bool up;     /* the connection is OPEN */
 	doca_error_t fault; /* why it is not any more */
-	int bell;           /* eventfd of the endpoint; -1 once the connection is released */
+	int wakeup;         /* eventfd of the endpoint; -1 once the connection is released */
 	atomic_uint due;    /* registrations asked for, and notices */
 	unsigned active;    /* members that are not IDLE */
 	uint32_t next_id[SOFT_MEMBER_KINDS];
@@ -97,8 +97,8 @@ struct soft_fast {
 
 /* ---- fast: for the control channel ---- */
 
-/* bell stays the caller's. hears_consumers: consumer events are registered on this side. NULL: no memory. */
-struct soft_fast *soft_fast_open(struct doca_dev *dev, int bell, bool hears_consumers);
+/* wakeup stays the caller's. has_consumer_events: consumer events are registered on this side. NULL: no memory. */
+struct soft_fast *soft_fast_open(struct doca_dev *dev, int wakeup, bool has_consumer_events);
 
 /* The connection is over: nothing rings any more. Lanes and notices go. */
 void soft_fast_close(struct soft_fast *fast);
@@ -115,14 +115,14 @@ bool soft_fast_has_active(struct soft_fast *fast);
 bool soft_fast_is_due(const struct soft_fast *fast);
 
 /* Grants one registration. False if none is asked for. */
-bool soft_fast_grant(struct soft_fast *fast);
+bool soft_fast_grant_registration(struct soft_fast *fast);
 
-/* The oldest notice, which stays in the queue until soft_fast_sent; NULL if there is none. */
-const struct soft_notice *soft_fast_notice(struct soft_fast *fast);
-void soft_fast_sent(struct soft_fast *fast);
+/* The oldest notice, which stays in the queue until soft_fast_notice_sent; NULL if there is none. */
+const struct soft_notice *soft_fast_oldest_notice(struct soft_fast *fast);
+void soft_fast_notice_sent(struct soft_fast *fast);
 
 /* The peer has a new consumer. Takes lane over. False if the peer is not to be trusted any more, or no memory is left. */
-bool soft_fast_add_lane(struct soft_fast *fast, uint32_t id, const struct soft_consumer_card *card, int lane);
+bool soft_fast_add_lane(struct soft_fast *fast, uint32_t id, const struct soft_consumer_info *info, int lane);
 
 /* The peer's consumer has expired, or any has if id is SOFT_NO_ID. The id that went; SOFT_NO_ID if there was none. */
 uint32_t soft_fast_drop_lane(struct soft_fast *fast, uint32_t id);
@@ -137,17 +137,17 @@ void soft_member_leave(struct soft_member *member);
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe);
 void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe);
 
-/* The beginning of every progress: silences the bell, before the member looks what has changed. */
-void soft_member_heard(struct soft_member *member);
+/* The beginning of every progress: silences the wakeup, before the member looks what has changed. */
+void soft_member_clear_wakeup(struct soft_member *member);
 
 bool soft_member_is_up(const struct soft_member *member);
 doca_error_t soft_member_fault(const struct soft_member *member);
 
-void soft_member_ask(struct soft_member *member);
+void soft_member_request_registration(struct soft_member *member);
 bool soft_member_is_registered(const struct soft_member *member);
 
 /* Takes the notice over. */
-void soft_member_tell(struct soft_member *member, struct soft_notice *notice);
+void soft_member_queue_notice(struct soft_member *member, struct soft_notice *notice);
 void soft_notice_free(struct soft_notice *notice);
 
 /* ---- lane: the peer's consumer, as this side's producers see it ---- */
@@ -169,8 +169,8 @@ struct soft_lane {
 	uint32_t reserved; /* slots that submitted tasks count on */
 };
 
-/* Takes fd over, unless it answers NULL: no memory, or the card or the socket cannot be right. */
-struct soft_lane *soft_lane_open(uint32_t consumer_id, const struct soft_consumer_card *card, int fd);
+/* Takes fd over, unless it answers NULL: no memory, or the info or the socket cannot be right. */
+struct soft_lane *soft_lane_open(uint32_t consumer_id, const struct soft_consumer_info *info, int fd);
 void soft_lane_unref(struct soft_lane *lane);
 
 /* Wakes whoever waits for it. */

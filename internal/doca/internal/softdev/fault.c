@@ -20,7 +20,7 @@ enum kind {
 	DUPLICATE,
 	CUT,
 	MUTE,
-	AGAIN_STORM,
+	AGAIN_RATE,
 	CONNECT,
 	DISCONNECT,
 	KINDS
@@ -63,7 +63,7 @@ static const struct form forms[KINDS] = {
 	[DUPLICATE] = {"duplicate", "N"},
 	[CUT] = {"cut", "N"},
 	[MUTE] = {"mute", "N"},
-	[AGAIN_STORM] = {"again", "N"},
+	[AGAIN_RATE] = {"again", "N"},
 	[CONNECT] = {"connect", "N"},
 	[DISCONNECT] = {"disconnect", "N"},
 };
@@ -120,9 +120,9 @@ static bool parse_value(const char *form, char *value, struct rule *rule)
 	return true;
 }
 
-static bool sensible(const struct rule *rule)
+static bool valid_rule(const struct rule *rule)
 {
-	if (rule->kind == AGAIN_STORM)
+	if (rule->kind == AGAIN_RATE)
 		return rule->n <= 100;
 	if (rule->kind == DELAY && rule->extra > MAX_DELAY_US)
 		return false;
@@ -140,7 +140,7 @@ static bool parse_rule(char *item, struct rule *rule)
 		if (strcmp(forms[kind].name, item) != 0)
 			continue;
 		rule->kind = (enum kind)kind;
-		return parse_value(forms[kind].value, equals + 1, rule) && sensible(rule);
+		return parse_value(forms[kind].value, equals + 1, rule) && valid_rule(rule);
 	}
 	return false;
 }
@@ -317,6 +317,6 @@ bool soft_fault_muted(void)
 doca_error_t soft_fault_submit(void)
 {
 	struct soft_faults *faults = soft_faults();
-	const struct rule *rule = faults == NULL ? NULL : find(faults, AGAIN_STORM, 0);
+	const struct rule *rule = faults == NULL ? NULL : find(faults, AGAIN_RATE, 0);
 	return rule != NULL && draw(faults, 100) < rule->n ? DOCA_ERROR_AGAIN : DOCA_SUCCESS;
 }

@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 /* As many as a limit can be raised to, whatever our own is. */
-#define MOST_TASKS (1 << 16)
-#define MOST_IMM_DATA 4096
+#define MAX_TASKS (1 << 16)
+#define MAX_IMM_DATA 4096
 
 /* ---- life ---- */
 
@@ -28,24 +28,24 @@ static bool is_lane(int fd)
 	return socket_option(fd, SO_DOMAIN) == AF_UNIX && socket_option(fd, SO_TYPE) == SOCK_SEQPACKET;
 }
 
-struct soft_lane *soft_lane_open(uint32_t consumer_id, const struct soft_consumer_card *card, int fd)
+struct soft_lane *soft_lane_open(uint32_t consumer_id, const struct soft_consumer_info *info, int fd)
 {
-	if (card->num_tasks == 0 || card->num_tasks > MOST_TASKS || card->imm_data_len > MOST_IMM_DATA || !is_lane(fd))
+	if (info->num_tasks == 0 || info->num_tasks > MAX_TASKS || info->imm_data_len > MAX_IMM_DATA || !is_lane(fd))
 		return NULL;
 	struct soft_lane *lane = calloc(1, sizeof(*lane));
 	if (lane == NULL)
 		return NULL;
-	lane->slots = calloc(card->num_tasks, sizeof(*lane->slots));
+	lane->slots = calloc(info->num_tasks, sizeof(*lane->slots));
 	if (lane->slots == NULL) {
 		free(lane);
 		return NULL;
 	}
 	atomic_init(&lane->refs, 1);
 	lane->consumer_id = consumer_id;
-	lane->imm_data_len = card->imm_data_len;
-	lane->num_slots = card->num_tasks;
+	lane->imm_data_len = info->imm_data_len;
+	lane->num_slots = info->num_tasks;
 	lane->fd = fd;
-	memcpy(lane->descriptor, card->descriptor, sizeof(lane->descriptor));
+	memcpy(lane->descriptor, info->descriptor, sizeof(lane->descriptor));
 	pthread_mutex_init(&lane->lock, NULL);
 	return lane;
 }
@@ -81,7 +81,7 @@ static bool within(const struct soft_range *range, const struct soft_slot *slot)
 {
 	uint64_t start = (uintptr_t)range->addr;
 	return slot->addr >= start && slot->addr - start <= range->len &&
-	       slot->room <= range->len - (slot->addr - start);
+	       slot->capacity <= range->len - (slot->addr - start);
 }
 
 /* More slots than the consumer has tasks are a peer's that lies. */
@@ -114,7 +114,7 @@ static struct soft_slot *slot_at(struct soft_lane *lane, uint32_t index)
 static doca_error_t does_not_fit(const struct soft_lane *lane, size_t len, const struct soft_slot *slot)
 {
 	soft_detail("a message of %zu bytes does not fit into the %llu that consumer %u has posted", len,
-		    (unsigned long long)slot->room, (unsigned)lane->consumer_id);
+		    (unsigned long long)slot->capacity, (unsigned)lane->consumer_id);
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
@@ -128,7 +128,7 @@ static doca_error_t reserve(struct soft_lane *lane, size_t len, uint32_t imm_len
 	if (lane->reserved >= lane->posted)
 		return DOCA_ERROR_AGAIN;
 	const struct soft_slot *slot = slot_at(lane, lane->reserved);
-	if (len > slot->room)
+	if (len > slot->capacity)
 		return does_not_fit(lane, len, slot);
 	lane->reserved++;
 	return DOCA_SUCCESS;
@@ -192,7 +192,7 @@ static doca_error_t deliver(struct soft_lane *lane, uint32_t producer_id, const 
 		return DOCA_ERROR_CONNECTION_RESET;
 	if (!soft_lane_writable(lane->fd))
 		return DOCA_ERROR_AGAIN;
-	if (len > slot->room)
+	if (len > slot->capacity)
 		return does_not_fit(lane, len, slot);
 	doca_error_t result = write_bytes(lane, slot, bytes, len);
 	if (result != DOCA_SUCCESS)

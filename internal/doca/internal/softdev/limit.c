@@ -94,17 +94,17 @@ static doca_error_t apply_limit(struct soft_limits *limits, const char *item, co
 	return DOCA_SUCCESS;
 }
 
-static const char model_is[] = "model=";
-#define MODEL_IS_LEN (sizeof(model_is) - 1)
+static const char model_prefix[] = "model=";
+#define MODEL_PREFIX_LEN (sizeof(model_prefix) - 1)
 
 static bool names_model(const char *item)
 {
-	return strncmp(item, model_is, MODEL_IS_LEN) == 0;
+	return strncmp(item, model_prefix, MODEL_PREFIX_LEN) == 0;
 }
 
 static doca_error_t apply_model(struct soft_limits *limits, const char *item, const char *end)
 {
-	const char *name = item + MODEL_IS_LEN;
+	const char *name = item + MODEL_PREFIX_LEN;
 	return names_model(item) ? soft_model_choose(limits, name, (size_t)(end - name)) : DOCA_SUCCESS;
 }
 

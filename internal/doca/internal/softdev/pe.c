@@ -39,7 +39,7 @@ struct doca_pe {
 	bool progressing;
 	unsigned idle_polls; /* calls in a row of which nothing came; not counted beyond IDLE_POLLS */
 	struct doca_ctx *contexts;
-	struct doca_ctx *turn; /* whose turn it is; NULL: the first of the list */
+	struct doca_ctx *next_ctx; /* whose turn it is; NULL: the first of the list */
 };
 
 uint64_t soft_now_ns(void)
@@ -139,8 +139,8 @@ void soft_pe_disconnect(struct doca_ctx *ctx)
 	while (*link != ctx)
 		link = &(*link)->next;
 	*link = ctx->next;
-	if (pe->turn == ctx)
-		pe->turn = ctx->next;
+	if (pe->next_ctx == ctx)
+		pe->next_ctx = ctx->next;
 	ctx->pe = NULL;
 }
 
@@ -158,10 +158,10 @@ static size_t count_contexts(const struct doca_pe *pe)
 }
 
 /* Contexts take turns, so that a busy one cannot starve the others. */
-static struct doca_ctx *take_turn(struct doca_pe *pe)
+static struct doca_ctx *next_context(struct doca_pe *pe)
 {
-	struct doca_ctx *ctx = pe->turn != NULL ? pe->turn : pe->contexts;
-	pe->turn = ctx->next;
+	struct doca_ctx *ctx = pe->next_ctx != NULL ? pe->next_ctx : pe->contexts;
+	pe->next_ctx = ctx->next;
 	return ctx;
 }
 
@@ -230,7 +230,7 @@ void soft_pe_notify(struct doca_pe *pe)
 		signal_work(pe);
 }
 
-static bool swallows(const struct doca_pe *pe)
+static bool drops_events(const struct doca_pe *pe)
 {
 	return pe->armed && pe->mode == DOCA_PE_EVENT_MODE_PROGRESS_SELECTIVE && soft_has_quirk(SOFT_SELECTIVE_SWALLOW);
 }
@@ -257,12 +257,12 @@ void soft_pe_polled(struct doca_pe *pe, bool moved)
 /* DOCA forbids progress inside a callback; there it does nothing. */
 uint8_t soft_doca_pe_progress(struct doca_pe *pe)
 {
-	if (pe == NULL || pe->progressing || swallows(pe))
+	if (pe == NULL || pe->progressing || drops_events(pe))
 		return 0;
 	pe->progressing = true;
 	bool moved = false;
 	for (size_t n = count_contexts(pe); n > 0 && !moved; n--)
-		moved = soft_ctx_progress(take_turn(pe));
+		moved = soft_ctx_progress(next_context(pe));
 	pe->progressing = false;
 	soft_pe_notify(pe);
 	soft_pe_polled(pe, moved);

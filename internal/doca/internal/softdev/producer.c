@@ -34,8 +34,8 @@ struct doca_comch_producer {
 	/* From start to IDLE. */
 	struct doca_comch_producer_task_send *tasks;
 	uint8_t *imm;
-	uint32_t imm_room; /* of one task */
-	uint64_t retry_at; /* the lane of the oldest task was full; 0: it was not */
+	uint32_t imm_capacity; /* of one task */
+	uint64_t retry_at;     /* the lane of the oldest task was full; 0: it was not */
 	struct send_queue pool, unsent;
 };
 
@@ -51,10 +51,10 @@ static size_t data_len(const struct doca_comch_producer_task_send *task)
 	return task->buf == NULL ? 0 : task->buf->data_len;
 }
 
-static const char *why_not_sent(const struct doca_comch_producer_task_send *task)
+static const char *send_error(const struct doca_comch_producer_task_send *task)
 {
 	if (task->buf != NULL) {
-		const char *reason = soft_buf_why_not(task->buf, task->task.ctx->dev);
+		const char *reason = soft_buf_usage_error(task->buf, task->task.ctx->dev);
 		if (reason != NULL)
 			return reason;
 		if (task->buf->mmap->import != NULL)
@@ -69,7 +69,7 @@ static const char *why_not_sent(const struct doca_comch_producer_task_send *task
 
 static doca_error_t producer_validate(const struct doca_task *task)
 {
-	const char *reason = why_not_sent((const struct doca_comch_producer_task_send *)task);
+	const char *reason = send_error((const struct doca_comch_producer_task_send *)task);
 	if (reason == NULL)
 		return DOCA_SUCCESS;
 	soft_detail("send task refused: %s", reason);
@@ -90,15 +90,15 @@ static doca_error_t make_pool(struct doca_comch_producer *producer)
 {
 	STAILQ_INIT(&producer->pool);
 	STAILQ_INIT(&producer->unsent);
-	producer->imm_room = (uint32_t)soft_limits()->max_imm_data_len;
+	producer->imm_capacity = (uint32_t)soft_limits()->max_imm_data_len;
 	producer->tasks = calloc(producer->num_tasks, sizeof(*producer->tasks));
-	producer->imm = calloc(producer->num_tasks, (size_t)producer->imm_room + 1);
+	producer->imm = calloc(producer->num_tasks, (size_t)producer->imm_capacity + 1);
 	if (producer->tasks == NULL || producer->imm == NULL) {
 		free_pool(producer);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	for (uint32_t i = 0; i < producer->num_tasks; i++) {
-		producer->tasks[i].imm = producer->imm + (size_t)i * producer->imm_room;
+		producer->tasks[i].imm = producer->imm + (size_t)i * producer->imm_capacity;
 		STAILQ_INSERT_TAIL(&producer->pool, &producer->tasks[i], queued);
 	}
 	return DOCA_SUCCESS;
@@ -209,7 +209,7 @@ static bool flush(struct doca_comch_producer *producer)
 static bool producer_progress(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *producer = producer_of(ctx);
-	soft_member_heard(&producer->member);
+	soft_member_clear_wakeup(&producer->member);
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)
 		return flush(producer);
 	if (soft_member_is_up(&producer->member))
@@ -271,8 +271,8 @@ static const struct soft_ctx_class producer_class = {
 /* Immediate data beyond what the device can carry is cut off: the function has no way to refuse. */
 static void set_imm(struct doca_comch_producer_task_send *task, const uint8_t *imm_data, uint32_t imm_data_len)
 {
-	uint32_t room = producer_of(task->task.ctx)->imm_room;
-	task->imm_len = imm_data == NULL ? 0 : imm_data_len < room ? imm_data_len : room;
+	uint32_t capacity = producer_of(task->task.ctx)->imm_capacity;
+	task->imm_len = imm_data == NULL ? 0 : imm_data_len < capacity ? imm_data_len : capacity;
 	if (task->imm_len > 0)
 		memcpy(task->imm, imm_data, task->imm_len);
 }
@@ -286,7 +286,7 @@ doca_error_t soft_doca_comch_producer_task_send_alloc_init(struct doca_comch_pro
 		return DOCA_ERROR_INVALID_VALUE;
 	if (producer->ctx.state != DOCA_CTX_STATE_RUNNING)
 		return DOCA_ERROR_BAD_STATE;
-	if (imm_data_len > producer->imm_room)
+	if (imm_data_len > producer->imm_capacity)
 		return DOCA_ERROR_INVALID_VALUE;
 	struct doca_comch_producer_task_send *taken = STAILQ_FIRST(&producer->pool);
 	if (taken == NULL)

@@ -5,7 +5,7 @@
 
 #include "remote_wire.h"
 
-struct visitor;
+struct remote_peer;
 
 struct soft_export {
 	struct soft_export *next; /* the service's */
@@ -17,8 +17,8 @@ struct soft_export {
 	uint64_t backing_offset;
 	uint8_t *descriptor;
 	size_t descriptor_len;
-	bool withdrawn;          /* no importer gets in any more */
-	struct visitor *revoked; /* importers that were in when it was withdrawn, and may still be copying */
+	bool withdrawn;              /* no importer gets in any more */
+	struct remote_peer *revoked; /* importers that were in when it was withdrawn, and may still be copying */
 };
 
 /* The export can be imported from now on, through the socket of this name. Starts the service with the first. */

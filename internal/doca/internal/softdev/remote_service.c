@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exporter's thread. Whoever connects is a visitor: a stranger until it shows the key of an export, which it has
+ * The exporter's thread. Whoever connects is a peer: a stranger until it shows the key of an export, which it has
  * one second for, and an importer of that export from then on until it hangs up or the export is closed.
  *
- * The thread reads without waiting and asks every visitor each time it wakes, so nothing depends on which descriptor
- * poll named, and soft_service_remove may take visitors away between two rounds.
+ * The thread reads without waiting and asks every peer each time it wakes, so nothing depends on which descriptor
+ * poll named, and soft_service_remove may take peers away between two rounds.
  */
 #define _GNU_SOURCE
 #include "remote_export.h"
@@ -22,16 +22,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_VISITORS 1024
-#define MAX_STRANGERS 16
+#define MAX_PEERS 1024
+#define MAX_UNAUTHENTICATED 16
 #define BACKLOG 64
-#define DOOR_CLOSED_NS 100000000ull
+#define ACCEPT_PAUSE_NS 100000000ull
 
-struct visitor {
-	struct visitor *next; /* the newest first */
+struct remote_peer {
+	struct remote_peer *next; /* the newest first */
 	int fd;
 	pid_t pid;
-	uint64_t speak_by;          /* a stranger's deadline */
+	uint64_t request_deadline;  /* a stranger's deadline */
 	struct soft_export *export; /* NULL: a stranger */
 	struct remote_gate *gate;
 };
@@ -43,9 +43,9 @@ static unsigned num_exports;
 static struct {
 	pthread_mutex_t lock; /* guards the next six */
 	struct soft_export *exports;
-	struct visitor *visitors;
-	unsigned num_visitors;
-	uint64_t door_opens_at; /* 0: it is open */
+	struct remote_peer *peers;
+	unsigned num_peers;
+	uint64_t accept_after; /* 0: it is open */
 	uint64_t last_id;
 	bool stopping;
 
@@ -58,14 +58,14 @@ static struct {
 
 /* ---- Visitors ---- */
 
-static void dismiss(struct visitor *visitor)
+static void close_peer(struct remote_peer *peer)
 {
-	if (visitor->gate != NULL) {
-		atomic_store(&visitor->gate->revoked, 1);
-		remote_gate_close(visitor->gate);
+	if (peer->gate != NULL) {
+		atomic_store(&peer->gate->revoked, 1);
+		remote_gate_close(peer->gate);
 	}
-	close(visitor->fd);
-	free(visitor);
+	close(peer->fd);
+	free(peer);
 }
 
 /* Takes time that does not depend on where the keys differ. */
@@ -87,7 +87,7 @@ static struct soft_export *find_requested(const struct remote_request *request)
 	return export != NULL && same_key(export->key, request->key) ? export : NULL;
 }
 
-static bool send_grant(const struct visitor *visitor, const struct soft_export *export, int gate_fd, uint32_t gate_shm)
+static bool send_grant(const struct remote_peer *peer, const struct soft_export *export, int gate_fd, uint32_t gate_shm)
 {
 	struct remote_answer answer = {
 		.magic = REMOTE_MAGIC,
@@ -106,10 +106,10 @@ static bool send_grant(const struct visitor *visitor, const struct soft_export *
 		fds[num_fds++] = gate_fd;
 	if (export->backing_fd >= 0)
 		fds[num_fds++] = export->backing_fd;
-	return remote_send(visitor->fd, &answer, sizeof(answer), fds, num_fds);
+	return remote_send(peer->fd, &answer, sizeof(answer), fds, num_fds);
 }
 
-static bool grant(struct visitor *visitor, struct soft_export *export)
+static bool grant(struct remote_peer *peer, struct soft_export *export)
 {
 	int gate_fd;
 	uint32_t gate_shm;
@@ -117,115 +117,115 @@ static bool grant(struct visitor *visitor, struct soft_export *export)
 	if (gate == NULL)
 		return false;
 	/* Where Yama restricts process_vm_readv, this admits the importer; elsewhere it fails and is not needed. */
-	if (visitor->pid > 0)
-		prctl(PR_SET_PTRACER, (unsigned long)visitor->pid, 0, 0, 0);
-	bool sent = send_grant(visitor, export, gate_fd, gate_shm);
+	if (peer->pid > 0)
+		prctl(PR_SET_PTRACER, (unsigned long)peer->pid, 0, 0, 0);
+	bool sent = send_grant(peer, export, gate_fd, gate_shm);
 	if (gate_fd >= 0)
 		close(gate_fd);
 	if (!sent) {
 		remote_gate_close(gate);
 		return false;
 	}
-	visitor->gate = gate;
-	visitor->export = export;
+	peer->gate = gate;
+	peer->export = export;
 	return true;
 }
 
-static bool answer(struct visitor *visitor, const struct remote_request *request)
+static bool answer(struct remote_peer *peer, const struct remote_request *request)
 {
 	struct soft_export *export = find_requested(request);
 	if (export != NULL)
-		return grant(visitor, export);
+		return grant(peer, export);
 	struct remote_answer refusal = {.magic = REMOTE_MAGIC, .version = REMOTE_VERSION};
-	remote_send(visitor->fd, &refusal, sizeof(refusal), NULL, 0);
+	remote_send(peer->fd, &refusal, sizeof(refusal), NULL, 0);
 	return false;
 }
 
 /* False if it has to go. An importer has nothing more to say, and is not thrown out for talking: it may be copying. */
-static bool hear(struct visitor *visitor, uint64_t now)
+static bool serve_peer(struct remote_peer *peer, uint64_t now)
 {
 	struct remote_request request;
-	ssize_t n = recv(visitor->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
-	if (visitor->export != NULL)
-		return !soft_socket_hung_up(visitor->fd);
+	ssize_t n = recv(peer->fd, &request, sizeof(request), MSG_DONTWAIT | MSG_TRUNC);
+	if (peer->export != NULL)
+		return !soft_socket_hung_up(peer->fd);
 	if (n < 0)
-		return (errno == EAGAIN || errno == EINTR) && now < visitor->speak_by;
-	return n == sizeof(request) && answer(visitor, &request);
+		return (errno == EAGAIN || errno == EINTR) && now < peer->request_deadline;
+	return n == sizeof(request) && answer(peer, &request);
 }
 
-static void hear_visitors(uint64_t now)
+static void serve_peers(uint64_t now)
 {
-	struct visitor **link = &service.visitors;
+	struct remote_peer **link = &service.peers;
 	while (*link != NULL) {
-		struct visitor *visitor = *link;
-		if (hear(visitor, now)) {
-			link = &visitor->next;
+		struct remote_peer *peer = *link;
+		if (serve_peer(peer, now)) {
+			link = &peer->next;
 			continue;
 		}
-		*link = visitor->next;
-		service.num_visitors--;
-		dismiss(visitor);
+		*link = peer->next;
+		service.num_peers--;
+		close_peer(peer);
 	}
 }
 
-/* Silent strangers cannot keep importers out: the one that has been silent longest goes for a newcomer. */
-static void limit_strangers(void)
+/* Silent unauthenticated cannot keep importers out: the one that has been silent longest goes for a newcomer. */
+static void limit_unauthenticated(void)
 {
-	unsigned strangers = 0;
-	struct visitor **oldest = NULL;
-	for (struct visitor **link = &service.visitors; *link != NULL; link = &(*link)->next) {
+	unsigned unauthenticated = 0;
+	struct remote_peer **oldest = NULL;
+	for (struct remote_peer **link = &service.peers; *link != NULL; link = &(*link)->next) {
 		if ((*link)->export != NULL)
 			continue;
-		strangers++;
+		unauthenticated++;
 		oldest = link;
 	}
-	if (strangers <= MAX_STRANGERS)
+	if (unauthenticated <= MAX_UNAUTHENTICATED)
 		return;
-	struct visitor *visitor = *oldest;
-	*oldest = visitor->next;
-	service.num_visitors--;
-	dismiss(visitor);
+	struct remote_peer *peer = *oldest;
+	*oldest = peer->next;
+	service.num_peers--;
+	close_peer(peer);
 }
 
-static struct visitor *new_visitor(int fd, uint64_t now)
+static struct remote_peer *new_peer(int fd, uint64_t now)
 {
 	pid_t pid;
-	if (service.num_visitors >= MAX_VISITORS || !soft_socket_peer(fd, &pid))
+	if (service.num_peers >= MAX_PEERS || !soft_socket_peer(fd, &pid))
 		return NULL;
-	struct visitor *visitor = calloc(1, sizeof(*visitor));
-	if (visitor != NULL)
-		*visitor = (struct visitor){.fd = fd, .pid = pid, .speak_by = now + REMOTE_TIMEOUT_NS};
-	return visitor;
+	struct remote_peer *peer = calloc(1, sizeof(*peer));
+	if (peer != NULL)
+		*peer = (struct remote_peer){.fd = fd, .pid = pid, .request_deadline = now + REMOTE_TIMEOUT_NS};
+	return peer;
 }
 
 /* A newcomer is heard at once, before a later one can push it out. */
-static void welcome(int fd, uint64_t now)
+static void add_peer(int fd, uint64_t now)
 {
-	struct visitor *visitor = new_visitor(fd, now);
-	if (visitor == NULL) {
+	struct remote_peer *peer = new_peer(fd, now);
+	if (peer == NULL) {
 		close(fd);
-	} else if (!hear(visitor, now)) {
-		dismiss(visitor);
+	} else if (!serve_peer(peer, now)) {
+		close_peer(peer);
 	} else {
-		visitor->next = service.visitors;
-		service.visitors = visitor;
-		service.num_visitors++;
-		limit_strangers();
+		peer->next = service.peers;
+		service.peers = peer;
+		service.num_peers++;
+		limit_unauthenticated();
 	}
 }
 
 /* At most a backlog of them, then it is the others' turn. Without descriptors left the door closes for a while. */
-static void admit_visitors(uint64_t now)
+static void accept_peers(uint64_t now)
 {
-	service.door_opens_at = 0;
+	service.accept_after = 0;
 	for (int i = 0; i < BACKLOG; i++) {
 		int fd = accept4(service.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			welcome(fd, now);
+			add_peer(fd, now);
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			service.door_opens_at = now + DOOR_CLOSED_NS;
+			service.accept_after = now + ACCEPT_PAUSE_NS;
 		return;
 	}
 }
@@ -243,14 +243,14 @@ static int milliseconds_until(uint64_t when, uint64_t now)
 static nfds_t collect(struct pollfd *set, int *timeout_ms)
 {
 	nfds_t count = 0;
-	bool open = service.door_opens_at == 0;
-	uint64_t until = open ? UINT64_MAX : service.door_opens_at;
+	bool open = service.accept_after == 0;
+	uint64_t until = open ? UINT64_MAX : service.accept_after;
 	set[count++] = (struct pollfd){.fd = service.wake, .events = POLLIN};
 	set[count++] = (struct pollfd){.fd = open ? service.listener : -1, .events = POLLIN};
-	for (const struct visitor *v = service.visitors; v != NULL; v = v->next) {
+	for (const struct remote_peer *v = service.peers; v != NULL; v = v->next) {
 		set[count++] = (struct pollfd){.fd = v->fd, .events = POLLIN | POLLRDHUP};
-		if (v->export == NULL && v->speak_by < until)
-			until = v->speak_by;
+		if (v->export == NULL && v->request_deadline < until)
+			until = v->request_deadline;
 	}
 	*timeout_ms = milliseconds_until(until, soft_now_ns());
 	return count;
@@ -258,7 +258,7 @@ static nfds_t collect(struct pollfd *set, int *timeout_ms)
 
 static bool wait_for_visitors(void)
 {
-	static struct pollfd set[2 + MAX_VISITORS];
+	static struct pollfd set[2 + MAX_PEERS];
 	int timeout_ms;
 	pthread_mutex_lock(&service.lock);
 	bool stopping = service.stopping;
@@ -278,8 +278,8 @@ static void *serve(void *unused)
 	while (wait_for_visitors()) {
 		pthread_mutex_lock(&service.lock);
 		uint64_t now = soft_now_ns();
-		hear_visitors(now);
-		admit_visitors(now);
+		serve_peers(now);
+		accept_peers(now);
 		pthread_mutex_unlock(&service.lock);
 	}
 	return NULL;
@@ -336,7 +336,7 @@ close_listener:
 	return start_failure(err);
 }
 
-/* Without exports, only strangers are left. */
+/* Without exports, only unauthenticated are left. */
 static void stop_service(void)
 {
 	pthread_mutex_lock(&service.lock);
@@ -344,7 +344,7 @@ static void stop_service(void)
 	pthread_mutex_unlock(&service.lock);
 	wake_service();
 	pthread_join(service.thread, NULL);
-	hear_visitors(UINT64_MAX);
+	serve_peers(UINT64_MAX);
 	soft_socket_unlink(service.socket);
 	close(service.listener);
 	close(service.wake);
@@ -378,29 +378,29 @@ static void unlink_export(const struct soft_export *export)
 }
 
 /* Takes the export's importers out of the thread's hands, each with its gate shut. */
-static struct visitor *shut_out(const struct soft_export *export)
+static struct remote_peer *revoke_peers(const struct soft_export *export)
 {
-	struct visitor *revoked = NULL, **link = &service.visitors;
+	struct remote_peer *revoked = NULL, **link = &service.peers;
 	while (*link != NULL) {
-		struct visitor *visitor = *link;
-		if (visitor->export != export) {
-			link = &visitor->next;
+		struct remote_peer *peer = *link;
+		if (peer->export != export) {
+			link = &peer->next;
 			continue;
 		}
-		atomic_store(&visitor->gate->revoked, 1);
-		*link = visitor->next;
-		service.num_visitors--;
-		visitor->next = revoked;
-		revoked = visitor;
+		atomic_store(&peer->gate->revoked, 1);
+		*link = peer->next;
+		service.num_peers--;
+		peer->next = revoked;
+		revoked = peer;
 	}
 	return revoked;
 }
 
 /* An importer that died in the middle of a copy stays busy for ever, but its socket is closed. One that was stopped, or
  * lies, keeps both, and the memory: false at the deadline. */
-static bool wait_until_idle(const struct visitor *visitor, uint64_t deadline)
+static bool wait_until_idle(const struct remote_peer *peer, uint64_t deadline)
 {
-	while (atomic_load(&visitor->gate->busy) != 0 && !soft_socket_hung_up(visitor->fd)) {
+	while (atomic_load(&peer->gate->busy) != 0 && !soft_socket_hung_up(peer->fd)) {
 		if (soft_now_ns() > deadline)
 			return false;
 		nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
@@ -413,7 +413,7 @@ static void withdraw(struct soft_export *export)
 {
 	pthread_mutex_lock(&service.lock);
 	unlink_export(export);
-	export->revoked = shut_out(export);
+	export->revoked = revoke_peers(export);
 	export->withdrawn = true;
 	pthread_mutex_unlock(&service.lock);
 	wake_service();
@@ -425,11 +425,11 @@ bool soft_service_remove(struct soft_export *export)
 		withdraw(export);
 	uint64_t deadline = soft_now_ns() + REMOTE_REVOKE_NS;
 	while (export->revoked != NULL) {
-		struct visitor *visitor = export->revoked;
-		if (!wait_until_idle(visitor, deadline))
+		struct remote_peer *peer = export->revoked;
+		if (!wait_until_idle(peer, deadline))
 			return false;
-		export->revoked = visitor->next;
-		dismiss(visitor);
+		export->revoked = peer->next;
+		close_peer(peer);
 	}
 	pthread_mutex_lock(&life_lock);
 	if (--num_exports == 0)

@@ -17,7 +17,7 @@
 
 #define LOCK_WAIT_NS 1000000000ull
 
-static void nap(void)
+static void sleep_briefly(void)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
 }
@@ -79,7 +79,7 @@ static int lock_directory(void)
 			close(fd);
 			return -err;
 		}
-		nap();
+		sleep_briefly();
 	}
 	return fd;
 }
@@ -107,7 +107,7 @@ static int connect_until(int fd, const char *name, uint64_t deadline)
 			return err;
 		if (soft_now_ns() > deadline)
 			return -ETIMEDOUT;
-		nap();
+		sleep_briefly();
 	}
 }
 
@@ -126,7 +126,7 @@ int soft_socket_connect(const char *name, uint64_t timeout_ns)
 /* ---- Dead sockets ---- */
 
 /* A full backlog (EAGAIN) or another type of socket (EPROTOTYPE) is somebody alive. */
-static bool nobody_listens(const char *name)
+static bool is_stale_socket(const char *name)
 {
 	int fd = new_socket();
 	if (fd < 0)
@@ -153,7 +153,7 @@ static void sweep(void)
 	}
 	const struct dirent *entry;
 	while ((entry = readdir(dir)) != NULL) {
-		if (entry->d_type == DT_SOCK && is_ours(entry->d_name) && nobody_listens(entry->d_name))
+		if (entry->d_type == DT_SOCK && is_ours(entry->d_name) && is_stale_socket(entry->d_name))
 			unlinkat(fd, entry->d_name, 0);
 	}
 	closedir(dir);
@@ -175,7 +175,7 @@ static int bind_name(int fd, const char *name)
 	struct sockaddr_un address = address_of(soft_runtime_dirfd(), name);
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
 		return 0;
-	if (errno != EADDRINUSE || !nobody_listens(name))
+	if (errno != EADDRINUSE || !is_stale_socket(name))
 		return -errno;
 	soft_socket_unlink(name);
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : -errno;

@@ -61,7 +61,7 @@ const char *soft_last_detail(void);
 void soft_copy_last_detail(char *text, size_t size);
 
 /* Empties it, so that what is there after the next failure belongs to that. */
-void soft_forget_detail(void);
+void soft_clear_detail(void);
 
 /*
  * Beside DOCA, which lets a client go back to idle and does not say why: what the last server answered that did not take

@@ -12,7 +12,7 @@
 #define REFUSABLE(ret) __builtin_types_compatible_p(ret, doca_error_t)
 
 #define DOCA_FUNC(lib, need, ret, name, params, args, former)                                                  \
-	static ret open_##name params                                                                          \
+	static ret checked_##name params                                                                       \
 	{                                                                                                      \
 		doca_error_t code = REFUSABLE(ret) ? soft_fault_call(#name) : DOCA_SUCCESS;                    \
 		if (code != DOCA_SUCCESS) {                                                                    \
@@ -27,16 +27,16 @@
 #define DOCA_FUNC_NOARG(lib, need, ret, name, former)
 #include "doca_functions.def"
 
-static const struct doca_ops refusing_table = {
-#define DOCA_FUNC(lib, need, ret, name, params, args, former) .name = open_##name,
+static const struct doca_ops checked_table = {
+#define DOCA_FUNC(lib, need, ret, name, params, args, former) .name = checked_##name,
 #define DOCA_PROC(lib, need, name, params, args, former) .name = soft_##name,
 #define DOCA_FUNC_NOARG(lib, need, ret, name, former) .name = soft_##name,
 #include "doca_functions.def"
 };
 
-const struct doca_ops *soft_refusing_ops(void)
+const struct doca_ops *checked_ops(void)
 {
-	return &refusing_table;
+	return &checked_table;
 }
 
 static const struct doca_ops soft_table = {
@@ -48,5 +48,5 @@ static const struct doca_ops soft_table = {
 
 const struct doca_ops *soft_ops(void)
 {
-	return soft_fault_in_calls() ? soft_refusing_ops() : &soft_table;
+	return soft_fault_in_calls() ? checked_ops() : &soft_table;
 }

@@ -172,7 +172,7 @@ static void server_killed(void)
 
 /* ---- peers that misbehave ---- */
 
-static int call_server(void)
+static int connect_server(void)
 {
 	struct soft_comch_address address;
 	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
@@ -267,7 +267,7 @@ static void bad_frames(bool after_hello)
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	unsigned kind = 0;
 	for (size_t len = bad_packet(kind, &packet); len > 0; len = bad_packet(++kind, &packet)) {
-		int fd = call_server();
+		int fd = connect_server();
 		if (after_hello)
 			write_packet(fd, &hello, sizeof(hello));
 		settle_one(&server);
@@ -299,7 +299,7 @@ static void strangers_are_bounded(void)
 	server_open(&server);
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	for (int i = 0; i < 40; i++) {
-		fds[i] = call_server();
+		fds[i] = connect_server();
 		settle_one(&server);
 	}
 	for (int i = 0; i < 40; i++) {
@@ -324,7 +324,7 @@ static void a_peer_that_will_not_listen(void)
 	struct soft_frame hello = greeting(SOFT_FRAME_HELLO, 10);
 	server_open(&server);
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	int fd = call_server();
+	int fd = connect_server();
 	write_packet(fd, &hello, sizeof(hello));
 	settle_one(&server);
 	CHECK(shutdown(fd, SHUT_RD) == 0);
@@ -351,7 +351,7 @@ static void a_peer_that_sends_too_much(void)
 	server_open(&server);
 	CHECK_OK(soft_doca_comch_server_set_recv_queue_size(server.server, 3));
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
-	int fd = call_server();
+	int fd = connect_server();
 	write_packet(fd, &hello, sizeof(hello));
 	settle_one(&server);
 	fill(&server, 4080);

@@ -230,7 +230,7 @@ static void meet(uid_t own, uid_t peer, bool trusted)
 	pid_t pid;
 	CHECK(seteuid(peer) == 0 && socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds) == 0 && seteuid(0) == 0);
 	CHECK(seteuid(own) == 0);
-	soft_forget_detail();
+	soft_clear_detail();
 	CHECK(soft_socket_peer(fds[0], &pid) == trusted);
 	CHECK(seteuid(0) == 0);
 	close(fds[0]);

@@ -6,7 +6,7 @@
 #include "../comch.h"
 #include "fast_pair.h"
 
-static int call_server(struct end *server)
+static int connect_server(struct end *server)
 {
 	struct soft_comch_address address;
 	struct soft_frame hello = soft_frame_make(SOFT_FRAME_HELLO, 4080, 0), welcome;
@@ -21,12 +21,12 @@ static int call_server(struct end *server)
 
 struct news {
 	struct soft_frame frame;
-	struct soft_consumer_card card;
+	struct soft_consumer_info info;
 };
 
 static struct news good_news(uint32_t id)
 {
-	return (struct news){.frame = soft_frame_make(SOFT_FRAME_CONSUMER, id, 0), .card = {.num_tasks = 4}};
+	return (struct news){.frame = soft_frame_make(SOFT_FRAME_CONSUMER, id, 0), .info = {.num_tasks = 4}};
 }
 
 enum company { ALONE, WITH_LANE, WITH_PIPE };
@@ -66,10 +66,10 @@ static void bad_news(void)
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
 	for (unsigned i = 0; i < sizeof(untrue) / sizeof(untrue[0]); i++) {
-		int fd = call_server(server);
+		int fd = connect_server(server);
 		struct news news = {
 			.frame = soft_frame_make(untrue[i].type, untrue[i].id, 0),
-			.card = {.num_tasks = untrue[i].num_tasks, .imm_data_len = untrue[i].imm_data_len},
+			.info = {.num_tasks = untrue[i].num_tasks, .imm_data_len = untrue[i].imm_data_len},
 		};
 		send_news(fd, &news, untrue[i].company);
 		settle_one(server);
@@ -85,7 +85,7 @@ static void the_same_consumer_twice(void)
 	int ends[2];
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
-	int fd = call_server(server);
+	int fd = connect_server(server);
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
 	struct news news = good_news(5);
 	CHECK(remote_send(fd, &news, sizeof(news), &ends[1], 1));
@@ -109,12 +109,12 @@ static void bad_slots(void)
 	int ends[2];
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
-	int fd = call_server(server);
+	int fd = connect_server(server);
 	producer_open(producer, server);
 	CHECK_OK(soft_doca_ctx_start(producer->ctx));
 	for (uint32_t id = 1; id <= 5; id += 2) {
 		struct news news = good_news(id);
-		struct soft_slot slot = {.addr = 0x1000, .room = 4096};
+		struct soft_slot slot = {.addr = 0x1000, .capacity = 4096};
 		CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
 		CHECK(remote_send(fd, &news, sizeof(news), &ends[1], 1));
 		settle_one(server);

@@ -176,14 +176,14 @@ static void the_handle_tells_of_the_start(void)
 	close_both(&pair.client, &pair.server);
 }
 
-/* A progress that comes between the two steps of a ring does not leave the bell ringing. */
+/* A progress that comes between the two steps of a ring does not leave the wakeup ringing. */
 static void heard_in_the_middle_of_a_ring(void)
 {
 	pair_open();
 	struct soft_member *member = TAILQ_FIRST(&pair.client.connection->fast->members);
-	atomic_store(&member->rung, true);
+	atomic_store(&member->woken, true);
 	CHECK(!soft_doca_pe_progress(pair.consumer.pe));
-	CHECK(eventfd_write(member->bell, 1) == 0);
+	CHECK(eventfd_write(member->wakeup, 1) == 0);
 	CHECK(!soft_doca_pe_progress(pair.consumer.pe));
 	CHECK_OK(soft_doca_pe_request_notification(pair.consumer.pe));
 	CHECK(!stage_readable(pair.consumer.pe, 0));

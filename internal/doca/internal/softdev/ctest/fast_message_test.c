@@ -248,12 +248,12 @@ static void descriptors_wait_their_turn(void)
 	connection = pair.client.connection;
 	errno = ETOOMANYREFS;
 	soft_send_blocked(connection);
-	CHECK(connection->blocked && !connection->deaf_peer);
+	CHECK(connection->blocked && !connection->send_failed);
 	soft_connection_writable(connection);
 	errno = EPIPE;
 	soft_send_blocked(connection);
-	CHECK(!connection->blocked && connection->deaf_peer);
-	connection->deaf_peer = false;
+	CHECK(!connection->blocked && connection->send_failed);
+	connection->send_failed = false;
 	pair_close();
 }
 
