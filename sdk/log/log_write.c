@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "core.h"
+#include "error.h"
 #include "log.h"
 
 static doca_error_t write_line(enum log_speaker speaker, uint32_t level, const struct log_origin *origin,

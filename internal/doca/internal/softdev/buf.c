@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core.h"
+#include "buf.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#include "dev.h"
+#include "mmap.h"
+#include "soft.h"
 
 struct block {
 	struct block *next;

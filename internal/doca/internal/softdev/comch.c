@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "comch.h"
+#include "comch_endpoint.h"
+#include "config.h"
+#include "ctx.h"
+#include "dev.h"
+#include "soft.h"
 
 /* ---- configuration ---- */
 

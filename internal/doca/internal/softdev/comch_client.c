@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "comch.h"
-
 #include <stdlib.h>
+
+#include "comch_connection.h"
+#include "comch_endpoint.h"
+#include "comch_send.h"
+#include "comch_wire.h"
+#include "ctx.h"
+#include "dev.h"
+#include "error.h"
+#include "soft.h"
+
+struct doca_comch_client {
+	struct soft_endpoint endpoint; /* first */
+	struct doca_comch_connection *connection;
+	TAILQ_HEAD(, doca_comch_connection) past; /* released, but the program may still use them */
+	char dev_pci[DOCA_DEVINFO_PCI_ADDR_SIZE]; /* the DPU device tried last; "": none yet */
+	doca_error_t refusal;                     /* of the last server that answered, since start */
+};
 
 static doca_error_t client_start(struct doca_ctx *ctx)
 {

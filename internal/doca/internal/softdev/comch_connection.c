@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "comch.h"
-#include "fault.h"
+#include "comch_connection.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -9,6 +8,17 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
+
+#include "comch_endpoint.h"
+#include "comch_send.h"
+#include "comch_wire.h"
+#include "dev.h"
+#include "fast.h"
+#include "fault.h"
+#include "pe.h"
+#include "quirk.h"
+#include "remote_wire.h"
+#include "soft.h"
 
 /* DOCA's events are opaque and carry nothing. */
 struct doca_comch_event_msg_recv {

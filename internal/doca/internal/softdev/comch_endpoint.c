@@ -1,14 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "comch.h"
-
-#include "fault.h"
+#include "comch_endpoint.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "comch_connection.h"
+#include "comch_send.h"
+#include "ctx.h"
+#include "error.h"
+#include "fast.h"
+#include "fault.h"
+#include "pe.h"
+#include "quirk.h"
 
 /* ---- life ---- */
 

@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "comch.h"
-#include "fault.h"
+#include "comch_send.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "comch_connection.h"
+#include "comch_endpoint.h"
+#include "comch_wire.h"
+#include "ctx.h"
+#include "dev.h"
+#include "fault.h"
+#include "quirk.h"
+#include "soft.h"
 
 static size_t frame_stride(const struct soft_endpoint *endpoint)
 {
@@ -53,8 +61,8 @@ static void copy_message(struct doca_comch_task_send *send)
  * The message is copied here, because programs reuse its memory as soon as they have submitted. State is checked before
  * anything is looked up: DOCA's own library crashes on a client that is not running.
  */
-doca_error_t soft_send_alloc(struct soft_endpoint *endpoint, struct doca_comch_connection *connection, const void *msg,
-			     uint32_t len, struct doca_comch_task_send **task)
+static doca_error_t alloc_send(struct soft_endpoint *endpoint, struct doca_comch_connection *connection,
+			       const void *msg, uint32_t len, struct doca_comch_task_send **task)
 {
 	if (endpoint == NULL || connection == NULL || msg == NULL || len == 0 || task == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -188,14 +196,14 @@ doca_error_t soft_doca_comch_server_task_send_alloc_init(struct doca_comch_serve
 							 struct doca_comch_connection *peer, const void *msg,
 							 uint32_t len, struct doca_comch_task_send **task)
 {
-	return soft_send_alloc((struct soft_endpoint *)comch_server, peer, msg, len, task);
+	return alloc_send((struct soft_endpoint *)comch_server, peer, msg, len, task);
 }
 
 doca_error_t soft_doca_comch_client_task_send_alloc_init(struct doca_comch_client *comch_client,
 							 struct doca_comch_connection *peer, const void *msg,
 							 uint32_t len, struct doca_comch_task_send **task)
 {
-	return soft_send_alloc((struct soft_endpoint *)comch_client, peer, msg, len, task);
+	return alloc_send((struct soft_endpoint *)comch_client, peer, msg, len, task);
 }
 
 struct doca_task *soft_doca_comch_task_send_as_task(struct doca_comch_task_send *task)

@@ -1,13 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "comch.h"
-#include "fault.h"
-
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "comch_connection.h"
+#include "comch_endpoint.h"
+#include "comch_send.h"
+#include "comch_wire.h"
+#include "ctx.h"
+#include "dev.h"
+#include "error.h"
+#include "fast.h"
+#include "fault.h"
+#include "quirk.h"
+#include "sizes.h"
+#include "soft.h"
+
+struct doca_comch_server {
+	struct soft_endpoint endpoint; /* first */
+	struct doca_dev_rep *rep;
+	doca_comch_event_connection_status_changed_cb_t connected, disconnected;
+	struct soft_comch_address address;
+	int listener;
+	uint32_t dead_clients; /* see SOFT_DEAD_CLIENTS_COUNT */
+};
+
 /* Callers that have not said HELLO. They cost nothing but descriptors, of which there must be an end. */
-#define MAX_HANDSHAKES 16
 
 struct doca_comch_event_connection_status_changed {
 	char nothing;
@@ -83,7 +102,7 @@ static void limit_handshakes(struct soft_endpoint *endpoint)
 		oldest = oldest == NULL ? connection : oldest;
 		count++;
 	}
-	if (count > MAX_HANDSHAKES)
+	if (count > SOFT_MAX_HANDSHAKES)
 		soft_connection_release(oldest);
 }
 

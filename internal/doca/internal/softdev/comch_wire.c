@@ -10,6 +10,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "config.h"
+#include "error.h"
+#include "lane.h"
+#include "remote_wire.h"
+#include "socket.h"
+
 #define PCI_LEN (DOCA_DEVINFO_PCI_ADDR_SIZE - 1)
 
 struct soft_frame soft_frame_make(enum soft_frame_type type, uint32_t value, uint32_t chosen)

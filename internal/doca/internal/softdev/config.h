@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What is configured, for every file of the device to look at. It knows none of them: what the settings mean, and how
- * their texts are read, is each module's own (limit.h, model.h, quirk.h, fault.h, topology.h), and configure.c asks them.
+ * The configuration in force, which every module may read. It includes no other module: each module parses its own
+ * settings (limit.h, quirk.h, fault.h, dev.h), and configure.c calls them.
  */
 #ifndef DMA_COPY_SOFT_CONFIG_H
 #define DMA_COPY_SOFT_CONFIG_H
@@ -11,7 +11,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Defaults are BlueField's published numbers; where none is published, a modest value. */
+#include "sizes.h"
+
+/* Each with its default: BlueField's published number, or a modest value where none is published. */
 struct soft_limits {
 	uint64_t max_buf_size;        /* bytes per memcpy task: 2097152 */
 	uint64_t max_buf_list_len;    /* buffers in a source chain: 64 */
@@ -27,33 +29,32 @@ struct soft_limits {
 	uint64_t max_consumers;       /* of one side of a connection: 64 */
 	uint64_t max_producers;       /* of one side of a connection: 64 */
 	uint64_t max_export_size;     /* bytes of an export descriptor, which is padded up to it if smaller: 256 */
-	uint64_t task_latency_us;     /* the least time from submission to completion of a memcpy task: 0 */
+	uint64_t task_latency_us;     /* minimum time from submission to completion of a memcpy task: 0 */
 	uint64_t pin_files;           /* 0: registering a file mapping fails with DRIVER, as a long-term pin may: 1 */
 	uint64_t remote_mapping;      /* 0: never map a peer's memory, always go through the kernel: 1 */
 
-	/* The time model of the DMA engine (schedule.h). All 0: there is none, tasks are as fast as their copies. */
-	uint64_t dma_latency_ns;     /* of one task, beside its bytes */
+	/* The time model of the DMA engine (schedule.h). All 0: none, tasks are as fast as their copies. */
+	uint64_t dma_latency_ns;     /* of one task, in addition to its bytes' time */
 	uint64_t dma_task_mb_per_s;  /* at which one task alone moves its bytes; 10^6 bytes per second; 0: at once */
 	uint64_t dma_read_mb_per_s;  /* all tasks of a device that read the other side's memory; 0: no bound */
 	uint64_t dma_write_mb_per_s; /* all that write it */
-	uint64_t dma_read_gap_ns;    /* the least time from one task's beginning to the next one's */
+	uint64_t dma_read_gap_ns;    /* minimum time from one task's beginning to the next one's */
 	uint64_t dma_write_gap_ns;
 	uint64_t dma_optimized_gap_ns; /* instead, of tasks submitted with OPTIMIZE_REPORTS; 0: as the others */
 	uint64_t dma_at_once;          /* tasks of a device between beginning and completion; 0: no bound */
 	uint64_t move_bytes;           /* 0: tasks complete without a byte being touched: 1 */
-	uint64_t model;                /* the preset that was named (model.h); 0: none */
+	uint64_t model;                /* the preset that was named (limit.h), from 1; 0: none */
 };
 
-/* Of them, with no time model. */
+/* The defaults; no time model. */
 extern const struct soft_limits soft_default_limits;
 
 struct soft_faults; /* fault.h */
 
-/* Other users whose processes may be peers. */
-#define SOFT_MAX_USERS 16
-
-/* What one soft_configure decided. Readers hold pointers into it without a lock, so it is replaced, never changed, and
- * the replaced ones are kept. */
+/*
+ * The result of one soft_configure. Readers hold pointers into it without a lock, so it is replaced, never changed, and
+ * the previous ones are kept.
+ */
 struct soft_config {
 	struct soft_config *previous;
 	struct soft_limits limits;
@@ -61,41 +62,41 @@ struct soft_config {
 	uint32_t function_kinds; /* bits by enum doca_pci_func_type */
 	struct soft_faults *faults;
 	unsigned num_users;
-	uid_t users[SOFT_MAX_USERS];
+	uid_t users[SOFT_MAX_USERS]; /* other users whose processes may be peers */
 	int dirfd;
 	char dir[PATH_MAX];
 };
 
-/* What is in force; NULL before soft_configure. Any thread may call this and what follows. */
+/* Returns the configuration in force; NULL before soft_configure. Any thread may call this and what follows. */
 const struct soft_config *soft_config(void);
 
-/* Puts a new one in force; those before it stay reachable from it. One thread at a time. */
+/* Puts a new one in force; the previous ones stay reachable from it. One thread at a time. */
 void soft_config_set(struct soft_config *config);
 
-/* Nothing is configured any more: returns what was, with all before it, which are the caller's. */
+/* Removes and returns the configuration and all previous ones, which are now the caller's. */
 struct soft_config *soft_config_take(void);
 
-/* An open device holds the configuration as it is, and lets it go when it is closed. */
+/* An open device holds the configuration, and drops it when it is closed. */
 void soft_config_hold(void);
 void soft_config_drop(void);
 bool soft_config_is_held(void);
 
-/* Before soft_configure, the defaults. */
+/* Returns the limits in force; before soft_configure, the defaults. */
 const struct soft_limits *soft_limits(void);
 
-/* NULL: none are asked for. See fault.h. */
+/* Returns the faults in force; NULL: none. */
 struct soft_faults *soft_faults(void);
 
-/* The runtime directory; empty before soft_configure. */
+/* Returns the path of the runtime directory; empty before soft_configure. */
 const char *soft_runtime_dir(void);
 
-/* A descriptor of it, opened O_PATH; valid while the process lives. -1 before soft_configure. */
+/* Returns a descriptor of it, opened O_PATH; valid while the process lives. -1 before soft_configure. */
 int soft_runtime_dirfd(void);
 
-/* True if another user than ours is to reach what is in the runtime directory. */
+/* Reports whether users other than ours may be peers, so that sockets must be accessible to them. */
 bool soft_has_other_users(void);
 
-/* Reports whether a process of this user may be a peer by that configuration, in force or not; NULL trusts our own. */
+/* Reports whether a process of this user may be a peer by that configuration; NULL trusts only our own. */
 bool soft_config_trusts(const struct soft_config *config, uid_t uid);
 
 #endif

@@ -2,19 +2,26 @@
 #define _GNU_SOURCE
 #include "configure.h"
 
-#include "fault.h"
-#include "limit.h"
-#include "quirk.h"
-#include "topology.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "config.h"
+#include "dev.h"
+#include "error.h"
+#include "fault.h"
+#include "limit.h"
+#include "quirk.h"
+#include "shown.h"
+#include "sizes.h"
+#include "socket.h"
+#include "soft.h"
 
 static pthread_mutex_t configure_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Settings, from the texts that name them to what is in force (config.h). It asks each module to read its own, so none of
- * those may call it: only what begins to use the device does.
+ * Applies settings: from their texts to the values in force (config.h). Each module parses its own settings, so only
+ * functions by which a program begins to use the device may call this module.
  */
 #ifndef DMA_COPY_SOFT_CONFIGURE_H
 #define DMA_COPY_SOFT_CONFIGURE_H
 
 #include "doca_abi.h"
 
-/* Applies the environment if nobody has configured yet. */
+/* Applies the environment unless the device is configured already. Any thread may call. */
 doca_error_t soft_ensure_configured(void);
 
 #endif

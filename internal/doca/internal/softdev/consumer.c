@@ -2,15 +2,26 @@
 #define _GNU_SOURCE
 #include "consumer.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "comch_connection.h"
+#include "config.h"
+#include "ctx.h"
+#include "error.h"
+#include "fast.h"
+#include "mmap.h"
+#include "pe.h"
+#include "remote.h"
+#include "soft.h"
+
 /* ---- memory ---- */
 
-bool soft_consumer_suits(const struct doca_mmap *mmap, const struct doca_dev *dev)
+static bool suitable(const struct doca_mmap *mmap, const struct doca_dev *dev)
 {
 	return mmap->import == NULL && soft_mmap_has_dev(mmap, dev) &&
 	       (mmap->permissions & DOCA_ACCESS_FLAG_PCI_READ_WRITE) != 0;
@@ -30,7 +41,7 @@ static doca_error_t share_memory(struct doca_comch_consumer *consumer)
 	return DOCA_SUCCESS;
 }
 
-bool soft_consumer_unshare(struct doca_comch_consumer *consumer)
+static bool unshare_memory(struct doca_comch_consumer *consumer)
 {
 	if (consumer->export != NULL && soft_export_close(consumer->export) != DOCA_SUCCESS)
 		return false;
@@ -149,7 +160,7 @@ static doca_error_t acquire(struct doca_comch_consumer *consumer)
 
 close_lane:
 	close_lane(consumer);
-	(void)soft_consumer_unshare(consumer); /* nobody has heard of it */
+	(void)unshare_memory(consumer); /* nobody has heard of it */
 free_notices:
 	free_notices(consumer);
 free_pool:
@@ -166,10 +177,10 @@ static void release(struct doca_comch_consumer *consumer)
 }
 
 /* The registration travels over the connection, so RUNNING has to wait until its engine progresses. */
-doca_error_t soft_consumer_start(struct doca_ctx *ctx)
+static doca_error_t consumer_start(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
-	if (consumer->num_tasks == 0 || !consumer->mmap->started || !soft_consumer_suits(consumer->mmap, ctx->dev)) {
+	if (consumer->num_tasks == 0 || !consumer->mmap->started || !suitable(consumer->mmap, ctx->dev)) {
 		soft_detail(
 			"a consumer needs doca_comch_consumer_task_post_recv_set_conf and a started memory map with "
 			"PCI_READ_WRITE and the connection's device");
@@ -189,27 +200,27 @@ doca_error_t soft_consumer_start(struct doca_ctx *ctx)
 
 /* The lane ends first, so that a producer whose copy fails knows why; then nobody begins to write into the memory any
  * more. The tasks go back to the program when nobody is still writing. */
-void soft_consumer_stopping(struct doca_ctx *ctx)
+static void consumer_stopping(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
 	shutdown(consumer->lane, SHUT_RDWR);
-	(void)soft_consumer_unshare(consumer);
+	(void)unshare_memory(consumer);
 	if (consumer->announcement == NULL) {
 		soft_member_queue_notice(&consumer->member, consumer->expiry);
 		consumer->expiry = NULL;
 	}
 }
 
-bool soft_consumer_quiet(const struct doca_ctx *ctx)
+static bool consumer_quiet(const struct doca_ctx *ctx)
 {
 	return ctx->state != DOCA_CTX_STATE_STOPPING || ((const struct doca_comch_consumer *)ctx)->export == NULL;
 }
 
-void soft_consumer_idle(struct doca_ctx *ctx)
+static void consumer_idle(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
 	if (consumer->export != NULL) /* from RUNNING or STARTING without a stay in between */
-		soft_consumer_stopping(ctx);
+		consumer_stopping(ctx);
 	abandon_memory(consumer);
 	release(consumer);
 	soft_member_deactivate(&consumer->member, ctx->pe);
@@ -237,7 +248,7 @@ static bool flush(struct doca_comch_consumer *consumer)
 	if (soft_consumer_receive(consumer))
 		return true;
 	if (consumer->export != NULL)
-		return soft_consumer_unshare(consumer);
+		return unshare_memory(consumer);
 	struct post_queue *queue = STAILQ_EMPTY(&consumer->posted) ? &consumer->unposted : &consumer->posted;
 	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(queue);
 	if (task == NULL)
@@ -248,7 +259,7 @@ static bool flush(struct doca_comch_consumer *consumer)
 	return true;
 }
 
-bool soft_consumer_progress(struct doca_ctx *ctx)
+static bool consumer_progress(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
 	soft_member_clear_wakeup(&consumer->member);
@@ -264,7 +275,7 @@ bool soft_consumer_progress(struct doca_ctx *ctx)
 	return true;
 }
 
-uint64_t soft_consumer_ready_at(const struct doca_ctx *ctx)
+static uint64_t consumer_ready_at(const struct doca_ctx *ctx)
 {
 	const struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
 	bool unposted = !STAILQ_EMPTY(&consumer->unposted);
@@ -279,12 +290,12 @@ uint64_t soft_consumer_ready_at(const struct doca_ctx *ctx)
 static const struct soft_ctx_class consumer_class = {
 	.name = "comch consumer",
 	.is_comch = true,
-	.start = soft_consumer_start,
-	.stopping = soft_consumer_stopping,
-	.quiet = soft_consumer_quiet,
-	.idle = soft_consumer_idle,
-	.progress = soft_consumer_progress,
-	.ready_at = soft_consumer_ready_at,
+	.start = consumer_start,
+	.stopping = consumer_stopping,
+	.quiet = consumer_quiet,
+	.idle = consumer_idle,
+	.progress = consumer_progress,
+	.ready_at = consumer_ready_at,
 	.validate = soft_consumer_validate,
 	.submit = soft_consumer_submit,
 	.ended = soft_consumer_ended,
@@ -297,7 +308,7 @@ doca_error_t soft_doca_comch_consumer_create(struct doca_comch_connection *comch
 	if (comch_connection == NULL || buf_mmap == NULL || consumer == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
 	struct soft_fast *fast = comch_connection->fast;
-	if (!soft_consumer_suits(buf_mmap, fast->dev)) {
+	if (!suitable(buf_mmap, fast->dev)) {
 		soft_detail("a consumer's memory map needs PCI_READ_WRITE and the connection's device");
 		return DOCA_ERROR_INVALID_VALUE;
 	}

@@ -7,6 +7,15 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include "buf.h"
+#include "config.h"
+#include "ctx.h"
+#include "error.h"
+#include "fast.h"
+#include "lane.h"
+#include "pe.h"
+#include "soft.h"
+
 /* ---- what may be posted ---- */
 
 static const char *post_error(const struct doca_comch_consumer_task_post_recv *task)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "core.h"
-#include "memory.h"
+#include "copy.h"
 
 #include <errno.h>
 #include <string.h>
@@ -10,8 +9,11 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "error.h"
+#include "memory.h"
+#include "sizes.h"
+
 /* Bytes that a copy through a file holds at once. */
-#define BOUNCE_SIZE ((size_t)1 << 20)
 
 static doca_error_t fd_failure(const char *operation, const char *reason)
 {
@@ -77,7 +79,7 @@ static doca_error_t copy_through_file(uint8_t *to, const uint8_t *from, size_t l
 		return memory_missing(strerror(errno));
 	doca_error_t result = DOCA_SUCCESS;
 	for (size_t done = 0; done < len && result == DOCA_SUCCESS;) {
-		size_t piece = len - done < BOUNCE_SIZE ? len - done : BOUNCE_SIZE;
+		size_t piece = len - done < SOFT_BOUNCE_BYTES ? len - done : SOFT_BOUNCE_BYTES;
 		if (pwrite(fd, from + done, piece, 0) != (ssize_t)piece ||
 		    pread(fd, to + done, piece, 0) != (ssize_t)piece)
 			result = memory_missing(strerror(errno));

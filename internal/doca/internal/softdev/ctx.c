@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "ctx.h"
 
+#include <stdatomic.h>
+
+#include "dev.h"
 #include "fault.h"
+#include "pe.h"
+#include "soft.h"
 
 /* ---- contexts ---- */
 

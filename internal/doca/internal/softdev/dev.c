@@ -1,13 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "topology.h"
-
-#include "configure.h"
+#include "dev.h"
 
 #include <ctype.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "config.h"
+#include "configure.h"
+#include "error.h"
+#include "schedule.h"
+#include "shown.h"
+#include "soft.h"
+
+#define NUM_HOST_FUNCTIONS 4
+#define NUM_FUNCTIONS 6
+#define NUM_REPRESENTED 2
 
 enum { HOST_PF0, HOST_PF1, HOST_VF, HOST_SF, DPU_PF0, DPU_PF1 };
 
@@ -16,7 +27,7 @@ enum { HOST_PF0, HOST_PF1, HOST_VF, HOST_SF, DPU_PF0, DPU_PF1 };
 #define SF DOCA_PCI_FUNC_TYPE_SF
 
 /* A scalable function has its parent's PCI address, so it has a Comch key of its own. */
-static const struct doca_devinfo functions[SOFT_NUM_FUNCTIONS] = {
+static const struct doca_devinfo functions[NUM_FUNCTIONS] = {
 	[HOST_PF0] = {SOFT_HOST, PF, 0, "0000:b1:00.0", "0000:b1:00.0", "mlx5_0", "enp177s0f0np0", 0},
 	[HOST_PF1] = {SOFT_HOST, PF, 0, "0000:b1:00.1", "0000:b1:00.1", "mlx5_1", "enp177s0f1np1", 1},
 	[HOST_VF] = {SOFT_HOST, VF, 0, "0000:b1:00.2", "0000:b1:00.2", "mlx5_4", "enp177s0f0v0", 4},
@@ -30,7 +41,8 @@ static const struct doca_devinfo functions[SOFT_NUM_FUNCTIONS] = {
 		.info = &functions[function], .clock = SOFT_CLOCK_INITIALIZER \
 	}
 
-struct doca_dev soft_devices[SOFT_NUM_FUNCTIONS] = {
+/* They live as long as the process, so a devinfo outlives its list. */
+static struct doca_dev devices[NUM_FUNCTIONS] = {
 	DEVICE(HOST_PF0), DEVICE(HOST_PF1), DEVICE(HOST_VF), DEVICE(HOST_SF), DEVICE(DPU_PF0), DEVICE(DPU_PF1),
 };
 
@@ -42,9 +54,13 @@ struct doca_dev soft_devices[SOFT_NUM_FUNCTIONS] = {
 			{&functions[HOST_SF], "SOFT00000000MLNXS0D0F0SF4", "pf0sf4"}, \
 	}
 
-struct soft_representors soft_representors[SOFT_NUM_REPRESENTED] = {
-	{&soft_devices[DPU_PF0], REPRESENTORS},
-	{&soft_devices[DPU_PF1], REPRESENTORS},
+/* Each function of the DPU has its own representors of all functions of the host. */
+static struct representors {
+	struct doca_dev *dev;
+	struct doca_devinfo_rep infos[NUM_HOST_FUNCTIONS];
+} representors[NUM_REPRESENTED] = {
+	{&devices[DPU_PF0], REPRESENTORS},
+	{&devices[DPU_PF1], REPRESENTORS},
 };
 
 static uint32_t function_kinds(void)
@@ -53,7 +69,8 @@ static uint32_t function_kinds(void)
 	return now == NULL ? 0 : now->function_kinds;
 }
 
-bool soft_function_exists(const struct doca_devinfo *function)
+/* A virtual or scalable function exists only if configured. */
+static bool function_exists(const struct doca_devinfo *function)
 {
 	return function->kind == PF || (function_kinds() & 1U << function->kind) != 0;
 }
@@ -95,18 +112,18 @@ static pthread_mutex_t open_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct doca_dev *dev_of(const struct doca_devinfo *info)
 {
-	for (size_t i = 0; i < SOFT_NUM_FUNCTIONS; i++) {
-		if (soft_devices[i].info == info)
-			return &soft_devices[i];
+	for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
+		if (devices[i].info == info)
+			return &devices[i];
 	}
 	return NULL;
 }
 
 static struct doca_dev *dev_of_rep(const struct doca_devinfo_rep *info)
 {
-	for (size_t i = 0; i < SOFT_NUM_REPRESENTED; i++) {
-		const struct soft_representors *own = &soft_representors[i];
-		if (info >= own->infos && info < own->infos + SOFT_NUM_HOST_FUNCTIONS)
+	for (size_t i = 0; i < NUM_REPRESENTED; i++) {
+		const struct representors *own = &representors[i];
+		if (info >= own->infos && info < own->infos + NUM_HOST_FUNCTIONS)
 			return own->dev;
 	}
 	return NULL;
@@ -145,14 +162,14 @@ doca_error_t soft_doca_devinfo_create_list(struct doca_devinfo ***dev_list, uint
 		result = visible_sides(&host, &dpu);
 	if (result != DOCA_SUCCESS)
 		return result;
-	struct doca_devinfo **list = calloc(SOFT_NUM_FUNCTIONS, sizeof(*list));
+	struct doca_devinfo **list = calloc(NUM_FUNCTIONS, sizeof(*list));
 	if (list == NULL)
 		return DOCA_ERROR_NO_MEMORY;
 	uint32_t count = 0;
-	for (size_t i = 0; i < SOFT_NUM_FUNCTIONS; i++) {
-		const struct doca_devinfo *info = soft_devices[i].info;
-		if (soft_function_exists(info) && (info->side == SOFT_HOST ? host : dpu))
-			list[count++] = soft_doca_dev_as_devinfo(&soft_devices[i]);
+	for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
+		const struct doca_devinfo *info = devices[i].info;
+		if (function_exists(info) && (info->side == SOFT_HOST ? host : dpu))
+			list[count++] = soft_doca_dev_as_devinfo(&devices[i]);
 	}
 	*dev_list = list;
 	*nb_devs = count;
@@ -214,9 +231,9 @@ static bool is_filter(int filter)
 
 static struct doca_devinfo_rep *reps_of(const struct doca_dev *dev)
 {
-	for (size_t i = 0; i < SOFT_NUM_REPRESENTED; i++) {
-		if (soft_representors[i].dev == dev)
-			return soft_representors[i].infos;
+	for (size_t i = 0; i < NUM_REPRESENTED; i++) {
+		if (representors[i].dev == dev)
+			return representors[i].infos;
 	}
 	return NULL;
 }
@@ -225,8 +242,8 @@ static struct doca_devinfo_rep *reps_of(const struct doca_dev *dev)
 static uint32_t fill_list(int filter, struct doca_devinfo_rep *infos, struct doca_devinfo_rep **list)
 {
 	uint32_t count = 0;
-	for (uint32_t i = 0; filter != DOCA_DEVINFO_REP_FILTER_EMULATED && i < SOFT_NUM_HOST_FUNCTIONS; i++) {
-		if (soft_function_exists(infos[i].function))
+	for (uint32_t i = 0; filter != DOCA_DEVINFO_REP_FILTER_EMULATED && i < NUM_HOST_FUNCTIONS; i++) {
+		if (function_exists(infos[i].function))
 			list[count++] = &infos[i];
 	}
 	return count;
@@ -240,7 +257,7 @@ doca_error_t soft_doca_devinfo_rep_create_list(struct doca_dev *dev, int filter,
 	struct doca_devinfo_rep *infos = reps_of(dev);
 	if (infos == NULL)
 		return DOCA_ERROR_NOT_SUPPORTED;
-	struct doca_devinfo_rep **list = calloc(SOFT_NUM_HOST_FUNCTIONS, sizeof(*list));
+	struct doca_devinfo_rep **list = calloc(NUM_HOST_FUNCTIONS, sizeof(*list));
 	if (list == NULL)
 		return DOCA_ERROR_NO_MEMORY;
 	*nb_devs_rep = fill_list(filter, infos, list);

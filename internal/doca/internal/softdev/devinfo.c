@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "core.h"
-
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "dev.h"
+#include "soft.h"
 
 /* ---- Addresses and names ---- */
 

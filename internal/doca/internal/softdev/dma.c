@@ -6,10 +6,16 @@
  * waits for it.
  */
 #include "dma.h"
-#include "fault.h"
-#include "quirk.h"
 
 #include <stdlib.h>
+
+#include "config.h"
+#include "ctx.h"
+#include "error.h"
+#include "fault.h"
+#include "now.h"
+#include "quirk.h"
+#include "soft.h"
 
 struct doca_dma {
 	struct doca_ctx ctx;
@@ -127,7 +133,7 @@ static bool dma_progress(struct doca_ctx *ctx)
 		return false;
 	struct doca_dma_task_memcpy *task = pop_next(dma);
 	doca_error_t status = ctx->state == DOCA_CTX_STATE_RUNNING ? soft_dma_execute(task) : DOCA_ERROR_IO_FAILED;
-	soft_dma_over(task);
+	soft_dma_leave_clock(task);
 	soft_task_complete(&task->base, status);
 	return true;
 }

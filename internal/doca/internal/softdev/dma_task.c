@@ -2,8 +2,16 @@
 /* What a memcpy task may copy, the copy, and when it is done by the time model, latency and delays asked for. */
 #include "dma.h"
 
+#include "buf.h"
+#include "copy.h"
+#include "dev.h"
+#include "error.h"
 #include "fault.h"
 #include "limit.h"
+#include "mmap.h"
+#include "now.h"
+#include "remote.h"
+#include "schedule.h"
 
 /* ---- What a task may copy ---- */
 
@@ -66,7 +74,8 @@ static const char *pair_error(const struct doca_buf *src, const struct doca_buf 
 	return NULL;
 }
 
-const char *soft_dma_task_error(const struct doca_dma_task_memcpy *task, size_t *total)
+/* Returns NULL and sets *total if the task can be executed, otherwise the reason why not. */
+static const char *task_error(const struct doca_dma_task_memcpy *task, size_t *total)
 {
 	const struct doca_dev *dev = task->base.ctx->dev;
 	if (task->src == NULL || task->dst == NULL)
@@ -131,7 +140,7 @@ static doca_error_t copy_buf(const struct doca_buf *src, const struct doca_buf *
 
 doca_error_t soft_dma_check(const struct doca_dma_task_memcpy *task, size_t *total)
 {
-	const char *reason = soft_dma_task_error(task, total);
+	const char *reason = task_error(task, total);
 	if (reason == NULL)
 		return DOCA_SUCCESS;
 	soft_detail("memcpy task refused: %s", reason);
@@ -170,7 +179,7 @@ static struct soft_move move_of(const struct doca_dma_task_memcpy *task, uint64_
 {
 	struct soft_move move = {.at_ns = now, .optimized = task->base.optimized};
 	size_t total;
-	if (soft_dma_task_error(task, &total) != NULL)
+	if (task_error(task, &total) != NULL)
 		return move;
 	move.bytes = total;
 	move.direction = task->dst->mmap->import != NULL ? SOFT_WRITE : SOFT_READ;
@@ -193,7 +202,7 @@ uint64_t soft_dma_due_at(struct doca_dma_task_memcpy *task)
 	return at + delay_ns;
 }
 
-void soft_dma_over(struct doca_dma_task_memcpy *task)
+void soft_dma_leave_clock(struct doca_dma_task_memcpy *task)
 {
 	if (task->clocked)
 		soft_clock_leave(&task->base.ctx->dev->clock);

@@ -1,27 +1,43 @@
-// Package softdev is the software device: DOCA's functions in C, each under its name with soft_ before it, over shared
-// memory and local sockets. docs/SOFTDEVICE.md says what it keeps of the hardware.
+// Package softdev is the software device: DOCA's functions in C, each with the prefix soft_, over shared memory and
+// local sockets. docs/SOFTDEVICE.md describes which rules of the hardware it keeps.
 //
-//	configure, limit, model, quirk, fault     what it is set to be, and how that is read
-//	config                                    what is in force; knows none of the others
-//	topology                                  which devices there are
-//	dev, mmap, buf, ctx, pe, task             DOCA's objects
-//	dma*, schedule, copy, remote*             copies, here and in other processes' memory
-//	comch*, fast, lane, consumer*, producer   control channel and fast path
-//	table                                     all of them as one table of functions (Ops)
+// Each module is a C file with a header of the same name; a header includes only what it needs and compiles alone. From
+// the bottom up:
 //
-// To whoever calls DOCA's functions the device is that table, as DOCA's own libraries are: packages with C link on
-// their own, so that no C outside this directory can name a function of the device. What the device has beside DOCA is
-// exported here, in Go.
+//	sizes, config, now                     fixed sizes, the configuration in force, the clock; include no other module
+//	error, embedded                        detail of the last failure, log, release
+//	limit, quirk, fault, schedule          settings and their effects: limits, time model, quirks, injected faults
+//	memory, copy, socket                   allocations, copies that cannot raise SIGBUS, sockets by name
+//	remote_wire, remote_export,            exported memory: protocol, exports, the service thread, imports (remote.h is
+//	remote_service, remote_import          what other modules use)
+//	dev, devinfo, mmap, buf, ctx, pe       DOCA's objects; tasks are in ctx
+//	dma, dma_task                          DMA contexts; what their tasks do, and when
+//	comch_wire, comch_endpoint, comch,     control channel: protocol, what servers and clients share, configuration,
+//	comch_server, comch_client,            servers, clients, connections, send tasks
+//	comch_connection, comch_send
+//	lane, fast, consumer, consumer_task,   fast path
+//	producer
+//	configure                              applies settings; calls the modules that parse them
+//	unsupported, table                     functions the device does not have; all functions as one table (Ops)
 //
-// memory.c belongs to it, although it is used over any device: the software device wants to know what stands behind an
-// address, and where to ask there can be only one list of allocations.
+// State machines are drawn where their states are declared: contexts and tasks in ctx.h, connections in
+// comch_connection.h.
+//
+// Callers use that table, as they use DOCA's libraries: packages with C are linked one by one, so C outside this
+// directory cannot call the device by name. What the device offers beyond DOCA is exported here, in Go.
+//
+// memory.c is used with any provider. It is here because the software device must know what backs an address, so there
+// can be only one list of allocations.
+//
+// The package must not import anything of this module but abi.
 package softdev
 
-// Settings sets up the software device (soft.h). An empty string takes the environment's value, or the default.
+// Settings are the settings of the software device (soft.h). An empty string means the environment's value, or the
+// default if that is not set.
 type Settings struct {
 	Dir       string // runtime directory
 	Limits    string // "name=value,..."
 	Quirks    string // "name,..."
 	Faults    string // "name=value,..."
-	Functions string // "vf,sf" or one of them: beside the physical ones
+	Functions string // "vf,sf" or one of them, in addition to the physical functions
 }

@@ -4,11 +4,11 @@
  * development kit, which stands for a release of DOCA and has DOCA's whole logger, is linked with its own instead of
  * this file.
  */
-#include "core.h"
-
-#include "soft.h"
-
+#include <pthread.h>
 #include <stdio.h>
+
+#include "error.h"
+#include "soft.h"
 
 /* ---- log ---- */
 

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core.h"
+#include "error.h"
 
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
+
+#include "soft.h"
 
 /* ---- detail ---- */
 

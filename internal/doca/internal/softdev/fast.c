@@ -2,10 +2,18 @@
 #define _GNU_SOURCE
 #include "fast.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
+
+#include "config.h"
+#include "dev.h"
+#include "error.h"
+#include "lane.h"
+#include "pe.h"
 
 /* ---- life ---- */
 

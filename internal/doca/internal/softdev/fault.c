@@ -2,12 +2,16 @@
 #define _GNU_SOURCE
 #include "fault.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RULES 32
-#define MAX_DELAY_US (24 * 60 * 60 * 1000000ull)
+#include "config.h"
+#include "error.h"
+#include "shown.h"
+#include "sizes.h"
+#include "soft.h"
 
 enum kind {
 	SEED,
@@ -42,7 +46,7 @@ struct soft_faults {
 	atomic_ullong random;
 	atomic_bool muted;
 	unsigned num_rules;
-	struct rule rules[MAX_RULES];
+	struct rule rules[SOFT_MAX_FAULT_RULES];
 };
 
 /* ---- parsing ---- */
@@ -124,7 +128,7 @@ static bool valid_rule(const struct rule *rule)
 {
 	if (rule->kind == AGAIN_RATE)
 		return rule->n <= 100;
-	if (rule->kind == DELAY && rule->extra > MAX_DELAY_US)
+	if (rule->kind == DELAY && rule->extra > SOFT_MAX_FAULT_DELAY_US)
 		return false;
 	return rule->kind == SEED || rule->n > 0;
 }
@@ -152,7 +156,7 @@ static doca_error_t parse_rules(char *text, struct soft_faults *faults)
 		if (rest != NULL)
 			*rest++ = '\0';
 		struct shown whole = shown_string(item); /* parsing cuts it */
-		if (faults->num_rules == MAX_RULES || !parse_rule(item, &faults->rules[faults->num_rules])) {
+		if (faults->num_rules == SOFT_MAX_FAULT_RULES || !parse_rule(item, &faults->rules[faults->num_rules])) {
 			soft_detail("fault \"%s\" of the software device cannot be understood", whole.text);
 			return DOCA_ERROR_INVALID_VALUE;
 		}

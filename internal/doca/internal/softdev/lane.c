@@ -1,18 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "fast.h"
+#include "lane.h"
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "error.h"
+#include "remote.h"
+#include "sizes.h"
+#include "socket.h"
+
 /* As many as a limit can be raised to, whatever our own is. */
-#define MAX_TASKS (1 << 16)
-#define MAX_IMM_DATA 4096
 
 /* ---- life ---- */
 
@@ -30,7 +35,8 @@ static bool is_lane(int fd)
 
 struct soft_lane *soft_lane_open(uint32_t consumer_id, const struct soft_consumer_info *info, int fd)
 {
-	if (info->num_tasks == 0 || info->num_tasks > MAX_TASKS || info->imm_data_len > MAX_IMM_DATA || !is_lane(fd))
+	if (info->num_tasks == 0 || info->num_tasks > SOFT_MAX_FAST_TASKS || info->imm_data_len > SOFT_MAX_IMM_DATA ||
+	    !is_lane(fd))
 		return NULL;
 	struct soft_lane *lane = calloc(1, sizeof(*lane));
 	if (lane == NULL)

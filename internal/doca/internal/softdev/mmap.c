@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core.h"
-#include "memory.h"
+#include "mmap.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#include "config.h"
+#include "dev.h"
+#include "error.h"
+#include "memory.h"
+#include "remote.h"
+#include "sizes.h"
+#include "soft.h"
 
 #define PCI_ACCESS ((uint32_t)(DOCA_ACCESS_FLAG_PCI_READ_ONLY | DOCA_ACCESS_FLAG_PCI_READ_WRITE))
 #define ALL_ACCESS                                                                                                 \

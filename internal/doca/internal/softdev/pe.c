@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
+#include "pe.h"
+
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -10,11 +12,13 @@
 #include <unistd.h>
 
 #include "ctx.h"
+#include "now.h"
 #include "quirk.h"
+#include "sizes.h"
+#include "soft.h"
 
 /* A program that sleeps between events, or looks between other work, finds nothing a few times in a row. More is
  * polling. */
-#define IDLE_POLLS 32
 
 /*
  * The notification handle is an epoll descriptor with one possible member, the inner epoll, which collects everything
@@ -37,17 +41,10 @@ struct doca_pe {
 	bool armed;
 	enum doca_pe_event_mode mode;
 	bool progressing;
-	unsigned idle_polls; /* calls in a row of which nothing came; not counted beyond IDLE_POLLS */
+	unsigned idle_polls; /* calls in a row of which nothing came; not counted beyond SOFT_IDLE_POLLS */
 	struct doca_ctx *contexts;
 	struct doca_ctx *next_ctx; /* whose turn it is; NULL: the first of the list */
 };
-
-uint64_t soft_now_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
-}
 
 doca_error_t soft_pe_watch(struct doca_pe *pe, int fd, uint32_t epoll_events)
 {
@@ -249,8 +246,8 @@ static bool has_comch(const struct doca_pe *pe)
  */
 void soft_pe_polled(struct doca_pe *pe, bool moved)
 {
-	pe->idle_polls = moved ? 0 : pe->idle_polls + (pe->idle_polls < IDLE_POLLS);
-	if (pe->idle_polls == IDLE_POLLS && has_comch(pe))
+	pe->idle_polls = moved ? 0 : pe->idle_polls + (pe->idle_polls < SOFT_IDLE_POLLS);
+	if (pe->idle_polls == SOFT_IDLE_POLLS && has_comch(pe))
 		sched_yield();
 }
 

@@ -4,13 +4,21 @@
  * oldest task first.
  */
 #define _GNU_SOURCE
-#include "comch.h"
-#include "fault.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#define FULL_LANE_NS 1000000
+#include "buf.h"
+#include "comch_connection.h"
+#include "config.h"
+#include "ctx.h"
+#include "error.h"
+#include "fast.h"
+#include "fault.h"
+#include "lane.h"
+#include "mmap.h"
+#include "now.h"
+#include "sizes.h"
+#include "soft.h"
 
 struct doca_comch_producer_task_send {
 	struct doca_task task; /* first */
@@ -188,7 +196,7 @@ static bool send_oldest(struct doca_comch_producer *producer)
 		return true;
 	}
 	doca_error_t status = execute(task);
-	producer->retry_at = status == DOCA_ERROR_AGAIN ? soft_now_ns() + FULL_LANE_NS : 0;
+	producer->retry_at = status == DOCA_ERROR_AGAIN ? soft_now_ns() + SOFT_FULL_LANE_NS : 0;
 	if (status == DOCA_ERROR_AGAIN)
 		return false;
 	complete(task, status);

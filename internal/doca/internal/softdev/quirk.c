@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core.h"
+#include "config.h"
+#include "error.h"
+#include "shown.h"
 
 static const char *const names[SOFT_QUIRKS] = {
 	[SOFT_DISCONNECT_EVENT] = "disconnect_event",

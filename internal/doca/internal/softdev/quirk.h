@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where hardware and DOCA's own libraries differ from their documents, as users report. The device follows the documents
- * unless it is asked for these.
+ * Quirks: behaviour of hardware and DOCA's libraries that differs from DOCA's documentation, as users report it. The
+ * device follows the documentation unless a quirk is configured.
  */
 #ifndef DMA_COPY_SOFT_QUIRK_H
 #define DMA_COPY_SOFT_QUIRK_H
@@ -12,12 +12,12 @@
 #include "doca_abi.h"
 
 enum soft_quirk {
-	SOFT_DISCONNECT_EVENT,         /* doca_comch_server_disconnect raises a disconnection event on its own side */
-	SOFT_DISCONNECT_AGAIN,         /* the first doca_comch_server_disconnect of a connection answers AGAIN */
+	SOFT_DISCONNECT_EVENT,         /* doca_comch_server_disconnect raises a disconnection event on the server */
+	SOFT_DISCONNECT_AGAIN,         /* the first doca_comch_server_disconnect of a connection returns AGAIN */
 	SOFT_SELECTIVE_SWALLOW,        /* in SELECTIVE mode, progress delivers nothing between request and clear */
 	SOFT_DEAD_PEER_UNNOTICED,      /* a client does not notice that its server died: sends stay in flight */
 	SOFT_DEAD_CLIENTS_COUNT,       /* clients that died stay counted against max_clients */
-	SOFT_LARGE_MESSAGES,           /* messages over the limit are accepted, and fail */
+	SOFT_LARGE_MESSAGES,           /* messages over the limit are accepted, and then fail */
 	SOFT_LATE_COPY,                /* a message is read when it is sent, not when its task is allocated */
 	SOFT_OPTIMIZED_REPORTS_STALL,  /* completions with OPTIMIZE_REPORTS wait for a later task without it */
 	SOFT_IDLE_ALLOC_CRASH,         /* a send task of a client that does not run kills the process */
@@ -26,12 +26,13 @@ enum soft_quirk {
 	SOFT_QUIRKS,
 };
 
+/* Reports whether the quirk is configured. Any thread may call. */
 bool soft_has_quirk(enum soft_quirk quirk);
 
-/* "name,name", or "all", or nothing. INVALID_VALUE, with a detail. */
+/* Parses "name,name", "all", or nothing. INVALID_VALUE, with a detail. */
 doca_error_t soft_parse_quirks(const char *text, uint32_t *quirks);
 
-/* What DOCA does by accident is done here on purpose: says why, and ends the process. */
+/* Imitates a crash of DOCA's library: prints the reason and aborts the process. */
 _Noreturn void soft_crash(const char *reason);
 
 #endif

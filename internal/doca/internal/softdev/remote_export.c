@@ -2,14 +2,18 @@
 #define _GNU_SOURCE
 #include "remote_export.h"
 
-#include "memory.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <unistd.h>
+
+#include "config.h"
+#include "error.h"
+#include "memory.h"
+#include "remote.h"
+#include "remote_wire.h"
 
 /* A descriptor of our own for what stands behind the memory, which gives no more access than the export does. */
 static int share_fd(int fd, bool read_only)

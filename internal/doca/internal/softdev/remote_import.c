@@ -4,12 +4,21 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "config.h"
+#include "copy.h"
+#include "error.h"
+#include "remote.h"
+#include "remote_wire.h"
+#include "sizes.h"
+#include "socket.h"
 
 /* ---- The descriptor ---- */
 
@@ -56,7 +65,7 @@ static doca_error_t exporter_failure(const char *reason)
 
 static doca_error_t connect_exporter(struct soft_import *import, const char *name)
 {
-	int fd = soft_socket_connect(name, REMOTE_TIMEOUT_NS);
+	int fd = soft_socket_connect(name, SOFT_PEER_TIMEOUT_NS);
 	if (fd == -ECONNREFUSED)
 		soft_sweep_runtime_dir();
 	if (fd == -ECONNREFUSED || fd == -ENOENT)
@@ -124,6 +133,34 @@ static doca_error_t open_gate(struct soft_import *import, const struct remote_de
 	return DOCA_SUCCESS;
 }
 
+/* ---- Choosing a method ---- */
+
+/* False where the memory is not a memfd whose pages stay, or the kernel will not map it. */
+static bool map_backing(struct soft_import *import)
+{
+	size_t within_page = import->backing_offset % (size_t)sysconf(_SC_PAGESIZE);
+	bool read_only = import->range.permissions == DOCA_ACCESS_FLAG_PCI_READ_ONLY;
+	size_t len;
+	if (!remote_is_sealed(import->backing_fd, import->backing_offset + import->range.len) ||
+	    __builtin_add_overflow(import->range.len, within_page, &len))
+		return false;
+	void *mapping = mmap(NULL, len, read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, import->backing_fd,
+			     (off_t)(import->backing_offset - within_page));
+	if (mapping == MAP_FAILED)
+		return false;
+	import->mapping = mapping;
+	import->mapping_len = len;
+	import->mapped = (uint8_t *)mapping + within_page;
+	return true;
+}
+
+static void choose_method(struct soft_import *import)
+{
+	bool mapped = import->backing == REMOTE_BACKING_ANONYMOUS && soft_limits()->remote_mapping != 0 &&
+		      map_backing(import);
+	atomic_init(&import->method, mapped ? REMOTE_BY_MAPPING : REMOTE_BY_PROCESS);
+}
+
 /* ---- Opening and closing ---- */
 
 doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import **import, struct soft_range *range)
@@ -145,7 +182,7 @@ doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import *
 		soft_import_close(opened);
 		return result;
 	}
-	soft_import_choose_method(opened);
+	choose_method(opened);
 	*import = opened;
 	*range = opened->range;
 	return DOCA_SUCCESS;
@@ -169,33 +206,7 @@ void soft_import_close(struct soft_import *import)
 
 enum direction { FROM_EXPORTER, TO_EXPORTER };
 
-/* ---- Choosing a method ---- */
-
-/* False where the memory is not a memfd whose pages stay, or the kernel will not map it. */
-static bool map_backing(struct soft_import *import)
-{
-	size_t within_page = import->backing_offset % (size_t)sysconf(_SC_PAGESIZE);
-	bool read_only = import->range.permissions == DOCA_ACCESS_FLAG_PCI_READ_ONLY;
-	size_t len;
-	if (!remote_is_sealed(import->backing_fd, import->backing_offset + import->range.len) ||
-	    __builtin_add_overflow(import->range.len, within_page, &len))
-		return false;
-	void *mapping = mmap(NULL, len, read_only ? PROT_READ : PROT_READ | PROT_WRITE, MAP_SHARED, import->backing_fd,
-			     (off_t)(import->backing_offset - within_page));
-	if (mapping == MAP_FAILED)
-		return false;
-	import->mapping = mapping;
-	import->mapping_len = len;
-	import->mapped = (uint8_t *)mapping + within_page;
-	return true;
-}
-
-void soft_import_choose_method(struct soft_import *import)
-{
-	bool mapped = import->backing == REMOTE_BACKING_ANONYMOUS && soft_limits()->remote_mapping != 0 &&
-		      map_backing(import);
-	atomic_init(&import->method, mapped ? REMOTE_BY_MAPPING : REMOTE_BY_PROCESS);
-}
+/* ---- The methods ---- */
 
 static int yama_scope(void)
 {
@@ -225,8 +236,6 @@ static doca_error_t process_refused(struct soft_import *import, const char *call
 			    call, (int)import->pid, strerror(err));
 	return DOCA_ERROR_NOT_PERMITTED;
 }
-
-/* ---- The methods ---- */
 
 static doca_error_t copy_by_mapping(struct soft_import *import, enum direction direction, void *local, size_t offset,
 				    size_t len)

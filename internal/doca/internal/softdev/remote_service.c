@@ -11,7 +11,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +24,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_PEERS 1024
-#define MAX_UNAUTHENTICATED 16
-#define BACKLOG 64
-#define ACCEPT_PAUSE_NS 100000000ull
+#include "config.h"
+#include "error.h"
+#include "now.h"
+#include "remote_wire.h"
+#include "shown.h"
+#include "sizes.h"
+#include "socket.h"
 
 struct remote_peer {
 	struct remote_peer *next; /* the newest first */
@@ -179,7 +184,7 @@ static void limit_unauthenticated(void)
 		unauthenticated++;
 		oldest = link;
 	}
-	if (unauthenticated <= MAX_UNAUTHENTICATED)
+	if (unauthenticated <= SOFT_MAX_HANDSHAKES)
 		return;
 	struct remote_peer *peer = *oldest;
 	*oldest = peer->next;
@@ -190,11 +195,11 @@ static void limit_unauthenticated(void)
 static struct remote_peer *new_peer(int fd, uint64_t now)
 {
 	pid_t pid;
-	if (service.num_peers >= MAX_PEERS || !soft_socket_peer(fd, &pid))
+	if (service.num_peers >= SOFT_MAX_IMPORTERS || !soft_socket_peer(fd, &pid))
 		return NULL;
 	struct remote_peer *peer = calloc(1, sizeof(*peer));
 	if (peer != NULL)
-		*peer = (struct remote_peer){.fd = fd, .pid = pid, .request_deadline = now + REMOTE_TIMEOUT_NS};
+		*peer = (struct remote_peer){.fd = fd, .pid = pid, .request_deadline = now + SOFT_PEER_TIMEOUT_NS};
 	return peer;
 }
 
@@ -218,14 +223,14 @@ static void add_peer(int fd, uint64_t now)
 static void accept_peers(uint64_t now)
 {
 	service.accept_after = 0;
-	for (int i = 0; i < BACKLOG; i++) {
+	for (int i = 0; i < SOFT_EXPORT_BACKLOG; i++) {
 		int fd = accept4(service.listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			add_peer(fd, now);
 			continue;
 		}
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			service.accept_after = now + ACCEPT_PAUSE_NS;
+			service.accept_after = now + SOFT_ACCEPT_PAUSE_NS;
 		return;
 	}
 }
@@ -258,7 +263,7 @@ static nfds_t collect(struct pollfd *set, int *timeout_ms)
 
 static bool wait_for_visitors(void)
 {
-	static struct pollfd set[2 + MAX_PEERS];
+	static struct pollfd set[2 + SOFT_MAX_IMPORTERS];
 	int timeout_ms;
 	pthread_mutex_lock(&service.lock);
 	bool stopping = service.stopping;
@@ -316,7 +321,7 @@ static doca_error_t start_service(void)
 	memset(service.socket, 0, sizeof(service.socket));
 	snprintf(service.socket, sizeof(service.socket), "mem.%d.%016llx", (int)getpid(), (unsigned long long)nonce);
 	service.stopping = false;
-	service.listener = soft_socket_listen(service.socket, BACKLOG);
+	service.listener = soft_socket_listen(service.socket, SOFT_EXPORT_BACKLOG);
 	if (service.listener < 0)
 		return start_failure(-service.listener);
 	service.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -423,7 +428,7 @@ bool soft_service_remove(struct soft_export *export)
 {
 	if (!export->withdrawn)
 		withdraw(export);
-	uint64_t deadline = soft_now_ns() + REMOTE_REVOKE_NS;
+	uint64_t deadline = soft_now_ns() + SOFT_REVOKE_NS;
 	while (export->revoked != NULL) {
 		struct remote_peer *peer = export->revoked;
 		if (!wait_until_idle(peer, deadline))

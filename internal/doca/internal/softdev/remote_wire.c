@@ -2,8 +2,6 @@
 #define _GNU_SOURCE
 #include "remote_wire.h"
 
-#include "memory.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -17,6 +15,11 @@
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+
+#include "memory.h"
+#include "now.h"
+#include "sizes.h"
+#include "socket.h"
 
 /* ---- Gates ---- */
 
@@ -150,9 +153,9 @@ static bool wait_readable(int fd)
 	pid_t pid = 0;
 	bool known = soft_socket_peer(fd, &pid);
 	int stopped = 0;
-	for (uint64_t waited = 0; waited < REMOTE_TIMEOUT_NS && stopped < REMOTE_STOPPED_LOOKS;
-	     waited += REMOTE_LOOK_NS) {
-		if (readable_within(fd, REMOTE_LOOK_NS))
+	for (uint64_t waited = 0; waited < SOFT_PEER_TIMEOUT_NS && stopped < SOFT_STOPPED_CHECKS;
+	     waited += SOFT_STOPPED_CHECK_NS) {
+		if (readable_within(fd, SOFT_STOPPED_CHECK_NS))
 			return true;
 		stopped = known && remote_is_stopped(pid) ? stopped + 1 : 0;
 	}

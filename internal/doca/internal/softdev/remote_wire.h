@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What an exporter and an importer say to each other.
+ * The protocol between an exporter and an importer.
  *
  *   exporter                                              importer
  *   soft_export_open: descriptor ──── by any way ───────► soft_import_open
@@ -8,14 +8,17 @@
  *                   ───── answer, gate, [backing] ──────►
  *   the socket stays open: its end tells either side that the other is gone
  *
- * Both run on one machine, so numbers are in its byte order. Nothing of the peer's is trusted before it is checked.
+ * Both run on one machine, so numbers are in its byte order. Nothing that the peer sends is trusted before it is checked.
  */
 #ifndef DMA_COPY_SOFT_REMOTE_WIRE_H
 #define DMA_COPY_SOFT_REMOTE_WIRE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/socket.h>
-
-#include "core.h"
+#include <sys/types.h>
 
 #define REMOTE_MAGIC 0x6d656d2d61746164ull
 #define REMOTE_VERSION 2
@@ -23,17 +26,7 @@
 #define REMOTE_NAME_SIZE 64
 #define REMOTE_MAX_FDS 2
 
-/* How long to wait for the other side's threads, which a busy machine may not run for a while. */
-#define REMOTE_TIMEOUT_NS 5000000000ull
-
-/* How often the one who waits looks whether the other process is stopped, and how often in a row it has to be. */
-#define REMOTE_LOOK_NS 100000000ull
-#define REMOTE_STOPPED_LOOKS 3
-
-/* How long taking memory back waits for a copy that the other side has begun; it may be stopped in the middle of it. */
-#define REMOTE_REVOKE_NS 1000000000ull
-
-/* Padded with zeros to the limit max_export_size. The key is what makes it a secret. */
+/* Padded with zeros to the limit max_export_size. The key makes it a secret. */
 struct remote_descriptor {
 	uint64_t magic;
 	uint32_t version;
@@ -55,8 +48,10 @@ struct remote_request {
 
 enum remote_backing { REMOTE_BACKING_NONE, REMOTE_BACKING_ANONYMOUS, REMOTE_BACKING_FILE };
 
-/* Comes with the gate's descriptor, unless gate_shm says otherwise, and, unless backing is NONE, that of the memory. A
- * refusal comes with neither. */
+/*
+ * Carries the descriptor of the gate, unless gate_shm is set, and that of the memory, unless backing is NONE. A refusal
+ * carries neither.
+ */
 struct remote_answer {
 	uint64_t magic;
 	uint32_t version;
@@ -75,8 +70,8 @@ _Static_assert(sizeof(struct remote_request) == 40, "no padding");
 _Static_assert(sizeof(struct remote_answer) == 56, "no padding");
 
 /*
- * Shared memory between the exporter and one importer: who copies counts itself in before it looks at revoked, and who
- * revokes says so before it looks at busy. So once revoked is set and busy was seen at 0, nobody touches the memory.
+ * Memory shared by the exporter and one importer. The importer increments busy before it reads revoked; the exporter sets
+ * revoked before it reads busy. So once revoked is set and busy was 0, the importer does not touch the memory.
  */
 struct remote_gate {
 	_Atomic uint32_t revoked;
@@ -84,40 +79,40 @@ struct remote_gate {
 };
 
 /*
- * A gate that nobody can shrink under the other's mapping. *fd carries it to the importer, or *shm if *fd is -1:
- * RLIMIT_FSIZE may forbid even the smallest memfd. NULL with errno set.
+ * Creates a gate that cannot shrink under the other side's mapping. *fd is its descriptor, for the importer; if it is -1
+ * *shm is its segment, because RLIMIT_FSIZE may forbid even the smallest memfd. Returns NULL with errno set.
  */
 struct remote_gate *remote_gate_create(int *fd, uint32_t *shm);
 
-/* NULL unless fd is such a gate. */
+/* Returns NULL unless fd is such a gate. */
 struct remote_gate *remote_gate_open(int fd);
 
-/* NULL unless shm is a gate that this process has made. */
+/* Returns NULL unless shm is a gate that the process maker created. */
 struct remote_gate *remote_gate_open_shm(uint32_t shm, pid_t maker);
 
 void remote_gate_close(struct remote_gate *gate);
 
-/* A memfd that keeps its size, and has at least this many bytes: mapping it can never raise SIGBUS. */
+/* Reports whether fd is a memfd of at least size bytes that cannot shrink: mapping it can never raise SIGBUS. */
 bool remote_is_sealed(int fd, uint64_t size);
 
-/* A process that runs again only when somebody says so. */
+/* Reports whether the process is stopped by a signal or a debugger. */
 bool remote_is_stopped(pid_t pid);
 
-/* Sends one message without waiting. */
+/* Sends one message without waiting, and reports whether all of it was sent. */
 bool remote_send(int fd, const void *message, size_t len, const int *fds, size_t num_fds);
 
-/* Room for what comes with a message. */
+/* Space for the descriptors of one message. */
 union remote_control {
 	struct cmsghdr align;
 	char space[CMSG_SPACE(REMOTE_MAX_FDS * sizeof(int))];
 };
 
-/* The descriptors that came with a message received into a remote_control; they are the caller's. */
+/* Returns the number of descriptors of a message received into a remote_control; they are the caller's. */
 size_t remote_take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS]);
 
 /*
- * Waits for one message of exactly len bytes, at most REMOTE_TIMEOUT_NS, and for a stopped process not as long. The received descriptors, num_fds of them, are
- * the caller's. False, and none, if anything else came.
+ * Waits for one message of exactly len bytes: at most SOFT_PEER_TIMEOUT_NS, less if the other process is stopped. The
+ * num_fds descriptors received are the caller's. False, and none, if anything else came.
  */
 bool remote_receive(int fd, void *message, size_t len, int fds[REMOTE_MAX_FDS], size_t *num_fds);
 

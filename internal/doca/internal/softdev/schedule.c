@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "schedule.h"
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 
-#include "core.h"
+#include "config.h"
 
 #define PS_PER_NS 1000
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the memcpy tasks of a modelled engine are done. Time is what the caller says it is, so the schedule is a pure
- * function of the tasks and of the moments they were submitted at:
+ * When the memcpy tasks of an engine with a time model complete. The caller supplies the time, so the schedule is a pure
+ * function of the tasks and of the times of their submission:
  *
  *   begin = the latest of: submission, the end of the service of the task before in its direction, and, of the at_once
  *           tasks before, the earliest completion
  *   service = the longer of: the gap between tasks, and bytes at the direction's rate
  *   done  = begin + the longer of: service, and latency + bytes at a single task's rate
  *
- * So w equal tasks kept in flight reach w / (latency + bytes / task rate) tasks per second, until the direction's rate, the
- * gap or at_once bounds them. Somebody who polls late loses nothing while tasks wait to begin.
+ * So w equal tasks in flight reach w / (latency + bytes / task rate) tasks per second, until the direction's rate, the gap
+ * or at_once bounds them. Late polling costs nothing while tasks wait to begin.
  */
 #ifndef DMA_COPY_SOFT_SCHEDULE_H
 #define DMA_COPY_SOFT_SCHEDULE_H
@@ -20,13 +20,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct soft_limits;
+#include "sizes.h"
 
-#define SOFT_MOST_AT_ONCE 1024
+struct soft_limits;
 
 enum soft_direction { SOFT_READ, SOFT_WRITE, SOFT_DIRECTIONS };
 
-/* One memcpy task, as far as its time depends on it. */
+/* The properties of a memcpy task that its time depends on. */
 struct soft_move {
 	uint64_t at_ns; /* of submission */
 	uint64_t bytes;
@@ -34,27 +34,27 @@ struct soft_move {
 	bool optimized;                /* submitted with OPTIMIZE_REPORTS */
 };
 
-/* Picoseconds too: at 50 GB/s a cache line takes 1.28 ns, and a million rounding errors would add up. */
+/* Counts picoseconds: at 50 GB/s a cache line takes 1.28 ns, and rounding errors would add up. */
 struct soft_pipe {
 	uint64_t free_at_ns;
-	uint64_t free_at_ps; /* beyond that, 0 to 999 */
+	uint64_t free_at_ps; /* added to that, 0 to 999 */
 };
 
-/* All zero: nothing was ever submitted. */
+/* All zero: nothing was submitted yet. */
 struct soft_schedule {
 	struct soft_pipe pipes[SOFT_DIRECTIONS];
-	uint64_t done_at_ns[SOFT_MOST_AT_ONCE]; /* of the last at_once tasks; a heap with the earliest at its root */
+	uint64_t done_at_ns[SOFT_MAX_AT_ONCE]; /* of the last at_once tasks; a heap with the earliest at its root */
 };
 
-/* Adds a move and answers when it is done: nanoseconds, not before its submission, at most INT64_MAX. */
+/* Adds a move and returns when it completes: nanoseconds, not before its submission, at most INT64_MAX. */
 uint64_t soft_schedule_add(struct soft_schedule *schedule, const struct soft_limits *limits,
 			   const struct soft_move *move);
 
-/* The schedule of one device, which all its engines in this process share. Any thread may call. */
+/* The schedule of one device, shared by all its engines in this process. Any thread may call the functions below. */
 struct soft_clock {
 	pthread_mutex_t lock;
 	struct soft_schedule schedule; /* under lock */
-	atomic_size_t inflight;        /* moves that were taken in and have not left */
+	atomic_size_t inflight;        /* moves that have entered and not left */
 };
 
 #define SOFT_CLOCK_INITIALIZER                    \
@@ -62,7 +62,7 @@ struct soft_clock {
 		.lock = PTHREAD_MUTEX_INITIALIZER \
 	}
 
-/* Adds a move. The device of which no move is in flight is idle, also if moves of a long schedule were flushed. */
+/* Adds a move. Without moves in flight the device is idle, even if moves of a long schedule were flushed. */
 uint64_t soft_clock_enter(struct soft_clock *clock, const struct soft_limits *limits, const struct soft_move *move);
 
 /* A move that entered has completed, or was flushed. */

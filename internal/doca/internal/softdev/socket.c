@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "core.h"
+#include "socket.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -15,7 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LOCK_WAIT_NS 1000000000ull
+#include "config.h"
+#include "error.h"
+#include "now.h"
+#include "sizes.h"
 
 static void sleep_briefly(void)
 {
@@ -72,7 +76,7 @@ static int lock_directory(void)
 	int fd = open_lock();
 	if (fd < 0)
 		return -errno;
-	uint64_t deadline = soft_now_ns() + LOCK_WAIT_NS;
+	uint64_t deadline = soft_now_ns() + SOFT_LOCK_WAIT_NS;
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if ((errno != EWOULDBLOCK && errno != EINTR) || soft_now_ns() > deadline) {
 			int err = errno;

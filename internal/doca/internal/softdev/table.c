@@ -3,11 +3,10 @@
  * The functions of the device as one table. If a fault asks for refused calls, it is the table whose functions ask
  * soft_fault_call first; only functions with a result can be refused.
  */
-#include "soft.h"
+#include <string.h>
 
 #include "fault.h"
-
-#include <string.h>
+#include "soft.h"
 
 #define REFUSABLE(ret) __builtin_types_compatible_p(ret, doca_error_t)
 
@@ -34,11 +33,6 @@ static const struct doca_ops checked_table = {
 #include "doca_functions.def"
 };
 
-const struct doca_ops *checked_ops(void)
-{
-	return &checked_table;
-}
-
 static const struct doca_ops soft_table = {
 #define DOCA_FUNC(lib, need, ret, name, params, args, former) .name = soft_##name,
 #define DOCA_PROC(lib, need, name, params, args, former) .name = soft_##name,
@@ -48,5 +42,5 @@ static const struct doca_ops soft_table = {
 
 const struct doca_ops *soft_ops(void)
 {
-	return soft_fault_in_calls() ? checked_ops() : &soft_table;
+	return soft_fault_in_calls() ? &checked_table : &soft_table;
 }

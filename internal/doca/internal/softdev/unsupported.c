@@ -6,16 +6,21 @@
  * Batches: in DOCA only a library that has batches allocates them, which its Ethernet queues do, DMA and Comch do not.
  * So whatever a program passes here is no batch: it is refused and never looked into.
  */
-#include "core.h"
-
+#include "ctx.h"
 #include "soft.h"
+
+/* A program that passes invalid arguments is told so first. */
+static doca_error_t unsupported(bool valid)
+{
+	return valid ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;
+}
 
 /* ---- RDMA, dma-buf, Windows ---- */
 
 doca_error_t soft_doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev *dev, const void **export_desc,
 					size_t *export_desc_len)
 {
-	return soft_unsupported(mmap != NULL && dev != NULL && export_desc != NULL && export_desc_len != NULL);
+	return unsupported(mmap != NULL && dev != NULL && export_desc != NULL && export_desc_len != NULL);
 }
 
 doca_error_t soft_doca_mmap_set_dmabuf_memrange(struct doca_mmap *mmap, int dmabuf_fd, void *addr, size_t dmabuf_offset,
@@ -23,7 +28,7 @@ doca_error_t soft_doca_mmap_set_dmabuf_memrange(struct doca_mmap *mmap, int dmab
 {
 	(void)addr;
 	(void)dmabuf_offset;
-	return soft_unsupported(mmap != NULL && dmabuf_fd >= 0 && len > 0);
+	return unsupported(mmap != NULL && dmabuf_fd >= 0 && len > 0);
 }
 
 doca_error_t soft_doca_pe_set_notification_handle(struct doca_pe *pe, doca_notification_handle_t handle,
@@ -31,7 +36,7 @@ doca_error_t soft_doca_pe_set_notification_handle(struct doca_pe *pe, doca_notif
 {
 	(void)handle;
 	(void)completion_key;
-	return soft_unsupported(pe != NULL);
+	return unsupported(pe != NULL);
 }
 
 /* ---- memory and contexts ---- */
@@ -39,14 +44,14 @@ doca_error_t soft_doca_pe_set_notification_handle(struct doca_pe *pe, doca_notif
 doca_error_t soft_doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct doca_dev *dev,
 					       doca_dpa_dev_mmap_t *dpa_mmap_handle)
 {
-	return soft_unsupported(mmap != NULL && dev != NULL && dpa_mmap_handle != NULL);
+	return unsupported(mmap != NULL && dev != NULL && dpa_mmap_handle != NULL);
 }
 
 doca_error_t soft_doca_mmap_set_dpa_memrange(struct doca_mmap *mmap, struct doca_dpa *dpa, uint64_t dpa_addr,
 					     size_t len)
 {
 	(void)dpa_addr;
-	return soft_unsupported(mmap != NULL && dpa != NULL && len > 0);
+	return unsupported(mmap != NULL && dpa != NULL && len > 0);
 }
 
 static doca_error_t other_datapath(const struct doca_ctx *ctx, const void *processor)
@@ -69,42 +74,42 @@ doca_error_t soft_doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx, struct doca
 
 doca_error_t soft_doca_dma_get_gpu_handle(struct doca_dma *dma, struct doca_gpu_dma **gpu_dma)
 {
-	return soft_unsupported(dma != NULL && gpu_dma != NULL);
+	return unsupported(dma != NULL && gpu_dma != NULL);
 }
 
 /* ---- completion contexts: none can be made, so none is ever looked into ---- */
 
 doca_error_t soft_doca_comch_consumer_completion_create(struct doca_comch_consumer_completion **consumer_comp)
 {
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_completion_set_dpa_thread(struct doca_comch_consumer_completion *consumer_comp,
 								struct doca_dpa_thread *dpa_thread)
 {
-	return soft_unsupported(consumer_comp != NULL && dpa_thread != NULL);
+	return unsupported(consumer_comp != NULL && dpa_thread != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_completion_destroy(struct doca_comch_consumer_completion *consumer_comp)
 {
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_completion_start(struct doca_comch_consumer_completion *consumer_comp)
 {
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_completion_stop(struct doca_comch_consumer_completion *consumer_comp)
 {
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t
 soft_doca_comch_consumer_completion_get_dpa_handle(struct doca_comch_consumer_completion *consumer_comp,
 						   doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle)
 {
-	return soft_unsupported(consumer_comp != NULL && consumer_comp_handle != NULL);
+	return unsupported(consumer_comp != NULL && consumer_comp_handle != NULL);
 }
 
 doca_error_t
@@ -112,42 +117,42 @@ soft_doca_comch_consumer_completion_set_max_num_consumers(struct doca_comch_cons
 							  uint32_t max_num_consumers)
 {
 	(void)max_num_consumers;
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t
 soft_doca_comch_consumer_completion_get_max_num_consumers(const struct doca_comch_consumer_completion *consumer_comp,
 							  uint32_t *max_num_consumers)
 {
-	return soft_unsupported(consumer_comp != NULL && max_num_consumers != NULL);
+	return unsupported(consumer_comp != NULL && max_num_consumers != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_completion_set_max_num_recv(struct doca_comch_consumer_completion *consumer_comp,
 								  uint32_t max_num_recv)
 {
 	(void)max_num_recv;
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t
 soft_doca_comch_consumer_completion_get_max_num_recv(const struct doca_comch_consumer_completion *consumer_comp,
 						     uint32_t *max_num_recv)
 {
-	return soft_unsupported(consumer_comp != NULL && max_num_recv != NULL);
+	return unsupported(consumer_comp != NULL && max_num_recv != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_completion_set_imm_data_len(struct doca_comch_consumer_completion *consumer_comp,
 								  uint32_t imm_data_len)
 {
 	(void)imm_data_len;
-	return soft_unsupported(consumer_comp != NULL);
+	return unsupported(consumer_comp != NULL);
 }
 
 doca_error_t
 soft_doca_comch_consumer_completion_get_imm_data_len(const struct doca_comch_consumer_completion *consumer_comp,
 						     uint32_t *imm_data_len)
 {
-	return soft_unsupported(consumer_comp != NULL && imm_data_len != NULL);
+	return unsupported(consumer_comp != NULL && imm_data_len != NULL);
 }
 
 /* ---- consumers and producers ---- */
@@ -155,7 +160,7 @@ soft_doca_comch_consumer_completion_get_imm_data_len(const struct doca_comch_con
 doca_error_t soft_doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer, uint32_t dev_num_recv)
 {
 	(void)dev_num_recv;
-	return soft_unsupported(consumer != NULL);
+	return unsupported(consumer != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
@@ -163,31 +168,31 @@ doca_error_t soft_doca_comch_consumer_set_completion(struct doca_comch_consumer 
 						     uint32_t user_data)
 {
 	(void)user_data;
-	return soft_unsupported(consumer != NULL && consumer_comp != NULL);
+	return unsupported(consumer != NULL && consumer_comp != NULL);
 }
 
 doca_error_t soft_doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
 						     doca_dpa_dev_comch_consumer_t *dpa_consumer)
 {
-	return soft_unsupported(consumer != NULL && dpa_consumer != NULL);
+	return unsupported(consumer != NULL && dpa_consumer != NULL);
 }
 
 doca_error_t soft_doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer, uint32_t dev_num_send)
 {
 	(void)dev_num_send;
-	return soft_unsupported(producer != NULL);
+	return unsupported(producer != NULL);
 }
 
 doca_error_t soft_doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer,
 							    struct doca_dpa_completion *dpa_comp)
 {
-	return soft_unsupported(producer != NULL && dpa_comp != NULL);
+	return unsupported(producer != NULL && dpa_comp != NULL);
 }
 
 doca_error_t soft_doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
 						     doca_dpa_dev_comch_producer_t *dpa_producer)
 {
-	return soft_unsupported(producer != NULL && dpa_producer != NULL);
+	return unsupported(producer != NULL && dpa_producer != NULL);
 }
 
 /* ---- batches of tasks ---- */

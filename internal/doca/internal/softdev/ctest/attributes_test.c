@@ -2,7 +2,7 @@
 /* What a device tells of itself, what it cannot do, and the later additions to buffers and memory maps. */
 #include <string.h>
 
-#include "../core.h"
+#include "../dev.h"
 #include "rig.h"
 
 static struct doca_dev *dev;

@@ -10,7 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../core.h"
+#include "../config.h"
+#include "../socket.h"
 #include "rig.h"
 
 static void refuse_limits(const char *limits, const char *named)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state machine of contexts, and their tasks. */
+#include "../ctx.h"
 #include "toy.h"
 
 /* ---- every function in every state ---- */

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "../core.h"
 #include "rig.h"
 
 static uint32_t count_devices(const char *side)

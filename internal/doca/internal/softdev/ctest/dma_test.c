@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../core.h"
 #include "../memory.h"
+#include "../now.h"
 #include "rig.h"
 
 #define READ_WRITE DOCA_ACCESS_FLAG_LOCAL_READ_WRITE

@@ -3,7 +3,11 @@
 #define _GNU_SOURCE
 #include <sys/socket.h>
 
-#include "../comch.h"
+#include "../comch_connection.h"
+#include "../comch_wire.h"
+#include "../fast.h"
+#include "../lane.h"
+#include "../remote_wire.h"
 #include "fast_pair.h"
 
 static int connect_server(struct end *server)

@@ -2,7 +2,11 @@
 /* Consumers and producers from creation to a start: capabilities, configuration, memory maps, ids. */
 #include <sys/eventfd.h>
 
-#include "../comch.h"
+#include "../comch_connection.h"
+#include "../consumer.h"
+#include "../dev.h"
+#include "../fast.h"
+#include "../mmap.h"
 #include "fast_pair.h"
 
 static void capabilities(void)

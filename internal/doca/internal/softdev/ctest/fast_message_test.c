@@ -2,7 +2,8 @@
 /* Messages of the fast path: bytes, immediate data, order, back-pressure, and what is refused. */
 #include <errno.h>
 
-#include "../comch.h"
+#include "../comch_connection.h"
+#include "../comch_send.h"
 #include "fast_pair.h"
 
 static void bytes_arrive(void)

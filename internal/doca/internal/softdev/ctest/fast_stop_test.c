@@ -5,8 +5,13 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
-#include "../comch.h"
+#include "../comch_connection.h"
+#include "../comch_send.h"
+#include "../consumer.h"
+#include "../fast.h"
+#include "../lane.h"
 #include "../remote_import.h"
+#include "../socket.h"
 #include "fast_pair.h"
 
 static void disconnecting_waits_for_the_fast_path(void)

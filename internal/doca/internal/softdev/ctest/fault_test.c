@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Faults on request: each does what it says, when it says, and nothing else. */
 #include "../fault.h"
+#include "../now.h"
 #include "fast_end.h"
 #include "rig.h"
 

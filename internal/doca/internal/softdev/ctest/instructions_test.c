@@ -6,7 +6,6 @@
  */
 #define _GNU_SOURCE
 #include "../../cabi/engine.h"
-#include "../core.h"
 #include "../memory.h"
 #include "stage.h"
 

@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../core.h"
 #include "../memory.h"
 #include "rig.h"
 

@@ -4,8 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../core.h"
+#include "../buf.h"
+#include "../config.h"
+#include "../dev.h"
 #include "../limit.h"
+#include "../mmap.h"
+#include "../schedule.h"
 #include "rig.h"
 
 static const char *words(const char *limits, bool moves)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The progress engine: whose turn it is, and who is woken. */
+#include "../now.h"
+#include "../pe.h"
 #include "toy.h"
 
 /* ---- progress ---- */

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include "../now.h"
 #include "fast_end.h"
 
 #define SLOT 64

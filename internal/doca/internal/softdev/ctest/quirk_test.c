@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 
 #include "../quirk.h"
+#include "../socket.h"
 #include "comch_end.h"
 #include "rig.h"
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../mmap.h"
 #include "remote_end.h"
 
 static void read_only(enum memory memory)

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
+#include "../mmap.h"
 #include "remote_end.h"
 
 /* ---- methods ---- */

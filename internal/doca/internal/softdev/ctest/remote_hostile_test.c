@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "../memory.h"
+#include "../sizes.h"
+#include "../socket.h"
 #include "remote_end.h"
 
 static void test_flipped_descriptors(void)
@@ -60,7 +62,7 @@ static void test_silent_strangers(void)
 	struct remote_descriptor d;
 	memcpy(&d, e.offer.desc, sizeof(d));
 	for (int i = 0; i < STRANGERS; i++) {
-		fds[i] = soft_socket_connect(d.socket, REMOTE_TIMEOUT_NS);
+		fds[i] = soft_socket_connect(d.socket, SOFT_PEER_TIMEOUT_NS);
 		CHECK(fds[i] >= 0);
 		if (i % 2 == 0)
 			send(fds[i], "nonsense", 8, MSG_NOSIGNAL);
@@ -89,7 +91,7 @@ static void test_slow_strangers(void)
 	struct remote_answer answer;
 	memcpy(&d, e.offer.desc, sizeof(d));
 	for (int i = 0; i < STRANGERS; i++) {
-		fds[i] = soft_socket_connect(d.socket, REMOTE_TIMEOUT_NS);
+		fds[i] = soft_socket_connect(d.socket, SOFT_PEER_TIMEOUT_NS);
 		CHECK(fds[i] >= 0);
 	}
 	struct importer importer;

@@ -2,7 +2,8 @@
 /* When modelled tasks are done, at times that the tests make up. Nothing here looks at a clock. */
 #include <string.h>
 
-#include "../core.h"
+#include "../config.h"
+#include "../schedule.h"
 #include "rig.h"
 
 #define MIB (1u << 20)

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../core.h"
+#include "../dev.h"
 #include "check.h"
 
 struct stage {

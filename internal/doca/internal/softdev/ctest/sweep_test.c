@@ -7,7 +7,7 @@
 #include "../../cabi/channel.h"
 #include "../../cabi/engine.h"
 #include "../../cabi/port.h"
-#include "../core.h"
+#include "../dev.h"
 #include "stage.h"
 
 #define TURNS 200

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "../core.h"
 #include "rig.h"
 
 static doca_error_t configure(const char *functions)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "toy.h"
+#include "../pe.h"
 
 struct stage toy_stage;
 

@@ -3,6 +3,7 @@
 #ifndef DMA_COPY_TOY_H
 #define DMA_COPY_TOY_H
 
+#include "../ctx.h"
 #include "stage.h"
 
 struct toy {
