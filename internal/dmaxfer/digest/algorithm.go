@@ -1,5 +1,5 @@
-// Package digest computes what tells one file's bytes from another's: whole digests, from pieces in any order where the
-// algorithm allows that, and the checks of single pieces. It opens no file and starts no goroutine.
+// Package digest computes what tells one file's bytes from another's: whole digests, from chunks in any order where the
+// algorithm allows that, and the checks of single chunks. It opens no file and starts no goroutine.
 package digest
 
 import (
@@ -17,7 +17,7 @@ type Algorithm uint8
 
 const (
 	None   Algorithm = iota // no digest at all
-	CRC32C                  // finds damage; from pieces in any order
+	CRC32C                  // finds damage; from chunks in any order
 	XXH3                    // finds damage, 64 bits; in order
 	BLAKE3                  // finds damage and forgery; in order
 	SHA256                  // finds damage and forgery; in order
@@ -53,7 +53,7 @@ func (a Algorithm) Size() int {
 }
 
 // Ordered tells whether the whole digest needs the bytes themselves and in their order. Where it does not, the checks of
-// the pieces are enough, in any order.
+// the chunks are enough, in any order.
 func (a Algorithm) Ordered() bool { return a > CRC32C && a.Known() }
 
 // Names lists what ParseAlgorithm takes, the weakest first.
@@ -69,25 +69,25 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 	return None, fmt.Errorf("not a digest; give one of %s", strings.Join(names[:], ", "))
 }
 
-// Check is what travels with a single piece of a copy that uses the algorithm: 0 for None, the piece's CRC-32C for
+// Check is what travels with a single chunk of a copy that uses the algorithm: 0 for None, the chunk's CRC-32C for
 // CRC32C, its XXH3-64 for all others, whose own digest covers the file as a whole.
-func Check(a Algorithm, piece []byte) uint64 {
+func Check(a Algorithm, chunk []byte) uint64 {
 	switch a {
 	case None:
 		return 0
 	case CRC32C:
-		return uint64(updateCastagnoli(0, piece))
+		return uint64(updateCastagnoli(0, chunk))
 	default:
-		return xxh3.Hash(piece)
+		return xxh3.Hash(chunk)
 	}
 }
 
-// CheckedCopy copies a piece to target, which is as long, and returns the Check of what target then holds, whoever changes the piece meanwhile.
-func CheckedCopy(a Algorithm, target, piece []byte) uint64 {
+// CheckedCopy copies a chunk to target, which is as long, and returns the Check of what target then holds, whoever changes the chunk meanwhile.
+func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	if a == CRC32C {
-		return uint64(copyCastagnoli(target, piece))
+		return uint64(copyCastagnoli(target, chunk))
 	}
-	copy(target, piece)
+	copy(target, chunk)
 	return Check(a, target)
 }
 

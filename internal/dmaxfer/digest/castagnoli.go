@@ -6,14 +6,14 @@ import "hash/crc32"
 const foldBlock = 256
 
 // foldFrom is from how many bytes on folding pays.
-const foldFrom = 4 * foldBlock
+const minFold = 4 * foldBlock
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // updateCastagnoli is crc32.Update for CRC-32C. Where the processor multiplies polynomials on whole cache lines it first folds the bytes
 // into one block that leaves the same remainder, which is several times faster than the processor's CRC instruction.
 func updateCastagnoli(crc uint32, p []byte) uint32 {
-	if !canFold || len(p) < foldFrom {
+	if !canFold || len(p) < minFold {
 		return crc32.Update(crc, castagnoli, p)
 	}
 	whole := len(p) / foldBlock * foldBlock
@@ -24,7 +24,7 @@ func updateCastagnoli(crc uint32, p []byte) uint32 {
 func copyCastagnoli(target, p []byte) uint32 {
 	whole := 0
 	var crc uint32
-	if canFold && len(p) >= foldFrom {
+	if canFold && len(p) >= minFold {
 		whole = len(p) / foldBlock * foldBlock
 		crc = ^foldCopy(target[:whole], p[:whole], ^crc)
 	}

@@ -17,12 +17,12 @@ func TestFoldedCRC(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{1}).Read(content)
 	for range 20000 {
 		start := random.IntN(100)
-		length := random.IntN(4 * foldFrom)
+		length := random.IntN(4 * minFold)
 		if random.IntN(10) == 0 {
 			length = random.IntN(len(content) - start)
 		}
-		piece, before := content[start:start+length], random.Uint32()
-		if got, want := updateCastagnoli(before, piece), crc32.Update(before, castagnoli, piece); got != want {
+		chunk, before := content[start:start+length], random.Uint32()
+		if got, want := updateCastagnoli(before, chunk), crc32.Update(before, castagnoli, chunk); got != want {
 			t.Fatalf("%d bytes from %d after %08x: %08x, want %08x", length, start, before, got, want)
 		}
 	}
@@ -35,7 +35,7 @@ func TestCRCOfACopy(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{2}).Read(content)
 	for range 5000 {
 		start, to := random.IntN(100), random.IntN(100)
-		length := random.IntN(8 * foldFrom)
+		length := random.IntN(8 * minFold)
 		want := append(append(make([]byte, to), content[start:start+length]...), make([]byte, 50)...)
 		got := make([]byte, len(want))
 		crc := copyCastagnoli(got[to:to+length], content[start:start+length])
@@ -49,11 +49,11 @@ func TestCRCOfACopy(t *testing.T) {
 }
 
 func TestCheckedCopy(t *testing.T) {
-	piece := make([]byte, 10_000)
-	_, _ = rand.NewChaCha8([32]byte{3}).Read(piece)
+	chunk := make([]byte, 10_000)
+	_, _ = rand.NewChaCha8([32]byte{3}).Read(chunk)
 	for a := range names {
-		target := make([]byte, len(piece))
-		if got, want := CheckedCopy(Algorithm(a), target, piece), Check(Algorithm(a), piece); got != want || !bytes.Equal(target, piece) {
+		target := make([]byte, len(chunk))
+		if got, want := CheckedCopy(Algorithm(a), target, chunk), Check(Algorithm(a), chunk); got != want || !bytes.Equal(target, chunk) {
 			t.Errorf("%s: a copy has the check %x, and its original %x", Algorithm(a), got, want)
 		}
 	}
@@ -61,10 +61,10 @@ func TestCheckedCopy(t *testing.T) {
 
 func FuzzFoldedCRC(f *testing.F) {
 	f.Add(uint32(0), []byte("x"), uint16(5000))
-	f.Fuzz(func(t *testing.T, before uint32, piece []byte, times uint16) {
+	f.Fuzz(func(t *testing.T, before uint32, chunk []byte, times uint16) {
 		var long []byte
-		for len(long) < int(times) && len(piece) > 0 {
-			long = append(long, piece...)
+		for len(long) < int(times) && len(chunk) > 0 {
+			long = append(long, chunk...)
 		}
 		if got, want := updateCastagnoli(before, long), crc32.Update(before, castagnoli, long); got != want {
 			t.Fatalf("%08x, want %08x", got, want)

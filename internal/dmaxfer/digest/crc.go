@@ -2,7 +2,7 @@ package digest
 
 import "hash/crc32"
 
-// A CRC is the remainder of a polynomial over GF(2), so the CRC of two pieces one after the other follows from theirs: that
+// A CRC is the remainder of a polynomial over GF(2), so the CRC of two chunks one after the other follows from theirs: that
 // of the first, multiplied by x once for each bit of the second, plus that of the second. The multiplication by x^n is
 // a single one by x^n modulo the CRC's polynomial, which takes as many steps as n has binary digits. This is how zlib's
 // crc32_combine does it.
@@ -40,14 +40,14 @@ func operatorOf(n int64) uint32 {
 	return operator
 }
 
-// operatorCache remembers the operators of a few lengths, since most pieces of a file are of one. The zero value is ready.
+// operatorCache remembers the operators of a few lengths, since most chunks of a file are of one. The zero value is ready.
 type operatorCache [8]struct {
 	length   int64
 	operator uint32
 }
 
 // of returns the operator of a positive length.
-func (c *operatorCache) of(length int64) uint32 {
+func (c *operatorCache) get(length int64) uint32 {
 	entry := &c[uint64(length)*0x9e3779b97f4a7c15>>61] // Fibonacci hashing: lengths are mostly powers of two
 	if entry.length != length {
 		entry.length, entry.operator = length, operatorOf(length)
@@ -55,7 +55,7 @@ func (c *operatorCache) of(length int64) uint32 {
 	return entry.operator
 }
 
-// combine returns the CRC of two pieces, of which the second has the length that the operator is for.
+// combine returns the CRC of two chunks, of which the second has the length that the operator is for.
 func combine(first, second, operator uint32) uint32 { return multiply(operator, first) ^ second }
 
 // crcOfZeros returns the CRC of as many zeros as the operator is for: they only move the register, which starts inverted

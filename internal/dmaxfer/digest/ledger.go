@@ -10,11 +10,11 @@ import (
 	"sort"
 )
 
-// Why a Ledger refuses a piece; errors.Is finds it. A refused piece changes nothing.
+// Why a Ledger refuses a chunk; errors.Is finds it. A refused chunk changes nothing.
 var (
 	ErrRange   = errors.New("not a valid range of a file")       // negative, empty, or beyond 2^63
 	ErrOverlap = errors.New("overlaps a chunk already recorded") // in whole or in part
-	ErrOrder   = errors.New("not the next chunk")                // where the algorithm needs the pieces in order
+	ErrOrder   = errors.New("not the next chunk")                // where the algorithm needs the chunks in order
 	ErrParked  = errors.New("too many chunks out of order")      // for one before them
 	ErrCheck   = errors.New("not a checksum of this digest")     // no CRC-32C, say, or the bytes are needed
 )
@@ -27,21 +27,21 @@ type Ledger struct {
 	hash      hash.Hash // of the prefix, if the algorithm is Ordered
 	crc       uint32    // of the prefix, if it is CRC32C
 	operators operatorCache
-	parked    []piece // beyond a gap, by offset
+	pending    []run // beyond a gap, by offset
 }
 
-// piece is a part of the file that is not yet contiguous with its start.
-type piece struct {
+// chunk is a part of the file that is not yet contiguous with its start.
+type run struct {
 	offset, length int64
 	crc            uint32
 }
 
-func (p piece) end() int64 { return p.offset + p.length }
+func (p run) end() int64 { return p.offset + p.length }
 
 // zeros is what holes are fed as; nobody writes to it.
 var zeros [64 << 10]byte
 
-// NewLedger makes an empty ledger that holds up to parked runs of pieces which come before those that belong before them; where
+// NewLedger makes an empty ledger that holds up to parked runs of chunks which come before those that belong before them; where
 // the algorithm is Ordered it holds none. The algorithm must be Known.
 func NewLedger(a Algorithm, parked int) *Ledger {
 	if !a.Known() {
@@ -52,7 +52,7 @@ func NewLedger(a Algorithm, parked int) *Ledger {
 		l.hash = newHash(a)
 		return l
 	}
-	l.parked = make([]piece, 0, max(parked, 0))
+	l.pending = make([]run, 0, max(parked, 0))
 	return l
 }
 
@@ -62,33 +62,33 @@ func (l *Ledger) Algorithm() Algorithm { return l.algorithm }
 // Prefix is the number of bytes from the start of the file that are covered without a gap.
 func (l *Ledger) Prefix() int64 { return l.prefix }
 
-// Parked is the number of runs that are covered beyond a gap, each of one or more pieces.
-func (l *Ledger) Parked() int { return len(l.parked) }
+// Parked is the number of runs that are covered beyond a gap, each of one or more chunks.
+func (l *Ledger) Parked() int { return len(l.pending) }
 
-// Add covers a piece by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange, ErrOverlap,
+// Add covers a chunk by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange, ErrOverlap,
 // ErrParked or ErrCheck.
 func (l *Ledger) Add(offset, length int64, check uint64) error {
 	if l.algorithm.Ordered() || check > math.MaxUint32 || l.algorithm == None && check != 0 {
 		return refuse(offset, length, ErrCheck)
 	}
-	return l.cover(piece{offset: offset, length: length, crc: uint32(check)})
+	return l.addRun(run{offset: offset, length: length, crc: uint32(check)})
 }
 
-// AddHole covers a piece of zeros. Where the algorithm is Ordered it must be the next one, else ErrOrder, and takes as long
-// as to digest the zeros: cut holes into pieces no longer than you may be away for. Otherwise it is Add, at no cost.
+// AddHole covers a chunk of zeros. Where the algorithm is Ordered it must be the next one, else ErrOrder, and takes as long
+// as to digest the zeros: cut holes into chunks no longer than you may be away for. Otherwise it is Add, at no cost.
 func (l *Ledger) AddHole(offset, length int64) error {
 	switch {
 	case l.algorithm.Ordered():
 		return l.writeZeros(offset, length)
 	case l.algorithm == None || length <= 0:
-		return l.cover(piece{offset: offset, length: length})
+		return l.addRun(run{offset: offset, length: length})
 	default:
-		return l.cover(piece{offset: offset, length: length, crc: crcOfZeros(l.operators.of(length))})
+		return l.addRun(run{offset: offset, length: length, crc: crcOfZeros(l.operators.get(length))})
 	}
 }
 
-// Write covers a piece by its bytes. Where the algorithm is Ordered it must be the next one, else ErrOrder; otherwise it is
-// Add of the piece's Check. b is not kept.
+// Write covers a chunk by its bytes. Where the algorithm is Ordered it must be the next one, else ErrOrder; otherwise it is
+// Add of the chunk's Check. b is not kept.
 func (l *Ledger) Write(offset int64, b []byte) error {
 	if !l.algorithm.Ordered() {
 		return l.Add(offset, int64(len(b)), Check(l.algorithm, b))
@@ -96,7 +96,7 @@ func (l *Ledger) Write(offset int64, b []byte) error {
 	if err := l.refuseUnlessNext(offset, int64(len(b))); err != nil {
 		return err
 	}
-	l.feed(b)
+	l.hashBytes(b)
 	return nil
 }
 
@@ -118,13 +118,13 @@ func (l *Ledger) writeZeros(offset, length int64) error {
 	}
 	for length > 0 {
 		n := min(length, int64(len(zeros)))
-		l.feed(zeros[:n])
+		l.hashBytes(zeros[:n])
 		length -= n
 	}
 	return nil
 }
 
-func (l *Ledger) feed(b []byte) {
+func (l *Ledger) hashBytes(b []byte) {
 	_, _ = l.hash.Write(b) // which never fails, says hash.Hash
 	l.prefix += int64(len(b))
 }
@@ -141,75 +141,75 @@ func (l *Ledger) refuseUnlessNext(offset, length int64) error {
 	return nil
 }
 
-// cover takes the piece into the prefix, with those that were parked behind it, or parks it.
-func (l *Ledger) cover(p piece) error {
+// cover takes the chunk into the prefix, with those that were parked behind it, or parks it.
+func (l *Ledger) addRun(p run) error {
 	if !isRange(p.offset, p.length) {
 		return refuse(p.offset, p.length, ErrRange)
 	}
-	next := sort.Search(len(l.parked), func(i int) bool { return l.parked[i].offset >= p.offset })
+	next := sort.Search(len(l.pending), func(i int) bool { return l.pending[i].offset >= p.offset })
 	if l.overlaps(p, next) {
 		return refuse(p.offset, p.length, ErrOverlap)
 	}
 	if p.offset > l.prefix {
-		return l.park(p, next)
+		return l.hold(p, next)
 	}
 	l.extend(p)
-	l.extendByParked()
+	l.extendByPending()
 	return nil
 }
 
-// overlaps looks at the neighbours of a piece that would be parked at a place.
-func (l *Ledger) overlaps(p piece, place int) bool {
+// overlaps looks at the neighbours of a chunk that would be parked at a place.
+func (l *Ledger) overlaps(p run, place int) bool {
 	before := l.prefix
 	if place > 0 {
-		before = l.parked[place-1].end()
+		before = l.pending[place-1].end()
 	}
-	return p.offset < before || place < len(l.parked) && l.parked[place].offset < p.end()
+	return p.offset < before || place < len(l.pending) && l.pending[place].offset < p.end()
 }
 
-// park joins the piece with its neighbours, so that what is parked is as many pieces as there are gaps before them.
-func (l *Ledger) park(p piece, place int) error {
-	follows := place > 0 && l.parked[place-1].end() == p.offset
-	leads := place < len(l.parked) && p.end() == l.parked[place].offset
+// park joins the chunk with its neighbours, so that what is parked is as many chunks as there are gaps before them.
+func (l *Ledger) hold(p run, place int) error {
+	follows := place > 0 && l.pending[place-1].end() == p.offset
+	leads := place < len(l.pending) && p.end() == l.pending[place].offset
 	switch {
 	case follows && leads:
-		l.parked[place-1] = l.join(l.join(l.parked[place-1], p), l.parked[place])
-		l.parked = slices.Delete(l.parked, place, place+1)
+		l.pending[place-1] = l.join(l.join(l.pending[place-1], p), l.pending[place])
+		l.pending = slices.Delete(l.pending, place, place+1)
 	case follows:
-		l.parked[place-1] = l.join(l.parked[place-1], p)
+		l.pending[place-1] = l.join(l.pending[place-1], p)
 	case leads:
-		l.parked[place] = l.join(p, l.parked[place])
-	case len(l.parked) == cap(l.parked):
+		l.pending[place] = l.join(p, l.pending[place])
+	case len(l.pending) == cap(l.pending):
 		return refuse(p.offset, p.length, ErrParked)
 	default:
-		l.parked = slices.Insert(l.parked, place, p)
+		l.pending = slices.Insert(l.pending, place, p)
 	}
 	return nil
 }
 
-// join makes one piece of two that touch.
-func (l *Ledger) join(first, second piece) piece {
-	joined := piece{offset: first.offset, length: first.length + second.length}
+// join makes one chunk of two that touch.
+func (l *Ledger) join(first, second run) run {
+	joined := run{offset: first.offset, length: first.length + second.length}
 	if l.algorithm == CRC32C {
-		joined.crc = combine(first.crc, second.crc, l.operators.of(second.length))
+		joined.crc = combine(first.crc, second.crc, l.operators.get(second.length))
 	}
 	return joined
 }
 
-func (l *Ledger) extend(p piece) {
+func (l *Ledger) extend(p run) {
 	l.prefix = p.end()
 	if l.algorithm == CRC32C {
-		l.crc = combine(l.crc, p.crc, l.operators.of(p.length))
+		l.crc = combine(l.crc, p.crc, l.operators.get(p.length))
 	}
 }
 
-func (l *Ledger) extendByParked() {
+func (l *Ledger) extendByPending() {
 	taken := 0
-	for taken < len(l.parked) && l.parked[taken].offset == l.prefix {
-		l.extend(l.parked[taken])
+	for taken < len(l.pending) && l.pending[taken].offset == l.prefix {
+		l.extend(l.pending[taken])
 		taken++
 	}
-	l.parked = slices.Delete(l.parked, 0, taken)
+	l.pending = slices.Delete(l.pending, 0, taken)
 }
 
 func isRange(offset, length int64) bool {

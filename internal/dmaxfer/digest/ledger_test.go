@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// part is a piece of a file that a test cuts.
+// part is a chunk of a file that a test cuts.
 type part struct {
 	offset int64
 	bytes  []byte
@@ -58,7 +58,7 @@ func sumOf(t *rapid.T, a Algorithm, b []byte) Sum {
 	return sum
 }
 
-func TestPiecesInAnyOrder(t *testing.T) {
+func TestChunksInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom([]Algorithm{None, CRC32C}).Draw(t, "algorithm")
 		file, parts := drawParts(t)
@@ -77,12 +77,12 @@ func TestPiecesInAnyOrder(t *testing.T) {
 			}
 		}
 		if ledger.Parked() != 0 {
-			t.Fatalf("%d pieces are parked behind the last", ledger.Parked())
+			t.Fatalf("%d chunks are parked behind the last", ledger.Parked())
 		}
 	})
 }
 
-func TestPiecesInOrder(t *testing.T) {
+func TestChunksInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := rapid.SampledFrom([]Algorithm{None, CRC32C, XXH3, BLAKE3, SHA256}).Draw(t, "algorithm")
 		file, parts := drawParts(t)
@@ -100,13 +100,13 @@ func TestPiecesInOrder(t *testing.T) {
 }
 
 // Any ranges at all, most of which do not fit, against a model that looks at every byte.
-func TestRefusedPiecesChangeNothing(t *testing.T) {
+func TestRefusedChunksChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const size, room = 64, 3
 		file := counting(size)
 		ledger := NewLedger(CRC32C, room)
 		var covered [size + 1]bool
-		for range rapid.IntRange(1, 60).Draw(t, "pieces") {
+		for range rapid.IntRange(1, 60).Draw(t, "chunks") {
 			offset := rapid.IntRange(0, size-1).Draw(t, "offset")
 			end := rapid.IntRange(offset+1, size).Draw(t, "end")
 			prefix, parked := ledger.Prefix(), ledger.Parked()
@@ -120,7 +120,7 @@ func TestRefusedPiecesChangeNothing(t *testing.T) {
 				want = ErrParked
 			}
 			if !errors.Is(err, want) || want == nil && err != nil {
-				t.Fatalf("piece %d to %d: error %v, want %v", offset, end, err, want)
+				t.Fatalf("chunk %d to %d: error %v, want %v", offset, end, err, want)
 			}
 			for i := offset; err == nil && i < end; i++ {
 				covered[i] = true
@@ -141,7 +141,7 @@ func TestRangesOfNoFile(t *testing.T) {
 				t.Errorf("%s: hole %d: error %v", a, r, err)
 			}
 			if err := l.Add(r[0], r[1], 0); !a.Ordered() && !errors.Is(err, ErrRange) {
-				t.Errorf("%s: piece %d: error %v", a, r, err)
+				t.Errorf("%s: chunk %d: error %v", a, r, err)
 			}
 		}
 		if err := NewLedger(a, 4).Write(-1, []byte{1}); !errors.Is(err, ErrRange) {
@@ -161,7 +161,7 @@ func TestChecksOfAnotherDigest(t *testing.T) {
 	}
 }
 
-func TestOrderedPiecesOutOfOrder(t *testing.T) {
+func TestOrderedChunksOutOfOrder(t *testing.T) {
 	for _, a := range []Algorithm{XXH3, BLAKE3, SHA256} {
 		l := NewLedger(a, 4)
 		if err := l.Write(0, []byte("ab")); err != nil {
@@ -184,8 +184,8 @@ func TestOrderedPiecesOutOfOrder(t *testing.T) {
 	}
 }
 
-// What waits is as many runs as there are gaps, however many pieces they came in.
-func TestPiecesBehindAGapAreJoined(t *testing.T) {
+// What waits is as many runs as there are gaps, however many chunks they came in.
+func TestChunksBeyondAGapAreJoined(t *testing.T) {
 	file := counting(100)
 	ledger := NewLedger(CRC32C, 1)
 	order := []int{50, 51, 49, 52, 48, 70, 69} // two runs at last: one too many
@@ -209,7 +209,7 @@ func TestPiecesBehindAGapAreJoined(t *testing.T) {
 	}
 }
 
-// A hole of 2^46 bytes, in one piece and in many, before and behind data.
+// A hole of 2^46 bytes, in one chunk and in many, before and behind data.
 func TestHugeHole(t *testing.T) {
 	const huge = int64(1) << 46
 	whole, cut := NewLedger(CRC32C, 8), NewLedger(CRC32C, 8)
@@ -233,14 +233,14 @@ func TestHugeHole(t *testing.T) {
 
 func TestLedgerAllocatesNothing(t *testing.T) {
 	const length, together = 1 << 10, 16
-	piece := counting(length)
+	chunk := counting(length)
 	for a := range algorithms {
 		l := NewLedger(a, together)
 		enter := func(offset int64, hole bool) error {
 			if hole {
 				return l.AddHole(offset, length)
 			}
-			return l.Write(offset, piece)
+			return l.Write(offset, chunk)
 		}
 		allocated := testing.AllocsPerRun(100, func() {
 			start := l.Prefix()
@@ -272,25 +272,25 @@ func BenchmarkAddBackwards(b *testing.B) {
 }
 
 func BenchmarkCheck(b *testing.B) {
-	piece := counting(1 << 20)
+	chunk := counting(1 << 20)
 	for _, a := range []Algorithm{CRC32C, XXH3} {
 		b.Run(a.String(), func(b *testing.B) {
-			b.SetBytes(int64(len(piece)))
+			b.SetBytes(int64(len(chunk)))
 			for b.Loop() {
-				Check(a, piece)
+				Check(a, chunk)
 			}
 		})
 	}
 }
 
 func BenchmarkWrite(b *testing.B) {
-	piece := counting(1 << 20)
+	chunk := counting(1 << 20)
 	for a := range algorithms {
 		b.Run(a.String(), func(b *testing.B) {
 			l := NewLedger(a, 0)
-			b.SetBytes(int64(len(piece)))
+			b.SetBytes(int64(len(chunk)))
 			for b.Loop() {
-				_ = l.Write(l.Prefix(), piece)
+				_ = l.Write(l.Prefix(), chunk)
 			}
 		})
 	}

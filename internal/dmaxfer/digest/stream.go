@@ -7,18 +7,18 @@ import (
 	"io"
 )
 
-const readAtOnce = 1 << 20
+const readSize = 1 << 20
 
 // Of reads to the end and returns the digest of what it read and how much that was. A context that ends, which is looked
 // at before each mebibyte, ends it with the context's cause.
 func Of(ctx context.Context, a Algorithm, from io.Reader) (Sum, int64, error) {
 	s := newStream(a, from)
 	for {
-		piece, err := s.next(ctx)
+		chunk, err := s.next(ctx)
 		if err != nil {
 			return Sum{}, s.read.Prefix(), err
 		}
-		if len(piece) == 0 {
+		if len(chunk) == 0 {
 			return s.read.Sum(), s.read.Prefix(), nil
 		}
 	}
@@ -52,19 +52,19 @@ func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Compari
 	streams := [2]*stream{newStream(a, first), newStream(a, second)}
 	result := Comparison{Differ: -1}
 	for {
-		var pieces [2][]byte
+		var chunks [2][]byte
 		for i, s := range streams {
-			piece, err := s.next(ctx)
+			chunk, err := s.next(ctx)
 			if err != nil {
-				return Comparison{}, blame(ctx, i, err)
+				return Comparison{}, readError(ctx, i, err)
 			}
-			pieces[i] = piece
+			chunks[i] = chunk
 		}
-		if len(pieces[0])+len(pieces[1]) == 0 {
+		if len(chunks[0])+len(chunks[1]) == 0 {
 			break
 		}
 		if result.Same() {
-			result.Differ = firstDifference(result.Sizes[0], pieces)
+			result.Differ = firstDifference(result.Sizes[0], chunks)
 		}
 		for i, s := range streams {
 			result.Sizes[i] = s.read.Prefix()
@@ -74,21 +74,21 @@ func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Compari
 	return result, nil
 }
 
-func blame(ctx context.Context, stream int, err error) error {
+func readError(ctx context.Context, stream int, err error) error {
 	if ctx.Err() != nil {
 		return err
 	}
 	return &ReadError{Stream: stream, Err: err}
 }
 
-// firstDifference returns the offset of the first difference between two pieces that start at the same offset, or -1.
-func firstDifference(offset int64, pieces [2][]byte) int64 {
-	if bytes.Equal(pieces[0], pieces[1]) {
+// firstDifference returns the offset of the first difference between two chunks that start at the same offset, or -1.
+func firstDifference(offset int64, chunks [2][]byte) int64 {
+	if bytes.Equal(chunks[0], chunks[1]) {
 		return -1
 	}
-	common := min(len(pieces[0]), len(pieces[1]))
+	common := min(len(chunks[0]), len(chunks[1]))
 	for i := range common {
-		if pieces[0][i] != pieces[1][i] {
+		if chunks[0][i] != chunks[1][i] {
 			return offset + int64(i)
 		}
 	}
@@ -103,10 +103,10 @@ type stream struct {
 }
 
 func newStream(a Algorithm, from io.Reader) *stream {
-	return &stream{from: from, read: NewLedger(a, 0), buffer: make([]byte, readAtOnce)}
+	return &stream{from: from, read: NewLedger(a, 0), buffer: make([]byte, readSize)}
 }
 
-// next returns the next piece, which is whole but for the last; an empty one is the end.
+// next returns the next chunk, which is whole but for the last; an empty one is the end.
 func (s *stream) next(ctx context.Context) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)

@@ -12,8 +12,8 @@ import (
 )
 
 func TestStreamsAtTheSeams(t *testing.T) {
-	data := counting(2*readAtOnce + 1)
-	for _, size := range []int{0, 1, readAtOnce - 1, readAtOnce, readAtOnce + 1, 2 * readAtOnce, len(data)} {
+	data := counting(2*readSize + 1)
+	for _, size := range []int{0, 1, readSize - 1, readSize, readSize + 1, 2 * readSize, len(data)} {
 		l := NewLedger(BLAKE3, 0)
 		if size > 0 {
 			if err := l.Write(0, data[:size]); err != nil {
@@ -56,7 +56,7 @@ func TestContextEndsStreams(t *testing.T) {
 		}
 		return len(b), nil
 	})
-	if _, size, err := Of(ctx, CRC32C, endless); err != enough || size != 3*readAtOnce {
+	if _, size, err := Of(ctx, CRC32C, endless); err != enough || size != 3*readSize {
 		t.Errorf("%d bytes, error %v", size, err)
 	}
 	if _, err := Compare(ctx, CRC32C, endless, endless); err != enough {
@@ -70,7 +70,7 @@ func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 func TestCompareFindsTheFirstDifference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		first := counting(rapid.IntRange(0, 2*readAtOnce+2).Draw(t, "size"))
+		first := counting(rapid.IntRange(0, 2*readSize+2).Draw(t, "size"))
 		second := bytes.Clone(first[:rapid.IntRange(0, len(first)).Draw(t, "cut")])
 		want := int64(-1)
 		if len(second) < len(first) {
