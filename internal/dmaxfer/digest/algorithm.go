@@ -3,13 +3,8 @@
 package digest
 
 import (
-	"crypto/sha256"
 	"fmt"
-	"hash"
 	"strings"
-
-	"github.com/zeebo/blake3"
-	"github.com/zeebo/xxh3"
 )
 
 // Algorithm is a way to digest a file. The numbers go over the wire; a larger one is the stronger.
@@ -67,40 +62,4 @@ func ParseAlgorithm(name string) (Algorithm, error) {
 		}
 	}
 	return None, fmt.Errorf("not a digest; give one of %s", strings.Join(names[:], ", "))
-}
-
-// Check is what travels with a single chunk of a copy that uses the algorithm: 0 for None, the chunk's CRC-32C for
-// CRC32C, its XXH3-64 for all others, whose own digest covers the file as a whole.
-func Check(a Algorithm, chunk []byte) uint64 {
-	switch a {
-	case None:
-		return 0
-	case CRC32C:
-		return uint64(updateCastagnoli(0, chunk))
-	default:
-		return xxh3.Hash(chunk)
-	}
-}
-
-// CheckedCopy copies a chunk to target, which is as long, and returns the Check of what target then holds, whoever changes the chunk meanwhile.
-func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
-	if a == CRC32C {
-		return uint64(copyCastagnoli(target, chunk))
-	}
-	copy(target, chunk)
-	return Check(a, target)
-}
-
-// newHash starts the whole digest of an Ordered algorithm.
-func newHash(a Algorithm) hash.Hash {
-	switch a {
-	case XXH3:
-		return xxh3.New()
-	case BLAKE3:
-		return blake3.New()
-	case SHA256:
-		return sha256.New()
-	default:
-		panic(fmt.Sprintf("internal error: no ordered digest %s", a))
-	}
 }

@@ -57,7 +57,3 @@ func (c *operatorCache) get(length int64) uint32 {
 
 // combine returns the CRC of two chunks, of which the second has the length that the operator is for.
 func combine(first, second, operator uint32) uint32 { return multiply(operator, first) ^ second }
-
-// crcOfZeros returns the CRC of as many zeros as the operator is for: they only move the register, which starts inverted
-// and ends so.
-func crcOfZeros(operator uint32) uint32 { return ^multiply(operator, ^uint32(0)) }

@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,9 @@ import (
 	"math"
 	"slices"
 	"sort"
+
+	"github.com/zeebo/blake3"
+	"github.com/zeebo/xxh3"
 )
 
 // Why a Ledger refuses a chunk; errors.Is finds it. A refused chunk changes nothing.
@@ -27,7 +31,7 @@ type Ledger struct {
 	hash      hash.Hash // of the prefix, if the algorithm is Ordered
 	crc       uint32    // of the prefix, if it is CRC32C
 	operators operatorCache
-	pending    []run // beyond a gap, by offset
+	pending   []run // beyond a gap, by offset
 }
 
 // chunk is a part of the file that is not yet contiguous with its start.
@@ -54,6 +58,20 @@ func NewLedger(a Algorithm, parked int) *Ledger {
 	}
 	l.pending = make([]run, 0, max(parked, 0))
 	return l
+}
+
+// newHash starts the whole digest of an Ordered algorithm.
+func newHash(a Algorithm) hash.Hash {
+	switch a {
+	case XXH3:
+		return xxh3.New()
+	case BLAKE3:
+		return blake3.New()
+	case SHA256:
+		return sha256.New()
+	default:
+		panic(fmt.Sprintf("internal error: no ordered digest %s", a))
+	}
 }
 
 // Algorithm is the one that the ledger was made for.
@@ -86,6 +104,10 @@ func (l *Ledger) AddHole(offset, length int64) error {
 		return l.addRun(run{offset: offset, length: length, crc: crcOfZeros(l.operators.get(length))})
 	}
 }
+
+// crcOfZeros returns the CRC of as many zeros as the operator is for: they only move the register, which starts inverted
+// and ends so.
+func crcOfZeros(operator uint32) uint32 { return ^multiply(operator, ^uint32(0)) }
 
 // Write covers a chunk by its bytes. Where the algorithm is Ordered it must be the next one, else ErrOrder; otherwise it is
 // Add of the chunk's Check. b is not kept.

@@ -1,6 +1,32 @@
 package digest
 
-import "hash/crc32"
+import (
+	"hash/crc32"
+
+	"github.com/zeebo/xxh3"
+)
+
+// Check is what travels with a single chunk of a copy that uses the algorithm: 0 for None, the chunk's CRC-32C for
+// CRC32C, its XXH3-64 for all others, whose own digest covers the file as a whole.
+func Check(a Algorithm, chunk []byte) uint64 {
+	switch a {
+	case None:
+		return 0
+	case CRC32C:
+		return uint64(updateCastagnoli(0, chunk))
+	default:
+		return xxh3.Hash(chunk)
+	}
+}
+
+// CheckedCopy copies a chunk to target, which is as long, and returns the Check of what target then holds, whoever changes the chunk meanwhile.
+func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
+	if a == CRC32C {
+		return uint64(copyCastagnoli(target, chunk))
+	}
+	copy(target, chunk)
+	return Check(a, target)
+}
 
 // foldBlock is how many bytes fold takes at once.
 const foldBlock = 256
