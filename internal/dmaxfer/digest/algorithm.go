@@ -1,5 +1,6 @@
-// Package digest computes what tells one file's bytes from another's: whole digests, from chunks in any order where the
-// algorithm allows that, and the checks of single chunks. It opens no file and starts no goroutine.
+// Package digest computes checksums of single chunks and digests of whole files. A digest can be computed from chunks
+// in any order where its algorithm allows that. The package opens no file, starts no goroutine and knows no protocol
+// state.
 package digest
 
 import (
@@ -7,20 +8,21 @@ import (
 	"strings"
 )
 
-// Algorithm is a way to digest a file. The numbers go over the wire; a larger one is the stronger.
+// Algorithm identifies a digest algorithm. The numbers are those of the native protocol; a higher number is a
+// stronger algorithm.
 type Algorithm uint8
 
 const (
 	None   Algorithm = iota // no digest at all
-	CRC32C                  // finds damage; from chunks in any order
-	XXH3                    // finds damage, 64 bits; in order
-	BLAKE3                  // finds damage and forgery; in order
-	SHA256                  // finds damage and forgery; in order
+	CRC32C                  // detects damage; chunks in any order
+	XXH3                    // detects damage, 64 bits; in order
+	BLAKE3                  // detects damage and forgery; in order
+	SHA256                  // detects damage and forgery; in order
 
-	algorithms // how many there are
+	algorithms // number of algorithms
 )
 
-// MaxSize is the length of the longest digest, in bytes.
+// MaxSize is the length of the longest digest in bytes.
 const MaxSize = 32
 
 var (
@@ -28,7 +30,7 @@ var (
 	sizes = [algorithms]int{0, 4, 8, 32, 32}
 )
 
-// String returns the name that ParseAlgorithm takes.
+// String returns the name that ParseAlgorithm accepts.
 func (a Algorithm) String() string {
 	if !a.Known() {
 		return fmt.Sprintf("Algorithm(%d)", uint8(a))
@@ -36,10 +38,10 @@ func (a Algorithm) String() string {
 	return names[a]
 }
 
-// Known tells whether the number stands for an algorithm, as one that a peer sent may not.
+// Known reports whether a is one of the algorithms above. A value received from a peer may not be.
 func (a Algorithm) Known() bool { return a < algorithms }
 
-// Size is the length of a whole digest in bytes: 0 for None, and for what is not Known.
+// Size returns the length of a digest of a whole file in bytes. It is 0 for None and for an unknown algorithm.
 func (a Algorithm) Size() int {
 	if !a.Known() {
 		return 0
@@ -47,14 +49,14 @@ func (a Algorithm) Size() int {
 	return sizes[a]
 }
 
-// Ordered tells whether the whole digest needs the bytes themselves and in their order. Where it does not, the checks of
-// the chunks are enough, in any order.
+// Ordered reports whether a digest of a whole file needs all bytes in their order. Otherwise the checksums of the
+// chunks, in any order, are enough.
 func (a Algorithm) Ordered() bool { return a > CRC32C && a.Known() }
 
-// Names lists what ParseAlgorithm takes, the weakest first.
+// Names returns the names that ParseAlgorithm accepts, the weakest algorithm first.
 func Names() []string { return names[:] }
 
-// ParseAlgorithm finds an algorithm by its name, in small letters.
+// ParseAlgorithm returns the algorithm with the given lower-case name.
 func ParseAlgorithm(name string) (Algorithm, error) {
 	for a, known := range names {
 		if name == known {

@@ -1,13 +1,13 @@
 #include "textflag.h"
 
-// The factors by which the two halves of 16 bytes move on by 256 bytes: x^(2048+32) and x^(2048-32) modulo the Castagnoli polynomial, with the
-// bits reversed and shifted by one, as for carry-less products of reversed numbers. See Gopal et al., "Fast CRC Computation for
-// Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
+// The factors that advance the two halves of 16 bytes by 256 bytes: x^(2048+32) and x^(2048-32) modulo the Castagnoli
+// polynomial, with the bits reversed and shifted by one, as carry-less products of reversed numbers require. See Gopal
+// et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction", Intel, 2009.
 DATA factors<>+0(SB)/8, $0xdcb17aa4
 DATA factors<>+8(SB)/8, $0xb9e02b86
 GLOBL factors<>(SB), RODATA|NOPTR, $16
 
-// Moves ACC on by 256 bytes and adds the 64 bytes at OFFSET of what follows, after KEEP has seen these.
+// Advances ACC by 256 bytes and adds the 64 bytes at OFFSET of the next block, after KEEP has processed them.
 #define FOLD(ACC, OFFSET, LOW, HIGH, KEEP) \
 	VPCLMULQDQ $0x00, Z8, ACC, LOW   \
 	VPCLMULQDQ $0x11, Z8, ACC, HIGH  \
@@ -18,7 +18,7 @@ GLOBL factors<>(SB), RODATA|NOPTR, $16
 #define FORGET(ACC, OFFSET)
 #define STORE(ACC, OFFSET) VMOVDQU64 ACC, OFFSET(DI)
 
-// Loads the first 256 bytes at SI and adds the register in AX; its move clears the rest of Z4.
+// Loads the first 256 bytes at SI and adds the CRC register in AX. VMOVD clears the rest of Z4.
 #define BEGIN(KEEP) \
 	VBROADCASTI32X4 factors<>(SB), Z8 \
 	VMOVDQU64       0(SI), Z0         \
@@ -38,8 +38,8 @@ GLOBL factors<>(SB), RODATA|NOPTR, $16
 	FOLD(Z2, 128, Z9, Z10, KEEP)  \
 	FOLD(Z3, 192, Z11, Z12, KEEP)
 
-// Folds CX bytes at SI into the 256 at folded, which have the same remainder: the register is in them already. Divides these, into AX. KEEP
-// may use DI, which moves along with SI.
+// Folds CX bytes at SI into 256 bytes at folded, which have the same remainder and include the CRC register. Then
+// computes their CRC into AX. KEEP may use DI, which advances with SI.
 #define FOLDED(KEEP) \
 	BEGIN(KEEP)                     \
 next:                                   \

@@ -6,8 +6,8 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Check is what travels with a single chunk of a copy that uses the algorithm: 0 for None, the chunk's CRC-32C for
-// CRC32C, its XXH3-64 for all others, whose own digest covers the file as a whole.
+// Check returns the checksum of one chunk in a transfer that uses algorithm a: 0 for None, CRC-32C for CRC32C, and
+// XXH3-64 for all others, whose digest covers the whole file anyway.
 func Check(a Algorithm, chunk []byte) uint64 {
 	switch a {
 	case None:
@@ -19,7 +19,8 @@ func Check(a Algorithm, chunk []byte) uint64 {
 	}
 }
 
-// CheckedCopy copies a chunk to target, which is as long, and returns the Check of what target then holds, whoever changes the chunk meanwhile.
+// CheckedCopy copies chunk to target, which has the same length, and returns the Check of target. The result is right
+// even if another process changes chunk during the copy.
 func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	if a == CRC32C {
 		return uint64(copyCastagnoli(target, chunk))
@@ -28,16 +29,16 @@ func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	return Check(a, target)
 }
 
-// foldBlock is how many bytes fold takes at once.
+// foldBlock is the number of bytes that one step of fold consumes.
 const foldBlock = 256
 
-// foldFrom is from how many bytes on folding pays.
+// minFold is the length in bytes from which folding is faster than crc32.Update.
 const minFold = 4 * foldBlock
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// updateCastagnoli is crc32.Update for CRC-32C. Where the processor multiplies polynomials on whole cache lines it first folds the bytes
-// into one block that leaves the same remainder, which is several times faster than the processor's CRC instruction.
+// updateCastagnoli is crc32.Update for CRC-32C. On processors with VPCLMULQDQ it first folds p into one block with
+// the same remainder, which is several times faster than the CRC32 instruction.
 func updateCastagnoli(crc uint32, p []byte) uint32 {
 	if !canFold || len(p) < minFold {
 		return crc32.Update(crc, castagnoli, p)
@@ -46,7 +47,8 @@ func updateCastagnoli(crc uint32, p []byte) uint32 {
 	return crc32.Update(^fold(p[:whole], ^crc), castagnoli, p[whole:])
 }
 
-// copyCastagnoli copies p to target, which is as long, and returns the CRC-32C of what it has copied.
+// copyCastagnoli copies p to target, which has the same length, and returns the CRC-32C of the bytes that were
+// copied.
 func copyCastagnoli(target, p []byte) uint32 {
 	whole := 0
 	var crc uint32

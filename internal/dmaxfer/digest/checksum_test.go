@@ -53,8 +53,9 @@ func TestCheckedCopy(t *testing.T) {
 	_, _ = rand.NewChaCha8([32]byte{3}).Read(chunk)
 	for a := range names {
 		target := make([]byte, len(chunk))
-		if got, want := CheckedCopy(Algorithm(a), target, chunk), Check(Algorithm(a), chunk); got != want || !bytes.Equal(target, chunk) {
-			t.Errorf("%s: a copy has the check %x, and its original %x", Algorithm(a), got, want)
+		got, want := CheckedCopy(Algorithm(a), target, chunk), Check(Algorithm(a), chunk)
+		if got != want || !bytes.Equal(target, chunk) {
+			t.Errorf("%s: the copy has the checksum %x, the original %x", Algorithm(a), got, want)
 		}
 	}
 }

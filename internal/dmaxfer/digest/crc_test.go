@@ -30,7 +30,7 @@ func TestCRCOfZeros(t *testing.T) {
 	})
 }
 
-// Runs that nobody can walk through are made of shorter ones: the operators of lengths multiply as the lengths add.
+// Runs too long to hash are composed of shorter ones: the operator of a sum of lengths is the product of the operators.
 func TestOperatorsOfAnyLength(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		first := rapid.Int64Range(0, 1<<62-1).Draw(t, "first")

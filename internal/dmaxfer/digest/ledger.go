@@ -14,27 +14,27 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// Why a Ledger refuses a chunk; errors.Is finds it. A refused chunk changes nothing.
+// Reasons why a Ledger refuses a chunk, found by errors.Is. A refused chunk changes nothing.
 var (
-	ErrRange   = errors.New("not a valid range of a file")       // negative, empty, or beyond 2^63
-	ErrOverlap = errors.New("overlaps a chunk already recorded") // in whole or in part
-	ErrOrder   = errors.New("not the next chunk")                // where the algorithm needs the chunks in order
-	ErrParked  = errors.New("too many chunks out of order")      // for one before them
-	ErrCheck   = errors.New("not a checksum of this digest")     // no CRC-32C, say, or the bytes are needed
+	ErrRange   = errors.New("not a valid range of a file")       // negative, empty, or beyond 2^63 bytes
+	ErrOverlap = errors.New("overlaps a chunk already recorded") // entirely or partly
+	ErrOrder   = errors.New("not the next chunk")                // the algorithm needs the chunks in order
+	ErrParked  = errors.New("too many chunks out of order")      // no capacity for one more gap
+	ErrCheck   = errors.New("not a checksum of this digest")     // not a CRC-32C, or the algorithm needs the bytes
 )
 
-// Ledger holds what of a file has been covered so far by one side of a copy, and the digest of that. It is not safe for
-// concurrent use. It allocates nothing once it is made, except in Sum.
+// Ledger records which ranges of a file one side of a transfer has processed, and computes the digest of the
+// contiguous prefix. It is not safe for concurrent use. After NewLedger only Sum allocates memory.
 type Ledger struct {
 	algorithm Algorithm
-	prefix    int64     // bytes from the start without a gap
+	prefix    int64     // bytes from the start of the file without a gap
 	hash      hash.Hash // of the prefix, if the algorithm is Ordered
-	crc       uint32    // of the prefix, if it is CRC32C
+	crc       uint32    // of the prefix, if the algorithm is CRC32C
 	operators operatorCache
-	pending   []run // beyond a gap, by offset
+	pending   []run // runs beyond a gap, sorted by offset
 }
 
-// chunk is a part of the file that is not yet contiguous with its start.
+// run is a range of the file, one or more chunks, that is not yet contiguous with the start of the file.
 type run struct {
 	offset, length int64
 	crc            uint32
@@ -42,11 +42,11 @@ type run struct {
 
 func (p run) end() int64 { return p.offset + p.length }
 
-// zeros is what holes are fed as; nobody writes to it.
+// zeros is the content of holes; read-only.
 var zeros [64 << 10]byte
 
-// NewLedger makes an empty ledger that holds up to parked runs of chunks which come before those that belong before them; where
-// the algorithm is Ordered it holds none. The algorithm must be Known.
+// NewLedger returns an empty ledger for a Known algorithm. It holds at most parked runs that lie beyond a gap; for an
+// Ordered algorithm it holds none.
 func NewLedger(a Algorithm, parked int) *Ledger {
 	if !a.Known() {
 		panic(fmt.Sprintf("internal error: no ledger for %s", a))
@@ -60,7 +60,7 @@ func NewLedger(a Algorithm, parked int) *Ledger {
 	return l
 }
 
-// newHash starts the whole digest of an Ordered algorithm.
+// newHash returns the hash of an Ordered algorithm.
 func newHash(a Algorithm) hash.Hash {
 	switch a {
 	case XXH3:
@@ -74,17 +74,17 @@ func newHash(a Algorithm) hash.Hash {
 	}
 }
 
-// Algorithm is the one that the ledger was made for.
+// Algorithm returns the algorithm that the ledger was created for.
 func (l *Ledger) Algorithm() Algorithm { return l.algorithm }
 
-// Prefix is the number of bytes from the start of the file that are covered without a gap.
+// Prefix returns the number of bytes from the start of the file that are covered without a gap.
 func (l *Ledger) Prefix() int64 { return l.prefix }
 
-// Parked is the number of runs that are covered beyond a gap, each of one or more chunks.
+// Parked returns the number of runs beyond a gap. A run consists of one or more adjacent chunks.
 func (l *Ledger) Parked() int { return len(l.pending) }
 
-// Add covers a chunk by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange, ErrOverlap,
-// ErrParked or ErrCheck.
+// Add covers a chunk by its Check, in any order, for algorithms that are not Ordered. It fails with ErrRange,
+// ErrOverlap, ErrParked or ErrCheck.
 func (l *Ledger) Add(offset, length int64, check uint64) error {
 	if l.algorithm.Ordered() || check > math.MaxUint32 || l.algorithm == None && check != 0 {
 		return refuse(offset, length, ErrCheck)
@@ -92,8 +92,8 @@ func (l *Ledger) Add(offset, length int64, check uint64) error {
 	return l.addRun(run{offset: offset, length: length, crc: uint32(check)})
 }
 
-// AddHole covers a chunk of zeros. Where the algorithm is Ordered it must be the next one, else ErrOrder, and takes as long
-// as to digest the zeros: cut holes into chunks no longer than you may be away for. Otherwise it is Add, at no cost.
+// AddHole covers a chunk of zeros. For an Ordered algorithm it must be the next chunk (else ErrOrder) and takes as
+// long as hashing the zeros, so callers should split long holes. Otherwise it takes constant time.
 func (l *Ledger) AddHole(offset, length int64) error {
 	switch {
 	case l.algorithm.Ordered():
@@ -105,12 +105,11 @@ func (l *Ledger) AddHole(offset, length int64) error {
 	}
 }
 
-// crcOfZeros returns the CRC of as many zeros as the operator is for: they only move the register, which starts inverted
-// and ends so.
+// crcOfZeros returns the CRC of a run of zeros. operator is the one for its length.
 func crcOfZeros(operator uint32) uint32 { return ^multiply(operator, ^uint32(0)) }
 
-// Write covers a chunk by its bytes. Where the algorithm is Ordered it must be the next one, else ErrOrder; otherwise it is
-// Add of the chunk's Check. b is not kept.
+// Write covers a chunk by its bytes. For an Ordered algorithm it must be the next chunk, else ErrOrder; otherwise
+// Write is Add with the chunk's Check. b is not retained.
 func (l *Ledger) Write(offset int64, b []byte) error {
 	if !l.algorithm.Ordered() {
 		return l.Add(offset, int64(len(b)), Check(l.algorithm, b))
@@ -122,7 +121,7 @@ func (l *Ledger) Write(offset int64, b []byte) error {
 	return nil
 }
 
-// Sum is the digest of the prefix; more may be added afterwards.
+// Sum returns the digest of the prefix. More chunks may be added afterwards.
 func (l *Ledger) Sum() Sum {
 	sum := Sum{algorithm: l.algorithm}
 	switch {
@@ -147,7 +146,7 @@ func (l *Ledger) writeZeros(offset, length int64) error {
 }
 
 func (l *Ledger) hashBytes(b []byte) {
-	_, _ = l.hash.Write(b) // which never fails, says hash.Hash
+	_, _ = l.hash.Write(b) // hash.Hash documents that Write never fails
 	l.prefix += int64(len(b))
 }
 
@@ -163,7 +162,7 @@ func (l *Ledger) refuseUnlessNext(offset, length int64) error {
 	return nil
 }
 
-// cover takes the chunk into the prefix, with those that were parked behind it, or parks it.
+// addRun extends the prefix by p and by the pending runs that follow it, or keeps p as pending.
 func (l *Ledger) addRun(p run) error {
 	if !isRange(p.offset, p.length) {
 		return refuse(p.offset, p.length, ErrRange)
@@ -180,36 +179,36 @@ func (l *Ledger) addRun(p run) error {
 	return nil
 }
 
-// overlaps looks at the neighbours of a chunk that would be parked at a place.
-func (l *Ledger) overlaps(p run, place int) bool {
+// overlaps reports whether p overlaps the prefix or one of its neighbours if it were inserted in pending at index i.
+func (l *Ledger) overlaps(p run, i int) bool {
 	before := l.prefix
-	if place > 0 {
-		before = l.pending[place-1].end()
+	if i > 0 {
+		before = l.pending[i-1].end()
 	}
-	return p.offset < before || place < len(l.pending) && l.pending[place].offset < p.end()
+	return p.offset < before || i < len(l.pending) && l.pending[i].offset < p.end()
 }
 
-// park joins the chunk with its neighbours, so that what is parked is as many chunks as there are gaps before them.
-func (l *Ledger) hold(p run, place int) error {
-	follows := place > 0 && l.pending[place-1].end() == p.offset
-	leads := place < len(l.pending) && p.end() == l.pending[place].offset
+// hold inserts p into pending at index i and joins it with adjacent runs, so that there are as many runs as gaps.
+func (l *Ledger) hold(p run, i int) error {
+	follows := i > 0 && l.pending[i-1].end() == p.offset
+	leads := i < len(l.pending) && p.end() == l.pending[i].offset
 	switch {
 	case follows && leads:
-		l.pending[place-1] = l.join(l.join(l.pending[place-1], p), l.pending[place])
-		l.pending = slices.Delete(l.pending, place, place+1)
+		l.pending[i-1] = l.join(l.join(l.pending[i-1], p), l.pending[i])
+		l.pending = slices.Delete(l.pending, i, i+1)
 	case follows:
-		l.pending[place-1] = l.join(l.pending[place-1], p)
+		l.pending[i-1] = l.join(l.pending[i-1], p)
 	case leads:
-		l.pending[place] = l.join(p, l.pending[place])
+		l.pending[i] = l.join(p, l.pending[i])
 	case len(l.pending) == cap(l.pending):
 		return refuse(p.offset, p.length, ErrParked)
 	default:
-		l.pending = slices.Insert(l.pending, place, p)
+		l.pending = slices.Insert(l.pending, i, p)
 	}
 	return nil
 }
 
-// join makes one chunk of two that touch.
+// join returns the run that consists of two adjacent ones.
 func (l *Ledger) join(first, second run) run {
 	joined := run{offset: first.offset, length: first.length + second.length}
 	if l.algorithm == CRC32C {

@@ -10,14 +10,14 @@ import (
 	"pgregory.net/rapid"
 )
 
-// part is a chunk of a file that a test cuts.
+// part is a chunk of a test file.
 type part struct {
 	offset int64
 	bytes  []byte
 	hole   bool
 }
 
-// drawParts makes a file in parts, in their order; some are holes.
+// drawParts draws a file and its parts in the order of their offsets; some are holes.
 func drawParts(t *rapid.T) (file []byte, parts []part) {
 	for range rapid.IntRange(0, 40).Draw(t, "parts") {
 		p := part{offset: int64(len(file)), hole: rapid.Bool().Draw(t, "hole")}
@@ -30,7 +30,7 @@ func drawParts(t *rapid.T) (file []byte, parts []part) {
 	return file, parts
 }
 
-// fillFrom makes noise (xorshift).
+// fillFrom fills b with pseudo-random bytes (xorshift).
 func fillFrom(b []byte, seed uint64) {
 	for i := range b {
 		seed ^= seed<<13 ^ 1
@@ -73,11 +73,12 @@ func TestChunksInAnyOrder(t *testing.T) {
 			}
 			prefix := slices.Index(covered, false)
 			if ledger.Prefix() != int64(prefix) || ledger.Sum() != sumOf(t, a, file[:prefix]) {
-				t.Fatalf("%s of %d bytes, want %s of %d", ledger.Sum(), ledger.Prefix(), sumOf(t, a, file[:prefix]), prefix)
+				t.Fatalf("%s of %d bytes, want %s of %d",
+					ledger.Sum(), ledger.Prefix(), sumOf(t, a, file[:prefix]), prefix)
 			}
 		}
 		if ledger.Parked() != 0 {
-			t.Fatalf("%d chunks are parked behind the last", ledger.Parked())
+			t.Fatalf("%d runs are still parked after the last chunk", ledger.Parked())
 		}
 	})
 }
@@ -99,12 +100,12 @@ func TestChunksInOrder(t *testing.T) {
 	})
 }
 
-// Any ranges at all, most of which do not fit, against a model that looks at every byte.
+// Arbitrary ranges, most of which are refused, compared with a model that tracks every byte.
 func TestRefusedChunksChangeNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const size, room = 64, 3
+		const size, capacity = 64, 3
 		file := counting(size)
-		ledger := NewLedger(CRC32C, room)
+		ledger := NewLedger(CRC32C, capacity)
 		var covered [size + 1]bool
 		for range rapid.IntRange(1, 60).Draw(t, "chunks") {
 			offset := rapid.IntRange(0, size-1).Draw(t, "offset")
@@ -116,7 +117,7 @@ func TestRefusedChunksChangeNothing(t *testing.T) {
 			switch {
 			case slices.Contains(covered[offset:end], true):
 				want = ErrOverlap
-			case int64(offset) > prefix && parked == room && !touches:
+			case int64(offset) > prefix && parked == capacity && !touches:
 				want = ErrParked
 			}
 			if !errors.Is(err, want) || want == nil && err != nil {
@@ -133,9 +134,11 @@ func TestRefusedChunksChangeNothing(t *testing.T) {
 	})
 }
 
-func TestRangesOfNoFile(t *testing.T) {
+func TestInvalidRanges(t *testing.T) {
 	for a := range algorithms {
-		for _, r := range [][2]int64{{0, 0}, {-1, 2}, {0, -1}, {math.MinInt64, math.MinInt64}, {1, math.MaxInt64}, {math.MaxInt64, 1}} {
+		for _, r := range [][2]int64{
+			{0, 0}, {-1, 2}, {0, -1}, {math.MinInt64, math.MinInt64}, {1, math.MaxInt64}, {math.MaxInt64, 1},
+		} {
 			l := NewLedger(a, 4)
 			if err := l.AddHole(r[0], r[1]); !errors.Is(err, ErrRange) {
 				t.Errorf("%s: hole %d: error %v", a, r, err)
@@ -179,16 +182,16 @@ func TestOrderedChunksOutOfOrder(t *testing.T) {
 			}
 		}
 		if l.Prefix() != 2 || l.Sum() != was {
-			t.Errorf("%s: what was refused was taken: %s of %d bytes", a, l.Sum(), l.Prefix())
+			t.Errorf("%s: a refused chunk changed the ledger: %s of %d bytes", a, l.Sum(), l.Prefix())
 		}
 	}
 }
 
-// What waits is as many runs as there are gaps, however many chunks they came in.
+// The number of parked runs is the number of gaps, independent of the number of chunks.
 func TestChunksBeyondAGapAreJoined(t *testing.T) {
 	file := counting(100)
 	ledger := NewLedger(CRC32C, 1)
-	order := []int{50, 51, 49, 52, 48, 70, 69} // two runs at last: one too many
+	order := []int{50, 51, 49, 52, 48, 70, 69} // the last two start a second run, for which there is no capacity
 	for i, at := range order {
 		err := ledger.Add(int64(at), 1, Check(CRC32C, file[at:at+1]))
 		if want := error(nil); i < 5 && err != want {
@@ -209,7 +212,7 @@ func TestChunksBeyondAGapAreJoined(t *testing.T) {
 	}
 }
 
-// A hole of 2^46 bytes, in one chunk and in many, before and behind data.
+// A hole of 2^46 bytes, in one chunk and in many, before data and after it.
 func TestHugeHole(t *testing.T) {
 	const huge = int64(1) << 46
 	whole, cut := NewLedger(CRC32C, 8), NewLedger(CRC32C, 8)

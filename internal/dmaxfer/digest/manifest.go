@@ -7,14 +7,15 @@ import (
 	"strings"
 )
 
-// Entry is a line of a manifest: a file, and what its digest is to be.
+// Entry is one line of a manifest: a file and its expected digest.
 type Entry struct {
 	Sum  Sum
-	Path string // as it stands there; relative to what, the reader knows
+	Path string // as written in the manifest; the caller knows what it is relative to
 }
 
-// ParseManifest reads lines of ALGORITHM:HEX  PATH, and those that sha256sum prints: HEX  PATH or HEX *PATH, a backslash
-// in front where the path has escapes. Empty lines and those that start with # are passed over. An error names the line.
+// ParseManifest reads lines of the form "ALGORITHM:HEX PATH", and the output of sha256sum: "HEX PATH" or "HEX *PATH",
+// with a leading backslash if the path contains escapes. It ignores empty lines and lines that start with #. An error
+// contains the line number.
 func ParseManifest(text string) ([]Entry, error) {
 	var entries []Entry
 	number := 0
@@ -33,7 +34,7 @@ func ParseManifest(text string) ([]Entry, error) {
 	return entries, nil
 }
 
-// String is the line of a manifest, without its end.
+// String returns the manifest line of the entry, without the line end.
 func (e Entry) String() string {
 	escaped := escapes.Replace(e.Path)
 	if escaped != e.Path {
@@ -61,7 +62,7 @@ func parseEntry(line string) (Entry, error) {
 	return Entry{Sum: sum, Path: path}, err
 }
 
-// parseEntrySum also takes what sha256sum prints.
+// parseEntrySum also accepts a bare SHA-256 digest, as printed by sha256sum.
 func parseEntrySum(text string) (Sum, error) {
 	if !strings.Contains(text, ":") {
 		if len(text) != hex.EncodedLen(SHA256.Size()) {

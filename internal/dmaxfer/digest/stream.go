@@ -7,10 +7,10 @@ import (
 	"io"
 )
 
+// readSize is the number of bytes read at once. The context is checked before each read.
 const readSize = 1 << 20
 
-// Of reads to the end and returns the digest of what it read and how much that was. A context that ends, which is looked
-// at before each mebibyte, ends it with the context's cause.
+// Of reads from until its end and returns the digest and the number of bytes read. If ctx ends, Of returns its cause.
 func Of(ctx context.Context, a Algorithm, from io.Reader) (Sum, int64, error) {
 	s := newStream(a, from)
 	for {
@@ -24,30 +24,30 @@ func Of(ctx context.Context, a Algorithm, from io.Reader) (Sum, int64, error) {
 	}
 }
 
-// Comparison is what two streams have in common, and what not.
+// Comparison is the result of Compare.
 type Comparison struct {
 	Sums   [2]Sum
 	Sizes  [2]int64
-	Differ int64 // the offset of the first byte that is in one only, or another in the other; -1: there is none
+	Differ int64 // offset of the first byte that differs or that only one stream has; -1 if there is none
 }
 
-// Same tells whether the bytes were the same, all of them; it does not rest on the digests.
+// Same reports whether both streams have the same bytes. It compares bytes, not digests.
 func (c Comparison) Same() bool { return c.Differ < 0 }
 
-// ReadError is the failure to read one of the two streams of Compare.
+// ReadError is a failure to read one of the two streams of Compare.
 type ReadError struct {
-	Stream int // 0 or 1
+	Stream int // 0 for the first, 1 for the second
 	Err    error
 }
 
-// Error is that of the stream.
+// Error returns the message of the read error.
 func (e *ReadError) Error() string { return e.Err.Error() }
 
-// Unwrap returns what the stream failed with.
+// Unwrap returns the read error.
 func (e *ReadError) Unwrap() error { return e.Err }
 
-// Compare reads both to their ends, side by side, and compares their bytes as well as their digests. It fails with a
-// ReadError, or with the cause of the context.
+// Compare reads both streams to their ends and compares their bytes and digests. It fails with a *ReadError, or with
+// the cause of ctx.
 func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Comparison, error) {
 	streams := [2]*stream{newStream(a, first), newStream(a, second)}
 	result := Comparison{Differ: -1}
@@ -81,7 +81,7 @@ func readError(ctx context.Context, stream int, err error) error {
 	return &ReadError{Stream: stream, Err: err}
 }
 
-// firstDifference returns the offset of the first difference between two chunks that start at the same offset, or -1.
+// firstDifference returns the file offset of the first difference between two chunks that start at offset, or -1.
 func firstDifference(offset int64, chunks [2][]byte) int64 {
 	if bytes.Equal(chunks[0], chunks[1]) {
 		return -1
@@ -95,7 +95,7 @@ func firstDifference(offset int64, chunks [2][]byte) int64 {
 	return offset + int64(common)
 }
 
-// stream digests what it reads.
+// stream computes the digest of what it reads.
 type stream struct {
 	from   io.Reader
 	read   *Ledger
@@ -106,7 +106,7 @@ func newStream(a Algorithm, from io.Reader) *stream {
 	return &stream{from: from, read: NewLedger(a, 0), buffer: make([]byte, readSize)}
 }
 
-// next returns the next chunk, which is whole but for the last; an empty one is the end.
+// next returns the next chunk of readSize bytes, a shorter one at the end of the stream, and then empty ones.
 func (s *stream) next(ctx context.Context) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
@@ -118,8 +118,7 @@ func (s *stream) next(ctx context.Context) ([]byte, error) {
 	return s.buffer[:n], s.read.Write(s.read.Prefix(), s.buffer[:n])
 }
 
-// fill reads until the buffer is full or there is no more. Unlike io.ReadFull it does not mistake a reader's own
-// io.ErrUnexpectedEOF for the end.
+// fill reads until buffer is full or the stream ends. Unlike io.ReadFull it passes on a reader's io.ErrUnexpectedEOF.
 func fill(from io.Reader, buffer []byte) (filled int, err error) {
 	for filled < len(buffer) && err == nil {
 		var n int

@@ -21,7 +21,9 @@ func TestStreamsAtTheSeams(t *testing.T) {
 			}
 		}
 		for _, reader := range []io.Reader{
-			bytes.NewReader(data[:size]), iotest.HalfReader(bytes.NewReader(data[:size])), iotest.DataErrReader(bytes.NewReader(data[:size])),
+			bytes.NewReader(data[:size]),
+			iotest.HalfReader(bytes.NewReader(data[:size])),
+			iotest.DataErrReader(bytes.NewReader(data[:size])),
 		} {
 			got, length, err := Of(t.Context(), BLAKE3, reader)
 			if got != l.Sum() || length != int64(size) || err != nil {

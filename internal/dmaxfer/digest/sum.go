@@ -9,15 +9,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Sum is the digest of some bytes. Two are of the same bytes, as far as the algorithm can tell, if they are ==. The zero
-// value is the one of None.
+// Sum is the digest of some bytes. Two Sums are equal (==) if the algorithm cannot tell their bytes apart. The zero
+// value is the Sum of None.
 type Sum struct {
 	algorithm Algorithm
 	bytes     [MaxSize]byte // zero beyond the algorithm's size
 }
 
-// NewSum makes a Sum of the digest's bytes as they travel: big-endian where it is a number. It fails if there is no such
-// algorithm, or its digest is of another length.
+// NewSum returns the Sum with the given digest bytes, big-endian if the digest is a number, as in messages. It fails
+// for an unknown algorithm or a digest of the wrong length.
 func NewSum(a Algorithm, digest []byte) (Sum, error) {
 	if !a.Known() {
 		return Sum{}, fmt.Errorf("unknown digest algorithm %d", uint8(a))
@@ -30,8 +30,8 @@ func NewSum(a Algorithm, digest []byte) (Sum, error) {
 	return sum, nil
 }
 
-// ParseSum reads ALGORITHM:HEX, the form that String returns; the digits may be capitals. A digest of None says nothing,
-// so it is refused.
+// ParseSum parses ALGORITHM:HEX, the form that String returns. The digits may be upper case. "none" is refused,
+// because it says nothing about the bytes.
 func ParseSum(text string) (Sum, error) {
 	name, digits, found := strings.Cut(text, ":")
 	if !found {
@@ -45,7 +45,8 @@ func ParseSum(text string) (Sum, error) {
 		return Sum{}, errors.New("none has no digest; give another algorithm")
 	}
 	if len(digits) != hex.EncodedLen(a.Size()) {
-		return Sum{}, fmt.Errorf("a %s digest has %d hexadecimal digits, not %d", a, hex.EncodedLen(a.Size()), len(digits))
+		return Sum{}, fmt.Errorf("a %s digest has %d hexadecimal digits, not %d",
+			a, hex.EncodedLen(a.Size()), len(digits))
 	}
 	digest, err := hex.DecodeString(digits)
 	if err != nil {
@@ -54,13 +55,13 @@ func ParseSum(text string) (Sum, error) {
 	return NewSum(a, digest)
 }
 
-// Algorithm is the one that made the digest.
+// Algorithm returns the algorithm of the digest.
 func (s Sum) Algorithm() Algorithm { return s.algorithm }
 
-// Bytes returns a copy of the digest as NewSum takes it: nothing for None.
+// Bytes returns a copy of the digest in the form that NewSum accepts. It is empty for None.
 func (s Sum) Bytes() []byte { return append([]byte(nil), s.bytes[:s.algorithm.Size()]...) }
 
-// String returns crc32c:1f0e22c4, or none.
+// String returns the form "crc32c:1f0e22c4", or "none".
 func (s Sum) String() string {
 	if s.algorithm == None {
 		return None.String()

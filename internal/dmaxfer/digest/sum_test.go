@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// counting is the input of BLAKE3's own test vectors.
+// counting returns the input of BLAKE3's own test vectors.
 func counting(length int) []byte {
 	b := make([]byte, length)
 	for i := range b {
@@ -15,7 +15,7 @@ func counting(length int) []byte {
 	return b
 }
 
-// What other programs print for the same bytes.
+// Digests that other programs print for the same bytes.
 func TestSumsOfOtherPrograms(t *testing.T) {
 	cases := []struct {
 		name string
