@@ -1,5 +1,5 @@
-// Package quote puts text of other origin into messages: what a user typed, or a file or a peer holds. The result is
-// one line without control characters, and short, so that the rest of the message can be read.
+// Package quote prepares text of a user, a file or a peer for messages. The result is one line of at most 80
+// characters without control characters. The package does not interpret the text.
 package quote
 
 import (
@@ -8,17 +8,18 @@ import (
 	"unicode/utf8"
 )
 
-// Longest is how many characters of a text are shown, escapes and the ellipsis included.
+// Longest is the maximum number of characters shown of a text, including escapes and the ellipsis.
 const Longest = 80
 
-// ellipsis stands for the middle of a text that is too long: a path is recognised by its end, a word by its beginning.
+// ellipsis replaces the middle of a text that is too long, because the end of a path and the beginning of a word
+// identify it.
 const ellipsis = "..."
 
 // Text returns text in double quotes, escaped as in a Go string, with at most Longest characters between them.
 func Text(text string) string { return `"` + bounded(text, inQuotes) + `"` }
 
-// Bare returns text without quotes, for the name of a file in the middle of a sentence: at most Longest characters,
-// with unprintable ones escaped.
+// Bare returns text without quotes and with unprintable characters escaped, at most Longest characters, for file
+// names inside a sentence.
 func Bare(text string) string { return bounded(text, bare) }
 
 func inQuotes(character string) string {
@@ -33,7 +34,8 @@ func bare(character string) string {
 	return character
 }
 
-// bounded leaves out the middle of what is too long. It reads no more of the text than it shows.
+// bounded escapes text and leaves out its middle if the result is longer than Longest. It reads no more of the text
+// than it shows.
 func bounded(text string, escape func(character string) string) string {
 	const tail = (Longest - len(ellipsis)) / 2
 	const head = Longest - len(ellipsis) - tail
@@ -45,13 +47,13 @@ func bounded(text string, escape func(character string) string) string {
 	return shown + ellipsis + end(text, tail, escape)
 }
 
-// start returns the escaped characters from the beginning on for which there is room, and whether that is all of them.
-func start(text string, room int, escape func(string) string) (shown string, whole bool) {
+// start returns the first escaped characters that fit into limit, and whether these are all.
+func start(text string, limit int, escape func(string) string) (shown string, whole bool) {
 	var b strings.Builder
 	for text != "" {
 		_, size := utf8.DecodeRuneInString(text)
 		escaped := escape(text[:size])
-		if room -= utf8.RuneCountInString(escaped); room < 0 {
+		if limit -= utf8.RuneCountInString(escaped); limit < 0 {
 			return b.String(), false
 		}
 		b.WriteString(escaped)
@@ -60,13 +62,13 @@ func start(text string, room int, escape func(string) string) (shown string, who
 	return b.String(), true
 }
 
-// end returns the last characters for which there is room.
-func end(text string, room int, escape func(string) string) string {
+// end returns the last escaped characters that fit into limit.
+func end(text string, limit int, escape func(string) string) string {
 	var shown string
 	for text != "" {
 		_, size := utf8.DecodeLastRuneInString(text)
 		escaped := escape(text[len(text)-size:])
-		if room -= utf8.RuneCountInString(escaped); room < 0 {
+		if limit -= utf8.RuneCountInString(escaped); limit < 0 {
 			break
 		}
 		shown = escaped + shown
