@@ -48,7 +48,7 @@ func (n *native) resumes(resume int64) {
 }
 
 // pieceMoved is called by the lanes. Data from where the receiver already had the file replace what was there.
-func (n *native) pieceMoved(piece pump.Piece) {
+func (n *native) pieceMoved(piece pump.Chunk) {
 	n.progress.pieceMoved(piece.Length)
 	if piece.Kind == negotiate.DataRecord && piece.Offset+piece.Length <= n.summary.Resumed {
 		n.replaced.Add(piece.Length)
@@ -56,7 +56,7 @@ func (n *native) pieceMoved(piece pump.Piece) {
 }
 
 // again is called by the lanes.
-func (n *native) again(piece pump.Piece) {
+func (n *native) again(piece pump.Chunk) {
 	n.retries.Add(1)
 	n.options.Log.Warn().Int64("offset", piece.Offset).Int64("bytes", piece.Length).
 		Msg("checksum mismatch, retransmitting chunk")

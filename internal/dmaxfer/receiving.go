@@ -67,7 +67,7 @@ func (r *receiving) start(ctx context.Context) error {
 	}
 	r.receiver = pump.NewReceiver(pump.ReceiverConfig{
 		Target: r.target, Window: r.layout().slots, Buffers: r.reach.buffers, Engines: r.reach.engines, InOrder: r.inOrder(),
-		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Poller: r.poller(ctx), CPUs: r.seats(), Alone: !r.target.concurrent(), Batch: r.batch(), Moved: r.stored, Again: r.again,
+		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Poller: r.poller(ctx), CPUs: r.seats(), SerialWrites: !r.target.concurrent(), Batch: r.batch(), Moved: r.stored, Retransmit: r.again,
 	})
 	resume := r.target.resumable()
 	r.resumes(resume)
@@ -105,7 +105,7 @@ func misplaced(err error) error {
 }
 
 // stored is called by the lanes, one at a time. How long a stream is shows only here.
-func (r *receiving) stored(piece pump.Piece, prefix int64) error {
+func (r *receiving) stored(piece pump.Chunk, prefix int64) error {
 	if limit := r.options.MaxBytes; limit > 0 && prefix > limit {
 		return overLimit(r.place.path, prefix, limit)
 	}

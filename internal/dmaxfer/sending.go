@@ -69,7 +69,7 @@ func (s *sending) start(ctx context.Context) error {
 	s.resumes(s.resume)
 	s.sender = pump.NewSender(pump.SenderConfig{
 		Reader: s.reader(), Slots: s.reach.slots, Engines: s.reach.engines, Lanes: s.layout().lanes,
-		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Poller: s.poller(ctx), CPUs: s.seats(), Batch: s.batch(), Moved: s.pieceMoved, Again: s.again,
+		Digest: s.algorithm(), Stages: &s.progress.stages, Pace: s.pace(), Poller: s.poller(ctx), CPUs: s.seats(), Batch: s.batch(), Moved: s.pieceMoved, Retransmit: s.again,
 	})
 	s.progress.enter(Moving)
 	s.job(func() func() error {

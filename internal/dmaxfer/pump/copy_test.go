@@ -253,11 +253,11 @@ func TestWaitingLanesEndWithTheirContext(t *testing.T) {
 func TestLongHolesCanBeInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
-	var pieces []Piece
+	var pieces []Chunk
 	r := NewReceiver(ReceiverConfig{
 		Target: hollow{}, Window: 1, Batch: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
-		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Again: func(Piece) {},
-		Moved: func(piece Piece, _ int64) error {
+		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Retransmit: func(Chunk) {},
+		Moved: func(piece Chunk, _ int64) error {
 			pieces = append(pieces, piece)
 			stop(interrupted)
 			return nil
@@ -268,7 +268,7 @@ func TestLongHolesCanBeInterrupted(t *testing.T) {
 	if err := r.Run(ctx); !errors.Is(err, interrupted) {
 		t.Errorf("it ended with %v", err)
 	}
-	if want := (Piece{Kind: negotiate.HoleRecord, Length: longestHole}); len(pieces) != 1 || pieces[0] != want {
+	if want := (Chunk{Kind: negotiate.HoleRecord, Length: longestHole}); len(pieces) != 1 || pieces[0] != want {
 		t.Errorf("it filled %v", pieces)
 	}
 }
@@ -288,7 +288,7 @@ func TestWrongPiecesWithoutEnd(t *testing.T) {
 		Target: newMemory(make([]byte, 10*chunk)), Window: slots, Batch: 1, Buffers: []Slots{NewSlots(private, chunk)},
 		Engines: []Engine{NewCopier(window, private, slots, digest.CRC32C)}, Digest: digest.CRC32C, Stages: &Stages{},
 		Pace:  func(context.Context, int64) error { return nil },
-		Moved: func(Piece, int64) error { return nil }, Again: func(Piece) {},
+		Moved: func(Chunk, int64) error { return nil }, Retransmit: func(Chunk) {},
 	})
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(t.Context()) }()

@@ -23,12 +23,12 @@ func runLanes[L interface{ run(context.Context) error }](ctx context.Context, la
 	return group.Wait()
 }
 
-func pieceOf(r *negotiate.Record) Piece {
-	return Piece{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
+func pieceOf(r *negotiate.Record) Chunk {
+	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
 }
 
 // enter takes a piece into a ledger, whose digest needs either the check of the piece or, in sequence, its bytes.
-func enter(ledger *digest.Ledger, a digest.Algorithm, piece Piece, bytes []byte, check uint64) error {
+func enter(ledger *digest.Ledger, a digest.Algorithm, piece Chunk, bytes []byte, check uint64) error {
 	switch {
 	case piece.Kind == negotiate.HoleRecord:
 		return ledger.AddHole(piece.Offset, piece.Length)

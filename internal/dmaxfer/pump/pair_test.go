@@ -59,7 +59,7 @@ func (p *pair) build() {
 		Batch:  max(1, p.slots/4),
 		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
 		Digest: p.algorithm, Stages: &p.stages[0], CPUs: p.cpus,
-		Moved: func(piece Piece) { p.moved.Add(piece.Length) }, Again: func(Piece) { p.again[0].Add(1) },
+		Moved: func(piece Chunk) { p.moved.Add(piece.Length) }, Retransmit: func(Chunk) { p.again[0].Add(1) },
 	}
 	if p.stream != nil {
 		sent.Reader = NewStreamReader(streamOf{p.stream})
@@ -74,7 +74,7 @@ func (p *pair) build() {
 	received := ReceiverConfig{
 		Batch:  max(1, p.slots/4),
 		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], CPUs: p.cpus,
-		Moved: p.storedPiece, Again: func(Piece) { p.again[1].Add(1) },
+		Moved: p.storedPiece, Retransmit: func(Chunk) { p.again[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {
 		count := (p.slots + p.lanes[1] - 1) / p.lanes[1]
@@ -96,7 +96,7 @@ func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
 	}
 }
 
-func (p *pair) storedPiece(piece Piece, prefix int64) error {
+func (p *pair) storedPiece(piece Chunk, prefix int64) error {
 	p.stored += piece.Length
 	if prefix < p.prefix {
 		return errors.New("the prefix shrinks")

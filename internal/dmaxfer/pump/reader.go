@@ -9,7 +9,7 @@ import (
 )
 
 // Piece is a part of the file that travels as one record.
-type Piece struct {
+type Chunk struct {
 	Kind   negotiate.Kind
 	Offset int64 // in the file
 	Length int64 // bytes; of a hole any, otherwise at most the size of a slot
@@ -19,7 +19,7 @@ type Piece struct {
 type Reader interface {
 	// Next reads the next piece into buffer, which a hole leaves alone; io.EOF after the last. Several lanes may call it at
 	// once, unless the reader is a stream.
-	Next(buffer []byte) (Piece, error)
+	Next(buffer []byte) (Chunk, error)
 }
 
 // longestHole keeps a lane from being away for long where a digest has to be fed a hole's zeros, or a target has no holes.
@@ -64,14 +64,14 @@ func NewFileReader(source Source, resume int64, holes Holes) *FileReader {
 }
 
 // Next implements Reader.
-func (r *FileReader) Next(buffer []byte) (Piece, error) {
+func (r *FileReader) Next(buffer []byte) (Chunk, error) {
 	piece, err := r.cut(int64(len(buffer)))
 	if err != nil || piece.Kind == negotiate.HoleRecord && r.holes == KeepHoles {
 		return piece, err
 	}
 	content := buffer[:piece.Length]
 	if err := r.source.ReadAt(content, piece.Offset); err != nil {
-		return Piece{}, err
+		return Chunk{}, err
 	}
 	if piece.Kind == negotiate.HoleRecord && !allZero(content) {
 		piece.Kind = negotiate.DataRecord
@@ -84,13 +84,13 @@ func allZero(b []byte) bool {
 	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 }
 
-func (r *FileReader) cut(chunk int64) (Piece, error) {
+func (r *FileReader) cut(chunk int64) (Chunk, error) {
 	r.cutting <- struct{}{}
 	defer func() { <-r.cutting }()
 	if r.next == r.here.Offset+r.here.Length {
 		here, err := r.source.NextExtent(r.next)
 		if err != nil {
-			return Piece{}, err
+			return Chunk{}, err
 		}
 		r.here = here
 	}
@@ -99,14 +99,14 @@ func (r *FileReader) cut(chunk int64) (Piece, error) {
 	return piece, nil
 }
 
-func (r *FileReader) pieceHere(chunk int64) Piece {
+func (r *FileReader) pieceHere(chunk int64) Chunk {
 	end := r.here.Offset + r.here.Length
 	hole := r.here.Hole && r.holes != FillHoles
 	if hole && r.holes == KeepHoles {
-		return Piece{Kind: negotiate.HoleRecord, Offset: r.next, Length: min(end-r.next, longestHole)}
+		return Chunk{Kind: negotiate.HoleRecord, Offset: r.next, Length: min(end-r.next, longestHole)}
 	}
 	end = min(end, (r.next/chunk+1)*chunk)
-	piece := Piece{Kind: negotiate.DataRecord, Offset: r.next, Length: end - r.next}
+	piece := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: end - r.next}
 	switch {
 	case hole:
 		piece.Kind = negotiate.HoleRecord
@@ -133,16 +133,16 @@ type StreamReader struct {
 func NewStreamReader(stream Stream) *StreamReader { return &StreamReader{stream: stream} }
 
 // Next implements Reader.
-func (r *StreamReader) Next(buffer []byte) (Piece, error) {
+func (r *StreamReader) Next(buffer []byte) (Chunk, error) {
 	if r.ended {
-		return Piece{}, io.EOF
+		return Chunk{}, io.EOF
 	}
 	n, err := r.stream.Next(buffer)
 	r.ended = err == io.EOF
 	if err != nil && (!r.ended || n == 0) {
-		return Piece{}, err
+		return Chunk{}, err
 	}
-	piece := Piece{Kind: negotiate.DataRecord, Offset: r.next, Length: int64(n)}
+	piece := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: int64(n)}
 	r.next += piece.Length
 	return piece, nil
 }

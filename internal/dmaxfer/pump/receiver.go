@@ -33,10 +33,10 @@ type ReceiverConfig struct {
 	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
 	Poller  Poller                                       // nil: messages come and go by themselves
 	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
-	Alone   bool                                         // while one lane writes to the target another one would only wait
+	SerialWrites   bool                                         // while one lane writes to the target another one would only wait
 	Batch   int                                          // pieces that the peer hears of at once, as long as there are more; at least 1
-	Moved   func(piece Piece, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
-	Again   func(piece Piece)                            // called for each piece that has to come once more
+	Moved   func(piece Chunk, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
+	Retransmit   func(piece Chunk)                            // called for each piece that has to come once more
 }
 
 // Receiver fills a file with the pieces that the sender announces.
@@ -288,7 +288,7 @@ func (l *receiverLane) reject(buffer int) error {
 		if record.Attempt+1 == maxAttempts || l.receiver.rejectsOnly() {
 			return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 		}
-		l.receiver.Again(pieceOf(record))
+		l.receiver.Retransmit(pieceOf(record))
 	}
 	l.answer(buffer, true)
 	return nil
@@ -365,7 +365,7 @@ func (l *receiverLane) storePiece(buffer int, record *negotiate.Record) error {
 // write writes alone, if the lanes are bound and it does not take long: who waits for the file's own lock spins there, and would keep the
 // processor from the peer's lane.
 func (l *receiverLane) write(bytes []byte, offset int64) error {
-	if l.seat.bound && l.receiver.Alone && l.seat.lock(&l.receiver.writing) {
+	if l.seat.bound && l.receiver.SerialWrites && l.seat.lock(&l.receiver.writing) {
 		defer l.receiver.writing.Unlock()
 	}
 	return l.receiver.Target.WriteAt(bytes, offset)
@@ -373,7 +373,7 @@ func (l *receiverLane) write(bytes []byte, offset int64) error {
 
 // storeHole goes step by step: a hole can be of any length, and takes as long as its zeros do where the target has no holes or the
 // digest is fed them.
-func (l *receiverLane) storeHole(ctx context.Context, hole Piece) error {
+func (l *receiverLane) storeHole(ctx context.Context, hole Chunk) error {
 	for end := hole.Offset + hole.Length; hole.Offset < end; hole.Offset += hole.Length {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
@@ -393,7 +393,7 @@ func (l *receiverLane) storeHole(ctx context.Context, hole Piece) error {
 }
 
 // enter takes the piece into the ledger, which finds pieces that overlap.
-func (r *Receiver) enter(piece Piece, bytes []byte, check uint64) error {
+func (r *Receiver) enter(piece Chunk, bytes []byte, check uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rejected = 0

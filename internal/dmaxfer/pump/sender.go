@@ -29,8 +29,8 @@ type SenderConfig struct {
 	Poller  Poller                                       // nil: messages come and go by themselves
 	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
 	Batch   int                                          // pieces of which the peer hears at once, as long as there are more; at least 1
-	Moved   func(piece Piece)                            // called for each piece that the receiver has
-	Again   func(piece Piece)                            // called for each piece that is sent once more
+	Moved   func(piece Chunk)                            // called for each piece that the receiver has
+	Retransmit   func(piece Chunk)                            // called for each piece that is sent once more
 }
 
 // Sender reads a file and sends it piece by piece.
@@ -155,7 +155,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 }
 
 // record takes the piece down, with its check, and into the ledger.
-func (l *senderLane) record(slot int, piece Piece) (negotiate.Record, error) {
+func (l *senderLane) record(slot int, piece Chunk) (negotiate.Record, error) {
 	record := negotiate.Record{
 		Kind: piece.Kind, Slot: uint32(slot), Offset: uint64(piece.Offset), Length: uint64(piece.Length),
 	}
@@ -167,7 +167,7 @@ func (l *senderLane) record(slot int, piece Piece) (negotiate.Record, error) {
 	return record, l.sender.enter(piece, bytes, record.Check)
 }
 
-func (s *Sender) enter(piece Piece, bytes []byte, check uint64) error {
+func (s *Sender) enter(piece Chunk, bytes []byte, check uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return enter(s.ledger, s.Digest, piece, bytes, check)
@@ -288,6 +288,6 @@ func (l *senderLane) acknowledged(ctx context.Context, ack negotiate.Ack) error 
 	if record.Attempt++; record.Attempt == maxAttempts {
 		return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 	}
-	l.sender.Again(piece)
+	l.sender.Retransmit(piece)
 	return l.dispatch(ctx, slot)
 }
