@@ -2,23 +2,23 @@ package pump
 
 import "sync"
 
-// Batch collects what several lanes have to say until somebody carries it to the peer. A message costs more than a piece of small
+// Batch collects what several lanes have to say until somebody carries it to the peer. A message costs more than a chunk of small
 // size, so items wait for others: until there are enough of them, or until somebody flushes, such as a lane that has nothing else to do.
 // Safe for concurrent use, with one taker.
 type Batch[T any] struct {
-	mu      sync.Mutex
-	items   []T
-	taken   []T
-	enough  int           // items
-	due     bool          // items are to go
-	called  bool          // since the last Take
-	waiting chan struct{} // holds a token once somebody is called for them
+	mu        sync.Mutex
+	items     []T
+	taken     []T
+	threshold int           // items
+	due       bool          // items are to go
+	notified  bool          // since the last Take
+	waiting   chan struct{} // holds a token once somebody is called for them
 }
 
 // NewBatch returns a Batch that holds up to room items without allocating, and is due from enough of them on.
-func NewBatch[T any](room, enough int) *Batch[T] {
+func NewBatch[T any](capacity, threshold int) *Batch[T] {
 	return &Batch[T]{
-		items: make([]T, 0, room), taken: make([]T, 0, room), enough: enough, waiting: make(chan struct{}, 1),
+		items: make([]T, 0, capacity), taken: make([]T, 0, capacity), threshold: threshold, waiting: make(chan struct{}, 1),
 	}
 }
 
@@ -27,7 +27,7 @@ func (b *Batch[T]) Add(item T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.items = append(b.items, item)
-	b.due = b.due || len(b.items) >= b.enough
+	b.due = b.due || len(b.items) >= b.threshold
 }
 
 // Flush makes the items due that wait for others.
@@ -48,10 +48,10 @@ func (b *Batch[T]) Due() bool {
 func (b *Batch[T]) Call() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if !b.due || b.called {
+	if !b.due || b.notified {
 		return
 	}
-	b.called = true
+	b.notified = true
 	select {
 	case b.waiting <- struct{}{}:
 	default: // somebody took without having been called
@@ -65,6 +65,6 @@ func (b *Batch[T]) Waiting() <-chan struct{} { return b.waiting }
 func (b *Batch[T]) Take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.items, b.taken, b.due, b.called = b.taken[:0], b.items, false, false
+	b.items, b.taken, b.due, b.notified = b.taken[:0], b.items, false, false
 	return b.taken
 }

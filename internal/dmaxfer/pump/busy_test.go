@@ -41,8 +41,8 @@ func (e *distantEngine) Reap(_ context.Context, into []Moved) (int, error) {
 }
 
 // distantPair is a copy whose receiver has such an engine.
-func distantPair(pieces int, takes time.Duration) (*pair, *distantEngine) {
-	p := newPair(64 * pieces)
+func distantPair(chunks int, takes time.Duration) (*pair, *distantEngine) {
+	p := newPair(64 * chunks)
 	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 16
 	p.build()
 	engine := &distantEngine{Copier: NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots, p.algorithm), takes: takes}
@@ -51,7 +51,7 @@ func distantPair(pieces int, takes time.Duration) (*pair, *distantEngine) {
 }
 
 // An engine that is far away gets as many moves as it takes to keep it busy; one that is done at once gets one after the other, so that
-// each piece is finished while it is hot.
+// each chunk is finished while it is hot.
 func TestDepthFollowsTheEngine(t *testing.T) {
 	for takes, want := range map[time.Duration]struct{ least, most int }{0: {1, 1}, 10 * time.Millisecond: {4, 16}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -66,18 +66,18 @@ func TestDepthFollowsTheEngine(t *testing.T) {
 	}
 }
 
-// Where the receiver has enough to do, several pieces go with one message, either way.
-func TestPiecesShareMessages(t *testing.T) {
+// Where the receiver has enough to do, several chunks go with one message, either way.
+func TestChunksShareMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const pieces = 400
-		p, _ := distantPair(pieces, 0)
+		const chunks = 400
+		p, _ := distantPair(chunks, 0)
 		p.source.pause = func() { time.Sleep(time.Millisecond) }
 		p.target.pause = func() { time.Sleep(2 * time.Millisecond) }
 		sent, received := p.run(t.Context())
 		must(t, sent)
 		must(t, received)
-		if most := pieces/4 + 20; p.wire.messages[0] > most || p.wire.messages[1] > most {
-			t.Errorf("%d pieces took %d messages, not at most %d each way", pieces, p.wire.messages, most)
+		if most := chunks/4 + 20; p.wire.messages[0] > most || p.wire.messages[1] > most {
+			t.Errorf("%d chunks took %d messages, not at most %d each way", chunks, p.wire.messages, most)
 		}
 	})
 }

@@ -55,7 +55,7 @@ func drawPair(t *rapid.T) *pair {
 	return p
 }
 
-// corruptAFew lets no piece arrive changed more often than it may.
+// corruptAFew lets no chunk arrive changed more often than it may.
 func (p *pair) corruptAFew(percent int) {
 	var changed, asked atomic.Int64
 	p.corrupt = func() bool {
@@ -94,7 +94,7 @@ func (p *pair) mustCopy(t fataler) {
 	t.Helper()
 	p.build()
 	sent, received := p.run(context.Background())
-	must(t, errors.Join(sent, received, p.wire.misbehaving))
+	must(t, errors.Join(sent, received, p.wire.violation))
 	if !bytes.Equal(p.source.bytes, p.target.bytes) {
 		t.Fatalf("%d bytes arrived changed", len(p.source.bytes))
 	}
@@ -109,8 +109,8 @@ func (p *pair) mustCopy(t fataler) {
 	if p.moved.Load() != size || p.stored != size || p.prefix != size {
 		t.Fatalf("%d bytes were counted as %d sent, %d stored, %d without a gap", size, p.moved.Load(), p.stored, p.prefix)
 	}
-	if p.again[0].Load() != p.again[1].Load() {
-		t.Fatalf("the sender sent %d pieces again, of %d that the receiver asked for", p.again[0].Load(), p.again[1].Load())
+	if p.retransmits[0].Load() != p.retransmits[1].Load() {
+		t.Fatalf("the sender sent %d chunks again, of %d that the receiver asked for", p.retransmits[0].Load(), p.retransmits[1].Load())
 	}
 }
 
@@ -139,12 +139,12 @@ func TestOnlyWrongClaimsAreSent(t *testing.T) {
 	if p.wire.claims != 60 || p.wire.dataBelow != 3*64 || p.target.written != 43*64 {
 		t.Errorf("%d claims, of which %d bytes were sent; %d bytes were written", p.wire.claims, p.wire.dataBelow, p.target.written)
 	}
-	if p.again[0].Load() != 0 {
-		t.Error("a claim that was wrong counts as a piece that did not arrive")
+	if p.retransmits[0].Load() != 0 {
+		t.Error("a claim that was wrong counts as a chunk that did not arrive")
 	}
 }
 
-func TestCorruptedPiecesAreSentAgain(t *testing.T) {
+func TestCorruptedChunksAreRetransmitted(t *testing.T) {
 	for _, hostSends := range []bool{false, true} {
 		for _, algorithm := range algorithms[1:] {
 			p := newPair(64)
@@ -152,14 +152,14 @@ func TestCorruptedPiecesAreSentAgain(t *testing.T) {
 			left := negotiate.MaxAttempt
 			p.corrupt = func() bool { left--; return left >= 0 }
 			p.mustCopy(t)
-			if p.again[0].Load() != negotiate.MaxAttempt {
-				t.Errorf("%s: sent again %d times", algorithm, p.again[0].Load())
+			if p.retransmits[0].Load() != negotiate.MaxAttempt {
+				t.Errorf("%s: sent again %d times", algorithm, p.retransmits[0].Load())
 			}
 		}
 	}
 }
 
-func TestPieceThatNeverArrives(t *testing.T) {
+func TestChunkThatNeverArrives(t *testing.T) {
 	for _, hostSends := range []bool{false, true} {
 		p := newPair(64 * 20)
 		p.hostSends = hostSends
@@ -173,8 +173,8 @@ func TestPieceThatNeverArrives(t *testing.T) {
 	}
 }
 
-// A receiver that refuses a piece each time is believed as often as a piece may be sent.
-func TestPieceThatIsNeverAccepted(t *testing.T) {
+// A receiver that refuses a chunk each time is believed as often as a chunk may be sent.
+func TestChunkThatIsNeverAccepted(t *testing.T) {
 	p := newPair(64)
 	p.hostSends, p.lanes = true, [2]int{1, 1}
 	p.build()
@@ -253,35 +253,35 @@ func TestWaitingLanesEndWithTheirContext(t *testing.T) {
 func TestLongHolesCanBeInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
-	var pieces []Chunk
+	var chunks []Chunk
 	r := NewReceiver(ReceiverConfig{
-		Target: hollow{}, Window: 1, Batch: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
+		Target: discardTarget{}, Window: 1, Batch: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
 		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Retransmit: func(Chunk) {},
-		Moved: func(piece Chunk, _ int64) error {
-			pieces = append(pieces, piece)
+		Moved: func(chunk Chunk, _ int64) error {
+			chunks = append(chunks, chunk)
 			stop(interrupted)
 			return nil
 		},
 	})
-	r.Take([]negotiate.Record{{Kind: negotiate.HoleRecord, Offset: 0, Length: 4 * longestHole}})
+	r.Take([]negotiate.Record{{Kind: negotiate.HoleRecord, Offset: 0, Length: 4 * holeStep}})
 	r.End()
 	if err := r.Run(ctx); !errors.Is(err, interrupted) {
 		t.Errorf("it ended with %v", err)
 	}
-	if want := (Chunk{Kind: negotiate.HoleRecord, Length: longestHole}); len(pieces) != 1 || pieces[0] != want {
-		t.Errorf("it filled %v", pieces)
+	if want := (Chunk{Kind: negotiate.HoleRecord, Length: holeStep}); len(chunks) != 1 || chunks[0] != want {
+		t.Errorf("it filled %v", chunks)
 	}
 }
 
 // hollow is a Target of holes.
-type hollow struct{}
+type discardTarget struct{}
 
-func (hollow) WriteAt([]byte, int64) error { return nil }
-func (hollow) ReadAt([]byte, int64) error  { return nil }
-func (hollow) Punch(int64, int64) error    { return nil }
+func (discardTarget) WriteAt([]byte, int64) error { return nil }
+func (discardTarget) ReadAt([]byte, int64) error  { return nil }
+func (discardTarget) Punch(int64, int64) error    { return nil }
 
-// A sender that denies having sent a piece before does not keep a receiver busy for ever.
-func TestWrongPiecesWithoutEnd(t *testing.T) {
+// A sender that denies having sent a chunk before does not keep a receiver busy for ever.
+func TestWrongChunksWithoutEnd(t *testing.T) {
 	const chunk, slots = 64, 3
 	window, private := make([]byte, slots*chunk), make([]byte, slots*chunk)
 	r := NewReceiver(ReceiverConfig{

@@ -1,4 +1,4 @@
-// Package pump moves the pieces of a file between the file and the window through which the two sides of a copy exchange
+// Package pump moves the chunks of a file between the file and the window through which the two sides of a copy exchange
 // them. It knows slots, buffers, engines and checks; it knows no protocol state, no file name and no device.
 //
 //	Sender    file ─read─► slot ─check─► [engine ─► window] ─► announce … acknowledged ─► slot is vacant
@@ -10,8 +10,8 @@
 // and the window.
 //
 // The work is done by lanes: goroutines that share nothing but the file, the ledger of what has been moved, and the batches
-// of messages to the peer. A lane has its own slots, buffers and engine; while its engine copies some pieces, it reads, checks
-// or writes others. Pieces come and go in any order, unless a digest or a stream needs them in sequence: then there is one lane.
+// of messages to the peer. A lane has its own slots, buffers and engine; while its engine copies some chunks, it reads, checks
+// or writes others. Chunks come and go in any order, unless a digest or a stream needs them in sequence: then there is one lane.
 // In the steady state nothing is allocated.
 //
 // Lanes say and hear themselves what the two sides have to say to each other, through a Poller, and sleep only where that takes long. Where

@@ -50,7 +50,7 @@ type Copier struct {
 
 var _ Engine = (*Copier)(nil)
 
-// NewCopier returns a Copier for up to depth moves in flight, of pieces with the checks of this digest.
+// NewCopier returns a Copier for up to depth moves in flight, of chunks with the checks of this digest.
 func NewCopier(window, buffers []byte, depth int, checks digest.Algorithm) *Copier {
 	return &Copier{window: window, buffers: buffers, digest: checks, ended: make([]Moved, 0, depth)}
 }

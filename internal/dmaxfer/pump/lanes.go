@@ -23,18 +23,18 @@ func runLanes[L interface{ run(context.Context) error }](ctx context.Context, la
 	return group.Wait()
 }
 
-func pieceOf(r *negotiate.Record) Chunk {
+func chunkOf(r *negotiate.Record) Chunk {
 	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
 }
 
-// enter takes a piece into a ledger, whose digest needs either the check of the piece or, in sequence, its bytes.
-func enter(ledger *digest.Ledger, a digest.Algorithm, piece Chunk, bytes []byte, check uint64) error {
+// enter takes a chunk into a ledger, whose digest needs either the check of the chunk or, in sequence, its bytes.
+func addToLedger(ledger *digest.Ledger, a digest.Algorithm, chunk Chunk, bytes []byte, check uint64) error {
 	switch {
-	case piece.Kind == negotiate.HoleRecord:
-		return ledger.AddHole(piece.Offset, piece.Length)
+	case chunk.Kind == negotiate.HoleRecord:
+		return ledger.AddHole(chunk.Offset, chunk.Length)
 	case a.Ordered():
-		return ledger.Write(piece.Offset, bytes)
+		return ledger.Write(chunk.Offset, bytes)
 	default:
-		return ledger.Add(piece.Offset, piece.Length, check)
+		return ledger.Add(chunk.Offset, chunk.Length, check)
 	}
 }

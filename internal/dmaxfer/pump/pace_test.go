@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// A piece whose time has come is stored before the next one waits for its own: otherwise a slow copy would move by the window, and
+// A chunk whose time has come is stored before the next one waits for its own: otherwise a slow copy would move by the window, and
 // an interrupted one would have little to show.
-func TestPacedPiecesDoNotWaitForEachOther(t *testing.T) {
+func TestPacedChunksDoNotWaitForEachOther(t *testing.T) {
 	p := newPair(64 * 50)
 	p.hostSends, p.lanes, p.slots = false, [2]int{1, 1}, 8
 	p.build()

@@ -28,28 +28,28 @@ type pair struct {
 	stream         io.Reader // in place of the source
 	seed           uint64
 	cpus           []int        // of both sides' lanes
-	corrupt        func() bool  // is the next piece to arrive changed?
+	corrupt        func() bool  // is the next chunk to arrive changed?
 	broken         func() error // of the engines
 
-	sender   *Sender
-	receiver *Receiver
-	stages   [2]Stages
-	moved    atomic.Int64 // bytes, as the sender counts them
-	stored   int64        // bytes, as the receiver does
-	prefix   int64        // the last that it told
-	again    [2]atomic.Int64
-	wire     wire
+	sender      *Sender
+	receiver    *Receiver
+	stages      [2]Stages
+	moved       atomic.Int64 // bytes, as the sender counts them
+	stored      int64        // bytes, as the receiver does
+	prefix      int64        // the last that it told
+	retransmits [2]atomic.Int64
+	wire        wire
 }
 
 // wire is what the carrier has seen of the records.
 type wire struct {
-	taken       []bool // by slot: announced, and not acknowledged
-	dataBelow   int64  // bytes that were claimed and came as data nevertheless
-	claims      int
-	messages    [2]int // of the sender, of the receiver
-	misbehaving error
-	records     []negotiate.Record
-	acks        []negotiate.Ack
+	taken     []bool // by slot: announced, and not acknowledged
+	dataBelow int64  // bytes that were claimed and came as data nevertheless
+	claims    int
+	messages  [2]int // of the sender, of the receiver
+	violation error
+	records   []negotiate.Record
+	acks      []negotiate.Ack
 }
 
 func (p *pair) build() {
@@ -59,7 +59,7 @@ func (p *pair) build() {
 		Batch:  max(1, p.slots/4),
 		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
 		Digest: p.algorithm, Stages: &p.stages[0], CPUs: p.cpus,
-		Moved: func(piece Chunk) { p.moved.Add(piece.Length) }, Retransmit: func(Chunk) { p.again[0].Add(1) },
+		Moved: func(chunk Chunk) { p.moved.Add(chunk.Length) }, Retransmit: func(Chunk) { p.retransmits[0].Add(1) },
 	}
 	if p.stream != nil {
 		sent.Reader = NewStreamReader(streamOf{p.stream})
@@ -74,7 +74,7 @@ func (p *pair) build() {
 	received := ReceiverConfig{
 		Batch:  max(1, p.slots/4),
 		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], CPUs: p.cpus,
-		Moved: p.storedPiece, Retransmit: func(Chunk) { p.again[1].Add(1) },
+		Moved: p.storedChunk, Retransmit: func(Chunk) { p.retransmits[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {
 		count := (p.slots + p.lanes[1] - 1) / p.lanes[1]
@@ -96,8 +96,8 @@ func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
 	}
 }
 
-func (p *pair) storedPiece(piece Chunk, prefix int64) error {
-	p.stored += piece.Length
+func (p *pair) storedChunk(chunk Chunk, prefix int64) error {
+	p.stored += chunk.Length
 	if prefix < p.prefix {
 		return errors.New("the prefix shrinks")
 	}
@@ -146,7 +146,7 @@ func (p *pair) carry(ctx context.Context) {
 			p.wire.acks = append(p.wire.acks[:0], p.receiver.Outbox().Take()...)
 			for _, a := range p.wire.acks {
 				if !p.wire.taken[a.Slot] {
-					p.wire.misbehaving = fmt.Errorf("slot %d is acknowledged twice", a.Slot)
+					p.wire.violation = fmt.Errorf("slot %d is acknowledged twice", a.Slot)
 				}
 				p.wire.taken[a.Slot] = false
 			}
@@ -160,9 +160,9 @@ func (p *pair) carry(ctx context.Context) {
 func (p *pair) announced(r *negotiate.Record) {
 	switch {
 	case p.wire.taken[r.Slot]:
-		p.wire.misbehaving = fmt.Errorf("slot %d is announced twice", r.Slot)
+		p.wire.violation = fmt.Errorf("slot %d is announced twice", r.Slot)
 	case r.Kind != negotiate.HoleRecord && r.Length > uint64(p.chunk):
-		p.wire.misbehaving = fmt.Errorf("a piece of %d bytes in slots of %d", r.Length, p.chunk)
+		p.wire.violation = fmt.Errorf("a chunk of %d bytes in slots of %d", r.Length, p.chunk)
 	}
 	p.wire.taken[r.Slot] = true
 	switch {
@@ -200,13 +200,13 @@ func (m *memory) ReadAt(buffer []byte, offset int64) error {
 	return m.fails(offset, int64(len(buffer)))
 }
 
-func (m *memory) WriteAt(piece []byte, offset int64) error {
+func (m *memory) WriteAt(chunk []byte, offset int64) error {
 	m.pause()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.written += int64(len(piece))
-	copy(m.bytes[offset:], piece)
-	return m.fails(offset, int64(len(piece)))
+	m.written += int64(len(chunk))
+	copy(m.bytes[offset:], chunk)
+	return m.fails(offset, int64(len(chunk)))
 }
 
 func (m *memory) Punch(offset, length int64) error {
@@ -244,41 +244,41 @@ type engine struct {
 	corrupt  func() bool
 	broken   func() error
 	random   *rand.Rand
-	under    []Move
+	inFlight []Move
 }
 
 func (e *engine) Submit(moves []Move) (int, error) {
 	n := len(moves)
-	if len(e.under) > 0 {
+	if len(e.inFlight) > 0 {
 		n = e.random.IntN(n + 1)
 	}
-	e.under = append(e.under, moves[:n]...)
+	e.inFlight = append(e.inFlight, moves[:n]...)
 	return n, nil
 }
 
-func (e *engine) Inflight() int { return len(e.under) }
+func (e *engine) Inflight() int { return len(e.inFlight) }
 func (e *engine) Close() error  { return nil }
 
 func (e *engine) Poll(into []Moved) int {
-	if len(e.under) == 0 {
+	if len(e.inFlight) == 0 {
 		return 0
 	}
-	return e.end(into, e.random.IntN(len(e.under)+1))
+	return e.end(into, e.random.IntN(len(e.inFlight)+1))
 }
 
 func (e *engine) Reap(_ context.Context, into []Moved) (int, error) {
-	if len(e.under) == 0 {
+	if len(e.inFlight) == 0 {
 		return 0, nil
 	}
-	return e.end(into, 1+e.random.IntN(len(e.under))), nil
+	return e.end(into, 1+e.random.IntN(len(e.inFlight))), nil
 }
 
 func (e *engine) end(into []Moved, n int) int {
 	n = min(n, len(into))
 	for i := range n {
-		chosen, last := e.random.IntN(len(e.under)), len(e.under)-1
-		m := e.under[chosen]
-		e.under[chosen], e.under = e.under[last], e.under[:last]
+		chosen, last := e.random.IntN(len(e.inFlight)), len(e.inFlight)-1
+		m := e.inFlight[chosen]
+		e.inFlight[chosen], e.inFlight = e.inFlight[last], e.inFlight[:last]
 		into[i] = Moved{Tag: m.Tag, Err: e.move(m)}
 	}
 	return n

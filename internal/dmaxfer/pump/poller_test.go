@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// smallPair is a copy of more pieces than there are slots, with a lane on either side.
+// smallPair is a copy of more chunks than there are slots, with a lane on either side.
 func smallPair() *pair {
 	p := newPair(64 * 100)
 	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 8
@@ -18,41 +18,41 @@ func smallPair() *pair {
 }
 
 // counter is a Poller that brings nothing, unless it is told how.
-type counter struct {
-	polls, promises int
-	patience        int
-	exchange        func()
+type countingPoller struct {
+	polls, started int
+	patience       int
+	exchange       func()
 }
 
-func (c *counter) Poll() {
+func (c *countingPoller) Poll() {
 	c.polls++
 	if c.exchange != nil {
 		c.exchange()
 	}
 }
-func (c *counter) Start()        { c.promises++ }
-func (c *counter) Stop()         { c.promises-- }
-func (c *counter) Patience() int { return c.patience }
+func (c *countingPoller) Start()        { c.started++ }
+func (c *countingPoller) Stop()         { c.started-- }
+func (c *countingPoller) Patience() int { return c.patience }
 
 // aSide is one side's Poller, to be set, and its run.
-type aSide func(p *pair) (poller *Poller, run func(context.Context) error)
+type sideUnderTest func(p *pair) (poller *Poller, run func(context.Context) error)
 
-func theSender(p *pair) (*Poller, func(context.Context) error) {
+func senderSide(p *pair) (*Poller, func(context.Context) error) {
 	return &p.sender.lanes[0].poller, p.sender.Run
 }
 
-func theReceiver(p *pair) (*Poller, func(context.Context) error) {
+func receiverSide(p *pair) (*Poller, func(context.Context) error) {
 	return &p.receiver.lanes[0].poller, p.receiver.Run
 }
 
 // Who sleeps at once is woken for each message; who never sleeps burns a processor beside a slow peer.
-func TestWhoWaitsPollsForAWhile(t *testing.T) {
+func TestWaitingLanePollsForAWhile(t *testing.T) {
 	for name, c := range map[string]struct {
-		side aSide
+		side sideUnderTest
 		busy int // polls before there is nothing left to do
-	}{"sender": {theSender, 8}, "receiver": {theReceiver, 0}} {
+	}{"sender": {senderSide, 8}, "receiver": {receiverSide, 0}} {
 		synctest.Test(t, func(t *testing.T) {
-			p, polled := smallPair(), &counter{patience: 50}
+			p, polled := smallPair(), &countingPoller{patience: 50}
 			poller, run := c.side(p)
 			*poller = polled
 			ctx, cancel := context.WithCancel(t.Context())
@@ -62,15 +62,15 @@ func TestWhoWaitsPollsForAWhile(t *testing.T) {
 			if want := c.busy + 1 + 50; polled.polls != want {
 				t.Errorf("the %s polled %d times, not %d times at work, before it waits, and 50 times in vain", name, polled.polls, c.busy)
 			}
-			if polled.promises != 0 {
+			if polled.started != 0 {
 				t.Errorf("the %s sleeps, and has promised to poll", name)
 			}
 			cancel()
 			if err := <-ended; err != context.Canceled {
 				t.Errorf("ended with %v", err)
 			}
-			if polled.promises != 0 {
-				t.Errorf("the %s has ended with %d promises", name, polled.promises)
+			if polled.started != 0 {
+				t.Errorf("the %s has ended with %d promises", name, polled.started)
 			}
 		})
 	}
@@ -79,13 +79,13 @@ func TestWhoWaitsPollsForAWhile(t *testing.T) {
 // A peer that takes its time is waited for asleep.
 func TestPatienceWithASlowPeerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		polled := &counter{patience: 64}
-		d := &desk{poller: polled, out: NewBatch[int](1, 1), seat: newSeat(nil, 0)}
+		polled := &countingPoller{patience: 64}
+		d := &messenger{poller: polled, out: NewBatch[int](1, 1), seat: newSeat(nil, 0)}
 		inbox := make(chan int, 1)
 		for wait := range 10 {
 			polled.polls = 0
 			time.AfterFunc(time.Second, func() { inbox <- wait })
-			if got, _, err := await(t.Context(), d, inbox); got != wait || err != nil {
+			if got, _, err := receive(t.Context(), d, inbox); got != wait || err != nil {
 				t.Fatalf("received %d, %v", got, err)
 			}
 			if want := 64>>wait + 1; polled.polls != want {
@@ -94,21 +94,21 @@ func TestPatienceWithASlowPeerEnds(t *testing.T) {
 		}
 		for range 10 {
 			time.AfterFunc(100*time.Microsecond, func() { inbox <- 7 })
-			if got, _, err := await(t.Context(), d, inbox); got != 7 || err != nil {
+			if got, _, err := receive(t.Context(), d, inbox); got != 7 || err != nil {
 				t.Fatalf("received %d, %v", got, err)
 			}
 		}
-		if d.patience() != 64 {
-			t.Errorf("the peer is quick again, and polled for %d times only", d.patience())
+		if d.pollLimit() != 64 {
+			t.Errorf("the peer is quick again, and polled for %d times only", d.pollLimit())
 		}
 	})
 }
 
 // What has been said before a lane sleeps is not left lying, even if its Poller did not get to it.
-func TestWhoSleepsCallsForWhatIsDue(t *testing.T) {
+func TestSleepingLaneNotifiesTheCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := smallPair()
-		p.sender.lanes[0].poller = &counter{}
+		p.sender.lanes[0].poller = &countingPoller{}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.sender.Run(ctx) }()
@@ -124,7 +124,7 @@ func TestWhoSleepsCallsForWhatIsDue(t *testing.T) {
 }
 
 // A copy needs no goroutine but the lanes: each brings what the other has said.
-func TestPollersDoWithoutACarrier(t *testing.T) {
+func TestPollersNeedNoCarrier(t *testing.T) {
 	p := smallPair()
 	var turn sync.Mutex
 	exchange := func() {
@@ -133,8 +133,8 @@ func TestPollersDoWithoutACarrier(t *testing.T) {
 		p.receiver.Take(p.sender.Outbox().Take())
 		p.sender.Acknowledge(p.receiver.Outbox().Take())
 	}
-	p.sender.lanes[0].poller = &counter{patience: 1 << 30, exchange: exchange}
-	p.receiver.lanes[0].poller = &counter{patience: 1 << 30, exchange: exchange}
+	p.sender.lanes[0].poller = &countingPoller{patience: 1 << 30, exchange: exchange}
+	p.receiver.lanes[0].poller = &countingPoller{patience: 1 << 30, exchange: exchange}
 	received := make(chan error, 1)
 	go func() { received <- p.receiver.Run(t.Context()) }()
 	must(t, p.sender.Run(t.Context()))

@@ -8,22 +8,22 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Piece is a part of the file that travels as one record.
+// Chunk is a part of the file that travels as one record.
 type Chunk struct {
 	Kind   negotiate.Kind
 	Offset int64 // in the file
 	Length int64 // bytes; of a hole any, otherwise at most the size of a slot
 }
 
-// Reader cuts the file into pieces, in the order of their offsets.
+// Reader cuts the file into chunks, in the order of their offsets.
 type Reader interface {
-	// Next reads the next piece into buffer, which a hole leaves alone; io.EOF after the last. Several lanes may call it at
+	// Next reads the next chunk into buffer, which a hole leaves alone; io.EOF after the last. Several lanes may call it at
 	// once, unless the reader is a stream.
 	Next(buffer []byte) (Chunk, error)
 }
 
 // longestHole keeps a lane from being away for long where a digest has to be fed a hole's zeros, or a target has no holes.
-const longestHole = 64 << 20
+const holeStep = 64 << 20
 
 // Source is a file that can be read anywhere.
 type Source interface {
@@ -43,9 +43,9 @@ type FileReader struct {
 
 	// cutting holds a token while a lane uses the two below and asks the file system, which virtual time does not wait
 	// for under a mutex.
-	cutting chan struct{}
-	next    int64
-	here    disk.Extent // that next lies in, or at the end of
+	cursor chan struct{}
+	next   int64
+	extent disk.Extent // that next lies in, or at the end of
 }
 
 // Holes is what becomes of a source's holes.
@@ -60,23 +60,23 @@ const (
 
 // NewFileReader returns a reader of the whole source.
 func NewFileReader(source Source, resume int64, holes Holes) *FileReader {
-	return &FileReader{source: source, resume: resume, holes: holes, cutting: make(chan struct{}, 1)}
+	return &FileReader{source: source, resume: resume, holes: holes, cursor: make(chan struct{}, 1)}
 }
 
 // Next implements Reader.
 func (r *FileReader) Next(buffer []byte) (Chunk, error) {
-	piece, err := r.cut(int64(len(buffer)))
-	if err != nil || piece.Kind == negotiate.HoleRecord && r.holes == KeepHoles {
-		return piece, err
+	chunk, err := r.nextChunk(int64(len(buffer)))
+	if err != nil || chunk.Kind == negotiate.HoleRecord && r.holes == KeepHoles {
+		return chunk, err
 	}
-	content := buffer[:piece.Length]
-	if err := r.source.ReadAt(content, piece.Offset); err != nil {
+	content := buffer[:chunk.Length]
+	if err := r.source.ReadAt(content, chunk.Offset); err != nil {
 		return Chunk{}, err
 	}
-	if piece.Kind == negotiate.HoleRecord && !allZero(content) {
-		piece.Kind = negotiate.DataRecord
+	if chunk.Kind == negotiate.HoleRecord && !allZero(content) {
+		chunk.Kind = negotiate.DataRecord
 	}
-	return piece, nil
+	return chunk, nil
 }
 
 // allZero compares the bytes with themselves, one further.
@@ -84,36 +84,36 @@ func allZero(b []byte) bool {
 	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 }
 
-func (r *FileReader) cut(chunk int64) (Chunk, error) {
-	r.cutting <- struct{}{}
-	defer func() { <-r.cutting }()
-	if r.next == r.here.Offset+r.here.Length {
+func (r *FileReader) nextChunk(size int64) (Chunk, error) {
+	r.cursor <- struct{}{}
+	defer func() { <-r.cursor }()
+	if r.next == r.extent.Offset+r.extent.Length {
 		here, err := r.source.NextExtent(r.next)
 		if err != nil {
 			return Chunk{}, err
 		}
-		r.here = here
+		r.extent = here
 	}
-	piece := r.pieceHere(chunk)
-	r.next += piece.Length
-	return piece, nil
+	chunk := r.chunkAtNext(size)
+	r.next += chunk.Length
+	return chunk, nil
 }
 
-func (r *FileReader) pieceHere(chunk int64) Chunk {
-	end := r.here.Offset + r.here.Length
-	hole := r.here.Hole && r.holes != FillHoles
+func (r *FileReader) chunkAtNext(size int64) Chunk {
+	end := r.extent.Offset + r.extent.Length
+	hole := r.extent.Hole && r.holes != FillHoles
 	if hole && r.holes == KeepHoles {
-		return Chunk{Kind: negotiate.HoleRecord, Offset: r.next, Length: min(end-r.next, longestHole)}
+		return Chunk{Kind: negotiate.HoleRecord, Offset: r.next, Length: min(end-r.next, holeStep)}
 	}
-	end = min(end, (r.next/chunk+1)*chunk)
-	piece := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: end - r.next}
+	end = min(end, (r.next/size+1)*size)
+	chunk := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: end - r.next}
 	switch {
 	case hole:
-		piece.Kind = negotiate.HoleRecord
+		chunk.Kind = negotiate.HoleRecord
 	case end <= r.resume:
-		piece.Kind = negotiate.ClaimRecord
+		chunk.Kind = negotiate.ClaimRecord
 	}
-	return piece
+	return chunk
 }
 
 // Stream is a source that is read once, from its beginning to its end.
@@ -142,7 +142,7 @@ func (r *StreamReader) Next(buffer []byte) (Chunk, error) {
 	if err != nil && (!r.ended || n == 0) {
 		return Chunk{}, err
 	}
-	piece := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: int64(n)}
-	r.next += piece.Length
-	return piece, nil
+	chunk := Chunk{Kind: negotiate.DataRecord, Offset: r.next, Length: int64(n)}
+	r.next += chunk.Length
+	return chunk, nil
 }

@@ -11,11 +11,11 @@ import (
 
 // Target is what a receiver fills.
 type Target interface {
-	// WriteAt writes all of piece. Several lanes may call it at once, for different offsets.
-	WriteAt(piece []byte, offset int64) error
+	// WriteAt writes all of chunk. Several lanes may call it at once, for different offsets.
+	WriteAt(chunk []byte, offset int64) error
 
-	// ReadAt fills piece with what the target already holds.
-	ReadAt(piece []byte, offset int64) error
+	// ReadAt fills chunk with what the target already holds.
+	ReadAt(chunk []byte, offset int64) error
 
 	// Punch makes a hole, or zeros where there are no holes.
 	Punch(offset, length int64) error
@@ -23,23 +23,23 @@ type Target interface {
 
 // ReceiverConfig is what a Receiver needs. All of it stays the caller's.
 type ReceiverConfig struct {
-	Target  Target
-	Window  int      // slots of the window
-	Buffers []Slots  // memory of this side's own, for each lane; all of the window's slots in it if InOrder
-	Engines []Engine // from the window to the buffers, one for each lane
-	InOrder bool     // pieces must be taken in the order of their offsets: for an ordered digest, or a stream; one lane then
-	Digest  digest.Algorithm
-	Stages  *Stages
-	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
-	Poller  Poller                                       // nil: messages come and go by themselves
-	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
-	SerialWrites   bool                                         // while one lane writes to the target another one would only wait
-	Batch   int                                          // pieces that the peer hears of at once, as long as there are more; at least 1
-	Moved   func(piece Chunk, prefix int64) error        // called for each piece that the target has, and each step of a hole, with how far it is complete
-	Retransmit   func(piece Chunk)                            // called for each piece that has to come once more
+	Target       Target
+	Window       int      // slots of the window
+	Buffers      []Slots  // memory of this side's own, for each lane; all of the window's slots in it if InOrder
+	Engines      []Engine // from the window to the buffers, one for each lane
+	InOrder      bool     // chunks must be taken in the order of their offsets: for an ordered digest, or a stream; one lane then
+	Digest       digest.Algorithm
+	Stages       *Stages
+	Pace         func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
+	Poller       Poller                                       // nil: messages come and go by themselves
+	CPUs         []int                                        // that the lanes are bound to, by turns; nil: any
+	SerialWrites bool                                         // while one lane writes to the target another one would only wait
+	Batch        int                                          // chunks that the peer hears of at once, as long as there are more; at least 1
+	Moved        func(chunk Chunk, prefix int64) error        // called for each chunk that the target has, and each step of a hole, with how far it is complete
+	Retransmit   func(chunk Chunk)                            // called for each chunk that has to come once more
 }
 
-// Receiver fills a file with the pieces that the sender announces.
+// Receiver fills a file with the chunks that the sender announces.
 type Receiver struct {
 	ReceiverConfig
 	lanes  []*receiverLane
@@ -49,7 +49,7 @@ type Receiver struct {
 
 	mu       sync.Mutex
 	ledger   *digest.Ledger
-	rejected int // pieces since the last good one
+	rejected int // chunks since the last good one
 }
 
 // NewReceiver returns a Receiver that has not begun.
@@ -91,31 +91,31 @@ func (r *Receiver) Sum() (int64, digest.Sum) { return r.ledger.Prefix(), r.ledge
 
 // receiverLane takes the records of the slots whose number is its own modulo the number of lanes.
 type receiverLane struct {
-	desk
-	receiver *Receiver
-	engine   Engine
-	buffers  Slots
-	inbox    chan negotiate.Record
-	open     bool               // inbox may still deliver
-	depth    int                // moves that are in hand at once
-	vacant   []int              // buffers
-	held     []negotiate.Record // by buffer
-	arrived  []int              // buffers whose piece is good and waits for its turn; InOrder only
-	moves    []Move
-	moved    []Moved
+	messenger
+	receiver   *Receiver
+	engine     Engine
+	buffers    Slots
+	inbox      chan negotiate.Record
+	open       bool               // inbox may still deliver
+	depth      int                // moves that are in hand at once
+	vacant     []int              // buffers
+	held       []negotiate.Record // by buffer
+	outOfOrder []int              // buffers whose chunk is good and waits for its turn; InOrder only
+	moves      []Move
+	moved      []Moved
 }
 
 func newReceiverLane(r *Receiver, number int) *receiverLane {
 	buffers := r.Buffers[number]
 	count := buffers.Count()
 	l := &receiverLane{
-		desk:     desk{poller: r.Poller, stages: r.Stages, out: r.outbox, seat: newSeat(r.CPUs, number)},
+		messenger:     messenger{poller: r.Poller, stages: r.Stages, out: r.outbox, seat: newSeat(r.CPUs, number)},
 		receiver: r, engine: r.Engines[number], buffers: buffers, open: true, depth: 1,
-		inbox:   make(chan negotiate.Record, r.Window),
-		held:    make([]negotiate.Record, count),
-		arrived: make([]int, 0, count),
-		moves:   make([]Move, 0, count),
-		moved:   make([]Moved, 1),
+		inbox:      make(chan negotiate.Record, r.Window),
+		held:       make([]negotiate.Record, count),
+		outOfOrder: make([]int, 0, count),
+		moves:      make([]Move, 0, count),
+		moved:      make([]Moved, 1),
 	}
 	for buffer := range count {
 		l.vacant = append(l.vacant, buffer)
@@ -124,10 +124,10 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 }
 
 func (l *receiverLane) run(ctx context.Context) error {
-	l.take()
-	defer l.leave()
+	l.start()
+	defer l.stop()
 	for {
-		took, err := l.takeRecords(ctx)
+		took, err := l.drainRecords(ctx)
 		if err == nil {
 			err = l.submit()
 		}
@@ -140,17 +140,17 @@ func (l *receiverLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !took); err != nil {
 			return err
 		}
-		l.attend()
+		l.poll()
 	}
 }
 
 // takeRecords gives vacant buffers the records that are there, as many as there are to be in hand. Where each has to wait for its time
 // it takes one, so that those whose time has come do not wait for the others'.
-func (l *receiverLane) takeRecords(ctx context.Context) (took bool, err error) {
-	for l.open && len(l.vacant) > 0 && l.inHand() < l.depth && !(len(l.moves) > 0 && l.receiver.Pace != nil) {
+func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) {
+	for l.open && len(l.vacant) > 0 && l.inProgress() < l.depth && !(len(l.moves) > 0 && l.receiver.Pace != nil) {
 		select {
 		case record, open := <-l.inbox:
-			if err := l.begin(ctx, record, open); err != nil {
+			if err := l.startRecord(ctx, record, open); err != nil {
 				return took, err
 			}
 			took = true
@@ -161,11 +161,11 @@ func (l *receiverLane) takeRecords(ctx context.Context) (took bool, err error) {
 	return took, nil
 }
 
-func (l *receiverLane) inHand() int { return len(l.moves) + l.engine.Inflight() }
+func (l *receiverLane) inProgress() int { return len(l.moves) + l.engine.Inflight() }
 
 // deepen has more moves in hand from now on, if there are records for them. So an engine that takes its time gets as many as it needs
 // to be busy, and one that is done at once fills the same buffer again and again, which stays in the cache.
-func (l *receiverLane) deepen() bool {
+func (l *receiverLane) raiseDepth() bool {
 	if l.depth == len(l.held) || len(l.inbox) == 0 {
 		return false
 	}
@@ -174,7 +174,7 @@ func (l *receiverLane) deepen() bool {
 }
 
 // begin takes one record in hand.
-func (l *receiverLane) begin(ctx context.Context, record negotiate.Record, open bool) error {
+func (l *receiverLane) startRecord(ctx context.Context, record negotiate.Record, open bool) error {
 	if l.open = open; !open {
 		return nil
 	}
@@ -207,15 +207,15 @@ func (l *receiverLane) submit() error {
 	return err
 }
 
-// progress handles a piece that has come into its buffer, while it is hot, and waits if there is nothing else to do.
+// progress handles a chunk that has come into its buffer, while it is hot, and waits if there is nothing else to do.
 func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	watch := l.receiver.Stages.start()
 	n := l.engine.Poll(l.moved)
 	watch.charge(Copying)
 	if n > 0 || !wait {
-		return l.fetched(ctx, n)
+		return l.handleMoved(ctx, n)
 	}
-	if l.engine.Inflight() > 0 && l.deepen() {
+	if l.engine.Inflight() > 0 && l.raiseDepth() {
 		return nil
 	}
 	if l.engine.Inflight() == 0 {
@@ -226,33 +226,33 @@ func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	if err != nil {
 		return err
 	}
-	return l.fetched(ctx, n)
+	return l.handleMoved(ctx, n)
 }
 
 func (l *receiverLane) awaitRecord(ctx context.Context) error {
 	watch := l.receiver.Stages.start()
-	record, open, err := await(ctx, &l.desk, l.inbox)
+	record, open, err := receive(ctx, &l.messenger, l.inbox)
 	watch.charge(Peer)
 	if err != nil {
 		return err
 	}
-	return l.begin(ctx, record, open)
+	return l.startRecord(ctx, record, open)
 }
 
-func (l *receiverLane) fetched(ctx context.Context, n int) error {
+func (l *receiverLane) handleMoved(ctx context.Context, n int) error {
 	for _, m := range l.moved[:n] {
 		if m.Err != nil {
 			return moveFailed(&l.held[m.Tag], m.Err)
 		}
-		if err := l.judge(ctx, m.Tag, l.checkOf(m)); err != nil {
+		if err := l.checkChunk(ctx, m.Tag, l.checksumOf(m)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// checkOf is that of a piece in its buffer.
-func (l *receiverLane) checkOf(m Moved) uint64 {
+// checkOf is that of a chunk in its buffer.
+func (l *receiverLane) checksumOf(m Moved) uint64 {
 	if m.Checked {
 		return m.Check
 	}
@@ -270,47 +270,47 @@ func (l *receiverLane) compare(ctx context.Context, buffer int) error {
 	if err != nil {
 		return err
 	}
-	return l.judge(ctx, buffer, l.checkOf(Moved{Tag: buffer}))
+	return l.checkChunk(ctx, buffer, l.checksumOf(Moved{Tag: buffer}))
 }
 
 // judge compares the check of what is in a buffer with that of what the sender has read.
-func (l *receiverLane) judge(ctx context.Context, buffer int, check uint64) error {
+func (l *receiverLane) checkChunk(ctx context.Context, buffer int, check uint64) error {
 	if check == l.held[buffer].Check {
 		return l.accept(ctx, buffer)
 	}
 	return l.reject(buffer)
 }
 
-// reject has the piece sent again, unless that has been tried often enough.
+// reject has the chunk sent again, unless that has been tried often enough.
 func (l *receiverLane) reject(buffer int) error {
 	record := &l.held[buffer]
 	if record.Kind == negotiate.DataRecord {
-		if record.Attempt+1 == maxAttempts || l.receiver.rejectsOnly() {
+		if record.Attempt+1 == maxAttempts || l.receiver.tooManyRejected() {
 			return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 		}
-		l.receiver.Retransmit(pieceOf(record))
+		l.receiver.Retransmit(chunkOf(record))
 	}
-	l.answer(buffer, true)
+	l.acknowledge(buffer, true)
 	return nil
 }
 
-// rejectsOnly bounds how many pieces in a row may be wrong, whatever the sender says of how often it has sent them: each slot's
-// as often as a piece may be sent.
-func (r *Receiver) rejectsOnly() bool {
+// rejectsOnly bounds how many chunks in a row may be wrong, whatever the sender says of how often it has sent them: each slot's
+// as often as a chunk may be sent.
+func (r *Receiver) tooManyRejected() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rejected++
 	return r.rejected >= maxAttempts*r.Window
 }
 
-// accept puts a good piece into the target, now or when it is its turn.
+// accept puts a good chunk into the target, now or when it is its turn.
 func (l *receiverLane) accept(ctx context.Context, buffer int) error {
 	if !l.receiver.InOrder {
 		return l.store(ctx, buffer)
 	}
-	l.arrived = append(l.arrived, buffer)
+	l.outOfOrder = append(l.outOfOrder, buffer)
 	for {
-		buffer, due := l.takeDue()
+		buffer, due := l.takeNext()
 		if !due {
 			return nil
 		}
@@ -320,14 +320,14 @@ func (l *receiverLane) accept(ctx context.Context, buffer int) error {
 	}
 }
 
-// takeDue finds the piece that follows what the target has. It has one lane, whose own the ledger then is.
-func (l *receiverLane) takeDue() (buffer int, due bool) {
+// takeDue finds the chunk that follows what the target has. It has one lane, whose own the ledger then is.
+func (l *receiverLane) takeNext() (buffer int, due bool) {
 	next := uint64(l.receiver.ledger.Prefix())
-	for i, buffer := range l.arrived {
+	for i, buffer := range l.outOfOrder {
 		if l.held[buffer].Offset == next {
-			last := len(l.arrived) - 1
-			l.arrived[i] = l.arrived[last]
-			l.arrived = l.arrived[:last]
+			last := len(l.outOfOrder) - 1
+			l.outOfOrder[i] = l.outOfOrder[last]
+			l.outOfOrder = l.outOfOrder[:last]
 			return buffer, true
 		}
 	}
@@ -338,28 +338,28 @@ func (l *receiverLane) store(ctx context.Context, buffer int) error {
 	record := &l.held[buffer]
 	var err error
 	if record.Kind == negotiate.HoleRecord {
-		err = l.storeHole(ctx, pieceOf(record))
+		err = l.storeHole(ctx, chunkOf(record))
 	} else {
-		err = l.storePiece(buffer, record)
+		err = l.storeChunk(buffer, record)
 	}
 	if err != nil {
 		return err
 	}
-	l.answer(buffer, false)
+	l.acknowledge(buffer, false)
 	return nil
 }
 
-func (l *receiverLane) storePiece(buffer int, record *negotiate.Record) error {
-	watch, piece := l.receiver.Stages.start(), pieceOf(record)
-	bytes := l.buffers.bytes(buffer, piece.Length)
-	if piece.Kind == negotiate.DataRecord { // what was claimed is there
-		if err := l.write(bytes, piece.Offset); err != nil {
+func (l *receiverLane) storeChunk(buffer int, record *negotiate.Record) error {
+	watch, chunk := l.receiver.Stages.start(), chunkOf(record)
+	bytes := l.buffers.bytes(buffer, chunk.Length)
+	if chunk.Kind == negotiate.DataRecord { // what was claimed is there
+		if err := l.write(bytes, chunk.Offset); err != nil {
 			return err
 		}
 	}
 	watch.charge(Writing)
 	defer watch.charge(Checking)
-	return l.receiver.enter(piece, bytes, record.Check)
+	return l.receiver.addToLedger(chunk, bytes, record.Check)
 }
 
 // write writes alone, if the lanes are bound and it does not take long: who waits for the file's own lock spins there, and would keep the
@@ -378,13 +378,13 @@ func (l *receiverLane) storeHole(ctx context.Context, hole Chunk) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		hole.Length = min(longestHole, end-hole.Offset)
+		hole.Length = min(holeStep, end-hole.Offset)
 		watch := l.receiver.Stages.start()
 		if err := l.receiver.Target.Punch(hole.Offset, hole.Length); err != nil {
 			return err
 		}
 		watch.charge(Writing)
-		if err := l.receiver.enter(hole, nil, 0); err != nil {
+		if err := l.receiver.addToLedger(hole, nil, 0); err != nil {
 			return err
 		}
 		watch.charge(Checking)
@@ -392,18 +392,18 @@ func (l *receiverLane) storeHole(ctx context.Context, hole Chunk) error {
 	return nil
 }
 
-// enter takes the piece into the ledger, which finds pieces that overlap.
-func (r *Receiver) enter(piece Chunk, bytes []byte, check uint64) error {
+// enter takes the chunk into the ledger, which finds chunks that overlap.
+func (r *Receiver) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rejected = 0
-	if err := enter(r.ledger, r.Digest, piece, bytes, check); err != nil {
+	if err := addToLedger(r.ledger, r.Digest, chunk, bytes, check); err != nil {
 		return err
 	}
-	return r.Moved(piece, r.ledger.Prefix())
+	return r.Moved(chunk, r.ledger.Prefix())
 }
 
-func (l *receiverLane) answer(buffer int, bad bool) {
+func (l *receiverLane) acknowledge(buffer int, bad bool) {
 	l.receiver.outbox.Add(negotiate.Ack{Slot: l.held[buffer].Slot, Bad: bad})
 	l.vacant = append(l.vacant, buffer)
 }

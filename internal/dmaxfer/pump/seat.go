@@ -56,7 +56,7 @@ func (s *seat) yield() {
 	}
 }
 
-// patientYields is how often a lane gives way to others until it may write: the better part of a millisecond, which is some pieces.
+// patientYields is how often a lane gives way to others until it may write: the better part of a millisecond, which is some chunks.
 const patientYields = 300
 
 // lock waits for the mutex without sleeping, on a bound seat: the processor goes to the peer's lane meanwhile, and comes back soon. It gives

@@ -11,29 +11,29 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// maxAttempts is how often a piece is sent before its copy is given up.
+// maxAttempts is how often a chunk is sent before its copy is given up.
 const maxAttempts = 1 + negotiate.MaxAttempt
 
-// ErrCorrupted is a piece that arrived other than it was sent, each time.
+// ErrCorrupted is a chunk that arrived other than it was sent, each time.
 var ErrCorrupted = errors.New("checksum mismatch, retransmit limit reached")
 
 // SenderConfig is what a Sender needs. All of it stays the caller's.
 type SenderConfig struct {
-	Reader  Reader
-	Slots   Slots    // the window itself on a host, else buffers of this side, one for each slot of the window
-	Engines []Engine // from Slots to the window, one for each lane; nil on a host, which has as many lanes as Lanes says
-	Lanes   int      // at least 1, at most the number of slots; 1 where the digest is ordered or the source a stream
-	Digest  digest.Algorithm
-	Stages  *Stages
-	Pace    func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
-	Poller  Poller                                       // nil: messages come and go by themselves
-	CPUs    []int                                        // that the lanes are bound to, by turns; nil: any
-	Batch   int                                          // pieces of which the peer hears at once, as long as there are more; at least 1
-	Moved   func(piece Chunk)                            // called for each piece that the receiver has
-	Retransmit   func(piece Chunk)                            // called for each piece that is sent once more
+	Reader     Reader
+	Slots      Slots    // the window itself on a host, else buffers of this side, one for each slot of the window
+	Engines    []Engine // from Slots to the window, one for each lane; nil on a host, which has as many lanes as Lanes says
+	Lanes      int      // at least 1, at most the number of slots; 1 where the digest is ordered or the source a stream
+	Digest     digest.Algorithm
+	Stages     *Stages
+	Pace       func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
+	Poller     Poller                                       // nil: messages come and go by themselves
+	CPUs       []int                                        // that the lanes are bound to, by turns; nil: any
+	Batch      int                                          // chunks of which the peer hears at once, as long as there are more; at least 1
+	Moved      func(chunk Chunk)                            // called for each chunk that the receiver has
+	Retransmit func(chunk Chunk)                            // called for each chunk that is sent once more
 }
 
-// Sender reads a file and sends it piece by piece.
+// Sender reads a file and sends it chunk by chunk.
 type Sender struct {
 	SenderConfig
 	lanes  []*senderLane
@@ -74,10 +74,10 @@ func (s *Sender) Run(ctx context.Context) error { return runLanes(ctx, s.lanes, 
 // Sum is what has been read, after Run: its length and digest.
 func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.Sum() }
 
-// senderLane sends pieces through the slots whose number is its own modulo the number of lanes.
+// senderLane sends chunks through the slots whose number is its own modulo the number of lanes.
 type senderLane struct {
 	sender *Sender
-	desk
+	messenger
 	engine Engine // nil on a host
 	inbox  chan negotiate.Ack
 	vacant []int // slots; the last one became vacant last, and is the warmest
@@ -91,7 +91,7 @@ type senderLane struct {
 func newSenderLane(s *Sender, number int) *senderLane {
 	slots := s.Slots.Count()
 	l := &senderLane{
-		sender: s, desk: desk{poller: s.Poller, stages: s.Stages, out: s.outbox, seat: newSeat(s.CPUs, number)},
+		sender: s, messenger: messenger{poller: s.Poller, stages: s.Stages, out: s.outbox, seat: newSeat(s.CPUs, number)},
 		sent: make([]negotiate.Record, slots),
 	}
 	for slot := number; slot < slots; slot += s.Lanes {
@@ -107,10 +107,10 @@ func newSenderLane(s *Sender, number int) *senderLane {
 	return l
 }
 
-// run alternates between reading a piece and seeing what has become of others. It waits only when it can do neither.
+// run alternates between reading a chunk and seeing what has become of others. It waits only when it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
-	l.take()
-	defer l.leave()
+	l.start()
+	defer l.stop()
 	for {
 		read, err := l.readNext(ctx)
 		if err == nil {
@@ -125,7 +125,7 @@ func (l *senderLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !read); err != nil {
 			return err
 		}
-		l.attend()
+		l.poll()
 	}
 }
 
@@ -136,7 +136,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	}
 	slot := l.vacant[len(l.vacant)-1]
 	watch := l.sender.Stages.start()
-	piece, err := l.sender.Reader.Next(l.sender.Slots.bytes(slot, l.sender.Slots.size))
+	chunk, err := l.sender.Reader.Next(l.sender.Slots.bytes(slot, l.sender.Slots.size))
 	watch.charge(Reading)
 	if err == io.EOF {
 		l.ended = true
@@ -146,35 +146,35 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 		return false, err
 	}
 	l.vacant = l.vacant[:len(l.vacant)-1]
-	l.sent[slot], err = l.record(slot, piece)
+	l.sent[slot], err = l.makeRecord(slot, chunk)
 	watch.charge(Checking)
 	if err == nil {
-		err = l.dispatch(ctx, slot)
+		err = l.send(ctx, slot)
 	}
 	return true, err
 }
 
-// record takes the piece down, with its check, and into the ledger.
-func (l *senderLane) record(slot int, piece Chunk) (negotiate.Record, error) {
+// record takes the chunk down, with its check, and into the ledger.
+func (l *senderLane) makeRecord(slot int, chunk Chunk) (negotiate.Record, error) {
 	record := negotiate.Record{
-		Kind: piece.Kind, Slot: uint32(slot), Offset: uint64(piece.Offset), Length: uint64(piece.Length),
+		Kind: chunk.Kind, Slot: uint32(slot), Offset: uint64(chunk.Offset), Length: uint64(chunk.Length),
 	}
-	if piece.Kind == negotiate.HoleRecord {
-		return record, l.sender.enter(piece, nil, 0)
+	if chunk.Kind == negotiate.HoleRecord {
+		return record, l.sender.addToLedger(chunk, nil, 0)
 	}
-	bytes := l.sender.Slots.bytes(slot, piece.Length)
+	bytes := l.sender.Slots.bytes(slot, chunk.Length)
 	record.Check = digest.Check(l.sender.Digest, bytes)
-	return record, l.sender.enter(piece, bytes, record.Check)
+	return record, l.sender.addToLedger(chunk, bytes, record.Check)
 }
 
-func (s *Sender) enter(piece Chunk, bytes []byte, check uint64) error {
+func (s *Sender) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return enter(s.ledger, s.Digest, piece, bytes, check)
+	return addToLedger(s.ledger, s.Digest, chunk, bytes, check)
 }
 
 // dispatch sends what is in a slot: to the window first, if that is elsewhere.
-func (l *senderLane) dispatch(ctx context.Context, slot int) error {
+func (l *senderLane) send(ctx context.Context, slot int) error {
 	record := &l.sent[slot]
 	if record.Kind != negotiate.DataRecord {
 		l.sender.outbox.Add(*record)
@@ -203,20 +203,20 @@ func (l *senderLane) submit() error {
 	return err
 }
 
-// progress handles what has happened to pieces under way, and waits for something to happen if it may.
+// progress handles what has happened to chunks under way, and waits for something to happen if it may.
 func (l *senderLane) progress(ctx context.Context, wait bool) error {
-	handled, err := l.takeAcks(ctx)
+	handled, err := l.drainAcks(ctx)
 	if err != nil || l.engine == nil {
-		return l.elseWait(ctx, err, wait && !handled)
+		return l.waitIfIdle(ctx, err, wait && !handled)
 	}
 	n := l.engine.Poll(l.moved)
 	if err := l.announce(n); err != nil {
 		return err
 	}
-	return l.elseWait(ctx, nil, wait && !handled && n == 0)
+	return l.waitIfIdle(ctx, nil, wait && !handled && n == 0)
 }
 
-func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
+func (l *senderLane) waitIfIdle(ctx context.Context, err error, wait bool) error {
 	if err != nil || !wait {
 		return err
 	}
@@ -224,12 +224,12 @@ func (l *senderLane) elseWait(ctx context.Context, err error, wait bool) error {
 		return l.awaitEngine(ctx)
 	}
 	watch := l.sender.Stages.start()
-	ack, _, err := await(ctx, &l.desk, l.inbox)
+	ack, _, err := receive(ctx, &l.messenger, l.inbox)
 	watch.charge(Peer)
 	if err != nil {
 		return err
 	}
-	return l.acknowledged(ctx, ack)
+	return l.handleAck(ctx, ack)
 }
 
 func (l *senderLane) awaitEngine(ctx context.Context) error {
@@ -242,7 +242,7 @@ func (l *senderLane) awaitEngine(ctx context.Context) error {
 	return l.announce(n)
 }
 
-// announce tells the peer of pieces that have reached the window.
+// announce tells the peer of chunks that have reached the window.
 func (l *senderLane) announce(n int) error {
 	for _, m := range l.moved[:n] {
 		if m.Err != nil {
@@ -257,11 +257,11 @@ func moveFailed(r *negotiate.Record, err error) error {
 	return fmt.Errorf("copying %d bytes at %d: %w", r.Length, r.Offset, err)
 }
 
-func (l *senderLane) takeAcks(ctx context.Context) (handled bool, err error) {
+func (l *senderLane) drainAcks(ctx context.Context) (handled bool, err error) {
 	for {
 		select {
 		case ack := <-l.inbox:
-			if err := l.acknowledged(ctx, ack); err != nil {
+			if err := l.handleAck(ctx, ack); err != nil {
 				return true, err
 			}
 			handled = true
@@ -272,22 +272,22 @@ func (l *senderLane) takeAcks(ctx context.Context) (handled bool, err error) {
 }
 
 // acknowledged frees the slot, or sends once more what is in it.
-func (l *senderLane) acknowledged(ctx context.Context, ack negotiate.Ack) error {
+func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
 	slot := int(ack.Slot)
 	record := &l.sent[slot]
-	piece := pieceOf(record)
+	chunk := chunkOf(record)
 	if !ack.Bad {
 		l.vacant = append(l.vacant, slot)
-		l.sender.Moved(piece)
+		l.sender.Moved(chunk)
 		return nil
 	}
 	if record.Kind == negotiate.ClaimRecord {
 		record.Kind = negotiate.DataRecord // the receiver does not have it after all
-		return l.dispatch(ctx, slot)
+		return l.send(ctx, slot)
 	}
 	if record.Attempt++; record.Attempt == maxAttempts {
 		return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 	}
-	l.sender.Retransmit(piece)
-	return l.dispatch(ctx, slot)
+	l.sender.Retransmit(chunk)
+	return l.send(ctx, slot)
 }

@@ -1,6 +1,6 @@
 package pump
 
-// Slots is memory cut into pieces of equal size.
+// Slots is memory cut into chunks of equal size.
 type Slots struct {
 	memory []byte
 	size   int64

@@ -9,9 +9,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
-// mallocs counts what a copy of so many pieces allocates, building included.
-func mallocs(t *testing.T, pieces int, algorithm digest.Algorithm) uint64 {
-	p := newPair(64 * pieces)
+// mallocs counts what a copy of so many chunks allocates, building included.
+func mallocs(t *testing.T, chunks int, algorithm digest.Algorithm) uint64 {
+	p := newPair(64 * chunks)
 	p.algorithm, p.slots = algorithm, 8
 	if algorithm.Ordered() {
 		p.lanes, p.inOrder = [2]int{1, 1}, true
@@ -26,13 +26,13 @@ func mallocs(t *testing.T, pieces int, algorithm digest.Algorithm) uint64 {
 	return after.Mallocs - before.Mallocs
 }
 
-func TestPiecesAllocateNothing(t *testing.T) {
+func TestChunksAllocateNothing(t *testing.T) {
 	for _, algorithm := range algorithms {
 		const few, many = 1000, 11000
 		mallocs(t, few, algorithm) // the runtime's own first times
 		extra := int64(mallocs(t, many, algorithm)) - int64(mallocs(t, few, algorithm))
 		if extra > (many-few)/20 {
-			t.Errorf("%s: %d more pieces allocate %d times", algorithm, many-few, extra)
+			t.Errorf("%s: %d more chunks allocate %d times", algorithm, many-few, extra)
 		}
 	}
 }
