@@ -45,8 +45,8 @@ func distantPair(chunks int, takes time.Duration) (*pair, *distantEngine) {
 	p := newPair(64 * chunks)
 	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 16
 	p.build()
-	engine := &distantEngine{Copier: NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots, p.algorithm), takes: takes}
-	p.receiver.lanes[0].engine = engine
+	engine := &distantEngine{Copier: NewCopier(p.sender.config.Slots.memory, p.receiver.config.Buffers[0].memory, p.slots, p.algorithm), takes: takes}
+	p.receiver.lanes[0].copies.engine = engine
 	return p, engine
 }
 

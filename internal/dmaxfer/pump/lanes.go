@@ -2,6 +2,7 @@ package pump
 
 import (
 	"context"
+	"errors"
 
 	"golang.org/x/sync/errgroup"
 
@@ -38,3 +39,9 @@ func addToLedger(ledger *digest.Ledger, a digest.Algorithm, chunk Chunk, bytes [
 		return ledger.Add(chunk.Offset, chunk.Length, check)
 	}
 }
+
+// maxAttempts is how often a chunk is sent before its copy is given up.
+const maxAttempts = 1 + negotiate.MaxAttempt
+
+// ErrCorrupted is a chunk that arrived other than it was sent, each time.
+var ErrCorrupted = errors.New("checksum mismatch, retransmit limit reached")

@@ -14,7 +14,7 @@ func TestPacedChunksDoNotWaitForEachOther(t *testing.T) {
 	p.hostSends, p.lanes, p.slots = false, [2]int{1, 1}, 8
 	p.build()
 	var allowed int64
-	p.receiver.Pace = func(_ context.Context, bytes int64) error {
+	p.receiver.config.Pace = func(_ context.Context, bytes int64) error {
 		if waits := allowed - p.stored; waits > 0 {
 			t.Errorf("%d bytes have waited for their time and are not stored", waits)
 		}
@@ -41,7 +41,7 @@ func TestWaitingForTheLimitIsAStage(t *testing.T) {
 				time.Sleep(time.Second)
 				return nil
 			}
-			*[]*func(context.Context, int64) error{&p.sender.Pace, &p.receiver.Pace}[limited] = slow
+			*[]*func(context.Context, int64) error{&p.sender.config.Pace, &p.receiver.config.Pace}[limited] = slow
 			sent, received := p.run(t.Context())
 			must(t, sent)
 			must(t, received)

@@ -36,74 +36,79 @@ type messenger struct {
 	longWaits int // by how many long sleeps, in a row, polling was in vain
 }
 
-func (d *messenger) start() {
-	d.seat.take()
-	if d.poller != nil {
-		d.poller.Start()
+// newMessenger returns the messenger of the lane with this number.
+func newMessenger(poller Poller, stages *Stages, out outbox, cpus []int, number int) messenger {
+	return messenger{poller: poller, stages: stages, out: out, seat: newSeat(cpus, number)}
+}
+
+func (m *messenger) start() {
+	m.seat.take()
+	if m.poller != nil {
+		m.poller.Start()
 	}
 }
 
-func (d *messenger) stop() {
-	d.poll()
-	d.out.Call()
-	if d.poller != nil {
-		d.poller.Stop()
+func (m *messenger) stop() {
+	m.poll()
+	m.out.Call()
+	if m.poller != nil {
+		m.poller.Stop()
 	}
-	d.seat.leave()
+	m.seat.leave()
 }
 
 // attend is for in between two chunks.
-func (d *messenger) poll() {
-	if d.poller != nil {
-		d.poller.Poll()
+func (m *messenger) poll() {
+	if m.poller != nil {
+		m.poller.Poll()
 	} else {
-		d.out.Call()
+		m.out.Call()
 	}
 }
 
 // away does what may take long, in which the lane does not attend.
-func (d *messenger) whileBlocked(work func() error) error {
-	d.out.Flush()
-	d.poll()
-	d.out.Call()
-	if d.poller != nil {
-		d.poller.Stop()
-		defer d.poller.Start()
+func (m *messenger) whileBlocked(work func() error) error {
+	m.out.Flush()
+	m.poll()
+	m.out.Call()
+	if m.poller != nil {
+		m.poller.Stop()
+		defer m.poller.Start()
 	}
 	return work()
 }
 
 // pace waits until the chunk may be moved. wait may be nil.
-func (d *messenger) pace(ctx context.Context, wait func(context.Context, int64) error, chunk *negotiate.Record) error {
+func (m *messenger) pace(ctx context.Context, wait func(context.Context, int64) error, chunk *negotiate.Record) error {
 	if wait == nil {
 		return nil
 	}
-	return d.whileBlocked(func() error {
-		watch := d.stages.start()
+	return m.whileBlocked(func() error {
+		watch := m.stages.start()
 		defer watch.charge(RateLimit)
 		return wait(ctx, int64(chunk.Length))
 	})
 }
 
 // patience is how often it is worth polling now: half as often after each long sleep, because the peer takes its time.
-func (d *messenger) pollLimit() int {
-	if d.poller == nil {
+func (m *messenger) pollLimit() int {
+	if m.poller == nil {
 		return 0
 	}
-	return d.poller.Patience() >> d.longWaits
+	return m.poller.Patience() >> m.longWaits
 }
 
 // shortSleep is one that a little more patience would have spared, or a wake-up after it was as long.
 const shortSleep = time.Millisecond
 
 // sleep is away, and notes whether it was worth it.
-func (d *messenger) sleep(work func() error) error {
+func (m *messenger) sleep(work func() error) error {
 	began := time.Now()
-	err := d.whileBlocked(work)
+	err := m.whileBlocked(work)
 	if time.Since(began) < shortSleep {
-		d.longWaits = max(0, d.longWaits-1)
+		m.longWaits = max(0, m.longWaits-1)
 	} else {
-		d.longWaits = min(d.longWaits+1, 16)
+		m.longWaits = min(m.longWaits+1, 16)
 	}
 	return err
 }
@@ -113,20 +118,20 @@ func (d *messenger) sleep(work func() error) error {
 const flushAfter = 8
 
 // await receives what the peer says next, or finds the inbox closed. It looks for a while before it sleeps.
-func receive[T any](ctx context.Context, d *messenger, inbox <-chan T) (item T, open bool, err error) {
-	for n := range d.pollLimit() {
+func receive[T any](ctx context.Context, m *messenger, inbox <-chan T) (item T, open bool, err error) {
+	for n := range m.pollLimit() {
 		select {
 		case item, open = <-inbox:
 			return item, open, nil
 		default:
 		}
 		if n == flushAfter {
-			d.out.Flush()
+			m.out.Flush()
 		}
-		d.seat.yield()
-		d.poller.Poll()
+		m.seat.yield()
+		m.poller.Poll()
 	}
-	err = d.sleep(func() error {
+	err = m.sleep(func() error {
 		select {
 		case item, open = <-inbox:
 			return nil

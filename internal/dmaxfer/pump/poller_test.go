@@ -38,11 +38,11 @@ func (c *countingPoller) Patience() int { return c.patience }
 type sideUnderTest func(p *pair) (poller *Poller, run func(context.Context) error)
 
 func senderSide(p *pair) (*Poller, func(context.Context) error) {
-	return &p.sender.lanes[0].poller, p.sender.Run
+	return &p.sender.lanes[0].peer.poller, p.sender.Run
 }
 
 func receiverSide(p *pair) (*Poller, func(context.Context) error) {
-	return &p.receiver.lanes[0].poller, p.receiver.Run
+	return &p.receiver.lanes[0].peer.poller, p.receiver.Run
 }
 
 // Who sleeps at once is woken for each message; who never sleeps burns a processor beside a slow peer.
@@ -108,7 +108,7 @@ func TestPatienceWithASlowPeerEnds(t *testing.T) {
 func TestSleepingLaneNotifiesTheCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := smallPair()
-		p.sender.lanes[0].poller = &countingPoller{}
+		p.sender.lanes[0].peer.poller = &countingPoller{}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.sender.Run(ctx) }()
@@ -133,8 +133,8 @@ func TestPollersNeedNoCarrier(t *testing.T) {
 		p.receiver.Take(p.sender.Outbox().Take())
 		p.sender.Acknowledge(p.receiver.Outbox().Take())
 	}
-	p.sender.lanes[0].poller = &countingPoller{patience: 1 << 30, exchange: exchange}
-	p.receiver.lanes[0].poller = &countingPoller{patience: 1 << 30, exchange: exchange}
+	p.sender.lanes[0].peer.poller = &countingPoller{patience: 1 << 30, exchange: exchange}
+	p.receiver.lanes[0].peer.poller = &countingPoller{patience: 1 << 30, exchange: exchange}
 	received := make(chan error, 1)
 	go func() { received <- p.receiver.Run(t.Context()) }()
 	must(t, p.sender.Run(t.Context()))

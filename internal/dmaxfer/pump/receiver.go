@@ -41,7 +41,7 @@ type ReceiverConfig struct {
 
 // Receiver fills a file with the chunks that the sender announces.
 type Receiver struct {
-	ReceiverConfig
+	config ReceiverConfig
 	lanes  []*receiverLane
 	outbox *Batch[negotiate.Ack]
 
@@ -55,9 +55,9 @@ type Receiver struct {
 // NewReceiver returns a Receiver that has not begun.
 func NewReceiver(c ReceiverConfig) *Receiver {
 	r := &Receiver{
-		ReceiverConfig: c,
-		outbox:         NewBatch[negotiate.Ack](c.Window, c.Batch),
-		ledger:         digest.NewLedger(c.Digest, c.Window),
+		config: c,
+		outbox: NewBatch[negotiate.Ack](c.Window, c.Batch),
+		ledger: digest.NewLedger(c.Digest, c.Window),
 	}
 	for i := range c.Engines {
 		r.lanes = append(r.lanes, newReceiverLane(r, i))
@@ -84,38 +84,40 @@ func (r *Receiver) End() {
 
 // Run receives until End was called and everything is in the target. When it returns no lane is at work; after an error, moves
 // may be, until the engines are closed.
-func (r *Receiver) Run(ctx context.Context) error { return runLanes(ctx, r.lanes, len(r.CPUs) > 0) }
+func (r *Receiver) Run(ctx context.Context) error {
+	return runLanes(ctx, r.lanes, len(r.config.CPUs) > 0)
+}
 
 // Sum is what the target has from its beginning on without a gap, after Run: its length and digest.
 func (r *Receiver) Sum() (int64, digest.Sum) { return r.ledger.Prefix(), r.ledger.Sum() }
 
 // receiverLane takes the records of the slots whose number is its own modulo the number of lanes.
 type receiverLane struct {
-	messenger
 	receiver   *Receiver
-	engine     Engine
+	peer       messenger
+	copies     copyQueue // into buffers
 	buffers    Slots
 	inbox      chan negotiate.Record
 	open       bool               // inbox may still deliver
-	depth      int                // moves that are in hand at once
+	depth      int                // copies that are pending at once
 	vacant     []int              // buffers
 	held       []negotiate.Record // by buffer
 	outOfOrder []int              // buffers whose chunk is good and waits for its turn; InOrder only
-	moves      []Move
-	moved      []Moved
 }
 
 func newReceiverLane(r *Receiver, number int) *receiverLane {
-	buffers := r.Buffers[number]
+	buffers := r.config.Buffers[number]
 	count := buffers.Count()
 	l := &receiverLane{
-		messenger:     messenger{poller: r.Poller, stages: r.Stages, out: r.outbox, seat: newSeat(r.CPUs, number)},
-		receiver: r, engine: r.Engines[number], buffers: buffers, open: true, depth: 1,
-		inbox:      make(chan negotiate.Record, r.Window),
+		receiver:   r,
+		peer:       newMessenger(r.config.Poller, r.config.Stages, r.outbox, r.config.CPUs, number),
+		copies:     newCopyQueue(r.config.Engines[number], r.config.Stages, count, 1),
+		buffers:    buffers,
+		inbox:      make(chan negotiate.Record, r.config.Window),
+		open:       true,
+		depth:      1,
 		held:       make([]negotiate.Record, count),
 		outOfOrder: make([]int, 0, count),
-		moves:      make([]Move, 0, count),
-		moved:      make([]Moved, 1),
 	}
 	for buffer := range count {
 		l.vacant = append(l.vacant, buffer)
@@ -124,12 +126,12 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 }
 
 func (l *receiverLane) run(ctx context.Context) error {
-	l.start()
-	defer l.stop()
+	l.peer.start()
+	defer l.peer.stop()
 	for {
 		took, err := l.drainRecords(ctx)
 		if err == nil {
-			err = l.submit()
+			err = l.copies.submit()
 		}
 		if err != nil {
 			return err
@@ -140,14 +142,19 @@ func (l *receiverLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !took); err != nil {
 			return err
 		}
-		l.poll()
+		l.peer.poll()
 	}
 }
 
 // takeRecords gives vacant buffers the records that are there, as many as there are to be in hand. Where each has to wait for its time
 // it takes one, so that those whose time has come do not wait for the others'.
 func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) {
-	for l.open && len(l.vacant) > 0 && l.inProgress() < l.depth && !(len(l.moves) > 0 && l.receiver.Pace != nil) {
+	oneByOne := l.receiver.config.Pace != nil
+	for l.open && len(l.vacant) > 0 {
+		waiting := len(l.copies.waiting)
+		if waiting+l.copies.inFlight() >= l.depth || oneByOne && waiting > 0 {
+			return took, nil
+		}
 		select {
 		case record, open := <-l.inbox:
 			if err := l.startRecord(ctx, record, open); err != nil {
@@ -160,8 +167,6 @@ func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) 
 	}
 	return took, nil
 }
-
-func (l *receiverLane) inProgress() int { return len(l.moves) + l.engine.Inflight() }
 
 // deepen has more moves in hand from now on, if there are records for them. So an engine that takes its time gets as many as it needs
 // to be busy, and one that is done at once fills the same buffer again and again, which stays in the cache.
@@ -187,51 +192,40 @@ func (l *receiverLane) startRecord(ctx context.Context, record negotiate.Record,
 	case negotiate.ClaimRecord:
 		return l.compare(ctx, buffer)
 	}
-	if err := l.pace(ctx, l.receiver.Pace, &l.held[buffer]); err != nil {
+	if err := l.peer.pace(ctx, l.receiver.config.Pace, &l.held[buffer]); err != nil {
 		return err
 	}
-	l.moves = append(l.moves, Move{
+	l.copies.add(Move{
 		Window: int64(record.Slot) * l.buffers.size, Buffer: l.buffers.offset(buffer), Length: int64(record.Length), Tag: buffer,
 	})
 	return nil
 }
 
-func (l *receiverLane) submit() error {
-	if len(l.moves) == 0 {
-		return nil
-	}
-	watch := l.receiver.Stages.start()
-	taken, err := l.engine.Submit(l.moves)
-	watch.charge(Copying)
-	l.moves = l.moves[:copy(l.moves, l.moves[taken:])]
-	return err
-}
-
-// progress handles a chunk that has come into its buffer, while it is hot, and waits if there is nothing else to do.
+// progress handles a chunk that has arrived in its buffer, while it is in the cache. With wait it sleeps until one
+// arrives or the sender announces more.
 func (l *receiverLane) progress(ctx context.Context, wait bool) error {
-	watch := l.receiver.Stages.start()
-	n := l.engine.Poll(l.moved)
+	watch := l.receiver.config.Stages.start()
+	copied := l.copies.poll()
 	watch.charge(Copying)
-	if n > 0 || !wait {
-		return l.handleMoved(ctx, n)
+	if len(copied) > 0 || !wait {
+		return l.handleMoved(ctx, copied)
 	}
-	if l.engine.Inflight() > 0 && l.raiseDepth() {
-		return nil
-	}
-	if l.engine.Inflight() == 0 {
+	if l.copies.inFlight() == 0 {
 		return l.awaitRecord(ctx)
 	}
-	n, err := l.engine.Reap(ctx, l.moved)
-	watch.charge(Copying)
+	if l.raiseDepth() {
+		return nil
+	}
+	copied, err := l.copies.reap(ctx)
 	if err != nil {
 		return err
 	}
-	return l.handleMoved(ctx, n)
+	return l.handleMoved(ctx, copied)
 }
 
 func (l *receiverLane) awaitRecord(ctx context.Context) error {
-	watch := l.receiver.Stages.start()
-	record, open, err := receive(ctx, &l.messenger, l.inbox)
+	watch := l.receiver.config.Stages.start()
+	record, open, err := receive(ctx, &l.peer, l.inbox)
 	watch.charge(Peer)
 	if err != nil {
 		return err
@@ -239,8 +233,8 @@ func (l *receiverLane) awaitRecord(ctx context.Context) error {
 	return l.startRecord(ctx, record, open)
 }
 
-func (l *receiverLane) handleMoved(ctx context.Context, n int) error {
-	for _, m := range l.moved[:n] {
+func (l *receiverLane) handleMoved(ctx context.Context, copied []Moved) error {
+	for _, m := range copied {
 		if m.Err != nil {
 			return moveFailed(&l.held[m.Tag], m.Err)
 		}
@@ -256,16 +250,16 @@ func (l *receiverLane) checksumOf(m Moved) uint64 {
 	if m.Checked {
 		return m.Check
 	}
-	watch := l.receiver.Stages.start()
+	watch := l.receiver.config.Stages.start()
 	defer watch.charge(Checking)
-	return digest.Check(l.receiver.Digest, l.buffers.bytes(m.Tag, int64(l.held[m.Tag].Length)))
+	return digest.Check(l.receiver.config.Digest, l.buffers.bytes(m.Tag, int64(l.held[m.Tag].Length)))
 }
 
 // compare looks whether the target already has what the sender claims.
 func (l *receiverLane) compare(ctx context.Context, buffer int) error {
 	record := &l.held[buffer]
-	watch := l.receiver.Stages.start()
-	err := l.receiver.Target.ReadAt(l.buffers.bytes(buffer, int64(record.Length)), int64(record.Offset))
+	watch := l.receiver.config.Stages.start()
+	err := l.receiver.config.Target.ReadAt(l.buffers.bytes(buffer, int64(record.Length)), int64(record.Offset))
 	watch.charge(Writing)
 	if err != nil {
 		return err
@@ -288,7 +282,7 @@ func (l *receiverLane) reject(buffer int) error {
 		if record.Attempt+1 == maxAttempts || l.receiver.tooManyRejected() {
 			return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 		}
-		l.receiver.Retransmit(chunkOf(record))
+		l.receiver.config.Retransmit(chunkOf(record))
 	}
 	l.acknowledge(buffer, true)
 	return nil
@@ -300,12 +294,12 @@ func (r *Receiver) tooManyRejected() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rejected++
-	return r.rejected >= maxAttempts*r.Window
+	return r.rejected >= maxAttempts*r.config.Window
 }
 
 // accept puts a good chunk into the target, now or when it is its turn.
 func (l *receiverLane) accept(ctx context.Context, buffer int) error {
-	if !l.receiver.InOrder {
+	if !l.receiver.config.InOrder {
 		return l.store(ctx, buffer)
 	}
 	l.outOfOrder = append(l.outOfOrder, buffer)
@@ -350,7 +344,7 @@ func (l *receiverLane) store(ctx context.Context, buffer int) error {
 }
 
 func (l *receiverLane) storeChunk(buffer int, record *negotiate.Record) error {
-	watch, chunk := l.receiver.Stages.start(), chunkOf(record)
+	watch, chunk := l.receiver.config.Stages.start(), chunkOf(record)
 	bytes := l.buffers.bytes(buffer, chunk.Length)
 	if chunk.Kind == negotiate.DataRecord { // what was claimed is there
 		if err := l.write(bytes, chunk.Offset); err != nil {
@@ -365,10 +359,10 @@ func (l *receiverLane) storeChunk(buffer int, record *negotiate.Record) error {
 // write writes alone, if the lanes are bound and it does not take long: who waits for the file's own lock spins there, and would keep the
 // processor from the peer's lane.
 func (l *receiverLane) write(bytes []byte, offset int64) error {
-	if l.seat.bound && l.receiver.SerialWrites && l.seat.lock(&l.receiver.writing) {
+	if l.peer.seat.bound && l.receiver.config.SerialWrites && l.peer.seat.lock(&l.receiver.writing) {
 		defer l.receiver.writing.Unlock()
 	}
-	return l.receiver.Target.WriteAt(bytes, offset)
+	return l.receiver.config.Target.WriteAt(bytes, offset)
 }
 
 // storeHole goes step by step: a hole can be of any length, and takes as long as its zeros do where the target has no holes or the
@@ -379,8 +373,8 @@ func (l *receiverLane) storeHole(ctx context.Context, hole Chunk) error {
 			return context.Cause(ctx)
 		}
 		hole.Length = min(holeStep, end-hole.Offset)
-		watch := l.receiver.Stages.start()
-		if err := l.receiver.Target.Punch(hole.Offset, hole.Length); err != nil {
+		watch := l.receiver.config.Stages.start()
+		if err := l.receiver.config.Target.Punch(hole.Offset, hole.Length); err != nil {
 			return err
 		}
 		watch.charge(Writing)
@@ -397,10 +391,10 @@ func (r *Receiver) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rejected = 0
-	if err := addToLedger(r.ledger, r.Digest, chunk, bytes, check); err != nil {
+	if err := addToLedger(r.ledger, r.config.Digest, chunk, bytes, check); err != nil {
 		return err
 	}
-	return r.Moved(chunk, r.ledger.Prefix())
+	return r.config.Moved(chunk, r.ledger.Prefix())
 }
 
 func (l *receiverLane) acknowledge(buffer int, bad bool) {

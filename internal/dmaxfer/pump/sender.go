@@ -2,7 +2,6 @@ package pump
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -10,12 +9,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
-
-// maxAttempts is how often a chunk is sent before its copy is given up.
-const maxAttempts = 1 + negotiate.MaxAttempt
-
-// ErrCorrupted is a chunk that arrived other than it was sent, each time.
-var ErrCorrupted = errors.New("checksum mismatch, retransmit limit reached")
 
 // SenderConfig is what a Sender needs. All of it stays the caller's.
 type SenderConfig struct {
@@ -35,7 +28,7 @@ type SenderConfig struct {
 
 // Sender reads a file and sends it chunk by chunk.
 type Sender struct {
-	SenderConfig
+	config SenderConfig
 	lanes  []*senderLane
 	outbox *Batch[negotiate.Record]
 
@@ -47,9 +40,9 @@ type Sender struct {
 func NewSender(c SenderConfig) *Sender {
 	slots := c.Slots.Count()
 	s := &Sender{
-		SenderConfig: c,
-		outbox:       NewBatch[negotiate.Record](slots, c.Batch),
-		ledger:       digest.NewLedger(c.Digest, slots),
+		config: c,
+		outbox: NewBatch[negotiate.Record](slots, c.Batch),
+		ledger: digest.NewLedger(c.Digest, slots),
 	}
 	for i := range c.Lanes {
 		s.lanes = append(s.lanes, newSenderLane(s, i))
@@ -69,7 +62,9 @@ func (s *Sender) Acknowledge(acks []negotiate.Ack) {
 }
 
 // Run sends everything. When it returns no lane is at work; after an error, moves may be, until the engines are closed.
-func (s *Sender) Run(ctx context.Context) error { return runLanes(ctx, s.lanes, len(s.CPUs) > 0) }
+func (s *Sender) Run(ctx context.Context) error {
+	return runLanes(ctx, s.lanes, len(s.config.CPUs) > 0)
+}
 
 // Sum is what has been read, after Run: its length and digest.
 func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.Sum() }
@@ -77,44 +72,41 @@ func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.
 // senderLane sends chunks through the slots whose number is its own modulo the number of lanes.
 type senderLane struct {
 	sender *Sender
-	messenger
-	engine Engine // nil on a host
+	peer   messenger
+	copies copyQueue // of the lane's engine; without one on a host
 	inbox  chan negotiate.Ack
 	vacant []int // slots; the last one became vacant last, and is the warmest
 	owned  int
 	ended  bool               // the reader has no more
 	sent   []negotiate.Record // by slot: what is in it
-	moves  []Move             // that the engine had no room for yet
-	moved  []Moved
 }
 
 func newSenderLane(s *Sender, number int) *senderLane {
-	slots := s.Slots.Count()
+	slots := s.config.Slots.Count()
 	l := &senderLane{
-		sender: s, messenger: messenger{poller: s.Poller, stages: s.Stages, out: s.outbox, seat: newSeat(s.CPUs, number)},
-		sent: make([]negotiate.Record, slots),
+		sender: s,
+		peer:   newMessenger(s.config.Poller, s.config.Stages, s.outbox, s.config.CPUs, number),
+		sent:   make([]negotiate.Record, slots),
 	}
-	for slot := number; slot < slots; slot += s.Lanes {
+	for slot := number; slot < slots; slot += s.config.Lanes {
 		l.vacant = append(l.vacant, slot)
 	}
 	l.owned = len(l.vacant)
 	l.inbox = make(chan negotiate.Ack, l.owned)
-	if s.Engines != nil {
-		l.engine = s.Engines[number]
-		l.moves = make([]Move, 0, l.owned)
-		l.moved = make([]Moved, l.owned)
+	if s.config.Engines != nil {
+		l.copies = newCopyQueue(s.config.Engines[number], s.config.Stages, l.owned, l.owned)
 	}
 	return l
 }
 
 // run alternates between reading a chunk and seeing what has become of others. It waits only when it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
-	l.start()
-	defer l.stop()
+	l.peer.start()
+	defer l.peer.stop()
 	for {
 		read, err := l.readNext(ctx)
 		if err == nil {
-			err = l.submit()
+			err = l.copies.submit()
 		}
 		if err != nil {
 			return err
@@ -125,7 +117,7 @@ func (l *senderLane) run(ctx context.Context) error {
 		if err := l.progress(ctx, !read); err != nil {
 			return err
 		}
-		l.poll()
+		l.peer.poll()
 	}
 }
 
@@ -135,8 +127,8 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	slot := l.vacant[len(l.vacant)-1]
-	watch := l.sender.Stages.start()
-	chunk, err := l.sender.Reader.Next(l.sender.Slots.bytes(slot, l.sender.Slots.size))
+	watch := l.sender.config.Stages.start()
+	chunk, err := l.sender.config.Reader.Next(l.sender.config.Slots.bytes(slot, l.sender.config.Slots.size))
 	watch.charge(Reading)
 	if err == io.EOF {
 		l.ended = true
@@ -162,15 +154,15 @@ func (l *senderLane) makeRecord(slot int, chunk Chunk) (negotiate.Record, error)
 	if chunk.Kind == negotiate.HoleRecord {
 		return record, l.sender.addToLedger(chunk, nil, 0)
 	}
-	bytes := l.sender.Slots.bytes(slot, chunk.Length)
-	record.Check = digest.Check(l.sender.Digest, bytes)
+	bytes := l.sender.config.Slots.bytes(slot, chunk.Length)
+	record.Check = digest.Check(l.sender.config.Digest, bytes)
 	return record, l.sender.addToLedger(chunk, bytes, record.Check)
 }
 
 func (s *Sender) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return addToLedger(s.ledger, s.Digest, chunk, bytes, check)
+	return addToLedger(s.ledger, s.config.Digest, chunk, bytes, check)
 }
 
 // dispatch sends what is in a slot: to the window first, if that is elsewhere.
@@ -180,51 +172,44 @@ func (l *senderLane) send(ctx context.Context, slot int) error {
 		l.sender.outbox.Add(*record)
 		return nil
 	}
-	if err := l.pace(ctx, l.sender.Pace, record); err != nil {
+	if err := l.peer.pace(ctx, l.sender.config.Pace, record); err != nil {
 		return err
 	}
-	if l.engine == nil {
+	if l.copies.engine == nil {
 		l.sender.outbox.Add(*record)
 		return nil
 	}
-	place := l.sender.Slots.offset(slot)
-	l.moves = append(l.moves, Move{Window: place, Buffer: place, Length: int64(record.Length), Tag: slot})
+	offset := l.sender.config.Slots.offset(slot)
+	l.copies.add(Move{Window: offset, Buffer: offset, Length: int64(record.Length), Tag: slot})
 	return nil
 }
 
-func (l *senderLane) submit() error {
-	if len(l.moves) == 0 {
+// progress handles what has happened to chunks in flight. With wait it sleeps until something happens.
+func (l *senderLane) progress(ctx context.Context, wait bool) error {
+	acked, err := l.drainAcks(ctx)
+	if err != nil {
+		return err
+	}
+	copied := l.copies.poll()
+	if err := l.announce(copied); err != nil {
+		return err
+	}
+	if !wait || acked || len(copied) > 0 {
 		return nil
 	}
-	watch := l.sender.Stages.start()
-	taken, err := l.engine.Submit(l.moves)
-	watch.charge(Copying)
-	l.moves = l.moves[:copy(l.moves, l.moves[taken:])]
-	return err
+	if l.copies.inFlight() > 0 {
+		copied, err := l.copies.reap(ctx)
+		if err != nil {
+			return err
+		}
+		return l.announce(copied)
+	}
+	return l.awaitAck(ctx)
 }
 
-// progress handles what has happened to chunks under way, and waits for something to happen if it may.
-func (l *senderLane) progress(ctx context.Context, wait bool) error {
-	handled, err := l.drainAcks(ctx)
-	if err != nil || l.engine == nil {
-		return l.waitIfIdle(ctx, err, wait && !handled)
-	}
-	n := l.engine.Poll(l.moved)
-	if err := l.announce(n); err != nil {
-		return err
-	}
-	return l.waitIfIdle(ctx, nil, wait && !handled && n == 0)
-}
-
-func (l *senderLane) waitIfIdle(ctx context.Context, err error, wait bool) error {
-	if err != nil || !wait {
-		return err
-	}
-	if l.engine != nil && l.engine.Inflight() > 0 {
-		return l.awaitEngine(ctx)
-	}
-	watch := l.sender.Stages.start()
-	ack, _, err := receive(ctx, &l.messenger, l.inbox)
+func (l *senderLane) awaitAck(ctx context.Context) error {
+	watch := l.sender.config.Stages.start()
+	ack, _, err := receive(ctx, &l.peer, l.inbox)
 	watch.charge(Peer)
 	if err != nil {
 		return err
@@ -232,29 +217,15 @@ func (l *senderLane) waitIfIdle(ctx context.Context, err error, wait bool) error
 	return l.handleAck(ctx, ack)
 }
 
-func (l *senderLane) awaitEngine(ctx context.Context) error {
-	watch := l.sender.Stages.start()
-	n, err := l.engine.Reap(ctx, l.moved)
-	watch.charge(Copying)
-	if err != nil {
-		return err
-	}
-	return l.announce(n)
-}
-
 // announce tells the peer of chunks that have reached the window.
-func (l *senderLane) announce(n int) error {
-	for _, m := range l.moved[:n] {
+func (l *senderLane) announce(copied []Moved) error {
+	for _, m := range copied {
 		if m.Err != nil {
 			return moveFailed(&l.sent[m.Tag], m.Err)
 		}
 		l.sender.outbox.Add(l.sent[m.Tag])
 	}
 	return nil
-}
-
-func moveFailed(r *negotiate.Record, err error) error {
-	return fmt.Errorf("copying %d bytes at %d: %w", r.Length, r.Offset, err)
 }
 
 func (l *senderLane) drainAcks(ctx context.Context) (handled bool, err error) {
@@ -278,7 +249,7 @@ func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
 	chunk := chunkOf(record)
 	if !ack.Bad {
 		l.vacant = append(l.vacant, slot)
-		l.sender.Moved(chunk)
+		l.sender.config.Moved(chunk)
 		return nil
 	}
 	if record.Kind == negotiate.ClaimRecord {
@@ -288,6 +259,6 @@ func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
 	if record.Attempt++; record.Attempt == maxAttempts {
 		return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
 	}
-	l.sender.Retransmit(chunk)
+	l.sender.config.Retransmit(chunk)
 	return l.send(ctx, slot)
 }

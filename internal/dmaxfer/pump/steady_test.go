@@ -56,8 +56,8 @@ func TestStagesAccountForTheTime(t *testing.T) {
 		p.build()
 		p.source.pause = func() { time.Sleep(3 * time.Millisecond) }
 		p.target.pause = func() { time.Sleep(7 * time.Millisecond) }
-		slow := slowEngine{NewCopier(p.sender.Slots.memory, p.receiver.Buffers[0].memory, p.slots, p.algorithm), 2 * time.Millisecond}
-		p.receiver.lanes[0].engine = slow
+		slow := slowEngine{NewCopier(p.sender.config.Slots.memory, p.receiver.config.Buffers[0].memory, p.slots, p.algorithm), 2 * time.Millisecond}
+		p.receiver.lanes[0].copies.engine = slow
 		began := time.Now()
 		sent, received := p.run(t.Context())
 		took := time.Since(began)
