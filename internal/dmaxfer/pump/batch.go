@@ -2,27 +2,31 @@ package pump
 
 import "sync"
 
-// Batch collects what several lanes have to say until somebody carries it to the peer. A message costs more than a chunk of small
-// size, so items wait for others: until there are enough of them, or until somebody flushes, such as a lane that has nothing else to do.
-// Safe for concurrent use, with one taker.
+// Batch collects items of several lanes until one goroutine takes them for a message to the peer. A message costs
+// more than a small chunk, so items wait until there are enough of them or until Flush, for example by a lane that
+// has no other work. A Batch is safe for concurrent use, with one taker at a time.
 type Batch[T any] struct {
 	mu        sync.Mutex
-	items     []T
-	taken     []T
-	threshold int           // items
-	due       bool          // items are to go
+	items     []T           // not taken yet
+	taken     []T           // returned by the last Take; reused by the next
+	threshold int           // number of items that are due without Flush
+	due       bool          // items are to be taken
 	notified  bool          // since the last Take
-	waiting   chan struct{} // holds a token once somebody is called for them
+	waiting   chan struct{} // holds a token after a notification
 }
 
-// NewBatch returns a Batch that holds up to room items without allocating, and is due from enough of them on.
+// NewBatch returns a Batch that holds up to capacity items without allocating. Its items are due as soon as there are
+// threshold of them.
 func NewBatch[T any](capacity, threshold int) *Batch[T] {
 	return &Batch[T]{
-		items: make([]T, 0, capacity), taken: make([]T, 0, capacity), threshold: threshold, waiting: make(chan struct{}, 1),
+		items:     make([]T, 0, capacity),
+		taken:     make([]T, 0, capacity),
+		threshold: threshold,
+		waiting:   make(chan struct{}, 1),
 	}
 }
 
-// Add appends an item and never waits.
+// Add appends an item. It never blocks.
 func (b *Batch[T]) Add(item T) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -30,7 +34,7 @@ func (b *Batch[T]) Add(item T) {
 	b.due = b.due || len(b.items) >= b.threshold
 }
 
-// Flush makes the items due that wait for others.
+// Flush makes all items due.
 func (b *Batch[T]) Flush() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -44,7 +48,7 @@ func (b *Batch[T]) Due() bool {
 	return b.due
 }
 
-// Call calls whoever waits for what is due, once.
+// Call sends a token on Waiting if items are due, at most once between two calls of Take.
 func (b *Batch[T]) Call() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,14 +58,14 @@ func (b *Batch[T]) Call() {
 	b.notified = true
 	select {
 	case b.waiting <- struct{}{}:
-	default: // somebody took without having been called
+	default: // the items were taken without a notification
 	}
 }
 
-// Waiting delivers a token when somebody is called.
+// Waiting returns the channel on which Call sends.
 func (b *Batch[T]) Waiting() <-chan struct{} { return b.waiting }
 
-// Take returns all items, in order. They are the taker's until the next Take.
+// Take returns all items in order. They are valid until the next Take.
 func (b *Batch[T]) Take() []T {
 	b.mu.Lock()
 	defer b.mu.Unlock()

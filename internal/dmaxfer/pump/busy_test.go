@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// distantEngine takes its time for each move, and for all of them at once.
+// distantEngine completes each move after a delay. The delays of several moves overlap.
 type distantEngine struct {
 	*Copier
 	takes time.Duration
-	due   []time.Time // of what is in flight, in order
-	most  int         // that were in flight at once
+	due   []time.Time // completion times of the moves in flight, in order
+	most  int         // moves in flight at once
 }
 
 func (e *distantEngine) Submit(moves []Move) (int, error) {
@@ -40,18 +40,18 @@ func (e *distantEngine) Reap(_ context.Context, into []Moved) (int, error) {
 	return e.Poll(into), nil
 }
 
-// distantPair is a copy whose receiver has such an engine.
+// distantPair returns a transfer whose receiver has a distantEngine.
 func distantPair(chunks int, takes time.Duration) (*pair, *distantEngine) {
 	p := newPair(64 * chunks)
 	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 16
 	p.build()
-	engine := &distantEngine{Copier: NewCopier(p.sender.config.Slots.memory, p.receiver.config.Buffers[0].memory, p.slots, p.algorithm), takes: takes}
+	engine := &distantEngine{Copier: p.copier(), takes: takes}
 	p.receiver.lanes[0].copies.engine = engine
 	return p, engine
 }
 
-// An engine that is far away gets as many moves as it takes to keep it busy; one that is done at once gets one after the other, so that
-// each chunk is finished while it is hot.
+// A slow engine gets as many moves as keep it busy. A fast one gets one after the other, so that each chunk is
+// processed while it is in the cache.
 func TestDepthFollowsTheEngine(t *testing.T) {
 	for takes, want := range map[time.Duration]struct{ least, most int }{0: {1, 1}, 10 * time.Millisecond: {4, 16}} {
 		synctest.Test(t, func(t *testing.T) {
@@ -60,13 +60,13 @@ func TestDepthFollowsTheEngine(t *testing.T) {
 			must(t, sent)
 			must(t, received)
 			if engine.most < want.least || engine.most > want.most {
-				t.Errorf("of moves that take %s there were %d in flight, not %+v", takes, engine.most, want)
+				t.Errorf("%[2]d moves of %[1]s each were in flight, want %+[3]v", takes, engine.most, want)
 			}
 		})
 	}
 }
 
-// Where the receiver has enough to do, several chunks go with one message, either way.
+// While the receiver is busy, several chunks share one message in either direction.
 func TestChunksShareMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const chunks = 400
@@ -77,7 +77,7 @@ func TestChunksShareMessages(t *testing.T) {
 		must(t, sent)
 		must(t, received)
 		if most := chunks/4 + 20; p.wire.messages[0] > most || p.wire.messages[1] > most {
-			t.Errorf("%d chunks took %d messages, not at most %d each way", chunks, p.wire.messages, most)
+			t.Errorf("%d chunks took %d messages, want at most %d in each direction", chunks, p.wire.messages, most)
 		}
 	})
 }

@@ -20,7 +20,7 @@ var algorithms = []digest.Algorithm{digest.None, digest.CRC32C, digest.XXH3, dig
 func never() bool     { return false }
 func unbroken() error { return nil }
 
-// newPair is a copy of noise without anything unusual.
+// newPair returns a transfer of pseudo-random bytes without faults.
 func newPair(size int) *pair {
 	content := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(content)
@@ -30,7 +30,7 @@ func newPair(size int) *pair {
 	}
 }
 
-// drawPair is any copy that ends well.
+// drawPair draws a transfer that succeeds.
 func drawPair(t *rapid.T) *pair {
 	p := newPair(rapid.IntRange(0, 6000).Draw(t, "size"))
 	p.chunk = rapid.Int64Range(1, 300).Draw(t, "chunk")
@@ -55,7 +55,7 @@ func drawPair(t *rapid.T) *pair {
 	return p
 }
 
-// corruptAFew lets no chunk arrive changed more often than it may.
+// corruptAFew corrupts moves, at most as many as one chunk may be retransmitted.
 func (p *pair) corruptAFew(percent int) {
 	var changed, asked atomic.Int64
 	p.corrupt = func() bool {
@@ -64,7 +64,7 @@ func (p *pair) corruptAFew(percent int) {
 	}
 }
 
-// drawHoles makes the source sparse, and lies about some of its holes if they are checked.
+// drawHoles makes the source sparse. If holes are checked, some of the reported holes contain data.
 func drawHoles(t *rapid.T, p *pair) {
 	p.holes = rapid.SampledFrom([]Holes{KeepHoles, CheckHoles, FillHoles}).Draw(t, "holes")
 	size := int64(len(p.source.bytes))
@@ -79,7 +79,7 @@ func drawHoles(t *rapid.T, p *pair) {
 	}
 }
 
-// drawClaims gives the target what an earlier copy left, some of it wrong.
+// drawClaims gives the target the prefix of an earlier transfer, with some wrong bytes.
 func drawClaims(t *rapid.T, p *pair) {
 	p.resume = rapid.Int64Range(0, int64(len(p.source.bytes))).Draw(t, "resumed")
 	copy(p.target.bytes, p.source.bytes[:p.resume])
@@ -107,10 +107,12 @@ func (p *pair) mustCopy(t fataler) {
 		}
 	}
 	if p.moved.Load() != size || p.stored != size || p.prefix != size {
-		t.Fatalf("%d bytes were counted as %d sent, %d stored, %d without a gap", size, p.moved.Load(), p.stored, p.prefix)
+		t.Fatalf("%d bytes were counted as %d sent, %d stored, %d without a gap",
+			size, p.moved.Load(), p.stored, p.prefix)
 	}
 	if p.retransmits[0].Load() != p.retransmits[1].Load() {
-		t.Fatalf("the sender sent %d chunks again, of %d that the receiver asked for", p.retransmits[0].Load(), p.retransmits[1].Load())
+		t.Fatalf("the sender retransmitted %d chunks, the receiver rejected %d",
+			p.retransmits[0].Load(), p.retransmits[1].Load())
 	}
 }
 
@@ -127,7 +129,7 @@ func TestAnyStream(t *testing.T) {
 	})
 }
 
-// What the receiver has is claimed, and sent only where it is wrong.
+// Chunks that the receiver has are claimed, and sent only if they are wrong.
 func TestOnlyWrongClaimsAreSent(t *testing.T) {
 	p := newPair(64 * 100)
 	p.resume = 64 * 60
@@ -137,10 +139,11 @@ func TestOnlyWrongClaimsAreSent(t *testing.T) {
 	}
 	p.mustCopy(t)
 	if p.wire.claims != 60 || p.wire.dataBelow != 3*64 || p.target.written != 43*64 {
-		t.Errorf("%d claims, of which %d bytes were sent; %d bytes were written", p.wire.claims, p.wire.dataBelow, p.target.written)
+		t.Errorf("%d claims, of which %d bytes were sent; %d bytes were written",
+			p.wire.claims, p.wire.dataBelow, p.target.written)
 	}
 	if p.retransmits[0].Load() != 0 {
-		t.Error("a claim that was wrong counts as a chunk that did not arrive")
+		t.Error("a wrong claim is counted as a retransmission")
 	}
 }
 
@@ -153,7 +156,7 @@ func TestCorruptedChunksAreRetransmitted(t *testing.T) {
 			p.corrupt = func() bool { left--; return left >= 0 }
 			p.mustCopy(t)
 			if p.retransmits[0].Load() != negotiate.MaxAttempt {
-				t.Errorf("%s: sent again %d times", algorithm, p.retransmits[0].Load())
+				t.Errorf("%s: retransmitted %d times", algorithm, p.retransmits[0].Load())
 			}
 		}
 	}
@@ -173,7 +176,7 @@ func TestChunkThatNeverArrives(t *testing.T) {
 	}
 }
 
-// A receiver that refuses a chunk each time is believed as often as a chunk may be sent.
+// A sender gives up after maxAttempts rejections of a chunk.
 func TestChunkThatIsNeverAccepted(t *testing.T) {
 	p := newPair(64)
 	p.hostSends, p.lanes = true, [2]int{1, 1}
@@ -191,7 +194,7 @@ func TestChunkThatIsNeverAccepted(t *testing.T) {
 	mustBe(t, <-ended, ErrCorrupted)
 }
 
-// Without a digest nobody notices: that is what it means.
+// Without a digest there is no checksum that could find the corruption.
 func TestWithoutADigestCorruptionIsNotNoticed(t *testing.T) {
 	p := newPair(64)
 	p.algorithm = digest.None
@@ -208,14 +211,17 @@ func TestFailuresEndAllLanes(t *testing.T) {
 	errEngine := errors.New("the engine is broken")
 	for name, fail := range map[string]struct {
 		set  func(p *pair)
-		side int // that has it
+		side int // that fails
 		want error
 	}{
-		"read":           {func(p *pair) { p.source.failAt = 1000 }, 0, errDisk},
-		"write":          {func(p *pair) { p.target.failAt = 1000 }, 1, errDisk},
-		"punch":          {func(p *pair) { p.source.extents = []disk.Extent{{Length: 6400, Hole: true}}; p.target.failAt = 9 }, 1, errDisk},
-		"engine":         {func(p *pair) { p.broken = func() error { return errEngine } }, 0, errEngine},
-		"other engine":   {func(p *pair) { p.hostSends = true; p.broken = func() error { return errEngine } }, 1, errEngine},
+		"read":   {func(p *pair) { p.source.failAt = 1000 }, 0, errDisk},
+		"write":  {func(p *pair) { p.target.failAt = 1000 }, 1, errDisk},
+		"punch":  {failPunch, 1, errDisk},
+		"engine": {func(p *pair) { p.broken = func() error { return errEngine } }, 0, errEngine},
+		"other engine": {func(p *pair) {
+			p.hostSends = true
+			p.broken = func() error { return errEngine }
+		}, 1, errEngine},
 		"compared claim": {func(p *pair) { p.resume = 6400; p.target.failAt = 1000 }, 1, errDisk},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -227,13 +233,18 @@ func TestFailuresEndAllLanes(t *testing.T) {
 			errs[0], errs[1] = p.run(t.Context())
 			mustBe(t, errs[fail.side], fail.want)
 			if errs[1-fail.side] == nil {
-				t.Error("the other side is content")
+				t.Error("the other side did not fail")
 			}
 		})
 	}
 }
 
-// A lane that waits for its peer ends with its context, whatever it waits for.
+func failPunch(p *pair) {
+	p.source.extents = []disk.Extent{{Length: 6400, Hole: true}}
+	p.target.failAt = 9
+}
+
+// Lanes that wait for the peer end with their context.
 func TestWaitingLanesEndWithTheirContext(t *testing.T) {
 	because := errors.New("it was enough")
 	p := newPair(6400)
@@ -242,20 +253,21 @@ func TestWaitingLanesEndWithTheirContext(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- p.sender.Run(ctx) }()
 	go func() { ended <- p.receiver.Run(ctx) }()
-	<-p.sender.Outbox().Waiting() // and nobody answers
+	<-p.sender.Outbox().Waiting() // without an answer
 	cancel(because)
 	mustBe(t, <-ended, because)
 	mustBe(t, <-ended, because)
 }
 
-// Holes can be of any length, and some take as long as their zeros do: they are filled step by step, so that a lane can be
-// interrupted and says how far it is.
+// Holes can have any length, and hashing their zeros takes time. They are processed in steps, so that a lane can be
+// interrupted and reports progress.
 func TestLongHolesCanBeInterrupted(t *testing.T) {
 	ctx, stop := context.WithCancelCause(t.Context())
 	interrupted := errors.New("interrupted")
 	var chunks []Chunk
 	r := NewReceiver(ReceiverConfig{
-		Target: discardTarget{}, Window: 1, Batch: 1, Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
+		Target: discardTarget{}, Window: 1, Batch: 1,
+		Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
 		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Retransmit: func(Chunk) {},
 		Moved: func(chunk Chunk, _ int64) error {
 			chunks = append(chunks, chunk)
@@ -273,14 +285,14 @@ func TestLongHolesCanBeInterrupted(t *testing.T) {
 	}
 }
 
-// hollow is a Target of holes.
+// discardTarget is a Target that stores nothing.
 type discardTarget struct{}
 
 func (discardTarget) WriteAt([]byte, int64) error { return nil }
 func (discardTarget) ReadAt([]byte, int64) error  { return nil }
 func (discardTarget) Punch(int64, int64) error    { return nil }
 
-// A sender that denies having sent a chunk before does not keep a receiver busy for ever.
+// The number of rejected chunks is limited even if the sender always states attempt 0.
 func TestWrongChunksWithoutEnd(t *testing.T) {
 	const chunk, slots = 64, 3
 	window, private := make([]byte, slots*chunk), make([]byte, slots*chunk)

@@ -22,7 +22,7 @@ func newCopyQueue(engine Engine, stages *Stages, depth, atOnce int) copyQueue {
 
 func (q *copyQueue) add(m Move) { q.waiting = append(q.waiting, m) }
 
-// submit hands over as many copies as the engine accepts.
+// submit passes on as many copies as the engine accepts.
 func (q *copyQueue) submit() error {
 	if len(q.waiting) == 0 {
 		return nil

@@ -6,42 +6,45 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
-// Move is one copy between the window and the memory of this side's buffers. The Engine knows which way.
+// Move is one copy between the window and this side's buffers, in the direction of the Engine.
 type Move struct {
-	Window int64 // offset in the window, bytes
-	Buffer int64 // offset in the buffers, bytes
-	Length int64 // bytes, 1 to the size of a slot
-	Tag    int   // comes back in Moved
+	Window int64 // offset in the window in bytes
+	Buffer int64 // offset in the buffers in bytes
+	Length int64 // in bytes, from 1 to the size of a slot
+	Tag    int   // returned in Moved
 }
 
-// Moved is the end of the Move with the same Tag.
+// Moved is the completion of the Move with the same Tag.
 type Moved struct {
 	Tag     int
 	Err     error
-	Checked bool   // the engine has computed the check of what it has copied
-	Check   uint64 // which is this
+	Checked bool   // the engine has computed the checksum of the copied bytes
+	Check   uint64 // the checksum, if Checked
 }
 
-// Engine copies between the window and buffers, several moves at a time, which end in any order. It belongs to one lane;
-// Close is for its owner, after the lane has ended, and waits until no memory is touched any more.
+// Engine copies between the window and buffers. Several moves can be in flight and end in any order. An Engine
+// belongs to one lane. Its owner calls Close after the lane has ended; Close returns when no memory is accessed any
+// more.
 type Engine interface {
-	// Submit takes as many moves as there is room for, from the first on, and says how many.
+	// Submit accepts as many moves as the engine has capacity for, from the first on, and returns their number.
 	Submit(moves []Move) (int, error)
 
-	// Reap waits for the end of at least one move; with none in flight it returns 0. ctx ends the wait with its cause.
+	// Reap waits for the end of at least one move and returns the number of completions written to into. With none in
+	// flight it returns 0. If ctx ends, Reap returns its cause.
 	Reap(ctx context.Context, into []Moved) (int, error)
 
-	// Poll is Reap without the wait.
+	// Poll is Reap without waiting.
 	Poll(into []Moved) int
 
-	// Inflight is how many moves have been submitted and not reaped.
+	// Inflight returns the number of moves submitted and not reaped.
 	Inflight() int
 
-	// Close gives back what the engine holds.
+	// Close releases the engine's resources.
 	Close() error
 }
 
-// Copier is the Engine of a receiving host: a plain copy out of the window, done at once, together with the check.
+// Copier is the Engine of a receiving host. It copies out of the window with the CPU, immediately, and computes the
+// checksums.
 type Copier struct {
 	window, buffers []byte
 	digest          digest.Algorithm
@@ -50,7 +53,8 @@ type Copier struct {
 
 var _ Engine = (*Copier)(nil)
 
-// NewCopier returns a Copier for up to depth moves in flight, of chunks with the checks of this digest.
+// NewCopier returns a Copier for up to depth moves in flight that computes the chunk checksums of the given
+// algorithm.
 func NewCopier(window, buffers []byte, depth int, checks digest.Algorithm) *Copier {
 	return &Copier{window: window, buffers: buffers, digest: checks, ended: make([]Moved, 0, depth)}
 }
@@ -59,7 +63,8 @@ func NewCopier(window, buffers []byte, depth int, checks digest.Algorithm) *Copi
 func (c *Copier) Submit(moves []Move) (int, error) {
 	moves = moves[:min(len(moves), cap(c.ended)-len(c.ended))]
 	for _, m := range moves {
-		check := digest.CheckedCopy(c.digest, c.buffers[m.Buffer:m.Buffer+m.Length], c.window[m.Window:m.Window+m.Length])
+		from, to := c.window[m.Window:m.Window+m.Length], c.buffers[m.Buffer:m.Buffer+m.Length]
+		check := digest.CheckedCopy(c.digest, to, from)
 		c.ended = append(c.ended, Moved{Tag: m.Tag, Checked: true, Check: check})
 	}
 	return len(moves), nil

@@ -10,8 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// runLanes runs all lanes; the first that fails ends the others. A lane that is bound has a thread of its own, and leaves the others those
-// that they have.
+// runLanes runs all lanes until they end or the first one fails. Pinned lanes need a thread each, beside those of
+// other goroutines, so GOMAXPROCS is raised meanwhile.
 func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L, bound bool) error {
 	if bound {
 		reserve(len(lanes))
@@ -28,7 +28,7 @@ func chunkOf(r *negotiate.Record) Chunk {
 	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
 }
 
-// enter takes a chunk into a ledger, whose digest needs either the check of the chunk or, in sequence, its bytes.
+// addToLedger adds a chunk to a ledger, whose digest needs either the chunk's checksum or, in order, its bytes.
 func addToLedger(ledger *digest.Ledger, a digest.Algorithm, chunk Chunk, bytes []byte, check uint64) error {
 	switch {
 	case chunk.Kind == negotiate.HoleRecord:
@@ -40,8 +40,5 @@ func addToLedger(ledger *digest.Ledger, a digest.Algorithm, chunk Chunk, bytes [
 	}
 }
 
-// maxAttempts is how often a chunk is sent before its copy is given up.
-const maxAttempts = 1 + negotiate.MaxAttempt
-
-// ErrCorrupted is a chunk that arrived other than it was sent, each time.
+// ErrCorrupted is the error for a chunk whose checksum was wrong every time it was sent.
 var ErrCorrupted = errors.New("checksum mismatch, retransmit limit reached")

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A chunk whose time has come is stored before the next one waits for its own: otherwise a slow copy would move by the window, and
-// an interrupted one would have little to show.
+// A chunk that the bandwidth limit allows is stored before the next one waits. Otherwise a slow transfer would progress
+// in steps of a whole window, and an interrupted one would keep little.
 func TestPacedChunksDoNotWaitForEachOther(t *testing.T) {
 	p := newPair(64 * 50)
 	p.hostSends, p.lanes, p.slots = false, [2]int{1, 1}, 8
@@ -16,7 +16,7 @@ func TestPacedChunksDoNotWaitForEachOther(t *testing.T) {
 	var allowed int64
 	p.receiver.config.Pace = func(_ context.Context, bytes int64) error {
 		if waits := allowed - p.stored; waits > 0 {
-			t.Errorf("%d bytes have waited for their time and are not stored", waits)
+			t.Errorf("%d bytes were allowed and are not stored", waits)
 		}
 		allowed += bytes
 		return nil
@@ -30,7 +30,7 @@ func TestPacedChunksDoNotWaitForEachOther(t *testing.T) {
 }
 
 // Waiting for the bandwidth limit is a stage of its own, on the side that has the limit. In virtual time nothing else
-// takes any.
+// takes time.
 func TestWaitingForTheLimitIsAStage(t *testing.T) {
 	for _, limited := range []int{0, 1} {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// pair is a sender and a receiver that share a window, without a protocol between them.
+// pair is a Sender and a Receiver that share a window, without a protocol between them.
 type pair struct {
 	source, target *memory
 	chunk          int64
@@ -23,28 +23,28 @@ type pair struct {
 	algorithm      digest.Algorithm
 	holes          Holes
 	resume         int64
-	hostSends      bool // into the window itself, and the receiver has the engines
+	hostSends      bool // the sender reads into the window, and the receiver has the engines
 	inOrder        bool
-	stream         io.Reader // in place of the source
+	stream         io.Reader // replaces the source if not nil
 	seed           uint64
-	cpus           []int        // of both sides' lanes
-	corrupt        func() bool  // is the next chunk to arrive changed?
-	broken         func() error // of the engines
+	cpus           []int        // for the lanes of both sides
+	corrupt        func() bool  // reports whether to corrupt the next move
+	broken         func() error // error of the next move
 
 	sender      *Sender
 	receiver    *Receiver
 	stages      [2]Stages
-	moved       atomic.Int64 // bytes, as the sender counts them
-	stored      int64        // bytes, as the receiver does
-	prefix      int64        // the last that it told
+	moved       atomic.Int64 // bytes, counted by the sender
+	stored      int64        // bytes, counted by the receiver
+	prefix      int64        // last one reported by the receiver
 	retransmits [2]atomic.Int64
 	wire        wire
 }
 
-// wire is what the carrier has seen of the records.
+// wire records the messages that carry has delivered.
 type wire struct {
 	taken     []bool // by slot: announced, and not acknowledged
-	dataBelow int64  // bytes that were claimed and came as data nevertheless
+	dataBelow int64  // bytes below resume that were sent as data
 	claims    int
 	messages  [2]int // of the sender, of the receiver
 	violation error
@@ -99,13 +99,13 @@ func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
 func (p *pair) storedChunk(chunk Chunk, prefix int64) error {
 	p.stored += chunk.Length
 	if prefix < p.prefix {
-		return errors.New("the prefix shrinks")
+		return errors.New("the prefix decreased")
 	}
 	p.prefix = prefix
 	return nil
 }
 
-// run copies, and returns what each side ends with.
+// run executes the transfer and returns the error of each side.
 func (p *pair) run(ctx context.Context) (sent, received error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -130,7 +130,7 @@ func (p *pair) run(ctx context.Context) (sent, received error) {
 	return sent, received
 }
 
-// carry brings each side what the other says, and watches the rules.
+// carry delivers the messages of both sides and checks the rules for slots.
 func (p *pair) carry(ctx context.Context) {
 	for {
 		select {
@@ -162,7 +162,7 @@ func (p *pair) announced(r *negotiate.Record) {
 	case p.wire.taken[r.Slot]:
 		p.wire.violation = fmt.Errorf("slot %d is announced twice", r.Slot)
 	case r.Kind != negotiate.HoleRecord && r.Length > uint64(p.chunk):
-		p.wire.violation = fmt.Errorf("a chunk of %d bytes in slots of %d", r.Length, p.chunk)
+		p.wire.violation = fmt.Errorf("a chunk of %d bytes for slots of %d bytes", r.Length, p.chunk)
 	}
 	p.wire.taken[r.Slot] = true
 	switch {
@@ -173,12 +173,12 @@ func (p *pair) announced(r *negotiate.Record) {
 	}
 }
 
-// memory is a file that is only bytes. Its extents are where its data and its holes are said to be.
+// memory is a file in memory. extents are the data and holes that it reports, true or not.
 type memory struct {
 	mu      sync.Mutex
 	bytes   []byte
 	extents []disk.Extent
-	failAt  int64 // the offset at which calls fail; negative: nowhere
+	failAt  int64 // calls that include this offset fail; negative: none do
 	written int64 // bytes
 	pause   func()
 }
@@ -226,7 +226,7 @@ func (m *memory) NextExtent(offset int64) (disk.Extent, error) {
 	return disk.Extent{Offset: offset, Length: int64(len(m.bytes)) - offset}, nil
 }
 
-// streamOf is a Stream of what a reader has.
+// streamOf is a Stream that reads from an io.Reader.
 type streamOf struct{ from io.Reader }
 
 func (s streamOf) Next(buffer []byte) (int, error) {
@@ -237,7 +237,7 @@ func (s streamOf) Next(buffer []byte) (int, error) {
 	return n, err
 }
 
-// engine moves bytes late, in any order, and takes no more moves at once than it feels like.
+// engine completes moves late and in random order, and accepts a random number of them.
 type engine struct {
 	from, to []byte
 	toWindow bool
@@ -294,4 +294,9 @@ func (e *engine) move(m Move) error {
 		to[e.random.IntN(len(to))] ^= 1
 	}
 	return e.broken()
+}
+
+// copier returns an engine from the sender's window to the receiver's buffers, for transfers with one lane.
+func (p *pair) copier() *Copier {
+	return NewCopier(p.sender.config.Slots.memory, p.receiver.config.Buffers[0].memory, p.slots, p.algorithm)
 }

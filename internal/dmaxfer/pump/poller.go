@@ -7,33 +7,35 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Poller is the lanes' own way to the peer. A message that a lane takes or sends itself, between two chunks, wakes nobody: to be woken
-// costs more than most chunks. All methods are safe for concurrent use.
+// Poller lets lanes exchange messages with the peer themselves. A message that a lane sends or receives between two
+// chunks wakes no other goroutine, which would take longer than most chunks. All methods are safe for concurrent use.
 type Poller interface {
-	// Poll brings in what the peer has said and sends what is due, unless somebody else is about to.
+	// Poll receives pending messages and sends what is due, unless another lane is doing so.
 	Poll()
 
-	// Start promises that Poll will be called again and again, until Stop is called; nobody is woken for a message meanwhile.
+	// Start announces that Poll will be called repeatedly until Stop. Meanwhile no goroutine is woken for messages.
 	Start()
+	// Stop ends the announcement of Start.
 	Stop()
 
-	// Patience is how many calls of Poll in vain cost less than to sleep and be woken.
+	// Patience returns how many calls of Poll without result cost less than sleeping and being woken.
 	Patience() int
 }
 
-// outbox is the part of a Batch that does not depend on what is in it.
+// outbox has the methods of Batch that do not depend on its item type.
 type outbox interface {
 	Flush()
 	Call()
 }
 
-// messenger is where a lane exchanges messages with the peer: through its Poller, or through whoever has been waiting for them.
+// messenger is a lane's connection to the peer: through its Poller, or through the goroutine that waits on the
+// outbox.
 type messenger struct {
-	poller    Poller // nil: messages come by themselves, and somebody is called for those that are due
+	poller    Poller // nil: another goroutine carries the messages and is notified of due items
 	stages    *Stages
 	out       outbox
 	seat      *seat
-	longWaits int // by how many long sleeps, in a row, polling was in vain
+	longWaits int // number of consecutive long sleeps, in which polling was useless
 }
 
 // newMessenger returns the messenger of the lane with this number.
@@ -41,6 +43,7 @@ func newMessenger(poller Poller, stages *Stages, out outbox, cpus []int, number 
 	return messenger{poller: poller, stages: stages, out: out, seat: newSeat(cpus, number)}
 }
 
+// start is called when the lane begins its work.
 func (m *messenger) start() {
 	m.seat.take()
 	if m.poller != nil {
@@ -48,6 +51,7 @@ func (m *messenger) start() {
 	}
 }
 
+// stop is called when the lane ends.
 func (m *messenger) stop() {
 	m.poll()
 	m.out.Call()
@@ -57,7 +61,7 @@ func (m *messenger) stop() {
 	m.seat.leave()
 }
 
-// attend is for in between two chunks.
+// poll exchanges messages; it is called between two chunks.
 func (m *messenger) poll() {
 	if m.poller != nil {
 		m.poller.Poll()
@@ -66,7 +70,7 @@ func (m *messenger) poll() {
 	}
 }
 
-// away does what may take long, in which the lane does not attend.
+// whileBlocked runs work that may take long and during which the lane does not poll.
 func (m *messenger) whileBlocked(work func() error) error {
 	m.out.Flush()
 	m.poll()
@@ -78,7 +82,7 @@ func (m *messenger) whileBlocked(work func() error) error {
 	return work()
 }
 
-// pace waits until the chunk may be moved. wait may be nil.
+// pace waits until the bandwidth limit allows the chunk. wait may be nil.
 func (m *messenger) pace(ctx context.Context, wait func(context.Context, int64) error, chunk *negotiate.Record) error {
 	if wait == nil {
 		return nil
@@ -90,7 +94,8 @@ func (m *messenger) pace(ctx context.Context, wait func(context.Context, int64) 
 	})
 }
 
-// patience is how often it is worth polling now: half as often after each long sleep, because the peer takes its time.
+// pollLimit returns how many times to poll before sleeping. Each long sleep in a row halves it, because the peer is
+// slow then.
 func (m *messenger) pollLimit() int {
 	if m.poller == nil {
 		return 0
@@ -98,26 +103,20 @@ func (m *messenger) pollLimit() int {
 	return m.poller.Patience() >> m.longWaits
 }
 
-// shortSleep is one that a little more patience would have spared, or a wake-up after it was as long.
-const shortSleep = time.Millisecond
-
-// sleep is away, and notes whether it was worth it.
+// sleep is whileBlocked, and updates longWaits.
 func (m *messenger) sleep(work func() error) error {
 	began := time.Now()
 	err := m.whileBlocked(work)
 	if time.Since(began) < shortSleep {
 		m.longWaits = max(0, m.longWaits-1)
 	} else {
-		m.longWaits = min(m.longWaits+1, 16)
+		m.longWaits = min(m.longWaits+1, maxHalvings)
 	}
 	return err
 }
 
-// hesitation is how many calls of Poll a lane waits for the peer before it says what others have not come for: mostly the peer has
-// something to say first, and so several chunks go with one message.
-const flushAfter = 8
-
-// await receives what the peer says next, or finds the inbox closed. It looks for a while before it sleeps.
+// receive returns the next item that the peer sends, or open = false if the inbox is closed. It polls for a while
+// before it sleeps.
 func receive[T any](ctx context.Context, m *messenger, inbox <-chan T) (item T, open bool, err error) {
 	for n := range m.pollLimit() {
 		select {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// smallPair is a copy of more chunks than there are slots, with a lane on either side.
+// smallPair returns a transfer of more chunks than slots, with one lane on each side.
 func smallPair() *pair {
 	p := newPair(64 * 100)
 	p.hostSends, p.lanes, p.slots = true, [2]int{1, 1}, 8
@@ -17,7 +17,7 @@ func smallPair() *pair {
 	return p
 }
 
-// counter is a Poller that brings nothing, unless it is told how.
+// countingPoller counts calls of Poll, and calls exchange if it is set.
 type countingPoller struct {
 	polls, started int
 	patience       int
@@ -34,7 +34,7 @@ func (c *countingPoller) Start()        { c.started++ }
 func (c *countingPoller) Stop()         { c.started-- }
 func (c *countingPoller) Patience() int { return c.patience }
 
-// aSide is one side's Poller, to be set, and its run.
+// sideUnderTest returns the address of one side's Poller, and its Run.
 type sideUnderTest func(p *pair) (poller *Poller, run func(context.Context) error)
 
 func senderSide(p *pair) (*Poller, func(context.Context) error) {
@@ -45,11 +45,11 @@ func receiverSide(p *pair) (*Poller, func(context.Context) error) {
 	return &p.receiver.lanes[0].peer.poller, p.receiver.Run
 }
 
-// Who sleeps at once is woken for each message; who never sleeps burns a processor beside a slow peer.
+// A lane that sleeps at once is woken for each message, and one that never sleeps uses a CPU while the peer is slow.
 func TestWaitingLanePollsForAWhile(t *testing.T) {
 	for name, c := range map[string]struct {
 		side sideUnderTest
-		busy int // polls before there is nothing left to do
+		busy int // polls while there is work
 	}{"sender": {senderSide, 8}, "receiver": {receiverSide, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			p, polled := smallPair(), &countingPoller{patience: 50}
@@ -60,23 +60,24 @@ func TestWaitingLanePollsForAWhile(t *testing.T) {
 			go func() { ended <- run(ctx) }()
 			synctest.Wait()
 			if want := c.busy + 1 + 50; polled.polls != want {
-				t.Errorf("the %s polled %d times, not %d times at work, before it waits, and 50 times in vain", name, polled.polls, c.busy)
+				t.Errorf("the %s polled %d times, want %d while it works, 1 before it waits, and 50 while it waits",
+					name, polled.polls, c.busy)
 			}
 			if polled.started != 0 {
-				t.Errorf("the %s sleeps, and has promised to poll", name)
+				t.Errorf("the %s sleeps without a call of Stop", name)
 			}
 			cancel()
 			if err := <-ended; err != context.Canceled {
 				t.Errorf("ended with %v", err)
 			}
 			if polled.started != 0 {
-				t.Errorf("the %s has ended with %d promises", name, polled.started)
+				t.Errorf("the %s has ended with %d more calls of Start than of Stop", name, polled.started)
 			}
 		})
 	}
 }
 
-// A peer that takes its time is waited for asleep.
+// The number of polls decreases while the peer is slow.
 func TestPatienceWithASlowPeerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polled := &countingPoller{patience: 64}
@@ -99,12 +100,12 @@ func TestPatienceWithASlowPeerEnds(t *testing.T) {
 			}
 		}
 		if d.pollLimit() != 64 {
-			t.Errorf("the peer is quick again, and polled for %d times only", d.pollLimit())
+			t.Errorf("the peer is fast again, but the limit is %d polls", d.pollLimit())
 		}
 	})
 }
 
-// What has been said before a lane sleeps is not left lying, even if its Poller did not get to it.
+// Items are due when a lane sleeps, even if its Poller has not sent them.
 func TestSleepingLaneNotifiesTheCarrier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := smallPair()
@@ -116,20 +117,20 @@ func TestSleepingLaneNotifiesTheCarrier(t *testing.T) {
 		select {
 		case <-p.sender.Outbox().Waiting():
 		default:
-			t.Error("nobody is called")
+			t.Error("there is no notification")
 		}
 		cancel()
 		<-ended
 	})
 }
 
-// A copy needs no goroutine but the lanes: each brings what the other has said.
+// A transfer needs no goroutine but the lanes: each exchanges all messages.
 func TestPollersNeedNoCarrier(t *testing.T) {
 	p := smallPair()
-	var turn sync.Mutex
+	var exchanging sync.Mutex
 	exchange := func() {
-		turn.Lock()
-		defer turn.Unlock()
+		exchanging.Lock()
+		defer exchanging.Unlock()
 		p.receiver.Take(p.sender.Outbox().Take())
 		p.sender.Acknowledge(p.receiver.Outbox().Take())
 	}

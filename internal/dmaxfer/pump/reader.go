@@ -8,57 +8,54 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Chunk is a part of the file that travels as one record.
+// Chunk is a part of the file that is sent as one record.
 type Chunk struct {
 	Kind   negotiate.Kind
-	Offset int64 // in the file
-	Length int64 // bytes; of a hole any, otherwise at most the size of a slot
+	Offset int64 // in the file, bytes
+	Length int64 // in bytes; at most the size of a slot, except for a hole
 }
 
-// Reader cuts the file into chunks, in the order of their offsets.
+// Reader divides a file into chunks in the order of their offsets.
 type Reader interface {
-	// Next reads the next chunk into buffer, which a hole leaves alone; io.EOF after the last. Several lanes may call it at
-	// once, unless the reader is a stream.
+	// Next reads the next chunk into buffer, which a hole does not change. After the last chunk it returns io.EOF.
+	// Several lanes may call Next concurrently unless the Reader is a StreamReader.
 	Next(buffer []byte) (Chunk, error)
 }
 
-// longestHole keeps a lane from being away for long where a digest has to be fed a hole's zeros, or a target has no holes.
-const holeStep = 64 << 20
-
-// Source is a file that can be read anywhere.
+// Source is a file that can be read at any offset.
 type Source interface {
 	// ReadAt fills buffer from offset.
 	ReadAt(buffer []byte, offset int64) error
 
-	// NextExtent is the run of data, or the hole, that begins at offset; io.EOF at the end of the file.
+	// NextExtent returns the run of data, or the hole, that starts at offset; io.EOF at the end of the file.
 	NextExtent(offset int64) (disk.Extent, error)
 }
 
-// FileReader reads a Source. Data is cut where offsets are multiples of the buffer's size, so that a file is cut in the same
-// way each time; what the receiver may have already becomes claims.
+// FileReader is a Reader of a Source. It cuts data at multiples of the buffer's size, so that every transfer of a
+// file has the same chunks. Chunks that the receiver may already have become claims.
 type FileReader struct {
 	source Source
-	resume int64 // the receiver says that it has what is below
+	resume int64 // the receiver claims to have the bytes below
 	holes  Holes
 
-	// cutting holds a token while a lane uses the two below and asks the file system, which virtual time does not wait
-	// for under a mutex.
+	// cursor holds a token while a lane uses the fields below and asks the file system. It is a channel because tests
+	// in virtual time cannot sleep under a mutex.
 	cursor chan struct{}
-	next   int64
-	extent disk.Extent // that next lies in, or at the end of
+	next   int64       // offset of the next chunk
+	extent disk.Extent // contains next, or ends there
 }
 
-// Holes is what becomes of a source's holes.
+// Holes selects how a source's holes are sent.
 type Holes int
 
-// The ways.
+// The ways to send holes.
 const (
-	KeepHoles  Holes = iota // they are sent as holes, unread
-	CheckHoles              // the same, but they are read, and sent as data if they are not what the file system says
-	FillHoles               // they are sent like data
+	KeepHoles  Holes = iota // as holes, without reading them
+	CheckHoles              // as holes, but read first, and sent as data if they are not zeros
+	FillHoles               // as data
 )
 
-// NewFileReader returns a reader of the whole source.
+// NewFileReader returns a reader of the whole source. The receiver claims to have the first resume bytes.
 func NewFileReader(source Source, resume int64, holes Holes) *FileReader {
 	return &FileReader{source: source, resume: resume, holes: holes, cursor: make(chan struct{}, 1)}
 }
@@ -79,7 +76,7 @@ func (r *FileReader) Next(buffer []byte) (Chunk, error) {
 	return chunk, nil
 }
 
-// allZero compares the bytes with themselves, one further.
+// allZero reports whether b has only zeros, by comparing it with itself shifted by one byte.
 func allZero(b []byte) bool {
 	return len(b) == 0 || b[0] == 0 && bytes.Equal(b[1:], b[:len(b)-1])
 }
@@ -118,18 +115,19 @@ func (r *FileReader) chunkAtNext(size int64) Chunk {
 
 // Stream is a source that is read once, from its beginning to its end.
 type Stream interface {
-	// Next fills buffer, or less of it, at least a byte, if the stream is slow; io.EOF, possibly with the last bytes, at the end.
+	// Next fills buffer. If the stream is slow it returns with at least one byte. At the end it returns io.EOF,
+	// possibly with the last bytes.
 	Next(buffer []byte) (int, error)
 }
 
-// StreamReader reads a Stream of any length. It belongs to one lane.
+// StreamReader is a Reader of a Stream of any length, for one lane.
 type StreamReader struct {
 	stream Stream
 	next   int64
 	ended  bool
 }
 
-// NewStreamReader returns a reader of all that the stream has.
+// NewStreamReader returns a reader of the whole stream.
 func NewStreamReader(stream Stream) *StreamReader { return &StreamReader{stream: stream} }
 
 // Next implements Reader.

@@ -9,50 +9,62 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Target is what a receiver fills.
+// Target is the file that a receiver writes.
 type Target interface {
-	// WriteAt writes all of chunk. Several lanes may call it at once, for different offsets.
+	// WriteAt writes all of chunk. Several lanes may call it concurrently for different ranges.
 	WriteAt(chunk []byte, offset int64) error
 
-	// ReadAt fills chunk with what the target already holds.
+	// ReadAt fills chunk with what the target has at offset.
 	ReadAt(chunk []byte, offset int64) error
 
-	// Punch makes a hole, or zeros where there are no holes.
+	// Punch makes a range of zeros, as a hole where the file system supports it.
 	Punch(offset, length int64) error
 }
 
-// ReceiverConfig is what a Receiver needs. All of it stays the caller's.
+// ReceiverConfig configures a Receiver. The caller keeps ownership of everything in it.
 type ReceiverConfig struct {
-	Target       Target
-	Window       int      // slots of the window
-	Buffers      []Slots  // memory of this side's own, for each lane; all of the window's slots in it if InOrder
-	Engines      []Engine // from the window to the buffers, one for each lane
-	InOrder      bool     // chunks must be taken in the order of their offsets: for an ordered digest, or a stream; one lane then
-	Digest       digest.Algorithm
-	Stages       *Stages
-	Pace         func(ctx context.Context, bytes int64) error // waits until so much more may be received; nil: never
-	Poller       Poller                                       // nil: messages come and go by themselves
-	CPUs         []int                                        // that the lanes are bound to, by turns; nil: any
-	SerialWrites bool                                         // while one lane writes to the target another one would only wait
-	Batch        int                                          // chunks that the peer hears of at once, as long as there are more; at least 1
-	Moved        func(chunk Chunk, prefix int64) error        // called for each chunk that the target has, and each step of a hole, with how far it is complete
-	Retransmit   func(chunk Chunk)                            // called for each chunk that has to come once more
+	Target Target
+	Window int // number of slots of the window
+	// Private memory of each lane; as many slots as the window has if InOrder.
+	Buffers []Slots
+	// From the window to Buffers, one for each lane.
+	Engines []Engine
+	// InOrder stores chunks in the order of their offsets, for an ordered digest or a stream. There is one lane then.
+	InOrder bool
+	Digest  digest.Algorithm
+	Stages  *Stages
+	// Pace waits until the bandwidth limit allows so many more bytes. It may be nil.
+	Pace func(ctx context.Context, bytes int64) error
+	// Poller is nil if another goroutine carries the messages.
+	Poller Poller
+	// CPUs to which the lanes are pinned in turn; nil: the lanes are not pinned.
+	CPUs []int
+	// SerialWrites is set if the target allows one writer at a time, for which the others would spin.
+	SerialWrites bool
+	// Number of chunks, at least 1, that are acknowledged together while there are more to receive.
+	Batch int
+	// Moved is called for each chunk that the target has, and for each step of a hole, with the length of the prefix
+	// without a gap.
+	Moved func(chunk Chunk, prefix int64) error
+	// Retransmit is called for each chunk that the sender is to send again.
+	Retransmit func(chunk Chunk)
 }
 
-// Receiver fills a file with the chunks that the sender announces.
+// Receiver writes the chunks that the sender announces to a Target.
 type Receiver struct {
 	config ReceiverConfig
 	lanes  []*receiverLane
 	outbox *Batch[negotiate.Ack]
 
-	writing sync.Mutex // by lanes that are bound, and would spin in the file's own lock
+	// Taken by pinned lanes, which would spin in the file's own lock.
+	writing sync.Mutex
 
 	mu       sync.Mutex
 	ledger   *digest.Ledger
 	rejected int // chunks since the last good one
 }
 
-// NewReceiver returns a Receiver that has not begun.
+// NewReceiver returns a Receiver. Run starts it.
 func NewReceiver(c ReceiverConfig) *Receiver {
 	r := &Receiver{
 		config: c,
@@ -65,33 +77,34 @@ func NewReceiver(c ReceiverConfig) *Receiver {
 	return r
 }
 
-// Outbox is what the peer is to be told.
+// Outbox returns the acknowledgements for the peer.
 func (r *Receiver) Outbox() *Batch[negotiate.Ack] { return r.outbox }
 
-// Take takes announced records. It never waits, since none is announced for a slot that has not been acknowledged.
+// Take accepts announced records. It never blocks, because the sender announces a slot only after it has been
+// acknowledged.
 func (r *Receiver) Take(records []negotiate.Record) {
 	for _, record := range records {
 		r.lanes[int(record.Slot)%len(r.lanes)].inbox <- record
 	}
 }
 
-// End says that no record follows. Call it once.
+// End says that no record follows. It must be called once.
 func (r *Receiver) End() {
 	for _, l := range r.lanes {
 		close(l.inbox)
 	}
 }
 
-// Run receives until End was called and everything is in the target. When it returns no lane is at work; after an error, moves
-// may be, until the engines are closed.
+// Run receives until End has been called and the target has everything. When it returns all lanes have ended. After
+// an error, moves may still be in flight until the engines are closed.
 func (r *Receiver) Run(ctx context.Context) error {
 	return runLanes(ctx, r.lanes, len(r.config.CPUs) > 0)
 }
 
-// Sum is what the target has from its beginning on without a gap, after Run: its length and digest.
+// Sum returns length and digest of the target's prefix without a gap, after Run.
 func (r *Receiver) Sum() (int64, digest.Sum) { return r.ledger.Prefix(), r.ledger.Sum() }
 
-// receiverLane takes the records of the slots whose number is its own modulo the number of lanes.
+// receiverLane receives the chunks of the slots whose number modulo the number of lanes is its own.
 type receiverLane struct {
 	receiver   *Receiver
 	peer       messenger
@@ -99,10 +112,10 @@ type receiverLane struct {
 	buffers    Slots
 	inbox      chan negotiate.Record
 	open       bool               // inbox may still deliver
-	depth      int                // copies that are pending at once
+	depth      int                // number of copies that may be pending
 	vacant     []int              // buffers
-	held       []negotiate.Record // by buffer
-	outOfOrder []int              // buffers whose chunk is good and waits for its turn; InOrder only
+	held       []negotiate.Record // by buffer: the record of its chunk
+	outOfOrder []int              // buffers with a good chunk that cannot be stored yet; InOrder only
 }
 
 func newReceiverLane(r *Receiver, number int) *receiverLane {
@@ -146,8 +159,8 @@ func (l *receiverLane) run(ctx context.Context) error {
 	}
 }
 
-// takeRecords gives vacant buffers the records that are there, as many as there are to be in hand. Where each has to wait for its time
-// it takes one, so that those whose time has come do not wait for the others'.
+// drainRecords assigns announced records to vacant buffers, up to depth. With a bandwidth limit it starts one chunk
+// at a time, so that a chunk that may be copied does not wait for the next one's turn.
 func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) {
 	oneByOne := l.receiver.config.Pace != nil
 	for l.open && len(l.vacant) > 0 {
@@ -168,8 +181,8 @@ func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) 
 	return took, nil
 }
 
-// deepen has more moves in hand from now on, if there are records for them. So an engine that takes its time gets as many as it needs
-// to be busy, and one that is done at once fills the same buffer again and again, which stays in the cache.
+// raiseDepth doubles depth if more records are announced, and reports whether it did. A slow engine thus gets as many
+// copies as keep it busy, and a fast one reuses the same buffer, which stays in the cache.
 func (l *receiverLane) raiseDepth() bool {
 	if l.depth == len(l.held) || len(l.inbox) == 0 {
 		return false
@@ -178,7 +191,7 @@ func (l *receiverLane) raiseDepth() bool {
 	return true
 }
 
-// begin takes one record in hand.
+// startRecord begins with one record, or notes the end of the inbox.
 func (l *receiverLane) startRecord(ctx context.Context, record negotiate.Record, open bool) error {
 	if l.open = open; !open {
 		return nil
@@ -196,7 +209,10 @@ func (l *receiverLane) startRecord(ctx context.Context, record negotiate.Record,
 		return err
 	}
 	l.copies.add(Move{
-		Window: int64(record.Slot) * l.buffers.size, Buffer: l.buffers.offset(buffer), Length: int64(record.Length), Tag: buffer,
+		Window: int64(record.Slot) * l.buffers.size,
+		Buffer: l.buffers.offset(buffer),
+		Length: int64(record.Length),
+		Tag:    buffer,
 	})
 	return nil
 }
@@ -245,7 +261,7 @@ func (l *receiverLane) handleMoved(ctx context.Context, copied []Moved) error {
 	return nil
 }
 
-// checkOf is that of a chunk in its buffer.
+// checksumOf returns the checksum of the chunk in a buffer.
 func (l *receiverLane) checksumOf(m Moved) uint64 {
 	if m.Checked {
 		return m.Check
@@ -255,7 +271,7 @@ func (l *receiverLane) checksumOf(m Moved) uint64 {
 	return digest.Check(l.receiver.config.Digest, l.buffers.bytes(m.Tag, int64(l.held[m.Tag].Length)))
 }
 
-// compare looks whether the target already has what the sender claims.
+// compare checks whether the target already has the chunk that the sender claims.
 func (l *receiverLane) compare(ctx context.Context, buffer int) error {
 	record := &l.held[buffer]
 	watch := l.receiver.config.Stages.start()
@@ -267,7 +283,7 @@ func (l *receiverLane) compare(ctx context.Context, buffer int) error {
 	return l.checkChunk(ctx, buffer, l.checksumOf(Moved{Tag: buffer}))
 }
 
-// judge compares the check of what is in a buffer with that of what the sender has read.
+// checkChunk compares the checksum of a buffer's content with the sender's.
 func (l *receiverLane) checkChunk(ctx context.Context, buffer int, check uint64) error {
 	if check == l.held[buffer].Check {
 		return l.accept(ctx, buffer)
@@ -275,7 +291,7 @@ func (l *receiverLane) checkChunk(ctx context.Context, buffer int, check uint64)
 	return l.reject(buffer)
 }
 
-// reject has the chunk sent again, unless that has been tried often enough.
+// reject asks for the chunk again, unless the limit of attempts is reached.
 func (l *receiverLane) reject(buffer int) error {
 	record := &l.held[buffer]
 	if record.Kind == negotiate.DataRecord {
@@ -288,8 +304,8 @@ func (l *receiverLane) reject(buffer int) error {
 	return nil
 }
 
-// rejectsOnly bounds how many chunks in a row may be wrong, whatever the sender says of how often it has sent them: each slot's
-// as often as a chunk may be sent.
+// tooManyRejected counts a rejected chunk. It limits consecutive ones to the maximum number of attempts per slot,
+// independent of the attempt numbers that the sender states.
 func (r *Receiver) tooManyRejected() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -297,7 +313,7 @@ func (r *Receiver) tooManyRejected() bool {
 	return r.rejected >= maxAttempts*r.config.Window
 }
 
-// accept puts a good chunk into the target, now or when it is its turn.
+// accept stores a good chunk, now or in the order of offsets.
 func (l *receiverLane) accept(ctx context.Context, buffer int) error {
 	if !l.receiver.config.InOrder {
 		return l.store(ctx, buffer)
@@ -314,7 +330,8 @@ func (l *receiverLane) accept(ctx context.Context, buffer int) error {
 	}
 }
 
-// takeDue finds the chunk that follows what the target has. It has one lane, whose own the ledger then is.
+// takeNext returns the buffer of the chunk that follows the ledger's prefix, if it has arrived. It reads the ledger
+// without the mutex, because there is only one lane.
 func (l *receiverLane) takeNext() (buffer int, due bool) {
 	next := uint64(l.receiver.ledger.Prefix())
 	for i, buffer := range l.outOfOrder {
@@ -346,7 +363,7 @@ func (l *receiverLane) store(ctx context.Context, buffer int) error {
 func (l *receiverLane) storeChunk(buffer int, record *negotiate.Record) error {
 	watch, chunk := l.receiver.config.Stages.start(), chunkOf(record)
 	bytes := l.buffers.bytes(buffer, chunk.Length)
-	if chunk.Kind == negotiate.DataRecord { // what was claimed is there
+	if chunk.Kind == negotiate.DataRecord { // the target already has a claimed chunk
 		if err := l.write(bytes, chunk.Offset); err != nil {
 			return err
 		}
@@ -356,8 +373,8 @@ func (l *receiverLane) storeChunk(buffer int, record *negotiate.Record) error {
 	return l.receiver.addToLedger(chunk, bytes, record.Check)
 }
 
-// write writes alone, if the lanes are bound and it does not take long: who waits for the file's own lock spins there, and would keep the
-// processor from the peer's lane.
+// write serialises writes of pinned lanes to such a target: a lane that waits for the file's own lock spins there and
+// keeps the CPU from the peer's lane. It does not wait long.
 func (l *receiverLane) write(bytes []byte, offset int64) error {
 	if l.peer.seat.bound && l.receiver.config.SerialWrites && l.peer.seat.lock(&l.receiver.writing) {
 		defer l.receiver.writing.Unlock()
@@ -365,8 +382,8 @@ func (l *receiverLane) write(bytes []byte, offset int64) error {
 	return l.receiver.config.Target.WriteAt(bytes, offset)
 }
 
-// storeHole goes step by step: a hole can be of any length, and takes as long as its zeros do where the target has no holes or the
-// digest is fed them.
+// storeHole processes a hole step by step, because it can have any length and take as long as writing or hashing its
+// zeros.
 func (l *receiverLane) storeHole(ctx context.Context, hole Chunk) error {
 	for end := hole.Offset + hole.Length; hole.Offset < end; hole.Offset += hole.Length {
 		if ctx.Err() != nil {
@@ -386,7 +403,7 @@ func (l *receiverLane) storeHole(ctx context.Context, hole Chunk) error {
 	return nil
 }
 
-// enter takes the chunk into the ledger, which finds chunks that overlap.
+// addToLedger adds the chunk to the ledger, which finds chunks that overlap.
 func (r *Receiver) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

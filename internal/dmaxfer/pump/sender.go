@@ -10,20 +10,29 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// SenderConfig is what a Sender needs. All of it stays the caller's.
+// SenderConfig configures a Sender. The caller keeps ownership of everything in it.
 type SenderConfig struct {
-	Reader     Reader
-	Slots      Slots    // the window itself on a host, else buffers of this side, one for each slot of the window
-	Engines    []Engine // from Slots to the window, one for each lane; nil on a host, which has as many lanes as Lanes says
-	Lanes      int      // at least 1, at most the number of slots; 1 where the digest is ordered or the source a stream
-	Digest     digest.Algorithm
-	Stages     *Stages
-	Pace       func(ctx context.Context, bytes int64) error // waits until so much more may be sent; nil: never
-	Poller     Poller                                       // nil: messages come and go by themselves
-	CPUs       []int                                        // that the lanes are bound to, by turns; nil: any
-	Batch      int                                          // chunks of which the peer hears at once, as long as there are more; at least 1
-	Moved      func(chunk Chunk)                            // called for each chunk that the receiver has
-	Retransmit func(chunk Chunk)                            // called for each chunk that is sent once more
+	Reader Reader
+	// The window itself on a host, otherwise buffers of this side, one for each slot of the window.
+	Slots Slots
+	// From Slots to the window, one for each lane; nil on a host.
+	Engines []Engine
+	// Number of lanes, from 1 to the number of slots; 1 if the digest is ordered or the source a stream.
+	Lanes  int
+	Digest digest.Algorithm
+	Stages *Stages
+	// Pace waits until the bandwidth limit allows so many more bytes. It may be nil.
+	Pace func(ctx context.Context, bytes int64) error
+	// Poller is nil if another goroutine carries the messages.
+	Poller Poller
+	// CPUs to which the lanes are pinned in turn; nil: the lanes are not pinned.
+	CPUs []int
+	// Number of chunks, at least 1, that are announced together while there are more to send.
+	Batch int
+	// Moved is called for each chunk that the receiver has.
+	Moved func(chunk Chunk)
+	// Retransmit is called for each chunk that is sent again.
+	Retransmit func(chunk Chunk)
 }
 
 // Sender reads a file and sends it chunk by chunk.
@@ -36,7 +45,7 @@ type Sender struct {
 	ledger *digest.Ledger
 }
 
-// NewSender returns a Sender that has not begun.
+// NewSender returns a Sender. Run starts it.
 func NewSender(c SenderConfig) *Sender {
 	slots := c.Slots.Count()
 	s := &Sender{
@@ -50,35 +59,36 @@ func NewSender(c SenderConfig) *Sender {
 	return s
 }
 
-// Outbox is what the peer is to be told.
+// Outbox returns the records for the peer.
 func (s *Sender) Outbox() *Batch[negotiate.Record] { return s.outbox }
 
-// Acknowledge takes what the receiver says of slots that have been announced. It never waits, since a slot is acknowledged
-// once for each time that it was announced.
+// Acknowledge processes the receiver's acknowledgements of announced slots. It never blocks, because a slot is
+// acknowledged once for each time it was announced.
 func (s *Sender) Acknowledge(acks []negotiate.Ack) {
 	for _, ack := range acks {
 		s.lanes[int(ack.Slot)%len(s.lanes)].inbox <- ack
 	}
 }
 
-// Run sends everything. When it returns no lane is at work; after an error, moves may be, until the engines are closed.
+// Run sends everything. When it returns all lanes have ended. After an error, moves may still be in flight until the
+// engines are closed.
 func (s *Sender) Run(ctx context.Context) error {
 	return runLanes(ctx, s.lanes, len(s.config.CPUs) > 0)
 }
 
-// Sum is what has been read, after Run: its length and digest.
+// Sum returns length and digest of what was read, after Run.
 func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.Sum() }
 
-// senderLane sends chunks through the slots whose number is its own modulo the number of lanes.
+// senderLane sends chunks through the slots whose number modulo the number of lanes is its own.
 type senderLane struct {
 	sender *Sender
 	peer   messenger
-	copies copyQueue // of the lane's engine; without one on a host
+	copies copyQueue // no engine on a host
 	inbox  chan negotiate.Ack
-	vacant []int // slots; the last one became vacant last, and is the warmest
-	owned  int
-	ended  bool               // the reader has no more
-	sent   []negotiate.Record // by slot: what is in it
+	vacant []int              // slots; the last one became vacant last and is most likely in the cache
+	owned  int                // number of this lane's slots
+	ended  bool               // the reader has returned io.EOF
+	sent   []negotiate.Record // by slot: the record of its chunk
 }
 
 func newSenderLane(s *Sender, number int) *senderLane {
@@ -99,7 +109,7 @@ func newSenderLane(s *Sender, number int) *senderLane {
 	return l
 }
 
-// run alternates between reading a chunk and seeing what has become of others. It waits only when it can do neither.
+// run alternates between reading a chunk and handling the progress of others. It waits only if it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
 	l.peer.start()
 	defer l.peer.stop()
@@ -121,7 +131,7 @@ func (l *senderLane) run(ctx context.Context) error {
 	}
 }
 
-// readNext fills a vacant slot, if there is one and the file goes on.
+// readNext fills a vacant slot, if there is one and the file has not ended.
 func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	if l.ended || len(l.vacant) == 0 {
 		return false, nil
@@ -146,7 +156,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// record takes the chunk down, with its check, and into the ledger.
+// makeRecord returns the chunk's record with its checksum and adds the chunk to the ledger.
 func (l *senderLane) makeRecord(slot int, chunk Chunk) (negotiate.Record, error) {
 	record := negotiate.Record{
 		Kind: chunk.Kind, Slot: uint32(slot), Offset: uint64(chunk.Offset), Length: uint64(chunk.Length),
@@ -165,7 +175,7 @@ func (s *Sender) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
 	return addToLedger(s.ledger, s.config.Digest, chunk, bytes, check)
 }
 
-// dispatch sends what is in a slot: to the window first, if that is elsewhere.
+// send announces the chunk in a slot, or first copies it to the window if it is elsewhere.
 func (l *senderLane) send(ctx context.Context, slot int) error {
 	record := &l.sent[slot]
 	if record.Kind != negotiate.DataRecord {
@@ -217,7 +227,7 @@ func (l *senderLane) awaitAck(ctx context.Context) error {
 	return l.handleAck(ctx, ack)
 }
 
-// announce tells the peer of chunks that have reached the window.
+// announce adds the records of chunks that have reached the window to the outbox.
 func (l *senderLane) announce(copied []Moved) error {
 	for _, m := range copied {
 		if m.Err != nil {
@@ -242,7 +252,7 @@ func (l *senderLane) drainAcks(ctx context.Context) (handled bool, err error) {
 	}
 }
 
-// acknowledged frees the slot, or sends once more what is in it.
+// handleAck frees the slot, or sends its chunk again.
 func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
 	slot := int(ack.Slot)
 	record := &l.sent[slot]

@@ -1,15 +1,15 @@
 package pump
 
-// Slots is memory cut into chunks of equal size.
+// Slots is memory divided into slots of equal size.
 type Slots struct {
 	memory []byte
 	size   int64
 }
 
-// NewSlots cuts memory, whose length is a multiple of size.
+// NewSlots divides memory, whose length must be a multiple of size bytes.
 func NewSlots(memory []byte, size int64) Slots { return Slots{memory: memory, size: size} }
 
-// Count is how many there are.
+// Count returns the number of slots.
 func (s Slots) Count() int { return int(int64(len(s.memory)) / s.size) }
 
 func (s Slots) offset(slot int) int64 { return int64(slot) * s.size }

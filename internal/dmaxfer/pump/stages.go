@@ -5,34 +5,34 @@ import (
 	"time"
 )
 
-// Stage is what a lane can be doing.
+// Stage is an activity of a lane.
 type Stage int
 
-// The stages. Waiting for the engine is time in which nothing else could be done.
+// The stages. Copying counts only the time in which the lane had no other work.
 const (
-	Reading   Stage = iota // from the source
-	Checking               // computing checks and digests
+	Reading   Stage = iota // reading from the source
+	Checking               // computing checksums and digests
 	Copying                // waiting for the engine
-	Writing                // to the target
+	Writing                // writing to the target
 	Peer                   // waiting for the peer
-	RateLimit              // waiting until the bandwidth limit lets more bytes through
+	RateLimit              // waiting for the bandwidth limit
 	stageCount
 )
 
 var stageNames = [stageCount]string{"read", "digest", "dma", "write", "peer", "rate limit"}
 
-// String is the stage's name in the summary.
+// String returns the stage's name in the summary.
 func (s Stage) String() string { return stageNames[s] }
 
-// Stages adds up how long the lanes of a copy have been in each stage. Safe for concurrent use.
+// Stages adds up the time that the lanes of a transfer spend in each stage. It is safe for concurrent use.
 type Stages struct {
 	spent [stageCount]atomic.Int64 // nanoseconds
 }
 
-// Shares is the part of the lanes' time, 0 to 1, that each stage took; all zero before anything was done.
+// Shares is the fraction of the lanes' time, 0 to 1, spent in each stage. All are zero before any work.
 type Shares [stageCount]float64
 
-// Shares computes them as of now.
+// Shares returns the current fractions.
 func (s *Stages) Shares() Shares {
 	var shares Shares
 	var total float64
@@ -48,7 +48,7 @@ func (s *Stages) Shares() Shares {
 	return shares
 }
 
-// Busiest is the stage with the largest share: what a faster copy would need more of.
+// Busiest returns the stage with the largest share, the bottleneck of the transfer.
 func (s Shares) Busiest() Stage {
 	busiest := Reading
 	for i := range s {
@@ -59,7 +59,7 @@ func (s Shares) Busiest() Stage {
 	return busiest
 }
 
-// clock charges time to stages, one after the other.
+// clock attributes elapsed time to stages.
 type clock struct {
 	stages *Stages
 	last   time.Time
@@ -67,7 +67,7 @@ type clock struct {
 
 func (s *Stages) start() clock { return clock{stages: s, last: time.Now()} }
 
-// charge says what has been done since the clock was started or charged last.
+// charge adds the time since start or the last charge to stage.
 func (c *clock) charge(stage Stage) {
 	now := time.Now()
 	c.stages.spent[stage].Add(int64(now.Sub(c.last)))

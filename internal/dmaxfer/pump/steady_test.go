@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
-// mallocs counts what a copy of so many chunks allocates, building included.
+// mallocs returns the number of allocations of a transfer of so many chunks, including its set-up.
 func mallocs(t *testing.T, chunks int, algorithm digest.Algorithm) uint64 {
 	p := newPair(64 * chunks)
 	p.algorithm, p.slots = algorithm, 8
@@ -29,7 +29,7 @@ func mallocs(t *testing.T, chunks int, algorithm digest.Algorithm) uint64 {
 func TestChunksAllocateNothing(t *testing.T) {
 	for _, algorithm := range algorithms {
 		const few, many = 1000, 11000
-		mallocs(t, few, algorithm) // the runtime's own first times
+		mallocs(t, few, algorithm) // the runtime allocates at the first use
 		extra := int64(mallocs(t, many, algorithm)) - int64(mallocs(t, few, algorithm))
 		if extra > (many-few)/20 {
 			t.Errorf("%s: %d more chunks allocate %d times", algorithm, many-few, extra)
@@ -37,7 +37,7 @@ func TestChunksAllocateNothing(t *testing.T) {
 	}
 }
 
-// slowEngine takes a time for each move that is in its hands, all of them at once.
+// slowEngine delays each Submit.
 type slowEngine struct {
 	*Copier
 	takes time.Duration
@@ -48,7 +48,7 @@ func (e slowEngine) Submit(moves []Move) (int, error) {
 	return e.Copier.Submit(moves)
 }
 
-// In virtual time nothing takes time but what the test says does, and all of that is somebody's.
+// In virtual time only the pauses of this test take time, and each belongs to a stage.
 func TestStagesAccountForTheTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(64 * 50)
@@ -56,8 +56,7 @@ func TestStagesAccountForTheTime(t *testing.T) {
 		p.build()
 		p.source.pause = func() { time.Sleep(3 * time.Millisecond) }
 		p.target.pause = func() { time.Sleep(7 * time.Millisecond) }
-		slow := slowEngine{NewCopier(p.sender.config.Slots.memory, p.receiver.config.Buffers[0].memory, p.slots, p.algorithm), 2 * time.Millisecond}
-		p.receiver.lanes[0].copies.engine = slow
+		p.receiver.lanes[0].copies.engine = slowEngine{p.copier(), 2 * time.Millisecond}
 		began := time.Now()
 		sent, received := p.run(t.Context())
 		took := time.Since(began)
@@ -68,7 +67,7 @@ func TestStagesAccountForTheTime(t *testing.T) {
 			for stage := range stageCount {
 				total += time.Duration(p.stages[i].spent[stage].Load())
 			}
-			// Whoever is done first waits for the other outside of its lanes.
+			// The side that ends first waits for the other outside of its lanes.
 			if total > took || total < took-20*time.Millisecond {
 				t.Errorf("the %s accounts for %s of %s", side, total, took)
 			}
