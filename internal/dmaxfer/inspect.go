@@ -65,7 +65,7 @@ func inspect(on disk.FS, path string, overwrite bool) (*place, error) {
 	case errors.Is(err, fs.ErrPermission) && overwrite:
 		return nil, cannotLookAtTarget(on, path, err)
 	case err != nil:
-		return nil, disk.CannotLook(path, err)
+		return nil, disk.CannotStat(path, err)
 	case !info.Mode.IsRegular():
 		return nil, disk.NotRegular(path, info.Mode)
 	case overwrite:
@@ -127,7 +127,7 @@ func cannotLookAtTarget(on disk.FS, path string, err error) error {
 	if _, placeErr := targetPlace(on, path, true); errors.Is(placeErr, disk.ErrUntrustedLink) {
 		return placeErr
 	}
-	return disk.CannotLook(path, err)
+	return disk.CannotStat(path, err)
 }
 
 // targetPlace finds early what would keep the target from being made.

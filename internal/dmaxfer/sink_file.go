@@ -27,7 +27,7 @@ func openFile(r *receiving) (sink, error) {
 		Digest:    byte(plan.Digest),
 		Overwrite: plan.Overwrite, Backup: o.Backup, Resume: !o.NoResume, Sparse: plan.Sparse,
 		Fill:        r.layout().lanes > 1,
-		FlushBehind: plan.Durability != negotiate.DurabilityNone,
+		WriteBehind: plan.Durability != negotiate.DurabilityNone,
 		Preserve:    disk.Preserve{Mode: plan.SizeKnown, Times: plan.SizeKnown, Owner: plan.SizeKnown && plan.Owner, Xattrs: plan.XAttr},
 	})
 	if err != nil {

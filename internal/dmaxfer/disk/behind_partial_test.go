@@ -21,7 +21,7 @@ func TestFlushBehindThatFailed(t *testing.T) {
 		return &disktest.Fault{Err: unix.EIO}
 	})
 	want := wanted(size)
-	want.FlushBehind = true
+	want.WriteBehind = true
 	p, err := disk.OpenPartial(faulty, "/target/file", want)
 	must(t, err)
 	heard := p.Advance(size)

@@ -35,7 +35,7 @@ type Wanted struct {
 	// taken beforehand, which would cost half as much as the copy.
 	Fill bool
 
-	FlushBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare
+	WriteBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare
 
 	Preserve Preserve
 }
@@ -267,7 +267,7 @@ func (p *Partial) note(prefix int64) error {
 
 // handOver has what is verified flushed, and waits if the disk is too far behind.
 func (p *Partial) handOver(prefix int64) error {
-	if !p.want.FlushBehind {
+	if !p.want.WriteBehind {
 		return nil
 	}
 	if p.behind == nil {

@@ -35,7 +35,7 @@ func OpenSource(on FS, path string) (*Source, error) {
 func lookAt(file File) (*Source, error) {
 	was, err := file.Info()
 	if err != nil {
-		return nil, CannotLook(file.Name(), err)
+		return nil, CannotStat(file.Name(), err)
 	}
 	if !was.Mode.IsRegular() {
 		return nil, NotRegular(file.Name(), was.Mode)
@@ -44,7 +44,7 @@ func lookAt(file File) (*Source, error) {
 }
 
 // CannotLook is the ErrSource of a path that cannot be examined.
-func CannotLook(path string, err error) error {
+func CannotStat(path string, err error) error {
 	return failure(ErrSource, err, "check the path and its permissions", "cannot stat %s: %s", path, Reason(err))
 }
 
@@ -96,7 +96,7 @@ func (s *Source) ReadAt(buffer []byte, offset int64) error {
 func (s *Source) endedAt(end int64) error {
 	is, err := s.file.Info()
 	if err != nil {
-		return CannotLook(s.file.Name(), err)
+		return CannotStat(s.file.Name(), err)
 	}
 	if is.Size != s.was.Size {
 		return s.changed()
@@ -199,7 +199,7 @@ func (s *Source) NextExtent(offset int64) (Extent, error) {
 func (s *Source) holeToTheEnd(offset int64) (Extent, error) {
 	is, err := s.file.Info()
 	if err != nil {
-		return Extent{}, CannotLook(s.file.Name(), err)
+		return Extent{}, CannotStat(s.file.Name(), err)
 	}
 	if is.Size < s.was.Size {
 		return Extent{}, s.changed()
@@ -245,7 +245,7 @@ func (s *Source) HolesExceed(limit int64) (bool, error) {
 func (s *Source) Verify() error {
 	is, err := s.file.Info()
 	if err != nil {
-		return CannotLook(s.file.Name(), err)
+		return CannotStat(s.file.Name(), err)
 	}
 	if is.Identity != s.was.Identity {
 		return s.changed()
