@@ -21,16 +21,16 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 		p.writers.beginFilling(p.file, size)
 	}
 	if !p.want.Sparse {
-		if err := p.lookForRoom(); err != nil {
+		if err := p.checkFreeSpace(); err != nil {
 			return err
 		}
 	}
-	if err := p.stretch(); err != nil || p.want.Sparse || p.Concurrent() {
+	if err := p.setLength(); err != nil || p.want.Sparse || p.Concurrent() {
 		return err
 	}
 	return inSteps(ctx, size, allocationStep, progress, func(offset, length int64) error {
 		if err := p.allocateRange(offset, length); err != nil {
-			return p.cannotHold(err)
+			return p.cannotAllocate(err)
 		}
 		return nil
 	})
@@ -38,7 +38,7 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 
 // stretch gives the file its size and one byte more, and no blocks. No write of this copy reaches that byte, so it is
 // gone for good once another process has truncated the file, whatever is written afterwards; Prepare takes it away.
-func (p *Partial) stretch() error {
+func (p *Partial) setLength() error {
 	p.length = p.want.Size + 1
 	err := p.file.Truncate(p.length)
 	if errors.Is(err, unix.EFBIG) { // the file is as large as one may be
@@ -46,7 +46,7 @@ func (p *Partial) stretch() error {
 		err = p.file.Truncate(p.length)
 	}
 	if err != nil {
-		return p.cannotHold(err)
+		return p.cannotAllocate(err)
 	}
 	return nil
 }
@@ -68,14 +68,14 @@ func inSteps(ctx context.Context, size, step int64, progress func(int64), do fun
 	return nil
 }
 
-func (p *Partial) lookForRoom() error {
+func (p *Partial) checkFreeSpace() error {
 	info, err := p.file.Info()
 	if err != nil {
-		return p.cannotHold(err)
+		return p.cannotAllocate(err)
 	}
 	missing := p.want.Size - info.Allocated
 	if free, known := p.file.Free(); known && missing > 0 && uint64(missing) > free {
-		return p.cannotHold(unix.ENOSPC)
+		return p.cannotAllocate(unix.ENOSPC)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func (p *Partial) allocateRange(offset, length int64) error {
 	return p.fillWithZeros(start, offset+length-start)
 }
 
-func (p *Partial) cannotHold(err error) error {
+func (p *Partial) cannotAllocate(err error) error {
 	next, size := afterFailedWrite(err), humanize.IBytes(uint64(p.want.Size))
 	if free, known := p.file.Free(); known && isFull(err) {
 		return failure(ErrNoSpace, err, next, "cannot hold %s: it needs %s and %s are free (%s)",

@@ -3,14 +3,14 @@ package disk
 // How much of a target may wait to be flushed while more of it arrives. Steps are small, so that even a slow disk finishes one now
 // and then; the bound keeps a fast peer from filling this machine's memory with what a slow disk has still to take.
 const (
-	behindStep  = 8 << 20
-	behindSteps = 16
+	writeBehindStep  = 8 << 20
+	writeBehindSteps = 16
 )
 
 // behind flushes a file's content behind its writers. Whoever hands it more than it may hold waits for the disk.
 //
 //	writers ─ handOver ─► queue ─► run: SyncRange, step by step
-type behind struct {
+type writeBehind struct {
 	file  File
 	next  int64 // what is before has been handed over
 	queue chan span
@@ -20,14 +20,14 @@ type behind struct {
 
 type span struct{ offset, length int64 }
 
-func flushBehind(file File, from int64) *behind {
-	b := &behind{file: file, next: from, queue: make(chan span, behindSteps), ended: make(chan struct{})}
+func newWriteBehind(file File, from int64) *writeBehind {
+	b := &writeBehind{file: file, next: from, queue: make(chan span, writeBehindSteps), ended: make(chan struct{})}
 	go b.run()
 	return b
 }
 
 // run stops flushing at the first failure, after which nothing that it could find would count.
-func (b *behind) run() {
+func (b *writeBehind) run() {
 	defer close(b.ended)
 	for s := range b.queue {
 		if b.err = b.file.SyncRange(s.offset, s.length); b.err != nil {
@@ -37,11 +37,11 @@ func (b *behind) run() {
 }
 
 // handOver takes what is written before prefix, in whole steps. It returns the error of an earlier flush.
-func (b *behind) handOver(prefix int64) error {
-	for prefix-b.next >= behindStep {
+func (b *writeBehind) add(prefix int64) error {
+	for prefix-b.next >= writeBehindStep {
 		select {
-		case b.queue <- span{b.next, behindStep}:
-			b.next += behindStep
+		case b.queue <- span{b.next, writeBehindStep}:
+			b.next += writeBehindStep
 		case <-b.ended:
 			return b.err
 		}
@@ -51,7 +51,7 @@ func (b *behind) handOver(prefix int64) error {
 
 // stop waits for the step that is being flushed, and returns the error of the first flush that failed. What waits behind that step is
 // left alone: whoever gives up has no use for it, and whoever finishes the file flushes it with an eye on the context and on the progress.
-func (b *behind) stop() error {
+func (b *writeBehind) stop() error {
 	for len(b.queue) > 0 {
 		select {
 		case <-b.queue:

@@ -36,11 +36,11 @@ func TestBehindFlushesWholeStepsOnce(t *testing.T) { synctest.Test(t, flushWhole
 func flushWholeStepsOnce(t *testing.T) {
 	const from = 3 << 20
 	file := &flushedFile{}
-	b := flushBehind(file, from)
+	b := newWriteBehind(file, from)
 	prefix := int64(from)
 	for i := range 200 {
 		prefix += int64(i) * 77777
-		if err := b.handOver(prefix); err != nil {
+		if err := b.add(prefix); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -50,12 +50,12 @@ func flushWholeStepsOnce(t *testing.T) {
 	}
 	next := int64(from)
 	for _, s := range file.spans {
-		if s.offset != next || s.length != behindStep {
+		if s.offset != next || s.length != writeBehindStep {
 			t.Fatalf("%+v was flushed, where %d is next", s, next)
 		}
 		next += s.length
 	}
-	if prefix-next >= behindStep {
+	if prefix-next >= writeBehindStep {
 		t.Errorf("only %d of %d bytes were flushed", next, prefix)
 	}
 }
@@ -64,8 +64,8 @@ func flushWholeStepsOnce(t *testing.T) {
 func TestBehindFails(t *testing.T) {
 	cause := errors.New("the disk is broken")
 	file := &flushedFile{failAt: 2, cause: cause}
-	b := flushBehind(file, 0)
-	err := b.handOver(100 * behindStep)
+	b := newWriteBehind(file, 0)
+	err := b.add(100 * writeBehindStep)
 	if err != cause {
 		t.Errorf("handing over more than there is room for: %v", err)
 	}
@@ -81,8 +81,8 @@ func TestBehindFails(t *testing.T) {
 func TestBehindStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &flushedFile{held: make(chan struct{})}
-		b := flushBehind(file, 0)
-		if err := b.handOver(behindSteps * behindStep); err != nil {
+		b := newWriteBehind(file, 0)
+		if err := b.add(writeBehindSteps * writeBehindStep); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // until the disk is at the first step

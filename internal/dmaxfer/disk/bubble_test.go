@@ -30,12 +30,12 @@ func TestMemoryRunsInABubble(t *testing.T) {
 	})
 }
 
-// What has come of a slow stream is not kept back for what may follow, and a fast one's pieces are full.
+// What has come of a slow stream is not kept back for what may follow, and a fast one's chunks are full.
 func TestSlowStreamIsNotKeptBack(t *testing.T) {
 	for pause, want := range map[time.Duration]int{time.Microsecond: 100, 40 * time.Millisecond: 3, time.Second: 1} {
 		synctest.Test(t, func(t *testing.T) {
 			stirred := 0
-			stream := disk.NewStream(dripping{pause: pause}, func() { stirred++ })
+			stream := disk.NewStream(oneByteReader{pause: pause}, func() { stirred++ })
 			if n, err := stream.Next(make([]byte, 100)); n != want || stirred != want || err != nil {
 				t.Errorf("with a byte in %s it gave %d bytes after %d reads, %v", pause, n, stirred, err)
 			}
@@ -44,12 +44,12 @@ func TestSlowStreamIsNotKeptBack(t *testing.T) {
 }
 
 // dripping is a stream of single bytes.
-type dripping struct {
+type oneByteReader struct {
 	disk.File
 	pause time.Duration
 }
 
-func (d dripping) Read([]byte) (int, error) {
+func (d oneByteReader) Read([]byte) (int, error) {
 	time.Sleep(d.pause)
 	return 1, nil
 }

@@ -26,8 +26,8 @@ func (p *Partial) Commit(durability Durability) error {
 	if err := p.rename(); err != nil {
 		return err
 	}
-	defer p.release()
-	if err := errors.Join(p.checkTarget(), p.tidy()); err != nil {
+	defer p.close()
+	if err := errors.Join(p.checkTarget(), p.removeLeftovers()); err != nil {
 		return err
 	}
 	if durability != Full {
@@ -40,11 +40,11 @@ func (p *Partial) Commit(durability Durability) error {
 }
 
 // tidy removes what is of no use any more once the file has its name.
-func (p *Partial) tidy() error {
+func (p *Partial) removeLeftovers() error {
 	if err := p.removeJournal(); err != nil {
 		return p.failed("removing the journal of", err)
 	}
-	if p.claim == nil {
+	if p.placeholder == nil {
 		return nil
 	}
 	if err := p.removeName(); err != nil {
@@ -56,7 +56,7 @@ func (p *Partial) tidy() error {
 // checkPartial compares the file that is about to get its name with what Prepare has made of it.
 func (p *Partial) checkPartial() error {
 	names := uint64(0)
-	if p.claim == nil {
+	if p.placeholder == nil {
 		names = 1
 		if named, err := p.isNamed(); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (p *Partial) closeAndHold() error {
 	err = p.file.Close()
 	p.file = held
 	if err != nil {
-		p.doubt("closing it failed")
+		p.distrust("closing it failed")
 		return p.failed("closing", err)
 	}
 	return nil
@@ -115,7 +115,7 @@ const nextIfExists = "remove it, or replace it with --overwrite"
 func (p *Partial) rename() error {
 	var err error
 	switch {
-	case p.claim != nil:
+	case p.placeholder != nil:
 		err = p.giveName()
 	case p.want.Overwrite:
 		err = p.dir.Rename(p.name, p.base)

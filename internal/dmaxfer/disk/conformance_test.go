@@ -26,9 +26,9 @@ func mustCreate(t *testing.T, dir disk.Dir, name string) disk.File {
 }
 
 // conform runs one test everywhere; what it opens by the given functions is closed before handles are counted.
-func conform(t *testing.T, test func(t *testing.T, at place, dir disk.Dir, file disk.File)) {
+func conform(t *testing.T, test func(t *testing.T, at testDir, dir disk.Dir, file disk.File)) {
 	t.Helper()
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
 		file := mustCreate(t, dir, "file")
@@ -63,7 +63,7 @@ func mustRead(t *testing.T, file disk.File, want string, offset int64) {
 }
 
 func TestCreatedFileIsPrivateAndNew(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
 		info := mustInfo(t, file)
 		if info.Mode != 0o600 || info.Links != 1 || info.UID != at.fs.Self().UID || info.Size != 0 {
 			t.Errorf("a new file is %+v", info)
@@ -80,7 +80,7 @@ func TestCreatedFileIsPrivateAndNew(t *testing.T) {
 }
 
 func TestWhatIsAbsent(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, _ disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
 		_, openErr := dir.Open("absent", false)
 		_, statErr := dir.Stat("absent")
 		_, fileErr := at.fs.Open(at.path("absent"))
@@ -98,7 +98,7 @@ func TestWhatIsAbsent(t *testing.T) {
 }
 
 func TestReadsAndWritesAreWhole(t *testing.T) {
-	conform(t, func(t *testing.T, _ place, _ disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
 		mustWrite(t, file, newText, 5000)
 		mustRead(t, file, newText, 5000)
 		mustRead(t, file, strings.Repeat("\x00", 5000), 0)
@@ -114,9 +114,9 @@ func TestReadsAndWritesAreWhole(t *testing.T) {
 }
 
 func TestReadsAndWritesInOrder(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, file disk.File) {
-		for _, piece := range []string{newText[:5000], newText[5000:]} {
-			if n, err := file.Write([]byte(piece)); n != len(piece) || err != nil {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
+		for _, chunk := range []string{newText[:5000], newText[5000:]} {
+			if n, err := file.Write([]byte(chunk)); n != len(chunk) || err != nil {
 				t.Errorf("%d bytes written, %v", n, err)
 			}
 		}
@@ -139,7 +139,7 @@ func TestReadsAndWritesInOrder(t *testing.T) {
 }
 
 func TestNamesAreGivenAndTaken(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, _ disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
 		at.put("other", "other")
 		mustBe(t, dir.RenameIfAbsent("other", "file"), fs.ErrExist)
 		mustBe(t, dir.Link("other", "file"), fs.ErrExist)
@@ -157,7 +157,7 @@ func TestNamesAreGivenAndTaken(t *testing.T) {
 }
 
 func TestFilesWithoutNames(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, named disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, named disk.File) {
 		mustBe(t, named.GiveName("other"), errors.ErrUnsupported)
 		file, err := dir.CreateUnnamed("shown")
 		if errors.Is(err, errors.ErrUnsupported) {
@@ -191,7 +191,7 @@ func TestFilesWithoutNames(t *testing.T) {
 }
 
 func TestLocks(t *testing.T) {
-	conform(t, func(t *testing.T, _ place, dir disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, _ testDir, dir disk.Dir, file disk.File) {
 		must(t, file.Lock())
 		must(t, file.Lock())
 		other, err := dir.Open("file", false)
@@ -208,7 +208,7 @@ func TestLocks(t *testing.T) {
 }
 
 func TestAttributes(t *testing.T) {
-	conform(t, func(t *testing.T, at place, _ disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, at testDir, _ disk.Dir, file disk.File) {
 		at0 := disk.Timestamp{Sec: 1_234_567_890, Nsec: 123_456_789}
 		must(t, file.SetMode(0o4751))
 		must(t, file.SetModified(at0))
@@ -227,7 +227,7 @@ func TestAttributes(t *testing.T) {
 }
 
 func TestExtendedAttributes(t *testing.T) {
-	conform(t, func(t *testing.T, _ place, _ disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
 		want := []disk.Xattr{{Name: "user.a", Value: []byte{}}, {Name: "user.b", Value: bytes.Repeat([]byte("v"), 2000)}}
 		for _, attribute := range slices.Backward(want) {
 			err := file.SetXattr(attribute)
@@ -246,7 +246,7 @@ func TestExtendedAttributes(t *testing.T) {
 }
 
 func TestClosedFile(t *testing.T) {
-	conform(t, func(t *testing.T, _ place, _ disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
 		must(t, file.Close())
 		_, readErr := file.ReadAt(make([]byte, 1), 0)
 		_, infoErr := file.Info()
@@ -259,7 +259,7 @@ func TestClosedFile(t *testing.T) {
 }
 
 func TestStatOfPaths(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
 		at.link("file", "link")
 		at.link("link", "link of a link")
 		at.link(".", "folder")
@@ -295,7 +295,7 @@ func TestStatOfPaths(t *testing.T) {
 }
 
 func TestDirectoriesFromDirectories(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
 		at.link("..", "up")
 		for _, path := range []string{".", "./", at.folder, "../" + path.Base(at.folder), "up/" + path.Base(at.folder)} {
 			same, err := dir.OpenDir(path)
@@ -324,7 +324,7 @@ func TestDirectoriesFromDirectories(t *testing.T) {
 }
 
 func TestSymlinksAreReadAndNotOpened(t *testing.T) {
-	conform(t, func(t *testing.T, at place, dir disk.Dir, _ disk.File) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
 		at.link("some/../text", "link")
 		link, err := dir.ReadLink("link")
 		must(t, err)
@@ -346,7 +346,7 @@ func TestSymlinksAreReadAndNotOpened(t *testing.T) {
 
 // TestContent holds random operations against a slice of bytes; holes and data together must cover the file, and holes be zeros.
 func TestContent(t *testing.T) {
-	conform(t, func(t *testing.T, _ place, _ disk.Dir, file disk.File) {
+	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
 		seed := rand.Uint64()
 		random := rand.New(rand.NewPCG(seed, 0))
 		model := []byte{}

@@ -22,7 +22,7 @@ func TestCrashes(t *testing.T) {
 					must(t, receive(t, p, newText, durability))
 					before := m.Steps()
 					must(t, p.Commit(durability))
-					if states := judgeCrashes(t, m, copies[name], durability, before); states < 30 {
+					if states := checkCrashes(t, m, copies[name], durability, before); states < 30 {
 						t.Errorf("there were only %d states", states)
 					}
 				})
@@ -31,7 +31,7 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-func judgeCrashes(t *testing.T, m *disktest.Memory, want disk.Wanted, durability disk.Durability, commit int) (states int) {
+func checkCrashes(t *testing.T, m *disktest.Memory, want disk.Wanted, durability disk.Durability, commit int) (states int) {
 	t.Helper()
 	for crash := range m.Crashes() {
 		states++

@@ -87,7 +87,7 @@ func TestEveryOperationFails(t *testing.T) {
 			faulty := disktest.NewFaulty(m, disktest.FailAt(n, fault))
 			err := copyAll(t, faulty, want, (*disk.Partial).Discard)
 			if fired = faulty.Fired(); fired {
-				mustBeHonest(t, m, want, left, fault, err, faulty.Trace()[n])
+				mustReportOutcome(t, m, want, left, fault, err, faulty.Trace()[n])
 			} else {
 				must(t, err)
 			}
@@ -100,7 +100,7 @@ func TestEveryOperationFails(t *testing.T) {
 
 // harmless are the operations whose failure takes nothing away from a copy: they end what was only read, say how much of an earlier copy
 // can be used, or make it faster.
-func harmless(op string, want disk.Wanted) bool {
+func mayFailSilently(op string, want disk.Wanted) bool {
 	if !want.Resume && op == "close "+partialName {
 		return true // it only kept others from the target
 	}
@@ -108,11 +108,11 @@ func harmless(op string, want disk.Wanted) bool {
 		op == "read "+journalName || op == "filler .file.dma-copy-part"
 }
 
-func mustBeHonest(t *testing.T, m *disktest.Memory, want disk.Wanted, left bool, fault disktest.Fault, err error, op string) {
+func mustReportOutcome(t *testing.T, m *disktest.Memory, want disk.Wanted, left bool, fault disktest.Fault, err error, op string) {
 	t.Helper()
 	content, found := m.Get("/there/file")
 	if err == nil {
-		if !harmless(op, want) {
+		if !mayFailSilently(op, want) {
 			t.Errorf("nobody heard of the fault in %q", op)
 		}
 		if content != newText {
@@ -130,12 +130,12 @@ func mustBeHonest(t *testing.T, m *disktest.Memory, want disk.Wanted, left bool,
 		t.Errorf("after a fault in %q the target is %d bytes that nobody wants", op, len(content))
 	}
 	if !left {
-		mustBeTidy(t, m, fault, op, content == newText)
+		mustLeaveNothing(t, m, fault, op, content == newText)
 	}
 }
 
 // mustBeTidy wants nothing left, but for what could not be removed, or was made by an operation that then claimed to have failed.
-func mustBeTidy(t *testing.T, m *disktest.Memory, fault disktest.Fault, op string, named bool) {
+func mustLeaveNothing(t *testing.T, m *disktest.Memory, fault disktest.Fault, op string, named bool) {
 	t.Helper()
 	allowed := []string{"file", "file~"}
 	if fault.Done || strings.HasPrefix(op, "remove ") || strings.HasSuffix(op, journalName) || strings.Contains(op, "backup") ||

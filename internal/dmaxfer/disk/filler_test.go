@@ -15,7 +15,7 @@ import (
 const pageSize = 4096
 
 // fillable runs a test where files can be filled: in our own memory, and on tmpfs.
-func fillable(t *testing.T, test func(t *testing.T, at place)) {
+func fillable(t *testing.T, test func(t *testing.T, at testDir)) {
 	t.Run("memory", func(t *testing.T) {
 		at, m := inMemory()
 		m.Fills()
@@ -39,24 +39,24 @@ func mustFill(t *testing.T, file disk.File, size int64) disk.Filler {
 }
 
 func TestFillerFillsWholePages(t *testing.T) {
-	fillable(t, func(t *testing.T, at place) {
+	fillable(t, func(t *testing.T, at testDir) {
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
 		file := mustCreate(t, dir, "file")
 		const size = 40 * pageSize
 		filler := mustFill(t, file, size+100)
 		must(t, file.Truncate(size+100))
-		for _, piece := range []struct{ offset, length, want int }{
+		for _, chunk := range []struct{ offset, length, want int }{
 			{0, 3 * pageSize, 3 * pageSize},
 			{8 * pageSize, pageSize + 17, pageSize},
 			{20 * pageSize, pageSize - 1, 0},
 			{30*pageSize + 1, 2 * pageSize, 0},
 		} {
-			content := text(piece.offset, piece.length)
-			if filled := filler.Fill([]byte(content), int64(piece.offset)); filled != piece.want {
-				t.Errorf("of %d bytes at %d %d were filled, not %d", piece.length, piece.offset, filled, piece.want)
+			content := text(chunk.offset, chunk.length)
+			if filled := filler.Fill([]byte(content), int64(chunk.offset)); filled != chunk.want {
+				t.Errorf("of %d bytes at %d %d were filled, not %d", chunk.length, chunk.offset, filled, chunk.want)
 			}
-			mustRead(t, file, content[:piece.want], int64(piece.offset))
+			mustRead(t, file, content[:chunk.want], int64(chunk.offset))
 		}
 		mustRead(t, file, strings.Repeat("\x00", 3*pageSize), 4*pageSize)
 		if info := mustInfo(t, file); info.Size != size+100 || info.Allocated != 4*pageSize {
@@ -107,9 +107,9 @@ func TestFilesOnDiskAreNotFilled(t *testing.T) {
 	}
 }
 
-// Two lanes write all of a file, each what the other does not, in pieces that do not end with a page.
+// Two lanes write all of a file, each what the other does not, in chunks that do not end with a page.
 func TestFilledTargets(t *testing.T) {
-	fillable(t, func(t *testing.T, at place) {
+	fillable(t, func(t *testing.T, at testDir) {
 		for _, sparse := range []bool{false, true} {
 			content := text(3, 200*pageSize+77)
 			want := wanted(len(content))
@@ -131,14 +131,14 @@ func TestFilledTargets(t *testing.T) {
 }
 
 func writeWithLanes(t *testing.T, p *disk.Partial, content string) {
-	const pieces = 50
-	order := rand.New(rand.NewPCG(1, 2)).Perm(pieces)
+	const chunks = 50
+	order := rand.New(rand.NewPCG(1, 2)).Perm(chunks)
 	var lanes sync.WaitGroup
 	for lane := range 2 {
 		lanes.Go(func() {
-			for i := lane; i < pieces; i += 2 {
+			for i := lane; i < chunks; i += 2 {
 				from, to := order[i]*4*pageSize, (order[i]+1)*4*pageSize
-				if order[i] == pieces-1 {
+				if order[i] == chunks-1 {
 					to = len(content)
 				}
 				if err := p.WriteAt([]byte(content[from:to]), int64(from)); err != nil {

@@ -65,10 +65,10 @@ func isLocked(dir Dir, name string) bool {
 	return errors.Is(file.Lock(), ErrLocked)
 }
 
-func readJournalOf(dir Dir, name string) (claim, error) {
+func readJournalOf(dir Dir, name string) (journalContent, error) {
 	file, err := dir.Open(name, true)
 	if err != nil {
-		return claim{}, err
+		return journalContent{}, err
 	}
 	defer file.Close()
 	return readJournal(file)

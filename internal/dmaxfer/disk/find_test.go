@@ -8,7 +8,7 @@ import (
 )
 
 func TestPartialsAreFound(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
 		at.put(".strange.dma-copy-part", "xyz")
 		at.put("file.dma-copy-part", "no partial: not hidden")

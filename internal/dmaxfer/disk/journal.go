@@ -24,9 +24,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // journal is an open one. Its claims need not be durable, nor even true: a resumed copy compares all that they cover with the
 // source, so a journal that is ahead of the disk costs what it saved and nothing else.
 type journal struct {
-	file   File
-	record [journalSize]byte
-	noted  int64
+	file     File
+	record   [journalSize]byte
+	recorded int64
 }
 
 // resumable tells whether an interrupted copy could go on: the source must be one that can be read again, and there must be
@@ -45,18 +45,18 @@ func (j *journal) fill(w *Wanted) {
 }
 
 // note writes how much is verified.
-func (j *journal) note(prefix int64) error {
+func (j *journal) write(prefix int64) error {
 	binary.BigEndian.PutUint64(j.record[56:], uint64(prefix))
 	binary.BigEndian.PutUint32(j.record[64:], crc32.Checksum(j.record[:64], castagnoli))
 	if _, err := j.file.WriteAt(j.record[:], 0); err != nil {
 		return err
 	}
-	j.noted = prefix
+	j.recorded = prefix
 	return nil
 }
 
 // claim is what a journal that is whole says.
-type claim struct {
+type journalContent struct {
 	size, prefix int64
 	record       [journalSize]byte
 }
@@ -72,20 +72,20 @@ var (
 )
 
 // readJournal trusts nothing: a journal may be torn, or be something else.
-func readJournal(file File) (claim, error) {
+func readJournal(file File) (journalContent, error) {
 	var buffer [journalSize + 1]byte
 	n, err := file.ReadAt(buffer[:], 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return claim{}, err
+		return journalContent{}, err
 	}
 	if n != journalSize {
-		return claim{}, errJournalDamaged
+		return journalContent{}, errJournalDamaged
 	}
 	return parseJournal([journalSize]byte(buffer[:]))
 }
 
-func parseJournal(record [journalSize]byte) (claim, error) {
-	found := claim{
+func parseJournal(record [journalSize]byte) (journalContent, error) {
+	found := journalContent{
 		size:   int64(binary.BigEndian.Uint64(record[8:])),
 		prefix: int64(binary.BigEndian.Uint64(record[56:])),
 		record: record,
@@ -94,14 +94,14 @@ func parseJournal(record [journalSize]byte) (claim, error) {
 	case string(record[:8]) != journalMagic,
 		binary.BigEndian.Uint32(record[64:]) != crc32.Checksum(record[:64], castagnoli),
 		found.prefix < 0, found.prefix > found.size:
-		return claim{}, errJournalDamaged
+		return journalContent{}, errJournalDamaged
 	default:
 		return found, nil
 	}
 }
 
 // matches compares the copy that a journal is of with the one that is wanted.
-func (c claim) matches(w *Wanted) error {
+func (c journalContent) matches(w *Wanted) error {
 	var wanted journal
 	wanted.fill(w)
 	same := func(from, to int) bool { return bytes.Equal(c.record[from:to], wanted.record[from:to]) }

@@ -34,7 +34,7 @@ type Location struct {
 // ErrUntrustedLink underneath.
 func Locate(on FS, path string) (*Location, error) {
 	l := &Location{Path: path}
-	if err := l.enter(on.OpenDir, path); err != nil {
+	if err := l.moveTo(on.OpenDir, path); err != nil {
 		return nil, err
 	}
 	for range maxLinks {
@@ -51,7 +51,7 @@ func Locate(on FS, path string) (*Location, error) {
 }
 
 // enter opens the directory of a path and looks at what has the name in it.
-func (l *Location) enter(open func(path string) (Dir, error), path string) error {
+func (l *Location) moveTo(open func(path string) (Dir, error), path string) error {
 	parent, name := Split(path)
 	if name == "" || name == "." || name == ".." {
 		parent, name = path, "." // a directory, if anything
@@ -89,8 +89,8 @@ func (l *Location) follow(self Self) error {
 	if !trusted(link.Info, in, self) {
 		return &fs.PathError{Op: "follow", Path: shown, Err: ErrUntrustedLink}
 	}
-	l.Path = beside(shown, link.Text)
-	err = l.enter(l.Dir.OpenDir, link.Text)
+	l.Path = resolveLink(shown, link.Text)
+	err = l.moveTo(l.Dir.OpenDir, link.Text)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && l.Found == nil {
 		return &fs.PathError{Op: "follow", Path: shown, Err: ErrDangling}
 	}
@@ -108,7 +108,7 @@ func trusted(link, in Info, self Self) bool {
 }
 
 // beside is the path of what a symlink's text names, given the path of the symlink.
-func beside(link, text string) string {
+func resolveLink(link, text string) string {
 	if strings.HasPrefix(text, "/") {
 		return text
 	}

@@ -68,7 +68,7 @@ func mustFail(t *testing.T, err, kind error, words ...string) {
 }
 
 // place is a directory on some file system.
-type place struct {
+type testDir struct {
 	fs     disk.FS
 	folder string
 	put    func(name, text string)
@@ -76,10 +76,10 @@ type place struct {
 	link   func(text, name string) // makes a symlink
 }
 
-func (p place) path(name string) string { return p.folder + "/" + name }
+func (p testDir) path(name string) string { return p.folder + "/" + name }
 
 // names lists the directory.
-func (p place) names(t *testing.T) []string {
+func (p testDir) names(t *testing.T) []string {
 	t.Helper()
 	dir, err := p.fs.OpenDir(p.folder)
 	must(t, err)
@@ -89,27 +89,27 @@ func (p place) names(t *testing.T) []string {
 	return names
 }
 
-func (p place) mustHold(t *testing.T, names ...string) {
+func (p testDir) mustHold(t *testing.T, names ...string) {
 	t.Helper()
 	if found := p.names(t); !slices.Equal(found, names) {
 		t.Errorf("%s holds %q, not %q", p.folder, found, names)
 	}
 }
 
-func (p place) mustContain(t *testing.T, name, want string) {
+func (p testDir) mustContain(t *testing.T, name, want string) {
 	t.Helper()
 	if got, found := p.get(name); !found || got != want {
 		t.Errorf("%s has %d bytes (found %t) that are not the %d wanted", name, len(got), found, len(want))
 	}
 }
 
-func inMemory() (place, *disktest.Memory) {
+func inMemory() (testDir, *disktest.Memory) {
 	m := disktest.NewMemory("/there")
 	return memoryPlace(m), m
 }
 
-func memoryPlace(m *disktest.Memory) place {
-	return place{
+func memoryPlace(m *disktest.Memory) testDir {
+	return testDir{
 		fs: m, folder: "/there",
 		put:  func(name, text string) { m.Put("/there/"+name, text) },
 		get:  func(name string) (string, bool) { return m.Get("/there/" + name) },
@@ -117,8 +117,8 @@ func memoryPlace(m *disktest.Memory) place {
 	}
 }
 
-func onDisk(t *testing.T, folder string) place {
-	return place{
+func onDisk(t *testing.T, folder string) testDir {
+	return testDir{
 		fs: disk.OS, folder: folder,
 		put: func(name, text string) { must(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)) },
 		get: func(name string) (string, bool) {
@@ -130,7 +130,7 @@ func onDisk(t *testing.T, folder string) place {
 }
 
 // everywhere runs a test on each file system that there is.
-func everywhere(t *testing.T, test func(t *testing.T, at place)) {
+func everywhere(t *testing.T, test func(t *testing.T, at testDir)) {
 	t.Run("memory", func(t *testing.T) {
 		at, m := inMemory()
 		test(t, at)
@@ -175,7 +175,7 @@ func wanted(size int) disk.Wanted {
 	}
 }
 
-func mustOpen(t *testing.T, at place, name string, want disk.Wanted) *disk.Partial {
+func mustOpen(t *testing.T, at testDir, name string, want disk.Wanted) *disk.Partial {
 	t.Helper()
 	p, err := disk.OpenPartial(at.fs, at.path(name), want)
 	must(t, err)
@@ -191,7 +191,7 @@ func receive(t *testing.T, p *disk.Partial, text string, durability disk.Durabil
 	return p.Prepare(t.Context(), disk.Metadata{Size: int64(len(text))}, durability, nil)
 }
 
-// write writes all of a text that is not yet verified, in two pieces.
+// write writes all of a text that is not yet verified, in two chunks.
 func write(t *testing.T, p *disk.Partial, text string) error {
 	if err := p.Allocate(t.Context(), nil); err != nil {
 		return err

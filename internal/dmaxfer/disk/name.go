@@ -32,13 +32,13 @@ func stem(base, tag string) string {
 	if tag != "" {
 		tag = "." + tag
 	}
-	room := maxNameLength - len(".") - len(tag) - len(journalSuffix)
-	if len(base) <= room {
+	limit := maxNameLength - len(".") - len(tag) - len(journalSuffix)
+	if len(base) <= limit {
 		return "." + base + tag
 	}
 	sum := sha256.Sum256([]byte(base))
 	digest := "-" + hex.EncodeToString(sum[:8])
-	cut := base[:room-len(digest)]
+	cut := base[:limit-len(digest)]
 	for !utf8.ValidString(cut) && utf8.ValidString(base) {
 		cut = cut[:len(cut)-1]
 	}

@@ -179,7 +179,7 @@ func TestSwappedDirectory(t *testing.T) {
 const diskSize = 1 << 20
 
 // smallDisk is a directory that holds no file larger than diskSize: a file system of that size where we may mount one.
-func smallDisk(t *testing.T) place {
+func smallDisk(t *testing.T) testDir {
 	t.Helper()
 	folder := t.TempDir()
 	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, "size=1m"); err != nil {
@@ -190,7 +190,7 @@ func smallDisk(t *testing.T) place {
 }
 
 // limitFiles sets the process's own limit, so such tests run alone.
-func limitFiles(t *testing.T) place {
+func limitFiles(t *testing.T) testDir {
 	t.Helper()
 	signal.Ignore(unix.SIGXFSZ)
 	t.Cleanup(func() { signal.Reset(unix.SIGXFSZ) })
@@ -202,7 +202,7 @@ func limitFiles(t *testing.T) place {
 }
 
 func TestNoRoom(t *testing.T) {
-	for kind, small := range map[string]func(*testing.T) place{"small disk": smallDisk, "limit": limitFiles} {
+	for kind, small := range map[string]func(*testing.T) testDir{"small disk": smallDisk, "limit": limitFiles} {
 		for name, fill := range map[string]func(p *disk.Partial) error{
 			"allocating": func(p *disk.Partial) error { return p.Allocate(t.Context(), nil) },
 			"writing":    func(p *disk.Partial) error { return p.WriteAt(make([]byte, 2*diskSize), 0) },
@@ -301,8 +301,8 @@ func TestStdinIsReadToItsEnd(t *testing.T) {
 	stream := disk.NewStream(file, func() {})
 	defer stream.Close()
 	go func() {
-		for _, piece := range []string{newText[:1], newText[1:5000], newText[5000:]} {
-			_, _ = writer.WriteString(piece) // what is missing is found by the reader
+		for _, chunk := range []string{newText[:1], newText[1:5000], newText[5000:]} {
+			_, _ = writer.WriteString(chunk) // what is missing is found by the reader
 		}
 		_ = writer.Close()
 	}()
@@ -313,7 +313,7 @@ func TestStdinIsReadToItsEnd(t *testing.T) {
 		n, err = stream.Next(buffer)
 		got = append(got, buffer[:n]...)
 		if err == nil && n != len(buffer) {
-			t.Errorf("a piece of %d bytes", n)
+			t.Errorf("a chunk of %d bytes", n)
 		}
 	}
 	if string(got) != newText || !errors.Is(err, io.EOF) {

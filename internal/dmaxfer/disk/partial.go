@@ -15,7 +15,7 @@ const (
 	privateMode = 0o600
 
 	// lookingTime is how long somebody who only looks at partial files may hold one's lock.
-	lookingTime = 50 * time.Millisecond
+	lockRetryDelay = 50 * time.Millisecond
 )
 
 // Wanted is the target of one copy.
@@ -24,7 +24,7 @@ type Wanted struct {
 	Known    bool  // false: the source is a stream, and ends where it ends
 	Modified Timestamp
 	Identity [16]byte // of the source, as its side says
-	Digest   byte     // how pieces are verified; 0: not at all, and nothing can be resumed
+	Digest   byte     // how chunks are verified; 0: not at all, and nothing can be resumed
 
 	Overwrite bool // what has the name may be replaced
 	Backup    bool // and is kept as NAME~
@@ -59,7 +59,7 @@ type Partial struct {
 	replaced *uint32 // mode of what the target replaces; nil: nothing
 
 	file        File
-	claim       File     // has the partial's name while the file has none; nil: the file has it
+	placeholder File     // has the partial's name while the file has none; nil: the file has it
 	opened      Identity // of what has the partial's name; only device and inode stay
 	writers     writers
 	name        string
@@ -69,20 +69,20 @@ type Partial struct {
 	linkName    string // of a file without a name that is about to replace the target
 	renamed     string // why these names are not the usual ones
 
-	resumed   int64        // what an earlier copy left that can be verified
-	discarded string       // why something that it left cannot
-	length    int64        // of the file from Allocate to Prepare; 0: as far as was written
-	written   atomic.Int64 // end of what was written or resumed
-	flushed   Identity     // of the file after Flush, from which on it only changes by Prepare; zero: not flushed
-	sealed    Info         // of the file, after all that this copy does to it
-	lost      string       // why nothing is kept of what was verified
-	behind    *behind      // nil unless it has begun
-	over      bool         // committed, kept or discarded; the handles are closed
+	resumed     int64        // what an earlier copy left that can be verified
+	discarded   string       // why something that it left cannot
+	length      int64        // of the file from Allocate to Prepare; 0: as far as was written
+	written     atomic.Int64 // end of what was written or resumed
+	flushed     Identity     // of the file after Flush, from which on it only changes by Prepare; zero: not flushed
+	sealed      Info         // of the file, after all that this copy does to it
+	lost        string       // why nothing is kept of what was verified
+	writeBehind *writeBehind // nil unless it has begun
+	closed      bool         // committed, kept or discarded; the handles are closed
 
 	// noting guards prefix, doubtful and the journal's content, which Abandon needs while another call may hang.
-	noting   sync.Mutex
-	prefix   int64  // verified
-	doubtful string // why what the file holds is not trusted
+	journalMu sync.Mutex
+	prefix    int64  // verified
+	untrusted string // why what the file holds is not trusted
 }
 
 // OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an
@@ -94,8 +94,8 @@ func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	}
 	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want}
 	if err := p.open(at.Found); err != nil {
-		if !p.over {
-			p.release()
+		if !p.closed {
+			p.close()
 		}
 		return nil, err
 	}
@@ -109,16 +109,16 @@ func (p *Partial) open(found *Info) error {
 	if err := p.chooseNames(); err != nil {
 		return err
 	}
-	fresh, err := p.take()
+	fresh, err := p.openAndLock()
 	switch {
 	case err != nil:
 	case fresh:
-		err = p.begin()
+		err = p.createJournal()
 	default:
-		err = p.takeOver()
+		err = p.resumeOrEmpty()
 	}
 	if err == nil && p.journal == nil {
-		err = p.hide()
+		err = p.useUnnamedFile()
 	}
 	if err != nil && fresh && !errors.Is(err, ErrBusy) {
 		p.Discard()
@@ -128,7 +128,7 @@ func (p *Partial) open(found *Info) error {
 
 // hide receives into a file without a name, which no other process can open by one, where nothing is left to a later
 // copy anyway. The file that has the partial's name only keeps others from receiving the same target.
-func (p *Partial) hide() error {
+func (p *Partial) useUnnamedFile() error {
 	file, err := p.dir.CreateUnnamed(p.base)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
@@ -136,7 +136,7 @@ func (p *Partial) hide() error {
 	if err != nil {
 		return CannotCreate(p.path, err)
 	}
-	p.claim, p.file = p.file, file
+	p.placeholder, p.file = p.file, file
 	return nil
 }
 
@@ -191,12 +191,12 @@ func (p *Partial) WriteAt(buffer []byte, offset int64) error {
 	if err := p.writers.writeAt(p.file, buffer, offset); err != nil {
 		return p.failed("writing", err)
 	}
-	p.wrote(offset + int64(len(buffer)))
+	p.extendWritten(offset + int64(len(buffer)))
 	return nil
 }
 
 // wrote notes where a write has ended.
-func (p *Partial) wrote(end int64) {
+func (p *Partial) extendWritten(end int64) {
 	for before := p.written.Load(); before < end && !p.written.CompareAndSwap(before, end); before = p.written.Load() {
 	}
 }
@@ -221,7 +221,7 @@ func (p *Partial) Punch(offset, length int64) error {
 	if err := p.fillWithZeros(offset, length); err != nil {
 		return p.failed("writing", err)
 	}
-	p.wrote(offset + length)
+	p.extendWritten(offset + length)
 	return nil
 }
 
@@ -245,35 +245,35 @@ func (p *Partial) Advance(prefix int64) error {
 	if err := p.checkWritten(prefix); err != nil {
 		return err
 	}
-	if err := p.handOver(prefix); err != nil {
+	if err := p.flushVerified(prefix); err != nil {
 		return err
 	}
-	if err := p.note(prefix); err != nil {
+	if err := p.recordPrefix(prefix); err != nil {
 		return p.failed("writing the journal of", err)
 	}
 	return nil
 }
 
 // note writes the journal when enough has been verified since it was written last.
-func (p *Partial) note(prefix int64) error {
-	p.noting.Lock()
-	defer p.noting.Unlock()
+func (p *Partial) recordPrefix(prefix int64) error {
+	p.journalMu.Lock()
+	defer p.journalMu.Unlock()
 	p.prefix = prefix
-	if p.journal == nil || prefix-p.journal.noted < journalStep {
+	if p.journal == nil || prefix-p.journal.recorded < journalStep {
 		return nil
 	}
-	return p.journal.note(prefix)
+	return p.journal.write(prefix)
 }
 
 // handOver has what is verified flushed, and waits if the disk is too far behind.
-func (p *Partial) handOver(prefix int64) error {
+func (p *Partial) flushVerified(prefix int64) error {
 	if !p.want.WriteBehind {
 		return nil
 	}
-	if p.behind == nil {
-		p.behind = flushBehind(p.file, p.resumed)
+	if p.writeBehind == nil {
+		p.writeBehind = newWriteBehind(p.file, p.resumed)
 	}
-	if err := p.behind.handOver(prefix); err != nil {
+	if err := p.writeBehind.add(prefix); err != nil {
 		return p.flushFailed(err)
 	}
 	return nil
@@ -281,11 +281,11 @@ func (p *Partial) handOver(prefix int64) error {
 
 // stopFlushing ends what handOver has begun.
 func (p *Partial) stopFlushing() error {
-	if p.behind == nil {
+	if p.writeBehind == nil {
 		return nil
 	}
-	err := p.behind.stop()
-	p.behind = nil
+	err := p.writeBehind.stop()
+	p.writeBehind = nil
 	if err != nil {
 		return p.flushFailed(err)
 	}
@@ -298,7 +298,7 @@ func (p *Partial) failed(doing string, err error) error { return writeFailed(doi
 // none, and no file either, if there is nothing that could be resumed, or for the reason that Lost gives. After Commit,
 // Keep or Discard it does nothing.
 func (p *Partial) Keep() int64 {
-	if p.over {
+	if p.closed {
 		return 0
 	}
 	_ = p.stopFlushing() // a failure makes the content doubtful
@@ -306,21 +306,21 @@ func (p *Partial) Keep() int64 {
 		p.Discard()
 		return 0
 	}
-	if p.lost = p.whyLost(); p.lost != "" {
+	if p.lost = p.reasonNotToKeep(); p.lost != "" {
 		p.Discard()
 		return 0
 	}
 	// What is beyond is not verified, and its room is of use to others. A resumed copy does both again.
 	_ = p.file.Truncate(p.prefix)
 	_ = p.file.SetMode(privateMode)
-	p.release()
+	p.close()
 	return p.prefix
 }
 
 // whyLost is empty if a later copy will find what is verified, under the names of its file and of its journal.
-func (p *Partial) whyLost() string {
-	if p.doubtful != "" {
-		return p.doubtful
+func (p *Partial) reasonNotToKeep() string {
+	if p.untrusted != "" {
+		return p.untrusted
 	}
 	if named, err := p.isNamed(); err != nil || !named {
 		return "the partial file was removed or replaced"
@@ -331,10 +331,10 @@ func (p *Partial) whyLost() string {
 	if owns, err := p.ownsJournal(); err != nil || !owns {
 		return "the partial file's journal was removed or replaced"
 	}
-	if err := p.noteAll(); err != nil {
+	if err := p.recordAll(); err != nil {
 		return "writing the partial file's journal failed: " + Reason(err)
 	}
-	if err := p.reclaim(); err != nil {
+	if err := p.takeBackOwner(); err != nil {
 		return "setting the owner of the partial file failed: " + Reason(err)
 	}
 	return ""
@@ -345,14 +345,14 @@ func (p *Partial) whyLost() string {
 // open and locked, since that call may still use them. It returns how many bytes are kept; 0 if that is not known, or
 // none are. It may itself hang. Once the other calls have returned, Keep or Discard closes the files.
 func (p *Partial) Abandon(keep bool) int64 {
-	if !p.noting.TryLock() {
+	if !p.journalMu.TryLock() {
 		return 0 // the journal is what hangs, and keeps what it holds
 	}
-	defer p.noting.Unlock()
-	if p.over {
+	defer p.journalMu.Unlock()
+	if p.closed {
 		return 0
 	}
-	if keep && p.journal != nil && p.prefix > 0 && p.whyLost() == "" {
+	if keep && p.journal != nil && p.prefix > 0 && p.reasonNotToKeep() == "" {
 		return p.prefix
 	}
 	_ = p.removeJournal()
@@ -361,7 +361,7 @@ func (p *Partial) Abandon(keep bool) int64 {
 }
 
 // reclaim takes the owner back that Prepare may have given the file: who resumes uses only files of its own.
-func (p *Partial) reclaim() error {
+func (p *Partial) takeBackOwner() error {
 	if !p.want.Preserve.Owner {
 		return nil
 	}
@@ -372,24 +372,24 @@ func (p *Partial) reclaim() error {
 	return err
 }
 
-func (p *Partial) noteAll() error {
-	if p.prefix <= p.journal.noted {
+func (p *Partial) recordAll() error {
+	if p.prefix <= p.journal.recorded {
 		return nil
 	}
-	return p.journal.note(p.prefix)
+	return p.journal.write(p.prefix)
 }
 
 // Discard removes what there is of the target, and nothing that has taken its place. After Commit, Keep or Discard it
 // does nothing. The first failure is the one that is reported, so its own are not.
 func (p *Partial) Discard() {
-	if p.over {
+	if p.closed {
 		return
 	}
 	_ = p.stopFlushing() // nobody wants the content
 	// The journal goes first, while the lock on the other keeps others from making theirs.
 	_ = p.removeJournal()
 	_ = p.removeName()
-	p.release()
+	p.close()
 }
 
 // removeName removes what has the partial's name, unless another file has taken its place.
@@ -402,8 +402,8 @@ func (p *Partial) removeName() error {
 }
 
 // release closes whatever is open.
-func (p *Partial) release() {
-	p.over = true
+func (p *Partial) close() {
+	p.closed = true
 	p.writers.end()
 	if p.journal != nil {
 		_ = p.journal.file.Close() // nothing depends on it
@@ -411,8 +411,8 @@ func (p *Partial) release() {
 	if p.file != nil {
 		_ = p.file.Close() // its content is not wanted, is verified when the copy is resumed, or was closed before
 	}
-	if p.claim != nil {
-		_ = p.claim.Close() // is empty
+	if p.placeholder != nil {
+		_ = p.placeholder.Close() // is empty
 	}
 	_ = p.dir.Close() // is only read
 }

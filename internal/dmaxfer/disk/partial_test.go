@@ -13,7 +13,7 @@ import (
 )
 
 func TestPartialGetsItsName(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, receive(t, p, newText, disk.Full))
 		at.mustHold(t, ".file.dma-copy-journal", ".file.dma-copy-part")
@@ -28,7 +28,7 @@ func TestPartialGetsItsName(t *testing.T) {
 }
 
 func TestPartialIsDiscarded(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, receive(t, p, newText, disk.None))
 		p.Discard()
@@ -38,7 +38,7 @@ func TestPartialIsDiscarded(t *testing.T) {
 }
 
 func TestOldContentStaysUntilCommit(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", oldText)
 		want := wanted(len(newText))
 		want.Overwrite = true
@@ -52,7 +52,7 @@ func TestOldContentStaysUntilCommit(t *testing.T) {
 }
 
 func TestTargetThatAppearedIsKept(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, receive(t, p, newText, disk.Full))
 		at.put("file", "somebody else's")
@@ -66,7 +66,7 @@ func TestTargetThatAppearedIsKept(t *testing.T) {
 }
 
 func TestPartialThatVanishedIsNotCommitted(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, receive(t, p, newText, disk.Full))
 		dir, err := at.fs.OpenDir(at.folder)
@@ -174,7 +174,7 @@ func TestNoRoomIsFoundBeforeAnythingIsAllocated(t *testing.T) {
 }
 
 func TestBackup(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		want := wanted(len(newText))
 		want.Overwrite, want.Backup = true, true
 		for i, names := range [][]string{{"file"}, {"file", "file~"}, {"file", "file~"}} {
@@ -189,7 +189,7 @@ func TestBackup(t *testing.T) {
 }
 
 func TestBackupThatIsThereAlready(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", oldText)
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
@@ -207,7 +207,7 @@ func TestBackupThatIsThereAlready(t *testing.T) {
 }
 
 func TestLongestNames(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		for _, name := range []string{strings.Repeat("n", 255), "x" + strings.Repeat("\u00fc", 127), strings.Repeat("m", 237), strings.Repeat("m", 238)} {
 			p := mustOpen(t, at, name, wanted(len(newText)))
 			must(t, p.WriteAt([]byte(newText), 0))
@@ -268,7 +268,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-func setMode(t *testing.T, at place, name string, mode uint32) {
+func setMode(t *testing.T, at testDir, name string, mode uint32) {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)
 	must(t, err)
@@ -280,7 +280,7 @@ func setMode(t *testing.T, at place, name string, mode uint32) {
 }
 
 func TestPartialIsPrivate(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		want := wanted(len(newText))
 		for range 2 {
 			p := mustOpen(t, at, "file", want)
@@ -301,7 +301,7 @@ func TestPartialIsPrivate(t *testing.T) {
 }
 
 func TestMetadataIsPreserved(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		self := at.fs.Self()
 		meta := disk.Metadata{
 			Size: 10, Mode: 0o400, Modified: disk.Timestamp{Sec: 77, Nsec: 3}, UID: self.UID,
@@ -333,7 +333,7 @@ func TestMetadataIsPreserved(t *testing.T) {
 }
 
 func TestAttributesThatGiveRightsAreRefused(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		want := wanted(1)
 		want.Preserve.Xattrs = true
 		for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access", "user", ""} {
@@ -354,7 +354,7 @@ func TestOwnerThatMayNotBeGiven(t *testing.T) {
 }
 
 func TestHoles(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		for _, sparse := range []bool{false, true} {
 			size := int64(4 << 20)
 			want := wanted(int(size))
@@ -375,7 +375,7 @@ func TestHoles(t *testing.T) {
 }
 
 func TestStreamHasTheSizeItEndsWith(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", disk.Wanted{Digest: 1, Resume: true, Sparse: true})
 		must(t, p.WriteAt([]byte(newText), 0))
 		must(t, p.Punch(int64(len(newText)), 5000))
@@ -414,7 +414,7 @@ func TestStepsEndWithTheirContext(t *testing.T) {
 }
 
 func TestReadBack(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, p.WriteAt([]byte(newText), 0))
 		must(t, p.Flush(t.Context(), nil))
@@ -430,7 +430,7 @@ func TestReadBack(t *testing.T) {
 }
 
 func TestTargetThatCannotBe(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		_, err := disk.OpenPartial(at.fs, at.path("absent/file"), wanted(1))
 		mustFail(t, err, disk.ErrTarget, "cannot create")
 		_, err = disk.OpenPartial(at.fs, at.path(strings.Repeat("n", 256)), wanted(1))

@@ -89,7 +89,7 @@ func TestSplitAndJoinChangeNothing(t *testing.T) {
 }
 
 func TestTargetBehindSymlinks(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", oldText)
 		at.link("file", "second")
 		at.link(at.path("second"), "first")
@@ -105,7 +105,7 @@ func TestTargetBehindSymlinks(t *testing.T) {
 }
 
 func TestSymlinksThatLeadToNoTarget(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.link("absent", "dangling")
 		at.link("absent/file", "without directory")
 		at.link("loop", "loop")
@@ -174,7 +174,7 @@ func TestUntrustedSymlinkOnDisk(t *testing.T) {
 }
 
 // sticky is a directory like /tmp, for tests that give files to another user.
-func sticky(t *testing.T) place {
+func sticky(t *testing.T) testDir {
 	t.Helper()
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")

@@ -107,7 +107,7 @@ func (p *Partial) checkWritten(prefix int64) error {
 // changed is the failure of a partial file that another process has changed. What it holds is not trusted any
 // more.
 func (p *Partial) changed(how string, args ...any) error {
-	p.doubt("another process changed the partial file")
+	p.distrust("another process changed the partial file")
 	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
 		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
 }
@@ -207,15 +207,15 @@ func (p *Partial) flushRange(offset, length int64) error {
 
 // flushFailed remembers it: a second flush would report success for what the first has lost.
 func (p *Partial) flushFailed(err error) error {
-	p.doubt("flushing it failed")
+	p.distrust("flushing it failed")
 	return p.failed("flushing", err)
 }
 
 // doubt remembers why what the file holds is not trusted any more.
-func (p *Partial) doubt(why string) {
-	p.noting.Lock()
-	defer p.noting.Unlock()
-	p.doubtful = why
+func (p *Partial) distrust(why string) {
+	p.journalMu.Lock()
+	defer p.journalMu.Unlock()
+	p.untrusted = why
 }
 
 // DropCache lets ReadAt come from the disk, after a Flush and as far as the system follows the wish.

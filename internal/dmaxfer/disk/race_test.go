@@ -14,7 +14,7 @@ import (
 // TestReceiversOfOneName lets several copies replace one target, again and again: each has it alone, or hears that it
 // is busy, or that another one has replaced it at once.
 func TestReceiversOfOneName(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", text(0, len(newText)))
 		var all sync.WaitGroup
 		for receiver := range 4 {
@@ -40,7 +40,7 @@ func TestReceiversOfOneName(t *testing.T) {
 	})
 }
 
-func copyText(t *testing.T, at place, text string, giveUp bool) error {
+func copyText(t *testing.T, at testDir, text string, giveUp bool) error {
 	p, err := disk.OpenPartial(at.fs, at.path("file"), with(func(w *disk.Wanted) { w.Overwrite, w.Resume = true, false }))
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 // guessed.
 func (p *Partial) chooseNames() error {
 	p.setNames("")
-	taken, err := p.takenByAnother()
+	taken, err := p.firstForeignName()
 	if err != nil || taken == "" {
 		return err
 	}
@@ -40,7 +40,7 @@ func (p *Partial) setNames(tag string) {
 }
 
 // takenByAnother is the first of the names that is another user's; empty if none is.
-func (p *Partial) takenByAnother() (name string, err error) {
+func (p *Partial) firstForeignName() (name string, err error) {
 	names := []string{p.name, p.journalName, p.linkName}
 	if p.want.Backup {
 		names = append(names, p.backupName)
@@ -66,7 +66,7 @@ func (p *Partial) earlierTag(names []string) string {
 		if !is {
 			continue
 		}
-		if found, err := p.dir.Stat(name); err == nil && foreign(found, self) == nil {
+		if found, err := p.dir.Stat(name); err == nil && checkReusable(found, self) == nil {
 			return tag
 		}
 	}
@@ -74,11 +74,11 @@ func (p *Partial) earlierTag(names []string) string {
 }
 
 // attempts bounds how often the partial's name may change hands while it is opened.
-const attempts = 10
+const openAttempts = 10
 
 // take opens and locks what has the partial's name, or makes it; fresh tells which.
-func (p *Partial) take() (fresh bool, err error) {
-	for range attempts {
+func (p *Partial) openAndLock() (fresh bool, err error) {
+	for range openAttempts {
 		p.file, fresh, err = p.openOrCreate()
 		if err != nil {
 			return fresh, err
@@ -111,7 +111,7 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 	case errors.Is(err, ErrLocked):
 		return nil, false, p.busy()
 	case err != nil:
-		return nil, false, p.notOurs(p.name, err)
+		return nil, false, p.cannotUse(p.name, err)
 	}
 	return file, false, nil
 }
@@ -121,21 +121,21 @@ func (p *Partial) openExisting() (File, error) {
 	self := p.fs.Self()
 	found, err := p.dir.Stat(p.name)
 	if err == nil {
-		err = foreign(found, self)
+		err = checkReusable(found, self)
 	}
 	if err != nil {
 		return nil, err
 	}
 	file, err := p.dir.Open(p.name, false)
 	if errors.Is(err, fs.ErrPermission) {
-		file, err = p.openSealed(self, err)
+		file, err = p.openReadOnlyMode(self, err)
 	}
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Info()
 	if err == nil {
-		err = foreign(info, self)
+		err = checkReusable(info, self)
 	}
 	if err != nil {
 		_ = file.Close() // is not used
@@ -146,14 +146,14 @@ func (p *Partial) openExisting() (File, error) {
 
 // openSealed opens a partial whose copy was killed after it had got a mode that does not let its owner write; denied is
 // what that gave.
-func (p *Partial) openSealed(self Self, denied error) (File, error) {
+func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
 	sealed, err := p.dir.Open(p.name, true)
 	if err != nil {
 		return nil, denied
 	}
 	info, err := sealed.Info()
 	if err == nil {
-		err = foreign(info, self)
+		err = checkReusable(info, self)
 	}
 	if err == nil {
 		err = sealed.Lock()
@@ -177,7 +177,7 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 	p.opened = info.Identity
 	err = p.file.Lock()
 	if errors.Is(err, ErrLocked) {
-		time.Sleep(lookingTime)
+		time.Sleep(lockRetryDelay)
 		err = p.file.Lock()
 	}
 	switch {
@@ -211,14 +211,14 @@ func (p *Partial) busy() error {
 }
 
 // notOurs refuses to write to, and to remove, what may be another's.
-func (p *Partial) notOurs(name string, err error) error {
+func (p *Partial) cannotUse(name string, err error) error {
 	return failure(ErrTarget, err, "inspect it, and remove it if it is not needed",
 		"cannot use %s in the directory of %s: %s", name, p.path, Reason(err))
 }
 
 // foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
 // have. A second name could be that of a file that somebody wants overwritten.
-func foreign(found Info, self Self) error {
+func checkReusable(found Info, self Self) error {
 	switch {
 	case !found.Mode.IsRegular():
 		return errors.New("it is not a regular file")
@@ -232,7 +232,7 @@ func foreign(found Info, self Self) error {
 }
 
 // forget removes what a killed copy left behind, and nothing else of its name.
-func (p *Partial) forget(name string) error {
+func (p *Partial) removeStale(name string) error {
 	found, err := p.dir.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -240,21 +240,21 @@ func (p *Partial) forget(name string) error {
 	if err != nil {
 		return CannotCreate(p.path, err)
 	}
-	if why := foreign(found, p.fs.Self()); why != nil {
-		return p.notOurs(name, why)
+	if why := checkReusable(found, p.fs.Self()); why != nil {
+		return p.cannotUse(name, why)
 	}
 	if err := p.dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return p.notOurs(name, err)
+		return p.cannotUse(name, err)
 	}
 	return nil
 }
 
 // begin makes the journal of a new partial.
-func (p *Partial) begin() error {
-	if err := p.forget(p.journalName); err != nil {
+func (p *Partial) createJournal() error {
+	if err := p.removeStale(p.journalName); err != nil {
 		return err
 	}
-	if err := p.forget(p.linkName); err != nil {
+	if err := p.removeStale(p.linkName); err != nil {
 		return err
 	}
 	if !p.want.resumable() {
@@ -266,7 +266,7 @@ func (p *Partial) begin() error {
 	}
 	p.journal = &journal{file: file}
 	p.journal.fill(&p.want)
-	if err := p.journal.note(0); err != nil {
+	if err := p.journal.write(0); err != nil {
 		return p.failed("writing the journal of", err)
 	}
 	return nil
@@ -274,7 +274,7 @@ func (p *Partial) begin() error {
 
 // takeOver resumes what an earlier copy left, or empties it. What is beyond the verified prefix is cut off in any case, so that it
 // reads as zeros.
-func (p *Partial) takeOver() error {
+func (p *Partial) resumeOrEmpty() error {
 	left, err := p.file.Info()
 	if err != nil {
 		return CannotCreate(p.path, err)
@@ -283,17 +283,17 @@ func (p *Partial) takeOver() error {
 		return CannotCreate(p.path, err)
 	}
 	if why := p.resume(left); why == nil {
-		return p.cut()
+		return p.truncateToResumed()
 	} else if left.Size > 0 {
 		p.discarded = fmt.Sprintf("discarding the partial file of %s: %s", p.path, why)
 	}
-	if err := p.begin(); err != nil {
+	if err := p.createJournal(); err != nil {
 		return err
 	}
-	return p.cut()
+	return p.truncateToResumed()
 }
 
-func (p *Partial) cut() error {
+func (p *Partial) truncateToResumed() error {
 	p.written.Store(p.resumed)
 	if err := p.file.Truncate(p.resumed); err != nil {
 		return p.failed("truncating the partial file of", err)
@@ -313,24 +313,24 @@ func (p *Partial) resume(left Info) error {
 	if err != nil {
 		return fmt.Errorf("its journal cannot be opened: %s", Reason(err))
 	}
-	found, err := p.judge(file, left)
+	found, err := p.usableJournal(file, left)
 	if err != nil {
 		_ = file.Close() // was only read
 		return err
 	}
-	p.journal = &journal{file: file, record: found.record, noted: found.prefix}
+	p.journal = &journal{file: file, record: found.record, recorded: found.prefix}
 	p.resumed, p.prefix = found.prefix, found.prefix
 	return nil
 }
 
 // judge returns what a journal claims if that can be believed of what is left.
-func (p *Partial) judge(file File, left Info) (claim, error) {
+func (p *Partial) usableJournal(file File, left Info) (journalContent, error) {
 	info, err := file.Info()
 	if err == nil {
-		err = foreign(info, p.fs.Self())
+		err = checkReusable(info, p.fs.Self())
 	}
 	if err != nil {
-		return claim{}, fmt.Errorf("its journal cannot be used: %s", Reason(err))
+		return journalContent{}, fmt.Errorf("its journal cannot be used: %s", Reason(err))
 	}
 	found, err := readJournal(file)
 	if err == nil {

@@ -10,7 +10,7 @@ import (
 const journalName, partialName = ".file.dma-copy-journal", ".file.dma-copy-part"
 
 // interrupt leaves a copy of which so much is verified.
-func interrupt(t *testing.T, at place, prefix int64) {
+func interrupt(t *testing.T, at testDir, prefix int64) {
 	t.Helper()
 	p := mustOpen(t, at, "file", wanted(len(newText)))
 	must(t, p.Allocate(t.Context(), nil))
@@ -22,7 +22,7 @@ func interrupt(t *testing.T, at place, prefix int64) {
 }
 
 func TestResumed(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
 		at.mustContain(t, partialName, newText[:8192]) // what is not verified is not kept
 		p := mustOpen(t, at, "file", wanted(len(newText)))
@@ -43,7 +43,7 @@ func TestResumed(t *testing.T) {
 
 // A copy that is interrupted again while it verifies what is left must not forget what it has not verified yet.
 func TestInterruptedWhileResuming(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, p.Advance(4096))
@@ -61,7 +61,7 @@ func TestInterruptedWhileResuming(t *testing.T) {
 
 // What a call that hangs may still use stays open and locked. What was verified can be resumed once that call is over.
 func TestAbandonedPartial(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, p.Allocate(t.Context(), nil))
 		must(t, p.WriteAt([]byte(newText), 0))
@@ -85,7 +85,7 @@ func TestAbandonedPartial(t *testing.T) {
 
 // Names that were given up may be another copy's when the files are closed at last.
 func TestAbandonedNamesAreGivenUp(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, p.WriteAt([]byte(newText), 0))
 		must(t, p.Advance(8192))
@@ -107,7 +107,7 @@ func TestNothingIsKeptOfNothing(t *testing.T) {
 		"a stream":         func(w *disk.Wanted) { w.Known = false },
 	} {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, at place) {
+			everywhere(t, func(t *testing.T, at testDir) {
 				want := wanted(len(newText))
 				change(&want)
 				p := mustOpen(t, at, "file", want)
@@ -137,7 +137,7 @@ func TestWhatIsLeftOfAnotherCopyIsNotUsed(t *testing.T) {
 		"resume":   {func(w *disk.Wanted) { w.Resume = false }, "cannot resume"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, at place) {
+			everywhere(t, func(t *testing.T, at testDir) {
 				interrupt(t, at, 8192)
 				want := wanted(len(newText))
 				c.change(&want)
@@ -147,7 +147,7 @@ func TestWhatIsLeftOfAnotherCopyIsNotUsed(t *testing.T) {
 	}
 }
 
-func mustStartAnew(t *testing.T, at place, want disk.Wanted, why string) {
+func mustStartAnew(t *testing.T, at testDir, want disk.Wanted, why string) {
 	t.Helper()
 	p := mustOpen(t, at, "file", want)
 	if p.Resumable() != 0 || !strings.Contains(p.Discarded(), why) || !strings.Contains(p.Discarded(), at.path("file")) {
@@ -183,7 +183,7 @@ func TestDamagedJournals(t *testing.T) {
 }
 
 func TestPartialsThatDoNotFitTheirJournal(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
 		at.put(partialName, newText[:8191])
 		setMode(t, at, partialName, 0o600)
@@ -194,7 +194,7 @@ func TestPartialsThatDoNotFitTheirJournal(t *testing.T) {
 }
 
 func TestJournalWithoutPartialIsForgotten(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put(journalName, "whatever")
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		if p.Resumable() != 0 || p.Discarded() != "" {
@@ -259,7 +259,7 @@ func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
 
 // A copy that was killed between Prepare and Commit leaves a partial with the target's mode.
 func TestSealedPartialIsResumed(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
 		setMode(t, at, partialName, 0o444)
 		p := mustOpen(t, at, "file", wanted(len(newText)))

@@ -13,8 +13,8 @@ import (
 // Source is the file that is sent: opened once, and compared at the end with what it was at the beginning. ReadAt may be called
 // concurrently.
 type Source struct {
-	file File
-	was  Info
+	file   File
+	atOpen Info
 }
 
 // OpenSource opens a regular file. It follows links. Errors are an ErrSource.
@@ -24,7 +24,7 @@ func OpenSource(on FS, path string) (*Source, error) {
 		return nil, failure(ErrSource, err, "make it readable for this user, or name another file",
 			"cannot read %s: %s", path, Reason(err))
 	}
-	source, err := lookAt(file)
+	source, err := newSource(file)
 	if err != nil {
 		_ = file.Close()
 		return nil, err
@@ -32,7 +32,7 @@ func OpenSource(on FS, path string) (*Source, error) {
 	return source, nil
 }
 
-func lookAt(file File) (*Source, error) {
+func newSource(file File) (*Source, error) {
 	was, err := file.Info()
 	if err != nil {
 		return nil, CannotStat(file.Name(), err)
@@ -40,7 +40,7 @@ func lookAt(file File) (*Source, error) {
 	if !was.Mode.IsRegular() {
 		return nil, NotRegular(file.Name(), was.Mode)
 	}
-	return &Source{file: file, was: was}, nil
+	return &Source{file: file, atOpen: was}, nil
 }
 
 // CannotLook is the ErrSource of a path that cannot be examined.
@@ -58,7 +58,7 @@ func NotRegular(path string, mode fs.FileMode) error {
 }
 
 // Info is what the file was when it was opened.
-func (s *Source) Info() Info { return s.was }
+func (s *Source) Info() Info { return s.atOpen }
 
 // File is the open file, for those who map it or read its attributes.
 func (s *Source) File() File { return s.file }
@@ -68,8 +68,8 @@ func (s *Source) File() File { return s.file }
 func (s *Source) Fingerprint() [16]byte {
 	text := make([]byte, 0, 48)
 	for _, n := range []uint64{
-		s.was.Device, s.was.Inode, uint64(s.was.Size),
-		uint64(s.was.Modified.Sec), uint64(s.was.Modified.Nsec), uint64(s.was.Changed.Sec), uint64(s.was.Changed.Nsec),
+		s.atOpen.Device, s.atOpen.Inode, uint64(s.atOpen.Size),
+		uint64(s.atOpen.Modified.Sec), uint64(s.atOpen.Modified.Nsec), uint64(s.atOpen.Changed.Sec), uint64(s.atOpen.Changed.Nsec),
 	} {
 		text = binary.BigEndian.AppendUint64(text, n)
 	}
@@ -98,7 +98,7 @@ func (s *Source) endedAt(end int64) error {
 	if err != nil {
 		return CannotStat(s.file.Name(), err)
 	}
-	if is.Size != s.was.Size {
+	if is.Size != s.atOpen.Size {
 		return s.changed()
 	}
 	return failure(ErrSource, nil, "copy it to a regular file first, and send that",
@@ -117,9 +117,9 @@ const unsizedStep = 64 << 10
 // source's own; what has been read of it here, as some files give each byte only once, comes first.
 func (s *Source) Unsized() (File, error) {
 	switch {
-	case s.was.Size == 0:
+	case s.atOpen.Size == 0:
 		return s.readAhead(make([]byte, unsizedStep))
-	case s.was.Allocated == 0:
+	case s.atOpen.Allocated == 0:
 		return s.readLast(make([]byte, 1))
 	}
 	return nil, nil
@@ -138,12 +138,12 @@ func (s *Source) readAhead(buffer []byte) (File, error) {
 
 // readLast reads where a file that has no blocks but a size must have its last byte: a hole is there, or nothing.
 func (s *Source) readLast(buffer []byte) (File, error) {
-	_, err := s.file.ReadAt(buffer, s.was.Size-1)
+	_, err := s.file.ReadAt(buffer, s.atOpen.Size-1)
 	switch {
 	case errors.Is(err, io.EOF):
 		return s.file, nil
 	case err != nil:
-		return nil, readFailed(s.file.Name(), s.was.Size-1, err)
+		return nil, readFailed(s.file.Name(), s.atOpen.Size-1, err)
 	}
 	return nil, nil
 }
@@ -172,7 +172,7 @@ type Extent struct {
 // NextExtent is the longest run of data, or of holes, that begins at offset. At the end of what the file was when it was opened it
 // is io.EOF. Holes that appear or vanish meanwhile make no error here; Verify finds their cause.
 func (s *Source) NextExtent(offset int64) (Extent, error) {
-	if offset >= s.was.Size {
+	if offset >= s.atOpen.Size {
 		return Extent{}, io.EOF
 	}
 	data, err := s.file.NextData(offset)
@@ -183,7 +183,7 @@ func (s *Source) NextExtent(offset int64) (Extent, error) {
 		return Extent{}, readFailed(s.file.Name(), offset, err)
 	}
 	if data > offset {
-		return Extent{Offset: offset, Length: min(data, s.was.Size) - offset, Hole: true}, nil
+		return Extent{Offset: offset, Length: min(data, s.atOpen.Size) - offset, Hole: true}, nil
 	}
 	hole, err := s.file.NextHole(offset)
 	if errors.Is(err, io.EOF) {
@@ -192,7 +192,7 @@ func (s *Source) NextExtent(offset int64) (Extent, error) {
 	if err != nil {
 		return Extent{}, readFailed(s.file.Name(), offset, err)
 	}
-	return Extent{Offset: offset, Length: min(hole, s.was.Size) - offset}, nil
+	return Extent{Offset: offset, Length: min(hole, s.atOpen.Size) - offset}, nil
 }
 
 // holeToTheEnd is the last hole, unless there is no data because the file was cut: then nobody has ever read zeros there.
@@ -201,10 +201,10 @@ func (s *Source) holeToTheEnd(offset int64) (Extent, error) {
 	if err != nil {
 		return Extent{}, CannotStat(s.file.Name(), err)
 	}
-	if is.Size < s.was.Size {
+	if is.Size < s.atOpen.Size {
 		return Extent{}, s.changed()
 	}
-	return Extent{Offset: offset, Length: s.was.Size - offset, Hole: true}, nil
+	return Extent{Offset: offset, Length: s.atOpen.Size - offset, Hole: true}, nil
 }
 
 // Extents are all of them, in order; the last pair has the error, if there is one.
@@ -222,7 +222,7 @@ func (s *Source) Extents() iter.Seq2[Extent, error] {
 
 // HolesExceed reports whether more than limit bytes of the source are holes. It takes little time unless they may be.
 func (s *Source) HolesExceed(limit int64) (bool, error) {
-	if s.was.Size-s.was.Allocated <= limit {
+	if s.atOpen.Size-s.atOpen.Allocated <= limit {
 		return false, nil
 	}
 	total := int64(0)
@@ -247,7 +247,7 @@ func (s *Source) Verify() error {
 	if err != nil {
 		return CannotStat(s.file.Name(), err)
 	}
-	if is.Identity != s.was.Identity {
+	if is.Identity != s.atOpen.Identity {
 		return s.changed()
 	}
 	return nil

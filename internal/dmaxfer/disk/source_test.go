@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-func mustOpenSource(t *testing.T, at place, name string) *disk.Source {
+func mustOpenSource(t *testing.T, at testDir, name string) *disk.Source {
 	t.Helper()
 	s, err := disk.OpenSource(at.fs, at.path(name))
 	must(t, err)
@@ -22,7 +22,7 @@ func mustOpenSource(t *testing.T, at place, name string) *disk.Source {
 }
 
 func TestSourceThatStaysIsVerified(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", newText)
 		s := mustOpenSource(t, at, "file")
 		defer s.Close()
@@ -141,7 +141,7 @@ func TestSourcesWhoseSizeIsNotThatOfTheirContent(t *testing.T) {
 }
 
 func TestSourcesThatHaveASize(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("full", newText)
 		at.put("empty", "")
 		dir, err := at.fs.OpenDir(at.folder)
@@ -161,7 +161,7 @@ func TestSourcesThatHaveASize(t *testing.T) {
 }
 
 // mustOpenSparse opens a source of 4 MiB that holds newText at 1 MiB, and otherwise holes where the file system has them.
-func mustOpenSparse(t *testing.T, at place) *disk.Source {
+func mustOpenSparse(t *testing.T, at testDir) *disk.Source {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)
 	must(t, err)
@@ -174,7 +174,7 @@ func mustOpenSparse(t *testing.T, at place) *disk.Source {
 }
 
 func TestExtents(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		s := mustOpenSparse(t, at)
 		defer s.Close()
 		var data, all int64
@@ -198,7 +198,7 @@ func TestExtents(t *testing.T) {
 }
 
 func TestHolesOfASource(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		s := mustOpenSparse(t, at)
 		defer s.Close()
 		for limit, want := range map[int64]bool{0: true, 2 << 20: true, 4 << 20: false} {
@@ -210,7 +210,7 @@ func TestHolesOfASource(t *testing.T) {
 }
 
 func TestExtentsOfNothing(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", "")
 		s := mustOpenSource(t, at, "file")
 		defer s.Close()

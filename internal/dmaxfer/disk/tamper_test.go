@@ -13,39 +13,39 @@ import (
 // Another process of this user, or of one that may write to the directory, changes the partial file.
 
 // tampering is what it does to a partial file, reached by its name.
-var tampering = map[string]func(t *testing.T, at place){
-	"truncated": func(t *testing.T, at place) {
+var tampering = map[string]func(t *testing.T, at testDir){
+	"truncated": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error { return file.Truncate(100) })
 	},
-	"extended": func(t *testing.T, at place) {
+	"extended": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error { return file.Truncate(int64(len(newText)) + 5000) })
 	},
-	"emptied": func(t *testing.T, at place) { change(t, at, func(file disk.File) error { return file.Truncate(0) }) },
+	"emptied": func(t *testing.T, at testDir) { change(t, at, func(file disk.File) error { return file.Truncate(0) }) },
 }
 
 // unseen is what only the times of the file show.
-var unseen = map[string]func(t *testing.T, at place){
-	"rewritten": func(t *testing.T, at place) {
+var unseen = map[string]func(t *testing.T, at testDir){
+	"rewritten": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error {
 			_, err := file.WriteAt([]byte("x"), 7)
 			return err
 		})
 	},
-	"cut and restored": func(t *testing.T, at place) {
+	"cut and restored": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error {
 			return errors.Join(file.Truncate(10), file.Truncate(int64(len(newText))))
 		})
 	},
-	"given another mode": func(t *testing.T, at place) {
+	"given another mode": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error { return file.SetMode(0o666) })
 	},
-	"linked": func(t *testing.T, at place) {
+	"linked": func(t *testing.T, at testDir) {
 		dir, err := at.fs.OpenDir(at.folder)
 		must(t, err)
 		must(t, dir.Link(partialName, "second"))
 		must(t, dir.Close())
 	},
-	"dated back": func(t *testing.T, at place) {
+	"dated back": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error {
 			info, err := file.Info()
 			_, writeErr := file.WriteAt([]byte("x"), 7)
@@ -54,7 +54,7 @@ var unseen = map[string]func(t *testing.T, at place){
 	},
 }
 
-func change(t *testing.T, at place, how func(file disk.File) error) {
+func change(t *testing.T, at testDir, how func(file disk.File) error) {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)
 	must(t, err)
@@ -72,7 +72,7 @@ func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 	for name, tamper := range tampering {
 		for _, moment := range []string{"before the first byte", "in the middle", "before Prepare", "before Commit"} {
 			t.Run(name+" "+moment, func(t *testing.T) {
-				everywhere(t, func(t *testing.T, at place) {
+				everywhere(t, func(t *testing.T, at testDir) {
 					p := mustOpen(t, at, "file", copies["new"])
 					must(t, p.Allocate(t.Context(), nil))
 					reached := func(now string) {
@@ -102,7 +102,7 @@ func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 	for name, tamper := range unseen {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, at place) {
+			everywhere(t, func(t *testing.T, at testDir) {
 				want := copies["new"]
 				want.Preserve = disk.Preserve{Mode: true, Times: true, Owner: true}
 				p := mustOpen(t, at, "file", want)
@@ -131,7 +131,7 @@ func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 // What is read back from the disk has been written before, so from the flush on nothing may change.
 func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 	for _, name := range []string{"rewritten", "dated back"} {
-		everywhere(t, func(t *testing.T, at place) {
+		everywhere(t, func(t *testing.T, at testDir) {
 			p := mustOpen(t, at, "file", copies["new"])
 			must(t, write(t, p, newText))
 			must(t, p.Flush(t.Context(), nil))
@@ -145,7 +145,7 @@ func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 
 // awaitTick waits until the file system's clock has moved on since the partial was prepared: two changes in one tick
 // look like one.
-func awaitTick(t *testing.T, at place, p *disk.Partial) {
+func awaitTick(t *testing.T, at testDir, p *disk.Partial) {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)
 	must(t, err)
@@ -160,7 +160,7 @@ func awaitTick(t *testing.T, at place, p *disk.Partial) {
 	}
 }
 
-func mustBeTampered(t *testing.T, at place, p *disk.Partial, err error) {
+func mustBeTampered(t *testing.T, at testDir, p *disk.Partial, err error) {
 	t.Helper()
 	mustFail(t, err, disk.ErrTarget, "another process")
 	mustBe(t, err, disk.ErrChanged)
@@ -171,7 +171,7 @@ func mustBeTampered(t *testing.T, at place, p *disk.Partial, err error) {
 }
 
 // named is a file system on which every file has a name.
-func named(at place) place {
+func named(at testDir) testDir {
 	at.fs = disktest.NewFaulty(at.fs, func(_ int, op, _ string) *disktest.Fault {
 		if op == "create unnamed" {
 			return &disktest.Fault{Err: errors.ErrUnsupported}
@@ -189,7 +189,7 @@ func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 		"stream": {Digest: 1}, "replacing": copies["unnamed, replacing"],
 	} {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, at place) {
+			everywhere(t, func(t *testing.T, at testDir) {
 				names := []string{"file"}
 				if want.Overwrite {
 					at.put("file", oldText)
@@ -217,7 +217,7 @@ func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 
 // What is left of a copy that was killed while it named its file is no obstacle.
 func TestLinkThatIsLeftIsReplaced(t *testing.T) {
-	everywhere(t, func(t *testing.T, at place) {
+	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", oldText)
 		at.put(".file.dma-copy-new", "left")
 		p := mustOpen(t, at, "file", copies["unnamed, replacing"])
@@ -232,7 +232,7 @@ func TestLinkThatIsLeftIsReplaced(t *testing.T) {
 func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 	for name, tamper := range tampering {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, at place) {
+			everywhere(t, func(t *testing.T, at testDir) {
 				p := mustOpen(t, named(at), "file", disk.Wanted{Digest: 1})
 				half := len(newText) / 2
 				must(t, p.WriteAt([]byte(newText[:half]), 0))
@@ -285,28 +285,28 @@ func TestTargetThatIsNotWhatWasReceived(t *testing.T) {
 // What is said to be kept is there: not once the partial file or its journal has been removed, replaced or cut.
 func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
-		tamper func(t *testing.T, at place, dir disk.Dir)
+		tamper func(t *testing.T, at testDir, dir disk.Dir)
 		why    string
 		left   []string
 	}{
-		"partial removed": {func(t *testing.T, at place, dir disk.Dir) {
+		"partial removed": {func(t *testing.T, at testDir, dir disk.Dir) {
 			must(t, dir.Remove(partialName))
 		}, "partial file was removed", nil},
-		"partial replaced": {func(t *testing.T, at place, dir disk.Dir) {
+		"partial replaced": {func(t *testing.T, at testDir, dir disk.Dir) {
 			must(t, dir.Remove(partialName))
 			at.put(partialName, "another's")
 		}, "partial file was removed or replaced", []string{partialName}},
-		"journal removed": {func(t *testing.T, at place, dir disk.Dir) {
+		"journal removed": {func(t *testing.T, at testDir, dir disk.Dir) {
 			must(t, dir.Remove(journalName))
 		}, "journal was removed", nil},
-		"journal replaced": {func(t *testing.T, at place, dir disk.Dir) {
+		"journal replaced": {func(t *testing.T, at testDir, dir disk.Dir) {
 			must(t, dir.Remove(journalName))
 			at.put(journalName, "another's")
 		}, "journal was removed or replaced", []string{journalName}},
-		"partial cut": {func(t *testing.T, at place, _ disk.Dir) { tampering["truncated"](t, at) }, "truncated", nil},
+		"partial cut": {func(t *testing.T, at testDir, _ disk.Dir) { tampering["truncated"](t, at) }, "truncated", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			everywhere(t, func(t *testing.T, at place) {
+			everywhere(t, func(t *testing.T, at testDir) {
 				p := mustOpen(t, at, "file", copies["new"])
 				must(t, write(t, p, newText))
 				dir, err := at.fs.OpenDir(at.folder)
@@ -360,13 +360,13 @@ func TestSecondNameIsRefusedUnchanged(t *testing.T) {
 // In a directory like /tmp the files of another user, who may have made them on purpose, are no obstacle.
 func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 	for _, name := range []string{partialName, journalName, ".file.dma-copy-new", ".file.dma-copy-backup"} {
-		for kind, take := range map[string]func(t *testing.T, at place, path string){
-			"file": func(t *testing.T, _ place, path string) { giveAway(t, path) },
-			"symlink": func(t *testing.T, at place, path string) {
+		for kind, take := range map[string]func(t *testing.T, at testDir, path string){
+			"file": func(t *testing.T, _ testDir, path string) { giveAway(t, path) },
+			"symlink": func(t *testing.T, at testDir, path string) {
 				must(t, os.Symlink("file", path))
 				must(t, os.Lchown(path, stranger, stranger))
 			},
-			"directory": func(t *testing.T, _ place, path string) {
+			"directory": func(t *testing.T, _ testDir, path string) {
 				must(t, os.Mkdir(path, 0o700))
 				must(t, os.Chown(path, stranger, stranger))
 			},

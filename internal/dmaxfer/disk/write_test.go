@@ -8,25 +8,25 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// A large piece is written with several calls, and all of it.
+// A large chunk is written with several calls, and all of it.
 func TestLargePiecesAreWrittenInSteps(t *testing.T) {
 	_, m := inMemory()
-	piece := bytes.Repeat([]byte("0123456789abcde"), 600<<10/15)
+	chunk := bytes.Repeat([]byte("0123456789abcde"), 600<<10/15)
 	faulty := disktest.NewFaulty(m, disktest.FailAt(-1, disktest.Fault{}))
-	p, err := disk.OpenPartial(faulty, "/there/file", wanted(7+len(piece)))
+	p, err := disk.OpenPartial(faulty, "/there/file", wanted(7+len(chunk)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.Discard()
 	before := writes(faulty)
-	if err := p.WriteAt(piece, 7); err != nil {
+	if err := p.WriteAt(chunk, 7); err != nil {
 		t.Fatal(err)
 	}
 	if got := writes(faulty) - before; got != 3 {
-		t.Errorf("%d bytes were written with %d calls", len(piece), got)
+		t.Errorf("%d bytes were written with %d calls", len(chunk), got)
 	}
-	back := make([]byte, len(piece))
-	if err := p.ReadAt(back, 7); err != nil || !bytes.Equal(back, piece) {
+	back := make([]byte, len(chunk))
+	if err := p.ReadAt(back, 7); err != nil || !bytes.Equal(back, chunk) {
 		t.Errorf("they read back otherwise: %v", err)
 	}
 }

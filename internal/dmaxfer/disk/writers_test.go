@@ -45,7 +45,7 @@ func TestWhoFindsAnotherOneWritingFills(t *testing.T) {
 		file.goOn <- struct{}{}
 		synctest.Wait()
 		if err := <-ended; err != nil || !bytes.Equal(file.written[:12288], content[:12288]) {
-			t.Errorf("the first one has not written all of its piece: %v", err)
+			t.Errorf("the first one has not written all of its chunk: %v", err)
 		}
 		file.goOn <- struct{}{}
 		if err := <-ended; err != nil || !bytes.Equal(file.written, content) {

@@ -15,8 +15,8 @@ type change struct {
 	names map[string]*node
 }
 
-// moment is what a Memory was after one operation.
-type moment struct {
+// snapshot is what a Memory was after one operation.
+type snapshot struct {
 	op      string
 	durable map[string]map[string]*node // names, by directory
 	pending []change
@@ -29,9 +29,9 @@ type versions struct{ now, durable *content }
 func (m *Memory) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.recording, m.moments = true, nil
+	m.recording, m.snapshots = true, nil
 	for _, dir := range m.dirs {
-		m.settle(dir)
+		m.makeDurable(dir)
 		for _, n := range dir.now {
 			n.durable, n.shared = n.now, true
 		}
@@ -43,7 +43,7 @@ func (m *Memory) Record() {
 func (m *Memory) Steps() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return len(m.moments)
+	return len(m.snapshots)
 }
 
 // rename changes names.
@@ -62,13 +62,13 @@ func (m *Memory) rename(what string, dir *directory, names map[string]*node) {
 }
 
 func (m *Memory) syncNames(dir *directory) {
-	m.settle(dir)
+	m.makeDurable(dir)
 	m.step("sync " + dir.path)
 }
 
-func (m *Memory) settle(dir *directory) {
+func (m *Memory) makeDurable(dir *directory) {
 	dir.durable = maps.Clone(dir.now)
-	left := slices.Clone(m.pending) // moments hold the old one
+	left := slices.Clone(m.pending) // snapshots hold the old one
 	m.pending = slices.DeleteFunc(left, func(c change) bool { return c.dir == dir })
 }
 
@@ -77,7 +77,7 @@ func (m *Memory) step(op string) {
 	if !m.recording {
 		return
 	}
-	at := moment{
+	at := snapshot{
 		op: op, durable: make(map[string]map[string]*node), pending: slices.Clone(m.pending), files: make(map[*node]versions),
 	}
 	note := func(n *node) {
@@ -97,7 +97,7 @@ func (m *Memory) step(op string) {
 			note(n)
 		}
 	}
-	m.moments = append(m.moments, at)
+	m.snapshots = append(m.snapshots, at)
 }
 
 // Crash is one state that a loss of power may leave.
@@ -113,27 +113,27 @@ type Crash struct {
 // page old; or the new size without any data.
 func (m *Memory) Crashes() iter.Seq[Crash] {
 	m.mu.Lock()
-	moments := slices.Clone(m.moments)
+	snapshots := slices.Clone(m.snapshots)
 	m.mu.Unlock()
 	return func(yield func(Crash) bool) {
-		for i := range moments {
-			if !moments[i].crash(m, i, yield) {
+		for i := range snapshots {
+			if !snapshots[i].crash(m, i, yield) {
 				return
 			}
 		}
 	}
 }
 
-func (at *moment) crash(m *Memory, step int, yield func(Crash) bool) bool {
+func (at *snapshot) crash(m *Memory, step int, yield func(Crash) bool) bool {
 	for survivors := range subsets(len(at.pending)) {
 		names, kept := at.names(survivors)
 		dirty := at.dirty(names)
-		for fates := range assignments(len(dirty), len(fateNames)) {
+		for outcomes := range assignments(len(dirty), len(outcomeNames)) {
 			what := fmt.Sprintf("after %q, names kept: %v", at.op, kept)
 			chosen := make(map[*node]*content)
 			for i, n := range dirty {
-				chosen[n] = fated(fates[i], at.files[n])
-				what += fmt.Sprintf(", data of %d %s", n.number, fateNames[fates[i]])
+				chosen[n] = applyOutcome(outcomes[i], at.files[n])
+				what += fmt.Sprintf(", data of %d %s", n.number, outcomeNames[outcomes[i]])
 			}
 			if !yield(Crash{Step: step, What: what, FS: at.reboot(m, names, chosen)}) {
 				return false
@@ -144,7 +144,7 @@ func (at *moment) crash(m *Memory, step int, yield func(Crash) bool) bool {
 }
 
 // names are those that are there if these changes survive.
-func (at *moment) names(survives []bool) (names map[string]map[string]*node, kept []string) {
+func (at *snapshot) names(survives []bool) (names map[string]map[string]*node, kept []string) {
 	names = make(map[string]map[string]*node)
 	for path, durable := range at.durable {
 		names[path] = maps.Clone(durable)
@@ -166,7 +166,7 @@ func (at *moment) names(survives []bool) (names map[string]map[string]*node, kep
 }
 
 // dirty are the files that have a name and something to lose, in the order in which they were made.
-func (at *moment) dirty(names map[string]map[string]*node) []*node {
+func (at *snapshot) dirty(names map[string]map[string]*node) []*node {
 	var found []*node
 	for _, dir := range names {
 		for _, n := range dir {
@@ -179,10 +179,10 @@ func (at *moment) dirty(names map[string]map[string]*node) []*node {
 	return found
 }
 
-var fateNames = [...]string{"lost", "kept", "torn", "zero"}
+var outcomeNames = [...]string{"lost", "kept", "torn", "zero"}
 
-func fated(fate int, v versions) *content {
-	switch fateNames[fate] {
+func applyOutcome(outcome int, v versions) *content {
+	switch outcomeNames[outcome] {
 	case "lost":
 		return v.durable
 	case "kept":
@@ -190,10 +190,10 @@ func fated(fate int, v versions) *content {
 	}
 	left := v.now.clone()
 	for i := range left.pages {
-		if fateNames[fate] == "zero" || i%2 == 1 {
+		if outcomeNames[outcome] == "zero" || i%2 == 1 {
 			delete(left.pages, i)
 		}
-		if old := v.durable.pages[i]; fateNames[fate] == "torn" && i%2 == 1 && old != nil {
+		if old := v.durable.pages[i]; outcomeNames[outcome] == "torn" && i%2 == 1 && old != nil {
 			left.pages[i] = old
 		}
 	}
@@ -201,7 +201,7 @@ func fated(fate int, v versions) *content {
 }
 
 // reboot makes a file system of what is left.
-func (at *moment) reboot(m *Memory, names map[string]map[string]*node, chosen map[*node]*content) *Memory {
+func (at *snapshot) reboot(m *Memory, names map[string]map[string]*node, chosen map[*node]*content) *Memory {
 	made := NewMemory(slices.Collect(maps.Keys(names))...)
 	made.self, made.clock, made.inodes = m.self, m.clock, m.inodes
 	nodes := make(map[*node]*node)
@@ -277,7 +277,7 @@ func (m *Memory) Trace() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var text strings.Builder
-	for _, at := range m.moments[1:] {
+	for _, at := range m.snapshots[1:] {
 		op := at.op
 		for path := range m.dirs {
 			op = strings.ReplaceAll(op, path+"/", "")

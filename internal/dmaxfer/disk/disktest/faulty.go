@@ -73,7 +73,7 @@ func (f *Faulty) fault(op, name string) *Fault {
 }
 
 // await returns the fault of an operation, if it has one, after it has hung for as long as it is to.
-func (f *Faulty) await(op, name string) *Fault {
+func (f *Faulty) hang(op, name string) *Fault {
 	fault := f.fault(op, name)
 	if fault == nil || fault.Hang == nil {
 		return fault
@@ -84,7 +84,7 @@ func (f *Faulty) await(op, name string) *Fault {
 
 // do runs an operation, or lets it fail.
 func (f *Faulty) do(op, name string, operation func() error) error {
-	fault := f.await(op, name)
+	fault := f.hang(op, name)
 	if fault == nil {
 		return operation()
 	}
@@ -96,7 +96,7 @@ func (f *Faulty) do(op, name string, operation func() error) error {
 
 // closing is do for what ends a handle.
 func (f *Faulty) closing(name string, end func() error) error {
-	fault := f.await("close", name)
+	fault := f.hang("close", name)
 	if err := end(); err != nil || fault == nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (f *Faulty) closing(name string, end func() error) error {
 
 // move is do for what moves bytes.
 func (f *Faulty) move(op, name string, p []byte, operation func([]byte) (int, error)) (int, error) {
-	fault := f.await(op, name)
+	fault := f.hang(op, name)
 	if fault == nil {
 		return operation(p)
 	}

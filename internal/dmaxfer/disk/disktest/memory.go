@@ -28,7 +28,7 @@ type Memory struct {
 
 	recording bool
 	pending   []change // of names, since their directory's last Sync
-	moments   []moment
+	snapshots []snapshot
 }
 
 // directory has its names in two versions: as they are, and as they would be after a loss of power.
@@ -46,7 +46,7 @@ type node struct {
 	now, durable *content
 	shared       bool // now is
 	changed      disk.Timestamp
-	owner        *claim // of the lock
+	owner        *lockOwner // of the lock
 }
 
 // NewMemory has an empty directory for each path.
@@ -168,7 +168,7 @@ func (m *Memory) tick() disk.Timestamp {
 }
 
 // free is what files may still take.
-func (m *Memory) free() int64 {
+func (m *Memory) freeBytes() int64 {
 	live := make(map[*node]bool)
 	for _, dir := range m.dirs {
 		for _, n := range dir.now {

@@ -22,17 +22,17 @@ type handle struct {
 	readOnly bool
 	closed   bool
 	offset   int64
-	claim    *claim
+	claim    *lockOwner
 
 	unnamedIn *directory // of a file that was made without a name
 }
 
 // claim is what the copies of one handle share: the lock, for as long as one of them is open.
-type claim struct{ holders int }
+type lockOwner struct{ holders int }
 
 func (m *Memory) handle(n *node, name string, readOnly bool) *handle {
 	m.opened[n]++
-	return &handle{fs: m, node: n, name: name, readOnly: readOnly, claim: &claim{holders: 1}}
+	return &handle{fs: m, node: n, name: name, readOnly: readOnly, claim: &lockOwner{holders: 1}}
 }
 
 // use runs a call that only reads.
@@ -92,12 +92,12 @@ func (h *handle) ReadAt(p []byte, offset int64) (n int, err error) {
 func (h *handle) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = h.write("write", func(c *content) error {
 		for n < len(p) {
-			piece := p[n:min(n+pageSize-int((offset+int64(n))%pageSize), len(p))]
-			if !h.fits(c, offset+int64(n), int64(len(piece))) {
+			chunk := p[n:min(n+pageSize-int((offset+int64(n))%pageSize), len(p))]
+			if !h.fits(c, offset+int64(n), int64(len(chunk))) {
 				return unix.ENOSPC
 			}
-			c.writeAt(piece, offset+int64(n))
-			n += len(piece)
+			c.writeAt(chunk, offset+int64(n))
+			n += len(chunk)
 		}
 		return nil
 	})
@@ -105,7 +105,7 @@ func (h *handle) WriteAt(p []byte, offset int64) (n int, err error) {
 }
 
 func (h *handle) fits(c *content, offset, length int64) bool {
-	return h.fs.capacity == 0 || c.missing(offset, length)*pageSize <= h.fs.free()
+	return h.fs.capacity == 0 || c.missing(offset, length)*pageSize <= h.fs.freeBytes()
 }
 
 // Read implements disk.File.
@@ -321,7 +321,7 @@ func (h *handle) Hold() (disk.File, error) {
 func (h *handle) Free() (uint64, bool) {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
-	return uint64(h.fs.free()), h.fs.capacity > 0
+	return uint64(h.fs.freeBytes()), h.fs.capacity > 0
 }
 
 // DropCache implements disk.File.
