@@ -110,8 +110,6 @@ func (p *Partial) checkTarget() error {
 		"another process replaced or changed %s during the final rename", p.path)
 }
 
-const nextIfExists = "remove it, or replace it with --overwrite"
-
 func (p *Partial) rename() error {
 	var err error
 	switch {
@@ -181,29 +179,4 @@ func (p *Partial) dropSecondLink(temporary string) error {
 		return err
 	}
 	return nil
-}
-
-// removeJournal leaves alone what is not this copy's: once the partial has got its name, another copy may have made its own.
-func (p *Partial) removeJournal() error {
-	if p.journal == nil {
-		return nil
-	}
-	owns, err := p.ownsJournal()
-	if err == nil && owns {
-		err = p.dir.Remove(p.journalName)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// ownsJournal reports whether the journal's name still leads to the one that is open.
-func (p *Partial) ownsJournal() (bool, error) {
-	opened, err := p.journal.file.Info()
-	if err != nil {
-		return false, err
-	}
-	found, err := p.dir.Stat(p.journalName)
-	return err == nil && opened.SameFile(found.Identity), err
 }

@@ -98,11 +98,6 @@ func afterFailedCreate(err error) string {
 	}
 }
 
-// writeFailed is a call that was to change a target.
-func writeFailed(doing, path string, err error) error {
-	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, path, Reason(err))
-}
-
 func kindOfWrite(err error) error {
 	if isFull(err) || errors.Is(err, unix.EFBIG) {
 		return ErrNoSpace

@@ -29,10 +29,6 @@ type journal struct {
 	recorded int64
 }
 
-// resumable tells whether an interrupted copy could go on: the source must be one that can be read again, and there must be
-// digests to compare with.
-func (w *Wanted) resumable() bool { return w.Resume && w.Known && w.Digest != 0 }
-
 // fill makes the record of a copy of which nothing is verified.
 func (j *journal) fill(w *Wanted) {
 	j.record = [journalSize]byte{}

@@ -4,6 +4,9 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
 	"strings"
 	"unicode/utf8"
 )
@@ -60,4 +63,85 @@ func tagOf(name, base string) (tag string, found bool) {
 		return "", false
 	}
 	return whole[cut:], strings.HasPrefix(whole[cut:], tagStart)
+}
+
+// chooseNames takes the usual names, unless one of them is another user's in a sticky directory, where that user
+// decides how long it is there. An earlier copy's other names are found again by their pattern, and new ones cannot be
+// guessed.
+func (p *Partial) chooseNames() error {
+	p.setNames("")
+	taken, err := p.firstForeignName()
+	if err != nil || taken == "" {
+		return err
+	}
+	in, err := p.dir.Info()
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	if in.Mode&fs.ModeSticky == 0 {
+		return nil // what is there is refused when it is opened
+	}
+	names, err := p.dir.Names()
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	p.setNames(p.earlierTag(names))
+	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s",
+		taken, p.path, p.name)
+	return nil
+}
+
+func (p *Partial) setNames(tag string) {
+	hidden := stem(p.base, tag)
+	p.name, p.journalName = hidden+partialSuffix, hidden+journalSuffix
+	p.backupName, p.linkName = hidden+backupSuffix, hidden+linkSuffix
+}
+
+// takenByAnother is the first of the names that is another user's; empty if none is.
+func (p *Partial) firstForeignName() (name string, err error) {
+	names := []string{p.name, p.journalName, p.linkName}
+	if p.want.Backup {
+		names = append(names, p.backupName)
+	}
+	for _, name := range names {
+		found, err := p.dir.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", CannotCreate(p.path, err)
+		case found.UID != p.fs.Self().UID:
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// earlierTag is that of a partial file of this user, or a new one.
+func (p *Partial) earlierTag(names []string) string {
+	self := p.fs.Self()
+	for _, name := range names {
+		tag, is := tagOf(name, p.base)
+		if !is {
+			continue
+		}
+		if found, err := p.dir.Stat(name); err == nil && checkReusable(found, self) == nil {
+			return tag
+		}
+	}
+	return newTag()
+}
+
+// foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
+// have. A second name could be that of a file that somebody wants overwritten.
+func checkReusable(found Info, self Self) error {
+	switch {
+	case !found.Mode.IsRegular():
+		return errors.New("it is not a regular file")
+	case found.UID != self.UID:
+		return errors.New("it belongs to another user")
+	case found.Links > 1:
+		return errors.New("it has more than one hard link")
+	default:
+		return nil
+	}
 }

@@ -153,9 +153,6 @@ func (d *osDir) CreateUnnamed(shown string) (File, error) {
 	return made, nil
 }
 
-// descriptorPath leads to the file of a descriptor.
-func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
-
 func (d *osDir) open(name string, flags int) (File, error) {
 	var fd int
 	err := retry(func() (err error) {
@@ -221,12 +218,3 @@ func (d *osDir) Remove(name string) error {
 func (d *osDir) Sync() error { return d.handle.Sync() }
 
 func (d *osDir) Close() error { return d.handle.Close() }
-
-// retry repeats a call that a signal interrupted.
-func retry(call func() error) error {
-	for {
-		if err := call(); !errors.Is(err, unix.EINTR) {
-			return err
-		}
-	}
-}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"strconv"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -39,6 +40,18 @@ func (f osFile) call(op string, call func(fd int) error) error {
 		return &fs.PathError{Op: op, Path: f.handle.Name(), Err: failed}
 	}
 	return nil
+}
+
+// descriptorPath leads to the file of a descriptor.
+func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
+
+// retry repeats a call that a signal interrupted.
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
 }
 
 func (f osFile) Name() string { return f.handle.Name() }

@@ -2,6 +2,8 @@ package disk
 
 import (
 	"errors"
+	"fmt"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,36 +19,6 @@ const (
 	// lookingTime is how long somebody who only looks at partial files may hold one's lock.
 	lockRetryDelay = 50 * time.Millisecond
 )
-
-// Wanted is the target of one copy.
-type Wanted struct {
-	Size     int64 // bytes, if Known
-	Known    bool  // false: the source is a stream, and ends where it ends
-	Modified Timestamp
-	Identity [16]byte // of the source, as its side says
-	Digest   byte     // how chunks are verified; 0: not at all, and nothing can be resumed
-
-	Overwrite bool // what has the name may be replaced
-	Backup    bool // and is kept as NAME~
-	Resume    bool // what an earlier copy left may be used, and may be left for a later one
-	Sparse    bool // holes stay holes, so nothing is preallocated
-
-	// Fill says that several lanes write, and that nobody touches a mapping of the file: where memory is the disk, room for it need then not be
-	// taken beforehand, which would cost half as much as the copy.
-	Fill bool
-
-	WriteBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare
-
-	Preserve Preserve
-}
-
-// Preserve is which of the source's attributes the target gets.
-type Preserve struct {
-	Mode   bool // permission bits; otherwise those of what is replaced, or 0644 less the umask
-	Times  bool
-	Owner  bool
-	Xattrs bool
-}
 
 // Partial is a target that has not got its name yet. ReadAt, WriteAt and Punch may be called concurrently, with ranges that do not
 // overlap; other methods exclude each other and those.
@@ -83,78 +55,6 @@ type Partial struct {
 	journalMu sync.Mutex
 	prefix    int64  // verified
 	untrusted string // why what the file holds is not trusted
-}
-
-// OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an
-// ErrTarget: ErrBusy if another process receives it.
-func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
-	at, err := Locate(on, path)
-	if err != nil {
-		return nil, CannotCreate(path, err)
-	}
-	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want}
-	if err := p.open(at.Found); err != nil {
-		if !p.closed {
-			p.close()
-		}
-		return nil, err
-	}
-	return p, nil
-}
-
-func (p *Partial) open(found *Info) error {
-	if err := p.checkReplaced(found); err != nil {
-		return err
-	}
-	if err := p.chooseNames(); err != nil {
-		return err
-	}
-	fresh, err := p.openAndLock()
-	switch {
-	case err != nil:
-	case fresh:
-		err = p.createJournal()
-	default:
-		err = p.resumeOrEmpty()
-	}
-	if err == nil && p.journal == nil {
-		err = p.useUnnamedFile()
-	}
-	if err != nil && fresh && !errors.Is(err, ErrBusy) {
-		p.Discard()
-	}
-	return err
-}
-
-// hide receives into a file without a name, which no other process can open by one, where nothing is left to a later
-// copy anyway. The file that has the partial's name only keeps others from receiving the same target.
-func (p *Partial) useUnnamedFile() error {
-	file, err := p.dir.CreateUnnamed(p.base)
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	if err != nil {
-		return CannotCreate(p.path, err)
-	}
-	p.placeholder, p.file = p.file, file
-	return nil
-}
-
-// checkReplaced finds the mode of what is replaced, and early what would keep the target from getting its name.
-func (p *Partial) checkReplaced(found *Info) error {
-	switch {
-	case found == nil:
-		return nil
-	case !p.want.Overwrite:
-		return failure(ErrExists, nil, nextIfExists, "%s already exists", p.path)
-	case !found.Mode.IsRegular():
-		return failure(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
-	case p.want.Backup && len(p.base) == maxNameLength:
-		return failure(ErrTarget, nil, "leave out --backup, or choose a shorter name",
-			"the name of %s is too long to append ~", p.path)
-	}
-	p.replaced = new(uint32(found.Mode.Perm()))
-	return nil
 }
 
 // Path is the target's, with the symlinks that were followed in place of their names.
@@ -254,6 +154,21 @@ func (p *Partial) Advance(prefix int64) error {
 	return nil
 }
 
+// checkWritten looks whether a file of which the size is not known beforehand still has what was verified of it.
+func (p *Partial) checkWritten(prefix int64) error {
+	if p.want.Known {
+		return nil
+	}
+	info, err := p.file.Info()
+	if err != nil {
+		return p.failed("examining", err)
+	}
+	if verified := min(prefix, p.written.Load()); info.Size < verified {
+		return p.changed("it has %d bytes and not %d", info.Size, verified)
+	}
+	return nil
+}
+
 // note writes the journal when enough has been verified since it was written last.
 func (p *Partial) recordPrefix(prefix int64) error {
 	p.journalMu.Lock()
@@ -292,7 +207,31 @@ func (p *Partial) stopFlushing() error {
 	return nil
 }
 
-func (p *Partial) failed(doing string, err error) error { return writeFailed(doing, p.path, err) }
+// failed returns the error of a call that was to change the target.
+func (p *Partial) failed(doing string, err error) error {
+	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, p.path, Reason(err))
+}
+
+// changed is the failure of a partial file that another process has changed. What it holds is not trusted any
+// more.
+func (p *Partial) changed(how string, args ...any) error {
+	p.distrust("another process changed the partial file")
+	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
+		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
+}
+
+// flushFailed remembers it: a second flush would report success for what the first has lost.
+func (p *Partial) flushFailed(err error) error {
+	p.distrust("flushing it failed")
+	return p.failed("flushing", err)
+}
+
+// doubt remembers why what the file holds is not trusted any more.
+func (p *Partial) distrust(why string) {
+	p.journalMu.Lock()
+	defer p.journalMu.Unlock()
+	p.untrusted = why
+}
 
 // Keep ends an interrupted copy so that a later one can go on where it stopped. It returns how many bytes are kept:
 // none, and no file either, if there is nothing that could be resumed, or for the reason that Lost gives. After Commit,
@@ -399,6 +338,43 @@ func (p *Partial) removeName() error {
 		return err
 	}
 	return p.dir.Remove(p.name)
+}
+
+// isNamed reports whether the partial's name leads to the file that is open.
+func (p *Partial) isNamed() (bool, error) {
+	found, err := p.dir.Stat(p.name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, CannotCreate(p.path, err)
+	}
+	return p.opened.SameFile(found.Identity), nil
+}
+
+// removeJournal leaves alone what is not this copy's: once the partial has got its name, another copy may have made its own.
+func (p *Partial) removeJournal() error {
+	if p.journal == nil {
+		return nil
+	}
+	owns, err := p.ownsJournal()
+	if err == nil && owns {
+		err = p.dir.Remove(p.journalName)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// ownsJournal reports whether the journal's name still leads to the one that is open.
+func (p *Partial) ownsJournal() (bool, error) {
+	opened, err := p.journal.file.Info()
+	if err != nil {
+		return false, err
+	}
+	found, err := p.dir.Stat(p.journalName)
+	return err == nil && opened.SameFile(found.Identity), err
 }
 
 // release closes whatever is open.

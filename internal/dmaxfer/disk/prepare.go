@@ -89,29 +89,6 @@ func (p *Partial) setSize(size int64) error {
 	return nil
 }
 
-// checkWritten looks whether a file of which the size is not known beforehand still has what was verified of it.
-func (p *Partial) checkWritten(prefix int64) error {
-	if p.want.Known {
-		return nil
-	}
-	info, err := p.file.Info()
-	if err != nil {
-		return p.failed("examining", err)
-	}
-	if verified := min(prefix, p.written.Load()); info.Size < verified {
-		return p.changed("it has %d bytes and not %d", info.Size, verified)
-	}
-	return nil
-}
-
-// changed is the failure of a partial file that another process has changed. What it holds is not trusted any
-// more.
-func (p *Partial) changed(how string, args ...any) error {
-	p.distrust("another process changed the partial file")
-	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
-		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
-}
-
 // modeOf asks for the umask only where it counts: that takes as long as to make the file.
 func (p *Partial) modeOf(meta Metadata) uint32 {
 	switch {
@@ -203,19 +180,6 @@ func (p *Partial) flushRange(offset, length int64) error {
 		return p.flushFailed(err)
 	}
 	return nil
-}
-
-// flushFailed remembers it: a second flush would report success for what the first has lost.
-func (p *Partial) flushFailed(err error) error {
-	p.distrust("flushing it failed")
-	return p.failed("flushing", err)
-}
-
-// doubt remembers why what the file holds is not trusted any more.
-func (p *Partial) distrust(why string) {
-	p.journalMu.Lock()
-	defer p.journalMu.Unlock()
-	p.untrusted = why
 }
 
 // DropCache lets ReadAt come from the disk, after a Flush and as far as the system follows the wish.

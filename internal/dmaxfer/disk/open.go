@@ -7,71 +7,79 @@ import (
 	"time"
 )
 
-// chooseNames takes the usual names, unless one of them is another user's in a sticky directory, where that user
-// decides how long it is there. An earlier copy's other names are found again by their pattern, and new ones cannot be
-// guessed.
-func (p *Partial) chooseNames() error {
-	p.setNames("")
-	taken, err := p.firstForeignName()
-	if err != nil || taken == "" {
+// OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an
+// ErrTarget: ErrBusy if another process receives it.
+func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
+	at, err := Locate(on, path)
+	if err != nil {
+		return nil, CannotCreate(path, err)
+	}
+	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want}
+	if err := p.open(at.Found); err != nil {
+		if !p.closed {
+			p.close()
+		}
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Partial) open(found *Info) error {
+	if err := p.checkReplaced(found); err != nil {
 		return err
 	}
-	in, err := p.dir.Info()
+	if err := p.chooseNames(); err != nil {
+		return err
+	}
+	fresh, err := p.openAndLock()
+	switch {
+	case err != nil:
+	case fresh:
+		err = p.createJournal()
+	default:
+		err = p.resumeOrEmpty()
+	}
+	if err == nil && p.journal == nil {
+		err = p.useUnnamedFile()
+	}
+	if err != nil && fresh && !errors.Is(err, ErrBusy) {
+		p.Discard()
+	}
+	return err
+}
+
+// hide receives into a file without a name, which no other process can open by one, where nothing is left to a later
+// copy anyway. The file that has the partial's name only keeps others from receiving the same target.
+func (p *Partial) useUnnamedFile() error {
+	file, err := p.dir.CreateUnnamed(p.base)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return nil
+	}
 	if err != nil {
 		return CannotCreate(p.path, err)
 	}
-	if in.Mode&fs.ModeSticky == 0 {
-		return nil // what is there is refused when it is opened
-	}
-	names, err := p.dir.Names()
-	if err != nil {
-		return CannotCreate(p.path, err)
-	}
-	p.setNames(p.earlierTag(names))
-	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s",
-		taken, p.path, p.name)
+	p.placeholder, p.file = p.file, file
 	return nil
 }
 
-func (p *Partial) setNames(tag string) {
-	hidden := stem(p.base, tag)
-	p.name, p.journalName = hidden+partialSuffix, hidden+journalSuffix
-	p.backupName, p.linkName = hidden+backupSuffix, hidden+linkSuffix
+// checkReplaced finds the mode of what is replaced, and early what would keep the target from getting its name.
+func (p *Partial) checkReplaced(found *Info) error {
+	switch {
+	case found == nil:
+		return nil
+	case !p.want.Overwrite:
+		return failure(ErrExists, nil, nextIfExists, "%s already exists", p.path)
+	case !found.Mode.IsRegular():
+		return failure(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
+	case p.want.Backup && len(p.base) == maxNameLength:
+		return failure(ErrTarget, nil, "leave out --backup, or choose a shorter name",
+			"the name of %s is too long to append ~", p.path)
+	}
+	p.replaced = new(uint32(found.Mode.Perm()))
+	return nil
 }
 
-// takenByAnother is the first of the names that is another user's; empty if none is.
-func (p *Partial) firstForeignName() (name string, err error) {
-	names := []string{p.name, p.journalName, p.linkName}
-	if p.want.Backup {
-		names = append(names, p.backupName)
-	}
-	for _, name := range names {
-		found, err := p.dir.Stat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return "", CannotCreate(p.path, err)
-		case found.UID != p.fs.Self().UID:
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
-// earlierTag is that of a partial file of this user, or a new one.
-func (p *Partial) earlierTag(names []string) string {
-	self := p.fs.Self()
-	for _, name := range names {
-		tag, is := tagOf(name, p.base)
-		if !is {
-			continue
-		}
-		if found, err := p.dir.Stat(name); err == nil && checkReusable(found, self) == nil {
-			return tag
-		}
-	}
-	return newTag()
-}
+const nextIfExists = "remove it, or replace it with --overwrite"
 
 // attempts bounds how often the partial's name may change hands while it is opened.
 const openAttempts = 10
@@ -193,18 +201,6 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 	return p.isNamed()
 }
 
-// isNamed reports whether the partial's name leads to the file that is open.
-func (p *Partial) isNamed() (bool, error) {
-	found, err := p.dir.Stat(p.name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, CannotCreate(p.path, err)
-	}
-	return p.opened.SameFile(found.Identity), nil
-}
-
 func (p *Partial) busy() error {
 	return failure(ErrBusy, nil, "wait until it has ended, or receive under another name",
 		"%s is being received by another process", p.path)
@@ -214,21 +210,6 @@ func (p *Partial) busy() error {
 func (p *Partial) cannotUse(name string, err error) error {
 	return failure(ErrTarget, err, "inspect it, and remove it if it is not needed",
 		"cannot use %s in the directory of %s: %s", name, p.path, Reason(err))
-}
-
-// foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
-// have. A second name could be that of a file that somebody wants overwritten.
-func checkReusable(found Info, self Self) error {
-	switch {
-	case !found.Mode.IsRegular():
-		return errors.New("it is not a regular file")
-	case found.UID != self.UID:
-		return errors.New("it belongs to another user")
-	case found.Links > 1:
-		return errors.New("it has more than one hard link")
-	default:
-		return nil
-	}
 }
 
 // forget removes what a killed copy left behind, and nothing else of its name.
