@@ -8,13 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// allocationStep is how much is preallocated between two looks at the context.
-const allocationStep = 256 << 20
-
-// Allocate gives the file its size, a byte more until Prepare, and, unless it is to be sparse or filled, its blocks, so
-// that a full disk is found before the first byte is copied and a mapping of the file cannot fault for want of room. A
-// size for which there is clearly no room, and which may be a lie, does not get to fill the disk of others first.
-// progress, which may be nil, hears how far it is. ctx ends it with its cause; other errors are an ErrTarget.
+// Allocate gives the file its size, plus one byte until Prepare. Unless the target is sparse or filled it also
+// reserves all blocks, so that a full disk is found before the first byte is copied and a mapping of the file cannot
+// fail. It refuses a size that is larger than the free space before it reserves anything, because the size may be
+// wrong. progress, which may be nil, is called with the number of bytes done. If ctx ends, Allocate returns its
+// cause; other errors are an ErrTarget.
 func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error {
 	size := p.want.Size
 	if p.want.Fill {
@@ -36,12 +34,13 @@ func (p *Partial) Allocate(ctx context.Context, progress func(done int64)) error
 	})
 }
 
-// stretch gives the file its size and one byte more, and no blocks. No write of this copy reaches that byte, so it is
-// gone for good once another process has truncated the file, whatever is written afterwards; Prepare takes it away.
+// setLength sets the file's size to one byte more than its content, without blocks. No write of this transfer reaches
+// that byte. If another process truncates the file, the byte is lost for good, whatever is written later, and Prepare
+// notices. Prepare removes it.
 func (p *Partial) setLength() error {
 	p.length = p.want.Size + 1
 	err := p.file.Truncate(p.length)
-	if errors.Is(err, unix.EFBIG) { // the file is as large as one may be
+	if errors.Is(err, unix.EFBIG) { // size is the maximum of the file system
 		p.length = p.want.Size
 		err = p.file.Truncate(p.length)
 	}
@@ -51,7 +50,8 @@ func (p *Partial) setLength() error {
 	return nil
 }
 
-// inSteps looks at the context before each step, and tells of each afterwards.
+// inSteps calls do for consecutive ranges of at most step bytes. It checks the context before each and calls progress
+// after each.
 func inSteps(ctx context.Context, size, step int64, progress func(int64), do func(offset, length int64) error) error {
 	for offset := int64(0); offset < size; offset += step {
 		if err := context.Cause(ctx); err != nil {
@@ -80,7 +80,7 @@ func (p *Partial) checkFreeSpace() error {
 	return nil
 }
 
-// allocateRange writes zeros where the file system cannot do it for us; never over what was resumed.
+// allocateRange writes zeros where the file system cannot reserve blocks, but never over resumed content.
 func (p *Partial) allocateRange(offset, length int64) error {
 	err := p.file.Allocate(offset, length)
 	if !errors.Is(err, errors.ErrUnsupported) {

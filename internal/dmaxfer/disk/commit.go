@@ -5,11 +5,11 @@ import (
 	"io/fs"
 )
 
-// Commit gives the prepared file its name. After a failure before that the final name holds what it held, and Keep or
-// Discard is to follow. A directory that cannot be flushed, or a journal that cannot be removed, is a failure too,
-// although the new name is already there. Errors are an ErrTarget: ErrExists if the name was taken meanwhile and may
-// not be replaced; ErrChanged if another process has changed or replaced the file since Prepare, or the final name is
-// not that of the file once it has been given.
+// Commit gives the prepared file its final name. After a failure before that, the final name still has the old
+// content, and Keep or Discard must follow. A directory that cannot be flushed or a journal that cannot be removed is
+// also a failure, although the new name is already in place. Errors are an ErrTarget: ErrExists if the name was
+// created meanwhile and must not be replaced; ErrChanged if another process has changed or replaced the file since
+// Prepare, or replaced it right after the rename.
 func (p *Partial) Commit(durability Durability) error {
 	if err := p.checkPartial(); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (p *Partial) Commit(durability Durability) error {
 	return nil
 }
 
-// tidy removes what is of no use any more once the file has its name.
+// removeLeftovers removes journal and placeholder after the rename.
 func (p *Partial) removeLeftovers() error {
 	if err := p.removeJournal(); err != nil {
 		return p.failed("removing the journal of", err)
@@ -53,7 +53,7 @@ func (p *Partial) removeLeftovers() error {
 	return nil
 }
 
-// checkPartial compares the file that is about to get its name with what Prepare has made of it.
+// checkPartial compares the file that is about to be renamed with its state after Prepare.
 func (p *Partial) checkPartial() error {
 	names := uint64(0)
 	if p.placeholder == nil {
@@ -79,8 +79,8 @@ func (p *Partial) checkPartial() error {
 	return nil
 }
 
-// closeAndHold closes the file, which is when some file systems say what they have lost. Another handle keeps the lock
-// until the file has its name, and is what the file is examined by.
+// closeAndHold closes the file, because some file systems report lost writes only then. A duplicate handle keeps the
+// lock until the rename and is used to examine the file.
 func (p *Partial) closeAndHold() error {
 	held, err := p.file.Hold()
 	if err != nil {
@@ -95,8 +95,8 @@ func (p *Partial) closeAndHold() error {
 	return nil
 }
 
-// checkTarget makes sure that what has got the final name is the file that was received. A rename goes by names, and
-// moves a file's second time, so another process could have replaced or changed the file since checkPartial.
+// checkTarget checks that the final name leads to the received file. Renaming works on names and updates the change
+// time, so another process could have replaced or changed the file since checkPartial.
 func (p *Partial) checkTarget() error {
 	found, err := p.dir.Stat(p.base)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -130,8 +130,8 @@ func (p *Partial) rename() error {
 	return nil
 }
 
-// giveName names a file that has no name yet. The system call replaces nothing, so what may be replaced is by a name
-// beside it.
+// giveName names a file that has no name yet. The system call cannot replace a file, so a target to be replaced is
+// renamed over from a temporary link.
 func (p *Partial) giveName() error {
 	if !p.want.Overwrite {
 		return p.file.GiveName(p.base)
@@ -141,12 +141,12 @@ func (p *Partial) giveName() error {
 	}
 	err := p.dir.Rename(p.linkName, p.base)
 	if err != nil {
-		_ = p.dir.Remove(p.linkName) // the failure is what counts
+		_ = p.dir.Remove(p.linkName) // the first error is reported
 	}
 	return err
 }
 
-// backUp gives what is about to be replaced a second name, so that the first is never without a file.
+// backUp gives the file that will be replaced a second name, NAME~. NAME exists at every moment.
 func (p *Partial) backUp() error {
 	if !p.want.Backup || !p.want.Overwrite {
 		return nil
@@ -166,14 +166,14 @@ func (p *Partial) backUp() error {
 		err = p.dropSecondLink(temporary)
 	}
 	if err != nil {
-		_ = p.dir.Remove(temporary) // the failure is what counts
+		_ = p.dir.Remove(temporary) // the first error is reported
 		return failure(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
 			"cannot back up %s as %s~: %s", p.path, p.base, Reason(err))
 	}
 	return nil
 }
 
-// dropSecondLink removes the temporary name where NAME~ already was the same file: then the rename has done nothing.
+// dropSecondLink removes the temporary name if NAME~ was already the same file: the rename has no effect then.
 func (p *Partial) dropSecondLink(temporary string) error {
 	if err := p.dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -11,46 +11,45 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// What an Error of this package is about; errors.Is finds it. ErrExists, ErrNoSpace, ErrBusy and
-// ErrChanged are each an ErrTarget, too.
+// The kinds of an Error, found by errors.Is. ErrExists, ErrNoSpace, ErrBusy and ErrChanged are also an ErrTarget.
 var (
-	// ErrSource is a source that is missing, unreadable, or no regular file.
+	// ErrSource is a source that is missing, unreadable or not a regular file.
 	ErrSource = errors.New("source")
 
-	// ErrSourceChanged is a source that changed or vanished while it was copied.
+	// ErrSourceChanged is a source that changed or was removed during the transfer.
 	ErrSourceChanged = errors.New("source changed")
 
-	// ErrTarget is a target that cannot be created, filled or made durable.
+	// ErrTarget is a target that cannot be created, written or made durable.
 	ErrTarget = errors.New("target")
 
-	// ErrExists is a target whose name is taken.
+	// ErrExists is a target whose name already exists.
 	ErrExists = fmt.Errorf("%w exists", ErrTarget)
 
-	// ErrNoSpace is a target for which there is no room: on the disk, in a quota, or below the limit on a file's size.
-	ErrNoSpace = fmt.Errorf("%w has no room", ErrTarget)
+	// ErrNoSpace is a target without enough space: on the disk, in a quota, or below the limit on a file's size.
+	ErrNoSpace = fmt.Errorf("%w has no space", ErrTarget)
 
 	// ErrBusy is a target that another process is receiving.
 	ErrBusy = fmt.Errorf("%w is busy", ErrTarget)
 
-	// ErrChanged is a target that another process changed, removed or replaced while it was received.
+	// ErrChanged is a target that another process changed, removed or replaced during the transfer.
 	ErrChanged = fmt.Errorf("%w changed", ErrTarget)
 )
 
-// ErrLocked is why File.Lock fails: another handle has the lock.
+// ErrLocked is the error of File.Lock if another handle has the lock.
 var ErrLocked = errors.New("locked")
 
-// Error is a failure to do with a file: one sentence of cause, one of what to do about it.
+// Error is a failure with a file: its cause, and what the user can do about it.
 type Error struct {
 	Kind  error  // one of the Err variables above
 	Cause string // "cannot read /srv/image: permission denied"
 	Next  string // "make it readable for this user"
-	Err   error  // underneath; may be nil
+	Err   error  // underlying error; may be nil
 }
 
-// Error is cause and next step.
+// Error returns cause and next step.
 func (e *Error) Error() string { return e.Cause + ": " + e.Next }
 
-// Unwrap gives errors.Is the kind and what is underneath.
+// Unwrap returns kind and underlying error.
 func (e *Error) Unwrap() []error {
 	if e.Err == nil {
 		return []error{e.Kind}
@@ -58,8 +57,7 @@ func (e *Error) Unwrap() []error {
 	return []error{e.Kind, e.Err}
 }
 
-// NewError makes an Error of its kind, what is underneath, the next step, and the cause as a format with its arguments.
-// Of a string among these, such as a path, the middle is left out if it is long.
+// NewError returns an Error. cause is a format; long string arguments, such as paths, are shortened in the middle.
 func NewError(kind, err error, next, cause string, args ...any) *Error {
 	for i, arg := range args {
 		if text, is := arg.(string); is {
@@ -73,12 +71,12 @@ func failure(kind, err error, next, cause string, args ...any) *Error {
 	return NewError(kind, err, next, cause, args...)
 }
 
-// CannotCreate is the ErrTarget of a path at which no file can be made.
+// CannotCreate returns the ErrTarget for a path at which no file can be created.
 func CannotCreate(path string, err error) error {
 	return failure(kindOfWrite(err), err, afterFailedCreate(err), "cannot create %s: %s", path, Reason(err))
 }
 
-// afterFailedCreate knows that an empty file takes no space but an inode.
+// afterFailedCreate returns the next step. An empty file needs no space, so ENOSPC means that there are no inodes.
 func afterFailedCreate(err error) string {
 	switch {
 	case errors.Is(err, unix.EDQUOT):
@@ -120,7 +118,7 @@ func isFull(err error) bool {
 	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
 }
 
-// Reason is the innermost cause, without the operation and paths that stand in front.
+// Reason returns the innermost cause of err without operation and paths.
 func Reason(err error) string {
 	if path, is := errors.AsType[*fs.PathError](err); is {
 		return path.Err.Error()

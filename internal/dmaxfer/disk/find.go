@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// Leftover is a partial file in a directory: of a copy that runs, or of one that was interrupted.
+// Leftover is a partial file of a running or an interrupted transfer.
 type Leftover struct {
 	Name     string
-	Journal  string    // the name of its journal; empty if there is none
+	Journal  string    // name of its journal; empty without one
 	Size     int64     // bytes of the file
-	Total    int64     // bytes of the target; 0 if no journal says
-	Prefix   int64     // bytes that are verified; 0 if no journal says
-	Modified Timestamp // when somebody last wrote to it
-	InUse    bool      // by a copy that runs
+	Total    int64     // bytes of the target; 0 if unknown
+	Prefix   int64     // verified bytes; 0 if unknown
+	Modified Timestamp // time of the last write
+	InUse    bool      // a running transfer has locked it
 }
 
-// FindPartials lists the partial files in a directory, sorted by name. It changes nothing; a copy that wants one of them at
-// this very moment waits a little.
+// FindPartials lists the partial files in a directory, sorted by name. It changes nothing. It briefly locks each
+// file, so a transfer that opens one of them at the same time is delayed by at most 50 ms.
 func FindPartials(on FS, directory string) ([]Leftover, error) {
 	dir, err := on.OpenDir(directory)
 	if err != nil {
@@ -34,7 +34,7 @@ func FindPartials(on FS, directory string) ([]Leftover, error) {
 	return found, err
 }
 
-// lookAtPartial tells what can be found out.
+// lookAtPartial returns what can be determined without errors.
 func lookAtPartial(dir Dir, name string) Leftover {
 	found := Leftover{Name: name}
 	info, err := dir.Stat(name)

@@ -6,179 +6,183 @@ import (
 	"os"
 )
 
-// FS is a file system, as far as a copy needs it. Its methods may be called concurrently. Errors are those of the operating
-// system with operation and path around them; errors.Is finds fs.ErrNotExist, fs.ErrExist, fs.ErrPermission,
-// errors.ErrUnsupported and the error numbers of package unix.
+// FS is the part of a file system that transfers need. Its methods may be called concurrently. Errors are those of
+// the operating system, wrapped with operation and path; errors.Is finds fs.ErrNotExist, fs.ErrExist,
+// fs.ErrPermission, errors.ErrUnsupported and the errno values of package unix.
 type FS interface {
-	// Open opens a file for reading. It follows links, and does not wait for a writer should the file be a pipe.
+	// Open opens a file for reading and follows symlinks. It does not wait for a writer if path is a pipe.
 	Open(path string) (File, error)
 
-	// OpenDir opens the directory that path leads to. What happens to the path later does not matter to the Dir.
+	// OpenDir opens the directory at path. Later changes of the path do not affect the Dir.
 	OpenDir(path string) (Dir, error)
 
-	// Stat looks at what a path leads to, all links followed.
+	// Stat returns the Info of the file at path, following symlinks.
 	Stat(path string) (Info, error)
 
-	// Self is the process, as far as files look different to different processes.
+	// Self returns the process's identity for permission checks.
 	Self() Self
 }
 
-// Self is who this process is to the file system.
+// Self is the identity of this process for the file system.
 type Self struct {
-	UID   uint32 // effective
+	UID   uint32 // effective user
 	Umask uint32
 }
 
-// Dir is an open directory. Names are of its entries: no separators, and links are never followed. Its methods may be called
-// concurrently, Close excepted.
+// Dir is an open directory. Names are those of its entries: without separators, and symlinks are never followed. Its
+// methods may be called concurrently, except for Close.
 type Dir interface {
-	// Open opens what is there, for reading and writing, or for reading only.
+	// Open opens an entry for reading, and for writing unless readOnly.
 	Open(name string, readOnly bool) (File, error)
 
-	// Create makes a file with mode 0600, for reading and writing. It fails with fs.ErrExist if the name is taken.
+	// Create creates a file with mode 0600 for reading and writing. It fails with fs.ErrExist if the name exists.
 	Create(name string) (File, error)
 
-	// OpenDir opens the directory that a path leads to from here, links followed; an absolute path starts at the root.
+	// OpenDir opens the directory at a path relative to this one, following symlinks. An absolute path starts at the
+	// root.
 	OpenDir(path string) (Dir, error)
 
-	// Info looks at the directory itself.
+	// Info returns the Info of the directory itself.
 	Info() (Info, error)
 
-	// CreateUnnamed makes a file with mode 0600, for reading and writing, that has no name until GiveName: no other
-	// process can open it by one. It is gone when it is closed without. shown is what its Name says. It fails with
-	// errors.ErrUnsupported where the system cannot make such files, or cannot name them.
+	// CreateUnnamed creates a file with mode 0600 for reading and writing that has no name until GiveName, so no
+	// other process can open it by name. Without a name it is removed by Close. shown is returned by its Name. It
+	// fails with errors.ErrUnsupported where the system cannot create or name such files.
 	CreateUnnamed(shown string) (File, error)
 
-	// Stat looks at an entry; at a link itself, not at what it leads to. "." is the directory.
+	// Stat returns the Info of an entry, of a symlink itself and not its target. "." is the directory.
 	Stat(name string) (Info, error)
 
-	// ReadLink reads a symlink and looks at the same one. It fails with unix.EINVAL for anything else.
+	// ReadLink returns text and Info of one symlink. It fails with unix.EINVAL for any other file.
 	ReadLink(name string) (Link, error)
 
-	// Names are those of all entries, sorted.
+	// Names returns the names of all entries, sorted.
 	Names() ([]string, error)
 
-	// MayCreate fails if this user cannot make files here.
+	// MayCreate returns an error if this user cannot create files here.
 	MayCreate() error
 
-	// Rename replaces what has the name to.
+	// Rename renames an entry and replaces an existing entry named to.
 	Rename(from, to string) error
 
-	// RenameIfAbsent fails with fs.ErrExist if there is something of the name to.
+	// RenameIfAbsent renames an entry. It fails with fs.ErrExist if an entry named to exists.
 	RenameIfAbsent(from, to string) error
 
-	// Link makes another name of a file. It fails with fs.ErrExist if the name is taken.
+	// Link creates another name of a file. It fails with fs.ErrExist if the name exists.
 	Link(from, to string) error
 
-	// Remove takes a name away. It never removes a directory.
+	// Remove removes a name, but never that of a directory.
 	Remove(name string) error
 
-	// Sync makes the names durable that were given and taken until now.
+	// Sync makes earlier changes of names durable.
 	Sync() error
 
 	io.Closer
 }
 
-// File is an open file. ReadAt, WriteAt and SyncRange may be called concurrently; other methods exclude each other, but not those. Interrupted calls
-// are repeated, and reads and writes go on until they have moved all that was asked for, or fail.
+// File is an open file. ReadAt, WriteAt and SyncRange may be called concurrently with each other and with one other
+// method. Interrupted system calls are repeated. Reads and writes continue until all bytes are transferred or an
+// error occurs.
 type File interface {
-	// Name is the path that the file was opened with.
+	// Name returns the path that the file was opened with.
 	Name() string
 
-	// ReadAt fills p. It returns io.EOF with what there was if the file ends before.
+	// ReadAt fills p. If the file ends before, it returns the number of bytes read and io.EOF.
 	ReadAt(p []byte, offset int64) (int, error)
 
 	// WriteAt writes all of p.
 	WriteAt(p []byte, offset int64) (int, error)
 
-	// Read reads from where the last Read ended: as much of p as there is, and at least a byte. It returns io.EOF, possibly with
-	// the last bytes, at the end of the file or stream. For a stream, Close ends a Read that waits, as far as the system allows.
+	// Read reads from where the last Read ended, at least one byte and at most len(p). At the end of the file or
+	// stream it returns io.EOF, possibly with the last bytes. Close interrupts a Read of a stream that waits, as far
+	// as the system allows.
 	Read(p []byte) (int, error)
 
 	// Write writes all of p where the last Write ended.
 	Write(p []byte) (int, error)
 
-	// Info is what the file is at the moment.
+	// Info returns the file's current Info.
 	Info() (Info, error)
 
-	// Truncate cuts the file, or lengthens it by a hole.
+	// Truncate shortens the file, or extends it with a hole.
 	Truncate(size int64) error
 
-	// Allocate reserves blocks for a range, and lengthens the file if the range ends beyond it; content stays. It fails with
-	// errors.ErrUnsupported where the file system cannot.
+	// Allocate reserves blocks for a range and extends the file if the range ends beyond its size. It does not change
+	// the content. It fails with errors.ErrUnsupported where the file system cannot reserve blocks.
 	Allocate(offset, length int64) error
 
-	// Filler is a way to bring content into the file beside WriteAt, for a file in memory that will have this size by then. It fails with
-	// errors.ErrUnsupported, or otherwise, where there is none.
+	// Filler returns an alternative to WriteAt for a file in memory that has this size by then. It fails, for example
+	// with errors.ErrUnsupported, if there is none.
 	Filler(size int64) (Filler, error)
 
-	// PunchHole makes a range of zeros without blocks; the file's size stays. It fails with errors.ErrUnsupported where the file
-	// system cannot.
+	// PunchHole replaces a range by zeros without blocks and keeps the file's size. It fails with
+	// errors.ErrUnsupported where the file system has no holes.
 	PunchHole(offset, length int64) error
 
-	// NextData is where the next data begins, offset or beyond it; io.EOF if there is none. Where the file system knows no
-	// holes all is data.
+	// NextData returns the offset of the next data at or after offset, or io.EOF if there is none. If the file system
+	// does not report holes, everything is data.
 	NextData(offset int64) (int64, error)
 
-	// NextHole is where the next hole begins, offset or beyond it; the end of the file counts as one. It fails with io.EOF at or
-	// beyond the end.
+	// NextHole returns the offset of the next hole at or after offset; the end of the file counts as a hole. It fails
+	// with io.EOF at or beyond the end.
 	NextHole(offset int64) (int64, error)
 
 	// Sync makes content and metadata durable.
 	Sync() error
 
-	// SyncRange writes a range to the device and waits for it, so that a later Sync has less to do. It promises nothing, and does
-	// nothing where the system cannot.
+	// SyncRange writes a range to the device and waits for it, so that a later Sync has less to do. It does not make
+	// the range durable, and does nothing where the system has no such call.
 	SyncRange(offset, length int64) error
 
-	// SetMode sets permission bits, and none of the set-id bits.
+	// SetMode sets the permission bits. It ignores set-id bits.
 	SetMode(permissions uint32) error
 
 	// SetOwner sets user and group.
 	SetOwner(uid, gid uint32) error
 
-	// SetModified sets the time of the last modification.
+	// SetModified sets the modification time.
 	SetModified(at Timestamp) error
 
-	// Xattrs are the extended attributes that this user may read, by name.
+	// Xattrs returns the extended attributes that this user may read, sorted by name.
 	Xattrs() ([]Xattr, error)
 
-	// SetXattr sets one.
+	// SetXattr sets one extended attribute.
 	SetXattr(attribute Xattr) error
 
-	// Lock claims the file for this handle, or fails with ErrLocked at once. The lock ends with the handle.
+	// Lock locks the file for this handle, or fails with ErrLocked at once. The lock ends with the handle.
 	Lock() error
 
-	// GiveName gives a file of CreateUnnamed a name in its directory, which must still be open. It fails with
-	// fs.ErrExist if the name is taken, and with errors.ErrUnsupported for any other file.
+	// GiveName names a file of CreateUnnamed in its directory, which must still be open. It fails with fs.ErrExist if
+	// the name exists, and with errors.ErrUnsupported for any other file.
 	GiveName(name string) error
 
-	// Hold returns another handle of the open file, which keeps the lock beyond the file's Close.
+	// Hold returns a duplicate of the handle. It keeps the lock after the original is closed.
 	Hold() (File, error)
 
-	// Free is how many bytes an unprivileged user may still write to the file system; known is false where it has no size.
+	// Free returns how many bytes an unprivileged user can still write to the file system; known is false if it has
+	// no size.
 	Free() (bytes uint64, known bool)
 
-	// DropCache lets the next reads come from the device, as far as what is cached there is durable. It is only a wish.
+	// DropCache advises the system to drop durable cached content, so that the next reads come from the device.
 	DropCache(offset, length int64)
 
-	// OS is the file for those who map it; nil where there is none.
+	// OS returns the file for callers that map it; nil if there is none.
 	OS() *os.File
 
-	// Close reports what a file system found wrong as late as this. Closing twice is an error.
+	// Close closes the handle. Some file systems report failed writes only here. Closing twice is an error.
 	io.Closer
 }
 
-// Filler brings content to where a file has none yet, without waiting for those who write elsewhere in it. Fill may be called
-// concurrently, with ranges that do not overlap; Close excludes it, and comes before the file's.
+// Filler writes to ranges of a file that have no content yet, without waiting for writers elsewhere in it. Fill may
+// be called concurrently for disjoint ranges. Close must follow all of them and precede the file's Close.
 type Filler interface {
-	// Fill says how many bytes from the beginning of buffer it has brought to offset: whole pages, as many as it could.
+	// Fill writes whole pages from the beginning of buffer at offset and returns the number of bytes written.
 	Fill(buffer []byte, offset int64) int
 
 	io.Closer
 }
 
-// Info is what a file looks like.
+// Info describes a file.
 type Info struct {
 	Identity
 	Mode      fs.FileMode
@@ -190,11 +194,11 @@ type Info struct {
 // Link is a symlink.
 type Link struct {
 	Info
-	Text string // the path that it stands for
+	Text string // path that it contains
 }
 
-// Identity is what changes when a file's content does: its place, its length, and the two times that a write moves. The second
-// of them, Changed, cannot be set back by the writer.
+// Identity changes whenever a file's content does: its device and inode, its size, and the two times that a write
+// updates. A writer cannot set Changed back.
 type Identity struct {
 	Device, Inode uint64
 	Size          int64
@@ -202,12 +206,12 @@ type Identity struct {
 	Changed       Timestamp
 }
 
-// SameFile is true of two names, or of a name and a handle, of one file.
+// SameFile reports whether both are the same file, whatever its content.
 func (i Identity) SameFile(other Identity) bool {
 	return i.Device == other.Device && i.Inode == other.Inode
 }
 
-// Timestamp is a time of a file: since 1970, without leap seconds.
+// Timestamp is a time of a file since 1970, without leap seconds.
 type Timestamp struct {
 	Sec  int64
 	Nsec uint32 // below 1e9

@@ -8,7 +8,7 @@ import (
 	"io"
 )
 
-// A journal is one record, written over and over: what is copied, and how much of the partial file is verified.
+// A journal is one record that is overwritten in place: what is copied, and how much of the partial file is verified.
 //
 //	0 magic [8]  8 size i64  16 mtime_sec i64  24 mtime_nsec u32  28 chunk u64  36 digest u8  37 zero [3]
 //	40 identity [16]  56 prefix i64  64 CRC-32C of all before u32            big-endian; the magic holds the version
@@ -16,20 +16,17 @@ const journalSize = 68
 
 const journalMagic = "dma-jnl\x01"
 
-// journalStep is how many bytes are verified between two writes to the journal. Whoever is killed copies at most so many again.
-const journalStep = 16 << 20
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// journal is an open one. Its claims need not be durable, nor even true: a resumed copy compares all that they cover with the
-// source, so a journal that is ahead of the disk costs what it saved and nothing else.
+// journal is an open journal. Its content need not be durable, nor even true: a resumed transfer compares all of it
+// with the source, so a journal that is ahead of the disk only loses the saved work.
 type journal struct {
 	file     File
 	record   [journalSize]byte
 	recorded int64
 }
 
-// fill makes the record of a copy of which nothing is verified.
+// fill initialises the record for a transfer of which nothing is verified.
 func (j *journal) fill(w *Wanted) {
 	j.record = [journalSize]byte{}
 	copy(j.record[:], journalMagic)
@@ -40,7 +37,7 @@ func (j *journal) fill(w *Wanted) {
 	copy(j.record[40:56], w.Identity[:])
 }
 
-// note writes how much is verified.
+// write records that the bytes below prefix are verified.
 func (j *journal) write(prefix int64) error {
 	binary.BigEndian.PutUint64(j.record[56:], uint64(prefix))
 	binary.BigEndian.PutUint32(j.record[64:], crc32.Checksum(j.record[:64], castagnoli))
@@ -51,13 +48,13 @@ func (j *journal) write(prefix int64) error {
 	return nil
 }
 
-// claim is what a journal that is whole says.
+// journalContent is what an intact journal says.
 type journalContent struct {
 	size, prefix int64
 	record       [journalSize]byte
 }
 
-// Why a journal is not used, as the end of a sentence about the partial file.
+// Reasons for not using a journal, in sentences about the partial file.
 var (
 	errJournalMissing  = errors.New("its journal is missing")
 	errJournalDamaged  = errors.New("its journal is damaged")
@@ -67,7 +64,7 @@ var (
 	errMayNotResume    = errors.New("this copy cannot resume")
 )
 
-// readJournal trusts nothing: a journal may be torn, or be something else.
+// readJournal reads a journal without trusting it: it may be torn, or be another file.
 func readJournal(file File) (journalContent, error) {
 	var buffer [journalSize + 1]byte
 	n, err := file.ReadAt(buffer[:], 0)
@@ -96,7 +93,7 @@ func parseJournal(record [journalSize]byte) (journalContent, error) {
 	}
 }
 
-// matches compares the copy that a journal is of with the one that is wanted.
+// matches reports by its error whether the journal is not that of the wanted transfer.
 func (c journalContent) matches(w *Wanted) error {
 	var wanted journal
 	wanted.fill(w)

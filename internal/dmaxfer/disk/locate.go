@@ -8,30 +8,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxLinks is how many symlinks are followed one after the other; it is the kernel's limit.
-const maxLinks = 40
-
-// Why Locate does not follow a symlink.
+// Reasons why Locate does not follow a symlink.
 var (
-	// ErrDangling is a symlink that leads to nothing.
+	// ErrDangling is a symlink whose target does not exist.
 	ErrDangling = errors.New("dangling symlink")
 
-	// ErrUntrustedLink is a symlink that the kernel does not follow where fs.protected_symlinks is set.
+	// ErrUntrustedLink is a symlink that the kernel does not follow if fs.protected_symlinks is set.
 	ErrUntrustedLink = errors.New("symlink of another user in a world-writable sticky directory")
 )
 
-// Location is a name in an open directory: where a target is, or is to be made. The name is never that of a symlink.
+// Location is a name in an open directory at which a target exists or is to be created. The name is never that of a
+// symlink.
 type Location struct {
-	Dir   Dir // to be closed by the caller
+	Dir   Dir // the caller closes it
 	Name  string
-	Path  string // to show: as given, with the symlinks that were followed in place of their names
-	Found *Info  // what has the name; nil: nothing
+	Path  string // for messages: as given, with followed symlinks replaced by their targets
+	Found *Info  // the existing file; nil if there is none
 }
 
-// Locate finds where the kernel would make or open a file of that path for writing. The directory part of a path is
-// left to the kernel; the symlinks at its end are followed one by one, each from the open directory that it is in.
-// Errors are those of the FS, among them fs.ErrNotExist for a directory that is missing, or have ErrDangling or
-// ErrUntrustedLink underneath.
+// Locate returns where the kernel would create or open a file at path for writing. The kernel resolves the directory
+// part of the path. Symlinks at its end are followed one by one, each from the open directory that contains it.
+// Errors are those of the FS, among them fs.ErrNotExist for a missing directory, or wrap ErrDangling or
+// ErrUntrustedLink.
 func Locate(on FS, path string) (*Location, error) {
 	l := &Location{Path: path}
 	if err := l.moveTo(on.OpenDir, path); err != nil {
@@ -50,7 +48,7 @@ func Locate(on FS, path string) (*Location, error) {
 	return nil, &fs.PathError{Op: "follow", Path: path, Err: unix.ELOOP}
 }
 
-// enter opens the directory of a path and looks at what has the name in it.
+// moveTo opens the directory of a path and looks up its last name in it.
 func (l *Location) moveTo(open func(path string) (Dir, error), path string) error {
 	parent, name := Split(path)
 	if name == "" || name == "." || name == ".." {
@@ -75,7 +73,7 @@ func (l *Location) moveTo(open func(path string) (Dir, error), path string) erro
 	return nil
 }
 
-// follow goes where a symlink leads.
+// follow moves to the target of a symlink.
 func (l *Location) follow(self Self) error {
 	link, err := l.Dir.ReadLink(l.Name)
 	if err != nil {
@@ -98,7 +96,7 @@ func (l *Location) follow(self Self) error {
 }
 
 // trusted reports whether a symlink may be followed by the rule of fs.protected_symlinks, whether or not the kernel
-// holds to it.
+// enforces it.
 func trusted(link, in Info, self Self) bool {
 	const writableByAll = 0o002
 	if in.Mode&fs.ModeSticky == 0 || in.Mode&writableByAll == 0 {
@@ -107,7 +105,7 @@ func trusted(link, in Info, self Self) bool {
 	return link.UID == self.UID || link.UID == in.UID
 }
 
-// beside is the path of what a symlink's text names, given the path of the symlink.
+// resolveLink returns the path of a symlink's target, given the path of the symlink.
 func resolveLink(link, text string) string {
 	if strings.HasPrefix(text, "/") {
 		return text
@@ -115,7 +113,7 @@ func resolveLink(link, text string) string {
 	return link[:strings.LastIndexByte(link, '/')+1] + text
 }
 
-// Split cuts a path behind its last slash and changes nothing else: a component may be a symlink, so "a/../b" is not
+// Split divides a path after its last slash without simplifying it: a component may be a symlink, so "a/../b" is not
 // "b". The directory of a path without a slash is ".". The name may be empty, "." or "..".
 func Split(path string) (directory, name string) {
 	cut := strings.LastIndexByte(path, '/') + 1
@@ -125,7 +123,7 @@ func Split(path string) (directory, name string) {
 	return path[:cut], path[cut:]
 }
 
-// Join is the path of a name in a directory, without any other change to either. An absolute name stays as it is.
+// Join returns the path of a name in a directory without simplifying it. An absolute name is returned as it is.
 func Join(directory, name string) string {
 	switch {
 	case strings.HasPrefix(name, "/"), directory == "", directory == ".":

@@ -17,20 +17,18 @@ const (
 	backupSuffix  = ".dma-copy-backup"  // of a link that is about to become NAME~
 	linkSuffix    = ".dma-copy-new"     // of a link that is about to become NAME
 
-	// maxNameLength is what file systems allow, in bytes.
-	maxNameLength = 255
 )
 
-// A tag has a beginning that hardly any other name has behind a dot, and digits: "file" must not take what belongs to
-// "file.20261122".
+// A tag has a prefix that is unlikely in other names after a dot, and hexadecimal digits: "file" must not use the
+// partial file of "file.20261122".
 const (
 	tagStart  = "dma-"
 	tagDigits = 8
 )
 
-// stem is the hidden name that a file's partial and journal have in common, with a tag where the names without one are
-// another user's. Of a name that leaves no room for their ends as much is kept as fits, and a digest of all of it: long
-// names often differ at the end.
+// stem returns the hidden name that partial file and journal share. It contains a tag where the names without one
+// belong to another user. If base is too long, stem keeps as much as fits and appends a digest of all of it, because
+// long names often differ only at the end.
 func stem(base, tag string) string {
 	if tag != "" {
 		tag = "." + tag
@@ -48,14 +46,14 @@ func stem(base, tag string) string {
 	return "." + cut + digest + tag
 }
 
-// newTag returns a random tag, so that other users cannot take its names beforehand.
+// newTag returns a random tag, so that other users cannot create its names beforehand.
 func newTag() string {
 	var random [tagDigits / 2]byte
 	_, _ = rand.Read(random[:]) // never fails
 	return tagStart + hex.EncodeToString(random[:])
 }
 
-// tagOf is the tag of the name of a partial file of base; found is false of any other name.
+// tagOf returns the tag in the name of a partial file of base; found is false for any other name.
 func tagOf(name, base string) (tag string, found bool) {
 	whole, isPartial := strings.CutSuffix(name, partialSuffix)
 	cut := len(whole) - len(tagStart) - tagDigits
@@ -65,9 +63,9 @@ func tagOf(name, base string) (tag string, found bool) {
 	return whole[cut:], strings.HasPrefix(whole[cut:], tagStart)
 }
 
-// chooseNames takes the usual names, unless one of them is another user's in a sticky directory, where that user
-// decides how long it is there. An earlier copy's other names are found again by their pattern, and new ones cannot be
-// guessed.
+// chooseNames uses the usual names unless one of them belongs to another user in a sticky directory, where only that
+// user can remove it. Otherwise it uses the names of an earlier transfer of this user, found by their tag, or new
+// ones that cannot be guessed.
 func (p *Partial) chooseNames() error {
 	p.setNames("")
 	taken, err := p.firstForeignName()
@@ -79,7 +77,7 @@ func (p *Partial) chooseNames() error {
 		return CannotCreate(p.path, err)
 	}
 	if in.Mode&fs.ModeSticky == 0 {
-		return nil // what is there is refused when it is opened
+		return nil // openAndLock refuses the file
 	}
 	names, err := p.dir.Names()
 	if err != nil {
@@ -97,7 +95,7 @@ func (p *Partial) setNames(tag string) {
 	p.backupName, p.linkName = hidden+backupSuffix, hidden+linkSuffix
 }
 
-// takenByAnother is the first of the names that is another user's; empty if none is.
+// firstForeignName returns the first of the names that belongs to another user; empty if none does.
 func (p *Partial) firstForeignName() (name string, err error) {
 	names := []string{p.name, p.journalName, p.linkName}
 	if p.want.Backup {
@@ -116,7 +114,7 @@ func (p *Partial) firstForeignName() (name string, err error) {
 	return "", nil
 }
 
-// earlierTag is that of a partial file of this user, or a new one.
+// earlierTag returns the tag of a reusable partial file, or a new tag.
 func (p *Partial) earlierTag(names []string) string {
 	self := p.fs.Self()
 	for _, name := range names {
@@ -131,8 +129,8 @@ func (p *Partial) earlierTag(names []string) string {
 	return newTag()
 }
 
-// foreign says what is wrong with a file that an earlier copy of this user is supposed to have left, and nil of one that it may
-// have. A second name could be that of a file that somebody wants overwritten.
+// checkReusable returns why a file cannot be a leftover of this user's earlier transfer, or nil. A file with a second
+// name could be one that another process wants overwritten.
 func checkReusable(found Info, self Self) error {
 	switch {
 	case !found.Mode.IsRegular():

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// OpenPartial makes or resumes the partial file of a target. Symlinks are followed to it as Locate does. Errors are an
-// ErrTarget: ErrBusy if another process receives it.
+// OpenPartial creates or resumes the partial file of the target at path, following symlinks like Locate. Errors are
+// an ErrTarget: ErrBusy if another process is receiving the target.
 func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	at, err := Locate(on, path)
 	if err != nil {
@@ -48,8 +48,9 @@ func (p *Partial) open(found *Info) error {
 	return err
 }
 
-// hide receives into a file without a name, which no other process can open by one, where nothing is left to a later
-// copy anyway. The file that has the partial's name only keeps others from receiving the same target.
+// useUnnamedFile receives into a file without a name, if nothing is to be kept for a later transfer. No other process
+// can open it by name. The file with the partial's name remains as a placeholder that keeps other transfers from
+// receiving the same target.
 func (p *Partial) useUnnamedFile() error {
 	file, err := p.dir.CreateUnnamed(p.base)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -62,7 +63,7 @@ func (p *Partial) useUnnamedFile() error {
 	return nil
 }
 
-// checkReplaced finds the mode of what is replaced, and early what would keep the target from getting its name.
+// checkReplaced stores the mode of the file to be replaced, and finds early what would prevent the final rename.
 func (p *Partial) checkReplaced(found *Info) error {
 	switch {
 	case found == nil:
@@ -81,10 +82,7 @@ func (p *Partial) checkReplaced(found *Info) error {
 
 const nextIfExists = "remove it, or replace it with --overwrite"
 
-// attempts bounds how often the partial's name may change hands while it is opened.
-const openAttempts = 10
-
-// take opens and locks what has the partial's name, or makes it; fresh tells which.
+// openAndLock opens or creates the partial file and locks it; fresh reports whether it was created.
 func (p *Partial) openAndLock() (fresh bool, err error) {
 	for range openAttempts {
 		p.file, fresh, err = p.openOrCreate()
@@ -92,13 +90,13 @@ func (p *Partial) openAndLock() (fresh bool, err error) {
 			return fresh, err
 		}
 		if p.file == nil {
-			continue // it got its final name, or was removed, just now
+			continue // it was renamed or removed just now
 		}
 		named, err := p.lock(fresh)
 		if err != nil || named {
 			return fresh, err
 		}
-		_ = p.file.Close() // it is somebody's finished target by now
+		_ = p.file.Close() // another process has committed it
 		p.file = nil
 	}
 	return false, p.busy()
@@ -124,7 +122,7 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 	return file, false, nil
 }
 
-// openExisting judges what has the name before it opens it, and again when it is open, before it changes anything.
+// openExisting checks the file before it opens it, and again through the handle, before it changes anything.
 func (p *Partial) openExisting() (File, error) {
 	self := p.fs.Self()
 	found, err := p.dir.Stat(p.name)
@@ -152,8 +150,8 @@ func (p *Partial) openExisting() (File, error) {
 	return file, nil
 }
 
-// openSealed opens a partial whose copy was killed after it had got a mode that does not let its owner write; denied is
-// what that gave.
+// openReadOnlyMode opens a partial file whose transfer was killed after the file had got a mode that forbids its
+// owner to write. denied is the error of the first attempt.
 func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
 	sealed, err := p.dir.Open(p.name, true)
 	if err != nil {
@@ -175,8 +173,8 @@ func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
 	return p.dir.Open(p.name, false)
 }
 
-// lock claims the partial file. Where the file system has no locks a file that nobody else can have made is claimed by that.
-// named is false if the name is no longer the file's.
+// lock locks the partial file. On a file system without locks a file that this process has just created needs none.
+// named is false if the name no longer leads to the file.
 func (p *Partial) lock(fresh bool) (named bool, err error) {
 	info, err := p.file.Info()
 	if err != nil {
@@ -206,13 +204,13 @@ func (p *Partial) busy() error {
 		"%s is being received by another process", p.path)
 }
 
-// notOurs refuses to write to, and to remove, what may be another's.
+// cannotUse refuses to write to or remove a file that may belong to another user or program.
 func (p *Partial) cannotUse(name string, err error) error {
 	return failure(ErrTarget, err, "inspect it, and remove it if it is not needed",
 		"cannot use %s in the directory of %s: %s", name, p.path, Reason(err))
 }
 
-// forget removes what a killed copy left behind, and nothing else of its name.
+// removeStale removes a file that a killed transfer left, but no other file of that name.
 func (p *Partial) removeStale(name string) error {
 	found, err := p.dir.Stat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -230,7 +228,7 @@ func (p *Partial) removeStale(name string) error {
 	return nil
 }
 
-// begin makes the journal of a new partial.
+// createJournal creates the journal of a new partial file.
 func (p *Partial) createJournal() error {
 	if err := p.removeStale(p.journalName); err != nil {
 		return err
@@ -253,8 +251,8 @@ func (p *Partial) createJournal() error {
 	return nil
 }
 
-// takeOver resumes what an earlier copy left, or empties it. What is beyond the verified prefix is cut off in any case, so that it
-// reads as zeros.
+// resumeOrEmpty resumes an earlier transfer's file, or empties it. In both cases it removes everything beyond the
+// verified prefix, so that it reads as zeros.
 func (p *Partial) resumeOrEmpty() error {
 	left, err := p.file.Info()
 	if err != nil {
@@ -282,7 +280,7 @@ func (p *Partial) truncateToResumed() error {
 	return nil
 }
 
-// resume adopts prefix and journal of an earlier copy, or says why they cannot be used.
+// resume adopts prefix and journal of an earlier transfer, or returns why they cannot be used.
 func (p *Partial) resume(left Info) error {
 	if !p.want.resumable() {
 		return errMayNotResume
@@ -304,7 +302,7 @@ func (p *Partial) resume(left Info) error {
 	return nil
 }
 
-// judge returns what a journal claims if that can be believed of what is left.
+// usableJournal returns the content of a journal that fits the wanted transfer and the partial file.
 func (p *Partial) usableJournal(file File, left Info) (journalContent, error) {
 	info, err := file.Info()
 	if err == nil {

@@ -22,7 +22,7 @@ func (osFS) Open(path string) (File, error) {
 
 func (osFS) OpenDir(path string) (Dir, error) { return openDir(unix.AT_FDCWD, path, path) }
 
-// openDir opens a directory by a path that starts at another one; shown is the path for errors.
+// openDir opens a directory by a path relative to the descriptor at; shown is the path for errors.
 func openDir(at int, path, shown string) (Dir, error) {
 	var fd int
 	err := retry(func() (err error) {
@@ -43,12 +43,12 @@ func (osFS) Stat(path string) (Info, error) {
 	return infoOf(&stat), nil
 }
 
-// privateMask is what a process whose umask is unknown is taken to have.
+// privateMask is assumed if the process's umask cannot be read.
 const privateMask = 0o077
 
 func (osFS) Self() Self { return Self{UID: uint32(os.Geteuid()), Umask: umask()} }
 
-// umask asks /proc, because the system call cannot ask without setting it for all threads.
+// umask reads /proc, because umask(2) cannot return the mask without changing it for all threads.
 func umask() uint32 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -64,10 +64,10 @@ func umask() uint32 {
 	return privateMask
 }
 
-// osDir works on names relative to its handle, so that a directory on the way to it cannot be swapped.
+// osDir operates on names relative to its handle, so that replacing a directory of its path has no effect.
 type osDir struct{ handle *os.File }
 
-// fd is safe to use while nobody closes the directory, which is what Dir asks of its users.
+// fd may be used while the directory is open, which Dir requires of its callers.
 func (d *osDir) fd() int { return int(d.handle.Fd()) }
 
 func (d *osDir) path(name string) string { return Join(d.handle.Name(), name) }
@@ -89,7 +89,7 @@ func (d *osDir) Info() (Info, error) {
 	return infoOf(&stat), nil
 }
 
-// ReadLink holds on to the symlink, so that its owner and its text are those of one.
+// ReadLink opens the symlink itself, so that owner and text are those of the same one.
 func (d *osDir) ReadLink(name string) (Link, error) {
 	var fd int
 	err := retry(func() (err error) {
@@ -127,7 +127,7 @@ func (d *osDir) Create(name string) (File, error) {
 	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 }
 
-// CreateUnnamed makes sure that the kernel will name the file later: that goes by /proc.
+// CreateUnnamed also checks that /proc is available, which naming the file needs.
 func (d *osDir) CreateUnnamed(shown string) (File, error) {
 	var fd int
 	err := retry(func() (err error) {
@@ -191,7 +191,7 @@ func (d *osDir) Rename(from, to string) error {
 	return d.failed("rename", to, retry(func() error { return unix.Renameat(d.fd(), from, d.fd(), to) }))
 }
 
-// RenameIfAbsent never replaces anything: by the rename that promises it, or by a hard link where there is none.
+// RenameIfAbsent uses renameat2(2), or a hard link where the file system does not support RENAME_NOREPLACE.
 func (d *osDir) RenameIfAbsent(from, to string) error {
 	err := retry(func() error { return unix.Renameat2(d.fd(), from, d.fd(), to, unix.RENAME_NOREPLACE) })
 	if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {

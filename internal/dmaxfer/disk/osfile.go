@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// osFile leaves reading and writing to package os, which repeats what was interrupted or cut short.
+// osFile is a File. Package os repeats interrupted and short reads and writes.
 type osFile struct {
 	handle    *os.File
 	raw       syscall.RawConn
-	unnamedIn *osDir // of a file that was made without a name; nil of any other
+	unnamedIn *osDir // directory of a file that was created without a name; otherwise nil
 }
 
 func asFile(handle *os.File, err error) (File, error) {
@@ -29,8 +29,8 @@ func asFile(handle *os.File, err error) (File, error) {
 	return osFile{handle: handle, raw: raw}, nil
 }
 
-// call runs a system call that a signal may interrupt. The descriptor stays open meanwhile, and a stream stays one that Close
-// can interrupt, which it would not after os.File.Fd.
+// call runs a system call that a signal may interrupt. The descriptor stays open meanwhile. Unlike os.File.Fd it
+// keeps the file in the poller, so that Close can interrupt a Read.
 func (f osFile) call(op string, call func(fd int) error) error {
 	var failed error
 	if err := f.raw.Control(func(fd uintptr) { failed = retry(func() error { return call(int(fd)) }) }); err != nil {
@@ -42,7 +42,7 @@ func (f osFile) call(op string, call func(fd int) error) error {
 	return nil
 }
 
-// descriptorPath leads to the file of a descriptor.
+// descriptorPath returns the /proc path of a descriptor.
 func descriptorPath(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
 // retry repeats a call that a signal interrupted.
@@ -136,7 +136,7 @@ func (f osFile) NextHole(offset int64) (int64, error) {
 	return f.seek(offset, unix.SEEK_HOLE, func(size int64) int64 { return size })
 }
 
-// seek gives the answer of a file without holes where the file system does not know about them.
+// seek returns the result for a file without holes if the file system does not report them.
 func (f osFile) seek(offset int64, whence int, withoutHoles func(size int64) int64) (int64, error) {
 	found := int64(0)
 	err := f.call("lseek", func(fd int) (err error) {
@@ -193,7 +193,7 @@ func (f osFile) GiveName(name string) error {
 	})
 }
 
-// Hold duplicates the handle: a lock belongs to what the copies share. Each of them tells what a file system says at the close.
+// Hold duplicates the descriptor: both share the lock, and each reports delayed write errors at its close.
 func (f osFile) Hold() (File, error) {
 	copied := 0
 	err := f.call("dup", func(fd int) (err error) {

@@ -9,15 +9,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// osFiller puts pages into a file of tmpfs by userfaultfd(2), which is meant to bring in a page that somebody has touched, and works as
-// well if nobody has. It takes the lock of a page, not of the file. The mapping is a place for the kernel to put them, and never touched.
+// osFiller adds pages to a tmpfs file with userfaultfd(2). UFFDIO_COPY is meant for pages that a thread has touched,
+// and also works for others. It locks the page and not the file. The mapping is only the destination of the ioctl and
+// is never accessed.
 type osFiller struct {
 	faults int // descriptor
 	mapped []byte
 	page   int64
 }
 
-// From <linux/userfaultfd.h>; the numbers are the same on all architectures that Go's x/sys knows it for.
+// From <linux/userfaultfd.h>. The numbers are the same on all architectures for which x/sys defines the system call.
 const (
 	uffdAPI          = 0xaa
 	uffdUserModeOnly = 1
@@ -85,7 +86,7 @@ func (f *osFiller) address(offset int64) uint64 {
 	return uint64(uintptr(unsafe.Pointer(&f.mapped[offset])))
 }
 
-// Fill implements Filler. The pages do not stay in the mapping, where they would count as this process's memory.
+// Fill implements Filler. It unmaps the pages again, because mapped pages count as memory of this process.
 func (f *osFiller) Fill(buffer []byte, offset int64) int {
 	whole := min(int64(len(buffer)), int64(len(f.mapped))-offset) / f.page * f.page
 	if offset%f.page != 0 || whole <= 0 {
@@ -99,16 +100,20 @@ func (f *osFiller) Fill(buffer []byte, offset int64) int {
 		}
 		filled += n
 	}
-	_ = unix.Madvise(f.mapped[offset:offset+whole], unix.MADV_DONTNEED) // they only stay longer
+	_ = unix.Madvise(f.mapped[offset:offset+whole], unix.MADV_DONTNEED) // without effect the pages only stay mapped
 	return int(filled)
 }
 
-// copy fills pages up to the first that cannot be: because there is one already, or no memory. Whoever writes there finds out.
+// copy adds pages up to the first one that exists already or for which there is no memory. The caller writes the rest
+// with WriteAt, which reports the error.
 func (f *osFiller) copy(buffer []byte, offset int64) int64 {
 	argument := &uffdioCopyArgument{
-		target: f.address(offset), source: uint64(uintptr(unsafe.Pointer(&buffer[0]))), length: uint64(len(buffer)), mode: copyDontWake,
+		target: f.address(offset),
+		source: uint64(uintptr(unsafe.Pointer(&buffer[0]))),
+		length: uint64(len(buffer)),
+		mode:   copyDontWake,
 	}
-	_ = f.control(uffdioCopy, unsafe.Pointer(argument)) // copied says it, too
+	_ = f.control(uffdioCopy, unsafe.Pointer(argument)) // argument.copied has the result
 	runtime.KeepAlive(buffer)
 	return argument.copied
 }

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// SetModified goes by the descriptor: utimensat without a path is futimens.
+// SetModified uses the descriptor: utimensat(2) without a path is futimens(3).
 func (f osFile) SetModified(at Timestamp) error {
 	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
 	return f.call("futimens", func(fd int) error {
@@ -23,7 +23,7 @@ func (f osFile) SetModified(at Timestamp) error {
 	})
 }
 
-// Xattrs leaves out what this user may not read, or what vanishes meanwhile.
+// Xattrs omits attributes that this user may not read or that were removed meanwhile.
 func (f osFile) Xattrs() ([]Xattr, error) {
 	list, err := f.grow("flistxattr", unix.Flistxattr)
 	if errors.Is(err, errors.ErrUnsupported) {
@@ -52,7 +52,7 @@ func (f osFile) Xattrs() ([]Xattr, error) {
 	return attributes, nil
 }
 
-// grow gives a call as much room as it wants, which may change between two calls.
+// grow repeats a call with larger buffers until the result fits; its size may change between two calls.
 func (f osFile) grow(op string, call func(int, []byte) (int, error)) ([]byte, error) {
 	buffer := make([]byte, 1024)
 	for {
@@ -68,7 +68,7 @@ func (f osFile) grow(op string, call func(int, []byte) (int, error)) ([]byte, er
 	}
 }
 
-// maxXattrSize is the kernel's limit on a list of names, and on a value.
+// maxXattrSize is the kernel's limit on a list of names and on a value, in bytes.
 const maxXattrSize = 64 << 10
 
 func (f osFile) SetXattr(attribute Xattr) error {

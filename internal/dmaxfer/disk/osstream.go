@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Stdin is this process's standard input. Closing it leaves the descriptor itself open.
+// Stdin returns this process's standard input. Closing it does not close the descriptor itself.
 func Stdin() (File, error) { return stream(os.Stdin, unix.O_RDONLY) }
 
-// Stdout is this process's standard output. Closing it leaves the descriptor itself open, so that a reader at the other end
-// of a pipe sees its end when the process ends.
+// Stdout returns this process's standard output. Closing it does not close the descriptor itself, so the reader of a
+// pipe sees its end when the process ends.
 func Stdout() (File, error) { return stream(os.Stdout, unix.O_WRONLY) }
 
-// stream opens a pipe or terminal once more, so that Close can interrupt a call that waits. What is shared with other processes
-// is not made non-blocking under them. A file keeps its place, and whatever cannot be opened again is used as it is.
+// stream reopens a pipe or terminal in non-blocking mode, so that Close can interrupt a call that waits, without
+// changing the descriptor that other processes share. A file keeps its offset. What cannot be reopened is duplicated.
 func stream(handle *os.File, access int) (File, error) {
 	info, err := handle.Stat()
 	if err != nil {

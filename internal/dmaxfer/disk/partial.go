@@ -6,74 +6,69 @@ import (
 	"io/fs"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 const (
-	// targetMode is less the umask what a new target gets where its source's mode is not kept.
+	// targetMode is the mode of a new target, less the umask, if the source's mode is not preserved.
 	targetMode = 0o644
 
-	// privateMode is what a target has until it is whole: nobody but its owner may read it.
+	// privateMode is the mode of a partial file: only its owner may read it.
 	privateMode = 0o600
-
-	// lookingTime is how long somebody who only looks at partial files may hold one's lock.
-	lockRetryDelay = 50 * time.Millisecond
 )
 
-// Partial is a target that has not got its name yet. ReadAt, WriteAt and Punch may be called concurrently, with ranges that do not
-// overlap; other methods exclude each other and those.
+// Partial is a target before its final rename. ReadAt, WriteAt and Punch may be called concurrently for disjoint
+// ranges; all other methods must be called alone. The package comment shows its states.
 type Partial struct {
 	fs       FS
 	dir      Dir
 	path     string // of the target
-	base     string
+	base     string // last element of path
 	want     Wanted
-	replaced *uint32 // mode of what the target replaces; nil: nothing
+	replaced *uint32 // mode of the file that the target replaces; nil: none
 
 	file        File
-	placeholder File     // has the partial's name while the file has none; nil: the file has it
-	opened      Identity // of what has the partial's name; only device and inode stay
+	placeholder File     // has the partial's name while file has none; nil: file has it
+	opened      Identity // of the file with the partial's name; only device and inode are used
 	writers     writers
 	name        string
-	journal     *journal // nil: nothing of this copy can be resumed
+	journal     *journal // nil: this transfer cannot be resumed
 	journalName string
 	backupName  string
-	linkName    string // of a file without a name that is about to replace the target
-	renamed     string // why these names are not the usual ones
+	linkName    string // of an unnamed file that is about to replace the target
+	renamed     string // why the names are not the usual ones
 
-	resumed     int64        // what an earlier copy left that can be verified
-	discarded   string       // why something that it left cannot
-	length      int64        // of the file from Allocate to Prepare; 0: as far as was written
+	resumed     int64        // bytes of an earlier transfer that can be verified
+	discarded   string       // why an earlier transfer's file is not used
+	length      int64        // of the file between Allocate and Prepare; 0: as written
 	written     atomic.Int64 // end of what was written or resumed
-	flushed     Identity     // of the file after Flush, from which on it only changes by Prepare; zero: not flushed
-	sealed      Info         // of the file, after all that this copy does to it
-	lost        string       // why nothing is kept of what was verified
-	writeBehind *writeBehind // nil unless it has begun
-	closed      bool         // committed, kept or discarded; the handles are closed
+	flushed     Identity     // after Flush, when only Prepare may change the file; zero: not flushed
+	sealed      Info         // after Prepare, when nothing may change the file
+	lost        string       // why Keep kept nothing
+	writeBehind *writeBehind // nil: not started
+	closed      bool         // committed, kept or discarded
 
-	// noting guards prefix, doubtful and the journal's content, which Abandon needs while another call may hang.
+	// journalMu guards prefix, untrusted and the journal's content. Abandon needs them while another call may hang.
 	journalMu sync.Mutex
-	prefix    int64  // verified
-	untrusted string // why what the file holds is not trusted
+	prefix    int64  // verified bytes
+	untrusted string // why the file's content is not trusted
 }
 
-// Path is the target's, with the symlinks that were followed in place of their names.
+// Path returns the target's path, with followed symlinks replaced by their targets.
 func (p *Partial) Path() string { return p.path }
 
-// Resumable is how many bytes an earlier copy verified and left here. They are to be verified again.
+// Resumable returns how many bytes of an earlier transfer are in the file. They must be verified again.
 func (p *Partial) Resumable() int64 { return p.resumed }
 
-// Discarded says, in one sentence, what an earlier copy left that is not used, and why; empty if there is nothing to say.
+// Discarded returns a sentence about an earlier transfer's file that is not used, and why; empty if there is none.
 func (p *Partial) Discarded() string { return p.discarded }
 
-// Renamed says, in one sentence, why the partial file has another name than usual; empty if it has not.
+// Renamed returns a sentence that says why the partial file does not have the usual name; empty if it has.
 func (p *Partial) Renamed() string { return p.renamed }
 
-// Lost says, as the end of a sentence, why Keep has kept nothing of what was verified; empty if there is nothing to
-// say.
+// Lost returns why Keep has kept nothing of the verified content, as the end of a sentence; empty if it has.
 func (p *Partial) Lost() string { return p.lost }
 
-// File is the open file, for those who map it.
+// File returns the open file, for callers that map it.
 func (p *Partial) File() File { return p.file }
 
 // ReadAt fills buffer from offset.
@@ -95,19 +90,19 @@ func (p *Partial) WriteAt(buffer []byte, offset int64) error {
 	return nil
 }
 
-// wrote notes where a write has ended.
+// extendWritten raises written to the end of a write.
 func (p *Partial) extendWritten(end int64) {
 	for before := p.written.Load(); before < end && !p.written.CompareAndSwap(before, end); before = p.written.Load() {
 	}
 }
 
-// Concurrent tells whether two can write at once. Otherwise one of them waits.
+// Concurrent reports whether two lanes can write at the same time. Otherwise one of them waits.
 func (p *Partial) Concurrent() bool { return p.writers.filler != nil }
 
-// zeros is what a hole reads as.
-var zeros [1 << 20]byte
+// zeros is the content of holes; read-only.
+var zeros [zerosSize]byte
 
-// Punch makes a range of zeros: a hole if the target is to be sparse and the file system can.
+// Punch makes a range of zeros: a hole if the target is sparse and the file system supports holes.
 func (p *Partial) Punch(offset, length int64) error {
 	if p.want.Sparse {
 		err := p.file.PunchHole(offset, length)
@@ -136,8 +131,8 @@ func (p *Partial) fillWithZeros(offset, length int64) error {
 	return nil
 }
 
-// Advance says that all bytes before prefix are written and verified. The journal hears of it every now and then, without a
-// flush: what it claims is compared with the source before it is used, so it may be ahead of the disk.
+// Advance records that all bytes below prefix are written and verified. It updates the journal every 16 MiB without
+// flushing: a resumed transfer compares what the journal says with the source.
 func (p *Partial) Advance(prefix int64) error {
 	if prefix <= p.prefix {
 		return nil
@@ -154,7 +149,7 @@ func (p *Partial) Advance(prefix int64) error {
 	return nil
 }
 
-// checkWritten looks whether a file of which the size is not known beforehand still has what was verified of it.
+// checkWritten checks that a file of unknown final size still has its verified bytes.
 func (p *Partial) checkWritten(prefix int64) error {
 	if p.want.Known {
 		return nil
@@ -169,7 +164,7 @@ func (p *Partial) checkWritten(prefix int64) error {
 	return nil
 }
 
-// note writes the journal when enough has been verified since it was written last.
+// recordPrefix writes the journal if enough bytes were verified since the last time.
 func (p *Partial) recordPrefix(prefix int64) error {
 	p.journalMu.Lock()
 	defer p.journalMu.Unlock()
@@ -180,7 +175,7 @@ func (p *Partial) recordPrefix(prefix int64) error {
 	return p.journal.write(prefix)
 }
 
-// handOver has what is verified flushed, and waits if the disk is too far behind.
+// flushVerified queues verified bytes for the write-behind, and waits if the disk is too far behind.
 func (p *Partial) flushVerified(prefix int64) error {
 	if !p.want.WriteBehind {
 		return nil
@@ -194,7 +189,7 @@ func (p *Partial) flushVerified(prefix int64) error {
 	return nil
 }
 
-// stopFlushing ends what handOver has begun.
+// stopFlushing ends the write-behind.
 func (p *Partial) stopFlushing() error {
 	if p.writeBehind == nil {
 		return nil
@@ -212,7 +207,7 @@ func (p *Partial) failed(doing string, err error) error {
 	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, p.path, Reason(err))
 }
 
-// changed is the failure of a partial file that another process has changed. What it holds is not trusted any
+// changed returns the error for a partial file that another process has changed, whose content is not trusted any
 // more.
 func (p *Partial) changed(how string, args ...any) error {
 	p.distrust("another process changed the partial file")
@@ -220,27 +215,27 @@ func (p *Partial) changed(how string, args ...any) error {
 		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
 }
 
-// flushFailed remembers it: a second flush would report success for what the first has lost.
+// flushFailed marks the content as not trusted: a second flush would succeed although the first one lost data.
 func (p *Partial) flushFailed(err error) error {
 	p.distrust("flushing it failed")
 	return p.failed("flushing", err)
 }
 
-// doubt remembers why what the file holds is not trusted any more.
+// distrust records why the file's content is not trusted any more.
 func (p *Partial) distrust(why string) {
 	p.journalMu.Lock()
 	defer p.journalMu.Unlock()
 	p.untrusted = why
 }
 
-// Keep ends an interrupted copy so that a later one can go on where it stopped. It returns how many bytes are kept:
-// none, and no file either, if there is nothing that could be resumed, or for the reason that Lost gives. After Commit,
-// Keep or Discard it does nothing.
+// Keep ends an interrupted transfer so that a later one can resume it. It returns the number of bytes kept. This is
+// 0, and the file is removed, if nothing can be resumed or for the reason that Lost returns. After Commit, Keep or
+// Discard it does nothing.
 func (p *Partial) Keep() int64 {
 	if p.closed {
 		return 0
 	}
-	_ = p.stopFlushing() // a failure makes the content doubtful
+	_ = p.stopFlushing() // a failure makes the content untrusted
 	if p.journal == nil || p.prefix == 0 {
 		p.Discard()
 		return 0
@@ -249,14 +244,15 @@ func (p *Partial) Keep() int64 {
 		p.Discard()
 		return 0
 	}
-	// What is beyond is not verified, and its room is of use to others. A resumed copy does both again.
+	// Bytes beyond the prefix are not verified, and occupy space. A resumed transfer repeats both calls.
 	_ = p.file.Truncate(p.prefix)
 	_ = p.file.SetMode(privateMode)
 	p.close()
 	return p.prefix
 }
 
-// whyLost is empty if a later copy will find what is verified, under the names of its file and of its journal.
+// reasonNotToKeep returns an empty string if a later transfer will find the verified bytes under the names of file
+// and journal.
 func (p *Partial) reasonNotToKeep() string {
 	if p.untrusted != "" {
 		return p.untrusted
@@ -279,13 +275,13 @@ func (p *Partial) reasonNotToKeep() string {
 	return ""
 }
 
-// Abandon stands in for Keep, or for Discard if keep is false, while a call to ReadAt, WriteAt, Punch, Advance,
-// Allocate, Flush or Prepare has not returned. It writes the journal or removes the two names, and leaves the files
-// open and locked, since that call may still use them. It returns how many bytes are kept; 0 if that is not known, or
-// none are. It may itself hang. Once the other calls have returned, Keep or Discard closes the files.
+// Abandon replaces Keep, or Discard if keep is false, while a call of ReadAt, WriteAt, Punch, Advance, Allocate,
+// Flush or Prepare has not returned. It writes the journal or removes the names, and leaves the files open and
+// locked, because that call may still use them. It returns the number of bytes kept, or 0 if that is unknown. It may
+// hang itself. When the other calls have returned, Keep or Discard closes the files.
 func (p *Partial) Abandon(keep bool) int64 {
 	if !p.journalMu.TryLock() {
-		return 0 // the journal is what hangs, and keeps what it holds
+		return 0 // writing the journal hangs; it keeps its old content
 	}
 	defer p.journalMu.Unlock()
 	if p.closed {
@@ -299,7 +295,7 @@ func (p *Partial) Abandon(keep bool) int64 {
 	return 0
 }
 
-// reclaim takes the owner back that Prepare may have given the file: who resumes uses only files of its own.
+// takeBackOwner reverts the owner that Prepare may have set, because a transfer resumes only files of its own user.
 func (p *Partial) takeBackOwner() error {
 	if !p.want.Preserve.Owner {
 		return nil
@@ -318,29 +314,29 @@ func (p *Partial) recordAll() error {
 	return p.journal.write(p.prefix)
 }
 
-// Discard removes what there is of the target, and nothing that has taken its place. After Commit, Keep or Discard it
-// does nothing. The first failure is the one that is reported, so its own are not.
+// Discard removes the partial file and its journal, but nothing that has replaced them. After Commit, Keep or Discard
+// it does nothing. It reports no errors, because an earlier one is already reported.
 func (p *Partial) Discard() {
 	if p.closed {
 		return
 	}
-	_ = p.stopFlushing() // nobody wants the content
-	// The journal goes first, while the lock on the other keeps others from making theirs.
+	_ = p.stopFlushing() // the content is not needed
+	// The journal is removed first, while the lock on the file keeps other transfers from creating theirs.
 	_ = p.removeJournal()
 	_ = p.removeName()
 	p.close()
 }
 
-// removeName removes what has the partial's name, unless another file has taken its place.
+// removeName removes the partial's name unless it leads to another file.
 func (p *Partial) removeName() error {
 	named, err := p.isNamed()
-	if err != nil || !named && p.opened != (Identity{}) { // which is not known yet of one that was just made
+	if err != nil || !named && p.opened != (Identity{}) { // the identity of a new file may not be known yet
 		return err
 	}
 	return p.dir.Remove(p.name)
 }
 
-// isNamed reports whether the partial's name leads to the file that is open.
+// isNamed reports whether the partial's name leads to the open file.
 func (p *Partial) isNamed() (bool, error) {
 	found, err := p.dir.Stat(p.name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -352,7 +348,8 @@ func (p *Partial) isNamed() (bool, error) {
 	return p.opened.SameFile(found.Identity), nil
 }
 
-// removeJournal leaves alone what is not this copy's: once the partial has got its name, another copy may have made its own.
+// removeJournal removes the journal unless it is another transfer's: once the partial file is renamed, another
+// transfer to the same target may have created its own.
 func (p *Partial) removeJournal() error {
 	if p.journal == nil {
 		return nil
@@ -367,7 +364,7 @@ func (p *Partial) removeJournal() error {
 	return err
 }
 
-// ownsJournal reports whether the journal's name still leads to the one that is open.
+// ownsJournal reports whether the journal's name leads to the open journal.
 func (p *Partial) ownsJournal() (bool, error) {
 	opened, err := p.journal.file.Info()
 	if err != nil {
@@ -377,18 +374,18 @@ func (p *Partial) ownsJournal() (bool, error) {
 	return err == nil && opened.SameFile(found.Identity), err
 }
 
-// release closes whatever is open.
+// close closes all handles.
 func (p *Partial) close() {
 	p.closed = true
 	p.writers.end()
 	if p.journal != nil {
-		_ = p.journal.file.Close() // nothing depends on it
+		_ = p.journal.file.Close() // its content need not be durable
 	}
 	if p.file != nil {
-		_ = p.file.Close() // its content is not wanted, is verified when the copy is resumed, or was closed before
+		_ = p.file.Close() // discarded, verified again when resumed, or closed before
 	}
 	if p.placeholder != nil {
-		_ = p.placeholder.Close() // is empty
+		_ = p.placeholder.Close() // empty
 	}
-	_ = p.dir.Close() // is only read
+	_ = p.dir.Close() // opened for reading
 }

@@ -16,22 +16,20 @@ const (
 	Full                       // after a crash the name holds the new content
 )
 
-// Metadata is what the target gets besides its content. Of the attributes only those that Wanted.Preserve names are used.
+// Metadata is what the target gets besides its content. Only attributes selected by Wanted.Preserve are used.
 type Metadata struct {
-	Size     int64  // bytes; what a stream turned out to have
-	Mode     uint32 // permission bits; set-id bits are left out
+	Size     int64  // bytes; for a stream, its final length
+	Mode     uint32 // permission bits, without set-id bits
 	Modified Timestamp
 	UID, GID uint32
-	Xattrs   []Xattr // "user." and nothing else
+	Xattrs   []Xattr // "user." attributes only
 }
 
-// flushStep is how much is flushed between two looks at the context.
-const flushStep = 32 << 20
-
-// Prepare does all that may still fail, so that little is left for Commit: it sets size and attributes, and flushes the
-// content as far as durability asks for it. It fails with ErrChanged if another process has truncated or extended the
-// file. progress, which may be nil, hears how many bytes are flushed. ctx ends it with its cause; other errors are an
-// ErrTarget. After a failed flush the content is not trusted, and never flushed again: Keep keeps nothing.
+// Prepare does everything that can still fail, so that little is left for Commit: it sets size and attributes, and
+// flushes the content as durability requires. It fails with ErrChanged if another process has truncated or extended
+// the file. progress, which may be nil, is called with the number of bytes flushed. If ctx ends, Prepare returns its
+// cause; other errors are an ErrTarget. After a failed flush the content is not trusted and not flushed again, and
+// Keep keeps nothing.
 func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durability, progress func(done int64)) error {
 	p.writers.end()
 	if err := p.stopFlushing(); err != nil {
@@ -51,7 +49,7 @@ func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durabil
 	return p.seal(meta.Size)
 }
 
-// seal notes what the file looks like before it gets its name: from here on nothing may change.
+// seal records the file's Info; from here on nothing may change it.
 func (p *Partial) seal(size int64) (err error) {
 	p.sealed, err = p.file.Info()
 	if err != nil {
@@ -63,7 +61,7 @@ func (p *Partial) seal(size int64) (err error) {
 	return nil
 }
 
-// setSize gives the file the size of what was received, unless it lacks something of that or has more.
+// setSize sets the size of the received content, unless the file is shorter or longer than it should be.
 func (p *Partial) setSize(size int64) error {
 	info, err := p.file.Info()
 	if err != nil {
@@ -73,7 +71,7 @@ func (p *Partial) setSize(size int64) error {
 	if wanted == 0 {
 		wanted = p.written.Load()
 	}
-	if info.Size != wanted { // neither is a number to show, since Allocate has added a byte
+	if info.Size != wanted { // the message has no sizes, because Allocate has added a byte
 		return p.changed("it was truncated or extended")
 	}
 	if p.flushed != (Identity{}) && p.flushed != info.Identity {
@@ -89,7 +87,7 @@ func (p *Partial) setSize(size int64) error {
 	return nil
 }
 
-// modeOf asks for the umask only where it counts: that takes as long as to make the file.
+// modeOf reads the umask only if it is needed, because that takes as long as creating the file.
 func (p *Partial) modeOf(meta Metadata) uint32 {
 	switch {
 	case p.want.Preserve.Mode:
@@ -101,8 +99,8 @@ func (p *Partial) modeOf(meta Metadata) uint32 {
 	}
 }
 
-// setAttributes works by the handle. The owner comes before the mode, because a change of owner takes bits away; attributes before
-// the mode, because it may forbid them; times last.
+// setAttributes uses the handle. The owner is set before the mode, because changing it clears mode bits; extended
+// attributes before the mode, because it may forbid them; the time last.
 func (p *Partial) setAttributes(meta Metadata) error {
 	keep, mode := p.want.Preserve, p.modeOf(meta)
 	if keep.Owner {
@@ -126,7 +124,8 @@ func (p *Partial) setAttributes(meta Metadata) error {
 	return nil
 }
 
-// MayPreserve tells whether an extended attribute is copied: those of users are. Others give rights, as set-id bits do.
+// MayPreserve reports whether an extended attribute is copied. Only user attributes are; others grant privileges,
+// like set-id bits.
 func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
 
 func (p *Partial) setXattrs(attributes []Xattr) error {
@@ -148,8 +147,8 @@ func (p *Partial) cannotKeep(what, next string, err error) error {
 	return failure(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, p.path, Reason(err))
 }
 
-// Flush makes what is written durable, step by step. Prepare does it, too; who reads the file back from the disk does
-// it before, and writes nothing between the two, so that Prepare finds out whether another process does.
+// Flush makes the written content durable, step by step. Prepare calls it too. To read the file back from the disk,
+// call it before and write nothing in between, so that Prepare detects changes by other processes.
 func (p *Partial) Flush(ctx context.Context, progress func(done int64)) error {
 	if err := p.stopFlushing(); err != nil {
 		return err
@@ -182,5 +181,5 @@ func (p *Partial) flushRange(offset, length int64) error {
 	return nil
 }
 
-// DropCache lets ReadAt come from the disk, after a Flush and as far as the system follows the wish.
+// DropCache makes ReadAt read from the disk after a Flush, as far as the system follows the advice.
 func (p *Partial) DropCache(offset, length int64) { p.file.DropCache(offset, length) }

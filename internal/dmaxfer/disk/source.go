@@ -9,14 +9,14 @@ import (
 	"iter"
 )
 
-// Source is the file that is sent: opened once, and compared at the end with what it was at the beginning. ReadAt may be called
-// concurrently.
+// Source is the file to send. It is opened once, and compared at the end with its state at the beginning. ReadAt may
+// be called concurrently.
 type Source struct {
 	file   File
 	atOpen Info
 }
 
-// OpenSource opens a regular file. It follows links. Errors are an ErrSource.
+// OpenSource opens a regular file, following symlinks. Errors are an ErrSource.
 func OpenSource(on FS, path string) (*Source, error) {
 	file, err := on.Open(path)
 	if err != nil {
@@ -42,12 +42,12 @@ func newSource(file File) (*Source, error) {
 	return &Source{file: file, atOpen: was}, nil
 }
 
-// CannotLook is the ErrSource of a path that cannot be examined.
+// CannotStat returns the ErrSource for a path that cannot be examined.
 func CannotStat(path string, err error) error {
 	return failure(ErrSource, err, "check the path and its permissions", "cannot stat %s: %s", path, Reason(err))
 }
 
-// NotRegular is the ErrSource of a path that leads to something else than a regular file.
+// NotRegular returns the ErrSource for a path that is not a regular file.
 func NotRegular(path string, mode fs.FileMode) error {
 	what := "not a regular file"
 	if mode.IsDir() {
@@ -56,19 +56,20 @@ func NotRegular(path string, mode fs.FileMode) error {
 	return failure(ErrSource, nil, "name a regular file", "%s is %s", path, what)
 }
 
-// Info is what the file was when it was opened.
+// Info returns the file's Info when it was opened.
 func (s *Source) Info() Info { return s.atOpen }
 
-// File is the open file, for those who map it or read its attributes.
+// File returns the open file, for callers that map it or read its attributes.
 func (s *Source) File() File { return s.file }
 
-// Fingerprint is a digest of the file's identity, for a receiver to recognise the source by when a copy is resumed. It says
-// nothing about the content.
+// Fingerprint returns a digest of the file's identity, by which a receiver recognises the source when a transfer is
+// resumed. It does not depend on the content.
 func (s *Source) Fingerprint() [16]byte {
 	text := make([]byte, 0, 48)
 	for _, n := range []uint64{
 		s.atOpen.Device, s.atOpen.Inode, uint64(s.atOpen.Size),
-		uint64(s.atOpen.Modified.Sec), uint64(s.atOpen.Modified.Nsec), uint64(s.atOpen.Changed.Sec), uint64(s.atOpen.Changed.Nsec),
+		uint64(s.atOpen.Modified.Sec), uint64(s.atOpen.Modified.Nsec),
+		uint64(s.atOpen.Changed.Sec), uint64(s.atOpen.Changed.Nsec),
 	} {
 		text = binary.BigEndian.AppendUint64(text, n)
 	}
@@ -76,8 +77,8 @@ func (s *Source) Fingerprint() [16]byte {
 	return [16]byte(sum[:16])
 }
 
-// ReadAt fills buffer from offset. A file that has been truncated before that is an ErrSourceChanged, one that always
-// ended there an ErrSource.
+// ReadAt fills buffer from offset. It returns ErrSourceChanged if the file was truncated, and ErrSource if it always
+// ended before.
 func (s *Source) ReadAt(buffer []byte, offset int64) error {
 	n, err := s.file.ReadAt(buffer, offset)
 	switch {
@@ -90,7 +91,7 @@ func (s *Source) ReadAt(buffer []byte, offset int64) error {
 	}
 }
 
-// endedAt is the error of a file that ends before its size: it has been truncated, or its size is not that of its
+// endedAt returns the error for a file that ends before its size: it was truncated, or its size is not that of its
 // content.
 func (s *Source) endedAt(end int64) error {
 	is, err := s.file.Info()
@@ -108,12 +109,9 @@ func readFailed(path string, at int64, err error) error {
 	return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, Reason(err))
 }
 
-// unsizedStep is how much is read of a file of size 0 to find out whether it is empty.
-const unsizedStep = 64 << 10
-
-// Unsized returns the source as a file to be read forward if its size does not say what it holds: many files of the
-// kernel (/proc, /sys) claim 0 bytes, or a page. It returns nil for all other sources, which are most. The File is the
-// source's own; what has been read of it here, as some files give each byte only once, comes first.
+// Unsized returns the source as a file to be read forward if its size is not that of its content: many kernel files
+// (/proc, /sys) have a size of 0 bytes or one page. For all other sources it returns nil. The File shares the
+// source's handle; it starts with the bytes that Unsized has read, because some files return each byte only once.
 func (s *Source) Unsized() (File, error) {
 	switch {
 	case s.atOpen.Size == 0:
@@ -135,7 +133,8 @@ func (s *Source) readAhead(buffer []byte) (File, error) {
 	return &unsized{File: s.file, ahead: buffer[:n]}, nil
 }
 
-// readLast reads where a file that has no blocks but a size must have its last byte: a hole is there, or nothing.
+// readLast reads the last byte of a file that has a size but no blocks. A sparse file has a hole there, a kernel file
+// ends before.
 func (s *Source) readLast(buffer []byte) (File, error) {
 	_, err := s.file.ReadAt(buffer, s.atOpen.Size-1)
 	switch {
@@ -147,7 +146,7 @@ func (s *Source) readLast(buffer []byte) (File, error) {
 	return nil, nil
 }
 
-// unsized is a file of which some has been read already.
+// unsized is a file whose first bytes have been read already.
 type unsized struct {
 	File
 	ahead []byte
@@ -162,14 +161,14 @@ func (u *unsized) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Extent is a run of bytes, all of them data or all of them a hole.
+// Extent is a run of bytes that are all data or all a hole.
 type Extent struct {
 	Offset, Length int64
 	Hole           bool
 }
 
-// NextExtent is the longest run of data, or of holes, that begins at offset. At the end of what the file was when it was opened it
-// is io.EOF. Holes that appear or vanish meanwhile make no error here; Verify finds their cause.
+// NextExtent returns the longest run of data, or of holes, that starts at offset, or io.EOF at the size that the file
+// had when it was opened. It ignores holes that appear or vanish meanwhile; Verify detects their cause.
 func (s *Source) NextExtent(offset int64) (Extent, error) {
 	if offset >= s.atOpen.Size {
 		return Extent{}, io.EOF
@@ -194,7 +193,7 @@ func (s *Source) NextExtent(offset int64) (Extent, error) {
 	return Extent{Offset: offset, Length: min(hole, s.atOpen.Size) - offset}, nil
 }
 
-// holeToTheEnd is the last hole, unless there is no data because the file was cut: then nobody has ever read zeros there.
+// holeToTheEnd returns the last hole, unless the file was truncated and so has no data there.
 func (s *Source) holeToTheEnd(offset int64) (Extent, error) {
 	is, err := s.file.Info()
 	if err != nil {
@@ -206,7 +205,7 @@ func (s *Source) holeToTheEnd(offset int64) (Extent, error) {
 	return Extent{Offset: offset, Length: s.atOpen.Size - offset, Hole: true}, nil
 }
 
-// Extents are all of them, in order; the last pair has the error, if there is one.
+// Extents returns all extents in order. If there is an error, it comes with the last pair.
 func (s *Source) Extents() iter.Seq2[Extent, error] {
 	return func(yield func(Extent, error) bool) {
 		for offset := int64(0); ; {
@@ -219,7 +218,8 @@ func (s *Source) Extents() iter.Seq2[Extent, error] {
 	}
 }
 
-// HolesExceed reports whether more than limit bytes of the source are holes. It takes little time unless they may be.
+// HolesExceed reports whether more than limit bytes of the source are holes. It scans the file only if the number of
+// blocks allows it.
 func (s *Source) HolesExceed(limit int64) (bool, error) {
 	if s.atOpen.Size-s.atOpen.Allocated <= limit {
 		return false, nil
@@ -239,8 +239,8 @@ func (s *Source) HolesExceed(limit int64) (bool, error) {
 	return false, nil
 }
 
-// Verify returns ErrSourceChanged if the file is not what it was when it was opened. It cannot see a write through a
-// mapping that the kernel has not yet stamped.
+// Verify returns ErrSourceChanged if the file has changed since it was opened. It cannot detect a write through a
+// mapping that the kernel has not recorded yet.
 func (s *Source) Verify() error {
 	is, err := s.file.Info()
 	if err != nil {
@@ -257,5 +257,5 @@ func (s *Source) changed() error {
 		"%s changed during the copy", s.file.Name())
 }
 
-// Close has nothing to report: the file was only read.
+// Close reports no errors, because the file was only read.
 func (s *Source) Close() { _ = s.file.Close() }

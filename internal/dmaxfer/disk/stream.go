@@ -6,24 +6,19 @@ import (
 	"time"
 )
 
-// Stream is a source that can only be read once and forward, and whose length shows at its end.
+// Stream is a source that can be read only once, and whose length is known at its end.
 type Stream struct {
 	file     File
 	progress func()
 	done     int64
 }
 
-// streamStep is how much of a stream is read between two signs of progress: what a pipe holds.
-const streamStep = 64 << 10
-
-// NewStream reads from an open file, which it closes in the end. progress hears of every step, since a buffer may take long to fill.
+// NewStream returns a stream that reads an open file and closes it in Close. progress is called after each read,
+// because filling a buffer may take long.
 func NewStream(file File, progress func()) *Stream { return &Stream{file: file, progress: progress} }
 
-// streamPause is how long a stream may be slow before what has come of it goes on alone.
-const streamPause = 100 * time.Millisecond
-
-// Next fills buffer, or less of it with what has come of a slow stream, or with io.EOF at the end. It waits for whoever writes the
-// stream; Close from elsewhere ends the wait.
+// Next fills buffer. It returns earlier with the bytes of a slow stream after 100 ms, or with io.EOF at the end. It
+// waits for at least one byte; Close interrupts it.
 func (s *Stream) Next(buffer []byte) (filled int, err error) {
 	began := time.Now()
 	for filled < len(buffer) && err == nil && (filled == 0 || time.Since(began) < streamPause) {
@@ -39,5 +34,5 @@ func (s *Stream) Next(buffer []byte) (filled int, err error) {
 	return filled, err
 }
 
-// Close ends a Next that waits.
+// Close closes the stream and interrupts a Next that waits.
 func (s *Stream) Close() { _ = s.file.Close() }

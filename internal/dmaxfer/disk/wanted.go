@@ -1,35 +1,36 @@
 package disk
 
-// Wanted is the target of one copy.
+// Wanted describes the target of one transfer.
 type Wanted struct {
 	Size     int64 // bytes, if Known
-	Known    bool  // false: the source is a stream, and ends where it ends
+	Known    bool  // false: the source is a stream of unknown length
 	Modified Timestamp
-	Identity [16]byte // of the source, as its side says
-	Digest   byte     // how chunks are verified; 0: not at all, and nothing can be resumed
+	Identity [16]byte // of the source, as reported by its side
+	Digest   byte     // algorithm of the chunk checksums; 0: none, and nothing can be resumed
 
-	Overwrite bool // what has the name may be replaced
+	Overwrite bool // an existing file may be replaced
 	Backup    bool // and is kept as NAME~
-	Resume    bool // what an earlier copy left may be used, and may be left for a later one
+	Resume    bool // a partial file may be resumed, and may be kept for a later transfer
 	Sparse    bool // holes stay holes, so nothing is preallocated
 
-	// Fill says that several lanes write, and that nobody touches a mapping of the file: where memory is the disk, room for it need then not be
-	// taken beforehand, which would cost half as much as the copy.
+	// Fill says that several lanes write and no mapping of the file is accessed. On tmpfs the blocks are then not
+	// reserved beforehand, which would take half as long as the transfer.
 	Fill bool
 
-	WriteBehind bool // what is verified is flushed while more arrives, so that little is left for Prepare
+	// WriteBehind flushes verified content during the transfer, so that Prepare has little left to flush.
+	WriteBehind bool
 
-	Preserve Preserve
+	Preserve Preserve // attributes of the source to apply
 }
 
-// Preserve is which of the source's attributes the target gets.
+// Preserve selects the attributes of the source that the target gets.
 type Preserve struct {
-	Mode   bool // permission bits; otherwise those of what is replaced, or 0644 less the umask
+	Mode   bool // permission bits; otherwise those of the replaced file, or 0644 less the umask
 	Times  bool
 	Owner  bool
 	Xattrs bool
 }
 
-// resumable tells whether an interrupted copy could go on: the source must be one that can be read again, and there must be
-// digests to compare with.
+// resumable reports whether the transfer can be interrupted and resumed: that needs a source that can be read again,
+// and checksums to compare.
 func (w *Wanted) resumable() bool { return w.Resume && w.Known && w.Digest != 0 }

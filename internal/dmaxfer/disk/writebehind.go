@@ -1,32 +1,27 @@
 package disk
 
-// How much of a target may wait to be flushed while more of it arrives. Steps are small, so that even a slow disk finishes one now
-// and then; the bound keeps a fast peer from filling this machine's memory with what a slow disk has still to take.
-const (
-	writeBehindStep  = 8 << 20
-	writeBehindSteps = 16
-)
-
-// behind flushes a file's content behind its writers. Whoever hands it more than it may hold waits for the disk.
+// writeBehind flushes a file's content in the background while more is written. A writer that is too far ahead waits
+// for the disk.
 //
-//	writers ─ handOver ─► queue ─► run: SyncRange, step by step
+//	writers ─ add ─► queue ─► run: SyncRange, step by step
 type writeBehind struct {
 	file  File
-	next  int64 // what is before has been handed over
+	next  int64 // bytes below are queued or flushed
 	queue chan span
 	ended chan struct{}
-	err   error // of the first flush that failed; read it after ended
+	err   error // of the first flush that failed; valid after ended
 }
 
 type span struct{ offset, length int64 }
 
+// newWriteBehind starts flushing a file from the given offset on.
 func newWriteBehind(file File, from int64) *writeBehind {
 	b := &writeBehind{file: file, next: from, queue: make(chan span, writeBehindSteps), ended: make(chan struct{})}
 	go b.run()
 	return b
 }
 
-// run stops flushing at the first failure, after which nothing that it could find would count.
+// run stops at the first failure: the content is not trusted then.
 func (b *writeBehind) run() {
 	defer close(b.ended)
 	for s := range b.queue {
@@ -36,7 +31,7 @@ func (b *writeBehind) run() {
 	}
 }
 
-// handOver takes what is written before prefix, in whole steps. It returns the error of an earlier flush.
+// add queues what is written below prefix, in whole steps. It returns the error of an earlier flush.
 func (b *writeBehind) add(prefix int64) error {
 	for prefix-b.next >= writeBehindStep {
 		select {
@@ -49,13 +44,13 @@ func (b *writeBehind) add(prefix int64) error {
 	return nil
 }
 
-// stop waits for the step that is being flushed, and returns the error of the first flush that failed. What waits behind that step is
-// left alone: whoever gives up has no use for it, and whoever finishes the file flushes it with an eye on the context and on the progress.
+// stop waits for the current step and returns the error of the first flush that failed. It drops queued steps: an
+// interrupted transfer does not need them, and a complete one flushes the rest in Flush, which observes the context.
 func (b *writeBehind) stop() error {
 	for len(b.queue) > 0 {
 		select {
 		case <-b.queue:
-		default: // run was faster
+		default: // run has just taken it
 		}
 	}
 	close(b.queue)

@@ -2,19 +2,15 @@ package disk
 
 import "slices"
 
-// writers are the lanes that write to one file. A file in memory is written by two at once: a write holds the file's lock while it takes
-// pages and copies, so a second one would wait for all of the first. Whoever finds another one writing fills in pages without that lock.
+// writers coordinates the lanes that write to one file. On tmpfs a write holds the file's lock while it allocates and
+// copies pages, so a second writer would wait. Instead, it adds pages through the Filler, which does not take that
+// lock.
 type writers struct {
-	filler  Filler        // nil: there is no way to fill, or nobody asked for it
-	writing chan struct{} // holds a token while somebody writes, if there is
+	filler  Filler        // nil: not available, or not wanted
+	writing chan struct{} // holds a token while a lane calls WriteAt
 }
 
-// writeStep is how much is written with one call. A file system takes page cache in blocks as large as the call, and large free blocks
-// are what a virtual machine's host takes back: to touch one then costs a fault outside the guest for each page. In smaller ones it is
-// the calls and the blocks that cost.
-const writeStep = 256 << 10
-
-// beginFilling makes it two ways, if the file has the other one.
+// beginFilling enables the second way of writing if the file has a Filler.
 func (w *writers) beginFilling(file File, size int64) {
 	if filler, err := file.Filler(size); err == nil {
 		w.filler, w.writing = filler, make(chan struct{}, 1)
@@ -49,7 +45,7 @@ func write(file File, buffer []byte, offset int64) error {
 	return nil
 }
 
-// end is for when all have written. What cannot be given back then is no harm to the file.
+// end closes the Filler after the last write. Its error does not affect the file.
 func (w *writers) end() {
 	if w.filler != nil {
 		_ = w.filler.Close()

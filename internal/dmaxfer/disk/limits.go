@@ -1,0 +1,50 @@
+package disk
+
+import "time"
+
+// The sizes, counts and times of this package.
+const (
+	// journalStep is the number of bytes that are verified between two writes of the journal. A transfer that is killed
+	// repeats at most this much.
+	journalStep = 16 << 20
+
+	// allocationStep and flushStep are the numbers of bytes that are preallocated and flushed between two checks of the
+	// context.
+	allocationStep = 256 << 20
+	flushStep      = 32 << 20
+
+	// writeBehindStep is the number of bytes that the write-behind flushes at once: few, so that a slow disk reports
+	// progress, too. At most writeBehindSteps of them are queued, so that a fast peer does not fill this machine's
+	// memory with dirty pages.
+	writeBehindStep  = 8 << 20
+	writeBehindSteps = 16
+
+	// writeStep is the number of bytes written with one call. The page cache allocates blocks as large as the call. In
+	// a virtual machine large free blocks are returned to its host, and each page of them costs a fault there when it
+	// is used again. With smaller steps the calls and the blocks take more time.
+	writeStep = 256 << 10
+
+	// zerosSize is the number of zeros written at once in place of a hole.
+	zerosSize = 1 << 20
+
+	// unsizedStep is the number of bytes read of a file of size 0 to find out whether it is empty.
+	unsizedStep = 64 << 10
+
+	// streamStep is the number of bytes of a stream read between two reports of progress, the capacity of a pipe.
+	streamStep = 64 << 10
+
+	// streamPause is the time after which the bytes of a slow stream are sent.
+	streamPause = 100 * time.Millisecond
+
+	// openAttempts is how often a partial file that is renamed or removed while it is opened is opened again.
+	openAttempts = 10
+
+	// lockRetryDelay is how long a process that only lists partial files may hold the lock of one.
+	lockRetryDelay = 50 * time.Millisecond
+
+	// maxLinks is the number of symlinks that are followed one after the other, as in the kernel.
+	maxLinks = 40
+
+	// maxNameLength is the length of the longest file name in bytes.
+	maxNameLength = 255
+)
