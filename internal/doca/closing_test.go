@@ -102,7 +102,7 @@ func (w *sweep) run(t *testing.T, fault string) (happened bool, reported error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.Contains(string(said), "on request"), reported
+	return strings.Contains(string(said), "injected fault"), reported
 }
 
 func (w *sweep) session(t *testing.T, fault string) error {

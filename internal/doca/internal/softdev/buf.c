@@ -13,7 +13,9 @@ struct block {
 	struct doca_buf elements[];
 };
 
-/* A free element has refcount 0 and hangs on the free list by next. Blocks never move, as buffers are known by address. */
+/*
+ * A free element has refcount 0 and is on the free list. Blocks never move, because buffers are identified by address.
+ */
 struct doca_buf_inventory {
 	bool started, was_started;
 	union doca_data user_data;
@@ -152,7 +154,7 @@ static struct doca_buf *take_element(struct doca_buf_inventory *inventory)
 	return buf;
 }
 
-/* An uncounted buffer may outlive its memory map, so it remembers what it is. */
+/* An uncounted buffer may outlive its memory map, so it records that it is not counted. */
 static void count(struct doca_buf *buf, struct doca_mmap *mmap)
 {
 	buf->counted = !mmap->thread_safe;
@@ -244,7 +246,7 @@ static uint32_t chain_len(const struct doca_buf *buf)
 	return len;
 }
 
-/* A list is duplicated whole. */
+/* Duplicates a whole list. */
 doca_error_t soft_doca_buf_inventory_buf_dup(struct doca_buf_inventory *inventory, const struct doca_buf *src_buf,
 					     struct doca_buf **dst_buf)
 {
@@ -280,7 +282,7 @@ static doca_error_t counted(const struct doca_buf *buf)
 	return is_head(buf) ? DOCA_SUCCESS : DOCA_ERROR_NOT_PERMITTED;
 }
 
-/* Both answer the count before the change. */
+/* Both return the count before the change. */
 doca_error_t soft_doca_buf_inc_refcount(struct doca_buf *buf, uint16_t *refcount)
 {
 	doca_error_t result = counted(buf);
@@ -326,7 +328,7 @@ DEFINE_GETTER(doca_buf_is_last_in_list, uint8_t, is_last, buf->next == NULL)
 DEFINE_GETTER(doca_buf_is_first_in_list, uint8_t, is_first, is_head(buf))
 DEFINE_GETTER(doca_buf_is_in_list, uint8_t, is_in_list, !is_head(buf) || buf->next != NULL)
 
-/* Unchecked, as in DOCA: what is wrong shows when the task runs. */
+/* Not checked, as in DOCA: an invalid segment fails when the task runs. */
 doca_error_t soft_doca_buf_set_data(struct doca_buf *buf, void *data, size_t data_len)
 {
 	if (buf == NULL)
@@ -377,7 +379,7 @@ doca_error_t soft_doca_buf_get_list_len(const struct doca_buf *buf, uint32_t *nu
 	return DOCA_SUCCESS;
 }
 
-/* list2 loses its own reference count to list1, so nobody else may hold it. */
+/* list2 passes its own reference to list1, so it may have no other. */
 doca_error_t soft_doca_buf_chain_list(struct doca_buf *list1, struct doca_buf *list2)
 {
 	if (list1 == NULL || list2 == NULL || list1->refcount == 0)
@@ -388,7 +390,7 @@ doca_error_t soft_doca_buf_chain_list(struct doca_buf *list1, struct doca_buf *l
 	return DOCA_SUCCESS;
 }
 
-/* The caller's tail saves DOCA the walk; a tail that is none would tear the list apart. */
+/* DOCA trusts the caller's tail to save the walk; a wrong one would corrupt the list, so it is checked. */
 doca_error_t soft_doca_buf_chain_list_tail(struct doca_buf *list1_head, struct doca_buf *list1_tail,
 					   struct doca_buf *list2)
 {
@@ -429,14 +431,14 @@ static size_t offset_of_data(const struct doca_buf *buf)
 	return (uintptr_t)buf->data - (uintptr_t)buf->head;
 }
 
-/* doca_buf_set_data checks nothing, so the data segment may lie anywhere. */
+/* doca_buf_set_data checks nothing, so the data segment may be anywhere. */
 static bool data_in_buf(const struct doca_buf *buf)
 {
 	size_t offset = offset_of_data(buf);
 	return offset <= buf->len && buf->data_len <= buf->len - offset;
 }
 
-/* An import was made through one function of the DPU, and all of them reach the same engine. */
+/* An import belongs to one function of the DPU, but all functions reach the same engine. */
 static bool reachable(const struct doca_mmap *mmap, const struct doca_dev *dev)
 {
 	if (mmap->import != NULL)

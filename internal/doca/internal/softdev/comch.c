@@ -25,7 +25,7 @@ static doca_error_t set_max_msg_size(struct soft_endpoint *endpoint, uint32_t si
 	return DOCA_SUCCESS;
 }
 
-/* Of one connection; see comch_wire.h. */
+/* The queue of one connection; see comch_wire.h. */
 static doca_error_t set_recv_queue_size(struct soft_endpoint *endpoint, uint32_t size)
 {
 	doca_error_t result = configurable(endpoint, size != 0 && size <= soft_limits()->max_recv_queue_size);
@@ -92,7 +92,7 @@ static doca_error_t get_device(const struct soft_endpoint *endpoint, struct doca
 }
 
 /*
- * DOCA has each of these twice, for servers and for clients. An endpoint is the first member of both, and NULL stays
+ * DOCA has each of these functions for servers and for clients. An endpoint is the first member of both, so NULL stays
  * NULL.
  */
 #define FOR_BOTH_SIDES(side)                                                                                          \
@@ -176,7 +176,7 @@ static doca_error_t report_limit(const struct doca_devinfo *devinfo, uint64_t li
 	return DOCA_SUCCESS;
 }
 
-/* Counts the terminating zero. */
+/* Includes the terminating zero. */
 doca_error_t soft_doca_comch_cap_get_max_name_len(const struct doca_devinfo *devinfo, uint32_t *max_name_len)
 {
 	return report_limit(devinfo, soft_limits()->max_name_len, max_name_len);
@@ -204,7 +204,7 @@ doca_error_t soft_doca_comch_cap_get_max_send_tasks(const struct doca_devinfo *d
 
 /* ---- fast path ---- */
 
-/* Both ends of the PCIe bus can have both (guide). */
+/* Both sides can have consumers and producers, says the guide. */
 doca_error_t soft_doca_comch_consumer_cap_is_supported(const struct doca_devinfo *devinfo)
 {
 	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;
@@ -220,7 +220,7 @@ doca_error_t soft_doca_comch_consumer_cap_get_max_buf_size(const struct doca_dev
 	return report_limit(devinfo, soft_limits()->max_fast_buf_size, max_buf_size);
 }
 
-/* No lists. */
+/* Lists are not supported. */
 doca_error_t soft_doca_comch_consumer_cap_get_max_buf_list_len(const struct doca_devinfo *devinfo,
 							       uint32_t *max_buf_list_len)
 {

@@ -36,7 +36,7 @@ static void drop_connection(struct doca_comch_client *client)
 	client->connection = NULL;
 }
 
-/* A handshake under way has nobody to say goodbye to. */
+/* A connection in its handshake needs no BYE. */
 static void client_stopping(struct doca_ctx *ctx)
 {
 	struct doca_comch_client *client = (struct doca_comch_client *)ctx;
@@ -52,7 +52,7 @@ static void client_idle(struct doca_ctx *ctx)
 	soft_endpoint_close(&client->endpoint);
 }
 
-/* False if nobody answers at that address. */
+/* False if no server answers at that address. */
 static bool connect_server(struct doca_comch_client *client)
 {
 	struct soft_endpoint *endpoint = &client->endpoint;
@@ -71,7 +71,7 @@ static bool connect_server(struct doca_comch_client *client)
 	return false;
 }
 
-/* A host function may be served from several DPU devices; the first that takes us in wins. */
+/* A host function may be served from several DPU devices; the first server that accepts the client is used. */
 static void connect_next_server(struct doca_comch_client *client)
 {
 	const struct soft_endpoint *endpoint = &client->endpoint;
@@ -121,13 +121,13 @@ static const struct soft_ctx_class client_class = {
 
 /* ---- the connection's events ---- */
 
-/* Leaves the client as before its call; progress tries the next server. */
+/* Returns the client to the state before it connected; progress tries the next server. */
 static void client_not_greeted(struct doca_comch_connection *connection)
 {
 	drop_connection((struct doca_comch_client *)connection->endpoint);
 }
 
-/* SUCCESS if the server takes us in and we it. */
+/* Returns SUCCESS if the server accepts the client and the client its limits, otherwise why not. */
 static doca_error_t refusal_in(const struct soft_endpoint *endpoint, const struct soft_frame *frame)
 {
 	if (frame->type == SOFT_FRAME_REFUSE && frame->value != DOCA_SUCCESS)
@@ -156,13 +156,13 @@ static void client_lost(struct doca_comch_connection *connection)
 	soft_ctx_fail(&connection->endpoint->ctx);
 }
 
-/* The program learns it from the state of the context. */
+/* The program sees the end in the state of the context. */
 static void client_gone(struct doca_comch_connection *connection)
 {
 	((struct doca_comch_client *)connection->endpoint)->connection = NULL;
 }
 
-/* Programs look at their connection until they destroy the client. */
+/* Programs may use the connection until they destroy the client. */
 static void client_released(struct doca_comch_connection *connection)
 {
 	TAILQ_INSERT_TAIL(&((struct doca_comch_client *)connection->endpoint)->past, connection, link);

@@ -20,7 +20,7 @@
 #include "remote_wire.h"
 #include "soft.h"
 
-/* DOCA's events are opaque and carry nothing. */
+/* DOCA's events are opaque and have no content. */
 struct doca_comch_event_msg_recv {
 	char nothing;
 };
@@ -67,7 +67,7 @@ close_fd:
 	return NULL;
 }
 
-/* Says so to the kernel first: a forked child may hold the socket, and closing alone would then end nothing. */
+/* shutdown comes first: a forked child may hold the socket, and close alone would then not end the connection. */
 static void close_socket(struct doca_comch_connection *connection)
 {
 	if (connection->fd < 0)
@@ -157,7 +157,7 @@ static bool fails_to_send(struct doca_comch_connection *connection)
 	return false;
 }
 
-/* A descriptor goes along with the news of a consumer. */
+/* The frame of a new consumer carries the descriptor of its lane. */
 static bool send_notice(struct doca_comch_connection *connection, const struct soft_notice *notice)
 {
 	struct {
@@ -184,7 +184,7 @@ uint32_t soft_connection_take_owed(struct doca_comch_connection *connection)
 	return owed;
 }
 
-/* Messages carry credits along, so a frame of their own is for a side that hardly sends. */
+/* Messages carry credits too, so this frame is for a side that sends few messages. */
 static bool owes_credit(const struct doca_comch_connection *connection)
 {
 	return connection->owed > 0 && connection->owed >= connection->endpoint->recv_queue_size / 2;
@@ -202,7 +202,7 @@ static bool send_credit(struct doca_comch_connection *connection)
 	return true;
 }
 
-/* More than the receive queue holds is a peer's that lies. */
+/* False if the peer grants more than its receive queue holds: a protocol violation. */
 static bool take_credits(struct doca_comch_connection *connection, const struct soft_frame *frame)
 {
 	if (frame->credits > connection->peer_queue_size - connection->credits)
@@ -211,8 +211,7 @@ static bool take_credits(struct doca_comch_connection *connection, const struct 
 	return true;
 }
 
-/* Credits come first, since a peer may wait for them; what the fast path asks for comes before messages, which may
- * speak of it. */
+/* Credits come first, because a peer may wait for them. Notices come before messages, which may refer to them. */
 static bool send_what_fits(struct doca_comch_connection *connection)
 {
 	if (owes_credit(connection))
@@ -228,8 +227,8 @@ static bool send_what_fits(struct doca_comch_connection *connection)
 }
 
 /*
- * Tasks whose messages fit into the socket still succeed, the rest fail: a peer that does not receive cannot hold up
- * the stop. BYE comes last, and if it does not fit the peer learns the same from the end of the connection.
+ * Tasks whose messages fit into the socket still succeed, the others fail: a peer that does not receive cannot delay
+ * the stop. BYE comes last; if it does not fit, the peer sees the end of the connection instead.
  */
 static void close_step(struct doca_comch_connection *connection)
 {
@@ -243,7 +242,7 @@ static void close_step(struct doca_comch_connection *connection)
 	connection->state = SOFT_CONNECTION_CLOSED;
 }
 
-/* Any, if id is SOFT_NO_ID. False if there is no such consumer. */
+/* Expires the consumer id, or any if id is SOFT_NO_ID. False if there is no such consumer. */
 static bool expire_one(struct doca_comch_connection *connection, uint32_t id)
 {
 	const struct soft_endpoint *endpoint = connection->endpoint;
@@ -309,7 +308,7 @@ void soft_connection_writable(struct doca_comch_connection *connection)
 
 /* ---- what comes from the peer ---- */
 
-/* The connection and even its endpoint may be gone when this returns. */
+/* The connection and its endpoint may no longer exist when this returns. */
 static void connection_lost(struct doca_comch_connection *connection, doca_error_t fault)
 {
 	if (connection->state == SOFT_CONNECTION_GREETING) {
@@ -333,7 +332,7 @@ static void deliver(struct doca_comch_connection *connection, uint32_t len)
 	endpoint->received(&recv_event, endpoint->packet + sizeof(struct soft_frame), len, connection);
 }
 
-/* Takes lane over. */
+/* Takes ownership of lane. */
 static void add_peer_consumer(struct doca_comch_connection *connection, uint32_t id, int lane)
 {
 	struct soft_endpoint *endpoint = connection->endpoint;
@@ -357,7 +356,9 @@ static bool is_message(const struct doca_comch_connection *connection, const str
 	       frame->value <= connection->endpoint->max_msg_size && connection->granted > 0;
 }
 
-/* Nothing but messages, credits, consumers and one BYE may follow the handshake. *lane, if taken over, is set to -1. */
+/*
+ * After the handshake only messages, credits, consumers and one BYE are valid. *lane is set to -1 if it is taken over.
+ */
 static void handle_frame(struct doca_comch_connection *connection, const struct soft_frame *frame, int *lane)
 {
 	if (connection->state == SOFT_CONNECTION_GREETING) {
@@ -365,7 +366,7 @@ static void handle_frame(struct doca_comch_connection *connection, const struct 
 	} else if (!take_credits(connection, frame)) {
 		connection_lost(connection, DOCA_ERROR_CONNECTION_RESET);
 	} else if (frame->type == SOFT_FRAME_CREDIT) {
-		return; /* which is all that it brings */
+		return; /* it carries nothing else */
 	} else if (is_message(connection, frame)) {
 		deliver(connection, frame->value);
 	} else if (frame->type == SOFT_FRAME_CONSUMER && *lane >= 0) {
@@ -381,8 +382,8 @@ static void handle_frame(struct doca_comch_connection *connection, const struct 
 }
 
 /*
- * ECONNRESET says that the peer closed with our messages unread. It is reported once and ahead of the messages that
- * the peer had sent before, so look again. A packet's full length is returned, so an oversized one is noticed.
+ * ECONNRESET means that the peer closed with our messages unread. It is reported once, before messages that the peer
+ * had sent, so receive again. The full length of a packet is returned, so an oversized one is detected.
  */
 static ssize_t receive_packet(const struct doca_comch_connection *connection, int *lane)
 {
@@ -393,7 +394,7 @@ static ssize_t receive_packet(const struct doca_comch_connection *connection, in
 	return n;
 }
 
-/* The socket has ended without a word: nothing is heard of it any more, and what is sent stays in flight. */
+/* The socket has ended without BYE: stop watching it, and leave tasks in flight. */
 static bool ignores_dead_peer(struct doca_comch_connection *connection)
 {
 	if (connection->state != SOFT_CONNECTION_OPEN || connection->endpoint->ctx.dev->info->side != SOFT_HOST ||

@@ -62,7 +62,7 @@ static void close_descriptors(struct soft_endpoint *endpoint)
 	endpoint->epoll = endpoint->wakeup = -1;
 }
 
-/* The wakeup tells itself from connections by the endpoint's own address. */
+/* The event's data distinguishes the wakeup, with the endpoint's own address, from connections. */
 static bool watch_wakeup(struct soft_endpoint *endpoint)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = endpoint};
@@ -118,7 +118,7 @@ void soft_endpoint_close(struct soft_endpoint *endpoint)
 
 /* ---- progress ---- */
 
-/* The one that is served goes to the end of the list, so that all get their turn. */
+/* A served connection moves to the end of the list, so that all are served in turn. */
 static bool serve_due(struct soft_endpoint *endpoint)
 {
 	struct doca_comch_connection *connection, *next;
@@ -134,7 +134,7 @@ static bool serve_due(struct soft_endpoint *endpoint)
 	return false;
 }
 
-/* What the wakeup rings for is due work, which progress looks for too; here it must only not hide a socket. */
+/* The wakeup announces due work, which progress looks for anyway; here it only must not hide a socket. */
 static bool next_event(struct soft_endpoint *endpoint, struct epoll_event *event, bool *woken)
 {
 	eventfd_t ignored;
@@ -169,7 +169,7 @@ static bool serve_sockets(struct soft_endpoint *endpoint)
 	return soft_connection_is_due(connection) && soft_connection_do_due(connection);
 }
 
-/* Sockets and the connections' own work go first by turns, so that neither starves the other. */
+/* Alternates whether sockets or the connections' own work come first, so that neither starves the other. */
 bool soft_endpoint_progress(struct doca_ctx *ctx)
 {
 	struct soft_endpoint *endpoint = (struct soft_endpoint *)ctx;
@@ -191,7 +191,7 @@ uint64_t soft_endpoint_ready_at(const struct doca_ctx *ctx)
 	return UINT64_MAX;
 }
 
-/* Tasks of a connection that is GONE keep the context by themselves. */
+/* Tasks of a connection that is GONE are counted by the context itself. */
 bool soft_endpoint_quiet(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;
@@ -204,7 +204,7 @@ bool soft_endpoint_quiet(const struct doca_ctx *ctx)
 	return true;
 }
 
-/* Consumers and producers are stopped first, whatever the order in which they were made (guide). */
+/* The guide requires that consumers and producers are stopped first, whatever the order of their creation. */
 doca_error_t soft_endpoint_stoppable(const struct doca_ctx *ctx)
 {
 	const struct soft_endpoint *endpoint = (const struct soft_endpoint *)ctx;

@@ -23,7 +23,7 @@ static size_t frame_stride(const struct soft_endpoint *endpoint)
 	return (size + alignment - 1) / alignment * alignment;
 }
 
-/* Frames lie apart from tasks, so that memory nobody has sent from stays untouched. */
+/* Frames are allocated apart from tasks, so that pages of frames that are never sent stay untouched. */
 doca_error_t soft_send_pool_open(struct soft_endpoint *endpoint)
 {
 	size_t stride = frame_stride(endpoint);
@@ -58,8 +58,8 @@ static void copy_message(struct doca_comch_task_send *send)
 }
 
 /*
- * The message is copied here, because programs reuse its memory as soon as they have submitted. State is checked before
- * anything is looked up: DOCA's own library crashes on a client that is not running.
+ * The message is copied here, because programs reuse its memory after submission. The state is checked first: DOCA's
+ * library crashes on a client that is not running.
  */
 static doca_error_t alloc_send(struct soft_endpoint *endpoint, struct doca_comch_connection *connection,
 			       const void *msg, uint32_t len, struct doca_comch_task_send **task)
@@ -102,7 +102,7 @@ doca_error_t soft_send_validate(const struct doca_task *task)
 	return send->connection->state == SOFT_CONNECTION_OPEN ? DOCA_SUCCESS : DOCA_ERROR_INVALID_VALUE;
 }
 
-/* The queue is as long as the pool, so it is never full. After the end of its connection a task stays the caller's. */
+/* The queue is as long as the pool, so it is never full. After the end of its connection the program keeps the task. */
 doca_error_t soft_send_submit(struct doca_task *task)
 {
 	struct doca_comch_task_send *send = (struct doca_comch_task_send *)task;
@@ -140,7 +140,7 @@ static void complete_oldest(struct doca_comch_connection *connection, doca_error
 	soft_task_complete(&send->task, status);
 }
 
-/* ETOOMANYREFS is about descriptors, of which all of a user's on their way are counted. */
+/* ETOOMANYREFS: too many descriptors of this user are in flight. */
 void soft_send_blocked(struct doca_comch_connection *connection)
 {
 	connection->blocked =
@@ -148,7 +148,7 @@ void soft_send_blocked(struct doca_comch_connection *connection)
 	connection->send_failed = !connection->blocked;
 }
 
-/* SUCCESS, or why the message is never sent. */
+/* Returns SUCCESS, or the code of a message that is never sent. */
 static doca_error_t prepare(struct doca_comch_task_send *send)
 {
 	if (send->oversized)
@@ -158,7 +158,7 @@ static doca_error_t prepare(struct doca_comch_task_send *send)
 		send->fault = soft_fault_completion();
 	if (!send->counted && soft_fault_message() == SOFT_MESSAGE_CUT)
 		shutdown(send->connection->fd, SHUT_RDWR);
-	send->counted = true; /* a message that does not fit comes here again */
+	send->counted = true; /* a message that does not fit is prepared again */
 	return send->fault;
 }
 

@@ -34,8 +34,8 @@ void soft_send_ended(struct doca_task *task);
 void soft_send_release(struct doca_task *task);
 
 /*
- * Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not accept
- * it: see blocked and send_failed.
+ * Sends the oldest unsent task and completes it. False if the peer's receive queue is full, or the socket did not
+ * accept it: see blocked and send_failed.
  */
 bool soft_send_oldest(struct doca_comch_connection *connection);
 

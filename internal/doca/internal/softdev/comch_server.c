@@ -26,8 +26,6 @@ struct doca_comch_server {
 	uint32_t dead_clients; /* see SOFT_DEAD_CLIENTS_COUNT */
 };
 
-/* Callers that have not said HELLO. They cost nothing but descriptors, of which there must be an end. */
-
 struct doca_comch_event_connection_status_changed {
 	char nothing;
 };
@@ -64,7 +62,7 @@ close_endpoint:
 	return result;
 }
 
-/* The name stays taken until here, so that two servers never overlap. */
+/* The name is kept until here, so that two servers never overlap. */
 static void server_idle(struct doca_ctx *ctx)
 {
 	struct doca_comch_server *server = (struct doca_comch_server *)ctx;
@@ -90,7 +88,7 @@ static const struct soft_ctx_class server_class = {
 
 /* ---- handshake ---- */
 
-/* Connections are kept in order of arrival while they are in GREETING, so the first stranger is the oldest. */
+/* Connections are in order of arrival while they are in GREETING, so the first is the oldest. */
 static void limit_handshakes(struct soft_endpoint *endpoint)
 {
 	struct doca_comch_connection *connection, *oldest = NULL;
@@ -146,7 +144,7 @@ static void refuse(struct doca_comch_connection *connection, doca_error_t code)
 	soft_connection_release(connection);
 }
 
-/* On request: the program hears of the connection that was not made, and so does the client. */
+/* An injected fault: server and client see a connection that failed. */
 static void fail_to_connect(struct doca_comch_server *server, struct doca_comch_connection *connection)
 {
 	server->connected(&status_event, connection, 0);
@@ -173,7 +171,7 @@ static void server_greeted(struct doca_comch_connection *connection, const struc
 	}
 }
 
-/* A server does not care about one client more or less; its own end is announced by gone. */
+/* A server keeps running when a client is lost; gone tells the program. */
 static void server_lost(struct doca_comch_connection *connection)
 {
 	struct doca_comch_server *server = (struct doca_comch_server *)connection->endpoint;
@@ -249,7 +247,10 @@ doca_error_t soft_doca_comch_server_event_connection_status_changed_register(
 	return DOCA_SUCCESS;
 }
 
-/* The caller knows, so no disconnection event follows. The connection goes when its tasks have ended and are freed. */
+/*
+ * No disconnection event follows, because the caller knows. The connection is freed when its tasks have completed and
+ * are freed.
+ */
 doca_error_t soft_doca_comch_server_disconnect(struct doca_comch_server *comch_server,
 					       struct doca_comch_connection *connection)
 {

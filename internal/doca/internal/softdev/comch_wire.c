@@ -46,7 +46,7 @@ bool soft_frame_send(int fd, const struct soft_frame *frame)
 	return send(fd, frame, sizeof(*frame), MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(*frame);
 }
 
-/* Only one descriptor is ever wanted; the others are closed. */
+/* Keeps the only descriptor of a message; closes any others. */
 static void take_descriptor(struct msghdr *msg, int *fd)
 {
 	int fds[REMOTE_MAX_FDS];
@@ -73,7 +73,7 @@ ssize_t soft_frame_receive(int socket, void *packet, size_t size, int *fd)
 
 /* ---- addresses ---- */
 
-/* Percent-encoding leaves no slash, dot or tilde in a name. False if out is too small. */
+/* Percent-encodes slash, dot and tilde, among others. False if out is too small. */
 static bool encode_name(const char *name, char *out, size_t size)
 {
 	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -87,7 +87,7 @@ static bool encode_name(const char *name, char *out, size_t size)
 	return true;
 }
 
-/* FNV-1a, started at a basis of the caller's choice. */
+/* FNV-1a with the basis of the caller. */
 static uint64_t hash(const char *name, uint64_t basis)
 {
 	for (; *name != '\0'; name++)
@@ -95,7 +95,7 @@ static uint64_t hash(const char *name, uint64_t basis)
 	return basis;
 }
 
-/* A name too long for the address of a socket is known by 128 bits of hash. */
+/* A name too long for a socket address is replaced by a hash of 128 bits. */
 void soft_comch_address_make(struct soft_comch_address *address, const char *rep_pci, const char *dev_pci,
 			     const char *name)
 {
@@ -107,7 +107,7 @@ void soft_comch_address_make(struct soft_comch_address *address, const char *rep
 			 (unsigned long long)hash(name, 0x84222325cbf29ce4U));
 }
 
-/* True, with its device, if file is the address of a server of that name for that function. */
+/* Reports whether file is the address of a server of that name for that function, and sets dev_pci to its device. */
 static bool match_server(const char *file, const char *rep_pci, const char *name,
 			 char dev_pci[DOCA_DEVINFO_PCI_ADDR_SIZE])
 {
@@ -162,7 +162,7 @@ doca_error_t soft_comch_listen(const struct soft_comch_address *address, int *li
 	return DOCA_SUCCESS;
 }
 
-/* The file goes while the socket still listens, so that it cannot be a successor's. */
+/* The file is removed while the socket still listens, so that it cannot be another server's. */
 void soft_comch_unlisten(const struct soft_comch_address *address, int listener)
 {
 	soft_socket_unlink(address->file);

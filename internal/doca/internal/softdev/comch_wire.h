@@ -13,8 +13,8 @@
  *   BYE                                 ◄──► BYE                                        the last frame of its sender
  *
  * Credits: every frame grants its receiver a number of messages that it may send. HELLO and WELCOME grant the whole
- * receive queue. Messages that the program has taken from the queue are granted again by the next MESSAGE, or by a CREDIT
- * once they are half of the queue. So a receiver that does not progress holds at most a queue of messages.
+ * receive queue. Messages that the program has taken from the queue are granted again by the next MESSAGE, or by a
+ * CREDIT once they are half of the queue. So a receiver that does not progress holds at most a queue of messages.
  */
 #ifndef DMA_COPY_SOFT_COMCH_WIRE_H
 #define DMA_COPY_SOFT_COMCH_WIRE_H
@@ -60,8 +60,8 @@ bool soft_frame_parse(const void *data, size_t len, struct soft_frame *frame);
 bool soft_frame_send(int fd, const struct soft_frame *frame);
 
 /*
- * Receives one packet without waiting. Returns its full length, even if it was cut to size, or -1 with errno set. *fd is
- * set to the descriptor that came with it, if one did.
+ * Receives one packet without waiting. Returns its full length, even if it was cut to size, or -1 with errno set. *fd
+ * is set to the descriptor that came with it, if one did.
  */
 ssize_t soft_frame_receive(int socket, void *packet, size_t size, int *fd);
 

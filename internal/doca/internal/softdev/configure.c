@@ -34,7 +34,7 @@ static doca_error_t bad_user(const char *item, const char *end)
 	return DOCA_ERROR_INVALID_VALUE;
 }
 
-/* The largest number is no user's: the kernel takes it for none. */
+/* The kernel uses the largest id for "no user". */
 static doca_error_t add_user(struct soft_config *new, const char *item, const char *end)
 {
 	uint64_t uid;
@@ -44,7 +44,7 @@ static doca_error_t add_user(struct soft_config *new, const char *item, const ch
 	return DOCA_SUCCESS;
 }
 
-/* "uid,uid", or nothing. */
+/* Parses "uid,uid", or nothing. */
 static doca_error_t parse_users(const char *text, struct soft_config *new)
 {
 	if (text == NULL || *text == '\0')
@@ -90,7 +90,7 @@ static int dir_failure(const char *path)
 	return -1;
 }
 
-/* Whoever can write into the directory can pose as a device, so it must belong to us or to a user whom we trust. */
+/* A process that can write into the directory can pose as a device, so it must belong to us or to a trusted user. */
 static int check_dir(const struct soft_config *new, const char *path, const struct stat *st)
 {
 	if (soft_config_trusts(new, st->st_uid) && (st->st_mode & (S_IWGRP | S_IWOTH)) == 0)
@@ -102,7 +102,7 @@ static int check_dir(const struct soft_config *new, const char *path, const stru
 	return -1;
 }
 
-/* What mkdir has made has the mode less the umask. */
+/* The mode after mkdir depends on the umask, so it is set. */
 static int examine_dir(const struct soft_config *new, const char *path, int fd, bool made, struct stat *st)
 {
 	if ((made && soft_set_mode(fd, 0700) != 0) || fstat(fd, st) != 0)
@@ -111,8 +111,8 @@ static int examine_dir(const struct soft_config *new, const char *path, int fd, 
 }
 
 /*
- * nofollow: a default name in a directory that others may write to could be a symlink of theirs. What was just made is
- * none, unless it was replaced. -1: refused.
+ * nofollow: a default name in a directory that others may write to could be another user's symlink. A directory that
+ * was just made is none, unless it was replaced. Returns -1 if refused.
  */
 static int open_dir(const struct soft_config *new, const char *path, int nofollow, struct stat *st)
 {
@@ -129,7 +129,7 @@ static int open_dir(const struct soft_config *new, const char *path, int nofollo
 	return -1;
 }
 
-/* Configured again with the same directory, the descriptor stays the same, so that they do not pile up. */
+/* Configuring the same directory again keeps the descriptor, so that descriptors do not accumulate. */
 static int reuse_dirfd(int fd, const struct stat *st)
 {
 	const struct soft_config *old = soft_config();
@@ -141,7 +141,7 @@ static int reuse_dirfd(int fd, const struct stat *st)
 	return old->dirfd;
 }
 
-/* The directory that the caller or the environment names; NULL: none. */
+/* Returns the directory that the caller or the environment names; NULL: none. */
 static const char *named_dir(const char *dir)
 {
 	return dir != NULL ? dir : environment("DMA_COPY_SOFT_DIR");
@@ -175,7 +175,7 @@ static const char *chosen(const char *text, const char *variable)
 	return text != NULL ? text : getenv(variable);
 }
 
-/* Sockets, whose addresses may be too long otherwise, are reached through it. Without it no peer is ever found. */
+/* Sockets are addressed through /proc, because their paths may be too long for sun_path. */
 static doca_error_t check_proc(void)
 {
 	if (access("/proc/self/fd", X_OK) == 0)
@@ -267,7 +267,7 @@ bool soft_would_trust_user(uint32_t uid)
 {
 	struct soft_config would = {0};
 	if (parse_users(getenv("DMA_COPY_SOFT_USERS"), &would) != DOCA_SUCCESS)
-		would.num_users = 0; /* which stays an error of the configuration */
+		would.num_users = 0; /* configuring the device reports the error */
 	return soft_config_trusts(&would, uid);
 }
 

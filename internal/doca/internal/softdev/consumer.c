@@ -49,8 +49,9 @@ static bool unshare_memory(struct doca_comch_consumer *consumer)
 	return true;
 }
 
-/* Without a task to wait for, a producer that stays in its copy keeps the memory: the map is shared for ever, and so
- * cannot be destroyed under it. */
+/*
+ * A producer has not finished its copy and no task waits for it: the map stays shared, so that it cannot be destroyed.
+ */
 static void abandon_memory(struct doca_comch_consumer *consumer)
 {
 	if (consumer->export != NULL)
@@ -98,7 +99,7 @@ static void free_notices(struct doca_comch_consumer *consumer)
 	consumer->announcement = consumer->expiry = NULL;
 }
 
-/* Both exist from the beginning, so that nothing can go wrong at the end. */
+/* Both are allocated at start, so that stopping cannot fail. */
 static doca_error_t make_notices(struct doca_comch_consumer *consumer)
 {
 	consumer->announcement = calloc(1, sizeof(*consumer->announcement));
@@ -140,7 +141,7 @@ static void close_lane(struct doca_comch_consumer *consumer)
 
 /* ---- from start to idle ---- */
 
-/* Producers will write into the memory map: as long as they may it can be neither stopped nor destroyed. */
+/* Producers write into the memory map, so it can be neither stopped nor destroyed until they no longer may. */
 static doca_error_t acquire(struct doca_comch_consumer *consumer)
 {
 	doca_error_t result = make_pool(consumer);
@@ -160,7 +161,7 @@ static doca_error_t acquire(struct doca_comch_consumer *consumer)
 
 close_lane:
 	close_lane(consumer);
-	(void)unshare_memory(consumer); /* nobody has heard of it */
+	(void)unshare_memory(consumer); /* no peer knows it yet */
 free_notices:
 	free_notices(consumer);
 free_pool:
@@ -176,7 +177,7 @@ static void release(struct doca_comch_consumer *consumer)
 	free_pool(consumer);
 }
 
-/* The registration travels over the connection, so RUNNING has to wait until its engine progresses. */
+/* The control channel grants the registration, so RUNNING waits for its progress. */
 static doca_error_t consumer_start(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
@@ -198,8 +199,10 @@ static doca_error_t consumer_start(struct doca_ctx *ctx)
 	return DOCA_ERROR_IN_PROGRESS;
 }
 
-/* The lane ends first, so that a producer whose copy fails knows why; then nobody begins to write into the memory any
- * more. The tasks go back to the program when nobody is still writing. */
+/*
+ * The lane ends first, so that a producer whose copy fails knows why. Then no producer can begin to write; the tasks
+ * return to the program when none is still writing.
+ */
 static void consumer_stopping(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
@@ -219,7 +222,7 @@ static bool consumer_quiet(const struct doca_ctx *ctx)
 static void consumer_idle(struct doca_ctx *ctx)
 {
 	struct doca_comch_consumer *consumer = soft_consumer_of(ctx);
-	if (consumer->export != NULL) /* from RUNNING or STARTING without a stay in between */
+	if (consumer->export != NULL) /* from RUNNING or STARTING without STOPPING in between */
 		consumer_stopping(ctx);
 	abandon_memory(consumer);
 	release(consumer);
@@ -242,7 +245,9 @@ static bool finish_start(struct doca_comch_consumer *consumer)
 	return true;
 }
 
-/* What was delivered before the stop is still received, as its producers were told; the rest is flushed. */
+/*
+ * Deliveries sent before the stop are still received, because their producers saw success; the other tasks are flushed.
+ */
 static bool flush(struct doca_comch_consumer *consumer)
 {
 	if (soft_consumer_receive(consumer))
@@ -354,7 +359,7 @@ doca_error_t soft_doca_comch_consumer_get_id(const struct doca_comch_consumer *c
 	return DOCA_SUCCESS;
 }
 
-/* Nothing says what the default is, so there is no immediate data for a consumer that did not ask for it. */
+/* The default is not documented, so without this call there is no immediate data. */
 doca_error_t soft_doca_comch_consumer_set_imm_data_len(struct doca_comch_consumer *consumer, uint32_t imm_data_len)
 {
 	if (consumer == NULL || imm_data_len > soft_limits()->max_imm_data_len)

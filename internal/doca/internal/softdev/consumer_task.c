@@ -32,7 +32,7 @@ static const char *post_error(const struct doca_comch_consumer_task_post_recv *t
 		return "the buffer is part of a list";
 	if (task->buf->len > soft_limits()->max_fast_buf_size)
 		return "the buffer has more bytes than max_fast_buf_size";
-	return soft_buf_tailroom(task->buf) == 0 ? "the buffer has no room behind its data" : NULL;
+	return soft_buf_tailroom(task->buf) == 0 ? "the buffer has no space behind its data" : NULL;
 }
 
 doca_error_t soft_consumer_validate(const struct doca_task *task)
@@ -155,7 +155,7 @@ static struct soft_slot slot_of(const struct doca_buf *buf)
 	return (struct soft_slot){.addr = (uintptr_t)buf->data + buf->data_len, .capacity = soft_buf_tailroom(buf)};
 }
 
-/* Producers are not aware of a buffer that could not be posted, and the others are not affected. */
+/* A buffer that cannot be posted fails alone: producers do not see it. */
 bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer)
 {
 	if (!can_post(consumer))
@@ -176,14 +176,14 @@ bool soft_consumer_post_oldest(struct doca_comch_consumer *consumer)
 
 /* ---- deliveries ---- */
 
-/* A producer of the peer's sends something, data or immediate data. */
+/* A delivery has a producer and bytes or immediate data. */
 static bool makes_sense(const struct soft_delivery *delivery)
 {
 	return delivery->producer_id != SOFT_NO_ID && delivery->producer_id < SOFT_GONE_ID && delivery->reserved == 0 &&
 	       (delivery->len > 0 || delivery->imm_len > 0);
 }
 
-/* What a delivery says is a peer's word. */
+/* Checks the peer's delivery against the oldest posted task. */
 static bool credible(const struct doca_comch_consumer *consumer, const struct soft_delivery *delivery, size_t len)
 {
 	const struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->posted);
@@ -192,7 +192,7 @@ static bool credible(const struct doca_comch_consumer *consumer, const struct so
 	       delivery->len <= task->capacity;
 }
 
-/* Data is appended at the tail of the buffer. */
+/* Appends the data to the buffer's. */
 static void take_delivery(struct doca_comch_consumer *consumer, const struct soft_delivery *delivery)
 {
 	struct doca_comch_consumer_task_post_recv *task = STAILQ_FIRST(&consumer->posted);
@@ -205,7 +205,7 @@ static void take_delivery(struct doca_comch_consumer *consumer, const struct sof
 	soft_task_complete(&task->task, DOCA_SUCCESS);
 }
 
-/* The end of the lane, or a peer that lies, is the end of the consumer; its descriptor has nothing more to announce. */
+/* The end of the lane, or an invalid delivery, ends the consumer; its descriptor has no more events. */
 static bool lane_ended(struct doca_comch_consumer *consumer)
 {
 	consumer->lane_over = true;
@@ -216,8 +216,10 @@ static bool lane_ended(struct doca_comch_consumer *consumer)
 	return true;
 }
 
-/* The kernel tells once, and ahead of the deliveries, that the peer left with slots unread; its producers count on what
- * they have delivered, so look again. */
+/*
+ * ECONNRESET, that the peer closed with slots unread, is reported once and before the deliveries, which its producers
+ * count as done. So receive again.
+ */
 static ssize_t receive_packet(const struct doca_comch_consumer *consumer, size_t size)
 {
 	ssize_t n = recv(consumer->lane, consumer->packet, size, MSG_DONTWAIT | MSG_TRUNC);

@@ -13,8 +13,6 @@
 #include "memory.h"
 #include "sizes.h"
 
-/* Bytes that a copy through a file holds at once. */
-
 static doca_error_t fd_failure(const char *operation, const char *reason)
 {
 	soft_detail("%s of the file behind the memory failed: %s", operation, reason);
@@ -37,7 +35,7 @@ doca_error_t soft_copy_from_fd(int fd, uint64_t offset, void *to, size_t len)
 	return DOCA_SUCCESS;
 }
 
-/* A write into a mapping never makes the file longer, pwrite would. */
+/* pwrite could extend the file; a write into a mapping cannot. */
 static bool file_covers(int fd, uint64_t offset, size_t len)
 {
 	struct stat st;
@@ -67,11 +65,11 @@ doca_error_t soft_copy_to_fd(int fd, uint64_t offset, const void *from, size_t l
 
 static doca_error_t memory_missing(const char *reason)
 {
-	soft_detail("the memory of a copy is not there: %s", reason);
+	soft_detail("the memory of a copy is missing: %s", reason);
 	return DOCA_ERROR_IO_FAILED;
 }
 
-/* Slow, but every system has it: the kernel takes the bytes into a file of its own, and gives them out again. */
+/* Slow, but available everywhere: copies by way of a temporary file. */
 static doca_error_t copy_through_file(uint8_t *to, const uint8_t *from, size_t len)
 {
 	int fd = memfd_create("dma-copy-bounce", MFD_CLOEXEC);
@@ -89,7 +87,7 @@ static doca_error_t copy_through_file(uint8_t *to, const uint8_t *from, size_t l
 	return result;
 }
 
-/* By the kernel, which reports memory that is not there, where touching it would raise SIGBUS. */
+/* Lets the kernel copy, which reports missing memory; touching it would raise SIGBUS. */
 static doca_error_t copy_unknown(uint8_t *to, const uint8_t *from, size_t len)
 {
 	for (size_t done = 0; done < len;) {
@@ -105,13 +103,13 @@ static doca_error_t copy_unknown(uint8_t *to, const uint8_t *from, size_t len)
 	return DOCA_SUCCESS;
 }
 
-/* What is known of one end of a copy. */
+/* The memory of one end of a copy. */
 struct end {
 	enum { SOLID, FILE_MAPPING, UNKNOWN } kind;
 	struct memory_backing backing; /* of a file mapping */
 };
 
-/* Memory of our own allocator cannot shrink; a file mapping can, and so can what others have registered. */
+/* Memory of our own allocator cannot shrink; a file mapping can, and so can memory that others have registered. */
 static struct end classify(const void *addr, size_t len)
 {
 	struct end end = {.kind = UNKNOWN};

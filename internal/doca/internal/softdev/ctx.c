@@ -10,7 +10,7 @@
 
 /* ---- contexts ---- */
 
-/* The callback sees the context in its new state, and may destroy it: touch nothing afterwards. */
+/* The callback sees the context in its new state, and may destroy it: do not use it afterwards. */
 static void announce(struct doca_ctx *ctx, enum doca_ctx_states prev)
 {
 	soft_pe_notify(ctx->pe);
@@ -65,7 +65,7 @@ void soft_ctx_running(struct doca_ctx *ctx)
 		enter_state(ctx, DOCA_CTX_STATE_RUNNING);
 }
 
-/* A start that fails goes straight back: programs take STARTING to IDLE for "could not connect". */
+/* A failed start goes from STARTING to IDLE, which programs understand as "could not connect". */
 void soft_ctx_fail(struct doca_ctx *ctx)
 {
 	if (ctx->state == DOCA_CTX_STATE_STARTING)
@@ -118,9 +118,9 @@ doca_error_t soft_doca_ctx_start(struct doca_ctx *ctx)
 }
 
 /*
- * What is IDLE already is stopped: programs whose callback stops the context stop it once more where they clean up.
- * From inside a callback a stop is never immediate: whoever delivers the callback still stands on the context, so the
- * next progress finishes it.
+ * Stopping an IDLE context succeeds: programs whose callback stops a context stop it again when they clean up. From
+ * inside a callback a stop is never immediate, because the caller of the callback still uses the context; the next
+ * progress completes it.
  */
 doca_error_t soft_doca_ctx_stop(struct doca_ctx *ctx)
 {
@@ -149,7 +149,7 @@ doca_error_t soft_doca_ctx_get_num_inflight_tasks(const struct doca_ctx *ctx, si
 	return DOCA_SUCCESS;
 }
 
-/* DOCA lists this among what an IDLE context allows, and nowhere else. */
+/* DOCA allows this in IDLE only. */
 doca_error_t soft_doca_ctx_set_user_data(struct doca_ctx *ctx, union doca_data user_data)
 {
 	if (ctx == NULL)
@@ -192,7 +192,7 @@ void soft_doca_ctx_flush_tasks(struct doca_ctx *ctx)
 	(void)ctx;
 }
 
-/* There is one vector. */
+/* There is one completion vector. */
 doca_error_t soft_doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo,
 							  uint32_t *num_comp_vectors)
 {
@@ -226,10 +226,10 @@ static void release(struct doca_task *task)
 	task->state = SOFT_TASK_POOLED;
 	ctx->class->release(task);
 	ctx->allocated_tasks--;
-	soft_pe_notify(ctx->pe); /* a stopping context may have waited for just this */
+	soft_pe_notify(ctx->pe); /* a stopping context may wait for it */
 }
 
-/* A task that is the program's again may be freed, and allocated anew, by its own callback. */
+/* The callback may free a task that the program owns, and allocate it again. */
 void soft_task_complete(struct doca_task *task, doca_error_t status)
 {
 	bool released = task->state == SOFT_TASK_RELEASED;
@@ -241,7 +241,7 @@ void soft_task_complete(struct doca_task *task, doca_error_t status)
 		release(task);
 }
 
-/* What every way to submit checks. A task that the library holds cannot be submitted twice. */
+/* Checked by every way to submit. A submitted task cannot be submitted again. */
 static doca_error_t check_submittable(const struct doca_task *task)
 {
 	if (task == NULL)
@@ -257,7 +257,7 @@ static doca_error_t hand_over(struct doca_task *task)
 	if (result == DOCA_SUCCESS)
 		result = task->ctx->class->submit(task);
 	if (result == DOCA_ERROR_AGAIN)
-		soft_pe_polled(task->ctx->pe, false); /* programs submit again and again without any progress */
+		soft_pe_polled(task->ctx->pe, false); /* programs retry without progress in between */
 	if (result != DOCA_SUCCESS)
 		return result;
 	task->state = SOFT_TASK_SUBMITTED;
@@ -281,7 +281,7 @@ doca_error_t soft_doca_task_submit(struct doca_task *task)
 	return submit(task, false);
 }
 
-/* Every submission is flushed at once; that reports may come late shows only with the quirk. */
+/* Every submission is flushed at once; late reports are a quirk. */
 doca_error_t soft_doca_task_submit_ex(struct doca_task *task, uint32_t flags)
 {
 	if ((flags & ~(uint32_t)(DOCA_TASK_SUBMIT_FLAG_FLUSH | DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS)) != 0)
@@ -297,7 +297,7 @@ doca_error_t soft_doca_task_try_submit(struct doca_task *task)
 	return result == DOCA_SUCCESS ? submit(task, false) : result;
 }
 
-/* In flight it takes effect when the task has ended and its callback has returned. Freeing twice is ignored. */
+/* A task in flight is freed when it has completed and its callback has returned. Freeing twice is ignored. */
 void soft_doca_task_free(struct doca_task *task)
 {
 	if (task == NULL)

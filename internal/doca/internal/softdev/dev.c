@@ -77,7 +77,7 @@ static bool function_exists(const struct doca_devinfo *function)
 
 /* ---- Settings ---- */
 
-/* 0: not a kind that can be asked for. */
+/* Returns 0 for a kind that cannot be configured. */
 static uint32_t find_kind(const char *item, size_t len)
 {
 	if (len != strlen("vf"))
@@ -139,7 +139,7 @@ static bool is_open(const struct doca_dev *dev)
 
 /* ---- Devices ---- */
 
-/* A real machine is one side of the cable; a process that plays both wants both. */
+/* By default a process sees both sides; a real machine is one. */
 static doca_error_t visible_sides(bool *host, bool *dpu)
 {
 	const char *side = getenv("DMA_COPY_SOFT_SIDE");
@@ -184,7 +184,7 @@ doca_error_t soft_doca_devinfo_destroy_list(struct doca_devinfo **dev_list)
 	return DOCA_SUCCESS;
 }
 
-/* Opening again what is open gives the same device, which then wants one close more. */
+/* Opening an open device returns the same device, which then needs another close. */
 doca_error_t soft_doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev)
 {
 	struct doca_dev *found = dev_of(devinfo);
@@ -198,7 +198,7 @@ doca_error_t soft_doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **
 	return DOCA_SUCCESS;
 }
 
-/* NULL is accepted, as free accepts it: programs close what they have closed and set to NULL before. */
+/* NULL is accepted: programs close again what they have closed and set to NULL. */
 doca_error_t soft_doca_dev_close(struct doca_dev *dev)
 {
 	if (dev == NULL)
@@ -238,7 +238,7 @@ static struct doca_devinfo_rep *reps_of(const struct doca_dev *dev)
 	return NULL;
 }
 
-/* EMULATED names functions that the DPU makes up itself; there are none. */
+/* EMULATED selects functions that the DPU emulates; there are none. */
 static uint32_t fill_list(int filter, struct doca_devinfo_rep *infos, struct doca_devinfo_rep **list)
 {
 	uint32_t count = 0;

@@ -9,7 +9,7 @@
 
 /* ---- Addresses and names ---- */
 
-/* "DDDD:BB:DD.F" or "BB:DD.F", hexadecimal digits of either case, to the long form in lower case. */
+/* Converts "DDDD:BB:DD.F" or "BB:DD.F", in hexadecimal digits of either case, to the long form in lower case. */
 static bool parse_pci_addr(const char *text, char addr[DOCA_DEVINFO_PCI_ADDR_SIZE])
 {
 	static const char form[DOCA_DEVINFO_PCI_ADDR_SIZE] = "xxxx:xx:xx.x";
@@ -35,7 +35,7 @@ static doca_error_t compare_pci_addr(const char *own, const char *text, uint8_t 
 	return DOCA_SUCCESS;
 }
 
-/* DOCA refuses a buffer that is smaller than its documented size, whether or not this name would fit. */
+/* DOCA refuses a buffer smaller than the documented size, even if this name would fit. */
 static doca_error_t copy_name(const char *name, char *buffer, uint32_t size, uint32_t documented_size)
 {
 	if (buffer == NULL || size < documented_size)
@@ -135,7 +135,7 @@ doca_error_t soft_doca_mmap_cap_is_create_from_export_pci_supported(const struct
 
 #define RATE 200000000000U
 
-/* Locally administered, the last byte tells the functions apart. */
+/* A locally administered address; the last byte distinguishes the functions. */
 static void make_mac(const struct doca_devinfo *devinfo, uint8_t mac[DOCA_DEVINFO_MAC_ADDR_SIZE])
 {
 	const uint8_t address[] = {0x02, 0x00, 0x00, 0x00, 0x00, (uint8_t)devinfo->vhca_id};
@@ -170,7 +170,7 @@ doca_error_t soft_doca_devinfo_get_ipv6_addr(const struct doca_devinfo *devinfo,
 	return DOCA_SUCCESS;
 }
 
-/* Ethernet has none. */
+/* Ethernet has no LID. */
 doca_error_t soft_doca_devinfo_get_lid(const struct doca_devinfo *devinfo, uint16_t *lid)
 {
 	return devinfo == NULL || lid == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_ERROR_NOT_SUPPORTED;

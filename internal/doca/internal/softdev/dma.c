@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DMA contexts and their memcpy tasks. The engine copies nothing by itself: each progress executes the oldest task if it
- * is due. A task that fails takes its context down, as on hardware; those behind it are flushed to the error callback,
- * one per progress. With a time model the device's clock says when a task is due; one that is due before an older one
- * waits for it.
+ * DMA contexts and their memcpy tasks. Progress executes the oldest task if it is due. A failed task stops its context,
+ * as on hardware; the tasks behind it are flushed to the error callback, one per progress. With a time model the
+ * device's clock decides when a task is due; a task that is due before an older one waits for it.
  */
 #include "dma.h"
 
@@ -55,7 +54,7 @@ static doca_error_t dma_start(struct doca_ctx *ctx)
 	return DOCA_SUCCESS;
 }
 
-/* Nothing to do at once: from now on progress flushes. */
+/* From now on progress flushes the tasks. */
 static void dma_stopping(struct doca_ctx *ctx)
 {
 	(void)ctx;
@@ -83,7 +82,7 @@ static uint32_t queue_len(const struct doca_dma *dma)
 	return len;
 }
 
-/* The oldest, unless another order is asked for. */
+/* Takes the oldest task, unless a fault asks for another order. */
 static struct doca_dma_task_memcpy *pop_next(struct doca_dma *dma)
 {
 	struct doca_task **link = &dma->oldest, *before = NULL;
@@ -100,7 +99,7 @@ static struct doca_dma_task_memcpy *pop_next(struct doca_dma *dma)
 	return (struct doca_dma_task_memcpy *)task;
 }
 
-/* The callback comes last: it may free the task, submit it again, or stop the context. */
+/* The callback is called last: it may free the task, submit it again, or stop the context. */
 static void dma_ended(struct doca_task *task)
 {
 	struct doca_dma *dma = dma_of(task->ctx);
@@ -111,7 +110,7 @@ static void dma_ended(struct doca_task *task)
 	callback((struct doca_dma_task_memcpy *)task, task->user_data, dma->ctx.user_data);
 }
 
-/* Users saw the last completions stay away until a task without the flag followed. */
+/* On hardware the last completions may not be reported until a task without the flag follows. */
 static bool stalls(const struct doca_dma *dma)
 {
 	return dma->newest->optimized && soft_has_quirk(SOFT_OPTIMIZED_REPORTS_STALL);
@@ -209,7 +208,7 @@ struct doca_ctx *soft_doca_dma_as_ctx(struct doca_dma *dma)
 	return dma == NULL ? NULL : &dma->ctx;
 }
 
-/* Both sides have an engine; only what it can reach differs. */
+/* Both sides have DMA engines; they differ in the memory they can reach. */
 doca_error_t soft_doca_dma_cap_task_memcpy_is_supported(const struct doca_devinfo *devinfo)
 {
 	return devinfo == NULL ? DOCA_ERROR_INVALID_VALUE : DOCA_SUCCESS;

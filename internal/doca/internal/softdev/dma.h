@@ -25,8 +25,8 @@ doca_error_t soft_dma_check(const struct doca_dma_task_memcpy *task, size_t *tot
 doca_error_t soft_dma_execute(struct doca_dma_task_memcpy *task);
 
 /*
- * Returns when a task that is being submitted completes, in CLOCK_MONOTONIC nanoseconds; 0: at once, without reading the
- * clock. A clocked task must leave its device's clock again, by soft_dma_leave_clock.
+ * Returns when a task that is being submitted completes, in CLOCK_MONOTONIC nanoseconds; 0: at once, without reading
+ * the clock. A clocked task must leave its device's clock again, by soft_dma_leave_clock.
  */
 uint64_t soft_dma_due_at(struct doca_dma_task_memcpy *task);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a memcpy task may copy, the copy, and when it is done by the time model, latency and delays asked for. */
+/* What a memcpy task may copy, the copy itself, and when the task completes. */
 #include "dma.h"
 
 #include "buf.h"
@@ -23,7 +23,7 @@ static bool writable(const struct doca_mmap *mmap)
 	return (mmap->permissions & needed) != 0;
 }
 
-/* Sums the data segments; NULL and *total if all of them can be read. */
+/* Returns NULL and sets *total to the sum of the data segments if all of them can be read. */
 static const char *source_error(const struct doca_buf *src, const struct doca_dev *dev, size_t *total)
 {
 	const struct soft_limits *limits = soft_limits();
@@ -50,7 +50,7 @@ static const char *destination_error(const struct doca_buf *dst, const struct do
 	if (dst->next != NULL || dst->first != dst)
 		return "the destination is part of a list";
 	if (total > soft_buf_tailroom(dst))
-		return "the destination has too little room behind its data";
+		return "the destination has too little space behind its data";
 	if (!writable(dst->mmap))
 		return "the permissions of the destination's memory map do not allow writing";
 	return NULL;
@@ -62,7 +62,7 @@ static bool overlaps(const struct doca_buf *src, const struct doca_buf *dst, siz
 	return src->data_len > 0 && from < to + total && to < from + src->data_len;
 }
 
-/* Addresses of an import are another process's, so only local buffers are compared. */
+/* Compares only local buffers: addresses of an import are another process's. */
 static const char *pair_error(const struct doca_buf *src, const struct doca_buf *dst, size_t total)
 {
 	for (; src != NULL; src = src->next) {
@@ -101,7 +101,7 @@ static doca_error_t copy_run(const struct doca_buf *src, const struct doca_buf *
 	return soft_copy_local(to + at, src->data + at, len);
 }
 
-/* The destination's byte is the source's with a bit changed. */
+/* Writes the source's byte with one bit changed. */
 static doca_error_t flip_bit(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at)
 {
 	uint8_t byte;
@@ -114,7 +114,7 @@ static doca_error_t flip_bit(const struct doca_buf *src, const struct doca_buf *
 					 : soft_copy_local(to + at, &byte, 1);
 }
 
-/* Bytes [at, at + run) of the source, once more, behind where they belong. */
+/* Writes bytes [at, at + run) of the source again, behind their place. */
 static doca_error_t duplicate_run(const struct doca_buf *src, const struct doca_buf *dst, uint8_t *to, size_t at,
 				  size_t run)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log and the release of the software device inside dma-copy: one descriptor, one limit, one version. The
- * development kit, which stands for a release of DOCA and has DOCA's whole logger, is linked with its own instead of
- * this file.
+ * The log and the release of the software device inside dma-copy. The development kit, which has DOCA's whole logger
+ * and stands for a release of DOCA, is linked with its own instead of this file.
  */
 #include <pthread.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 
 /* ---- log ---- */
 
-/* A program opens one log for its libraries, so there is one; it is never closed. */
+/* There is one log per process; it is never closed. */
 struct doca_log_backend {
 	int fd; /* -1: none yet */
 };

@@ -17,7 +17,7 @@
 
 /* ---- life ---- */
 
-/* The two sides count in steps of two, one odd and one even, so that an id is unique on the connection. */
+/* One side has odd ids, the other even ones, so that an id is unique on the connection. */
 static uint32_t first_id(const struct doca_dev *dev)
 {
 	return dev->info->side == SOFT_HOST ? 1 : 2;
@@ -309,7 +309,10 @@ static doca_error_t open_wakeup(struct soft_member *member, struct doca_pe *pe)
 	return result;
 }
 
-/* Under one lock with the look at the connection, so that whoever ends it either sees the member or is seen by it. */
+/*
+ * Checks the connection under the same lock that soft_fast_down takes, which therefore wakes this member, or is seen
+ * here.
+ */
 doca_error_t soft_member_activate(struct soft_member *member, struct doca_pe *pe)
 {
 	struct soft_fast *fast = member->fast;
@@ -350,8 +353,10 @@ void soft_member_deactivate(struct soft_member *member, struct doca_pe *pe)
 	member->wakeup = -1;
 }
 
-/* The flag falls after the wakeup: what rings in between is seen by the progress that is just beginning. It rises before
- * the wakeup, too; a wakeup that is still to ring is heard next time, or it would ring for ever. */
+/*
+ * The flag is cleared after the wakeup is read: a wakeup in between is seen by the progress that is beginning. The flag
+ * is also set before the wakeup is written; a wakeup that is still to be written is then read by the next call.
+ */
 void soft_member_clear_wakeup(struct soft_member *member)
 {
 	eventfd_t ignored;

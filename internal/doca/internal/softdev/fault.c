@@ -30,7 +30,7 @@ enum kind {
 	KINDS
 };
 
-/* What counts the Nth of a rule of each kind. Rules of REFUSE count for themselves. */
+/* The counters for N of the kinds of rules. Rules of REFUSE have their own. */
 enum counter { COMPLETIONS, MEMCPY_COMPLETIONS, COPIES, MESSAGES, CONNECTS, DISCONNECTS, COUNTERS };
 
 struct rule {
@@ -53,7 +53,7 @@ struct soft_faults {
 
 struct form {
 	const char *name;
-	const char *value; /* N a number, W a name, C a code */
+	const char *value; /* N: a number, W: a name, C: a code, E: microseconds */
 };
 
 static const struct form forms[KINDS] = {
@@ -81,7 +81,7 @@ static bool parse_number(const char *text, uint64_t *number)
 	return *end == '\0';
 }
 
-/* IO_FAILED is DOCA_ERROR_IO_FAILED. */
+/* Parses a code without its prefix DOCA_ERROR_. */
 static bool parse_code(const char *text, uint64_t *code)
 {
 	for (int i = DOCA_ERROR_UNKNOWN; i <= DOCA_ERROR_SKIPPED; i++) {
@@ -133,7 +133,7 @@ static bool valid_rule(const struct rule *rule)
 	return rule->kind == SEED || rule->n > 0;
 }
 
-/* Cuts item into pieces as it goes. */
+/* Parses item, and writes zeros into it. */
 static bool parse_rule(char *item, struct rule *rule)
 {
 	char *equals = strchr(item, '=');
@@ -155,7 +155,7 @@ static doca_error_t parse_rules(char *text, struct soft_faults *faults)
 		rest = strchr(item, ',');
 		if (rest != NULL)
 			*rest++ = '\0';
-		struct shown whole = shown_string(item); /* parsing cuts it */
+		struct shown whole = shown_string(item); /* parsing writes zeros into it */
 		if (faults->num_rules == SOFT_MAX_FAULT_RULES || !parse_rule(item, &faults->rules[faults->num_rules])) {
 			soft_detail("fault \"%s\" of the software device cannot be understood", whole.text);
 			return DOCA_ERROR_INVALID_VALUE;
@@ -192,7 +192,7 @@ void soft_free_faults(struct soft_faults *faults)
 
 /* ---- asking ---- */
 
-/* splitmix64 over a shared state: the same seed gives the same numbers, in the order in which they are asked for. */
+/* splitmix64 over a shared state: one seed gives one sequence of numbers. */
 static uint64_t draw(struct soft_faults *faults, uint64_t below)
 {
 	uint64_t z = atomic_fetch_add(&faults->random, 0x9e3779b97f4a7c15U) + 0x9e3779b97f4a7c15U;
@@ -206,7 +206,7 @@ static uint64_t count(struct soft_faults *faults, enum counter counter)
 	return atomic_fetch_add(&faults->counters[counter], 1) + 1;
 }
 
-/* The rule of that kind for the nth; n 0: for any. */
+/* Returns the rule of that kind for the nth event; n 0: any. */
 static const struct rule *find(const struct soft_faults *faults, enum kind kind, uint64_t n)
 {
 	for (unsigned i = 0; i < faults->num_rules; i++) {
@@ -230,7 +230,7 @@ doca_error_t soft_fault_call(const char *name)
 		struct rule *rule = &faults->rules[i];
 		bool meant = rule->kind == REFUSE && (strcmp(rule->name, "*") == 0 || strcmp(rule->name, name) == 0);
 		if (meant && atomic_fetch_add(&rule->calls, 1) + 1 == rule->n) {
-			soft_detail("%s refused on request", name);
+			soft_detail("%s refused by an injected fault", name);
 			result = (doca_error_t)rule->extra;
 		}
 	}
@@ -243,7 +243,7 @@ doca_error_t soft_fault_completion(void)
 	const struct rule *rule = faults == NULL ? NULL : find(faults, FAIL, count(faults, COMPLETIONS));
 	if (rule == NULL)
 		return DOCA_SUCCESS;
-	soft_detail("completion %llu failed on request", (unsigned long long)rule->n);
+	soft_detail("completion %llu failed by an injected fault", (unsigned long long)rule->n);
 	return (doca_error_t)rule->extra;
 }
 
@@ -287,12 +287,12 @@ enum soft_message_fault soft_fault_message(void)
 		return SOFT_MESSAGE_WHOLE;
 	uint64_t n = count(faults, MESSAGES);
 	if (find(faults, MUTE, n) != NULL) {
-		soft_detail("silent from control message %llu on, on request", (unsigned long long)n);
+		soft_detail("muted from control message %llu on by an injected fault", (unsigned long long)n);
 		atomic_store(&faults->muted, true);
 	}
 	if (find(faults, CUT, n) == NULL)
 		return SOFT_MESSAGE_WHOLE;
-	soft_detail("connection cut at control message %llu on request", (unsigned long long)n);
+	soft_detail("connection cut at control message %llu by an injected fault", (unsigned long long)n);
 	return SOFT_MESSAGE_CUT;
 }
 

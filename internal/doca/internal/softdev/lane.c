@@ -17,8 +17,6 @@
 #include "sizes.h"
 #include "socket.h"
 
-/* As many as a limit can be raised to, whatever our own is. */
-
 /* ---- life ---- */
 
 static int socket_option(int fd, int option)
@@ -90,7 +88,7 @@ static bool within(const struct soft_range *range, const struct soft_slot *slot)
 	       slot->capacity <= range->len - (slot->addr - start);
 }
 
-/* More slots than the consumer has tasks are a peer's that lies. */
+/* False if the consumer posts more slots than it has tasks: a protocol violation. */
 static bool add_slot(struct soft_lane *lane, const struct soft_slot *slot)
 {
 	if (lane->posted == lane->num_slots)
@@ -99,7 +97,7 @@ static bool add_slot(struct soft_lane *lane, const struct soft_slot *slot)
 	return true;
 }
 
-/* Takes the news of posted buffers. That is no progress: a producer sees what is posted without moving anything. */
+/* Receives posted slots. This is not progress: a producer sees them without calling it. */
 static void look(struct soft_lane *lane)
 {
 	struct soft_slot slot;
@@ -157,7 +155,7 @@ void soft_lane_cancel(struct soft_lane *lane)
 
 /* ---- deliveries ---- */
 
-/* A consumer that has stopped has ended the lane before it revoked its memory. */
+/* A consumer that stops ends the lane before it revokes its memory. */
 static doca_error_t copy_failure(const struct soft_lane *lane)
 {
 	return atomic_load(&lane->ended) || soft_socket_hung_up(lane->fd) ? DOCA_ERROR_CONNECTION_RESET
@@ -172,7 +170,7 @@ static doca_error_t write_bytes(struct soft_lane *lane, const struct soft_slot *
 	if (lane->import == NULL)
 		result = soft_import_open(lane->descriptor, sizeof(lane->descriptor), &lane->import, &lane->range);
 	if (result == DOCA_SUCCESS && !within(&lane->range, slot)) {
-		soft_detail("consumer %u has posted what it does not share", (unsigned)lane->consumer_id);
+		soft_detail("consumer %u has posted memory outside its export", (unsigned)lane->consumer_id);
 		soft_lane_end(lane);
 		result = DOCA_ERROR_IO_FAILED;
 	}
@@ -189,7 +187,7 @@ static bool send_delivery(struct soft_lane *lane, uint32_t producer_id, size_t l
 	return sendmsg(lane->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)(sizeof(delivery) + imm_len);
 }
 
-/* Nothing is copied before it is known that the consumer can be told. */
+/* Copies only after checking that the delivery can be sent. */
 static doca_error_t deliver(struct soft_lane *lane, uint32_t producer_id, const void *bytes, size_t len,
 			    const void *imm, uint32_t imm_len)
 {

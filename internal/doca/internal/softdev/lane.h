@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lane: the peer's consumer, as the producers of this side see it. It is a pair of SOCK_SEQPACKET sockets, one end with
- * the consumer, the other with all producers of the peer. The consumer posts buffers as slots; a producer writes its bytes
- * into the oldest slot, through an import of the consumer's memory, and sends a delivery.
- *
- * Any thread may call these functions. No callback is called with the lock held.
+ * A lane: the peer's consumer, as the producers of this side see it. It is a pair of SOCK_SEQPACKET sockets, one end
+ * with the consumer, the other with all producers of the peer. The consumer posts buffers as slots; a producer writes
+ * its bytes into the oldest slot, through an import of the consumer's memory, and sends a delivery. Any thread may call
+ * these functions. No callback is called with the lock held.
  */
 #ifndef DMA_COPY_SOFT_LANE_H
 #define DMA_COPY_SOFT_LANE_H

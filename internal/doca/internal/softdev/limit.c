@@ -12,14 +12,16 @@
 
 /* ---- presets of the time model ---- */
 
-/* What makes a model; a preset sets all of it, so that naming another leaves nothing of the first. */
+/* The limits of a time model. A preset sets all of them, so that naming another one replaces the first completely. */
 struct numbers {
 	uint64_t latency_ns, task_mb_per_s, read_mb_per_s, write_mb_per_s;
 	uint64_t read_gap_ns, write_gap_ns, optimized_gap_ns, at_once;
 };
 
-/* bluefield3 is a fit of published rows. bluefield2 has half its bandwidth, as PCIe 4.0 has half that of 5.0, and 400g
- * that of a 400 Gb/s port, both by assumption. */
+/*
+ * bluefield3 is fitted to published measurements. By assumption, bluefield2 has half its bandwidth, as PCIe 4.0 has
+ * half that of 5.0, and 400g that of a 400 Gb/s port.
+ */
 static const struct preset {
 	const char *name;
 	struct numbers numbers;
@@ -124,7 +126,7 @@ struct limit {
 #name, offsetof(struct soft_limits, name), least, most \
 	}
 
-/* The largest values keep what is allocated for them, and the 32 bits in which DOCA reports most of them, in bounds. */
+/* The maxima keep allocations, and the 32 bits in which DOCA reports most limits, in bounds. */
 static const struct limit limit_table[] = {
 	LIMIT(max_buf_size, 1, 1ULL << 40),
 	LIMIT(max_buf_list_len, 1, 1 << 16),
@@ -156,7 +158,7 @@ static const struct limit limit_table[] = {
 
 #define NUM_LIMITS (sizeof(limit_table) / sizeof(limit_table[0]))
 
-/* A model is named, not numbered. */
+/* The model is set by name, not by number. */
 _Static_assert((NUM_LIMITS + 1) * sizeof(uint64_t) == sizeof(struct soft_limits), "every limit is in the table");
 
 static const struct limit *find_limit(const char *name, size_t len)
@@ -230,7 +232,7 @@ static doca_error_t for_each_item(const char *text, struct soft_limits *limits,
 	}
 }
 
-/* The model comes first wherever it stands: numbers beside it are meant to alter it. */
+/* The model is applied first, wherever it stands, so that numbers beside it change it. */
 doca_error_t soft_parse_limits(const char *text, struct soft_limits *limits)
 {
 	*limits = soft_default_limits;

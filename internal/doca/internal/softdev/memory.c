@@ -18,7 +18,7 @@ struct allocation {
 	int fd;
 };
 
-/* A process holds a handful of allocations, so a list behind a lock is enough. */
+/* A process has few allocations, so a list behind a lock is enough. */
 static pthread_mutex_t allocations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct allocation *allocations;
 
@@ -30,7 +30,7 @@ static void close_keeping_errno(int fd)
 	errno = err;
 }
 
-/* Takes fd over. */
+/* Takes ownership of fd. */
 static void *map_and_record(int fd, size_t len, int protection, enum memory_kind kind)
 {
 	int sharing = kind == MEMORY_PRIVATE ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
@@ -54,7 +54,7 @@ close_fd:
 	return NULL;
 }
 
-/* The seal is what lets an importer touch the pages without fearing SIGBUS. */
+/* The seal allows an importer to map the pages without risking SIGBUS. */
 static int sealed_memfd(size_t len)
 {
 	int fd = memfd_create("dma-copy", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -84,7 +84,7 @@ void *memory_alloc_private(size_t len)
 {
 	void *addr = map_and_record(-1, len, PROT_READ | PROT_WRITE, MEMORY_PRIVATE);
 	if (addr != NULL)
-		(void)madvise(addr, len, MADV_HUGEPAGE); /* small pages do, too */
+		(void)madvise(addr, len, MADV_HUGEPAGE); /* small pages are sufficient */
 	return addr;
 }
 

@@ -30,8 +30,8 @@ bool memory_may_be_file(size_t len);
 
 /*
  * Maps len bytes of zeroed memory, page-aligned. Use private memory for what is not exported: it can have huge pages,
- * whose first use is faster. Where RLIMIT_FSIZE forbids a memfd of that length, memory_alloc returns private memory too,
- * which a peer on the software device copies through the kernel. Returns NULL with errno set. Any thread may call.
+ * whose first use is faster. Where RLIMIT_FSIZE forbids a memfd of that length, memory_alloc returns private memory
+ * too, which a peer on the software device copies through the kernel. Returns NULL with errno set. Any thread may call.
  */
 void *memory_alloc(size_t len);
 void *memory_alloc_private(size_t len);

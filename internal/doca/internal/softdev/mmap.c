@@ -88,7 +88,7 @@ static bool in_use(const struct doca_mmap *mmap)
 	return atomic_load(&mmap->bufs) > 0 || atomic_load(&mmap->shared) > 0;
 }
 
-/* NOT_PERMITTED is DOCA's answer when a registration cannot be ended. */
+/* DOCA returns NOT_PERMITTED if a registration cannot be ended. */
 static doca_error_t revoke_export(struct doca_mmap *mmap)
 {
 	if (mmap->export != NULL && soft_export_close(mmap->export) != DOCA_SUCCESS)
@@ -107,7 +107,7 @@ doca_error_t soft_doca_mmap_destroy(struct doca_mmap *mmap)
 		soft_import_close(mmap->import);
 	for (uint32_t i = 0; i < mmap->num_devs; i++)
 		atomic_fetch_sub(&mmap->devs[i]->users, 1);
-	/* Memory that was never registered is none of the library's business. */
+	/* The callback is only for memory that was registered. */
 	if (mmap->free_cb != NULL && mmap->was_started)
 		mmap->free_cb(mmap->addr, mmap->len, mmap->free_cookie);
 	free(mmap);
@@ -116,7 +116,7 @@ doca_error_t soft_doca_mmap_destroy(struct doca_mmap *mmap)
 
 /* ---- Start and stop ---- */
 
-/* A real driver pins the pages for good, which file systems that write pages back may refuse. */
+/* A real driver pins pages for long, which file systems with write-back may refuse. */
 static doca_error_t pin(const struct doca_mmap *mmap)
 {
 	struct memory_backing backing;
@@ -202,7 +202,7 @@ doca_error_t soft_doca_mmap_rm_dev(struct doca_mmap *mmap, struct doca_dev *dev)
 
 /* ---- Export ---- */
 
-/* Exported again, for the same device or another, the mmap answers the descriptor that it has. */
+/* A second export, for any device, returns the same descriptor. */
 doca_error_t soft_doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca_dev *dev, const void **export_desc,
 				       size_t *export_desc_len)
 {
@@ -226,7 +226,7 @@ doca_error_t soft_doca_mmap_export_pci(struct doca_mmap *mmap, const struct doca
 
 /* ---- Properties ---- */
 
-/* What an import is was decided by its exporter; everything else freezes while started. */
+/* The properties of an import are its exporter's; those of other maps cannot change while started. */
 static doca_error_t changeable(const struct doca_mmap *mmap)
 {
 	if (mmap == NULL)
@@ -300,7 +300,7 @@ doca_error_t soft_doca_mmap_set_max_num_devices(struct doca_mmap *mmap, uint32_t
 	return DOCA_SUCCESS;
 }
 
-/* From now on its buffers may be taken and given back on several threads, and destroying it no longer waits for them. */
+/* Buffers may then be acquired and released on several threads, and destroying the map does not wait for them. */
 doca_error_t soft_doca_mmap_enable_thread_safety(struct doca_mmap *mmap)
 {
 	if (mmap == NULL)

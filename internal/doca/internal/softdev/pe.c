@@ -17,9 +17,6 @@
 #include "sizes.h"
 #include "soft.h"
 
-/* A program that sleeps between events, or looks between other work, finds nothing a few times in a row. More is
- * polling. */
-
 /*
  * The notification handle is an epoll descriptor with one possible member, the inner epoll, which collects everything
  * that can give progress something to do:
@@ -28,8 +25,8 @@
  *                                     ├─ event: some context has work now
  *                                     └─ timer: some context will have work at a known time
  *
- * Taking inner out of handle therefore silences all of it at once. A context may watch an epoll of its own, and a program
- * may put handle into one: Linux nests five.
+ * Taking inner out of handle therefore silences all of it at once. A context may watch an epoll of its own, and a
+ * program may put handle into one: Linux nests five.
  */
 struct doca_pe {
 	int handle;
@@ -37,13 +34,13 @@ struct doca_pe {
 	int event;
 	int timer;
 	bool signalled;    /* event is readable */
-	uint64_t timer_at; /* what timer is set to, in CLOCK_MONOTONIC nanoseconds; 0: it is not */
+	uint64_t timer_at; /* the time timer is set to, in CLOCK_MONOTONIC nanoseconds; 0: not set */
 	bool armed;
 	enum doca_pe_event_mode mode;
 	bool progressing;
-	unsigned idle_polls; /* calls in a row of which nothing came; not counted beyond SOFT_IDLE_POLLS */
+	unsigned idle_polls; /* calls in a row that found nothing, up to SOFT_IDLE_POLLS */
 	struct doca_ctx *contexts;
-	struct doca_ctx *next_ctx; /* whose turn it is; NULL: the first of the list */
+	struct doca_ctx *next_ctx; /* served next; NULL: the first of the list */
 };
 
 doca_error_t soft_pe_watch(struct doca_pe *pe, int fd, uint32_t epoll_events)
@@ -154,7 +151,7 @@ static size_t count_contexts(const struct doca_pe *pe)
 	return n;
 }
 
-/* Contexts take turns, so that a busy one cannot starve the others. */
+/* Round robin, so that a busy context cannot starve the others. */
 static struct doca_ctx *next_context(struct doca_pe *pe)
 {
 	struct doca_ctx *ctx = pe->next_ctx != NULL ? pe->next_ctx : pe->contexts;
@@ -170,7 +167,7 @@ doca_error_t soft_doca_pe_get_notification_handle(const struct doca_pe *pe, doca
 	return DOCA_SUCCESS;
 }
 
-/* at as in timer_at. Progress of an armed engine comes here each time, so what is set already costs no system call. */
+/* at is as in timer_at. Each progress of an armed engine calls this, so a value already set costs no system call. */
 static doca_error_t set_timer(struct doca_pe *pe, uint64_t at)
 {
 	if (at == pe->timer_at)
@@ -207,7 +204,7 @@ static uint64_t earliest_work(const struct doca_pe *pe)
 	return at;
 }
 
-/* Arranges the wake-up for work that no watched descriptor announces. */
+/* Arranges the wakeup for work that no watched descriptor announces. */
 static doca_error_t schedule(struct doca_pe *pe)
 {
 	uint64_t at = earliest_work(pe);
@@ -219,8 +216,7 @@ static doca_error_t schedule(struct doca_pe *pe)
 	return set_timer(pe, at == UINT64_MAX ? 0 : at);
 }
 
-/* Inside progress the contexts are in motion; it schedules when it is done, so that an armed handle falls silent as soon
- * as there is nothing left to do. */
+/* Progress itself schedules when it is done, so that an armed handle is no longer readable once there is no work. */
 void soft_pe_notify(struct doca_pe *pe)
 {
 	if (pe->armed && !pe->progressing && schedule(pe) != DOCA_SUCCESS)
@@ -241,8 +237,8 @@ static bool has_comch(const struct doca_pe *pe)
 }
 
 /*
- * What a Comch context waits for is done by another thread or process. Where more of them poll than there are CPUs, a
- * poller that keeps its CPU delays that by a whole time slice of the scheduler for each message.
+ * A Comch context waits for other threads or processes. With more pollers than CPUs, a poller that keeps its CPU delays
+ * them by a time slice of the scheduler for each message.
  */
 void soft_pe_polled(struct doca_pe *pe, bool moved)
 {
@@ -251,7 +247,7 @@ void soft_pe_polled(struct doca_pe *pe, bool moved)
 		sched_yield();
 }
 
-/* DOCA forbids progress inside a callback; there it does nothing. */
+/* DOCA forbids progress inside a callback; here it does nothing. */
 uint8_t soft_doca_pe_progress(struct doca_pe *pe)
 {
 	if (pe == NULL || pe->progressing || drops_events(pe))
@@ -284,13 +280,13 @@ doca_error_t soft_doca_pe_clear_notification(struct doca_pe *pe, doca_notificati
 	return DOCA_SUCCESS;
 }
 
-/* Guides from 2.8 on say that Comch does not support event-triggered completion; hardware was seen to. */
+/* Guides from 2.8 on say that Comch does not support event-triggered completion; users report the same of hardware. */
 static bool cannot_notify(const struct doca_pe *pe)
 {
 	return has_comch(pe) && soft_has_quirk(SOFT_COMCH_NO_NOTIFICATION);
 }
 
-/* Requesting again first clears, as DOCA does. */
+/* A second request clears the first, as in DOCA. */
 doca_error_t soft_doca_pe_request_notification(struct doca_pe *pe)
 {
 	if (pe == NULL)
@@ -308,7 +304,7 @@ doca_error_t soft_doca_pe_request_notification(struct doca_pe *pe)
 	return DOCA_SUCCESS;
 }
 
-/* Both modes deliver, unless the quirk is asked for. */
+/* Both modes deliver events, unless the quirk is configured. */
 doca_error_t soft_doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode)
 {
 	if (pe == NULL)

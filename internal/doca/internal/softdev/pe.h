@@ -14,7 +14,9 @@ void soft_pe_unwatch(struct doca_pe *pe, int fd);
 /* There is work that no descriptor announces, for example a submitted task: wakes an armed engine. */
 void soft_pe_notify(struct doca_pe *pe);
 
-/* Called after a progress, and after a submission that returned AGAIN (moved is false). Polling in vain yields the CPU. */
+/*
+ * Called after a progress, and after a submission that returned AGAIN (moved is false). Polling in vain yields the CPU.
+ */
 void soft_pe_polled(struct doca_pe *pe, bool moved);
 
 /* Removes the context from its engine, if it has one. */

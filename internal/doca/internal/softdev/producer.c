@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Producers. A submitted task has a slot of its consumer reserved; progress writes the bytes into the consumer's memory,
- * oldest task first.
+ * Producers. A submitted task has a reserved slot of its consumer; progress writes the bytes into the consumer's
+ * memory, oldest task first.
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -25,10 +25,10 @@ struct doca_comch_producer_task_send {
 	STAILQ_ENTRY(doca_comch_producer_task_send) queued;
 	const struct doca_buf *buf; /* NULL: immediate data only */
 	uint32_t consumer_id;
-	uint8_t *imm; /* max_imm_data_len bytes of the producer's */
+	uint8_t *imm; /* max_imm_data_len bytes of the producer's imm */
 	uint32_t imm_len;
 	struct soft_lane *lane; /* while submitted */
-	doca_error_t fault;     /* on request */
+	doca_error_t fault;     /* injected */
 };
 
 STAILQ_HEAD(send_queue, doca_comch_producer_task_send);
@@ -43,7 +43,7 @@ struct doca_comch_producer {
 	struct doca_comch_producer_task_send *tasks;
 	uint8_t *imm;
 	uint32_t imm_capacity; /* of one task */
-	uint64_t retry_at;     /* the lane of the oldest task was full; 0: it was not */
+	uint64_t retry_at;     /* when to retry, because the lane of the oldest task was full; 0: at once */
 	struct send_queue pool, unsent;
 };
 
@@ -128,7 +128,7 @@ static doca_error_t producer_start(struct doca_ctx *ctx)
 	return result;
 }
 
-/* Nothing to do at once: from now on progress flushes. */
+/* From now on progress flushes the tasks. */
 static void producer_stopping(struct doca_ctx *ctx)
 {
 	producer_of(ctx)->retry_at = 0;
@@ -149,7 +149,7 @@ static void producer_idle(struct doca_ctx *ctx)
 
 /* ---- progress ---- */
 
-/* The callback comes last: it may free the task, submit it again, or stop the context. */
+/* The callback is called last: it may free the task, submit it again, or stop the context. */
 static void producer_ended(struct doca_task *task)
 {
 	struct doca_comch_producer *producer = producer_of(task->ctx);
@@ -184,8 +184,10 @@ static void fail_oldest(struct doca_comch_producer_task_send *task, doca_error_t
 	complete(task, status);
 }
 
-/* A lane is full when its consumer has been idle for hundreds of messages. The producers of a side share it, so none of
- * them may watch it for itself; they look again now and then. */
+/*
+ * A lane is full when its consumer has not progressed for hundreds of messages. The producers of a side share it, so
+ * none can watch it; they retry after a pause.
+ */
 static bool send_oldest(struct doca_comch_producer *producer)
 {
 	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
@@ -203,7 +205,7 @@ static bool send_oldest(struct doca_comch_producer *producer)
 	return true;
 }
 
-/* The consumer, if it lives, loses nothing but the reservations. */
+/* A live consumer loses nothing but the reservations. */
 static bool flush(struct doca_comch_producer *producer)
 {
 	struct doca_comch_producer_task_send *task = STAILQ_FIRST(&producer->unsent);
@@ -234,8 +236,10 @@ static uint64_t producer_ready_at(const struct doca_ctx *ctx)
 
 /* ---- tasks ---- */
 
-/* AGAIN until the consumer has posted a buffer that no other task counts on. Programs call again without progress in
- * between, so what is posted is looked up here. */
+/*
+ * AGAIN until the consumer has posted a buffer that is not reserved. Programs retry without progress in between, so
+ * posted slots are received here.
+ */
 static doca_error_t producer_submit(struct doca_task *task)
 {
 	struct doca_comch_producer_task_send *send = (struct doca_comch_producer_task_send *)task;
@@ -276,7 +280,7 @@ static const struct soft_ctx_class producer_class = {
 	.release = producer_release,
 };
 
-/* Immediate data beyond what the device can carry is cut off: the function has no way to refuse. */
+/* Immediate data beyond the maximum is cut off: the function cannot return an error. */
 static void set_imm(struct doca_comch_producer_task_send *task, const uint8_t *imm_data, uint32_t imm_data_len)
 {
 	uint32_t capacity = producer_of(task->task.ctx)->imm_capacity;

@@ -19,8 +19,8 @@ doca_error_t soft_export_open(const struct soft_range *range, struct soft_export
 void soft_export_descriptor(const struct soft_export *export, const void **desc, size_t *len);
 
 /*
- * Revokes all access: after SUCCESS no importer touches the memory. IN_USE: an importer has been stopped in the middle of
- * a copy, or claims so; no other copy can begin, the export stays, and this can be called again.
+ * Revokes all access: after SUCCESS no importer touches the memory. IN_USE: an importer has been stopped in the middle
+ * of a copy, or claims so; no other copy can begin, the export stays, and this can be called again.
  */
 doca_error_t soft_export_close(struct soft_export *export);
 

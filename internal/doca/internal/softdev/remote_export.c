@@ -15,7 +15,7 @@
 #include "remote.h"
 #include "remote_wire.h"
 
-/* A descriptor of our own for what stands behind the memory, which gives no more access than the export does. */
+/* Returns our own descriptor of the backing, with no more access than the export grants. */
 static int share_fd(int fd, bool read_only)
 {
 	if (!read_only || (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY)
@@ -25,7 +25,7 @@ static int share_fd(int fd, bool read_only)
 	return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-/* Where there is none, importers read the memory of this process. */
+/* Without a backing importers read the memory of this process. */
 static void find_backing(struct soft_export *export)
 {
 	struct memory_backing found;
@@ -113,7 +113,7 @@ void soft_export_descriptor(const struct soft_export *export, const void **desc,
 doca_error_t soft_export_close(struct soft_export *export)
 {
 	if (!soft_service_remove(export)) {
-		soft_detail("an importer does not come out of its copy, so the memory stays registered");
+		soft_detail("an importer has not finished its copy, so the memory stays registered");
 		return DOCA_ERROR_IN_USE;
 	}
 	if (export->backing_fd >= 0)

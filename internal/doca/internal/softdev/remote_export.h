@@ -26,8 +26,8 @@ struct soft_export {
 doca_error_t soft_service_add(struct soft_export *export, char socket[REMOTE_NAME_SIZE]);
 
 /*
- * Returns true once no importer touches the memory; false if one has not finished a copy within SOFT_REVOKE_NS. No other
- * importer is admitted, and it can be called again. The last export stops the service.
+ * Returns true once no importer touches the memory; false if one has not finished a copy within SOFT_REVOKE_NS. No
+ * other importer is admitted, and it can be called again. The last export stops the service.
  */
 bool soft_service_remove(struct soft_export *export);
 

@@ -31,7 +31,7 @@ static bool all_zero(const uint8_t *bytes, size_t len)
 	return len == 0;
 }
 
-/* The name of one of our sockets, in the runtime directory and nowhere else. */
+/* Reports whether name is one of our sockets, in the runtime directory and nowhere else. */
 static bool valid_socket_name(const char name[REMOTE_NAME_SIZE])
 {
 	size_t len = strnlen(name, REMOTE_NAME_SIZE);
@@ -89,7 +89,7 @@ static doca_error_t ask(struct soft_import *import, const struct remote_descript
 	return DOCA_SUCCESS;
 }
 
-/* Takes the descriptors over, wanted or not, so that closing the import closes them. Returns the gate's, or -1. */
+/* Stores all descriptors, so that closing the import closes them. Returns the gate's, or -1. */
 static int take_fds(struct soft_import *import, const struct remote_answer *answer, const int *fds, size_t num_fds)
 {
 	if (num_fds == 2)
@@ -101,7 +101,7 @@ static int take_fds(struct soft_import *import, const struct remote_answer *answ
 	return num_fds > 0 ? fds[0] : -1;
 }
 
-/* The answer must grant what the descriptor promised, with the descriptors that belong to it. */
+/* The answer must grant what the descriptor promised, with the descriptors that it needs. */
 static bool is_grant(const struct remote_answer *answer, const struct remote_descriptor *d, size_t num_fds)
 {
 	size_t expected_fds = (answer->gate_shm == 0) + (answer->backing != REMOTE_BACKING_NONE);
@@ -135,7 +135,7 @@ static doca_error_t open_gate(struct soft_import *import, const struct remote_de
 
 /* ---- Choosing a method ---- */
 
-/* False where the memory is not a memfd whose pages stay, or the kernel will not map it. */
+/* False if the memory is not a memfd that keeps its size, or cannot be mapped. */
 static bool map_backing(struct soft_import *import)
 {
 	size_t within_page = import->backing_offset % (size_t)sysconf(_SC_PAGESIZE);
@@ -188,7 +188,7 @@ doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import *
 	return DOCA_SUCCESS;
 }
 
-/* Also of an import that was opened only in part. The socket goes last: it is what the exporter watches. */
+/* Also closes an import that was opened in part. The socket comes last, because the exporter watches it. */
 void soft_import_close(struct soft_import *import)
 {
 	if (import->mapping != NULL)
@@ -219,7 +219,7 @@ static int yama_scope(void)
 	return n == 1 ? digit - '0' : 0;
 }
 
-/* Says what to change. AGAIN: by another method. */
+/* Sets the detail: what to change. AGAIN: try the next method. */
 static doca_error_t process_refused(struct soft_import *import, const char *call, int err)
 {
 	if (import->backing != REMOTE_BACKING_NONE) {
@@ -304,7 +304,7 @@ static doca_error_t access_ended(struct soft_import *import)
 	return DOCA_ERROR_IO_FAILED;
 }
 
-/* Counted in before looking at revoked, see struct remote_gate. The caller leaves by atomic_fetch_sub. */
+/* Increments busy before it reads revoked, see struct remote_gate. The caller decrements it. */
 static bool enter(struct remote_gate *gate)
 {
 	atomic_fetch_add(&gate->busy, 1);
@@ -314,7 +314,7 @@ static bool enter(struct remote_gate *gate)
 	return false;
 }
 
-/* A memfd outlives its process, and a process id is given out again, so the socket says whether the exporter lives. */
+/* A memfd outlives its process and process ids are reused, so only the socket shows whether the exporter lives. */
 static doca_error_t copy(struct soft_import *import, enum direction direction, void *local, const void *remote,
 			 size_t len)
 {

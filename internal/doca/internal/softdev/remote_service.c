@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The exporter's thread. Whoever connects is a peer: a stranger until it shows the key of an export, which it has
- * one second for, and an importer of that export from then on until it hangs up or the export is closed.
+ * The service thread of an exporter. A process that connects is a peer: it must send the key of an export within
+ * SOFT_PEER_TIMEOUT_NS, and is an importer of that export until it hangs up or the export is closed.
  *
- * The thread reads without waiting and asks every peer each time it wakes, so nothing depends on which descriptor
- * poll named, and soft_service_remove may take peers away between two rounds.
+ * The thread reads without waiting and checks every peer each time it wakes, so nothing depends on which descriptor
+ * poll reported, and soft_service_remove may remove peers between two rounds.
  */
 #define _GNU_SOURCE
 #include "remote_export.h"
@@ -33,15 +33,15 @@
 #include "socket.h"
 
 struct remote_peer {
-	struct remote_peer *next; /* the newest first */
+	struct remote_peer *next; /* newest first */
 	int fd;
 	pid_t pid;
-	uint64_t request_deadline;  /* a stranger's deadline */
-	struct soft_export *export; /* NULL: a stranger */
+	uint64_t request_deadline;  /* deadline of the request */
+	struct soft_export *export; /* NULL: not yet authenticated */
 	struct remote_gate *gate;
 };
 
-/* Held while the service starts or stops, so that exports which come and go at once agree on who does it. */
+/* Held while the service starts or stops, so that concurrent exports start and stop it once. */
 static pthread_mutex_t life_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned num_exports;
 
@@ -50,7 +50,7 @@ static struct {
 	struct soft_export *exports;
 	struct remote_peer *peers;
 	unsigned num_peers;
-	uint64_t accept_after; /* 0: it is open */
+	uint64_t accept_after; /* 0: at any time */
 	uint64_t last_id;
 	bool stopping;
 
@@ -73,7 +73,7 @@ static void close_peer(struct remote_peer *peer)
 	free(peer);
 }
 
-/* Takes time that does not depend on where the keys differ. */
+/* Its time does not depend on where the keys differ. */
 static bool same_key(const uint8_t a[REMOTE_KEY_SIZE], const uint8_t b[REMOTE_KEY_SIZE])
 {
 	unsigned difference = 0;
@@ -146,7 +146,7 @@ static bool answer(struct remote_peer *peer, const struct remote_request *reques
 	return false;
 }
 
-/* False if it has to go. An importer has nothing more to say, and is not thrown out for talking: it may be copying. */
+/* False if the peer must be closed. An importer is not closed for sending: it may be copying. */
 static bool serve_peer(struct remote_peer *peer, uint64_t now)
 {
 	struct remote_request request;
@@ -173,7 +173,7 @@ static void serve_peers(uint64_t now)
 	}
 }
 
-/* Silent unauthenticated cannot keep importers out: the one that has been silent longest goes for a newcomer. */
+/* Peers that send nothing must not keep importers out: the oldest of them is closed for a new one. */
 static void limit_unauthenticated(void)
 {
 	unsigned unauthenticated = 0;
@@ -203,7 +203,7 @@ static struct remote_peer *new_peer(int fd, uint64_t now)
 	return peer;
 }
 
-/* A newcomer is heard at once, before a later one can push it out. */
+/* A new peer is served at once, before the next one can displace it. */
 static void add_peer(int fd, uint64_t now)
 {
 	struct remote_peer *peer = new_peer(fd, now);
@@ -219,7 +219,7 @@ static void add_peer(int fd, uint64_t now)
 	}
 }
 
-/* At most a backlog of them, then it is the others' turn. Without descriptors left the door closes for a while. */
+/* Accepts at most a backlog. Without free descriptors it pauses. */
 static void accept_peers(uint64_t now)
 {
 	service.accept_after = 0;
@@ -244,7 +244,7 @@ static int milliseconds_until(uint64_t when, uint64_t now)
 	return when <= now ? 0 : (int)((when - now) / 1000000 + 1);
 }
 
-/* Fills the set to poll. The wait ends at a stranger's deadline, or when the door opens again. */
+/* Fills the set to poll, which waits until the first deadline of a request, or the end of a pause. */
 static nfds_t collect(struct pollfd *set, int *timeout_ms)
 {
 	nfds_t count = 0;
@@ -261,7 +261,7 @@ static nfds_t collect(struct pollfd *set, int *timeout_ms)
 	return count;
 }
 
-static bool wait_for_visitors(void)
+static bool wait_for_peers(void)
 {
 	static struct pollfd set[2 + SOFT_MAX_IMPORTERS];
 	int timeout_ms;
@@ -280,7 +280,7 @@ static bool wait_for_visitors(void)
 static void *serve(void *unused)
 {
 	(void)unused;
-	while (wait_for_visitors()) {
+	while (wait_for_peers()) {
 		pthread_mutex_lock(&service.lock);
 		uint64_t now = soft_now_ns();
 		serve_peers(now);
@@ -295,7 +295,7 @@ static void wake_service(void)
 	eventfd_write(service.wake, 1);
 }
 
-/* Signals are the program's, none is for this thread. */
+/* Blocks all signals in the thread: the program handles them. */
 static int create_thread(void)
 {
 	sigset_t all, before;
@@ -312,7 +312,7 @@ static doca_error_t start_failure(int err)
 	return DOCA_ERROR_DRIVER;
 }
 
-/* A name that was never used before: an old descriptor must not find a new service behind it. */
+/* The name is new, so that an old descriptor cannot find a new service. */
 static doca_error_t start_service(void)
 {
 	uint64_t nonce;
@@ -341,7 +341,7 @@ close_listener:
 	return start_failure(err);
 }
 
-/* Without exports, only unauthenticated are left. */
+/* Without exports there are only peers that have not authenticated. */
 static void stop_service(void)
 {
 	pthread_mutex_lock(&service.lock);
@@ -382,7 +382,7 @@ static void unlink_export(const struct soft_export *export)
 	*link = export->next;
 }
 
-/* Takes the export's importers out of the thread's hands, each with its gate shut. */
+/* Removes the export's importers from the thread's list and revokes their gates. */
 static struct remote_peer *revoke_peers(const struct soft_export *export)
 {
 	struct remote_peer *revoked = NULL, **link = &service.peers;
@@ -401,8 +401,10 @@ static struct remote_peer *revoke_peers(const struct soft_export *export)
 	return revoked;
 }
 
-/* An importer that died in the middle of a copy stays busy for ever, but its socket is closed. One that was stopped, or
- * lies, keeps both, and the memory: false at the deadline. */
+/*
+ * The gate of an importer that died in a copy stays busy, but its socket is closed. A stopped or hostile importer keeps
+ * both: false at the deadline.
+ */
 static bool wait_until_idle(const struct remote_peer *peer, uint64_t deadline)
 {
 	while (atomic_load(&peer->gate->busy) != 0 && !soft_socket_hung_up(peer->fd)) {

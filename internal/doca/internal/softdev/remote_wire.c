@@ -29,7 +29,7 @@ static struct remote_gate *map_gate(int fd)
 	return gate == MAP_FAILED ? NULL : gate;
 }
 
-/* Removed at once, it goes with the last mapping; until then the importer can attach it. */
+/* The segment is removed at once and lives until its last mapping; until then the importer can attach it. */
 static struct remote_gate *create_shm_gate(uint32_t *shm)
 {
 	int id = shmget(IPC_PRIVATE, sizeof(struct remote_gate), 0600);
@@ -75,7 +75,7 @@ struct remote_gate *remote_gate_create(int *fd, uint32_t *shm)
 	return gate;
 }
 
-/* Huge pages are left out: they can run out at the moment of the access. */
+/* Huge pages are not accepted: they can run out at the time of access. */
 static bool is_memfd(int fd)
 {
 	struct statfs fs;
@@ -119,7 +119,7 @@ bool remote_send(int fd, const void *message, size_t len, const int *fds, size_t
 	return sendmsg(fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)len;
 }
 
-/* Once readable, or ended, a wait is over. */
+/* Returns true once fd is readable or its peer has closed it. */
 static bool readable_within(int fd, uint64_t wait_ns)
 {
 	uint64_t deadline = soft_now_ns() + wait_ns;
@@ -132,7 +132,7 @@ static bool readable_within(int fd, uint64_t wait_ns)
 	}
 }
 
-/* The state stands behind the name, which may hold anything, so behind the last parenthesis. */
+/* The state follows the name, which may contain anything, so search for the last parenthesis. */
 bool remote_is_stopped(pid_t pid)
 {
 	char path[64], stat[512];
@@ -147,7 +147,7 @@ bool remote_is_stopped(pid_t pid)
 	return name_end != NULL && (strncmp(name_end, ") T", 3) == 0 || strncmp(name_end, ") t", 3) == 0);
 }
 
-/* A loaded machine may not run the other side for long, but one that was stopped will not answer before somebody wants it to. */
+/* A loaded machine may not run the other side for long, but a stopped process does not answer until it is continued. */
 static bool wait_readable(int fd)
 {
 	pid_t pid = 0;
@@ -162,7 +162,7 @@ static bool wait_readable(int fd)
 	return readable_within(fd, 0);
 }
 
-/* The control buffer has room for no more than REMOTE_MAX_FDS; the kernel closes what does not fit. */
+/* The control buffer holds at most REMOTE_MAX_FDS; the kernel closes the others. */
 size_t remote_take_fds(struct msghdr *msg, int fds[REMOTE_MAX_FDS])
 {
 	size_t num = 0;

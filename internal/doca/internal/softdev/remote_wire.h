@@ -8,7 +8,8 @@
  *                   ───── answer, gate, [backing] ──────►
  *   the socket stays open: its end tells either side that the other is gone
  *
- * Both run on one machine, so numbers are in its byte order. Nothing that the peer sends is trusted before it is checked.
+ * Both run on one machine, so numbers are in its byte order. Nothing that the peer sends is trusted before it is
+ * checked.
  */
 #ifndef DMA_COPY_SOFT_REMOTE_WIRE_H
 #define DMA_COPY_SOFT_REMOTE_WIRE_H
@@ -70,8 +71,8 @@ _Static_assert(sizeof(struct remote_request) == 40, "no padding");
 _Static_assert(sizeof(struct remote_answer) == 56, "no padding");
 
 /*
- * Memory shared by the exporter and one importer. The importer increments busy before it reads revoked; the exporter sets
- * revoked before it reads busy. So once revoked is set and busy was 0, the importer does not touch the memory.
+ * Memory shared by the exporter and one importer. The importer increments busy before it reads revoked; the exporter
+ * sets revoked before it reads busy. So once revoked is set and busy was 0, the importer does not touch the memory.
  */
 struct remote_gate {
 	_Atomic uint32_t revoked;
@@ -79,8 +80,8 @@ struct remote_gate {
 };
 
 /*
- * Creates a gate that cannot shrink under the other side's mapping. *fd is its descriptor, for the importer; if it is -1
- * *shm is its segment, because RLIMIT_FSIZE may forbid even the smallest memfd. Returns NULL with errno set.
+ * Creates a gate that cannot shrink under the other side's mapping. *fd is its descriptor, for the importer; if it is
+ * -1 *shm is its segment, because RLIMIT_FSIZE may forbid even the smallest memfd. Returns NULL with errno set.
  */
 struct remote_gate *remote_gate_create(int *fd, uint32_t *shm);
 

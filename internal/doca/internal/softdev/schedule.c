@@ -14,7 +14,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* The largest size and the smallest rate that there are leave the product within 64 bits. A rate of 0 is no bound. */
+/* The largest size and the smallest rate keep the product within 64 bits. A rate of 0 is no bound. */
 static uint64_t transfer_ps(uint64_t bytes, uint64_t mb_per_s)
 {
 	return mb_per_s == 0 ? 0 : bytes * 1000000 / mb_per_s;
@@ -49,7 +49,7 @@ static void move_up(struct soft_pipe *pipe, uint64_t to_ns)
 		*pipe = (struct soft_pipe){.free_at_ns = to_ns};
 }
 
-/* Puts done_at in the place of the earliest of the heap. */
+/* Replaces the earliest value of the heap by done_at. */
 static void replace_earliest(uint64_t *heap, size_t len, uint64_t done_at)
 {
 	size_t at = 0;

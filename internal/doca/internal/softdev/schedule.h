@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * When the memcpy tasks of an engine with a time model complete. The caller supplies the time, so the schedule is a pure
- * function of the tasks and of the times of their submission:
+ * When the memcpy tasks of an engine with a time model complete. The caller supplies the time, so the schedule is a
+ * pure function of the tasks and of the times of their submission:
  *
  *   begin = the latest of: submission, the end of the service of the task before in its direction, and, of the at_once
  *           tasks before, the earliest completion
  *   service = the longer of: the gap between tasks, and bytes at the direction's rate
  *   done  = begin + the longer of: service, and latency + bytes at a single task's rate
  *
- * So w equal tasks in flight reach w / (latency + bytes / task rate) tasks per second, until the direction's rate, the gap
- * or at_once bounds them. Late polling costs nothing while tasks wait to begin.
+ * So w equal tasks in flight reach w / (latency + bytes / task rate) tasks per second, until the direction's rate, the
+ * gap or at_once bounds them. Late polling costs nothing while tasks wait to begin.
  */
 #ifndef DMA_COPY_SOFT_SCHEDULE_H
 #define DMA_COPY_SOFT_SCHEDULE_H

@@ -26,7 +26,10 @@ static void sleep_briefly(void)
 	nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
 }
 
-/* By way of a descriptor, because the 107 bytes of sun_path are too few for many a temporary directory. */
+/*
+ * Addresses the socket through a descriptor, because many temporary directories are longer than the 107 bytes of
+ * sun_path.
+ */
 static struct sockaddr_un address_of(int fd, const char *name)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -41,7 +44,7 @@ static int new_socket(void)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Files here are for us alone, or for all who may enter the directory; the peer's user is checked in either case. */
+/* Sockets are accessible to us alone, or to all who may enter the directory; the peer's user is checked in any case. */
 static mode_t file_mode(void)
 {
 	return soft_has_other_users() ? 0666 : 0600;
@@ -50,13 +53,13 @@ static mode_t file_mode(void)
 int soft_set_mode(int fd, mode_t mode)
 {
 	char link[32];
-	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); /* fchmod takes no O_PATH */
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd); /* fchmod does not accept O_PATH */
 	return chmod(link, mode);
 }
 
 /* ---- Directory lock ---- */
 
-/* Its owner gives it the mode that the umask kept from it, unless it is a link to another file. */
+/* The owner sets the mode that the umask may have changed, unless the file is a link to another. */
 static int open_lock(void)
 {
 	int fd = openat(soft_runtime_dirfd(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -68,8 +71,8 @@ static int open_lock(void)
 }
 
 /*
- * A bound socket that does not listen yet looks like a dead process's, so nobody may look at one that appears, nor act
- * on what was seen before it changed. The wait is bounded: whoever holds the lock may be stopped by a debugger.
+ * A bound socket that does not listen yet looks like one of a dead process, so creating and checking sockets are
+ * serialized. The wait is bounded: a debugger may have stopped the holder.
  */
 static int lock_directory(void)
 {
@@ -90,7 +93,7 @@ static int lock_directory(void)
 
 /* ---- Connecting ---- */
 
-/* One try: 0, or the negative errno. */
+/* Tries once. Returns 0 or a negative errno. */
 static int connect_name(int fd, const char *name)
 {
 	int file = openat(soft_runtime_dirfd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -102,7 +105,7 @@ static int connect_name(int fd, const char *name)
 	return err;
 }
 
-/* A local socket connects at once, or tells that the backlog is full. */
+/* connect on a local socket succeeds at once, or fails with EAGAIN if the backlog is full. */
 static int connect_until(int fd, const char *name, uint64_t deadline)
 {
 	for (;;) {
@@ -129,7 +132,7 @@ int soft_socket_connect(const char *name, uint64_t timeout_ns)
 
 /* ---- Dead sockets ---- */
 
-/* A full backlog (EAGAIN) or another type of socket (EPROTOTYPE) is somebody alive. */
+/* EAGAIN (full backlog) and EPROTOTYPE (another type of socket) mean that a process listens. */
 static bool is_stale_socket(const char *name)
 {
 	int fd = new_socket();
@@ -186,8 +189,8 @@ static int bind_name(int fd, const char *name)
 }
 
 /*
- * bind has followed the umask. The directory may belong to another user, who is trusted with this device and with no
- * other file: what has taken the socket's place meanwhile, or is linked elsewhere too, keeps its mode.
+ * bind applied the umask. The directory may belong to another user, who is trusted with this device but not with other
+ * files: a file that has replaced the socket, or has other links, keeps its mode.
  */
 static int set_socket_mode(const char *name)
 {
@@ -239,7 +242,7 @@ void soft_socket_unlink(const char *name)
 
 /* ---- The other end ---- */
 
-/* A warning for each user in a row, since one that is refused may try again and again. */
+/* Warns once per user in a row, because a refused process may retry. */
 static void refuse_peer(const struct ucred *peer)
 {
 	static _Atomic uint64_t warned = UINT64_MAX;

@@ -13,12 +13,14 @@
 /* Sets the mode of the file that fd refers to, even if fd was opened O_PATH. Returns -1 with errno set. */
 int soft_set_mode(int fd, mode_t mode);
 
-/* Returns a listening socket or a negative errno; -EADDRINUSE: a live process has the name. A stale name is replaced. */
+/*
+ * Returns a listening socket or a negative errno; -EADDRINUSE: a live process has the name. A stale name is replaced.
+ */
 int soft_socket_listen(const char *name, int backlog);
 
 /*
- * Returns a connected socket or a negative errno; -ECONNREFUSED and -ENOENT: nobody listens. Waits at most timeout_ns if
- * the listener's backlog is full.
+ * Returns a connected socket or a negative errno; -ECONNREFUSED and -ENOENT: nobody listens. Waits at most timeout_ns
+ * if the listener's backlog is full.
  */
 int soft_socket_connect(const char *name, uint64_t timeout_ns);
 
@@ -26,8 +28,8 @@ int soft_socket_connect(const char *name, uint64_t timeout_ns);
 void soft_socket_unlink(const char *name);
 
 /*
- * Reports whether the other end belongs to our effective user or to one of DMA_COPY_SOFT_USERS; if not, sets the detail.
- * *pid is 0 if that process is not visible here.
+ * Reports whether the other end belongs to our effective user or to one of DMA_COPY_SOFT_USERS; if not, sets the
+ * detail. *pid is 0 if that process is not visible here.
  */
 bool soft_socket_peer(int fd, pid_t *pid);
 

@@ -16,9 +16,8 @@ const struct doca_ops *soft_ops(void);
 
 /*
  * Sets the runtime directory and the limits of this process's software device. NULL means the environment's value
- * (DMA_COPY_SOFT_DIR, DMA_COPY_SOFT_LIMITS), and if that is unset the default. limits is "name=value,name=value" with the
- * names of struct soft_limits. On failure nothing changes and error receives one sentence.
- *
+ * (DMA_COPY_SOFT_DIR, DMA_COPY_SOFT_LIMITS), and if that is unset the default. limits is "name=value,name=value" with
+ * the names of struct soft_limits. On failure nothing changes and error receives one sentence.
  * DOCA_ERROR_INVALID_VALUE: unknown name or bad value. DOCA_ERROR_OPERATING_SYSTEM: the directory cannot be used.
  * DOCA_ERROR_IN_USE: devices are open. The first device list calls it with NULLs unless a program has.
  */
@@ -31,8 +30,8 @@ bool soft_choose_dir(const char *dir, char path[PATH_MAX]);
 void soft_unconfigure(void);
 
 /*
- * All settings: also quirks (quirk.h, DMA_COPY_SOFT_QUIRKS), functions (dev.h, DMA_COPY_SOFT_FUNCTIONS), faults (fault.h,
- * DMA_COPY_SOFT_FAULTS), whose counters restart, and other users (DMA_COPY_SOFT_USERS).
+ * All settings: also quirks (quirk.h, DMA_COPY_SOFT_QUIRKS), functions (dev.h, DMA_COPY_SOFT_FUNCTIONS), faults
+ * (fault.h, DMA_COPY_SOFT_FAULTS), whose counters restart, and other users (DMA_COPY_SOFT_USERS).
  */
 struct soft_settings {
 	const char *dir;
@@ -67,9 +66,9 @@ void soft_copy_last_detail(char *text, size_t size);
 void soft_clear_detail(void);
 
 /*
- * Returns why the last server refused the client since its start, which DOCA does not say when a client returns to IDLE.
- * INVALID_VALUE: the sides chose different maximum message sizes. FULL: the server has its maximum of clients. SHUTDOWN:
- * it stops. SUCCESS: no server answered. Called on the client's thread.
+ * Returns why the last server refused the client since its start, which DOCA does not say when a client returns to
+ * IDLE. INVALID_VALUE: the sides chose different maximum message sizes. FULL: the server has its maximum of clients.
+ * SHUTDOWN: it stops. SUCCESS: no server answered. Called on the client's thread.
  */
 doca_error_t soft_comch_client_refusal(const struct doca_comch_client *client);
 

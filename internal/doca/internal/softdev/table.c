@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The functions of the device as one table. If a fault asks for refused calls, it is the table whose functions ask
+ * The functions of the device as one table. If a fault refuses calls, it is a table whose functions call
  * soft_fault_call first; only functions with a result can be refused.
  */
 #include <string.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions of DOCA that the software device does not support: it has no RDMA, dma-buf, DPA or GPU. Arguments are checked
- * first, as everywhere.
+ * Functions of DOCA that the device does not support, because it has no RDMA, dma-buf, DPA or GPU. Arguments are
+ * checked first, as everywhere.
  *
- * Batches: in DOCA only a library that has batches allocates them, which its Ethernet queues do, DMA and Comch do not.
- * So whatever a program passes here is no batch: it is refused and never looked into.
+ * In DOCA only libraries with batches allocate them: Ethernet queues do, DMA and Comch do not. So any pointer to a
+ * batch is invalid, is refused and never read.
  */
 #include "ctx.h"
 #include "soft.h"
 
-/* A program that passes invalid arguments is told so first. */
+/* Invalid arguments are reported first. */
 static doca_error_t unsupported(bool valid)
 {
 	return valid ? DOCA_ERROR_NOT_SUPPORTED : DOCA_ERROR_INVALID_VALUE;

@@ -134,7 +134,7 @@ static void test_destination_grows(void)
 	engine_submit(&engine, src, dst); /* 50 bytes of room are left */
 	engine_wait(&engine, 3);
 	CHECK(engine.failed == 1 && engine.last_status == DOCA_ERROR_IO_FAILED && data_len(dst) == 200);
-	CHECK(strstr(soft_last_detail(), "room") != NULL && target[200] == 0);
+	CHECK(strstr(soft_last_detail(), "space") != NULL && target[200] == 0);
 	engine_restart(&engine);
 	CHECK_OK(soft_doca_buf_reset_data_len(dst));
 	engine_submit(&engine, src, dst);
@@ -223,7 +223,7 @@ static void test_refused_buffers(void)
 	expect_refused(src, dst, "outside");
 	CHECK_OK(soft_doca_buf_set_data(src, source, 100));
 	CHECK_OK(soft_doca_buf_set_data(dst, target + 1, 0));
-	expect_refused(src, dst, "room");
+	expect_refused(src, dst, "space");
 	CHECK_OK(soft_doca_buf_set_data(dst, target, 0));
 
 	struct doca_buf *big = src_buf(0, 2 * MIB + 1), *room = dst_buf(0, 4 * MIB);

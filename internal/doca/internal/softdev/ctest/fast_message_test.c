@@ -63,8 +63,10 @@ static void data_is_appended(void)
 	pair_close();
 }
 
-/* A producer may call again and again without progress, as programs do; but what the consumer has not posted by progress
- * is not there. */
+/*
+ * A producer may call again and again without progress, as programs do; but what the consumer has not posted by
+ * progress is not there.
+ */
 static void again_until_posted(void)
 {
 	uint32_t id;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop that a copy spends its time in, batches of tasks down and completions up, over memory that a host exports. As a
- * test it looks at the bytes; `make instructions` runs the same under callgrind and counts hot_loop alone, which has to
- * stay a function of its own for that. Tasks are small, so that what is counted is the work around the bytes.
+ * The loop that a copy spends its time in, batches of tasks down and completions up, over memory that a host exports.
+ * As a test it looks at the bytes; `make instructions` runs the same under callgrind and counts hot_loop alone, which
+ * has to stay a function of its own for that. Tasks are small, so that what is counted is the work around the bytes.
  */
 #define _GNU_SOURCE
 #include "../../cabi/engine.h"

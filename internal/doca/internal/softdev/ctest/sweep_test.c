@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A whole session through the provider-neutral part: both ends of a channel, a copy engine, a consumer and a producer. It
- * is run again and again, each time with another call refused, until no call is left; each time everything can be closed
- * and, under AddressSanitizer, nothing is lost.
+ * A whole session through the provider-neutral part: both ends of a channel, a copy engine, a consumer and a producer.
+ * It is run again and again, each time with another call refused, until no call is left; each time everything can be
+ * closed and, under AddressSanitizer, nothing is lost.
  */
 #include "../../cabi/channel.h"
 #include "../../cabi/engine.h"
