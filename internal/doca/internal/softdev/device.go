@@ -19,8 +19,8 @@ import (
 	_ "github.com/dma-copy/dma-copy/internal/doca/internal/abi" // its headers
 )
 
-// Configure sets up the software device of this process and returns a doca_error_t; where it is not DOCA_SUCCESS,
-// nothing has changed, and reason is one sentence. Any goroutine may call.
+// Configure configures the software device of this process and returns a doca_error_t. If that is not DOCA_SUCCESS,
+// nothing has changed and reason is one sentence. It is safe for concurrent use.
 func Configure(settings Settings) (code int32, reason string) {
 	var free []func()
 	text := func(s string) *C.char {
@@ -29,8 +29,8 @@ func Configure(settings Settings) (code int32, reason string) {
 		return c
 	}
 	c := C.struct_soft_settings{
-		dir: text(settings.Dir), limits: text(settings.Limits), quirks: text(settings.Quirks), faults: text(settings.Faults),
-		functions: text(settings.Functions),
+		dir: text(settings.Dir), limits: text(settings.Limits), quirks: text(settings.Quirks),
+		faults: text(settings.Faults), functions: text(settings.Functions),
 	}
 	defer func() {
 		for _, release := range free {
@@ -44,10 +44,10 @@ func Configure(settings Settings) (code int32, reason string) {
 	return C.DOCA_SUCCESS, ""
 }
 
-// Ops is the device as configured so far: a const struct doca_ops *, of ops.h. Any goroutine may call.
+// Ops returns the device as configured so far: a const struct doca_ops * (ops.h). It is safe for concurrent use.
 func Ops() unsafe.Pointer { return unsafe.Pointer(C.soft_ops()) }
 
-// Directory is the runtime directory that Configure would use for dir; nothing is made or looked at.
+// Directory returns the runtime directory that Configure would use for dir, without accessing it.
 func Directory(dir string) (string, error) {
 	cDir, freeDir := optionalString(dir)
 	defer freeDir()
@@ -58,12 +58,12 @@ func Directory(dir string) (string, error) {
 	return C.GoString(&path[0]), nil
 }
 
-// TrustsUser reports whether the software device takes a process of this user for a peer, as DMA_COPY_SOFT_USERS has
-// it.
+// TrustsUser reports whether the software device accepts a process of this user as a peer, according to
+// DMA_COPY_SOFT_USERS.
 func TrustsUser(uid uint32) bool { return bool(C.soft_would_trust_user(C.uint32_t(uid))) }
 
-// ServerFile is the name, in the runtime directory, of the socket of the Comch server called name that the device at
-// one PCI address offers to the host function at another. Both addresses are in their long form.
+// ServerFile returns the name, in the runtime directory, of the socket of the Comch server called name that a device
+// offers to a host function. Both are given by their PCI addresses in the long form.
 func ServerFile(hostFunction, device, name string) string {
 	texts := [...]*C.char{C.CString(hostFunction), C.CString(device), C.CString(name)}
 	var address C.struct_soft_comch_address
@@ -74,26 +74,26 @@ func ServerFile(hostFunction, device, name string) string {
 	return C.GoString(&address.file[0])
 }
 
-// Model is the time model in force, in one line; empty without one. movesBytes is false where tasks complete without a
-// byte being copied.
+// Model returns the time model in force, in one line; empty without one. movesBytes reports whether tasks copy their
+// bytes.
 func Model() (text string, movesBytes bool) {
 	var line [256]C.char
 	moves := C.soft_describe_model(&line[0], C.size_t(len(line)))
 	return C.GoString(&line[0]), bool(moves)
 }
 
-// LastDetail is why the last failure of this process failed, in one sentence; empty if its code says it all.
+// LastDetail returns why the last call of this process failed, in one sentence; empty if its code says it all.
 func LastDetail() string {
 	var text [512]C.char
 	C.soft_copy_last_detail(&text[0], C.size_t(len(text)))
 	return C.GoString(&text[0])
 }
 
-// ClearDetail empties what LastDetail returns, so that what is there after the next failure belongs to that.
+// ClearDetail clears the detail, so that one found after the next failure belongs to it.
 func ClearDetail() { C.soft_clear_detail() }
 
-// ClientRefusal is the doca_error_t that the last server answered that did not take in this struct doca_comch_client *
-// since its start; DOCA_SUCCESS if none did. It is called where the client is used.
+// ClientRefusal returns the doca_error_t with which the last server refused this struct doca_comch_client * since its
+// start; DOCA_SUCCESS if none did. It must be called on the client's thread.
 func ClientRefusal(client unsafe.Pointer) int32 {
 	return int32(C.soft_comch_client_refusal((*C.struct_doca_comch_client)(client)))
 }

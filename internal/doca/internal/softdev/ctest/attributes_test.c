@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a device tells of itself, what it cannot do, and the later additions to buffers and memory maps. */
+/* The attributes of a device, what it does not support, and the later additions to buffers and memory maps. */
 #include <string.h>
 
 #include "../dev.h"

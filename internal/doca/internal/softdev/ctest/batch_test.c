@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Nothing here allocates a batch of tasks: none is taken for one, and what is taken for one stays as it is. */
+/* No function here allocates a batch of tasks: every pointer to one is refused, and what it points to is unchanged. */
 #include <string.h>
 
 #include "rig.h"
 
 #define MARK 0x5a
 
-/* Never looked into. */
+/* Never read. */
 static unsigned char foreign[64];
 #define FOREIGN ((struct doca_task_batch *)foreign)
 
@@ -36,7 +36,7 @@ static void foreign_memory_is_no_batch(void)
 		CHECK(foreign[i] == MARK);
 }
 
-/* A task of a running context comes nearest to one. It completes as if nothing had been tried. */
+/* A task of a running context is the most similar object. It completes as without the refused calls. */
 static void a_task_is_no_batch(void)
 {
 	static uint8_t source[8] = "a batch", target[8];

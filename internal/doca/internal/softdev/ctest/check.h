@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A failed check names its place and what it saw, and ends the program. */
+/* A failed check prints its place and the value, and ends the program. */
 #ifndef DMA_COPY_CHECK_H
 #define DMA_COPY_CHECK_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The orderly ends of a connection, whoever leaves, and from wherever. */
+/* Orderly ends of a connection, by either side and from any callback. */
 #include "comch_end.h"
 
 static void a_stopping_client_flushes(void)
@@ -19,7 +19,7 @@ static void a_stopping_client_flushes(void)
 	close_both(&client, &server);
 }
 
-static void a_deaf_peer_cannot_hold_up_a_stop(void)
+static void a_peer_that_does_not_receive_cannot_delay_a_stop(void)
 {
 	struct end client, server;
 	open_both(&client, &server);
@@ -33,8 +33,8 @@ static void a_deaf_peer_cannot_hold_up_a_stop(void)
 	close_both(&client, &server);
 }
 
-/* What arrived before the end is delivered before it, although the leaver never read what was sent to it. */
-static void a_leaver_with_unread_messages(void)
+/* Messages that arrived before the end are delivered before it, even if the peer left without reading ours. */
+static void a_peer_that_leaves_with_unread_messages(void)
 {
 	struct end client, server;
 	open_both(&client, &server);
@@ -97,7 +97,7 @@ static void server_disconnects_one(void)
 	close_both(&client, &server);
 }
 
-/* The last task goes inside the disconnect callback, and the connection is still there after it. */
+/* The last task is freed inside the disconnect callback, and the connection still exists after it. */
 static void free_kept_task(struct end *end, struct doca_comch_connection *connection)
 {
 	soft_doca_task_free(end->kept);
@@ -158,8 +158,10 @@ static void calls_inside_callbacks(void)
 	close_both(&client, &server);
 }
 
-/* As programs for one client at a time do: a second one is rejected where it connects, and what the disconnection event
- * clears is the only pointer that there is. */
+/*
+ * Like programs for one client at a time: a second client is rejected in the connect event, and the disconnect event
+ * clears the only pointer.
+ */
 static struct doca_comch_connection *only;
 
 static void keep_the_first(struct end *end, struct doca_comch_connection *connection)
@@ -205,15 +207,15 @@ static void a_second_client_is_rejected(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(a_stopping_client_flushes);
-	RUN(a_deaf_peer_cannot_hold_up_a_stop);
-	RUN(a_leaver_with_unread_messages);
+	RUN(a_peer_that_does_not_receive_cannot_delay_a_stop);
+	RUN(a_peer_that_leaves_with_unread_messages);
 	RUN(a_stopping_server_refuses);
 	RUN(server_disconnects_one);
 	RUN(tasks_freed_inside_the_disconnect_callback);
 	RUN(calls_inside_callbacks);
 	RUN(a_second_client_is_rejected);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

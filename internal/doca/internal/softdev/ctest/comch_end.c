@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "comch_end.h"
 
-struct stage stage;
+struct fixture fixture;
 
 /* ---- callbacks ---- */
 
@@ -127,7 +127,7 @@ void end_connect(struct end *end)
 void server_open_as(struct end *end, struct doca_dev_rep *rep, const char *name)
 {
 	*end = (struct end){0};
-	CHECK_OK(soft_doca_comch_server_create(stage.dpu, rep, name, &end->server));
+	CHECK_OK(soft_doca_comch_server_create(fixture.dpu, rep, name, &end->server));
 	end->ctx = soft_doca_comch_server_as_ctx(end->server);
 	CHECK_OK(soft_doca_comch_server_task_send_set_conf(end->server, on_sent, on_not_sent, NUM_SENDS));
 	CHECK_OK(soft_doca_comch_server_event_msg_recv_register(end->server, on_received));
@@ -139,13 +139,13 @@ void server_open_as(struct end *end, struct doca_dev_rep *rep, const char *name)
 
 void server_open(struct end *end)
 {
-	server_open_as(end, stage.rep, NAME);
+	server_open_as(end, fixture.rep, NAME);
 }
 
 void client_open_as(struct end *end, const char *name)
 {
 	*end = (struct end){0};
-	CHECK_OK(soft_doca_comch_client_create(stage.host, name, &end->client));
+	CHECK_OK(soft_doca_comch_client_create(fixture.host, name, &end->client));
 	end->ctx = soft_doca_comch_client_as_ctx(end->client);
 	CHECK_OK(soft_doca_comch_client_task_send_set_conf(end->client, on_sent, on_not_sent, NUM_SENDS));
 	CHECK_OK(soft_doca_comch_client_event_msg_recv_register(end->client, on_received));

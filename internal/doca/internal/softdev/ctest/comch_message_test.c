@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages of the control channel, and their notification; each side on a thread of its own. */
+/* Messages of the control channel and their notification; each side on its own thread. */
 #include <pthread.h>
 
 #include "comch_end.h"
@@ -70,7 +70,7 @@ static void open_queues(struct end *client, struct end *server, uint32_t size)
 	settle_both(client, server);
 }
 
-/* What does not fit stays in flight, nobody is woken for it, and it goes when the receiver has taken messages out. */
+/* Messages that do not fit stay in flight without a wakeup, and are sent when the receiver has taken messages out. */
 static void a_receive_queue_is_bounded(void)
 {
 	struct end client, server;
@@ -81,7 +81,7 @@ static void a_receive_queue_is_bounded(void)
 	settle_one(&client);
 	CHECK(client.sent == 4);
 	CHECK_OK(soft_doca_pe_request_notification(client.pe));
-	CHECK(!stage_readable(client.pe, 0));
+	CHECK(!fixture_readable(client.pe, 0));
 	while (server.received < NUM_SENDS) {
 		CHECK(soft_doca_pe_progress(server.pe));
 		settle_one(&client);
@@ -92,8 +92,8 @@ static void a_receive_queue_is_bounded(void)
 	close_both(&client, &server);
 }
 
-/* A stop does not wait for a full queue; what was not sent has failed. */
-static void a_full_queue_cannot_hold_up_a_stop(void)
+/* A stop does not wait for a full queue; messages not sent fail. */
+static void a_full_queue_cannot_delay_a_stop(void)
 {
 	struct end client, server;
 	open_queues(&client, &server, 4);
@@ -130,11 +130,11 @@ static void starting_wakes_an_armed_engine(void)
 	struct end client;
 	client_open(&client);
 	CHECK_OK(soft_doca_pe_request_notification(client.pe));
-	CHECK(!stage_readable(client.pe, 0));
+	CHECK(!fixture_readable(client.pe, 0));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-	CHECK(stage_readable(client.pe, 0));
+	CHECK(fixture_readable(client.pe, 0));
 	settle_one(&client);
-	CHECK(client.saw_failed_start && !stage_readable(client.pe, 0));
+	CHECK(client.saw_failed_start && !fixture_readable(client.pe, 0));
 	end_close(&client);
 }
 
@@ -143,25 +143,25 @@ static void armed_only(void)
 	struct end client, server;
 	open_both(&client, &server);
 	CHECK_OK(soft_doca_pe_request_notification(server.pe));
-	CHECK(!stage_readable(server.pe, 0));
+	CHECK(!fixture_readable(server.pe, 0));
 	CHECK_OK(soft_doca_pe_clear_notification(server.pe, 0));
 	CHECK_OK(soft_doca_pe_request_notification(client.pe));
 	CHECK_OK(send_number(&client, 0, 8));
-	CHECK(stage_readable(client.pe, 0));
+	CHECK(fixture_readable(client.pe, 0));
 	settle_one(&client);
-	CHECK(!stage_readable(client.pe, 0));
-	CHECK(!stage_readable(server.pe, 0));
+	CHECK(!fixture_readable(client.pe, 0));
+	CHECK(!fixture_readable(server.pe, 0));
 	CHECK_OK(soft_doca_pe_request_notification(server.pe));
-	CHECK(stage_readable(server.pe, 0));
+	CHECK(fixture_readable(server.pe, 0));
 	settle_one(&server);
-	CHECK(server.received == 1 && !stage_readable(server.pe, 0));
+	CHECK(server.received == 1 && !fixture_readable(server.pe, 0));
 	unsigned n = fill(&server, 4080);
-	CHECK(!stage_readable(server.pe, 0));
+	CHECK(!fixture_readable(server.pe, 0));
 	while (client.received < n && soft_doca_pe_progress(client.pe))
 		;
-	CHECK(stage_readable(server.pe, 0));
+	CHECK(fixture_readable(server.pe, 0));
 	settle_both(&client, &server);
-	CHECK(client.received == n && !stage_readable(server.pe, 0));
+	CHECK(client.received == n && !fixture_readable(server.pe, 0));
 	close_both(&client, &server);
 }
 
@@ -190,23 +190,23 @@ static void answer_until_done(struct end *end, struct doca_comch_connection *con
 		answer(end, connection);
 }
 
-static void *play_server(void *arg)
+static void *run_server(void *arg)
 {
 	struct end *server = arg;
-	stage_wait(server->pe, lost_client, server);
+	fixture_wait(server->pe, lost_client, server);
 	CHECK(server->received == ROUNDS);
 	return NULL;
 }
 
-static void *play_client(void *arg)
+static void *run_client(void *arg)
 {
 	struct end *client = arg;
-	stage_wait(client->pe, is_running, client);
+	fixture_wait(client->pe, is_running, client);
 	CHECK_OK(send_number(client, 0, 16));
 	while (client->received < ROUNDS - 1)
 		soft_doca_pe_progress(client->pe);
 	soft_doca_ctx_stop(client->ctx);
-	stage_wait(client->pe, is_idle, client);
+	fixture_wait(client->pe, is_idle, client);
 	return NULL;
 }
 
@@ -223,15 +223,15 @@ static void a_thread_per_engine(void)
 	for (int i = 0; i < 3; i++) {
 		char name[] = "server 0";
 		name[7] = (char)('0' + i);
-		server_open_as(&servers[i], stage.rep, name);
+		server_open_as(&servers[i], fixture.rep, name);
 		client_open_as(&clients[i], name);
 		servers[i].on_received = answer_until_done;
 		clients[i].on_received = answer_back;
 		CHECK_OK(soft_doca_comch_client_set_recv_queue_size(clients[i].client, (uint32_t)i + 1));
 		CHECK_OK(soft_doca_ctx_start(servers[i].ctx));
 		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(clients[i].ctx));
-		CHECK(pthread_create(&threads[2 * i], NULL, play_server, &servers[i]) == 0);
-		CHECK(pthread_create(&threads[2 * i + 1], NULL, play_client, &clients[i]) == 0);
+		CHECK(pthread_create(&threads[2 * i], NULL, run_server, &servers[i]) == 0);
+		CHECK(pthread_create(&threads[2 * i + 1], NULL, run_client, &clients[i]) == 0);
 	}
 	for (int i = 0; i < 6; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
@@ -241,15 +241,15 @@ static void a_thread_per_engine(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(sends_are_checked);
 	RUN(back_pressure_both_ways);
 	RUN(a_receive_queue_is_bounded);
-	RUN(a_full_queue_cannot_hold_up_a_stop);
+	RUN(a_full_queue_cannot_delay_a_stop);
 	RUN(small_queues_both_ways);
 	RUN(starting_wakes_an_armed_engine);
 	RUN(armed_only);
 	RUN(a_thread_per_engine);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control channel with peers that die, and with peers that misbehave. */
+/* The control channel with peers that die and peers that violate the protocol. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <signal.h>
@@ -52,7 +52,7 @@ static void be_a_client(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	client_open(&client);
 	soft_doca_ctx_start(client.ctx);
-	stage_wait(client.pe, is_running, &client);
+	fixture_wait(client.pe, is_running, &client);
 	CHECK_OK(send_number(&client, 0, 8));
 	CHECK_OK(send_number(&client, 1, 8));
 	while (client.sent < 2)
@@ -75,11 +75,11 @@ static void client_killed(void)
 	if (child == 0)
 		be_a_client();
 	CHECK(child > 0);
-	stage_wait(server.pe, has_client, &server);
-	stage_wait(server.pe, has_two, &server);
+	fixture_wait(server.pe, has_client, &server);
+	fixture_wait(server.pe, has_two, &server);
 	fill(&server, 4080);
 	kill_and_reap(child);
-	stage_wait(server.pe, lost_client, &server);
+	fixture_wait(server.pe, lost_client, &server);
 	CHECK(server.failed == NUM_SENDS && server.last_failure == DOCA_ERROR_CONNECTION_RESET);
 	CHECK(!server.failed_after_end && state_of(&server) == DOCA_CTX_STATE_RUNNING);
 	end_close(&server);
@@ -92,12 +92,12 @@ static void be_a_server(int ready)
 	server_open(&server);
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	CHECK(write(ready, "r", 1) == 1);
-	stage_wait(server.pe, has_client, &server);
+	fixture_wait(server.pe, has_client, &server);
 	CHECK_OK(send_number(&server, 0, 8));
 	while (server.sent == 0)
 		soft_doca_pe_progress(server.pe);
 	CHECK(write(ready, "c", 1) == 1);
-	stage_wait(server.pe, never, NULL);
+	fixture_wait(server.pe, never, NULL);
 }
 
 static pid_t fork_server(int *ready)
@@ -115,7 +115,7 @@ static pid_t fork_server(int *ready)
 	return child;
 }
 
-/* A connection that has ended, of a client that has not been destroyed. */
+/* A connection that has ended, while the client still exists. */
 static void can_be_looked_at(struct end *client, struct doca_comch_connection *connection)
 {
 	struct doca_comch_producer *producer;
@@ -128,7 +128,7 @@ static void can_be_looked_at(struct end *client, struct doca_comch_connection *c
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_comch_producer_create(connection, &producer));
 }
 
-/* What the server sent before it died arrives; its name can be taken over afterwards. */
+/* Messages that the server sent before it died arrive; then another server can use its name. */
 static void server_killed(void)
 {
 	struct end client, server;
@@ -137,7 +137,7 @@ static void server_killed(void)
 	pid_t child = fork_server(&ready);
 	client_open(&client);
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
-	stage_wait(client.pe, is_running, &client);
+	fixture_wait(client.pe, is_running, &client);
 	struct doca_comch_connection *first = client.connection;
 	CHECK_OK(soft_doca_comch_connection_set_user_data(first, (union doca_data){.u64 = 42}));
 	CHECK(read(ready, &byte, 1) == 1);
@@ -145,7 +145,7 @@ static void server_killed(void)
 	while (send_number(&client, 0, 4080) == DOCA_SUCCESS || soft_doca_pe_progress(client.pe))
 		;
 	kill_and_reap(child);
-	stage_wait(client.pe, is_idle, &client);
+	fixture_wait(client.pe, is_idle, &client);
 	CHECK(client.received == 1 && client.failed == NUM_SENDS);
 	CHECK(client.last_failure == DOCA_ERROR_CONNECTION_RESET);
 	close(ready);
@@ -170,12 +170,12 @@ static void server_killed(void)
 	close_both(&client, &server);
 }
 
-/* ---- peers that misbehave ---- */
+/* ---- peers that violate the protocol ---- */
 
 static int connect_server(void)
 {
 	struct soft_comch_address address;
-	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
+	soft_comch_address_make(&address, fixture.host->info->pci_addr, fixture.dpu->info->pci_addr, NAME);
 	int fd = soft_comch_connect(&address);
 	CHECK(fd >= 0);
 	return fd;
@@ -196,7 +196,7 @@ static bool hung_up(int fd)
 	return n == 0 || errno == ECONNRESET;
 }
 
-/* HELLO or WELCOME of a peer that takes that many messages. */
+/* A HELLO or WELCOME that grants that many messages. */
 static struct soft_frame greeting(enum soft_frame_type type, uint32_t credits)
 {
 	struct soft_frame frame = soft_frame_make(type, 4080, 0);
@@ -209,7 +209,7 @@ struct packet {
 	uint8_t bytes[5000];
 };
 
-/* Well-formed or not, none of these may come where the tests send them. */
+/* Frames that are invalid at the points where the tests send them. */
 static size_t bad_packet(unsigned kind, struct packet *packet)
 {
 	const size_t head = sizeof(packet->frame);
@@ -218,14 +218,14 @@ static size_t bad_packet(unsigned kind, struct packet *packet)
 	switch (kind) {
 	case 0: /* too short to be a frame */
 		return head - 1;
-	case 1: /* shorter than it says */
+	case 1: /* shorter than its length */
 		return head + 3;
-	case 2: /* longer than it says */
+	case 2: /* longer than its length */
 		return head + 5;
 	case 3: /* longer than any message */
 		packet->frame.value = 4081;
 		return head + 4081;
-	case 4: /* says 4 GiB */
+	case 4: /* its length is 4 GiB */
 		packet->frame.value = UINT32_MAX;
 		return head + 4;
 	case 5: /* empty */
@@ -237,16 +237,16 @@ static size_t bad_packet(unsigned kind, struct packet *packet)
 	case 7:
 		packet->frame.version++;
 		return head + 4;
-	case 8: /* a type nobody knows */
+	case 8: /* an unknown type */
 		packet->frame = soft_frame_make((enum soft_frame_type)99, 0, 0);
 		return head;
 	case 9: /* from the wrong side */
 		packet->frame = soft_frame_make(SOFT_FRAME_WELCOME, 4080, 0);
 		return head;
-	case 10: /* for the second time, when the connection is open; with no room for messages, before */
+	case 10: /* a second one, when the connection is open; without credits, before */
 		packet->frame = soft_frame_make(SOFT_FRAME_HELLO, 0, 0);
 		return head;
-	case 11: /* grants more than there is room for */
+	case 11: /* grants more credits than the queue holds */
 		packet->frame = soft_frame_make(SOFT_FRAME_CREDIT, 0, 0);
 		packet->frame.credits = 1;
 		return head;
@@ -292,7 +292,7 @@ static void bad_frames_after_hello(void)
 	bad_frames(true);
 }
 
-static void strangers_are_bounded(void)
+static void handshakes_are_bounded(void)
 {
 	struct end client, server;
 	int fds[40], open = 0;
@@ -317,8 +317,8 @@ static void strangers_are_bounded(void)
 		close(fds[i]);
 }
 
-/* Its tasks wait as for any slow peer, and the engine sleeps. */
-static void a_peer_that_will_not_listen(void)
+/* Its tasks wait as with any slow peer, and the engine sleeps. */
+static void a_peer_that_does_not_receive(void)
 {
 	struct end server;
 	struct soft_frame hello = greeting(SOFT_FRAME_HELLO, 10);
@@ -331,15 +331,15 @@ static void a_peer_that_will_not_listen(void)
 	CHECK_OK(send_number(&server, 0, 8));
 	settle_one(&server);
 	CHECK_OK(soft_doca_pe_request_notification(server.pe));
-	CHECK(server.sent == 0 && server.failed == 0 && !stage_readable(server.pe, 0));
+	CHECK(server.sent == 0 && server.failed == 0 && !fixture_readable(server.pe, 0));
 	close(fd);
-	CHECK(stage_readable(server.pe, 0));
+	CHECK(fixture_readable(server.pe, 0));
 	settle_one(&server);
 	CHECK(server.failed == 1 && server.disconnects == 1);
 	end_close(&server);
 }
 
-/* It reads no credits either, so that the server has none to give. */
+/* It does not read credits either, so the server has none left. */
 static void a_peer_that_sends_too_much(void)
 {
 	struct end server;
@@ -363,14 +363,14 @@ static void a_peer_that_sends_too_much(void)
 	end_close(&server);
 }
 
-/* Answers the client's HELLO in the server's place. */
+/* Answers the HELLO of a client, in place of a server. */
 static void client_meets_bad_server(void)
 {
 	struct soft_comch_address address;
 	struct packet packet;
 	struct soft_frame welcome = greeting(SOFT_FRAME_WELCOME, 10);
 	int listener;
-	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
+	soft_comch_address_make(&address, fixture.host->info->pci_addr, fixture.dpu->info->pci_addr, NAME);
 	CHECK_OK(soft_comch_listen(&address, &listener));
 	unsigned kind = 0;
 	for (size_t len = bad_packet(kind, &packet); len > 0; len = bad_packet(++kind, &packet)) {
@@ -398,15 +398,15 @@ static void client_meets_bad_server(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(client_killed);
 	RUN(server_killed);
 	RUN(bad_frames_instead_of_hello);
 	RUN(bad_frames_after_hello);
-	RUN(strangers_are_bounded);
-	RUN(a_peer_that_will_not_listen);
+	RUN(handshakes_are_bounded);
+	RUN(a_peer_that_does_not_receive);
 	RUN(a_peer_that_sends_too_much);
 	RUN(client_meets_bad_server);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The control channel as programs see it: configuration, and connecting. */
+/* Configuration of the control channel, and connecting. */
 #include "comch_end.h"
 
 /* ---- configuration ---- */
@@ -15,7 +15,7 @@ static void on_consumer(struct doca_comch_event_consumer *event, struct doca_com
 static void capabilities(void)
 {
 	uint32_t value;
-	const struct doca_devinfo *host = stage.host->info, *dpu = stage.dpu->info;
+	const struct doca_devinfo *host = fixture.host->info, *dpu = fixture.dpu->info;
 	CHECK_OK(soft_doca_comch_cap_server_is_supported(dpu));
 	CHECK_OK(soft_doca_comch_cap_client_is_supported(host));
 	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_comch_cap_server_is_supported(host));
@@ -35,13 +35,13 @@ static void creation_is_checked(void)
 	char name[65];
 	memset(name, ' ', sizeof(name));
 	name[64] = '\0';
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(stage.dpu, NULL, NAME, &server));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(stage.host, stage.rep, NAME, &server));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(stage.dpu, stage.rep, name, &server));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(stage.dpu, stage.rep, "", &server));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(fixture.dpu, NULL, NAME, &server));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(fixture.host, fixture.rep, NAME, &server));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(fixture.dpu, fixture.rep, name, &server));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_create(fixture.dpu, fixture.rep, "", &server));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_client_create(NULL, NAME, &client));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_client_create(stage.host, name, &client));
-	CHECK_RESULT(DOCA_ERROR_INITIALIZATION, soft_doca_comch_client_create(stage.dpu, NAME, &client));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_client_create(fixture.host, name, &client));
+	CHECK_RESULT(DOCA_ERROR_INITIALIZATION, soft_doca_comch_client_create(fixture.dpu, NAME, &client));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_server_destroy(NULL));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_client_destroy(NULL));
 	CHECK(soft_doca_comch_server_as_ctx(NULL) == NULL);
@@ -70,7 +70,7 @@ static void configuration_is_checked(void)
 		     soft_doca_comch_server_event_consumer_register(end.server, on_consumer, NULL));
 	CHECK_OK(soft_doca_comch_server_event_consumer_register(end.server, on_consumer, on_consumer));
 	CHECK_OK(soft_doca_comch_server_get_device_rep(end.server, &rep));
-	CHECK(rep == stage.rep);
+	CHECK(rep == fixture.rep);
 	CHECK_OK(soft_doca_ctx_start(end.ctx));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_comch_server_set_max_msg_size(end.server, 100));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_comch_server_event_msg_recv_register(end.server, on_received));
@@ -79,7 +79,7 @@ static void configuration_is_checked(void)
 	CHECK_OK(soft_doca_comch_server_get_max_msg_size(end.server, &size));
 	CHECK(size == 4080);
 	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_comch_server_destroy(end.server));
-	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_dev_rep_close(stage.rep));
+	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_dev_rep_close(fixture.rep));
 	CHECK_OK(soft_doca_ctx_stop(end.ctx));
 	CHECK_OK(soft_doca_ctx_start(end.ctx));
 	end_close(&end);
@@ -88,7 +88,7 @@ static void configuration_is_checked(void)
 static void start_without_mandatory_configuration(void)
 {
 	struct end end = {0};
-	CHECK_OK(soft_doca_comch_server_create(stage.dpu, stage.rep, NAME, &end.server));
+	CHECK_OK(soft_doca_comch_server_create(fixture.dpu, fixture.rep, NAME, &end.server));
 	end.ctx = soft_doca_comch_server_as_ctx(end.server);
 	end_connect(&end);
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_start(end.ctx));
@@ -145,8 +145,8 @@ static void names_are_unique(void)
 	struct end first, second, other_rep, other_name;
 	server_open(&first);
 	server_open(&second);
-	server_open_as(&other_rep, stage.other_rep, NAME);
-	server_open_as(&other_name, stage.rep, "../%2F.~ an other name, of 63 bytes, most of them to be escaped");
+	server_open_as(&other_rep, fixture.other_rep, NAME);
+	server_open_as(&other_name, fixture.rep, "../%2F.~ an other name, of 63 bytes, most of them to be escaped");
 	CHECK_OK(soft_doca_ctx_start(first.ctx));
 	CHECK_OK(soft_doca_ctx_start(other_rep.ctx));
 	CHECK_OK(soft_doca_ctx_start(other_name.ctx));
@@ -165,7 +165,7 @@ static void long_names_connect(void)
 {
 	static const char name[] = "//////////////////////////////////////////////////////////////";
 	struct end client, server;
-	server_open_as(&server, stage.rep, name);
+	server_open_as(&server, fixture.rep, name);
 	client_open_as(&client, name);
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(client.ctx));
@@ -267,7 +267,7 @@ static void too_many_clients(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(capabilities);
 	RUN(creation_is_checked);
 	RUN(configuration_is_checked);
@@ -278,9 +278,9 @@ int main(void)
 	RUN(long_names_connect);
 	RUN(message_sizes_must_agree);
 	RUN(several_clients);
-	stage_close(&stage);
-	stage_open(&stage, "max_clients=2");
+	fixture_close(&fixture);
+	fixture_open(&fixture, "max_clients=2");
 	RUN(too_many_clients);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

@@ -55,7 +55,7 @@ static void test_runtime_dir(void)
 	rig_configure(NULL);
 	snprintf(path, sizeof(path), "%s/sub", rig_dir());
 	snprintf(deeper, sizeof(deeper), "%s/sub", path);
-	refuse_dir(deeper); /* parents are not made */
+	refuse_dir(deeper); /* parent directories are not created */
 	CHECK_OK(soft_configure(path, "", NULL, 0));
 	CHECK(strcmp(soft_runtime_dir(), path) == 0 && soft_runtime_dirfd() >= 0);
 	struct stat st;
@@ -100,7 +100,7 @@ static void check_mode(const char *name, mode_t mode)
 	CHECK((st.st_mode & 07777) == mode);
 }
 
-/* Neither a umask that takes everything away nor one that takes nothing away counts. */
+/* The umask has no effect, whether it removes all permissions or none. */
 static void test_modes(void)
 {
 	const mode_t umasks[] = {0777, 0};
@@ -121,14 +121,14 @@ static void test_modes(void)
 	}
 }
 
-/* The file of another program, which the owner of the runtime directory puts in the place of one that was just made. */
-static const char *victim;
+/* A file of another program, by which the owner of the runtime directory replaces one that was just made. */
+static const char *other_file;
 static bool replacing;
 
 static void replace(int dirfd, const char *name, int flags)
 {
 	if (replacing)
-		CHECK(unlinkat(dirfd, name, flags) == 0 && symlinkat(victim, dirfd, name) == 0);
+		CHECK(unlinkat(dirfd, name, flags) == 0 && symlinkat(other_file, dirfd, name) == 0);
 }
 
 int mkdir(const char *path, mode_t mode)
@@ -138,7 +138,7 @@ int mkdir(const char *path, mode_t mode)
 	return result;
 }
 
-/* Its directory first comes as /proc/self/fd/N. */
+/* The directory comes first, as /proc/self/fd/N. */
 int bind(int fd, const struct sockaddr *address, socklen_t len)
 {
 	int result = (int)syscall(SYS_bind, fd, address, len);
@@ -146,10 +146,10 @@ int bind(int fd, const struct sockaddr *address, socklen_t len)
 	return result;
 }
 
-static void check_victim(mode_t mode)
+static void check_replaced_file(mode_t mode)
 {
 	struct stat st;
-	CHECK(stat(victim, &st) == 0 && (st.st_mode & 07777) == mode);
+	CHECK(stat(other_file, &st) == 0 && (st.st_mode & 07777) == mode);
 }
 
 static void configure_users(const char *users)
@@ -170,19 +170,19 @@ static void test_modes_of_other_files(void)
 	CHECK(fd >= 0 && close(fd) == 0 && mkdir(dir, 0700) == 0 && chmod(dir, 0500) == 0);
 	configure_users("12345");
 	replacing = true;
-	victim = file;
+	other_file = file;
 	CHECK(soft_socket_listen("comch.mode", 1) < 0);
-	check_victim(0600);
-	victim = dir;
+	check_replaced_file(0600);
+	other_file = dir;
 	CHECK_RESULT(DOCA_ERROR_OPERATING_SYSTEM, soft_configure(made, "", NULL, 0));
-	check_victim(0500);
+	check_replaced_file(0500);
 	replacing = false;
 
-	victim = file;
+	other_file = file;
 	CHECK(unlink(lock) == 0 && link(file, lock) == 0);
 	fd = soft_socket_listen("comch.other", 1);
 	CHECK(fd >= 0);
-	check_victim(0600);
+	check_replaced_file(0600);
 	check_mode("comch.other", 0666);
 	close(fd);
 	CHECK(unlink(lock) == 0);
@@ -224,7 +224,7 @@ static void test_users(void)
 	CHECK(unsetenv("DMA_COPY_SOFT_USERS") == 0);
 }
 
-/* A socket tells the user of whoever made it. */
+/* A socket reports the user that created it. */
 static void meet(uid_t own, uid_t peer, bool trusted)
 {
 	int fds[2];
@@ -242,7 +242,7 @@ static void meet(uid_t own, uid_t peer, bool trusted)
 	      (strstr(soft_last_detail(), named) != NULL && strstr(soft_last_detail(), "DMA_COPY_SOFT_USERS") != NULL));
 }
 
-/* Root is a user as any other. */
+/* Root is treated as any other user. */
 static void test_peers_of_other_users(void)
 {
 	if (geteuid() != 0)
@@ -258,7 +258,7 @@ static void test_peers_of_other_users(void)
 	rig_configure(NULL);
 }
 
-/* The directory may belong to a user that is trusted, whose peers must be able to call. */
+/* The directory may belong to a trusted user, whose processes must be able to connect. */
 static void test_shared_dir(void)
 {
 	if (geteuid() != 0)
@@ -279,7 +279,7 @@ static void test_shared_dir(void)
 	rig_remove(path);
 }
 
-/* The environment of a child, so that it does not stay. */
+/* Runs in a child, so that the environment does not stay. */
 static void in_child(void (*run)(void))
 {
 	pid_t pid = fork();

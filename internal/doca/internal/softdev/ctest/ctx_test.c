@@ -195,7 +195,7 @@ static void tasks_keep_a_context_from_idle(void)
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
-/* Its callback may look at it, but not have it back. */
+/* Its callback may read it, but not submit it again. */
 static void look(struct toy *toy, struct doca_task *task)
 {
 	CHECK(toy->releases == 0 && soft_doca_task_get_ctx(task) == &toy->ctx);
@@ -237,7 +237,7 @@ static void a_task_freed_in_flight_goes_when_it_ends(void)
 	freed_in_flight(look_and_free);
 }
 
-/* What the callback itself frees, takes again, submits and frees in flight is another task. */
+/* A task that the callback frees, allocates again, submits and frees in flight is a new one. */
 static void begin_anew(struct toy *toy, struct doca_task *task)
 {
 	if (toy->endings > 1)
@@ -268,7 +268,7 @@ static void a_task_taken_again_by_its_callback_is_another(void)
 
 int main(void)
 {
-	stage_open(&toy_stage, NULL);
+	fixture_open(&toy_stage, NULL);
 	RUN(every_function_in_every_state);
 	RUN(missing_arguments);
 	RUN(every_function_is_in_the_table);
@@ -276,6 +276,6 @@ int main(void)
 	RUN(tasks_keep_a_context_from_idle);
 	RUN(a_task_freed_in_flight_goes_when_it_ends);
 	RUN(a_task_taken_again_by_its_callback_is_another);
-	stage_close(&toy_stage);
+	fixture_close(&toy_stage);
 	return 0;
 }

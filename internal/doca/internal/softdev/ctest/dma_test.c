@@ -131,7 +131,7 @@ static void test_destination_grows(void)
 		CHECK(engine.failed == 0 && data_len(dst) == 100 * i);
 	}
 	CHECK(memcmp(target, source, 100) == 0 && memcmp(target + 100, source, 100) == 0);
-	engine_submit(&engine, src, dst); /* 50 bytes of room are left */
+	engine_submit(&engine, src, dst); /* 50 bytes are left */
 	engine_wait(&engine, 3);
 	CHECK(engine.failed == 1 && engine.last_status == DOCA_ERROR_IO_FAILED && data_len(dst) == 200);
 	CHECK(strstr(soft_last_detail(), "space") != NULL && target[200] == 0);
@@ -166,7 +166,7 @@ static void test_source_list(void)
 	close_all();
 }
 
-/* One file that shrank under its mapping: a plain memcpy would end the process with SIGBUS. */
+/* A file that shrank under its mapping: a plain memcpy would raise SIGBUS. */
 static void test_shrunken_file(void)
 {
 	open_all(4, NULL);
@@ -192,7 +192,7 @@ static void test_shrunken_file(void)
 
 /* ---- Refusals ---- */
 
-/* The task fails, says why, and takes the context down; try_submit refuses it from the start. */
+/* The task fails with a detail and stops the context; try_submit refuses it at once. */
 static void expect_refused(const struct doca_buf *src, struct doca_buf *dst, const char *reason)
 {
 	unsigned failed = engine.failed;
@@ -329,7 +329,7 @@ static void test_failure_flushes_the_rest(void)
 	CHECK(data_len(dst) == 10);
 	CHECK(soft_doca_pe_progress(engine.pe) == 0 && engine_state(&engine) == DOCA_CTX_STATE_STOPPING);
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(held));
-	soft_doca_task_free(held); /* what kept the context from IDLE */
+	soft_doca_task_free(held); /* it kept the context from IDLE */
 	engine_restart(&engine);
 	engine_submit(&engine, src, dst);
 	engine_wait(&engine, 5);

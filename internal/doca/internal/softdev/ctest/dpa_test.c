@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The DPA's side of consumers and producers: refused, with nothing written, and without harm to the CPU's side. */
+/* Functions for the DPA are refused, write nothing, and leave the CPU's functions usable. */
 #include "fast_end.h"
 
 #define UNTOUCHED 77
@@ -7,7 +7,7 @@
 static struct end client, server;
 static struct fast_end consumer, producer;
 
-/* Never looked into. */
+/* Never read. */
 static char foreign;
 #define FOREIGN(type) ((struct type *)&foreign)
 
@@ -86,7 +86,7 @@ static void consumers_and_producers_stay_with_the_cpu(void)
 	INVALID(soft_doca_comch_producer_dpa_completion_attach(producer.producer, NULL));
 }
 
-/* A program that asks for the DPA, is refused and goes on without. */
+/* A program that asks for the DPA, is refused and continues without it. */
 static void the_cpu_still_copies(void)
 {
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(consumer.ctx));
@@ -102,7 +102,7 @@ static void the_cpu_still_copies(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	open_both(&client, &server);
 	consumer_open(&consumer, &client);
 	producer_open(&producer, &server);
@@ -114,6 +114,6 @@ int main(void)
 	fast_close(&consumer);
 	fast_close(&producer);
 	close_both(&client, &server);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

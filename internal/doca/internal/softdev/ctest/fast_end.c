@@ -48,7 +48,7 @@ static void on_produced(struct doca_comch_producer_task_send *task, union doca_d
 
 static void open_parts(struct fast_end *end, struct end *control)
 {
-	*end = (struct fast_end){.dev = control->server != NULL ? stage.dpu : stage.host};
+	*end = (struct fast_end){.dev = control->server != NULL ? fixture.dpu : fixture.host};
 	end->memory = memory_alloc(FAST_MEMORY);
 	CHECK(end->memory != NULL);
 	CHECK_OK(soft_doca_pe_create(&end->pe));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A consumer and a producer with memory, buffers and an engine each, as the tests use them. */
+/* A consumer and a producer with memory, buffers and an engine each, for the tests. */
 #ifndef DMA_COPY_FAST_END_H
 #define DMA_COPY_FAST_END_H
 
@@ -9,7 +9,7 @@
 #define FAST_IMM 32
 #define FAST_MEMORY (64 << 10)
 
-/* What consumers and producers have in common. */
+/* The common part of consumers and producers. */
 struct fast_end {
 	struct doca_pe *pe;
 	struct doca_ctx *ctx;
@@ -24,7 +24,7 @@ struct fast_end {
 	doca_error_t last_failure;
 	uint32_t last_producer, last_imm_len;
 	uint8_t last_imm[FAST_IMM];
-	struct doca_buf *last_buf; /* of the last task that completed; the test gives it back */
+	struct doca_buf *last_buf; /* of the last completed task; the test releases it */
 	void (*on_completed)(struct fast_end *end, struct doca_buf *buf);
 };
 
@@ -33,7 +33,7 @@ void consumer_open(struct fast_end *end, struct end *control);
 void producer_open(struct fast_end *end, struct end *control);
 void fast_close(struct fast_end *end);
 
-/* Progresses all until nothing moves. */
+/* Progresses all ends until none moves. */
 void settle_fast(struct end *client, struct end *server, struct fast_end *a, struct fast_end *b);
 
 enum doca_ctx_states fast_state(const struct fast_end *end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Peers that misbehave on the fast path: in the news of a consumer, on its lane, and in deliveries. */
+/* Peers that violate the protocol of the fast path: in CONSUMER frames, on a lane, and in deliveries. */
 #define _GNU_SOURCE
 #include <sys/socket.h>
 
@@ -15,7 +15,7 @@ static int connect_server(struct end *server)
 	struct soft_comch_address address;
 	struct soft_frame hello = soft_frame_make(SOFT_FRAME_HELLO, 4080, 0), welcome;
 	hello.credits = 10;
-	soft_comch_address_make(&address, stage.host->info->pci_addr, stage.dpu->info->pci_addr, NAME);
+	soft_comch_address_make(&address, fixture.host->info->pci_addr, fixture.dpu->info->pci_addr, NAME);
 	int fd = soft_comch_connect(&address);
 	CHECK(fd >= 0 && send(fd, &hello, sizeof(hello), 0) == sizeof(hello));
 	settle_one(server);
@@ -23,24 +23,24 @@ static int connect_server(struct end *server)
 	return fd;
 }
 
-struct news {
+struct consumer_frame {
 	struct soft_frame frame;
 	struct soft_consumer_info info;
 };
 
-static struct news good_news(uint32_t id)
+static struct consumer_frame valid_frame(uint32_t id)
 {
-	return (struct news){.frame = soft_frame_make(SOFT_FRAME_CONSUMER, id, 0), .info = {.num_tasks = 4}};
+	return (struct consumer_frame){.frame = soft_frame_make(SOFT_FRAME_CONSUMER, id, 0), .info = {.num_tasks = 4}};
 }
 
-enum company { ALONE, WITH_LANE, WITH_PIPE };
+enum descriptor_kind { ALONE, WITH_LANE, WITH_PIPE };
 
 /* Each of these ends the connection. */
 static const struct {
 	enum soft_frame_type type;
-	enum company company;
+	enum descriptor_kind descriptor_kind;
 	uint32_t id, num_tasks, imm_data_len;
-} untrue[] = {
+} invalid[] = {
 	{SOFT_FRAME_CONSUMER, ALONE, 5, 4, 0},
 	{SOFT_FRAME_CONSUMER, WITH_PIPE, 5, 4, 0},
 	{SOFT_FRAME_CONSUMER, WITH_LANE, 5, 0, 0},
@@ -49,33 +49,34 @@ static const struct {
 	{SOFT_FRAME_CONSUMER, WITH_LANE, SOFT_NO_ID, 4, 0},
 	{SOFT_FRAME_CONSUMER, WITH_LANE, SOFT_GONE_ID, 4, 0},
 	{SOFT_FRAME_CONSUMER, WITH_LANE, 6, 4, 0}, /* the server's own */
-	{SOFT_FRAME_EXPIRED, ALONE, 5, 0, 0},      /* and never was */
+	{SOFT_FRAME_EXPIRED, ALONE, 5, 0, 0},      /* and never existed */
 };
 
-static void send_news(int fd, const struct news *news, enum company company)
+static void send_consumer_frame(int fd, const struct consumer_frame *packet, enum descriptor_kind descriptor_kind)
 {
 	int ends[2], pipes[2];
-	size_t len = news->frame.type == SOFT_FRAME_EXPIRED ? sizeof(news->frame) : sizeof(*news);
+	size_t len = packet->frame.type == SOFT_FRAME_EXPIRED ? sizeof(packet->frame) : sizeof(*packet);
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0 && pipe(pipes) == 0);
-	CHECK(remote_send(fd, news, len, company == WITH_LANE ? &ends[1] : &pipes[0], company == ALONE ? 0 : 1));
+	CHECK(remote_send(fd, packet, len, descriptor_kind == WITH_LANE ? &ends[1] : &pipes[0],
+			  descriptor_kind == ALONE ? 0 : 1));
 	for (unsigned i = 0; i < 2; i++) {
 		close(ends[i]);
 		close(pipes[i]);
 	}
 }
 
-static void bad_news(void)
+static void bad_consumer_frames(void)
 {
 	struct end *server = &pair.server;
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
-	for (unsigned i = 0; i < sizeof(untrue) / sizeof(untrue[0]); i++) {
+	for (unsigned i = 0; i < sizeof(invalid) / sizeof(invalid[0]); i++) {
 		int fd = connect_server(server);
-		struct news news = {
-			.frame = soft_frame_make(untrue[i].type, untrue[i].id, 0),
-			.info = {.num_tasks = untrue[i].num_tasks, .imm_data_len = untrue[i].imm_data_len},
+		struct consumer_frame packet = {
+			.frame = soft_frame_make(invalid[i].type, invalid[i].id, 0),
+			.info = {.num_tasks = invalid[i].num_tasks, .imm_data_len = invalid[i].imm_data_len},
 		};
-		send_news(fd, &news, untrue[i].company);
+		send_consumer_frame(fd, &packet, invalid[i].descriptor_kind);
 		settle_one(server);
 		CHECK(server->disconnects == i + 1 && server->new_consumers == 0);
 		close(fd);
@@ -91,11 +92,11 @@ static void the_same_consumer_twice(void)
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
 	int fd = connect_server(server);
 	CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
-	struct news news = good_news(5);
-	CHECK(remote_send(fd, &news, sizeof(news), &ends[1], 1));
+	struct consumer_frame packet = valid_frame(5);
+	CHECK(remote_send(fd, &packet, sizeof(packet), &ends[1], 1));
 	settle_one(server);
 	CHECK(server->new_consumers == 1 && server->disconnects == 0);
-	CHECK(remote_send(fd, &news, sizeof(news), &ends[1], 1));
+	CHECK(remote_send(fd, &packet, sizeof(packet), &ends[1], 1));
 	settle_one(server);
 	CHECK(server->expired_consumers == 1 && server->disconnects == 1);
 	close(fd);
@@ -104,8 +105,10 @@ static void the_same_consumer_twice(void)
 	end_close(server);
 }
 
-/* A consumer that posts what it does not share, or more than it has tasks for, is gone for its producers; nobody
- * writes anywhere. */
+/*
+ * A consumer that posts memory outside its export, or more slots than it has tasks, expires for its producers, which
+ * write nothing.
+ */
 static void bad_slots(void)
 {
 	struct end *server = &pair.server;
@@ -117,15 +120,15 @@ static void bad_slots(void)
 	producer_open(producer, server);
 	CHECK_OK(soft_doca_ctx_start(producer->ctx));
 	for (uint32_t id = 1; id <= 5; id += 2) {
-		struct news news = good_news(id);
+		struct consumer_frame packet = valid_frame(id);
 		struct soft_slot slot = {.addr = 0x1000, .capacity = 4096};
 		CHECK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends) == 0);
-		CHECK(remote_send(fd, &news, sizeof(news), &ends[1], 1));
+		CHECK(remote_send(fd, &packet, sizeof(packet), &ends[1], 1));
 		settle_one(server);
 		unsigned failed = producer->failed;
 		for (unsigned i = 0; i < (id == 1 ? 5u : 1u); i++)
 			CHECK(send(ends[0], &slot, id == 3 ? 7 : sizeof(slot), 0) > 0);
-		if (id == 5) { /* a descriptor that leads nowhere */
+		if (id == 5) { /* an invalid descriptor */
 			CHECK_OK(produce(producer, id, 0, 10, NULL, 0));
 			settle_fast(NULL, server, producer, NULL);
 			CHECK(producer->failed == failed + 1 && producer->last_failure == DOCA_ERROR_IO_FAILED);
@@ -144,7 +147,7 @@ static void bad_slots(void)
 
 #define WHOLE sizeof(struct soft_delivery)
 
-/* Against 10 bytes of room, if any is posted. */
+/* For a slot of 10 bytes, if one is posted. */
 static const struct {
 	bool posted;
 	size_t len; /* of the packet */
@@ -171,7 +174,7 @@ static void send_delivery(const struct soft_delivery *delivery, size_t len)
 	soft_lane_unref(lane);
 }
 
-/* The producer's side of a consumer that this process has: what it says is checked against what was posted. */
+/* The test plays the producer of a consumer in this process: its deliveries are checked against the posted slots. */
 static void bad_deliveries(void)
 {
 	for (unsigned i = 0; i < sizeof(incredible) / sizeof(incredible[0]); i++) {
@@ -189,11 +192,11 @@ static void bad_deliveries(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
-	RUN(bad_news);
+	fixture_open(&fixture, NULL);
+	RUN(bad_consumer_frames);
 	RUN(the_same_consumer_twice);
 	RUN(bad_slots);
 	RUN(bad_deliveries);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

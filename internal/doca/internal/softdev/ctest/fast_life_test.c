@@ -12,7 +12,7 @@
 static void capabilities(void)
 {
 	uint32_t value;
-	const struct doca_devinfo *host = stage.host->info, *dpu = stage.dpu->info;
+	const struct doca_devinfo *host = fixture.host->info, *dpu = fixture.dpu->info;
 	CHECK_OK(soft_doca_comch_consumer_cap_is_supported(dpu));
 	CHECK_OK(soft_doca_comch_producer_cap_is_supported(host));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_comch_consumer_cap_is_supported(NULL));
@@ -61,19 +61,19 @@ static void configuration_is_checked(void)
 	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_comch_consumer_destroy(pair.consumer.consumer));
 	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_comch_producer_destroy(pair.producer.producer));
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_stop(pair.consumer.mmap));
-	/* A device that is not the connection's. */
+	/* Another device than the connection's. */
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE,
 		     soft_doca_comch_consumer_create(pair.client.connection, pair.producer.mmap, &consumer));
 	pair_close();
 }
 
-/* As the guide lists among what is mandatory, on the side of the consumer or producer. */
+/* The guide lists them as mandatory on the side of the consumer or producer. */
 static void consumer_events_come_first(void)
 {
 	struct end *client = &pair.client, *server = &pair.server;
 	server_open(server);
 	*client = (struct end){0};
-	CHECK_OK(soft_doca_comch_client_create(stage.host, NAME, &client->client));
+	CHECK_OK(soft_doca_comch_client_create(fixture.host, NAME, &client->client));
 	client->ctx = soft_doca_comch_client_as_ctx(client->client);
 	CHECK_OK(soft_doca_comch_client_task_send_set_conf(client->client, on_sent, on_not_sent, NUM_SENDS));
 	CHECK_OK(soft_doca_comch_client_event_msg_recv_register(client->client, on_received));
@@ -102,7 +102,7 @@ static void permission_is_needed(void)
 	open_both(&pair.client, &pair.server);
 	CHECK_OK(soft_doca_mmap_create(&mmap));
 	CHECK_OK(soft_doca_mmap_set_memrange(mmap, memory, sizeof(memory)));
-	CHECK_OK(soft_doca_mmap_add_dev(mmap, stage.host));
+	CHECK_OK(soft_doca_mmap_add_dev(mmap, fixture.host));
 	CHECK_OK(soft_doca_mmap_set_permissions(mmap, DOCA_ACCESS_FLAG_PCI_READ_ONLY));
 	CHECK_OK(soft_doca_mmap_start(mmap));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE,
@@ -111,7 +111,7 @@ static void permission_is_needed(void)
 	close_both(&pair.client, &pair.server);
 }
 
-/* It cannot go while there is a consumer over it, and what has become of it is looked at when the consumer starts. */
+/* It cannot be destroyed while a consumer uses it, and its state is checked when the consumer starts. */
 static void the_map_stays(void)
 {
 	struct fast_end *consumer = &pair.consumer;
@@ -132,7 +132,7 @@ static void the_map_stays(void)
 	close_both(&pair.client, &pair.server);
 }
 
-/* Neither engine alone is enough, and the peer is told last. */
+/* Both engines must progress, and the peer is told last. */
 static void a_consumer_starts_step_by_step(void)
 {
 	struct end *client = &pair.client, *server = &pair.server;
@@ -167,21 +167,21 @@ static void the_handle_tells_of_the_start(void)
 	open_both(&pair.client, &pair.server);
 	consumer_open(&pair.consumer, &pair.client);
 	CHECK_OK(soft_doca_pe_request_notification(pair.client.pe));
-	CHECK(!stage_readable(pair.client.pe, 0));
+	CHECK(!fixture_readable(pair.client.pe, 0));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(pair.consumer.ctx));
-	CHECK(stage_readable(pair.client.pe, 0));
+	CHECK(fixture_readable(pair.client.pe, 0));
 	CHECK_OK(soft_doca_pe_request_notification(pair.consumer.pe));
-	CHECK(!stage_readable(pair.consumer.pe, 0));
+	CHECK(!fixture_readable(pair.consumer.pe, 0));
 	settle_one(&pair.client);
-	CHECK(stage_readable(pair.consumer.pe, 0) && !stage_readable(pair.client.pe, 0));
+	CHECK(fixture_readable(pair.consumer.pe, 0) && !fixture_readable(pair.client.pe, 0));
 	settle_fast(&pair.client, &pair.server, &pair.consumer, NULL);
-	CHECK(!stage_readable(pair.consumer.pe, 0));
+	CHECK(!fixture_readable(pair.consumer.pe, 0));
 	fast_close(&pair.consumer);
 	close_both(&pair.client, &pair.server);
 }
 
-/* A progress that comes between the two steps of a ring does not leave the wakeup ringing. */
-static void heard_in_the_middle_of_a_ring(void)
+/* A progress between the flag and the write of a wakeup does not leave the eventfd readable. */
+static void a_wakeup_cleared_between_its_two_steps(void)
 {
 	pair_open();
 	struct soft_member *member = TAILQ_FIRST(&pair.client.connection->fast->members);
@@ -190,7 +190,7 @@ static void heard_in_the_middle_of_a_ring(void)
 	CHECK(eventfd_write(member->wakeup, 1) == 0);
 	CHECK(!soft_doca_pe_progress(pair.consumer.pe));
 	CHECK_OK(soft_doca_pe_request_notification(pair.consumer.pe));
-	CHECK(!stage_readable(pair.consumer.pe, 0));
+	CHECK(!fixture_readable(pair.consumer.pe, 0));
 	pair_close();
 }
 
@@ -238,7 +238,7 @@ static void there_is_an_end_of_consumers(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(capabilities);
 	RUN(nothing_is_null);
 	RUN(configuration_is_checked);
@@ -247,10 +247,10 @@ int main(void)
 	RUN(the_map_stays);
 	RUN(a_consumer_starts_step_by_step);
 	RUN(the_handle_tells_of_the_start);
-	RUN(heard_in_the_middle_of_a_ring);
+	RUN(a_wakeup_cleared_between_its_two_steps);
 	RUN(stopped_while_starting);
 	RUN(ids_are_unique);
 	RUN(there_is_an_end_of_consumers);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

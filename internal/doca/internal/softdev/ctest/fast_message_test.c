@@ -39,7 +39,7 @@ static void keep_buf(struct fast_end *end, struct doca_buf *buf)
 	end->last_buf = buf;
 }
 
-/* A buffer that holds data already is filled from there on. */
+/* A buffer that already has data is filled behind it. */
 static void data_is_appended(void)
 {
 	struct doca_comch_consumer_task_post_recv *task;
@@ -64,8 +64,8 @@ static void data_is_appended(void)
 }
 
 /*
- * A producer may call again and again without progress, as programs do; but what the consumer has not posted by
- * progress is not there.
+ * A producer may retry without progress, as programs do; but a buffer that the consumer has not posted by progress
+ * cannot be filled.
  */
 static void again_until_posted(void)
 {
@@ -97,7 +97,7 @@ static void what_cannot_be_sent(void)
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, produce(&pair.producer, id, 0, 10, imm, FAST_IMM + 1));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, produce(&pair.producer, id, 0, 10, imm, sizeof(imm)));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, produce(&pair.producer, id, 0, 10, NULL, 1));
-	/* Nothing at all: accepted as DOCA does not look, and failed by progress. */
+	/* Neither bytes nor immediate data: accepted, as in DOCA, and failed by progress. */
 	CHECK_OK(produce(&pair.producer, id, 0, 0, NULL, 0));
 	settle_pair();
 	CHECK(pair.producer.failed == 1 && pair.producer.last_failure == DOCA_ERROR_INVALID_VALUE);
@@ -119,7 +119,9 @@ static doca_error_t post_buf(struct doca_buf *buf, bool validated)
 	return result;
 }
 
-/* Another map's, full, and a list: refused by try_submit, failed after submit, and the consumer goes on. */
+/*
+ * A buffer of another map, a full one, and a list: refused by try_submit, failed after submit; the consumer continues.
+ */
 static void what_cannot_be_posted(void)
 {
 	struct fast_end other;
@@ -171,7 +173,7 @@ static void pools_end(void)
 	pair_close();
 }
 
-/* Two producers take turns; each one's messages stay in order, and each fills the next buffer. */
+/* With two producers the messages of each stay in order, and each fills the next buffer. */
 static void order_is_kept(void)
 {
 	struct fast_end second;
@@ -218,7 +220,7 @@ static void both_ways(void)
 	pair_close();
 }
 
-/* Neither side's news fit into the lane at once. */
+/* The lane cannot hold the slots and deliveries of both sides at once. */
 static void a_full_lane(void)
 {
 	pair_open();
@@ -227,10 +229,10 @@ static void a_full_lane(void)
 	while (soft_doca_pe_progress(pair.consumer.pe))
 		;
 	CHECK_OK(soft_doca_pe_request_notification(pair.consumer.pe));
-	CHECK(!stage_readable(pair.consumer.pe, 0));
+	CHECK(!fixture_readable(pair.consumer.pe, 0));
 	for (unsigned i = 0; i < FAST_TASKS; i++) {
 		while (produce(&pair.producer, consumer_id(&pair.consumer), i, 1, NULL, 0) == DOCA_ERROR_AGAIN)
-			CHECK(stage_readable(pair.consumer.pe, 0) && soft_doca_pe_progress(pair.consumer.pe));
+			CHECK(fixture_readable(pair.consumer.pe, 0) && soft_doca_pe_progress(pair.consumer.pe));
 	}
 	while (soft_doca_pe_progress(pair.producer.pe))
 		;
@@ -243,8 +245,8 @@ static void a_full_lane(void)
 	pair_close();
 }
 
-/* The news of a consumer carries a descriptor, of which a user can have too many on their way. That passes. */
-static void descriptors_wait_their_turn(void)
+/* A CONSUMER frame carries a descriptor. A user can have too many descriptors in flight; the frame is sent later. */
+static void too_many_descriptors_in_flight(void)
 {
 	struct doca_comch_connection *connection;
 	pair_open();
@@ -265,22 +267,22 @@ static void the_handle_tells_of_deliveries(void)
 	pair_open();
 	CHECK_OK(post(&pair.consumer, 0, 10));
 	CHECK_OK(soft_doca_pe_request_notification(pair.consumer.pe));
-	CHECK(stage_readable(pair.consumer.pe, 0));
+	CHECK(fixture_readable(pair.consumer.pe, 0));
 	settle_pair();
-	CHECK(!stage_readable(pair.consumer.pe, 0));
+	CHECK(!fixture_readable(pair.consumer.pe, 0));
 	CHECK_OK(soft_doca_pe_request_notification(pair.producer.pe));
-	CHECK(!stage_readable(pair.producer.pe, 0));
+	CHECK(!fixture_readable(pair.producer.pe, 0));
 	CHECK_OK(produce(&pair.producer, consumer_id(&pair.consumer), 0, 10, NULL, 0));
-	CHECK(stage_readable(pair.producer.pe, 0) && !stage_readable(pair.consumer.pe, 0));
+	CHECK(fixture_readable(pair.producer.pe, 0) && !fixture_readable(pair.consumer.pe, 0));
 	CHECK(soft_doca_pe_progress(pair.producer.pe));
-	CHECK(stage_readable(pair.consumer.pe, 0) && !stage_readable(pair.producer.pe, 0));
+	CHECK(fixture_readable(pair.consumer.pe, 0) && !fixture_readable(pair.producer.pe, 0));
 	settle_pair();
 	pair_close();
 }
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(bytes_arrive);
 	RUN(data_is_appended);
 	RUN(again_until_posted);
@@ -290,8 +292,8 @@ int main(void)
 	RUN(order_is_kept);
 	RUN(both_ways);
 	RUN(a_full_lane);
-	RUN(descriptors_wait_their_turn);
+	RUN(too_many_descriptors_in_flight);
 	RUN(the_handle_tells_of_deliveries);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

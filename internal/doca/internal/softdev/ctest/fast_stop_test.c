@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The ends of consumers, producers and what is below them, orderly and disorderly. */
+/* Ends of consumers, producers and their connections, orderly and not. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/prctl.h>
@@ -43,7 +43,7 @@ static void a_consumer_stops_with_buffers_posted(void)
 		CHECK_OK(produce(&pair.producer, id, 10 * i, 10, NULL, 0));
 	CHECK(soft_doca_pe_progress(pair.producer.pe));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.consumer.ctx));
-	/* The first was delivered; the other two meet a consumer that is gone; the buffers come back. */
+	/* The first message was delivered; for the other two the consumer is gone; the buffers are released. */
 	while (soft_doca_pe_progress(pair.producer.pe))
 		;
 	CHECK(pair.producer.completed == 1 && pair.producer.failed == 2);
@@ -58,7 +58,7 @@ static void a_consumer_stops_with_buffers_posted(void)
 	pair_close();
 }
 
-/* As programs clean up: what was posted is freed, and then the context stopped. A submitted send is freed, too. */
+/* As programs clean up: free what was posted, then stop the context. A submitted send is freed, too. */
 static void tasks_are_freed_before_the_stop(void)
 {
 	struct doca_comch_consumer_task_post_recv *posted[4];
@@ -90,8 +90,10 @@ static void tasks_are_freed_before_the_stop(void)
 	pair_close();
 }
 
-/* The peer is stopped in the middle of a copy, here played by hand. Until it goes on, or dies, the buffers are not the
- * program's. */
+/*
+ * The peer is stopped in the middle of a copy, which the test simulates. The program does not get its buffers back
+ * until the peer continues or dies.
+ */
 static void buffers_wait_for_a_copy_under_way(void)
 {
 	pair_open();
@@ -107,7 +109,7 @@ static void buffers_wait_for_a_copy_under_way(void)
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(pair.consumer.ctx));
 	CHECK(!soft_doca_pe_progress(pair.consumer.pe) && pair.consumer.failed == 0);
 	CHECK_OK(soft_doca_pe_request_notification(pair.consumer.pe));
-	CHECK(stage_readable(pair.consumer.pe, 0) && fast_state(&pair.consumer) == DOCA_CTX_STATE_STOPPING);
+	CHECK(fixture_readable(pair.consumer.pe, 0) && fast_state(&pair.consumer) == DOCA_CTX_STATE_STOPPING);
 	atomic_store(&lane->import->gate->busy, 0);
 	settle_pair();
 	CHECK(pair.consumer.failed == 1 && fast_state(&pair.consumer) == DOCA_CTX_STATE_IDLE);
@@ -133,7 +135,7 @@ static void a_producer_stops_with_tasks(void)
 	pair_close();
 }
 
-/* The peer leaves with news of the consumer's unread, which its kernel reports ahead of what was delivered before. */
+/* The peer leaves without reading all slots, which the kernel reports before the deliveries. */
 static void what_was_delivered_outlives_the_peer(void)
 {
 	pair_open();
@@ -182,7 +184,7 @@ static void be_a_consumer(void)
 		settle_fast(&client, NULL, &consumer, NULL);
 }
 
-/* Its consumer expires before the connection does; the producer's tasks fail and it stops. */
+/* Its consumer expires before the connection ends; the tasks of the producer fail, and it stops. */
 static void a_consumer_is_killed(void)
 {
 	struct end *server = &pair.server;
@@ -193,7 +195,7 @@ static void a_consumer_is_killed(void)
 	pid_t child = fork();
 	if (child == 0)
 		be_a_consumer();
-	stage_wait(server->pe, has_consumer, server);
+	fixture_wait(server->pe, has_consumer, server);
 	producer_open(producer, server);
 	CHECK_OK(soft_doca_ctx_start(producer->ctx));
 	while (produce(producer, server->consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
@@ -204,19 +206,19 @@ static void a_consumer_is_killed(void)
 		;
 	CHECK(kill(child, SIGKILL) == 0);
 	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-	stage_wait(server->pe, lost_client, server);
+	fixture_wait(server->pe, lost_client, server);
 	CHECK(server->expired_consumers == 1);
 	settle_fast(NULL, server, producer, NULL);
 	CHECK(producer->failed == 1 && producer->last_failure == DOCA_ERROR_CONNECTION_RESET);
 	CHECK(fast_state(producer) == DOCA_CTX_STATE_IDLE);
 	fast_close(producer);
 	end_close(server);
-	soft_sweep_runtime_dir(); /* of what it left behind */
+	soft_sweep_runtime_dir(); /* it left these behind */
 }
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(disconnecting_waits_for_the_fast_path);
 	RUN(a_consumer_stops_with_buffers_posted);
 	RUN(tasks_are_freed_before_the_stop);
@@ -224,6 +226,6 @@ int main(void)
 	RUN(a_producer_stops_with_tasks);
 	RUN(what_was_delivered_outlives_the_peer);
 	RUN(a_consumer_is_killed);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Consumers and producers on threads of their own while the control channels stay on theirs. Each message carries who
- * sent it and a number; each consumer finds every producer's messages in order and whole.
+ * Consumers and producers on their own threads, while the control channels stay on theirs. Each message carries its
+ * sender and a number; each consumer receives every producer's messages whole and in order.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -28,7 +28,7 @@ struct control {
 
 static struct end client, server;
 static atomic_bool controls_stop;
-static _Atomic uint32_t consumer_ids[2 * PAIRS]; /* of direction d: from d * PAIRS on */
+static _Atomic uint32_t consumer_ids[2 * PAIRS]; /* direction d has those from d * PAIRS on */
 
 static void *run_control(void *arg)
 {
@@ -116,8 +116,8 @@ static void write_message(struct fast_end *end, unsigned slot, uint32_t producer
 	memcpy(end->memory + slot * SLOT, &message, sizeof(message));
 }
 
-/* INVALID_VALUE until the new consumer's announcement has come through the control channel. */
-static void send_patiently(struct fast_end *end, uint32_t to, size_t offset)
+/* INVALID_VALUE until the control channel has received the CONSUMER frame. */
+static void send_with_retries(struct fast_end *end, uint32_t to, size_t offset)
 {
 	for (;;) {
 		doca_error_t result = produce(end, to, offset, SLOT, NULL, 0);
@@ -141,7 +141,7 @@ static void *run_sender(void *arg)
 			while ((id = atomic_load(&consumer_ids[sender->direction * PAIRS + to])) == 0)
 				sched_yield();
 			write_message(end, to, sender->index, number);
-			send_patiently(end, id, to * SLOT);
+			send_with_retries(end, id, to * SLOT);
 		}
 		while (end->completed < (number + 1) * PAIRS) {
 			if (!soft_doca_pe_progress(end->pe))
@@ -242,7 +242,7 @@ static void *consume_a_little(void *arg)
 		soft_doca_ctx_stop(end->ctx);
 		while (soft_doca_pe_progress(end->pe) || fast_state(end) != DOCA_CTX_STATE_IDLE)
 			;
-		memset(end->memory, 0, FAST_MEMORY); /* nobody else may write any more: TSan and ASan listen */
+		memset(end->memory, 0, FAST_MEMORY); /* no producer may write any more, as TSan and ASan check */
 	}
 	fast_close(end);
 	return NULL;
@@ -274,9 +274,9 @@ static void consumers_come_and_go(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(many_threads);
 	RUN(consumers_come_and_go);
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Faults on request: each does what it says, when it says, and nothing else. */
+/* Injected faults: each has its effect, at its time, and no other. */
 #include "../fault.h"
 #include "../now.h"
 #include "fast_end.h"
@@ -12,16 +12,16 @@ static void begin(const char *faults)
 	char error[256];
 	struct soft_settings settings = {.dir = dir, .limits = "", .quirks = "", .faults = faults};
 	CHECK_OK(soft_configure_all(&settings, error, sizeof(error)));
-	stage = (struct stage){.host = stage_open_dev(SOFT_HOST), .dpu = stage_open_dev(SOFT_DPU)};
-	stage_open_reps(&stage);
+	fixture = (struct fixture){.host = fixture_open_dev(SOFT_HOST), .dpu = fixture_open_dev(SOFT_DPU)};
+	fixture_open_reps(&fixture);
 }
 
 static void finish(void)
 {
-	CHECK_OK(soft_doca_dev_rep_close(stage.rep));
-	CHECK_OK(soft_doca_dev_rep_close(stage.other_rep));
-	CHECK_OK(soft_doca_dev_close(stage.dpu));
-	CHECK_OK(soft_doca_dev_close(stage.host));
+	CHECK_OK(soft_doca_dev_rep_close(fixture.rep));
+	CHECK_OK(soft_doca_dev_rep_close(fixture.other_rep));
+	CHECK_OK(soft_doca_dev_close(fixture.dpu));
+	CHECK_OK(soft_doca_dev_close(fixture.host));
 }
 
 static void texts_are_checked(void)
@@ -120,7 +120,7 @@ static void one_completion_is_late(void)
 	copies_close();
 }
 
-static void bytes_are_spoiled(void)
+static void bytes_are_corrupted(void)
 {
 	copies_open("seed=5,flip=2,drop=3,duplicate=4");
 	for (unsigned i = 0; i < 4; i++)
@@ -131,7 +131,7 @@ static void bytes_are_spoiled(void)
 	copies_close();
 }
 
-/* The same seed spoils the same bytes. */
+/* The same seed changes the same bytes. */
 static void a_seed_replays(void)
 {
 	uint8_t first[LEN];
@@ -156,7 +156,7 @@ static void note_order(struct doca_dma_task_memcpy *task, union doca_data tag, u
 	soft_doca_task_free(soft_doca_dma_task_memcpy_as_task(task));
 }
 
-/* All arrive, none twice, and not in order. */
+/* All complete once, in another order. */
 static void completions_are_reordered(void)
 {
 	struct doca_dma_task_memcpy *task;
@@ -187,7 +187,7 @@ static void completions_are_reordered(void)
 	copies_close();
 }
 
-static void submissions_are_stormed(void)
+static void submissions_return_again(void)
 {
 	copies_open("seed=3,again=50");
 	struct doca_buf *from = rig_buf(c.engine.inventory, c.source, c.from, LEN, LEN);
@@ -226,7 +226,7 @@ static void the_channel_is_cut(void)
 	finish();
 }
 
-/* A connection that was not made, and the end of one that did not go well: it is over all the same. */
+/* Failed connection and disconnection events: the connection is over in either case. */
 static void connection_events_report_failure(void)
 {
 	struct end client, server;
@@ -248,7 +248,7 @@ static void connection_events_report_failure(void)
 	finish();
 }
 
-/* It neither fails nor completes, and nobody is woken; the client can still leave. */
+/* The message neither fails nor completes, and nothing wakes; the client can still stop. */
 static void the_peer_stops_answering(void)
 {
 	struct end client, server;
@@ -260,7 +260,7 @@ static void the_peer_stops_answering(void)
 	}
 	CHECK(server.received <= 1 && client.sent == 1 && client.failed == 0 && server.disconnects == 0);
 	CHECK_OK(soft_doca_pe_request_notification(client.pe));
-	CHECK(!stage_readable(client.pe, 0));
+	CHECK(!fixture_readable(client.pe, 0));
 	close_both(&client, &server);
 	CHECK(client.failed == 2);
 	finish();
@@ -280,7 +280,7 @@ static void a_message_fails(void)
 	finish();
 }
 
-/* AGAIN, too, is the end of a task that was asked to complete with it. */
+/* A task can also complete with AGAIN. */
 static void a_fast_message_fails_with(const char *faults, doca_error_t code)
 {
 	struct end client, server;
@@ -320,10 +320,10 @@ int main(void)
 	RUN(calls_are_refused);
 	RUN(one_completion_fails);
 	RUN(one_completion_is_late);
-	RUN(bytes_are_spoiled);
+	RUN(bytes_are_corrupted);
 	RUN(a_seed_replays);
 	RUN(completions_are_reordered);
-	RUN(submissions_are_stormed);
+	RUN(submissions_return_again);
 	RUN(the_channel_is_cut);
 	RUN(connection_events_report_failure);
 	RUN(the_peer_stops_answering);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The loop that a copy spends its time in, batches of tasks down and completions up, over memory that a host exports.
- * As a test it looks at the bytes; `make instructions` runs the same under callgrind and counts hot_loop alone, which
- * has to stay a function of its own for that. Tasks are small, so that what is counted is the work around the bytes.
+ * The loop in which a copy spends its time: submits batches of tasks and polls completions, over memory that a host
+ * exports. As a test it checks the bytes; `make instructions` runs it under callgrind and counts hot_loop alone, which
+ * therefore must stay a function. Tasks are small, so that the count is of the work around the bytes.
  */
 #define _GNU_SOURCE
 #include "../../cabi/engine.h"
 #include "../memory.h"
-#include "stage.h"
+#include "fixture.h"
 
 #define DEPTH 32U
 #define TASKS 6400U
 #define TASK_BYTES 64U
 #define WINDOW ((size_t)DEPTH * TASK_BYTES)
 
-static struct stage stage;
+static struct fixture fixture;
 static uint8_t *window, *buffers;
 static struct doca_mmap *exported, *imported, *local;
 static struct engine *engine;
@@ -35,21 +35,21 @@ static struct doca_mmap *import_window(void)
 	const void *descriptor;
 	size_t length;
 	struct doca_mmap *map;
-	CHECK_OK(soft_doca_mmap_export_pci(exported, stage.host, &descriptor, &length));
-	CHECK_OK(soft_doca_mmap_create_from_export(NULL, descriptor, length, stage.dpu, &map));
+	CHECK_OK(soft_doca_mmap_export_pci(exported, fixture.host, &descriptor, &length));
+	CHECK_OK(soft_doca_mmap_create_from_export(NULL, descriptor, length, fixture.dpu, &map));
 	return map;
 }
 
 static void open_all(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	window = memory_alloc(WINDOW);
 	buffers = memory_alloc(WINDOW);
 	CHECK(window != NULL && buffers != NULL);
-	exported = register_memory(stage.host, window, DOCA_ACCESS_FLAG_PCI_READ_ONLY);
-	local = register_memory(stage.dpu, buffers, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	exported = register_memory(fixture.host, window, DOCA_ACCESS_FLAG_PCI_READ_ONLY);
+	local = register_memory(fixture.dpu, buffers, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	imported = import_window();
-	CHECK_OK(engine_open(soft_ops(), stage.dpu, DEPTH, &engine).status);
+	CHECK_OK(engine_open(soft_ops(), fixture.dpu, DEPTH, &engine).status);
 }
 
 static void close_all(void)
@@ -61,7 +61,7 @@ static void close_all(void)
 	CHECK_OK(soft_doca_mmap_destroy(exported));
 	memory_free(window, WINDOW);
 	memory_free(buffers, WINDOW);
-	stage_close(&stage);
+	fixture_close(&fixture);
 }
 
 static void fill_batch(struct engine_copy batch[DEPTH])
@@ -93,14 +93,14 @@ __attribute__((noipa)) static uint32_t hot_loop(const struct engine_copy batch[D
 	return good;
 }
 
-static void tasks_go_round(void)
+static void tasks_complete_in_a_loop(void)
 {
 	struct engine_copy batch[DEPTH];
 	open_all();
 	for (size_t i = 0; i < WINDOW; i++)
 		window[i] = (uint8_t)(i * 7 + 1);
 	fill_batch(batch);
-	CHECK(engine_submit(engine, batch, 1).submitted == 1); /* the first opens the way to the other side's memory */
+	CHECK(engine_submit(engine, batch, 1).submitted == 1); /* the first opens the import */
 	while (engine_poll(engine, 1) == 0)
 		;
 	memset(buffers, 0, WINDOW);
@@ -111,6 +111,6 @@ static void tasks_go_round(void)
 
 int main(void)
 {
-	RUN(tasks_go_round);
+	RUN(tasks_complete_in_a_loop);
 	return 0;
 }

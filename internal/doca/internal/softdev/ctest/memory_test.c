@@ -138,7 +138,7 @@ static void test_pinning(void)
 
 /* ---- Private memory ---- */
 
-/* Whether the system was asked for huge pages in the mapping that begins there. */
+/* Reports whether huge pages were requested for the mapping that begins there. */
 static bool asks_for_huge_pages(const void *addr)
 {
 	char line[512], start[32];
@@ -157,7 +157,7 @@ static bool asks_for_huge_pages(const void *addr)
 	return asks;
 }
 
-/* Not every system has them, and an emulated one may not tell. */
+/* Not every system has huge pages, and an emulated one may not report them. */
 static bool shows_huge_pages(size_t len)
 {
 	void *asking = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -307,7 +307,7 @@ static void test_lists(void)
 	check_list(buf[1], buf[3], 3);
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_buf_unchain_list(buf[0], buf[2]));
 	CHECK_OK(soft_doca_buf_dec_refcount(buf[0], NULL));
-	CHECK_OK(soft_doca_buf_dec_refcount(buf[1], NULL)); /* and with it the two behind it */
+	CHECK_OK(soft_doca_buf_dec_refcount(buf[1], NULL)); /* and the two behind it */
 	bufs_close(&b);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The time model by name and by number, and memcpy tasks under it. */
+/* The time model, by name and by number, and memcpy tasks with it. */
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,7 +112,7 @@ static void test_bytes_arrive(void)
 	close_engine();
 }
 
-/* A task of which no byte is moved is checked as any other. */
+/* A task that moves no bytes is checked as any other. */
 static void test_no_bytes_arrive(void)
 {
 	static const uint8_t zeros[sizeof(target)];
@@ -145,7 +145,7 @@ static int readable(doca_notification_handle_t handle, int timeout_ms)
 	return poll(&wait, 1, timeout_ms);
 }
 
-/* The handle announces the moment, however near it is. */
+/* The handle wakes at the time of completion, however near. */
 static void test_an_armed_engine_wakes(void)
 {
 	doca_notification_handle_t handle;
@@ -170,7 +170,7 @@ static void open_engine_with_faults(const char *limits, const char *faults)
 	CHECK(unsetenv("DMA_COPY_SOFT_FAULTS") == 0);
 }
 
-/* What announced the first task says nothing of the second, which comes a minute later. */
+/* The wakeup for the first task is not one for the second, which completes a minute later. */
 static void test_an_armed_engine_falls_silent(void)
 {
 	doca_notification_handle_t handle;
@@ -187,7 +187,7 @@ static void test_an_armed_engine_falls_silent(void)
 	CHECK_OK(soft_doca_pe_request_notification(engine.pe));
 	CHECK(readable(handle, 0) == 0);
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(soft_doca_dma_as_ctx(engine.dma)));
-	CHECK(readable(handle, 30000) == 1); /* there is something to flush */
+	CHECK(readable(handle, 30000) == 1); /* a task to flush */
 	engine_restart(&engine);
 	drop_buffers();
 	src = first[0], dst = first[1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The progress engine: whose turn it is, and who is woken. */
+/* The progress engine: the order of contexts, and notification. */
 #include "../now.h"
 #include "../pe.h"
 #include "toy.h"
@@ -12,7 +12,7 @@ static void refuse_to_nest(struct toy *toy)
 	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_doca_pe_destroy(toy->ctx.pe));
 }
 
-static void contexts_take_turns(void)
+static void contexts_are_served_in_turn(void)
 {
 	struct doca_pe *pe = pe_create();
 	struct toy *toys[3];
@@ -79,9 +79,9 @@ static void stop_and_destroy_inside_callbacks(void)
 static void expect_armed(struct doca_pe *pe, bool readable)
 {
 	CHECK_OK(soft_doca_pe_request_notification(pe));
-	CHECK(stage_readable(pe, 0) == readable);
+	CHECK(fixture_readable(pe, 0) == readable);
 	CHECK_OK(soft_doca_pe_clear_notification(pe, 0));
-	CHECK(!stage_readable(pe, 0));
+	CHECK(!fixture_readable(pe, 0));
 }
 
 static void only_an_armed_handle_wakes(void)
@@ -94,13 +94,13 @@ static void only_an_armed_handle_wakes(void)
 	expect_armed(pe, false);
 
 	toy->has_event = true;
-	CHECK(!stage_readable(pe, 0));
+	CHECK(!fixture_readable(pe, 0));
 	expect_armed(pe, true);
 	CHECK(soft_doca_pe_progress(pe) == 1);
 	expect_armed(pe, false);
 
 	CHECK(write(ends[1], "x", 1) == 1);
-	CHECK(!stage_readable(pe, 0));
+	CHECK(!fixture_readable(pe, 0));
 	expect_armed(pe, true);
 	soft_pe_unwatch(pe, ends[0]);
 	expect_armed(pe, false);
@@ -118,20 +118,20 @@ static void work_that_appears_while_armed(void)
 	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
 	CHECK_OK(soft_task_take(&toy->tasks[0], &toy->ctx));
 	CHECK_OK(soft_doca_pe_request_notification(pe));
-	CHECK(!stage_readable(pe, 0));
+	CHECK(!fixture_readable(pe, 0));
 	toy->has_event = true;
 	CHECK_OK(soft_doca_task_submit(&toy->tasks[0]));
-	CHECK(stage_readable(pe, 0));
+	CHECK(fixture_readable(pe, 0));
 	CHECK(soft_doca_pe_progress(pe) == 1);
-	CHECK(!stage_readable(pe, 0));
+	CHECK(!fixture_readable(pe, 0));
 
 	soft_task_complete(&toy->tasks[0], DOCA_SUCCESS);
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
-	CHECK(!stage_readable(pe, 0));
+	CHECK(!fixture_readable(pe, 0));
 	soft_doca_task_free(&toy->tasks[0]);
-	CHECK(stage_readable(pe, 0));
+	CHECK(fixture_readable(pe, 0));
 	CHECK(soft_doca_pe_progress(pe) == 1);
-	CHECK(toy->ctx.state == DOCA_CTX_STATE_IDLE && !stage_readable(pe, 0));
+	CHECK(toy->ctx.state == DOCA_CTX_STATE_IDLE && !fixture_readable(pe, 0));
 	toy_destroy(toy);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
@@ -144,7 +144,7 @@ static void a_deadline_wakes(void)
 	expect_armed(pe, false);
 	toy->ready_at = soft_now_ns() + 5000000U;
 	CHECK_OK(soft_doca_pe_request_notification(pe));
-	CHECK(stage_readable(pe, 30000));
+	CHECK(fixture_readable(pe, 30000));
 	CHECK(soft_now_ns() >= toy->ready_at);
 	toy->ready_at = UINT64_MAX;
 	expect_armed(pe, false);
@@ -155,13 +155,13 @@ static void a_deadline_wakes(void)
 
 int main(void)
 {
-	stage_open(&toy_stage, NULL);
-	RUN(contexts_take_turns);
+	fixture_open(&toy_stage, NULL);
+	RUN(contexts_are_served_in_turn);
 	RUN(the_next_in_turn_goes);
 	RUN(stop_and_destroy_inside_callbacks);
 	RUN(only_an_armed_handle_wakes);
 	RUN(work_that_appears_while_armed);
 	RUN(a_deadline_wakes);
-	stage_close(&toy_stage);
+	fixture_close(&toy_stage);
 	return 0;
 }

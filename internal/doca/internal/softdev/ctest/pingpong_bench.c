@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Time of MESSAGES round trips over the fast path: a host and a DPU in two processes, each with three threads and a
- * progress engine for each of them (control channel, consumer, producer), which poll without a pause as DOCA programs
- * do.
+ * Measures MESSAGES round trips over the fast path: a host and a DPU in two processes, each with three threads that
+ * poll without a pause, as DOCA programs do, with a progress engine each (control channel, consumer, producer).
  *
- *   pingpong_bench [RUNS [MESSAGES]]      one line for each run: milliseconds
+ * Usage: pingpong_bench [RUNS [MESSAGES]]. Prints the milliseconds of each run in a line.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -18,13 +17,13 @@
 #define SLOT 64
 #define SLOTS 16
 
-/* One side: the threads share nothing but this. */
+/* One side: all that its threads share. */
 struct side {
 	struct end control;
 	struct fast_end consumer, producer;
-	bool serves; /* else it asks */
+	bool serves; /* or it asks */
 	uint32_t messages;
-	_Atomic uint32_t peer; /* the consumer to send to; 0: not known yet */
+	_Atomic uint32_t peer; /* the consumer to send to; 0: not yet known */
 	_Atomic uint32_t received;
 	atomic_bool connected, over;
 };
@@ -114,8 +113,8 @@ static void connect(struct side *side)
 	}
 }
 
-/* Prints the milliseconds from the connection to the last answer, with the setting up of consumers and producers. */
-static void play(bool serves, uint32_t messages)
+/* Prints the milliseconds from the connection to the last answer, including the setup of consumers and producers. */
+static void run_side(bool serves, uint32_t messages)
 {
 	static struct side side;
 	pthread_t threads[2];
@@ -143,7 +142,7 @@ static void fork_side(bool serves, uint32_t messages)
 	if (child > 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	play(serves, messages);
+	run_side(serves, messages);
 	_exit(0);
 }
 
@@ -151,7 +150,7 @@ int main(int argc, char **argv)
 {
 	uint32_t runs = argc > 1 ? (uint32_t)atoi(argv[1]) : 20;
 	uint32_t messages = argc > 2 ? (uint32_t)atoi(argv[2]) : 2000;
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	for (uint32_t i = 0; i < runs; i++) {
 		int status;
 		fork_side(true, messages);
@@ -159,6 +158,6 @@ int main(int argc, char **argv)
 		for (int side = 0; side < 2; side++)
 			CHECK(wait(&status) > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	}
-	stage_close(&stage);
+	fixture_close(&fixture);
 	return 0;
 }

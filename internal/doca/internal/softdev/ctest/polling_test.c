@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Programs that poll without a pause, on a machine with one CPU and no preemption: another thread runs only when the
- * one that polls yields. sched_yield is replaced by that scheduler.
+ * polling one yields. The test replaces sched_yield by that scheduler.
  */
 #include <sched.h>
 
 #include "fast_pair.h"
 
-/* A message takes a few turns of each thread. */
+/* A message takes a few rounds of each thread. */
 #define MOST_POLLS 100
 
 static struct doca_pe *threads[4];
 static unsigned yields;
 static bool switching;
 
-/* Every other thread has its turn. Theirs end with a yield of their own. */
+/* Runs every other thread once. They end with a yield of their own. */
 int sched_yield(void)
 {
 	if (switching)
@@ -42,7 +42,7 @@ static void close_threads(void)
 	pair_close();
 }
 
-/* Polls one engine until *count has reached `until`. */
+/* Polls one engine until *count is `until`. */
 static void poll_until(struct doca_pe *pe, const unsigned *count, unsigned until)
 {
 	unsigned polls = 0;
@@ -66,7 +66,7 @@ static void a_poller_lets_the_others_run(void)
 	close_threads();
 }
 
-/* Whoever submits again and again does so without progress in between. */
+/* A program that retries submissions does so without progress in between. */
 static void so_does_one_that_submits_again(void)
 {
 	open_threads();
@@ -79,8 +79,8 @@ static void so_does_one_that_submits_again(void)
 	close_threads();
 }
 
-/* What moves keeps its CPU, and so does a program that is about to sleep. */
-static void who_does_not_poll_keeps_the_cpu(void)
+/* An engine that moves keeps the CPU, and so does a program that is about to sleep. */
+static void without_polling_the_cpu_is_kept(void)
 {
 	open_threads();
 	unsigned before = yields;
@@ -102,13 +102,13 @@ static void on_copied(struct doca_dma_task_memcpy *task, union doca_data task_da
 	(void)ctx_data;
 }
 
-/* A copy needs no other thread, so its poller keeps the CPU, however long that takes. */
-static void who_waits_for_copies_keeps_the_cpu(void)
+/* A copy needs no other thread, so its poller keeps the CPU for as long as it takes. */
+static void waiting_for_copies_keeps_the_cpu(void)
 {
 	struct doca_pe *pe;
 	struct doca_dma *dma;
 	CHECK_OK(soft_doca_pe_create(&pe));
-	CHECK_OK(soft_doca_dma_create(stage.host, &dma));
+	CHECK_OK(soft_doca_dma_create(fixture.host, &dma));
 	struct doca_ctx *ctx = soft_doca_dma_as_ctx(dma);
 	CHECK_OK(soft_doca_dma_task_memcpy_set_conf(dma, on_copied, on_copied, 1));
 	CHECK_OK(soft_doca_pe_connect_ctx(pe, ctx));
@@ -124,11 +124,11 @@ static void who_waits_for_copies_keeps_the_cpu(void)
 
 int main(void)
 {
-	stage_open(&stage, NULL);
+	fixture_open(&fixture, NULL);
 	RUN(a_poller_lets_the_others_run);
 	RUN(so_does_one_that_submits_again);
-	RUN(who_does_not_poll_keeps_the_cpu);
-	RUN(who_waits_for_copies_keeps_the_cpu);
-	stage_close(&stage);
+	RUN(without_polling_the_cpu_is_kept);
+	RUN(waiting_for_copies_keeps_the_cpu);
+	fixture_close(&fixture);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What hardware does beside its documents: each quirk does it, and only where it is asked for. */
+/* Quirks: each has its effect, and only if configured. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <sys/prctl.h>
@@ -12,22 +12,22 @@
 
 static char dir[300];
 
-/* A stage with these quirks, "" for none. */
+/* A fixture with these quirks; "": none. */
 static void begin(const char *quirks)
 {
 	char error[256];
 	struct soft_settings settings = {.dir = dir, .limits = "max_clients=1", .quirks = quirks, .faults = ""};
 	CHECK_OK(soft_configure_all(&settings, error, sizeof(error)));
-	stage = (struct stage){.host = stage_open_dev(SOFT_HOST), .dpu = stage_open_dev(SOFT_DPU)};
-	stage_open_reps(&stage);
+	fixture = (struct fixture){.host = fixture_open_dev(SOFT_HOST), .dpu = fixture_open_dev(SOFT_DPU)};
+	fixture_open_reps(&fixture);
 }
 
 static void finish(void)
 {
-	CHECK_OK(soft_doca_dev_rep_close(stage.rep));
-	CHECK_OK(soft_doca_dev_rep_close(stage.other_rep));
-	CHECK_OK(soft_doca_dev_close(stage.dpu));
-	CHECK_OK(soft_doca_dev_close(stage.host));
+	CHECK_OK(soft_doca_dev_rep_close(fixture.rep));
+	CHECK_OK(soft_doca_dev_rep_close(fixture.other_rep));
+	CHECK_OK(soft_doca_dev_close(fixture.dpu));
+	CHECK_OK(soft_doca_dev_close(fixture.host));
 }
 
 static void names_are_checked(void)
@@ -82,7 +82,7 @@ static void selective_swallow(void)
 	CHECK_OK(send_number(&client, 0, 8));
 	settle_one(&client);
 	CHECK_OK(soft_doca_pe_request_notification(server.pe));
-	CHECK(stage_readable(server.pe, 0) && !soft_doca_pe_progress(server.pe) && server.received == 0);
+	CHECK(fixture_readable(server.pe, 0) && !soft_doca_pe_progress(server.pe) && server.received == 0);
 	CHECK_OK(soft_doca_pe_clear_notification(server.pe, 0));
 	CHECK(soft_doca_pe_progress(server.pe) && server.received == 1);
 	CHECK_OK(soft_doca_pe_set_event_mode(server.pe, DOCA_PE_EVENT_MODE_PROGRESS_ALL));
@@ -120,7 +120,7 @@ static void be_a_server(void)
 		soft_doca_pe_progress(server.pe);
 }
 
-/* What is sent stays in flight, until the client gives up. */
+/* Messages stay in flight until the client stops. */
 static void dead_peer_unnoticed(void)
 {
 	struct end client;
@@ -140,7 +140,7 @@ static void dead_peer_unnoticed(void)
 	settle_one(&client);
 	CHECK(state_of(&client) == DOCA_CTX_STATE_RUNNING && client.sent == 0 && client.failed == 0);
 	CHECK_OK(soft_doca_pe_request_notification(client.pe));
-	CHECK(!stage_readable(client.pe, 0));
+	CHECK(!fixture_readable(client.pe, 0));
 	end_close(&client);
 	CHECK(client.failed == 1);
 	soft_sweep_runtime_dir();
@@ -153,7 +153,7 @@ static void be_a_client(void)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	client_open(&client);
 	soft_doca_ctx_start(client.ctx);
-	stage_wait(client.pe, is_running, &client);
+	fixture_wait(client.pe, is_running, &client);
 	for (;;)
 		soft_doca_pe_progress(client.pe);
 }
@@ -167,7 +167,7 @@ static void dead_clients_count(void)
 	pid_t child = fork();
 	if (child == 0)
 		be_a_client();
-	stage_wait(server.pe, has_client, &server);
+	fixture_wait(server.pe, has_client, &server);
 	kill_and_reap(child);
 	settle_one(&server);
 	CHECK(server.disconnects == 1);
@@ -203,7 +203,7 @@ static void late_copy(void)
 	open_both(&client, &server);
 	CHECK_OK(alloc_send(&client, &message, sizeof(message), &task));
 	CHECK_OK(soft_doca_task_submit(task));
-	message = 0; /* which is what the server expects */
+	message = 0; /* as the server expects */
 	settle_both(&client, &server);
 	CHECK(server.received == 1);
 	close_both(&client, &server);
@@ -299,7 +299,7 @@ static bool crashes(const char *quirks, void (*act)(void))
 	return !WIFEXITED(status) || WEXITSTATUS(status) != 0;
 }
 
-static void crashes_on_request(void)
+static void crashes_by_quirk(void)
 {
 	CHECK(!crashes("", alloc_when_idle) && crashes("idle_alloc_crash", alloc_when_idle));
 	CHECK(!crashes("", stop_when_send_fails) && crashes("stop_in_send_error_crash", stop_when_send_fails));
@@ -319,6 +319,6 @@ int main(void)
 	RUN(late_copy);
 	RUN(optimized_reports_stall);
 	RUN(comch_no_notification);
-	RUN(crashes_on_request);
+	RUN(crashes_by_quirk);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The limits and the end of access to exported memory, whoever ends it. */
+/* Limits and end of access to exported memory, ended by either side. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ static void revoked(enum memory memory)
 	struct importer i;
 	open_importer(&i, &e);
 	CHECK_OK(fetch(&i, &e));
-	tell(&e, DESTROY);
+	send_command(&e, DESTROY);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, fetch(&i, &e));
 	CHECK(strstr(soft_last_detail(), "ended") != NULL);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, store(&i, &e));
@@ -104,7 +104,7 @@ static void test_stopped_before_import(void)
 	quit_exporter(&e);
 }
 
-/* A socket that lives, one that is dead, and what is none of ours. */
+/* A live socket, a dead one, and another program's. */
 static void test_sweep(void)
 {
 	struct exporter dead = start_exporter(MALLOC, PCI_READ), living = start_exporter(MALLOC, PCI_READ);
@@ -130,7 +130,7 @@ static void shrunken(void)
 	struct importer i;
 	open_importer(&i, &e);
 	CHECK_OK(fetch(&i, &e));
-	tell(&e, TRUNCATE);
+	send_command(&e, TRUNCATE);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, fetch(&i, &e));
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, store(&i, &e));
 	CHECK_OK(engine_copy(&i.engine, i.local, i.bytes, i.import, e.offer.addr, 4096));

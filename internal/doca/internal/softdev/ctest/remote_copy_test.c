@@ -8,8 +8,8 @@
 
 /* ---- methods ---- */
 
-/* Pieces at odd places, so that a wrong offset shows. */
-static void fetch_pieces(struct importer *i, const struct exporter *e)
+/* Parts at odd offsets, so that a wrong offset shows. */
+static void fetch_parts(struct importer *i, const struct exporter *e)
 {
 	memset(i->bytes, 0, LEN);
 	for (size_t at = 0, len = 1; at < LEN; at += len, len = len * 3 + 1) {
@@ -29,11 +29,11 @@ static void round_trip(enum memory memory, enum remote_method method, const char
 	open_importer(&i, &e);
 	CHECK_OK(fetch(&i, &e));
 	CHECK(filled_with(i.bytes, 1) && atomic_load(&i.import->import->method) == method);
-	fetch_pieces(&i, &e);
+	fetch_parts(&i, &e);
 	fill_with(i.bytes, 2);
 	CHECK_OK(store(&i, &e));
 	CHECK(atomic_load(&i.import->import->method) == method);
-	tell(&e, CHECK_WRITTEN);
+	send_command(&e, CHECK_WRITTEN);
 	close_importer(&i);
 	quit_exporter(&e);
 	CHECK(rig_count_files("mem.") == 0);

@@ -78,7 +78,7 @@ void drop_memory(enum memory memory, uint8_t *bytes, int fd)
 		close(fd);
 }
 
-static void obey(enum command command, struct doca_mmap **mmap, const uint8_t *bytes, int fd)
+static void run_command(enum command command, struct doca_mmap **mmap, const uint8_t *bytes, int fd)
 {
 	if (command == CHECK_WRITTEN)
 		CHECK(filled_with(bytes, 2));
@@ -105,10 +105,10 @@ static void export_until_quit(enum memory memory, uint32_t permissions, int comm
 	write_all(replies, &offer, sizeof(offer));
 	char command = 0;
 	while (command != QUIT && read(commands, &command, 1) == 1) {
-		obey(command, &mmap, bytes, fd);
+		run_command(command, &mmap, bytes, fd);
 		write_all(replies, &command, 1);
 	}
-	obey(DESTROY, &mmap, bytes, fd);
+	run_command(DESTROY, &mmap, bytes, fd);
 	CHECK_OK(soft_doca_dev_close(dev));
 	drop_memory(memory, bytes, fd);
 }
@@ -136,7 +136,7 @@ struct exporter start_exporter(enum memory memory, uint32_t permissions)
 	return e;
 }
 
-void tell(struct exporter *e, enum command command)
+void send_command(struct exporter *e, enum command command)
 {
 	char byte = (char)command, reply;
 	write_all(e->commands, &byte, 1);
@@ -152,7 +152,7 @@ static void close_pipes(struct exporter *e)
 void quit_exporter(struct exporter *e)
 {
 	int status;
-	tell(e, QUIT);
+	send_command(e, QUIT);
 	CHECK(waitpid(e->pid, &status, 0) == e->pid && WIFEXITED(status) && WEXITSTATUS(status) == 0);
 	close_pipes(e);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A child process that exports memory, and an importer of it in this one, as the tests use them. */
+/* A child process that exports memory, and an importer of it in this process, for the tests. */
 #ifndef DMA_COPY_REMOTE_END_H
 #define DMA_COPY_REMOTE_END_H
 
@@ -10,7 +10,7 @@
 #define PCI_READ DOCA_ACCESS_FLAG_PCI_READ_ONLY
 #define PCI_WRITE DOCA_ACCESS_FLAG_PCI_READ_WRITE
 
-/* LEN bytes that follow from seed, and whether they do. */
+/* Writes LEN bytes that depend on seed, or reports whether they are there. */
 void fill_with(uint8_t *bytes, uint8_t seed);
 bool filled_with(const uint8_t *bytes, uint8_t seed);
 
@@ -36,7 +36,7 @@ struct exporter {
 
 /* Exports LEN bytes, filled with seed 1. CHECK_WRITTEN expects seed 2. */
 struct exporter start_exporter(enum memory memory, uint32_t permissions);
-void tell(struct exporter *e, enum command command);
+void send_command(struct exporter *e, enum command command);
 void quit_exporter(struct exporter *e);
 void kill_exporter(struct exporter *e);
 
@@ -49,11 +49,11 @@ struct importer {
 void open_importer(struct importer *i, const struct exporter *e);
 void close_importer(struct importer *i);
 
-/* All of the memory, between the exporter and bytes. */
+/* Copies all of the memory between the exporter and bytes. */
 doca_error_t fetch(struct importer *i, const struct exporter *e);
 doca_error_t store(struct importer *i, const struct exporter *e);
 
-/* As the seccomp profile of many a container does. It stays for the rest of the process, so call it in a child. */
+/* Blocks what the seccomp profile of many containers blocks, for the rest of the process, so call it in a child. */
 void forbid_process_vm(void);
 void in_child(void (*run)(void));
 

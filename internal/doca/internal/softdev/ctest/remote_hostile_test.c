@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Descriptors, importers and exporters that lie, or say nothing. */
+/* Invalid descriptors, and importers and exporters that violate the protocol or are silent. */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <string.h>
@@ -54,7 +54,7 @@ static void test_wrong_names(void)
 }
 
 /* More silent connections than the exporter keeps must not keep an importer out. */
-static void test_silent_strangers(void)
+static void test_silent_peers(void)
 {
 	enum { STRANGERS = 40 };
 	int fds[STRANGERS];
@@ -70,7 +70,7 @@ static void test_silent_strangers(void)
 	struct importer importer;
 	open_importer(&importer, &e);
 	CHECK_OK(fetch(&importer, &e));
-	for (int i = 0; i < STRANGERS; i++) /* all are thrown out in the end, and this importer is not */
+	for (int i = 0; i < STRANGERS; i++) /* all of them are closed in the end, and this importer is not */
 		while (!soft_socket_hung_up(fds[i]))
 			usleep(1000);
 	CHECK_OK(fetch(&importer, &e));
@@ -80,8 +80,8 @@ static void test_silent_strangers(void)
 	quit_exporter(&e);
 }
 
-/* A few who connect and think first are served when they speak. */
-static void test_slow_strangers(void)
+/* A few peers that send their request late are served. */
+static void test_slow_peers(void)
 {
 	enum { STRANGERS = 10 };
 	int fds[STRANGERS], granted[REMOTE_MAX_FDS];
@@ -95,7 +95,7 @@ static void test_slow_strangers(void)
 		CHECK(fds[i] >= 0);
 	}
 	struct importer importer;
-	open_importer(&importer, &e); /* so all before it have been let in */
+	open_importer(&importer, &e); /* so all before it were accepted */
 	struct remote_request request = {.magic = REMOTE_MAGIC, .version = REMOTE_VERSION, .export_id = d.export_id};
 	memcpy(request.key, d.key, sizeof(request.key));
 	CHECK(remote_send(fds[0], &request, sizeof(request), NULL, 0));
@@ -109,13 +109,13 @@ static void test_slow_strangers(void)
 	quit_exporter(&e);
 }
 
-/* An exporter of the test's own, that answers a request as bad() says. */
+/* An exporter of the test, which answers a request as bad() says. */
 struct liar {
 	int listener;
 	struct remote_answer answer;
 	int fds[REMOTE_MAX_FDS];
 	size_t num_fds;
-	size_t len; /* of the answer, as sent */
+	size_t len; /* fields of the answer */
 };
 
 static void *lie(void *arg)
@@ -153,7 +153,8 @@ static doca_error_t import_from(struct liar *liar)
 		return result;
 	enum remote_method method = atomic_load(&import->method);
 	uint8_t byte;
-	CHECK_RESULT(DOCA_ERROR_IO_FAILED, soft_import_read(import, &byte, range.addr, 1)); /* the liar is gone */
+	CHECK_RESULT(DOCA_ERROR_IO_FAILED,
+		     soft_import_read(import, &byte, range.addr, 1)); /* the exporter has exited */
 	soft_import_close(import);
 	CHECK(method == REMOTE_BY_PROCESS);
 	return DOCA_SUCCESS;
@@ -173,14 +174,14 @@ static struct liar honest(int gate, int backing)
 			     .len = sizeof(struct remote_answer)};
 }
 
-static void test_lying_exporters(void)
+static void test_invalid_answers(void)
 {
 	int gate, unsealed = memfd_create("unsealed", MFD_CLOEXEC);
 	uint32_t shm;
 	struct remote_gate *mapped = remote_gate_create(&gate, &shm);
 	CHECK(mapped != NULL && unsealed >= 0 && ftruncate(unsealed, 8192) == 0);
 
-	/* Memory that could vanish under a mapping is not mapped. */
+	/* Memory that could shrink under a mapping is not mapped. */
 	struct liar liar = honest(gate, unsealed);
 	CHECK_OK(import_from(&liar));
 	liar = honest(gate, gate); /* sealed, but too small */
@@ -189,7 +190,7 @@ static void test_lying_exporters(void)
 	struct liar lies[13];
 	for (int i = 0; i < 13; i++)
 		lies[i] = honest(gate, unsealed);
-	lies[0].fds[0] = unsealed; /* a gate that could vanish */
+	lies[0].fds[0] = unsealed; /* a gate that could shrink */
 	lies[1].num_fds = 1;
 	lies[2].num_fds = 0;
 	lies[3].answer.addr = 8192;
@@ -211,7 +212,7 @@ static void test_lying_exporters(void)
 	close(unsealed);
 }
 
-/* Where no file can be made, the gate is a System V segment. */
+/* Without files the gate is a System V segment. */
 static struct liar without_files(uint32_t shm, int backing)
 {
 	struct liar liar = honest(backing, -1);
@@ -220,7 +221,7 @@ static struct liar without_files(uint32_t shm, int backing)
 	return liar;
 }
 
-/* The number of a segment that another process has made, one more as in answers. */
+/* A segment that another process has made: its number plus one, as in answers. */
 static uint32_t segment_of_another(void)
 {
 	int status, fds[2], id = -1;
@@ -252,7 +253,7 @@ static void test_gate_without_files(void)
 	struct liar liar = without_files(shm, backing);
 	CHECK_OK(import_from(&liar));
 	remote_gate_close(made);
-	CHECK_RESULT(DOCA_ERROR_DRIVER, import_from(&liar)); /* it went with its last user */
+	CHECK_RESULT(DOCA_ERROR_DRIVER, import_from(&liar)); /* removed with its last user */
 
 	uint32_t other = segment_of_another();
 	liar = without_files(other, backing);
@@ -266,9 +267,9 @@ int main(void)
 	rig_configure(NULL);
 	RUN(test_flipped_descriptors);
 	RUN(test_wrong_names);
-	RUN(test_silent_strangers);
-	RUN(test_slow_strangers);
-	RUN(test_lying_exporters);
+	RUN(test_silent_peers);
+	RUN(test_slow_peers);
+	RUN(test_invalid_answers);
 	RUN(test_gate_without_files);
 	return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exports and imports of one process, on several threads. */
+/* Exports and imports within one process, on several threads. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -87,8 +87,8 @@ static void test_import_rules(void)
 
 static atomic_bool copying;
 
-/* Copies until it is refused. What the owner wrote after the export's end must never arrive. */
-static void *copy_for_ever(void *arg)
+/* Copies until it is refused. Bytes that the owner wrote after the end of the export must never arrive. */
+static void *copy_until_refused(void *arg)
 {
 	struct soft_import *import = arg;
 	uint8_t *bytes = malloc(LEN);
@@ -101,7 +101,7 @@ static void *copy_for_ever(void *arg)
 	return NULL;
 }
 
-/* Memory is given back at once after the export ends, while others still try to copy from it. */
+/* Memory is released at once after the end of the export, while others still try to copy from it. */
 static void test_revoked_while_copying(void)
 {
 	struct doca_dev *host = rig_open_dev(HOST_PCI);
@@ -118,7 +118,7 @@ static void test_revoked_while_copying(void)
 		atomic_store(&copying, false);
 		for (int i = 0; i < 2; i++) {
 			CHECK_OK(soft_import_open(desc, len, &imports[i], &range));
-			CHECK(pthread_create(&threads[i], NULL, copy_for_ever, imports[i]) == 0);
+			CHECK(pthread_create(&threads[i], NULL, copy_until_refused, imports[i]) == 0);
 		}
 		while (!atomic_load(&copying))
 			usleep(10);
@@ -143,7 +143,7 @@ static void *close_export(void *export)
 	return NULL;
 }
 
-/* The end of an export waits for who is copying, here played by hand, until it is done or dead. */
+/* The end of an export waits for a copy, which the test simulates, until it is done or its process is dead. */
 static void end_while_busy(bool importer_dies)
 {
 	static uint8_t bytes[64];
@@ -172,8 +172,8 @@ static void end_while_busy(bool importer_dies)
 		soft_import_close(import);
 }
 
-/* An importer that does not come out keeps the memory, but not the one who asks for it back. */
-static void test_end_does_not_wait_for_ever(void)
+/* An importer that does not finish keeps the memory, but does not block the exporter. */
+static void test_end_wait_is_bounded(void)
 {
 	static uint8_t bytes[64], copy[64];
 	struct soft_range range = {bytes, sizeof(bytes), PCI_READ};
@@ -220,7 +220,7 @@ static void *come_and_go(void *unused)
 	return NULL;
 }
 
-/* The service starts with the first export and ends with the last, whoever makes them. */
+/* The service starts with the first export and ends with the last, on any thread. */
 static void test_exports_come_and_go(void)
 {
 	pthread_t threads[4];
@@ -239,7 +239,7 @@ int main(void)
 	RUN(test_import_rules);
 	RUN(test_revoked_while_copying);
 	RUN(test_end_waits_for_copies);
-	RUN(test_end_does_not_wait_for_ever);
+	RUN(test_end_wait_is_bounded);
 	RUN(test_exports_come_and_go);
 	return 0;
 }

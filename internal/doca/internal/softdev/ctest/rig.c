@@ -25,7 +25,7 @@ void rig_remove(const char *path)
 	CHECK(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
 
-/* A forked child exits too, but the directory is its parent's. */
+/* Not in a forked child, because the directory is its parent's. */
 static void remove_dir(void)
 {
 	if (dir_owner == getpid())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the tests set up again and again: a private runtime directory, devices, registered memory, a copy engine. */
+/* What most tests set up: a private runtime directory, devices, registered memory, a copy engine. */
 #ifndef DMA_COPY_RIG_H
 #define DMA_COPY_RIG_H
 
@@ -8,14 +8,16 @@
 #define HOST_PCI "0000:b1:00.0"
 #define DPU_PCI "0000:03:00.0"
 
-/* Configures the device with a runtime directory of our own, which goes with the process. limits may be NULL. */
+/*
+ * Configures the device with a private runtime directory, which is removed when the process exits. limits may be NULL.
+ */
 void rig_configure(const char *limits);
 const char *rig_dir(void);
 
-/* Names in the runtime directory that begin with prefix. */
+/* Counts names in the runtime directory that begin with prefix. */
 unsigned rig_count_files(const char *prefix);
 
-/* A directory with all that is in it. */
+/* Removes a directory with its contents. */
 void rig_remove(const char *path);
 
 struct doca_dev *rig_open_dev(const char *pci);
@@ -31,7 +33,7 @@ struct engine {
 	struct doca_pe *pe;
 	struct doca_dma *dma;
 	struct doca_buf_inventory *inventory;
-	unsigned completed, failed; /* callbacks so far */
+	unsigned completed, failed; /* number of callbacks */
 	doca_error_t last_status;
 };
 
@@ -43,13 +45,13 @@ enum doca_ctx_states engine_state(const struct engine *engine);
 struct doca_dma_task_memcpy *engine_task(struct engine *engine, const struct doca_buf *src, struct doca_buf *dst);
 struct doca_task *engine_submit(struct engine *engine, const struct doca_buf *src, struct doca_buf *dst);
 
-/* Progresses until count callbacks have come since engine_open. */
+/* Progresses until there were count callbacks since engine_open. */
 void engine_wait(struct engine *engine, unsigned count);
 
 /* Progresses to IDLE and starts again. */
 void engine_restart(struct engine *engine);
 
-/* One whole task from bytes to bytes; an engine that failed is running again afterwards. */
+/* Copies bytes by one task; an engine that failed is restarted. */
 doca_error_t engine_copy(struct engine *engine, struct doca_mmap *dst_mmap, void *dst, struct doca_mmap *src_mmap,
 			 void *src, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* When modelled tasks are done, at times that the tests make up. Nothing here looks at a clock. */
+/* When tasks with a time model complete, at times that the tests supply. Nothing here reads a clock. */
 #include <string.h>
 
 #include "../config.h"
@@ -76,8 +76,8 @@ static void test_few_at_once(void)
 	CHECK(add_read(50000, 64) == 51000);
 }
 
-/* A slot is that of the task that is done first, not of the one that began first. */
-static void test_the_earliest_makes_room(void)
+/* The task that completes first frees its slot, not the one that began first. */
+static void test_the_earliest_frees_a_slot(void)
 {
 	begin("dma_task_mb_per_s=1000,dma_at_once=2");
 	CHECK(add_read(0, 9000) == 9000);
@@ -88,7 +88,7 @@ static void test_the_earliest_makes_room(void)
 	CHECK(add_read(0, 100) == 9100);
 }
 
-/* The heap against the plain way to find the earliest. */
+/* Compares the heap with a linear search for the earliest. */
 static void test_at_once_against_a_search(void)
 {
 	uint64_t done[7] = {0}, random = 1, begun = 0;
@@ -105,7 +105,7 @@ static void test_at_once_against_a_search(void)
 	}
 }
 
-/* 1.28 ns each: what is rounded must not add up. */
+/* 1.28 ns each: rounding errors must not add up. */
 static void test_fractions_are_kept(void)
 {
 	uint64_t last = 0;
@@ -115,7 +115,7 @@ static void test_fractions_are_kept(void)
 	CHECK(last == 1280000);
 }
 
-/* The greatest limits there are: later, but never before. */
+/* The largest limits: completion is later, never before submission. */
 static void test_nothing_overflows(void)
 {
 	uint64_t last = 0;
@@ -128,7 +128,7 @@ static void test_nothing_overflows(void)
 	CHECK(last == INT64_MAX);
 }
 
-/* ---- A window of tasks, as somebody keeps it who submits the next one the moment the oldest is done ---- */
+/* ---- A window of tasks: the next one is submitted when the oldest completes ---- */
 
 static double gib_per_s(const char *model, struct soft_move move, unsigned window)
 {
@@ -159,7 +159,7 @@ static double read_gib(unsigned bytes, unsigned window, bool optimized)
 	return gib_per_s("model=bluefield3", (struct soft_move){.bytes = bytes, .optimized = optimized}, window);
 }
 
-/* The rows that docs/SOFTDEVICE.md cites. */
+/* The measurements that docs/SOFTDEVICE.md cites. */
 static void test_bluefield3_fits_what_is_published(void)
 {
 	near(write_gib(4096, 1), 2.1);
@@ -201,7 +201,7 @@ static void *enter_all(void *latest)
 	return NULL;
 }
 
-/* However many engines there are, their bytes take the time of all of them together. */
+/* Engines of one device share its bandwidth. */
 static void test_threads_share_a_clock(void)
 {
 	pthread_t threads[THREADS];
@@ -218,8 +218,8 @@ static void test_threads_share_a_clock(void)
 		soft_clock_leave(&shared);
 }
 
-/* What is flushed does not keep the next engine waiting. */
-static void test_an_idle_device_has_no_past(void)
+/* Flushed tasks do not delay the next engine. */
+static void test_an_idle_device_starts_anew(void)
 {
 	struct soft_clock clock = SOFT_CLOCK_INITIALIZER;
 	const struct soft_move move = {.bytes = 1000};
@@ -240,7 +240,7 @@ int main(void)
 	RUN(test_directions_do_not_share);
 	RUN(test_tasks_begin_a_gap_apart);
 	RUN(test_few_at_once);
-	RUN(test_the_earliest_makes_room);
+	RUN(test_the_earliest_frees_a_slot);
 	RUN(test_at_once_against_a_search);
 	RUN(test_fractions_are_kept);
 	RUN(test_nothing_overflows);
@@ -248,6 +248,6 @@ int main(void)
 	RUN(test_bluefield2_has_half_the_bandwidth);
 	RUN(test_400g_reaches_its_goal);
 	RUN(test_threads_share_a_clock);
-	RUN(test_an_idle_device_has_no_past);
+	RUN(test_an_idle_device_starts_anew);
 	return 0;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A whole session through the provider-neutral part: both ends of a channel, a copy engine, a consumer and a producer.
- * It is run again and again, each time with another call refused, until no call is left; each time everything can be
- * closed and, under AddressSanitizer, nothing is lost.
+ * It is repeated with another call refused each time, until no call is left; each time everything can be closed and,
+ * under AddressSanitizer, nothing leaks.
  */
 #include "../../cabi/channel.h"
 #include "../../cabi/engine.h"
 #include "../../cabi/port.h"
 #include "../dev.h"
-#include "stage.h"
+#include "fixture.h"
 
 #define TURNS 200
 
-static struct stage stage;
+static struct fixture fixture;
 static char dir[] = "/tmp/dma-copy-sweep-XXXXXX";
 
 struct session {
@@ -30,7 +30,7 @@ static const char *faults_now;
 
 /* ---- progress ---- */
 
-static void hear(struct channel *channel, struct doca_comch_connection **connection)
+static void on_event(struct channel *channel, struct doca_comch_connection **connection)
 {
 	uint32_t n = channel_poll(channel, 16);
 	for (uint32_t i = 0; i < n; i++) {
@@ -46,12 +46,12 @@ static void hear(struct channel *channel, struct doca_comch_connection **connect
 	}
 }
 
-static void turn(void)
+static void progress_all(void)
 {
 	if (s.server != NULL)
-		hear(s.server, &s.on_server);
+		on_event(s.server, &s.on_server);
 	if (s.client != NULL)
-		hear(s.client, &s.on_client);
+		on_event(s.client, &s.on_client);
 	if (s.consumer != NULL)
 		port_poll(s.consumer, 1);
 	if (s.producer != NULL)
@@ -60,10 +60,10 @@ static void turn(void)
 		engine_poll(s.engine, 1);
 }
 
-static bool turn_until(bool (*done)(void))
+static bool progress_until(bool (*done)(void))
 {
 	for (unsigned i = 0; i < TURNS && !done(); i++)
-		turn();
+		progress_all();
 	return done();
 }
 
@@ -81,16 +81,16 @@ static bool connected(void)
 
 static bool open_channels(const struct doca_ops *ops)
 {
-	struct channel_config at_dpu = {stage.dpu, stage.rep, "sweep", 4080, 16, 4};
-	struct channel_config at_host = {stage.host, NULL, "sweep", 4080, 16, 4};
+	struct channel_config at_dpu = {fixture.dpu, fixture.rep, "sweep", 4080, 16, 4};
+	struct channel_config at_host = {fixture.host, NULL, "sweep", 4080, 16, 4};
 	return ok(channel_open(ops, &at_dpu, &s.server)) && ok(channel_start(s.server)) &&
-	       ok(channel_open(ops, &at_host, &s.client)) && ok(channel_start(s.client)) && turn_until(connected);
+	       ok(channel_open(ops, &at_host, &s.client)) && ok(channel_start(s.client)) && progress_until(connected);
 }
 
 static bool send_message(void)
 {
 	bool sent = ok(channel_send(s.client, s.on_client, "hello", 5, 1));
-	turn();
+	progress_all();
 	return sent;
 }
 
@@ -106,8 +106,8 @@ static bool copy(const struct doca_ops *ops)
 				   .source = (uintptr_t)s.memory,
 				   .target = (uintptr_t)s.memory + 1024,
 				   .len = 512};
-	return ok(engine_open(ops, stage.host, 4, &s.engine)) && ok(engine_submit(s.engine, &task, 1).outcome) &&
-	       turn_until(copied);
+	return ok(engine_open(ops, fixture.host, 4, &s.engine)) && ok(engine_submit(s.engine, &task, 1).outcome) &&
+	       progress_until(copied);
 }
 
 static bool consumer_is_known(void)
@@ -124,12 +124,12 @@ static bool send_fast(const struct doca_ops *ops)
 {
 	struct port_receive room = {.address = (uintptr_t)s.memory + 2048, .len = 64};
 	struct port_message message = {.to = s.peer_consumer, .imm_len = 4};
-	if (!ok(consumer_open(ops, s.on_client, s.map, 4, 8, &s.consumer)) || !turn_until(consumer_is_known) ||
+	if (!ok(consumer_open(ops, s.on_client, s.map, 4, 8, &s.consumer)) || !progress_until(consumer_is_known) ||
 	    !ok(producer_open(ops, s.on_server, 4, &s.producer)) || !ok(consumer_post(s.consumer, &room, 1)))
 		return false;
 	message.to = s.peer_consumer;
 	port_poll(s.consumer, 1);
-	return ok(producer_send(s.producer, &message, 1, (const uint8_t *)"data")) && turn_until(delivered);
+	return ok(producer_send(s.producer, &message, 1, (const uint8_t *)"data")) && progress_until(delivered);
 }
 
 /* ---- the end, which is tried again where it is refused ---- */
@@ -151,7 +151,7 @@ static bool engine_is_idle(void)
 	return s.engine == NULL || engine_idle(s.engine);
 }
 
-/* Closing can be called again; a failure that stays is the test's. */
+/* Closing can be repeated; a failure that stays fails the test. */
 static bool stuck(struct outcome o)
 {
 	if (ok(o))
@@ -162,7 +162,7 @@ static bool stuck(struct outcome o)
 
 #define TWICE(call) (ok(call) || !stuck(call))
 
-/* Whoever closes again begins with the stop, as at first. */
+/* Closing again begins with the stop, as the first time. */
 static bool close_port(struct port *port)
 {
 	return ok(port_close(port)) ||
@@ -174,7 +174,7 @@ static void close_ports(void)
 	struct port **ports[] = {&s.consumer, &s.producer};
 	for (unsigned i = 0; i < 2; i++)
 		CHECK(*ports[i] == NULL || TWICE(port_stop(*ports[i])));
-	CHECK(turn_until(ports_idle));
+	CHECK(progress_until(ports_idle));
 	for (unsigned i = 0; i < 2; i++) {
 		CHECK(*ports[i] == NULL || close_port(*ports[i]));
 		*ports[i] = NULL;
@@ -185,7 +185,7 @@ static void close_channels(void)
 {
 	CHECK(s.client == NULL || TWICE(channel_stop(s.client)));
 	CHECK(s.server == NULL || TWICE(channel_stop(s.server)));
-	CHECK(turn_until(channels_idle));
+	CHECK(progress_until(channels_idle));
 	CHECK(s.client == NULL || TWICE(channel_close(s.client)));
 	CHECK(s.server == NULL || TWICE(channel_close(s.server)));
 	s.client = s.server = NULL;
@@ -194,7 +194,7 @@ static void close_channels(void)
 static void close_engine(void)
 {
 	CHECK(s.engine == NULL || TWICE(engine_stop(s.engine)));
-	CHECK(turn_until(engine_is_idle));
+	CHECK(progress_until(engine_is_idle));
 	CHECK(s.engine == NULL || TWICE(engine_close(s.engine)));
 	s.engine = NULL;
 }
@@ -203,7 +203,7 @@ static void register_memory(void)
 {
 	CHECK_OK(soft_doca_mmap_create(&s.map));
 	CHECK_OK(soft_doca_mmap_set_memrange(s.map, s.memory, sizeof(s.memory)));
-	CHECK_OK(soft_doca_mmap_add_dev(s.map, stage.host));
+	CHECK_OK(soft_doca_mmap_add_dev(s.map, fixture.host));
 	CHECK_OK(soft_doca_mmap_set_permissions(s.map,
 						DOCA_ACCESS_FLAG_PCI_READ_WRITE | DOCA_ACCESS_FLAG_LOCAL_READ_WRITE));
 	CHECK_OK(soft_doca_mmap_start(s.map));
@@ -215,8 +215,8 @@ static bool run(const char *faults)
 	char error[256];
 	struct soft_settings settings = {.dir = dir, .limits = "", .quirks = "", .faults = faults};
 	CHECK_OK(soft_configure_all(&settings, error, sizeof(error)));
-	stage = (struct stage){.host = stage_open_dev(SOFT_HOST), .dpu = stage_open_dev(SOFT_DPU)};
-	stage_open_reps(&stage);
+	fixture = (struct fixture){.host = fixture_open_dev(SOFT_HOST), .dpu = fixture_open_dev(SOFT_DPU)};
+	fixture_open_reps(&fixture);
 	memset(&s, 0, sizeof(s));
 	faults_now = faults;
 	register_memory();
@@ -226,10 +226,10 @@ static bool run(const char *faults)
 	close_engine();
 	close_channels();
 	CHECK_OK(soft_doca_mmap_destroy(s.map));
-	CHECK_OK(soft_doca_dev_rep_close(stage.rep));
-	CHECK_OK(soft_doca_dev_rep_close(stage.other_rep));
-	CHECK_OK(soft_doca_dev_close(stage.dpu));
-	CHECK_OK(soft_doca_dev_close(stage.host));
+	CHECK_OK(soft_doca_dev_rep_close(fixture.rep));
+	CHECK_OK(soft_doca_dev_rep_close(fixture.other_rep));
+	CHECK_OK(soft_doca_dev_close(fixture.dpu));
+	CHECK_OK(soft_doca_dev_close(fixture.host));
 	return whole;
 }
 
@@ -246,7 +246,7 @@ static void every_call_refused(void)
 	char faults[128];
 	unsigned failed = 0;
 	for (size_t i = 0; i < sizeof(session_calls) / sizeof(session_calls[0]); i++) {
-		/* It fails only for who misuses it, and then nobody could do anything about it. */
+		/* It fails only when it is misused, and then a program cannot recover. */
 		if (strcmp(session_calls[i], "doca_buf_dec_refcount") == 0)
 			continue;
 		for (unsigned n = 1; n <= 3; n++) {
@@ -269,7 +269,7 @@ static void every_completion_failed(void)
 	CHECK(run("delay=1:1,reorder=2,flip=1"));
 }
 
-/* No run may have left a socket behind. */
+/* No run may leave a socket behind. */
 static void remove_dir(void)
 {
 	char lock[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A virtual function and a scalable function beside the physical ones. */
+/* A virtual function and a scalable function in addition to the physical ones. */
 #define _GNU_SOURCE
 #include <string.h>
 
@@ -11,7 +11,7 @@ static doca_error_t configure(const char *functions)
 	return soft_configure_all(&settings, NULL, 0);
 }
 
-/* The kinds of the devices, in the order of the list, as letters. */
+/* Returns the kinds of the devices as letters, in the order of the list. */
 static const char *kinds(void)
 {
 	static char text[16];
@@ -191,7 +191,7 @@ static void stop(struct doca_pe *pe, struct doca_ctx *ctx)
 		soft_doca_pe_progress(pe);
 }
 
-/* A scalable function and its parent have one PCI address, and yet the same server name is served to each apart. */
+/* A scalable function and its parent have one PCI address, and still each has its own server of the same name. */
 static void test_clients_meet_their_own_server(void)
 {
 	CHECK_OK(configure("vf,sf"));

@@ -2,7 +2,7 @@
 #include "toy.h"
 #include "../pe.h"
 
-struct stage toy_stage;
+struct fixture toy_stage;
 
 static doca_error_t toy_start(struct doca_ctx *ctx)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A toy kind of context, whose every move is the test's. */
+/* A minimal kind of context whose behaviour the test controls. */
 #ifndef DMA_COPY_TOY_H
 #define DMA_COPY_TOY_H
 
 #include "../ctx.h"
-#include "stage.h"
+#include "fixture.h"
 
 struct toy {
 	struct doca_ctx ctx; /* first */
@@ -21,23 +21,23 @@ struct toy {
 	struct doca_task tasks[2];
 };
 
-/* Where it plays. */
-extern struct stage toy_stage;
+/* Its device and engine. */
+extern struct fixture toy_stage;
 
 /* IDLE, and connected to pe unless that is NULL. */
 struct toy *toy_create(struct doca_pe *pe);
 void toy_destroy(struct toy *toy);
 
-/* Its callback for changes of state. */
+/* Its state change callback. */
 void toy_changed(const union doca_data user_data, struct doca_ctx *ctx, enum doca_ctx_states prev,
 		 enum doca_ctx_states next);
 
 struct doca_pe *pe_create(void);
 
-/* The last change was from prev to next, where the context still is. */
+/* Checks that the last change was from prev to next, and that the context is still there. */
 void expect_change(const struct toy *toy, enum doca_ctx_states prev, enum doca_ctx_states next);
 
-/* A context in the given state, by the shortest way there. */
+/* Brings a context to the given state, by the shortest way. */
 struct toy *toy_in(struct doca_pe *pe, enum doca_ctx_states state);
 
 void bring_to_idle(struct doca_pe *pe, struct toy *toy);
