@@ -1,7 +1,8 @@
 // Package abi declares in C what DOCA's libraries and the software device have in common: DOCA's types (doca_abi.h),
-// the one list of its functions (doca_functions.def) and the table of function pointers that both fill (ops.h). There
-// is nothing to link. Packages with C compile with -I on this directory, and import the package so that a change of its
-// files rebuilds them: of a directory that is only on an include path the Go command knows nothing.
+// the one list of its functions (doca_functions.def) and the table of function pointers that both fill (ops.h). It has
+// nothing to link and must not import any other package of this module. Packages with C compile with -I on this
+// directory, and import the package so that a change of its files rebuilds them: the Go command does not watch include
+// directories.
 package abi
 
 import (
@@ -9,7 +10,7 @@ import (
 	"errors"
 )
 
-// ErrNoCgo is what every Open of a program built with CGO_ENABLED=0 returns.
+// ErrNoCgo is returned by every Open of a program built with CGO_ENABLED=0.
 var ErrNoCgo = errors.New("this dma-copy was built without cgo and has no device layer: " +
 	"rebuild it with CGO_ENABLED=1 and a C compiler")
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DOCA's types, as much of them as this program uses. Names, values and layouts are DOCA's, because they are the
- * binary interface of libdoca_common, libdoca_dma and libdoca_comch from release 2.7 on; the text is ours.
+ * The types of DOCA that this program uses. Names, values and layouts are DOCA's, because they are the binary interface
+ * of libdoca_common, libdoca_dma and libdoca_comch from release 2.7 on; the text is ours.
  *
  * The development kit installs this file below its own headers, which add the functions.
  */
@@ -88,7 +88,7 @@ enum doca_task_submit_flag {
 	DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS = 2,
 };
 
-/* How many tasks a batch of a library that has batches can take. */
+/* Sizes of a batch, for libraries that have batches. */
 enum doca_task_batch_max_tasks_number {
 	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_16 = 0,
 	DOCA_TASK_BATCH_MAX_TASKS_NUMBER_32 = 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The table through which every DOCA function is called, whoever provides it: DOCA's own libraries (vendor.c) or the
- * software device (table.c). It is filled once, when a driver is opened, and never changes after that.
+ * The table through which every DOCA function is called: of DOCA's own libraries (vendor.c) or of the software device
+ * (table.c). It is filled once, when a driver is opened, and never changes after that.
  */
 #ifndef DMA_COPY_OPS_H
 #define DMA_COPY_OPS_H

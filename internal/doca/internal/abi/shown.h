@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Text of a user's in a message: a setting, a path. What is too long for a line is shown without its middle.
- */
+/* Shortens text of a user (a setting, a path) for a message: the middle of a long text is replaced by dots. */
 #ifndef DMA_COPY_SHOWN_H
 #define DMA_COPY_SHOWN_H
 
 #include <stdio.h>
 #include <string.h>
 
-#define SHOWN_MAX 80 /* bytes of the text, the dots included */
+#define SHOWN_MAX 80 /* bytes, including the dots */
 
 struct shown {
 	char text[SHOWN_MAX + 1];
 };
 
-/* The first len bytes of text, which need no terminator. The result lives as long as the expression that it is in. */
+/*
+ * Returns the first len bytes of text, which needs no terminator. The result lives as long as the expression that uses
+ * it.
+ */
 static inline struct shown shown(const char *text, size_t len)
 {
 	const size_t tail = (SHOWN_MAX - 3) / 2;
@@ -28,7 +29,7 @@ static inline struct shown shown(const char *text, size_t len)
 	return result;
 }
 
-/* The same of a whole string. */
+/* The same for a string. */
 static inline struct shown shown_string(const char *text)
 {
 	return shown(text, strlen(text));

@@ -1,4 +1,4 @@
-// Package cabi calls DOCA: the boundary between Go and its functions, whoever provides them.
+// Package cabi calls DOCA: it is the boundary between Go and DOCA's functions, of either provider.
 //
 //	        package doca (Go)
 //	               │  ABI: integers, opaque handles, C memory
@@ -12,12 +12,17 @@
 //	│ DOCA's libraries, dlopen │ the software device       │
 //	└──────────────────────────┴───────────────────────────┘
 //
-// Without cgo the package compiles to the same interface and an Open that says so.
+// The states of a context (ContextState); poll drives it from one to the next:
+//
+//	Idle ── start ──► Starting ── progress ──► Running ── stop, or a failure ──► Stopping ── progress ──► Idle
+//
+// Without cgo the package has the same interface, and its Open functions return abi.ErrNoCgo. Only
+// package doca imports it. It must not log, keep policy or start goroutines.
 package cabi
 
 import "unsafe"
 
-// Handles of DOCA's objects. They are C memory, never Go's.
+// Handles of DOCA's objects. They point to C memory, never to Go's.
 type (
 	Devinfo        unsafe.Pointer // struct doca_devinfo *
 	DevinfoList    unsafe.Pointer // struct doca_devinfo **
@@ -34,7 +39,7 @@ type (
 	ChannelMessage []byte         // bytes in the channel's arena, valid until its next poll
 )
 
-// Access is a set of doca_access_flag. Source: doca_types.h.
+// Access is a set of doca_access_flag.
 type Access uint32
 
 // The permissions that a copy needs.
@@ -67,8 +72,8 @@ const (
 	SubFunction
 )
 
-// Copy is one memcpy task: Len bytes from Source in SourceMap to Target in TargetMap. Addresses are those of the memory's
-// owner. The layout is that of struct engine_copy.
+// Copy is one memcpy task: Len bytes from Source in SourceMap to Target in TargetMap. Addresses are in the address
+// space of the memory's owner. Its layout is that of struct engine_copy.
 type Copy struct {
 	SourceMap, TargetMap Mmap
 	Source, Target       uint64
@@ -76,28 +81,28 @@ type Copy struct {
 	Tag                  uint64
 }
 
-// Completion is the end of the Copy with the same Tag. The layout is that of struct engine_completion.
+// Completion is the result of the Copy with the same Tag. Its layout is that of struct engine_completion.
 type Completion struct {
 	Tag    uint64
 	Status Status
 	_      int32
 }
 
-// EventKind tells the events of a channel apart (channel.h).
+// EventKind is the kind of an Event (channel.h).
 type EventKind uint32
 
 // The events of a channel.
 const (
-	Connected EventKind = iota + 1 // unless Status says that DOCA does not give the connection
+	Connected EventKind = iota + 1 // unless Status is a failure: DOCA does not supply the connection
 	Disconnected
 	Message
 	Sent
 	StateChanged
-	NewConsumer     // the peer's; its id is the tag
+	NewConsumer     // of the peer; its id is the tag
 	ExpiredConsumer // likewise
 )
 
-// Event is one thing that happened to a channel. The layout is that of struct channel_event.
+// Event is one event of a channel. Its layout is that of struct channel_event.
 type Event struct {
 	Kind       EventKind
 	Status     Status
@@ -119,16 +124,16 @@ type ChannelConfig struct {
 	Sends        uint32 // messages in flight
 }
 
-// Receive is room for one message, at Address in the consumer's memory; Len 0 takes immediate data only. The layout is
-// that of struct port_receive.
+// Receive is a buffer for one message, at Address in the consumer's memory. With Len 0 it accepts immediate data only.
+// Its layout is that of struct port_receive.
 type Receive struct {
 	Address uint64
 	Len     uint64
 	Tag     uint64
 }
 
-// PortMessage goes from a producer to the consumer To of the peer. Its immediate data lies at ImmediateOffset of the bytes
-// that come with the batch. The layout is that of struct port_message.
+// PortMessage is a message from a producer to the consumer To of the peer. ImmediateOffset is that of its immediate
+// data in the batch's. Its layout is that of struct port_message.
 type PortMessage struct {
 	Map             Mmap
 	Address         uint64
@@ -140,17 +145,17 @@ type PortMessage struct {
 	_               uint32
 }
 
-// PortCompletion is the end of a Receive or a PortMessage. The layout is that of struct port_completion.
+// PortCompletion is the result of a Receive or a PortMessage. Its layout is that of struct port_completion.
 type PortCompletion struct {
 	Tag          uint64
 	Len          uint64 // consumer: bytes received
 	Status       Status
-	Producer     uint32 // consumer: who sent it
+	Producer     uint32 // consumer: id of the sending producer
 	ImmediateLen uint32 // consumer: bytes of PortImmediate
 	_            uint32
 }
 
-// DevinfoCaps is what can be asked of a device before it is opened.
+// DevinfoCaps are the capabilities that a device reports before it is opened.
 type DevinfoCaps struct {
 	MemcpySupported   bool   // Implements: doca_dma_cap_task_memcpy_is_supported
 	MaxBufferSize     uint64 // bytes per task. Implements: doca_dma_cap_task_memcpy_get_max_buf_size
@@ -170,57 +175,59 @@ type DevinfoCaps struct {
 	MaxImmediate      uint32 // bytes. Implements: doca_comch_consumer_cap_get_max_imm_data_len
 }
 
-// PortCaps is what the consumers or the producers of a device can do. Implements: doca_comch_consumer_cap_is_supported,
-// doca_comch_producer_cap_is_supported, and where a field says X, that of doca_comch_consumer_cap_X and
-// doca_comch_producer_cap_X.
+// PortCaps are the capabilities of the consumers or the producers of a device. Implements:
+// doca_comch_consumer_cap_is_supported, doca_comch_producer_cap_is_supported, and, for a field that names X,
+// doca_comch_consumer_cap_X and doca_comch_producer_cap_X.
 type PortCaps struct {
 	Supported bool
 	MaxTasks  uint32 // of one consumer or producer. X: get_max_num_tasks
 	MaxBuffer uint32 // bytes of one message. X: get_max_buf_size
-	MaxList   uint32 // buffers of one message, 1 where there are no lists. X: get_max_buf_list_len
+	MaxList   uint32 // buffers of one message; 1: no lists. X: get_max_buf_list_len
 	MaxPorts  uint32 // per connection. X: get_max_consumers, get_max_producers
 }
 
-// ABI is DOCA's interface as this program uses it, whoever provides it. Errors are *Error. Threads: as DOCA, one at a
-// time for an engine or a channel and everything on it; the rest may be called from anywhere.
+// ABI is DOCA's interface as this program uses it, implemented by either provider. Errors are *Error. Concurrency is as
+// in DOCA: an engine or a channel and everything on it is used by one goroutine at a time; other methods are safe for
+// concurrent use.
 type ABI interface {
-	// Version is the release of the loaded libraries. Implements: doca_version_runtime.
+	// Version returns the release of the loaded libraries. Implements: doca_version_runtime.
 	Version() string
-	// Libraries are the loaded libraries' own files, behind all links; none for the software device.
+	// Libraries returns the files of the loaded libraries, with links resolved; none for the software device.
 	Libraries() []string
-	// Hardware is false for the software device, also where it stands behind libraries of DOCA's names.
+	// Hardware reports whether the driver uses hardware: false for the software device, also behind the development
+	// kit's libraries.
 	Hardware() bool
-	// TimeModel describes the software device's time model, empty without one, and tells whether bytes are moved: always
-	// on hardware.
+	// TimeModel returns the software device's time model, empty without one, and reports whether bytes are moved; on
+	// hardware they always are.
 	TimeModel() (text string, movesBytes bool)
-	// LastDetail is what the driver knows of its last failure beyond the code; often empty.
+	// LastDetail returns the driver's explanation of its last failure beyond the code; often empty.
 	LastDetail() string
 
-	// LogTo has the driver write its own messages to fd, from level (DOCA's scale, 10 to 70) on. A release that cannot
-	// stays silent. Implements: doca_log_backend_create_with_fd_sdk, doca_log_level_set_global_sdk_limit.
+	// LogTo makes the driver write its own messages to fd, from level (DOCA's scale, 10 to 70) on. A release without
+	// the function writes none. Implements: doca_log_backend_create_with_fd_sdk, doca_log_level_set_global_sdk_limit.
 	LogTo(fd, level int) error
 
 	// DevinfoCreateList lists the devices. Implements: doca_devinfo_create_list.
 	DevinfoCreateList() (DevinfoList, []Devinfo, error)
 	// DevinfoDestroyList frees the list, not the devices opened from it. Implements: doca_devinfo_destroy_list.
 	DevinfoDestroyList(DevinfoList)
-	// DevinfoPCIAddress is "0000:b1:00.0". Implements: doca_devinfo_get_pci_addr_str.
+	// DevinfoPCIAddress returns an address such as "0000:b1:00.0". Implements: doca_devinfo_get_pci_addr_str.
 	DevinfoPCIAddress(Devinfo) (string, error)
-	// DevinfoIBName is the RDMA device, or "". Implements: doca_devinfo_get_ibdev_name.
+	// DevinfoIBName returns the name of the RDMA device, or "". Implements: doca_devinfo_get_ibdev_name.
 	DevinfoIBName(Devinfo) string
-	// DevinfoInterface is the network interface, or "". Implements: doca_devinfo_get_iface_name.
+	// DevinfoInterface returns the name of the network interface, or "". Implements: doca_devinfo_get_iface_name.
 	DevinfoInterface(Devinfo) string
-	// DevinfoFunction is what kind of function the device is, and the index of an SF. known is false where the release
-	// has no such function or refuses. Implements: doca_devinfo_get_pci_func_type, doca_devinfo_get_sf_index.
+	// DevinfoFunction returns the kind of function that the device is, and the index of an SF. known is false if the
+	// release has no such function or it fails. Implements: doca_devinfo_get_pci_func_type, doca_devinfo_get_sf_index.
 	DevinfoFunction(Devinfo) (kind Function, sfIndex uint32, known bool)
-	// DevinfoCaps asks all capability questions; one that fails counts as unsupported or zero.
+	// DevinfoCaps queries all capabilities; a query that fails counts as unsupported or zero.
 	DevinfoCaps(Devinfo) DevinfoCaps
 
 	// DevOpen implements: doca_dev_open.
 	DevOpen(Devinfo) (Dev, error)
 	// DevClose implements: doca_dev_close.
 	DevClose(Dev) error
-	// DevMaxTasks implements: doca_dma_cap_get_max_num_tasks, through a context that lives only for the question.
+	// DevMaxTasks implements: doca_dma_cap_get_max_num_tasks, by means of a temporary context.
 	DevMaxTasks(Dev) (uint32, error)
 
 	// RepCreateList lists the network representors. Implements: doca_devinfo_rep_create_list.
@@ -229,22 +236,22 @@ type ABI interface {
 	RepDestroyList(RepInfoList)
 	// RepPCIAddress implements: doca_devinfo_rep_get_pci_addr_str.
 	RepPCIAddress(RepInfo) (string, error)
-	// RepVUID is the represented function's unique name, or "". Implements: doca_devinfo_rep_get_vuid.
+	// RepVUID returns the unique name of the represented function, or "". Implements: doca_devinfo_rep_get_vuid.
 	RepVUID(RepInfo) string
-	// RepFunction is what kind of function is represented. Implements: doca_devinfo_rep_get_pci_func_type.
+	// RepFunction returns the kind of the represented function. Implements: doca_devinfo_rep_get_pci_func_type.
 	RepFunction(RepInfo) (Function, error)
 	// RepOpen implements: doca_dev_rep_open.
 	RepOpen(RepInfo) (Rep, error)
 	// RepClose implements: doca_dev_rep_close.
 	RepClose(Rep) error
 
-	// MemoryAlloc maps zeroed, page-aligned, shareable memory of len bytes.
+	// MemoryAlloc maps len bytes of zeroed, page-aligned memory that can be exported.
 	MemoryAlloc(len int) (Memory, error)
-	// MemoryAllocPrivate does the same with memory that is not to be exported, in huge pages where the system has them.
+	// MemoryAllocPrivate maps memory that cannot be exported, in huge pages if possible.
 	MemoryAllocPrivate(len int) (Memory, error)
-	// MemoryMapFile maps the first len bytes of the file fd, shared.
+	// MemoryMapFile maps the first len bytes of the file fd as shared memory.
 	MemoryMapFile(fd uintptr, len int, writable bool) (Memory, error)
-	// MemoryFree undoes any of these; nothing may be registered over it any more.
+	// MemoryFree unmaps memory of any of these; it must not be registered.
 	MemoryFree(memory Memory, len int)
 
 	// MmapRegister creates a started memory map over local memory. Implements: doca_mmap_create,
@@ -254,26 +261,26 @@ type ABI interface {
 	MmapExport(Mmap, Dev) ([]byte, error)
 	// MmapImport implements: doca_mmap_create_from_export.
 	MmapImport(descriptor []byte, dev Dev) (Mmap, error)
-	// MmapRange is the exporter's address and length. Implements: doca_mmap_get_memrange.
+	// MmapRange returns the exporter's address and length. Implements: doca_mmap_get_memrange.
 	MmapRange(Mmap) (addr, len uint64, err error)
 	// MmapDestroy implements: doca_mmap_destroy.
 	MmapDestroy(Mmap) error
 
-	// EngineOpen starts a DMA context with room for depth copies in flight.
+	// EngineOpen starts a DMA context for up to depth copies in flight.
 	EngineOpen(dev Dev, depth uint32) (Engine, error)
-	// EngineHandle is the notification handle. Implements: doca_pe_get_notification_handle.
+	// EngineHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
 	EngineHandle(Engine) int
-	// EngineSubmit submits copies in order and says how many were taken.
+	// EngineSubmit submits copies in order and returns how many were accepted.
 	EngineSubmit(Engine, []Copy) (int, error)
 	// EnginePoll returns up to max completions, valid until the next poll. Implements: doca_pe_progress.
 	EnginePoll(e Engine, max int) []Completion
-	// EngineInflight is the number of copies submitted and not completed.
+	// EngineInflight returns the number of copies submitted and not completed.
 	EngineInflight(Engine) int
 	// EngineArm implements: doca_pe_request_notification.
 	EngineArm(Engine) error
 	// EngineClear implements: doca_pe_clear_notification.
 	EngineClear(Engine) error
-	// EngineStop asks the context to stop; poll until EngineIdle. Implements: doca_ctx_stop.
+	// EngineStop requests the context to stop; poll until EngineIdle. Implements: doca_ctx_stop.
 	EngineStop(Engine) error
 	// EngineIdle implements: doca_ctx_get_state.
 	EngineIdle(Engine) bool
@@ -282,19 +289,19 @@ type ABI interface {
 
 	// ChannelOpen creates a Comch server or client that is not started.
 	ChannelOpen(ChannelConfig) (Channel, error)
-	// ChannelHandle is the notification handle. Implements: doca_pe_get_notification_handle.
+	// ChannelHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
 	ChannelHandle(Channel) int
 	// ChannelStart implements: doca_ctx_start.
 	ChannelStart(Channel) error
-	// ChannelRefusal is why a server did not take the client in since its start: Success if there was none, and where
-	// the driver does not tell, as DOCA does not.
+	// ChannelRefusal returns why a server refused the client since its start: Success if none did, and if the driver
+	// does not tell, as DOCA does not.
 	ChannelRefusal(Channel) Status
-	// ChannelSend sends a copy of message; its end is an event with the same tag.
+	// ChannelSend sends a copy of message; its completion is an event with the same tag.
 	ChannelSend(c Channel, to Connection, message []byte, tag uint64) error
 	// ChannelPoll returns new events, valid until the next poll. Implements: doca_pe_progress. An error means that
-	// events were lost for want of memory.
+	// events were lost for lack of memory.
 	ChannelPoll(c Channel, max int) ([]Event, error)
-	// ChannelBytes is the message of an event of the last poll.
+	// ChannelBytes returns the message of an event of the last poll.
 	ChannelBytes(Channel, *Event) ChannelMessage
 	// ChannelArm implements: doca_pe_request_notification.
 	ChannelArm(Channel) error
@@ -304,34 +311,35 @@ type ABI interface {
 	ChannelDisconnect(Channel, Connection) error
 	// ChannelState implements: doca_ctx_get_state.
 	ChannelState(Channel) ContextState
-	// ChannelStop asks the context to stop; poll until it is idle. Implements: doca_ctx_stop.
+	// ChannelStop requests the context to stop; poll until it is idle. Implements: doca_ctx_stop.
 	ChannelStop(Channel) error
 	// ChannelClose frees an idle channel; on failure it frees nothing.
 	ChannelClose(Channel) error
 
 	// ConsumerOpen creates a consumer over memory and begins its start: poll it, and its channel, until PortState is
-	// Running. ConsumerOpen, ProducerOpen, PortStop and PortClose are called where the channel is. Implements:
-	// doca_comch_consumer_create, doca_comch_consumer_set_imm_data_len, doca_comch_consumer_task_post_recv_set_conf.
+	// Running. ConsumerOpen, ProducerOpen, PortStop and PortClose must be called by the goroutine that uses the
+	// channel. Implements: doca_comch_consumer_create, doca_comch_consumer_set_imm_data_len,
+	// doca_comch_consumer_task_post_recv_set_conf.
 	ConsumerOpen(on Connection, memory Mmap, depth, immediate uint32) (Port, error)
-	// ConsumerPost offers room for messages, in order, and says how much of it was taken. Implements:
+	// ConsumerPost posts buffers for messages, in order, and returns how many were accepted. Implements:
 	// doca_comch_consumer_task_post_recv_alloc_init, doca_task_submit.
 	ConsumerPost(Port, []Receive) (int, error)
 	// ProducerOpen creates and starts a producer. Implements: doca_comch_producer_create,
 	// doca_comch_producer_task_send_set_conf.
 	ProducerOpen(on Connection, depth uint32) (Port, error)
-	// ProducerSend submits messages in order and says how many were taken. Again: the consumer of the next one has
-	// posted nothing. Implements: doca_comch_producer_task_send_alloc_init, doca_task_submit.
+	// ProducerSend submits messages in order and returns how many were accepted. Again: the consumer of the next one
+	// has posted no buffer. Implements: doca_comch_producer_task_send_alloc_init, doca_task_submit.
 	ProducerSend(p Port, messages []PortMessage, immediate []byte) (int, error)
 	// PortID implements: doca_comch_consumer_get_id, doca_comch_producer_get_id.
 	PortID(Port) (uint32, error)
-	// PortHandle is the notification handle. Implements: doca_pe_get_notification_handle.
+	// PortHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
 	PortHandle(Port) int
 	// PortPoll returns up to max completions, valid until the next poll. Implements: doca_pe_progress.
 	PortPoll(p Port, max int) []PortCompletion
-	// PortImmediate is the immediate data of completion i of the last poll. Implements:
+	// PortImmediate returns the immediate data of completion i of the last poll. Implements:
 	// doca_comch_consumer_task_post_recv_get_imm_data.
 	PortImmediate(p Port, i int) []byte
-	// PortInflight is the number of tasks submitted and not completed.
+	// PortInflight returns the number of tasks submitted and not completed.
 	PortInflight(Port) int
 	// PortArm implements: doca_pe_request_notification.
 	PortArm(Port) error
@@ -339,12 +347,12 @@ type ABI interface {
 	PortClear(Port) error
 	// PortState implements: doca_ctx_get_state.
 	PortState(Port) ContextState
-	// PortStop asks the context to stop; poll until it is idle. Implements: doca_ctx_stop.
+	// PortStop requests the context to stop; poll until it is idle. Implements: doca_ctx_stop.
 	PortStop(Port) error
 	// PortClose frees an idle port; on failure it frees nothing. Implements: doca_comch_consumer_destroy,
 	// doca_comch_producer_destroy.
 	PortClose(Port) error
 
-	// Close unloads the provider. Nothing of it may be in use.
+	// Close unloads the provider, of which nothing may be in use.
 	Close()
 }

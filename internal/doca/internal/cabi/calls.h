@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One trampoline for each DOCA function, because Go cannot call through a C function pointer: call_NAME(ops, ...) calls
- * ops->NAME(...). Absent optional functions must not be called; has_NAME tells.
+ * ops->NAME(...). An absent optional function must not be called; has_NAME reports whether it is present.
  */
 #ifndef DMA_COPY_CALLS_H
 #define DMA_COPY_CALLS_H

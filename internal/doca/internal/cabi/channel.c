@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message on its way: DOCA wants the bytes left alone until the send has completed. */
+/* A message in flight: DOCA requires that its bytes stay unchanged until the send has completed. */
 struct send {
 	uint64_t tag;
 	uint8_t bytes[];
@@ -14,30 +14,30 @@ struct send {
 /* ---- events ---- */
 
 /*
- * The channel whose engine this thread is driving. DOCA's connection events carry no user data, and finding the way from
- * a connection to its channel takes the function table; but a channel has its progress engine to itself, so whatever is
- * called back while it is driven is its own.
+ * The channel that this thread is polling. DOCA's connection events carry no user data, and finding the channel of a
+ * connection takes the function table; but each channel has its own progress engine, so callbacks during its poll are
+ * its own.
  */
 static _Thread_local struct channel *current;
 
-/* The array with room for `needed` elements, perhaps moved; NULL leaves everything as it was. */
-static void *reserve(void *array, uint32_t *room, uint32_t needed, size_t element)
+/* Returns the array with space for `needed` elements, perhaps moved; on NULL nothing has changed. */
+static void *reserve(void *array, uint32_t *capacity, uint32_t needed, size_t element)
 {
-	if (needed <= *room)
+	if (needed <= *capacity)
 		return array;
 	uint32_t bigger = needed < 64 ? 64 : 2 * needed;
 	void *moved = realloc(array, (size_t)bigger * element);
 	if (moved != NULL)
-		*room = bigger;
+		*capacity = bigger;
 	return moved;
 }
 
 static struct channel_event *append_event(struct channel *channel, enum channel_event_kind kind)
 {
 	struct channel_event *events =
-		reserve(channel->events, &channel->event_room, channel->event_count + 1, sizeof(*events));
+		reserve(channel->events, &channel->event_capacity, channel->event_count + 1, sizeof(*events));
 	if (events == NULL) {
-		channel->starved = 1;
+		channel->out_of_memory = 1;
 		return NULL;
 	}
 	channel->events = events;
@@ -49,9 +49,9 @@ static struct channel_event *append_event(struct channel *channel, enum channel_
 static void append_message(struct channel *channel, struct doca_comch_connection *connection, const uint8_t *bytes,
 			   uint32_t len)
 {
-	uint8_t *arena = reserve(channel->arena, &channel->arena_room, channel->arena_used + len, 1);
+	uint8_t *arena = reserve(channel->arena, &channel->arena_capacity, channel->arena_used + len, 1);
 	if (arena == NULL) {
-		channel->starved = 1;
+		channel->out_of_memory = 1;
 		return;
 	}
 	channel->arena = arena;
@@ -134,7 +134,7 @@ static void on_sent(struct doca_comch_task_send *send_task, union doca_data task
 	ops->doca_task_free(task);
 }
 
-/* A client has no connection events: that it runs is its connection. */
+/* A client has no connection events: RUNNING means connected. */
 static void announce_client_connection(struct channel *channel)
 {
 	struct doca_comch_connection *connection = NULL;
@@ -240,7 +240,7 @@ static struct outcome alloc_send(struct channel *channel, struct doca_comch_conn
 	return OUTCOME_SUCCESS;
 }
 
-/* A full pool and a full queue are the same news to the caller. */
+/* A full pool and a full queue are the same for the caller. */
 static doca_error_t full_is_again(doca_error_t status)
 {
 	return status == DOCA_ERROR_NO_MEMORY ? DOCA_ERROR_AGAIN : status;
@@ -265,7 +265,7 @@ static struct outcome submit_send(struct channel *channel, struct doca_comch_con
 struct outcome channel_send(struct channel *channel, struct doca_comch_connection *connection, const void *message,
 			    uint32_t len, uint64_t tag)
 {
-	/* DOCA crashes when a task is taken from a context that does not run. */
+	/* DOCA crashes if a task is allocated from a context that is not running. */
 	if (channel_state(channel) != DOCA_CTX_STATE_RUNNING)
 		return (struct outcome){DOCA_ERROR_NOT_CONNECTED, "doca_task_submit"};
 	struct send *send = malloc(sizeof(*send) + len);
@@ -279,7 +279,7 @@ struct outcome channel_send(struct channel *channel, struct doca_comch_connectio
 	return o;
 }
 
-/* Forgets the events that the last poll returned, but not those that a call in between has raised. */
+/* Drops the events that the last poll returned, but not those of calls in between. */
 static void drop_returned(struct channel *channel)
 {
 	uint32_t kept = channel->event_count - channel->event_returned;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One Comch server or client on its own progress engine, its callbacks turned into a list of events that Go reads after
- * each poll. C never calls Go, and nothing is called back from inside a DOCA callback that DOCA does not allow there.
+ * One Comch server or client on its own progress engine. Its callbacks are queued as events that Go reads after each
+ * poll. C never calls Go, and calls inside a DOCA callback only what DOCA allows there.
  *
  * Threads: one at a time.
  */
@@ -11,10 +11,10 @@
 #include "progress.h"
 
 enum channel_event_kind {
-	CHANNEL_CONNECTED = 1,    /* connection can be used, unless status says that DOCA does not give it */
-	CHANNEL_DISCONNECTED = 2, /* connection is gone; its pointer must not be used again */
+	CHANNEL_CONNECTED = 1,    /* the connection can be used, unless status says that DOCA does not supply it */
+	CHANNEL_DISCONNECTED = 2, /* the connection has ended; its pointer must not be used again */
 	CHANNEL_MESSAGE = 3,      /* len bytes at channel_event_data() */
-	CHANNEL_SENT = 4,         /* the send with this tag has ended, see status */
+	CHANNEL_SENT = 4,         /* the send with this tag has completed, see status */
 	CHANNEL_STATE = 5,        /* the context went from previous to state */
 	CHANNEL_NEW_CONSUMER = 6, /* of the peer; its id is the tag */
 	CHANNEL_EXPIRED_CONSUMER = 7,
@@ -46,30 +46,30 @@ struct channel {
 	struct doca_comch_client *client;
 	struct doca_ctx *ctx;
 	struct channel_event *events;
-	uint32_t event_count, event_room;
-	uint32_t event_returned; /* of event_count, those that the last poll has handed out */
+	uint32_t event_count, event_capacity;
+	uint32_t event_returned; /* of event_count, those that the last poll returned */
 	uint8_t *arena;
-	uint32_t arena_used, arena_room;
-	uint8_t starved; /* an event was lost for want of memory: the channel must be given up */
+	uint32_t arena_used, arena_capacity;
+	uint8_t out_of_memory; /* an event was lost for lack of memory: the channel must be closed */
 };
 
-/* Opens and configures a channel that is not started. On failure *channel is untouched. */
+/* Opens and configures a channel that is not started. On failure *channel is unchanged. */
 struct outcome channel_open(const struct doca_ops *ops, const struct channel_config *config, struct channel **channel);
 
-/* Starts it: a server listens at once, a client begins to connect. A client that failed may be started again. */
+/* Starts the channel: a server listens at once, a client begins to connect. A failed client may be started again. */
 struct outcome channel_start(struct channel *channel);
 
-/* Sends a copy of len bytes. AGAIN: poll first. The end of the send is an event with this tag. */
+/* Sends a copy of len bytes. AGAIN: poll first. Completion is an event with this tag. */
 struct outcome channel_send(struct channel *channel, struct doca_comch_connection *connection, const void *message,
 			    uint32_t len, uint64_t tag);
 
-/* Forgets the last poll's events, then progresses until about max new ones have arrived or nothing moves. */
+/* Drops the last poll's events, then progresses until about max new ones have arrived or nothing moves. */
 uint32_t channel_poll(struct channel *channel, uint32_t max);
 
 /* Server only: ends one connection. AGAIN: poll and call again. */
 struct outcome channel_disconnect(struct channel *channel, struct doca_comch_connection *connection);
 
-/* Asks the context to stop. SUCCESS: idle. IN_PROGRESS: poll until channel_state says so. */
+/* Requests the context to stop. SUCCESS: idle. IN_PROGRESS: poll until channel_state returns IDLE. */
 struct outcome channel_stop(struct channel *channel);
 uint32_t channel_state(const struct channel *channel);
 

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// compilerName is the compiler for the machine that the tests are for, which is another one where they are emulated.
+// compilerName returns the C compiler for the architecture of the tests, which differs from that of the machine under
+// emulation.
 func compilerName() string {
 	if named := os.Getenv("CC"); named != "" {
 		return named
@@ -20,8 +21,8 @@ func compilerName() string {
 	return "cc"
 }
 
-// compile runs the C compiler in this folder. Without one there is nothing to test with, for which only a developer's
-// machine may be excused.
+// compile runs the C compiler in this directory and returns its output. Without a compiler the test is skipped, but
+// fails in CI.
 func compile(t *testing.T, source string, args ...string) string {
 	t.Helper()
 	compiler, err := exec.LookPath(compilerName())
@@ -43,7 +44,7 @@ func compile(t *testing.T, source string, args ...string) string {
 	return string(output)
 }
 
-// runC compiles a program from its source and the named files of this package, and returns what it prints.
+// runC compiles and runs a program from its source and the named files of this package, and returns its output.
 func runC(t *testing.T, source string, with ...string) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "program")

@@ -9,8 +9,10 @@ static void drop_buffer(const struct doca_ops *ops, const struct doca_buf *buf)
 		ops->doca_buf_dec_refcount((struct doca_buf *)buf, NULL);
 }
 
-/* One callback serves success and failure: the status says which. Freeing inside the callback is what DOCA allows, and
- * a context that stops after a failure waits for exactly that. */
+/*
+ * The same callback for success and failure: the status differs. DOCA allows freeing the task inside the callback, and
+ * a context that stops after a failure waits for that.
+ */
 static void on_completion(struct doca_dma_task_memcpy *memcpy_task, union doca_data tag, union doca_data ctx_data)
 {
 	struct engine *engine = ctx_data.ptr;
@@ -69,7 +71,7 @@ struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev
 	struct doca_dma *dma;
 	TRY(ops, doca_dma_create, dev, &dma);
 	doca_error_t status = ops->doca_dma_cap_get_max_num_tasks(dma, depth);
-	/* Nobody could try again later. */
+	/* It cannot be tried again later. */
 	if (ops->doca_dma_destroy(dma) != DOCA_SUCCESS)
 		TRY(ops, doca_dma_destroy, dma);
 	return (struct outcome){status, "doca_dma_cap_get_max_num_tasks"};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Many memcpy tasks in flight on one DMA context, crossed from Go in batches: a batch of copies goes down in one call,
- * a batch of completions comes up in one call, nothing is allocated in between, and C never calls Go.
+ * Many memcpy tasks in flight on one DMA context, in batches: one call submits a batch of copies, one call returns a
+ * batch of completions. Nothing is allocated in between, and C never calls Go.
  *
  * Threads: one at a time.
  */
@@ -13,10 +13,10 @@
 struct engine_copy {
 	struct doca_mmap *source_map;
 	struct doca_mmap *target_map;
-	uint64_t source; /* addresses in the space of whoever owns the memory */
+	uint64_t source; /* addresses in the address space of the memory's owner */
 	uint64_t target;
 	uint64_t len; /* bytes, 1 to the device's maximum */
-	uint64_t tag; /* comes back in the completion */
+	uint64_t tag; /* returned in the completion */
 };
 
 struct engine_completion {
@@ -32,14 +32,14 @@ struct engine {
 	struct doca_buf_inventory *inventory;
 	uint32_t depth;
 	uint32_t inflight;                      /* submitted and not yet completed */
-	uint32_t completed;                     /* entries of completions that the present poll has filled */
+	uint32_t completed;                     /* entries of completions that this poll has filled */
 	struct engine_completion completions[]; /* depth of them */
 };
 
-/* Opens a running DMA context for up to depth copies in flight. On failure *engine is untouched. */
+/* Opens a running DMA context for up to depth copies in flight. On failure *engine is unchanged. */
 struct outcome engine_open(const struct doca_ops *ops, struct doca_dev *dev, uint32_t depth, struct engine **engine);
 
-/* The most copies that one context of this device accepts at once. */
+/* Returns the maximum number of copies in flight of one context of this device. */
 struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev, uint32_t *depth);
 
 /* Returned by value: a pointer from Go would cost an allocation for every batch. */
@@ -49,15 +49,15 @@ struct engine_submission {
 };
 
 /*
- * Submits copies in order until one is refused; submitted says how many were taken, with the memory of which nobody
- * may do anything until their completion. AGAIN means that completions must be polled first.
+ * Submits copies in order until one is refused; submitted is the number accepted. Their memory must not be used until
+ * their completion. AGAIN: poll completions first.
  */
 struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count);
 
 /* Progresses until max completions have arrived or nothing moves; the result is in completions[0..returned). */
 uint32_t engine_poll(struct engine *engine, uint32_t max);
 
-/* Asks the context to stop. SUCCESS: idle. IN_PROGRESS: poll until engine_idle. */
+/* Requests the context to stop. SUCCESS: idle. IN_PROGRESS: poll until engine_idle. */
 struct outcome engine_stop(struct engine *engine);
 uint8_t engine_idle(const struct engine *engine);
 

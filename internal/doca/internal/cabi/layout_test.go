@@ -38,7 +38,7 @@ int main(void)
 }
 `
 
-// What Go and C both read has the same fields in the same places.
+// Structures that Go and C share must have the same fields at the same offsets.
 func TestStructuresHaveOneLayout(t *testing.T) {
 	var c Copy
 	var d Completion

@@ -22,7 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
 )
 
-// The Go declarations of what both languages read and write must have C's sizes.
+// The Go declarations of structures that both languages use must have the sizes of C's.
 var (
 	_ = [1]struct{}{}[unsafe.Sizeof(Copy{})-unsafe.Sizeof(C.struct_engine_copy{})]
 	_ = [1]struct{}{}[unsafe.Sizeof(Completion{})-unsafe.Sizeof(C.struct_engine_completion{})]
@@ -32,17 +32,17 @@ var (
 	_ = [1]struct{}{}[unsafe.Sizeof(PortCompletion{})-unsafe.Sizeof(C.struct_port_completion{})]
 )
 
-// native is a filled table of DOCA functions and the way to be rid of it.
+// native implements ABI over a table of DOCA functions.
 type native struct {
-	ops       *C.struct_doca_ops
-	libraries []string
-	hardware  bool
-	rate      rateForm
-	detail    func() string // what the provider knows of the last failure beyond its code
-	forget    func()        // empties that
-	refusal   func(*C.struct_doca_comch_client) Status
-	model     func() (text string, movesBytes bool)
-	close     func()
+	ops         *C.struct_doca_ops
+	libraries   []string
+	hardware    bool
+	rate        rateForm
+	detail      func() string // the provider's explanation of the last failure beyond its code
+	clearDetail func()        // clears it
+	refusal     func(*C.struct_doca_comch_client) Status
+	model       func() (text string, movesBytes bool)
+	close       func()
 }
 
 var _ ABI = (*native)(nil)
@@ -54,13 +54,13 @@ func OpenSoft(settings softdev.Settings) (ABI, error) {
 	}
 	refusal := func(c *C.struct_doca_comch_client) Status { return Status(softdev.ClientRefusal(unsafe.Pointer(c))) }
 	return &native{
-		ops: (*C.struct_doca_ops)(softdev.Ops()), rate: rateInBits, detail: softdev.LastDetail, forget: softdev.ClearDetail,
-		refusal: refusal, model: softdev.Model, close: func() {},
+		ops: (*C.struct_doca_ops)(softdev.Ops()), rate: rateInBits, model: softdev.Model, refusal: refusal,
+		detail: softdev.LastDetail, clearDetail: softdev.ClearDetail, close: func() {},
 	}, nil
 }
 
-// OpenVendor loads DOCA's libraries from directory, or from where they are usually installed if it is empty, and says
-// from where. Its failure is a *LoadError.
+// OpenVendor loads DOCA's libraries from directory, or from the usual directories if it is empty, and returns the
+// directory used. Its error is a *LoadError.
 func OpenVendor(directory string) (ABI, string, error) {
 	cDir, freeDir := optionalString(directory)
 	defer freeDir()
@@ -78,7 +78,7 @@ func OpenVendor(directory string) (ABI, string, error) {
 	}
 	abi := &native{
 		ops: &vendor.ops, libraries: libraryFiles(vendor), hardware: !bool(vendor.stand_in), model: model,
-		detail: noDetail, forget: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
+		detail: noDetail, clearDetail: func() {}, refusal: noRefusal, close: func() { C.vendor_close(vendor) },
 	}
 	abi.rate = rateFormOf(abi.Version())
 	return abi, C.GoString(&vendor.directory[0]), nil
@@ -112,7 +112,7 @@ func (n *native) TimeModel() (text string, movesBytes bool) { return n.model() }
 
 func (n *native) LastDetail() string { return n.detail() }
 
-// check turns a status into an error that names the DOCA function.
+// check returns nil, or an error that names the DOCA function.
 func (n *native) check(op string, status C.doca_error_t) error {
 	if status == C.DOCA_SUCCESS {
 		return nil
@@ -120,8 +120,8 @@ func (n *native) check(op string, status C.doca_error_t) error {
 	return &Error{Op: op, Code: Status(status)}
 }
 
-// explain adds to the error of a call what the provider knows of it. Only calls that can fail for reasons beyond their
-// arguments are wrapped in it: n.forget() before, n.explain after.
+// explain adds the provider's explanation to the error of a call. It is used, with clearDetail before the call, where a
+// call can fail for reasons beyond its arguments.
 func (n *native) explain(err error) error {
 	if failure, is := err.(*Error); is {
 		failure.Detail = n.detail()
@@ -129,7 +129,7 @@ func (n *native) explain(err error) error {
 	return err
 }
 
-// outcome does the same for the C parts that call several DOCA functions. In progress is success there.
+// outcome is check for C functions that call several DOCA functions. There, in progress is success.
 func (n *native) outcome(o C.struct_outcome) error {
 	if o.status == C.DOCA_SUCCESS || o.status == C.DOCA_ERROR_IN_PROGRESS {
 		return nil

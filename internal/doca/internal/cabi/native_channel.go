@@ -32,7 +32,7 @@ func (n *native) ChannelOpen(config ChannelConfig) (Channel, error) {
 func (n *native) ChannelHandle(c Channel) int { return int(channel(c).progress.fd) }
 
 func (n *native) ChannelStart(c Channel) error {
-	n.forget()
+	n.clearDetail()
 	return n.explain(n.outcome(C.channel_start(channel(c))))
 }
 
@@ -44,9 +44,9 @@ func (n *native) ChannelSend(c Channel, to Connection, message []byte, tag uint6
 	return n.outcome(C.channel_send(channel(c), connection, bytes, C.uint32_t(len(message)), C.uint64_t(tag)))
 }
 
-func (n *native) ChannelPoll(c Channel, most int) ([]Event, error) {
-	count := C.channel_poll(channel(c), C.uint32_t(most))
-	if channel(c).starved != 0 {
+func (n *native) ChannelPoll(c Channel, limit int) ([]Event, error) {
+	count := C.channel_poll(channel(c), C.uint32_t(limit))
+	if channel(c).out_of_memory != 0 {
 		return nil, &Error{Op: "doca_pe_progress", Code: NoMemory}
 	}
 	return unsafe.Slice((*Event)(unsafe.Pointer(channel(c).events)), count), nil

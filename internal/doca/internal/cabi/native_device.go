@@ -16,7 +16,7 @@ func dev(d Dev) *C.struct_doca_dev             { return (*C.struct_doca_dev)(d) 
 func (n *native) DevinfoCreateList() (DevinfoList, []Devinfo, error) {
 	var list **C.struct_doca_devinfo
 	var count C.uint32_t
-	n.forget()
+	n.clearDetail()
 	if err := n.check("doca_devinfo_create_list", C.call_doca_devinfo_create_list(n.ops, &list, &count)); err != nil {
 		return nil, nil, n.explain(err)
 	}
@@ -29,7 +29,7 @@ func (n *native) DevinfoCreateList() (DevinfoList, []Devinfo, error) {
 
 func (n *native) DevinfoDestroyList(list DevinfoList) {
 	if C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list)) != C.DOCA_SUCCESS {
-		C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list)) // nobody could try again later
+		C.call_doca_devinfo_destroy_list(n.ops, (**C.struct_doca_devinfo)(list)) // it cannot be retried
 	}
 }
 
@@ -185,7 +185,7 @@ func (n *native) RepCreateList(d Dev) (RepInfoList, []RepInfo, error) {
 
 func (n *native) RepDestroyList(list RepInfoList) {
 	if C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list)) != C.DOCA_SUCCESS {
-		C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list)) // nobody could try again later
+		C.call_doca_devinfo_rep_destroy_list(n.ops, (**C.struct_doca_devinfo_rep)(list)) // it cannot be retried
 	}
 }
 

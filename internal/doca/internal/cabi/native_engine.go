@@ -27,13 +27,13 @@ func (n *native) EngineSubmit(e Engine, copies []Copy) (int, error) {
 		return int(s.submitted), nil
 	}
 	if s.outcome.status == C.DOCA_ERROR_AGAIN {
-		return int(s.submitted), Again // the usual back-pressure: no allocation for it
+		return int(s.submitted), Again // frequent back-pressure, so without an allocation
 	}
 	return int(s.submitted), n.outcome(s.outcome)
 }
 
-func (n *native) EnginePoll(e Engine, most int) []Completion {
-	count := C.engine_poll(engine(e), C.uint32_t(most))
+func (n *native) EnginePoll(e Engine, limit int) []Completion {
+	count := C.engine_poll(engine(e), C.uint32_t(limit))
 	first := (*Completion)(unsafe.Pointer(uintptr(e) + unsafe.Sizeof(C.struct_engine{})))
 	return unsafe.Slice(first, count)
 }

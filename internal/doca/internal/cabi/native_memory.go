@@ -37,7 +37,7 @@ func (n *native) MmapRegister(d Dev, memory Memory, length int, access Access) (
 	if err := n.check("doca_mmap_create", C.call_doca_mmap_create(n.ops, &m)); err != nil {
 		return nil, err
 	}
-	n.forget()
+	n.clearDetail()
 	if err := n.setUpMmap(m, dev(d), memory, length, access); err != nil {
 		err = n.explain(err)
 		C.call_doca_mmap_destroy(n.ops, m)
@@ -46,7 +46,9 @@ func (n *native) MmapRegister(d Dev, memory Memory, length int, access Access) (
 	return Mmap(m), nil
 }
 
-func (n *native) setUpMmap(m *C.struct_doca_mmap, d *C.struct_doca_dev, memory Memory, length int, access Access) error {
+func (n *native) setUpMmap(
+	m *C.struct_doca_mmap, d *C.struct_doca_dev, memory Memory, length int, access Access,
+) error {
 	status := C.call_doca_mmap_set_memrange(n.ops, m, unsafe.Pointer(memory), C.size_t(length))
 	if err := n.check("doca_mmap_set_memrange", status); err != nil {
 		return err
@@ -64,7 +66,7 @@ func (n *native) setUpMmap(m *C.struct_doca_mmap, d *C.struct_doca_dev, memory M
 func (n *native) MmapExport(m Mmap, d Dev) ([]byte, error) {
 	var descriptor unsafe.Pointer
 	var length C.size_t
-	n.forget()
+	n.clearDetail()
 	status := C.call_doca_mmap_export_pci(n.ops, mmap(m), dev(d), &descriptor, &length)
 	if err := n.check("doca_mmap_export_pci", status); err != nil {
 		return nil, n.explain(err)
@@ -75,7 +77,7 @@ func (n *native) MmapExport(m Mmap, d Dev) ([]byte, error) {
 func (n *native) MmapImport(descriptor []byte, d Dev) (Mmap, error) {
 	var m *C.struct_doca_mmap
 	bytes := unsafe.Pointer(unsafe.SliceData(descriptor))
-	n.forget()
+	n.clearDetail()
 	status := C.call_doca_mmap_create_from_export(n.ops, nil, bytes, C.size_t(len(descriptor)), dev(d), &m)
 	return Mmap(m), n.explain(n.check("doca_mmap_create_from_export", status))
 }

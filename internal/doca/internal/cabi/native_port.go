@@ -38,7 +38,7 @@ func (n *native) ProducerSend(p Port, messages []PortMessage, immediate []byte) 
 	return int(port(p).taken), n.submission(o)
 }
 
-// submission is outcome for what is called again and again: the usual back-pressure costs no allocation.
+// submission is outcome for submissions: frequent back-pressure costs no allocation.
 func (n *native) submission(o C.struct_outcome) error {
 	if o.status == C.DOCA_ERROR_AGAIN {
 		return Again
@@ -54,8 +54,8 @@ func (n *native) PortID(p Port) (uint32, error) {
 
 func (n *native) PortHandle(p Port) int { return int(port(p).progress.fd) }
 
-func (n *native) PortPoll(p Port, most int) []PortCompletion {
-	count := C.port_poll(port(p), C.uint32_t(most))
+func (n *native) PortPoll(p Port, limit int) []PortCompletion {
+	count := C.port_poll(port(p), C.uint32_t(limit))
 	first := (*PortCompletion)(unsafe.Add(unsafe.Pointer(p), unsafe.Sizeof(C.struct_port{})))
 	return unsafe.Slice(first, count)
 }

@@ -39,7 +39,7 @@ struct outcome port_make(const struct doca_ops *ops, uint32_t depth, uint32_t im
 	return o;
 }
 
-/* A consumer's start goes on in progress. */
+/* A consumer's start continues in progress. */
 struct outcome port_start(struct port *port)
 {
 	const struct doca_ops *ops = port->progress.ops;
@@ -68,7 +68,7 @@ struct outcome port_submit(struct port *port, struct doca_task *task, struct doc
 	return (struct outcome){status, "doca_task_submit"};
 }
 
-/* A context that stops waits for its tasks to be freed, so that is done here, where DOCA allows it. */
+/* A stopping context waits until its tasks are freed, so free them here, where DOCA allows it. */
 struct port_completion *port_complete(struct port *port, struct doca_task *task, const struct doca_buf *buf)
 {
 	const struct doca_ops *ops = port->progress.ops;
@@ -106,7 +106,7 @@ uint32_t port_state(const struct port *port)
 
 /* ---- tear-down ---- */
 
-/* AGAIN and IN_USE are answers of a context that stops all the same, if it is only progressed. */
+/* After AGAIN and IN_USE the context stops nevertheless, once it is progressed. */
 struct outcome port_stop(struct port *port)
 {
 	if (port_state(port) == DOCA_CTX_STATE_IDLE)

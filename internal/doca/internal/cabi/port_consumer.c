@@ -3,7 +3,7 @@
 
 #include "port.h"
 
-/* Before the task is freed. Answers how many bytes there are. */
+/* Called before the task is freed. Returns the number of bytes. */
 static uint32_t copy_imm(const struct port *port, const struct doca_comch_consumer_task_post_recv *task, uint8_t *to)
 {
 	const struct doca_ops *ops = port->progress.ops;
@@ -16,7 +16,7 @@ static uint32_t copy_imm(const struct port *port, const struct doca_comch_consum
 	return len;
 }
 
-/* Serves success and failure. The buffer was empty when it was posted, so its data is what was received. */
+/* For success and failure. The buffer was empty when posted, so its data is what was received. */
 static void on_received(struct doca_comch_consumer_task_post_recv *task, union doca_data tag, union doca_data ctx_data)
 {
 	struct port *port = ctx_data.ptr;

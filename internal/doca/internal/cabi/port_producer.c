@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "port.h"
 
-/* Serves success and failure. */
+/* For success and failure. */
 static void on_sent(struct doca_comch_producer_task_send *task, union doca_data tag, union doca_data ctx_data)
 {
 	struct port *port = ctx_data.ptr;

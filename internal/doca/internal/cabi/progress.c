@@ -2,8 +2,8 @@
 #include "progress.h"
 
 /*
- * An armed engine in the default mode delivers nothing until it is cleared, which stalls whoever progresses once more
- * after arming, as everybody must. The other mode has no such gap; releases without it have only the default.
+ * In the default mode an armed engine delivers nothing until it is cleared, so the progress that must follow arming
+ * finds nothing. The other mode delivers; releases without it have only the default.
  */
 static struct outcome configure(struct progress *p)
 {

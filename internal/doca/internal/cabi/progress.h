@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A progress engine and its notification handle, in the order in which DOCA wants them used:
- * request, progress once more, wait on the descriptor, clear, progress.
+ * A progress engine and its notification handle, used in the order that DOCA requires: request, progress once more,
+ * wait on the descriptor, clear, progress.
  *
  * Threads: one at a time, for the engine and everything that is connected to it.
  */
@@ -16,9 +16,7 @@ struct progress {
 	int fd;
 };
 
-/*
- * Names the DOCA function that answered status, for the error that the user sees: `op` is only set on failure.
- */
+/* The status of a DOCA function and, on failure, its name in op, for the error that the user sees. */
 struct outcome {
 	doca_error_t status;
 	const char *op;
@@ -38,14 +36,11 @@ struct outcome progress_open(struct progress *p, const struct doca_ops *ops);
 struct outcome progress_arm(const struct progress *p);
 struct outcome progress_clear(const struct progress *p);
 
-/*
- * A doca_ctx_states, or PROGRESS_STATE_UNKNOWN where DOCA does not tell: neither idle nor running nor anything else. No
- * context, NULL, is IDLE: it is destroyed, and what is left only has to be freed.
- */
+/* Returns a doca_ctx_states; PROGRESS_STATE_UNKNOWN if DOCA does not tell. A NULL context is IDLE: it is destroyed. */
 #define PROGRESS_STATE_UNKNOWN 4U
 uint32_t progress_state(const struct progress *p, const struct doca_ctx *ctx);
 
-/* Everything connected to the engine must have been destroyed. */
+/* Everything that was connected to the engine must be destroyed before. */
 struct outcome progress_close(struct progress *p);
 
 #endif

@@ -7,7 +7,8 @@ import (
 	"slices"
 )
 
-// rateForm is how a release of DOCA writes the rate of a port (doca_devinfo_get_active_rate): in eight bytes always.
+// rateForm is the encoding of the rate of a port in a release of DOCA (doca_devinfo_get_active_rate), always in 8
+// bytes.
 type rateForm int
 
 const (
@@ -17,8 +18,8 @@ const (
 	rateInEither
 )
 
-// rateFormOf knows the headers of 2.7 (a double) and of 2.10 (an integer). In which of the releases between them the
-// form changed is not documented.
+// rateFormOf returns the form of a release: releases 2.7 (a double) and 2.10 (an integer) are documented, the ones
+// between are not.
 func rateFormOf(release string) rateForm {
 	var major, minor int
 	if _, err := fmt.Sscanf(release, "%d.%d", &major, &minor); err != nil {
@@ -37,11 +38,11 @@ func rateFormOf(release string) rateForm {
 	}
 }
 
-// noPortIsThatFast, in bits per second. As an integer, every double that can be meant as a rate is far above it, so that
-// one form is never mistaken for the other.
-const noPortIsThatFast = 1 << 60
+// maxRate is above the rate of any port, in bits per second. Every double that can be a rate, read as an integer, is
+// far above it, so that one form is never mistaken for the other.
+const maxRate = 1 << 60
 
-// bitsPerSecond reads what the function wrote. 0: unknown.
+// bitsPerSecond decodes what the function wrote. 0: unknown.
 func (f rateForm) bitsPerSecond(written uint64) uint64 {
 	switch f {
 	case rateInGigabits:
@@ -56,7 +57,7 @@ func (f rateForm) bitsPerSecond(written uint64) uint64 {
 }
 
 func fromBits(written uint64) uint64 {
-	if written >= noPortIsThatFast {
+	if written >= maxRate {
 		return 0
 	}
 	return written
@@ -64,7 +65,7 @@ func fromBits(written uint64) uint64 {
 
 func fromGigabits(written uint64) uint64 {
 	rate := math.Round(math.Float64frombits(written) * 1e9)
-	if !(rate >= 0 && rate < noPortIsThatFast) { // which NaN is not
+	if !(rate >= 0 && rate < maxRate) { // also false for NaN
 		return 0
 	}
 	return uint64(rate)

@@ -36,7 +36,7 @@ func TestSoftLimitsAreTaken(t *testing.T) {
 	}
 }
 
-// A limit that cannot be meant is answered by one sentence that names it.
+// An invalid limit is reported by one sentence that names it.
 func TestSoftLimitsAreRefused(t *testing.T) {
 	for limits, word := range map[string]string{
 		"nonsense":                          "nonsense",

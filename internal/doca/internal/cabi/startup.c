@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Run before Go's runtime, which ends with a stack trace where it may not reserve memory or make threads: the resource
- * limits that are too low for it are named instead.
+ * Runs before Go's runtime, which ends with a stack trace if it cannot reserve memory or create threads: names the
+ * resource limits that are too low.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -12,22 +12,24 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define EXIT_CONFIGURATION 3 /* as the program's help has it */
+#define EXIT_CONFIGURATION 3 /* as in the program's help */
 
-/* What a copy reserves: the runtime's heap, and a stack and an arena for each thread. Most of it is never used. */
+/*
+ * Address space that a copy reserves: the runtime's heap, and a stack and an arena for each thread. Most of it is never
+ * used.
+ */
 #define MIN_ADDRESS_SPACE ((rlim_t)2 << 30)
 
-/* A copy has a dozen. */
+/* A copy has about 12. */
 #define MIN_THREADS 16
 
-/* Below this limit on processes and threads it is worth a millisecond to try whether there can be that many. */
+/* Only below this limit on processes and threads, creating threads is tried; it takes a millisecond. */
 #define LOW_THREAD_LIMIT 4096
 
 static void check_address_space(void)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
-	    limit.rlim_cur >= MIN_ADDRESS_SPACE)
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || limit.rlim_cur >= MIN_ADDRESS_SPACE)
 		return;
 	fprintf(stderr,
 		"dma-copy: cannot reserve enough memory: the limit on address space is %llu MiB of %llu: "
@@ -43,7 +45,7 @@ static void *wait_for_all(void *gate)
 	return NULL;
 }
 
-/* Returns the errno of the thread that could not be made; 0: there were as many as asked for, all at once. */
+/* Creates up to `wanted` threads at once. Returns 0, or the errno of the first that cannot be created. */
 static int try_threads(int wanted, int *made)
 {
 	pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -61,7 +63,7 @@ static int try_threads(int wanted, int *made)
 	return err;
 }
 
-/* Control groups, version 2 and 1, as a container sees its own. */
+/* The limits of control groups, version 2 and 1, as seen inside a container. */
 static const char *const pids_limits[] = {"/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max"};
 
 static bool is_low_limit(const char *path)
@@ -80,7 +82,8 @@ static bool is_low_limit(const char *path)
 static bool thread_limit_is_low(void)
 {
 	struct rlimit limit;
-	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < LOW_THREAD_LIMIT)
+	if (getrlimit(RLIMIT_NPROC, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < LOW_THREAD_LIMIT)
 		return true;
 	for (size_t i = 0; i < sizeof(pids_limits) / sizeof(pids_limits[0]); i++)
 		if (is_low_limit(pids_limits[i]))

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// Status is a doca_error_t. Source: doca_error.h.
+// Status is a doca_error_t.
 type Status int32
 
 // The result codes of DOCA, under DOCA's names. Codes from Authentication on exist since DOCA 2.10.
@@ -67,7 +67,7 @@ func (s Status) String() string {
 // Error makes a Status an error, so that errors.Is(err, cabi.Again) works on everything this package returns.
 func (s Status) Error() string { return s.String() }
 
-// equivalents ties DOCA's codes to the errors that Go programs already ask for.
+// equivalents are the Go errors that correspond to DOCA's codes.
 var equivalents = map[Status]error{
 	NotFound:          fs.ErrNotExist,
 	AlreadyExist:      fs.ErrExist,
@@ -79,14 +79,14 @@ var equivalents = map[Status]error{
 	NotConnected:      syscall.ENOTCONN,
 }
 
-// Is reports whether target is the Go error that means the same as s.
+// Is reports whether target is the Go error that corresponds to s.
 func (s Status) Is(target error) bool { return equivalents[s] == target && target != nil }
 
 // Error is a DOCA call that failed.
 type Error struct {
 	Op     string // the DOCA function, "doca_mmap_start"
 	Code   Status
-	Detail string // what the driver says beyond its code; often empty
+	Detail string // the driver's explanation beyond the code; often empty
 }
 
 func (e *Error) Error() string {
@@ -96,13 +96,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: %s: %s", e.Op, e.Code, e.Detail)
 }
 
-// Unwrap gives errors.Is the code, and through it the Go error that means the same.
+// Unwrap returns the code, so that errors.Is finds it and the corresponding Go error.
 func (e *Error) Unwrap() error { return e.Code }
 
-// LoadError says why DOCA's libraries could not be used.
+// LoadError reports why DOCA's libraries could not be loaded.
 type LoadError struct {
 	Reason string   // one sentence
-	Tried  []string // what the dynamic loader said about each file
+	Tried  []string // the dynamic loader's message for each file
 }
 
 func (e *LoadError) Error() string { return e.Reason }

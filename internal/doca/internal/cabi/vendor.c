@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Where DOCA's packages install: Ubuntu on x86-64, BlueField, RHEL. "" is the loader's own path. */
+/* Directories of DOCA's packages: Ubuntu on x86-64, BlueField, RHEL. "" is the loader's search path. */
 static const char *const install_directories[] = {
 	"",
 	"/opt/mellanox/doca/lib/x86_64-linux-gnu",
@@ -20,20 +20,20 @@ static const char *const install_directories[] = {
 	"/opt/mellanox/doca/lib64",
 };
 
-/* The major version has been 2 in every release so far, 3.x included. */
+/* The SONAME of every release so far, 3.x included, is 2. */
 static const char *const suffixes[] = {".so.2", ".so.3", ".so"};
 
 static const char *const library_names[VENDOR_LIBRARIES] = {"libdoca_common", "libdoca_dma", "libdoca_comch"};
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
-/* The two texts that a failed load leaves behind. */
+/* The two texts of a failed load. */
 struct report {
 	char *error;
 	size_t error_size;
 	char *detail;
 	size_t detail_size;
-	char unloadable[1024]; /* what the loader said of the first libdoca_common that is there and cannot be loaded */
+	char unloadable[1024]; /* message of the loader for the first libdoca_common that exists and cannot be loaded */
 };
 
 static void append(char *text, size_t size, const char *format, va_list args)
@@ -61,7 +61,10 @@ __attribute__((format(printf, 2, 3))) static void fail(struct report *report, co
 
 /* ---- releases ---- */
 
-/* What follows ".so." in the name of a library's own file, "2.10.0087"; NULL in a link's name, which has the major only. */
+/*
+ * Returns what follows ".so." in the name of a library's own file, "2.10.0087"; NULL for a link, which has the major
+ * version only.
+ */
 static const char *release_in_name(const char *file)
 {
 	const char *slash = strrchr(file, '/');
@@ -69,7 +72,7 @@ static const char *release_in_name(const char *file)
 	return ending != NULL && strchr(ending + strlen(".so."), '.') != NULL ? ending + strlen(".so.") : NULL;
 }
 
-/* Only libdoca_common can be asked for its release, so the others are told by their files' names. */
+/* Only libdoca_common has a function for its release; the release of the others is in their file names. */
 static bool is_same_release(const struct vendor *vendor, enum vendor_library_id id, struct report *report)
 {
 	const char *common = release_in_name(vendor->files[VENDOR_COMMON]);
@@ -83,20 +86,20 @@ static bool is_same_release(const struct vendor *vendor, enum vendor_library_id 
 
 /* ---- libraries ---- */
 
-/* False: such a path is too long to exist. */
+/* False: the path is too long to exist. */
 static bool path_of(char path[PATH_MAX], const char *directory, const char *name, const char *suffix)
 {
 	return snprintf(path, PATH_MAX, "%s%s%s%s", directory, *directory ? "/" : "", name, suffix) < PATH_MAX;
 }
 
-/* The loader says the same of a file that is not there and of a dependency that is not, but names the one it misses. */
+/* The loader reports a missing file and a missing dependency alike, but with the name of the missing one. */
 static bool says_missing(const char *reason, const char *path)
 {
 	size_t len = strlen(path);
 	return strncmp(reason, path, len) == 0 && strstr(reason + len, strerror(ENOENT)) != NULL;
 }
 
-/* The loader's reason begins with the path, which may be long. */
+/* Skips the path at the beginning of the loader's message, which may be long. */
 static void say_why(char *why, size_t size, const char *reason, const char *path)
 {
 	size_t len = strlen(path);
@@ -104,7 +107,7 @@ static void say_why(char *why, size_t size, const char *reason, const char *path
 	snprintf(why, size, "%s%s", named ? shown_string(path).text : "", named ? reason + len : reason);
 }
 
-/* Why none was opened goes to why: the reason of the first that is there, or nothing. */
+/* If none can be opened, why receives the message for the first that exists, or nothing. */
 static void *open_library(const char *directory, const char *name, char *why, size_t why_size, struct report *report)
 {
 	*why = '\0';
@@ -123,7 +126,7 @@ static void *open_library(const char *directory, const char *name, char *why, si
 	return NULL;
 }
 
-/* Writes the directory that the library behind handle was loaded from. */
+/* Writes the directory from which the library was loaded. */
 static bool directory_of(void *handle, char *directory, size_t size)
 {
 	struct link_map *map;
@@ -169,7 +172,7 @@ static bool open_common(struct vendor *vendor, const char *directory, struct rep
 	return true;
 }
 
-/* The file that open_library would take, if it can be loaded. */
+/* Returns the file that open_library would use, if it can be loaded. */
 static void find_companion(struct vendor *vendor, enum vendor_library_id id)
 {
 	for (size_t i = 0; i < COUNT(suffixes) && vendor->files[id][0] == '\0'; i++) {
@@ -179,7 +182,7 @@ static void find_companion(struct vendor *vendor, enum vendor_library_id id)
 	}
 }
 
-/* Libraries of another release would be refused by the loader too, for a private symbol that tells the user nothing. */
+/* The loader would also refuse libraries of another release, but for a private symbol that tells the user nothing. */
 static bool open_companion(struct vendor *vendor, enum vendor_library_id id, struct report *report)
 {
 	find_companion(vendor, id);
@@ -195,8 +198,10 @@ static bool open_companion(struct vendor *vendor, enum vendor_library_id id, str
 	return false;
 }
 
-/* The three call each other through private symbols, so they must come from one installation: wherever the first was
- * found, the others are taken from the same directory. */
+/*
+ * The three libraries call each other through private symbols, so all are loaded from the directory where the first is
+ * found.
+ */
 static bool open_libraries(struct vendor *vendor, const char *directory, struct report *report)
 {
 	if (!open_common(vendor, directory, report))
@@ -217,7 +222,7 @@ struct symbol {
 	enum need need;
 	const char *name;
 	const char *former_name;
-	size_t offset; /* of its pointer in struct doca_ops */
+	size_t offset; /* of the function pointer in struct doca_ops */
 };
 
 static const struct symbol symbols[] = {
@@ -287,7 +292,7 @@ static void report_not_found(struct report *report, const char *directory)
 		fail(report, "%s%s", i > 1 ? ", " : "", install_directories[i]);
 }
 
-/* Stops at the first directory that has libdoca_common: what is wrong there is what the user must hear. */
+/* Stops at the first directory that has libdoca_common: its failure is the one to report. */
 static bool load_from_somewhere(struct vendor *vendor, const char *directory, struct report *report)
 {
 	if (directory != NULL && load(vendor, directory, report))
@@ -300,7 +305,7 @@ static bool load_from_somewhere(struct vendor *vendor, const char *directory, st
 	return false;
 }
 
-/* The kit's libraries reach their common device through a function that NVIDIA's do not have. */
+/* Only the development kit's libraries export this function. */
 static bool is_stand_in(const struct vendor *vendor)
 {
 	return dlsym(vendor->handles[VENDOR_COMMON], "priv_doca_ops") != NULL;

@@ -7,11 +7,12 @@ import (
 	"testing"
 )
 
-// functionKind asks an installation in which both functions have this body, or which has neither if it is empty.
+// functionKind queries an installation in which both functions have this body, or which has neither if it is empty.
 func functionKind(t *testing.T, body string) (kind Function, index uint32, known bool) {
 	t.Helper()
 	const defines = "#define doca_devinfo_get_pci_func_type no_kind\n#define doca_devinfo_get_sf_index no_index\n"
-	source := strings.Replace(releaseSource, `#include "doca_functions.def"`, defines+`#include "doca_functions.def"`, 1)
+	const include = `#include "doca_functions.def"`
+	source := strings.Replace(releaseSource, include, defines+include, 1)
 	if body != "" {
 		source += "#undef doca_devinfo_get_pci_func_type\n#undef doca_devinfo_get_sf_index\n"
 		for _, name := range []string{"doca_devinfo_get_pci_func_type", "doca_devinfo_get_sf_index"} {
@@ -26,7 +27,7 @@ func functionKind(t *testing.T, body string) (kind Function, index uint32, known
 	return mustLoad(t, directory).(*native).DevinfoFunction(nil)
 }
 
-// A release before 3.1 does not have the functions, and one that has them may refuse.
+// A release before 3.1 does not have the functions, and in a later one they may fail.
 func TestFunctionKindOfReleases(t *testing.T) {
 	cases := []struct {
 		name, body string
@@ -49,11 +50,11 @@ func TestFunctionKindOfReleases(t *testing.T) {
 	}
 }
 
-// refusingSource is a library that answers every question with DOCA_ERROR_NOT_SUPPORTED, and writes nothing.
+// refusingSource is a library in which every function returns DOCA_ERROR_NOT_SUPPORTED and writes nothing.
 var refusingSource = strings.Replace(releaseSource, "params { abort(); }",
 	"params { union { doca_error_t error; __typeof__(ret) all; } no = {DOCA_ERROR_NOT_SUPPORTED}; return no.all; }", 1)
 
-// What the driver refuses, or does not have, is unknown and no more.
+// A capability that the driver refuses or does not have is unknown.
 func TestRefusedCapabilitiesAreUnknown(t *testing.T) {
 	withoutLists := "#define doca_comch_consumer_cap_get_max_buf_list_len no_consumer_lists\n" +
 		"#define doca_comch_producer_cap_get_max_buf_list_len no_producer_lists\n" + refusingSource

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// rateSource is releaseSource with this as the body of doca_devinfo_get_active_rate, which sees rate as a void *.
+// rateSource is releaseSource with this body of doca_devinfo_get_active_rate, which sees rate as a void *.
 func rateSource(body string) string {
 	const name = "doca_devinfo_get_active_rate"
 	own := "doca_error_t " + name + "(const struct doca_devinfo *info, void *rate) { " + body + " }\n"
 	return "#define " + name + " without_a_body\n" + releaseSource + "#undef " + name + "\n" + own
 }
 
-// The stand-in of a release writes what that release's header says, and the rate comes out the same.
+// The library of each release writes the rate as that release's header says, and the result is the same.
 func TestRateOfReleases(t *testing.T) {
 	const (
 		double  = `*(double *)rate = 200; return DOCA_SUCCESS;`
@@ -43,7 +43,7 @@ func TestRateOfReleases(t *testing.T) {
 	}
 }
 
-// It is an experimental function, which a release may drop.
+// The function is experimental, so a release may drop it.
 func TestReleaseWithoutRates(t *testing.T) {
 	source := strings.ReplaceAll(releaseSource, "#include \"doca_functions.def\"",
 		"#define doca_devinfo_get_active_rate under_another_name\n#include \"doca_functions.def\"")
@@ -52,7 +52,7 @@ func TestReleaseWithoutRates(t *testing.T) {
 	}
 }
 
-// rateThrough asks an installation whose libdoca_common is made from source.
+// rateThrough queries an installation whose libdoca_common is made from source.
 func rateThrough(t *testing.T, release, source string) uint64 {
 	t.Helper()
 	directory := t.TempDir()

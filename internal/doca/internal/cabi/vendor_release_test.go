@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// releaseSource is a library that has every function of the list and does nothing in any.
+// releaseSource is a library with every function of the list, each of which does nothing.
 const releaseSource = `
 #include <stdlib.h>
 #include "doca_abi.h"
@@ -25,7 +25,7 @@ const releaseSource = `
 
 var releaseLibraries = []string{"libdoca_common", "libdoca_dma", "libdoca_comch"}
 
-// buildRelease compiles the stand-in for one library as its real file and gives it the link that programs load.
+// buildRelease compiles a fake library under its real file name and creates the link that programs load.
 func buildRelease(t *testing.T, directory, library, release, source string) {
 	t.Helper()
 	text := filepath.Join(t.TempDir(), "library.c")
@@ -46,7 +46,7 @@ func buildRelease(t *testing.T, directory, library, release, source string) {
 	}
 }
 
-// buildInstallation makes a directory with the three libraries, of these releases.
+// buildInstallation creates a directory with the three libraries, of these releases.
 func buildInstallation(t *testing.T, releases ...string) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -109,7 +109,7 @@ func TestMixedReleasesAreRefused(t *testing.T) {
 	}
 }
 
-// Where the names of the files tell nothing, the loader still refuses.
+// If the file names have no release, the loader still refuses.
 func TestUnresolvedPrivateSymbolSaysThatReleasesDiffer(t *testing.T) {
 	directory := t.TempDir()
 	buildRelease(t, directory, "libdoca_common", "2", releaseSource)
@@ -142,13 +142,14 @@ func TestMissingDependencyIsNotAMissingLibrary(t *testing.T) {
 	buildRelease(t, directory, "libdoca_common", "2.10.0087", releaseSource)
 	buildNeedingLibrary(t, directory)
 	got := loadSentence(t, directory)
-	want := "libdoca_dma cannot be loaded from there: libabsent.so: cannot open shared object file: No such file or directory"
+	want := "libdoca_dma cannot be loaded from there: libabsent.so: cannot open shared object file: " +
+		"No such file or directory"
 	if !strings.Contains(got, want) {
 		t.Errorf("%s\nlacks %q", got, want)
 	}
 }
 
-// buildNeedingLibrary makes a libdoca_dma that needs a library which is then gone.
+// buildNeedingLibrary creates a libdoca_dma that depends on a missing library.
 func buildNeedingLibrary(t *testing.T, directory string) {
 	t.Helper()
 	work := t.TempDir()

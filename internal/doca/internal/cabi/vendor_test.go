@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// The loader meets libraries that have the right names and do nothing: made from the list of functions itself, so that
-// they are complete by construction, and then spoiled.
+// The loader is tested with libraries of the right names that do nothing. They are generated from the list of
+// functions, so that they are complete, and then changed.
 
 const stubSource = `
 #include "doca_abi.h"
@@ -41,10 +41,10 @@ const stubSource = `
 
 var stubLibraries = []string{"libdoca_common", "libdoca_dma", "libdoca_comch"}
 
-// renamed spoils a function: it is exported under another name, or under none that anybody looks for.
+// renamed exports a function under another name, or under none that is looked up.
 type renamed map[string]string
 
-// makeLibraries makes the three in a new directory.
+// makeLibraries creates the three in a new directory.
 func makeLibraries(t *testing.T, r renamed) string {
 	t.Helper()
 	directory := t.TempDir()
@@ -66,7 +66,7 @@ func makeLibrary(t *testing.T, path string, number int, r renamed) {
 // function is an entry of the list.
 type function struct{ library, need, name, former string }
 
-// functions reads the list with the only program that can.
+// functions reads the list with the C preprocessor.
 func functions(t *testing.T) (list []function) {
 	t.Helper()
 	const source = `
@@ -142,7 +142,7 @@ func TestVendorOfAnyMajorVersion(t *testing.T) {
 	}
 }
 
-// One function of each library, because each has a handle of its own.
+// One function of each library, because each has its own handle.
 func TestVendorWithoutRequired(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range functions(t) {
@@ -216,13 +216,14 @@ func TestVendorThatIsNoLibrary(t *testing.T) {
 	}
 }
 
-// What DOCA itself needs may be missing: then it is there, and saying that it was not found would mislead.
+// A dependency of DOCA may be missing: then DOCA is installed, and "not found" would mislead.
 func TestVendorThatLacksALibraryOfItsOwn(t *testing.T) {
 	directory := makeLibraries(t, nil)
 	needed := filepath.Join(t.TempDir(), "libneeded.so")
 	compile(t, "void needed(void) {}", "-shared", "-fPIC", "-Wl,-soname,libneeded.so", "-o", needed)
 	common := filepath.Join(directory, "libdoca_common.so.2")
-	compile(t, "void needed(void); void needs(void) { needed(); }", "-shared", "-fPIC", "-o", common, "-x", "none", needed)
+	caller := "void needed(void); void needs(void) { needed(); }"
+	compile(t, caller, "-shared", "-fPIC", "-o", common, "-x", "none", needed)
 	mustNotLoad(t, directory, "cannot be loaded", "libneeded.so")
 }
 
