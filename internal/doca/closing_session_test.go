@@ -32,7 +32,7 @@ const sessionBytes = 4096
 
 func (s *session) run() error {
 	steps := []func() error{
-		s.openDevices, s.ask, s.shareMemory, s.shareFile, s.copy, s.connect, s.talk, s.openFastPath, s.sendFast, s.hangUp,
+		s.openDevices, s.ask, s.shareMemory, s.shareFile, s.copy, s.connect, s.talk, s.openFastPath, s.sendFast, s.closeFunc,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -215,8 +215,8 @@ func (s *session) receiveFast() error {
 	return errors.Join(mustHold(received[0].Immediate, "now"), mustHold(s.source.Bytes()[1024:], "over the fast path"))
 }
 
-// hangUp ends the connection before its server and client, which is the one thing that closing in order does not show.
-func (s *session) hangUp() error {
+// closeFunc ends the connection before its server and client, which is the one thing that closing in order does not show.
+func (s *session) closeFunc() error {
 	for _, end := range []io.Closer{s.producer, s.consumer, s.onDPU} {
 		if err := end.Close(); err != nil {
 			return err

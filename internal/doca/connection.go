@@ -18,7 +18,7 @@ type Connection struct {
 	endpoint   *endpoint
 	handle     cabi.Connection
 	maxMessage int
-	hangUp     func() error
+	closeFunc  func() error
 	inbox      chan []byte
 	arrived    chan struct{} // holds a token for Arrived
 	pollers    atomic.Int32  // for whom nothing needs to be announced
@@ -101,13 +101,13 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 	select {
 	case message := <-c.inbox:
-		c.endpoint.roomMade()
+		c.endpoint.inboxDrained()
 		return message, nil
 	default:
 	}
 	select {
 	case message := <-c.inbox:
-		c.endpoint.roomMade()
+		c.endpoint.inboxDrained()
 		return message, nil
 	case <-c.ended:
 		return c.rest()
@@ -120,11 +120,11 @@ func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 // who is at work anyway, or waits for something that is due in some microseconds. Implements: doca_pe_progress.
 func (c *Connection) TryRecv() (message []byte, received bool) {
 	if len(c.inbox) == 0 {
-		c.endpoint.look()
+		c.endpoint.pollDevice()
 	}
 	select {
 	case message := <-c.inbox:
-		c.endpoint.roomMade()
+		c.endpoint.inboxDrained()
 		return message, true
 	default:
 		return nil, false
@@ -164,7 +164,7 @@ func (c *Connection) rest() ([]byte, error) {
 // Close ends the connection; the peer is told. Closing twice is harmless. Its Consumers and Producers are closed first:
 // CodeInUse. Implements: doca_comch_server_disconnect, or
 // doca_ctx_stop for a client.
-func (c *Connection) Close() error { return c.hangUp() }
+func (c *Connection) Close() error { return c.closeFunc() }
 
 // disconnect is the server's way to hang up. DOCA may ask to be called again.
 func (e *endpoint) disconnect(c *Connection) error {

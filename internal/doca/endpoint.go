@@ -25,8 +25,8 @@ const (
 	pollBatch           = 16 // events taken from DOCA at once
 	retryPause          = time.Millisecond
 
-	// pollersTurn is how long the driver leaves it to pollers to look, before it asks whether they do.
-	pollersTurn = 10 * time.Millisecond
+	// pollerGrace is how long the driver leaves it to pollers to look, before it asks whether they do.
+	pollerGrace = 10 * time.Millisecond
 )
 
 // endpoint drives one Comch server or client.
@@ -53,7 +53,7 @@ type endpoint struct {
 	closeErr error      // of run's own closing, until somebody asks
 
 	pollers atomic.Int32 // of all connections
-	looks   atomic.Int64 // that they have taken
+	polls   atomic.Int64 // that they have taken
 
 	mu       sync.Mutex
 	commands []func()
@@ -68,10 +68,10 @@ type endpoint struct {
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping
 	idle        bool         // it has stopped
-	over        bool         // run has ended, or is about to
+	runEnded    bool         // run has ended, or is about to
 	stopErr     error        // the stop was refused, and must be tried again
 	events      []cabi.Event // of the last poll
-	looked      int64        // what looks was when the driver last left it to pollers
+	pollsSeen   int64        // what looks was when the driver last left it to pollers
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -129,13 +129,13 @@ func (c ChannelConfig) withDefaults(caps Capabilities) ChannelConfig {
 
 // do has f called: here and now, or soon by who is driving. After the end of run nothing happens; callers also wait on finished.
 func (e *endpoint) do(f func()) {
-	if e.order(f) && !e.drive(e.runCommands) {
+	if e.queueCommand(f) && !e.drive(e.runCommands) {
 		e.wake()
 	}
 }
 
 // order reports whether run has not ended yet.
-func (e *endpoint) order(f func()) bool {
+func (e *endpoint) queueCommand(f func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !e.closed {
@@ -160,7 +160,7 @@ func (e *endpoint) drive(first func() bool) bool {
 		return false
 	}
 	defer e.driving.Unlock()
-	if e.over {
+	if e.runEnded {
 		return true
 	}
 	first()
@@ -175,8 +175,8 @@ func (e *endpoint) drive(first func() bool) bool {
 }
 
 // look takes what DOCA has, unless somebody does so anyway.
-func (e *endpoint) look() {
-	e.looks.Add(1)
+func (e *endpoint) pollDevice() {
+	e.polls.Add(1)
 	e.drive(func() bool { return false })
 }
 
@@ -216,7 +216,7 @@ func (e *endpoint) run() {
 			e.tryStop()
 		}
 		if e.ended() {
-			e.over = true
+			e.runEnded = true
 			e.closeErr = e.tearDown()
 			return
 		}
@@ -247,7 +247,7 @@ func (e *endpoint) runCommands() bool {
 
 // poll takes events from DOCA unless a reader is behind: a full inbox is left in DOCA's queue, which slows the peer.
 func (e *endpoint) poll() (moved bool, err error) {
-	if e.readerBehind() {
+	if e.inboxFull() {
 		return false, nil
 	}
 	events, err := e.abi.ChannelPoll(e.channel, pollBatch)
@@ -260,7 +260,7 @@ func (e *endpoint) poll() (moved bool, err error) {
 	return len(e.events) > 0, err
 }
 
-func (e *endpoint) readerBehind() bool {
+func (e *endpoint) inboxFull() bool {
 	if !e.stopBy.IsZero() {
 		return false
 	}
@@ -398,20 +398,20 @@ func (e *endpoint) dropWaiting(c *Connection, cause error) {
 // sleep waits for DOCA or a command. What has happened just before DOCA was armed is found by polling once more. While a
 // reader is behind only a command can change anything, so DOCA is not armed.
 func (e *endpoint) sleep() error {
-	if e.stall() {
+	if e.setStalled() {
 		return e.awaitReader()
 	}
-	if e.pollersLook() {
-		return e.leaveToPollers()
+	if e.pollersActive() {
+		return e.sleepForPollers()
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
-		return e.rest(time.Now().Add(retryPause)) // a driver that cannot announce anything
+		return e.sleepUntil(time.Now().Add(retryPause)) // a driver that cannot announce anything
 	} else if err != nil {
 		return err
 	}
 	moved, err := e.poll()
 	if err == nil && !moved {
-		err = e.rest(e.wakeBy())
+		err = e.sleepUntil(e.wakeBy())
 	}
 	if clearErr := e.abi.ChannelClear(e.channel); err == nil {
 		err = clearErr
@@ -420,18 +420,18 @@ func (e *endpoint) sleep() error {
 }
 
 // rest lets others drive until something happens, or until a time; zero: never.
-func (e *endpoint) rest(until time.Time) error {
+func (e *endpoint) sleepUntil(until time.Time) error {
 	e.driving.Unlock()
 	defer e.driving.Lock()
 	return e.waiter.wait(until)
 }
 
-// pollersLook reports whether they have done so since it was asked last, and so will hear of messages; nobody looks for the end of a send.
+// pollersActive reports whether they have done so since it was asked last, and so will hear of messages; nobody looks for the end of a send.
 // If not, whoever waits hears of what there is: they may be busy for long.
-func (e *endpoint) pollersLook() bool {
-	before := e.looked
-	e.looked = e.looks.Load()
-	if e.pollers.Load() > 0 && e.looked != before && len(e.sends) == 0 {
+func (e *endpoint) pollersActive() bool {
+	before := e.pollsSeen
+	e.pollsSeen = e.polls.Load()
+	if e.pollers.Load() > 0 && e.pollsSeen != before && len(e.sends) == 0 {
 		return true
 	}
 	for _, c := range e.connections {
@@ -442,35 +442,35 @@ func (e *endpoint) pollersLook() bool {
 	return false
 }
 
-// leaveToPollers does not arm DOCA, so that no message wakes this process.
-func (e *endpoint) leaveToPollers() error { return e.rest(time.Now().Add(pollersTurn)) }
+// sleepForPollers does not arm DOCA, so that no message wakes this process.
+func (e *endpoint) sleepForPollers() error { return e.sleepUntil(time.Now().Add(pollerGrace)) }
 
 // stall announces that run is about to sleep until a reader makes room, unless none is behind. The lock puts it before or
-// after every roomMade, so that one of the two sees the other.
-func (e *endpoint) stall() bool {
+// after every inboxDrained, so that one of the two sees the other.
+func (e *endpoint) setStalled() bool {
 	e.mu.Lock()
 	e.stalled = true
 	e.mu.Unlock()
-	behind := e.readerBehind()
+	behind := e.inboxFull()
 	if !behind {
-		e.setMoving()
+		e.clearStalled()
 	}
 	return behind
 }
 
 func (e *endpoint) awaitReader() error {
-	defer e.setMoving()
-	return e.rest(e.stopBy)
+	defer e.clearStalled()
+	return e.sleepUntil(e.stopBy)
 }
 
-func (e *endpoint) setMoving() {
+func (e *endpoint) clearStalled() {
 	e.mu.Lock()
 	e.stalled = false
 	e.mu.Unlock()
 }
 
-// roomMade is called by readers.
-func (e *endpoint) roomMade() {
+// inboxDrained is called by readers.
+func (e *endpoint) inboxDrained() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stalled && !e.closed {

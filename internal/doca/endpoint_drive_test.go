@@ -139,7 +139,7 @@ func TestRunIsWokenForWhatHasToBeTriedAgain(t *testing.T) {
 
 func TestNobodyDrivesWhatHasEnded(t *testing.T) {
 	c := asleep(t, &echo{})
-	c.endpoint.over, c.endpoint.closed = true, true
+	c.endpoint.runEnded, c.endpoint.closed = true, true
 	c.endpoint.do(func() { t.Error("a command was called after the end") })
 	c.endpoint.abi = nil // and is not to be asked
 	if _, received := c.TryRecv(); received {
@@ -163,7 +163,7 @@ func TestMessagesAreAnnouncedUnlessSomebodyPolls(t *testing.T) {
 		if err := c.Send(t.Context(), []byte("hello")); err != nil {
 			t.Fatal(err)
 		}
-		c.endpoint.look()
+		c.endpoint.pollDevice()
 	}
 	if say(); !announced(c) {
 		t.Error("a message was not announced")
@@ -194,7 +194,7 @@ func TestMessagesThatNoPollerTakes(t *testing.T) {
 	if err := c.Send(t.Context(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	c.endpoint.look()
+	c.endpoint.pollDevice()
 	sleep := func() {
 		c.endpoint.driving.Lock()
 		defer c.endpoint.driving.Unlock()
@@ -229,7 +229,7 @@ func TestRunIsWokenForTheEndOfASend(t *testing.T) {
 	}
 	c.endpoint.driving.Lock()
 	defer c.endpoint.driving.Unlock()
-	if c.endpoint.looks.Add(1); c.endpoint.sleep() != nil || channel.armed == 0 {
+	if c.endpoint.polls.Add(1); c.endpoint.sleep() != nil || channel.armed == 0 {
 		t.Error("run does not wait for the end of the send")
 	}
 }
@@ -297,13 +297,13 @@ func TestRejectedClientHoldsNobodyUp(t *testing.T) {
 	for range c.endpoint.inboxCap {
 		device.events = append(device.events, cabi.Event{Kind: cabi.Message, Connection: other, Len: 5})
 	}
-	c.endpoint.look()
+	c.endpoint.pollDevice()
 	device.events = append(device.events, cabi.Event{Kind: cabi.Message, Len: 5})
 	if got, _ := c.TryRecv(); string(got) != "hello" {
 		t.Errorf("received %q", got)
 	}
 	for range device.again {
-		c.endpoint.look()
+		c.endpoint.pollDevice()
 	}
 	if device.asked != device.again || len(c.endpoint.rejected) > 0 {
 		t.Errorf("asked %d times to let the client go, want %d", device.asked, device.again)
@@ -320,7 +320,7 @@ func TestRejectedClientLeaves(t *testing.T) {
 			device := &stubborn{again: 1000}
 			c, other := rejecting(t, device)
 			device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other}, end(other))
-			c.endpoint.look()
+			c.endpoint.pollDevice()
 			if asked := device.asked; asked != 1 {
 				t.Errorf("asked %d times, want once", asked)
 			}

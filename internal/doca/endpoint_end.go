@@ -13,7 +13,7 @@ import (
 // start is refused after the end has begun, for nobody would stop it any more.
 func (e *endpoint) start() error {
 	if !e.stopBy.IsZero() {
-		return e.whyFinished()
+		return e.finishCause()
 	}
 	return e.abi.ChannelStart(e.channel)
 }
@@ -53,8 +53,8 @@ func (e *endpoint) hasFinished() bool {
 	}
 }
 
-// whyFinished is what somebody who still waits after the end of run gets.
-func (e *endpoint) whyFinished() error {
+// finishCause is what somebody who still waits after the end of run gets.
+func (e *endpoint) finishCause() error {
 	if e.cause != nil {
 		return e.cause
 	}

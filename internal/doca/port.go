@@ -73,7 +73,7 @@ func (p *port) awaitRunning(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := p.turn(ctx, func() bool { return p.changesState(cabi.Starting) }); err != nil {
+		if err := p.waitEvent(ctx, func() bool { return p.changesState(cabi.Starting) }); err != nil {
 			return err
 		}
 	}
@@ -101,7 +101,7 @@ func (p *port) reap(ctx context.Context, poll func() int) (int, error) {
 		if spins < idleSpins {
 			continue
 		}
-		err := p.turn(ctx, func() bool { found = poll(); return found > 0 || p.inflight() == 0 })
+		err := p.waitEvent(ctx, func() bool { found = poll(); return found > 0 || p.inflight() == 0 })
 		if found > 0 || err != nil {
 			return found, err
 		}
@@ -109,12 +109,12 @@ func (p *port) reap(ctx context.Context, poll func() int) (int, error) {
 }
 
 // turn sleeps on the notification handle, unless poll finds after arming that something has happened just before.
-func (p *port) turn(ctx context.Context, poll func() bool) error {
+func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 	if err := p.abi.PortArm(p.handle); errors.Is(err, CodeNotSupported) {
 		if poll() {
 			return nil
 		}
-		return p.nap() // a driver that cannot announce anything
+		return p.pause() // a driver that cannot announce anything
 	} else if err != nil {
 		return err
 	}
@@ -132,14 +132,14 @@ func (p *port) turn(ctx context.Context, poll func() bool) error {
 // to notice, so the sleep is short.
 func (p *port) sleep(ctx context.Context) error {
 	if p.waiter == nil || p.connection.hasEnded() {
-		return p.nap()
+		return p.pause()
 	}
 	awake := p.wakeOn(ctx.Done(), p.connection.ended)
 	defer awake()
 	return p.waiter.wait(time.Time{})
 }
 
-func (p *port) nap() error {
+func (p *port) pause() error {
 	if p.waiter == nil {
 		time.Sleep(retryPause)
 		return nil

@@ -92,7 +92,7 @@ func (p *Producer) translate(messages []FastMessage) error {
 // SendWait is Send that waits until at least one message is taken. It returns ErrQueueFull only when so many are in
 // flight that some must be reaped first. ctx ends the wait with its cause, and so does the connection's end.
 func (p *Producer) SendWait(ctx context.Context, messages []FastMessage) (int, error) {
-	pause := shortestLook
+	pause := minRetryPause
 	for {
 		n, err := p.Send(messages)
 		if n > 0 || !errors.Is(err, ErrQueueFull) || p.Inflight() >= p.port.depth {
@@ -102,7 +102,7 @@ func (p *Producer) SendWait(ctx context.Context, messages []FastMessage) (int, e
 		if err := p.pause(ctx, pause); err != nil {
 			return 0, err
 		}
-		pause = min(2*pause, longestLook)
+		pause = min(2*pause, maxRetryPause)
 	}
 }
 

@@ -44,7 +44,7 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 
 // arrived is called by the endpoint's driver.
 func (s *Server) arrived(c *Connection) {
-	c.hangUp = func() error { return s.endpoint.disconnect(c) }
+	c.closeFunc = func() error { return s.endpoint.disconnect(c) }
 	select {
 	case s.arrivals <- c:
 	default:
@@ -57,11 +57,11 @@ func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 	select {
 	case c := <-s.arrivals:
 		if s.endpoint.hasFinished() {
-			return nil, s.endpoint.whyFinished()
+			return nil, s.endpoint.finishCause()
 		}
 		return c, nil
 	case <-s.endpoint.finished:
-		return nil, s.endpoint.whyFinished()
+		return nil, s.endpoint.finishCause()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -105,7 +105,7 @@ func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
 }
 
 func (c *Client) connected(connection *Connection) {
-	connection.hangUp = c.Close
+	connection.closeFunc = c.Close
 	select {
 	case c.arrival <- connection:
 	default: // nobody is in Connect any more, and so nobody will use it
@@ -116,13 +116,13 @@ func (c *Client) connected(connection *Connection) {
 func (c *Client) stateChanged(state cabi.ContextState) {
 	if state == cabi.Idle {
 		select {
-		case c.refused <- c.whyIdle():
+		case c.refused <- c.idleCause():
 		default:
 		}
 	}
 }
 
-func (c *Client) whyIdle() error {
+func (c *Client) idleCause() error {
 	if cause := c.endpoint.cause; cause != nil {
 		return cause
 	}
@@ -137,7 +137,7 @@ func (c *Client) whyIdle() error {
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
 	if err := e.call(c.start); err == ErrClosed {
-		return nil, e.whyFinished()
+		return nil, e.finishCause()
 	} else if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	case err := <-c.refused:
 		return nil, err
 	case <-e.finished:
-		return nil, e.whyFinished()
+		return nil, e.finishCause()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

@@ -68,7 +68,7 @@ func readSockets(path string) ([]SoftSocket, error) {
 	for _, entry := range entries {
 		if entry.Type() == fs.ModeSocket && isSoftSocket(entry.Name()) {
 			file := path + "/" + entry.Name()
-			sockets = append(sockets, SoftSocket{File: entry.Name(), Stale: nobodyListens(file)})
+			sockets = append(sockets, SoftSocket{File: entry.Name(), Stale: isStaleSocket(file)})
 		}
 	}
 	return sockets, nil
@@ -78,7 +78,7 @@ func readSockets(path string) ([]SoftSocket, error) {
 // then the look goes on without it.
 const (
 	lockTries = 100
-	lockNap   = time.Millisecond
+	lockPause = time.Millisecond
 )
 
 // lockSoftDir does not make the lock's file: without it nobody has made a socket.
@@ -91,7 +91,7 @@ func lockSoftDir(path string) (unlock func()) {
 		if unix.Flock(int(lock.Fd()), unix.LOCK_SH|unix.LOCK_NB) == nil {
 			break
 		}
-		time.Sleep(lockNap)
+		time.Sleep(lockPause)
 	}
 	return func() { _ = lock.Close() }
 }
@@ -100,8 +100,8 @@ func isSoftSocket(name string) bool {
 	return strings.HasPrefix(name, "comch.") || strings.HasPrefix(name, "mem.")
 }
 
-// nobodyListens calls and hangs up at once, which the software device's servers see every time a process of its comes.
-func nobodyListens(file string) bool {
+// isStaleSocket calls and hangs up at once, which the software device's servers see every time a process of its comes.
+func isStaleSocket(file string) bool {
 	fd, err := unix.Open(file, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false

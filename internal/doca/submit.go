@@ -9,8 +9,8 @@ import (
 
 // How long to wait before trying again what was refused for no reason that anything announces.
 const (
-	shortestLook = 10 * time.Microsecond
-	longestLook  = 5 * time.Millisecond
+	minRetryPause = 10 * time.Microsecond
+	maxRetryPause = 5 * time.Millisecond
 )
 
 // submitAny keeps ErrQueueFull from a caller who could do nothing about it: a device may be busy although nothing is in
@@ -18,7 +18,7 @@ const (
 // within drainTime is an error. Implements: DOCA_ERROR_AGAIN of doca_task_submit.
 func submitAny(submit func() (int, error), inflight func() int) (int, error) {
 	var giveUp time.Time
-	for pause := shortestLook; ; pause = min(2*pause, longestLook) {
+	for pause := minRetryPause; ; pause = min(2*pause, maxRetryPause) {
 		n, err := submit()
 		if n > 0 || inflight() > 0 || !errors.Is(err, ErrQueueFull) {
 			return n, err
