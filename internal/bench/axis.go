@@ -2,14 +2,14 @@ package bench
 
 import "math"
 
-// axis is the yAxis one.
+// axis is the vertical axis of a chart.
 type axis struct {
-	scale       func(float64) float64 // linear, or the logarithm
+	scale       func(float64) float64 // scale is the identity for a linear axis, the logarithm for a logarithmic one
 	bottom, top float64
 	marks       []float64 // ascending, from bottom to top
 }
 
-// position returns the place of a value in pixels, from above.
+// position returns the position of a value in pixels from the top.
 func (a axis) position(value float64) float64 {
 	return marginTop + plotHeight*(a.scale(a.top)-a.scale(value))/(a.scale(a.top)-a.scale(a.bottom))
 }
@@ -22,7 +22,7 @@ func (c chart) yAxis() axis {
 	return linearAxis(highest)
 }
 
-// extremes are those of all points above zero; both 1 if there are none.
+// extremes returns the lowest and highest value above zero of all points, or 1 and 1 if there are none.
 func (c chart) extremes() (lowest, highest float64) {
 	lowest = math.Inf(1)
 	for _, l := range c.lines {
@@ -38,7 +38,7 @@ func (c chart) extremes() (lowest, highest float64) {
 	return lowest, highest
 }
 
-// linearAxis reaches from zero to above the highest value, by a round step.
+// linearAxis returns an axis from zero to a round value above the highest one.
 func linearAxis(highest float64) axis {
 	const steps = 6
 	power := math.Pow(10, math.Floor(math.Log10(highest/steps)))
@@ -56,7 +56,7 @@ func linearAxis(highest float64) axis {
 	return a
 }
 
-// logarithmicAxis reaches from below the lowest value to above the highest, by 1, 2, 5, 10.
+// logarithmicAxis returns an axis from below the lowest value to above the highest, with marks at 1, 2, 5 and 10.
 func logarithmicAxis(lowest, highest float64) axis {
 	a := axis{scale: math.Log10}
 	for power := math.Floor(math.Log10(lowest)); ; power++ {

@@ -8,7 +8,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// programName is what this program is called among the candidates.
+// programName is the name of this program among the candidates.
 const programName = "dma-copy"
 
 // copyCandidate is a candidate that copies a file.
@@ -17,13 +17,13 @@ type copyCandidate interface {
 	commands() [][]string
 }
 
-// copyEntry is a candidate with what the record says of it before anything is measured.
+// copyEntry is a candidate with what is known of its result before the measurement.
 type copyEntry struct {
 	copyCandidate
 	result CopyResult
 }
 
-// measureCopies uses folder for what is no part of a copy.
+// measureCopies measures all sizes. It uses folder for the settings of the processes.
 func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames) (*CopyRecord, error) {
 	f, err := newWorkspace(p.Copies.directory())
 	if err != nil {
@@ -67,14 +67,17 @@ func (p Plan) notifyMissingTools(tools []Tool) {
 	}
 }
 
-// measureSize is one group: all candidates copy the same file in turns.
-func (p Plan) measureSize(ctx context.Context, f *workspace, m *pairConfig, tools []Tool, size int64) ([]CopyResult, error) {
+// measureSize measures one group: all candidates copy the same file, interleaved.
+func (p Plan) measureSize(
+	ctx context.Context, f *workspace, m *pairConfig, tools []Tool, size int64,
+) ([]CopyResult, error) {
 	if err := f.makeSource(ctx, size); err != nil {
 		return nil, err
 	}
 	memoryTouched := true
-	entries := append(f.toolEntries(tools, size, p.Copies.Durability, &memoryTouched), p.Copies.ownEntries(f, m, size, &memoryTouched)...)
-	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "candidate", ""),
+	entries := f.toolEntries(tools, size, p.Copies.Durability, &memoryTouched)
+	entries = append(entries, p.Copies.ownEntries(f, m, size, &memoryTouched)...)
+	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "contender", ""),
 		english.Plural(p.Runs+p.Warmup, "round", ""))
 	candidates := make([]candidate, len(entries))
 	for i := range entries {
@@ -87,11 +90,14 @@ func (p Plan) measureSize(ctx context.Context, f *workspace, m *pairConfig, tool
 	return conclude(entries, outcomes, memoryTouched), nil
 }
 
-func (f *workspace) toolEntries(tools []Tool, size int64, durability string, memoryTouched *bool) (entries []copyEntry) {
+func (f *workspace) toolEntries(
+	tools []Tool, size int64, durability string, memoryTouched *bool,
+) (entries []copyEntry) {
 	for _, tool := range tools {
 		if tool.installed() {
 			entries = append(entries, copyEntry{
-				copyCandidate: f.newToolCopy(tool.Name, size, durability, memoryTouched), result: CopyResult{Contender: tool.Name, Bytes: size},
+				copyCandidate: f.newToolCopy(tool.Name, size, durability, memoryTouched),
+				result:        CopyResult{Contender: tool.Name, Bytes: size},
 			})
 		}
 	}
@@ -103,7 +109,8 @@ func (c *CopyPlan) ownEntries(f *workspace, m *pairConfig, size int64, memoryTou
 		entries = append(entries, copyEntry{
 			copyCandidate: f.newPairCopy(m, size, v, memoryTouched),
 			result: CopyResult{
-				Contender: programName, Bytes: size, Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
+				Contender: programName, Bytes: size,
+				Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
 			},
 		})
 	}

@@ -27,7 +27,7 @@ func newTestWorkspace(t *testing.T, size int64) *workspace {
 	return f
 }
 
-func TestFieldKnowsAWrongTarget(t *testing.T) {
+func TestWorkspaceDetectsAWrongTarget(t *testing.T) {
 	f := newTestWorkspace(t, 3<<20+5)
 	content, err := os.ReadFile(f.source())
 	if err != nil || len(content) != 3<<20+5 {
@@ -43,12 +43,12 @@ func TestFieldKnowsAWrongTarget(t *testing.T) {
 		t.Error(err)
 	}
 	if err := check(content[1:]); err == nil {
-		t.Error("a short target is right")
+		t.Error("a short target is accepted")
 	}
 	content = bytes.Clone(content)
 	content[2<<20]++
 	if err := check(content); err == nil || !strings.Contains(err.Error(), "offset 2097152") {
-		t.Errorf("error %v of a target with a wrong byte", err)
+		t.Errorf("error %v for a target with a wrong byte", err)
 	}
 	memoryTouched := true
 	if err := f.prepareRun(1<<20, &memoryTouched); err != nil {
@@ -65,7 +65,7 @@ func TestFieldKnowsAWrongTarget(t *testing.T) {
 	}
 }
 
-func TestFieldWithoutRoom(t *testing.T) {
+func TestWorkspaceWithoutSpace(t *testing.T) {
 	f := newTestWorkspace(t, 1)
 	if err := f.checkSpace(1 << 20); err != nil {
 		t.Error(err)
@@ -90,27 +90,29 @@ func TestCpCopies(t *testing.T) {
 	}
 }
 
-// A tool that fails says why with its own last words.
-func TestFailureHasTheToolsWords(t *testing.T) {
-	_, _, err := runStages(t.Context(), [][]job{{{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}}})
+// The error of a tool that fails has its last line on stderr.
+func TestFailureHasTheLastLineOfTheTool(t *testing.T) {
+	failing := job{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}
+	_, _, err := runStages(t.Context(), [][]job{{failing}})
 	if err == nil || err.Error() != "sh: exit status 3: last" {
 		t.Errorf("error %v", err)
 	}
 	if _, _, err := runStages(t.Context(), [][]job{{{argv: []string{"no-such-tool-at-all"}}}}); err == nil {
-		t.Error("a tool that is not there ran")
+		t.Error("a missing tool ran")
 	}
 }
 
-// A side that fails ends the other, which would wait for it.
+// A process that fails ends the other one of its stage, which would wait for it.
 func TestFailureEndsTheOtherProcess(t *testing.T) {
-	_, _, err := runStages(t.Context(), [][]job{{{argv: []string{"sleep", "1000"}}, {argv: []string{"sh", "-c", "exit 7"}}}})
+	waiting, failing := job{argv: []string{"sleep", "1000"}}, job{argv: []string{"sh", "-c", "exit 7"}}
+	_, _, err := runStages(t.Context(), [][]job{{waiting, failing}})
 	if err == nil || err.Error() != "sh: exit status 7" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// Of two that run side by side the first is started first.
-func TestJobsStartInTheirOrder(t *testing.T) {
+// Jobs of a stage run in parallel, but are started in order.
+func TestJobsStartInOrder(t *testing.T) {
 	var jobs []job
 	for range 20 {
 		jobs = append(jobs, job{argv: []string{"sh", "-c", "echo $$"}, stdout: new(bytes.Buffer)})
@@ -125,12 +127,12 @@ func TestJobsStartInTheirOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if pid < last {
-			wrapped++ // numbers begin anew at some point
+			wrapped++ // process IDs start again from a low number at some point
 		}
 		last = pid
 	}
 	if wrapped > 1 {
-		t.Errorf("%d of 20 processes were started before their turn", wrapped)
+		t.Errorf("%d of 20 processes were started out of order", wrapped)
 	}
 }
 
@@ -149,22 +151,27 @@ func TestStagesFollowEachOther(t *testing.T) {
 }
 
 func TestReadEvents(t *testing.T) {
-	const hello, plan = `{"type":"hello","time":"2026-01-02T03:04:05.1Z"}`, `{"type":"plan","time":"2026-01-02T03:04:05.3Z","chunk":1}`
+	const hello = `{"type":"hello","time":"2026-01-02T03:04:05.1Z"}`
+	const plan = `{"type":"plan","time":"2026-01-02T03:04:05.3Z","chunk":1}`
 	const summary = `{"type":"summary","time":"2026-01-02T03:04:06Z","elapsed_seconds":0.5,"chunk":4096,"depth":3}`
 	got, err := readEvents(bytes.NewBufferString(hello + "\n" + plan + "\n" + `{"type":"new"}` + "\n" + summary + "\n"))
-	if err != nil || got.elapsed != 0.5 || got.chunk != 4096 || got.depth != 3 || got.planned.Sub(got.connected).Milliseconds() != 200 {
+	if err != nil || got.elapsed != 0.5 || got.chunk != 4096 || got.depth != 3 ||
+		got.planned.Sub(got.connected).Milliseconds() != 200 {
 		t.Errorf("%+v, error %v", got, err)
 	}
 	for _, missing := range []string{plan + summary, hello + summary, hello + plan, "", "no JSON"} {
 		if _, err := readEvents(bytes.NewBufferString(missing)); err == nil {
-			t.Errorf("nothing is missing in %q", missing)
+			t.Errorf("accepted %q", missing)
 		}
 	}
 }
 
-// What the user has set for copies must not change what is measured.
+// Settings of the user for copies must not change what is measured.
 func TestEnvironmentOfTheSides(t *testing.T) {
-	got := withoutProgramVariables([]string{"PATH=/bin", "DMA_COPY_CHUNK=1", "DMA_COPY_SOFT_DIR=/d", "DMA_COPY_SOFT_FAULTS=x", "DMA_COPY_SOFT_LIMITS=y", "DMA_COPY_JSON=z"})
+	got := withoutProgramVariables([]string{
+		"PATH=/bin", "DMA_COPY_CHUNK=1", "DMA_COPY_SOFT_DIR=/d", "DMA_COPY_SOFT_FAULTS=x", "DMA_COPY_SOFT_LIMITS=y",
+		"DMA_COPY_JSON=z",
+	})
 	if want := []string{"PATH=/bin", "DMA_COPY_SOFT_FAULTS=x"}; !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -172,7 +179,8 @@ func TestEnvironmentOfTheSides(t *testing.T) {
 
 func TestVariants(t *testing.T) {
 	c := CopyPlan{
-		Chunks: []int64{0, 4096}, Depths: []int{1, 2, 3}, Directions: []Direction{HostToDPU, DPUToHost}, Digests: []string{"none", "crc32c"}, Durability: "file",
+		Chunks: []int64{0, 4096}, Depths: []int{1, 2, 3}, Directions: []Direction{HostToDPU, DPUToHost},
+		Digests: []string{"none", "crc32c"}, Durability: "file",
 	}
 	all := c.variants()
 	if len(all) != 24 || len(distinct(all, func(v variant) variant { return v })) != 24 {
@@ -182,7 +190,9 @@ func TestVariants(t *testing.T) {
 
 func TestRatiosAreToCp(t *testing.T) {
 	results := []CopyResult{
-		{Contender: toolCp, Seconds: spreadAt(1)}, {Contender: "dd", Seconds: spreadAt(2)}, {Contender: "rsync", Error: "failed"},
+		{Contender: toolCp, Seconds: spreadAt(1)},
+		{Contender: "dd", Seconds: spreadAt(2)},
+		{Contender: "rsync", Error: "failed"},
 		{Contender: programName, Seconds: spreadAt(0.5), CopySeconds: spreadAt(0.25)},
 	}
 	setRatios(results)
@@ -194,15 +204,16 @@ func TestRatiosAreToCp(t *testing.T) {
 	without := []CopyResult{{Contender: "dd", Seconds: spreadAt(2)}}
 	setRatios(without)
 	if without[0].Ratio != 0 {
-		t.Error("a ratio to a cp that was not there")
+		t.Error("a ratio without a result of cp")
 	}
 }
 
-// A program that copies nothing is told of, and cp goes on.
-func TestMeasureTellsOfFailures(t *testing.T) {
+// A program that copies nothing is reported, and cp continues.
+func TestMeasureReportsFailures(t *testing.T) {
 	p := Plan{
 		Copies: &CopyPlan{
-			Sizes: []int64{4096}, Chunks: []int64{0}, Depths: []int{0}, Directions: []Direction{HostToDPU}, Digests: []string{"none"}, Durability: "none",
+			Sizes: []int64{4096}, Chunks: []int64{0}, Depths: []int{0}, Directions: []Direction{HostToDPU},
+			Digests: []string{"none"}, Durability: "none",
 			Directory: t.TempDir(), Tools: []string{toolCp},
 		},
 		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 2, Program: "/bin/false", Tell: func(string) {},
@@ -217,7 +228,8 @@ func TestMeasureTellsOfFailures(t *testing.T) {
 	if failed, all := record.Failed(); failed != 1 || all != 2 {
 		t.Fatalf("%d of %d failed: %+v", failed, all, record.Copies.Results)
 	}
-	if cp, ours := record.Copies.Results[0], record.Copies.Results[1]; len(cp.Seconds.Runs) != 2 || ours.Seconds != nil || !strings.Contains(ours.Error, "exit status 1") {
+	cp, ours := record.Copies.Results[0], record.Copies.Results[1]
+	if len(cp.Seconds.Runs) != 2 || ours.Seconds != nil || !strings.Contains(ours.Error, "exit status 1") {
 		t.Errorf("cp %+v, ours %+v", cp, ours)
 	}
 	if left, err := os.ReadDir(p.Copies.Directory); err != nil || len(left) != 0 {

@@ -6,15 +6,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// ErrOneSided means that the driver does not show both a host function and the function of a DPU that represents it.
+// ErrOneSided means that the driver does not have both a host function and a DPU function that represents it.
 var ErrOneSided = errors.New("the driver does not have devices of both sides")
 
-// sideNames are the devices between which everything is measured.
+// sideNames are the devices that every measurement uses.
 type sideNames struct {
 	host, dpu, representor string
 }
 
-// openDriver opens it in a runtime directory of our own.
+// openDriver opens the driver in a runtime directory of its own.
 func (p Plan) openDriver(folder, limits string) (*doca.Driver, error) {
 	options := p.Driver
 	options.SoftDir, options.SoftLimits = folder, limits
@@ -24,7 +24,7 @@ func (p Plan) openDriver(folder, limits string) (*doca.Driver, error) {
 	return doca.Open(options)
 }
 
-// driverFlags makes a copy take the same driver.
+// driverFlags returns the flags that make a copy use the same driver.
 func driverFlags(options doca.Options) []string {
 	if options.Choice != doca.ChooseDOCA {
 		return []string{"--driver", "soft"}
@@ -36,7 +36,7 @@ func driverFlags(options doca.Options) []string {
 	return flags
 }
 
-// findSides takes the first of each kind.
+// findSides returns the first device of each side.
 func findSides(driver *doca.Driver) (sideNames, error) {
 	infos, err := driver.Devices()
 	if err != nil {

@@ -13,26 +13,26 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// memoryPair is memory at both ends of one direction.
+// memoryPair is the memory on both sides for one direction.
 type memoryPair struct {
-	source, target           doca.Memory // as the engine knows them
-	sourceBytes, targetBytes []byte      // as this process sees them: what is copied, and what has been
+	source, target           doca.Memory // for the engine
+	sourceBytes, targetBytes []byte      // the same memory as seen by this process
 }
 
-// engineCopy is the candidate that one task size at one depth in one direction is.
+// engineCopy is the candidate for one task size at one depth in one direction.
 type engineCopy struct {
 	device *doca.Device
 	memory memoryPair
 	chunk  int64
 	depth  int
 	bytes  int64
-	moves  bool // the bytes; otherwise only time passes
+	moves  bool // false: tasks complete without copying
 
 	engine *doca.Engine
 	loop   engineLoop
 }
 
-// prepare opens an engine. The target must not have the content from an earlier run.
+// prepare opens an engine and clears the target, which may have the content of an earlier run.
 func (c *engineCopy) prepare(context.Context) (err error) {
 	if deepest, err := c.device.MaxDepth(); err == nil && c.depth > deepest {
 		return fmt.Errorf("depth %d exceeds the device's limit of %d tasks in flight", c.depth, deepest)
@@ -49,7 +49,7 @@ func (c *engineCopy) prepare(context.Context) (err error) {
 	return nil
 }
 
-// window is the memory that is in use, as of a copy with that chunk and depth.
+// window returns the size of the memory in use, which is that of a transfer with this chunk and depth.
 func (c *engineCopy) window() int64 { return c.chunk * int64(c.depth) }
 
 func (c *engineCopy) tasks() int { return int((c.bytes + c.chunk - 1) / c.chunk) }
@@ -62,7 +62,7 @@ func (c *engineCopy) run(ctx context.Context) (Run, error) {
 	return Run{Seconds: time.Since(began).Seconds(), CPU: processorTime() - before}, nil
 }
 
-// check closes the engine, whatever the run came to.
+// check closes the engine, also after a failed run.
 func (c *engineCopy) check(_ context.Context, thoroughly bool) error {
 	if err := c.engine.Close(); err != nil {
 		return err
@@ -74,12 +74,12 @@ func (c *engineCopy) check(_ context.Context, thoroughly bool) error {
 	return nil
 }
 
-// engineLoop keeps an engine full. It allocates nothing while it runs.
+// engineLoop keeps the queue of an engine full. It allocates nothing while it runs.
 type engineLoop struct {
 	engine      *doca.Engine
 	vacant      []int // slots
 	copies      []doca.Copy
-	waiting     []doca.Copy // of copies, those that the engine has not taken yet
+	waiting     []doca.Copy // those of copies that the engine has not accepted yet
 	completions []doca.Completion
 	copyOf      func(slot int) doca.Copy
 }
@@ -91,12 +91,14 @@ func newEngineLoop(c *engineCopy) engineLoop {
 		copyOf: func(slot int) doca.Copy {
 			at := int64(slot) * c.chunk
 			return doca.Copy{
-				Source: c.memory.source, Target: c.memory.target, SourceOffset: at, TargetOffset: at, Length: c.chunk, Tag: uint64(slot),
+				Source: c.memory.source, Target: c.memory.target,
+				SourceOffset: at, TargetOffset: at, Length: c.chunk, Tag: uint64(slot),
 			}
 		},
 	}
 	for slot := range loop.vacant {
-		loop.vacant[slot] = c.depth - 1 - slot // the last is taken first, so that few tasks use the window from its beginning
+		// The last one is used first, so that few tasks use only the start of the window.
+		loop.vacant[slot] = c.depth - 1 - slot
 	}
 	return loop
 }
@@ -116,7 +118,8 @@ func (l *engineLoop) run(ctx context.Context, tasks int) error {
 	return nil
 }
 
-// fill makes a copy for each vacant slot, up to most, once the engine has taken the last ones.
+// fill prepares a copy for each vacant slot, at most so many, once the engine has accepted the previous ones. It
+// returns their number.
 func (l *engineLoop) fill(most int) int {
 	if len(l.waiting) > 0 {
 		return 0
@@ -157,7 +160,7 @@ func (l *engineLoop) reap(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// processorTime is what this process has used so far, in seconds.
+// processorTime returns the CPU time that this process has used so far, in seconds.
 func processorTime() float64 {
 	var usage unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &usage); err != nil {

@@ -27,7 +27,8 @@ func measureEngineAlone(t *testing.T, e EnginePlan) *EngineRecord {
 // More tasks than slots, fewer, and as many; with a last task beyond the bytes.
 func TestEngineBothWays(t *testing.T) {
 	record := measureEngineAlone(t, EnginePlan{
-		Bytes: 300_000, Chunks: []int64{4096, 65536}, Depths: []int{1, 3, 100}, Directions: []Direction{HostToDPU, DPUToHost},
+		Bytes: 300_000, Chunks: []int64{4096, 65536}, Depths: []int{1, 3, 100},
+		Directions: []Direction{HostToDPU, DPUToHost},
 	})
 	if len(record.Results) != 12 {
 		t.Fatalf("%d results", len(record.Results))
@@ -47,16 +48,19 @@ func TestEngineBeyondTheDevice(t *testing.T) {
 		switch {
 		case r.Chunk == 4096 && r.Depth == 2 && r.Error != "":
 			t.Errorf("%+v", r)
-		case r.Depth == 2000 && !strings.Contains(r.Error, "limit of 1024 tasks"), r.Chunk > 2<<20 && r.Depth == 2 && !strings.Contains(r.Error, "limit of 2 MiB"):
+		case r.Depth == 2000 && !strings.Contains(r.Error, "limit of 1024 tasks"),
+			r.Chunk > 2<<20 && r.Depth == 2 && !strings.Contains(r.Error, "limit of 2 MiB"):
 			t.Errorf("%+v", r)
 		}
 	}
 }
 
-// A device that drops bytes does not pass for a fast one.
+// A device that drops bytes fails.
 func TestEngineThatCopiesWrongly(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "drop=1,drop=2,drop=3,drop=4")
-	record := measureEngineAlone(t, EnginePlan{Bytes: 4096, Chunks: []int64{4096}, Depths: []int{1}, Directions: []Direction{HostToDPU}})
+	record := measureEngineAlone(t, EnginePlan{
+		Bytes: 4096, Chunks: []int64{4096}, Depths: []int{1}, Directions: []Direction{HostToDPU},
+	})
 	if got := record.Results[0].Error; !strings.Contains(got, "differs from the source") {
 		t.Errorf("error %q", got)
 	}
@@ -64,16 +68,18 @@ func TestEngineThatCopiesWrongly(t *testing.T) {
 
 func TestEngineThatFails(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "fail=2:DRIVER")
-	record := measureEngineAlone(t, EnginePlan{Bytes: 65536, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU, DPUToHost}})
+	record := measureEngineAlone(t, EnginePlan{
+		Bytes: 65536, Chunks: []int64{4096}, Depths: []int{4}, Directions: []Direction{HostToDPU, DPUToHost},
+	})
 	if got := record.Results[0].Error; !strings.Contains(got, "DRIVER") {
 		t.Errorf("error %q", got)
 	}
 	if got := record.Results[1].Error; got != "" {
-		t.Errorf("error %q of one that did nothing wrong", got)
+		t.Errorf("error %q of a candidate without a fault", got)
 	}
 }
 
-// Under a model in which no byte is moved the target cannot be right, and the record says so.
+// If no bytes are copied, the target is not compared, and the record says that none are.
 func TestEngineThatMovesNothing(t *testing.T) {
 	t.Setenv(limitsVariable, "move_bytes=0")
 	p := Plan{
@@ -87,7 +93,8 @@ func TestEngineThatMovesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := record.Device; d.Moves || !strings.HasPrefix(d.Model, "bluefield3: ") || d.Limits != "model=bluefield3,move_bytes=0" {
+	d := record.Device
+	if d.Moves || !strings.HasPrefix(d.Model, "bluefield3: ") || d.Limits != "model=bluefield3,move_bytes=0" {
 		t.Errorf("%+v", d)
 	}
 	if got := record.Engine.Results[0].Error; got != "" {
@@ -95,7 +102,7 @@ func TestEngineThatMovesNothing(t *testing.T) {
 	}
 }
 
-// What is measured is the device, not the collector.
+// The engine loop must measure the device, not the garbage collector.
 func TestEngineLoopAllocatesNothing(t *testing.T) {
 	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: t.TempDir()})
 	if errors.Is(err, doca.ErrNoCgo) {

@@ -12,7 +12,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-func (p Plan) measureEngine(ctx context.Context, driver *doca.Driver, names sideNames, moves bool) (record *EngineRecord, err error) {
+func (p Plan) measureEngine(
+	ctx context.Context, driver *doca.Driver, names sideNames, moves bool,
+) (record *EngineRecord, err error) {
 	s, err := openEngineSetup(driver, names)
 	if err != nil {
 		return nil, errors.Join(err, s.close())
@@ -47,20 +49,22 @@ func (r *EngineResult) setOutcome(o outcome, tasks int) {
 	}
 }
 
-// candidates are all combinations. Those of a direction share its memory, since only one runs at a time.
+// candidates returns all combinations. Those of one direction share its memory, because only one runs at a time.
 func (e *EnginePlan) candidates(s *engineSetup, moves bool) (all []candidate, results []EngineResult, err error) {
 	window, err := e.window(s.dpu)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, direction := range e.Directions {
-		l, err := s.newMemoryPair(direction, window)
+		memory, err := s.newMemoryPair(direction, window)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, chunk := range e.Chunks {
 			for _, depth := range e.Depths {
-				all = append(all, &engineCopy{device: s.dpu, memory: l, chunk: chunk, depth: depth, bytes: e.Bytes, moves: moves})
+				all = append(all, &engineCopy{
+					device: s.dpu, memory: memory, chunk: chunk, depth: depth, bytes: e.Bytes, moves: moves,
+				})
 				results = append(results, EngineResult{Direction: direction, Chunk: chunk, Depth: depth})
 			}
 		}
@@ -68,7 +72,7 @@ func (e *EnginePlan) candidates(s *engineSetup, moves bool) (all []candidate, re
 	return all, results, nil
 }
 
-// window is the largest that any combination takes of which the device is capable; of the others prepare tells.
+// window returns the largest window of the combinations that the device supports; prepare reports the others.
 func (e *EnginePlan) window(device *doca.Device) (int64, error) {
 	deepest, err := device.MaxDepth()
 	if err != nil {
@@ -94,13 +98,13 @@ func (e *EnginePlan) window(device *doca.Device) (int64, error) {
 	return largest, nil
 }
 
-// taskFits tells whether tasks of that size are not too large for the device, as far as it says.
+// taskFits reports whether tasks of that size are within the limit of the device, if it has one.
 func taskFits(device *doca.Device, chunk int64) bool {
 	largest := device.Info().MaxBufferSize
 	return largest == 0 || uint64(chunk) <= largest
 }
 
-// engineSetup is both sides of the engine, in one process.
+// engineSetup has the devices and the memory of both sides in one process.
 type engineSetup struct {
 	host, dpu *doca.Device
 	opened    []interface{ Close() error }
@@ -131,17 +135,17 @@ func (s *engineSetup) close() error {
 	return err
 }
 
-// newMemoryPair registers memory on both sides: the DPU reads the host's or writes to it.
+// newMemoryPair registers memory on both sides for the DPU's engine, which reads the host's memory or writes to it.
 func (s *engineSetup) newMemoryPair(direction Direction, length int64) (memoryPair, error) {
-	theirs, ours := doca.RemoteRead, doca.LocalWrite
+	hostAccess, dpuAccess := doca.RemoteRead, doca.LocalWrite
 	if direction == DPUToHost {
-		theirs, ours = doca.RemoteWrite, doca.LocalRead
+		hostAccess, dpuAccess = doca.RemoteWrite, doca.LocalRead
 	}
-	exported, err := s.alloc(s.host, length, theirs)
+	exported, err := s.alloc(s.host, length, hostAccess)
 	if err != nil {
 		return memoryPair{}, err
 	}
-	local, err := s.alloc(s.dpu, length, ours)
+	local, err := s.alloc(s.dpu, length, dpuAccess)
 	if err != nil {
 		return memoryPair{}, err
 	}
@@ -149,12 +153,12 @@ func (s *engineSetup) newMemoryPair(direction Direction, length int64) (memoryPa
 	if err != nil {
 		return memoryPair{}, err
 	}
-	l := memoryPair{source: remote, target: local, sourceBytes: exported.Bytes(), targetBytes: local.Bytes()}
+	pair := memoryPair{source: remote, target: local, sourceBytes: exported.Bytes(), targetBytes: local.Bytes()}
 	if direction == DPUToHost {
-		l = memoryPair{source: local, target: remote, sourceBytes: local.Bytes(), targetBytes: exported.Bytes()}
+		pair = memoryPair{source: local, target: remote, sourceBytes: local.Bytes(), targetBytes: exported.Bytes()}
 	}
-	fillNoise(l.sourceBytes)
-	return l, nil
+	fillNoise(pair.sourceBytes)
+	return pair, nil
 }
 
 func (s *engineSetup) alloc(device *doca.Device, length int64, access doca.Access) (*doca.Region, error) {

@@ -14,17 +14,17 @@ import (
 
 const unknown = "unknown"
 
-// Machine is where it was measured.
+// Machine describes the machine that the measurement ran on.
 type Machine struct {
 	CPU       string `json:"cpu"`
 	Arch      string `json:"arch"`
 	Cores     int    `json:"cores"`
 	Memory    int64  `json:"memory_bytes"`
 	Kernel    string `json:"kernel"`
-	HugePages string `json:"transparent_huge_pages"` // the chosen setting
-	ShmemHuge string `json:"shmem_huge_pages"`       // the same for memory files
+	HugePages string `json:"transparent_huge_pages"` // the selected setting
+	ShmemHuge string `json:"shmem_huge_pages"`       // the same for shared memory
 
-	// Load is the processes that ran or wanted to in the minute before, on average: others than these are in everybody's way.
+	// Load is the load average of the minute before. Other processes disturb the measurement.
 	Load float64 `json:"load_average"`
 }
 
@@ -38,13 +38,13 @@ func thisMachine() Machine {
 	}
 }
 
-// readText is empty for a file that cannot be read.
+// readText returns the content of a file, or "" if it cannot be read.
 func readText(path string) string {
 	text, _ := os.ReadFile(path)
 	return string(text)
 }
 
-// fieldOf is the value of the first line with that key in a file of "key : value" lines.
+// fieldOf returns the value of the first line with that key in a file of "key : value" lines.
 func fieldOf(path, key string) string {
 	for line := range strings.Lines(readText(path)) {
 		name, value, found := strings.Cut(line, ":")
@@ -55,7 +55,7 @@ func fieldOf(path, key string) string {
 	return unknown
 }
 
-// memoryField is in bytes, and 0 if the system does not tell.
+// memoryField returns a value of /proc/meminfo in bytes, or 0 if there is none.
 func memoryField(key string) int64 {
 	number, _, _ := strings.Cut(fieldOf("/proc/meminfo", key), " ")
 	kilobytes, _ := strconv.ParseInt(number, 10, 64)
@@ -64,7 +64,7 @@ func memoryField(key string) int64 {
 
 func availableMemory() int64 { return memoryField("MemAvailable") }
 
-// loadAverage is 0 if the system does not tell.
+// loadAverage returns the first number of /proc/loadavg, or 0 if there is none.
 func loadAverage(text string) float64 {
 	minute, _, _ := strings.Cut(text, " ")
 	load, _ := strconv.ParseFloat(minute, 64)
@@ -79,7 +79,7 @@ func kernelRelease() string {
 	return unix.ByteSliceToString(names.Release[:])
 }
 
-// selected is the word in brackets, as in "always [madvise] never".
+// selected returns the word in brackets, as in "always [madvise] never".
 func selected(setting string) string {
 	_, rest, _ := strings.Cut(setting, "[")
 	word, _, found := strings.Cut(rest, "]")
@@ -89,7 +89,7 @@ func selected(setting string) string {
 	return word
 }
 
-// fileSystemOf is the type of the file system that holds a directory.
+// fileSystemOf returns the type of the file system that holds a directory.
 func fileSystemOf(directory string) string {
 	resolved, err := filepath.EvalSymlinks(directory)
 	if err == nil {
@@ -101,10 +101,13 @@ func fileSystemOf(directory string) string {
 	return fileSystemIn(readText("/proc/self/mountinfo"), resolved)
 }
 
-// mountLine has the mount point and the type of a line of mountinfo, between which are a variable number of words.
-var mountLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\S+ \S+ \S+ \S+ (\S+) .*? - (\S+) `) })
+// mountLine matches the mount point and the type in a line of mountinfo, which are separated by a variable number of
+// words.
+var mountLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\S+ \S+ \S+ \S+ (\S+) .*? - (\S+) `)
+})
 
-// fileSystemIn finds the mount point that is nearest to the directory; of two mounts on one point the later covers the other.
+// fileSystemIn finds the innermost mount point above the directory. Of two mounts on one point the later one counts.
 func fileSystemIn(mounts, directory string) string {
 	nearest, kind := "", unknown
 	for line := range strings.Lines(mounts) {

@@ -11,7 +11,8 @@ func TestFileSystemIn(t *testing.T) {
 broken
 `
 	for directory, want := range map[string]string{
-		"/": "ext4", "/tmp/x": "ext4", "/dev/shm": "tmpfs", "/dev/shm/x": "tmpfs", "/dev/shmx": "devtmpfs", "/mnt/a/b": "btrfs",
+		"/": "ext4", "/tmp/x": "ext4", "/dev/shm": "tmpfs", "/dev/shm/x": "tmpfs", "/dev/shmx": "devtmpfs",
+		"/mnt/a/b": "btrfs",
 	} {
 		if got := fileSystemIn(mounts, directory); got != want {
 			t.Errorf("%s: %s, want %s", directory, got, want)

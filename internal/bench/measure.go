@@ -10,8 +10,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Measure carries out a plan. A candidate that fails is in the record, and Failed counts it; the error is what keeps everything from being
-// measured: a *dmaxfer.Error about the directory, ErrOneSided, those of doca.Open, or the cause of ctx. Nothing stays but the record.
+// Measure runs a plan. A candidate that fails is in the record, and Failed counts it. The error is for what prevents
+// the whole measurement: a *dmaxfer.Error about the directory, ErrOneSided, an error of doca.Open, or the cause of ctx.
+// Measure leaves no file behind.
 func Measure(ctx context.Context, p Plan) (*Record, error) {
 	folder, err := os.MkdirTemp("", "dma-copy-bench-")
 	if err != nil {

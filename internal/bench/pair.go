@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// variant is one way in which this program copies.
+// variant is one combination of settings for a copy with this program.
 type variant struct {
 	direction  Direction
 	chunk      int64
@@ -22,26 +22,27 @@ type variant struct {
 	durability string
 }
 
-// pairCopy is the candidate that this program is: a process for each side.
+// pairCopy is the candidate for this program: a process for each side.
 type pairCopy struct {
 	*workspace
 	size          int64
 	host, dpu     job
 	memoryTouched *bool
 
-	chunk int64 // that both sides agreed on
+	chunk int64 // as negotiated
 	depth int
 }
 
-// pairConfig is where and how the two sides of a copy meet.
+// pairConfig is what the two processes of a copy have in common.
 type pairConfig struct {
 	program     string
-	driver      []string // the flags that choose it
+	driver      []string // the flags that select it
 	sides       sideNames
 	environment []string
 }
 
-// newPairConfig makes the place in folder where the two processes meet. Nothing of this machine's defaults for copies has an effect.
+// newPairConfig creates a runtime directory and an empty configuration in folder, so that the defaults of this machine
+// have no effect.
 func (p Plan) newPairConfig(folder string, names sideNames) (*pairConfig, error) {
 	runtime := disk.Join(folder, "run")
 	if err := os.Mkdir(runtime, 0o700); err != nil {
@@ -59,7 +60,8 @@ func (p Plan) newPairConfig(folder string, names sideNames) (*pairConfig, error)
 	return &pairConfig{program: p.Program, driver: driverFlags(p.Driver), sides: names, environment: environment}, nil
 }
 
-// withoutProgramVariables leaves out the variables that a copy takes for flags, and those that are set anew. What else there is of the software device stays.
+// withoutProgramVariables removes the variables that a copy reads as flags, and those that are set anew. The faults and
+// quirks of the software device stay.
 func withoutProgramVariables(environment []string) []string {
 	var kept []string
 	for _, entry := range environment {
@@ -103,7 +105,7 @@ func (c *pairCopy) check(ctx context.Context, thoroughly bool) error {
 	return c.checkRun(ctx, c.size, thoroughly)
 }
 
-// The DPU is started first, since it is the one that is called.
+// The DPU is started first, because it is the server of the connection.
 func (c *pairCopy) stages() [][]job { return [][]job{{c.dpu, c.host}} }
 
 func (c *pairCopy) commands() [][]string { return commandsOf(c.stages()) }
@@ -126,7 +128,7 @@ func (c *pairCopy) run(ctx context.Context) (Run, error) {
 	return run, nil
 }
 
-// told is what a side has said of its copy.
+// sideReport is what the events of one side say about its copy.
 type sideReport struct {
 	connected, planned time.Time
 	elapsed            float64 // seconds
@@ -134,7 +136,7 @@ type sideReport struct {
 	depth              int
 }
 
-// event has the fields that are needed here of the events that docs/events.schema.json describes.
+// event has those fields of docs/events.schema.json that are used here.
 type event struct {
 	Type    string    `json:"type"`
 	Time    time.Time `json:"time"`

@@ -12,7 +12,8 @@ import (
 // ErrNothingToPlot means that no candidate succeeded.
 var ErrNothingToPlot = errors.New("nothing to plot")
 
-// Plot draws a record as SVG: copies as throughput over size, the engine as throughput over depth, a diagram for each direction of it.
+// Plot draws a record as SVG: the throughput of copies over their size, and for each direction the throughput of the
+// engine over its depth.
 func (r *Record) Plot(w io.Writer) error {
 	var charts []chart
 	if r.Copies != nil {
@@ -68,7 +69,7 @@ func modelNote(d Device) string {
 	return note
 }
 
-// plot adds a point to the line of that name.
+// plot adds a point to the line with that name.
 func (c *chart) plot(name string, p point, tickText string) {
 	at := slices.IndexFunc(c.lines, func(l line) bool { return l.name == name })
 	if at < 0 {

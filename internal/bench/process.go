@@ -12,18 +12,18 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// drainTime is how long a process that was asked to end may take.
+// drainTime is how long a process may take to end after SIGTERM.
 const drainTime = 5 * time.Second
 
 // job is one process of a run.
 type job struct {
-	path        string // empty: that of argv[0] on the search path
+	path        string // empty: look up argv[0] in PATH
 	argv        []string
-	environment []string      // nil: this process's own
-	stdout      *bytes.Buffer // nil: nobody reads it
+	environment []string      // nil: that of this process
+	stdout      *bytes.Buffer // nil: discarded
 }
 
-// runStages runs stages one after the other, the jobs of each side by side, and says what they took together.
+// runStages runs the stages one after the other, the jobs of each in parallel, and returns the total time.
 func runStages(ctx context.Context, stages [][]job) (run Run, began time.Time, err error) {
 	began = time.Now()
 	for _, stage := range stages {
@@ -37,7 +37,8 @@ func runStages(ctx context.Context, stages [][]job) (run Run, began time.Time, e
 	return run, began, nil
 }
 
-// runTogether starts jobs in their order, waits for all, and returns the CPU seconds of all. The first that fails ends the others.
+// runTogether starts jobs in order, waits for all, and returns the CPU seconds of all. The first that fails ends the
+// others.
 func runTogether(ctx context.Context, jobs []job) (float64, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	seconds := make([]float64, len(jobs))
@@ -58,14 +59,14 @@ func runTogether(ctx context.Context, jobs []job) (float64, error) {
 	return total, err
 }
 
-// process is a job that runs.
+// process is a running job.
 type process struct {
 	job
 	command *exec.Cmd
 	stderr  bytes.Buffer
 }
 
-// start does not wait for the process, which ends when ctx does.
+// start does not wait for the process, which is ended with ctx.
 func (j job) start(ctx context.Context) (*process, error) {
 	p := &process{job: j, command: exec.CommandContext(ctx, j.argv[0], j.argv[1:]...)}
 	if j.path != "" {
@@ -89,15 +90,16 @@ func (p *process) wait(ctx context.Context) (cpu float64, err error) {
 	return (state.UserTime() + state.SystemTime()).Seconds(), nil
 }
 
-// failure is what the process said last, if it said anything. One that was ended because of another one says why that was.
+// failure returns an error with the last line of the process on stderr, or the cause of ctx if the process was ended
+// because of another failure.
 func (p *process) failure(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	name, said := p.argv[0], strings.TrimSpace(p.stderr.String())
-	if said == "" {
+	name, output := p.argv[0], strings.TrimSpace(p.stderr.String())
+	if output == "" {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	last := said[strings.LastIndexByte(said, '\n')+1:]
+	last := output[strings.LastIndexByte(output, '\n')+1:]
 	return fmt.Errorf("%s: %w: %s", name, err, strings.TrimPrefix(last, name+": "))
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// sizeText is a size with its unit, without a fraction that is none: 64 KiB, 1.5 GiB.
+// sizeText formats a size with its unit and a fraction only if there is one: 64 KiB, 1.5 GiB.
 func sizeText(size int64) string {
 	return strings.Replace(humanize.IBytes(uint64(size)), ".0 ", " ", 1)
 }
 
-// rateText is in GiB/s, so that the figures of a column can be compared.
+// rateText formats a rate in GiB/s, so that the figures of a column can be compared.
 func rateText(bytesPerSecond float64) string { return fmt.Sprintf("%.2f", bytesPerSecond/gibibyte) }
 
-// secondsText has three digits that count, and the unit that fits them.
+// secondsText formats a duration with three significant digits and a suitable unit.
 func secondsText(seconds float64) string {
 	switch {
 	case seconds <= 0:

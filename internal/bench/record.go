@@ -5,17 +5,18 @@ import (
 	"fmt"
 )
 
-// recordVersion is that of the form. It changes only if a field is taken away or gets another meaning; docs/bench.schema.json has them all.
+// recordVersion is the version of the JSON format (docs/bench.schema.json). It changes only if a field is removed or
+// gets another meaning.
 const recordVersion = 1
 
-// Record is what was measured, with all that one has to know to measure it again.
+// Record is the result of a measurement, with all that is needed to repeat it.
 type Record struct {
 	Version int           `json:"v"`
-	Date    string        `json:"date"` // RFC 3339, in UTC, of the beginning
+	Date    string        `json:"date"` // RFC 3339, in UTC, of the start
 	Command []string      `json:"command"`
 	Program string        `json:"program"`
 	Go      string        `json:"go"`
-	Runs    int           `json:"runs"` // of each candidate that count
+	Runs    int           `json:"runs"` // per candidate, without warm-up
 	Warmup  int           `json:"warmup"`
 	Machine Machine       `json:"machine"`
 	Device  Device        `json:"device"`
@@ -23,17 +24,17 @@ type Record struct {
 	Engine  *EngineRecord `json:"engine,omitempty"`
 }
 
-// Device is what moved the bytes.
+// Device is what copied the bytes.
 type Device struct {
 	Driver   string `json:"driver"`
 	Version  string `json:"version"`
 	Hardware bool   `json:"hardware"`
-	Limits   string `json:"limits,omitempty"` // of the software device, where they are not its own
-	Moves    bool   `json:"moves_bytes"`      // false: only time passes
-	Model    string `json:"model,omitempty"`  // of time, as the driver describes it; not there: as fast as this machine is
+	Limits   string `json:"limits,omitempty"` // of the software device, if they were set
+	Moves    bool   `json:"moves_bytes"`      // false: tasks complete without copying
+	Model    string `json:"model,omitempty"`  // time model, as the driver describes it; absent: none
 }
 
-// CopyRecord is about files.
+// CopyRecord is the result of copying files.
 type CopyRecord struct {
 	Directory  string       `json:"directory"`
 	FileSystem string       `json:"file_system"`
@@ -42,36 +43,36 @@ type CopyRecord struct {
 	Results    []CopyResult `json:"results"`
 }
 
-// CopyResult is one candidate's at one size. Direction to Digest are of this program's copies only, and what is about times is missing if the
-// candidate failed.
+// CopyResult is the result of one candidate at one size. Direction to Digest are set for copies of this program only.
+// The fields about time are missing if the candidate failed.
 type CopyResult struct {
 	Contender     string     `json:"contender"`
 	Bytes         int64      `json:"bytes"`
 	Direction     Direction  `json:"direction,omitempty"`
-	Chunk         int64      `json:"chunk,omitempty"` // that both sides agreed on
+	Chunk         int64      `json:"chunk,omitempty"` // as negotiated
 	Depth         int        `json:"depth,omitempty"`
 	Digest        string     `json:"digest,omitempty"`
 	Commands      [][]string `json:"commands"`
 	MemoryTouched bool       `json:"memory_touched"` // before each run
 	Error         string     `json:"error,omitempty"`
 
-	Seconds     *Spread `json:"seconds,omitempty"`            // from the start of the first process to the end of the last
-	CopySeconds *Spread `json:"copy_seconds,omitempty"`       // of the copy itself, both sides being connected
-	Connected   *Spread `json:"met_seconds,omitempty"`        // from the start until both sides had met
+	Seconds     *Spread `json:"seconds,omitempty"`            // from the start of the first process to the last end
+	CopySeconds *Spread `json:"copy_seconds,omitempty"`       // of the transfer alone, both sides being connected
+	Connected   *Spread `json:"met_seconds,omitempty"`        // from the start until both sides were connected
 	FirstByte   *Spread `json:"first_byte_seconds,omitempty"` // from the start until the first byte could move
 	Rate        float64 `json:"bytes_per_second,omitempty"`   // of the median
 	CPUPerGiB   float64 `json:"cpu_seconds_per_gib,omitempty"`
 	Ratio       float64 `json:"ratio_to_cp,omitempty"`      // 2: twice as fast as cp; of the medians
-	CopyRatio   float64 `json:"copy_ratio_to_cp,omitempty"` // the same for the copy itself
+	CopyRatio   float64 `json:"copy_ratio_to_cp,omitempty"` // the same for CopySeconds
 }
 
-// EngineRecord is about memory.
+// EngineRecord is the result of the engine alone.
 type EngineRecord struct {
-	Bytes   int64          `json:"bytes"` // of a run, rounded up to whole tasks
+	Bytes   int64          `json:"bytes"` // per run, rounded up to whole tasks
 	Results []EngineResult `json:"results"`
 }
 
-// EngineResult is one task size at one depth in one direction.
+// EngineResult is the result of one task size at one depth in one direction.
 type EngineResult struct {
 	Direction Direction `json:"direction"`
 	Chunk     int64     `json:"chunk"` // bytes of a task
@@ -86,7 +87,7 @@ type EngineResult struct {
 
 const gibibyte = 1 << 30
 
-// Failed counts the candidates that failed, and all.
+// Failed returns how many candidates failed, and how many there were.
 func (r *Record) Failed() (failed, all int) {
 	if r.Copies != nil {
 		for _, result := range r.Copies.Results {
@@ -108,7 +109,7 @@ func countIf(is bool) int {
 	return 0
 }
 
-// ParseRecord reads what was written as JSON, by this version or a later one that has added to it.
+// ParseRecord reads the JSON of this version, or of a later one that has added fields.
 func ParseRecord(text []byte) (*Record, error) {
 	var r Record
 	if err := json.Unmarshal(text, &r); err != nil {

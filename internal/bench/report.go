@@ -9,7 +9,7 @@ import (
 	"github.com/dustin/go-humanize/english"
 )
 
-// Write prints a record: the conditions, and a table for each of its kinds.
+// Write prints the conditions of a record and its tables.
 func (r *Record) Write(w io.Writer, form Form) error {
 	s := &reportWriter{w: w, form: form}
 	s.list(r.conditions())
@@ -19,7 +19,8 @@ func (r *Record) Write(w io.Writer, form Form) error {
 		s.list(c.failures())
 	}
 	if e := r.Engine; e != nil {
-		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:", sizeText(e.Bytes)))
+		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:",
+			sizeText(e.Bytes)))
 		s.table(e.table())
 		s.list(e.failures())
 	}
@@ -30,15 +31,16 @@ func (r *Record) conditions() []string {
 	m := r.Machine
 	return []string{
 		fmt.Sprintf("%s, %s, %s", r.Program, r.Go, r.Date),
-		fmt.Sprintf("%s, %d cores (%s), %s, Linux %s, transparent huge pages %s, of memory files %s",
+		fmt.Sprintf("%s, %d cores (%s), %s, Linux %s, transparent huge pages %s, for shared memory %s",
 			m.CPU, m.Cores, m.Arch, sizeText(m.Memory), m.Kernel, m.HugePages, m.ShmemHuge),
 		r.Device.String(),
-		fmt.Sprintf("%s each, in turns, after %d to warm up; load average of the minute before: %.2f", english.Plural(r.Runs, "run", ""), r.Warmup, m.Load),
+		fmt.Sprintf("%s each, interleaved, after %d for warm-up; load average of the minute before: %.2f",
+			english.Plural(r.Runs, "run", ""), r.Warmup, m.Load),
 		"command: " + strings.Join(r.Command, " "),
 	}
 }
 
-// String says what moved the bytes, and how much of that was this machine.
+// String describes the driver and what its times mean.
 func (d Device) String() string {
 	text := "DOCA " + d.Version
 	if d.Driver == "soft" {
@@ -51,7 +53,7 @@ func (d Device) String() string {
 		text += ", with " + d.Limits
 	}
 	if d.Model != "" {
-		text += "; its times are those of the model " + d.Model + ", not measured on a card"
+		text += "; completion times of the model " + d.Model + ", not measured on a card"
 	}
 	if !d.Moves {
 		text += "; NO BYTES ARE MOVED"
@@ -60,18 +62,19 @@ func (d Device) String() string {
 }
 
 func (c *CopyRecord) heading() string {
-	return fmt.Sprintf("Copies on %s, durability %s; a ratio of 2 is twice as fast as cp%s:", c.FileSystem, c.Durability, c.flushNote())
+	return fmt.Sprintf("Copies on %s, durability %s; a ratio of 2 is twice as fast as cp%s:",
+		c.FileSystem, c.Durability, c.flushNote())
 }
 
 func (c *CopyRecord) flushNote() string {
 	if c.Durability == "none" {
 		return ""
 	}
-	return ", which like every tool is followed by sync of what we flush"
+	return ", which, like every tool, is followed by sync"
 }
 
 var copyHead = []string{
-	"", "size", "GiB/s", "ratio", "p50", "p99", "min", "max", "copy alone", "its ratio", "first byte", "CPU s/GiB",
+	"", "size", "GiB/s", "ratio", "p50", "p99", "min", "max", "copy only", "copy ratio", "first byte", "CPU s/GiB",
 }
 
 func (c *CopyRecord) table() *table {
@@ -101,7 +104,7 @@ func median(s *Spread) string {
 	return secondsText(s.P50)
 }
 
-// label names a candidate, and of its settings those in which it differs from others.
+// label names a candidate and those of its settings that differ within the record.
 func (c *CopyRecord) label(r CopyResult) string {
 	if r.Contender != programName {
 		return r.Contender
@@ -119,7 +122,7 @@ func (c *CopyRecord) label(r CopyResult) string {
 	return strings.Join(words, " ")
 }
 
-// ours are the results of this program that has not failed: only those know what was agreed on.
+// ours returns the results of this program that did not fail; only those have the negotiated values.
 func (c *CopyRecord) ours() []CopyResult {
 	return slices.DeleteFunc(slices.Clone(c.Results), func(r CopyResult) bool {
 		return r.Contender != programName || r.Error != ""
@@ -130,7 +133,7 @@ func varies[R any, V comparable](results []R, of func(R) V) bool {
 	return len(distinct(results, of)) > 1
 }
 
-// distinct are the different ones, in the order in which they come.
+// distinct returns the different values in the order of their first occurrence.
 func distinct[R any, V comparable](results []R, of func(R) V) (values []V) {
 	for _, r := range results {
 		if v := of(r); !slices.Contains(values, v) {
@@ -165,7 +168,7 @@ func (e *EngineRecord) table() *table {
 	return t
 }
 
-// row ends with the particulars of the last depth.
+// row ends with the values of the last depth.
 func (e *EngineRecord) row(direction Direction, chunk int64) []string {
 	cells := []string{string(direction), sizeText(chunk)}
 	perTask, cpu := "", ""
@@ -186,7 +189,8 @@ func (e *EngineRecord) row(direction Direction, chunk int64) []string {
 func (e *EngineRecord) failures() (lines []string) {
 	for _, r := range e.Results {
 		if r.Error != "" {
-			lines = append(lines, fmt.Sprintf("%s, tasks of %s, depth %d failed: %s", r.Direction, sizeText(r.Chunk), r.Depth, oneLine(r.Error)))
+			lines = append(lines, fmt.Sprintf("%s, tasks of %s, depth %d failed: %s",
+				r.Direction, sizeText(r.Chunk), r.Depth, oneLine(r.Error)))
 		}
 	}
 	return lines

@@ -20,12 +20,13 @@ func spreadAt(seconds float64) *Spread {
 	return &s
 }
 
-// sample is a record with everything in it, a failure and an escape included.
+// sample returns a record with every field, including a failure and characters to escape.
 func sample() *Record {
 	ours := func(size int64, direction Direction, depth int, seconds float64) CopyResult {
 		return CopyResult{
-			Contender: programName, Bytes: size, Direction: direction, Chunk: 1 << 20, Depth: depth, Digest: "crc32c", MemoryTouched: true,
-			Seconds: spreadAt(seconds), CopySeconds: spreadAt(seconds / 2), Connected: spreadAt(0.004), FirstByte: spreadAt(0.005),
+			Contender: programName, Bytes: size, Direction: direction, Chunk: 1 << 20, Depth: depth, Digest: "crc32c",
+			MemoryTouched: true, Seconds: spreadAt(seconds), CopySeconds: spreadAt(seconds / 2),
+			Connected: spreadAt(0.004), FirstByte: spreadAt(0.005),
 			Rate: float64(size) / seconds, CPUPerGiB: 0.5,
 		}
 	}
@@ -44,16 +45,22 @@ func sample() *Record {
 	for _, direction := range []Direction{HostToDPU, DPUToHost} {
 		for i, depth := range []int{1, 16} {
 			engine.Results = append(engine.Results, EngineResult{
-				Direction: direction, Chunk: 64 << 10, Depth: depth, Seconds: spreadAt(1), Rate: float64(i+1) * (10 << 30), TasksPerSecond: 1e5, CPUPerGiB: 0.1,
+				Direction: direction, Chunk: 64 << 10, Depth: depth,
+				Seconds: spreadAt(1), Rate: float64(i+1) * (10 << 30), TasksPerSecond: 1e5, CPUPerGiB: 0.1,
 			})
 		}
 	}
-	engine.Results = append(engine.Results, EngineResult{Direction: DPUToHost, Chunk: 4 << 20, Depth: 1, Error: "too large"})
+	engine.Results = append(engine.Results,
+		EngineResult{Direction: DPUToHost, Chunk: 4 << 20, Depth: 1, Error: "too large"})
 	return &Record{
-		Version: recordVersion, Date: "2026-01-02T03:04:05Z", Command: []string{"dma-copy", "bench"}, Program: "dma-copy <1 & 2>", Go: "go1", Runs: 3, Warmup: 1,
-		Machine: Machine{CPU: "CPU", Arch: "amd64", Cores: 2, Memory: 8 << 30, Kernel: "6.1", HugePages: "madvise", ShmemHuge: "never", Load: 0.25},
-		Device:  Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
-		Copies:  copies, Engine: engine,
+		Version: recordVersion, Date: "2026-01-02T03:04:05Z", Command: []string{"dma-copy", "bench"},
+		Program: "dma-copy <1 & 2>", Go: "go1", Runs: 3, Warmup: 1,
+		Machine: Machine{
+			CPU: "CPU", Arch: "amd64", Cores: 2, Memory: 8 << 30, Kernel: "6.1",
+			HugePages: "madvise", ShmemHuge: "never", Load: 0.25,
+		},
+		Device: Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
+		Copies: copies, Engine: engine,
 	}
 }
 
@@ -94,7 +101,8 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(sample().Write(&before, Text), read.Write(&after, Text)); err != nil || before.String() != after.String() {
+	err = errors.Join(sample().Write(&before, Text), read.Write(&after, Text))
+	if err != nil || before.String() != after.String() {
 		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
 	}
 	if failed, all := read.Failed(); failed != 2 || all != 11 {
@@ -102,12 +110,12 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	}
 	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {
 		if _, err := ParseRecord([]byte(bad)); err == nil {
-			t.Errorf("%q is a record", bad)
+			t.Errorf("accepted %q", bad)
 		}
 	}
 }
 
-// texts are those of a drawing, which is XML.
+// texts returns the texts of a drawing, which is XML.
 func texts(t *testing.T, drawing []byte) (all []string) {
 	t.Helper()
 	decoder := xml.NewDecoder(bytes.NewReader(drawing))
@@ -130,17 +138,18 @@ func TestPlot(t *testing.T) {
 	if err := sample().Plot(&out); err != nil {
 		t.Fatal(err)
 	}
-	said := strings.Join(texts(t, out.Bytes()), "\n") + "\n"
+	drawn := strings.Join(texts(t, out.Bytes()), "\n") + "\n"
 	for _, want := range []string{
-		"dma-copy <1 & 2>, 2026-01-02T03:04:05Z", "Copies on ext4, durability full, processes included", "GiB/s", "file size", "2 MiB", "1 GiB", "cp",
-		"dma-copy host-to-dpu depth 16", "Engine alone, dpu-to-host, time model x, no bytes moved", "tasks in flight", "tasks of 64 KiB", "16",
+		"dma-copy <1 & 2>, 2026-01-02T03:04:05Z", "Copies on ext4, durability full, processes included",
+		"GiB/s", "file size", "2 MiB", "1 GiB", "cp", "dma-copy host-to-dpu depth 16",
+		"Engine alone, dpu-to-host, time model x, no bytes moved", "tasks in flight", "tasks of 64 KiB", "16",
 	} {
-		if !strings.Contains(said, want+"\n") {
-			t.Errorf("%q is not in the drawing, which says\n%s", want, said)
+		if !strings.Contains(drawn, want+"\n") {
+			t.Errorf("%q is not in the drawing, which has\n%s", want, drawn)
 		}
 	}
 	for _, unwanted := range []string{"dd", "4 MiB"} {
-		if strings.Contains(said, unwanted+"\n") {
+		if strings.Contains(drawn, unwanted+"\n") {
 			t.Errorf("%q failed and is in the drawing", unwanted)
 		}
 	}
@@ -158,7 +167,7 @@ func TestNothingToPlot(t *testing.T) {
 	}
 }
 
-// All points lie between bottom and top, and the marks do, too.
+// All points and marks lie between bottom and top.
 func TestAxes(t *testing.T) {
 	for _, extremes := range [][2]float64{{0.02, 0.02}, {1, 1}, {0.05, 5}, {3, 40}, {99, 101}, {1e-3, 1e3}} {
 		for _, a := range []axis{linearAxis(extremes[1]), logarithmicAxis(extremes[0], extremes[1])} {

@@ -6,40 +6,41 @@ import (
 	"slices"
 )
 
-// Run is what one timed run took. Copy, Met and FirstByte are 0 where the candidate does not tell.
+// Run is the result of one timed run. Copy, Connected and FirstByte are 0 if the candidate does not report them.
 type Run struct {
 	Seconds   float64 // from the start of the first process to the end of the last
 	CPU       float64 // seconds of user and system time, of all its processes
-	Copy      float64 // seconds of the copy itself
-	Connected float64 // seconds from the start until both sides had met
+	Copy      float64 // seconds of the transfer alone
+	Connected float64 // seconds from the start until both sides were connected
 	FirstByte float64 // seconds from the start until the first byte could move
 }
 
 // candidate is one way to do the work of a group.
 type candidate interface {
-	// prepare makes everything as it has to be before a run. It is not timed.
+	// prepare establishes the conditions for a run. It is not timed.
 	prepare(ctx context.Context) error
 
-	// run step the work once.
+	// run does the work once.
 	run(ctx context.Context) (Run, error)
 
-	// check finds out whether the work was done, thoroughly if that may take as long as the work. It is not timed.
+	// check verifies the result, and its whole content if thoroughly is set. It is not timed.
 	check(ctx context.Context, thoroughly bool) error
 }
 
-// outcome is what became of a candidate: its timed runs, or why it is out.
+// outcome has the counted runs of a candidate, or the error that ended its runs.
 type outcome struct {
 	runs []Run
 	err  error
 }
 
-// rounds is how often everybody has a turn.
+// rounds is how often every candidate runs.
 type rounds struct {
-	warmup  int // rounds that are not counted
+	warmup  int // rounds that do not count
 	counted int
 }
 
-// measure gives every candidate a turn in each round, in another order each time. Who fails has no more turns. The error is that of ctx, which ends everything.
+// measure runs every candidate once in each round, each time in another order. A candidate that fails does not run
+// again. The error is the cause of ctx.
 func (r rounds) measure(ctx context.Context, candidates []candidate) ([]outcome, error) {
 	outcomes := make([]outcome, len(candidates))
 	for round := range r.warmup + r.counted {
@@ -57,9 +58,10 @@ func (r rounds) measure(ctx context.Context, candidates []candidate) ([]outcome,
 	return outcomes, nil
 }
 
-// roundOrder is the order of one round. In as many rounds as there are candidates each begins once, and each follows each other one once (where their
-// number is odd, twice in twice as many): what a run leaves behind, such as memory in small pieces, is the next one's trouble. It is
-// Williams' Latin square, whose rows are 0, 1, n-1, 2, n-2 and so on, each a step further than the last.
+// roundOrder returns the order of one round. In as many rounds as there are candidates each is the first once, and each
+// follows each other one once (twice in twice as many rounds, if their number is odd), because a run affects the next
+// one, for example by fragmented memory. It is Williams' Latin square, whose rows are 0, 1, n-1, 2, n-2 and so on, each
+// shifted by one from the row before.
 func roundOrder(count, round int) []int {
 	order := make([]int, count)
 	for i := range order {
@@ -95,7 +97,7 @@ func (o *outcome) add(run Run, err error, counts bool) {
 	}
 }
 
-// spread picks one duration of each run. It is nil where the candidate failed or does not tell.
+// spread returns the distribution of one duration, or nil if the candidate failed or does not report it.
 func (o outcome) spread(pick func(Run) float64) *Spread {
 	var picked []float64
 	for _, run := range o.runs {

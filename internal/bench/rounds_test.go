@@ -17,7 +17,7 @@ type fakeCandidate struct {
 	then            func()
 }
 
-var errFake = errors.New("forgot the words")
+var errFake = errors.New("failed on request")
 
 func (a *fakeCandidate) step(what string) error {
 	*a.log = append(*a.log, what+" "+a.name)
@@ -63,7 +63,7 @@ func runsIn(log []string) (names string) {
 	return names
 }
 
-func TestContendersTakeTurns(t *testing.T) {
+func TestCandidatesRunInterleaved(t *testing.T) {
 	all, log := newCandidates("abc")
 	outcomes, err := rounds{warmup: 1, counted: 3}.measure(t.Context(), all)
 	if err != nil {
@@ -77,7 +77,7 @@ func TestContendersTakeTurns(t *testing.T) {
 			t.Errorf("candidate %d: %+v: the warm-up must not count", i, o)
 		}
 		if o.spread(copyOf) != nil {
-			t.Errorf("candidate %d tells of what it has not measured", i)
+			t.Errorf("candidate %d reports what it has not measured", i)
 		}
 	}
 	if got := (*log)[:3]; !slices.Equal(got, []string{"prepare a", "run a", "check a"}) {
@@ -85,8 +85,8 @@ func TestContendersTakeTurns(t *testing.T) {
 	}
 }
 
-// Nobody always has the same one before them.
-func TestEverybodyFollowsEverybody(t *testing.T) {
+// No candidate always runs after the same one.
+func TestEachCandidateFollowsEachOther(t *testing.T) {
 	for count := 1; count <= 9; count++ {
 		rounds, times := count, 1
 		if count%2 == 1 {
@@ -114,7 +114,7 @@ func TestEverybodyFollowsEverybody(t *testing.T) {
 	}
 }
 
-// Content takes long to compare, so it is compared once, in the last round.
+// Comparing the content takes long, so it is done once, in the last round.
 func TestOnlyTheLastRoundIsCheckedThoroughly(t *testing.T) {
 	all, log := newCandidates("ab")
 	if _, err := (rounds{warmup: 1, counted: 2}).measure(t.Context(), all); err != nil {
@@ -126,8 +126,10 @@ func TestOnlyTheLastRoundIsCheckedThoroughly(t *testing.T) {
 	}
 }
 
-func TestContenderThatFailsIsOut(t *testing.T) {
-	for at, runs := range map[string]string{"prepare": "abc" + "ca" + "ca", "run": "abc" + "bca" + "ca", "check": "abc" + "bca" + "ca"} {
+func TestFailedCandidateDoesNotRunAgain(t *testing.T) {
+	for at, runs := range map[string]string{
+		"prepare": "abc" + "ca" + "ca", "run": "abc" + "bca" + "ca", "check": "abc" + "bca" + "ca",
+	} {
 		all, log := newCandidates("abc")
 		all[1].(*fakeCandidate).failsAt, all[1].(*fakeCandidate).failsIn = at, 2
 		outcomes, err := rounds{counted: 3}.measure(t.Context(), all)
@@ -142,7 +144,7 @@ func TestContenderThatFailsIsOut(t *testing.T) {
 		}
 		for _, i := range []int{0, 2} {
 			if outcomes[i].err != nil || len(outcomes[i].runs) != 3 {
-				t.Errorf("%s: outcome %+v of one that did nothing wrong", at, outcomes[i])
+				t.Errorf("%s: outcome %+v of a candidate that did not fail", at, outcomes[i])
 			}
 		}
 	}

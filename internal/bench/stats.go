@@ -2,21 +2,22 @@ package bench
 
 import "slices"
 
-// Spread is how the durations of several runs are distributed, in seconds. Percentiles between two runs are interpolated, so the p99 of a few
-// runs is close to the longest one.
+// Spread is the distribution of the durations of several runs, in seconds. Percentiles between two runs are
+// interpolated, so the p99 of a few runs is close to the longest one.
 type Spread struct {
 	P50  float64   `json:"p50"`
 	P99  float64   `json:"p99"`
 	Min  float64   `json:"min"`
 	Max  float64   `json:"max"`
-	Runs []float64 `json:"runs"` // in the order in which they were made
+	Runs []float64 `json:"runs"` // in the order of the runs
 }
 
-// spreadOf takes at least one run.
+// spreadOf returns the distribution of at least one run.
 func spreadOf(runs []float64) Spread {
 	sorted := slices.Sorted(slices.Values(runs))
 	return Spread{
-		P50: percentile(sorted, 0.50), P99: percentile(sorted, 0.99), Min: sorted[0], Max: sorted[len(sorted)-1], Runs: runs,
+		P50: percentile(sorted, 0.50), P99: percentile(sorted, 0.99),
+		Min: sorted[0], Max: sorted[len(sorted)-1], Runs: runs,
 	}
 }
 

@@ -42,8 +42,9 @@ func TestPercentileOfManyRuns(t *testing.T) {
 func TestQuantities(t *testing.T) {
 	for got, want := range map[string]string{
 		sizeText(64 << 10): "64 KiB", sizeText(1 << 20): "1 MiB", sizeText(3 << 29): "1.5 GiB",
-		secondsText(0): "", secondsText(12.345e-6): "12.3 us", secondsText(0.9996): "1.00 s", secondsText(0.1234): "123 ms",
-		secondsText(123.4): "123 s", rateText(3 << 29): "1.50", ratioText(0): "", ratioText(0.456): "0.46",
+		secondsText(0): "", secondsText(12.345e-6): "12.3 us", secondsText(0.9996): "1.00 s",
+		secondsText(0.1234): "123 ms", secondsText(123.4): "123 s", rateText(3 << 29): "1.50",
+		ratioText(0): "", ratioText(0.456): "0.46",
 	} {
 		if got != want {
 			t.Errorf("%q, want %q", got, want)

@@ -9,21 +9,22 @@ import (
 	"text/template"
 )
 
-// chart is a diagram of lines over an axis that doubles from tick to tick.
+// chart is a diagram of lines over a horizontal axis that is logarithmic to the base 2.
 type chart struct {
 	title, xName, yName string
 	ticks               []tick // in ascending order
 	lines               []line
-	logarithmic         bool // the yAxis axis is logarithmic; otherwise it begins at zero, so that a rate that looks twice as high is
+	// logarithmic selects the vertical axis. Otherwise it is linear and starts at zero.
+	logarithmic bool
 }
 
-// tick is a place on the axis below.
+// tick is a labelled position on the horizontal axis.
 type tick struct {
 	value float64
 	text  string
 }
 
-// line is one candidate's points, in ascending order of x.
+// line has the points of one candidate, in ascending order of x.
 type line struct {
 	name   string
 	points []point
@@ -43,7 +44,7 @@ const (
 	plotHeight   = chartHeight - marginTop - marginBottom
 )
 
-// colours are told apart by people who do not see all of them, and after them by their dashes.
+// The colours can be distinguished with a colour vision deficiency. When all are used, lines differ by their dashes.
 var (
 	colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555"}
 	dashes  = []string{"", "7 4", "2 3"}
@@ -58,7 +59,7 @@ func writeSVG(w io.Writer, title string, charts []chart) error {
 	return svgTemplate().Execute(w, page)
 }
 
-// What the template draws.
+// The data of the template.
 type (
 	svgPage struct {
 		Title         string
@@ -109,7 +110,8 @@ func (c chart) draw(y int) svgChart {
 func (c chart) drawLine(l line, index int, up axis) svgLine {
 	drawn := svgLine{
 		Name: l.name, Colour: colours[index%len(colours)], Dash: dashes[index/len(colours)%len(dashes)],
-		LegendX: marginLeft + plotWidth + 14, LegendEnd: marginLeft + plotWidth + 38, LegendY: marginTop + 10 + 20*index,
+		LegendX: marginLeft + plotWidth + 14, LegendEnd: marginLeft + plotWidth + 38,
+		LegendY: marginTop + 10 + 20*index,
 	}
 	var points []string
 	for _, p := range l.points {
@@ -121,13 +123,13 @@ func (c chart) drawLine(l line, index int, up axis) svgLine {
 	return drawn
 }
 
-// xPosition is logarithmic from the first tick to the last.
+// xPosition returns a horizontal position, logarithmic from the first tick to the last.
 func (c chart) xPosition(x float64) float64 {
 	first, last := math.Log2(c.ticks[0].value), math.Log2(c.ticks[len(c.ticks)-1].value)
 	if first == last {
 		return marginLeft + plotWidth/2
 	}
-	const inside = 18 // so that the outermost points are not on the frame
+	const inside = 18 // keeps the outermost points off the frame
 	return marginLeft + inside + (plotWidth-2*inside)*(math.Log2(x)-first)/(last-first)
 }
 
@@ -135,7 +137,8 @@ func pixels(at float64) string { return fmt.Sprintf("%.1f", at) }
 
 var svgTemplate = sync.OnceValue(func() *template.Template { return template.Must(template.New("svg").Parse(svgText)) })
 
-const svgText = `<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}" viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" fill="#222">
+const svgText = `<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" height="{{.Height}}"
+ viewBox="0 0 {{.Width}} {{.Height}}" font-family="sans-serif" font-size="12" fill="#222">
 <title>{{html .Title}}</title>
 <rect width="100%" height="100%" fill="#fff"/>
 {{- range $chart := .Charts}}
@@ -153,9 +156,11 @@ const svgText = `<svg xmlns="http://www.w3.org/2000/svg" width="{{.Width}}" heig
 <text x="{{.MiddleX}}" y="{{.NameBelow}}" text-anchor="middle">{{html .XName}}</text>
 <text transform="translate(18 {{.MiddleY}}) rotate(-90)" text-anchor="middle">{{html .YName}}</text>
 {{- range $line := .Lines}}
-<g stroke="{{.Colour}}" fill="{{.Colour}}"><polyline points="{{.Points}}" fill="none" stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/>
+<g stroke="{{.Colour}}" fill="{{.Colour}}"><polyline points="{{.Points}}"
+ fill="none" stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/>
 {{- range .Dots}}<circle cx="{{.X}}" cy="{{.Y}}" r="3"/>{{end}}
-<line x1="{{.LegendX}}" x2="{{.LegendEnd}}" y1="{{.LegendY}}" y2="{{.LegendY}}" stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/></g>
+<line x1="{{.LegendX}}" x2="{{.LegendEnd}}" y1="{{.LegendY}}" y2="{{.LegendY}}"
+ stroke-width="2"{{with .Dash}} stroke-dasharray="{{.}}"{{end}}/></g>
 <text x="{{.LegendEnd}}" dx="6" y="{{.LegendY}}" dy="4">{{html .Name}}</text>
 {{- end}}
 </g>

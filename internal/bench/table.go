@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// table is rows of cells below a head, of the same number in each.
+// table has rows of cells below a head, all of the same length.
 type table struct {
 	head []string
 	rows [][]string
@@ -15,7 +15,7 @@ type table struct {
 
 func (t *table) add(cells ...string) { t.rows = append(t.rows, cells) }
 
-// writeText aligns the columns, the first to the left and the others to the right.
+// writeText aligns the first column to the left and the others to the right.
 func (t *table) writeText(w io.Writer) error {
 	widths := t.widths()
 	var text strings.Builder
@@ -45,7 +45,7 @@ func (t *table) widths() []int {
 	return widths
 }
 
-// writeMarkdown leaves the alignment to whoever renders it. No cell holds a bar.
+// writeMarkdown writes no padding. Cells must not contain a bar.
 func (t *table) writeMarkdown(w io.Writer) error {
 	var text strings.Builder
 	text.WriteString("| " + strings.Join(t.head, " | ") + " |\n|---|" + strings.Repeat("---:|", len(t.head)-1) + "\n")
@@ -56,7 +56,7 @@ func (t *table) writeMarkdown(w io.Writer) error {
 	return err
 }
 
-// Form is how a record is printed.
+// Form is the output format of a record.
 type Form string
 
 // The forms.
@@ -72,7 +72,7 @@ func (t *table) write(w io.Writer, form Form) error {
 	return t.writeText(w)
 }
 
-// reportWriter writes paragraphs and tables one below the other, and remembers the first error.
+// reportWriter writes paragraphs and tables one below the other, and keeps the first error.
 type reportWriter struct {
 	w       io.Writer
 	form    Form
@@ -94,7 +94,7 @@ func (s *reportWriter) table(t *table) {
 	}
 }
 
-// list writes one line for each, which Markdown would otherwise join.
+// list writes one line for each entry, in Markdown as a list, because Markdown would join lines.
 func (s *reportWriter) list(lines []string) {
 	if len(lines) == 0 {
 		return
@@ -105,7 +105,7 @@ func (s *reportWriter) list(lines []string) {
 	s.paragraph(lines...)
 }
 
-// gap is an empty line, between what follows each other.
+// gap writes an empty line, except at the start.
 func (s *reportWriter) gap() {
 	if s.started {
 		s.printf("\n")

@@ -9,23 +9,23 @@ import (
 	"sync"
 )
 
-// ToolNames are the tools that copies can be compared with, the first being the one that all are compared with.
+// ToolNames are the tools to compare with. Ratios are to the first one.
 var ToolNames = []string{toolCp, "rsync", "dd", "socat"}
 
 const toolCp = "cp"
 
-// Tool is another program that copies files, as it was found.
+// Tool is another program that copies files.
 type Tool struct {
 	Name    string `json:"name"`
-	Version string `json:"version,omitempty"` // as it says; not there if it is not installed
+	Version string `json:"version,omitempty"` // as the tool prints it; absent if it is not installed
 }
 
 func (t Tool) installed() bool { return t.Version != "" }
 
-// socatBlock makes socat read and write as large pieces as a copy does.
+// socatBlock makes socat read and write blocks of 1 MiB.
 const socatBlock = "1048576"
 
-// copyStages are the command lines that copy the source to the target.
+// copyStages returns the command lines that copy the source to the target.
 func (f *workspace) copyStages(tool string) [][]job {
 	switch tool {
 	case "rsync":
@@ -34,15 +34,19 @@ func (f *workspace) copyStages(tool string) [][]job {
 		return [][]job{{{argv: []string{"dd", "if=" + f.source(), "of=" + f.target(), "bs=1M", "status=none"}}}}
 	case "socat":
 		return [][]job{{
-			{argv: []string{"socat", "-u", "-b", socatBlock, "ABSTRACT-LISTEN:" + f.socket(), "CREATE:" + f.target()}},
-			{argv: []string{"socat", "-u", "-b", socatBlock, "OPEN:" + f.source() + ",rdonly", "ABSTRACT-CONNECT:" + f.socket() + ",retry=10000,interval=0.001"}},
+			socatJob("ABSTRACT-LISTEN:"+f.socket(), "CREATE:"+f.target()),
+			socatJob("OPEN:"+f.source()+",rdonly", "ABSTRACT-CONNECT:"+f.socket()+",retry=10000,interval=0.001"),
 		}}
 	default:
 		return [][]job{{{argv: []string{toolCp, "--reflink=never", f.source(), f.target()}}}}
 	}
 }
 
-// syncStages is what makes a tool's copy as durable as ours: what was flushed before ours counts as done.
+func socatJob(from, to string) job {
+	return job{argv: []string{"socat", "-u", "-b", socatBlock, from, to}}
+}
+
+// syncStages returns the command lines that make the copy of a tool as durable as one of this program.
 func (f *workspace) syncStages(durability string) [][]job {
 	switch durability {
 	case "file":
@@ -54,10 +58,10 @@ func (f *workspace) syncStages(durability string) [][]job {
 	}
 }
 
-// versionLine is the first that a program prints about itself with a release in it.
+// versionLine matches the first line with a version number.
 var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^.*\d+\.\d+.*$`) })
 
-// findTools versionFlag each tool for its version.
+// findTools asks each tool for its version.
 func findTools(ctx context.Context, names []string) []Tool {
 	var tools []Tool
 	for _, name := range names {
@@ -71,17 +75,17 @@ func versionOf(ctx context.Context, name string) string {
 	if name == "socat" {
 		versionFlag = "-V"
 	}
-	said, err := exec.CommandContext(ctx, name, versionFlag).Output()
+	output, err := exec.CommandContext(ctx, name, versionFlag).Output()
 	if errors.Is(err, exec.ErrNotFound) {
 		return ""
 	}
-	if line := versionLine().Find(said); line != nil {
+	if line := versionLine().Find(output); line != nil {
 		return strings.TrimSpace(string(line))
 	}
 	return unknown
 }
 
-// toolCopy is the candidate that a tool is.
+// toolCopy is the candidate for a tool.
 type toolCopy struct {
 	*workspace
 	size          int64
@@ -90,7 +94,8 @@ type toolCopy struct {
 }
 
 func (f *workspace) newToolCopy(tool string, size int64, durability string, memoryTouched *bool) *toolCopy {
-	return &toolCopy{workspace: f, size: size, stages: append(f.copyStages(tool), f.syncStages(durability)...), memoryTouched: memoryTouched}
+	stages := append(f.copyStages(tool), f.syncStages(durability)...)
+	return &toolCopy{workspace: f, size: size, stages: stages, memoryTouched: memoryTouched}
 }
 
 func (c *toolCopy) prepare(context.Context) error { return c.prepareRun(c.size, c.memoryTouched) }

@@ -6,10 +6,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// touchMemory touches a little more memory than a run of that size needs, and gives it back. Under a hypervisor that takes back what a guest has
-// freed, the first touch of such memory costs a fault outside the guest; here nobody pays for it in a run. It is asked for in huge pages,
-// because it is large free blocks that are taken back, and those who write in large pieces get their page cache in such. It tells whether it
-// was done: not where that would take more than half of the memory that is available.
+// touchMemory touches slightly more memory than a run of that size needs, and releases it. If a hypervisor takes back
+// memory that a guest has freed, the first access to it causes a fault outside the guest, which must not happen within
+// a run. It uses huge pages, because it is large free blocks that are taken back, and large writes get their page cache
+// in such blocks. It reports whether it did so, which it does not if that would take more than half of the available
+// memory.
 func touchMemory(size int64) bool {
 	wanted := size + slack
 	if wanted > availableMemory()/2 {
@@ -19,7 +20,7 @@ func touchMemory(size int64) bool {
 	if err != nil {
 		return false
 	}
-	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // small ones will have to do where there are no others
+	_ = unix.Madvise(memory, unix.MADV_HUGEPAGE) // small pages otherwise
 	for at := 0; at < len(memory); at += os.Getpagesize() {
 		memory[at] = 1
 	}

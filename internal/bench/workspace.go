@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	pieceSize = 1 << 20  // of what is read and written to make everything ready
-	slack     = 64 << 20 // more than a copy takes beside its files
+	pieceSize = 1 << 20  // unit in which files are written and read here
+	slack     = 64 << 20 // what a copy needs in addition to its files
 )
 
 // workspace is a directory with the source and the target of every run.
 type workspace struct {
-	parent string // of the user's; its path is not simplified as text
-	folder string // made in it
+	parent string // as the user named it, for messages
+	folder string // created in parent
 	buffer []byte
 }
 
-// newWorkspace makes a directory of its own in parent.
+// newWorkspace creates a directory in parent.
 func newWorkspace(parent string) (*workspace, error) {
 	folder, err := os.MkdirTemp(parent, "dma-copy-bench-")
 	if err != nil {
@@ -37,7 +37,7 @@ func newWorkspace(parent string) (*workspace, error) {
 	return f, os.Mkdir(f.targetDir(), 0o700)
 }
 
-// directoryError is the error of a directory in which nothing can be copied.
+// directoryError returns the error for a directory in which nothing can be copied.
 func directoryError(err error, next, format string, args ...any) error {
 	cause := fmt.Sprintf(format, args...)
 	if failed, is := errors.AsType[*os.PathError](err); is {
@@ -52,13 +52,13 @@ func (f *workspace) source() string    { return disk.Join(f.folder, "source") }
 func (f *workspace) targetDir() string { return disk.Join(f.folder, "received") }
 func (f *workspace) target() string    { return disk.Join(f.targetDir(), "target") }
 
-// socket is a name of the kind that is no file, since the path of one that is may be too long.
+// socket returns the name of an abstract socket, because the path of a file may be too long for a socket.
 func (f *workspace) socket() string {
 	_, name := disk.Split(f.folder)
 	return name
 }
 
-// checkSpace wants room for a file of that size and its copy.
+// checkSpace returns an error if there is no space for a file of that size and its copy.
 func (f *workspace) checkSpace(size int64) error {
 	var system unix.Statfs_t
 	if err := unix.Statfs(f.folder, &system); err != nil {
@@ -66,22 +66,23 @@ func (f *workspace) checkSpace(size int64) error {
 	}
 	free, wanted := int64(system.Bavail)*system.Bsize, 2*size+slack
 	if system.Type == unix.TMPFS_MAGIC {
-		free = min(free, availableMemory()) // it may promise more than there is
+		free = min(free, availableMemory()) // the size of a tmpfs may exceed the memory
 	}
 	if free < wanted {
 		return directoryError(nil, "name another directory with --dir, or smaller files with --sizes",
-			"%s has %s free, but a file of %s and its copy need %s", f.parent, sizeText(free), sizeText(size), sizeText(wanted))
+			"%s has %s free, but a file of %s and its copy need %s",
+			f.parent, sizeText(free), sizeText(size), sizeText(wanted))
 	}
 	return nil
 }
 
-// makeSource writes noise, so that no file system can save itself the work, and flushes it, so that nobody's run does.
+// makeSource writes pseudo-random data, which no file system can compress, and flushes it, so that no run has to.
 func (f *workspace) makeSource(ctx context.Context, size int64) error {
 	file, err := os.Create(f.source())
 	if err != nil {
 		return err
 	}
-	defer file.Close() // again, after an error
+	defer file.Close() // has no effect after the Close below
 	noise := rand.NewChaCha8([32]byte{1})
 	for left := size; left > 0; left -= pieceSize {
 		if ctx.Err() != nil {
@@ -96,7 +97,7 @@ func (f *workspace) makeSource(ctx context.Context, size int64) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// clear removes what a run has left, parts of a file included.
+// clear removes what a run has left, including partial files.
 func (f *workspace) clear() error {
 	left, err := os.ReadDir(f.targetDir())
 	if err != nil {
@@ -121,13 +122,13 @@ func (f *workspace) warm() error {
 	return err
 }
 
-// onlyReader and onlyWriter keep io.CopyBuffer from asking for another way than by the buffer.
+// onlyReader and onlyWriter make io.CopyBuffer use its buffer.
 type (
 	onlyReader struct{ io.Reader }
 	onlyWriter struct{ io.Writer }
 )
 
-// checkSize looks at the target.
+// checkSize compares the size of the target.
 func (f *workspace) checkSize(size int64) error {
 	info, err := os.Stat(f.target())
 	if err != nil {
@@ -157,7 +158,8 @@ func (f *workspace) checkContent(ctx context.Context) error {
 	return err
 }
 
-// ready is what precedes every run: no target, a source in the page cache, memory that the machine has.
+// prepareRun establishes the conditions of every run: no target, the source in the page cache, memory that the
+// hypervisor has granted.
 func (f *workspace) prepareRun(size int64, memoryTouched *bool) error {
 	if err := f.clear(); err != nil {
 		return err
@@ -169,7 +171,7 @@ func (f *workspace) prepareRun(size int64, memoryTouched *bool) error {
 	return nil
 }
 
-// checked is what follows every run.
+// checkRun verifies the target of a run, and its content if thoroughly is set.
 func (f *workspace) checkRun(ctx context.Context, size int64, thoroughly bool) error {
 	if err := f.checkSize(size); err != nil || !thoroughly {
 		return err
