@@ -38,8 +38,8 @@ copy         files through the whole program, a process for each side, and the
 engine       memory to memory, no files: the upper bound for a copy
 show RECORD  prints what an earlier run wrote with -o json; - is stdin
 
-Without an argument it does both. All contenders take turns, with the source in
-the page cache and no target; ratios are to cp. A contender that fails is
+Without an argument it does both. All candidates take turns, with the source in
+the page cache and no target; ratios are to cp. A candidate that fails is
 reported, the others continue, and the exit code is 12. Temporary files are
 removed.
 `,
@@ -146,7 +146,7 @@ func drawing(path string) replacement {
 	return replacement{path: path, overwrite: true, next: "name another file with --plot"}
 }
 
-// benchFailures makes the exit code tell of contenders that failed.
+// benchFailures makes the exit code tell of candidates that failed.
 func benchFailures(record *bench.Record) error {
 	failed, all := record.Failed()
 	if failed == 0 {
@@ -157,7 +157,7 @@ func benchFailures(record *bench.Record) error {
 		kind = dmaxfer.ErrCopy
 	}
 	return &dmaxfer.Error{
-		Kind: kind, Cause: fmt.Sprintf("%d of %d contenders failed", failed, all),
+		Kind: kind, Cause: fmt.Sprintf("%d of %d candidates failed", failed, all),
 		Next: "see the lines below the tables, or the errors in the record",
 	}
 }

@@ -77,7 +77,7 @@ func (p Plan) measureSize(
 	memoryTouched := true
 	entries := f.toolEntries(tools, size, p.Copies.Durability, &memoryTouched)
 	entries = append(entries, p.Copies.ownEntries(f, m, size, &memoryTouched)...)
-	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "contender", ""),
+	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "candidate", ""),
 		english.Plural(p.Runs+p.Warmup, "round", ""))
 	candidates := make([]candidate, len(entries))
 	for i := range entries {
