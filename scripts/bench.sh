@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures everything that docs/BENCHMARKS.md shows, and writes it there between the markers, and its drawings beside it. What has been
-# measured stays in build/bench as JSON. With names behind it (engine model durable disk memory large) it measures these only.
+# Runs the measurements of docs/BENCHMARKS.md, writes the tables there between the markers, and the plots beside it. The
+# results stay in build/bench as JSON. With arguments (engine model durable disk memory large) it runs only these.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -9,7 +9,7 @@ records=build/bench
 program=bin/dma-copy
 mkdir -p "$records"
 
-# Puts standard input between two marker lines of the page, in place of what is there.
+# Replaces the text between two marker lines of the page with standard input.
 put() {
 	local name=$1 text
 	text=$(mktemp)
@@ -23,7 +23,7 @@ put() {
 	mv "$page.new" "$page"
 }
 
-# show NAME: what was measured, with a drawing unless it would be of single points.
+# show NAME: prints a record as Markdown, with a plot unless that would have single points only.
 show() {
 	local plot=(--plot "docs/bench-$1.svg")
 	[[ $1 != large-* ]] || plot=()
@@ -38,25 +38,32 @@ measure() {
 	printf '\n=== %s ===\n' "$name" >&2
 	"$program" bench "$@" -o json > "$record.new" || {
 		local code=$?
-		[ "$code" -eq 12 ] || { rm "$record.new"; return "$code"; } # 12: some contenders failed, which the page then says
+		# 12: some candidates failed, which the tables show
+		[ "$code" -eq 12 ] || { rm "$record.new"; return "$code"; }
 	}
 	mv "$record.new" "$record"
 	show "$name" | put "$name"
 }
 
-room() { # MIB DIR: tells whether there is that much
+# has_space MIB DIR: succeeds if there is that much free space.
+has_space() {
 	[ -d "$2" ] && [ "$(df --output=avail -m "$2" | tail -n 1)" -gt "$1" ]
 }
 
-copies() { # NAME MIB DIR FLAGS...: unless there is no room
-	if room "$2" "$3"; then measure "$1" copy --dir "${@:3}"; else echo "no room for $2 MiB in $3: $1 is left out" >&2; fi
+# copies NAME MIB DIR FLAGS...: measures copies in DIR, or skips them if there is no space.
+copies() {
+	if has_space "$2" "$3"; then
+		measure "$1" copy --dir "${@:3}"
+	else
+		echo "skipping $1: less than $2 MiB free in $3" >&2
+	fi
 }
 
 disk() { copies disk 3000 "$records" --sizes 2MiB,64MiB,1GiB; }
 
 memory() { copies memory 3000 /dev/shm --sizes 2MiB,64MiB,1GiB; }
 
-# With all tools and rounds these would take most of the time.
+# Only cp: with all tools these would take most of the time.
 large() {
 	copies large-disk 9000 "$records" --sizes 1GiB,4GiB --tools cp
 	copies large-memory 9000 /dev/shm --sizes 1GiB,4GiB --tools cp
@@ -66,7 +73,7 @@ durable() { copies durable 3000 "$records" --sizes 2MiB,64MiB,1GiB --durability 
 
 engine() { measure engine engine --chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64; }
 
-# Without moving bytes: this machine would be slower than the model.
+# Without copying bytes, because this machine would be slower than the model.
 model() {
 	DMA_COPY_SOFT_LIMITS=move_bytes=0 measure model engine --model bluefield3 --runs 3 --sdk-log-level ERROR \
 		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64,128

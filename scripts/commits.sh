@@ -20,7 +20,8 @@ if [ "${1:-}" = - ]; then
 	exit
 fi
 cd "$(dirname "$0")/.."
-if ! added=$(git log --diff-filter=A --format=%H -- scripts/commits.sh 2> /dev/null | tail -n 1) || [ -z "$added" ]; then
+added=$(git log --diff-filter=A --format=%H -- scripts/commits.sh 2> /dev/null | tail -n 1) || added=
+if [ -z "$added" ]; then
 	echo "no git history: commit subjects are not checked"
 	exit
 fi

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Copies real files between a host and a DPU process over the software device, both ways, and verifies them. It shows the
-# commands as one would type them in two terminals, and what each side prints.
+# Copies real files between a host and a DPU process over the software device, in both directions, and verifies them.
+# Shows the commands as typed in two terminals, and the output of each side.
 set -euo pipefail
 
 program=$(realpath "${1:-bin/dma-copy}")
 go=${GO:-go}
 work=$(mktemp -d)
 
-# The processes are ended and everything is removed, whichever way the demonstration ends.
+# Ends the processes and removes all files, however the demonstration ends.
 clean_up() {
 	local running
 	running=$(jobs -p)
@@ -19,23 +19,23 @@ trap clean_up EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# The two processes meet in a private directory and touch nothing else on this machine.
+# The two processes connect through a private directory and use nothing else on this machine.
 export DMA_COPY_SOFT_DIR=$work/runtime DMA_COPY_DRIVER=soft
 mkdir -m 700 "$DMA_COPY_SOFT_DIR"
 mkdir "$work/host" "$work/dpu"
 
-# side NAME ARGUMENT...: one side in its own directory, as in a terminal of its own. Its exit code is the program's.
+# side NAME ARGUMENT...: runs one side in its own directory and exits with its exit code.
 side() {
 	cd "$work/$1"
 	exec "$program" "${@:2}" > "$work/$1.out" 2>&1
 }
 
-# said NAME: what a side has printed, marked with its name.
-said() {
+# output_of NAME: prints the output of a side, marked with its name.
+output_of() {
 	sed "s/^/$(printf '%-4s│   ' "$1")/" "$work/$1.out"
 }
 
-# copy FILE: both sides at once; either may be first.
+# copy FILE: runs both sides; either may start first.
 copy() {
 	local host=(-p b1:00.1 -f "$1") dpu=(-p 03:00.1 -r b1:00.1 -f "$1") failed=0 host_pid dpu_pid
 	echo "host│ \$ dma-copy ${host[*]}"
@@ -44,20 +44,20 @@ copy() {
 	side dpu "${dpu[@]}" & dpu_pid=$!
 	wait "$host_pid" || failed=1
 	wait "$dpu_pid" || failed=1
-	said host
-	said dpu
+	output_of host
+	output_of dpu
 	[ "$failed" = 0 ] || { echo "demo: $1 was not copied" >&2; exit 1; }
 	echo
 }
 
-# verify FILE: both sides' files, which here are on one machine, as their disks have them.
+# verify FILE: compares the files of both sides as read from disk. Here both are on one machine.
 verify() {
 	echo "    │ \$ dma-copy verify host/$1 dpu/$1"
 	(cd "$work" && "$program" verify "host/$1" "dpu/$1") | sed 's/^/    │   /'
 	echo
 }
 
-# round_trip FILE: from the host to the DPU, and after the host has lost its file, back.
+# round_trip FILE: copies it from the host to the DPU and, after removing it on the host, back.
 round_trip() {
 	cp "$work/host/$1" "$work/original"
 	copy "$1"
@@ -70,9 +70,9 @@ round_trip() {
 
 cp "$("$go" env GOROOT)/bin/go" "$work/host/go"
 : > "$work/host/empty"
-printf 'Bytes by DMA, words by Comch.\n' > "$work/host/words.txt"
+printf 'Data by DMA, messages by Comch.\n' > "$work/host/words.txt"
 
 for file in go empty words.txt; do
 	round_trip "$file"
 done
-echo "All files arrived as they were, in both directions."
+echo "All files were copied unchanged in both directions."

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for a given time, or number of inputs, one after the other, because `go test -fuzz` takes only one.
-# With a short time Go now and then reports its own deadline as a failure.
+# Runs every fuzz target of the module for a given time, or number of inputs, one after the other, because
+# `go test -fuzz` accepts only one. With a short time Go sometimes reports its own deadline as a failure.
 set -euo pipefail
 
 duration=${1:?usage: fuzz.sh DURATION, for instance 10s or 3000x}

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Compiles each header of the directories alone, as C11 and as C++17: it must include what it needs and say nothing that
-# either language rejects. C11 is GNU's, as everywhere here, because strict C11 hides what POSIX adds to <limits.h>.
+# Compiles each header of the directories alone, as C11 and as C++17: it must include what it needs and be valid in both
+# languages. C11 is GNU's, as everywhere here, because strict C11 hides what POSIX adds to <limits.h>.
 # Takes CC, CXX and CFLAGS from the environment.
 set -euo pipefail
 
 : "${1:?usage: headers.sh DIRECTORY...}"
 
-# What the software device includes behind soft.h and memory.h stays C: they use <stdatomic.h>, which C++17 lacks, and names that C++ reserves.
+# The internal headers of the software device, all but soft.h and memory.h, are C only: they use <stdatomic.h>, which
+# C++17 lacks, and names that C++ reserves.
 c_only() {
 	[[ $1 == */softdev/* && $(basename "$1") != soft.h && $(basename "$1") != memory.h ]]
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Copies files of growing size and prints how long each takes for a mebibyte: a program whose time is linear in the size takes the same for
-# all. The files are holes in memory, copied as zeros and passed on to nowhere, so that neither memory nor a disk has to hold them. Sizes take
-# turns; ROUNDS is how often (5 if not set), SIZES in MiB which.
+# Copies files of growing size and prints the time per MiB, which is constant if the total time is linear in the size.
+# The files are sparse, on tmpfs, copied as zeros and written to /dev/null, so that neither memory nor a disk has to
+# hold them. The sizes are interleaved in ROUNDS rounds (5 if not set); SIZES lists them in MiB.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,7 +13,7 @@ trap 'rm -rf "$folder"' EXIT
 export DMA_COPY_SOFT_DIR=$folder/run DMA_COPY_DRIVER=soft
 mkdir -m 700 "$folder/run"
 
-# Prints the microseconds that the copy of a file of so many MiB takes, once both sides are connected.
+# copy MIB: prints the time of the copy in microseconds, from the connection of both sides on.
 copy() {
 	local seconds
 	"$program" -p 03:00.0 -r b1:00.0 -f - --quiet > /dev/null &

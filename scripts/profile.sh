@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Copies a file between two processes on the software device, with a CPU profile of each, and prints what takes the time.
-# SIZE is that of the file (1G if not set), SENDER host or dpu. The profiles stay in build/profile for `go tool pprof`.
+# Copies a file between two processes on the software device, with a CPU profile of each, and prints the functions that
+# take the time. SIZE is the size of the file (1G if not set), SENDER host or dpu. The profiles stay in build/profile
+# for `go tool pprof`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

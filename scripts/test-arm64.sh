@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests the arm64 build on an x86-64 machine, under qemu's user emulation: the Go tests of the lower rooms, the C tests, and
-# copies between the two architectures as they run between a host and its DPU. Needs bin/dma-copy and
+# Tests the arm64 build on an x86-64 machine, under qemu's user emulation: the Go tests of device, channel and protocol,
+# the C tests, and copies between the two architectures, as between a host and its DPU. Needs bin/dma-copy and
 # bin/dma-copy-arm64, which `make test-arm64` builds. Takes GO, ARM64_CC and ARM64_ROOT from the environment.
 #
-# What emulation cannot show is said at the end. qemu does not have process_vm_readv and process_vm_writev, so an emulated
-# process reaches memory that is not shareable only by way of its file; the C tests that use plain memory between processes
-# are left to a real arm64.
+# The end of the output lists what emulation cannot test. qemu does not have process_vm_readv and process_vm_writev, so
+# an emulated process accesses memory that is not shared only through its file; the C tests that use private memory of
+# another process need a real arm64 machine.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -17,7 +17,7 @@ emulator=(qemu-aarch64-static -L "$arm64_root")
 native=(bin/dma-copy)
 emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
-any_architecture='^Test(EveryCallRefused|Kit)' # says nothing of this one, and takes long under emulation
+any_architecture='^Test(EveryCallRefused|Kit)' # do not depend on the architecture, and take long under emulation
 c_tests=internal/doca/internal/softdev/ctest
 not_emulated=(remote_copy_test remote_access_test remote_thread_test)
 
@@ -40,8 +40,8 @@ result() {
 }
 
 test_go() {
-	CGO_ENABLED=1 GOARCH=arm64 CC=$arm64_cc "$go" test -count=1 -exec "${emulator[*]}" -skip "$any_architecture" "${go_packages[@]}" |
-		grep -v 'no test files'
+	CGO_ENABLED=1 GOARCH=arm64 CC=$arm64_cc "$go" test -count=1 -exec "${emulator[*]}" -skip "$any_architecture" \
+		"${go_packages[@]}" | grep -v 'no test files'
 }
 
 is_left_out() {
@@ -52,13 +52,14 @@ is_left_out() {
 	return 1
 }
 
-# The Makefile beside the tests builds them; what it builds runs here, in the emulator.
+# Builds the tests with their Makefile and runs them in the emulator.
 test_c() {
 	local source name
 	for source in "$c_tests"/*_test.c; do
 		name=$(basename "$source" .c)
 		! is_left_out "$name" || continue
-		make -s -C "$c_tests" OUT="$work/ctest" CC="$arm64_cc" AR="$arm64_ar" "$work/ctest/test/$name" > "$work/log" 2>&1 &&
+		make -s -C "$c_tests" OUT="$work/ctest" CC="$arm64_cc" AR="$arm64_ar" "$work/ctest/test/$name" \
+			> "$work/log" 2>&1 &&
 			timeout 120 "${emulator[@]}" "$work/ctest/test/$name" > "$work/log" 2>&1 ||
 			{ cat "$work/log" >&2; result FAIL "$name"; return 1; }
 		result ok "$name: $(grep -c '^ok ' "$work/log") tests"
@@ -69,14 +70,17 @@ test_c() {
 copy() {
 	local what=$1 size=$4 direction=$5 source target
 	local -n host=$2 dpu=$3
-	rm -rf "$work/copy" && mkdir -p "$work/copy/host" "$work/copy/dpu" && mkdir -m 700 "$work/copy/meet"
+	rm -rf "$work/copy"
+	mkdir -p "$work/copy/host" "$work/copy/dpu"
+	mkdir -m 700 "$work/copy/run"
 	source=$work/copy/host/file target=$work/copy/dpu/file
 	[ "$direction" = to-dpu ] || { source=$work/copy/dpu/file target=$work/copy/host/file; }
 	head -c "$size" /dev/urandom > "$source"
-	export DMA_COPY_SOFT_DIR=$work/copy/meet
+	export DMA_COPY_SOFT_DIR=$work/copy/run
 	timeout 60 "${host[@]}" --driver soft -p b1:00.1 -f "$work/copy/host/file" > "$work/host.log" 2>&1 &
 	local other=$! dpu_code=0 host_code=0
-	timeout 60 "${dpu[@]}" --driver soft -p 03:00.1 -r b1:00.1 -f "$work/copy/dpu/file" > "$work/dpu.log" 2>&1 || dpu_code=$?
+	timeout 60 "${dpu[@]}" --driver soft -p 03:00.1 -r b1:00.1 -f "$work/copy/dpu/file" > "$work/dpu.log" 2>&1 ||
+		dpu_code=$?
 	wait "$other" || host_code=$?
 	if [ "$host_code$dpu_code" != 00 ] || ! cmp "$source" "$target"; then
 		cat "$work/host.log" "$work/dpu.log" >&2
@@ -109,4 +113,4 @@ for part in go c copies; do
 	"test_$part" || { result FAIL "$part"; exit 1; }
 	printf -- '-- %s: %d s\n' "$part" "$((SECONDS - started))"
 done
-echo "not run under emulation: ${not_emulated[*]} (qemu has no process_vm_readv), DOCA itself, anything about speed"
+echo "not run under emulation: ${not_emulated[*]} (qemu has no process_vm_readv), DOCA itself, performance"
