@@ -1,4 +1,4 @@
-# Everything a developer or CI does here is a target; `make` alone lists them.
+# The targets for developers and CI; `make` alone lists them.
 
 GO            ?= go
 CLANG_FORMAT  ?= $(shell command -v clang-format-14 || echo clang-format)
@@ -19,22 +19,24 @@ ABI      := internal/doca/internal/abi
 CABI     := internal/doca/internal/cabi
 SOFTDEV  := internal/doca/internal/softdev
 CTEST    := -C $(SOFTDEV)/ctest OUT=$(CURDIR)/build/ctest
-SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) CC='$(CC)' CXX='$(CXX)'
+SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
+            CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
-# Most of what the program's own tests do is wait for it.
-AT_ONCE  := -parallel 8
+# The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs.
+PARALLEL := -parallel 8
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long demo linear vuln cover ci clean \
-	install sdk install-sdk sdk-test bench profile instructions
-# Two of these at once would fight for the processors and mix their output.
+.PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks \
+	asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo bench profile linear \
+	instructions vuln cover ci clean
+# Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 build: ## build bin/dma-copy
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/dma-copy ./cmd/dma-copy
@@ -45,45 +47,45 @@ build-arm64: export CC = $(ARM64_CC)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
-install: build ## install bin/dma-copy below $(PREFIX), /usr/local if not set
+install: build ## install bin/dma-copy below $(PREFIX) (default /usr/local)
 	install -D -m 755 bin/dma-copy $(DESTDIR)$(PREFIX)/bin/dma-copy
 
 test: ## all Go tests, then the C tests
-	$(GO) test -count=1 $(AT_ONCE) ./...
+	$(GO) test -count=1 $(PARALLEL) ./...
 	$(MAKE) $(CTEST) test
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
 	GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
 
-test-sim: ## SIMSEEDS simulated copies that fail in some way, 10000 if not set, from seed SIMFIRST on
+test-sim: ## SIMSEEDS simulated transfers with faults (default 10000), from seed SIMFIRST on
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestSimulation -sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
 
-test-corruption: ## CORRUPTIONS pieces that arrive changed, 100000 if not set, over the software device
+test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the software device
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestNoWrongByteIsKept -corruptions=$(CORRUPTIONS)
 
-# Kills are real ones, of real processes, so the same seed hits other moments again. -v shows what they hit.
-ORDEAL := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e
-test-kill: ## KILLS copies of which a side is killed, 1000 if not set; a tenth as many with a side that is interrupted, or stopped
-	$(ORDEAL) -run TestKilledAtAnyMoment -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
-	$(ORDEAL) -run TestInterruptedAtAnyMoment -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
-	$(ORDEAL) -run TestStoppedAtAnyMoment -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
+# Real processes are killed, so the same seed may hit other phases when it is repeated. -v shows which ones it hit.
+CRASH_TEST := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e
+test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as many interrupted, and stopped
+	$(CRASH_TEST) -run TestKilledAtAnyMoment -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
+	$(CRASH_TEST) -run TestInterruptedAtAnyMoment -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
+	$(CRASH_TEST) -run TestStoppedAtAnyMoment -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
 
-soak: ## COPIES copies in one process, 1000 if not set, and a tenth as many in two, after which nothing may be left
+soak: ## COPIES copies in one process (default 1000), and a tenth as many in two, with a check for leaks at the end
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
 
-# A side that is killed or stopped at any moment tells more of files and peers than of goroutines.
-WITHOUT_RACES := ^Test(Killed|Stopped)AtAnyMoment$$
+# Tests that kill or stop processes at random times are about files and peers; the race detector only slows them down.
+NOT_UNDER_RACE := ^Test(Killed|Stopped)AtAnyMoment$$
 race: ## the Go tests under the race detector
-	$(GO) test -race -count=1 $(AT_ONCE) -skip '$(WITHOUT_RACES)' ./...
+	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' ./...
 
-sdk: ## the development kit in $(SDKDIR), build/sdk if not set: DOCA's headers and libraries over the software device
+sdk: ## the development kit in $(SDKDIR) (default build/sdk): DOCA's headers and libraries over the software device
 	$(MAKE) $(SDK)
 
-install-sdk: ## the development kit below $(PREFIX), /usr/local if not set
+install-sdk: ## install the development kit below $(PREFIX) (default /usr/local)
 	$(MAKE) $(SDK) install
 
-sdk-test: build ## the kit from outside: C programs built against it, and bin/dma-copy loading it as DOCA
+sdk-test: build ## test the kit: C programs built against it, and bin/dma-copy loading it as DOCA
 	$(MAKE) $(SDK) test
 
 nocgo: export CGO_ENABLED = 0
@@ -92,18 +94,18 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) vet ./...
 	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./cmd/...
 
-# Of the program, what copies: where the death of a peer goes unnoticed, by definition, each such test takes an idle timeout.
+# Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device)$$
-# What runs over a channel and a window in memory, so that no device can disturb it.
+# Tests over a channel and a window in memory, without a device.
 WITHOUT_DEVICE := ^(TestSimulation|TestEveryMessageFails|TestEveryNativeMessageFails|TestPeerThatStops)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
-quirks: ## the Go tests over a device that does all that hardware does beside its documents
+quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
 	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... ./internal/dmaxfer
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
-# A test asks for more memory than there is, and expects to be told. The kit's libraries are loaded without the sanitizer.
+# A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
-asan: ## the C tests under AddressSanitizer and UndefinedBehaviorSanitizer, and the device layer's Go tests under the first
+asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of the device layer under AddressSanitizer
 	$(MAKE) $(CTEST) asan ubsan
 	$(GO) test -asan -count=1 -skip '^TestKit' ./internal/doca/...
 
@@ -113,9 +115,9 @@ tsan: ## the C tests under ThreadSanitizer
 headers: ## each C header compiles alone, as C11 and as C++17
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI)' scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV)
 
-# Without the exception Go's own runtime/cgo would not compile; our C is held to it by the second line.
+# Go's own runtime/cgo needs the exception. The second command compiles our C without it.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
-cgo-warnings: ## the C of the device layer has no warnings, under cgo or alone
+cgo-warnings: ## the C of the device layer compiles without warnings, with and without cgo
 	$(GO) build ./...
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -fsyntax-only $(CABI)/*.c $(SOFTDEV)/*.c
 
@@ -137,39 +139,38 @@ fmt: ## format all Go and C files
 imports: ## write the import graph of docs/ARCHITECTURE.md
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
 
-fuzz: ## each fuzz target for FUZZTIME, 10s if not set; 3000x is that many inputs
+fuzz: ## each fuzz target for FUZZTIME (default 10s); 3000x is that many inputs
 	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME)
 
-fuzz-long: ## each fuzz target for FUZZTIME_LONG, 1h if not set
+fuzz-long: ## each fuzz target for FUZZTIME_LONG (default 1h)
 	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME_LONG)
 
 demo: build ## copy a file between two processes over the software device
 	scripts/demo.sh
 
-bench: build ## measure, and write the tables and drawings of docs/BENCHMARKS.md; takes minutes, wants an idle machine. BENCH="disk engine" measures only these
+bench: build ## measure and update docs/BENCHMARKS.md, in minutes, on an idle machine; BENCH="disk engine" limits it
 	scripts/bench.sh $(BENCH)
 
-profile: build ## where the time of a copy of 1 GiB goes on each side; SIZE and SENDER (host, dpu) choose another
+profile: build ## CPU profiles of both sides of a copy of 1 GiB; SIZE and SENDER (host, dpu) choose another
 	GO='$(GO)' scripts/profile.sh
 
-linear: build ## the time of a copy for each mebibyte, from 64 MiB to 16 GiB; SIZES (in MiB) and ROUNDS choose others
+linear: build ## the time of a copy per MiB, from 64 MiB to 16 GiB; SIZES (in MiB) and ROUNDS choose others
 	scripts/linear.sh
 
-instructions: ## instructions of the engine's loop for one task, against those noted; UPDATE=1 notes them. Needs valgrind
+instructions: ## instructions of the engine's loop per task, compared with the recorded number; needs valgrind
 	CC='$(CC)' scripts/instructions.sh
 
-vuln: ## known vulnerabilities in what the program calls; asks vuln.go.dev
+vuln: ## known vulnerabilities in code that the program calls; queries vuln.go.dev
 	$(TOOL) govulncheck ./...
 
-cover: ## test coverage, as coverage/index.html
-	rm -rf coverage && mkdir -p coverage/data
-	$(GO) test -count=1 $(AT_ONCE) -coverpkg=./... ./... -args -test.gocoverdir=$(CURDIR)/coverage/data
-	$(GO) tool covdata textfmt -i=coverage/data -o coverage/profile
+cover: ## test coverage, in coverage/index.html
+	mkdir -p coverage
+	$(GO) test -count=1 -coverpkg=./... -coverprofile=coverage/profile ./...
 	$(GO) tool cover -html=coverage/profile -o coverage/index.html
 	$(GO) tool cover -func=coverage/profile | tail -n 1
 
-ci: ## everything that CI runs, in its order
+ci: ## everything that CI runs, in the same order
 	.ci/run
 
-clean: ## remove what the other targets made
+clean: ## remove the files that other targets create
 	rm -rf bin build coverage
