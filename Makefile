@@ -67,15 +67,15 @@ test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the softwar
 # Real processes are killed, so the same seed may hit other phases when it is repeated. -v shows which ones it hit.
 CRASH_TEST := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e
 test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as many interrupted, and stopped
-	$(CRASH_TEST) -run TestKilledAtAnyMoment -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
-	$(CRASH_TEST) -run TestInterruptedAtAnyMoment -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
-	$(CRASH_TEST) -run TestStoppedAtAnyMoment -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
+	$(CRASH_TEST) -run TestCrashAtRandomTime -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
+	$(CRASH_TEST) -run TestSignalAtRandomTime -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
+	$(CRASH_TEST) -run TestStallAtRandomTime -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
 
 soak: ## COPIES copies in one process (default 1000), and a tenth as many in two, with a check for leaks at the end
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
 
 # Tests that kill or stop processes at random times are about files and peers; the race detector only slows them down.
-NOT_UNDER_RACE := ^Test(Killed|Stopped)AtAnyMoment$$
+NOT_UNDER_RACE := ^Test(Crash|Stall)AtRandomTime$$
 race: ## the Go tests under the race detector
 	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' ./...
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 
@@ -13,12 +12,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// benchSchema is the shipped one.
+// benchSchema returns the schema of docs/, which is part of the interface.
 var benchSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
-	return jsonschema.NewCompiler().Compile("../../../docs/bench.schema.json")
+	return jsonschema.NewCompiler().Compile(moduleRoot + "/docs/bench.schema.json")
 })
 
-// recordCommand: record FILE holds what bench has written to the schema, which allows no field that it does not describe.
+// recordCommand: record FILE validates a record of bench against the schema, which allows no field that it does not
+// describe.
 func recordCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 1, "record FILE")
 	compiled, err := benchSchema()
@@ -28,7 +28,7 @@ func recordCommand(ts *testscript.TestScript, args []string) {
 	ts.Check(compiled.Validate(instance))
 }
 
-// drawingCommand: drawing FILE wants well-formed XML with lines in it.
+// drawingCommand: drawing FILE expects a drawing to be well-formed XML with at least one line.
 func drawingCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 1, "drawing FILE")
 	decoder, lines := xml.NewDecoder(strings.NewReader(ts.ReadFile(args[0]))), 0
@@ -43,16 +43,16 @@ func drawingCommand(ts *testscript.TestScript, args []string) {
 		}
 	}
 	if lines == 0 {
-		ts.Fatalf("%s shows nothing", args[0])
+		ts.Fatalf("%s has no line", args[0])
 	}
 }
 
-// emptydirCommand: emptydir DIR wants nothing in a folder.
+// emptydirCommand: emptydir DIR expects a directory to be empty.
 func emptydirCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 1, "emptydir DIR")
-	left, err := os.ReadDir(ts.MkAbs(args[0]))
+	files, err := os.ReadDir(ts.MkAbs(args[0]))
 	ts.Check(err)
-	for _, entry := range left {
-		ts.Fatalf("%s holds %s", args[0], filepath.Base(entry.Name()))
+	if len(files) > 0 {
+		ts.Fatalf("%s contains %s", args[0], files[0].Name())
 	}
 }

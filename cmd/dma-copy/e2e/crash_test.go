@@ -3,118 +3,114 @@ package e2e
 import (
 	"flag"
 	"fmt"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
 )
 
 var (
-	killCount = flag.Int("kill.count", 24, "how often TestKilledAtAnyMoment kills")
-	killSeed  = flag.Uint64("kill.seed", 0, "what its moments follow from; 0: another each time")
+	killCount = flag.Int("kill.count", 24, "how often TestCrashAtRandomTime kills a side")
+	killSeed  = flag.Uint64("kill.seed", 0, "seed of its random times; 0: a new one each time")
 )
 
-// TestKilledAtAnyMoment kills one side of a copy with SIGKILL, again and again, at moments that are spread over the whole copy. Each
-// time the final name holds the old or the new content, the other side ends by itself and says what is true, nothing is left but
-// what a later copy can go on with, and the same two commands then complete it.
-func TestKilledAtAnyMoment(t *testing.T) {
+// TestCrashAtRandomTime kills one side of a transfer with SIGKILL at random times. Each time the final name holds the
+// old or the new content, the other side ends by itself and reports the truth, nothing is left but what a later
+// transfer can resume from, and the same two commands then complete the transfer.
+func TestCrashAtRandomTime(t *testing.T) {
 	t.Parallel()
-	total := &toll{}
-	eachOrdeal(t, *killSeed, func(o *ordeal, i int) {
-		for left := (*killCount + i) / ordealKinds; left > 0 && !o.t.Failed(); {
-			if (killing{o, total}).strike() {
+	counts := &crashCounts{}
+	forEachScenario(t, *killSeed, func(s *scenario, i int) {
+		test := crashTest{s, counts}
+		for left := (*killCount + i) / scenarioCount; left > 0 && !s.t.Failed(); {
+			if test.crash() {
 				left--
 			}
 		}
 	})
-	t.Log(total)
+	t.Log(counts)
 }
 
-// killing is a copy of which one side dies.
-type killing struct {
-	*ordeal
-	toll *toll
+// crashTest is a scenario of which one side is killed.
+type crashTest struct {
+	*scenario
+	counts *crashCounts
 }
 
-// strike tells whether it was in time.
-func (k killing) strike() bool {
-	k.t.Helper()
-	k.clear()
-	sides := k.both()
-	victim, survivor := sides[k.victim], sides[otherThan(k.victim)]
-	k.someMoment(victim)
-	victim.kill()
-	<-survivor.ended
-	committed := k.committed()
-	killed := k.judge(victim, survivor, committed)
-	k.mustBeTidy(k.victim == k.sender)
-	if k.again(committed) > 0 {
-		k.toll.count(&k.toll.resumed)
+// crash kills the side once. It reports whether the side was still running.
+func (c crashTest) crash() bool {
+	c.t.Helper()
+	c.reset()
+	sides := c.startTransfer()
+	killed, peer := sides[c.disrupted], sides[peerOf(c.disrupted)]
+	c.waitRandomTime(sides)
+	killed.kill()
+	<-peer.done
+	committed := c.committed()
+	inTime := killed.exitCode() != exitOK
+	if inTime {
+		c.checkCrashed(killed, peer, committed)
+	} else {
+		c.checkTooLate(peer, committed)
 	}
-	return killed
+	c.expectLeftFiles(c.disrupted == c.sender)
+	if c.expectRepeated(committed) > 0 {
+		c.counts.add(&c.counts.resumed)
+	}
+	return inTime
 }
 
-// judge compares what the sides say with what there is. It tells whether the victim was killed: the copy may have been over.
-func (k killing) judge(victim, survivor side, committed bool) bool {
-	k.t.Helper()
-	if exitCodeOf(victim.command.ProcessState) == exitOK {
-		k.toll.count(&k.toll.late)
-		k.overTooSoon()
-		survivor.ends(exitOK)
-		k.mustBeCommitted(committed)
-		return false
-	}
-	victim.ends(exitSignal + int(syscall.SIGKILL))
-	k.toll.count(&k.toll.kills)
-	if exitCodeOf(survivor.command.ProcessState) == exitOK {
-		k.toll.count(&k.toll.after)
-		survivor.ends(exitOK)
-		k.mustBeCommitted(committed)
-		return true
-	}
-	survivor.ends(exitPeer)
-	k.judgeLoss(survivor, committed)
-	return true
+// checkTooLate is called when the transfer was over before the kill. The next times are chosen from a shorter transfer.
+func (c crashTest) checkTooLate(peer side, committed bool) {
+	c.t.Helper()
+	c.counts.add(&c.counts.late)
+	c.transferTime = c.transferTime * 9 / 10
+	peer.expectExit(exitOK)
+	c.expectCommitted(committed)
 }
 
-func (k killing) mustBeCommitted(committed bool) {
-	k.t.Helper()
-	if !committed {
-		k.t.Error("somebody says that the copy has succeeded, and it has not")
-	}
-}
-
-// judgeLoss is for a survivor that has not heard of a success. A receiver knows what it has done; a sender that does not know says so.
-func (k killing) judgeLoss(survivor side, committed bool) {
-	k.t.Helper()
-	switch said := survivor.stderr.String(); {
+func (c crashTest) checkCrashed(killed, peer side, committed bool) {
+	c.t.Helper()
+	killed.expectExit(exitKilled)
+	c.counts.add(&c.counts.kills)
+	switch {
+	case peer.exitCode() == exitOK:
+		c.counts.add(&c.counts.after)
+		peer.expectExit(exitOK)
+		c.expectCommitted(committed)
 	case !committed:
-		k.toll.count(&k.toll.before)
-	case k.victim == k.sender:
-		k.t.Errorf("the receiver gave the file its name and ended with a failure:\n%s", said)
-	default:
-		k.toll.count(&k.toll.unknown)
-		if !strings.Contains(said, "transfer outcome unknown") {
-			k.t.Errorf("the file has its name, and the sender does not say that this is unknown:\n%s", said)
-		}
+		c.counts.add(&c.counts.before)
+		peer.expectExit(exitPeer)
+	case c.disrupted == c.sender: // a receiver knows what it has done
+		c.t.Errorf("the receiver committed the target and failed:\n%s", peer.stderr.String())
+	default: // a sender may not have heard of the commit
+		c.counts.add(&c.counts.unknown)
+		peer.expectExit(exitPeer)
+		peer.expectStderr("transfer outcome unknown")
 	}
 }
 
-// toll counts what became of the copies.
-type toll struct {
+func (c crashTest) expectCommitted(committed bool) {
+	c.t.Helper()
+	if !committed {
+		c.t.Error("a side reports success, but the target is not committed")
+	}
+}
+
+// crashCounts counts the outcomes of all scenarios.
+type crashCounts struct {
 	mu                     sync.Mutex
-	kills, late            int // late: the copy was over
-	before, after, unknown int // of the kills: the file did not get its name; it did, and the other side knows it, or does not
-	resumed                int // of the copies that followed
+	kills, late            int // late: the transfer was over before the kill
+	before, after, unknown int // kills before the commit; after it, known to the peer; after it, unknown to the peer
+	resumed                int // of the transfers that followed
 }
 
-func (o *toll) count(what *int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	*what++
+func (c *crashCounts) add(count *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	*count++
 }
 
-func (o *toll) String() string {
-	return fmt.Sprintf("%d kills: %d before the file had its name, %d after it, %d after it and unknown to the other side; "+
-		"%d copies resumed; %d times the copy was over already", o.kills, o.before, o.after, o.unknown, o.resumed, o.late)
+func (c *crashCounts) String() string {
+	return fmt.Sprintf("%d kills: %d before the commit, %d after it, %d after it and unknown to the peer; "+
+		"%d transfers resumed; %d times the transfer was over before the kill",
+		c.kills, c.before, c.after, c.unknown, c.resumed, c.late)
 }

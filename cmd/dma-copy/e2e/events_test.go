@@ -2,25 +2,23 @@ package e2e
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// eventsSchema is absolute, because tests change the directory.
-var eventsSchema, _ = filepath.Abs("../../../docs/events.schema.json")
+// eventsSchema returns the schema of docs/, which is part of the interface.
+var eventsSchema = sync.OnceValues(func() (*jsonschema.Schema, error) {
+	return jsonschema.NewCompiler().Compile(moduleRoot + "/docs/events.schema.json")
+})
 
-// schema is the shipped one.
-var schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.NewCompiler().Compile(eventsSchema) })
-
-// isEvent tells an event from other lines, such as those of the log.
+// isEvent distinguishes an event from other lines, such as those of the log.
 func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":`) }
 
-// checkEvents holds what a process has printed to the schema: every event is as it says, and the last one tells how it ended.
+// checkEvents validates the events that a process has printed. The last one has to be of the kind that the exit code
+// asks for.
 func checkEvents(printed string, code int) error {
 	var last string
 	for line := range strings.Lines(printed) {
@@ -36,16 +34,20 @@ func checkEvents(printed string, code int) error {
 		}
 		last = kind
 	}
-	wanted := map[bool]string{true: "summary", false: "error"}[code == 0]
-	if killed := code == 128+int(syscall.SIGKILL); last != "" && last != wanted && !killed {
-		return fmt.Errorf("the last event is %s, not %s", last, wanted)
+	want := "error"
+	if code == exitOK {
+		want = "summary"
+	}
+	if last != "" && last != want && code != exitKilled {
+		return fmt.Errorf("the last event is %s, want %s", last, want)
 	}
 	return nil
 }
 
-// checkEvent also wants every field to be in the schema, which itself allows more.
+// checkEvent validates one event. It also requires every field to be described; the schema itself allows others, since
+// later releases may add fields.
 func checkEvent(line string) (kind string, err error) {
-	compiled, err := schema()
+	compiled, err := eventsSchema()
 	if err != nil {
 		return "", err
 	}
@@ -67,5 +69,5 @@ func checkEvent(line string) (kind string, err error) {
 	return kind, nil
 }
 
-// eventKinds are in the order of the schema.
+// eventKinds are the types of events in the order of the schema.
 var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning", "error", "summary"}

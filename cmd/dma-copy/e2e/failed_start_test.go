@@ -2,67 +2,73 @@ package e2e
 
 import (
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 )
 
-// startsTried is how often a side that cannot start is run until the one that waits has heard of it. Once is enough
-// unless the machine is so busy that the waiting side does not get to look within half a second.
-const startsTried = 20
+// startAttempts is how often a side that cannot start is run until the waiting side has heard of it. Once is enough
+// unless the machine is so busy that the waiting side does not notice it within half a second.
+const startAttempts = 20
 
-// TestFailedStartIsTold has one side fail before it could meet the other, which is waiting already: both end with the
-// same code, and the one that waited, which would do so for ten minutes, says why.
-func TestFailedStartIsTold(t *testing.T) {
-	for name, failed := range map[string]struct {
-		file, flags string
-		code        int
-		cause       string
-	}{
-		"directory missing":     {"/missing/file", "", 5, "missing/file does not exist, and neither does its directory: create"},
-		"source is a directory": {"", "", 4, " is a directory: name a regular file"},
-		"chunk too large":       {"/other", "--chunk 2097153", 3, "--chunk 2097153 exceeds the limit of 2.0 MiB"},
-		"no such CPUs":          {"/other", "--cores 8191", 3, "--cores 8191: this process may use none of these CPUs"},
+// failedStart is a command line that fails before the two sides meet.
+type failedStart struct {
+	name   string
+	path   string // after the side's directory
+	flags  string
+	code   int
+	stderr string
+}
+
+// TestFailedStart has one side fail before it meets the other, which already waits: both end with the same code, and
+// the waiting side, which would wait for ten minutes, reports the cause.
+func TestFailedStart(t *testing.T) {
+	t.Parallel()
+	for _, failed := range []failedStart{
+		{"directory missing", "/missing/file", "", exitTarget,
+			"missing/file does not exist, and neither does its directory: create"},
+		{"source is a directory", "", "", exitSource, " is a directory: name a regular file"},
+		{"chunk too large", "/other", "--chunk 2097153", exitUsage, "--chunk 2097153 exceeds the limit of 2.0 MiB"},
+		{"no such CPUs", "/other", "--cores 8191", exitUsage, "--cores 8191: this process may use none of these CPUs"},
 	} {
-		for _, who := range []string{"host", "dpu"} {
-			t.Run(name+"/"+who, func(t *testing.T) {
+		for _, name := range bothSides {
+			t.Run(failed.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
-				s.put(otherThan(who), 1000)
-				lines := map[string]string{
-					"host": "dma-copy -p b1:00.1 -f host", "dpu": "dma-copy -p 03:00.1 -r b1:00.1 -f dpu",
-				}
-				waiting := s.start(otherThan(who), lines[otherThan(who)]+"/file -l INFO --wait 10m")
-				if err := waiting.says(regexp.MustCompile("waiting for the peer")); err != nil {
-					t.Fatal(err)
-				}
-				for tried, told := 0, false; !told; told = hasEnded(waiting) {
-					if tried++; tried > startsTried {
-						t.Fatalf("it was not told: %s", waiting.stderr.String())
-					}
-					side := s.start(who, lines[who]+failed.file+" "+failed.flags)
-					side.ends(failed.code)
-					if said := side.stderr.String(); !strings.Contains(said, failed.cause) {
-						t.Errorf("the side that failed said %q", said)
-					}
-				}
-				waiting.ends(failed.code)
-				said := waiting.stderr.String()
-				if !strings.Contains(said, " aborted: ") || !strings.Contains(said, failed.cause) {
-					t.Errorf("the side that waited said %q", said)
-				}
-				s.clean()
+				failed.test(newFixture(t), name)
 			})
 		}
 	}
 }
 
-// hasEnded waits a moment for the end of a process, which may have been told just now.
-func hasEnded(s side) bool {
+var logWaiting = regexp.MustCompile("waiting for the peer")
+
+func (c failedStart) test(f *fixture, name string) {
+	lines := map[string]string{"host": "dma-copy -p b1:00.1 -f host", "dpu": "dma-copy -p 03:00.1 -r b1:00.1 -f dpu"}
+	peer := peerOf(name)
+	f.createFile(peer, 1000)
+	waiting := f.start(peer, lines[peer]+"/file -l INFO --wait 10m")
+	waiting.waitForLog(logWaiting)
+	for range startAttempts {
+		failing := f.start(name, lines[name]+c.path+" "+c.flags)
+		failing.expectExit(c.code)
+		failing.expectStderr(c.stderr)
+		if waiting.endsWithin(time.Second) {
+			break
+		}
+	}
+	if !waiting.hasEnded() {
+		f.t.Fatalf("the waiting side was not notified: %s", waiting.stderr.String())
+	}
+	waiting.expectExit(c.code)
+	waiting.expectStderr(" aborted: ", c.stderr)
+	f.expectClean()
+}
+
+// endsWithin waits at most so long for the end of a process.
+func (s side) endsWithin(d time.Duration) bool {
 	select {
-	case <-s.ended:
+	case <-s.done:
 		return true
-	case <-time.After(time.Second):
+	case <-time.After(d):
 		return false
 	}
 }

@@ -3,139 +3,213 @@ package e2e
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// stage is a folder with a host/ and a dpu/ in which both sides of a copy are run: what a script has, for tests that
-// go through a table.
-type stage struct {
+// runtimeDir is the directory through which the software devices of one test reach each other.
+const runtimeDir = ".run"
+
+// fixture is a directory with a host/ and a dpu/ in which both sides of a transfer run: what a script has, for tests
+// that are written in Go.
+type fixture struct {
 	t           *testing.T
-	folder      string
+	dir         string
 	environment []string
 }
 
-func newStage(t *testing.T) *stage {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	return newStageIn(t, t.TempDir())
+	return newFixtureIn(t, t.TempDir())
 }
 
-func newStageIn(t *testing.T, folder string) *stage {
+func newFixtureIn(t *testing.T, dir string) *fixture {
 	t.Helper()
-	needSoftwareDevice(t)
-	variables, err := furnish(folder)
-	if err != nil {
-		t.Fatal(err)
+	requireSoftwareDevice(t)
+	variables, err := prepareDirs(dir)
+	must(t, err)
+	return &fixture{t: t, dir: dir, environment: append(variables, "PATH="+os.Getenv("PATH"))}
+}
+
+// The command lines of both sides; more flags follow.
+const (
+	hostCommand   = "dma-copy -p b1:00.1 -f host/file "
+	dpuCommand    = "dma-copy -p 03:00.1 -r b1:00.1 -f dpu/file "
+	referenceFlag = "--protocol reference "
+	refpeerHost   = "refpeer -role host -device b1:00.1 -file host/file "
+	refpeerDPU    = "refpeer -role dpu -device 03:00.1 -rep b1:00.1 -file dpu/file "
+)
+
+// bothSides are the names of the sides, which are also those of their directories.
+var bothSides = []string{"host", "dpu"}
+
+// peerOf returns the other side.
+func peerOf(side string) string {
+	if side == "host" {
+		return "dpu"
 	}
-	variables = append(variables, "PATH="+os.Getenv("PATH"))
-	return &stage{t: t, folder: folder, environment: variables}
+	return "host"
 }
 
-// side is one program of a copy.
+// side is a running program of one side of a transfer.
 type side struct {
 	*process
 	t *testing.T
 }
 
 // start runs a command line, whose words may be preceded by NAME=VALUE settings.
-func (s *stage) start(name, line string) side {
-	s.t.Helper()
-	return s.startUnread(name, line)
+func (f *fixture) start(name, line string) side {
+	f.t.Helper()
+	return f.startWithClosed(closedOutputs{}, name, line)
 }
 
-// startUnread is start with streams whose reader is gone: "stdout", "stderr".
-func (s *stage) startUnread(name, line string, streams ...string) side {
-	s.t.Helper()
-	environment, argv := s.environment, strings.Fields(line)
+// startWithClosed is start with output streams that nothing reads.
+func (f *fixture) startWithClosed(closed closedOutputs, name, line string) side {
+	f.t.Helper()
+	environment, argv := f.environment, strings.Fields(line)
 	for strings.Contains(argv[0], "=") {
 		environment, argv = append(environment[:len(environment):len(environment)], argv[0]), argv[1:]
 	}
-	p, err := launch(launching{name: name, folder: s.folder, environment: environment, argv: argv, unread: streams})
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(p.kill)
-	return side{process: p, t: s.t}
+	p, err := startProcess(processOptions{name: name, dir: f.dir, environment: environment, argv: argv, closed: closed})
+	must(f.t, err)
+	f.t.Cleanup(p.kill)
+	return side{process: p, t: f.t}
 }
 
-// The command lines of both sides; FILE and more flags follow.
-const (
-	ourHost       = "dma-copy -p b1:00.1 -f host/file "
-	ourDPU        = "dma-copy -p 03:00.1 -r b1:00.1 -f dpu/file "
-	referenceOnly = "--protocol reference "
-	refHost       = "refpeer -role host -device b1:00.1 -file host/file "
-	refDPU        = "refpeer -role dpu -device 03:00.1 -rep b1:00.1 -file dpu/file "
-)
-
-// ends expects an exit code, and the manners that go with it.
-func (s side) ends(code int) {
+// expectExit expects an exit code and the output that goes with it, without warnings.
+func (s side) expectExit(code int) {
 	s.t.Helper()
-	if err := s.endsWith(code, false); err != nil {
+	if err := s.checkExit(code, false); err != nil {
 		s.t.Error(err)
 	}
 }
 
-// put makes a file of noise on one side, "host" or "dpu".
-func (s *stage) put(where string, size int64) {
+// expectExitEither expects one of two exit codes.
+func (s side) expectExitEither(code, or int) {
 	s.t.Helper()
-	if err := writeNoise(s.path(where), s.t.Name(), size); err != nil {
-		s.t.Fatal(err)
+	if s.exitCode() == or {
+		code = or
 	}
-}
-
-func (s *stage) path(where string) string { return filepath.Join(s.folder, where, "file") }
-
-// same expects both sides to have the same file.
-func (s *stage) same() {
-	s.t.Helper()
-	if err := compareFiles(s.path("host"), s.path("dpu")); err != nil {
+	// A DPU that was stopped while it copied keeps the memory that its engine may still use, with a warning.
+	wantWarning := code != exitOK && strings.Contains(s.stderr.String(), "some resources could not be released")
+	if err := s.checkExit(code, wantWarning); err != nil {
 		s.t.Error(err)
 	}
 }
 
-// absent expects a side not to have the file.
-func (s *stage) absent(where string) {
+// expectStderr expects the process, which has ended, to have printed these texts on stderr.
+func (s side) expectStderr(texts ...string) {
 	s.t.Helper()
-	if _, err := os.Lstat(s.path(where)); err == nil {
-		s.t.Errorf("%s has the file", where)
-	}
-}
-
-// clean expects nothing to be left but the files.
-func (s *stage) clean() {
-	s.t.Helper()
-	folders := []string{filepath.Join(s.folder, "host"), filepath.Join(s.folder, "dpu")}
-	left, err := leftovers(filepath.Join(s.folder, runtimeFolder), folders)
-	if err != nil || len(left) > 0 {
-		s.t.Errorf("left behind: %s (%v)", strings.Join(left, ", "), err)
-	}
-}
-
-// copyOnce runs one copy that has to succeed, with more flags for the DPU's side.
-func (s *stage) copyOnce(dpuFlags string) {
-	s.t.Helper()
-	host := s.start("host", ourHost)
-	dpu := s.start("dpu", ourDPU+dpuFlags)
-	host.ends(0)
-	dpu.ends(0)
-}
-
-// recovers expects that after the end of a process the next copy works, in pieces of the size that the copies of these tests have,
-// and that with it the sockets and partial files of a dead one are gone. Of a part that cannot be gone on with the receiver warns.
-func (s *stage) recovers(sender string, warned bool) {
-	s.t.Helper()
-	receiver := otherThan(sender)
-	sides := map[string]side{}
-	for name, line := range map[string]string{"host": ourHost, "dpu": ourDPU + "--chunk 4096 "} {
-		if name == receiver {
-			line += "--overwrite"
+	for _, text := range texts {
+		if printed := s.stderr.String(); !strings.Contains(printed, text) {
+			s.t.Errorf("the stderr of the %s does not contain %q:\n%s", s.name, text, printed)
 		}
-		sides[name] = s.start(name, line)
 	}
-	sides[sender].ends(0)
-	if err := sides[receiver].endsWith(0, warned); err != nil {
-		s.t.Error(err)
+}
+
+// waitForLog waits until stderr matches the pattern, and fails the test if the process ends before.
+func (s side) waitForLog(pattern *regexp.Regexp) {
+	s.t.Helper()
+	must(s.t, s.waitForStderr(pattern))
+}
+
+// path returns the path of the file of a side.
+func (f *fixture) path(side string) string { return filepath.Join(f.dir, side, "file") }
+
+// createFile makes a file of random bytes on one side.
+func (f *fixture) createFile(side string, size int64) {
+	f.t.Helper()
+	must(f.t, writeRandomFile(f.path(side), f.t.Name(), size))
+}
+
+// createSparseFile makes a file of random bytes with a hole at its end. A receiver does not preallocate such a file, so
+// it finds a full disk only while it writes.
+func (f *fixture) createSparseFile(side string, size int64) {
+	f.t.Helper()
+	f.createFile(side, size)
+	must(f.t, os.Truncate(f.path(side), size+1<<20))
+}
+
+// expectSameFiles expects both sides to have the same file.
+func (f *fixture) expectSameFiles() {
+	f.t.Helper()
+	if err := compareFiles(f.path("host"), f.path("dpu")); err != nil {
+		f.t.Error(err)
 	}
-	s.same()
-	s.clean()
+}
+
+// expectNoFile expects a side not to have the file.
+func (f *fixture) expectNoFile(side string) {
+	f.t.Helper()
+	if _, err := os.Lstat(f.path(side)); err == nil {
+		f.t.Errorf("the %s has the file", side)
+	}
+}
+
+// expectClean expects no socket and no temporary file to be left.
+func (f *fixture) expectClean() {
+	f.t.Helper()
+	dirs := []string{filepath.Join(f.dir, "host"), filepath.Join(f.dir, "dpu")}
+	left, err := leftovers(filepath.Join(f.dir, runtimeDir), dirs)
+	if err != nil || len(left) > 0 {
+		f.t.Errorf("left behind: %s (%v)", strings.Join(left, ", "), err)
+	}
+}
+
+// expectTransfer runs a transfer that has to succeed, with more flags for the DPU.
+func (f *fixture) expectTransfer(dpuFlags string) {
+	f.t.Helper()
+	host := f.start("host", hostCommand)
+	dpu := f.start("dpu", dpuCommand+dpuFlags)
+	host.expectExit(exitOK)
+	dpu.expectExit(exitOK)
+}
+
+// expectRecovery expects the next transfer to succeed after one that failed, and to remove the sockets and partial
+// files of a process that was killed. The chunk size is that of the failed transfer. The receiver warns of a partial
+// file that it cannot resume from.
+func (f *fixture) expectRecovery(sender string, wantWarning bool) {
+	f.t.Helper()
+	lines := map[string]string{"host": hostCommand, "dpu": dpuCommand + "--chunk 4096 "}
+	lines[peerOf(sender)] += "--overwrite"
+	sides := f.startBoth(lines)
+	sides[sender].expectExit(exitOK)
+	if err := sides[peerOf(sender)].checkExit(exitOK, wantWarning); err != nil {
+		f.t.Error(err)
+	}
+	f.expectSameFiles()
+	f.expectClean()
+}
+
+// sidePair holds both sides of a transfer by their names.
+type sidePair map[string]side
+
+// startBoth starts both sides in either order: a map is walked in another order each time.
+func (f *fixture) startBoth(lines map[string]string) sidePair {
+	f.t.Helper()
+	sides := sidePair{}
+	for name, line := range lines {
+		sides[name] = f.start(name, line)
+	}
+	return sides
+}
+
+// expectExit expects both sides to end with the same exit code.
+func (p sidePair) expectExit(code int) {
+	p["host"].t.Helper()
+	for _, name := range bothSides {
+		p[name].expectExit(code)
+	}
+}
+
+// forEachSender runs a test in both directions, each on a fixture of its own.
+func forEachSender(t *testing.T, test func(f *fixture, sender string)) {
+	t.Helper()
+	for _, sender := range bothSides {
+		t.Run(sender+"_sends", func(t *testing.T) {
+			t.Parallel()
+			test(newFixture(t), sender)
+		})
+	}
 }

@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -19,64 +18,66 @@ import (
 )
 
 const (
-	hugeSize = 4<<30 + 64<<20 // beyond 32 bits, with or without a sign
+	hugeSize = 4<<30 + 64<<20 // more than 32 bits can count, with or without a sign
 
-	// The window of a copy with the default chunk and depth: eight chunks in flight and two at the file.
-	window = (8 + 2) << 20
-	// What the program may need beside it, however large the file is.
-	allowance = 64 << 20
+	// hugeWindow is the window of a transfer with the default chunk and depth: eight chunks in flight and two that are
+	// written to the file.
+	hugeWindow = (8 + 2) << 20
+	// memoryAllowance is what the program may need besides, however large the file is.
+	memoryAllowance = 64 << 20
 
-	roomInMemory = 10 << 30 // of /dev/shm, and of memory that is to be had
-	roomOnDisk   = 20 << 30
+	hugeMemory = 10 << 30 // needed in /dev/shm, and of available memory
+	hugeDisk   = 20 << 30 // needed on disk otherwise
 )
 
-// TestHuge copies over 4 GiB to the DPU and back, and neither side's memory grows with the file.
+// TestHuge copies over 4 GiB to the DPU and back. The memory of neither side grows with the file.
 func TestHuge(t *testing.T) {
 	if testing.Short() {
-		t.Skip("over 4 GiB are copied twice; -short")
+		t.Skip("copies over 4 GiB twice; -short")
 	}
 	if raceDetector {
-		t.Skip("memory is what this measures, and the race detector takes several times the program's own")
+		t.Skip("measures memory, of which the race detector takes several times the program's own")
 	}
-	s := newStageIn(t, hugeFolder(t))
-	if err := writeStamped(s.path("host"), hugeSize); err != nil {
-		t.Fatal(err)
-	}
-	for _, sender := range []string{"host", "dpu"} {
+	f := newFixtureIn(t, hugeDir(t))
+	must(t, writeStampedFile(f.path("host"), hugeSize))
+	for _, sender := range bothSides {
 		t.Run("from_"+sender, func(t *testing.T) {
-			s.t = t
-			if _, err := os.Stat(s.path(sender)); err != nil {
-				t.Fatal("what the other direction has copied is not there: ", err)
-			}
-			host := s.start("host", ourHost)
-			dpu := s.start("dpu", ourDPU)
-			anonymous := peakAnonymous(host)
-			host.ends(0)
-			dpu.ends(0)
-			checkMemory(t, "host's peak of RssAnon", <-anonymous)
-			checkMemory(t, "DPU's peak of resident memory", peakResident(dpu))
-			if err := checkStamped(s.path(otherThan(sender)), hugeSize); err != nil {
-				t.Error(err)
-			}
-			s.clean()
-			if err := os.Remove(s.path(sender)); err != nil {
-				t.Fatal(err)
-			}
+			f.t = t
+			f.testHuge(sender)
 		})
 	}
 }
 
-// hugeFolder returns a folder with room for the file twice, in memory if possible.
-func hugeFolder(t *testing.T) string {
+// testHuge moves the file to the other side.
+func (f *fixture) testHuge(sender string) {
+	if _, err := os.Stat(f.path(sender)); err != nil {
+		f.t.Fatal("the file was not copied in the other direction: ", err)
+	}
+	host := f.start("host", hostCommand)
+	dpu := f.start("dpu", dpuCommand)
+	anonymous := peakAnonymous(host)
+	host.expectExit(exitOK)
+	dpu.expectExit(exitOK)
+	checkMemory(f.t, "host's peak of RssAnon", <-anonymous)
+	checkMemory(f.t, "DPU's peak of resident memory", peakResident(dpu))
+	if err := checkStampedFile(f.path(peerOf(sender)), hugeSize); err != nil {
+		f.t.Error(err)
+	}
+	f.expectClean()
+	must(f.t, os.Remove(f.path(sender)))
+}
+
+// hugeDir returns a directory with room for two copies of the file, in memory if possible.
+func hugeDir(t *testing.T) string {
 	t.Helper()
 	memory, disk := min(freeIn("/dev/shm"), availableMemory()), freeIn(os.TempDir())
 	parent := os.TempDir()
 	switch {
-	case memory >= roomInMemory:
+	case memory >= hugeMemory:
 		parent = "/dev/shm"
-	case disk < roomOnDisk:
+	case disk < hugeDisk:
 		t.Skipf("no room: /dev/shm and memory have %s of %s, %s has %s of %s", humanize.IBytes(memory),
-			humanize.IBytes(roomInMemory), parent, humanize.IBytes(disk), humanize.IBytes(roomOnDisk))
+			humanize.IBytes(hugeMemory), parent, humanize.IBytes(disk), humanize.IBytes(hugeDisk))
 	}
 	folder, err := os.MkdirTemp(parent, "dma-copy-huge")
 	if err != nil {
@@ -86,20 +87,20 @@ func hugeFolder(t *testing.T) string {
 	return folder
 }
 
-func freeIn(folder string) uint64 {
+func freeIn(dir string) uint64 {
 	var stat unix.Statfs_t
-	if unix.Statfs(folder, &stat) != nil {
+	if unix.Statfs(dir, &stat) != nil {
 		return 0
 	}
 	return stat.Bavail * uint64(stat.Bsize)
 }
 
 func availableMemory() uint64 {
-	return kilobytes("/proc/meminfo", `MemAvailable:\s+(\d+) kB`)
+	return kibibytes("/proc/meminfo", `MemAvailable:\s+(\d+) kB`)
 }
 
-// kilobytes reads an entry of a file of /proc; 0 if it is not there.
-func kilobytes(path, pattern string) uint64 {
+// kibibytes returns an entry of a file of /proc in bytes, 0 if there is none.
+func kibibytes(path, pattern string) uint64 {
 	text, _ := os.ReadFile(path) // a process may have ended
 	match := regexp.MustCompile(pattern).FindSubmatch(text)
 	if match == nil {
@@ -109,8 +110,8 @@ func kilobytes(path, pattern string) uint64 {
 	return count << 10
 }
 
-// peakAnonymous samples the memory of a process that is its own and no file's, until it ends. The kernel keeps a peak
-// only of all of it, which on the host includes the mapped file.
+// peakAnonymous samples the anonymous memory of a process until it ends. The kernel keeps a peak only of all its
+// memory, which on the host includes the mapped file.
 func peakAnonymous(s side) <-chan uint64 {
 	peak := make(chan uint64, 1)
 	status := fmt.Sprintf("/proc/%d/status", s.command.Process.Pid)
@@ -118,11 +119,11 @@ func peakAnonymous(s side) <-chan uint64 {
 		var most uint64
 		for {
 			select {
-			case <-s.ended:
+			case <-s.done:
 				peak <- most
 				return
 			case <-time.After(10 * time.Millisecond):
-				most = max(most, kilobytes(status, `RssAnon:\s+(\d+) kB`))
+				most = max(most, kibibytes(status, `RssAnon:\s+(\d+) kB`))
 			}
 		}
 	}()
@@ -133,59 +134,73 @@ func peakResident(s side) uint64 {
 	return uint64(s.command.ProcessState.SysUsage().(*syscall.Rusage).Maxrss) << 10
 }
 
+// checkMemory expects a peak to be measured, and not to exceed what a transfer may use.
 func checkMemory(t *testing.T, what string, got uint64) {
 	t.Helper()
 	t.Logf("%s: %s", what, humanize.IBytes(got))
-	if got == 0 || got > window+allowance {
-		t.Errorf("%s is %s, want more than 0 and at most %s", what, humanize.IBytes(got), humanize.IBytes(window+allowance))
+	if most := uint64(hugeWindow + memoryAllowance); got == 0 || got > most {
+		t.Errorf("%s is %s, want more than 0 and at most %s", what, humanize.IBytes(got), humanize.IBytes(most))
 	}
 }
 
-const stampStep = 4096
+const (
+	stampStep  = 4096 // distance of two stamps
+	stampBlock = 1 << 20
+)
 
-// stamp numbers a piece of a file, so that no two are alike.
-func stamp(piece []byte, offset int64) { binary.LittleEndian.PutUint64(piece, uint64(offset)+1) }
+// stamp writes a number that follows from the offset into the data there, so that no two pages of a file are alike.
+func stamp(data []byte, offset int64) { binary.LittleEndian.PutUint64(data, uint64(offset)+1) }
 
-// writeStamped makes a file without holes, faster than noise is made: noise once, and a number in every page.
-func writeStamped(path string, size int64) error {
+// stampedBlock returns random bytes; stampBlockAt makes them the block at an offset.
+func stampedBlock() ([]byte, error) {
+	block := make([]byte, stampBlock)
+	_, err := io.ReadFull(randomStream("stamped"), block)
+	return block, err
+}
+
+func stampBlockAt(block []byte, offset int64) {
+	for at := 0; at < len(block); at += stampStep {
+		stamp(block[at:], offset+int64(at))
+	}
+}
+
+// writeStampedFile makes a file without holes faster than random bytes are made: it repeats a block of them and stamps
+// every page.
+func writeStampedFile(path string, size int64) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	block := make([]byte, 1<<20)
-	_, err = io.ReadFull(noise("stamped"), block)
-	for offset := int64(0); err == nil && offset < size; offset += int64(len(block)) {
-		for at := 0; at < len(block); at += stampStep {
-			stamp(block[at:], offset+int64(at))
-		}
+	block, err := stampedBlock()
+	for offset := int64(0); err == nil && offset < size; offset += stampBlock {
+		stampBlockAt(block, offset)
 		_, err = file.Write(block)
 	}
 	return errors.Join(err, file.Close())
 }
 
-// checkStamped compares a file with what writeStamped made.
-func checkStamped(path string, size int64) error {
+// checkStampedFile compares a file with what writeStampedFile makes.
+func checkStampedFile(path string, size int64) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	block := make([]byte, 1<<20)
-	if _, err := io.ReadFull(noise("stamped"), block); err != nil {
+	want, err := stampedBlock()
+	if err != nil {
 		return err
 	}
-	reader, page := bufio.NewReaderSize(file, 1<<20), make([]byte, stampStep)
-	for offset := int64(0); offset < size; offset += stampStep {
-		want := block[offset%int64(len(block)):][:stampStep]
-		stamp(want, offset)
-		if _, err := io.ReadFull(reader, page); err != nil {
-			return fmt.Errorf("at %d: %w", offset, err)
+	got := make([]byte, stampBlock)
+	for offset := int64(0); offset < size; offset += stampBlock {
+		stampBlockAt(want, offset)
+		if _, err := io.ReadFull(file, got); err != nil {
+			return fmt.Errorf("at offset %d: %w", offset, err)
 		}
-		if !bytes.Equal(page, want) {
-			return fmt.Errorf("%s is wrong within the %d bytes from %d on", path, stampStep, offset)
+		if !bytes.Equal(got, want) {
+			return fmt.Errorf("%s is wrong within the %d bytes at offset %d", path, stampBlock, offset)
 		}
 	}
-	if _, err := reader.ReadByte(); err != io.EOF {
+	if n, err := file.Read(got[:1]); n != 0 || err != io.EOF {
 		return fmt.Errorf("%s is longer than %d bytes", path, size)
 	}
 	return nil

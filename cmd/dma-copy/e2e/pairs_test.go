@@ -4,79 +4,87 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"testing"
 )
 
-// manyPairs is how many hosts and DPUs share one host function in TestManyPairs.
-const manyPairs = 10
+// pairCount is how many hosts and DPU sides share one host function in TestManyPairs.
+const pairCount = 10
 
 // TestManyPairs starts ten hosts and ten DPU sides for one host function. Only one DPU side can serve it at a time, and
-// it serves one host: all copies complete, one after the other, in any order of starting.
+// it serves one host: all transfers complete, one after the other, in any order of starting.
 func TestManyPairs(t *testing.T) {
 	t.Parallel()
-	for protocol, flags := range map[string]string{"native": "", "reference": referenceOnly} {
-		for order, start := range map[string]func(host, dpu func(i int)){
-			"hosts first": func(host, dpu func(i int)) { each(host); each(dpu) },
-			"DPUs first":  func(host, dpu func(i int)) { each(dpu); each(host) },
-			"in turn":     func(host, dpu func(i int)) { each(func(i int) { host(i); dpu(i) }) },
-		} {
-			t.Run(protocol+"/"+order, func(t *testing.T) {
-				s := newStage(t)
-				var sides []side
-				start(
-					func(i int) { sides = append(sides, s.startPaired("host", i, flags)) },
-					func(i int) { sides = append(sides, s.startPaired("dpu", i, flags)) },
-				)
-				for _, side := range sides {
-					side.ends(0)
-				}
-				if sent, received := s.contents("host"), s.contents("dpu"); !slices.Equal(sent, received) {
-					t.Errorf("%d files were sent, and %d received, which are not the same", len(sent), len(received))
-				}
-				s.clean()
-			})
-		}
+	for protocol, flags := range map[string]string{"native": "", "reference": referenceFlag} {
+		pairs := pairTest{flags}
+		t.Run(protocol, func(t *testing.T) {
+			t.Run("hosts first", func(t *testing.T) { pairs.test(t, slices.Concat(numbered("host"), numbered("dpu"))) })
+			t.Run("DPUs first", func(t *testing.T) { pairs.test(t, slices.Concat(numbered("dpu"), numbered("host"))) })
+			t.Run("alternating", func(t *testing.T) { pairs.test(t, alternating()) })
+		})
 	}
 }
 
-func each(do func(i int)) {
-	for i := range manyPairs {
-		do(i)
-	}
+// numberedSide is one of many processes of a side.
+type numberedSide struct {
+	side   string
+	number int
 }
 
-// startPaired starts a host that sends a file of its own, or a DPU that receives one, and returns when it looks for the
-// other side.
-func (s *stage) startPaired(name string, i int, flags string) side {
-	s.t.Helper()
-	file := fmt.Sprint(name, "/", i)
-	line := "dma-copy -p b1:00.1 -f " + file
-	if name == "host" {
-		if err := writeNoise(filepath.Join(s.folder, file), file, 10_000); err != nil {
-			s.t.Fatal(err)
-		}
-	} else {
-		line = "dma-copy -p 03:00.1 -r b1:00.1 -f " + file
+func numbered(side string) (sides []numberedSide) {
+	for i := range pairCount {
+		sides = append(sides, numberedSide{side, i})
 	}
-	started := s.start(file, line+" -l INFO --wait 10m "+flags)
-	if err := started.says(regexp.MustCompile("waiting for the peer")); err != nil {
-		s.t.Fatal(err)
+	return sides
+}
+
+func alternating() (sides []numberedSide) {
+	for i := range pairCount {
+		sides = append(sides, numberedSide{"host", i}, numberedSide{"dpu", i})
 	}
+	return sides
+}
+
+type pairTest struct{ flags string }
+
+func (p pairTest) test(t *testing.T, order []numberedSide) {
+	f := newFixture(t)
+	var sides []side
+	for _, one := range order {
+		sides = append(sides, p.start(f, one))
+	}
+	for _, side := range sides {
+		side.expectExit(exitOK)
+	}
+	if sent, received := f.contents("host"), f.contents("dpu"); !slices.Equal(sent, received) {
+		t.Errorf("the %d files that were sent differ from the %d received", len(sent), len(received))
+	}
+	f.expectClean()
+}
+
+// start starts a host that sends a file of its own, or a DPU side that receives one, and returns when it waits for its
+// peer.
+func (p pairTest) start(f *fixture, one numberedSide) side {
+	f.t.Helper()
+	file := fmt.Sprintf("%s/%d", one.side, one.number)
+	line := "dma-copy -p 03:00.1 -r b1:00.1 -f " + file
+	if one.side == "host" {
+		must(f.t, writeRandomFile(filepath.Join(f.dir, file), file, 10_000))
+		line = "dma-copy -p b1:00.1 -f " + file
+	}
+	started := f.start(file, line+" -l INFO --wait 10m "+p.flags)
+	started.waitForLog(logWaiting)
 	return started
 }
 
-// contents are those of all files on one side, in order.
-func (s *stage) contents(where string) []string {
-	s.t.Helper()
-	entries, err := os.ReadDir(filepath.Join(s.folder, where))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+// contents returns the contents of all files of a side, sorted.
+func (f *fixture) contents(side string) []string {
+	f.t.Helper()
+	files, err := os.ReadDir(filepath.Join(f.dir, side))
+	must(f.t, err)
 	var contents []string
-	for _, entry := range entries {
-		contents = append(contents, readFile(s.t, s.folder, where, entry.Name()))
+	for _, file := range files {
+		contents = append(contents, readFile(f.t, f.dir, side, file.Name()))
 	}
 	slices.Sort(contents)
 	return contents

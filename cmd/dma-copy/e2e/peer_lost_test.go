@@ -1,48 +1,48 @@
 package e2e
 
-import (
-	"strings"
-	"testing"
-)
+import "testing"
 
-// The phases of a copy, as the steps of the reference's model after which it dies or stops, and how our side ends then.
-// The second code is for the case that the DPU sends.
+// The phases of a transfer with the reference program, as the steps after which its model dies or stops, and the exit
+// codes of dma-copy that follow.
 var (
 	dpuDeaths = []phase{
-		{"direction-sent", 7, 7},
-		{"export-received", 7, 7},
-		{"copied", 7, 7},
-		{"status-sent", 0, 0}, // the copy is complete, whatever becomes of the DPU
+		{"direction-sent", exitPeer, exitPeer},
+		{"export-received", exitPeer, exitPeer},
+		{"copied", exitPeer, exitPeer},
+		{"status-sent", exitOK, exitOK}, // the transfer is complete
 	}
-	dpuSilences = append([]phase{{"connected", 7, 7}, {"direction-received", 7, 7}}, dpuDeaths...)
+	dpuSilences = append([]phase{
+		{"connected", exitPeer, exitPeer},
+		{"direction-received", exitPeer, exitPeer},
+	}, dpuDeaths...)
 
-	// dpuEarlyDeaths come before the DPU has answered, and so look to the host like being turned away. It tries
-	// again, and copies with the next DPU.
-	dpuEarlyDeaths = []phase{{"connected", 0, 0}, {"direction-received", 0, 0}}
+	// dpuEarlyDeaths come before the DPU has answered. They look to the host like a DPU that rejects it, so it tries
+	// again and copies with the next DPU.
+	dpuEarlyDeaths = []phase{{"connected", exitOK, exitOK}, {"direction-received", exitOK, exitOK}}
 )
 
-// A host that dies after the DPU's STATUS(1) is what one that is done looks like. One that only falls silent leaves open
-// whether it saved what it received; where it had nothing to save, its silence costs nothing.
+// A host that dies after the DPU's STATUS(1) looks like one that is done. One that only falls silent leaves open
+// whether it saved what it received; if it sent the file, its silence does not matter.
 var (
 	hostDeaths = []phase{
-		{"connected", 7, 7},
-		{"direction-sent", 7, 7},
-		{"direction-received", 7, 7},
-		{"export-sent", 7, 7},
-		{"status-received", 0, 0},
+		{"connected", exitPeer, exitPeer},
+		{"direction-sent", exitPeer, exitPeer},
+		{"direction-received", exitPeer, exitPeer},
+		{"export-sent", exitPeer, exitPeer},
+		{"status-received", exitOK, exitOK},
 	}
 	hostSilences = []phase{
-		{"connected", 7, 7},
-		{"direction-sent", 7, 7},
-		{"direction-received", 7, 7},
-		{"export-sent", 0, 7},
-		{"status-received", 0, 7},
+		{"connected", exitPeer, exitPeer},
+		{"direction-sent", exitPeer, exitPeer},
+		{"direction-received", exitPeer, exitPeer},
+		{"export-sent", exitOK, exitPeer},
+		{"status-received", exitOK, exitPeer},
 	}
 )
 
 type phase struct {
 	step                string
-	hostSends, dpuSends int // exit codes of our side
+	hostSends, dpuSends int // exit codes of dma-copy
 }
 
 func (p phase) code(sender string) int {
@@ -52,102 +52,102 @@ func (p phase) code(sender string) int {
 	return p.dpuSends
 }
 
-// eachPhase runs a test for every phase in both directions.
-func eachPhase(t *testing.T, phases []phase, test func(s *stage, p phase, sender string)) {
+// forEachPhase runs a test for every phase in both directions.
+func forEachPhase(t *testing.T, phases []phase, test func(f *fixture, p phase, sender string)) {
+	t.Helper()
 	for _, p := range phases {
-		for _, sender := range []string{"host", "dpu"} {
+		for _, sender := range bothSides {
 			t.Run(p.step+"_"+sender+"_sends", func(t *testing.T) {
 				t.Parallel()
-				s := newStage(t)
-				s.put(sender, 1_000_000)
-				test(s, p, sender)
+				f := newFixture(t)
+				f.createFile(sender, 1_000_000)
+				test(f, p, sender)
 			})
 		}
 	}
 }
 
-// judge expects our side to have ended as the phase demands, with the file or without.
-func (s *stage) judge(ours side, p phase, sender, receives string) {
-	s.t.Helper()
-	ours.ends(p.code(sender))
-	if p.code(sender) != 0 && receives == otherThan(sender) {
-		s.absent(receives)
+// expectEnd expects one side to end with the code of the phase. A receiver that fails has no file.
+func (p phase) expectEnd(f *fixture, s side, sender string) {
+	f.t.Helper()
+	s.expectExit(p.code(sender))
+	if p.code(sender) != exitOK && s.name == peerOf(sender) {
+		f.expectNoFile(s.name)
 	}
 }
 
-// blames expects that where our side failed, it reports the peer's timeout: the peer gives up too, much later.
-func (s *stage) blames(ours side, p phase, sender string) {
+// expectTimeoutReported expects a side that failed to report the peer's silence; the peer gives up too, but much later.
+func (p phase) expectTimeoutReported(s side, sender string) {
 	s.t.Helper()
-	const silence = "timeout: no message from the "
-	if said := ours.stderr.String(); p.code(sender) != 0 && !strings.Contains(said, silence) {
-		s.t.Errorf("our side said %q, want %q", said, silence)
+	if p.code(sender) != exitOK {
+		s.expectStderr("timeout: no message from the ")
 	}
 }
 
-// TestDPUDies kills an unmodified DPU in every phase after its answer.
+// TestDPUDies kills a reference DPU in every phase after its answer.
 func TestDPUDies(t *testing.T) {
 	t.Parallel()
-	eachPhase(t, dpuDeaths, func(s *stage, p phase, sender string) {
-		dpu := s.start("dpu", refDPU+"-die-after "+p.step)
-		host := s.start("host", ourHost)
-		dpu.ends(137)
-		s.judge(host, p, sender, "host")
-		s.recovers(sender, false)
+	forEachPhase(t, dpuDeaths, func(f *fixture, p phase, sender string) {
+		dpu := f.start("dpu", refpeerDPU+"-die-after "+p.step)
+		host := f.start("host", hostCommand)
+		dpu.expectExit(exitKilled)
+		p.expectEnd(f, host, sender)
+		f.expectRecovery(sender, false)
 	})
 }
 
-// TestDPUDiesBeforeItsAnswer kills an unmodified DPU while the host may still look for another.
+// TestDPUDiesBeforeItsAnswer kills a reference DPU while the host may still connect to another.
 func TestDPUDiesBeforeItsAnswer(t *testing.T) {
 	t.Parallel()
-	eachPhase(t, dpuEarlyDeaths, func(s *stage, p phase, sender string) {
-		dpu := s.start("dpu", refDPU+"-die-after "+p.step)
-		host := s.start("host", ourHost+"--wait 10m")
-		dpu.ends(137)
-		next := s.start("dpu", ourDPU)
-		s.judge(host, p, sender, "host")
-		next.ends(0)
-		s.same()
-		s.clean()
+	forEachPhase(t, dpuEarlyDeaths, func(f *fixture, p phase, sender string) {
+		dpu := f.start("dpu", refpeerDPU+"-die-after "+p.step)
+		host := f.start("host", hostCommand+"--wait 10m")
+		dpu.expectExit(exitKilled)
+		next := f.start("dpu", dpuCommand)
+		p.expectEnd(f, host, sender)
+		next.expectExit(exitOK)
+		f.expectSameFiles()
+		f.expectClean()
 	})
 }
 
-// TestDPUFallsSilent stops an unmodified DPU in every phase, with the connection open.
+// TestDPUFallsSilent stops a reference DPU in every phase, with the connection open.
 func TestDPUFallsSilent(t *testing.T) {
 	t.Parallel()
-	eachPhase(t, dpuSilences, func(s *stage, p phase, sender string) {
-		dpu := s.start("dpu", refDPU+"-stop-after "+p.step)
-		host := s.start("host", ourHost+"--idle-timeout 300ms")
-		s.judge(host, p, sender, "host")
-		s.blames(host, p, sender)
+	forEachPhase(t, dpuSilences, func(f *fixture, p phase, sender string) {
+		dpu := f.start("dpu", refpeerDPU+"-stop-after "+p.step)
+		host := f.start("host", hostCommand+"--idle-timeout 300ms")
+		p.expectEnd(f, host, sender)
+		p.expectTimeoutReported(host, sender)
 		dpu.kill()
-		s.recovers(sender, false)
+		f.expectRecovery(sender, false)
 	})
 }
 
-// The copy is made to take longer than a process needs to die of its own signal.
-const patientDPU = "DMA_COPY_SOFT_LIMITS=task_latency_us=50000 " + ourDPU + "--chunk 65536 --depth 1 "
+// slowDPU takes longer to copy than a process needs to die of its own signal.
+const slowDPU = "DMA_COPY_SOFT_LIMITS=task_latency_us=50000 " + dpuCommand + "--chunk 65536 --depth 1 "
 
-// TestHostDies kills an unmodified host in every phase.
+// TestHostDies kills a reference host in every phase.
 func TestHostDies(t *testing.T) {
 	t.Parallel()
-	eachPhase(t, hostDeaths, func(s *stage, p phase, sender string) {
-		dpu := s.start("dpu", patientDPU)
-		host := s.start("host", refHost+"-die-after "+p.step)
-		host.ends(137)
-		s.judge(dpu, p, sender, "dpu")
-		s.recovers(sender, false)
+	forEachPhase(t, hostDeaths, func(f *fixture, p phase, sender string) {
+		dpu := f.start("dpu", slowDPU)
+		host := f.start("host", refpeerHost+"-die-after "+p.step)
+		host.expectExit(exitKilled)
+		p.expectEnd(f, dpu, sender)
+		f.expectRecovery(sender, false)
 	})
 }
 
-// TestHostFallsSilent stops an unmodified host in every phase, with the connection open.
+// TestHostFallsSilent stops a reference host in every phase, with the connection open.
 func TestHostFallsSilent(t *testing.T) {
 	t.Parallel()
-	eachPhase(t, hostSilences, func(s *stage, p phase, sender string) {
-		dpu := s.start("dpu", ourDPU+"--idle-timeout 300ms")
-		host := s.start("host", refHost+"-stop-after "+p.step)
-		s.judge(dpu, p, sender, "dpu")
-		s.blames(dpu, p, sender)
+	forEachPhase(t, hostSilences, func(f *fixture, p phase, sender string) {
+		dpu := f.start("dpu", dpuCommand+"--idle-timeout 300ms")
+		host := f.start("host", refpeerHost+"-stop-after "+p.step)
+		p.expectEnd(f, dpu, sender)
+		p.expectTimeoutReported(dpu, sender)
 		host.kill()
-		s.recovers(sender, false)
+		f.expectRecovery(sender, false)
 	})
 }

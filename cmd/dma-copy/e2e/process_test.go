@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,72 +15,77 @@ import (
 )
 
 const (
-	// hangGuard ends a process that does not end by itself. No test passes because of it.
-	hangGuard = 90 * time.Second
+	// processTimeout ends a process that does not end by itself. No test passes because of it.
+	processTimeout = 90 * time.Second
 
-	// runtimeFolder is where the software devices of one test meet.
-	runtimeFolder = ".run"
-
-	nobody = 65534 // user and group without rights, on every Linux
+	unprivilegedID = 65534 // user and group "nobody" on every Linux
 )
 
 // process is one run of a program, with what it has printed so far.
 type process struct {
 	name    string
 	command *exec.Cmd
-	stdout  transcript
-	stderr  transcript
-	ended   chan struct{} // closed when it has been waited for; ending is valid from then on
-	ending  error
+	stdout  outputBuffer
+	stderr  outputBuffer
+	done    chan struct{} // closed when the process has been waited for; waitErr is valid from then on
+	waitErr error
 }
 
-// launching is what a process is started with.
-type launching struct {
+// processOptions says what to start and how.
+type processOptions struct {
 	name         string // for messages
-	folder       string
+	dir          string
 	environment  []string
-	unprivileged bool // as nobody, if the test runs as root
+	unprivileged bool // as user nobody, if the test runs as root
 	argv         []string
-	unread       []string // "stdout", "stderr": streams whose other end is closed
+	closed       closedOutputs
 }
 
-// launch starts a process that lives at most for hangGuard; then it prints its goroutines and dies.
-func launch(l launching) (*process, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), hangGuard)
-	p := &process{name: l.name, ended: make(chan struct{})}
-	p.command = exec.CommandContext(ctx, l.argv[0], l.argv[1:]...)
-	p.command.Dir, p.command.Env = l.folder, l.environment
-	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
-	for _, name := range l.unread {
-		closed, err := pipeWithoutReader()
-		if err != nil {
-			cancel()
-			return nil, err
-		}
-		defer closed.Close()
-		*map[string]*io.Writer{"stdout": &p.command.Stdout, "stderr": &p.command.Stderr}[name] = closed
-	}
+// closedOutputs are the standard streams whose reader is gone before the process starts.
+type closedOutputs struct{ stdout, stderr bool }
+
+// startProcess starts a process that lives at most for processTimeout; then it prints its goroutines and ends.
+func startProcess(o processOptions) (*process, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), processTimeout)
+	p := &process{name: o.name, done: make(chan struct{})}
+	p.command = exec.CommandContext(ctx, o.argv[0], o.argv[1:]...)
+	p.command.Dir, p.command.Env = o.dir, o.environment
 	p.command.Cancel = func() error { return p.command.Process.Signal(syscall.SIGQUIT) }
 	p.command.WaitDelay = 5 * time.Second
-	if l.unprivileged && os.Geteuid() == 0 {
-		if err := p.dropPrivileges(); err != nil {
-			cancel()
-			return nil, err
-		}
-	}
-	if err := p.command.Start(); err != nil {
+	if err := p.run(o); err != nil {
 		cancel()
 		return nil, err
 	}
 	go func() {
-		defer close(p.ended)
+		defer close(p.done)
 		defer cancel()
-		p.ending = p.command.Wait()
+		p.waitErr = p.command.Wait()
 	}()
 	return p, nil
 }
 
-// pipeWithoutReader returns the end of a pipe to write to, whose other end is closed.
+func (p *process) run(o processOptions) error {
+	brokenPipe, err := pipeWithoutReader()
+	if err != nil {
+		return err
+	}
+	defer brokenPipe.Close()
+	p.command.Stdout, p.command.Stderr = &p.stdout, &p.stderr
+	if o.closed.stdout {
+		p.command.Stdout = brokenPipe
+	}
+	if o.closed.stderr {
+		p.command.Stderr = brokenPipe
+	}
+	if o.unprivileged && os.Geteuid() == 0 {
+		if err := p.dropPrivileges(); err != nil {
+			return err
+		}
+	}
+	return p.command.Start()
+}
+
+// pipeWithoutReader returns the writing end of a pipe whose other end is closed.
 func pipeWithoutReader() (*os.File, error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
@@ -90,141 +94,158 @@ func pipeWithoutReader() (*os.File, error) {
 	return writer, reader.Close()
 }
 
-// dropPrivileges makes the process nobody's, with a runtime directory that is nobody's too. The folders that only their
-// owner may enter are opened on the way to the program and to where it works.
+// dropPrivileges runs the process as user nobody, with a runtime directory that belongs to that user. Directories that
+// only their owner may enter are opened on the way to the program and to its working directory.
 func (p *process) dropPrivileges() error {
-	runtime, err := os.MkdirTemp(p.command.Dir, runtimeFolder)
+	runtime, err := os.MkdirTemp(p.command.Dir, runtimeDir)
 	if err != nil {
 		return err
 	}
-	program, err := exec.LookPath("dma-copy") // which another program may start
+	program, err := exec.LookPath("dma-copy") // argv may name another program that starts it
 	if err != nil {
 		return err
 	}
-	p.command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	p.command.SysProcAttr = &syscall.SysProcAttr{
+		Credential: &syscall.Credential{Uid: unprivilegedID, Gid: unprivilegedID},
+	}
 	p.command.Env = append(p.command.Env, "DMA_COPY_SOFT_DIR="+runtime)
-	return errors.Join(os.Chown(runtime, nobody, nobody), openWay(program), openWay(p.command.Dir))
+	return errors.Join(
+		os.Chown(runtime, unprivilegedID, unprivilegedID), makeReachable(program), makeReachable(p.command.Dir))
 }
 
-func openWay(path string) error {
-	for folder := filepath.Dir(path); folder != filepath.Clean(os.TempDir()) && folder != "/"; folder = filepath.Dir(folder) {
-		if err := os.Chmod(folder, 0o755); err != nil {
+// makeReachable lets every user enter the temporary directories that a path leads through.
+func makeReachable(path string) error {
+	for dir := filepath.Dir(path); dir != filepath.Clean(os.TempDir()) && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// kill ends the process, even a stopped one, and waits for that.
+// kill ends the process, even a stopped one, and waits for its end.
 func (p *process) kill() {
 	_ = p.command.Process.Kill() // it may have ended
-	<-p.ended
+	<-p.done
 }
 
 func (p *process) signal(s syscall.Signal) error { return p.command.Process.Signal(s) }
 
-// says waits until the process has printed something on stderr that matches.
-func (p *process) says(pattern *regexp.Regexp) error {
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// waitForStderr waits until what the process has printed on stderr matches the pattern.
+func (p *process) waitForStderr(pattern *regexp.Regexp) error {
 	for {
-		grown := p.stderr.growth()
+		changed := p.stderr.changed()
 		if pattern.MatchString(p.stderr.String()) {
 			return nil
 		}
 		select {
-		case <-grown:
-		case <-p.ended:
+		case <-changed:
+		case <-p.done:
 			if pattern.MatchString(p.stderr.String()) {
 				return nil
 			}
-			return fmt.Errorf("%s ended (%v) and never said %q:\n%s", p.name, p.command.ProcessState, pattern, p.stderr.String())
+			return fmt.Errorf("%s ended (%v) without printing %q:\n%s",
+				p.name, p.command.ProcessState, pattern, p.stderr.String())
 		}
 	}
 }
 
-// endsWith waits for the process and checks its exit code and the manner in which it told of success or failure.
-func (p *process) endsWith(code int, warned bool) error {
-	<-p.ended
-	if p.ending != nil && !errors.As(p.ending, new(*exec.ExitError)) {
-		return fmt.Errorf("%s: %w", p.name, p.ending)
+// exitCode waits for the process and returns its exit code as a shell reports it.
+func (p *process) exitCode() int {
+	<-p.done
+	if status := p.command.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() {
+		return exitSignal + int(status.Signal())
 	}
-	if got := exitCodeOf(p.command.ProcessState); got != code {
-		return fmt.Errorf("%s: exit code %d, want %d; it said\n%s", p.name, got, code, p.stderr.String())
+	return p.command.ProcessState.ExitCode()
+}
+
+// checkExit waits for the process and checks its exit code and the form of its output.
+func (p *process) checkExit(code int, wantWarning bool) error {
+	<-p.done
+	if p.waitErr != nil && !errors.As(p.waitErr, new(*exec.ExitError)) {
+		return fmt.Errorf("%s: %w", p.name, p.waitErr)
 	}
-	if err := checkManners(p.stderr.String(), code, warned); err != nil {
-		return fmt.Errorf("%s: %w; it said\n%s", p.name, err, p.stderr.String())
+	if got := p.exitCode(); got != code {
+		return fmt.Errorf("%s: exit code %d, want %d; stderr:\n%s", p.name, got, code, p.stderr.String())
+	}
+	if err := checkStderr(p.stderr.String(), code, wantWarning); err != nil {
+		return fmt.Errorf("%s: %w; stderr:\n%s", p.name, err, p.stderr.String())
 	}
 	return checkEvents(p.stdout.String()+p.stderr.String(), code)
 }
 
-// exitCodeOf is the exit code as a shell has it.
-func exitCodeOf(state *os.ProcessState) int {
-	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
-		return 128 + int(status.Signal())
-	}
-	return state.ExitCode()
-}
+var (
+	// progressLine is what a transfer prints before its outcome is known.
+	progressLine = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |[0-9.]+ \wi?B(  |$))`)
 
-// onTheWay is what a copy says before it is known how it ends.
-var onTheWay = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |[0-9.]+ \wi?B(  |$))`)
+	// raceWarning is printed by the race detector's runtime where /proc is not mounted.
+	raceWarning = regexp.MustCompile(`^==\d+==WARNING: reading executable name failed `)
+)
 
-// raceRuntime is what the race detector's runtime says where /proc is not mounted.
-var raceRuntime = regexp.MustCompile(`^==\d+==WARNING: reading executable name failed `)
-
-// checkManners holds every run to what all promise: a failure is one line, a success none, and no warning comes
-// unexpected. Log lines that a test has asked for do not count.
-func checkManners(stderr string, code int, warned bool) error {
-	var failures, others, warnings int
+// checkStderr checks what holds for every run: a failure prints exactly one line, a success prints no error, and no
+// unexpected warning is logged. Log lines that the test has asked for do not count.
+func checkStderr(stderr string, code int, wantWarning bool) error {
+	var errorLines, otherLines, warnings int
 	for line := range strings.Lines(stderr) {
 		switch {
 		case strings.HasPrefix(line, `{"level":"warn"`), strings.HasPrefix(line, `{"level":"error"`):
 			warnings++
-		case strings.HasPrefix(line, "{"), onTheWay.MatchString(line), raceRuntime.MatchString(line):
+		case strings.HasPrefix(line, "{"), progressLine.MatchString(line), raceWarning.MatchString(line):
 		case strings.HasPrefix(line, "dma-copy: "), strings.HasPrefix(line, "refpeer: "):
-			failures++
+			errorLines++
 		default:
-			others++
+			otherLines++
 		}
 	}
 	switch {
-	case warned != (warnings > 0):
-		return fmt.Errorf("%d warnings, expected: %t", warnings, warned)
-	case code == 0 && failures > 0:
-		return errors.New("a success that speaks of a failure")
-	case code != 0 && code != 128+int(syscall.SIGKILL) && (failures != 1 || others != 0):
+	case wantWarning != (warnings > 0):
+		return fmt.Errorf("%d warnings, expected: %t", warnings, wantWarning)
+	case code == exitOK && errorLines > 0:
+		return errors.New("a successful run printed an error")
+	case code != exitOK && code != exitKilled && (errorLines != 1 || otherLines != 0):
 		return errors.New("a failure is not exactly one line")
 	}
 	return nil
 }
 
-// transcript is the output of a running process. Safe for concurrent use.
-type transcript struct {
-	mu    sync.Mutex
-	text  strings.Builder
-	grown chan struct{} // closed by the next Write; nil if nobody waits
+// outputBuffer collects the output of a running process. It is safe for concurrent use.
+type outputBuffer struct {
+	mu     sync.Mutex
+	text   strings.Builder
+	change chan struct{} // closed by the next Write; nil if nothing waits for it
 }
 
-func (t *transcript) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.grown != nil {
-		close(t.grown)
-		t.grown = nil
+func (b *outputBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.change != nil {
+		close(b.change)
+		b.change = nil
 	}
-	return t.text.Write(p)
+	return b.text.Write(p)
 }
 
-func (t *transcript) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.text.String()
+func (b *outputBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
-// growth returns a channel that the next Write closes.
-func (t *transcript) growth() <-chan struct{} {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.grown == nil {
-		t.grown = make(chan struct{})
+// changed returns a channel that the next Write closes.
+func (b *outputBuffer) changed() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.change == nil {
+		b.change = make(chan struct{})
 	}
-	return t.grown
+	return b.change
 }

@@ -6,22 +6,49 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+	"go.uber.org/goleak"
 )
 
 const (
 	modulePath = "github.com/dma-copy/dma-copy"
 	moduleRoot = "../../.."
 
-	// programVariable names a dma-copy to test, in place of one that is built from the sources.
+	// programVariable names an executable dma-copy to test instead of one built from the sources.
 	programVariable = "DMA_COPY_TEST_PROGRAM"
 )
 
-// installProgram puts dma-copy beside refpeer, where PATH finds it, before the first test that needs it. The folder is
-// removed after the tests.
+// TestMain runs the tests, or the model of the reference program if this binary is called as refpeer.
+func TestMain(m *testing.M) {
+	testscript.Main(leakChecked{m}, map[string]func(){"refpeer": refpeerMain})
+}
+
+// leakChecked fails a test run that leaves goroutines behind.
+type leakChecked struct{ tests *testing.M }
+
+func (l leakChecked) Run() int {
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup; the programs would inherit that
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+	if code := l.tests.Run(); code != 0 {
+		return code
+	}
+	if err := goleak.Find(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// installProgram puts dma-copy beside refpeer, where PATH finds it, before the first test that needs it. testscript
+// removes the directory after the tests.
 var installProgram = sync.OnceValue(func() error {
 	refpeer, err := exec.LookPath("refpeer")
 	if err != nil {
@@ -42,8 +69,8 @@ func copyProgram(from, to string) error {
 	return os.WriteFile(to, content, 0o755)
 }
 
-// buildProgram builds dma-copy as the tests were built: with cgo, the race detector and coverage, or without. It has no
-// stamp of the repository, so that it stays the same from commit to commit.
+// buildProgram builds dma-copy as the tests were built: with or without cgo, the race detector and coverage. The
+// repository's state is not stamped into it, so that a commit alone does not change it.
 func buildProgram(path string) error {
 	args := []string{"build", "-buildvcs=false", "-o", path}
 	environment := os.Environ()
@@ -68,14 +95,13 @@ func buildProgram(path string) error {
 	return nil
 }
 
-// dependOnSources reads the folders from which dma-copy is built. The Go command notes what a test reads, and so runs
-// the tests again after a change of the program that they do not import.
+// dependOnSources reads the directories from which dma-copy is built. The Go command records what a test reads, so it
+// runs the tests again, instead of reporting cached results, when a source has changed that they do not import.
 func dependOnSources() error {
 	var errs []error
-	for _, folder := range []string{"cmd", "internal"} {
-		errs = append(errs, filepath.WalkDir(filepath.Join(moduleRoot, folder), func(_ string, _ fs.DirEntry, err error) error {
-			return err
-		}))
+	readDir := func(_ string, _ fs.DirEntry, err error) error { return err }
+	for _, dir := range []string{"cmd", "internal"} {
+		errs = append(errs, filepath.WalkDir(filepath.Join(moduleRoot, dir), readDir))
 	}
 	for _, file := range []string{"go.mod", "go.sum"} {
 		_, err := os.Stat(filepath.Join(moduleRoot, file))

@@ -11,22 +11,22 @@ import (
 	"os"
 )
 
-// noise is a stream of bytes that no error leaves as it was and that the same seed makes again.
-func noise(seed string) io.Reader {
+// randomStream returns an endless stream of random bytes. The same seed gives the same bytes.
+func randomStream(seed string) io.Reader {
 	return rand.NewChaCha8(sha256.Sum256([]byte(seed)))
 }
 
-// writeNoise makes a file of size bytes of noise.
-func writeNoise(path, seed string, size int64) error {
+// writeRandomFile makes a file of size random bytes.
+func writeRandomFile(path, seed string, size int64) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	_, err = io.CopyN(file, noise(seed), size)
+	_, err = io.CopyN(file, randomStream(seed), size)
 	return errors.Join(err, file.Close())
 }
 
-// compareFiles says where two files begin to differ.
+// compareFiles returns an error that says where two files begin to differ.
 func compareFiles(one, other string) error {
 	a, err := os.Open(one)
 	if err != nil {
@@ -42,16 +42,17 @@ func compareFiles(one, other string) error {
 }
 
 func compareStreams(one, other io.Reader) error {
-	const step = 1 << 20
-	a, b := bufio.NewReaderSize(one, step), bufio.NewReaderSize(other, step)
+	const blockSize = 1 << 20
+	a, b := bufio.NewReaderSize(one, blockSize), bufio.NewReaderSize(other, blockSize)
 	for offset := int64(0); ; {
-		x, errX := a.Peek(step)
-		y, errY := b.Peek(step)
+		x, errX := a.Peek(blockSize)
+		y, errY := b.Peek(blockSize)
 		if !bytes.Equal(x, y) {
-			return fmt.Errorf("the files differ within the %d bytes from %d on (%d and %d bytes there)", step, offset, len(x), len(y))
+			return fmt.Errorf("the files differ within %d bytes at offset %d (%d and %d bytes there)",
+				blockSize, offset, len(x), len(y))
 		}
 		if errX != nil || errY != nil {
-			return errors.Join(notEOF(errX), notEOF(errY))
+			return errors.Join(ignoreEOF(errX), ignoreEOF(errY))
 		}
 		n, err := a.Discard(len(x))
 		if _, errB := b.Discard(len(y)); err != nil || errB != nil {
@@ -61,7 +62,7 @@ func compareStreams(one, other io.Reader) error {
 	}
 }
 
-func notEOF(err error) error {
+func ignoreEOF(err error) error {
 	if err == io.EOF {
 		return nil
 	}

@@ -11,209 +11,200 @@ import (
 )
 
 const (
-	// ordealSize is more than two steps of a receiver's journal, which is written every 16 MiB.
-	ordealSize = 40 << 20
+	// scenarioSize is more than two intervals of a receiver's journal, which is written every 16 MiB.
+	scenarioSize = 40 << 20
 
-	// A copy of it takes so long that every part of it is likely to be hit.
-	ordealLimits = "DMA_COPY_SOFT_LIMITS=task_latency_us=2000 "
-	ordealShape  = "--chunk 256KiB --depth 4 -l INFO -o json --wait 3s "
+	// scenarioLimits make the transfer slow enough that a random time is likely to hit each of its phases.
+	scenarioLimits = "DMA_COPY_SOFT_LIMITS=task_latency_us=2000 "
+	scenarioFlags  = "--chunk 256KiB --depth 4 -l INFO -o json --wait 3s "
 
-	// rareMoments are the kinds of moments of which each is chosen in one of so many cases; the others are any of the copy.
-	rareMoments = 8
+	scenarioCount = 8 // two sides to disrupt, two senders, with and without an old file
 )
 
 var (
-	agreed     = regexp.MustCompile(`"message":"agreed"`)
-	wasResumed = regexp.MustCompile(`"type":"summary".*"resumed_bytes":(\d+)`)
+	logAgreed    = regexp.MustCompile(`"message":"agreed"`)
+	resumedField = regexp.MustCompile(`"type":"summary".*"resumed_bytes":(\d+)`)
 )
 
-// ordeal is a copy that is made again and again, and to one side of which something is done at random moments: who that is, who
-// sends, and whether there is an old file under the final name.
-type ordeal struct {
-	*stage
-	victim, sender string
-	replaces       bool
-	random         *rand.Rand
-	flags          map[string]string // more of them, by side
+// scenario is a transfer that crash, signal and stall tests repeat. Each time they disrupt one of its sides at a random
+// time: they kill it, signal it or stop it.
+type scenario struct {
+	*fixture
+	disrupted, sender string
+	overwrites        bool // the receiver has an old file under the final name
+	random            *rand.Rand
+	flags             map[string]string // more flags of each side
 
-	meeting, span time.Duration // of a copy: until both have agreed, and from there to the end
+	handshakeTime, transferTime time.Duration // measured: until both sides have agreed, and from then to the end
 }
 
-// eachOrdeal walks all kinds of them at once. The seed is another each time, unless it is given.
-func eachOrdeal(t *testing.T, seed uint64, test func(o *ordeal, i int)) {
+// forEachScenario runs a test for all scenarios in parallel. Without a seed it chooses one.
+func forEachScenario(t *testing.T, seed uint64, test func(s *scenario, i int)) {
 	t.Helper()
 	if seed == 0 {
 		seed = rand.Uint64()
 	}
-	t.Logf("the seed is %d", seed)
-	t.Run("kinds", func(t *testing.T) {
-		for i := range ordealKinds {
-			o := &ordeal{victim: sideNamed(i), sender: sideNamed(i >> 1), replaces: i>>2 == 1, flags: map[string]string{}}
-			t.Run(o.String(), func(t *testing.T) {
+	t.Logf("seed %d", seed)
+	t.Run("scenarios", func(t *testing.T) {
+		for i := range scenarioCount {
+			s := &scenario{
+				disrupted: bothSides[i&1], sender: bothSides[i>>1&1], overwrites: i>>2 == 1, flags: map[string]string{},
+			}
+			t.Run(s.String(), func(t *testing.T) {
 				t.Parallel()
-				o.stage = newStage(t)
-				o.random = rand.New(rand.NewPCG(seed, uint64(i)))
-				o.put(o.sender, ordealSize)
-				o.clear()
-				o.complete(0)
-				test(o, i)
+				s.fixture = newFixture(t)
+				s.random = rand.New(rand.NewPCG(seed, uint64(i)))
+				s.createFile(s.sender, scenarioSize)
+				s.reset()
+				s.expectComplete(0)
+				test(s, i)
 			})
 		}
 	})
 }
 
-const ordealKinds = 8
-
-func sideNamed(bit int) string { return []string{"host", "dpu"}[bit&1] }
-
-func (o *ordeal) String() string {
-	name := fmt.Sprintf("%s_hit_%s_sends", o.victim, o.sender)
-	if o.replaces {
+func (s *scenario) String() string {
+	name := fmt.Sprintf("%s_disrupted_%s_sends", s.disrupted, s.sender)
+	if s.overwrites {
 		name += "_over_an_old_file"
 	}
 	return name
 }
 
-func (o *ordeal) receiver() string { return otherThan(o.sender) }
+func (s *scenario) receiver() string    { return peerOf(s.sender) }
+func (s *scenario) receiverDir() string { return filepath.Dir(s.path(s.receiver())) }
+func (s *scenario) oldCopy() string     { return filepath.Join(s.dir, "old") }
 
-// old is where the file is kept that a receiver is to replace.
-func (o *ordeal) old() string { return filepath.Join(o.folder, "old") }
-
-// clear gives the receiver what it has before a copy: an old file, or nothing.
-func (o *ordeal) clear() {
-	o.t.Helper()
-	folder := filepath.Dir(o.path(o.receiver()))
-	must(o.t, os.RemoveAll(folder))
-	must(o.t, os.Mkdir(folder, 0o755))
-	if !o.replaces {
-		return
-	}
-	for _, path := range []string{o.old(), o.path(o.receiver())} {
-		must(o.t, writeNoise(path, "what was there before", 3_000_000))
+// reset gives the receiver what it has before a transfer: an old file, or nothing.
+func (s *scenario) reset() {
+	s.t.Helper()
+	must(s.t, os.RemoveAll(s.receiverDir()))
+	must(s.t, os.Mkdir(s.receiverDir(), 0o755))
+	if s.overwrites {
+		must(s.t, writeRandomFile(s.oldCopy(), "old content", 3_000_000))
+		must(s.t, writeRandomFile(s.path(s.receiver()), "old content", 3_000_000))
 	}
 }
 
-// both starts the two sides of the copy.
-func (o *ordeal) both() map[string]side {
-	o.t.Helper()
-	lines := map[string]string{"host": ourHost + ordealShape, "dpu": ordealLimits + ourDPU + ordealShape}
-	if o.replaces {
-		lines[o.receiver()] += "--overwrite "
+// startTransfer starts both sides.
+func (s *scenario) startTransfer() sidePair {
+	s.t.Helper()
+	lines := map[string]string{"host": hostCommand + scenarioFlags, "dpu": scenarioLimits + dpuCommand + scenarioFlags}
+	if s.overwrites {
+		lines[s.receiver()] += "--overwrite "
 	}
-	sides := map[string]side{}
-	for _, name := range []string{"host", "dpu"} {
-		sides[name] = o.start(name, lines[name]+o.flags[name])
+	sides := sidePair{}
+	for _, name := range bothSides {
+		sides[name] = s.start(name, lines[name]+s.flags[name])
 	}
 	return sides
 }
 
-// complete makes the copy, which takes so much from an earlier one, and learns from it how long a copy is.
-func (o *ordeal) complete(wantResumed int64) {
-	o.t.Helper()
+// expectComplete runs the transfer to its end and expects it to resume from so many bytes of an earlier one. If it
+// starts from the beginning it measures how long a transfer takes.
+func (s *scenario) expectComplete(resumed int64) {
+	s.t.Helper()
 	started := time.Now()
-	sides := o.both()
-	must(o.t, sides[o.victim].says(agreed))
-	met := time.Now()
-	for _, name := range []string{"host", "dpu"} {
-		sides[name].ends(0)
-		match := wasResumed.FindStringSubmatch(sides[name].stdout.String())
-		if match == nil || match[1] != fmt.Sprint(wantResumed) {
-			o.t.Errorf("%s: want %d bytes resumed; it said\n%s", name, wantResumed, sides[name].stdout.String())
-		}
+	sides := s.startTransfer()
+	sides[s.disrupted].waitForLog(logAgreed)
+	agreed := time.Now()
+	for _, name := range bothSides {
+		sides[name].expectExit(exitOK)
+		sides[name].expectResumed(resumed)
 	}
-	if wantResumed == 0 {
-		o.meeting, o.span = met.Sub(started), time.Since(met)
+	if resumed == 0 {
+		s.handshakeTime, s.transferTime = agreed.Sub(started), time.Since(agreed)
 	}
-	o.same()
-	o.clean()
+	s.expectSameFiles()
+	s.expectClean()
 }
 
-// someMoment lets a random part of a copy pass.
-func (o *ordeal) someMoment(victim side) {
-	o.t.Helper()
-	fraction := o.random.Float64()
-	switch o.random.IntN(rareMoments) {
-	case 0: // before the two sides have agreed
-		time.Sleep(time.Duration(fraction * float64(o.meeting)))
-		return
-	case 3: // when they have just agreed, and open the window
-		fraction *= float64(2*time.Millisecond) / float64(o.span)
-	case 1: // about the end
-		fraction = 0.8 + 0.2*fraction
-	case 2: // when the file has just got its name
-		o.untilNamed(victim)
-		time.Sleep(time.Duration(fraction * float64(time.Millisecond)))
-		return
+// expectResumed expects the summary of a run with -o json to name so many resumed bytes.
+func (s side) expectResumed(bytes int64) {
+	s.t.Helper()
+	match := resumedField.FindStringSubmatch(s.stdout.String())
+	if match == nil || match[1] != fmt.Sprint(bytes) {
+		s.t.Errorf("%s: want %d bytes resumed; stdout:\n%s", s.name, bytes, s.stdout.String())
 	}
-	must(o.t, victim.says(agreed))
-	time.Sleep(time.Duration(fraction * float64(o.span)))
 }
 
-// untilNamed waits until the partial file has been there and is gone, or the victim has ended.
-func (o *ordeal) untilNamed(victim side) {
-	part := filepath.Join(filepath.Dir(o.path(o.receiver())), partOfFile)
-	for there := false; ; time.Sleep(20 * time.Microsecond) {
-		_, err := os.Lstat(part)
-		if there && err != nil || victim.isOver() {
+// waitRandomTime waits for a random time within the transfer. Of eight times one lies in each of four short phases that
+// a time chosen from the whole transfer would seldom hit.
+func (s *scenario) waitRandomTime(sides sidePair) {
+	s.t.Helper()
+	disrupted, fraction := sides[s.disrupted], s.random.Float64()
+	switch s.random.IntN(8) {
+	case 0: // before both sides have agreed
+		sleepFraction(s.handshakeTime, fraction)
+	case 1: // near the end
+		disrupted.waitForLog(logAgreed)
+		sleepFraction(s.transferTime, 0.8+0.2*fraction)
+	case 2: // just after the rename
+		s.waitForRename(disrupted)
+		sleepFraction(time.Millisecond, fraction)
+	case 3: // just after the agreement, while the window is opened
+		disrupted.waitForLog(logAgreed)
+		sleepFraction(2*time.Millisecond, fraction)
+	default:
+		disrupted.waitForLog(logAgreed)
+		sleepFraction(s.transferTime, fraction)
+	}
+}
+
+func sleepFraction(d time.Duration, fraction float64) {
+	time.Sleep(time.Duration(fraction * float64(d)))
+}
+
+// waitForRename waits until the partial file has existed and is gone, or the side has ended.
+func (s *scenario) waitForRename(disrupted side) {
+	partial := filepath.Join(s.receiverDir(), partialName)
+	for existed := false; ; time.Sleep(20 * time.Microsecond) {
+		_, err := os.Lstat(partial)
+		if existed && err != nil || disrupted.hasEnded() {
 			return
 		}
-		there = there || err == nil
+		existed = existed || err == nil
 	}
 }
 
-func (s side) isOver() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
+// committed reports whether the final name holds the new content. It expects the old content or nothing otherwise.
+func (s *scenario) committed() bool {
+	s.t.Helper()
+	path := s.path(s.receiver())
+	if _, err := os.Lstat(path); os.IsNotExist(err) && !s.overwrites {
 		return false
 	}
-}
-
-// overTooSoon corrects what is known of the copy's length.
-func (o *ordeal) overTooSoon() { o.span = o.span * 9 / 10 }
-
-// committed compares what is under the final name with what may be.
-func (o *ordeal) committed() bool {
-	o.t.Helper()
-	path := o.path(o.receiver())
-	if _, err := os.Lstat(path); os.IsNotExist(err) && !o.replaces {
+	if s.overwrites && compareFiles(s.oldCopy(), path) == nil {
 		return false
 	}
-	if o.replaces && compareFiles(o.old(), path) == nil {
-		return false
-	}
-	if err := compareFiles(o.path(o.sender), path); err != nil {
-		o.t.Errorf("the final name holds neither the old content nor the new: %v", err)
+	if err := compareFiles(s.path(s.sender), path); err != nil {
+		s.t.Errorf("the final name holds neither the old content nor the new: %v", err)
 	}
 	return true
 }
 
-// mustBeTidy expects nothing in the two folders but the file and what a copy can go on with. A receiver that could tidy up leaves
-// that only if it is of use.
-func (o *ordeal) mustBeTidy(couldTidyUp bool) {
-	o.t.Helper()
-	mustHoldOnly(o.t, filepath.Dir(o.path(o.sender)), "file")
-	folder := filepath.Dir(o.path(o.receiver()))
-	left := mustHoldOnly(o.t, folder, "file", partOfFile, journalOfFile)
-	if couldTidyUp && len(left) > 0 && keptIn(o.t, folder) == 0 {
-		o.t.Errorf("%q is left, and of no use", left)
+// expectLeftFiles expects nothing in the two directories but the file and what a transfer can resume from. A receiver
+// that was able to clean up leaves these only if they are of use.
+func (s *scenario) expectLeftFiles(cleanedUp bool) {
+	s.t.Helper()
+	expectOnly(s.t, filepath.Dir(s.path(s.sender)), "file")
+	left := expectOnly(s.t, s.receiverDir(), "file", partialName, journalName)
+	if cleanedUp && len(left) > 0 && resumableBytes(s.t, s.receiverDir()) == 0 {
+		s.t.Errorf("%q are left, but nothing can be resumed from them", left)
 	}
 }
 
-// again runs the same two commands, and returns how much they have taken over. They complete the copy with what is left of the first;
-// where that was completed and nothing may be replaced, they are refused.
-func (o *ordeal) again(committed bool) (kept int64) {
-	o.t.Helper()
-	if committed && !o.replaces {
-		for _, one := range o.both() {
-			one.ends(exitSource)
-		}
-		o.same()
-		o.clean()
+// expectRepeated runs the same two commands again and returns how many bytes they resumed. They complete the transfer
+// with what the first left; if that was committed and nothing may be overwritten, they are refused.
+func (s *scenario) expectRepeated(committed bool) (resumed int64) {
+	s.t.Helper()
+	if committed && !s.overwrites {
+		s.startTransfer().expectExit(exitSource)
+		s.expectSameFiles()
+		s.expectClean()
 		return 0
 	}
-	kept = keptIn(o.t, filepath.Dir(o.path(o.receiver())))
-	o.complete(kept)
-	return kept
+	resumed = resumableBytes(s.t, s.receiverDir())
+	s.expectComplete(resumed)
+	return resumed
 }

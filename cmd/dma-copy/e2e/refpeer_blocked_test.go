@@ -19,9 +19,9 @@ const (
 	registerMissing = 1
 )
 
-// blockedMemory registers memory behind a userfaultfd that is not served: a page of it that nothing was written to yet
-// blocks everyone who touches it, be it from another process, until this process ends.
-func (r *refpeer) blockedMemory(size int64, access doca.Access) (*doca.Region, error) {
+// allocateBlocking registers memory with a userfaultfd whose faults are never handled: until this process ends, a page
+// that was not written to yet blocks whatever accesses it, also from another process.
+func (r *refpeer) allocateBlocking(size int64, access doca.Access) (*doca.Region, error) {
 	file, err := os.CreateTemp("/dev/shm", "refpeer")
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (r *refpeer) blockedMemory(size int64, access doca.Access) (*doca.Region, e
 	return region, blockFaults(region.Address(), uint64(size))
 }
 
-// blockFaults leaves the descriptor open for as long as the process lives, and reports an access that blocks.
+// blockFaults logs the first access that blocks. The descriptor stays open for as long as the process lives.
 func blockFaults(address, length uint64) error {
 	faults, _, number := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
 	if number != 0 {
@@ -47,14 +47,14 @@ func blockFaults(address, length uint64) error {
 	length = (length + page - 1) / page * page
 	api := struct{ version, features, ioctls uint64 }{version: uffdVersion}
 	memory := struct{ start, length, mode, ioctls uint64 }{start: address, length: length, mode: registerMissing}
-	if err := control(faults, uffdioAPI, unsafe.Pointer(&api)); err != nil {
+	if err := ioctl(faults, uffdioAPI, unsafe.Pointer(&api)); err != nil {
 		return err
 	}
-	if err := control(faults, uffdioRegister, unsafe.Pointer(&memory)); err != nil {
+	if err := ioctl(faults, uffdioRegister, unsafe.Pointer(&memory)); err != nil {
 		return err
 	}
 	go func() {
-		var fault [32]byte // is one struct uffd_msg
+		var fault [32]byte // one struct uffd_msg
 		if _, err := unix.Read(int(faults), fault[:]); err == nil {
 			fmt.Fprintln(os.Stderr, `{"level":"info","message":"an access blocks"}`)
 		}
@@ -62,15 +62,15 @@ func blockFaults(address, length uint64) error {
 	return nil
 }
 
-func control(fd, request uintptr, argument unsafe.Pointer) error {
+func ioctl(fd, request uintptr, argument unsafe.Pointer) error {
 	if _, _, number := unix.Syscall(unix.SYS_IOCTL, fd, request, uintptr(argument)); number != 0 {
 		return number
 	}
 	return nil
 }
 
-// mayBlockFaults is nil where this process may have a userfaultfd that catches the faults of system calls.
-func mayBlockFaults() error {
+// canBlockFaults returns an error unless this process may have a userfaultfd that catches the faults of system calls.
+func canBlockFaults() error {
 	faults, _, number := unix.Syscall(unix.SYS_USERFAULTFD, unix.O_CLOEXEC, 0, 0)
 	if number != 0 {
 		return number

@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// runDPU is the DPU's part: it judges, copies in one task, and waits for the host to hang up.
+// runDPU runs the DPU's role: it checks the direction, copies with one task, and waits for the host to disconnect.
 func (r *refpeer) runDPU(ctx context.Context) error {
 	rep, err := r.dev.OpenRepresentor(r.rep)
 	if err != nil {
@@ -24,20 +24,20 @@ func (r *refpeer) runDPU(ctx context.Context) error {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	others := make(chan struct{})
+	rejecting := make(chan struct{})
 	go func() {
-		defer close(others)
-		turnAway(ctx, server)
+		defer close(rejecting)
+		rejectClients(ctx, server)
 	}()
 	err = r.serve(ctx)
-	err = errors.Join(err, r.awaitHangUp(ctx))
+	err = errors.Join(err, r.awaitDisconnect(ctx))
 	cancel()
-	<-others
+	<-rejecting
 	return err
 }
 
-// turnAway disconnects every client after the first as soon as it connects.
-func turnAway(ctx context.Context, server *doca.Server) {
+// rejectClients disconnects every further client as soon as it connects.
+func rejectClients(ctx context.Context, server *doca.Server) {
 	for {
 		other, err := server.Accept(ctx)
 		if err != nil {
@@ -48,7 +48,7 @@ func turnAway(ctx context.Context, server *doca.Server) {
 }
 
 func (r *refpeer) serve(ctx context.Context) error {
-	if err := r.reached(ctx, "connected"); err != nil {
+	if err := r.afterStep(ctx, "connected"); err != nil {
 		return err
 	}
 	if err := r.agreeAsDPU(ctx); err != nil {
@@ -61,10 +61,10 @@ func (r *refpeer) serve(ctx context.Context) error {
 	if err := r.copy(ctx, export); err != nil {
 		return err
 	}
-	if err := r.reached(ctx, "copied"); err != nil {
+	if err := r.afterStep(ctx, "copied"); err != nil {
 		return err
 	}
-	return r.say(ctx, "status-sent", statusImage(true))
+	return r.send(ctx, "status-sent", statusImage(true))
 }
 
 func (r *refpeer) agreeAsDPU(ctx context.Context) error {
@@ -72,27 +72,27 @@ func (r *refpeer) agreeAsDPU(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.judge(opening); err != nil {
+	if err := r.checkDirection(opening); err != nil {
 		_ = r.conn.Send(ctx, statusImage(false))
 		return err
 	}
 	answer := directionImage(false, r.size)
-	if !r.owner {
+	if !r.sends {
 		r.size, answer = imageSize(opening), directionImage(true, 0)
 	}
-	return r.say(ctx, "direction-sent", answer)
+	return r.send(ctx, "direction-sent", answer)
 }
 
-// judge applies the reference's three refusals. One task has to hold the file.
-func (r *refpeer) judge(opening []byte) error {
+// checkDirection refuses what the reference program refuses. One task has to hold the file.
+func (r *refpeer) checkDirection(opening []byte) error {
 	size := r.size
-	if !r.owner {
+	if !r.sends {
 		size = imageSize(opening)
 	}
 	switch largest := int64(r.dev.Info().MaxBufferSize); {
-	case imageFileInHost(opening) && r.owner:
+	case imageFileInHost(opening) && r.sends:
 		return errors.New("both sides have the file")
-	case !imageFileInHost(opening) && !r.owner:
+	case !imageFileInHost(opening) && !r.sends:
 		return errors.New("neither side has the file")
 	case size > largest:
 		return fmt.Errorf("%d bytes are more than %d", size, largest)
@@ -116,10 +116,10 @@ func (r *refpeer) copy(ctx context.Context, export []byte) error {
 		return err
 	}
 	task := doca.Copy{Source: remote, Target: r.memory, Length: r.size}
-	if r.owner {
+	if r.sends {
 		task.Source, task.Target = r.memory, remote
 	}
-	if err := runTask(ctx, engine, task); err != nil || r.owner {
+	if err := runTask(ctx, engine, task); err != nil || r.sends {
 		return errors.Join(err, engine.Close())
 	}
 	return errors.Join(engine.Close(), r.save())
@@ -136,7 +136,7 @@ func runTask(ctx context.Context, engine *doca.Engine, task doca.Copy) error {
 	return done[0].Err
 }
 
-func (r *refpeer) awaitHangUp(ctx context.Context) error {
+func (r *refpeer) awaitDisconnect(ctx context.Context) error {
 	select {
 	case <-r.conn.Done():
 		return nil

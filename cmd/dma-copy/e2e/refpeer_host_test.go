@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// runHost is the host's part. The reference's host saves after the DPU's STATUS(1) and never says how that went.
+// runHost runs the host's role. The reference program's host saves the file after the DPU's STATUS(1) and does not
+// report the result.
 func (r *refpeer) runHost(ctx context.Context) error {
 	client, err := r.dev.NewClient(referenceServer, doca.ChannelConfig{})
 	if err != nil {
@@ -29,24 +30,24 @@ func (r *refpeer) runHost(ctx context.Context) error {
 	if _, err := r.expect(ctx, statusType, "status-received"); err != nil {
 		return err
 	}
-	if r.owner {
+	if r.sends {
 		return nil
 	}
 	return r.save()
 }
 
-// connect waits for the DPU, which people start first when they use the reference.
+// connect waits for the DPU. Users of the reference program start the DPU first.
 func (r *refpeer) connect(ctx context.Context, client *doca.Client) error {
-	for waits := false; ; waits = true {
+	for waiting := false; ; waiting = true {
 		conn, err := client.Connect(ctx)
 		if err == nil {
 			r.conn = conn
-			return r.reached(ctx, "connected")
+			return r.afterStep(ctx, "connected")
 		}
 		if !errors.Is(err, doca.ErrNoServer) {
 			return err
 		}
-		if !waits {
+		if !waiting {
 			fmt.Fprintln(os.Stderr, `{"level":"info","message":"waiting"}`)
 		}
 		time.Sleep(5 * time.Millisecond)
@@ -54,7 +55,7 @@ func (r *refpeer) connect(ctx context.Context, client *doca.Client) error {
 }
 
 func (r *refpeer) agreeAsHost(ctx context.Context) error {
-	if err := r.say(ctx, "direction-sent", directionImage(r.owner, r.size)); err != nil {
+	if err := r.send(ctx, "direction-sent", directionImage(r.sends, r.size)); err != nil {
 		return err
 	}
 	answer, err := r.expect(ctx, directionType, "direction-received")
@@ -62,7 +63,7 @@ func (r *refpeer) agreeAsHost(ctx context.Context) error {
 		return err
 	}
 	access := doca.RemoteRead
-	if !r.owner {
+	if !r.sends {
 		r.size, access = imageSize(answer), doca.RemoteWrite
 	}
 	return r.allocate(access)
@@ -73,5 +74,5 @@ func (r *refpeer) export(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return r.say(ctx, "export-sent", exportImage(r.memory.Address(), descriptor))
+	return r.send(ctx, "export-sent", exportImage(r.memory.Address(), descriptor))
 }

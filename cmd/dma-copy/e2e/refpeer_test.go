@@ -12,16 +12,18 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 // refpeer is a model of an unmodified doca_dma_copy: what it sends, in what order, what it checks of what it receives,
 // and what it can copy. It is written from docs/PROTOCOL.md over the device layer alone and shares no code with
-// internal/negotiate, so the two do not make the same mistakes. Where the reference would wait for ever, it fails after
-// refpeerPatience.
+// internal/negotiate, so that the two do not make the same mistakes. Where the reference program waits without a limit,
+// the model fails after refpeerTimeout.
 //
-// It can also be a bad peer: die or fall silent after a step, or say something else in place of what it has to say. And
-// it can pause after a step, until it gets SIGUSR1. The steps, in order:
+// It can also be a bad peer: kill itself or fall silent after a step, or send other messages in place of a step's own.
+// And it can pause after a step until it gets SIGUSR1. The steps, in order:
 //
 //	host: connected, direction-sent, direction-received, export-sent, status-received
 //	DPU:  connected, direction-received, direction-sent, export-received, copied, status-sent
@@ -29,35 +31,35 @@ type refpeer struct {
 	role, device, rep, file string
 	dieAfter, stopAfter     string
 	pauseAfter              string
-	blocks                  bool                // the memory that it exports blocks every access to it
-	instead                 map[string][][]byte // by step, what is sent instead
+	blockMemory             bool                // the memory that it exports blocks every access
+	replacements            map[string][][]byte // by step, the messages sent in place of its own
 
 	dev    *doca.Device
 	conn   *doca.Connection
-	owner  bool         // has the file
+	sends  bool         // this side has the file
 	size   int64        // of the file, once known
-	memory *doca.Region // holds the whole file
+	memory *doca.Region // for the whole file
 }
 
-const refpeerPatience = 60 * time.Second
+const refpeerTimeout = 60 * time.Second
 
 var (
-	errTold     = errors.New("STATUS(0) received")
-	errConnLost = errors.New("the connection is lost")
+	errPeerFailed = errors.New("STATUS(0) received")
+	errPeerLost   = errors.New("connection lost")
 )
 
 // refpeerMain is the command: refpeer -role host|dpu -device PCI [-rep PCI] -file FILE.
 func refpeerMain() {
-	r := &refpeer{instead: map[string][][]byte{}}
+	r := &refpeer{replacements: map[string][][]byte{}}
 	flag.StringVar(&r.role, "role", "host", "host or dpu")
 	flag.StringVar(&r.device, "device", "b1:00.1", "PCI address")
 	flag.StringVar(&r.rep, "rep", "b1:00.1", "PCI address of the representor, DPU only")
 	flag.StringVar(&r.file, "file", "", "sent if it is there, else created")
-	flag.StringVar(&r.dieAfter, "die-after", "", "step after which the process kills itself")
-	flag.StringVar(&r.stopAfter, "stop-after", "", "step after which it says and does nothing more")
+	flag.StringVar(&r.dieAfter, "die-after", "", "step after which the process kills itself with SIGKILL")
+	flag.StringVar(&r.stopAfter, "stop-after", "", "step after which it sends and does nothing more")
 	flag.StringVar(&r.pauseAfter, "pause-after", "", "step after which it waits for SIGUSR1")
-	flag.BoolVar(&r.blocks, "block", false, "export memory that blocks every access to it; host only")
-	flag.Func("send", "STEP=HEX[,HEX...]: messages in place of the step's own", r.parseInstead)
+	flag.BoolVar(&r.blockMemory, "block", false, "export memory that blocks every access to it; host only")
+	flag.Func("send", "STEP=HEX[,HEX...]: messages in place of the step's own", r.parseReplacements)
 	flag.CommandLine.Parse(os.Args[1:])
 	if err := r.run(); err != nil {
 		fmt.Fprintf(os.Stderr, "refpeer: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
@@ -66,20 +68,21 @@ func refpeerMain() {
 	os.Exit(0)
 }
 
-func (r *refpeer) parseInstead(text string) error {
+func (r *refpeer) parseReplacements(text string) error {
 	step, messages, _ := strings.Cut(text, "=")
 	for message := range strings.SplitSeq(messages, ",") {
 		decoded, err := hex.DecodeString(message)
 		if err != nil {
 			return err
 		}
-		r.instead[step] = append(r.instead[step], decoded)
+		r.replacements[step] = append(r.replacements[step], decoded)
 	}
 	return nil
 }
 
 func (r *refpeer) run() error {
-	ctx, cancel := context.WithTimeoutCause(context.Background(), refpeerPatience, errors.New("it would wait for ever"))
+	stillWaiting := errors.New("the reference program would still wait")
+	ctx, cancel := context.WithTimeoutCause(context.Background(), refpeerTimeout, stillWaiting)
 	defer cancel()
 	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft})
 	if err != nil {
@@ -90,7 +93,7 @@ func (r *refpeer) run() error {
 		return err
 	}
 	defer r.dev.Close()
-	if err := r.lookAtFile(); err != nil {
+	if err := r.inspectFile(); err != nil {
 		return err
 	}
 	defer r.free()
@@ -102,25 +105,25 @@ func (r *refpeer) run() error {
 
 func (r *refpeer) free() {
 	if r.memory != nil {
-		_ = r.memory.Close() // nothing depends on it any more
+		_ = r.memory.Close() // the process ends
 	}
 }
 
-// lookAtFile decides the direction as the reference does: the side that can read the file sends it.
-func (r *refpeer) lookAtFile() error {
-	if syscall.Access(r.file, 4) != nil {
+// inspectFile decides the direction as the reference program does: the side that can read the file sends it.
+func (r *refpeer) inspectFile() error {
+	if unix.Access(r.file, unix.R_OK) != nil {
 		return nil
 	}
 	info, err := os.Stat(r.file)
 	if err != nil {
 		return err
 	}
-	r.owner, r.size = true, info.Size()
+	r.sends, r.size = true, info.Size()
 	return nil
 }
 
-// reached is called after each step.
-func (r *refpeer) reached(ctx context.Context, step string) error {
+// afterStep is called after each step. It kills, stops or pauses the process if it was asked to.
+func (r *refpeer) afterStep(ctx context.Context, step string) error {
 	if step == r.dieAfter {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 	}
@@ -135,53 +138,54 @@ func (r *refpeer) reached(ctx context.Context, step string) error {
 	return nil
 }
 
+// pause waits for SIGUSR1.
 func pause(ctx context.Context) error {
-	goOn := make(chan os.Signal, 1)
-	signal.Notify(goOn, syscall.SIGUSR1)
-	defer signal.Stop(goOn)
+	resume := make(chan os.Signal, 1)
+	signal.Notify(resume, syscall.SIGUSR1)
+	defer signal.Stop(resume)
 	fmt.Fprintln(os.Stderr, `{"level":"info","message":"paused"}`)
 	select {
-	case <-goOn:
+	case <-resume:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// say sends the message of a step, or what is to be sent instead.
-func (r *refpeer) say(ctx context.Context, step string, message []byte) error {
-	messages, changed := r.instead[step]
-	if !changed {
+// send sends the message of a step, or its replacements.
+func (r *refpeer) send(ctx context.Context, step string, message []byte) error {
+	messages, replaced := r.replacements[step]
+	if !replaced {
 		messages = [][]byte{message}
 	}
 	for _, m := range messages {
 		if err := r.conn.Send(ctx, m); err != nil {
-			return r.lost(err)
+			return connectionError(err)
 		}
 	}
-	return r.reached(ctx, step)
+	return r.afterStep(ctx, step)
 }
 
-// hear returns the next message, checked as far as the reference checks it: its type, and the length of its type.
-func (r *refpeer) hear(ctx context.Context) ([]byte, error) {
+// receive returns the next message, checked as far as the reference program checks it: its type and its length.
+func (r *refpeer) receive(ctx context.Context) ([]byte, error) {
 	message, err := r.conn.Recv(ctx)
 	if err != nil {
-		return nil, r.lost(err)
+		return nil, connectionError(err)
 	}
-	if !acceptable(message) {
+	if !isAcceptable(message) {
 		_ = r.conn.Send(ctx, statusImage(false))
-		return nil, fmt.Errorf("received % x, which is no message", message)
+		return nil, fmt.Errorf("received % x, which is not a message", message)
 	}
 	if imageType(message) == statusType && !imageSuccess(message) {
-		return nil, errTold
+		return nil, errPeerFailed
 	}
 	return message, nil
 }
 
-// expect hears a message of one type. The reference takes any order; this model does not, because a peer that departs
-// from it is what the tests look for.
+// expect receives a message of one type. The reference program accepts messages in any order. The model does not, so
+// that the tests notice a peer that sends them in another order.
 func (r *refpeer) expect(ctx context.Context, wanted uint32, step string) ([]byte, error) {
-	message, err := r.hear(ctx)
+	message, err := r.receive(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -189,28 +193,28 @@ func (r *refpeer) expect(ctx context.Context, wanted uint32, step string) ([]byt
 		_ = r.conn.Send(ctx, statusImage(false))
 		return nil, fmt.Errorf("received % x at %s", message, step)
 	}
-	return message, r.reached(ctx, step)
+	return message, r.afterStep(ctx, step)
 }
 
-func (r *refpeer) lost(err error) error {
+func connectionError(err error) error {
 	if errors.Is(err, doca.ErrDisconnected) || errors.Is(err, doca.ErrClosed) {
-		return errConnLost
+		return errPeerLost
 	}
 	return err
 }
 
-// allocate makes the buffer for the whole file; the owner's holds the file's bytes.
+// allocate makes the buffer for the whole file and, on the side that sends, reads the file into it.
 func (r *refpeer) allocate(access doca.Access) error {
 	allocate := r.dev.Alloc
-	if r.blocks {
-		allocate = r.blockedMemory
+	if r.blockMemory {
+		allocate = r.allocateBlocking
 	}
 	region, err := allocate(r.size, access)
 	if err != nil {
 		return err
 	}
 	r.memory = region
-	if !r.owner || r.blocks {
+	if !r.sends || r.blockMemory {
 		return nil
 	}
 	content, err := os.ReadFile(r.file)
@@ -221,7 +225,7 @@ func (r *refpeer) allocate(access doca.Access) error {
 	return nil
 }
 
-// save writes the file under its final name at once, as the reference does.
+// save writes the file under its final name at once, as the reference program does.
 func (r *refpeer) save() error {
 	return os.WriteFile(r.file, r.memory.Bytes(), 0o644)
 }

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The reference's messages, as its compiler lays out its structures on a little-endian machine. This is written by hand
-// and must not use internal/negotiate: it is what the codec there is tested against.
+// The messages of the reference program, as a compiler lays out its structures on a little-endian machine. They are
+// written by hand and must not use internal/negotiate, whose codec is tested against them.
 
 const referenceServer = "dma copy server"
 
@@ -20,16 +20,17 @@ const (
 	statusType    uint32 = 3
 )
 
-// stackGarbage is what happens to lie in the padding of EXPORT, which the reference does not initialise.
+// stackGarbage fills the padding of EXPORT, which the reference program does not initialise.
 var stackGarbage = []byte{0xfe, 0x7f, 0x00, 0x5a}
 
-// directionImage has an initialiser in the reference, so its padding is zero.
+// directionImage returns a DIRECTION. The reference program initialises it, so its padding is zero.
 func directionImage(fileInHost bool, size int64) []byte {
 	return slices.Concat([]byte{1, 0, 0, 0}, imageBool(fileInHost), []byte{0, 0, 0}, bigEndian(uint64(size)))
 }
 
 func exportImage(address uint64, descriptor []byte) []byte {
-	return slices.Concat([]byte{2, 0, 0, 0}, stackGarbage, bigEndian(address), bigEndian(uint64(len(descriptor))), descriptor)
+	length := bigEndian(uint64(len(descriptor)))
+	return slices.Concat([]byte{2, 0, 0, 0}, stackGarbage, bigEndian(address), length, descriptor)
 }
 
 func statusImage(success bool) []byte {
@@ -45,8 +46,9 @@ func imageBool(b bool) []byte {
 
 func bigEndian(n uint64) []byte { return binary.BigEndian.AppendUint64(nil, n) }
 
-// acceptable is all that the reference checks, with its slip: the descriptor is measured against the whole message.
-func acceptable(message []byte) bool {
+// isAcceptable checks what the reference program checks. Like it, it compares the descriptor's length with that of the
+// whole message.
+func isAcceptable(message []byte) bool {
 	if len(message) < 4 {
 		return false
 	}
@@ -66,7 +68,7 @@ func imageSuccess(message []byte) bool    { return message[4] != 0 }
 func imageFileInHost(message []byte) bool { return message[4] != 0 }
 func imageSize(message []byte) int64      { return int64(binary.BigEndian.Uint64(message[8:16])) }
 
-// imageExport reads an EXPORT; what the declared length asks for beyond the message is zero, where the reference reads
+// imageExport parses an EXPORT. A declared length beyond the message is padded with zeros; the reference program reads
 // whatever follows in memory.
 func imageExport(message []byte) (address uint64, descriptor []byte) {
 	declared := binary.BigEndian.Uint64(message[16:24])
@@ -74,8 +76,7 @@ func imageExport(message []byte) (address uint64, descriptor []byte) {
 	return binary.BigEndian.Uint64(message[8:16]), padded[:declared]
 }
 
-// TestImages holds the model to the bytes that docs/PROTOCOL.md gives for a copy of 4096 bytes, and those that it gives
-// as the offsets of the fields.
+// TestImages compares the model's messages with the bytes that docs/PROTOCOL.md gives for a file of 4096 bytes.
 func TestImages(t *testing.T) {
 	descriptor := []byte{0xd0, 0xc4, 0xd0, 0xc4, 0xd0, 0xc4, 0xd0, 0xc4}
 	cases := []struct {
@@ -85,7 +86,8 @@ func TestImages(t *testing.T) {
 	}{
 		{"host's direction", directionImage(true, 4096), "01000000 01 000000 0000000000001000"},
 		{"DPU's direction", directionImage(true, 0), "01000000 01 000000 0000000000000000"},
-		{"export", exportImage(0x7f5a3c001000, descriptor), "02000000 fe7f005a 00007f5a3c001000 0000000000000008 d0c4d0c4d0c4d0c4"},
+		{"export", exportImage(0x7f5a3c001000, descriptor),
+			"02000000 fe7f005a 00007f5a3c001000 0000000000000008 d0c4d0c4d0c4d0c4"},
 		{"success", statusImage(true), "03000000 01 000000"},
 		{"failure", statusImage(false), "03000000 00 000000"},
 	}

@@ -9,79 +9,74 @@ import (
 	"testing"
 )
 
-// TestFewDescriptors allows both sides ever more open files, from what hardly starts a program to what a copy can do
-// with. Each time the copy succeeds, or both sides end at once and name the limit, and neither the peer nor the device
-// is blamed.
-func TestFewDescriptors(t *testing.T) {
-	const enough = 64
-	for _, sender := range []string{"host", "dpu"} {
-		t.Run(sender+"_sends", func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t)
-			s.put(sender, 300_000)
-			for limit := 8; limit <= enough; limit += 4 {
-				must(t, os.RemoveAll(s.path(otherThan(sender))))
-				limited := s.limited(fmt.Sprintf("ulimit -n %d", limit))
-				host := s.start("host", limited+ourHost)
-				dpu := s.start("dpu", limited+ourDPU)
-				<-host.ended
-				if limit == enough || exitCodeOf(host.command.ProcessState) == exitOK {
-					host.ends(exitOK)
-					dpu.ends(exitOK)
-					s.same()
-					continue
-				}
-				for _, one := range []side{host, dpu} {
-					one.refuses("cannot open enough files: ", "raise the limit on open files (ulimit -n 1024)")
-				}
-			}
-			s.clean()
-		})
+// TestOpenFilesLimit raises the limit on open files of both sides, from one that hardly starts a program to one that is
+// enough for a transfer. Each time the transfer succeeds, or both sides end at once and name the limit instead of the
+// peer or the device.
+func TestOpenFilesLimit(t *testing.T) {
+	t.Parallel()
+	forEachSender(t, func(f *fixture, sender string) {
+		const enough = 64
+		f.createFile(sender, 300_000)
+		for limit := 8; limit <= enough; limit += 4 {
+			must(f.t, os.RemoveAll(f.path(peerOf(sender))))
+			f.checkOpenFilesLimit(limit, limit == enough)
+		}
+		f.expectClean()
+	})
+}
+
+func (f *fixture) checkOpenFilesLimit(limit int, enough bool) {
+	f.t.Helper()
+	prefix := f.underLimit(fmt.Sprintf("ulimit -n %d", limit))
+	host := f.start("host", prefix+hostCommand)
+	dpu := f.start("dpu", prefix+dpuCommand)
+	if enough || host.exitCode() == exitOK {
+		host.expectExit(exitOK)
+		dpu.expectExit(exitOK)
+		f.expectSameFiles()
+		return
+	}
+	for _, one := range []side{host, dpu} {
+		one.expectExit(exitUsage)
+		one.expectStderr("cannot open enough files: ", "raise the limit on open files (ulimit -n 1024)")
 	}
 }
 
-// TestLimitsOfTheRuntime is of what Go's runtime would die of, with a stack trace and 2 or 134.
-func TestLimitsOfTheRuntime(t *testing.T) {
-	s := newStage(t)
-	for limit, says := range map[string]string{
-		"ulimit -v 400000":  "cannot reserve enough memory: the limit on address space is 390 MiB of 2048: raise it (ulimit -v unlimited)",
-		"ulimit -v 1200000": "cannot reserve enough memory: the limit on address space is 1171 MiB of 2048: raise it (ulimit -v unlimited)",
-	} {
-		s.start("host", s.limited(limit)+ourHost).refuses(says)
+// TestRuntimeLimits sets limits with which the Go runtime would crash, with a stack trace and exit code 2 or 134.
+func TestRuntimeLimits(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	for limit, reported := range map[string]string{"ulimit -v 400000": "390 MiB", "ulimit -v 1200000": "1171 MiB"} {
+		host := f.start("host", f.underLimit(limit)+hostCommand)
+		host.expectExit(exitUsage)
+		host.expectStderr("cannot reserve enough memory: the limit on address space is " + reported +
+			" of 2048: raise it (ulimit -v unlimited)")
 	}
 	if os.Geteuid() != 0 {
-		t.Skip("the limit on processes takes another user's process to be sure of, and that takes root")
+		t.Skip("only root can start the process as a user that has no other processes")
 	}
 	program, err := exec.LookPath("dma-copy")
 	must(t, err)
-	must(t, openWay(program))
-	limited := strings.Fields(s.limited("ulimit -u 1 2>/dev/null || ulimit -p 1"))
-	p, err := launch(launching{
-		name: "host", folder: s.folder, environment: s.environment, unprivileged: true,
-		argv: append(limited, strings.Fields(ourHost)...),
+	must(t, makeReachable(program))
+	prefix := strings.Fields(f.underLimit("ulimit -u 1 2>/dev/null || ulimit -p 1"))
+	p, err := startProcess(processOptions{
+		name: "host", dir: f.dir, environment: f.environment, unprivileged: true,
+		argv: append(prefix, strings.Fields(hostCommand)...),
 	})
 	must(t, err)
 	t.Cleanup(p.kill)
-	side{process: p, t: t}.refuses("cannot make enough threads: ", "raise the limit on processes (ulimit -u)")
+	host := side{process: p, t: t}
+	host.expectExit(exitUsage)
+	host.expectStderr("cannot make enough threads: ", "raise the limit on processes (ulimit -u)")
 }
 
-// limited is a command that runs another one under a limit, and without descriptors that the tests have inherited.
-func (s *stage) limited(limit string) string {
-	s.t.Helper()
+// underLimit returns the prefix of a command line that runs the command under a limit, and without descriptors that the
+// tests have inherited.
+func (f *fixture) underLimit(limit string) string {
+	f.t.Helper()
 	script := fmt.Sprintf("exec 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-\n%s || exit\nexec \"$@\"\n", limit)
-	path := filepath.Join(s.folder, "limited")
-	must(s.t, os.WriteFile(path, []byte(script), 0o644))
+	path := filepath.Join(f.dir, "limited")
+	must(f.t, os.WriteFile(path, []byte(script), 0o644))
 	// Executed itself, it could still be open for writing in a child of another test that has not called exec yet.
 	return "/bin/sh " + path + " "
-}
-
-// refuses expects a limit to be named in one line.
-func (s side) refuses(says ...string) {
-	s.t.Helper()
-	s.ends(exitUsage)
-	for _, text := range says {
-		if said := s.stderr.String(); !strings.Contains(said, text) {
-			s.t.Errorf("the %s does not say %q:\n%s", s.name, text, said)
-		}
-	}
 }

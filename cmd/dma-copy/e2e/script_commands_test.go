@@ -17,10 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// processesKey finds the processes of a script by their names among its values.
+// processesKey is the key of a script's processes, a map by their names, among its values.
 type processesKey struct{}
 
-// scriptCommands are what scripts can say beyond testscript's own commands.
+// scriptCommands are the commands of scripts beyond those of testscript.
 var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args []string){
 	"start":     plain(startCommand),
 	"ends":      plain(endsCommand),
@@ -43,23 +43,24 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"emptydir":  plain(emptydirCommand),
 }
 
-// plain makes a command that has no negation.
+// plain makes a command that cannot be negated with "!".
 func plain(command func(*testscript.TestScript, []string)) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		if neg {
-			ts.Fatalf("the command has no negation")
+			ts.Fatalf("the command cannot be negated")
 		}
 		command(ts, args)
 	}
 }
 
+// wantArgs fails the script unless the arguments are enough.
 func wantArgs(ts *testscript.TestScript, enough bool, usage string) {
 	if !enough {
 		ts.Fatalf("usage: %s", usage)
 	}
 }
 
-// takeFlag takes a leading flag off the arguments.
+// takeFlag removes a leading flag from the arguments.
 func takeFlag(args []string, flag string) (rest []string, given bool) {
 	if len(args) > 0 && args[0] == flag {
 		return args[1:], true
@@ -77,16 +78,17 @@ func startCommand(ts *testscript.TestScript, args []string) {
 func begin(ts *testscript.TestScript, name string, unprivileged bool, argv []string) {
 	processes := ts.Value(processesKey{}).(map[string]*process)
 	if processes[name] != nil {
-		ts.Fatalf("%s runs already", name)
+		ts.Fatalf("%s is running already", name)
 	}
-	p, err := launch(launching{
-		name: name, folder: ts.MkAbs("."), environment: environmentOf(ts), unprivileged: unprivileged, argv: argv,
+	p, err := startProcess(processOptions{
+		name: name, dir: ts.MkAbs("."), environment: environmentOf(ts), unprivileged: unprivileged, argv: argv,
 	})
 	ts.Check(err)
 	processes[name] = p
 }
 
-// environmentOf returns what a program can see of the script's environment: testscript tells single variables only.
+// environmentOf returns the variables of a script that its programs get. testscript does not list the variables, so
+// they are looked up by name.
 func environmentOf(ts *testscript.TestScript) []string {
 	set, err := variablesOfScripts()
 	ts.Check(err)
@@ -103,9 +105,9 @@ func environmentOf(ts *testscript.TestScript) []string {
 	return environment
 }
 
-// variablesOfScripts are those that any script sets for the programs that it starts.
+// variablesOfScripts returns the names of the variables that any script sets.
 var variablesOfScripts = sync.OnceValues(func() (names []string, err error) {
-	scripts, err := filepath.Glob(filepath.Join(scriptFolder, "*.txtar"))
+	scripts, err := filepath.Glob(filepath.Join(scriptDir, "*.txtar"))
 	setting := regexp.MustCompile(`(?m)^env (\w+)=`)
 	for _, script := range scripts {
 		text, readErr := os.ReadFile(script)
@@ -118,19 +120,19 @@ var variablesOfScripts = sync.OnceValues(func() (names []string, err error) {
 	return slices.Compact(names), err
 })
 
-// endsCommand: ends [-warned] NAME CODE waits for a started program and checks its exit code. What it printed is
-// then there for stdout and stderr.
+// endsCommand: ends [-warned] NAME CODE waits for a started program and checks its exit code and the form of its
+// output, which the commands stdout and stderr can then match.
 func endsCommand(ts *testscript.TestScript, args []string) {
-	args, warned := takeFlag(args, "-warned")
+	args, wantWarning := takeFlag(args, "-warned")
 	wantArgs(ts, len(args) == 2, "ends [-warned] NAME CODE")
-	end(ts, args[0], args[1], warned)
+	end(ts, args[0], args[1], wantWarning)
 }
 
-func end(ts *testscript.TestScript, name, code string, warned bool) {
+func end(ts *testscript.TestScript, name, code string, wantWarning bool) {
 	p := processOf(ts, name)
 	number, err := strconv.Atoi(code)
 	ts.Check(err)
-	ts.Check(p.endsWith(number, warned))
+	ts.Check(p.checkExit(number, wantWarning))
 	delete(ts.Value(processesKey{}).(map[string]*process), name)
 	_, err = ts.Stdout().Write([]byte(p.stdout.String()))
 	ts.Check(err)
@@ -146,7 +148,7 @@ func processOf(ts *testscript.TestScript, name string) *process {
 	return p
 }
 
-// failsCommand: fails [-unprivileged] CODE PROGRAM ARG... is start and ends in one.
+// failsCommand: fails [-unprivileged] CODE PROGRAM ARG... combines start and ends.
 func failsCommand(ts *testscript.TestScript, args []string) {
 	args, unprivileged := takeFlag(args, "-unprivileged")
 	wantArgs(ts, len(args) >= 2, "fails [-unprivileged] CODE PROGRAM ARG...")
@@ -154,12 +156,12 @@ func failsCommand(ts *testscript.TestScript, args []string) {
 	end(ts, "it", args[0], false)
 }
 
-// saysCommand: says NAME REGEXP waits until a started program has printed such a thing on stderr.
+// saysCommand: says NAME REGEXP waits until the stderr of a started program matches.
 func saysCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "says NAME REGEXP")
 	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)
-	ts.Check(processOf(ts, args[0]).says(pattern))
+	ts.Check(processOf(ts, args[0]).waitForStderr(pattern))
 }
 
 // runsOnCommand: runson NAME LIST checks that every thread of a started program may use these CPUs and no others.
@@ -174,7 +176,7 @@ func runsOnCommand(ts *testscript.TestScript, args []string) {
 	for _, thread := range threads {
 		status, err := os.ReadFile(thread)
 		if err == nil && !strings.Contains(string(status), "\nCpus_allowed_list:\t"+args[1]+"\n") { // it may have ended
-			ts.Fatalf("%s does not say that it runs on %s:\n%s", thread, args[1], status)
+			ts.Fatalf("%s does not run on the CPUs %s:\n%s", thread, args[1], status)
 		}
 	}
 }
@@ -189,11 +191,11 @@ func signalCommand(ts *testscript.TestScript, args []string) {
 	ts.Check(processOf(ts, args[1]).signal(number))
 }
 
-// waitforCommand: waitfor PATTERN... waits until each pattern names a file. There is nothing to wait on for a file of
-// another process, hence the polling.
+// waitforCommand: waitfor PATTERN... waits until each pattern matches a file. A file of another process cannot be
+// waited for, hence the polling.
 func waitforCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) > 0, "waitfor PATTERN...")
-	deadline := time.Now().Add(hangGuard)
+	deadline := time.Now().Add(processTimeout)
 	for _, pattern := range args {
 		for found := []string(nil); len(found) == 0; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
@@ -206,15 +208,15 @@ func waitforCommand(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// randfileCommand: randfile FILE SIZE makes a file of noise. The bytes follow from name and size.
+// randfileCommand: randfile FILE SIZE makes a file of random bytes. The same name gives the same bytes.
 func randfileCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "randfile FILE SIZE")
 	size, err := parseSize(args[1])
 	ts.Check(err)
-	ts.Check(writeNoise(ts.MkAbs(args[0]), args[0], size))
+	ts.Check(writeRandomFile(ts.MkAbs(args[0]), args[0], size))
 }
 
-// parseSize reads a number of bytes, or of one of the larger units K, M and G.
+// parseSize parses a number of bytes, or of KiB, MiB or GiB if K, M or G follows it.
 func parseSize(text string) (int64, error) {
 	shift := 0
 	for i, unit := range []string{"K", "M", "G"} {
@@ -226,7 +228,7 @@ func parseSize(text string) (int64, error) {
 	return count << shift, err
 }
 
-// sameCommand: same FILE FILE compares the contents, without printing them.
+// sameCommand: same FILE FILE compares the contents of two files, without printing them.
 func sameCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "same FILE FILE")
 	ts.Check(compareFiles(ts.MkAbs(args[0]), ts.MkAbs(args[1])))
@@ -242,7 +244,7 @@ func modeCommand(ts *testscript.TestScript, args []string) {
 	}
 }
 
-// truncateCommand: truncate FILE SIZE cuts a file short, as another program would.
+// truncateCommand: truncate FILE SIZE truncates a file.
 func truncateCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "truncate FILE SIZE")
 	size, err := parseSize(args[1])
@@ -250,24 +252,24 @@ func truncateCommand(ts *testscript.TestScript, args []string) {
 	ts.Check(os.Truncate(ts.MkAbs(args[0]), size))
 }
 
-// xattrCommand: xattr FILE NAME VALUE gives a file an extended attribute.
+// xattrCommand: xattr FILE NAME VALUE sets an extended attribute of a file.
 func xattrCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 3, "xattr FILE NAME VALUE")
 	ts.Check(unix.Setxattr(ts.MkAbs(args[0]), args[1], []byte(args[2]), 0))
 }
 
-// hasxattrCommand: [!] hasxattr FILE NAME VALUE looks for one.
+// hasxattrCommand: [!] hasxattr FILE NAME VALUE checks that a file has, or has not, an extended attribute.
 func hasxattrCommand(ts *testscript.TestScript, neg bool, args []string) {
 	wantArgs(ts, len(args) == 3, "[!] hasxattr FILE NAME VALUE")
 	value := make([]byte, 100)
 	n, err := unix.Getxattr(ts.MkAbs(args[0]), args[1], value)
 	if has := err == nil && string(value[:n]) == args[2]; has == neg {
-		ts.Fatalf("%s has %s %q (%v)", args[0], args[1], value[:max(0, n)], err)
+		ts.Fatalf("attribute %s of %s is %q (%v)", args[1], args[0], value[:max(0, n)], err)
 	}
 }
 
-// canXattr tells whether temporary files take extended attributes.
-func canXattr() (bool, error) {
+// canSetXattr reports whether temporary files can have extended attributes.
+func canSetXattr() (bool, error) {
 	file, err := os.CreateTemp("", "dma-copy-xattr")
 	if err != nil {
 		return false, err
@@ -284,64 +286,43 @@ func fifoCommand(ts *testscript.TestScript, args []string) {
 }
 
 // cleanCommand: clean [DIR...] checks that no socket is left in the runtime directory and no temporary file in the
-// folders, which are those of both sides if none is given.
+// other directories, by default those of both sides.
 func cleanCommand(ts *testscript.TestScript, args []string) {
 	if len(args) == 0 {
 		args = []string{"host", "dpu"}
 	}
-	folders := make([]string, len(args))
+	dirs := make([]string, len(args))
 	for i, arg := range args {
-		folders[i] = ts.MkAbs(arg)
+		dirs[i] = ts.MkAbs(arg)
 	}
-	left, err := leftovers(ts.Getenv("DMA_COPY_SOFT_DIR"), folders)
+	left, err := leftovers(ts.Getenv("DMA_COPY_SOFT_DIR"), dirs)
 	ts.Check(err)
 	if len(left) > 0 {
 		ts.Fatalf("left behind: %s", strings.Join(left, ", "))
 	}
 }
 
-// leftovers finds sockets in a runtime directory and temporary files in folders.
-func leftovers(runtime string, folders []string) ([]string, error) {
-	left, err := entries(runtime, func(e os.DirEntry) bool { return e.Type()&os.ModeSocket != 0 })
-	for _, folder := range folders {
-		temporary, entriesErr := entries(folder, func(e os.DirEntry) bool { return strings.Contains(e.Name(), ".dma-copy-") })
-		if err == nil {
-			err = entriesErr
-		}
-		left = append(left, temporary...)
-	}
-	return left, err
-}
-
-func entries(folder string, wanted func(os.DirEntry) bool) (names []string, err error) {
-	all, err := os.ReadDir(folder)
-	for _, entry := range slices.DeleteFunc(all, func(e os.DirEntry) bool { return !wanted(e) }) {
-		names = append(names, filepath.Join(filepath.Base(folder), entry.Name()))
-	}
-	return names, err
-}
-
-// smalldiskCommand: smalldisk DIR SIZE mounts a file system that holds no more than SIZE.
+// smalldiskCommand: smalldisk DIR SIZE mounts a file system of this size.
 func smalldiskCommand(ts *testscript.TestScript, args []string) {
 	wantArgs(ts, len(args) == 2, "smalldisk DIR SIZE")
-	folder := ts.MkAbs(args[0])
-	ts.Check(unix.Mount("tmpfs", folder, "tmpfs", 0, "mode=0755,size="+args[1]))
-	ts.Defer(func() { _ = unix.Unmount(folder, unix.MNT_DETACH) })
+	dir := ts.MkAbs(args[0])
+	ts.Check(unix.Mount("tmpfs", dir, "tmpfs", 0, "mode=0755,size="+args[1]))
+	ts.Defer(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
 }
 
-// canMount tells whether this process may mount, which takes more than being root in some containers.
+// canMount reports whether this process may mount file systems. In some containers root may not.
 func canMount() (bool, error) {
-	folder, err := os.MkdirTemp("", "dma-copy-mount")
+	dir, err := os.MkdirTemp("", "dma-copy-mount")
 	if err != nil {
 		return false, err
 	}
-	defer os.Remove(folder)
-	err = unix.Mount("tmpfs", folder, "tmpfs", 0, "size=64k")
+	defer os.Remove(dir)
+	err = unix.Mount("tmpfs", dir, "tmpfs", 0, "size=64k")
 	if err == syscall.EPERM || err == syscall.EACCES {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	return true, unix.Unmount(folder, 0)
+	return true, unix.Unmount(dir, 0)
 }

@@ -26,41 +26,40 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-var soakCopies = flag.Int("soak.copies", 60, "how many copies TestSoak makes")
+var soakCopies = flag.Int("soak.copies", 60, "how many transfers TestSoak runs")
 
 const (
 	soakChunk = 64 << 10
-	soakMost  = 3 << 20 // bytes of the largest of its files
+	soakSize  = 3 << 20 // bytes of the largest file
 
-	// memoryGrowth is what may become of the resident memory of a process that copies for ever: it settles, a little higher.
+	// memoryGrowth is how much the resident memory of a long-running process may grow before it stays constant.
 	memoryGrowth = 8 << 20
 )
 
-// TestSoak has both sides of many copies in this process, where all that they hold can be counted: small files and middle ones, in both
-// directions and both protocols, one in four of them interrupted and made again. In the end the process holds what it held when it
-// was warm, and the folders what they held then.
+// TestSoak runs both sides of many transfers in this process, where all their resources can be counted: small and
+// larger files, in both directions and both protocols, one in four of them interrupted and repeated. At the end the
+// process and the directories hold what they held after the first transfers.
 func TestSoak(t *testing.T) {
-	needSoftwareDevice(t)
+	requireSoftwareDevice(t)
 	s := newSoak(t)
-	warm := max(16, *soakCopies/10)
-	for range warm {
-		s.copyOne()
+	for range max(16, *soakCopies/10) {
+		s.transfer()
 	}
 	before, goroutines, open := docatest.TakeInventory(t), runtime.NumGoroutine(), len(doca.OpenHandles())
-	shared := namesIn(t, s.runtime)
+	names := namesIn(t, s.runtime)
 	for range *soakCopies {
-		s.copyOne()
+		s.transfer()
 		s.memory = append(s.memory, residentNow())
 	}
 	before.MustBeUnchanged(t)
-	s.mustHaveGoroutines(goroutines)
+	s.expectGoroutines(goroutines)
 	if now := len(doca.OpenHandles()); now != open {
-		t.Errorf("%d objects of the device were open, and now %d are", open, now)
+		t.Errorf("%d objects of the device were open, and now %d", open, now)
 	}
-	if now := namesIn(t, s.runtime); !slices.Equal(shared, now) {
-		t.Errorf("the runtime directory held %q, and now it holds %q", shared, now)
+	if now := namesIn(t, s.runtime); !slices.Equal(names, now) {
+		t.Errorf("the runtime directory contained %q, and now %q", names, now)
 	}
-	s.mustNotHaveGrown()
+	s.checkMemory()
 }
 
 type soak struct {
@@ -68,8 +67,8 @@ type soak struct {
 	random    *rand.Rand
 	runtime   string
 	host, dpu dmaxfer.Options
-	made      int
-	memory    []uint64 // resident, after each copy
+	transfers int
+	memory    []uint64 // resident, after each transfer
 }
 
 func newSoak(t *testing.T) *soak {
@@ -87,59 +86,67 @@ func newSoak(t *testing.T) *soak {
 	s.host, s.dpu = both, both
 	s.host.Side, s.host.File = negotiate.Host, filepath.Join(t.TempDir(), "file")
 	s.dpu.Side, s.dpu.File = negotiate.DPU, filepath.Join(t.TempDir(), "file")
-	for name, device := range map[string]**doca.Device{"b1:00.1": &s.host.Device, "03:00.1": &s.dpu.Device} {
-		opened, err := driver.OpenDevice(name)
-		must(t, err)
-		t.Cleanup(func() { must(t, opened.Close()) })
-		*device = opened
-	}
+	s.host.Device = openDevice(t, driver, "b1:00.1")
+	s.dpu.Device = openDevice(t, driver, "03:00.1")
 	s.dpu.Representor = "b1:00.1"
 	return s
 }
 
-// copyOne makes one copy, of which some are interrupted before.
-func (s *soak) copyOne() {
+func openDevice(t *testing.T, driver *doca.Driver, name string) *doca.Device {
+	t.Helper()
+	device, err := driver.OpenDevice(name)
+	must(t, err)
+	t.Cleanup(func() { must(t, device.Close()) })
+	return device
+}
+
+// transfer copies one file. Every fourth transfer is first interrupted.
+func (s *soak) transfer() {
 	s.t.Helper()
 	sender, receiver := &s.host, &s.dpu
-	if s.made%2 == 1 {
+	if s.transfers%2 == 1 {
 		sender, receiver = receiver, sender
 	}
 	content := make([]byte, s.size())
-	_, _ = io.ReadFull(noise(fmt.Sprint(s.random.Uint64())), content) // never fails
+	_, _ = io.ReadFull(randomStream(fmt.Sprint(s.random.Uint64())), content) // never fails
 	must(s.t, os.WriteFile(sender.File, content, 0o644))
-	s.host.ReferenceOnly = s.made%8 == 2
-	if s.made%4 == 3 {
+	s.host.ReferenceOnly = s.transfers%8 == 2
+	if s.transfers%4 == 3 {
 		s.interrupt(receiver)
 	}
-	s.mustCopy(sender, receiver, content)
-	s.made++
+	s.expectTransfer(sender, receiver, content)
+	s.transfers++
 }
 
-// size favours small files; some have pieces to spare.
+// size returns a random size: of three files two have at most one chunk.
 func (s *soak) size() int {
-	most := soakChunk
 	if s.random.IntN(3) == 0 {
-		most = soakMost
+		return s.random.IntN(soakSize)
 	}
-	return s.random.IntN(most)
+	return s.random.IntN(soakChunk)
 }
 
-// interrupt ends one side soon; whether that is before the copy's end is left to chance.
+// interrupt cancels one side after a random time, which may be after the end of the transfer.
 func (s *soak) interrupt(receiver *dmaxfer.Options) {
 	s.t.Helper()
 	ctx, cancel := context.WithCancelCause(s.t.Context())
-	timer := time.AfterFunc(time.Duration(s.random.IntN(20))*time.Millisecond, func() { cancel(errors.New("it was enough")) })
+	delay := time.Duration(s.random.IntN(20)) * time.Millisecond
+	timer := time.AfterFunc(delay, func() { cancel(errors.New("cancelled by the test")) })
 	defer timer.Stop()
 	contexts := map[negotiate.Side]context.Context{negotiate.Host: s.t.Context(), negotiate.DPU: s.t.Context()}
-	contexts[[]negotiate.Side{negotiate.Host, negotiate.DPU}[s.random.IntN(2)]] = ctx
-	// Whoever is alone waits for nobody.
+	cancelled := negotiate.Host
+	if s.random.IntN(2) == 1 {
+		cancelled = negotiate.DPU
+	}
+	contexts[cancelled] = ctx
+	// A side whose peer was cancelled before they met does not wait for long.
 	s.host.Wait, s.dpu.Wait = 100*time.Millisecond, 100*time.Millisecond
 	s.run(contexts)
 	s.host.Wait, s.dpu.Wait = time.Minute, time.Minute
-	_ = os.Remove(receiver.File) // if it was over before
+	_ = os.Remove(receiver.File) // the transfer may have been complete
 }
 
-// run has both sides run at once.
+// run runs both sides at once.
 func (s *soak) run(contexts map[negotiate.Side]context.Context) map[negotiate.Side]error {
 	type result struct {
 		side negotiate.Side
@@ -160,41 +167,41 @@ func (s *soak) run(contexts map[negotiate.Side]context.Context) map[negotiate.Si
 	return errs
 }
 
-func (s *soak) mustCopy(sender, receiver *dmaxfer.Options, content []byte) {
+func (s *soak) expectTransfer(sender, receiver *dmaxfer.Options, content []byte) {
 	s.t.Helper()
 	errs := s.run(map[negotiate.Side]context.Context{negotiate.Host: s.t.Context(), negotiate.DPU: s.t.Context()})
 	must(s.t, errors.Join(errs[negotiate.Host], errs[negotiate.DPU]))
 	got, err := os.ReadFile(receiver.File)
 	must(s.t, err)
 	if !bytes.Equal(got, content) {
-		s.t.Fatalf("copy %d: %d bytes arrived that are not the %d sent", s.made, len(got), len(content))
+		s.t.Fatalf("transfer %d: the %d bytes received differ from the %d sent", s.transfers, len(got), len(content))
 	}
-	mustHoldOnly(s.t, filepath.Dir(sender.File), "file")
-	mustHoldOnly(s.t, filepath.Dir(receiver.File), "file")
+	expectOnly(s.t, filepath.Dir(sender.File), "file")
+	expectOnly(s.t, filepath.Dir(receiver.File), "file")
 	must(s.t, errors.Join(os.Remove(sender.File), os.Remove(receiver.File)))
 }
 
-// mustHaveGoroutines waits for those that have been told to end.
-func (s *soak) mustHaveGoroutines(want int) {
+// expectGoroutines waits until no more goroutines than before are left.
+func (s *soak) expectGoroutines(want int) {
 	s.t.Helper()
-	deadline := time.Now().Add(hangGuard)
+	deadline := time.Now().Add(processTimeout)
 	for runtime.NumGoroutine() > want && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
 	if now := runtime.NumGoroutine(); now > want {
-		s.t.Errorf("there were %d goroutines, and now there are %d", want, now)
+		s.t.Errorf("there were %d goroutines, and now %d", want, now)
 	}
 }
 
-// mustNotHaveGrown compares the middle one of the first copies with that of the last.
-func (s *soak) mustNotHaveGrown() {
+// checkMemory compares the median memory of the first transfers with that of the last.
+func (s *soak) checkMemory() {
 	s.t.Helper()
 	if raceDetector {
-		return // its own memory grows
+		return // the race detector's own memory grows
 	}
-	part := max(1, len(s.memory)/5)
-	first, last := median(s.memory[:part]), median(s.memory[len(s.memory)-part:])
-	s.t.Logf("%d copies; resident memory %s, then %s", s.made, humanize.IBytes(first), humanize.IBytes(last))
+	fifth := max(1, len(s.memory)/5)
+	first, last := median(s.memory[:fifth]), median(s.memory[len(s.memory)-fifth:])
+	s.t.Logf("%d transfers; resident memory %s, then %s", s.transfers, humanize.IBytes(first), humanize.IBytes(last))
 	if last > first+memoryGrowth {
 		s.t.Errorf("the resident memory has grown from %s to %s", humanize.IBytes(first), humanize.IBytes(last))
 	}
@@ -205,40 +212,40 @@ func median(values []uint64) uint64 {
 	return sorted[len(sorted)/2]
 }
 
-// residentNow is the process's memory without what its garbage collector only keeps for later.
+// residentNow returns the resident memory of this process after unused memory has been returned to the system.
 func residentNow() uint64 {
 	debug.FreeOSMemory()
-	return kilobytes("/proc/self/status", `VmRSS:\s+(\d+) kB`)
+	return kibibytes("/proc/self/status", `VmRSS:\s+(\d+) kB`)
 }
 
-func namesIn(t *testing.T, folder string) []string {
+func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
-	names, err := entries(folder, func(os.DirEntry) bool { return true })
+	names, err := filesIn(dir, func(os.DirEntry) bool { return true })
 	must(t, err)
 	return names
 }
 
-// TestSoakOfProcesses makes copies with two processes each, a tenth as many: what they share, and the folders, hold in the end what they held
-// after the first.
+// TestSoakOfProcesses runs a tenth as many transfers with two processes each. At the end the runtime directory and
+// those of the sides contain what they did after the first.
 func TestSoakOfProcesses(t *testing.T) {
 	t.Parallel()
-	s := newStage(t)
+	f := newFixture(t)
+	runtime := filepath.Join(f.dir, runtimeDir)
 	random := rand.New(rand.NewPCG(1, uint64(*soakCopies)))
-	var shared []string
+	var names []string
 	for i := range max(2, *soakCopies/10) {
-		sender := []string{"host", "dpu"}[i%2]
-		s.put(sender, random.Int64N(soakMost))
-		s.copyOnce("--chunk 64KiB --depth 4")
-		s.same()
-		for _, where := range []string{"host", "dpu"} {
-			mustHoldOnly(t, filepath.Join(s.folder, where), "file")
-			must(t, os.Remove(s.path(where)))
+		f.createFile(bothSides[i%2], random.Int64N(soakSize))
+		f.expectTransfer("--chunk 64KiB --depth 4")
+		f.expectSameFiles()
+		for _, side := range bothSides {
+			expectOnly(t, filepath.Join(f.dir, side), "file")
+			must(t, os.Remove(f.path(side)))
 		}
 		if i == 0 {
-			shared = namesIn(t, filepath.Join(s.folder, runtimeFolder))
+			names = namesIn(t, runtime)
 		}
 	}
-	if now := namesIn(t, filepath.Join(s.folder, runtimeFolder)); !slices.Equal(shared, now) {
-		t.Errorf("the runtime directory held %q, and now it holds %q", shared, now)
+	if now := namesIn(t, runtime); !slices.Equal(names, now) {
+		t.Errorf("the runtime directory contained %q, and now %q", names, now)
 	}
 }

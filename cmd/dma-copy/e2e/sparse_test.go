@@ -15,55 +15,51 @@ import (
 
 const (
 	sparseSize = 1 << 40
-	islandSize = 12<<20 + 123 // together more than the window
+	extentSize = 12<<20 + 123 // all together more than the window
 
-	// sparseWindow is what a copy has by default: so many slots of so much.
-	sparseWindow = 16 * 1 << 20
+	sparseWindow = 16 * 1 << 20 // bytes of the window of a transfer with the default chunk and depth
 )
 
-// islands is where a sparse file has data: at both ends, across 4 GiB, and alone in the middle.
-var islands = []int64{0, 1<<32 - 1<<20, 17<<30 + 12345, 777 << 30, sparseSize - islandSize}
+// extentOffsets are where the sparse file has data: at both ends, across 4 GiB, and elsewhere.
+var extentOffsets = []int64{0, 1<<32 - 1<<20, 17<<30 + 12345, 777 << 30, sparseSize - extentSize}
 
-// TestSparse copies a file of 1 TiB that is nearly all hole, in both directions: the copy takes no more of the disk than the file, and
-// neither side takes more memory than its window and a little.
+// TestSparse copies a file of 1 TiB that is nearly all holes, in both directions: the target takes no more of the disk
+// than the source, and neither side takes more memory than its window and an allowance.
 func TestSparse(t *testing.T) {
 	t.Parallel()
-	for _, sender := range []string{"host", "dpu"} {
-		t.Run("from_"+sender, func(t *testing.T) {
-			s := newStage(t)
-			must(t, writeIslands(s.path(sender)))
-			host, dpu := s.start("host", ourHost), s.start("dpu", ourDPU)
-			peaks := map[string]<-chan uint64{"host": peakOf(host), "DPU": peakOf(dpu)}
-			host.ends(0)
-			dpu.ends(0)
-			for name, peak := range peaks {
-				s.checkPeak(name, <-peak)
-			}
-			s.checkIslands(otherThan(sender))
-			s.clean()
-		})
+	forEachSender(t, func(f *fixture, sender string) {
+		must(f.t, writeSparseFile(f.path(sender)))
+		host, dpu := f.start("host", hostCommand), f.start("dpu", dpuCommand)
+		hostPeak, dpuPeak := samplePeak(host), samplePeak(dpu)
+		host.expectExit(exitOK)
+		dpu.expectExit(exitOK)
+		checkSparsePeak(f.t, "host", <-hostPeak)
+		checkSparsePeak(f.t, "DPU", <-dpuPeak)
+		f.checkSparseFile(peerOf(sender))
+		f.expectClean()
+	})
+}
+
+func checkSparsePeak(t *testing.T, name string, peak uint64) {
+	t.Helper()
+	t.Logf("%s's peak of resident memory: %s", name, humanize.IBytes(peak))
+	if most := uint64(sparseWindow + memoryAllowance); !raceDetector && (peak == 0 || peak > most) {
+		t.Errorf("%s's peak of resident memory is %s, want more than 0 and at most %s",
+			name, humanize.IBytes(peak), humanize.IBytes(most))
 	}
 }
 
-func (s *stage) checkPeak(name string, peak uint64) {
-	s.t.Helper()
-	s.t.Logf("%s's peak of resident memory: %s", name, humanize.IBytes(peak))
-	if !raceDetector && (peak == 0 || peak > sparseWindow+allowance) {
-		s.t.Errorf("%s's peak of resident memory is %s, want more than 0 and at most %s",
-			name, humanize.IBytes(peak), humanize.IBytes(sparseWindow+allowance))
-	}
-}
-
-// peakOf reads the peak of a process's memory until it ends: what the kernel tells the parent afterwards includes the parent's own.
-func peakOf(s side) <-chan uint64 {
+// samplePeak reads the peak of a process's memory until it ends. The peak that the kernel reports to the parent
+// afterwards includes that of the parent before exec.
+func samplePeak(s side) <-chan uint64 {
 	peak := make(chan uint64, 1)
 	status := fmt.Sprintf("/proc/%d/status", s.command.Process.Pid)
 	go func() {
 		var most uint64
 		for {
-			most = max(most, kilobytes(status, `VmHWM:\s+(\d+) kB`))
+			most = max(most, kibibytes(status, `VmHWM:\s+(\d+) kB`))
 			select {
-			case <-s.ended:
+			case <-s.done:
 				peak <- most
 				return
 			case <-time.After(time.Millisecond):
@@ -73,72 +69,67 @@ func peakOf(s side) <-chan uint64 {
 	return peak
 }
 
-func writeIslands(path string) error {
+func writeSparseFile(path string) error {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
 	}
-	island := make([]byte, islandSize)
-	for _, at := range islands {
-		if _, err = io.ReadFull(noise("island"), island); err != nil {
-			break
-		}
-		stamp(island, at)
-		if _, err = file.WriteAt(island, at); err != nil {
-			break
-		}
+	extent := make([]byte, extentSize)
+	_, err = io.ReadFull(randomStream("extent"), extent)
+	for _, offset := range extentOffsets {
+		stamp(extent, offset)
+		_, writeErr := file.WriteAt(extent, offset)
+		err = errors.Join(err, writeErr)
 	}
 	return errors.Join(err, file.Truncate(sparseSize), file.Close())
 }
 
-// checkIslands expects a side to have the file, with zeros between the islands and, but for their edges, holes.
-func (s *stage) checkIslands(where string) {
-	s.t.Helper()
-	file, err := os.Open(s.path(where))
-	must(s.t, err)
+// checkSparseFile expects a side to have the file, with zeros between the extents that are holes except at the edges.
+func (f *fixture) checkSparseFile(side string) {
+	f.t.Helper()
+	file, err := os.Open(f.path(side))
+	must(f.t, err)
 	defer file.Close()
 	var stat unix.Stat_t
-	must(s.t, unix.Fstat(int(file.Fd()), &stat))
-	const edges = 2 << 20 // of pieces and blocks
-	if most := int64(len(islands)) * (islandSize + edges); stat.Size != sparseSize || stat.Blocks*512 > most {
-		s.t.Errorf("a file of %d bytes takes %s of the disk, want %d and at most %s",
+	must(f.t, unix.Fstat(int(file.Fd()), &stat))
+	const edges = 2 << 20 // of chunks and blocks, for each extent
+	if most := int64(len(extentOffsets)) * (extentSize + edges); stat.Size != sparseSize || stat.Blocks*512 > most {
+		f.t.Errorf("a file of %d bytes takes %s of the disk, want %d and at most %s",
 			stat.Size, humanize.IBytes(uint64(stat.Blocks)*512), int64(sparseSize), humanize.IBytes(uint64(most)))
 	}
-	want := make([]byte, islandSize)
-	_, err = io.ReadFull(noise("island"), want)
-	must(s.t, err)
-	for _, at := range islands {
-		stamp(want, at)
-		must(s.t, compareStreams(io.NewSectionReader(file, at, islandSize), bytes.NewReader(want)))
+	want := make([]byte, extentSize)
+	_, err = io.ReadFull(randomStream("extent"), want)
+	must(f.t, err)
+	end := int64(0)
+	for _, offset := range extentOffsets {
+		stamp(want, offset)
+		must(f.t, compareStreams(io.NewSectionReader(file, offset, extentSize), bytes.NewReader(want)))
+		f.checkZeros(file, end, offset)
+		end = offset + extentSize
 	}
-	s.checkBetween(file)
+	f.checkZeros(file, end, sparseSize)
 }
 
-// checkBetween looks at whatever is no hole and belongs to no island.
-func (s *stage) checkBetween(file *os.File) {
-	s.t.Helper()
-	previous := int64(0)
-	for _, island := range append(islands[:len(islands):len(islands)], sparseSize) {
-		for at := previous; at < island; {
-			data, err := unix.Seek(int(file.Fd()), at, unix.SEEK_DATA)
-			if errors.Is(err, unix.ENXIO) || err == nil && data >= island {
-				break
-			}
-			must(s.t, err)
-			hole, err := unix.Seek(int(file.Fd()), data, unix.SEEK_HOLE)
-			must(s.t, err)
-			end := min(hole, island)
-			must(s.t, compareStreams(io.NewSectionReader(file, data, end-data), io.LimitReader(zeroes{}, end-data)))
-			at = end
+// checkZeros expects whatever is not a hole in this range of a file to be zeros.
+func (f *fixture) checkZeros(file *os.File, from, to int64) {
+	f.t.Helper()
+	for from < to {
+		data, err := unix.Seek(int(file.Fd()), from, unix.SEEK_DATA)
+		if errors.Is(err, unix.ENXIO) || err == nil && data >= to {
+			return
 		}
-		previous = island + islandSize
+		must(f.t, err)
+		hole, err := unix.Seek(int(file.Fd()), data, unix.SEEK_HOLE)
+		must(f.t, err)
+		from = min(hole, to)
+		must(f.t, compareStreams(io.NewSectionReader(file, data, from-data), io.LimitReader(zeroReader{}, from-data)))
 	}
 }
 
-// zeroes is a stream of them.
-type zeroes struct{}
+// zeroReader is an endless stream of zeros.
+type zeroReader struct{}
 
-func (zeroes) Read(p []byte) (int, error) {
+func (zeroReader) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }

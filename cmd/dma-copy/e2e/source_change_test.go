@@ -1,0 +1,74 @@
+package e2e
+
+import (
+	"errors"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+)
+
+// sourceChange is what another program does to a source.
+type sourceChange struct {
+	name  string
+	apply func(path string) error
+}
+
+var sourceChanges = []sourceChange{
+	{"truncated", func(path string) error { return os.Truncate(path, slowSize/2) }},
+	{"appended", func(path string) error { return overwriteAt(path, slowSize, "more") }},
+	{"rewritten", func(path string) error { return overwriteAt(path, slowSize/2, "other") }},
+	{"rewritten_with_its_time_restored", rewriteAndRestoreTime},
+	{"replaced", replaceByRename},
+	{"removed", os.Remove},
+}
+
+func overwriteAt(path string, offset int64, text string) error {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt([]byte(text), offset)
+	return errors.Join(err, file.Close())
+}
+
+func rewriteAndRestoreTime(path string) error {
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(overwriteAt(path, 0, "other"), os.Chtimes(path, info.ModTime(), info.ModTime()))
+}
+
+func replaceByRename(path string) error {
+	return errors.Join(writeRandomFile(path+".new", "other", slowSize), os.Rename(path+".new", path))
+}
+
+// TestSourceChangesAtRandomTime changes the source at a random time of a transfer. Both sides end with 10, the old file
+// stays under the final name, and the receiver keeps nothing to resume from.
+func TestSourceChangesAtRandomTime(t *testing.T) {
+	t.Parallel()
+	for _, change := range sourceChanges {
+		t.Run(change.name, func(t *testing.T) {
+			t.Parallel()
+			forEachSender(t, change.test)
+		})
+	}
+}
+
+func (c sourceChange) test(f *fixture, sender string) {
+	f.createFile(sender, slowSize)
+	target := f.path(peerOf(sender))
+	must(f.t, writeRandomFile(target, "old", 1000))
+	must(f.t, writeRandomFile(target+".old", "old", 1000))
+	sides := f.startSlowTransfer(map[string]string{peerOf(sender): "--overwrite"})
+	delay := rand.N(1500 * time.Millisecond)
+	time.Sleep(delay)
+	must(f.t, c.apply(f.path(sender)))
+	sides.expectExit(exitSourceChanged)
+	must(f.t, compareFiles(target+".old", target))
+	f.expectClean()
+	if f.t.Failed() {
+		f.t.Logf("the source was changed %s after the transfer had begun", delay)
+	}
+}
