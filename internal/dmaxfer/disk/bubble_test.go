@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// A copy in memory waits for nothing outside of its bubble, and keeps its time.
+// A transfer in memory blocks durably for testing/synctest and uses its clock.
 func TestMemoryRunsInABubble(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at, m := inMemory()
@@ -30,7 +30,7 @@ func TestMemoryRunsInABubble(t *testing.T) {
 	})
 }
 
-// What has come of a slow stream is not kept back for what may follow, and a fast one's chunks are full.
+// Bytes of a slow stream are returned after a pause, and chunks of a fast one are full.
 func TestSlowStreamIsNotKeptBack(t *testing.T) {
 	for pause, want := range map[time.Duration]int{time.Microsecond: 100, 40 * time.Millisecond: 3, time.Second: 1} {
 		synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,7 @@ func TestSlowStreamIsNotKeptBack(t *testing.T) {
 	}
 }
 
-// dripping is a stream of single bytes.
+// oneByteReader is a stream that returns one byte at a time.
 type oneByteReader struct {
 	disk.File
 	pause time.Duration

@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// What every FS must do, so that what is proved on one in memory holds on the real one.
+// Tests that every FS must pass, so that what is tested in memory holds for the operating system.
 
 func mustCreate(t *testing.T, dir disk.Dir, name string) disk.File {
 	t.Helper()
@@ -25,7 +25,8 @@ func mustCreate(t *testing.T, dir disk.Dir, name string) disk.File {
 	return file
 }
 
-// conform runs one test everywhere; what it opens by the given functions is closed before handles are counted.
+// conform runs one test on every file system. Files opened by the given functions are closed before handles are
+// counted.
 func conform(t *testing.T, test func(t *testing.T, at testDir, dir disk.Dir, file disk.File)) {
 	t.Helper()
 	everywhere(t, func(t *testing.T, at testDir) {
@@ -33,7 +34,7 @@ func conform(t *testing.T, test func(t *testing.T, at testDir, dir disk.Dir, fil
 		must(t, err)
 		file := mustCreate(t, dir, "file")
 		test(t, at, dir, file)
-		_ = file.Close() // which the test may have done
+		_ = file.Close() // the test may have closed it
 		must(t, dir.Close())
 	})
 }
@@ -147,7 +148,7 @@ func TestNamesAreGivenAndTaken(t *testing.T) {
 		must(t, dir.Link("other", "second"))
 		must(t, dir.Rename("other", "file"))
 		at.mustContain(t, "file", "other")
-		must(t, dir.Rename("file", "second")) // one file already, so nothing happens
+		must(t, dir.Rename("file", "second")) // both names are one file, so there is no effect
 		at.mustHold(t, "file", "second")
 		must(t, dir.Remove("second"))
 		must(t, dir.RenameIfAbsent("file", "a"))
@@ -228,7 +229,10 @@ func TestAttributes(t *testing.T) {
 
 func TestExtendedAttributes(t *testing.T) {
 	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
-		want := []disk.Xattr{{Name: "user.a", Value: []byte{}}, {Name: "user.b", Value: bytes.Repeat([]byte("v"), 2000)}}
+		want := []disk.Xattr{
+			{Name: "user.a", Value: []byte{}},
+			{Name: "user.b", Value: bytes.Repeat([]byte("v"), 2000)},
+		}
 		for _, attribute := range slices.Backward(want) {
 			err := file.SetXattr(attribute)
 			if errors.Is(err, errors.ErrUnsupported) {
@@ -251,7 +255,9 @@ func TestClosedFile(t *testing.T) {
 		_, readErr := file.ReadAt(make([]byte, 1), 0)
 		_, infoErr := file.Info()
 		_, holdErr := file.Hold()
-		for _, err := range []error{readErr, infoErr, holdErr, file.Sync(), file.SetMode(0), file.Lock(), file.Close()} {
+		for _, err := range []error{
+			readErr, infoErr, holdErr, file.Sync(), file.SetMode(0), file.Lock(), file.Close(),
+		} {
 			mustBe(t, err, fs.ErrClosed)
 		}
 		file.DropCache(0, 0)
@@ -297,7 +303,8 @@ func TestStatOfPaths(t *testing.T) {
 func TestDirectoriesFromDirectories(t *testing.T) {
 	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
 		at.link("..", "up")
-		for _, path := range []string{".", "./", at.folder, "../" + path.Base(at.folder), "up/" + path.Base(at.folder)} {
+		base := path.Base(at.folder)
+		for _, path := range []string{".", "./", at.folder, "../" + base, "up/" + base} {
 			same, err := dir.OpenDir(path)
 			must(t, err)
 			found, err := same.Stat("file")
@@ -344,7 +351,8 @@ func TestSymlinksAreReadAndNotOpened(t *testing.T) {
 	})
 }
 
-// TestContent holds random operations against a slice of bytes; holes and data together must cover the file, and holes be zeros.
+// TestContent compares random operations with those on a slice of bytes. Holes and data must cover the file, and holes
+// must be zeros.
 func TestContent(t *testing.T) {
 	conform(t, func(t *testing.T, _ testDir, _ disk.Dir, file disk.File) {
 		seed := rand.Uint64()

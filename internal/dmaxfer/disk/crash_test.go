@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// Power fails after every operation of a copy, and leaves whatever it may.
+// Power is lost after every operation of a transfer, with every possible result.
 
 func TestCrashes(t *testing.T) {
 	for _, durability := range []disk.Durability{disk.None, disk.FileOnly, disk.Full} {
@@ -31,7 +31,9 @@ func TestCrashes(t *testing.T) {
 	}
 }
 
-func checkCrashes(t *testing.T, m *disktest.Memory, want disk.Wanted, durability disk.Durability, commit int) (states int) {
+func checkCrashes(
+	t *testing.T, m *disktest.Memory, want disk.Wanted, durability disk.Durability, commit int,
+) (states int) {
 	t.Helper()
 	for crash := range m.Crashes() {
 		states++
@@ -56,7 +58,7 @@ func checkCrashes(t *testing.T, m *disktest.Memory, want disk.Wanted, durability
 	return states
 }
 
-// mustCopyAgain wants that whatever a crash left is no obstacle to the next copy, which compares what it resumes.
+// mustCopyAgain checks that the next transfer succeeds after a crash. It compares what it resumes with the source.
 func mustCopyAgain(t *testing.T, crash disktest.Crash, want disk.Wanted) {
 	t.Helper()
 	want.Overwrite = true
@@ -78,7 +80,7 @@ func mustCopyAgain(t *testing.T, crash disktest.Crash, want disk.Wanted) {
 	memoryPlace(crash.FS).mustContain(t, "file", newText)
 }
 
-// TestCrashesOfAnInterruptedCopy loses power around Keep.
+// TestCrashesOfAnInterruptedCopy loses power before, in and after Keep.
 func TestCrashesOfAnInterruptedCopy(t *testing.T) {
 	at, m := inMemory()
 	m.Record()
@@ -98,7 +100,7 @@ func TestCrashesOfAnInterruptedCopy(t *testing.T) {
 	}
 }
 
-// The model must be able to lose what is not flushed, or it proves nothing.
+// The model must lose content that is not flushed, otherwise the tests above could not fail.
 func TestCrashesLoseWhatIsNotFlushed(t *testing.T) {
 	for _, durability := range []disk.Durability{disk.None, disk.FileOnly} {
 		m := prepared(t, copies["replacing"], false)
@@ -114,7 +116,8 @@ func TestCrashesLoseWhatIsNotFlushed(t *testing.T) {
 				seen[content]++
 			}
 		}
-		if want := map[disk.Durability]int{disk.None: 5, disk.FileOnly: 2}[durability]; len(seen) != want || seen[oldText] == 0 || seen[newText] == 0 {
+		want := map[disk.Durability]int{disk.None: 5, disk.FileOnly: 2}[durability]
+		if len(seen) != want || seen[oldText] == 0 || seen[newText] == 0 {
 			t.Errorf("durability %d: there were %d contents, not %d", durability, len(seen), want)
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// Every file operation of a copy fails, one after the other.
+// Every file operation of a transfer fails, one after the other.
 
 var copies = map[string]disk.Wanted{
 	"new":                wanted(len(newText)),
@@ -33,7 +33,7 @@ func with(change func(w *disk.Wanted)) disk.Wanted {
 	return want
 }
 
-// copyAll is a whole copy, as somebody who gives up at the first error.
+// copyAll executes a whole transfer and calls giveUp at the first error.
 func copyAll(t *testing.T, on disk.FS, want disk.Wanted, giveUp func(*disk.Partial)) error {
 	p, err := disk.OpenPartial(on, "/there/file", want)
 	if err != nil {
@@ -46,14 +46,16 @@ func copyAll(t *testing.T, on disk.FS, want disk.Wanted, giveUp func(*disk.Parti
 	if err := write(t, p, newText); err != nil {
 		return err
 	}
-	meta := disk.Metadata{Size: int64(len(newText)), Mode: 0o640, UID: on.Self().UID, Xattrs: []disk.Xattr{{Name: "user.x"}}}
+	meta := disk.Metadata{
+		Size: int64(len(newText)), Mode: 0o640, UID: on.Self().UID, Xattrs: []disk.Xattr{{Name: "user.x"}},
+	}
 	if err := p.Prepare(t.Context(), meta, disk.Full, nil); err != nil {
 		return err
 	}
 	return p.Commit(disk.Full)
 }
 
-// prepared is a file system on which such a copy starts; left is whether an earlier one was interrupted there.
+// prepared returns a file system for copyAll; left says that an earlier transfer was interrupted there.
 func prepared(t *testing.T, want disk.Wanted, left bool) *disktest.Memory {
 	at, m := inMemory()
 	if want.Fill {
@@ -98,22 +100,26 @@ func TestEveryOperationFails(t *testing.T) {
 	})
 }
 
-// harmless are the operations whose failure takes nothing away from a copy: they end what was only read, say how much of an earlier copy
-// can be used, or make it faster.
+// mayFailSilently reports whether a failure of the operation does not affect the result: it closes a file that was only
+// read, finds out what can be resumed, or makes the transfer faster.
 func mayFailSilently(op string, want disk.Wanted) bool {
 	if !want.Resume && op == "close "+partialName {
-		return true // it only kept others from the target
+		return true // it was only a placeholder
 	}
-	return op == "close there" || op == "close "+journalName || op == "open "+journalName || op == "stat "+journalName ||
-		op == "read "+journalName || op == "filler .file.dma-copy-part"
+	return slices.Contains([]string{
+		"close there", "close " + journalName, "open " + journalName, "stat " + journalName, "read " + journalName,
+		"filler .file.dma-copy-part",
+	}, op)
 }
 
-func mustReportOutcome(t *testing.T, m *disktest.Memory, want disk.Wanted, left bool, fault disktest.Fault, err error, op string) {
+func mustReportOutcome(
+	t *testing.T, m *disktest.Memory, want disk.Wanted, left bool, fault disktest.Fault, err error, op string,
+) {
 	t.Helper()
 	content, found := m.Get("/there/file")
 	if err == nil {
 		if !mayFailSilently(op, want) {
-			t.Errorf("nobody heard of the fault in %q", op)
+			t.Errorf("the fault in %q was not reported", op)
 		}
 		if content != newText {
 			t.Errorf("after a fault in %q the copy succeeded, and its target has %d other bytes", op, len(content))
@@ -127,19 +133,21 @@ func mustReportOutcome(t *testing.T, m *disktest.Memory, want disk.Wanted, left 
 	}
 	old := found == want.Overwrite && (!found || content == oldText)
 	if whole := content == newText; !old && !whole {
-		t.Errorf("after a fault in %q the target is %d bytes that nobody wants", op, len(content))
+		t.Errorf("after a fault in %q the target has %d bytes that are neither old nor new", op, len(content))
 	}
 	if !left {
 		mustLeaveNothing(t, m, fault, op, content == newText)
 	}
 }
 
-// mustBeTidy wants nothing left, but for what could not be removed, or was made by an operation that then claimed to have failed.
+// mustLeaveNothing checks that no files remain, except those that could not be removed, or that a failed operation
+// made.
 func mustLeaveNothing(t *testing.T, m *disktest.Memory, fault disktest.Fault, op string, named bool) {
 	t.Helper()
 	allowed := []string{"file", "file~"}
-	if fault.Done || strings.HasPrefix(op, "remove ") || strings.HasSuffix(op, journalName) || strings.Contains(op, "backup") ||
-		strings.HasSuffix(op, "file~") || strings.HasPrefix(op, "open ") || named && op == "stat "+partialName {
+	if fault.Done || strings.HasPrefix(op, "remove ") || strings.HasPrefix(op, "open ") ||
+		strings.HasSuffix(op, journalName) || strings.HasSuffix(op, "file~") || strings.Contains(op, "backup") ||
+		named && op == "stat "+partialName {
 		allowed = append(allowed, journalName, partialName, ".file.dma-copy-backup", ".file.dma-copy-new")
 	}
 	for _, name := range memoryPlace(m).names(t) {
@@ -149,7 +157,7 @@ func mustLeaveNothing(t *testing.T, m *disktest.Memory, fault disktest.Fault, op
 	}
 }
 
-// TestEveryOperationFailsAndTheNextCopySucceeds gives up with Keep, and copies again without faults.
+// TestEveryOperationFailsAndTheNextCopySucceeds gives up with Keep, and transfers again without faults.
 func TestEveryOperationFailsAndTheNextCopySucceeds(t *testing.T) {
 	sweep(t, func(t *testing.T, want disk.Wanted, left bool, fault disktest.Fault) {
 		for n, fired := 0, true; fired; n++ {
@@ -173,7 +181,7 @@ func TestEveryOperationFailsAndTheNextCopySucceeds(t *testing.T) {
 	})
 }
 
-// Nothing is known of what a failed flush has written, and a second one would not tell.
+// It is unknown what a failed flush has written, and a second flush would succeed.
 func TestFailedFlushIsNotTrusted(t *testing.T) {
 	for _, op := range []string{"sync", "flush"} {
 		m := prepared(t, copies["new"], false)
@@ -240,7 +248,7 @@ func TestWithoutSupport(t *testing.T) {
 	}
 }
 
-// Without a lock the next copy could not know that this one has ended, so nothing is left to it.
+// Without a lock the next transfer could not know that this one has ended, so nothing is kept.
 func TestNothingIsKeptWithoutLocks(t *testing.T) {
 	m := prepared(t, copies["new"], false)
 	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
@@ -258,7 +266,7 @@ func TestNothingIsKeptWithoutLocks(t *testing.T) {
 	memoryPlace(m).mustHold(t)
 }
 
-// Where there are no locks nobody knows whether a copy is still at work on what it left.
+// Without locks it is unknown whether another process is still writing to a partial file.
 func TestLeftoverWithoutLocksIsRefused(t *testing.T) {
 	m := prepared(t, copies["new"], true)
 	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
@@ -271,7 +279,7 @@ func TestLeftoverWithoutLocksIsRefused(t *testing.T) {
 	memoryPlace(m).mustHold(t, journalName, partialName)
 }
 
-// What is allocated by writing zeros must leave what was resumed as it is.
+// Preallocation with zeros must not change resumed content.
 func TestFillingKeepsWhatWasResumed(t *testing.T) {
 	m := prepared(t, copies["new"], true)
 	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {

@@ -14,7 +14,7 @@ import (
 
 const pageSize = 4096
 
-// fillable runs a test where files can be filled: in our own memory, and on tmpfs.
+// fillable runs a test on file systems with a Filler: Memory and tmpfs.
 func fillable(t *testing.T, test func(t *testing.T, at testDir)) {
 	t.Run("memory", func(t *testing.T) {
 		at, m := inMemory()
@@ -27,7 +27,7 @@ func fillable(t *testing.T, test func(t *testing.T, at testDir)) {
 	t.Run("tmpfs", func(t *testing.T) { test(t, onDisk(t, shared(t))) })
 }
 
-// mustFill opens a file's filler.
+// mustFill returns a file's Filler.
 func mustFill(t *testing.T, file disk.File, size int64) disk.Filler {
 	t.Helper()
 	filler, err := file.Filler(size)
@@ -68,7 +68,7 @@ func TestFillerFillsWholePages(t *testing.T) {
 	})
 }
 
-// What is there stays: whoever wants to replace it has to write.
+// Fill does not replace existing pages; WriteAt does.
 func TestFillerStopsAtWhatIsThere(t *testing.T) {
 	at := onDisk(t, shared(t))
 	dir, err := at.fs.OpenDir(at.folder)
@@ -107,7 +107,7 @@ func TestFilesOnDiskAreNotFilled(t *testing.T) {
 	}
 }
 
-// Two lanes write all of a file, each what the other does not, in chunks that do not end with a page.
+// Two lanes write disjoint parts of a file, in chunks that do not end at page boundaries.
 func TestFilledTargets(t *testing.T) {
 	fillable(t, func(t *testing.T, at testDir) {
 		for _, sparse := range []bool{false, true} {
@@ -150,7 +150,7 @@ func writeWithLanes(t *testing.T, p *disk.Partial, content string) {
 	lanes.Wait()
 }
 
-// Room is looked for even if it is not taken beforehand, and what is missing in the end is told as ever.
+// Free space is checked even if it is not reserved, and running out of it later is reported as usual.
 func TestFilledTargetsFindNoRoom(t *testing.T) {
 	at := smallDisk(t)
 	want := wanted(2 * diskSize)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// sealed is a record with these numbers whose checksum is right.
+// sealed returns a record with these values and a correct checksum.
 func sealed(size, prefix int64) [journalSize]byte {
 	var j journal
 	j.fill(&Wanted{Size: size})

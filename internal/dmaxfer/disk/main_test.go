@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// holdVariable makes the test binary a process that holds a target, named by the variable, until its stdin ends.
+// holdVariable makes the test binary a process that receives the target named by the variable until its stdin ends.
 const holdVariable = "DMA_COPY_TEST_HOLD"
 
 func TestMain(m *testing.M) {
@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 func hold(path string) {
 	p, err := disk.OpenPartial(disk.OS, path, wanted(len(newText)))
 	fmt.Println("held", err)
-	_, _ = io.Copy(io.Discard, os.Stdin) // waits for the end
+	_, _ = io.Copy(io.Discard, os.Stdin) // until stdin ends
 	if err == nil {
 		p.Discard()
 	}
@@ -50,7 +50,7 @@ func mustBe(t *testing.T, err, want error) {
 	}
 }
 
-// mustFail wants an error of the package, with the kind, a cause that has these words, and a next step.
+// mustFail checks for an Error of this kind, with these words in its cause, and a next step.
 func mustFail(t *testing.T, err, kind error, words ...string) {
 	t.Helper()
 	var failed *disk.Error
@@ -67,18 +67,18 @@ func mustFail(t *testing.T, err, kind error, words ...string) {
 	}
 }
 
-// place is a directory on some file system.
+// testDir is a directory on some file system.
 type testDir struct {
 	fs     disk.FS
 	folder string
 	put    func(name, text string)
 	get    func(name string) (text string, found bool)
-	link   func(text, name string) // makes a symlink
+	link   func(text, name string) // creates a symlink
 }
 
 func (p testDir) path(name string) string { return p.folder + "/" + name }
 
-// names lists the directory.
+// names returns the directory's entries.
 func (p testDir) names(t *testing.T) []string {
 	t.Helper()
 	dir, err := p.fs.OpenDir(p.folder)
@@ -129,7 +129,7 @@ func onDisk(t *testing.T, folder string) testDir {
 	}
 }
 
-// everywhere runs a test on each file system that there is.
+// everywhere runs a test on each file system.
 func everywhere(t *testing.T, test func(t *testing.T, at testDir)) {
 	t.Run("memory", func(t *testing.T) {
 		at, m := inMemory()
@@ -142,7 +142,7 @@ func everywhere(t *testing.T, test func(t *testing.T, at testDir)) {
 	t.Run("tmpfs", func(t *testing.T) { test(t, onDisk(t, shared(t))) })
 }
 
-// shared is a directory in memory.
+// shared returns a directory on tmpfs.
 func shared(t *testing.T) string {
 	const parent = "/dev/shm"
 	if unix.Access(parent, unix.W_OK) != nil {
@@ -154,7 +154,7 @@ func shared(t *testing.T) string {
 	return folder
 }
 
-// text is size bytes that follow from seed, none of them zero.
+// text returns size bytes derived from seed, none of them zero.
 func text(seed, size int) string {
 	made := make([]byte, size)
 	for i := range made {
@@ -183,7 +183,7 @@ func mustOpen(t *testing.T, at testDir, name string, want disk.Wanted) *disk.Par
 	return p
 }
 
-// receive writes a text and prepares it.
+// receive writes text and prepares the target.
 func receive(t *testing.T, p *disk.Partial, text string, durability disk.Durability) error {
 	if err := write(t, p, text); err != nil {
 		return err
@@ -191,7 +191,7 @@ func receive(t *testing.T, p *disk.Partial, text string, durability disk.Durabil
 	return p.Prepare(t.Context(), disk.Metadata{Size: int64(len(text))}, durability, nil)
 }
 
-// write writes all of a text that is not yet verified, in two chunks.
+// write writes the part of text that was not resumed, in two chunks.
 func write(t *testing.T, p *disk.Partial, text string) error {
 	if err := p.Allocate(t.Context(), nil); err != nil {
 		return err

@@ -22,7 +22,7 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// The way to a name on file systems without a rename that replaces nothing.
+// The fallback for file systems without RENAME_NOREPLACE.
 func TestLinkAndRemove(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"from", "taken"} {

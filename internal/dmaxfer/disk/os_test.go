@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// What only the real file system has: other processes, links, other users, and an end.
+// Tests of what only the real file system has: other processes, links, other users, and a limited size.
 
 func TestTargetIsReceivedOnce(t *testing.T) {
 	at := onDisk(t, t.TempDir())
@@ -35,7 +35,7 @@ func TestTargetIsReceivedOnce(t *testing.T) {
 	mustOpen(t, at, "file", wanted(len(newText))).Discard()
 }
 
-// holdElsewhere lets another process receive a target until the returned function is called.
+// holdElsewhere makes another process receive a target until the returned function is called.
 func holdElsewhere(t *testing.T, path string) (let func()) {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), os.Args[0])
@@ -103,7 +103,7 @@ func TestForeignPartialsAreRefused(t *testing.T) {
 	}
 }
 
-// giveAway makes a file of another user, which only root can.
+// giveAway creates a file of another user, which only root can do.
 func giveAway(t *testing.T, path string) {
 	t.Helper()
 	must(t, os.WriteFile(path, []byte(oldText), 0o666))
@@ -113,7 +113,7 @@ func giveAway(t *testing.T, path string) {
 	must(t, os.Chown(path, 65534, 65534))
 }
 
-// A journal that is no journal of this user's is refused as it is, whether there is a partial file beside it or not.
+// A journal that cannot be this user's is refused and not changed, with or without a partial file.
 func TestForeignJournalsAreRefused(t *testing.T) {
 	for name, attack := range map[string]func(t *testing.T, precious, journal string){
 		"link":           func(t *testing.T, precious, journal string) { must(t, os.Symlink(precious, journal)) },
@@ -161,7 +161,7 @@ func TestTargetWhoseDirectoryVanished(t *testing.T) {
 	p.Discard()
 }
 
-// A directory that is swapped for another during a copy does not get the target.
+// If the directory is replaced by another during a transfer, the new one does not get the target.
 func TestSwappedDirectory(t *testing.T) {
 	parent := t.TempDir()
 	folder, aside := filepath.Join(parent, "folder"), filepath.Join(parent, "aside")
@@ -178,7 +178,8 @@ func TestSwappedDirectory(t *testing.T) {
 
 const diskSize = 1 << 20
 
-// smallDisk is a directory that holds no file larger than diskSize: a file system of that size where we may mount one.
+// smallDisk returns a directory in which no file can be larger than diskSize: a file system of that size if the test
+// may mount one.
 func smallDisk(t *testing.T) testDir {
 	t.Helper()
 	folder := t.TempDir()
@@ -189,7 +190,7 @@ func smallDisk(t *testing.T) testDir {
 	return onDisk(t, folder)
 }
 
-// limitFiles sets the process's own limit, so such tests run alone.
+// limitFiles sets the limit of the whole process, so its tests must not run in parallel.
 func limitFiles(t *testing.T) testDir {
 	t.Helper()
 	signal.Ignore(unix.SIGXFSZ)
@@ -226,7 +227,7 @@ func TestNoRoom(t *testing.T) {
 	}
 }
 
-// A disk that fills up in the middle of a copy leaves what was verified.
+// If the disk fills up during a transfer, the verified part is kept.
 func TestFullDiskCanBeResumed(t *testing.T) {
 	at := smallDisk(t)
 	want := wanted(2 * diskSize)
@@ -246,7 +247,7 @@ func TestFullDiskCanBeResumed(t *testing.T) {
 	p.Discard()
 }
 
-// Whoever may not write to a directory hears so; only others than root are kept out.
+// A directory that is not writable is reported. Root can always write.
 func TestClosedDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
 		t.Skip("root may do everything")
@@ -276,7 +277,7 @@ func TestOSFileIsShown(t *testing.T) {
 	}
 }
 
-// withStream puts a pipe in the place of a standard stream.
+// withStream replaces a standard stream by a pipe.
 func withStream(t *testing.T, standard **os.File) (ours, theirs *os.File) {
 	t.Helper()
 	reader, writer, err := os.Pipe()
@@ -289,7 +290,7 @@ func withStream(t *testing.T, standard **os.File) (ours, theirs *os.File) {
 	ours = *standard
 	t.Cleanup(func() {
 		*standard = before
-		_, _ = ours.Close(), theirs.Close() // which the test may have done
+		_, _ = ours.Close(), theirs.Close() // the test may have closed it
 	})
 	return ours, theirs
 }
@@ -302,7 +303,7 @@ func TestStdinIsReadToItsEnd(t *testing.T) {
 	defer stream.Close()
 	go func() {
 		for _, chunk := range []string{newText[:1], newText[1:5000], newText[5000:]} {
-			_, _ = writer.WriteString(chunk) // what is missing is found by the reader
+			_, _ = writer.WriteString(chunk) // the reader notices missing bytes
 		}
 		_ = writer.Close()
 	}()
@@ -331,7 +332,7 @@ func TestCloseEndsAWaitForStdin(t *testing.T) {
 		_, err := stream.Next(make([]byte, 1))
 		ended <- err
 	}()
-	time.Sleep(10 * time.Millisecond) // so that it most likely waits already; the outcome is the same if not
+	time.Sleep(10 * time.Millisecond) // it probably waits by then; the result is the same if not
 	stream.Close()
 	mustFail(t, <-ended, disk.ErrSource, "reading")
 }

@@ -83,7 +83,7 @@ func TestPartialThatVanishedIsNotCommitted(t *testing.T) {
 	})
 }
 
-// Between the close of a received file and its rename nobody may take it over.
+// No other transfer may open a received file between its close and its rename.
 func TestLockOutlivesTheClose(t *testing.T) {
 	at, m := inMemory()
 	tried := false
@@ -102,7 +102,7 @@ func TestLockOutlivesTheClose(t *testing.T) {
 	at.mustContain(t, "file", newText)
 }
 
-// Once the partial has got its name, its journal's name is free for the next copy to the same target.
+// After the rename, the next transfer to the same target may use the name of the journal.
 func TestJournalOfTheNextCopyIsKept(t *testing.T) {
 	at, m := inMemory()
 	renamed := false
@@ -117,7 +117,7 @@ func TestJournalOfTheNextCopyIsKept(t *testing.T) {
 	at.mustContain(t, journalName, "another's")
 }
 
-// What keeps a target from being made is named, and not only that it was not.
+// The error names what prevents the target from being created.
 func TestCauseOfACreateThatFails(t *testing.T) {
 	for why, says := range map[error]string{
 		syscall.ENOSPC: "no space left on device: no inode may be left (df -i)",
@@ -142,7 +142,7 @@ func TestCauseOfACreateThatFails(t *testing.T) {
 	}
 }
 
-// A journal that is in the way of a new partial and cannot be removed is named.
+// The error names a journal that prevents a new partial file and cannot be removed.
 func TestJournalInTheWayIsNamed(t *testing.T) {
 	at, m := inMemory()
 	at.put(journalName, "another's")
@@ -157,7 +157,7 @@ func TestJournalInTheWayIsNamed(t *testing.T) {
 	at.mustContain(t, journalName, "another's")
 }
 
-// What may be a lie about a size must not fill a disk before it is found out.
+// A wrong size must not fill the disk before it is detected.
 func TestNoRoomIsFoundBeforeAnythingIsAllocated(t *testing.T) {
 	_, m := inMemory()
 	m.Limit(1 << 30)
@@ -208,7 +208,10 @@ func TestBackupThatIsThereAlready(t *testing.T) {
 
 func TestLongestNames(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
-		for _, name := range []string{strings.Repeat("n", 255), "x" + strings.Repeat("\u00fc", 127), strings.Repeat("m", 237), strings.Repeat("m", 238)} {
+		for _, name := range []string{
+			strings.Repeat("n", 255), "x" + strings.Repeat("\u00fc", 127),
+			strings.Repeat("m", 237), strings.Repeat("m", 238),
+		} {
 			p := mustOpen(t, at, name, wanted(len(newText)))
 			must(t, p.WriteAt([]byte(newText), 0))
 			must(t, p.Advance(4096))
@@ -235,7 +238,7 @@ func TestLongestNames(t *testing.T) {
 func TestModes(t *testing.T) {
 	for _, c := range []struct {
 		name                string
-		replaced            fs.FileMode // 0: nothing
+		replaced            fs.FileMode // 0: none
 		preserve            bool
 		sent                uint32
 		modeOf022, modeOf77 fs.FileMode
@@ -289,7 +292,7 @@ func TestPartialIsPrivate(t *testing.T) {
 			if info.Mode != 0o600 {
 				t.Errorf("a partial has mode %v", info.Mode)
 			}
-			must(t, receive(t, p, newText, disk.None)) // gives it the mode of the target
+			must(t, receive(t, p, newText, disk.None)) // sets the mode of the target
 			p.Keep()
 			info, err = at.fs.Stat(at.path(".file.dma-copy-part"))
 			must(t, err)

@@ -11,9 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// A path means what it means to the kernel, and is never simplified as text.
+// A path is interpreted as the kernel does, and never simplified as text.
 
-// receiveAt makes a target by its path.
+// receiveAt receives a target at a path.
 func receiveAt(t *testing.T, path string, want disk.Wanted) error {
 	t.Helper()
 	p, err := disk.OpenPartial(disk.OS, path, want)
@@ -25,7 +25,7 @@ func receiveAt(t *testing.T, path string, want disk.Wanted) error {
 	return p.Commit(disk.None)
 }
 
-// TestTargetIsWhereTheKernelPutsIt compares with a file that is made by the same path with one system call.
+// TestTargetIsWhereTheKernelPutsIt compares with a file that open(2) creates at the same path.
 func TestTargetIsWhereTheKernelPutsIt(t *testing.T) {
 	root := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(root, "elsewhere", "inner"), 0o700))
@@ -112,7 +112,8 @@ func TestSymlinksThatLeadToNoTarget(t *testing.T) {
 		at.link(".", "folder")
 		for name, why := range map[string]string{
 			"dangling": "dangling symlink", "without directory": "dangling symlink", "loop": "too many levels",
-			"folder": "not a regular file", ".": "not a regular file", "": "not a regular file", "absent/": "no such file",
+			"folder": "not a regular file", ".": "not a regular file", "": "not a regular file",
+			"absent/": "no such file",
 		} {
 			_, err := disk.OpenPartial(at.fs, at.path(name), copies["replacing"])
 			mustFail(t, err, disk.ErrTarget, why)
@@ -123,7 +124,7 @@ func TestSymlinksThatLeadToNoTarget(t *testing.T) {
 
 const stranger = 65534
 
-// TestUntrustedSymlinks holds the rule of fs.protected_symlinks against each combination of owners.
+// TestUntrustedSymlinks checks the rule of fs.protected_symlinks for each combination of owners.
 func TestUntrustedSymlinks(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -161,7 +162,7 @@ func TestUntrustedSymlinks(t *testing.T) {
 	}
 }
 
-// The real file system tells sticky directories and owners of symlinks.
+// The real file system reports sticky directories and owners of symlinks.
 func TestUntrustedSymlinkOnDisk(t *testing.T) {
 	at := sticky(t)
 	at.put("precious", oldText)
@@ -173,7 +174,7 @@ func TestUntrustedSymlinkOnDisk(t *testing.T) {
 	at.mustHold(t, "link", "precious")
 }
 
-// sticky is a directory like /tmp, for tests that give files to another user.
+// sticky returns a directory like /tmp, for tests that give files to another user.
 func sticky(t *testing.T) testDir {
 	t.Helper()
 	if os.Geteuid() != 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// Others want the same name at the same time.
+// Several transfers use the same name at the same time.
 
-// TestReceiversOfOneName lets several copies replace one target, again and again: each has it alone, or hears that it
-// is busy, or that another one has replaced it at once.
+// TestReceiversOfOneName lets several transfers replace one target repeatedly. Each has it alone, or fails because it
+// is busy or because another transfer has just replaced it.
 func TestReceiversOfOneName(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", text(0, len(newText)))
@@ -41,7 +41,8 @@ func TestReceiversOfOneName(t *testing.T) {
 }
 
 func copyText(t *testing.T, at testDir, text string, giveUp bool) error {
-	p, err := disk.OpenPartial(at.fs, at.path("file"), with(func(w *disk.Wanted) { w.Overwrite, w.Resume = true, false }))
+	want := with(func(w *disk.Wanted) { w.Overwrite, w.Resume = true, false })
+	p, err := disk.OpenPartial(at.fs, at.path("file"), want)
 	if err != nil {
 		return err
 	}
@@ -52,7 +53,7 @@ func copyText(t *testing.T, at testDir, text string, giveUp bool) error {
 	return p.Commit(disk.None)
 }
 
-// TestPartialThatChangesHands opens one while its copy ends, at each moment that matters.
+// TestPartialThatChangesHands opens a partial file at each step of the end of its transfer.
 func TestPartialThatChangesHands(t *testing.T) {
 	for _, at := range []string{"open", "lock"} {
 		for name, end := range map[string]func(dir disk.Dir) error{
@@ -86,7 +87,7 @@ func TestPartialThatChangesHands(t *testing.T) {
 	}
 }
 
-// A name that always changes hands is busy, and no reason to try for ever.
+// A name that always leads to another file is reported as busy after a limited number of attempts.
 func TestPartialThatNeverStops(t *testing.T) {
 	there, m := inMemory()
 	there.put(partialName, "")

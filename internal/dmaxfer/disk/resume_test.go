@@ -9,7 +9,7 @@ import (
 
 const journalName, partialName = ".file.dma-copy-journal", ".file.dma-copy-part"
 
-// interrupt leaves a copy of which so much is verified.
+// interrupt leaves a partial file with this many verified bytes.
 func interrupt(t *testing.T, at testDir, prefix int64) {
 	t.Helper()
 	p := mustOpen(t, at, "file", wanted(len(newText)))
@@ -24,7 +24,7 @@ func interrupt(t *testing.T, at testDir, prefix int64) {
 func TestResumed(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
-		at.mustContain(t, partialName, newText[:8192]) // what is not verified is not kept
+		at.mustContain(t, partialName, newText[:8192]) // unverified bytes are not kept
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		if p.Resumable() != 8192 || p.Discarded() != "" {
 			t.Errorf("%d bytes can be resumed; %s", p.Resumable(), p.Discarded())
@@ -41,7 +41,7 @@ func TestResumed(t *testing.T) {
 	})
 }
 
-// A copy that is interrupted again while it verifies what is left must not forget what it has not verified yet.
+// A transfer that is interrupted while it verifies resumed bytes keeps those that it has not verified yet.
 func TestInterruptedWhileResuming(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)
@@ -59,7 +59,7 @@ func TestInterruptedWhileResuming(t *testing.T) {
 	})
 }
 
-// What a call that hangs may still use stays open and locked. What was verified can be resumed once that call is over.
+// Files that a hung call may still use stay open and locked. The verified bytes can be resumed after that call.
 func TestAbandonedPartial(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
@@ -71,7 +71,7 @@ func TestAbandonedPartial(t *testing.T) {
 		}
 		_, err := disk.OpenPartial(at.fs, at.path("file"), wanted(len(newText)))
 		mustBe(t, err, disk.ErrBusy)
-		must(t, p.WriteAt([]byte(newText), 0)) // a call that returns late
+		must(t, p.WriteAt([]byte(newText), 0)) // the hung call returns
 		if kept := p.Keep(); kept != 8192 {
 			t.Errorf("%d bytes are kept in the end", kept)
 		}
@@ -83,7 +83,7 @@ func TestAbandonedPartial(t *testing.T) {
 	})
 }
 
-// Names that were given up may be another copy's when the files are closed at last.
+// After Abandon the names may belong to another transfer when the files are closed.
 func TestAbandonedNamesAreGivenUp(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
@@ -150,7 +150,8 @@ func TestWhatIsLeftOfAnotherCopyIsNotUsed(t *testing.T) {
 func mustStartAnew(t *testing.T, at testDir, want disk.Wanted, why string) {
 	t.Helper()
 	p := mustOpen(t, at, "file", want)
-	if p.Resumable() != 0 || !strings.Contains(p.Discarded(), why) || !strings.Contains(p.Discarded(), at.path("file")) {
+	said := p.Discarded()
+	if p.Resumable() != 0 || !strings.Contains(said, why) || !strings.Contains(said, at.path("file")) {
 		t.Errorf("%d bytes can be resumed; %q", p.Resumable(), p.Discarded())
 	}
 	if size := mustInfo(t, p.File()).Size; size != 0 {
@@ -160,7 +161,7 @@ func mustStartAnew(t *testing.T, at testDir, want disk.Wanted, why string) {
 	at.mustHold(t)
 }
 
-// TestDamagedJournals changes each bit of one, and cuts it at each length.
+// TestDamagedJournals flips each bit of a journal, and truncates it to each length.
 func TestDamagedJournals(t *testing.T) {
 	at, m := inMemory()
 	interrupt(t, at, 8192)
@@ -206,7 +207,7 @@ func TestJournalWithoutPartialIsForgotten(t *testing.T) {
 	})
 }
 
-// A copy that is killed tells nobody how far it was, so the journal must have heard of it before.
+// A killed transfer cannot write its journal, so the journal must have been updated before.
 func TestJournalHearsOfProgress(t *testing.T) {
 	at, _ := inMemory()
 	const size = 100 << 20
@@ -219,7 +220,8 @@ func TestJournalHearsOfProgress(t *testing.T) {
 	}
 	found, err := disk.FindPartials(at.fs, at.folder)
 	must(t, err)
-	if len(found) != 1 || found[0].Prefix < 40<<20 || found[0].Prefix > 60<<20 || found[0].Total != size || !found[0].InUse {
+	if len(found) != 1 || found[0].Prefix < 40<<20 || found[0].Prefix > 60<<20 ||
+		found[0].Total != size || !found[0].InUse {
 		t.Errorf("there is %+v", found)
 	}
 }
@@ -238,7 +240,7 @@ func TestAdvanceAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Who gives the target to another user takes it back if it gets no name.
+// If the target is not committed, its owner is set back.
 func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
 	at, m := inMemory()
 	m.SetSelf(disk.Self{UID: 0})
@@ -257,7 +259,7 @@ func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
 	}
 }
 
-// A copy that was killed between Prepare and Commit leaves a partial with the target's mode.
+// A transfer that was killed between Prepare and Commit leaves a partial file with the target's mode.
 func TestSealedPartialIsResumed(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		interrupt(t, at, 8192)

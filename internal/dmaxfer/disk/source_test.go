@@ -75,7 +75,8 @@ func TestSourceThatChangesIsNoticed(t *testing.T) {
 	}
 }
 
-// untilStamped repeats a change until the kernel's clock has stamped it: two writes within a tick have one time.
+// untilStamped repeats a change until the file's times differ: two writes in one tick of the kernel's clock have the
+// same time.
 func untilStamped(t *testing.T, s *disk.Source, change func()) {
 	t.Helper()
 	for range 1000 {
@@ -97,7 +98,7 @@ func TestSourceThatShrankEndsEarly(t *testing.T) {
 	mustFail(t, s.ReadAt(make([]byte, 7), 0), disk.ErrSourceChanged)
 	mustFail(t, s.ReadAt(make([]byte, 1), 3), disk.ErrSourceChanged)
 	must(t, s.ReadAt(make([]byte, 3), 0))
-	_, err := s.NextExtent(3) // no hole, although there is no data either
+	_, err := s.NextExtent(3) // not a hole, although there is no data
 	mustFail(t, err, disk.ErrSourceChanged)
 	for extent, err := range s.Extents() {
 		if extent.Length == 0 {
@@ -118,7 +119,7 @@ func TestSourcesThatAreNone(t *testing.T) {
 	}
 }
 
-// Files of the kernel claim to be empty, or a page long.
+// Kernel files have a size of 0 or of one page.
 func TestSourcesWhoseSizeIsNotThatOfTheirContent(t *testing.T) {
 	for _, path := range []string{"/proc/version", "/sys/devices/system/cpu/online"} {
 		want, err := os.ReadFile(path)
@@ -160,7 +161,7 @@ func TestSourcesThatHaveASize(t *testing.T) {
 	})
 }
 
-// mustOpenSparse opens a source of 4 MiB that holds newText at 1 MiB, and otherwise holes where the file system has them.
+// mustOpenSparse opens a source of 4 MiB with newText at 1 MiB and holes elsewhere, if the file system supports them.
 func mustOpenSparse(t *testing.T, at testDir) *disk.Source {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)

@@ -10,9 +10,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// Another process of this user, or of one that may write to the directory, changes the partial file.
+// Another process that may write to the directory changes the partial file.
 
-// tampering is what it does to a partial file, reached by its name.
+// tampering has changes to a partial file by its name.
 var tampering = map[string]func(t *testing.T, at testDir){
 	"truncated": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error { return file.Truncate(100) })
@@ -23,7 +23,7 @@ var tampering = map[string]func(t *testing.T, at testDir){
 	"emptied": func(t *testing.T, at testDir) { change(t, at, func(file disk.File) error { return file.Truncate(0) }) },
 }
 
-// unseen is what only the times of the file show.
+// unseen has changes that only the times of the file show.
 var unseen = map[string]func(t *testing.T, at testDir){
 	"rewritten": func(t *testing.T, at testDir) {
 		change(t, at, func(file disk.File) error {
@@ -65,18 +65,18 @@ func change(t *testing.T, at testDir, how func(file disk.File) error) {
 	must(t, dir.Close())
 }
 
-// A partial that is cut or lengthened at any moment of a copy is noticed, also where what is written later gives it its
-// length back.
+// A partial file that another process truncates or extends at any time is detected, even if later writes restore its
+// length.
 func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 	half := len(newText) / 2
 	for name, tamper := range tampering {
-		for _, moment := range []string{"before the first byte", "in the middle", "before Prepare", "before Commit"} {
-			t.Run(name+" "+moment, func(t *testing.T) {
+		for _, when := range []string{"before the first byte", "in the middle", "before Prepare", "before Commit"} {
+			t.Run(name+" "+when, func(t *testing.T) {
 				everywhere(t, func(t *testing.T, at testDir) {
 					p := mustOpen(t, at, "file", copies["new"])
 					must(t, p.Allocate(t.Context(), nil))
 					reached := func(now string) {
-						if now == moment {
+						if now == when {
 							tamper(t, at)
 						}
 					}
@@ -98,7 +98,7 @@ func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 	}
 }
 
-// Between Prepare and the rename every change is noticed.
+// Every change between Prepare and the rename is detected.
 func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 	for name, tamper := range unseen {
 		t.Run(name, func(t *testing.T) {
@@ -128,7 +128,7 @@ func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 	}
 }
 
-// What is read back from the disk has been written before, so from the flush on nothing may change.
+// From Flush on, which precedes reading back, no other process may change the file.
 func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 	for _, name := range []string{"rewritten", "dated back"} {
 		everywhere(t, func(t *testing.T, at testDir) {
@@ -143,8 +143,7 @@ func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 	}
 }
 
-// awaitTick waits until the file system's clock has moved on since the partial was prepared: two changes in one tick
-// look like one.
+// awaitTick waits for the next tick of the file system's clock, because two changes in one tick have the same time.
 func awaitTick(t *testing.T, at testDir, p *disk.Partial) {
 	t.Helper()
 	dir, err := at.fs.OpenDir(at.folder)
@@ -170,7 +169,7 @@ func mustBeTampered(t *testing.T, at testDir, p *disk.Partial, err error) {
 	at.mustHold(t)
 }
 
-// named is a file system on which every file has a name.
+// named returns a file system without unnamed files.
 func named(at testDir) testDir {
 	at.fs = disktest.NewFaulty(at.fs, func(_ int, op, _ string) *disktest.Fault {
 		if op == "create unnamed" {
@@ -181,8 +180,8 @@ func named(at testDir) testDir {
 	return at
 }
 
-// Where nothing is left to a later copy the file has no name until it is the target's, and what has the partial's name
-// is not what is received.
+// If nothing is to be kept, the received file has no name before the commit, and the file with the partial's name is
+// only a placeholder.
 func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 	for name, want := range map[string]disk.Wanted{
 		"no resume": copies["no resume"], "no digest": with(func(w *disk.Wanted) { w.Digest = 0 }),
@@ -215,7 +214,7 @@ func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 	}
 }
 
-// What is left of a copy that was killed while it named its file is no obstacle.
+// The temporary link of a transfer that was killed during its commit is replaced.
 func TestLinkThatIsLeftIsReplaced(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", oldText)
@@ -228,7 +227,7 @@ func TestLinkThatIsLeftIsReplaced(t *testing.T) {
 	})
 }
 
-// A stream has no size to hold against that of the file, but none of it is lost unseen.
+// A stream has no size to compare, but a loss of its bytes is detected.
 func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 	for name, tamper := range tampering {
 		t.Run(name, func(t *testing.T) {
@@ -250,7 +249,7 @@ func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 	}
 }
 
-// whenRenamed does something at the rename of a whole copy: before, or right after it.
+// whenRenamed calls do right before the final rename.
 func whenRenamed(m *disktest.Memory, do func(m *disktest.Memory)) *disktest.Faulty {
 	done := false
 	return disktest.NewFaulty(m, func(_ int, op, name string) *disktest.Fault {
@@ -262,7 +261,7 @@ func whenRenamed(m *disktest.Memory, do func(m *disktest.Memory)) *disktest.Faul
 	})
 }
 
-// What gets the name is looked at afterwards, too: until then another process can exchange or change it.
+// The target is examined after the rename too, because another process can replace or change it until then.
 func TestTargetThatIsNotWhatWasReceived(t *testing.T) {
 	for name, attack := range map[string]func(m *disktest.Memory){
 		"exchanged": func(m *disktest.Memory) { m.Put("/there/"+partialName, "something else") },
@@ -282,7 +281,7 @@ func TestTargetThatIsNotWhatWasReceived(t *testing.T) {
 	}
 }
 
-// What is said to be kept is there: not once the partial file or its journal has been removed, replaced or cut.
+// Keep reports nothing as kept if the partial file or its journal was removed, replaced or truncated.
 func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	for name, c := range map[string]struct {
 		tamper func(t *testing.T, at testDir, dir disk.Dir)
@@ -322,7 +321,7 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// A failed rename leaves a partial that is closed, and can be gone on with as long as it has its name.
+// After a failed rename the partial file can be kept as long as it has its name.
 func TestWhatAFailedCommitKeepsIsThere(t *testing.T) {
 	at, _ := inMemory()
 	p := mustOpen(t, at, "file", copies["new"])
@@ -339,7 +338,7 @@ func TestWhatAFailedCommitKeepsIsThere(t *testing.T) {
 	at.mustHold(t, "file")
 }
 
-// What is found under the partial's name is judged before anything about it is changed.
+// A file with the partial's name is checked before it is changed.
 func TestSecondNameIsRefusedUnchanged(t *testing.T) {
 	at, m := inMemory()
 	at.put("precious", oldText)
@@ -357,7 +356,7 @@ func TestSecondNameIsRefusedUnchanged(t *testing.T) {
 	}
 }
 
-// In a directory like /tmp the files of another user, who may have made them on purpose, are no obstacle.
+// In a directory like /tmp another user's files with our names, even hostile ones, do not prevent the transfer.
 func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 	for _, name := range []string{partialName, journalName, ".file.dma-copy-new", ".file.dma-copy-backup"} {
 		for kind, take := range map[string]func(t *testing.T, at testDir, path string){
@@ -397,7 +396,7 @@ func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 	}
 }
 
-// The partial file of another target, whose name only looks like one with a tag, is left alone.
+// The partial file of another target whose name resembles one with a tag is not used.
 func TestOtherPartialIsNoRenamedOne(t *testing.T) {
 	at, m := inMemory()
 	m.SetDirectory("/there", os.ModeSticky|0o777, 0)
@@ -422,7 +421,7 @@ func TestOtherPartialIsNoRenamedOne(t *testing.T) {
 	}
 }
 
-// Elsewhere they are refused, as what is ours and yet no partial is: it can be looked at and removed.
+// In other directories such files are refused; the user can inspect and remove them.
 func TestNamesThatAreTakenElsewhere(t *testing.T) {
 	at, m := inMemory()
 	m.SetSelf(disk.Self{UID: stranger})

@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// A large chunk is written with several calls, and all of it.
+// A large chunk is written completely, with several calls.
 func TestLargePiecesAreWrittenInSteps(t *testing.T) {
 	_, m := inMemory()
 	chunk := bytes.Repeat([]byte("0123456789abcde"), 600<<10/15)

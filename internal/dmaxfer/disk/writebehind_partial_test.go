@@ -10,13 +10,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 )
 
-// What a flush behind the writers has lost is never trusted, whoever hears of it first.
+// Content that the write-behind failed to flush is never trusted, whichever call reports the failure first.
 func TestFlushBehindThatFailed(t *testing.T) {
 	const size = 40 << 20
 	var flushed atomic.Bool
 	faulty := disktest.NewFaulty(disktest.NewMemory("/target"), func(_ int, op, _ string) *disktest.Fault {
 		if op != "flush" || flushed.Swap(true) {
-			return nil // only the first one fails: a second would find nothing wrong
+			return nil // only the first flush fails: the kernel reports an error once
 		}
 		return &disktest.Fault{Err: unix.EIO}
 	})

@@ -7,14 +7,14 @@ import (
 	"testing/synctest"
 )
 
-// flushedFile records what is flushed, fails where it is told to, and flushes nothing while it is held up.
+// flushedFile records what is flushed. It fails at one flush, and waits while held is open.
 type flushedFile struct {
 	File
 	mu     sync.Mutex
 	spans  []span
-	failAt int // number of the flush, from 1; 0: none
+	failAt int // number of the flush that fails, from 1; 0: none
 	cause  error
-	held   chan struct{} // if not nil, nothing is flushed before it is closed
+	held   chan struct{} // if not nil, no flush begins before it is closed
 }
 
 func (f *flushedFile) SyncRange(offset, length int64) error {
@@ -30,7 +30,7 @@ func (f *flushedFile) SyncRange(offset, length int64) error {
 	return nil
 }
 
-// Whatever the steps in which content becomes known, each whole step of it is flushed once, in order.
+// Each whole step is flushed once and in order, whatever the sizes by which the prefix grows.
 func TestBehindFlushesWholeStepsOnce(t *testing.T) { synctest.Test(t, flushWholeStepsOnce) }
 
 func flushWholeStepsOnce(t *testing.T) {
@@ -60,7 +60,7 @@ func flushWholeStepsOnce(t *testing.T) {
 	}
 }
 
-// A failure is heard of by whoever hands over more, without waiting for room, and by whoever stops; nothing is flushed after it.
+// add returns a failure without waiting for the queue, stop returns it too, and nothing is flushed after it.
 func TestBehindFails(t *testing.T) {
 	cause := errors.New("the disk is broken")
 	file := &flushedFile{failAt: 2, cause: cause}
@@ -77,7 +77,7 @@ func TestBehindFails(t *testing.T) {
 	}
 }
 
-// Whoever ends waits for the step that the disk is at, and not for those behind it.
+// stop waits for the current step, and not for the queued ones.
 func TestBehindStopsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		file := &flushedFile{held: make(chan struct{})}
@@ -85,7 +85,7 @@ func TestBehindStopsAtOnce(t *testing.T) {
 		if err := b.add(writeBehindSteps * writeBehindStep); err != nil {
 			t.Fatal(err)
 		}
-		synctest.Wait() // until the disk is at the first step
+		synctest.Wait() // until the first step is being flushed
 		stopped := make(chan error)
 		go func() { stopped <- b.stop() }()
 		synctest.Wait()

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 )
 
-// slowWriting is a file of which each write waits to be let on.
+// slowWriting is a file whose writes wait for permission.
 type slowWriting struct {
 	File
 	written []byte
@@ -18,7 +18,7 @@ func (f *slowWriting) WriteAt(p []byte, offset int64) (int, error) {
 	return copy(f.written[offset:], p), nil
 }
 
-// firstPage is a Filler that fills one page of what it is given.
+// firstPage is a Filler that fills only the first page.
 type firstPage struct{ file *slowWriting }
 
 func (f firstPage) Fill(buffer []byte, offset int64) int {
@@ -27,7 +27,7 @@ func (f firstPage) Fill(buffer []byte, offset int64) int {
 
 func (firstPage) Close() error { return nil }
 
-// Who finds another one writing fills what can be filled, and writes the rest when the other one is done.
+// A lane that finds another one writing fills what it can, and writes the rest when the other one has finished.
 func TestWhoFindsAnotherOneWritingFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		content := bytes.Repeat([]byte("0123456789abcdef"), 2*8192/16)

@@ -12,10 +12,11 @@ const pageSize = 4096
 
 type page [pageSize]byte
 
-// zeroPage is one that was allocated and never written.
+// zeroPage is a page that was allocated and never written.
 var zeroPage page
 
-// content is what a file holds. Pages are replaced and never changed, so a clone costs the map alone.
+// content is the content and attributes of a file. Pages are replaced and never modified, so clone copies only the
+// map.
 type content struct {
 	pages    map[int64]*page // absent: a hole
 	size     int64
@@ -60,7 +61,7 @@ func (c *content) writeAt(p []byte, offset int64) {
 	c.size = max(c.size, offset+int64(len(p)))
 }
 
-// missing is how many pages a range lacks.
+// missing returns how many pages of a range are not allocated.
 func (c *content) missing(offset, length int64) (pages int64) {
 	for i := offset / pageSize; i*pageSize < offset+length; i++ {
 		if c.pages[i] == nil {
@@ -89,7 +90,7 @@ func (c *content) allocate(offset, length int64) {
 	c.size = max(c.size, offset+length)
 }
 
-// punch drops whole pages, and clears its share of the others.
+// punch removes whole pages and clears parts of others.
 func (c *content) punch(offset, length int64) {
 	end := offset + length
 	maps.DeleteFunc(c.pages, func(i int64, _ *page) bool { return i*pageSize >= offset && (i+1)*pageSize <= end })
@@ -105,7 +106,7 @@ func (c *content) punch(offset, length int64) {
 	}
 }
 
-// next finds the first page that is data, or that is none, from offset on.
+// next returns the offset of the first byte at or after offset that is data, or in a hole.
 func (c *content) next(offset int64, data bool) int64 {
 	for at := offset; at < c.size; at = (at/pageSize + 1) * pageSize {
 		if (c.pages[at/pageSize] != nil) == data {

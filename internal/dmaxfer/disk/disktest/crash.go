@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// change is of one directory's names, all of them at once or none. A nil node is a name that is taken away.
+// change is an atomic change of names in one directory. A nil node is a removed name.
 type change struct {
 	what  string
 	dir   *directory
 	names map[string]*node
 }
 
-// snapshot is what a Memory was after one operation.
+// snapshot is the state of a Memory after one operation.
 type snapshot struct {
 	op      string
 	durable map[string]map[string]*node // names, by directory
@@ -25,7 +25,7 @@ type snapshot struct {
 
 type versions struct{ now, durable *content }
 
-// Record makes all that there is durable and starts to remember what Crashes needs. Files should be of a few pages.
+// Record makes everything durable and starts recording for Crashes. Files should have few pages.
 func (m *Memory) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -39,7 +39,7 @@ func (m *Memory) Record() {
 	m.step("start")
 }
 
-// Steps is how many operations were recorded.
+// Steps returns the number of recorded operations, including the start.
 func (m *Memory) Steps() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -72,45 +72,50 @@ func (m *Memory) makeDurable(dir *directory) {
 	m.pending = slices.DeleteFunc(left, func(c change) bool { return c.dir == dir })
 }
 
-// step remembers what there is after an operation.
+// step records the state after an operation.
 func (m *Memory) step(op string) {
 	if !m.recording {
 		return
 	}
 	at := snapshot{
-		op: op, durable: make(map[string]map[string]*node), pending: slices.Clone(m.pending), files: make(map[*node]versions),
-	}
-	note := func(n *node) {
-		if n != nil {
-			n.shared = true
-			at.files[n] = versions{now: n.now, durable: n.durable}
-		}
+		op:      op,
+		durable: make(map[string]map[string]*node),
+		pending: slices.Clone(m.pending),
+		files:   make(map[*node]versions),
 	}
 	for path, dir := range m.dirs {
 		at.durable[path] = maps.Clone(dir.durable)
 		for _, n := range dir.durable {
-			note(n)
+			at.add(n)
 		}
 	}
 	for _, c := range m.pending {
 		for _, n := range c.names {
-			note(n)
+			at.add(n)
 		}
 	}
 	m.snapshots = append(m.snapshots, at)
 }
 
-// Crash is one state that a loss of power may leave.
-type Crash struct {
-	Step int     // operations done before, from 0; Steps()-1 is after the last
-	What string  // for people: the last operation, and what of the volatile survived
-	FS   *Memory // as it is when power is back
+// add records the versions of a file.
+func (at *snapshot) add(n *node) {
+	if n != nil {
+		n.shared = true
+		at.files[n] = versions{now: n.now, durable: n.durable}
+	}
 }
 
-// Crashes are the states that a loss of power may leave after each recorded operation. A directory's changes survive in every
-// subset (if they are many, in every prefix and every subset that lacks one), whatever their order, each of them whole. Of each file that
-// was not flushed since it was changed there is, in any combination with other files: the old content; the new; the new with every other
-// page old; or the new size without any data.
+// Crash is one state that a loss of power can leave.
+type Crash struct {
+	Step int     // number of operations before; Steps()-1 is after the last
+	What string  // for messages: the last operation, and which volatile changes survived
+	FS   *Memory // the file system after the reboot
+}
+
+// Crashes returns the states that a loss of power can leave after each recorded operation. A directory's changes
+// survive in every subset, each change completely and in any order; if there are many, in every prefix and every
+// subset without one of them. Each file that was not flushed since its last change has, in any combination with other
+// files: the old content, the new content, the new content with every other page old, or the new size without data.
 func (m *Memory) Crashes() iter.Seq[Crash] {
 	m.mu.Lock()
 	snapshots := slices.Clone(m.snapshots)
@@ -143,7 +148,7 @@ func (at *snapshot) crash(m *Memory, step int, yield func(Crash) bool) bool {
 	return true
 }
 
-// names are those that are there if these changes survive.
+// names returns the directory entries if the given changes survive.
 func (at *snapshot) names(survives []bool) (names map[string]map[string]*node, kept []string) {
 	names = make(map[string]map[string]*node)
 	for path, durable := range at.durable {
@@ -165,7 +170,7 @@ func (at *snapshot) names(survives []bool) (names map[string]map[string]*node, k
 	return names, kept
 }
 
-// dirty are the files that have a name and something to lose, in the order in which they were made.
+// dirty returns the named files with unflushed content, in the order of their creation.
 func (at *snapshot) dirty(names map[string]map[string]*node) []*node {
 	var found []*node
 	for _, dir := range names {
@@ -200,7 +205,7 @@ func applyOutcome(outcome int, v versions) *content {
 	return left
 }
 
-// reboot makes a file system of what is left.
+// reboot returns a file system with the surviving names and content.
 func (at *snapshot) reboot(m *Memory, names map[string]map[string]*node, chosen map[*node]*content) *Memory {
 	made := NewMemory(slices.Collect(maps.Keys(names))...)
 	made.self, made.clock, made.inodes = m.self, m.clock, m.inodes
@@ -213,7 +218,9 @@ func (at *snapshot) reboot(m *Memory, names map[string]map[string]*node, chosen 
 				if left == nil {
 					left = at.files[n].now
 				}
-				nodes[n] = &node{number: n.number, link: n.link, now: left, durable: left, shared: true, changed: n.changed}
+				nodes[n] = &node{
+					number: n.number, link: n.link, now: left, durable: left, shared: true, changed: n.changed,
+				}
 			}
 			made.dirs[path].now[name], made.dirs[path].durable[name] = nodes[n], nodes[n]
 		}
@@ -221,7 +228,7 @@ func (at *snapshot) reboot(m *Memory, names map[string]map[string]*node, chosen 
 	return made
 }
 
-// manyChanges is where all subsets of them become too many.
+// manyChanges is the number of changes up to which all subsets are tested.
 const manyChanges = 7
 
 func subsets(n int) iter.Seq[[]bool] {
@@ -252,7 +259,7 @@ func subsets(n int) iter.Seq[[]bool] {
 	}
 }
 
-// assignments counts through all ways to give n places one of base digits.
+// assignments returns all numbers of n digits in the given base.
 func assignments(n, base int) iter.Seq[[]int] {
 	return func(yield func([]int) bool) {
 		digits := make([]int, n)
@@ -272,7 +279,7 @@ func assignments(n, base int) iter.Seq[[]int] {
 	}
 }
 
-// Trace is what was done since Record, an operation a line, with the names of files and nothing of their directories.
+// Trace returns the operations since Record, one per line, without the directories of file names.
 func (m *Memory) Trace() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

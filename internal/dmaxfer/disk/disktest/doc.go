@@ -1,3 +1,3 @@
-// Package disktest has file systems for tests: Memory, which does no I/O and so runs under testing/synctest, and which can be
-// asked what a loss of power would leave of it; and Faulty, which lets any operation of another one fail.
+// Package disktest has file systems for tests. Memory does no I/O, so that it can be used with testing/synctest, and
+// can show what a loss of power would leave. Faulty makes any operation of another file system fail or hang.
 package disktest

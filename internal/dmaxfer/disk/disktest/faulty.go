@@ -7,24 +7,24 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// A Plan says how an operation is to fail, and nil of one that is not. n counts operations from 0, over all files and
-// directories; op is "create", "write" and so on, of the file or directory with that name. It is called for one operation
-// at a time, before that, and must not use the same Faulty.
+// Plan returns how an operation is to fail, or nil. n is the number of the operation, from 0, over all files and
+// directories. op is "create", "write" and so on; name is the last element of the path. Plan is called before the
+// operation, for one at a time, and must not use the same Faulty.
 type Plan func(n int, op, name string) *Fault
 
-// Fault is how an operation fails.
+// Fault describes the failure of an operation.
 type Fault struct {
 	Err error
 
-	// Done lets the operation take place before it fails: half of it in the case of a read or write, all of any other.
+	// Done executes the operation before it fails: half of a read or write, all of any other operation.
 	Done bool
 
-	// Hang, if it is not nil, keeps the operation from beginning until it is closed. Then the operation takes place,
-	// and Err is not used.
+	// Hang, if not nil, delays the operation until the channel is closed. The operation then succeeds and Err is not
+	// used.
 	Hang <-chan struct{}
 }
 
-// FailAt lets operation n fail.
+// FailAt returns a Plan by which operation n fails.
 func FailAt(n int, fault Fault) Plan {
 	return func(i int, _, _ string) *Fault {
 		if i == n {
@@ -34,8 +34,8 @@ func FailAt(n int, fault Fault) Plan {
 	}
 }
 
-// Faulty lets operations of another file system fail. Every operation that can fail is counted, and those that close a handle close
-// it in any case. It may be used concurrently if the other may.
+// Faulty makes operations of another file system fail. It counts every operation that can fail. An operation that
+// closes a handle closes it in any case. It may be used concurrently if the other file system may.
 type Faulty struct {
 	on   disk.FS
 	plan Plan
@@ -45,17 +45,17 @@ type Faulty struct {
 	fired bool
 }
 
-// NewFaulty counts from 0.
+// NewFaulty returns a Faulty for the given file system.
 func NewFaulty(on disk.FS, plan Plan) *Faulty { return &Faulty{on: on, plan: plan} }
 
-// Fired tells whether a fault has been returned.
+// Fired reports whether an operation has failed.
 func (f *Faulty) Fired() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.fired
 }
 
-// Trace lists the operations up to now, as "write .file.dma-copy-part".
+// Trace returns the operations so far, in the form "write .file.dma-copy-part".
 func (f *Faulty) Trace() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,7 +72,7 @@ func (f *Faulty) fault(op, name string) *Fault {
 	return fault
 }
 
-// await returns the fault of an operation, if it has one, after it has hung for as long as it is to.
+// hang returns the fault of an operation, or nil after waiting if the fault is a Hang.
 func (f *Faulty) hang(op, name string) *Fault {
 	fault := f.fault(op, name)
 	if fault == nil || fault.Hang == nil {
@@ -82,7 +82,7 @@ func (f *Faulty) hang(op, name string) *Fault {
 	return nil
 }
 
-// do runs an operation, or lets it fail.
+// do executes an operation or returns its fault.
 func (f *Faulty) do(op, name string, operation func() error) error {
 	fault := f.hang(op, name)
 	if fault == nil {
@@ -94,7 +94,7 @@ func (f *Faulty) do(op, name string, operation func() error) error {
 	return failed(op, name, fault.Err)
 }
 
-// closing is do for what ends a handle.
+// closing is do for an operation that closes a handle.
 func (f *Faulty) closing(name string, end func() error) error {
 	fault := f.hang("close", name)
 	if err := end(); err != nil || fault == nil {
@@ -103,7 +103,7 @@ func (f *Faulty) closing(name string, end func() error) error {
 	return failed("close", name, fault.Err)
 }
 
-// move is do for what moves bytes.
+// move is do for an operation that reads or writes bytes.
 func (f *Faulty) move(op, name string, p []byte, operation func([]byte) (int, error)) (int, error) {
 	fault := f.hang(op, name)
 	if fault == nil {
@@ -125,13 +125,13 @@ func (f *Faulty) Open(path string) (file disk.File, err error) {
 	return f.wrap(file, err)
 }
 
-// wrap closes a file whose opening is to fail although it is done.
+// wrap closes a file if its opening was executed and fails nevertheless.
 func (f *Faulty) wrap(file disk.File, err error) (disk.File, error) {
 	if err == nil {
 		return &faultyFile{File: file, on: f}, nil
 	}
 	if file != nil {
-		_ = file.Close() // nobody else will
+		_ = file.Close() // the caller has no handle
 	}
 	return nil, err
 }
@@ -139,7 +139,7 @@ func (f *Faulty) wrap(file disk.File, err error) (disk.File, error) {
 // OpenDir implements disk.FS.
 func (f *Faulty) OpenDir(path string) (disk.Dir, error) { return f.openDir(f.on.OpenDir, path) }
 
-// openDir closes a directory whose opening is to fail although it is done.
+// openDir closes a directory if its opening was executed and fails nevertheless.
 func (f *Faulty) openDir(open func(path string) (disk.Dir, error), path string) (dir disk.Dir, err error) {
 	err = f.do("open", path, func() (err error) {
 		dir, err = open(path)
@@ -149,7 +149,7 @@ func (f *Faulty) openDir(open func(path string) (disk.Dir, error), path string) 
 		return &faultyDir{dir: dir, on: f, path: path}, nil
 	}
 	if dir != nil {
-		_ = dir.Close() // nobody else will
+		_ = dir.Close() // the caller has no handle
 	}
 	return nil, err
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// faultyFile leaves to the embedded file what cannot fail.
+// faultyFile is a file of a Faulty. Operations that cannot fail are those of the embedded file.
 type faultyFile struct {
 	disk.File
 	on *Faulty
@@ -52,7 +52,7 @@ func (f *faultyFile) Filler(size int64) (filler disk.Filler, err error) {
 		return err
 	})
 	if err != nil && filler != nil {
-		_ = filler.Close() // nobody else will
+		_ = filler.Close() // the caller has no handle
 		return nil, err
 	}
 	return filler, err
@@ -124,12 +124,12 @@ func (f *faultyFile) Hold() (disk.File, error) {
 		return &heldFile{faultyFile{File: held, on: f.on}}, nil
 	}
 	if held != nil {
-		_ = held.Close() // nobody else will
+		_ = held.Close() // the caller has no handle
 	}
 	return nil, err
 }
 
-// heldFile closes without a fault: what a file system has to say it says at the first close.
+// heldFile closes without a fault: file systems report write errors at the first close.
 type heldFile struct{ faultyFile }
 
 func (f *heldFile) Close() error { return f.File.Close() }

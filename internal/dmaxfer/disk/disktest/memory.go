@@ -13,43 +13,43 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// Memory is a file system without I/O. What is written and named is volatile until a Sync of the file and of the directory, which
-// matters to Crashes alone. It may be used concurrently.
+// Memory is a file system without I/O. Content and names are volatile until a Sync of the file and of the directory,
+// which matters only to Crashes. It may be used concurrently.
 type Memory struct {
 	mu       sync.Mutex
 	self     disk.Self
 	dirs     map[string]*directory
-	capacity int64 // bytes; 0: any
-	fills    bool  // files can be filled
+	capacity int64 // bytes; 0: unlimited
+	fills    bool  // files have a Filler
 	inodes   uint64
 	clock    disk.Timestamp
-	opened   map[*node]int // handles
+	opened   map[*node]int // number of handles
 	openDirs int
 
 	recording bool
-	pending   []change // of names, since their directory's last Sync
+	pending   []change // changes of names since their directory's last Sync
 	snapshots []snapshot
 }
 
-// directory has its names in two versions: as they are, and as they would be after a loss of power.
+// directory has its names in two versions: the current one, and the one after a loss of power.
 type directory struct {
 	path         string
-	mode         fs.FileMode // permission bits, and whether it is sticky
+	mode         fs.FileMode // permission bits and sticky bit
 	uid          uint32
 	now, durable map[string]*node
 }
 
-// node is a file. now is replaced rather than changed while somebody else may look at it.
+// node is a file. now is replaced and not modified while it is shared.
 type node struct {
 	number       uint64
-	link         string // what a symlink leads to; empty of any other file
+	link         string // target of a symlink; empty for other files
 	now, durable *content
-	shared       bool // now is
+	shared       bool // now is shared with a snapshot
 	changed      disk.Timestamp
 	owner        *lockOwner // of the lock
 }
 
-// NewMemory has an empty directory for each path.
+// NewMemory returns a file system with an empty directory at each path.
 func NewMemory(directories ...string) *Memory {
 	m := &Memory{
 		self: disk.Self{UID: 1000, Umask: 0o022}, dirs: make(map[string]*directory), opened: make(map[*node]int),
@@ -61,28 +61,28 @@ func NewMemory(directories ...string) *Memory {
 	return m
 }
 
-// SetSelf makes the process another one.
+// SetSelf changes the identity of the process.
 func (m *Memory) SetSelf(self disk.Self) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.self = self
 }
 
-// Limit bounds what all files may hold, in bytes.
+// Limit sets the capacity of the file system in bytes.
 func (m *Memory) Limit(capacity int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.capacity = capacity
 }
 
-// Fills lets files be filled, as those in memory are.
+// Fills gives files a Filler, as on tmpfs.
 func (m *Memory) Fills() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.fills = true
 }
 
-// Put makes a file, or gives it another content, as something that has long been there: durable, with its name.
+// Put creates or replaces a file whose content and name are durable.
 func (m *Memory) Put(path, text string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -93,7 +93,7 @@ func (m *Memory) Put(path, text string) {
 	dir.now[base], dir.durable[base] = made, made
 }
 
-// Write changes a file as another process does, whatever its mode is.
+// Write changes a file like another process, whatever its mode.
 func (m *Memory) Write(path, text string, offset int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +104,7 @@ func (m *Memory) Write(path, text string, offset int64) {
 	n.now.modified = n.changed
 }
 
-// Link gives a file another name in its directory, or in another one.
+// Link gives a file another name, in its directory or another one.
 func (m *Memory) Link(from, to string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,7 +113,7 @@ func (m *Memory) Link(from, to string) {
 	m.dirs[filepath.Dir(to)].now[filepath.Base(to)] = n
 }
 
-// Get is a file's content; found is false if there is none.
+// Get returns a file's content; found is false if it does not exist.
 func (m *Memory) Get(path string) (text string, found bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -122,11 +122,11 @@ func (m *Memory) Get(path string) (text string, found bool) {
 		return "", false
 	}
 	p := make([]byte, n.now.size)
-	_, _ = n.now.readAt(p, 0) // as long as the content
+	_, _ = n.now.readAt(p, 0) // p has the size of the content
 	return string(p), true
 }
 
-// Handles is how many files and directories are open.
+// Handles returns the number of open files and directories.
 func (m *Memory) Handles() int {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -153,7 +153,7 @@ func (m *Memory) newNode(mode fs.FileMode) *node {
 	return made
 }
 
-// tick is the time, and never the same twice.
+// tick returns the current time, but never the same twice.
 func (m *Memory) tick() disk.Timestamp {
 	now := time.Now()
 	at := disk.Timestamp{Sec: now.Unix(), Nsec: uint32(now.Nanosecond())}
@@ -167,7 +167,7 @@ func (m *Memory) tick() disk.Timestamp {
 	return at
 }
 
-// free is what files may still take.
+// freeBytes returns the unused capacity.
 func (m *Memory) freeBytes() int64 {
 	live := make(map[*node]bool)
 	for _, dir := range m.dirs {
@@ -257,7 +257,7 @@ type memoryDir struct {
 	closed bool
 }
 
-// lookup holds the lock that unlock gives back.
+// lookup returns with the lock held; the caller must call unlock.
 func (d *memoryDir) lookup(op, name string) (n *node, unlock func(), err error) {
 	d.fs.mu.Lock()
 	n = d.dir.now[name]

@@ -27,7 +27,7 @@ type handle struct {
 	unnamedIn *directory // of a file that was made without a name
 }
 
-// claim is what the copies of one handle share: the lock, for as long as one of them is open.
+// lockOwner is shared by the duplicates of a handle. They have the lock until the last one is closed.
 type lockOwner struct{ holders int }
 
 func (m *Memory) handle(n *node, name string, readOnly bool) *handle {
@@ -35,7 +35,7 @@ func (m *Memory) handle(n *node, name string, readOnly bool) *handle {
 	return &handle{fs: m, node: n, name: name, readOnly: readOnly, claim: &lockOwner{holders: 1}}
 }
 
-// use runs a call that only reads.
+// use executes a call that only reads.
 func (h *handle) use(op string, call func(c *content) error) error {
 	h.fs.mu.Lock()
 	defer h.fs.mu.Unlock()
@@ -45,7 +45,7 @@ func (h *handle) use(op string, call func(c *content) error) error {
 	return call(h.node.now)
 }
 
-// change runs a call that changes the file or its attributes, and counts as a step.
+// change executes a call that changes the file or its attributes, and records a step.
 func (h *handle) change(op string, call func(c *content) error) error {
 	return h.use(op, func(c *content) error {
 		if h.node.shared {
@@ -61,7 +61,7 @@ func (h *handle) change(op string, call func(c *content) error) error {
 	})
 }
 
-// write is a change of the content.
+// write executes a change of the content.
 func (h *handle) write(op string, call func(c *content) error) error {
 	return h.change(op, func(c *content) error {
 		if h.readOnly {
@@ -88,7 +88,7 @@ func (h *handle) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, err
 }
 
-// WriteAt implements disk.File. What there is room for is written before it fails.
+// WriteAt implements disk.File. It writes what fits before it fails.
 func (h *handle) WriteAt(p []byte, offset int64) (n int, err error) {
 	err = h.write("write", func(c *content) error {
 		for n < len(p) {
@@ -150,7 +150,7 @@ func (h *handle) Allocate(offset, length int64) error {
 	})
 }
 
-// Filler implements disk.File, once there is one that Fills.
+// Filler implements disk.File after Memory.Fills.
 func (h *handle) Filler(int64) (disk.Filler, error) {
 	if !h.fs.fills {
 		return nil, failed("fill", h.name, errors.ErrUnsupported)
@@ -170,7 +170,7 @@ func (f *filler) Fill(buffer []byte, offset int64) int {
 		return 0
 	}
 	filled := 0
-	_ = f.write("fill", func(c *content) error { // what does not fit is left to who writes
+	_ = f.write("fill", func(c *content) error { // the caller writes what does not fit
 		for filled+pageSize <= len(buffer) && f.fits(c, offset+int64(filled), pageSize) {
 			c.writeAt(buffer[filled:filled+pageSize], offset+int64(filled))
 			filled += pageSize
@@ -226,7 +226,7 @@ func (h *handle) Sync() error {
 	})
 }
 
-// SyncRange implements disk.File. It promises nothing, and so does nothing.
+// SyncRange implements disk.File. It has no effect, because it promises nothing.
 func (h *handle) SyncRange(int64, int64) error {
 	return h.use("sync", func(*content) error { return nil })
 }
@@ -239,7 +239,7 @@ func (h *handle) SetMode(permissions uint32) error {
 	})
 }
 
-// SetOwner implements disk.File. Only user 0 may give files away.
+// SetOwner implements disk.File. Only user 0 may change the owner.
 func (h *handle) SetOwner(uid, gid uint32) error {
 	return h.change("chown", func(c *content) error {
 		if h.fs.self.UID != 0 && (uid != c.uid || gid != c.gid) {

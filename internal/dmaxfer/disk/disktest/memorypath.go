@@ -10,10 +10,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// maxLinks is how many symlinks a path may lead through.
+// maxLinks is the number of symlinks that a path may contain.
 const maxLinks = 40
 
-// Symlink makes a symlink of a user in a directory that there is.
+// Symlink creates a symlink of a user in an existing directory.
 func (m *Memory) Symlink(text, path string, uid uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -23,8 +23,8 @@ func (m *Memory) Symlink(text, path string, uid uint32) {
 	dir.now[filepath.Base(path)], dir.durable[filepath.Base(path)] = made, made
 }
 
-// SetDirectory gives a directory, which belongs to user 0 and has mode 0755, other ones. In a sticky one names are
-// given and taken by the owners of their files, of the directory, and by user 0.
+// SetDirectory changes mode and owner of a directory, initially 0755 and user 0. In a sticky directory names can be
+// changed by the owners of their files, of the directory, and by user 0.
 func (m *Memory) SetDirectory(path string, mode fs.FileMode, uid uint32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -32,8 +32,7 @@ func (m *Memory) SetDirectory(path string, mode fs.FileMode, uid uint32) {
 	dir.mode, dir.uid = mode, uid
 }
 
-// walk follows a path from a directory on, component by component and through symlinks. It ends in a directory, or at a
-// file.
+// walk follows a path from a directory, element by element and through symlinks. It ends in a directory or at a file.
 func (m *Memory) walk(from, path string) (directory string, file *node, err error) {
 	if path == "" {
 		return "", nil, unix.ENOENT
@@ -73,7 +72,7 @@ func (m *Memory) walk(from, path string) (directory string, file *node, err erro
 	return at, file, nil
 }
 
-// start is where a path begins.
+// start returns the directory in which a path begins.
 func start(from, path string) string {
 	if strings.HasPrefix(path, "/") {
 		return "/"
@@ -88,7 +87,7 @@ func (m *Memory) entry(directory, name string) *node {
 	return nil
 }
 
-// isDirectory is also true of what is above a directory.
+// isDirectory also reports true for parents of directories.
 func (m *Memory) isDirectory(path string) bool {
 	if path == "/" || m.dirs[path] != nil {
 		return true
@@ -108,7 +107,7 @@ func (m *Memory) openDir(from, path string) (disk.Dir, error) {
 	case err == nil && file != nil:
 		err = unix.ENOTDIR
 	case err == nil && m.dirs[at] == nil:
-		err = unix.EACCES // it only stands above others
+		err = unix.EACCES // it is only the parent of directories
 	}
 	if err != nil {
 		return nil, failed("open", path, err)
@@ -121,7 +120,7 @@ func (d *directory) info() disk.Info {
 	return disk.Info{Mode: fs.ModeDir | d.mode, Links: 2, UID: d.uid}
 }
 
-// mayUnlink is the rule of sticky directories.
+// mayUnlink implements the rule of sticky directories.
 func (d *memoryDir) mayUnlink(n *node) bool {
 	self := d.fs.self.UID
 	return d.dir.mode&fs.ModeSticky == 0 || self == 0 || self == d.dir.uid || self == n.now.uid
