@@ -6,6 +6,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -54,10 +55,10 @@ func (r replacement) write(ctx context.Context, content []byte) error {
 	if err := partial.WriteAt(content, 0); err != nil {
 		return err
 	}
-	if err := partial.Prepare(ctx, disk.Metadata{Size: int64(len(content))}, disk.Full, nil); err != nil {
+	if err := partial.Prepare(ctx, disk.Metadata{Size: int64(len(content))}, negotiate.DurabilityFull, nil); err != nil {
 		return err
 	}
-	return partial.Commit(disk.Full)
+	return partial.Commit(negotiate.DurabilityFull)
 }
 
 func (r replacement) failed(why string, err error) error {

@@ -390,14 +390,14 @@ func (t *transfer) verifySource(ctx context.Context) error {
 func (t *transfer) commitTarget(ctx context.Context) error {
 	t.progress.enter(Finishing)
 	err := t.within(ctx, t.longPatience(), func(ctx context.Context) error {
-		return t.target.Prepare(ctx, disk.Metadata{Size: t.summary.Size}, disk.Full, t.progress.worked)
+		return t.target.Prepare(ctx, disk.Metadata{Size: t.summary.Size}, negotiate.DurabilityFull, t.progress.worked)
 	})
 	if err != nil {
 		return err
 	}
 	t.committed = naming
 	err = t.within(overtime(ctx, namingTime), max(t.options.IdleTimeout, longestNaming), func(context.Context) error {
-		return t.target.Commit(disk.Full)
+		return t.target.Commit(negotiate.DurabilityFull)
 	})
 	if t.hung {
 		return maybeNamed(t.place.path, err)

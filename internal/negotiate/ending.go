@@ -53,7 +53,7 @@ func decodeTotal(msg []byte, message Type) (Total, error) {
 
 func (t Total) check(message Type) error {
 	switch {
-	case !t.Algorithm.known():
+	case !t.Algorithm.Known():
 		return malformed(message, "unknown %s", t.Algorithm)
 	case len(t.Digest) != t.Algorithm.Size():
 		return malformed(message, "%d bytes of %s instead of %d", len(t.Digest), t.Algorithm, t.Algorithm.Size())
@@ -83,7 +83,7 @@ func DecodeDone(msg []byte) (Durability, error) {
 		return 0, err
 	}
 	d := Durability(msg[4])
-	if !d.known() {
+	if !d.Known() {
 		return 0, malformed(TypeDone, "unknown %s", d)
 	}
 	return d, checkPadding(TypeDone, msg[5:])

@@ -109,9 +109,9 @@ func (h Hello) check() error {
 		return malformed(TypeHello, "flags %#x: a side that has the file neither is a stream nor overwrites", uint32(h.Flags))
 	case h.Version == 0:
 		return malformed(TypeHello, "version 0")
-	case !h.Digest.known():
+	case !h.Digest.Known():
 		return malformed(TypeHello, "unknown %s", h.Digest)
-	case !h.Durability.known():
+	case !h.Durability.Known():
 		return malformed(TypeHello, "unknown %s", h.Durability)
 	case h.Chunk < MinChunk || h.Chunk > MaxChunk || bits.OnesCount32(h.Chunk) != 1:
 		return malformed(TypeHello, "chunks of %d bytes; a power of two from %d to %d is required",

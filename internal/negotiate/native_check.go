@@ -152,7 +152,7 @@ func (n *NativeSession) checkTotal(message Type, t Total) error {
 
 // checkDone holds a receiver to what was planned. Of a stream nobody knows what becomes of it.
 func (n *NativeSession) checkDone(d Durability) error {
-	if !d.known() {
+	if !d.Known() {
 		return malformed(TypeDone, "unknown %s", d)
 	}
 	if d < n.plan.Durability && !n.plan.StreamTarget {

@@ -2,44 +2,65 @@ package negotiate
 
 import "fmt"
 
-// Digest is how the two sides make sure that the bytes arrived as they were. The numbers travel; a larger one is the
-// stronger, and the stronger of two wishes counts.
+// Digest identifies a digest algorithm. A higher number is a stronger algorithm; the stronger of both sides' choices is
+// used.
 type Digest uint8
 
-// The digests.
+// The digest algorithms.
 const (
-	DigestNone Digest = iota
-	DigestCRC32C
-	DigestXXH3
-	DigestBLAKE3
-	DigestSHA256
+	DigestNone   Digest = iota // no digest
+	DigestCRC32C               // detects damage; chunks in any order
+	DigestXXH3                 // detects damage, 64 bits; in order
+	DigestBLAKE3               // detects damage and forgery; in order
+	DigestSHA256               // detects damage and forgery; in order
 )
 
 // MaxDigestSize is the length of the longest digest in bytes.
 const MaxDigestSize = 32
 
-var (
-	digestNames = [...]string{"none", "crc32c", "xxh3", "blake3", "sha256"}
-	digestSizes = [...]int{0, 4, 8, 32, 32}
-)
+// digests is the only table of the algorithms' names and of the lengths of their digests in bytes.
+var digests = [...]struct {
+	name string
+	size int
+}{
+	DigestNone:   {"none", 0},
+	DigestCRC32C: {"crc32c", 4},
+	DigestXXH3:   {"xxh3", 8},
+	DigestBLAKE3: {"blake3", 32},
+	DigestSHA256: {"sha256", 32},
+}
 
-// String is the digest's name in docs/PROTOCOL.md.
+// Digests returns all algorithms, the weakest first.
+func Digests() []Digest {
+	all := make([]Digest, len(digests))
+	for i := range all {
+		all[i] = Digest(i)
+	}
+	return all
+}
+
+// String returns the algorithm's name in docs/PROTOCOL.md and on the command line.
 func (d Digest) String() string {
-	if !d.known() {
+	if !d.Known() {
 		return fmt.Sprintf("digest %d", uint8(d))
 	}
-	return digestNames[d]
+	return digests[d].name
 }
 
-// Size is the length of the digest of a whole file in bytes; 0 for an unknown one.
+// Size returns the length of a digest of a whole file in bytes. It is 0 for DigestNone and for an unknown algorithm.
 func (d Digest) Size() int {
-	if !d.known() {
+	if !d.Known() {
 		return 0
 	}
-	return digestSizes[d]
+	return digests[d].size
 }
 
-func (d Digest) known() bool { return int(d) < len(digestNames) }
+// Known reports whether d is one of the algorithms above. A value received from a peer may not be.
+func (d Digest) Known() bool { return int(d) < len(digests) }
+
+// Ordered reports whether a digest of a whole file needs all bytes in their order. Otherwise the checksums of the
+// chunks, in any order, are enough.
+func (d Digest) Ordered() bool { return d > DigestCRC32C && d.Known() }
 
 // maxCheck is the largest check that a record of data may carry.
 func (d Digest) maxCheck() uint64 {
@@ -52,27 +73,30 @@ func (d Digest) maxCheck() uint64 {
 	return 1<<64 - 1
 }
 
-// Durability is what the receiver does before it says that it is done. The stronger of two wishes counts.
+// Durability is what the receiver flushes before the transfer counts as done. Each includes those before it; the
+// stronger of both sides' choices is used. Without a crash of the machine the target is complete under every one.
 type Durability uint8
 
 // The durabilities.
 const (
-	DurabilityNone Durability = iota // the file has its name; the system writes it back when it likes
-	DurabilityFile                   // the file's bytes are on the disk, too
-	DurabilityFull                   // and so is the directory's entry
+	DurabilityNone Durability = iota // after a crash the name may have any content, even an empty file
+	DurabilityFile                   // after a crash the name has the old content or the new
+	DurabilityFull                   // after a crash the name has the new content
 )
 
-var durabilityNames = [...]string{"none", "file", "full"}
+// durabilityNames is the only table of the names.
+var durabilityNames = [...]string{DurabilityNone: "none", DurabilityFile: "file", DurabilityFull: "full"}
 
-// String is the durability's name in docs/PROTOCOL.md.
+// String returns the durability's name in docs/PROTOCOL.md and on the command line.
 func (d Durability) String() string {
-	if !d.known() {
+	if !d.Known() {
 		return fmt.Sprintf("durability %d", uint8(d))
 	}
 	return durabilityNames[d]
 }
 
-func (d Durability) known() bool { return int(d) < len(durabilityNames) }
+// Known reports whether d is one of the durabilities above.
+func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
 
 // Flags are what a side says of itself and wishes, in its HELLO.
 type Flags uint32

@@ -3,6 +3,8 @@ package disk
 import (
 	"errors"
 	"io/fs"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Commit gives the prepared file its final name. After a failure before that, the final name still has the old
@@ -30,7 +32,7 @@ func (p *Partial) Commit(durability Durability) error {
 	if err := errors.Join(p.checkTarget(), p.removeLeftovers()); err != nil {
 		return err
 	}
-	if durability != Full {
+	if durability != negotiate.DurabilityFull {
 		return nil
 	}
 	if err := p.dir.Sync(); err != nil {

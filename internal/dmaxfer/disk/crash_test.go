@@ -6,12 +6,13 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Power is lost after every operation of a transfer, with every possible result.
 
 func TestCrashes(t *testing.T) {
-	for _, durability := range []disk.Durability{disk.None, disk.FileOnly, disk.Full} {
+	for _, durability := range []disk.Durability{negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull} {
 		for _, name := range []string{"new", "replacing", "backup", "no resume", "unnamed, replacing"} {
 			for _, left := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, " durability ", durability, " left ", left), func(t *testing.T) {
@@ -42,9 +43,9 @@ func checkCrashes(
 		switch {
 		case crash.Step < commit && !old:
 			t.Errorf("%s: before the commit there is something else than the old content", crash.What)
-		case durability != disk.None && !old && !whole:
+		case durability != negotiate.DurabilityNone && !old && !whole:
 			t.Errorf("%s: there are %d bytes that are neither old nor new", crash.What, len(content))
-		case durability == disk.Full && crash.Step == m.Steps()-1 && !whole:
+		case durability == negotiate.DurabilityFull && crash.Step == m.Steps()-1 && !whole:
 			t.Errorf("%s: it was committed, and is gone", crash.What)
 		}
 		if backup, kept := crash.FS.Get("/there/file~"); kept && backup != oldText {
@@ -75,8 +76,8 @@ func mustCopyAgain(t *testing.T, crash disktest.Crash, want disk.Wanted) {
 	if string(verified) != newText[:prefix] {
 		must(t, p.WriteAt([]byte(newText[:prefix]), 0))
 	}
-	must(t, receive(t, p, newText, disk.None))
-	must(t, p.Commit(disk.None))
+	must(t, receive(t, p, newText, negotiate.DurabilityNone))
+	must(t, p.Commit(negotiate.DurabilityNone))
 	memoryPlace(crash.FS).mustContain(t, "file", newText)
 }
 
@@ -102,7 +103,7 @@ func TestCrashesOfAnInterruptedCopy(t *testing.T) {
 
 // The model must lose content that is not flushed, otherwise the tests above could not fail.
 func TestCrashesLoseWhatIsNotFlushed(t *testing.T) {
-	for _, durability := range []disk.Durability{disk.None, disk.FileOnly} {
+	for _, durability := range []disk.Durability{negotiate.DurabilityNone, negotiate.DurabilityFile} {
 		m := prepared(t, copies["replacing"], false)
 		m.Record()
 		p, err := disk.OpenPartial(m, "/there/file", copies["replacing"])
@@ -116,7 +117,7 @@ func TestCrashesLoseWhatIsNotFlushed(t *testing.T) {
 				seen[content]++
 			}
 		}
-		want := map[disk.Durability]int{disk.None: 5, disk.FileOnly: 2}[durability]
+		want := map[disk.Durability]int{negotiate.DurabilityNone: 5, negotiate.DurabilityFile: 2}[durability]
 		if len(seen) != want || seen[oldText] == 0 || seen[newText] == 0 {
 			t.Errorf("durability %d: there were %d contents, not %d", durability, len(seen), want)
 		}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // A path is interpreted as the kernel does, and never simplified as text.
@@ -21,8 +22,8 @@ func receiveAt(t *testing.T, path string, want disk.Wanted) error {
 		return err
 	}
 	defer p.Discard()
-	must(t, receive(t, p, newText, disk.None))
-	return p.Commit(disk.None)
+	must(t, receive(t, p, newText, negotiate.DurabilityNone))
+	return p.Commit(negotiate.DurabilityNone)
 }
 
 // TestTargetIsWhereTheKernelPutsIt compares with a file that open(2) creates at the same path.
@@ -97,8 +98,8 @@ func TestTargetBehindSymlinks(t *testing.T) {
 		if p.Path() != at.path("file") {
 			t.Errorf("the target is %s", p.Path())
 		}
-		must(t, receive(t, p, newText, disk.None))
-		must(t, p.Commit(disk.None))
+		must(t, receive(t, p, newText, negotiate.DurabilityNone))
+		must(t, p.Commit(negotiate.DurabilityNone))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file", "first", "second")
 	})

@@ -4,17 +4,12 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Durability is how much of a committed target outlives a crash of the machine.
-type Durability byte
-
-// Each includes those before it. Without a crash the target is whole under every one.
-const (
-	None     Durability = iota // after a crash the name may hold anything, even an empty file
-	FileOnly                   // after a crash the name holds the old content or the new
-	Full                       // after a crash the name holds the new content
-)
+// Durability is how much of a committed target outlives a crash of the machine, as in the native protocol.
+type Durability = negotiate.Durability
 
 // Metadata is what the target gets besides its content. Only attributes selected by Wanted.Preserve are used.
 type Metadata struct {
@@ -41,7 +36,7 @@ func (p *Partial) Prepare(ctx context.Context, meta Metadata, durability Durabil
 	if err := p.setAttributes(meta); err != nil {
 		return err
 	}
-	if durability != None {
+	if durability != negotiate.DurabilityNone {
 		if err := p.Flush(ctx, progress); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Several transfers use the same name at the same time.
@@ -47,10 +48,10 @@ func copyText(t *testing.T, at testDir, text string, giveUp bool) error {
 		return err
 	}
 	defer p.Discard()
-	if err := receive(t, p, text, disk.None); err != nil || giveUp {
+	if err := receive(t, p, text, negotiate.DurabilityNone); err != nil || giveUp {
 		return err
 	}
-	return p.Commit(disk.None)
+	return p.Commit(negotiate.DurabilityNone)
 }
 
 // TestPartialThatChangesHands opens a partial file at each step of the end of its transfer.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 const journalName, partialName = ".file.dma-copy-journal", ".file.dma-copy-part"
@@ -34,8 +35,8 @@ func TestResumed(t *testing.T) {
 		if string(got) != newText[:8192] {
 			t.Error("what is left is something else")
 		}
-		must(t, receive(t, p, newText, disk.Full))
-		must(t, p.Commit(disk.Full))
+		must(t, receive(t, p, newText, negotiate.DurabilityFull))
+		must(t, p.Commit(negotiate.DurabilityFull))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file")
 	})
@@ -201,8 +202,8 @@ func TestJournalWithoutPartialIsForgotten(t *testing.T) {
 		if p.Resumable() != 0 || p.Discarded() != "" {
 			t.Errorf("%d bytes can be resumed; %s", p.Resumable(), p.Discarded())
 		}
-		must(t, receive(t, p, newText, disk.None))
-		must(t, p.Commit(disk.None))
+		must(t, receive(t, p, newText, negotiate.DurabilityNone))
+		must(t, p.Commit(negotiate.DurabilityNone))
 		at.mustHold(t, "file")
 	})
 }
@@ -248,7 +249,7 @@ func TestKeptPartialBelongsToWhoResumes(t *testing.T) {
 	want.Preserve.Owner = true
 	p := mustOpen(t, at, "file", want)
 	must(t, write(t, p, newText))
-	must(t, p.Prepare(t.Context(), disk.Metadata{Size: want.Size, UID: 5, GID: 6}, disk.None, nil))
+	must(t, p.Prepare(t.Context(), disk.Metadata{Size: want.Size, UID: 5, GID: 6}, negotiate.DurabilityNone, nil))
 	if info := mustInfo(t, p.File()); info.UID != 5 || info.GID != 6 {
 		t.Errorf("the owner is %d of %d", info.UID, info.GID)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Another process that may write to the directory changes the partial file.
@@ -86,10 +87,10 @@ func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
 					must(t, p.Advance(int64(len(newText))))
 					reached("before Prepare")
-					err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil)
+					err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil)
 					reached("before Commit")
 					if err == nil {
-						err = p.Commit(disk.Full)
+						err = p.Commit(negotiate.DurabilityFull)
 					}
 					mustBeTampered(t, at, p, err)
 				})
@@ -111,10 +112,10 @@ func TestPreparedPartialThatChangesIsNotCommitted(t *testing.T) {
 				meta := disk.Metadata{
 					Size: int64(len(newText)), Mode: 0o600, UID: before.UID, GID: before.GID, Modified: before.Modified,
 				}
-				must(t, p.Prepare(t.Context(), meta, disk.Full, nil))
+				must(t, p.Prepare(t.Context(), meta, negotiate.DurabilityFull, nil))
 				awaitTick(t, at, p)
 				tamper(t, at)
-				err := p.Commit(disk.Full)
+				err := p.Commit(negotiate.DurabilityFull)
 				if _, second := at.get("second"); second {
 					mustFail(t, err, disk.ErrChanged, "2 hard links")
 					dir, dirErr := at.fs.OpenDir(at.folder)
@@ -137,7 +138,7 @@ func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 			must(t, p.Flush(t.Context(), nil))
 			awaitTick(t, at, p)
 			unseen[name](t, at)
-			err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil)
+			err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil)
 			mustBeTampered(t, at, p, err)
 		})
 	}
@@ -202,11 +203,11 @@ func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 					t.Errorf("what is received has %d names", info.Links)
 				}
 				must(t, p.WriteAt([]byte(newText), 0))
-				must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil))
+				must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil))
 				for _, tamper := range unseen {
 					tamper(t, at)
 				}
-				must(t, p.Commit(disk.Full))
+				must(t, p.Commit(negotiate.DurabilityFull))
 				at.mustContain(t, "file", newText)
 				at.mustHold(t, append(names, "second")...)
 			})
@@ -220,8 +221,8 @@ func TestLinkThatIsLeftIsReplaced(t *testing.T) {
 		at.put("file", oldText)
 		at.put(".file.dma-copy-new", "left")
 		p := mustOpen(t, at, "file", copies["unnamed, replacing"])
-		must(t, receive(t, p, newText, disk.None))
-		must(t, p.Commit(disk.None))
+		must(t, receive(t, p, newText, negotiate.DurabilityNone))
+		must(t, p.Commit(negotiate.DurabilityNone))
 		at.mustContain(t, "file", newText)
 		at.mustHold(t, "file", "file~")
 	})
@@ -239,7 +240,7 @@ func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 				err := p.Advance(int64(half))
 				if err == nil {
 					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
-					err = p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, disk.Full, nil)
+					err = p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil)
 				}
 				mustFail(t, err, disk.ErrTarget, "another process")
 				p.Discard()
@@ -325,9 +326,9 @@ func TestNothingIsKeptOfWhatIsGone(t *testing.T) {
 func TestWhatAFailedCommitKeepsIsThere(t *testing.T) {
 	at, _ := inMemory()
 	p := mustOpen(t, at, "file", copies["new"])
-	must(t, receive(t, p, newText, disk.None))
+	must(t, receive(t, p, newText, negotiate.DurabilityNone))
 	at.put("file", "another's")
-	mustFail(t, p.Commit(disk.None), disk.ErrExists)
+	mustFail(t, p.Commit(negotiate.DurabilityNone), disk.ErrExists)
 	dir, err := at.fs.OpenDir(at.folder)
 	must(t, err)
 	must(t, dir.Remove(partialName))
@@ -386,8 +387,8 @@ func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 				if p.Resumable() != int64(len(newText)) {
 					t.Errorf("%d bytes can be resumed", p.Resumable())
 				}
-				must(t, receive(t, p, newText, disk.Full))
-				must(t, p.Commit(disk.Full))
+				must(t, receive(t, p, newText, negotiate.DurabilityFull))
+				must(t, p.Commit(negotiate.DurabilityFull))
 				at.mustContain(t, "file", newText)
 				at.mustContain(t, "file~", oldText)
 				at.mustHold(t, name, "file", "file~")
@@ -431,8 +432,8 @@ func TestNamesThatAreTakenElsewhere(t *testing.T) {
 	mustFail(t, err, disk.ErrTarget, "belongs to another user")
 	m.SetDirectory("/there", os.ModeSticky|0o777, 0)
 	p := mustOpen(t, at, "file", copies["new"])
-	must(t, receive(t, p, newText, disk.None))
-	must(t, p.Commit(disk.None))
+	must(t, receive(t, p, newText, negotiate.DurabilityNone))
+	must(t, p.Commit(negotiate.DurabilityNone))
 	at.mustHold(t, partialName, "file")
 	at.mustContain(t, partialName, "another's")
 }
