@@ -121,12 +121,12 @@ func (r *receiving) take(ctx context.Context, step negotiate.NativeStep) error {
 		}
 		r.receiver.Take(step.Records)
 		return nil
-	case negotiate.MetadataCame:
+	case negotiate.PeerMetadata:
 		r.extra = append(r.extra, step.Metadata.Part...)
 		return nil
 	case negotiate.PeerEnded:
 		return r.end(step)
-	case negotiate.CommitAsked:
+	case negotiate.PeerCommit:
 		r.commit(ctx)
 		return nil
 	}

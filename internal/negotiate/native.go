@@ -16,7 +16,7 @@ type NativeStep struct {
 	Records    []Record   // with Announced
 	Acks       []Ack      // with Acknowledged
 	Beat       Beat       // with PeerBeat
-	Metadata   Metadata   // with MetadataCame
+	Metadata   Metadata   // with PeerMetadata
 	Size       uint64     // with PeerEnded and PeerPrepared, bytes
 	Digest     []byte     // with PeerEnded and PeerPrepared, of Plan.Digest; empty for DigestNone
 	Durability Durability // with PeerDone: what the receiver really did

@@ -133,7 +133,7 @@ func (n *NativeSession) Commit() ([]byte, error) {
 	return AppendCommit(nil), nil
 }
 
-// Done, on the receiver after CommitAsked, returns the DONE to send: the file has its name and is as durable as d says.
+// Done, on the receiver after PeerCommit, returns the DONE to send: the file has its name and is as durable as d says.
 // The sender then hangs up. ErrMalformed for less than was planned, unless the receiver's end is a stream.
 func (n *NativeSession) Done(d Durability) ([]byte, error) {
 	if n.state != Committing {

@@ -205,7 +205,7 @@ func TestMetadataComesInOrder(t *testing.T) {
 		"other total": {11, 5, []byte("67890")},
 	} {
 		k := openPair(t, senderHello(), 0)
-		part := k.say(k.sender, MetadataCame)(k.sender.Metadata(Metadata{10, 0, []byte("12345")})).Metadata
+		part := k.say(k.sender, PeerMetadata)(k.sender.Metadata(Metadata{10, 0, []byte("12345")})).Metadata
 		if part.Total != 10 || part.Offset != 0 || string(part.Part) != "12345" {
 			t.Fatalf("got %+v", part)
 		}

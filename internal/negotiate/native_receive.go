@@ -179,7 +179,7 @@ func (n *NativeSession) takeMetadata(msg []byte) (NativeStep, error) {
 		return NativeStep{}, err
 	}
 	m.Part = n.keep(m.Part)
-	return NativeStep{Event: MetadataCame, Metadata: m}, nil
+	return NativeStep{Event: PeerMetadata, Metadata: m}, nil
 }
 
 func (n *NativeSession) takeEnd(msg []byte) (NativeStep, error) {
@@ -212,7 +212,7 @@ func (n *NativeSession) takeCommit(msg []byte) (NativeStep, error) {
 		return NativeStep{}, err
 	}
 	n.state = Committing
-	return NativeStep{Event: CommitAsked}, nil
+	return NativeStep{Event: PeerCommit}, nil
 }
 
 func (n *NativeSession) takeDone(msg []byte) (NativeStep, error) {

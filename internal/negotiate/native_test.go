@@ -137,7 +137,7 @@ func (k *pair) finish(size uint64) {
 		k.t.Fatalf("ended with %+v, prepared %+v", end, prepared)
 	}
 	wantNativeStates(k.t, k, Deciding, AwaitCommit)
-	k.say(k.sender, CommitAsked)(k.sender.Commit())
+	k.say(k.sender, PeerCommit)(k.sender.Commit())
 	if got := k.say(k.receiver, PeerDone)(k.receiver.Done(DurabilityFull)).Durability; got != DurabilityFull {
 		k.t.Fatalf("durability %s", got)
 	}

@@ -139,10 +139,10 @@ const (
 	Announced                                // Records is set, on the receiver: fetch, check, write, then call Acks
 	Acknowledged                             // Acks is set, on the sender
 	PeerBeat                                 // Beat is set
-	MetadataCame                             // Metadata is set, on the receiver
+	PeerMetadata                             // Metadata is set, on the receiver
 	PeerEnded                                // Size and Digest are set, on the receiver: verify, then call Prepared
 	PeerPrepared                             // Size and Digest are set, on the sender: compare, then call Commit
-	CommitAsked                              // on the receiver: commit, then call Done
+	PeerCommit                               // on the receiver: commit, then call Done
 	PeerDone                                 // Durability is set, on the sender: disconnect
 	ToReference                              // Reference is set, on the DPU: the host speaks the reference protocol after all
 )
@@ -150,8 +150,8 @@ const (
 var eventNames = [...]string{
 	None: "none", Agreed: "agreed", Exported: "exported", Finished: "finished", ToNative: "to-native",
 	Planned: "planned", WindowOpened: "window-opened", PeerReady: "peer-ready", Announced: "announced",
-	Acknowledged: "acknowledged", PeerBeat: "peer-beat", MetadataCame: "metadata-came", PeerEnded: "peer-ended",
-	PeerPrepared: "peer-prepared", CommitAsked: "commit-asked", PeerDone: "peer-done", ToReference: "to-reference",
+	Acknowledged: "acknowledged", PeerBeat: "peer-beat", PeerMetadata: "peer-metadata", PeerEnded: "peer-ended",
+	PeerPrepared: "peer-prepared", PeerCommit: "peer-commit", PeerDone: "peer-done", ToReference: "to-reference",
 }
 
 // String is the event's name in docs/PROTOCOL.md.
