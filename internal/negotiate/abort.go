@@ -56,7 +56,7 @@ func (a *PeerAborted) Error() string {
 
 // AppendAbort appends an ABORT. Text beyond MaxAbortText is cut, and what is no UTF-8 is replaced.
 func AppendAbort(dst []byte, code AbortCode, text string) []byte {
-	text = cutText(text, MaxAbortText)
+	text = truncateText(text, MaxAbortText)
 	dst = append(appendType(dst, TypeAbort), byte(code.known()), 0, 0, 0)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(text)))
 	dst = appendPadding(dst, 2)
@@ -64,7 +64,7 @@ func AppendAbort(dst []byte, code AbortCode, text string) []byte {
 }
 
 // cutText never cuts through a character.
-func cutText(text string, limit int) string {
+func truncateText(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= limit {
 		return text
@@ -80,7 +80,7 @@ func DecodeAbort(msg []byte) (*PeerAborted, error) {
 	if err := checkType(msg, TypeAbort, abortSize); err != nil {
 		return nil, err
 	}
-	err := first(
+	err := firstError(
 		checkTail(msg, TypeAbort, abortSize, uint64(binary.BigEndian.Uint16(msg[8:]))),
 		checkPadding(TypeAbort, msg[5:8]),
 		checkPadding(TypeAbort, msg[10:12]),

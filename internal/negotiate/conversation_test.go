@@ -8,7 +8,7 @@ import (
 )
 
 // talk is a host and a DPU session with an ordered channel each way, and callers that do as they are told.
-type talk struct {
+type exchange struct {
 	host, dpu  party
 	address    uint64
 	descriptor []byte
@@ -29,8 +29,8 @@ type sentMessage struct {
 	Msg  []byte
 }
 
-func newTalk(host, dpu Local, limits Limits) *talk {
-	return &talk{
+func newExchange(host, dpu Local, limits Limits) *exchange {
+	return &exchange{
 		host:       party{Session: NewSession(Host, host, limits)},
 		dpu:        party{Session: NewSession(DPU, dpu, limits)},
 		address:    4096,
@@ -39,7 +39,7 @@ func newTalk(host, dpu Local, limits Limits) *talk {
 }
 
 // run ends when nobody has anything to say; then the host disconnects.
-func (k *talk) run(t *testing.T) {
+func (k *exchange) run(t *testing.T) {
 	t.Helper()
 	k.dpu.Start()
 	k.send(Host, k.host.Start())
@@ -57,7 +57,7 @@ func (k *talk) run(t *testing.T) {
 	}
 }
 
-func (k *talk) send(from Side, msg []byte) {
+func (k *exchange) send(from Side, msg []byte) {
 	if msg == nil {
 		return
 	}
@@ -73,7 +73,7 @@ func (k *talk) send(from Side, msg []byte) {
 	to.inbox = append(to.inbox, arriving...)
 }
 
-func (k *talk) deliver(t *testing.T, p *party, from Side) {
+func (k *exchange) deliver(t *testing.T, p *party, from Side) {
 	t.Helper()
 	if len(p.inbox) == 0 {
 		return
@@ -117,17 +117,17 @@ func TestTwoSessions(t *testing.T) {
 		for _, size := range []uint64{0, 1, 1 << 31, math.MaxInt64, limit, limit + 1} {
 			for _, hostHas := range []bool{true, false} {
 				for _, dpuHas := range []bool{true, false} {
-					k := newTalk(Local{HasFile: hostHas, Size: size}, Local{HasFile: dpuHas, Size: size}, Limits{MaxMessage: 4080, MaxFileSize: limit})
+					k := newExchange(Local{HasFile: hostHas, Size: size}, Local{HasFile: dpuHas, Size: size}, Limits{MaxMessage: 4080, MaxFileSize: limit})
 					k.run(t)
 					name := fmt.Sprintf("limit %d, size %d, host %t, DPU %t", limit, size, hostHas, dpuHas)
-					checkTalk(t, name, k, hostHas, dpuHas, size, size > limit)
+					checkExchange(t, name, k, hostHas, dpuHas, size, size > limit)
 				}
 			}
 		}
 	}
 }
 
-func checkTalk(t *testing.T, name string, k *talk, hostHas, dpuHas bool, size uint64, tooLarge bool) {
+func checkExchange(t *testing.T, name string, k *exchange, hostHas, dpuHas bool, size uint64, tooLarge bool) {
 	t.Helper()
 	agreement := Agreement{Protocol: Reference, Sender: DPU, Size: size}
 	if hostHas {
@@ -150,7 +150,7 @@ func checkTalk(t *testing.T, name string, k *talk, hostHas, dpuHas bool, size ui
 	}
 }
 
-func wantParties(t *testing.T, name string, k *talk, host, dpu error) {
+func wantParties(t *testing.T, name string, k *exchange, host, dpu error) {
 	t.Helper()
 	if !errors.Is(k.host.err, host) || !errors.Is(k.dpu.err, dpu) {
 		t.Errorf("%s: host %v, want %v; DPU %v, want %v", name, k.host.err, host, k.dpu.err, dpu)
@@ -167,7 +167,7 @@ func wantParties(t *testing.T, name string, k *talk, host, dpu error) {
 }
 
 func TestHostThatCannotSaveTellsTheDPU(t *testing.T) {
-	k := newTalk(Local{}, Local{HasFile: true, Size: 100}, gridLimits)
+	k := newExchange(Local{}, Local{HasFile: true, Size: 100}, gridLimits)
 	k.cannotSave = true
 	k.run(t)
 	if k.host.State() != Failed || !errors.Is(k.dpu.err, ErrPeerFailed) {
@@ -189,7 +189,7 @@ func TestDisturbedConversationsEndAlike(t *testing.T) {
 	for name, disturbance := range disturbances {
 		for index := range 4 {
 			for _, hostHas := range []bool{true, false} {
-				k := newTalk(Local{HasFile: hostHas, Size: 100}, Local{HasFile: !hostHas, Size: 100}, gridLimits)
+				k := newExchange(Local{HasFile: hostHas, Size: 100}, Local{HasFile: !hostHas, Size: 100}, gridLimits)
 				k.disturb = func(i int, msg []byte) [][]byte {
 					if i == index {
 						return disturbance(msg)
@@ -222,7 +222,7 @@ func TestEmptyFiles(t *testing.T) {
 			"reference host": {Local{}, Local{Marked: true, Native: offers}, ErrPeerRefused, ErrEmptyFile},
 		} {
 			tc.host.HasFile, tc.dpu.HasFile = hostHas, !hostHas
-			k := newTalk(tc.host, tc.dpu, gridLimits)
+			k := newExchange(tc.host, tc.dpu, gridLimits)
 			k.run(t)
 			wantParties(t, fmt.Sprintf("%s, host has it: %t", name, hostHas), k, tc.hostErr, tc.dpuErr)
 		}
@@ -264,7 +264,7 @@ func TestConversationVectors(t *testing.T) {
 	}
 	for _, c := range conversations {
 		t.Run(c.Name, func(t *testing.T) {
-			k := newTalk(c.Host.local(), c.DPU.local(), Limits{MaxMessage: 4080, MaxFileSize: math.MaxInt64})
+			k := newExchange(c.Host.local(), c.DPU.local(), Limits{MaxMessage: 4080, MaxFileSize: math.MaxInt64})
 			k.address, k.descriptor = uint64(c.Address), c.Descriptor
 			var sent []sentMessage
 			k.disturb = func(_ int, msg []byte) [][]byte {

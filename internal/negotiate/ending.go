@@ -37,7 +37,7 @@ func decodeTotal(msg []byte, message Type) (Total, error) {
 	if err := checkType(msg, message, totalSize); err != nil {
 		return Total{}, err
 	}
-	err := first(
+	err := firstError(
 		checkTail(msg, message, totalSize, uint64(msg[5])),
 		checkPadding(message, msg[6:8]),
 	)

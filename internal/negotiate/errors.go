@@ -70,7 +70,7 @@ func tooLarge(t Type, what string, got, limit uint64) *Error {
 }
 
 // asFailure is for errors that this package has made itself.
-func asFailure(err error) *Error {
+func asError(err error) *Error {
 	var failure *Error
 	if errors.As(err, &failure) {
 		return failure

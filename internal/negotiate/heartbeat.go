@@ -14,7 +14,7 @@ type Beat struct {
 const MaxPhase = 15
 
 // follows tells whether a side may say b after earlier.
-func (b Beat) follows(earlier Beat) bool {
+func (b Beat) mayFollow(earlier Beat) bool {
 	if b.Phase > MaxPhase {
 		return false
 	}

@@ -66,7 +66,7 @@ func DecodeHello(msg []byte) (Hello, error) {
 	if err := checkType(msg, TypeHello, helloSize); err != nil {
 		return Hello{}, err
 	}
-	err := first(
+	err := firstError(
 		checkTail(msg, TypeHello, helloSize, uint64(binary.BigEndian.Uint16(msg[84:]))),
 		checkPadding(TypeHello, msg[11:12]),
 		checkPadding(TypeHello, msg[86:88]),

@@ -55,7 +55,7 @@ func checkPadding(t Type, padding []byte) error {
 }
 
 // first returns the first of several errors.
-func first(errs ...error) error {
+func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {
 			return err

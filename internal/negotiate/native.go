@@ -32,13 +32,13 @@ type NativeStep struct {
 // accessors tell of this side's own progress and return the message to be sent. A call that the state or its own
 // arguments do not allow returns an *Error and changes nothing; a failed session repeats the error that it failed with.
 type NativeSession struct {
-	side    Side
-	own     Hello
-	peer    Hello
-	limits  Limits
-	state   State
-	before  *Session // may take a reference host back; nil if this session had no such beginning
-	failure *Error   // why the state is Failed
+	side      Side
+	own       Hello
+	peer      Hello
+	limits    Limits
+	state     State
+	reference *Session // may take a reference host back; nil if this session had no such beginning
+	failure   *Error   // why the state is Failed
 
 	plan     Plan
 	window   bool // WINDOW has been sent or received
@@ -151,11 +151,11 @@ func (n *NativeSession) notice(code AbortCode, text string) []byte {
 	if gone || n.state == Failed || n.state == HandedOver {
 		return nil
 	}
-	return AppendAbort(nil, code, cutText(text, min(MaxAbortText, n.limits.MaxMessage-abortSize)))
+	return AppendAbort(nil, code, truncateText(text, min(MaxAbortText, n.limits.MaxMessage-abortSize)))
 }
 
 func (n *NativeSession) failWithNotice(err error) (NativeStep, error) {
-	failure := asFailure(err)
+	failure := asError(err)
 	failure.State = n.state
 	reply := n.notice(AbortProtocol, failure.Error())
 	return NativeStep{Reply: reply}, n.fail(failure)
@@ -173,7 +173,7 @@ func (n *NativeSession) refuse(err error) error {
 	if n.state == Failed {
 		return n.failure
 	}
-	misuse := asFailure(err)
+	misuse := asError(err)
 	misuse.State = n.state
 	return misuse
 }
@@ -181,6 +181,6 @@ func (n *NativeSession) refuse(err error) error {
 func outOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }
 
 // hopeless tells whether the peer, too, concludes from the HELLOs that there is nothing to copy.
-func hopeless(err error) bool {
+func nothingToCopy(err error) bool {
 	return errors.Is(err, ErrBothHaveFile) || errors.Is(err, ErrNeitherHasFile)
 }

@@ -18,7 +18,7 @@ func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error
 		return nil, n.refuse(err)
 	}
 	n.window = true
-	n.open()
+	n.startRecords()
 	return AppendWindow(nil, w), nil
 }
 
@@ -32,7 +32,7 @@ func (n *NativeSession) Ready(resume uint64) ([]byte, error) {
 		return nil, n.refuse(err)
 	}
 	n.ready, n.resume = true, resume
-	n.open()
+	n.startRecords()
 	return AppendReady(nil, resume), nil
 }
 

@@ -18,20 +18,20 @@ func (n *NativeSession) announce(records []Record) error {
 	for i, r := range records {
 		if err := n.checkRecord(r); err != nil {
 			for _, taken := range records[:i] {
-				n.slots.untake(taken.Slot)
+				n.slots.release(taken.Slot)
 			}
 			return err
 		}
-		n.slots.take(r.Slot, r.Length)
+		n.slots.occupy(r.Slot, r.Length)
 	}
 	return nil
 }
 
 func (n *NativeSession) checkRecord(r Record) error {
 	switch {
-	case !n.slots.has(r.Slot):
+	case !n.slots.exists(r.Slot):
 		return malformed(TypeChunks, "slot %d of %d", r.Slot, n.plan.Slots)
-	case n.slots.taken[r.Slot]:
+	case n.slots.inFlight[r.Slot]:
 		return &Error{Message: TypeChunks, Err: ErrOutOfOrder, Detail: "a record for a slot in flight"}
 	case r.Attempt > MaxAttempt:
 		return malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
@@ -45,7 +45,7 @@ func (n *NativeSession) checkRecord(r Record) error {
 }
 
 func (n *NativeSession) checkKind(r Record) error {
-	most, check := uint64(n.plan.Chunk), n.plan.Digest.maxCheck()
+	most, check := uint64(n.plan.Chunk), n.plan.Digest.maxChecksum()
 	switch r.Kind {
 	case DataRecord, ClaimRecord:
 	case HoleRecord:
@@ -72,7 +72,7 @@ func (n *NativeSession) checkExtent(r Record) error {
 	if r.Offset > end || r.Length > end-r.Offset {
 		return malformed(TypeChunks, "%s of %d bytes at %d, beyond %d", r.Kind, r.Length, r.Offset, end)
 	}
-	if claimed := n.slots.claimed(); r.Length > n.sizeLimit()-claimed {
+	if claimed := n.slots.covered(); r.Length > n.sizeLimit()-claimed {
 		return malformed(TypeChunks, "%d bytes more than the %d that were announced; the limit is %d",
 			r.Length, claimed, n.sizeLimit())
 	}
@@ -92,20 +92,20 @@ func (n *NativeSession) acknowledge(acks []Ack) error {
 	for i, a := range acks {
 		if err := n.checkAck(a); err != nil {
 			for _, settled := range acks[:i] {
-				n.slots.unsettle(settled)
+				n.slots.undoAcknowledge(settled)
 			}
 			return err
 		}
-		n.slots.settle(a)
+		n.slots.acknowledge(a)
 	}
 	return nil
 }
 
 func (n *NativeSession) checkAck(a Ack) error {
-	if !n.slots.has(a.Slot) {
+	if !n.slots.exists(a.Slot) {
 		return malformed(TypeAcks, "slot %d of %d", a.Slot, n.plan.Slots)
 	}
-	if !n.slots.taken[a.Slot] {
+	if !n.slots.inFlight[a.Slot] {
 		return &Error{Message: TypeAcks, Err: ErrOutOfOrder, Detail: "an acknowledgement for a slot not in flight"}
 	}
 	return nil
@@ -130,8 +130,8 @@ func (n *NativeSession) checkEnd(t Total) error {
 		return &Error{Message: TypeEnd, Err: ErrOutOfOrder, Detail: "the extended attributes are incomplete"}
 	case n.plan.SizeKnown && t.Size != n.plan.Size:
 		return malformed(TypeEnd, "%d bytes at the end, %d announced", t.Size, n.plan.Size)
-	case t.Size != n.slots.settled:
-		return malformed(TypeEnd, "%d bytes at the end, %d acknowledged", t.Size, n.slots.settled)
+	case t.Size != n.slots.acknowledged:
+		return malformed(TypeEnd, "%d bytes at the end, %d acknowledged", t.Size, n.slots.acknowledged)
 	}
 	return n.checkTotal(TypeEnd, t)
 }
@@ -162,7 +162,7 @@ func (n *NativeSession) checkDone(d Durability) error {
 }
 
 func checkBeat(b, earlier Beat) error {
-	if !b.follows(earlier) {
+	if !b.mayFollow(earlier) {
 		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d", b.Work, b.Phase, earlier.Work, earlier.Phase)
 	}
 	return nil

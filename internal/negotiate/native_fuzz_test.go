@@ -119,7 +119,7 @@ func playCall(t *testing.T, n *NativeSession, msg []byte) {
 		return
 	}
 	before := *n
-	before.slots.lengths, before.slots.taken = bytesOf(n.slots.lengths), bytesOf(n.slots.taken)
+	before.slots.lengths, before.slots.inFlight = bytesOf(n.slots.lengths), bytesOf(n.slots.inFlight)
 	said, err := call(n, message)
 	if _, abort := message.(PeerAborted); abort {
 		if n.State() != Failed {
@@ -135,7 +135,7 @@ func playCall(t *testing.T, n *NativeSession, msg []byte) {
 		t.Fatalf("refused %+v with % x, %v", message, said, err)
 	}
 	if err != nil && (n.state != before.state || n.slots.outstanding != before.slots.outstanding ||
-		n.slots.claimed() != before.slots.claimed() || !reflect.DeepEqual(n.slots.taken, before.slots.taken)) {
+		n.slots.covered() != before.slots.covered() || !reflect.DeepEqual(n.slots.inFlight, before.slots.inFlight)) {
 		t.Fatalf("refused %+v, and yet it changed something", message)
 	}
 }
@@ -158,20 +158,20 @@ func checkAnyReply(t *testing.T, msg []byte) {
 func checkNative(t *testing.T, n *NativeSession) {
 	t.Helper()
 	if cap(n.records) > MaxRecords(nativeFuzzLimits.MaxMessage) || cap(n.acks) > MaxAcks(nativeFuzzLimits.MaxMessage) ||
-		len(n.octets) > nativeFuzzLimits.MaxMessage || len(n.slots.taken) > MaxSlots {
+		len(n.octets) > nativeFuzzLimits.MaxMessage || len(n.slots.inFlight) > MaxSlots {
 		t.Fatalf("%d records, %d acknowledgements, %d octets, %d slots", cap(n.records), cap(n.acks), len(n.octets),
-			len(n.slots.taken))
+			len(n.slots.inFlight))
 	}
 	taken, pending := 0, uint64(0)
-	for slot, is := range n.slots.taken {
+	for slot, is := range n.slots.inFlight {
 		if is {
 			taken++
 			pending += n.slots.lengths[slot]
 		}
 	}
-	if taken != n.slots.outstanding || pending != n.slots.pending || n.planned() && n.slots.claimed() > n.sizeLimit() {
+	if taken != n.slots.outstanding || pending != n.slots.pending || n.planned() && n.slots.covered() > n.sizeLimit() {
 		t.Fatalf("%d outstanding of %d bytes, counted %d of %d; %d of %d claimed", n.slots.outstanding, n.slots.pending,
-			taken, pending, n.slots.claimed(), n.sizeLimit())
+			taken, pending, n.slots.covered(), n.sizeLimit())
 	}
 	if n.State().String() == "" || n.State() == AwaitDirection || n.State() == AwaitExport {
 		t.Fatalf("in state %s", n.State())
@@ -196,16 +196,16 @@ func nativeScript(r nativeRole) []byte {
 	script = append(script, counted(Direction{Offer: [3]byte{offerMark, 1, 1}}.Encode())...)
 	script = append(script, nativeFuzzStart)
 	hear(peer)
-	host(Window{nativeAddress, 2 * gridPiece, nativeDescriptor})
-	receiver(readyMessage(gridPiece))
+	host(Window{nativeAddress, 2 * gridChunk, nativeDescriptor})
+	receiver(readyMessage(gridChunk))
 	dpu(Beat{1, 1})
-	sender([]Record{{ClaimRecord, 0, 1, 0, gridPiece, 5}})
+	sender([]Record{{ClaimRecord, 0, 1, 0, gridChunk, 5}})
 	receiver([]Ack{{1, true}})
-	sender([]Record{{DataRecord, 1, 0, 0, gridPiece, 5}})
+	sender([]Record{{DataRecord, 1, 0, 0, gridChunk, 5}})
 	sender(Metadata{3, 0, []byte("abc")})
 	receiver([]Ack{{0, false}})
-	sender(endMessage{DigestCRC32C, gridPiece, nativeDigest})
-	receiver(preparedTotal{DigestCRC32C, gridPiece, nativeDigest})
+	sender(endMessage{DigestCRC32C, gridChunk, nativeDigest})
+	receiver(preparedTotal{DigestCRC32C, gridChunk, nativeDigest})
 	sender(commitMessage{})
 	receiver(DurabilityFull)
 	return append(script, nativeFuzzDisconnect)

@@ -4,7 +4,7 @@ package negotiate
 
 // nativeTurn is a message that the protocol expects. What is not in nativeTurns, and not allowed at any time, is out of
 // order.
-type nativeTurn struct {
+type nativeTransition struct {
 	sends   bool // this side; false before it is known
 	state   State
 	message Type
@@ -12,18 +12,18 @@ type nativeTurn struct {
 
 type nativeHandler func(*NativeSession, []byte) (NativeStep, error)
 
-var nativeTurns = map[nativeTurn]nativeHandler{
-	{false, AwaitHello, TypeHello}:      (*NativeSession).takeHello,
-	{true, AwaitReady, TypeWindow}:      (*NativeSession).takeWindow,
-	{false, Preparing, TypeWindow}:      (*NativeSession).takeWindow,
-	{true, AwaitReady, TypeReady}:       (*NativeSession).takeReady,
-	{false, Receiving, TypeChunks}:      (*NativeSession).takeChunks,
-	{true, Sending, TypeAcks}:           (*NativeSession).takeAcks,
-	{false, Receiving, TypeMetadata}:    (*NativeSession).takeMetadata,
-	{false, Receiving, TypeEnd}:         (*NativeSession).takeEnd,
-	{true, AwaitPrepared, TypePrepared}: (*NativeSession).takePrepared,
-	{false, AwaitCommit, TypeCommit}:    (*NativeSession).takeCommit,
-	{true, AwaitDone, TypeDone}:         (*NativeSession).takeDone,
+var nativeTransitions = map[nativeTransition]nativeHandler{
+	{false, AwaitHello, TypeHello}:      (*NativeSession).receiveHello,
+	{true, AwaitReady, TypeWindow}:      (*NativeSession).receiveWindow,
+	{false, Preparing, TypeWindow}:      (*NativeSession).receiveWindow,
+	{true, AwaitReady, TypeReady}:       (*NativeSession).receiveReady,
+	{false, Receiving, TypeChunks}:      (*NativeSession).receiveChunks,
+	{true, Sending, TypeAcks}:           (*NativeSession).receiveAcks,
+	{false, Receiving, TypeMetadata}:    (*NativeSession).receiveMetadata,
+	{false, Receiving, TypeEnd}:         (*NativeSession).receiveEnd,
+	{true, AwaitPrepared, TypePrepared}: (*NativeSession).receivePrepared,
+	{false, AwaitCommit, TypeCommit}:    (*NativeSession).receiveCommit,
+	{true, AwaitDone, TypeDone}:         (*NativeSession).receiveDone,
 }
 
 // Receive takes one message of the peer and keeps no reference to it. With an error the session has failed, and the
@@ -38,10 +38,10 @@ func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 	}
 	message := typeOf(msg)
 	if n.mayBeReference(message) {
-		return n.takeReference(message, msg)
+		return n.receiveReference(message, msg)
 	}
 	if message == TypeAbort && n.state != HandedOver {
-		return n.takeAbort(msg)
+		return n.receiveAbort(msg)
 	}
 	step, err := n.dispatch(message, msg)
 	if err != nil && n.state != Failed {
@@ -52,11 +52,11 @@ func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 
 func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
 	sends := n.planned() && n.sends()
-	if handle, expected := nativeTurns[nativeTurn{sends, n.state, message}]; expected {
+	if handle, expected := nativeTransitions[nativeTransition{sends, n.state, message}]; expected {
 		return handle(n, msg)
 	}
 	if message == TypeHeartbeat && n.planned() {
-		return n.takeBeat(msg)
+		return n.receiveBeat(msg)
 	}
 	if _, known := typeNames[message]; !known {
 		return NativeStep{}, malformed(message, "unknown type, in %d bytes", len(msg))
@@ -66,7 +66,7 @@ func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
 
 // takeHello makes the plan. The DPU answers with its own HELLO even if there is nothing to copy: the host then sees the
 // reason for itself.
-func (n *NativeSession) takeHello(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	peer, err := DecodeHello(msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -76,8 +76,8 @@ func (n *NativeSession) takeHello(msg []byte) (NativeStep, error) {
 		host, dpu, reply = peer, n.own, AppendHello(nil, n.own)
 	}
 	plan, err := Decide(host, dpu, n.limits)
-	if hopeless(err) {
-		return NativeStep{Reply: reply}, n.fail(asFailure(err))
+	if nothingToCopy(err) {
+		return NativeStep{Reply: reply}, n.fail(asError(err))
 	}
 	if err != nil {
 		return NativeStep{}, err
@@ -92,18 +92,18 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	n.state = Preparing
 	if n.sends() {
 		n.state = AwaitReady
-		n.acks = make([]Ack, 0, n.most(MaxAcks))
+		n.acks = make([]Ack, 0, n.maxElements(MaxAcks))
 	} else {
-		n.records = make([]Record, 0, n.most(MaxRecords))
+		n.records = make([]Record, 0, n.maxElements(MaxRecords))
 	}
 }
 
 // most is how many elements a list may have: each has a slot of its own.
-func (n *NativeSession) most(fit func(maxMessage int) int) int {
+func (n *NativeSession) maxElements(fit func(maxMessage int) int) int {
 	return min(fit(n.limits.MaxMessage), int(n.plan.Slots))
 }
 
-func (n *NativeSession) takeWindow(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {
 	if n.side == Host || n.window {
 		return NativeStep{}, outOfOrder(TypeWindow)
 	}
@@ -115,11 +115,11 @@ func (n *NativeSession) takeWindow(msg []byte) (NativeStep, error) {
 		return NativeStep{}, malformed(TypeWindow, "%d bytes instead of %d", w.Length, due)
 	}
 	n.window = true
-	n.open()
+	n.startRecords()
 	return NativeStep{Event: WindowOpened, Window: w}, nil
 }
 
-func (n *NativeSession) takeReady(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveReady(msg []byte) (NativeStep, error) {
 	if n.ready || n.side == Host && !n.window {
 		return NativeStep{}, outOfOrder(TypeReady)
 	}
@@ -131,12 +131,12 @@ func (n *NativeSession) takeReady(msg []byte) (NativeStep, error) {
 		return NativeStep{}, err
 	}
 	n.ready, n.resume = true, resume
-	n.open()
+	n.startRecords()
 	return NativeStep{Event: PeerReady, Resume: resume}, nil
 }
 
 // open lets the records flow once the window is known to the DPU and the receiver is ready.
-func (n *NativeSession) open() {
+func (n *NativeSession) startRecords() {
 	if !n.window || !n.ready {
 		return
 	}
@@ -146,7 +146,7 @@ func (n *NativeSession) open() {
 	}
 }
 
-func (n *NativeSession) takeChunks(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveChunks(msg []byte) (NativeStep, error) {
 	records, err := DecodeChunks(n.records[:0], msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -158,7 +158,7 @@ func (n *NativeSession) takeChunks(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: Announced, Records: records}, nil
 }
 
-func (n *NativeSession) takeAcks(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveAcks(msg []byte) (NativeStep, error) {
 	acks, err := DecodeAcks(n.acks[:0], msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -170,7 +170,7 @@ func (n *NativeSession) takeAcks(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: Acknowledged, Acks: acks}, nil
 }
 
-func (n *NativeSession) takeMetadata(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveMetadata(msg []byte) (NativeStep, error) {
 	m, err := DecodeMetadata(msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -178,11 +178,11 @@ func (n *NativeSession) takeMetadata(msg []byte) (NativeStep, error) {
 	if err := n.addMetadata(m); err != nil {
 		return NativeStep{}, err
 	}
-	m.Part = n.keep(m.Part)
+	m.Part = n.copyOctets(m.Part)
 	return NativeStep{Event: PeerMetadata, Metadata: m}, nil
 }
 
-func (n *NativeSession) takeEnd(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveEnd(msg []byte) (NativeStep, error) {
 	t, err := DecodeEnd(msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -192,10 +192,10 @@ func (n *NativeSession) takeEnd(msg []byte) (NativeStep, error) {
 	}
 	n.size = t.Size
 	n.state = Verifying
-	return NativeStep{Event: PeerEnded, Size: t.Size, Digest: n.keep(t.Digest)}, nil
+	return NativeStep{Event: PeerEnded, Size: t.Size, Digest: n.copyOctets(t.Digest)}, nil
 }
 
-func (n *NativeSession) takePrepared(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receivePrepared(msg []byte) (NativeStep, error) {
 	t, err := DecodePrepared(msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -204,10 +204,10 @@ func (n *NativeSession) takePrepared(msg []byte) (NativeStep, error) {
 		return NativeStep{}, err
 	}
 	n.state = Deciding
-	return NativeStep{Event: PeerPrepared, Size: t.Size, Digest: n.keep(t.Digest)}, nil
+	return NativeStep{Event: PeerPrepared, Size: t.Size, Digest: n.copyOctets(t.Digest)}, nil
 }
 
-func (n *NativeSession) takeCommit(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveCommit(msg []byte) (NativeStep, error) {
 	if err := DecodeCommit(msg); err != nil {
 		return NativeStep{}, err
 	}
@@ -215,7 +215,7 @@ func (n *NativeSession) takeCommit(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: PeerCommit}, nil
 }
 
-func (n *NativeSession) takeDone(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveDone(msg []byte) (NativeStep, error) {
 	d, err := DecodeDone(msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -227,7 +227,7 @@ func (n *NativeSession) takeDone(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: PeerDone, Durability: d}, nil
 }
 
-func (n *NativeSession) takeBeat(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveBeat(msg []byte) (NativeStep, error) {
 	b, err := DecodeBeat(msg)
 	if err != nil {
 		return NativeStep{}, err
@@ -240,7 +240,7 @@ func (n *NativeSession) takeBeat(msg []byte) (NativeStep, error) {
 }
 
 // takeAbort ends the session. Nothing is said in reply to a reason.
-func (n *NativeSession) takeAbort(msg []byte) (NativeStep, error) {
+func (n *NativeSession) receiveAbort(msg []byte) (NativeStep, error) {
 	reason, err := DecodeAbort(msg)
 	if err != nil {
 		return n.failWithNotice(err)
@@ -249,7 +249,7 @@ func (n *NativeSession) takeAbort(msg []byte) (NativeStep, error) {
 }
 
 // keep copies what a step refers to: the message belongs to somebody else.
-func (n *NativeSession) keep(octets []byte) []byte {
+func (n *NativeSession) copyOctets(octets []byte) []byte {
 	n.octets = append(n.octets[:0], octets...)
 	return n.octets
 }

@@ -12,8 +12,8 @@ import (
 // A native session is tried with every message and every call in every state, in all four roles. What must happen stands
 // in testdata/native-states.txt, which docs/PROTOCOL.md quotes and explains.
 
-// The file of the grid has one piece, so that a record more or less makes all the difference.
-const gridPiece = MinChunk
+// The file of the grid has one chunk, so that a record more or less makes all the difference.
+const gridChunk = MinChunk
 
 var nativeErrors = map[string]error{
 	"both-have-file":   ErrBothHaveFile,
@@ -39,7 +39,7 @@ func (r nativeRole) String() string {
 func (r nativeRole) hello() Hello {
 	if r.sends {
 		h := senderHello()
-		h.Size = gridPiece
+		h.Size = gridChunk
 		return h
 	}
 	return receiverHello()
@@ -89,7 +89,7 @@ func reachNative(t *testing.T, r nativeRole, column string) *NativeSession {
 			must(t)(n.Window(nativeAddress, nativeDescriptor))
 			return
 		}
-		mustReceive(t, n, gridWindow(2*gridPiece))
+		mustReceive(t, n, gridWindow(2*gridChunk))
 	}
 	ready := func() {
 		if r.sends {
@@ -124,19 +124,19 @@ func reachNative(t *testing.T, r nativeRole, column string) *NativeSession {
 
 // nativeCourse is the course of things once records flow.
 func nativeCourse(t *testing.T, n *NativeSession, r nativeRole) []func() {
-	total := Total{DigestCRC32C, gridPiece, nativeDigest}
+	total := Total{DigestCRC32C, gridChunk, nativeDigest}
 	if r.sends {
 		return []func(){
-			func() { must(t)(n.Chunks(nil, []Record{data(0, 0, gridPiece)})) },
+			func() { must(t)(n.Chunks(nil, []Record{data(0, 0, gridChunk)})) },
 			func() { mustReceive(t, n, AppendAcks(nil, good(0))) },
-			func() { must(t)(n.End(gridPiece, nativeDigest)) },
+			func() { must(t)(n.End(gridChunk, nativeDigest)) },
 			func() { mustReceive(t, n, AppendPrepared(nil, total)) },
 			func() { must(t)(n.Commit()) },
 			func() { mustReceive(t, n, AppendDone(nil, DurabilityFull)) },
 		}
 	}
 	return []func(){
-		func() { mustReceive(t, n, AppendChunks(nil, []Record{data(0, 0, gridPiece)})) },
+		func() { mustReceive(t, n, AppendChunks(nil, []Record{data(0, 0, gridChunk)})) },
 		func() { must(t)(n.Acks(nil, good(0))) },
 		func() { mustReceive(t, n, AppendEnd(nil, total)) },
 		func() { must(t)(n.Prepared(nativeDigest)) },
@@ -181,7 +181,7 @@ func situation(n *NativeSession) string {
 	case Sending, Receiving:
 		if n.slots.outstanding > 0 {
 			name += "+1"
-		} else if n.slots.settled > 0 {
+		} else if n.slots.acknowledged > 0 {
 			name += "+all"
 		}
 	}
@@ -236,8 +236,8 @@ func nativeInputs(r nativeRole) []nativeInput {
 }
 
 func nativeMessages(r nativeRole) []nativeInput {
-	one, total := []Record{data(0, 0, gridPiece)}, Total{DigestCRC32C, gridPiece, nativeDigest}
-	outside := []Record{data(2, 0, gridPiece)}
+	one, total := []Record{data(0, 0, gridChunk)}, Total{DigestCRC32C, gridChunk, nativeDigest}
+	outside := []Record{data(2, 0, gridChunk)}
 	var inputs []nativeInput
 	for _, row := range []struct {
 		name     string
@@ -246,10 +246,10 @@ func nativeMessages(r nativeRole) []nativeInput {
 		{"HELLO", [][]byte{helloOf(r.peer())}},
 		{"HELLO,alike", [][]byte{helloOf(r)}},
 		{"HELLO,malformed", [][]byte{helloOf(r.peer())[:87], AppendHello(nil, r.peer().hello())}},
-		{"WINDOW", [][]byte{gridWindow(2 * gridPiece)}},
-		{"WINDOW,malformed", [][]byte{gridWindow(2*gridPiece - 1), gridWindow(0), gridWindow(2 * gridPiece)[:32]}},
-		{"READY", [][]byte{AppendReady(nil, 0), AppendReady(nil, gridPiece)}},
-		{"READY,malformed", [][]byte{AppendReady(nil, gridPiece+1), AppendReady(nil, 0)[:15]}},
+		{"WINDOW", [][]byte{gridWindow(2 * gridChunk)}},
+		{"WINDOW,malformed", [][]byte{gridWindow(2*gridChunk - 1), gridWindow(0), gridWindow(2 * gridChunk)[:32]}},
+		{"READY", [][]byte{AppendReady(nil, 0), AppendReady(nil, gridChunk)}},
+		{"READY,malformed", [][]byte{AppendReady(nil, gridChunk+1), AppendReady(nil, 0)[:15]}},
 		{"CHUNKS", [][]byte{AppendChunks(nil, one)}},
 		{"CHUNKS,malformed", [][]byte{AppendChunks(nil, outside), AppendChunks(nil, nil), AppendChunks(nil, one)[:39]}},
 		{"ACKS", [][]byte{AppendAcks(nil, good(0))}},
@@ -259,7 +259,7 @@ func nativeMessages(r nativeRole) []nativeInput {
 		{"METADATA", [][]byte{AppendMetadata(nil, Metadata{5, 0, []byte("12345")})}},
 		{"METADATA,malformed", [][]byte{AppendMetadata(nil, Metadata{5, 1, []byte("2345")}), AppendMetadata(nil, Metadata{})}},
 		{"END", [][]byte{AppendEnd(nil, total)}},
-		{"END,malformed", [][]byte{AppendEnd(nil, Total{DigestXXH3, gridPiece, make([]byte, 9)}), AppendEnd(nil, total)[:19]}},
+		{"END,malformed", [][]byte{AppendEnd(nil, Total{DigestXXH3, gridChunk, make([]byte, 9)}), AppendEnd(nil, total)[:19]}},
 		{"PREPARED", [][]byte{AppendPrepared(nil, total)}},
 		{"PREPARED,malformed", [][]byte{AppendPrepared(nil, Total{DigestCRC32C, 1, nativeDigest}), AppendPrepared(nil, total)[:19]}},
 		{"COMMIT", [][]byte{AppendCommit(nil)}},
@@ -287,16 +287,16 @@ func nativeCalls() []nativeInput {
 	return []nativeInput{
 		nativeCall("Start()", func(n *NativeSession) ([]byte, error) { return n.Start(), nil }),
 		nativeCall("Window()", func(n *NativeSession) ([]byte, error) { return n.Window(nativeAddress, nativeDescriptor) }),
-		nativeCall("Ready()", func(n *NativeSession) ([]byte, error) { return n.Ready(gridPiece) }),
+		nativeCall("Ready()", func(n *NativeSession) ([]byte, error) { return n.Ready(gridChunk) }),
 		nativeCall("Chunks()", func(n *NativeSession) ([]byte, error) {
-			return n.Chunks(nil, []Record{data(0, 0, gridPiece)})
+			return n.Chunks(nil, []Record{data(0, 0, gridChunk)})
 		}),
 		nativeCall("Acks()", func(n *NativeSession) ([]byte, error) { return n.Acks(nil, good(0)) }),
 		nativeCall("Beat()", func(n *NativeSession) ([]byte, error) { return n.Beat(nil, Beat{1, 2}) }),
 		nativeCall("Metadata()", func(n *NativeSession) ([]byte, error) {
 			return n.Metadata(Metadata{5, 0, []byte("12345")})
 		}),
-		nativeCall("End()", func(n *NativeSession) ([]byte, error) { return n.End(gridPiece, nativeDigest) }),
+		nativeCall("End()", func(n *NativeSession) ([]byte, error) { return n.End(gridChunk, nativeDigest) }),
 		nativeCall("Prepared()", func(n *NativeSession) ([]byte, error) { return n.Prepared(nativeDigest) }),
 		nativeCall("Commit()", func(n *NativeSession) ([]byte, error) { return n.Commit() }),
 		nativeCall("Done()", func(n *NativeSession) ([]byte, error) { return n.Done(DurabilityFull) }),

@@ -11,7 +11,7 @@ func (s *Session) streams() bool { return s.offers() && s.local.Native.Flags.Has
 func (s *Session) answerOffer(offered Versions) (Step, error) {
 	version, ok := s.local.Versions.common(offered)
 	if !ok {
-		failed := s.fail(versionsApart(s.local.Versions, offered, s.side))
+		failed := s.fail(noCommonVersion(s.local.Versions, offered, s.side))
 		return Step{Reply: Direction{Offer: s.local.Versions.padding(refusalMark)}.Encode()}, failed
 	}
 	accepted := Versions{Min: version, Max: version}
@@ -19,7 +19,7 @@ func (s *Session) answerOffer(offered Versions) (Step, error) {
 }
 
 // readAnswer is the host's look at what the DPU made of its offer. What is no answer comes from a reference DPU.
-func (s *Session) readAnswer(answer Direction) (step Step, err error, answered bool) {
+func (s *Session) parseAnswer(answer Direction) (step Step, err error, answered bool) {
 	if accepted, ok := parseVersions(offerMark, answer.Offer); ok && accepted.Min == accepted.Max {
 		if version, ok := s.local.Versions.common(accepted); ok {
 			step, err = s.handOver(version, nil)
@@ -28,7 +28,7 @@ func (s *Session) readAnswer(answer Direction) (step Step, err error, answered b
 	}
 	if spoken, ok := parseVersions(refusalMark, answer.Offer); ok {
 		if _, inCommon := s.local.Versions.common(spoken); !inCommon {
-			return Step{}, s.fail(versionsApart(s.local.Versions, spoken, s.side)), true
+			return Step{}, s.fail(noCommonVersion(s.local.Versions, spoken, s.side)), true
 		}
 	}
 	return Step{}, nil, false
@@ -37,29 +37,29 @@ func (s *Session) readAnswer(answer Direction) (step Step, err error, answered b
 func (s *Session) handOver(version uint8, reply []byte) (Step, error) {
 	native, err := NewNative(s.side, version, *s.local.Native, s.limits)
 	if err != nil {
-		return s.failWithNotice(asFailure(err))
+		return s.failWithNotice(asError(err))
 	}
-	native.before = s
+	native.reference = s
 	s.state = HandedOver
 	step := Step{Reply: reply, Event: ToNative, Version: version, Native: native}
-	if s.heard.FileInHost {
-		step.Size = s.heard.Size
+	if s.hostDirection.FileInHost {
+		step.Size = s.hostDirection.Size
 	}
 	return step, nil
 }
 
 // takeBack goes on with a host whose DIRECTION only looked like an offer, and which exports as the reference does. That
 // host took the answer's zeros for this side's word, so it has to be the one with the file.
-func (s *Session) takeBack(export []byte) (Step, error) {
+func (s *Session) resumeReference(export []byte) (Step, error) {
 	s.state = AwaitDirection
-	if err := s.checkPlacement(s.heard); err != nil {
+	if err := s.checkPlacement(s.hostDirection); err != nil {
 		return s.failWithNotice(err)
 	}
-	if !s.heard.FileInHost {
+	if !s.hostDirection.FileInHost {
 		return s.failWithNotice(&Error{Message: TypeExport, Err: ErrOutOfOrder,
 			Detail: "the host does not know the size of the file"})
 	}
-	agreed, err := s.agree(s.heard, nil)
+	agreed, err := s.agree(s.hostDirection, nil)
 	if err != nil {
 		return agreed, err
 	}

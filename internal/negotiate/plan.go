@@ -39,7 +39,7 @@ func (p Plan) Resumable() bool { return p.SizeKnown && !p.StreamTarget && p.Dige
 // Decide makes the plan out of both sides' HELLOs. Each side does so for itself and comes to the same conclusion.
 // ErrBothHaveFile, ErrNeitherHasFile, ErrMalformed, and ErrTooLarge for a file above limits.MaxFileSize.
 func Decide(host, dpu Hello, limits Limits) (Plan, error) {
-	if err := first(host.check(), dpu.check()); err != nil {
+	if err := firstError(host.check(), dpu.check()); err != nil {
 		return Plan{}, err
 	}
 	if host.Version != dpu.Version {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// MaxAttempt is the largest attempt of a record: its piece was sent that often before.
+// MaxAttempt is the largest attempt of a record: its chunk was sent that often before.
 const MaxAttempt = 3
 
 const (
@@ -14,7 +14,7 @@ const (
 	ackSize    = 8
 )
 
-// Kind is what a record says of a piece of the file.
+// Kind is what a record says of a chunk of the file.
 type Kind uint8
 
 // The kinds.
@@ -37,20 +37,20 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Record announces a piece of the file. It occupies its slot until it is acknowledged, whatever its kind.
+// Record announces a chunk of the file. It occupies its slot until it is acknowledged, whatever its kind.
 type Record struct {
 	Kind    Kind
-	Attempt uint8 // how often the piece was sent before, at most MaxAttempt
+	Attempt uint8 // how often the chunk was sent before, at most MaxAttempt
 	Slot    uint32
 	Offset  uint64 // in the file, bytes
 	Length  uint64 // bytes, never 0; at most a chunk unless it is a hole
-	Check   uint64 // of the piece's bytes, by the plan's digest; 0 of a hole
+	Check   uint64 // of the chunk's bytes, by the plan's digest; 0 of a hole
 }
 
 // Ack is the receiver's word on the record in a slot, which is vacant from then on.
 type Ack struct {
 	Slot uint32
-	Bad  bool // the piece has to be sent again, and as data
+	Bad  bool // the chunk has to be sent again, and as data
 }
 
 // MaxRecords is how many records a message of maxMessage bytes holds.

@@ -53,13 +53,13 @@ type Step struct {
 // what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing; a failed
 // session repeats the error that it failed with.
 type Session struct {
-	side      Side
-	local     Local
-	limits    Limits
-	state     State
-	agreement Agreement
-	heard     Direction // the host's, on the DPU
-	failure   *Error    // why the state is Failed
+	side          Side
+	local         Local
+	limits        Limits
+	state         State
+	agreement     Agreement
+	hostDirection Direction // the host's, on the DPU
+	failure       *Error    // why the state is Failed
 }
 
 // NewSession returns a session in state Idle.
@@ -96,13 +96,13 @@ func (s *Session) Start() []byte {
 }
 
 // turn is a message that the protocol expects. Whatever is not in turns, and is no STATUS(0), is out of order.
-type turn struct {
+type transition struct {
 	side    Side
 	state   State
 	message Type
 }
 
-var turns = map[turn]func(*Session, Message) (Step, error){
+var transitions = map[transition]func(*Session, Message) (Step, error){
 	{Host, AwaitDirection, TypeDirection}: (*Session).acceptAnswer,
 	{Host, AwaitStatus, TypeStatus}:       (*Session).acceptSuccess,
 	{DPU, AwaitDirection, TypeDirection}:  (*Session).answerDirection,
@@ -123,7 +123,7 @@ func (s *Session) Receive(msg []byte) (Step, error) {
 	if message == (Status{Success: false}) {
 		return Step{}, s.fail(s.peerFailure())
 	}
-	handle, expected := turns[turn{s.side, s.state, message.Type()}]
+	handle, expected := transitions[transition{s.side, s.state, message.Type()}]
 	if !expected {
 		return s.failWithNotice(&Error{Message: message.Type(), Err: ErrOutOfOrder})
 	}
@@ -136,25 +136,25 @@ func (s *Session) decode(msg []byte) (Message, *Error) {
 	}
 	message, err := Decode(msg)
 	if err != nil {
-		return nil, asFailure(err)
+		return nil, asError(err)
 	}
 	return message, nil
 }
 
 // answerDirection decides for both sides. The protocol lets the DPU judge because it hears the host first.
 func (s *Session) answerDirection(message Message) (Step, error) {
-	s.heard = message.(Direction)
-	if offered, ok := parseVersions(offerMark, s.heard.Offer); ok && s.offers() {
+	s.hostDirection = message.(Direction)
+	if offered, ok := parseVersions(offerMark, s.hostDirection.Offer); ok && s.offers() {
 		return s.answerOffer(offered)
 	}
-	if err := s.checkPlacement(s.heard); err != nil {
+	if err := s.checkPlacement(s.hostDirection); err != nil {
 		return s.failWithNotice(err)
 	}
 	answer := s.direction()
-	if s.local.Marked && marked(s.heard.Offer) {
+	if s.local.Marked && marked(s.hostDirection.Offer) {
 		answer.Offer = noVersions
 	}
-	return s.agree(s.heard, answer.Encode())
+	return s.agree(s.hostDirection, answer.Encode())
 }
 
 // checkPlacement is the DPU's judgement of who has the file, by the reference's rules.
@@ -174,7 +174,7 @@ func (s *Session) checkPlacement(host Direction) *Error {
 func (s *Session) acceptAnswer(message Message) (Step, error) {
 	answer := message.(Direction)
 	if s.offers() {
-		if step, err, answered := s.readAnswer(answer); answered {
+		if step, err, answered := s.parseAnswer(answer); answered {
 			return step, err
 		}
 	}

@@ -51,7 +51,7 @@ func parseVersions(mark byte, padding [3]byte) (Versions, bool) {
 	return v, padding[0] == mark && v.valid()
 }
 
-func versionsApart(own, peer Versions, side Side) *Error {
+func noCommonVersion(own, peer Versions, side Side) *Error {
 	return &Error{Message: TypeDirection, Err: ErrVersion,
 		Detail: fmt.Sprintf("the %s supports %s, the %s %s", side, own, side.Other(), peer)}
 }

@@ -32,7 +32,7 @@ func DecodeWindow(msg []byte) (Window, error) {
 	if err := checkType(msg, TypeWindow, windowSize); err != nil {
 		return Window{}, err
 	}
-	err := first(
+	err := firstError(
 		checkTail(msg, TypeWindow, windowSize, uint64(binary.BigEndian.Uint32(msg[24:]))),
 		checkPadding(TypeWindow, msg[4:8]),
 		checkPadding(TypeWindow, msg[28:32]),

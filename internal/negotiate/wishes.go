@@ -63,7 +63,7 @@ func (d Digest) Known() bool { return int(d) < len(digests) }
 func (d Digest) Ordered() bool { return d > DigestCRC32C && d.Known() }
 
 // maxCheck is the largest check that a record of data may carry.
-func (d Digest) maxCheck() uint64 {
+func (d Digest) maxChecksum() uint64 {
 	switch d {
 	case DigestNone:
 		return 0

@@ -8,7 +8,7 @@ import (
 
 // march is a copy in which all that is left to chance is decided by a script: how far each message has got, who does
 // something next, what arrives damaged. However that turns out, both sides have to be done in the end.
-type march struct {
+type randomTransfer struct {
 	*pair
 	script     []byte
 	toSender   [][]byte // under way
@@ -22,17 +22,17 @@ type march struct {
 	size       uint64
 }
 
-const marchMetadata = 700
+const randomMetadata = 700
 
-func newMarch(t testing.TB, sending Side, size, resume uint64, stream bool, script []byte) *march {
+func newRandomTransfer(t testing.TB, sending Side, size, resume uint64, stream bool, script []byte) *randomTransfer {
 	from, to := senderHello(), receiverHello()
 	from.Size, from.Slots, to.Slots = size, 5, 3
 	if stream {
 		from, resume = receiverHello(), 0
 		from.Flags |= FlagStream
 	}
-	m := &march{
-		pair: newPair(t, sending, from, to), script: script, size: size, metadata: make([]byte, marchMetadata),
+	m := &randomTransfer{
+		pair: newPair(t, sending, from, to), script: script, size: size, metadata: make([]byte, randomMetadata),
 		sent: map[uint32]Record{}, received: map[uint32]Record{},
 	}
 	m.cut(min(resume, size))
@@ -40,7 +40,7 @@ func newMarch(t testing.TB, sending Side, size, resume uint64, stream bool, scri
 }
 
 // cut makes the records of the whole file: claims, and then holes and data in turn.
-func (m *march) cut(resume uint64) {
+func (m *randomTransfer) cut(resume uint64) {
 	for offset := uint64(0); offset < m.size; {
 		r := Record{Kind: DataRecord, Offset: offset, Length: min(MinChunk, m.size-offset)}
 		switch {
@@ -57,7 +57,7 @@ func (m *march) cut(resume uint64) {
 }
 
 // chance is below n; once the script is at its end, it is 0.
-func (m *march) chance(n int) int {
+func (m *randomTransfer) chance(n int) int {
 	if len(m.script) == 0 {
 		return 0
 	}
@@ -66,7 +66,7 @@ func (m *march) chance(n int) int {
 	return int(octet) % n
 }
 
-func (m *march) run() {
+func (m *randomTransfer) run() {
 	for len(m.script) > 0 {
 		m.move(m.chance(6))
 	}
@@ -85,7 +85,7 @@ func (m *march) run() {
 	wantNativeStates(m.t, m.pair, Done, Done)
 }
 
-func (m *march) move(what int) {
+func (m *randomTransfer) move(what int) {
 	switch what {
 	case 0:
 		m.advanceSender()
@@ -102,7 +102,7 @@ func (m *march) move(what int) {
 	}
 }
 
-func (m *march) arrive(queue *[][]byte, to *NativeSession, hear func(NativeStep)) {
+func (m *randomTransfer) arrive(queue *[][]byte, to *NativeSession, hear func(NativeStep)) {
 	if len(*queue) == 0 {
 		return
 	}
@@ -116,7 +116,7 @@ func (m *march) arrive(queue *[][]byte, to *NativeSession, hear func(NativeStep)
 	hear(step)
 }
 
-func (m *march) tell(from *NativeSession, msg []byte, err error) {
+func (m *randomTransfer) tell(from *NativeSession, msg []byte, err error) {
 	if err != nil {
 		m.t.Fatalf("sender in %s, receiver in %s: %v", m.sender.State(), m.receiver.State(), err)
 	}
@@ -127,7 +127,7 @@ func (m *march) tell(from *NativeSession, msg []byte, err error) {
 	}
 }
 
-func (m *march) beat(n *NativeSession) {
+func (m *randomTransfer) beat(n *NativeSession) {
 	if n.State() == Done {
 		return
 	}
@@ -137,7 +137,7 @@ func (m *march) beat(n *NativeSession) {
 }
 
 // openWindow is the host's part, whether it sends or receives.
-func (m *march) openWindow(n *NativeSession) bool {
+func (m *randomTransfer) openWindow(n *NativeSession) bool {
 	if n.side != Host || n.window {
 		return false
 	}
@@ -146,7 +146,7 @@ func (m *march) openWindow(n *NativeSession) bool {
 	return true
 }
 
-func (m *march) advanceSender() {
+func (m *randomTransfer) advanceSender() {
 	switch m.sender.State() {
 	case AwaitReady:
 		m.openWindow(m.sender)
@@ -158,11 +158,11 @@ func (m *march) advanceSender() {
 	}
 }
 
-func (m *march) advanceSending() {
+func (m *randomTransfer) advanceSending() {
 	switch {
 	case len(m.metadata) > 0 && m.chance(3) == 0:
 		part := m.metadata[:min(len(m.metadata), 1+m.chance(256))]
-		msg, err := m.sender.Metadata(Metadata{marchMetadata, uint32(marchMetadata - len(m.metadata)), part})
+		msg, err := m.sender.Metadata(Metadata{randomMetadata, uint32(randomMetadata - len(m.metadata)), part})
 		m.metadata = m.metadata[len(part):]
 		m.tell(m.sender, msg, err)
 	case len(m.todo) > 0:
@@ -173,7 +173,7 @@ func (m *march) advanceSending() {
 	}
 }
 
-func (m *march) announce() {
+func (m *randomTransfer) announce() {
 	var records []Record
 	most := 1 + m.chance(4)
 	for slot := range m.sender.Plan().Slots {
@@ -192,7 +192,7 @@ func (m *march) announce() {
 	}
 }
 
-func (m *march) hearSender(step NativeStep) {
+func (m *randomTransfer) hearSender(step NativeStep) {
 	for _, a := range step.Acks {
 		r := m.sent[a.Slot]
 		delete(m.sent, a.Slot)
@@ -206,7 +206,7 @@ func (m *march) hearSender(step NativeStep) {
 	}
 }
 
-func (m *march) hearReceiver(step NativeStep) {
+func (m *randomTransfer) hearReceiver(step NativeStep) {
 	for _, r := range step.Records {
 		m.received[r.Slot] = r
 		m.order = append(m.order, r.Slot)
@@ -216,7 +216,7 @@ func (m *march) hearReceiver(step NativeStep) {
 	}
 }
 
-func (m *march) advanceReceiver() {
+func (m *randomTransfer) advanceReceiver() {
 	n := m.receiver
 	switch n.State() {
 	case Preparing:
@@ -232,7 +232,7 @@ func (m *march) advanceReceiver() {
 	}
 }
 
-func (m *march) prepare() {
+func (m *randomTransfer) prepare() {
 	n := m.receiver
 	if n.side == Host && m.chance(2) == 0 && m.openWindow(n) {
 		return
@@ -247,7 +247,7 @@ func (m *march) prepare() {
 	}
 }
 
-func (m *march) claims() (resume uint64) {
+func (m *randomTransfer) claims() (resume uint64) {
 	for _, r := range m.todo {
 		if r.Kind == ClaimRecord {
 			resume = r.Offset + r.Length
@@ -257,7 +257,7 @@ func (m *march) claims() (resume uint64) {
 }
 
 // acknowledge answers some of what has come, in any order.
-func (m *march) acknowledge() {
+func (m *randomTransfer) acknowledge() {
 	var acks []Ack
 	for range 1 + m.chance(3) {
 		if len(m.order) == 0 {
@@ -275,7 +275,7 @@ func (m *march) acknowledge() {
 	}
 }
 
-func FuzzNativeMarch(f *testing.F) {
+func FuzzNativeTransfer(f *testing.F) {
 	for _, size := range []uint64{0, 1, MinChunk, 3*MinChunk + 1, 100_001} {
 		f.Add(true, false, size, size/2, []byte{0, 1, 2, 3, 4, 5})
 		f.Add(false, true, size, uint64(0), []byte("a script is any bytes"))
@@ -285,11 +285,11 @@ func FuzzNativeMarch(f *testing.F) {
 		if hostSends {
 			sending = Host
 		}
-		newMarch(t, sending, size%(1<<20), resume%(1<<20), stream, script).run()
+		newRandomTransfer(t, sending, size%(1<<20), resume%(1<<20), stream, script).run()
 	})
 }
 
-func TestNativeMarches(t *testing.T) {
+func TestNativeRandomTransfers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
 	for range 300 {
 		script := make([]byte, random.IntN(2000))
@@ -297,6 +297,6 @@ func TestNativeMarches(t *testing.T) {
 			script[i] = byte(random.Uint32())
 		}
 		size, resume := random.Uint64N(200_000), random.Uint64N(200_000)
-		newMarch(t, Side(random.IntN(2)), size, resume, random.IntN(4) == 0, script).run()
+		newRandomTransfer(t, Side(random.IntN(2)), size, resume, random.IntN(4) == 0, script).run()
 	}
 }
