@@ -77,3 +77,13 @@ func asError(err error) *Error {
 	}
 	return &Error{Err: err}
 }
+
+// first returns the first of several errors.
+func firstError(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -34,3 +34,10 @@ func DecodeBeat(msg []byte) (Beat, error) {
 	}
 	return Beat{Phase: binary.BigEndian.Uint32(msg[4:]), Work: binary.BigEndian.Uint64(msg[8:])}, nil
 }
+
+func checkBeat(b, earlier Beat) error {
+	if !b.mayFollow(earlier) {
+		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d", b.Work, b.Phase, earlier.Work, earlier.Phase)
+	}
+	return nil
+}

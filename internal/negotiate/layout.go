@@ -53,13 +53,3 @@ func checkPadding(t Type, padding []byte) error {
 	}
 	return nil
 }
-
-// first returns the first of several errors.
-func firstError(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -2,7 +2,6 @@ package negotiate
 
 import (
 	"encoding/binary"
-	"fmt"
 )
 
 // ServerName is the Comch server name under which the DPU listens and that the host asks for.
@@ -14,60 +13,6 @@ const (
 	ExportHeaderSize = 24 // a descriptor of at least one byte follows
 	StatusSize       = 8  // exactly
 )
-
-const typeSize = 4
-
-// Type is the little-endian number in the first four bytes of every message.
-type Type int32
-
-// The types of the reference protocol's messages.
-const (
-	TypeDirection Type = 1
-	TypeExport    Type = 2
-	TypeStatus    Type = 3
-)
-
-// The types of the native protocol's messages.
-const (
-	TypeHello Type = iota + 0x10
-	TypeAbort
-	TypeReady
-	TypeWindow
-	TypeChunks
-	TypeAcks
-	TypeHeartbeat
-	TypeEnd
-	TypePrepared
-	TypeCommit
-	TypeDone
-	TypeMetadata
-)
-
-var typeNames = map[Type]string{
-	TypeDirection: "DIRECTION",
-	TypeExport:    "EXPORT",
-	TypeStatus:    "STATUS",
-	TypeHello:     "HELLO",
-	TypeAbort:     "ABORT",
-	TypeReady:     "READY",
-	TypeWindow:    "WINDOW",
-	TypeChunks:    "CHUNKS",
-	TypeAcks:      "ACKS",
-	TypeHeartbeat: "HEARTBEAT",
-	TypeEnd:       "END",
-	TypePrepared:  "PREPARED",
-	TypeCommit:    "COMMIT",
-	TypeDone:      "DONE",
-	TypeMetadata:  "METADATA",
-}
-
-// String is the name that docs/PROTOCOL.md uses.
-func (t Type) String() string {
-	if name, ok := typeNames[t]; ok {
-		return name
-	}
-	return fmt.Sprintf("type %d", int32(t))
-}
 
 // Message is a message of the reference protocol: a Direction, an Export or a Status.
 type Message interface {
@@ -185,14 +130,6 @@ func decodeStatus(msg []byte) (Message, error) {
 		return nil, malformed(TypeStatus, "is_success is %d instead of 0 or 1", msg[4])
 	}
 	return Status{Success: msg[4] == 1}, nil
-}
-
-// typeOf is 0 for what is too short for a type.
-func typeOf(msg []byte) Type {
-	if len(msg) < typeSize {
-		return 0
-	}
-	return Type(binary.LittleEndian.Uint32(msg))
 }
 
 func newMessage(t Type, size int) []byte {

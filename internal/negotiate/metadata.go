@@ -56,19 +56,3 @@ func (m Metadata) check() error {
 	}
 	return nil
 }
-
-// assembly is how much of the blob has gone over the channel.
-type assembly struct {
-	total, done uint32
-}
-
-func (a assembly) complete() bool { return a.done == a.total }
-
-// add takes the next fragment.
-func (a *assembly) add(m Metadata) error {
-	if m.Offset != a.done || a.done > 0 && m.Total != a.total {
-		return malformed(TypeMetadata, "a fragment at %d of %d, after %d of %d", m.Offset, m.Total, a.done, a.total)
-	}
-	a.total, a.done = m.Total, a.done+uint32(len(m.Part))
-	return nil
-}

@@ -1,7 +1,6 @@
 package negotiate
 
 import (
-	"errors"
 	"math"
 )
 
@@ -179,8 +178,3 @@ func (n *NativeSession) refuse(err error) error {
 }
 
 func outOfOrder(t Type) *Error { return &Error{Message: t, Err: ErrOutOfOrder} }
-
-// hopeless tells whether the peer, too, concludes from the HELLOs that there is nothing to copy.
-func nothingToCopy(err error) bool {
-	return errors.Is(err, ErrBothHaveFile) || errors.Is(err, ErrNeitherHasFile)
-}

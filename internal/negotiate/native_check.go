@@ -62,6 +62,17 @@ func (n *NativeSession) checkKind(r Record) error {
 	return nil
 }
 
+// maxCheck is the largest check that a record of data may carry.
+func (d Digest) maxChecksum() uint64 {
+	switch d {
+	case DigestNone:
+		return 0
+	case DigestCRC32C:
+		return 1<<32 - 1
+	}
+	return 1<<64 - 1
+}
+
 // checkExtent keeps a record within the file, a claim within what is to be resumed, and all records together from
 // covering more than there is.
 func (n *NativeSession) checkExtent(r Record) error {
@@ -121,6 +132,22 @@ func (n *NativeSession) addMetadata(m Metadata) error {
 	return n.metadata.add(m)
 }
 
+// assembly is how much of the blob has gone over the channel.
+type assembly struct {
+	total, done uint32
+}
+
+func (a assembly) complete() bool { return a.done == a.total }
+
+// add takes the next fragment.
+func (a *assembly) add(m Metadata) error {
+	if m.Offset != a.done || a.done > 0 && m.Total != a.total {
+		return malformed(TypeMetadata, "a fragment at %d of %d, after %d of %d", m.Offset, m.Total, a.done, a.total)
+	}
+	a.total, a.done = m.Total, a.done+uint32(len(m.Part))
+	return nil
+}
+
 // checkEnd holds once nothing is left to be said of the file.
 func (n *NativeSession) checkEnd(t Total) error {
 	switch {
@@ -157,13 +184,6 @@ func (n *NativeSession) checkDone(d Durability) error {
 	}
 	if d < n.plan.Durability && !n.plan.StreamTarget {
 		return malformed(TypeDone, "durability %s instead of %s", d, n.plan.Durability)
-	}
-	return nil
-}
-
-func checkBeat(b, earlier Beat) error {
-	if !b.mayFollow(earlier) {
-		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d", b.Work, b.Phase, earlier.Work, earlier.Phase)
 	}
 	return nil
 }

@@ -1,5 +1,7 @@
 package negotiate
 
+import "errors"
+
 // This file is what a NativeSession does with the peer's messages.
 
 // nativeTurn is a message that the protocol expects. What is not in nativeTurns, and not allowed at any time, is out of
@@ -84,6 +86,11 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	}
 	n.adopt(plan, peer)
 	return NativeStep{Reply: reply, Event: Planned, Plan: plan}, nil
+}
+
+// hopeless tells whether the peer, too, concludes from the HELLOs that there is nothing to copy.
+func nothingToCopy(err error) bool {
+	return errors.Is(err, ErrBothHaveFile) || errors.Is(err, ErrNeitherHasFile)
 }
 
 func (n *NativeSession) adopt(plan Plan, peer Hello) {
@@ -252,4 +259,33 @@ func (n *NativeSession) receiveAbort(msg []byte) (NativeStep, error) {
 func (n *NativeSession) copyOctets(octets []byte) []byte {
 	n.octets = append(n.octets[:0], octets...)
 	return n.octets
+}
+
+func (n *NativeSession) mayBeReference(message Type) bool {
+	return n.reference != nil && n.side == DPU && n.state == AwaitHello && (message == TypeExport || message == TypeStatus)
+}
+
+func (n *NativeSession) receiveReference(message Type, msg []byte) (NativeStep, error) {
+	if message == TypeStatus {
+		return n.receiveStatus(msg)
+	}
+	step, err := n.reference.resumeReference(msg)
+	if err != nil {
+		n.failure, n.state = n.reference.failure, Failed
+		return NativeStep{Reply: step.Reply}, err
+	}
+	n.state = HandedOver
+	return NativeStep{Event: ToReference, Reference: n.reference, ReferenceStep: step}, nil
+}
+
+// takeStatus knows of one STATUS that makes sense here: a reference host's failure.
+func (n *NativeSession) receiveStatus(msg []byte) (NativeStep, error) {
+	message, err := decodeStatus(msg)
+	if err != nil {
+		return n.failWithNotice(err)
+	}
+	if message == (Status{Success: false}) {
+		return NativeStep{}, n.fail(&Error{Message: TypeStatus, Err: ErrPeerFailed})
+	}
+	return n.failWithNotice(outOfOrder(TypeStatus))
 }

@@ -104,6 +104,3 @@ func makePlan(sender Side, from, to Hello) Plan {
 		AllowChanging: from.Flags.Has(FlagAllowChanging),
 	}
 }
-
-// fileSize bounds the file in the native protocol, be its size known or not.
-func (l Limits) fileSize() uint64 { return min(l.MaxFileSize, MaxSize) }

@@ -21,12 +21,6 @@ type Local struct {
 	Versions Versions
 }
 
-// Limits bound what the peer may say.
-type Limits struct {
-	MaxMessage  int    // bytes of a control message, in either direction
-	MaxFileSize uint64 // bytes of a file that the peer announces; never more than math.MaxInt64
-}
-
 // Agreement is what both sides settled on.
 type Agreement struct {
 	Protocol Protocol

@@ -62,17 +62,6 @@ func (d Digest) Known() bool { return int(d) < len(digests) }
 // chunks, in any order, are enough.
 func (d Digest) Ordered() bool { return d > DigestCRC32C && d.Known() }
 
-// maxCheck is the largest check that a record of data may carry.
-func (d Digest) maxChecksum() uint64 {
-	switch d {
-	case DigestNone:
-		return 0
-	case DigestCRC32C:
-		return 1<<32 - 1
-	}
-	return 1<<64 - 1
-}
-
 // Durability is what the receiver flushes before the transfer counts as done. Each includes those before it; the
 // stronger of both sides' choices is used. Without a crash of the machine the target is complete under every one.
 type Durability uint8
