@@ -8,36 +8,33 @@ import (
 	"unicode/utf8"
 )
 
-// MaxAbortText is the length of the longest text of an ABORT in bytes.
-const MaxAbortText = 512
-
 const abortSize = 12 // without the text
 
 // AbortCode is why a side gives up. The numbers are the program's exit codes.
 type AbortCode uint8
 
-// The codes. Any other is taken for AbortFailure, sent or received.
+// The codes. Any other is treated as AbortFailure, sent or received.
 const (
-	AbortFailure       AbortCode = 1 // whatever no other code is for
-	AbortSettings      AbortCode = 3 // what its user asked for cannot be had from this peer
+	AbortFailure       AbortCode = 1 // any other reason
+	AbortSettings      AbortCode = 3 // this peer cannot do what the user asked for
 	AbortSource        AbortCode = 4
 	AbortTarget        AbortCode = 5
 	AbortDevice        AbortCode = 6
-	AbortPeer          AbortCode = 7 // the side it is sent to was silent
+	AbortPeer          AbortCode = 7 // the side that receives the ABORT was silent
 	AbortRefused       AbortCode = 8 // authentication or policy
 	AbortDigest        AbortCode = 9
 	AbortSourceChanged AbortCode = 10
 	AbortProtocol      AbortCode = 11
 	AbortLimit         AbortCode = 14
-	AbortHangup        AbortCode = 129 // SIGHUP; an older release takes it for AbortFailure
+	AbortHangup        AbortCode = 129 // SIGHUP; older releases treat it as AbortFailure
 	AbortInterrupted   AbortCode = 130
 	AbortTerminated    AbortCode = 143
 )
 
 func (c AbortCode) known() AbortCode {
 	switch c {
-	case AbortFailure, AbortSettings, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest, AbortSourceChanged,
-		AbortProtocol, AbortLimit, AbortHangup, AbortInterrupted, AbortTerminated:
+	case AbortFailure, AbortSettings, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest,
+		AbortSourceChanged, AbortProtocol, AbortLimit, AbortHangup, AbortInterrupted, AbortTerminated:
 		return c
 	}
 	return AbortFailure
@@ -46,15 +43,15 @@ func (c AbortCode) known() AbortCode {
 // PeerAborted is the peer's ABORT.
 type PeerAborted struct {
 	Code AbortCode // one of the constants
-	Text string    // as received, at most MaxAbortText bytes: anything can be in it
+	Text string    // as received, at most MaxAbortText bytes; may contain any bytes
 }
 
-// Error quotes the text in ASCII, so that nothing in it can reach a terminal or start a line in a log.
+// Error quotes the text in ASCII, so that it cannot control a terminal or start a line in a log.
 func (a *PeerAborted) Error() string {
 	return fmt.Sprintf("the peer aborted with code %d: %s", a.Code, strconv.QuoteToASCII(a.Text))
 }
 
-// AppendAbort appends an ABORT. Text beyond MaxAbortText is cut, and what is no UTF-8 is replaced.
+// AppendAbort appends an ABORT. It truncates text to MaxAbortText bytes and replaces invalid UTF-8.
 func AppendAbort(dst []byte, code AbortCode, text string) []byte {
 	text = truncateText(text, MaxAbortText)
 	dst = append(appendType(dst, TypeAbort), byte(code.known()), 0, 0, 0)
@@ -63,7 +60,7 @@ func AppendAbort(dst []byte, code AbortCode, text string) []byte {
 	return append(dst, text...)
 }
 
-// cutText never cuts through a character.
+// truncateText does not split characters.
 func truncateText(text string, limit int) string {
 	text = strings.ToValidUTF8(text, "?")
 	if len(text) <= limit {
@@ -75,7 +72,7 @@ func truncateText(text string, limit int) string {
 	return text[:max(0, limit)]
 }
 
-// DecodeAbort reads an ABORT. ErrMalformed.
+// DecodeAbort decodes an ABORT. It fails with ErrMalformed.
 func DecodeAbort(msg []byte) (*PeerAborted, error) {
 	if err := checkType(msg, TypeAbort, abortSize); err != nil {
 		return nil, err

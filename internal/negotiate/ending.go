@@ -8,17 +8,17 @@ const (
 	doneSize   = 8
 )
 
-// Total is what a side makes of the whole file, in an END or a PREPARED.
+// Total describes the whole file in an END or a PREPARED.
 type Total struct {
 	Algorithm Digest
 	Size      uint64 // bytes
 	Digest    []byte // Algorithm.Size() bytes
 }
 
-// AppendEnd appends an END: all has been sent, and this is what it was.
+// AppendEnd appends an END: everything was sent.
 func AppendEnd(dst []byte, t Total) []byte { return appendTotal(dst, TypeEnd, t) }
 
-// AppendPrepared appends a PREPARED: all has been written, and this is what it is.
+// AppendPrepared appends a PREPARED: everything is written.
 func AppendPrepared(dst []byte, t Total) []byte { return appendTotal(dst, TypePrepared, t) }
 
 func appendTotal(dst []byte, message Type, t Total) []byte {
@@ -27,10 +27,10 @@ func appendTotal(dst []byte, message Type, t Total) []byte {
 	return append(dst, t.Digest...)
 }
 
-// DecodeEnd reads an END; its digest shares memory with msg. ErrMalformed.
+// DecodeEnd decodes an END. Its digest shares memory with msg. It fails with ErrMalformed.
 func DecodeEnd(msg []byte) (Total, error) { return decodeTotal(msg, TypeEnd) }
 
-// DecodePrepared reads a PREPARED; its digest shares memory with msg. ErrMalformed.
+// DecodePrepared decodes a PREPARED. Its digest shares memory with msg. It fails with ErrMalformed.
 func DecodePrepared(msg []byte) (Total, error) { return decodeTotal(msg, TypePrepared) }
 
 func decodeTotal(msg []byte, message Type) (Total, error) {
@@ -61,10 +61,10 @@ func (t Total) check(message Type) error {
 	return nil
 }
 
-// AppendCommit appends a COMMIT: the receiver may give the file its name.
+// AppendCommit appends a COMMIT: the receiver may rename the file.
 func AppendCommit(dst []byte) []byte { return appendPadding(appendType(dst, TypeCommit), 4) }
 
-// DecodeCommit reads a COMMIT. ErrMalformed.
+// DecodeCommit decodes a COMMIT. It fails with ErrMalformed.
 func DecodeCommit(msg []byte) error {
 	if err := checkFixed(msg, TypeCommit, commitSize); err != nil {
 		return err
@@ -72,12 +72,12 @@ func DecodeCommit(msg []byte) error {
 	return checkPadding(TypeCommit, msg[4:])
 }
 
-// AppendDone appends a DONE: the file has its name, and is as durable as this.
+// AppendDone appends a DONE: the file is renamed, with the given durability.
 func AppendDone(dst []byte, d Durability) []byte {
 	return append(appendType(dst, TypeDone), byte(d), 0, 0, 0)
 }
 
-// DecodeDone reads a DONE. ErrMalformed.
+// DecodeDone decodes a DONE. It fails with ErrMalformed.
 func DecodeDone(msg []byte) (Durability, error) {
 	if err := checkFixed(msg, TypeDone, doneSize); err != nil {
 		return 0, err

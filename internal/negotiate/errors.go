@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// What ends a session; every error of this package is an *Error that wraps one of them or a *PeerAborted.
+// The reasons for the end of a session. Every error of this package is an *Error that wraps one of them or a
+// *PeerAborted.
 var (
 	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
 	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
@@ -13,36 +14,39 @@ var (
 	ErrMalformed      = errors.New("malformed message")
 	ErrOutOfOrder     = errors.New("out of order")
 
-	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The protocol carries no reason, hence the list.
-	ErrPeerRefused = errors.New("the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
+	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The reference protocol has no reason codes, so
+	// the text lists the possible ones.
+	ErrPeerRefused = errors.New(
+		"the DPU refused: both or neither side has the file, or its size is more than the DPU takes")
 	// ErrPeerFailed is a STATUS(0) at any other time.
 	ErrPeerFailed = errors.New("the peer reported a failure")
-	// ErrPeerLost is a connection that ended before the copy did.
+	// ErrPeerLost is the end of the connection before that of the transfer.
 	ErrPeerLost = errors.New("the connection was lost before the copy ended")
-	// ErrDisagreement is a DPU that puts the file on the side where the host knows that it is not.
+	// ErrDisagreement is a DPU's answer that contradicts the host's knowledge of which side has the file.
 	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
 	// ErrAborted is this side's own Finish(false) or Abort.
 	ErrAborted = errors.New("aborted on this side")
 
-	// ErrVersion is a peer that speaks the native protocol, but no version of it that this side does.
+	// ErrVersion is a peer that speaks the native protocol, but no common version of it.
 	ErrVersion = errors.New("no common version of the native protocol")
-	// ErrNeedsNative is a stream, whose length nobody knows beforehand, and a peer that speaks the reference protocol only.
+	// ErrNeedsNative is a stream, whose length is not known in advance, with a peer that speaks the reference
+	// protocol only.
 	ErrNeedsNative = errors.New("a stream needs the native protocol, which the peer does not support")
-	// ErrEmptyFile is an empty file and a peer that is not known to be a dma-copy.
+	// ErrEmptyFile is an empty file with a peer that is not known to be a dma-copy.
 	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
-	// ErrOutcomeUnknown is a sender that asked the receiver to commit and lost it before the answer.
+	// ErrOutcomeUnknown is a sender that lost the receiver between its COMMIT and the receiver's DONE.
 	ErrOutcomeUnknown = errors.New("transfer outcome unknown: the receiver did not confirm the commit")
 )
 
-// Error says what went wrong and when.
+// Error is a failure of a session or a codec.
 type Error struct {
-	State   State  // in which it happened; 0 from Decode, which knows no session
-	Message Type   // received or to be sent; 0 if there was none or it was too short to say
+	State   State  // in which it happened; 0 without a session
+	Message Type   // received or to be sent; 0 if there was none, or it was too short
 	Err     error  // one of the Err variables, or a *PeerAborted
 	Detail  string // may be empty
 }
 
-// Error is one sentence; of what the peer sent, it repeats numbers and the escaped text of a PeerAborted.
+// Error returns one sentence. Of the peer's input it contains only numbers and the escaped text of a PeerAborted.
 func (e *Error) Error() string {
 	text := "negotiation"
 	if e.State != 0 {
@@ -58,7 +62,7 @@ func (e *Error) Error() string {
 	return text
 }
 
-// Unwrap makes errors.Is find the sentinel.
+// Unwrap returns the reason, for errors.Is.
 func (e *Error) Unwrap() error { return e.Err }
 
 func malformed(t Type, format string, args ...any) *Error {
@@ -69,7 +73,7 @@ func tooLarge(t Type, what string, got, limit uint64) *Error {
 	return &Error{Message: t, Err: ErrTooLarge, Detail: fmt.Sprintf("%s %d bytes, limit %d", what, got, limit)}
 }
 
-// asFailure is for errors that this package has made itself.
+// asError returns an error of this package as an *Error.
 func asError(err error) *Error {
 	var failure *Error
 	if errors.As(err, &failure) {
@@ -78,7 +82,7 @@ func asError(err error) *Error {
 	return &Error{Err: err}
 }
 
-// first returns the first of several errors.
+// firstError returns the first error that is not nil.
 func firstError(errs ...error) error {
 	for _, err := range errs {
 		if err != nil {

@@ -4,16 +4,13 @@ import "encoding/binary"
 
 const heartbeatSize = 16
 
-// Beat is a sign of life: how much a side has done that the peer cannot see.
+// Beat is the content of a HEARTBEAT: how far this side's own work has come, which the peer cannot see.
 type Beat struct {
-	Phase uint32 // what the side is doing, at most MaxPhase; the numbers are its own, and never decrease
-	Work  uint64 // bytes done of it; never decreases within a phase
+	Phase uint32 // what the side is doing, at most MaxPhase; its own numbers, which never decrease
+	Work  uint64 // bytes done in this phase; never decreases within a phase
 }
 
-// MaxPhase is the last phase that there can be: who only counts phases does not seem to work for ever.
-const MaxPhase = 15
-
-// follows tells whether a side may say b after earlier.
+// mayFollow reports whether a side may send b after earlier.
 func (b Beat) mayFollow(earlier Beat) bool {
 	if b.Phase > MaxPhase {
 		return false
@@ -27,7 +24,7 @@ func AppendBeat(dst []byte, b Beat) []byte {
 	return binary.BigEndian.AppendUint64(dst, b.Work)
 }
 
-// DecodeBeat reads a HEARTBEAT. ErrMalformed.
+// DecodeBeat decodes a HEARTBEAT. It fails with ErrMalformed.
 func DecodeBeat(msg []byte) (Beat, error) {
 	if err := checkFixed(msg, TypeHeartbeat, heartbeatSize); err != nil {
 		return Beat{}, err
@@ -37,7 +34,8 @@ func DecodeBeat(msg []byte) (Beat, error) {
 
 func checkBeat(b, earlier Beat) error {
 	if !b.mayFollow(earlier) {
-		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d", b.Work, b.Phase, earlier.Work, earlier.Phase)
+		return malformed(TypeHeartbeat, "%d bytes of work in phase %d, after %d in phase %d",
+			b.Work, b.Phase, earlier.Work, earlier.Phase)
 	}
 	return nil
 }

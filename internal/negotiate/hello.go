@@ -6,43 +6,32 @@ import (
 	"math/bits"
 )
 
-// Bounds of what a HELLO may say.
-const (
-	MinChunk        = 4 << 10
-	MaxChunk        = 1 << 30
-	MaxSlots        = 1024
-	MaxSize         = 1 << 46 // bytes of a file
-	MaxMode         = 0o7777
-	MaxSoftwareName = 64 // bytes
-	MaxHello        = helloSize + MaxSoftwareName
+const helloSize = 88 // without the software's name
 
-	helloSize = 88 // without the software's name
-)
-
-// Timestamp is a point in time as a file system keeps it.
+// Timestamp is a time of a file.
 type Timestamp struct {
 	Sec  int64  // since 1970, may be negative
 	Nsec uint32 // below 10^9
 }
 
-// Hello is what a side says of itself, of its file and of its wishes.
+// Hello is what a side states about itself, its file and its options.
 type Hello struct {
 	Flags      Flags
-	Version    uint8 // the one that was agreed on; NewNative sets it
+	Version    uint8 // the agreed one; NewNative sets it
 	Digest     Digest
 	Durability Durability
-	Chunk      uint32    // bytes of the largest slot this side takes: a power of two from MinChunk to MaxChunk
-	Slots      uint32    // the most that it takes, from 1 to MaxSlots
+	Chunk      uint32    // bytes of the largest supported slot: a power of two from MinChunk to MaxChunk
+	Slots      uint32    // largest supported depth, from 1 to MaxSlots
 	Size       uint64    // bytes of the file, at most MaxSize; 0 without FlagHasFile
-	MTime      Timestamp // of the file, as are the following
+	MTime      Timestamp // of the file, like the fields below
 	Mode       uint32    // permission bits, at most MaxMode
 	UID, GID   uint32
-	Identity   [16]byte // the same as long as it is the same file; for resuming
+	Identity   [16]byte // equal as long as the file is unchanged; for resuming
 	Session    [16]byte // random
 	Software   string   // name and version of the program: printable ASCII, at most MaxSoftwareName
 }
 
-// AppendHello appends a HELLO as it stands. What a peer would refuse in it, NewNative finds.
+// AppendHello appends a HELLO without checking it. NewNative finds what a peer would refuse.
 func AppendHello(dst []byte, h Hello) []byte {
 	dst = appendType(dst, TypeHello)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Flags))
@@ -61,7 +50,7 @@ func AppendHello(dst []byte, h Hello) []byte {
 	return append(dst, h.Software...)
 }
 
-// DecodeHello reads a HELLO and checks every value in it. ErrMalformed.
+// DecodeHello decodes a HELLO and checks all its values. It fails with ErrMalformed.
 func DecodeHello(msg []byte) (Hello, error) {
 	if err := checkType(msg, TypeHello, helloSize); err != nil {
 		return Hello{}, err
@@ -100,13 +89,14 @@ func readHello(msg []byte) Hello {
 	}
 }
 
-// check holds for one HELLO whatever the other one says.
+// check checks everything that does not depend on the peer's HELLO.
 func (h Hello) check() error {
 	switch {
 	case h.Flags&^knownFlags != 0:
 		return malformed(TypeHello, "unknown flags %#x", uint32(h.Flags&^knownFlags))
 	case h.Flags.Has(FlagHasFile) && h.Flags&(FlagStream|FlagOverwrite) != 0:
-		return malformed(TypeHello, "flags %#x: a side that has the file neither is a stream nor overwrites", uint32(h.Flags))
+		return malformed(TypeHello, "flags %#x: a side that has the file neither is a stream nor overwrites",
+			uint32(h.Flags))
 	case h.Version == 0:
 		return malformed(TypeHello, "version 0")
 	case !h.Digest.Known():
@@ -132,7 +122,7 @@ func (h Hello) checkFile() error {
 		return malformed(TypeHello, "%d nanoseconds in a second", h.MTime.Nsec)
 	case h.Mode > MaxMode:
 		return malformed(TypeHello, "mode %#o, limit %#o", h.Mode, MaxMode)
-	case h.UID == math.MaxUint32 || h.GID == math.MaxUint32: // which chown takes for "leave it as it is"
+	case h.UID == math.MaxUint32 || h.GID == math.MaxUint32: // chown(2) would not change the owner
 		return malformed(TypeHello, "uid %d and gid %d, limit %d", h.UID, h.GID, uint32(math.MaxUint32-1))
 	case len(h.Software) > MaxSoftwareName:
 		return malformed(TypeHello, "a name of %d bytes, limit %d", len(h.Software), MaxSoftwareName)

@@ -2,10 +2,10 @@ package negotiate
 
 import "encoding/binary"
 
-// This file is what the layouts of the native messages have in common. Their numbers are big-endian but for the type, and
-// unlike in the reference protocol their padding has to be zero.
+// This file has what the native messages have in common. Their numbers are big-endian, except for the type, and unlike
+// in the reference protocol their padding must be zero.
 
-// appendType starts a message.
+// appendType begins a message.
 func appendType(dst []byte, t Type) []byte { return binary.LittleEndian.AppendUint32(dst, uint32(t)) }
 
 func appendPadding(dst []byte, n int) []byte {
@@ -15,7 +15,7 @@ func appendPadding(dst []byte, n int) []byte {
 	return dst
 }
 
-// checkType refuses what is not the message that it was taken for, or too short for its fixed fields.
+// checkType refuses a message of another type, or one that is shorter than its fixed fields.
 func checkType(msg []byte, t Type, size int) error {
 	if got := typeOf(msg); got != t {
 		return malformed(got, "not a message of type %s", t)
@@ -26,7 +26,7 @@ func checkType(msg []byte, t Type, size int) error {
 	return nil
 }
 
-// checkFixed is checkType for a message of one size.
+// checkFixed is checkType for a message of fixed size.
 func checkFixed(msg []byte, t Type, size int) error {
 	if err := checkType(msg, t, size); err != nil {
 		return err
@@ -37,7 +37,7 @@ func checkFixed(msg []byte, t Type, size int) error {
 	return nil
 }
 
-// checkTail refuses a message that does not end with as many bytes as it declares.
+// checkTail refuses a message whose variable part does not have the declared length.
 func checkTail(msg []byte, t Type, head int, declared uint64) error {
 	if carried := uint64(len(msg) - head); declared != carried {
 		return malformed(t, "declares %d bytes after its fields, carries %d", declared, carried)

@@ -1,10 +1,28 @@
 package negotiate
 
-// Limits bound what the peer may say.
+// The limits of the native protocol. A peer that exceeds one of them sends a malformed message.
+const (
+	MinChunk = 4 << 10 // bytes; a chunk is a power of two
+	MaxChunk = 1 << 30 // bytes
+	MaxSlots = 1024    // the depth of the largest window
+	MaxSize  = 1 << 46 // bytes of a file
+
+	MaxAttempt = 3                           // number of times that a chunk is retransmitted
+	MaxPhase   = 15                          // of a heartbeat, so that a side cannot count phases in place of work
+	MaxMode    = 0o7777                      // permission bits of a file
+	MaxHello   = helloSize + MaxSoftwareName // bytes of the message
+
+	MaxMetadata     = 256 << 10 // bytes of all extended attributes
+	MaxSoftwareName = 64        // bytes
+	MaxAbortText    = 512       // bytes
+	MaxDigestSize   = 32        // bytes of the longest digest
+)
+
+// Limits bound what the peer may send.
 type Limits struct {
-	MaxMessage  int    // bytes of a control message, in either direction
-	MaxFileSize uint64 // bytes of a file that the peer announces; never more than math.MaxInt64
+	MaxMessage  int    // bytes of a control message in either direction
+	MaxFileSize uint64 // bytes of a file that the peer announces; at most math.MaxInt64
 }
 
-// fileSize bounds the file in the native protocol, be its size known or not.
+// fileSize returns the limit on the file in the native protocol, whether or not its size is known.
 func (l Limits) fileSize() uint64 { return min(l.MaxFileSize, MaxSize) }

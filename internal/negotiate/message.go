@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 )
 
-// ServerName is the Comch server name under which the DPU listens and that the host asks for.
+// ServerName is the Comch server name on which the DPU listens and to which the host connects.
 const ServerName = "dma copy server"
 
 // Sizes of the messages, in bytes.
@@ -16,22 +16,22 @@ const (
 
 // Message is a message of the reference protocol: a Direction, an Export or a Status.
 type Message interface {
-	// Type is the number that leads the message.
+	// Type returns the message's type.
 	Type() Type
-	// Encode returns the message in a new buffer; padding is zero, but for the Offer of a Direction.
+	// Encode returns the message in a new buffer. Padding is zero, except for the Offer of a Direction.
 	Encode() []byte
 }
 
-// Direction says which side has the file. The host opens with one, the DPU answers with one.
+// Direction says which side has the file. The host sends one first, and the DPU answers with one.
 type Direction struct {
 	FileInHost bool
-	Size       uint64 // bytes; meaningful only from the side that has the file
+	Size       uint64 // bytes; valid only from the side that has the file
 
-	// Offer is the padding. The reference protocol gives it no meaning; the native one has its versions there.
+	// Offer is the padding. The reference protocol does not use it; the native protocol has its versions there.
 	Offer [3]byte
 }
 
-// Type is TypeDirection.
+// Type returns TypeDirection.
 func (Direction) Type() Type { return TypeDirection }
 
 // Encode returns DirectionSize bytes.
@@ -45,11 +45,11 @@ func (d Direction) Encode() []byte {
 
 // Export gives the DPU access to the host's memory.
 type Export struct {
-	Address    uint64 // of the first byte of the file in the host's address space
+	Address    uint64 // of the file's first byte in the host's address space
 	Descriptor []byte // opaque, from doca_mmap_export_pci; never empty on the wire
 }
 
-// Type is TypeExport.
+// Type returns TypeExport.
 func (Export) Type() Type { return TypeExport }
 
 // Encode returns ExportHeaderSize bytes and a copy of the descriptor.
@@ -61,12 +61,12 @@ func (e Export) Encode() []byte {
 	return msg
 }
 
-// Status ends a copy (from the DPU) or gives it up (from either side).
+// Status reports the success of a copy (from the DPU) or a failure (from either side).
 type Status struct {
 	Success bool
 }
 
-// Type is TypeStatus.
+// Type returns TypeStatus.
 func (Status) Type() Type { return TypeStatus }
 
 // Encode returns StatusSize bytes.
@@ -76,8 +76,9 @@ func (s Status) Encode() []byte {
 	return msg
 }
 
-// Decode reads one whole message of the reference protocol. It accepts any padding and nothing else that Encode would not write; the error is
-// an *Error that wraps ErrMalformed. The message shares no memory with msg and never holds more bytes than msg does.
+// Decode decodes one message of the reference protocol. It accepts any padding, and otherwise only what Encode can
+// produce. The error is an *Error that wraps ErrMalformed. The message shares no memory with msg and is not larger
+// than msg.
 func Decode(msg []byte) (Message, error) {
 	if len(msg) < typeSize {
 		return nil, malformed(0, "%d bytes, too short for a type", len(msg))

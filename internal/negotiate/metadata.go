@@ -2,19 +2,16 @@ package negotiate
 
 import "encoding/binary"
 
-// MaxMetadata is the size of the largest blob of extended attributes, in bytes.
-const MaxMetadata = 256 << 10
-
 const metadataSize = 16 // without the fragment
 
-// Metadata is a fragment of the blob that holds the file's extended attributes. The fragments come in order.
+// Metadata is a fragment of the file's encoded extended attributes. Fragments are sent in order.
 type Metadata struct {
-	Total  uint32 // bytes of the blob, 1 to MaxMetadata; the same in all fragments
-	Offset uint32 // of the fragment in the blob
+	Total  uint32 // bytes of all fragments, 1 to MaxMetadata; the same in each
+	Offset uint32 // of the fragment in bytes
 	Part   []byte // never empty
 }
 
-// MaxMetadataPart is how many bytes of the blob a message of maxMessage bytes holds.
+// MaxMetadataPart returns the largest fragment in a message of maxMessage bytes.
 func MaxMetadataPart(maxMessage int) int { return max(0, maxMessage-metadataSize) }
 
 // AppendMetadata appends a METADATA.
@@ -26,7 +23,7 @@ func AppendMetadata(dst []byte, m Metadata) []byte {
 	return append(dst, m.Part...)
 }
 
-// DecodeMetadata reads a METADATA; its part shares memory with msg. ErrMalformed.
+// DecodeMetadata decodes a METADATA. Its part shares memory with msg. It fails with ErrMalformed.
 func DecodeMetadata(msg []byte) (Metadata, error) {
 	if err := checkType(msg, TypeMetadata, metadataSize); err != nil {
 		return Metadata{}, err

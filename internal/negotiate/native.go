@@ -4,14 +4,14 @@ import (
 	"math"
 )
 
-// NativeStep is what a received message asks of the caller. Slices in it are valid until the next call of Receive.
+// NativeStep is what a received message requires of the caller. Its slices are valid until the next call of Receive.
 type NativeStep struct {
-	Reply []byte // to be sent to the peer before anything else, even together with an error; nil if nothing is
+	Reply []byte // to be sent to the peer first, even together with an error; may be nil
 	Event Event
 
 	Plan       Plan       // with Planned
 	Window     Window     // with WindowOpened
-	Resume     uint64     // with PeerReady: the bytes at the start of the file to claim
+	Resume     uint64     // with PeerReady: number of bytes at the start of the file to claim
 	Records    []Record   // with Announced
 	Acks       []Ack      // with Acknowledged
 	Beat       Beat       // with PeerBeat
@@ -20,28 +20,29 @@ type NativeStep struct {
 	Digest     []byte     // with PeerEnded and PeerPrepared, of Plan.Digest; empty for DigestNone
 	Durability Durability // with PeerDone: what the receiver really did
 
-	// With ToReference: the session that goes on, and what it asks for: Exported, with the Agreement beside it.
+	// With ToReference: the session that continues, and its step: Exported, together with the Agreement.
 	Reference     *Session
 	ReferenceStep Step
 }
 
-// NativeSession is one side of one copy in the native protocol. It is not safe for concurrent use.
+// NativeSession is one side of one transfer in the native protocol. It is not safe for concurrent use.
 //
-// Start it, hand every received message to Receive, and do what the NativeStep says. All other methods but the
-// accessors tell of this side's own progress and return the message to be sent. A call that the state or its own
-// arguments do not allow returns an *Error and changes nothing; a failed session repeats the error that it failed with.
+// Call Start, pass every received message to Receive, and do what the NativeStep requires. All other methods except
+// the accessors report this side's own progress and return the message to send. A call that the state or its
+// arguments do not allow returns an *Error and changes nothing; a failed session returns the error that it failed
+// with.
 type NativeSession struct {
 	side      Side
 	own       Hello
 	peer      Hello
 	limits    Limits
 	state     State
-	reference *Session // may take a reference host back; nil if this session had no such beginning
+	reference *Session // continues with a reference host; nil if there was no Session before
 	failure   *Error   // why the state is Failed
 
 	plan     Plan
 	window   bool // WINDOW has been sent or received
-	ready    bool // so has READY
+	ready    bool // READY has been sent or received
 	resume   uint64
 	slots    slotTable
 	metadata assembly
@@ -55,8 +56,9 @@ type NativeSession struct {
 	octets  []byte
 }
 
-// NewNative returns a session in state Idle that speaks one version. own is what this side says of itself; its Version
-// does not matter. ErrMalformed for a HELLO that a peer would refuse, ErrTooLarge for a channel that is too narrow.
+// NewNative returns a session in state Idle for one version of the protocol. own is this side's HELLO; its Version is
+// ignored. It fails with ErrMalformed for a HELLO that a peer would refuse, and with ErrTooLarge if the channel's
+// messages are too short.
 func NewNative(side Side, version uint8, own Hello, limits Limits) (*NativeSession, error) {
 	own.Version = version
 	if err := own.check(); err != nil {
@@ -65,25 +67,25 @@ func NewNative(side Side, version uint8, own Hello, limits Limits) (*NativeSessi
 	if limits.MaxMessage < MaxHello {
 		return nil, tooLarge(TypeHello, "the message may have", MaxHello, uint64(max(0, limits.MaxMessage)))
 	}
-	// A larger size would turn negative as a file offset.
+	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
 	return &NativeSession{side: side, own: own, limits: limits, state: Idle}, nil
 }
 
-// State is where the session stands.
+// State returns the session's state.
 func (n *NativeSession) State() State { return n.state }
 
-// Plan is what Planned reported; before that, nothing.
+// Plan returns the plan; it is zero before Planned.
 func (n *NativeSession) Plan() Plan { return n.plan }
 
-// Peer is the peer's HELLO; before Planned, nothing.
+// Peer returns the peer's HELLO; it is zero before Planned.
 func (n *NativeSession) Peer() Hello { return n.peer }
 
-// Outstanding is how many slots hold a record that has not been acknowledged.
+// Outstanding returns the number of slots whose record is not acknowledged.
 func (n *NativeSession) Outstanding() int { return n.slots.outstanding }
 
-// Propose replaces the slots that this side wishes for, until its HELLO is made: the DPU's is in answer to the host's. ErrMalformed for
-// what a peer would refuse.
+// Propose replaces the chunk size and depth in this side's HELLO, until it is sent: the DPU answers the host's. It
+// fails with ErrMalformed for values that a peer would refuse.
 func (n *NativeSession) Propose(chunk, slots uint32) error {
 	own := n.own
 	own.Chunk, own.Slots = chunk, slots
@@ -94,8 +96,8 @@ func (n *NativeSession) Propose(chunk, slots uint32) error {
 	return nil
 }
 
-// Start opens the session. The host gets its HELLO to send, the DPU, which waits for one, gets nil; so does every call
-// but the first.
+// Start begins the session. It returns the host's HELLO to send. On the DPU, which waits for it, and after the first
+// call it returns nil.
 func (n *NativeSession) Start() []byte {
 	if n.state != Idle {
 		return nil
@@ -107,8 +109,8 @@ func (n *NativeSession) Start() []byte {
 	return AppendHello(nil, n.own)
 }
 
-// Abort gives up in any state, and never fails: ABORT wherever the peer still listens, otherwise nil. The text says why,
-// to the peer's operator.
+// Abort gives up in any state and never fails. It returns the ABORT to send, or nil if the peer does not listen any
+// more. text gives the reason to the peer's user.
 func (n *NativeSession) Abort(code AbortCode, text string) []byte {
 	if n.state == Failed {
 		return nil
@@ -122,8 +124,8 @@ func (n *NativeSession) Abort(code AbortCode, text string) []byte {
 	return notice
 }
 
-// Disconnected takes the end of the connection: nil if the copy was complete, otherwise ErrPeerLost, ErrOutcomeUnknown,
-// or the error that the session had failed with before.
+// Disconnected reports the end of the connection. It returns nil if the transfer was complete, otherwise ErrPeerLost,
+// ErrOutcomeUnknown, or the error with which the session had failed.
 func (n *NativeSession) Disconnected() error {
 	switch n.state {
 	case Failed:
@@ -141,10 +143,10 @@ func (n *NativeSession) Disconnected() error {
 
 func (n *NativeSession) sends() bool { return n.plan.Sender == n.side }
 
-// planned tells whether both HELLOs have been heard.
+// planned reports whether both HELLOs are known.
 func (n *NativeSession) planned() bool { return n.plan.Version != 0 }
 
-// notice is an ABORT, unless nobody listens: the sender hangs up once it is done, and the receiver knows that.
+// notice returns an ABORT, or nil if the peer does not listen: a sender that is Done disconnects.
 func (n *NativeSession) notice(code AbortCode, text string) []byte {
 	gone := n.state == Done && !n.sends()
 	if gone || n.state == Failed || n.state == HandedOver {
@@ -167,7 +169,7 @@ func (n *NativeSession) fail(failure *Error) error {
 	return failure
 }
 
-// refuse answers a call that cannot be obeyed. Nothing has been said to the peer, so the state stays.
+// refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.
 func (n *NativeSession) refuse(err error) error {
 	if n.state == Failed {
 		return n.failure

@@ -1,11 +1,11 @@
 package negotiate
 
-// This file is what the caller of a NativeSession reports of its own side. The methods that a copy calls often append
-// their message to dst and allocate nothing if it has room.
+// This file has the calls by which a side reports its own progress. Those that a transfer makes often append their
+// message to dst and do not allocate if its capacity is sufficient.
 
-// Window, on the host after Planned, returns the WINDOW to send: Plan.WindowLength bytes at address, in the memory that
-// the descriptor opens. ErrTooLarge if the message is longer than Limits.MaxMessage, ErrMalformed for an empty
-// descriptor or a range that wraps.
+// Window is called on the host after Planned and returns the WINDOW to send: Plan.WindowLength bytes at address in
+// the memory that the descriptor exports. It fails with ErrTooLarge if the message exceeds Limits.MaxMessage, and
+// with ErrMalformed for an empty descriptor or a range that wraps around.
 func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error) {
 	if n.side != Host || n.window || n.state != AwaitReady && n.state != Preparing {
 		return nil, n.refuse(outOfOrder(TypeWindow))
@@ -22,8 +22,9 @@ func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error
 	return AppendWindow(nil, w), nil
 }
 
-// Ready, on the receiver after Planned, and on a DPU after WindowOpened, returns the READY to send: all is prepared, and
-// the first resume bytes are there from an earlier attempt. ErrMalformed for a resume that the plan does not allow.
+// Ready is called on the receiver after Planned, on a DPU after WindowOpened, and returns the READY to send: the
+// target is prepared, and has its first resume bytes from an earlier transfer. It fails with ErrMalformed for a
+// resume that the plan does not allow.
 func (n *NativeSession) Ready(resume uint64) ([]byte, error) {
 	if n.state != Preparing || n.ready || n.side == DPU && !n.window {
 		return nil, n.refuse(outOfOrder(TypeReady))
@@ -36,9 +37,9 @@ func (n *NativeSession) Ready(resume uint64) ([]byte, error) {
 	return AppendReady(nil, resume), nil
 }
 
-// Chunks, on the sender in Sending, appends the CHUNKS to send: each record takes its slot. There are 1 to
-// MaxRecords(Limits.MaxMessage) of them. ErrTooLarge, ErrMalformed for a record that the plan does not allow,
-// ErrOutOfOrder for one whose slot is outstanding.
+// Chunks is called on the sender in Sending and appends the CHUNKS to send. Each record occupies its slot. There may
+// be 1 to MaxRecords(Limits.MaxMessage) records. It fails with ErrTooLarge, with ErrMalformed for a record that the
+// plan does not allow, and with ErrOutOfOrder for one whose slot is in flight.
 func (n *NativeSession) Chunks(dst []byte, records []Record) ([]byte, error) {
 	if n.state != Sending {
 		return dst, n.refuse(outOfOrder(TypeChunks))
@@ -52,8 +53,9 @@ func (n *NativeSession) Chunks(dst []byte, records []Record) ([]byte, error) {
 	return AppendChunks(dst, records), nil
 }
 
-// Acks, on the receiver in Receiving, appends the ACKS to send: each slot is vacant from then on. There are 1 to
-// MaxAcks(Limits.MaxMessage) of them. ErrTooLarge, ErrMalformed, and ErrOutOfOrder for a slot that is vacant.
+// Acks is called on the receiver in Receiving and appends the ACKS to send. Each slot is vacant then. There may be 1
+// to MaxAcks(Limits.MaxMessage) acknowledgements. It fails with ErrTooLarge, ErrMalformed, and with ErrOutOfOrder for
+// a slot that is vacant.
 func (n *NativeSession) Acks(dst []byte, acks []Ack) ([]byte, error) {
 	if n.state != Receiving {
 		return dst, n.refuse(outOfOrder(TypeAcks))
@@ -67,8 +69,8 @@ func (n *NativeSession) Acks(dst []byte, acks []Ack) ([]byte, error) {
 	return AppendAcks(dst, acks), nil
 }
 
-// Beat, on either side from Planned on until it is done, appends the HEARTBEAT to send. ErrMalformed for less work than
-// before in the same phase.
+// Beat is called on either side from Planned until Done and appends the HEARTBEAT to send. It fails with ErrMalformed
+// for less work than before in the same phase.
 func (n *NativeSession) Beat(dst []byte, b Beat) ([]byte, error) {
 	if !n.planned() || n.state == Done || n.state == Failed {
 		return dst, n.refuse(outOfOrder(TypeHeartbeat))
@@ -80,8 +82,8 @@ func (n *NativeSession) Beat(dst []byte, b Beat) ([]byte, error) {
 	return AppendBeat(dst, b), nil
 }
 
-// Metadata, on the sender in Sending if Plan.XAttr, returns the METADATA to send. The fragments go out in order, each of
-// at most MaxMetadataPart(Limits.MaxMessage) bytes. ErrTooLarge, ErrMalformed.
+// Metadata is called on the sender in Sending if Plan.XAttr, and returns the METADATA to send. Fragments are sent in
+// order, each at most MaxMetadataPart(Limits.MaxMessage) bytes. It fails with ErrTooLarge or ErrMalformed.
 func (n *NativeSession) Metadata(m Metadata) ([]byte, error) {
 	if n.state != Sending {
 		return nil, n.refuse(outOfOrder(TypeMetadata))
@@ -95,8 +97,9 @@ func (n *NativeSession) Metadata(m Metadata) ([]byte, error) {
 	return AppendMetadata(nil, m), nil
 }
 
-// End, on the sender in Sending once nothing is outstanding, returns the END to send: size is that of the whole file in
-// bytes, digest is by Plan.Digest. ErrOutOfOrder, and ErrMalformed for what contradicts the plan or the records.
+// End is called on the sender in Sending when no slot is in flight, and returns the END to send. size is that of the
+// whole file in bytes, digest the one of Plan.Digest. It fails with ErrOutOfOrder, and with ErrMalformed if size or
+// digest contradict the plan or the records.
 func (n *NativeSession) End(size uint64, digest []byte) ([]byte, error) {
 	if n.state != Sending {
 		return nil, n.refuse(outOfOrder(TypeEnd))
@@ -110,8 +113,9 @@ func (n *NativeSession) End(size uint64, digest []byte) ([]byte, error) {
 	return AppendEnd(nil, t), nil
 }
 
-// Prepared, on the receiver after PeerEnded, returns the PREPARED to send: the file is written and only lacks its name,
-// and digest, by Plan.Digest, is of what was written. ErrMalformed for a digest of the wrong length.
+// Prepared is called on the receiver after PeerEnded and returns the PREPARED to send: the file is complete except
+// for its rename, and digest is that of the written content. It fails with ErrMalformed for a digest of the wrong
+// length.
 func (n *NativeSession) Prepared(digest []byte) ([]byte, error) {
 	if n.state != Verifying {
 		return nil, n.refuse(outOfOrder(TypePrepared))
@@ -124,7 +128,7 @@ func (n *NativeSession) Prepared(digest []byte) ([]byte, error) {
 	return AppendPrepared(nil, t), nil
 }
 
-// Commit, on the sender after PeerPrepared, returns the COMMIT to send.
+// Commit is called on the sender after PeerPrepared and returns the COMMIT to send.
 func (n *NativeSession) Commit() ([]byte, error) {
 	if n.state != Deciding {
 		return nil, n.refuse(outOfOrder(TypeCommit))
@@ -133,8 +137,8 @@ func (n *NativeSession) Commit() ([]byte, error) {
 	return AppendCommit(nil), nil
 }
 
-// Done, on the receiver after PeerCommit, returns the DONE to send: the file has its name and is as durable as d says.
-// The sender then hangs up. ErrMalformed for less than was planned, unless the receiver's end is a stream.
+// Done is called on the receiver after PeerCommit and returns the DONE to send: the file is renamed, with durability
+// d. The sender then disconnects. It fails with ErrMalformed for less than planned, unless the target is a stream.
 func (n *NativeSession) Done(d Durability) ([]byte, error) {
 	if n.state != Committing {
 		return nil, n.refuse(outOfOrder(TypeDone))

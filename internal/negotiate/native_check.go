@@ -1,7 +1,7 @@
 package negotiate
 
-// This file is what both sides of a NativeSession check of the same message: the one before it sends it, the other when
-// it arrives.
+// This file has the checks that both sides of a NativeSession make of the same message: one before it sends the
+// message, the other when it arrives.
 
 func (n *NativeSession) checkResume(resume uint64) error {
 	switch {
@@ -13,7 +13,7 @@ func (n *NativeSession) checkResume(resume uint64) error {
 	return nil
 }
 
-// announce takes a slot for each record, or for none.
+// announce occupies a slot for each record, or for none.
 func (n *NativeSession) announce(records []Record) error {
 	for i, r := range records {
 		if err := n.checkRecord(r); err != nil {
@@ -62,7 +62,7 @@ func (n *NativeSession) checkKind(r Record) error {
 	return nil
 }
 
-// maxCheck is the largest check that a record of data may carry.
+// maxChecksum returns the largest checksum that a record of data may have.
 func (d Digest) maxChecksum() uint64 {
 	switch d {
 	case DigestNone:
@@ -73,8 +73,8 @@ func (d Digest) maxChecksum() uint64 {
 	return 1<<64 - 1
 }
 
-// checkExtent keeps a record within the file, a claim within what is to be resumed, and all records together from
-// covering more than there is.
+// checkExtent checks that a record is within the file, a claim within the resumed prefix, and that all records
+// together do not cover more than the file.
 func (n *NativeSession) checkExtent(r Record) error {
 	end := n.sizeLimit()
 	if r.Kind == ClaimRecord {
@@ -90,7 +90,7 @@ func (n *NativeSession) checkExtent(r Record) error {
 	return nil
 }
 
-// sizeLimit is the size of the file, or the largest that a stream may turn out to have.
+// sizeLimit returns the size of the file, or the largest allowed for a stream.
 func (n *NativeSession) sizeLimit() uint64 {
 	if n.plan.SizeKnown {
 		return n.plan.Size
@@ -98,7 +98,7 @@ func (n *NativeSession) sizeLimit() uint64 {
 	return n.limits.fileSize()
 }
 
-// acknowledge frees the slots of all, or of none.
+// acknowledge frees the slots of all acknowledgements, or of none.
 func (n *NativeSession) acknowledge(acks []Ack) error {
 	for i, a := range acks {
 		if err := n.checkAck(a); err != nil {
@@ -132,14 +132,14 @@ func (n *NativeSession) addMetadata(m Metadata) error {
 	return n.metadata.add(m)
 }
 
-// assembly is how much of the blob has gone over the channel.
+// assembly tracks how much of the extended attributes has been transferred.
 type assembly struct {
 	total, done uint32
 }
 
 func (a assembly) complete() bool { return a.done == a.total }
 
-// add takes the next fragment.
+// add accounts for the next fragment.
 func (a *assembly) add(m Metadata) error {
 	if m.Offset != a.done || a.done > 0 && m.Total != a.total {
 		return malformed(TypeMetadata, "a fragment at %d of %d, after %d of %d", m.Offset, m.Total, a.done, a.total)
@@ -148,7 +148,7 @@ func (a *assembly) add(m Metadata) error {
 	return nil
 }
 
-// checkEnd holds once nothing is left to be said of the file.
+// checkEnd checks that everything was sent and acknowledged.
 func (n *NativeSession) checkEnd(t Total) error {
 	switch {
 	case n.slots.outstanding > 0:
@@ -177,7 +177,7 @@ func (n *NativeSession) checkTotal(message Type, t Total) error {
 	return t.check(message)
 }
 
-// checkDone holds a receiver to what was planned. Of a stream nobody knows what becomes of it.
+// checkDone checks that the receiver did what was planned. The durability of a stream is not known.
 func (n *NativeSession) checkDone(d Durability) error {
 	if !d.Known() {
 		return malformed(TypeDone, "unknown %s", d)

@@ -2,12 +2,12 @@ package negotiate
 
 import "errors"
 
-// This file is what a NativeSession does with the peer's messages.
+// This file handles the peer's messages in a NativeSession.
 
-// nativeTurn is a message that the protocol expects. What is not in nativeTurns, and not allowed at any time, is out of
-// order.
+// nativeTransition is a message that a state expects. All others are out of order, except for those allowed at any
+// time.
 type nativeTransition struct {
-	sends   bool // this side; false before it is known
+	sends   bool // this side sends; false before that is known
 	state   State
 	message Type
 }
@@ -28,9 +28,9 @@ var nativeTransitions = map[nativeTransition]nativeHandler{
 	{true, AwaitDone, TypeDone}:         (*NativeSession).receiveDone,
 }
 
-// Receive takes one message of the peer and keeps no reference to it. With an error the session has failed, and the
-// Reply tells the peer, unless the peer knows or listens no more. Receive allocates nothing for CHUNKS, ACKS and
-// HEARTBEAT.
+// Receive processes one message of the peer and retains no reference to it. After an error the session has failed;
+// the Reply tells the peer, unless the peer knows or does not listen any more. Receive does not allocate for CHUNKS,
+// ACKS and HEARTBEAT.
 func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 	if n.state == Failed {
 		return NativeStep{}, n.failure
@@ -66,8 +66,8 @@ func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
 	return NativeStep{}, outOfOrder(message)
 }
 
-// takeHello makes the plan. The DPU answers with its own HELLO even if there is nothing to copy: the host then sees the
-// reason for itself.
+// receiveHello computes the plan. The DPU sends its own HELLO even if there is nothing to copy, because the host then
+// finds the same reason itself.
 func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	peer, err := DecodeHello(msg)
 	if err != nil {
@@ -88,7 +88,7 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	return NativeStep{Reply: reply, Event: Planned, Plan: plan}, nil
 }
 
-// hopeless tells whether the peer, too, concludes from the HELLOs that there is nothing to copy.
+// nothingToCopy reports whether the peer derives the same error from the HELLOs.
 func nothingToCopy(err error) bool {
 	return errors.Is(err, ErrBothHaveFile) || errors.Is(err, ErrNeitherHasFile)
 }
@@ -105,7 +105,7 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	}
 }
 
-// most is how many elements a list may have: each has a slot of its own.
+// maxElements returns the longest list that a message may have: each element needs a slot of its own.
 func (n *NativeSession) maxElements(fit func(maxMessage int) int) int {
 	return min(fit(n.limits.MaxMessage), int(n.plan.Slots))
 }
@@ -142,7 +142,7 @@ func (n *NativeSession) receiveReady(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: PeerReady, Resume: resume}, nil
 }
 
-// open lets the records flow once the window is known to the DPU and the receiver is ready.
+// startRecords allows records as soon as the DPU knows the window and the receiver is ready.
 func (n *NativeSession) startRecords() {
 	if !n.window || !n.ready {
 		return
@@ -246,7 +246,7 @@ func (n *NativeSession) receiveBeat(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: PeerBeat, Beat: b}, nil
 }
 
-// takeAbort ends the session. Nothing is said in reply to a reason.
+// receiveAbort ends the session. An ABORT is not answered.
 func (n *NativeSession) receiveAbort(msg []byte) (NativeStep, error) {
 	reason, err := DecodeAbort(msg)
 	if err != nil {
@@ -255,16 +255,21 @@ func (n *NativeSession) receiveAbort(msg []byte) (NativeStep, error) {
 	return NativeStep{}, n.fail(&Error{Message: TypeAbort, Err: reason})
 }
 
-// keep copies what a step refers to: the message belongs to somebody else.
+// copyOctets copies bytes that a step refers to, because the caller may reuse the message.
 func (n *NativeSession) copyOctets(octets []byte) []byte {
 	n.octets = append(n.octets[:0], octets...)
 	return n.octets
 }
 
+// mayBeReference reports whether the message can be that of a reference host whose padding only looked like an offer
+// of the native protocol: the reference program leaves some of its padding uninitialised. Such a host sends an EXPORT
+// or a STATUS where a HELLO is expected.
 func (n *NativeSession) mayBeReference(message Type) bool {
-	return n.reference != nil && n.side == DPU && n.state == AwaitHello && (message == TypeExport || message == TypeStatus)
+	return n.reference != nil && n.side == DPU && n.state == AwaitHello &&
+		(message == TypeExport || message == TypeStatus)
 }
 
+// receiveReference returns to the reference protocol.
 func (n *NativeSession) receiveReference(message Type, msg []byte) (NativeStep, error) {
 	if message == TypeStatus {
 		return n.receiveStatus(msg)
@@ -278,7 +283,7 @@ func (n *NativeSession) receiveReference(message Type, msg []byte) (NativeStep, 
 	return NativeStep{Event: ToReference, Reference: n.reference, ReferenceStep: step}, nil
 }
 
-// takeStatus knows of one STATUS that makes sense here: a reference host's failure.
+// receiveStatus accepts only a reference host's failure.
 func (n *NativeSession) receiveStatus(msg []byte) (NativeStep, error) {
 	message, err := decodeStatus(msg)
 	if err != nil {

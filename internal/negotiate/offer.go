@@ -1,13 +1,13 @@
 package negotiate
 
-// This file is the part of a Session in which the two sides find out whether both speak the native protocol.
+// This file is the part of a Session that finds out whether both sides speak the native protocol.
 
-// offers tells whether this side would rather speak the native protocol.
+// offers reports whether this side prefers the native protocol.
 func (s *Session) offers() bool { return s.local.Native != nil }
 
 func (s *Session) streams() bool { return s.offers() && s.local.Native.Flags.Has(FlagStream) }
 
-// answerOffer is the DPU's answer to a host that offers versions. Who has the file is for the HELLOs to say.
+// answerOffer is the DPU's answer to a host that offers versions. The HELLOs then say which side has the file.
 func (s *Session) answerOffer(offered Versions) (Step, error) {
 	version, ok := s.local.Versions.common(offered)
 	if !ok {
@@ -18,7 +18,7 @@ func (s *Session) answerOffer(offered Versions) (Step, error) {
 	return s.handOver(version, Direction{Offer: accepted.padding(offerMark)}.Encode())
 }
 
-// readAnswer is the host's look at what the DPU made of its offer. What is no answer comes from a reference DPU.
+// parseAnswer handles the DPU's answer to the host's offer. answered is false for a reference DPU.
 func (s *Session) parseAnswer(answer Direction) (step Step, err error, answered bool) {
 	if accepted, ok := parseVersions(offerMark, answer.Offer); ok && accepted.Min == accepted.Max {
 		if version, ok := s.local.Versions.common(accepted); ok {
@@ -48,8 +48,9 @@ func (s *Session) handOver(version uint8, reply []byte) (Step, error) {
 	return step, nil
 }
 
-// takeBack goes on with a host whose DIRECTION only looked like an offer, and which exports as the reference does. That
-// host took the answer's zeros for this side's word, so it has to be the one with the file.
+// resumeReference continues with a host whose DIRECTION only looked like an offer, and which sends an EXPORT like the
+// reference program. That host has read the answer's zeros as "the DPU does not have the file", so the host must have
+// it.
 func (s *Session) resumeReference(export []byte) (Step, error) {
 	s.state = AwaitDirection
 	if err := s.checkPlacement(s.hostDirection); err != nil {

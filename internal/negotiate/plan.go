@@ -1,24 +1,24 @@
 package negotiate
 
-// Plan is what follows from the two HELLOs.
+// Plan is the result of the two HELLOs.
 type Plan struct {
 	Version uint8
 	Sender  Side
 
 	Size         uint64 // bytes, if SizeKnown
-	SizeKnown    bool   // false for a stream, whose sender learns its length at the end
-	StreamTarget bool   // the receiver's end is a stream
+	SizeKnown    bool   // false for a stream, whose length is known at its end
+	StreamTarget bool   // the receiver writes to a stream
 	Overwrite    bool   // the receiver may replace a file
 
-	Chunk uint32 // bytes of a slot, and the most that a record of data or a claim covers
-	Slots uint32 // of the window
+	Chunk uint32 // bytes of a slot, and the largest record of data or a claim
+	Slots uint32 // depth of the window
 
 	Digest     Digest
 	Durability Durability
-	Readback   bool // the receiver reads back what it wrote
-	Sparse     bool // the receiver leaves holes where the source has them; otherwise it fills them with zeros
+	Readback   bool // the receiver reads back what it has written
+	Sparse     bool // the receiver keeps the source's holes; otherwise it fills them with zeros
 
-	// Of the source; of a stream, whatever its side says.
+	// Attributes of the source; of a stream, as its side states them.
 	MTime    Timestamp
 	Mode     uint32 // permission bits
 	UID, GID uint32
@@ -29,15 +29,15 @@ type Plan struct {
 	AllowChanging bool // the source may change during the copy
 }
 
-// WindowLength is the length of the host's window in bytes.
+// WindowLength returns the length of the host's window in bytes.
 func (p Plan) WindowLength() uint64 { return uint64(p.Slots) * uint64(p.Chunk) }
 
-// Resumable tells whether the receiver may go on from an earlier attempt: only a digest can say whether what it has is
-// still what the sender would send, and nobody can go back in a stream.
+// Resumable reports whether the receiver may resume an earlier transfer. That needs checksums to compare, and neither
+// side may be a stream.
 func (p Plan) Resumable() bool { return p.SizeKnown && !p.StreamTarget && p.Digest != DigestNone }
 
-// Decide makes the plan out of both sides' HELLOs. Each side does so for itself and comes to the same conclusion.
-// ErrBothHaveFile, ErrNeitherHasFile, ErrMalformed, and ErrTooLarge for a file above limits.MaxFileSize.
+// Decide computes the plan from both HELLOs. Both sides call it and get the same result. It fails with
+// ErrBothHaveFile, ErrNeitherHasFile, ErrMalformed, or ErrTooLarge for a file larger than limits.MaxFileSize.
 func Decide(host, dpu Hello, limits Limits) (Plan, error) {
 	if err := firstError(host.check(), dpu.check()); err != nil {
 		return Plan{}, err
@@ -59,7 +59,7 @@ func Decide(host, dpu Hello, limits Limits) (Plan, error) {
 	return makePlan(sender, from, to), nil
 }
 
-// chooseSender knows the reasons why a copy has no direction. A stream is whatever the other side leaves for it to be.
+// chooseSender returns the sender, or why there is none. The role of a stream follows from that of the other side.
 func chooseSender(host, dpu Flags) (Side, error) {
 	switch {
 	case host.Has(FlagHasFile) && dpu.Has(FlagHasFile):

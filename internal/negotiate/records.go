@@ -5,26 +5,23 @@ import (
 	"fmt"
 )
 
-// MaxAttempt is the largest attempt of a record: its chunk was sent that often before.
-const MaxAttempt = 3
-
 const (
 	listSize   = 8 // type and count
 	recordSize = 32
 	ackSize    = 8
 )
 
-// Kind is what a record says of a chunk of the file.
+// Kind is the kind of a record.
 type Kind uint8
 
 // The kinds.
 const (
-	DataRecord  Kind = iota + 1 // its bytes are in the slot
-	HoleRecord                  // it is zero throughout
-	ClaimRecord                 // the receiver has it already, and is to compare it with the check
+	DataRecord  Kind = iota + 1 // the chunk's bytes are in the slot
+	HoleRecord                  // the chunk consists of zeros
+	ClaimRecord                 // the receiver has the chunk, and compares it with the checksum
 )
 
-// String is the kind's name in docs/PROTOCOL.md.
+// String returns the kind's name in docs/PROTOCOL.md.
 func (k Kind) String() string {
 	switch k {
 	case DataRecord:
@@ -37,26 +34,26 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Record announces a chunk of the file. It occupies its slot until it is acknowledged, whatever its kind.
+// Record announces one chunk of the file. It occupies its slot until it is acknowledged, whatever its kind.
 type Record struct {
 	Kind    Kind
-	Attempt uint8 // how often the chunk was sent before, at most MaxAttempt
+	Attempt uint8 // number of times that the chunk was sent before, at most MaxAttempt
 	Slot    uint32
-	Offset  uint64 // in the file, bytes
+	Offset  uint64 // in the file in bytes
 	Length  uint64 // bytes, never 0; at most a chunk unless it is a hole
-	Check   uint64 // of the chunk's bytes, by the plan's digest; 0 of a hole
+	Check   uint64 // checksum of the chunk by the plan's digest; 0 for a hole
 }
 
-// Ack is the receiver's word on the record in a slot, which is vacant from then on.
+// Ack is the receiver's acknowledgement of the record in a slot, which is vacant then.
 type Ack struct {
 	Slot uint32
-	Bad  bool // the chunk has to be sent again, and as data
+	Bad  bool // the chunk must be sent again, as data
 }
 
-// MaxRecords is how many records a message of maxMessage bytes holds.
+// MaxRecords returns the number of records in a message of maxMessage bytes.
 func MaxRecords(maxMessage int) int { return max(0, maxMessage-listSize) / recordSize }
 
-// MaxAcks is how many acknowledgements a message of maxMessage bytes holds.
+// MaxAcks returns the number of acknowledgements in a message of maxMessage bytes.
 func MaxAcks(maxMessage int) int { return max(0, maxMessage-listSize) / ackSize }
 
 // AppendChunks appends a CHUNKS.
@@ -72,8 +69,8 @@ func AppendChunks(dst []byte, records []Record) []byte {
 	return dst
 }
 
-// DecodeChunks appends the records of a CHUNKS to dst. It knows no plan: of the values only kind and attempt are
-// checked. ErrMalformed, with dst as it was.
+// DecodeChunks appends the records of a CHUNKS to dst. It checks only kind and attempt, because it does not know the
+// plan. It fails with ErrMalformed and returns dst unchanged.
 func DecodeChunks(dst []Record, msg []byte) ([]Record, error) {
 	if err := checkList(msg, TypeChunks, recordSize); err != nil {
 		return dst, err
@@ -117,7 +114,7 @@ func AppendAcks(dst []byte, acks []Ack) []byte {
 	return dst
 }
 
-// DecodeAcks appends the acknowledgements of an ACKS to dst. ErrMalformed, with dst as it was.
+// DecodeAcks appends the acknowledgements of an ACKS to dst. It fails with ErrMalformed and returns dst unchanged.
 func DecodeAcks(dst []Ack, msg []byte) ([]Ack, error) {
 	if err := checkList(msg, TypeAcks, ackSize); err != nil {
 		return dst, err
@@ -136,7 +133,7 @@ func DecodeAcks(dst []Ack, msg []byte) ([]Ack, error) {
 	return acks, nil
 }
 
-// checkList holds for a message that is nothing but a count and as many elements, of which there is at least one.
+// checkList checks a message that consists of a count and as many elements, at least one.
 func checkList(msg []byte, t Type, element int) error {
 	if err := checkType(msg, t, listSize); err != nil {
 		return err

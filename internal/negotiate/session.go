@@ -1,64 +1,62 @@
-// Package negotiate is the wire protocol between a host and its DPU: which of them has the file, how large it is,
-// where it lies in the host's memory, and how the copy ended. A Session speaks the protocol of NVIDIA's doca_dma_copy,
-// to the byte and in both roles, and finds out whether the peer speaks the native protocol, too; a NativeSession then
-// speaks that. It turns bytes into bytes: no I/O, no goroutine, no clock. docs/PROTOCOL.md specifies it.
 package negotiate
 
 import "math"
 
-// Local is what this side knows of the file before it talks to the peer.
+// Local is what this side knows about the file before it talks to the peer.
 type Local struct {
 	HasFile bool
 	Size    uint64 // bytes, 0 for an empty file; ignored unless HasFile
 
-	// Marked has this side say in the padding of its DIRECTION that it is a dma-copy, also where it speaks the
-	// reference protocol only, and refuse to copy an empty file with a peer that does not: doca_dma_copy cannot.
+	// Marked makes this side say in the padding of its DIRECTION that it is a dma-copy, even if it speaks the
+	// reference protocol only. It then refuses to copy an empty file with an unmarked peer, because doca_dma_copy
+	// cannot.
 	Marked bool
 
-	// Native is what this side would say in the native protocol; nil if it speaks the reference protocol only.
+	// Native is this side's HELLO; nil if it speaks the reference protocol only.
 	Native *Hello
-	// Versions of the native protocol to speak; zero for those that are Supported.
+	// Versions of the native protocol to offer; zero for Supported.
 	Versions Versions
 }
 
-// Agreement is what both sides settled on.
+// Agreement is what both sides agreed on in the reference protocol.
 type Agreement struct {
 	Protocol Protocol
 	Sender   Side   // the side that has the file
 	Size     uint64 // bytes
 }
 
-// Step is what a received message asks of the caller.
+// Step is what a received message requires of the caller.
 type Step struct {
-	Reply     []byte // to be sent to the peer, even together with an error; nil if nothing is
+	Reply     []byte // to be sent to the peer, even together with an error; may be nil
 	Event     Event
 	Agreement Agreement // with Agreed
 	Export    Export    // with Exported
 
 	Version uint8          // with ToNative
 	Native  *NativeSession // with ToNative; not started
-	Size    uint64         // with ToNative, on the DPU: bytes of the host's file by its first word, which may be anything; 0 without one
+	// With ToNative, on the DPU: size of the host's file in bytes, not checked; 0 if the host has none.
+	Size uint64
 }
 
-// Session is one side of one copy over one connection, until the peer turns out to speak the native protocol. It is not
-// safe for concurrent use.
+// Session is one side of one transfer over one connection until the peer turns out to speak the native protocol. It
+// is not safe for concurrent use.
 //
-// Start it, hand every received message to Receive, and do what the Step says. Export, Finish and Disconnected report
-// what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing; a failed
-// session repeats the error that it failed with.
+// Call Start, pass every received message to Receive, and do what the Step requires. Export, Finish and Disconnected
+// report what happened on this side. A call that the state does not allow returns ErrOutOfOrder and changes nothing;
+// a failed session returns the error that it failed with.
 type Session struct {
 	side          Side
 	local         Local
 	limits        Limits
 	state         State
 	agreement     Agreement
-	hostDirection Direction // the host's, on the DPU
+	hostDirection Direction // on the DPU: the host's DIRECTION
 	failure       *Error    // why the state is Failed
 }
 
 // NewSession returns a session in state Idle.
 func NewSession(side Side, local Local, limits Limits) *Session {
-	// A larger size would turn negative as a file offset.
+	// A larger size would be negative as a file offset.
 	limits.MaxFileSize = min(limits.MaxFileSize, math.MaxInt64)
 	if local.Versions == (Versions{}) {
 		local.Versions = Supported
@@ -66,11 +64,11 @@ func NewSession(side Side, local Local, limits Limits) *Session {
 	return &Session{side: side, local: local, limits: limits, state: Idle}
 }
 
-// State is where the session stands.
+// State returns the session's state.
 func (s *Session) State() State { return s.state }
 
-// Start opens the session as soon as the connection stands. The host gets the DIRECTION to send, the DPU, which waits
-// for one, gets nil; so does every call but the first.
+// Start begins the session when the connection is established. It returns the host's DIRECTION to send. On the DPU,
+// which waits for it, and after the first call it returns nil.
 func (s *Session) Start() []byte {
 	if s.state != Idle {
 		return nil
@@ -89,7 +87,7 @@ func (s *Session) Start() []byte {
 	return opening.Encode()
 }
 
-// turn is a message that the protocol expects. Whatever is not in turns, and is no STATUS(0), is out of order.
+// transition is a message that a state expects. All others, except for STATUS(0), are out of order.
 type transition struct {
 	side    Side
 	state   State
@@ -104,8 +102,8 @@ var transitions = map[transition]func(*Session, Message) (Step, error){
 	{DPU, AwaitDisconnect, TypeStatus}:    (*Session).ignoreSuccess,
 }
 
-// Receive takes one message of the peer and keeps no reference to it. With an error the session has failed, and
-// Step.Reply is the STATUS(0) that tells the peer, or nil if the peer knows or listens no more.
+// Receive processes one message of the peer and retains no reference to it. After an error the session has failed;
+// Step.Reply is the STATUS(0) for the peer, or nil if the peer knows or does not listen any more.
 func (s *Session) Receive(msg []byte) (Step, error) {
 	if s.state == Failed {
 		return Step{}, s.failure
@@ -135,7 +133,7 @@ func (s *Session) decode(msg []byte) (Message, *Error) {
 	return message, nil
 }
 
-// answerDirection decides for both sides. The protocol lets the DPU judge because it hears the host first.
+// answerDirection decides for both sides: the DPU knows the host's DIRECTION when it sends its own.
 func (s *Session) answerDirection(message Message) (Step, error) {
 	s.hostDirection = message.(Direction)
 	if offered, ok := parseVersions(offerMark, s.hostDirection.Offer); ok && s.offers() {
@@ -151,7 +149,7 @@ func (s *Session) answerDirection(message Message) (Step, error) {
 	return s.agree(s.hostDirection, answer.Encode())
 }
 
-// checkPlacement is the DPU's judgement of who has the file, by the reference's rules.
+// checkPlacement decides which side has the file, by the rules of the reference program.
 func (s *Session) checkPlacement(host Direction) *Error {
 	switch {
 	case s.streams():
@@ -164,7 +162,7 @@ func (s *Session) checkPlacement(host Direction) *Error {
 	return nil
 }
 
-// acceptAnswer checks that the DPU came to the only conclusion that the host's own DIRECTION allows.
+// acceptAnswer checks that the DPU's answer follows from the host's own DIRECTION.
 func (s *Session) acceptAnswer(message Message) (Step, error) {
 	answer := message.(Direction)
 	if s.offers() {
@@ -181,7 +179,7 @@ func (s *Session) acceptAnswer(message Message) (Step, error) {
 	return s.agree(answer, nil)
 }
 
-// agree takes the size from the side that has the file; what the other one put there means nothing.
+// agree takes the size from the side that has the file; the other side's value has no meaning.
 func (s *Session) agree(peer Direction, reply []byte) (Step, error) {
 	sender, size := s.side, s.local.Size
 	if !s.local.HasFile {
@@ -214,9 +212,10 @@ func (s *Session) acceptSuccess(Message) (Step, error) {
 
 func (s *Session) ignoreSuccess(Message) (Step, error) { return Step{}, nil }
 
-// Export, on the host after Agreed, returns the EXPORT to send: the file's bytes are, or are to be put, at address in
-// the memory that the descriptor opens. ErrTooLarge if the message is longer than Limits.MaxMessage, ErrMalformed for
-// an empty descriptor or a range that wraps; after either, tell the peer with Finish(false).
+// Export is called on the host after Agreed and returns the EXPORT to send: the file's bytes are at address in the
+// memory that the descriptor exports. It fails with ErrTooLarge if the message exceeds Limits.MaxMessage, and with
+// ErrMalformed for an empty descriptor or a range that wraps around. After either, the caller tells the peer with
+// Finish(false).
 func (s *Session) Export(address uint64, descriptor []byte) ([]byte, error) {
 	if s.side != Host || s.state != AwaitExport {
 		return nil, s.refuse(&Error{Message: TypeExport, Err: ErrOutOfOrder})
@@ -234,10 +233,11 @@ func (s *Session) Export(address uint64, descriptor []byte) ([]byte, error) {
 	return Export{Address: address, Descriptor: descriptor}.Encode(), nil
 }
 
-// Finish says how this side's own work ended and returns the message that tells the peer, or nil if there is none.
+// Finish reports the end of this side's own work and returns the message that tells the peer, or nil if there is
+// none.
 //
-// Finish(true) is for the DPU after the copy and, without a message, for the host in Done. Finish(false) gives up in
-// any state: STATUS(0) wherever the peer still listens, and never an error.
+// Finish(true) is called on the DPU after the copy and, without a message, on the host in Done. Finish(false) gives
+// up in any state and never fails: it returns STATUS(0) wherever the peer still listens.
 func (s *Session) Finish(success bool) ([]byte, error) {
 	switch {
 	case !success && s.state == Failed:
@@ -254,8 +254,9 @@ func (s *Session) Finish(success bool) ([]byte, error) {
 	return nil, s.refuse(&Error{Message: TypeStatus, Err: ErrOutOfOrder})
 }
 
-// Disconnected takes the end of the connection: nil if the copy was complete, otherwise ErrPeerLost or the error that
-// the session had failed with before. The DPU gets no other word from the reference host that all is well.
+// Disconnected reports the end of the connection. It returns nil if the transfer was complete, otherwise ErrPeerLost
+// or the error with which the session had failed. On the DPU the disconnect is the reference host's only sign of
+// success.
 func (s *Session) Disconnected() error {
 	switch {
 	case s.state == Failed:
@@ -276,8 +277,8 @@ func (s *Session) direction() Direction {
 	return Direction{FileInHost: s.side == Host, Size: s.local.Size}
 }
 
-// peerListens is false once nobody waits for our messages: the host stops listening at the DPU's STATUS(1), the DPU
-// only at the disconnect. A peer that went over to the native protocol listens to the NativeSession.
+// peerListens reports whether the peer still receives messages: the host until the DPU's STATUS(1), the DPU until the
+// disconnect. After ToNative the peer expects messages of the NativeSession.
 func (s *Session) peerListens() bool {
 	if s.state == Failed || s.state == HandedOver {
 		return false
@@ -295,7 +296,7 @@ func (s *Session) peerFailure() *Error {
 	return &Error{Message: TypeStatus, Err: ErrPeerFailed}
 }
 
-// checkRange refuses an address from which the agreed size runs past the end of the address space.
+// checkRange refuses an address from which the agreed size exceeds the address space.
 func (s *Session) checkRange(address uint64) *Error {
 	if size := s.agreement.Size; size > 0 && address > math.MaxUint64-(size-1) {
 		return malformed(TypeExport, "%d bytes at address %#x wrap around", size, address)
@@ -318,7 +319,7 @@ func (s *Session) fail(failure *Error) error {
 	return failure
 }
 
-// refuse answers a call that cannot be obeyed. Nothing has been said to the peer, so the state stays.
+// refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.
 func (s *Session) refuse(misuse *Error) error {
 	if s.state == Failed {
 		return s.failure

@@ -1,22 +1,22 @@
 package negotiate
 
-// slotTable knows which slots are outstanding: announced, and not acknowledged yet. Both sides keep one, and the same.
+// slotTable tracks which slots are in flight: announced and not acknowledged yet. Both sides keep the same table.
 type slotTable struct {
 	lengths      []uint64 // of each slot's last record
-	inFlight     []bool
-	outstanding  int
-	pending      uint64 // bytes of the outstanding records
-	acknowledged uint64 // bytes that were acknowledged as good
+	inFlight     []bool   // by slot
+	outstanding  int      // number of slots in flight
+	pending      uint64   // bytes of the records in flight
+	acknowledged uint64   // bytes acknowledged as good
 }
 
 func newSlotTable(slots uint32) slotTable {
 	return slotTable{lengths: make([]uint64, slots), inFlight: make([]bool, slots)}
 }
 
-// has tells whether there is such a slot at all.
+// exists reports whether the window has such a slot.
 func (t *slotTable) exists(slot uint32) bool { return uint64(slot) < uint64(len(t.inFlight)) }
 
-// claimed are the bytes that no further record may cover: of the outstanding ones and of those that went well.
+// covered returns the number of bytes in flight or acknowledged, which no further record may cover.
 func (t *slotTable) covered() uint64 { return t.pending + t.acknowledged }
 
 func (t *slotTable) occupy(slot uint32, length uint64) {
@@ -25,7 +25,7 @@ func (t *slotTable) occupy(slot uint32, length uint64) {
 	t.pending += length
 }
 
-// untake is for a record that was not sent after all.
+// release undoes occupy for a record that was not sent.
 func (t *slotTable) release(slot uint32) {
 	t.inFlight[slot] = false
 	t.outstanding--
@@ -39,7 +39,7 @@ func (t *slotTable) acknowledge(a Ack) {
 	}
 }
 
-// unsettle is for an acknowledgement that was not sent after all.
+// undoAcknowledge undoes acknowledge for an acknowledgement that was not sent.
 func (t *slotTable) undoAcknowledge(a Ack) {
 	if !a.Bad {
 		t.acknowledged -= t.lengths[a.Slot]

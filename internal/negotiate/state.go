@@ -5,13 +5,13 @@ import "fmt"
 // Side is one end of the connection.
 type Side int
 
-// The host is the Comch client and owns the memory; the DPU is the server and moves the bytes.
+// The host is the Comch client and owns the window; the DPU is the server and has the DMA engine.
 const (
 	Host Side = iota
 	DPU
 )
 
-// String is "host" or "DPU".
+// String returns "host" or "DPU".
 func (s Side) String() string {
 	if s == Host {
 		return "host"
@@ -19,7 +19,7 @@ func (s Side) String() string {
 	return "DPU"
 }
 
-// Other is the side at the far end.
+// Other returns the peer's side.
 func (s Side) Other() Side {
 	if s == Host {
 		return DPU
@@ -27,16 +27,16 @@ func (s Side) Other() Side {
 	return Host
 }
 
-// Protocol is what both sides agreed to speak.
+// Protocol is the protocol that both sides use.
 type Protocol int
 
-// The protocols: Reference is that of NVIDIA's doca_dma_copy, Native the one that two programs of this project speak.
+// Reference is the protocol of NVIDIA's doca_dma_copy, Native the one between two dma-copy.
 const (
 	Reference Protocol = iota + 1
 	Native
 )
 
-// String is the protocol's name in messages to the operator.
+// String returns the protocol's name in messages to the user.
 func (p Protocol) String() string {
 	switch p {
 	case Reference:
@@ -47,45 +47,36 @@ func (p Protocol) String() string {
 	return fmt.Sprintf("protocol %d", int(p))
 }
 
-// State is how far a session has come. In the reference protocol:
-//
-//	host: Idle ─► AwaitDirection ─► AwaitExport ─► AwaitStatus ─► Done
-//	DPU:  Idle ─► AwaitDirection ─► AwaitExport ─► Copying ─► AwaitDisconnect ─► Done
-//
-// Two sides that agree on the native protocol leave AwaitDirection for HandedOver, and a NativeSession goes on:
-//
-//	sender:   Idle ─► AwaitHello ─► AwaitReady ─► Sending ─► AwaitPrepared ─► Deciding ─► AwaitDone ─► Done
-//	receiver: Idle ─► AwaitHello ─► Preparing ─► Receiving ─► Verifying ─► AwaitCommit ─► Committing ─► AwaitDisconnect ─► Done
-//
-// Failed is reached from all of them and never left.
+// State is the state of a session. The package comment draws both state machines; docs/PROTOCOL.md defines the effect
+// of every input in every state.
 type State int
 
-// The states of both protocols. What each input does in each is in docs/PROTOCOL.md.
+// The states of a Session.
 const (
-	Idle            State = iota + 1 // Start has not been called
-	AwaitDirection                   // the peer's DIRECTION is due
-	AwaitExport                      // agreed; due is the peer's EXPORT (DPU) or the call of Export (host)
-	Copying                          // DPU: the call of Finish is due
-	AwaitStatus                      // host: the DPU's verdict is due
-	AwaitDisconnect                  // success reported; the peer may still report a failure of its own
+	Idle            State = iota + 1 // before the call of Start
+	AwaitDirection                   // until the peer's DIRECTION
+	AwaitExport                      // agreed; until the peer's EXPORT (DPU) or the call of Export (host)
+	Copying                          // DPU: until the call of Finish
+	AwaitStatus                      // host: until the DPU's STATUS
+	AwaitDisconnect                  // success reported; the peer may still report a failure
 	Done
 	Failed
-	HandedOver // the other protocol's session goes on in place of this one
+	HandedOver // another session continues
 )
 
-// The states of a NativeSession, beside Idle, AwaitDisconnect, Done, Failed and HandedOver.
+// The states of a NativeSession, in addition to Idle, AwaitDisconnect, Done, Failed and HandedOver.
 const (
-	AwaitHello    State = iota + HandedOver + 1 // the peer's HELLO is due
-	AwaitReady                                  // sender: due are WINDOW, the host's, and READY, the receiver's
+	AwaitHello    State = iota + HandedOver + 1 // until the peer's HELLO
+	AwaitReady                                  // sender: until the host's WINDOW and the receiver's READY
 	Sending                                     // sender: until the call of End
-	AwaitPrepared                               // sender: the receiver's PREPARED is due
-	Deciding                                    // sender: the call of Commit is due
-	AwaitDone                                   // sender: the receiver's DONE is due
-	Preparing                                   // receiver: due are WINDOW, the host's, and the call of Ready
+	AwaitPrepared                               // sender: until the receiver's PREPARED
+	Deciding                                    // sender: until the call of Commit
+	AwaitDone                                   // sender, commit sent: until the receiver's DONE
+	Preparing                                   // receiver: until the host's WINDOW and the call of Ready
 	Receiving                                   // receiver: until the sender's END
-	Verifying                                   // receiver: the call of Prepared is due
-	AwaitCommit                                 // receiver: the sender's COMMIT is due
-	Committing                                  // receiver: the call of Done is due
+	Verifying                                   // receiver: until the call of Prepared
+	AwaitCommit                                 // receiver: until the sender's COMMIT
+	Committing                                  // receiver: until the call of Done
 )
 
 var stateNames = map[State]string{
@@ -111,7 +102,7 @@ var stateNames = map[State]string{
 	Committing:      "committing",
 }
 
-// String is the state's name in docs/PROTOCOL.md.
+// String returns the state's name in docs/PROTOCOL.md.
 func (s State) String() string {
 	if name, ok := stateNames[s]; ok {
 		return name
@@ -119,21 +110,21 @@ func (s State) String() string {
 	return fmt.Sprintf("state %d", int(s))
 }
 
-// Event is what a received message means to the caller.
+// Event is the meaning of a received message for the caller.
 type Event int
 
 // The events of a Session, in a Step.
 const (
 	None     Event = iota
-	Agreed         // Step.Agreement is set: host prepares its memory and calls Export, DPU waits
+	Agreed         // Step.Agreement is set: the host prepares its memory and calls Export, the DPU waits
 	Exported       // Step.Export is set, on the DPU: copy, then call Finish
-	Finished       // on the host: the DPU has copied; save if receiving, then disconnect
-	ToNative       // Step.Version and Step.Native are set: start that, once the Reply is sent, and leave this session
+	Finished       // on the host: the DPU has copied; commit if receiving, then disconnect
+	ToNative       // Step.Version and Step.Native are set: send the Reply, then start Native and use it from now on
 )
 
 // The events of a NativeSession, in a NativeStep.
 const (
-	Planned      Event = iota + ToNative + 1 // Plan is set; the host opens its window, the receiver gets ready
+	Planned      Event = iota + ToNative + 1 // Plan is set; the host creates the window, the receiver its target
 	WindowOpened                             // Window is set, on the DPU
 	PeerReady                                // Resume is set, on the sender
 	Announced                                // Records is set, on the receiver: fetch, check, write, then call Acks
@@ -144,7 +135,7 @@ const (
 	PeerPrepared                             // Size and Digest are set, on the sender: compare, then call Commit
 	PeerCommit                               // on the receiver: commit, then call Done
 	PeerDone                                 // Durability is set, on the sender: disconnect
-	ToReference                              // Reference is set, on the DPU: the host speaks the reference protocol after all
+	ToReference                              // Reference is set, on the DPU: the host speaks the reference protocol
 )
 
 var eventNames = [...]string{
@@ -154,7 +145,7 @@ var eventNames = [...]string{
 	PeerPrepared: "peer-prepared", PeerCommit: "peer-commit", PeerDone: "peer-done", ToReference: "to-reference",
 }
 
-// String is the event's name in docs/PROTOCOL.md.
+// String returns the event's name in docs/PROTOCOL.md.
 func (e Event) String() string {
 	if e >= 0 && int(e) < len(eventNames) {
 		return eventNames[e]

@@ -49,7 +49,7 @@ var typeNames = map[Type]string{
 	TypeMetadata:  "METADATA",
 }
 
-// String is the name that docs/PROTOCOL.md uses.
+// String returns the message's name in docs/PROTOCOL.md.
 func (t Type) String() string {
 	if name, ok := typeNames[t]; ok {
 		return name
@@ -57,7 +57,7 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
-// typeOf is 0 for what is too short for a type.
+// typeOf returns the type of a message, or 0 if msg is too short.
 func typeOf(msg []byte) Type {
 	if len(msg) < typeSize {
 		return 0

@@ -15,9 +15,6 @@ const (
 	DigestSHA256               // detects damage and forgery; in order
 )
 
-// MaxDigestSize is the length of the longest digest in bytes.
-const MaxDigestSize = 32
-
 // digests is the only table of the algorithms' names and of the lengths of their digests in bytes.
 var digests = [...]struct {
 	name string
@@ -87,22 +84,22 @@ func (d Durability) String() string {
 // Known reports whether d is one of the durabilities above.
 func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
 
-// Flags are what a side says of itself and wishes, in its HELLO.
+// Flags are properties and options of a side, in its HELLO.
 type Flags uint32
 
-// The flags. A side that is to overwrite its file receives, and does not say that it has one.
+// The flags. A side that overwrites its file is the receiver, and does not set FlagHasFile.
 const (
 	FlagHasFile       Flags = 1 << iota // it has the file
-	FlagStream                          // its end is a stream: sends if the peer has no file, otherwise receives
-	FlagOverwrite                       // it receives, even over a file
-	FlagNoSparse                        // holes are to be filled with zeros
-	FlagReadback                        // the receiver is to read back what it wrote
-	FlagOwner                           // sender: its uid and gid are meant; receiver: it will apply them
+	FlagStream                          // it has a stream: sends if the peer has no file, otherwise receives
+	FlagOverwrite                       // it receives, even if the file exists
+	FlagNoSparse                        // holes are filled with zeros
+	FlagReadback                        // the receiver reads back what it wrote
+	FlagOwner                           // sender: uid and gid are valid; receiver: it will apply them
 	FlagXAttr                           // sender: it has extended attributes to send; receiver: it will apply them
-	FlagAllowChanging                   // sender: its file may change during the copy
+	FlagAllowChanging                   // sender: its file may change during the transfer
 
 	knownFlags = FlagAllowChanging<<1 - 1
 )
 
-// Has tells whether all of the given flags are set.
+// Has reports whether all of the wanted flags are set.
 func (f Flags) Has(wanted Flags) bool { return f&wanted == wanted }

@@ -10,14 +10,14 @@ const (
 	windowSize = 32 // without the descriptor
 )
 
-// Window is the host's memory through which the file goes: Plan.Slots slots of Plan.Chunk bytes, one behind the other.
+// Window is the host's memory through which the file is transferred: Plan.Slots slots of Plan.Chunk bytes each.
 type Window struct {
 	Address    uint64 // of the first slot in the host's address space
 	Length     uint64 // bytes
 	Descriptor []byte // opaque, from doca_mmap_export_pci; never empty
 }
 
-// AppendWindow appends a WINDOW as it stands.
+// AppendWindow appends a WINDOW without checking it.
 func AppendWindow(dst []byte, w Window) []byte {
 	dst = appendPadding(appendType(dst, TypeWindow), 4)
 	dst = binary.BigEndian.AppendUint64(dst, w.Address)
@@ -27,7 +27,7 @@ func AppendWindow(dst []byte, w Window) []byte {
 	return append(dst, w.Descriptor...)
 }
 
-// DecodeWindow reads a WINDOW, whose descriptor is a copy. ErrMalformed.
+// DecodeWindow decodes a WINDOW and copies its descriptor. It fails with ErrMalformed.
 func DecodeWindow(msg []byte) (Window, error) {
 	if err := checkType(msg, TypeWindow, windowSize); err != nil {
 		return Window{}, err
@@ -63,14 +63,14 @@ func (w Window) check() error {
 	return nil
 }
 
-// AppendReady appends a READY: resume is how many bytes at the start of the file the receiver has from an earlier
-// attempt, for the sender to claim.
+// AppendReady appends a READY. resume is the number of bytes at the start of the file that the receiver has from an
+// earlier transfer and the sender should claim.
 func AppendReady(dst []byte, resume uint64) []byte {
 	dst = appendPadding(appendType(dst, TypeReady), 4)
 	return binary.BigEndian.AppendUint64(dst, resume)
 }
 
-// DecodeReady reads a READY. ErrMalformed.
+// DecodeReady decodes a READY. It fails with ErrMalformed.
 func DecodeReady(msg []byte) (resume uint64, err error) {
 	if err := checkFixed(msg, TypeReady, readySize); err != nil {
 		return 0, err
