@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
 // DOCA's guides print a program's flags behind two dashes. They end nothing: all that follows is still flags.
@@ -114,7 +116,7 @@ func TestRefusalsAreEvents(t *testing.T) {
 			}
 			var event errorLine
 			must(t, json.Unmarshal([]byte(got.stdout), &event))
-			if event.Code != exitUsage || event.Message != got.err.Error() {
+			if event.Code != exit.Usage || event.Message != got.err.Error() {
 				t.Errorf("printed %s for %v", got.stdout, got.err)
 			}
 		})

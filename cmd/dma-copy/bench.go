@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
@@ -83,7 +85,7 @@ func benchPlan(s settings, args []string) (bench.Plan, error) {
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
 	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchEngine}, args[0]) {
-		return plan, usagef("unexpected argument %s: dma-copy bench takes copy, engine, show RECORD or nothing",
+		return plan, exit.Usagef("unexpected argument %s: dma-copy bench takes copy, engine, show RECORD or nothing",
 			quote.Text(args[len(args)-1]))
 	}
 	if len(args) == 0 || args[0] == benchCopy {
@@ -152,14 +154,12 @@ func benchFailures(record *bench.Record) error {
 	if failed == 0 {
 		return nil
 	}
-	kind := errSomeFailed
+	code := exit.SomeFailed
 	if failed == all {
-		kind = dmaxfer.ErrCopy
+		code = exit.Failure
 	}
-	return &dmaxfer.Error{
-		Kind: kind, Cause: fmt.Sprintf("%d of %d candidates failed", failed, all),
-		Next: "see the lines below the tables, or the errors in the record",
-	}
+	return exit.Errorf(code, "see the lines below the tables, or the errors in the record",
+		"%d of %d candidates failed", failed, all)
 }
 
 // maxRecordSize bounds what is read of a file that may not be a record at all. A run of hours writes less than a

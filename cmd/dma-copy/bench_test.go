@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
 )
 
@@ -59,7 +60,7 @@ func TestRefusedBenches(t *testing.T) {
 		{"copy engine", `unexpected argument "engine": dma-copy bench takes copy, engine, show RECORD or nothing`},
 	}
 	for _, tc := range cases {
-		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence || exitCode(err) != exitUsage {
+		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence || exitCode(err) != exit.Usage {
 			t.Errorf("%s: error\n %v\nwant\n %s", tc.line, err, tc.sentence)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
@@ -27,7 +29,7 @@ func checkInstall(found doca.Installation, err error, s settings) finding {
 	case s.Driver == driverSoft && !s.RequireHW:
 		return ok("DOCA is not needed for --driver soft (%s)", err)
 	case s.RequireHW && s.Driver != driverDOCA:
-		return fail(install, "%s", err).exitingWith(exitNotHardware)
+		return fail(install, "%s", err).exitingWith(exit.NotHardware)
 	case s.Driver == driverDOCA:
 		return fail(install, "%s", err)
 	default:
@@ -68,8 +70,8 @@ func without(text string, said error) string {
 
 // adviceFor is the next step that the copy itself would name.
 func adviceFor(err error) string {
-	if next := classify(err).next; next != "" {
-		return next
+	if hint := exitHint(err); hint != "" {
+		return hint
 	}
 	return "fix what the message names"
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
@@ -47,8 +49,8 @@ func placedByDevices(found inventory, s settings) []string {
 
 // failPlace is a failure only if a copy would be refused, too.
 func failPlace(err error) finding {
-	if ofType[usageError](err) {
-		return fail("", "placement: %s", err).exitingWith(exitUsage) // it says what to do
+	if ofType[exit.Coder](err) {
+		return fail("", "placement: %s", err).exitingWith(exit.Usage) // it says what to do
 	}
 	return warn("", "placement: %s", err)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -129,7 +131,7 @@ func checkServerIsThere(dir doca.SoftDir, device *deviceRecord) finding {
 		return ok("peer: a DPU serves host function %[2]s on %[1]s", strings.Join(servers, ", "), device.PCIAddress)
 	}
 	return fail("start it on the DPU: dma-copy -p DEVICE -r "+device.PCIAddress+" -f FILE",
-		"peer: no DPU serves host function %s in %s", device.PCIAddress, dir.Path).exitingWith(exitPeer)
+		"peer: no DPU serves host function %s in %s", device.PCIAddress, dir.Path).exitingWith(exit.Peer)
 }
 
 // checkServerIsFree looks, on the DPU, whether the name is taken. A host that waits cannot be seen: it calls until a

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -297,11 +299,11 @@ func TestCheckPeer(t *testing.T) {
 
 func TestReportEndsWithTheFirstFailure(t *testing.T) {
 	var out strings.Builder
-	err := report(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exitPeer), fail("", "d")})
+	err := report(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")})
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" || exitCode(err) != exitPeer {
+	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" || exitCode(err) != exit.Peer {
 		t.Errorf("error %v, exit code %d", err, exitCode(err))
 	}
 	if err := report(&out, []finding{ok("a"), warn("b", "b")}); err != nil {

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -12,15 +12,8 @@ import (
 // nameDevice is what to do where it is not clear which device is meant.
 const nameDevice = "name one with -p"
 
-// errNoFit means that no device was named and none can play the role.
-var errNoFit = errors.New("no device fits")
-
-// misfitError says why a device that was chosen cannot do what was asked for, and what to do about it.
-type misfitError string
-
-func (e misfitError) Error() string { return string(e) }
-
-func misfit(format string, args ...any) error { return misfitError(fmt.Sprintf(format, args...)) }
+// misfit returns the error of a device that was chosen and cannot do what was asked for. The message has the hint.
+func misfit(format string, args ...any) error { return exit.Errorf(exit.Device, "", format, args...) }
 
 // chooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
 func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
@@ -37,9 +30,9 @@ func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
 	case 1:
 		return fitting[0], nil
 	case 0:
-		return "", fmt.Errorf("%w for this role: %s", errNoFit, nameDevice)
+		return "", misfit("no device fits for this role: %s", nameDevice)
 	default:
-		return "", usagef("--pci-addr is missing and several devices fit (%s): %s",
+		return "", exit.Usagef("--pci-addr is missing and several devices fit (%s): %s",
 			strings.Join(fitting, ", "), nameDevice)
 	}
 }

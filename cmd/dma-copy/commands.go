@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,7 +43,7 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 			if len(args) == 0 || c.takes != nil {
 				return nil
 			}
-			return usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name)
+			return exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, log, err := settle(cmd.Flags(), streams, c.options)
@@ -76,9 +78,9 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 
 func refuseTopic(topic string) error {
 	if guess := nearest(topic, commandNames()); guess != "" {
-		return usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
+		return exit.Usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
 	}
-	return usagef("no help topic %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
+	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
 }
 
 // libraryDirOf is where --version looks for DOCA. It answers even where other settings would be refused, so it reads

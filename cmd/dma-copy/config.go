@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
@@ -42,7 +44,7 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 }
 
 // loadSettings merges parsed flags, the parameter file, the environment, the machine's file and the defaults, in this order of precedence,
-// for the options of the table. The notes say what was given and has no effect. Errors are usageErrors; the settings
+// for the options of the table. The notes say what was given and has no effect. Errors have the code exit.Usage; the settings
 // returned with one are those that can be told nevertheless.
 func loadSettings(flags *pflag.FlagSet, streams streams, table []option) (settings, []string, error) {
 	merged := viper.New()
@@ -155,5 +157,5 @@ func assignWinner(s *settings, value given, opt option) error {
 
 // badValue is the one form in which a value is refused.
 func badValue(value given, cause error) error {
-	return usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
+	return exit.Usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
 }

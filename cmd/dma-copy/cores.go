@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
@@ -37,7 +39,8 @@ func placedBy(hardware bool, address string) string {
 	return address
 }
 
-// choosePlace decides where a copy with the device at this address runs; an empty one is nowhere. A wish that does not fit it is a usageError that names the flag.
+// choosePlace decides where a copy with the device at this address runs; an empty one is nowhere. The error of a wish that does not fit it has the
+// code exit.Usage and names the flag.
 func choosePlace(machine func() (placement.Machine, error), s settings, address string) (placement.Decision, error) {
 	m, err := machine()
 	if err != nil {
@@ -45,7 +48,7 @@ func choosePlace(machine func() (placement.Machine, error), s settings, address 
 	}
 	place, err := m.Decide(s.Place, address)
 	if refusal, is := errors.AsType[placement.Refusal](err); is {
-		return place, usagef("%s: %w", s.placeFlag(), refusal)
+		return place, exit.Usagef("%s: %w", s.placeFlag(), refusal)
 	}
 	return place, err
 }

@@ -7,6 +7,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/quote"
+
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
@@ -37,7 +40,7 @@ func listDevices(_ context.Context, streams streams, s settings, _ []string, log
 			return err
 		}
 		if len(found.Devices) == 0 {
-			return fmt.Errorf("%w found: %s", errNoDevice,
+			return exit.Errorf(exit.Device, hintDoctor, "no device found: %s",
 				driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 		}
 		if err := writeInventory(streams.stdout, found, s.Output); err != nil {
@@ -64,7 +67,7 @@ func writeInventory(w io.Writer, found inventory, form outputForm) error {
 
 // row prints one property, aligned with the others. Drivers give names, so they are made fit for a terminal.
 func row(text *strings.Builder, name, format string, args ...any) {
-	fmt.Fprintf(text, "  %-15s  %s\n", name, escapeUnprintable(fmt.Sprintf(format, args...)))
+	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
 }
 
 func writeDriverBlock(text *strings.Builder, driver driverRecord) {
@@ -82,7 +85,7 @@ func writeDriverBlock(text *strings.Builder, driver driverRecord) {
 }
 
 func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
-	fmt.Fprintf(text, "\ndevice %s\n", escapeUnprintable(d.PCIAddress))
+	fmt.Fprintf(text, "\ndevice %s\n", quote.Printable(d.PCIAddress))
 	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
 	row(text, "net device", "%s", orUnknown(d.NetName))
 	row(text, "function", "%s", functionOf(d))

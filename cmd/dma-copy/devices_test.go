@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -202,7 +204,7 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 
 func TestDevicesOfABadSide(t *testing.T) {
 	soften(t, "middle")
-	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exitDevice {
+	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exit.Device {
 		t.Errorf("error %v", got.err)
 	}
 }
@@ -211,7 +213,7 @@ func TestDevicesOfBadLimits(t *testing.T) {
 	soften(t, "all")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
 	got := invoke(nil, "devices", "--driver", "soft")
-	if exitCode(got.err) != exitUsage || !strings.Contains(got.err.Error(), "max_msg_size") {
+	if exitCode(got.err) != exit.Usage || !strings.Contains(got.err.Error(), "max_msg_size") {
 		t.Errorf("error %v", got.err)
 	}
 }

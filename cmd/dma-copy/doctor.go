@@ -7,6 +7,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/quote"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -39,24 +42,13 @@ func warn(fix, format string, args ...any) finding {
 }
 
 func fail(fix, format string, args ...any) finding {
-	return finding{verdict: verdictFail, what: fmt.Sprintf(format, args...), fix: fix, code: exitDevice}
+	return finding{verdict: verdictFail, what: fmt.Sprintf(format, args...), fix: fix, code: exit.Device}
 }
 
 // exitingWith is a failure with another exit code than that of a missing device.
 func (f finding) exitingWith(code int) finding {
 	f.code = code
 	return f
-}
-
-// checksFailedError is the end of an examination that found something which keeps copies from working.
-type checksFailedError struct {
-	failed, of int
-	code       int // of the first check that failed
-}
-
-// Error counts; the lines themselves have been printed.
-func (e *checksFailedError) Error() string {
-	return fmt.Sprintf("%d of %d checks failed: see the lines with FAIL", e.failed, e.of)
 }
 
 func doctorCommand() command {
@@ -107,22 +99,22 @@ func examine(m machine, s settings) []finding {
 
 // report prints the findings and turns those that failed into an error.
 func report(w io.Writer, findings []finding) error {
-	failure := checksFailedError{of: len(findings)}
+	failed, code := 0, exit.OK // code is that of the first check that failed
 	var text strings.Builder
 	for _, f := range findings {
 		writeFinding(&text, f)
 		if f.verdict == verdictFail {
-			failure.failed++
-			if failure.failed == 1 {
-				failure.code = f.code
+			failed++
+			if failed == 1 {
+				code = f.code
 			}
 		}
 	}
 	if _, err := io.WriteString(w, text.String()); err != nil {
 		return fmt.Errorf("print the findings: %w", err)
 	}
-	if failure.failed > 0 {
-		return &failure
+	if failed > 0 {
+		return exit.Errorf(code, "", "%d of %d checks failed: see the lines with FAIL", failed, len(findings))
 	}
 	return nil
 }
@@ -132,5 +124,5 @@ func writeFinding(text *strings.Builder, f finding) {
 	if f.fix != "" {
 		line += "  -- " + f.fix
 	}
-	text.WriteString(escapeUnprintable(strings.ReplaceAll(line, "\n", "; ")) + "\n")
+	text.WriteString(quote.Printable(strings.ReplaceAll(line, "\n", "; ")) + "\n")
 }

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -120,7 +122,7 @@ func TestEventsOfTheUnknown(t *testing.T) {
 func TestEventsOnAFullDisk(t *testing.T) {
 	p := newProgram(streams{stdout: fullDisk{}}, settings{File: "file"}, zerolog.Nop())
 	p.hears(dmaxfer.Warned{Text: "beware"})
-	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exitFailure {
+	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -211,7 +213,7 @@ func TestRefusedCommandLines(t *testing.T) {
 }
 
 func TestUsageErrorStaysOnOneLineAndKeepsItsCause(t *testing.T) {
-	err := usagef("file %s: %w", "a\nb\x1b\u2028\u00e9", os.ErrNotExist)
+	err := exit.Usagef("file %s: %w", "a\nb\x1b\u2028\u00e9", os.ErrNotExist)
 	if want := `file a\nb\x1b\u2028é: file does not exist`; err.Error() != want {
 		t.Errorf("got %q, want %q", err, want)
 	}

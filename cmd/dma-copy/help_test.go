@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -90,7 +92,7 @@ func TestVersionFromTheLinker(t *testing.T) {
 func TestHelpReportsAFullDisk(t *testing.T) {
 	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exitFailure {
+		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}

@@ -7,9 +7,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// errNoDevice means that the driver works and has nothing to offer.
-var errNoDevice = errors.New("no device")
-
 // inventory is what the driver in use offers, as plain values. The JSON names are an interface: they stay, and new ones
 // may come.
 type inventory struct {

@@ -1,6 +1,8 @@
 package main
 
-import "errors"
+import (
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+)
 
 // What the software device's time model means for who uses the program (docs/SOFTDEVICE.md).
 
@@ -11,7 +13,8 @@ const (
 )
 
 // errMovesNothing keeps a forgotten setting from becoming a file of zeros: not every copy is verified.
-var errMovesNothing = errors.New("the software device is set to move no bytes, so nothing would be copied")
+var errMovesNothing error = exit.Errorf(exit.Usage, moveBytes,
+	"the software device is set to move no bytes, so nothing would be copied")
 
 // checkTimeModel has something to say only where the software device has a model, or moves nothing.
 func checkTimeModel(driver driverRecord) []finding {
@@ -20,7 +23,7 @@ func checkTimeModel(driver driverRecord) []finding {
 		findings = append(findings, warn(unsetModel, "time model: tasks of the software device take the time of %s", driver.TimeModel))
 	}
 	if driver.MovesNothing {
-		findings = append(findings, fail(moveBytes, "%s", noBytesMoved).exitingWith(exitUsage))
+		findings = append(findings, fail(moveBytes, "%s", noBytesMoved).exitingWith(exit.Usage))
 	}
 	return findings
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -138,9 +140,9 @@ func (b *benchSettings) engine() (*bench.EnginePlan, error) {
 	}
 	switch {
 	case slices.Contains(plan.Chunks, 0):
-		return nil, usagef("--chunks 0 is for copies only: give the engine's task sizes, or name bench copy")
+		return nil, exit.Usagef("--chunks 0 is for copies only: give the engine's task sizes, or name bench copy")
 	case slices.Contains(plan.Depths, 0):
-		return nil, usagef("--depths 0 is for copies only: give the engine's depths, or name bench copy")
+		return nil, exit.Usagef("--depths 0 is for copies only: give the engine's depths, or name bench copy")
 	}
 	return plan, nil
 }

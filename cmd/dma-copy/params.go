@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/tailscale/hujson"
 
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -43,7 +45,7 @@ type layer map[string]given
 func (l layer) add(opt option, value given) error {
 	earlier, ok := l[opt.name]
 	if ok && earlier.text != value.text {
-		return usagef("%s %s and %s %s differ: both name the same thing, so give one of them",
+		return exit.Usagef("%s %s and %s %s differ: both name the same thing, so give one of them",
 			earlier.origin, quote.Text(earlier.text), value.origin, quote.Text(value.text))
 	}
 	l[opt.name] = value
@@ -64,7 +66,7 @@ type paramsFile struct {
 func loadParams(path, origin string, table []option) (layer, []string, error) {
 	text, err := readParams(path)
 	if err != nil {
-		return nil, nil, usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path))
+		return nil, nil, exit.Usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path))
 	}
 	file := paramsFile{path: path, text: text, table: table, layer: layer{}}
 	err = file.parse()
@@ -233,18 +235,18 @@ func (f *paramsFile) keyHint(group, key string) string {
 func (f *paramsFile) syntaxError(err error) error {
 	var line, column int
 	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {
-		return usagef("%s: %s; correct the JSON", quote.Bare(f.path), quote.Bare(err.Error()))
+		return exit.Usagef("%s: %s; correct the JSON", quote.Bare(f.path), quote.Bare(err.Error()))
 	}
 	cause := errors.Unwrap(err)
 	if errors.Is(cause, io.ErrUnexpectedEOF) {
 		cause = errors.New("the file ends in the middle of a value")
 	}
 	// The parser quotes the bad text in full.
-	return usagef("%s:%d: %s at column %d; correct the JSON", quote.Bare(f.path), line, quote.Bare(cause.Error()), column)
+	return exit.Usagef("%s:%d: %s at column %d; correct the JSON", quote.Bare(f.path), line, quote.Bare(cause.Error()), column)
 }
 
 func (f *paramsFile) failAt(value hujson.Value, format string, args ...any) error {
-	return usagef("%s: "+format, append([]any{f.place(value)}, args...)...)
+	return exit.Usagef("%s: "+format, append([]any{f.place(value)}, args...)...)
 }
 
 func (f *paramsFile) place(value hujson.Value) string {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 	"unicode"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
 func TestAcceptedParameterFiles(t *testing.T) {
@@ -262,7 +264,7 @@ func FuzzParameterFile(f *testing.F) {
 
 func checkSentence(t *testing.T, err error) {
 	t.Helper()
-	if _, ok := errors.AsType[usageError](err); !ok {
+	if _, ok := errors.AsType[*exit.Error](err); !ok {
 		t.Errorf("%v: not a usage error", err)
 	}
 	var line int

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/quote"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -77,7 +80,7 @@ func TestProgressLineFits(t *testing.T) {
 		for _, total := range []int64{0, 1, 1000, 1 << 46, dmaxfer.Unknown} {
 			s := halfway
 			s.Total = total
-			if line := progressLine(s, 1<<30, width); len(line) > width || line != escapeUnprintable(line) {
+			if line := progressLine(s, 1<<30, width); len(line) > width || line != quote.Printable(line) {
 				t.Errorf("%d columns: %q", width, line)
 			}
 		}
@@ -200,7 +203,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 	}
 	s := settings{File: "-"}
 	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
-	if exitCode(err) != exitUsage {
+	if exitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}
 }

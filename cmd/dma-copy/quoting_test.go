@@ -8,6 +8,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -41,7 +43,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%.20q", args), func(t *testing.T) {
 			got := invoke(nil, args...)
-			if got.err == nil || exitCode(got.err) != exitUsage {
+			if got.err == nil || exitCode(got.err) != exit.Usage {
 				t.Fatalf("error %v", got.err)
 			}
 			checkShort(t, sentence(got.err), 2) // two devices; a list, and what is wrong in it

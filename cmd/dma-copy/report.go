@@ -6,6 +6,9 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/quote"
+
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
@@ -25,24 +28,6 @@ type sideError struct {
 func (e *sideError) Error() string { return fmt.Sprintf("%s: %v", e.side, e.err) }
 func (e *sideError) Unwrap() error { return e.err }
 
-// wording says the cause of a failure in the words of whoever runs a copy, where the error has those of the protocol or
-// of the device.
-type wording func(*sideError) string
-
-// ofPeer is a sentence about the other side, which takes the place of %s.
-func ofPeer(sentence string) wording {
-	return func(e *sideError) string { return fmt.Sprintf(sentence, e.side.Other()) }
-}
-
-// leavingOut drops what an error of that type adds to those around it.
-func leavingOut[T error](e *sideError) string {
-	text := e.err.Error()
-	if inner, is := errors.AsType[T](e.err); is {
-		text = strings.Replace(text, ": "+inner.Error(), "", 1)
-	}
-	return text
-}
-
 // reportError prints the error as the one line that a failed run leaves on stderr: side, cause, next step.
 func reportError(w io.Writer, err error) {
 	fmt.Fprintf(w, "dma-copy: %s\n", sentence(err))
@@ -52,19 +37,19 @@ func reportError(w io.Writer, err error) {
 func sentence(err error) string {
 	found, text := classify(err), err.Error()
 	failed, sided := errors.AsType[*sideError](err)
-	if sided && found.cause != nil {
-		text = fmt.Sprintf("%s: %s", failed.side, found.cause(failed))
+	if sided && found.reword != nil {
+		text = fmt.Sprintf("%s: %s", failed.side, found.reword(failed.side, failed.err))
 		if said := dmaxfer.ErrHung; errors.Is(err, said) && !strings.Contains(text, said.Error()) {
 			text += "; " + said.Error()
 		}
 	}
-	if found.next != "" {
-		text += ": " + found.next
+	if found.hint != "" {
+		text += ": " + found.hint
 	}
 	if sided {
 		text += whatIsKept(failed, found.code)
 	}
-	return escapeUnprintable(strings.ReplaceAll(text, "\n", "; "))
+	return quote.Printable(strings.ReplaceAll(text, "\n", "; "))
 }
 
 // whatIsKept says that a copy need not begin anew. A sender does not know; it says so only after what leaves most receivers with
@@ -75,24 +60,15 @@ func whatIsKept(failed *sideError, code int) string {
 		return fmt.Sprintf("; %s are kept: run the same command to resume", humanize.IBytes(uint64(failed.kept)))
 	case failed.lost != "":
 		return "; nothing is kept: " + failed.lost
-	case failed.resumable && (code > exitSignal || code == exitPeer || code == exitLimit):
+	case failed.resumable && (code > exit.Signal || code == exit.Peer || code == exit.Limit):
 		return "; run the same command to resume from what the receiver kept"
 	}
 	return ""
 }
 
-// peersWords is what the peer said before it hung up.
-func peersWords(e *sideError) string {
-	said, _ := errors.AsType[*negotiate.PeerAborted](e.err)
-	if said.Text == "" {
-		return fmt.Sprintf("the %s aborted without a reason", e.side.Other())
-	}
-	return fmt.Sprintf("the %s aborted: %s", e.side.Other(), escapeUnprintable(said.Text))
-}
-
 // logReworded keeps in the log what the line about the failure leaves out.
 func logReworded(log zerolog.Logger, err error) {
-	if err != nil && classify(err).cause != nil {
+	if err != nil && classify(err).reword != nil {
 		log.Debug().Err(err).Msg("full error")
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -65,12 +67,12 @@ func TestReportedLines(t *testing.T) {
 			"host: no common version of the native protocol: the host supports version 1, the DPU version 2: " +
 				"run releases of dma-copy with a common protocol version on both sides"},
 		{"too long", onDPU(fmt.Errorf("%w after 1s", errDurationLimit)), 14, "DPU: stopped by --max-duration after 1s: raise --max-duration"},
-		{"stopped, with a part", &sideError{side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, kept: 3 << 20}, 130,
+		{"stopped, with a part", &sideError{side: negotiate.DPU, err: exit.Interrupted{Signal: syscall.SIGINT}, kept: 3 << 20}, 130,
 			"DPU: stopped by SIGINT; 3.0 MiB are kept: run the same command to resume"},
 		{"stopped, and what it had is gone", &sideError{
-			side: negotiate.DPU, err: interruptedError{syscall.SIGINT}, lost: "the partial file was removed or replaced",
+			side: negotiate.DPU, err: exit.Interrupted{Signal: syscall.SIGINT}, lost: "the partial file was removed or replaced",
 		}, 130, "DPU: stopped by SIGINT; nothing is kept: the partial file was removed or replaced"},
-		{"stopped, as the sender", &sideError{side: negotiate.Host, err: interruptedError{syscall.SIGTERM}, resumable: true}, 143,
+		{"stopped, as the sender", &sideError{side: negotiate.Host, err: exit.Interrupted{Signal: syscall.SIGTERM}, resumable: true}, 143,
 			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
 		{"changed, as the sender", &sideError{side: negotiate.Host, err: dmaxfer.ErrSourceChanged, resumable: true}, 10, "host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -115,9 +117,9 @@ func refuseArguments(args []string) error {
 		return nil
 	}
 	if guess := nearest(args[0], append(commandNames(), "help")); guess != "" {
-		return usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
+		return exit.Usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
 	}
-	return usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",
+	return exit.Usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",
 		quote.Text(args[0]))
 }
 
@@ -133,13 +135,13 @@ func explainFlagError(cmd *cobra.Command, err error) error {
 		return explainMissingValue(cmd.Flags(), bare.GetFlag())
 	}
 	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
-		return usagef("--%s %s: the flag takes no value; leave it out",
+		return exit.Usagef("--%s %s: the flag takes no value; leave it out",
 			invalid.GetFlag().Name, quote.Text(invalid.GetValue()))
 	}
 	if malformed, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return usagef("%s is not a flag: write --NAME VALUE or --NAME=VALUE", quote.Text(malformed.GetSpecifiedFlag()))
+		return exit.Usagef("%s is not a flag: write --NAME VALUE or --NAME=VALUE", quote.Text(malformed.GetSpecifiedFlag()))
 	}
-	return usagef(`%w; "%s --help" lists the flags`, err, cmd.CommandPath())
+	return exit.Usagef(`%w; "%s --help" lists the flags`, err, cmd.CommandPath())
 }
 
 func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error {
@@ -152,9 +154,9 @@ func explainUnknownFlag(cmd *cobra.Command, unknown *pflag.NotExistError) error 
 		}
 	}
 	if guess == "" {
-		return usagef(`unknown flag %s: "%s --help" lists the flags`, quote.Text(spelled), cmd.CommandPath())
+		return exit.Usagef(`unknown flag %s: "%s --help" lists the flags`, quote.Text(spelled), cmd.CommandPath())
 	}
-	return usagef("unknown flag %s: did you mean --%s?", quote.Text(spelled), guess)
+	return exit.Usagef("unknown flag %s: did you mean --%s?", quote.Text(spelled), guess)
 }
 
 // isShortName tells whether any command has a flag of this one letter.
@@ -175,13 +177,13 @@ func nearestToLetter(letter string, names []string) string {
 func explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {
 	opt, _ := optionByName(everyOption(), flag.Name)
 	if opt.name == "json" && flags.Lookup("output") != nil {
-		return usagef("--json needs a value: %s", whatJSONIs)
+		return exit.Usagef("--json needs a value: %s", whatJSONIs)
 	}
 	short := ""
 	if flag.Shorthand != "" {
 		short = fmt.Sprintf(" or -%s %s", flag.Shorthand, opt.value)
 	}
-	return usagef("--%s needs a value: write --%s %s%s", flag.Name, flag.Name, opt.value, short)
+	return exit.Usagef("--%s needs a value: write --%s %s%s", flag.Name, flag.Name, opt.value, short)
 }
 
 func flagNames(flags *pflag.FlagSet) []string {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
@@ -17,8 +19,8 @@ import (
 
 // What ends a context of which the user has limited the time.
 var (
-	errTimeLimit     = errors.New("stopped by --timeout")
-	errDurationLimit = errors.New("stopped by --max-duration")
+	errTimeLimit     = exit.Errorf(exit.Limit, "raise --timeout", "stopped by --timeout")
+	errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
 )
 
 // runner returns the function that carries out one run.
@@ -46,7 +48,7 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings
 		return err
 	}
 	if s.streams() && streams.data.nowhere {
-		return usagef("-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or a pipe")
+		return exit.Usagef("-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}
 	if s.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w after %s", errTimeLimit, s.Timeout))
@@ -167,6 +169,6 @@ func missingRepresentor(device *doca.Device) error {
 	if err != nil {
 		return err
 	}
-	return usagef("--rep-pci is missing: on the DPU, name the host function to serve with -r; %s represents %s",
+	return exit.Usagef("--rep-pci is missing: on the DPU, name the host function to serve with -r; %s represents %s",
 		device.Info().PCIAddress, strings.Join(there, " and "))
 }

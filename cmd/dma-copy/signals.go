@@ -2,28 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
-// interruptedError is the cause of a context that a signal cancelled.
-type interruptedError struct {
-	Signal os.Signal // SIGINT, SIGTERM or SIGHUP
-}
-
-// Error names the signal.
-func (e interruptedError) Error() string {
-	if number, ok := e.Signal.(syscall.Signal); ok {
-		return fmt.Sprintf("stopped by %s", unix.SignalName(number))
-	}
-	return fmt.Sprintf("stopped by signal %v", e.Signal)
-}
-
-// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an interruptedError as its cause.
+// withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its cause.
 // From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not
 // drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as
 // under nohup, stays ignored. stop ends the watch and returns when nothing of it is left; calling it twice is harmless.
@@ -43,7 +29,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 			// Before the cancellation: a caller that sees the context end may count on the second signal.
 			signal.Ignore(syscall.SIGHUP)
 			signal.Stop(arrivals)
-			cancel(interruptedError{Signal: arrived})
+			cancel(exit.Interrupted{Signal: arrived.(syscall.Signal)})
 		case <-ctx.Done():
 			signal.Stop(arrivals)
 		}

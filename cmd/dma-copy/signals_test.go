@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"go.uber.org/goleak"
 )
 
@@ -36,7 +38,7 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 			}
 			<-ctx.Done()
 			cause := context.Cause(ctx)
-			interrupted, ok := errors.AsType[interruptedError](cause)
+			interrupted, ok := errors.AsType[exit.Interrupted](cause)
 			if !ok || interrupted.Signal != tc.signal || cause.Error() != tc.sentence {
 				t.Errorf("cause %v, want %s", cause, tc.sentence)
 			}

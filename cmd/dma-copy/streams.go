@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
@@ -48,11 +50,11 @@ func (c closedStreams) check(s settings) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
 		if closed && s.streams() {
-			return usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
+			return exit.Usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
 		}
 	}
 	if c[1] && s.Output == outputJSON {
-		return usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
+		return exit.Usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/quote"
+
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
@@ -33,7 +35,7 @@ func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], by.side))
 	}
 	if by.why != "" {
-		fmt.Fprintf(w, "why   %s\n", escapeUnprintable(by.why))
+		fmt.Fprintf(w, "why   %s\n", quote.Printable(by.why))
 	}
 }
 
@@ -56,7 +58,7 @@ func verb(s dmaxfer.Summary) string {
 func nameOf(s dmaxfer.Summary) string {
 	switch {
 	case s.Path != fileIsStream:
-		return escapeUnprintable(s.Path)
+		return quote.Printable(s.Path)
 	case s.Sent:
 		return "standard input"
 	default:

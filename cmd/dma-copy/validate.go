@@ -3,6 +3,8 @@ package main
 import (
 	"slices"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -17,12 +19,12 @@ const defaultDigest = digest.CRC32C
 func (s settings) validate() error {
 	switch {
 	case s.File == "":
-		return usagef("--file is missing: name the file to send or to create with -f FILE")
+		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
 	case s.Role == roleHost && s.Representor != "":
-		return usagef("--rep-pci %q conflicts with --role host: "+
+		return exit.Usagef("--rep-pci %q conflicts with --role host: "+
 			"only the DPU side has representors, so leave one of them out", s.Representor)
 	case s.expects() && s.Digest > s.Expect.Algorithm():
-		return usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
+		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
 	if err := s.validatePlace(); err != nil {
@@ -36,7 +38,7 @@ func (s settings) validatePlace() error {
 	if s.Place.Cores.Empty() || !s.Place.Node.HasNumber() {
 		return nil
 	}
-	return usagef("--cores %s conflicts with --numa %s: both select the CPUs, so leave one of them out",
+	return exit.Usagef("--cores %s conflicts with --numa %s: both select the CPUs, so leave one of them out",
 		quote.Bare(s.Place.Cores.String()), s.Place.Node)
 }
 
@@ -48,9 +50,9 @@ func (s settings) validateProtocol() error {
 	const next = "that protocol does not support it, so leave one of them out"
 	switch {
 	case s.streams():
-		return usagef("-f - conflicts with --protocol reference: %s", next)
+		return exit.Usagef("-f - conflicts with --protocol reference: %s", next)
 	case s.expects():
-		return usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
+		return exit.Usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
 	}
 	return nil
 }

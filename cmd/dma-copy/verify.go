@@ -6,18 +6,13 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
-)
-
-// What verify found; both are kinds of a dmaxfer.Error, and exit codes.
-var (
-	errDigest     = errors.New("digest mismatch")
-	errSomeFailed = errors.New("some files failed")
 )
 
 func verifyCommand() command {
@@ -88,13 +83,13 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	s := v.settings
 	switch {
 	case s.Manifest != "" && s.NewManifest != "":
-		return usagef("--check and --write exclude each other: give one of them")
+		return exit.Usagef("--check and --write exclude each other: give one of them")
 	case s.Manifest != "" && len(args) > 0:
 		return v.checkNamed(ctx, s.Manifest, args)
 	case s.NewManifest != "" && len(args) > 0:
 		return v.writeManifest(ctx, s.NewManifest, args)
 	case s.Manifest != "" || s.NewManifest != "":
-		return usagef("no file is named: name those to check or to list")
+		return exit.Usagef("no file is named: name those to check or to list")
 	case len(args) == 1:
 		return v.checkListed(ctx, args[0], "")
 	case len(args) == 2 && isDirectory(args[0]):
@@ -102,7 +97,7 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	case len(args) == 2:
 		return v.comparePair(ctx, args[0], args[1])
 	default:
-		return usagef("%d files are named: give FILE COPY or [DIR] MANIFEST, or see \"dma-copy verify --help\"", len(args))
+		return exit.Usagef("%d files are named: give FILE COPY or [DIR] MANIFEST, or see \"dma-copy verify --help\"", len(args))
 	}
 }
 
@@ -128,7 +123,7 @@ func (v verifier) tell(fine bool, format string, args ...any) error {
 		word = verdictFail
 	}
 	line := fmt.Sprintf("%-4s  %s", word, fmt.Sprintf(format, args...))
-	if _, err := fmt.Fprintln(v.streams.stdout, escapeUnprintable(line)); err != nil {
+	if _, err := fmt.Fprintln(v.streams.stdout, quote.Printable(line)); err != nil {
 		return fmt.Errorf("print the result: %w", err)
 	}
 	return nil
@@ -146,7 +141,7 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 		files[i] = file
 	}
 	if os.SameFile(files[0].was, files[1].was) {
-		return usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
+		return exit.Usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
 	}
 	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
 	found, err := digest.Compare(ctx, v.settings.Digest, files[0].file, files[1].file)
@@ -171,6 +166,5 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	if err != nil {
 		return err
 	}
-	return &dmaxfer.Error{Kind: errDigest, Next: "copy again",
-		Cause: fmt.Sprintf("%s and %s differ", quote.Bare(first), quote.Bare(second))}
+	return exit.Errorf(exit.Digest, "copy again", "%s and %s differ", quote.Bare(first), quote.Bare(second))
 }

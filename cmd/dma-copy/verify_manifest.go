@@ -3,10 +3,11 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -51,7 +52,7 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
 		if !filepath.IsLocal(entry.Path) {
-			return usagef("%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
+			return exit.Usagef("%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
 				quote.Bare(manifest), quote.Bare(entry.Path), quote.Bare(withoutLastSlash(directory)))
 		}
 		files[i] = expected{path: entry.Path, within: root, sum: entry.Sum}
@@ -104,7 +105,7 @@ func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, er
 			return entry.Sum, nil
 		}
 		if found != (digest.Sum{}) && found != entry.Sum {
-			err = usagef("%s lists several files named %s: give the directory, as in dma-copy verify DIR MANIFEST",
+			err = exit.Usagef("%s lists several files named %s: give the directory, as in dma-copy verify DIR MANIFEST",
 				quote.Bare(manifest), quote.Bare(wanted))
 		}
 		found = entry.Sum
@@ -129,10 +130,10 @@ func loadManifest(path string) ([]digest.Entry, error) {
 	}
 	entries, err := digest.ParseManifest(text)
 	if err != nil {
-		return nil, usagef("%s is not a manifest: %w; name one, or a second file to compare it with", quote.Bare(path), err)
+		return nil, exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with", quote.Bare(path), err)
 	}
 	if len(entries) == 0 {
-		return nil, usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
+		return nil, exit.Usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
 	}
 	return entries, nil
 }
@@ -145,7 +146,7 @@ func readManifest(path string) (string, error) {
 	defer file.close()
 	text, err := readAtMost(file.file, maxManifestSize)
 	if errors.Is(err, errTooLarge) {
-		return "", usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
+		return "", exit.Usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
 			quote.Bare(path), maxManifestSize)
 	}
 	if err != nil {
@@ -201,19 +202,15 @@ func (v verifier) read(ctx context.Context, file expected) (string, digest.Sum, 
 
 // outcome is a failure of its own kind where files failed in part. Where all did, a mismatch is the worse news.
 func (t tally) outcome(manifest string, of int) error {
-	kind := dmaxfer.ErrSource
+	code := exit.Source
 	switch {
 	case t.fine == of:
 		return nil
 	case t.fine > 0:
-		kind = errSomeFailed
+		code = exit.SomeFailed
 	case t.different > 0:
-		kind = errDigest
+		code = exit.Digest
 	}
-	return &dmaxfer.Error{
-		Kind: kind,
-		Cause: fmt.Sprintf("%d of %d files do not match %s (%d differ, %d could not be checked)",
-			of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable),
-		Next: "see the lines with FAIL",
-	}
+	return exit.Errorf(code, "see the lines with FAIL", "%d of %d files do not match %s (%d differ, %d could not be checked)",
+		of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable)
 }

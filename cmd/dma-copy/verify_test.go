@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
@@ -36,7 +38,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 		if err := change(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || exitCode(err) != exitSourceChanged {
+		if err := file.unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || exitCode(err) != exit.SourceChanged {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -48,7 +50,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 	writeFile(t, "c", "other")
 	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"verify a b", "verify a c", "verify --write - a"} {
-		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exitFailure {
+		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}
@@ -58,7 +60,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 func TestManifestThatAppears(t *testing.T) {
 	inNewFolder(t, "sums", "theirs")
 	err := replacement{path: "sums"}.write(t.Context(), []byte("ours"))
-	if !errors.Is(err, dmaxfer.ErrTarget) || exitCode(err) != exitTarget || readFile(t, "sums") != "theirs" {
+	if !errors.Is(err, dmaxfer.ErrTarget) || exitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {
@@ -92,14 +94,14 @@ func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 	defer close(release)
 	go func() {
 		<-blocked
-		interrupt(interruptedError{Signal: syscall.SIGINT})
+		interrupt(exit.Interrupted{Signal: syscall.SIGINT})
 	}()
 	err := interruptible(ctx, func() error {
 		close(blocked)
 		<-release
 		return nil
 	})
-	if exitCode(err) != exitSignal+int(syscall.SIGINT) {
+	if exitCode(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}
 }

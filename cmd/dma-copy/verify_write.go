@@ -168,6 +168,6 @@ func (v verifier) deliver(ctx context.Context, manifest, text string, count int,
 		return nil
 	}
 	_, err := fmt.Fprintf(v.streams.stderr, "ok    wrote %s  %s, %s\n",
-		escapeUnprintable(manifest), english.Plural(count, "file", ""), humanize.IBytes(uint64(total)))
+		quote.Printable(manifest), english.Plural(count, "file", ""), humanize.IBytes(uint64(total)))
 	return err
 }

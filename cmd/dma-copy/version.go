@@ -8,6 +8,8 @@ import (
 	"runtime/debug"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/internal/quote"
+
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -88,7 +90,7 @@ func writeDriverChoice(w io.Writer, options doca.Options) error {
 	if err != nil {
 		reason = err.Error()
 	}
-	if _, err := fmt.Fprintf(w, "driver: %s\nreason: %s\n", title, escapeUnprintable(reason)); err != nil {
+	if _, err := fmt.Fprintf(w, "driver: %s\nreason: %s\n", title, quote.Printable(reason)); err != nil {
 		return fmt.Errorf("print the driver: %w", err)
 	}
 	return nil

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// exitCode maps the outcome of a run to the exit code that the help documents.
+func exitCode(err error) int {
+	if err == nil {
+		return exit.OK
+	}
+	return classify(err).code
+}
+
+// exitHint returns the next step for the user that the error's own text does not have; it may be empty.
+func exitHint(err error) string { return classify(err).hint }
+
+// outcome is what a failure means for scripts and for the user.
+type outcome struct {
+	code   int
+	hint   string
+	reword wording // nil: the error's own text
+}
+
+// wording returns the cause of a failure on one side in the user's words, where the error has those of the protocol or
+// of the device.
+type wording func(side negotiate.Side, err error) string
+
+// classify finds the outcome of a failed run. A signal comes first, then what the peer reported, then errors that carry
+// their own code.
+func classify(err error) outcome {
+	if interrupted, is := errors.AsType[exit.Interrupted](err); is {
+		return outcome{code: interrupted.ExitCode()}
+	}
+	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		return outcome{code: int(said.Code), reword: peersWords}
+	}
+	if failed, is := errors.AsType[exit.Coder](err); is {
+		return outcome{code: failed.ExitCode(), hint: failed.Hint()}
+	}
+	for _, o := range libraryOutcomes {
+		if o.is(err) {
+			return o.outcome
+		}
+	}
+	return outcome{code: exit.Failure}
+}
+
+// libraryOutcomes maps the errors of libraries. First match wins: limits of the user, then root causes, then symptoms.
+var libraryOutcomes = []struct {
+	is func(error) bool
+	outcome
+}{
+	{one(dmaxfer.ErrLimit), outcome{exit.Limit, "", nil}},
+	{one(doca.ErrBadAddress), outcome{exit.Usage, "", nil}},
+	{one(dmaxfer.ErrSettings), outcome{exit.Usage, "", nil}},
+	{one(doca.ErrHardwareRequired), outcome{exit.NotHardware, "leave out --require-hw to use the software device", nil}},
+	{one(doca.ErrNoCgo), outcome{exit.Device, "", nil}},
+	{ofType[*doca.LoadError], outcome{exit.Device, "install DOCA's runtime libraries, or use --driver soft", nil}},
+	{withoutProc, outcome{exit.Device, "mount it (mount -t proc proc /proc)", nil}},
+	{ofType[*doca.SoftError],
+		outcome{exit.Usage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil}},
+	{misnamed("device"), outcome{exit.Device, "choose one of them with -p", nil}},
+	{misnamed("representor"), outcome{exit.Device, "choose one of them with -r", nil}},
+	{ofType[*doca.NotFoundError], outcome{exit.Device, hintDoctor, nil}},
+	{one(doca.CodeAlreadyExist), outcome{exit.Device, "raise --wait, or stop it", leavingOut[*doca.Error]}},
+	{one(dmaxfer.ErrCapability), outcome{exit.Device, "", nil}},
+	{one(dmaxfer.ErrDigest), outcome{exit.Digest, "", nil}},
+	{one(bench.ErrOneSided), outcome{exit.Device, "use --driver soft, which has both on one machine", nil}},
+	{one(dmaxfer.ErrSourceChanged), outcome{exit.SourceChanged, "", nil}},
+	{one(dmaxfer.ErrSource), outcome{exit.Source, "", nil}},
+	{one(dmaxfer.ErrTarget), outcome{exit.Target, "", nil}},
+	{one(dmaxfer.ErrCopy), outcome{exit.Failure, "", nil}},
+	{one(negotiate.ErrOutcomeUnknown), outcome{exit.Peer, "compare both files (dma-copy verify)",
+		ofPeer("transfer outcome unknown: the %s did not confirm the commit")}},
+	{needsNative, outcome{exit.Protocol, "run dma-copy on the other side too",
+		ofPeer("the %s uses the reference protocol, which does not support streams")}},
+	{one(negotiate.ErrNeedsNative), outcome{exit.Protocol, "", nil}},
+	{one(negotiate.ErrEmptyFile), outcome{exit.Protocol, "", nil}},
+	{one(negotiate.ErrVersion), outcome{exit.Protocol,
+		"run releases of dma-copy with a common protocol version on both sides", versionsApart}},
+	{one(dmaxfer.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
+	{one(negotiate.ErrPeerFailed), outcome{exit.Failure, "see its error message", ofPeer("the %s reported a failure")}},
+	{one(comch.ErrPeerAbsent), outcome{exit.Peer, "start the other side, or raise --wait", nil}},
+	{one(comch.ErrMessageSize), outcome{exit.Protocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
+		ofPeer("the %s refused the connection: the maximum message sizes differ")}},
+	{one(comch.ErrRefused), outcome{exit.Peer, "its limit of connections may be reached; check it and copy again",
+		ofPeer("timeout: the %s refused the connection until the end of --wait")}},
+	{one(comch.ErrTurnedAway), outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},
+	{one(comch.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
+	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
+	{one(dmaxfer.ErrIdle), outcome{exit.Peer, "", nil}},
+	{one(dmaxfer.ErrHung), outcome{exit.Peer, "check the device and the disk", nil}},
+	{ofType[*negotiate.Error],
+		outcome{exit.Protocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil}},
+	{one(syscall.EMFILE), outcome{exit.Usage, hintProcessFiles, nil}},
+	{one(syscall.ENFILE), outcome{exit.Usage, hintSystemFiles, nil}},
+	{ofType[*doca.Error], outcome{exit.Device, "check the device and the other side's error message", nil}},
+}
+
+const (
+	connectionLost = "the connection to the %s was lost before the copy ended"
+
+	// hintDoctor is the hint where no device was found.
+	hintDoctor = "run \"dma-copy doctor\" to find the cause"
+
+	// The hints where this process, or the whole system, has used up its file descriptors.
+	hintProcessFiles = "raise the limit on open files (ulimit -n 1024)"
+	hintSystemFiles  = "raise the system's limit on open files (sysctl fs.file-max), or close some"
+)
+
+func one(sentinel error) func(error) bool {
+	return func(err error) bool { return errors.Is(err, sentinel) }
+}
+
+func ofType[T error](err error) bool {
+	_, is := errors.AsType[T](err)
+	return is
+}
+
+// withoutProc reports whether the software device lacks /proc.
+func withoutProc(err error) bool {
+	soft, is := errors.AsType[*doca.SoftError](err)
+	return is && soft.NoProc
+}
+
+// misnamed returns a function that reports whether there are things of a kind, but none of the name that was given.
+func misnamed(kind string) func(error) bool {
+	return func(err error) bool {
+		missing, is := errors.AsType[*doca.NotFoundError](err)
+		return is && missing.Kind == kind && len(missing.Available) > 0
+	}
+}
+
+// needsNative reports whether a stream met a peer of the reference protocol. Other errors with ErrNeedsNative have a
+// text of their own.
+func needsNative(err error) bool {
+	return errors.Is(err, negotiate.ErrNeedsNative) && ofType[*negotiate.Error](err)
+}
+
+// ofPeer rewords a failure as a sentence about the other side, which takes the place of %s.
+func ofPeer(sentence string) wording {
+	return func(side negotiate.Side, _ error) string { return fmt.Sprintf(sentence, side.Other()) }
+}
+
+// leavingOut removes what an error of type T adds to the errors around it.
+func leavingOut[T error](_ negotiate.Side, err error) string {
+	text := err.Error()
+	if inner, is := errors.AsType[T](err); is {
+		text = strings.Replace(text, ": "+inner.Error(), "", 1)
+	}
+	return text
+}
+
+// versionsApart has the two ranges without the protocol's words around them.
+func versionsApart(_ negotiate.Side, err error) string {
+	apart, _ := errors.AsType[*negotiate.Error](err)
+	return fmt.Sprintf("%s: %s", apart.Err, apart.Detail)
+}
+
+// peersWords is what the peer reported in its abort message.
+func peersWords(side negotiate.Side, err error) string {
+	said, _ := errors.AsType[*negotiate.PeerAborted](err)
+	if said.Text == "" {
+		return fmt.Sprintf("the %s aborted without a reason", side.Other())
+	}
+	return fmt.Sprintf("the %s aborted: %s", side.Other(), quote.Printable(said.Text))
+}
