@@ -14,7 +14,7 @@ func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
 		"-- -p b1:00.1 -f x", "-p b1:00.1 -- -f x", "-p b1:00.1 -f x --", "-- -- -p b1:00.1 -f x",
 		"--pci-addr b1:00.1 -- --file=x",
 	} {
-		if got := mustSettle(t, nil, words(line)...); got != defaults(func(s *settings) { s.Device = "b1:00.1" }) {
+		if got := mustSettle(t, nil, words(line)...); got != defaults(func(s *copySettings) { s.Device = "b1:00.1" }) {
 			t.Errorf("%s: %+v", line, got)
 		}
 	}

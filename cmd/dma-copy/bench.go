@@ -28,6 +28,7 @@ const (
 )
 
 func benchCommand() command {
+	var s benchSettings
 	return command{
 		name:    "bench",
 		summary: "Measure copies and the DMA engine alone",
@@ -45,12 +46,14 @@ the page cache and no target; ratios are to cp. A candidate that fails is
 reported, the others continue, and the exit code is 12. Temporary files are
 removed.
 `,
-		options: append(commonOptions(), benchOptions()...),
-		run:     runBench,
+		settings: &s,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			return runBench(ctx, streams, s, args, log)
+		},
 	}
 }
 
-func runBench(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error {
+func runBench(ctx context.Context, streams streams, s benchSettings, args []string, log zerolog.Logger) error {
 	if len(args) == 2 && args[0] == benchShow {
 		return interruptible(ctx, func() error { return showBench(ctx, streams, s, args[1], log) })
 	}
@@ -58,8 +61,8 @@ func runBench(ctx context.Context, streams streams, s settings, args []string, l
 	if err != nil {
 		return err
 	}
-	if s.Bench.Plot != "" {
-		if err := drawing(s.Bench.Plot).check(); err != nil { // before minutes are spent on measuring
+	if s.Plot != "" {
+		if err := drawing(s.Plot).check(); err != nil { // before minutes are spent on measuring
 			return err
 		}
 	}
@@ -78,10 +81,9 @@ func runBench(ctx context.Context, streams streams, s settings, args []string, l
 }
 
 // benchPlan is what the words and the settings ask for.
-func benchPlan(s settings, args []string) (bench.Plan, error) {
-	wishes := s.Bench
+func benchPlan(s benchSettings, args []string) (bench.Plan, error) {
 	plan := bench.Plan{
-		Driver: s.driverOptions(), Model: wishes.Model, Runs: wishes.Runs, Warmup: wishes.Warmup,
+		Driver: s.Driver.docaOptions(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
 	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchEngine}, args[0]) {
@@ -89,10 +91,10 @@ func benchPlan(s settings, args []string) (bench.Plan, error) {
 			quote.Text(args[len(args)-1]))
 	}
 	if len(args) == 0 || args[0] == benchCopy {
-		plan.Copies = wishes.copies(s)
+		plan.Copies = s.copyPlan()
 	}
 	if len(args) == 0 || args[0] == benchEngine {
-		engine, err := wishes.engine()
+		engine, err := s.enginePlan()
 		if err != nil {
 			return plan, err
 		}
@@ -102,18 +104,18 @@ func benchPlan(s settings, args []string) (bench.Plan, error) {
 }
 
 // tellBench keeps a person company; a run may take minutes.
-func tellBench(streams streams, s settings, text string) {
+func tellBench(streams streams, s benchSettings, text string) {
 	if !s.Quiet {
 		fmt.Fprintln(streams.stderr, text)
 	}
 }
 
 // writeBench draws first: what is on stdout then is the end of it.
-func writeBench(ctx context.Context, streams streams, s settings, record *bench.Record) error {
-	if err := plotBench(ctx, s.Bench.Plot, record); err != nil {
+func writeBench(ctx context.Context, streams streams, s benchSettings, record *bench.Record) error {
+	if err := plotBench(ctx, s.Plot, record); err != nil {
 		return err
 	}
-	if err := writeRecord(streams.stdout, s.Bench.Form, record); err != nil {
+	if err := writeRecord(streams.stdout, s.Form, record); err != nil {
 		return fmt.Errorf("print the measurements: %w", err)
 	}
 	return nil
@@ -167,7 +169,7 @@ func benchFailures(record *bench.Record) error {
 const maxRecordSize = 64 << 20
 
 // showBench prints a record of this version.
-func showBench(ctx context.Context, streams streams, s settings, path string, log zerolog.Logger) error {
+func showBench(ctx context.Context, streams streams, s benchSettings, path string, log zerolog.Logger) error {
 	text, name, err := readRecord(path, log)
 	if err != nil {
 		return err

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
 )
@@ -12,11 +14,13 @@ import (
 func benchPlanOf(t *testing.T, line string) (bench.Plan, error) {
 	t.Helper()
 	args := words(line)
-	flags := newSubcommand(benchCommand(), streams{}).Flags()
+	var s benchSettings
+	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
+	declareFlags(flags, &s)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	s, _, err := loadSettings(flags, streams{env: func(string) (string, bool) { return "", false }}, benchCommand().options)
+	_, err := loadSettings(flags, streams{env: func(string) (string, bool) { return "", false }}, &s)
 	if err != nil {
 		return bench.Plan{}, err
 	}

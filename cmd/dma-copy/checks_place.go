@@ -12,14 +12,14 @@ import (
 
 // checkPlace says on which CPUs a copy would run, where that is not simply left to the system. Devices of which the same is to be said
 // share a line.
-func checkPlace(m machine, found inventory, s settings) []finding {
-	if err := s.validatePlace(); err != nil {
+func checkPlace(m machine, found inventory, s doctorSettings) []finding {
+	if err := validatePlace(s.Place); err != nil {
 		return []finding{failPlace(err)}
 	}
 	var places []placement.Decision
 	devices := map[placement.Decision][]string{}
 	for _, address := range placedByDevices(found, s) {
-		place, err := choosePlace(m.place, s, address)
+		place, err := choosePlace(m.place, s.Place, address)
 		if err != nil {
 			return []finding{failPlace(err)}
 		}
@@ -36,7 +36,7 @@ func checkPlace(m machine, found inventory, s settings) []finding {
 }
 
 // placedByDevices lists each address that decides for itself where a copy with that device runs.
-func placedByDevices(found inventory, s settings) []string {
+func placedByDevices(found inventory, s doctorSettings) []string {
 	if !s.Place.IsAuto() || !found.Driver.Hardware {
 		return []string{placedBy(false, "")}
 	}
@@ -56,7 +56,7 @@ func failPlace(err error) finding {
 }
 
 // describePlace has nothing to say of a device that is on no node, or where there is one node only.
-func describePlace(place placement.Decision, devices []string, s settings) []finding {
+func describePlace(place placement.Decision, devices []string, s doctorSettings) []finding {
 	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), place.Node)
 	switch {
 	case place.CPUs.Empty() && place.HasNode():
@@ -67,6 +67,6 @@ func describePlace(place placement.Decision, devices []string, s settings) []fin
 	case s.Place.IsAuto():
 		return []finding{ok("placement: %s; a copy runs on its CPUs %s", on, place.CPUs)}
 	default:
-		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", place.CPUs, s.placeFlag())}
+		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", place.CPUs, placeFlag(s.Place))}
 	}
 }

@@ -82,7 +82,7 @@ func checkProcessMemory(m machine) finding {
 
 // checkPeer looks for the other side without calling it: a dma-copy that waits serves one session, and a call would be it.
 // The software device shows its servers as sockets; a call that hangs up before it says hello stays unnoticed there.
-func checkPeer(m machine, found inventory, s settings) finding {
+func checkPeer(m machine, found inventory, s doctorSettings) finding {
 	if found.Driver.Hardware {
 		return warn("start the copy: it waits for the other side (--wait)",
 			"peer: not checked on hardware, where a probe would use up the peer's waiting session")
@@ -102,7 +102,7 @@ func checkPeer(m machine, found inventory, s settings) finding {
 }
 
 // peerDevice is the device whose peer is meant.
-func peerDevice(devices []*deviceRecord, s settings) (*deviceRecord, finding) {
+func peerDevice(devices []*deviceRecord, s doctorSettings) (*deviceRecord, finding) {
 	var infos []doca.DeviceInfo
 	for _, d := range meant(devices, s.Device) {
 		if s.Device != "" {
@@ -114,11 +114,11 @@ func peerDevice(devices []*deviceRecord, s settings) (*deviceRecord, finding) {
 	if s.Device != "" {
 		return nil, fail(`choose one that "dma-copy devices" lists`, "peer: device %s not found", s.Device)
 	}
-	name, err := chooseDevice(infos, s)
+	name, err := chooseDevice(infos, selection{Device: s.Device, Representor: s.Representor})
 	if err != nil {
 		return nil, fail(nameDevice, "peer: %s", strings.TrimSuffix(err.Error(), ": "+nameDevice))
 	}
-	return peerDevice(devices, settings{Device: name})
+	return peerDevice(devices, doctorSettings{Device: name})
 }
 
 // checkServerIsThere looks, on the host, for the DPU.
@@ -136,7 +136,7 @@ func checkServerIsThere(dir doca.SoftDir, device *deviceRecord) finding {
 
 // checkServerIsFree looks, on the DPU, whether the name is taken. A host that waits cannot be seen: it calls until a
 // server answers, and leaves no trace before.
-func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s settings) finding {
+func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s doctorSettings) finding {
 	if s.Representor == "" {
 		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
 	}

@@ -15,8 +15,20 @@ const nameDevice = "name one with -p"
 // misfit returns the error of a device that was chosen and cannot do what was asked for. The message has the hint.
 func misfit(format string, args ...any) error { return exit.Errorf(exit.Device, "", format, args...) }
 
+// selection is what the user said about the device of a copy.
+type selection struct {
+	Device      string // empty: not given
+	Representor string // empty: not given
+	Role        role
+}
+
+// selection returns what the settings say about the device.
+func (s copySettings) selection() selection {
+	return selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
+}
+
 // chooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
-func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
+func chooseDevice(devices []doca.DeviceInfo, s selection) (string, error) {
 	if s.Device != "" {
 		return s.Device, nil
 	}
@@ -38,7 +50,7 @@ func chooseDevice(devices []doca.DeviceInfo, s settings) (string, error) {
 }
 
 // wantedSide is what the settings alone say of the role.
-func wantedSide(s settings) role {
+func wantedSide(s selection) role {
 	if s.Role == roleAuto && s.Representor != "" {
 		return roleDPU
 	}
@@ -57,7 +69,7 @@ func fits(d doca.DeviceInfo, side role) bool {
 }
 
 // chooseSide decides the role by what the device can be, and refuses what it cannot.
-func chooseSide(d doca.DeviceInfo, s settings) (negotiate.Side, error) {
+func chooseSide(d doca.DeviceInfo, s selection) (negotiate.Side, error) {
 	side := negotiate.Host
 	if s.Role == roleDPU || (s.Role == roleAuto && sideOf(d) == negotiate.DPU) {
 		side = negotiate.DPU

@@ -16,17 +16,17 @@ func TestChooseDevice(t *testing.T) {
 	cases := []struct {
 		name    string
 		devices []doca.DeviceInfo
-		s       settings
+		s       selection
 		want    string // empty: refused
 	}{
-		{"named", []doca.DeviceInfo{host, dpu}, settings{Device: "mlx5_7"}, "mlx5_7"},
-		{"only one", []doca.DeviceInfo{other, host}, settings{Role: roleAuto}, host.PCIAddress},
-		{"only one of the role", []doca.DeviceInfo{host, dpu}, settings{Role: roleDPU}, dpu.PCIAddress},
-		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, settings{Role: roleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
-		{"an SF", []doca.DeviceInfo{sf}, settings{Role: roleAuto}, "mlx5_5"},
-		{"two", []doca.DeviceInfo{host, dpu}, settings{Role: roleAuto}, ""},
-		{"none of the role", []doca.DeviceInfo{host, other}, settings{Role: roleDPU}, ""},
-		{"none", nil, settings{Role: roleAuto}, ""},
+		{"named", []doca.DeviceInfo{host, dpu}, selection{Device: "mlx5_7"}, "mlx5_7"},
+		{"only one", []doca.DeviceInfo{other, host}, selection{Role: roleAuto}, host.PCIAddress},
+		{"only one of the role", []doca.DeviceInfo{host, dpu}, selection{Role: roleDPU}, dpu.PCIAddress},
+		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, selection{Role: roleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
+		{"an SF", []doca.DeviceInfo{sf}, selection{Role: roleAuto}, "mlx5_5"},
+		{"two", []doca.DeviceInfo{host, dpu}, selection{Role: roleAuto}, ""},
+		{"none of the role", []doca.DeviceInfo{host, other}, selection{Role: roleDPU}, ""},
+		{"none", nil, selection{Role: roleAuto}, ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

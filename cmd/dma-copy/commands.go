@@ -12,15 +12,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// command is one thing that the program does besides copying. The flags of a copy that it shares are picked from the
-// table of options; those that only it has are declared beside it.
+// command is one thing that the program does besides copying.
 type command struct {
-	name    string
-	summary string // for the list of commands, at most what fits its line
-	about   string // the first paragraphs of its help, as lines
-	options []option
-	takes   []string // what it takes behind its flags, one form each; nil: nothing
-	run     func(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error
+	name     string
+	summary  string   // for the list of commands, at most what fits its line
+	about    string   // the first paragraphs of its help, as lines
+	settings settings // the flags fill them in before run is called
+	takes    []string // what it takes behind its flags, one form each; nil: nothing
+	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
 }
 
 func commands() []command {
@@ -46,15 +45,15 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 			return exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, log, err := settle(cmd.Flags(), streams, c.options)
+			log, err := settle(cmd.Flags(), streams, c.settings)
 			if err != nil {
 				return err
 			}
-			return c.run(cmd.Context(), streams, s, args, log)
+			return c.run(cmd.Context(), streams, args, log)
 		},
 	}
 	cmd.Flags().BoolP("help", "h", false, "")
-	declareFlags(cmd.Flags(), c.options)
+	declareFlags(cmd.Flags(), c.settings)
 	return cmd
 }
 

@@ -56,7 +56,7 @@ func TestHelpOfCommands(t *testing.T) {
 				t.Errorf("longer than %d columns: %s", helpWidth, line)
 			}
 		}
-		for _, opt := range c.options {
+		for _, opt := range c.settings.options() {
 			if !strings.Contains(want.stdout, "--"+opt.name+" ") && !strings.Contains(want.stdout, "--"+opt.name+",") {
 				t.Errorf("the help of %s does not name --%s", c.name, opt.name)
 			}
@@ -77,7 +77,7 @@ func TestCommonOptionsAreEveryCommandsThatNeedsADevice(t *testing.T) {
 			want = []string{"log-level", "json"}
 		}
 		var names []string
-		for _, opt := range c.options {
+		for _, opt := range c.settings.options() {
 			names = append(names, opt.name)
 		}
 		if !slices.Equal(names[:min(len(want), len(names))], want) {
@@ -89,7 +89,7 @@ func TestCommonOptionsAreEveryCommandsThatNeedsADevice(t *testing.T) {
 // One parameter file serves a copy and all commands, each of which takes what concerns it.
 func TestParameterFileOfAllCommands(t *testing.T) {
 	inNewFolder(t, "all.json", `{"doca_program_flags": {"file": "x", "write": "m", "peer": true, "doca-libdir": "/d"}}`)
-	if got := mustSettle(t, nil, "-j", "all.json"); got.File != "x" || got.LibraryDir != "/d" || got.NewManifest != "" || got.Peer {
+	if got := mustSettle(t, nil, "-j", "all.json"); got.File != "x" || got.Driver.LibraryDir != "/d" {
 		t.Errorf("settings of a copy %+v", got)
 	}
 	writeFile(t, "bad.json", `{"doca_program_flags": {"file": "x", "output": "xml"}}`)

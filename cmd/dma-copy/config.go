@@ -24,10 +24,10 @@ const (
 // originDefault marks the values of the table.
 const originDefault = "default"
 
-// declareFlags adds the table's flags. They hold text: one parser per option serves all origins, and it runs once the
+// declareFlags adds the flags of a command. They hold text: one parser per option serves all origins, and it runs once the
 // winner is known.
-func declareFlags(flags *pflag.FlagSet, table []option) {
-	for _, opt := range table {
+func declareFlags(flags *pflag.FlagSet, s settings) {
+	for _, opt := range s.options() {
 		declareFlag(flags, opt, opt.name, opt.short)
 		if opt.alias != "" {
 			declareFlag(flags, opt, opt.alias, opt.aliasKey)
@@ -43,17 +43,16 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 	}
 }
 
-// loadSettings merges parsed flags, the parameter file, the environment, the machine's file and the defaults, in this order of precedence,
-// for the options of the table. The notes say what was given and has no effect. Errors have the code exit.Usage; the settings
-// returned with one are those that can be told nevertheless.
-func loadSettings(flags *pflag.FlagSet, streams streams, table []option) (settings, []string, error) {
-	merged := viper.New()
-	notes, err := mergeOrigins(merged, flags, streams, table)
-	var s settings
+// loadSettings fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's
+// file and the defaults, in this order of precedence. The notes say what was given and has no effect. Errors have the code
+// exit.Usage; with one, the settings are those that can be told nevertheless.
+func loadSettings(flags *pflag.FlagSet, streams streams, s settings) (notes []string, err error) {
+	merged, table := viper.New(), s.options()
+	notes, err = mergeOrigins(merged, flags, streams, table)
 	for _, opt := range table {
-		err = cmp.Or(err, assignWinner(&s, winner(merged, opt.name), opt))
+		err = cmp.Or(err, assignWinner(winner(merged, opt.name), opt))
 	}
-	return s, notes, err
+	return notes, err
 }
 
 // mergeOrigins merges as much as it can, and returns the first error.
@@ -145,11 +144,11 @@ func winner(merged *viper.Viper, name string) given {
 	return value
 }
 
-func assignWinner(s *settings, value given, opt option) error {
+func assignWinner(value given, opt option) error {
 	if value.origin == originDefault && value.text == "" {
 		return nil // the zero value says "not given"
 	}
-	if err := opt.assign(s, value.text); err != nil {
+	if err := opt.assign(value.text); err != nil {
 		return badValue(value, err)
 	}
 	return nil

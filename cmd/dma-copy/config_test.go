@@ -64,7 +64,7 @@ func TestPrecedenceOfEveryKey(t *testing.T) {
 
 // mergedOptions returns the table without the option that names the file to merge.
 func mergedOptions() []option {
-	return slices.DeleteFunc(options(), func(opt option) bool { return opt.name == "json" })
+	return slices.DeleteFunc((&copySettings{}).options(), func(opt option) bool { return opt.name == "json" })
 }
 
 // checkPrecedence gives the values whose bits are set, flag first, and expects the first of them or the default.
@@ -89,7 +89,8 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 	}
 	expected := defaults()
 	if want != "" {
-		if err := opt.assign(&expected, want); err != nil {
+		bound, _ := optionByName(expected.options(), opt.name)
+		if err := bound.assign(want); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -125,7 +126,7 @@ func TestSamplesCoverTheTable(t *testing.T) {
 
 func TestVariableNames(t *testing.T) {
 	var got []string
-	for _, opt := range options() {
+	for _, opt := range (&copySettings{}).options() {
 		for _, name := range opt.names() {
 			got = append(got, variableName(name))
 		}
@@ -190,7 +191,7 @@ func TestAliasInEveryLayer(t *testing.T) {
 
 func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 	variables := map[string]string{}
-	for _, opt := range options() {
+	for _, opt := range (&copySettings{}).options() {
 		for _, name := range opt.names() {
 			variables[variableName(name)] = ""
 		}

@@ -14,12 +14,12 @@ import (
 
 // takePlace moves the process to the CPUs where its copy should run, before there is memory that would stay behind. What nobody
 // asked for may fail: then a copy is slower than it could be.
-func takePlace(machine func() (placement.Machine, error), hardware bool, address string, s settings, log zerolog.Logger) error {
-	place, err := choosePlace(machine, s, placedBy(hardware, address))
+func takePlace(machine func() (placement.Machine, error), hardware bool, address string, wish placement.Wish, log zerolog.Logger) error {
+	place, err := choosePlace(machine, wish, placedBy(hardware, address))
 	if err == nil && !place.CPUs.Empty() {
 		err = placement.RunOn(place.CPUs)
 	}
-	if err != nil && !s.Place.IsAuto() {
+	if err != nil && !wish.IsAuto() {
 		return err
 	}
 	if err != nil || place.CPUs.Empty() {
@@ -27,7 +27,7 @@ func takePlace(machine func() (placement.Machine, error), hardware bool, address
 	} else {
 		useCores()
 	}
-	logPlace(log, place, err, s)
+	logPlace(log, place, err, wish)
 	return nil
 }
 
@@ -41,28 +41,28 @@ func placedBy(hardware bool, address string) string {
 
 // choosePlace decides where a copy with the device at this address runs; an empty one is nowhere. The error of a wish that does not fit it has the
 // code exit.Usage and names the flag.
-func choosePlace(machine func() (placement.Machine, error), s settings, address string) (placement.Decision, error) {
+func choosePlace(machine func() (placement.Machine, error), wish placement.Wish, address string) (placement.Decision, error) {
 	m, err := machine()
 	if err != nil {
 		return placement.Decision{}, err
 	}
-	place, err := m.Decide(s.Place, address)
+	place, err := m.Decide(wish, address)
 	if refusal, is := errors.AsType[placement.Refusal](err); is {
-		return place, exit.Usagef("%s: %w", s.placeFlag(), refusal)
+		return place, exit.Usagef("%s: %w", placeFlag(wish), refusal)
 	}
 	return place, err
 }
 
 // placeFlag spells what was asked for.
-func (s settings) placeFlag() string {
-	if !s.Place.Cores.Empty() {
-		return "--cores " + s.Place.Cores.String()
+func placeFlag(wish placement.Wish) string {
+	if !wish.Cores.Empty() {
+		return "--cores " + wish.Cores.String()
 	}
-	return "--numa " + s.Place.Node.String()
+	return "--numa " + wish.Node.String()
 }
 
 // logPlace says where the process is now, or why it is not near its device, and warns of CPUs that were named in vain.
-func logPlace(log zerolog.Logger, place placement.Decision, err error, s settings) {
+func logPlace(log zerolog.Logger, place placement.Decision, err error, wish placement.Wish) {
 	if place.HasNode() {
 		log = log.With().Int("numa_node", place.Node).Logger()
 	}
@@ -75,8 +75,8 @@ func logPlace(log zerolog.Logger, place placement.Decision, err error, s setting
 		return
 	case place.CPUs.Empty():
 		return
-	case !s.Place.Cores.Empty() && place.CPUs != s.Place.Cores:
-		log.Warn().Str("cores", s.Place.Cores.String()).Msg("this process may not use all CPUs of --cores")
+	case !wish.Cores.Empty() && place.CPUs != wish.Cores:
+		log.Warn().Str("cores", wish.Cores.String()).Msg("this process may not use all CPUs of --cores")
 	}
 	log.Info().Str("cpus", place.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).
 		Msg("process pinned to these CPUs")

@@ -12,26 +12,26 @@ import (
 )
 
 func TestPlaceThatIsLogged(t *testing.T) {
-	cpus := placedAt("auto", "2-3").Place.Cores
+	cpus := wishFor("auto", "2-3").Cores
 	nowhere := placement.Decision{Node: -1}
 	cases := []struct {
 		name  string
 		place placement.Decision
 		err   error
-		s     settings
+		wish  placement.Wish
 		parts []string // of each line; none: nothing is logged
 	}{
-		{"nothing to say", nowhere, nil, settings{}, nil},
-		{"near the device", placement.Decision{CPUs: cpus, Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"cpus":"2-3","gomaxprocs":`}},
-		{"far from the device", placement.Decision{Node: 1}, nil, settings{}, []string{`"info","numa_node":1,"message":"this process may not use any CPU`}},
-		{"unknown", nowhere, errors.New("unreadable"), settings{}, []string{`"warn","error":"unreadable"`}},
-		{"the CPUs that were named", placement.Decision{CPUs: cpus, Node: -1}, nil, placedAt("auto", "2-3"), []string{`"info","cpus":"2-3"`}},
-		{"some of them", placement.Decision{CPUs: cpus, Node: -1}, nil, placedAt("auto", "2-4"), []string{`"warn","cores":"2-4"`, `"info","cpus":"2-3"`}},
+		{"nothing to say", nowhere, nil, placement.Wish{}, nil},
+		{"near the device", placement.Decision{CPUs: cpus, Node: 1}, nil, placement.Wish{}, []string{`"info","numa_node":1,"cpus":"2-3","gomaxprocs":`}},
+		{"far from the device", placement.Decision{Node: 1}, nil, placement.Wish{}, []string{`"info","numa_node":1,"message":"this process may not use any CPU`}},
+		{"unknown", nowhere, errors.New("unreadable"), placement.Wish{}, []string{`"warn","error":"unreadable"`}},
+		{"the CPUs that were named", placement.Decision{CPUs: cpus, Node: -1}, nil, wishFor("auto", "2-3"), []string{`"info","cpus":"2-3"`}},
+		{"some of them", placement.Decision{CPUs: cpus, Node: -1}, nil, wishFor("auto", "2-4"), []string{`"warn","cores":"2-4"`, `"info","cpus":"2-3"`}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
-			logPlace(zerolog.New(&out), tc.place, tc.err, tc.s)
+			logPlace(zerolog.New(&out), tc.place, tc.err, tc.wish)
 			lines := strings.SplitAfter(out.String(), "\n")
 			if len(lines) != len(tc.parts)+1 {
 				t.Fatalf("logged %q, want %q", out.String(), tc.parts)
@@ -48,11 +48,11 @@ func TestPlaceThatIsLogged(t *testing.T) {
 // What nobody asked for is no reason to fail, and what somebody did is.
 func TestMachineThatCannotBeAsked(t *testing.T) {
 	unknown := func() (placement.Machine, error) { return placement.Machine{}, syscall.EPERM }
-	for _, s := range []settings{placedAt("auto", ""), placedAt("auto", "0"), placedAt("0", "")} {
+	for _, wish := range []placement.Wish{wishFor("auto", ""), wishFor("auto", "0"), wishFor("0", "")} {
 		var out strings.Builder
-		err := takePlace(unknown, true, "0000:b1:00.1", s, zerolog.New(&out))
-		if auto := s.Place.IsAuto(); errors.Is(err, syscall.EPERM) == auto || strings.Contains(out.String(), `"warn"`) != auto {
-			t.Errorf("%+v: error %v, logged %q", s.Place.Node, err, out.String())
+		err := takePlace(unknown, true, "0000:b1:00.1", wish, zerolog.New(&out))
+		if auto := wish.IsAuto(); errors.Is(err, syscall.EPERM) == auto || strings.Contains(out.String(), `"warn"`) != auto {
+			t.Errorf("%+v: error %v, logged %q", wish.Node, err, out.String())
 		}
 	}
 }
@@ -61,7 +61,7 @@ func TestMachineThatCannotBeAsked(t *testing.T) {
 func TestSoftwareDeviceIsNowhere(t *testing.T) {
 	m := twoNodes("0-3")
 	for hardware, want := range map[bool]string{true: "2-3", false: ""} {
-		place, err := choosePlace(m.place, settings{}, placedBy(hardware, "0000:b1:00.1"))
+		place, err := choosePlace(m.place, placement.Wish{}, placedBy(hardware, "0000:b1:00.1"))
 		if err != nil || place.CPUs.String() != want {
 			t.Errorf("hardware %t: CPUs %q, error %v, want %q", hardware, place.CPUs, err, want)
 		}

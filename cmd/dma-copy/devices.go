@@ -17,23 +17,22 @@ import (
 )
 
 func devicesCommand() command {
-	output := option{group: addedOptions, name: "output", short: "o", value: "text|json", fallback: string(outputText),
-		json:   jsonText,
-		assign: into(func(s *settings) *outputForm { return &s.Output }, parseOneOf(outputText, outputJSON)),
-		help:   "Output format; JSON names are stable, and new\nones may be added"}
+	var s devicesSettings
 	return command{
 		name:    "devices",
 		summary: "List devices, representors and capabilities",
 		about: `Lists every device of the driver that a copy would use: its names, the side it
 can be, the host functions it represents, and its capabilities. Changes nothing.
 `,
-		options: append(commonOptions(), output),
-		run:     listDevices,
+		settings: &s,
+		run: func(_ context.Context, streams streams, _ []string, log zerolog.Logger) error {
+			return listDevices(streams, s, log)
+		},
 	}
 }
 
-func listDevices(_ context.Context, streams streams, s settings, _ []string, log zerolog.Logger) error {
-	return lookThrough(s.driverOptions(), func(driver *doca.Driver) error {
+func listDevices(streams streams, s devicesSettings, log zerolog.Logger) error {
+	return lookThrough(s.Driver.docaOptions(), func(driver *doca.Driver) error {
 		logDriver(log, driver)
 		found, err := takeInventory(driver)
 		if err != nil {

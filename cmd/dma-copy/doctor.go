@@ -52,10 +52,7 @@ func (f finding) exitingWith(code int) finding {
 }
 
 func doctorCommand() command {
-	peer := option{group: addedOptions, name: "peer", fallback: "false", json: jsonSwitch,
-		assign: into(func(s *settings) *bool { return &s.Peer }, parseSwitch),
-		help: "Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n" +
-			"probe would use up the peer's waiting session"}
+	var s doctorSettings
 	return command{
 		name:    "doctor",
 		summary: "Check the requirements of a copy, suggest fixes",
@@ -64,15 +61,15 @@ FAIL, what was found, and after two dashes what to do about it. The exit code
 is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, 7
 where only the other side is missing, or 3 where a copy would refuse a setting.
 `,
-		options: append(commonOptions(), append(pickOptions("pci-addr", "rep-pci", "numa", "cores"), peer)...),
-		run: func(_ context.Context, streams streams, s settings, _ []string, _ zerolog.Logger) error {
+		settings: &s,
+		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
 			return report(streams.stdout, examine(thisMachine(s), s))
 		},
 	}
 }
 
 // examine makes every check. Their order is that in which somebody repairs.
-func examine(m machine, s settings) []finding {
+func examine(m machine, s doctorSettings) []finding {
 	installed, installErr := m.installation()
 	found, driverErr := m.inventory()
 	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}
@@ -85,7 +82,7 @@ func examine(m machine, s settings) []finding {
 		findings = append(findings, checkPlace(m, found, s)...)
 	}
 	findings = append(findings, checkUser(m))
-	if s.Driver != driverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
+	if s.Driver.Name != driverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
 		dir, err := m.softDir()
 		findings = append(findings, checkSoftDir(dir, err, m.user().id), checkStaleSockets(dir), checkProcessMemory(m))
 	}

@@ -124,7 +124,7 @@ type program struct {
 var _ follower = (*program)(nil)
 
 // newProgram writes to stdout, unless that may be where the file's bytes go.
-func newProgram(streams streams, s settings, log zerolog.Logger) *program {
+func newProgram(streams streams, s copySettings, log zerolog.Logger) *program {
 	out := streams.stdout
 	if s.streams() {
 		out = streams.stderr

@@ -76,7 +76,7 @@ func everyEvent(p *program) {
 // The fields of each event, which programs rely on: they are only ever added.
 func TestEveryEvent(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(streams{stdout: &out, stderr: io.Discard}, settings{File: "file"}, zerolog.Nop())
+	p := newProgram(streams{stdout: &out, stderr: io.Discard}, copySettings{File: "file"}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	var kinds []string
@@ -98,7 +98,7 @@ func TestEveryEvent(t *testing.T) {
 // What a stream or the reference's protocol does not know is left out, not told as zero.
 func TestEventsOfTheUnknown(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(streams{stdout: io.Discard, stderr: &out}, settings{File: "-"}, zerolog.Nop())
+	p := newProgram(streams{stdout: io.Discard, stderr: &out}, copySettings{File: "-"}, zerolog.Nop())
 	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
 	p.hears(dmaxfer.Planned{Size: dmaxfer.Unknown})
 	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
@@ -120,7 +120,7 @@ func TestEventsOfTheUnknown(t *testing.T) {
 
 // A program that counts on the events is to hear that some are missing.
 func TestEventsOnAFullDisk(t *testing.T) {
-	p := newProgram(streams{stdout: fullDisk{}}, settings{File: "file"}, zerolog.Nop())
+	p := newProgram(streams{stdout: fullDisk{}}, copySettings{File: "file"}, zerolog.Nop())
 	p.hears(dmaxfer.Warned{Text: "beware"})
 	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)

@@ -36,7 +36,7 @@ type means struct {
 	why      string // this driver; empty if the user has chosen it
 }
 
-func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s settings) means {
+func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s copySettings) means {
 	return means{
 		side: side, device: device.Info().PCIAddress, driver: pathOf(driver), hardware: driver.Hardware(), why: choiceOf(driver, s),
 	}
@@ -44,7 +44,7 @@ func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s se
 
 // reporter keeps one follower informed and remembers what a failure needs to be explained.
 type reporter struct {
-	settings settings
+	settings copySettings
 	progress dmaxfer.Progress
 
 	mu       sync.Mutex
@@ -54,7 +54,7 @@ type reporter struct {
 	kept     dmaxfer.Kept // what this side's failed copy has left
 }
 
-func newReporter(to follower, s settings) *reporter { return &reporter{follower: to, settings: s} }
+func newReporter(to follower, s copySettings) *reporter { return &reporter{follower: to, settings: s} }
 
 // hear is for dmaxfer.Options.Notify.
 func (r *reporter) hear(e dmaxfer.Event) {

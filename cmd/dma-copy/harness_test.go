@@ -17,7 +17,7 @@ import (
 
 // invocation is what one execution of the command did, with the transfer replaced by a witness.
 type invocation struct {
-	settings settings
+	settings copySettings
 	ran      bool
 	stdout   string
 	stderr   string
@@ -33,7 +33,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 		return value, ok
 	}}
 	args = append([]string{}, args...) // nil would mean the test's own arguments
-	got.err = execute(context.Background(), surroundings, args, func(_ context.Context, s settings, _ zerolog.Logger) error {
+	got.err = execute(context.Background(), surroundings, args, func(_ context.Context, s copySettings, _ zerolog.Logger) error {
 		got.settings, got.ran = s, true
 		return nil
 	})
@@ -42,7 +42,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 }
 
 // mustSettle returns the settings of an execution that has to succeed without a word.
-func mustSettle(t *testing.T, variables map[string]string, args ...string) settings {
+func mustSettle(t *testing.T, variables map[string]string, args ...string) copySettings {
 	t.Helper()
 	got := invoke(variables, args...)
 	if got.err != nil || !got.ran {
@@ -105,9 +105,9 @@ func readFile(t *testing.T, elements ...string) string {
 }
 
 // defaults are the settings of `dma-copy -f x`, with changes.
-func defaults(changes ...func(*settings)) settings {
-	s := settings{
-		File: "x", Role: "auto", Driver: "auto", Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40, SDKLogLevel: 40,
+func defaults(changes ...func(*copySettings)) copySettings {
+	s := copySettings{
+		File: "x", Role: "auto", Driver: driverSettings{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40,
 		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
 		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30,
 	}

@@ -80,7 +80,7 @@ exit codes are listed there.
 
 // writeHelpOf prints the help of the command that cobra has found.
 func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
-	text := programHelp(options())
+	text := programHelp((&copySettings{}).options())
 	for _, c := range commands() {
 		if c.name == cmd.Name() {
 			text = commandHelp(c)
@@ -116,7 +116,7 @@ func commandHelp(c command) string {
 	var text strings.Builder
 	text.WriteString(usageOf(c) + "\n" + c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
-	for _, opt := range c.options {
+	for _, opt := range c.settings.options() {
 		writeFlag(&text, opt)
 	}
 	text.WriteString(helpCommandClosing)

@@ -47,7 +47,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 
 func TestHelpNamesEveryOption(t *testing.T) {
 	help := invoke(nil, "-h").stdout
-	for _, opt := range options() {
+	for _, opt := range (&copySettings{}).options() {
 		for _, name := range opt.names() {
 			named := strings.Contains(help, "--"+name+" ") || strings.Contains(help, "--"+name+",")
 			if named == opt.hidden {

@@ -46,9 +46,9 @@ type identity struct {
 	groups []string
 }
 
-func thisMachine(s settings) machine {
+func thisMachine(s doctorSettings) machine {
 	return machine{
-		installation: func() (doca.Installation, error) { return doca.FindInstallation(s.LibraryDir) },
+		installation: func() (doca.Installation, error) { return doca.FindInstallation(s.Driver.LibraryDir) },
 		inventory:    func() (inventory, error) { return lookForInventory(s) },
 		softDir:      func() (doca.SoftDir, error) { return doca.InspectSoftDir("") },
 		memlock:      memlockLimit,
@@ -71,8 +71,8 @@ func thisMachine(s settings) machine {
 	}
 }
 
-func lookForInventory(s settings) (found inventory, err error) {
-	err = lookThrough(s.driverOptions(), func(driver *doca.Driver) (err error) {
+func lookForInventory(s doctorSettings) (found inventory, err error) {
+	err = lookThrough(s.Driver.docaOptions(), func(driver *doca.Driver) (err error) {
 		found, err = takeInventory(driver)
 		return err
 	})

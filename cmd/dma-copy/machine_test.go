@@ -30,7 +30,7 @@ func TestLeftoversAreFoundAndKept(t *testing.T) {
 }
 
 func TestThisMachineAnswers(t *testing.T) {
-	m := thisMachine(settings{Driver: driverSoft})
+	m := thisMachine(doctorSettings{Driver: driverSettings{Name: driverSoft}})
 	if limit, err := m.memlock(); err != nil || limit == 0 {
 		t.Errorf("limit %d, error %v", limit, err)
 	}

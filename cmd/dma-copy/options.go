@@ -1,13 +1,12 @@
 package main
 
 import (
-	"slices"
 	"strings"
 )
 
-// option is one thing that a run can be told. The table in options(), and for what only one command knows the one beside
-// that command, is the only place that knows them: flags, keys of the parameter file, environment variables, defaults
-// and help all follow from it.
+// option is one thing that a command can be told, bound to the field of the settings that takes its value. The tables of
+// options are the only place that knows them: flags, keys of the parameter file, environment variables, defaults and help
+// all follow from these.
 type option struct {
 	group    optionGroup
 	name     string // long flag, key of the parameter file, and stem of the variable
@@ -17,7 +16,7 @@ type option struct {
 	value    string // what the help calls the value; empty for a switch
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
-	assign   func(s *settings, text string) error
+	assign   func(text string) error // sets the field that the option is bound to
 	help     string
 	hidden   bool // for those who work on the program: no help names it, and no guess
 }
@@ -45,27 +44,14 @@ var (
 	jsonSwitch = jsonShape{`tf`, "true or false"}
 )
 
-// commonOptions are those that every command has.
-func commonOptions() []option {
-	return pickOptions("log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir")
-}
-
-// pickOptions takes some options of a copy.
-func pickOptions(names ...string) []option {
-	var picked []option
-	for _, opt := range options() {
-		if slices.Contains(names, opt.name) {
-			picked = append(picked, opt)
-		}
-	}
-	return picked
-}
-
-// everyOption is what any of the commands can be told, so that one parameter file serves all of them.
+// everyOption returns the options of all commands, so that one parameter file serves all of them. Where several commands
+// have an option of one name, it is that of a copy.
 func everyOption() []option {
-	table := options()
-	for _, c := range commands() {
-		for _, opt := range c.options {
+	var table []option
+	for _, s := range []settings{
+		&copySettings{}, &benchSettings{}, &devicesSettings{}, &doctorSettings{}, &verifySettings{}, &versionSettings{},
+	} {
+		for _, opt := range s.options() {
 			if _, known := optionByName(table, opt.name); !known {
 				table = append(table, opt)
 			}
@@ -74,14 +60,14 @@ func everyOption() []option {
 	return table
 }
 
-// into makes an assignment of a parser and the field that takes its result.
-func into[T any](field func(*settings) *T, parse func(string) (T, error)) func(*settings, string) error {
-	return func(s *settings, text string) error {
+// into returns an assignment that parses a text and stores the result in field.
+func into[T any](field *T, parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
 		value, err := parse(text)
 		if err != nil {
 			return err
 		}
-		*field(s) = value
+		*field = value
 		return nil
 	}
 }

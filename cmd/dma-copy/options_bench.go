@@ -9,25 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// benchSettings are those that only bench has. An empty list is for the kind of measurement to fill.
-type benchSettings struct {
-	Sizes      []int64
-	Chunks     []int64
-	Depths     []int
-	Directions []bench.Direction
-	Digests    []string
-	Tools      []string
-	Runs       int // at least one
-	Warmup     int
-	Directory  string // empty: that for temporary files
-	Model      string // empty: none
-	Plot       string // empty: none
-	Form       benchForm
-}
 
 // benchForm is the form of the result.
 type benchForm string
@@ -48,95 +31,86 @@ var (
 	defaultEngineDepths = []int{1, 4, 16, 64}
 )
 
-// inBench makes an assignment to one of bench's own settings.
-func inBench[T any](field func(*benchSettings) *T, parse func(string) (T, error)) func(*settings, string) error {
-	return into(func(s *settings) *T {
-		if s.Bench == nil {
-			s.Bench = &benchSettings{}
-		}
-		return field(s.Bench)
-	}, parse)
+// options implements settings.
+func (s *benchSettings) options() []option {
+	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), s.whatOptions(), s.howOptions(), s.reportOptions())
 }
 
-func benchOptions() []option {
-	return slices.Concat(benchWhat(), benchHow(), benchReport())
-}
-
-func benchWhat() []option {
+func (s *benchSettings) whatOptions() []option {
 	return []option{
 		{group: addedOptions, name: "sizes", value: "SIZE,...", json: jsonText,
-			assign: inBench(func(b *benchSettings) *[]int64 { return &b.Sizes }, parseList(parseSomeBytes)),
+			assign: into(&s.Sizes, parseList(parseSomeBytes)),
 			help:   "File sizes; the largest is also what a run of\nthe engine copies\n(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
 		{group: addedOptions, name: "chunks", value: "SIZE,...", json: jsonText,
-			assign: inBench(func(b *benchSettings) *[]int64 { return &b.Chunks }, parseList(parseChunk)),
+			assign: into(&s.Chunks, parseList(parseChunk)),
 			help: "As --chunk of a copy, where 0 is automatic; for\nthe engine, bytes per task\n" +
 				"(default 0; engine: 64KiB,256KiB,1MiB,2MiB)"},
 		{group: addedOptions, name: "depths", value: "COUNT,...", json: jsonText,
-			assign: inBench(func(b *benchSettings) *[]int { return &b.Depths }, parseList(parseCount)),
+			assign: into(&s.Depths, parseList(parseCount)),
 			help:   "As --depth of a copy; for the engine, tasks in\nflight (default 0; engine: 1,4,16,64)"},
 		{group: addedOptions, name: "directions", value: "DIRECTION,...", fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
-			assign: inBench(func(b *benchSettings) *[]bench.Direction { return &b.Directions },
-				parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
-			help: "Direction: the engine reads from the host, or\nwrites to it"},
+			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
+			help:   "Direction: the engine reads from the host, or\nwrites to it"},
 		{group: addedOptions, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
-			assign: inBench(func(b *benchSettings) *[]string { return &b.Digests }, parseList(parseDigestName)),
+			assign: into(&s.Digests, parseList(parseDigestName)),
 			help:   "As --digest of a copy"},
 		{group: addedOptions, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
-			assign: into(func(s *settings) *negotiate.Durability { return &s.Durability }, parseDurability),
+			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
 		{group: addedOptions, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","), json: jsonText,
-			assign: inBench(func(b *benchSettings) *[]string { return &b.Tools }, parseTools),
+			assign: into(&s.Tools, parseTools),
 			help:   "Tools to compare with, if installed; none\ncompares with no tool"},
 	}
 }
 
-func benchHow() []option {
+func (s *benchSettings) howOptions() []option {
 	return []option{
 		{group: addedOptions, name: "dir", value: "DIR", json: jsonText,
-			assign: inBench(func(b *benchSettings) *string { return &b.Directory }, parsePath),
+			assign: into(&s.Directory, parsePath),
 			help:   "Directory for source and target, in a temporary\nsubdirectory; default: the one for temporary\nfiles"},
 		{group: addedOptions, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
-			assign: inBench(func(b *benchSettings) *int { return &b.Runs }, parseRounds(1)),
+			assign: into(&s.Runs, parseRounds(1)),
 			help:   "Measured rounds, 1 to 1000"},
 		{group: addedOptions, name: "warmup", value: "COUNT", fallback: "1", json: jsonNumber,
-			assign: inBench(func(b *benchSettings) *int { return &b.Warmup }, parseRounds(0)),
+			assign: into(&s.Warmup, parseRounds(0)),
 			help:   "Warm-up rounds before them"},
 		{group: addedOptions, name: "model", value: "NAME", json: jsonText,
-			assign: inBench(func(b *benchSettings) *string { return &b.Model }, parseModel),
+			assign: into(&s.Model, parseModel),
 			help:   "Time model of the software device, see\ndocs/SOFTDEVICE.md"},
 	}
 }
 
-func benchReport() []option {
+func (s *benchSettings) reportOptions() []option {
 	return []option{
 		{group: addedOptions, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText), json: jsonText,
-			assign: inBench(func(b *benchSettings) *benchForm { return &b.Form }, parseOneOf(benchText, benchMarkdown, benchJSON)),
+			assign: into(&s.Form, parseOneOf(benchText, benchMarkdown, benchJSON)),
 			help:   "Output format; docs/bench.schema.json describes\njson"},
 		{group: addedOptions, name: "plot", value: "FILE", json: jsonText,
-			assign: inBench(func(b *benchSettings) *string { return &b.Plot }, parsePath),
+			assign: into(&s.Plot, parsePath),
 			help:   "Also write a plot as SVG; replaces the file"},
 		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
+			assign: into(&s.Quiet, parseSwitch),
 			help:   "Print no progress"},
 	}
 }
 
-// copies fills in what was not said.
-func (b *benchSettings) copies(s settings) *bench.CopyPlan {
+// copyPlan returns what is measured of copies, with defaults for what was not given.
+func (s *benchSettings) copyPlan() *bench.CopyPlan {
 	return &bench.CopyPlan{
-		Sizes: orElse(b.Sizes, defaultSizes), Chunks: orElse(b.Chunks, defaultChunks), Depths: orElse(b.Depths, defaultDepths),
-		Directions: b.Directions, Digests: b.Digests, Durability: s.Durability.String(), Directory: b.Directory, Tools: b.Tools,
+		Sizes: orElse(s.Sizes, defaultSizes), Chunks: orElse(s.Chunks, defaultChunks), Depths: orElse(s.Depths, defaultDepths),
+		Directions: s.Directions, Digests: s.Digests, Durability: s.Durability.String(), Directory: s.Directory,
+		Tools: s.Tools,
 	}
 }
 
-// engine refuses what only a copy can choose by itself.
-func (b *benchSettings) engine() (*bench.EnginePlan, error) {
+// enginePlan returns what is measured of the engine alone. It refuses what only a copy can choose by itself.
+func (s *benchSettings) enginePlan() (*bench.EnginePlan, error) {
 	plan := &bench.EnginePlan{
-		Bytes: defaultEngineBytes, Chunks: orElse(b.Chunks, defaultEngineChunks), Depths: orElse(b.Depths, defaultEngineDepths),
-		Directions: b.Directions,
+		Bytes: defaultEngineBytes, Chunks: orElse(s.Chunks, defaultEngineChunks),
+		Depths: orElse(s.Depths, defaultEngineDepths), Directions: s.Directions,
 	}
-	if len(b.Sizes) > 0 {
-		plan.Bytes = slices.Max(b.Sizes)
+	if len(s.Sizes) > 0 {
+		plan.Bytes = slices.Max(s.Sizes)
 	}
 	switch {
 	case slices.Contains(plan.Chunks, 0):

@@ -164,7 +164,7 @@ func (f *paramsFile) readKey(group, key string, where, value hujson.Value) error
 		text:   value.Value.(hujson.Literal).String(),
 		origin: fmt.Sprintf("%s: %s", f.place(where), key),
 	}
-	if err := opt.assign(new(settings), entry.text); err != nil {
+	if err := opt.assign(entry.text); err != nil {
 		return badValue(entry, err)
 	}
 	return f.layer.add(opt, entry)

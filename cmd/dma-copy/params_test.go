@@ -17,36 +17,36 @@ import (
 func TestAcceptedParameterFiles(t *testing.T) {
 	cases := []struct {
 		name, text string
-		want       func(*settings)
+		want       func(*copySettings)
 	}{
 		{"DOCA's own keys", `{ "doca_general_flags": { "log-level": 50 },
 			"doca_program_flags": { "file": "x", "pci-addr": "03:00.0", "rep-pci": "b1:00.0" } }`,
-			func(s *settings) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
+			func(s *copySettings) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
 		{"comments and trailing commas", `// first
 			{ /* second */ "doca_program_flags": { "file": "x", // third
 			}, }`,
-			func(*settings) {}},
+			func(*copySettings) {}},
 		{"device under the old key", `{"doca_program_flags": {"file": "x", "dev-pci": "b1:00.1"}}`,
-			func(s *settings) { s.Device = "b1:00.1" }},
+			func(s *copySettings) { s.Device = "b1:00.1" }},
 		{"device under both keys, the same", `{"doca_program_flags": {"file": "x", "dev-pci": "a", "pci-addr": "a"}}`,
-			func(s *settings) { s.Device = "a" }},
+			func(s *copySettings) { s.Device = "a" }},
 		{"levels by name", `{"doca_general_flags": {"log-level": "trace", "sdk-log-level": "10"},
 			"doca_program_flags": {"file": "x"}}`,
-			func(s *settings) { s.LogLevel, s.SDKLogLevel = levelTrace, levelDisable }},
+			func(s *copySettings) { s.LogLevel, s.Driver.LogLevel = levelTrace, levelDisable }},
 		{"numbers as numbers", `{"doca_program_flags": {"file": "x", "chunk": 65536, "depth": 16}}`,
-			func(s *settings) { s.Chunk, s.Depth = 65536, 16 }},
+			func(s *copySettings) { s.Chunk, s.Depth = 65536, 16 }},
 		{"numbers as text", `{"doca_program_flags": {"file": "x", "chunk": "256KiB", "depth": "16"}}`,
-			func(s *settings) { s.Chunk, s.Depth = 256<<10, 16 }},
+			func(s *copySettings) { s.Chunk, s.Depth = 256<<10, 16 }},
 		{"switches", `{"doca_program_flags": {"file": "x", "overwrite": true, "quiet": false, "require-hw": true}}`,
-			func(s *settings) { s.Overwrite, s.RequireHW = true, true }},
+			func(s *copySettings) { s.Overwrite, s.Driver.RequireHW = true, true }},
 		{"choices and durations", `{"doca_program_flags": {"file": "x", "driver": "soft", "role": "host",
 			"wait": "1m", "timeout": "1h", "idle-timeout": "5s"}}`,
-			func(s *settings) {
-				s.Driver, s.Role = driverSoft, roleHost
+			func(s *copySettings) {
+				s.Driver.Name, s.Role = driverSoft, roleHost
 				s.Wait, s.Timeout, s.IdleTimeout = time.Minute, time.Hour, 5*time.Second
 			}},
-		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*settings) {}},
-		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*settings) {}},
+		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*copySettings) {}},
+		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*copySettings) {}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -243,7 +243,7 @@ func FuzzParameterFile(f *testing.F) {
 	f.Add(readFuzzSeed(f, "dpu.json"))
 	f.Add(`{"doca_program_flags": {"dev-pci": "a", "pci-addr": "b", "depth": 1e9, "quiet": [null]}}`)
 	f.Add("{\"doca_dpdk_flags\": {}} // \u2028")
-	table := options()
+	table := everyOption()
 	f.Fuzz(func(t *testing.T, text string) {
 		if checkParamsText([]byte(text)) != nil {
 			return
@@ -255,7 +255,7 @@ func FuzzParameterFile(f *testing.F) {
 		}
 		for name, value := range file.layer {
 			opt, _ := optionByName(table, name)
-			if err := opt.assign(new(settings), value.text); err != nil {
+			if err := opt.assign(value.text); err != nil {
 				t.Errorf("%s %q got through: %v", name, value.text, err)
 			}
 		}

@@ -33,7 +33,7 @@ type person struct {
 
 var _ follower = (*person)(nil)
 
-func newPerson(streams streams, s settings, log zerolog.Logger) *person {
+func newPerson(streams streams, s copySettings, log zerolog.Logger) *person {
 	p := &person{out: streams.stderr, screen: streams.screen, log: log, quiet: s.Quiet}
 	switch {
 	case s.Progress == progressNever, s.Progress == progressAuto && s.Quiet:

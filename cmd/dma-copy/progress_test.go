@@ -138,7 +138,7 @@ func TestScreen(t *testing.T) {
 // person in a pipe never moves the cursor.
 func TestPersonWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newPerson(streams{stderr: &out}, settings{Progress: progressAuto}, zerolog.Nop())
+	p := newPerson(streams{stderr: &out}, copySettings{Progress: progressAuto}, zerolog.Nop())
 	if p.interval() != lineInterval {
 		t.Errorf("a line each %s", p.interval())
 	}
@@ -154,9 +154,9 @@ func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := streams{stderr: &out, screen: &screen{out: &out, width: func() int { return 40 }}}
 	for _, f := range []follower{
-		newPerson(terminal, settings{}, zerolog.Nop()),
-		newPerson(streams{stderr: &log}, settings{}, zerolog.Nop()),
-		newProgram(streams{stdout: &events}, settings{}, zerolog.Nop()),
+		newPerson(terminal, copySettings{}, zerolog.Nop()),
+		newPerson(streams{stderr: &log}, copySettings{}, zerolog.Nop()),
+		newProgram(streams{stdout: &events}, copySettings{}, zerolog.Nop()),
 	} {
 		f.begins(means{side: negotiate.Host})
 		f.looks(dmaxfer.Sample{Phase: dmaxfer.Meeting})
@@ -184,7 +184,7 @@ func TestProgressIntervals(t *testing.T) {
 		{streams{}, progressAlways, true, alwaysInterval},
 		{streams{}, progressNever, false, 0},
 	} {
-		s := settings{Progress: tc.progress, Quiet: tc.quiet}
+		s := copySettings{Progress: tc.progress, Quiet: tc.quiet}
 		if got := newPerson(tc.streams, s, zerolog.Nop()).interval(); got != tc.want {
 			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.streams.screen != nil, got, tc.want)
 		}
@@ -201,7 +201,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 	if _, err := unlessTerminal(terminal, errScreen, nil)(); err != errScreen {
 		t.Errorf("error %v, want %v", err, errScreen)
 	}
-	s := settings{File: "-"}
+	s := copySettings{File: "-"}
 	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
 	if exitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)

@@ -69,11 +69,11 @@ func TestLongValuesAreCut(t *testing.T) {
 	paths := []string{"FILE", "DIR", "MANIFEST", "NAME"}
 	lines := map[string]string{} // the command that has the option
 	for _, c := range commands() {
-		for _, opt := range c.options {
+		for _, opt := range c.settings.options() {
 			lines[opt.name] = c.name
 		}
 	}
-	for _, opt := range options() {
+	for _, opt := range (&copySettings{}).options() {
 		lines[opt.name] = ""
 	}
 	for _, opt := range everyOption() {

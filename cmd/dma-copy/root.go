@@ -18,7 +18,7 @@ import (
 
 // execute carries out a command line and returns what went wrong, which it does not print.
 func execute(
-	ctx context.Context, streams streams, args []string, run func(context.Context, settings, zerolog.Logger) error,
+	ctx context.Context, streams streams, args []string, run func(context.Context, copySettings, zerolog.Logger) error,
 ) error {
 	root := newRootCommand(streams, args, run)
 	root.SetArgs(withoutSeparators(root.Flags(), args))
@@ -34,7 +34,7 @@ func execute(
 // turns the command line args into settings and hands them to run, together with the context and the logger; it acts on
 // nothing itself and prints no error, but for the event that refuse writes.
 func newRootCommand(
-	streams streams, args []string, run func(ctx context.Context, s settings, log zerolog.Logger) error,
+	streams streams, args []string, run func(ctx context.Context, s copySettings, log zerolog.Logger) error,
 ) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "dma-copy [DOCA Flags] [Program Flags]",
@@ -48,7 +48,8 @@ func newRootCommand(
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
 				return writeVersion(streams.stdout, docaRuntimeVersion(libraryDirOf(cmd.Flags(), streams)))
 			}
-			s, log, err := settle(cmd.Flags(), streams, options())
+			var s copySettings
+			log, err := settle(cmd.Flags(), streams, &s)
 			if err == nil {
 				err = s.validate()
 			}
@@ -71,31 +72,32 @@ func newRootCommand(
 	root.SetHelpCommand(newHelpCommand(root))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")
-	declareFlags(root.Flags(), options())
+	declareFlags(root.Flags(), &copySettings{})
 	for _, c := range commands() {
 		root.AddCommand(newSubcommand(c, streams))
 	}
 	return root
 }
 
-// settle returns the settings and the logger of a run. With an error it returns the settings as far as they are good.
-func settle(flags *pflag.FlagSet, streams streams, table []option) (settings, zerolog.Logger, error) {
-	s, notes, err := loadSettings(flags, streams, table)
+// settle fills in the settings of a run and returns its logger. With an error the settings are filled in as far as they
+// are good.
+func settle(flags *pflag.FlagSet, streams streams, s settings) (zerolog.Logger, error) {
+	notes, err := loadSettings(flags, streams, s)
 	if limit := checkDescriptors(); limit != nil {
 		err = limit // which may be why a parameter file could not be read
 	}
 	if err != nil {
-		return s, zerolog.Nop(), err
+		return zerolog.Nop(), err
 	}
-	log := newLogger(streams, s.LogLevel)
+	log := newLogger(streams, s.level())
 	for _, note := range notes {
 		log.Warn().Msg(note)
 	}
-	return s, log, nil
+	return log, nil
 }
 
 // refuse returns the error that keeps a copy from starting. With -o json it also writes it as an event.
-func refuse(streams streams, s settings, err error) error {
+func refuse(streams streams, s copySettings, err error) error {
 	outliveReaders()
 	if s.Output == outputJSON {
 		newProgram(streams, s, zerolog.Nop()).fails(err)
@@ -108,7 +110,8 @@ func refuseEarly(streams streams, flags *pflag.FlagSet, err error) error {
 	if err == nil {
 		return nil
 	}
-	s, _, _ := loadSettings(flags, streams, options()) // what else is wrong is not reported
+	var s copySettings
+	_, _ = loadSettings(flags, streams, &s) // what else is wrong is not reported
 	return refuse(streams, s, err)
 }
 

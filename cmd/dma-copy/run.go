@@ -24,8 +24,8 @@ var (
 )
 
 // runner returns the function that carries out one run.
-func runner(streams streams) func(context.Context, settings, zerolog.Logger) error {
-	return func(ctx context.Context, s settings, log zerolog.Logger) error {
+func runner(streams streams) func(context.Context, copySettings, zerolog.Logger) error {
+	return func(ctx context.Context, s copySettings, log zerolog.Logger) error {
 		r := newReporter(newFollower(streams, s, log), s)
 		err := profiled(s.CPUProfile, func() error { return runWithDriver(ctx, r, streams, s, log) })
 		if err != nil {
@@ -36,14 +36,14 @@ func runner(streams streams) func(context.Context, settings, zerolog.Logger) err
 	}
 }
 
-func newFollower(streams streams, s settings, log zerolog.Logger) follower {
+func newFollower(streams streams, s copySettings, log zerolog.Logger) follower {
 	if s.Output == outputJSON {
 		return newProgram(streams, s, log)
 	}
 	return newPerson(streams, s, log)
 }
 
-func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings, log zerolog.Logger) error {
+func runWithDriver(ctx context.Context, r *reporter, streams streams, s copySettings, log zerolog.Logger) error {
 	if err := streams.closed.check(s); err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s settings
 		defer cancel()
 		ctx = limited
 	}
-	driver, err := doca.Open(s.driverOptions())
+	driver, err := doca.Open(s.Driver.docaOptions())
 	if err != nil {
 		return err
 	}
@@ -88,13 +88,13 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 
 // runOn carries out the run on the device that fits.
 func runOn(
-	ctx context.Context, driver *doca.Driver, r *reporter, streams streams, s settings, log zerolog.Logger,
+	ctx context.Context, driver *doca.Driver, r *reporter, streams streams, s copySettings, log zerolog.Logger,
 ) (err error) {
 	devices, err := driver.Devices()
 	if err != nil {
 		return err
 	}
-	name, err := chooseDevice(devices, s)
+	name, err := chooseDevice(devices, s.selection())
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func runOn(
 		return err
 	}
 	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
-	side, err := chooseSide(device.Info(), s)
+	side, err := chooseSide(device.Info(), s.selection())
 	if err != nil {
 		return &sideError{side: sideOf(device.Info()), err: err}
 	}
@@ -111,7 +111,7 @@ func runOn(
 		return &sideError{side: side, err: missingRepresentor(device)}
 	}
 	options := copyOptions(s, device, side, streams.data, log)
-	if err := takePlace(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s, log); err != nil {
+	if err := takePlace(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s.Place, log); err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
@@ -148,7 +148,7 @@ func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
-func copyOptions(s settings, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger) dmaxfer.Options {
+func copyOptions(s copySettings, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger) dmaxfer.Options {
 	o := dmaxfer.Options{
 		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
 		Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,

@@ -5,21 +5,30 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// settings is what one run was asked to do, after flags, the parameter file, the environment and the defaults have
-// been merged and checked. It is a plain value: nothing in it refers back to where a value came from.
-type settings struct {
+// settings are those of one command: a struct that holds them after flags, the parameter file, the environment and the
+// defaults have been merged and checked. Nothing in it refers back to where a value came from.
+type settings interface {
+	// options returns the table of the command, bound to the fields of the struct.
+	options() []option
+
+	// level returns the level of the program's own log.
+	level() logLevel
+}
+
+// copySettings are those of a copy, which is what the program does without a command.
+type copySettings struct {
+	LogLevel      logLevel
+	Driver        driverSettings
 	Device        string         // PCI address, IB or net device name; empty: the only device that fits
 	Representor   string         // representor of the host function, DPU side; empty: not given
 	File          string         // the file to send or to create; never empty
 	Role          role           // roleAuto leaves the choice to the device
-	Driver        string         // driverAuto, driverDOCA or driverSoft
-	RequireHW     bool           // refuse to move bytes by anything but hardware
-	LibraryDir    string         // where DOCA's libraries are; empty: where they are usually installed
 	Wait          time.Duration  // for the peer to appear and be free; always positive
 	Timeout       time.Duration  // for the whole run; 0 is no limit
 	IdleTimeout   time.Duration  // without progress; always positive
@@ -35,23 +44,92 @@ type settings struct {
 	Protocol      protocolChoice // protocolReference: the native one is not offered
 	Quiet         bool           // no summary, and no progress unless it is progressAlways
 	Progress      progressChoice
-	Output        outputForm       // of a copy and of devices; empty for what has one form only
-	Peer          bool             // doctor also looks for the other side
-	Digest        digest.Algorithm // of a copy and of verify; never digest.None there
-	Expect        digest.Sum       // the only content that may be copied; the zero one: any
+	Output        outputForm
+	Digest        digest.Algorithm
+	Expect        digest.Sum // the only content that may be copied; the zero one: any
 	Verify        verification
 	Durability    negotiate.Durability
 	Sparse        sparseChoice
-	Preserve      preserved      // besides mode and time
-	NoResume      bool           // neither use nor leave a part of a file
-	AllowChanging bool           // the source may change while it is read
-	Manifest      string         // that verify checks named files against; empty: not given
-	NewManifest   string         // that verify writes, "-" to stdout; empty: none
-	AllowOutside  bool           // verify follows a manifest's entries out of its directory
-	CPUProfile    string         // file; empty: none
-	Bench         *benchSettings // of bench only; nil for what else there is
-	LogLevel      logLevel       // the program's own log
-	SDKLogLevel   logLevel       // the driver's log
+	Preserve      preserved // besides mode and time
+	NoResume      bool      // neither use nor leave a part of a file
+	AllowChanging bool      // the source may change while it is read
+	CPUProfile    string    // file; empty: none
+}
+
+// benchSettings are those of bench. An empty list is for the kind of measurement to fill.
+type benchSettings struct {
+	LogLevel   logLevel
+	Driver     driverSettings
+	Sizes      []int64
+	Chunks     []int64
+	Depths     []int
+	Directions []bench.Direction
+	Digests    []string
+	Durability negotiate.Durability
+	Tools      []string
+	Runs       int // at least one
+	Warmup     int
+	Directory  string // empty: that for temporary files
+	Model      string // empty: none
+	Plot       string // empty: none
+	Form       benchForm
+	Quiet      bool // no progress
+}
+
+// devicesSettings are those of devices.
+type devicesSettings struct {
+	LogLevel logLevel
+	Driver   driverSettings
+	Output   outputForm
+}
+
+// doctorSettings are those of doctor.
+type doctorSettings struct {
+	LogLevel    logLevel
+	Driver      driverSettings
+	Device      string // as for a copy
+	Representor string // as for a copy
+	Place       placement.Wish
+	Peer        bool // also check for the other side
+}
+
+// verifySettings are those of verify.
+type verifySettings struct {
+	LogLevel     logLevel
+	Digest       digest.Algorithm // never digest.None
+	Manifest     string           // to check named files against; empty: not given
+	NewManifest  string           // to write, "-" to stdout; empty: none
+	AllowOutside bool             // follow a manifest's entries out of its directory
+	Overwrite    bool             // NewManifest may be replaced
+	Quiet        bool             // print failures only
+}
+
+// versionSettings are those of version.
+type versionSettings struct {
+	LogLevel logLevel
+	Driver   driverSettings
+}
+
+func (s *copySettings) level() logLevel    { return s.LogLevel }
+func (s *benchSettings) level() logLevel   { return s.LogLevel }
+func (s *devicesSettings) level() logLevel { return s.LogLevel }
+func (s *doctorSettings) level() logLevel  { return s.LogLevel }
+func (s *verifySettings) level() logLevel  { return s.LogLevel }
+func (s *versionSettings) level() logLevel { return s.LogLevel }
+
+// driverSettings say which driver to open, and how.
+type driverSettings struct {
+	Name       string   // driverAuto, driverDOCA or driverSoft
+	RequireHW  bool     // refuse anything but hardware
+	LibraryDir string   // where DOCA's libraries are; empty: where they are usually installed
+	LogLevel   logLevel // of the driver's own log
+}
+
+// docaOptions returns the options for doca.Open.
+func (s driverSettings) docaOptions() doca.Options {
+	return doca.Options{
+		Choice: doca.Choice(s.Name), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.LogLevel),
+	}
 }
 
 // role is the side that this process plays.
@@ -138,11 +216,4 @@ func (l logLevel) String() string {
 		return fmt.Sprintf("logLevel(%d)", int(l))
 	}
 	return levelNames[l/10-1]
-}
-
-// driverOptions says which driver to open, and how.
-func (s settings) driverOptions() doca.Options {
-	return doca.Options{
-		Choice: doca.Choice(s.Driver), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.SDKLogLevel),
-	}
 }

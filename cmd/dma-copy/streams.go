@@ -46,7 +46,7 @@ func findClosedStreams() (closed closedStreams) {
 }
 
 // check refuses what would write to a stream, or read from one, that is not there.
-func (c closedStreams) check(s settings) error {
+func (c closedStreams) check(s copySettings) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
 		if closed && s.streams() {

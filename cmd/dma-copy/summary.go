@@ -40,8 +40,8 @@ func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
 }
 
 // choiceOf is why the program chose this driver, without the particulars, which the log has; empty if the user chose.
-func choiceOf(driver *doca.Driver, s settings) string {
-	if s.Driver != driverAuto {
+func choiceOf(driver *doca.Driver, s copySettings) string {
+	if s.Driver.Name != driverAuto {
 		return ""
 	}
 	reason, _, _ := strings.Cut(driver.Reason(), ": ")

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -16,7 +17,7 @@ const fileIsStream = "-"
 const defaultDigest = digest.CRC32C
 
 // validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
-func (s settings) validate() error {
+func (s copySettings) validate() error {
 	switch {
 	case s.File == "":
 		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
@@ -27,23 +28,23 @@ func (s settings) validate() error {
 		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
-	if err := s.validatePlace(); err != nil {
+	if err := validatePlace(s.Place); err != nil {
 		return err
 	}
 	return s.validateProtocol()
 }
 
-// validatePlace is for every command that asks where a copy runs.
-func (s settings) validatePlace() error {
-	if s.Place.Cores.Empty() || !s.Place.Node.HasNumber() {
+// validatePlace refuses a wish for both CPUs and a node.
+func validatePlace(wish placement.Wish) error {
+	if wish.Cores.Empty() || !wish.Node.HasNumber() {
 		return nil
 	}
 	return exit.Usagef("--cores %s conflicts with --numa %s: both select the CPUs, so leave one of them out",
-		quote.Bare(s.Place.Cores.String()), s.Place.Node)
+		quote.Bare(wish.Cores.String()), wish.Node)
 }
 
 // validateProtocol finds what the reference's protocol cannot do, where the user insists on it.
-func (s settings) validateProtocol() error {
+func (s copySettings) validateProtocol() error {
 	if s.Protocol != protocolReference {
 		return nil
 	}
@@ -58,13 +59,13 @@ func (s settings) validateProtocol() error {
 }
 
 // expects tells whether only one content may be copied.
-func (s settings) expects() bool { return s.Expect != digest.Sum{} }
+func (s copySettings) expects() bool { return s.Expect != digest.Sum{} }
 
 // streams tells whether this side's end of the copy is stdin or stdout.
-func (s settings) streams() bool { return s.File == fileIsStream }
+func (s copySettings) streams() bool { return s.File == fileIsStream }
 
 // beyondReference names what was asked for and no peer gives that speaks the reference's protocol.
-func (s settings) beyondReference() []string {
+func (s copySettings) beyondReference() []string {
 	var names []string
 	for name, asked := range map[string]bool{
 		"--verify readback": s.Verify == verifyReadback,

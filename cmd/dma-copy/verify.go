@@ -16,6 +16,7 @@ import (
 )
 
 func verifyCommand() command {
+	var s verifySettings
 	return command{
 		name:    "verify",
 		summary: "Compare files by digest, read from disk",
@@ -35,46 +36,14 @@ Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9
 on a mismatch, 4 if a file cannot be read, 12 if only some of several failed.
 Anything but a regular file on a disk (a FIFO, a device, /proc) is not read.
 `,
-		options: append(pickOptions("log-level", "json"), verifyOptions()...),
-		run:     verify,
+		settings: &s,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			return verify(ctx, streams, s, args, log)
+		},
 	}
 }
 
-func verifyOptions() []option {
-	return []option{
-		{group: addedOptions, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
-			assign: into(func(s *settings) *digest.Algorithm { return &s.Digest }, parseDigest),
-			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY\nand --write. xxh3 is fast on host and DPU; it\n" +
-				"detects corruption, the last two tampering too"},
-		{group: addedOptions, name: "check", value: "MANIFEST", json: jsonText,
-			assign: into(func(s *settings) *string { return &s.Manifest }, parsePath),
-			help:   "Check the named files against this manifest"},
-		{group: addedOptions, name: "write", value: "MANIFEST", json: jsonText,
-			assign: into(func(s *settings) *string { return &s.NewManifest }, parsePath),
-			help:   "Write a manifest; - is stdout"},
-		{group: addedOptions, name: "allow-outside", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.AllowOutside }, parseSwitch),
-			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
-				"that point out of it"},
-		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.Overwrite }, parseSwitch),
-			help:   "Let --write replace an existing manifest"},
-		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
-			assign: into(func(s *settings) *bool { return &s.Quiet }, parseSwitch),
-			help:   "Print failures only"},
-	}
-}
-
-// parseDigest refuses none: it would find every file as it should be.
-func parseDigest(text string) (digest.Algorithm, error) {
-	a, err := digest.ParseAlgorithm(text)
-	if err != nil || a == digest.None {
-		return digest.None, fmt.Errorf("not a digest; give %s", alternatives(digest.Names()[1:]))
-	}
-	return a, nil
-}
-
-func verify(ctx context.Context, streams streams, s settings, args []string, log zerolog.Logger) error {
+func verify(ctx context.Context, streams streams, s verifySettings, args []string, log zerolog.Logger) error {
 	v := verifier{streams: streams, settings: s, log: log}
 	return interruptible(ctx, func() error { return v.run(ctx, args) })
 }
@@ -109,7 +78,7 @@ func isDirectory(path string) bool {
 // verifier is one run of the command.
 type verifier struct {
 	streams  streams
-	settings settings
+	settings verifySettings
 	log      zerolog.Logger
 }
 

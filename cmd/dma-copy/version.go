@@ -64,18 +64,19 @@ func writeVersion(w io.Writer, docaRuntime func() string) error {
 }
 
 func versionCommand() command {
+	var s versionSettings
 	return command{
 		name:    "version",
 		summary: "Print versions, and the driver a copy would use",
 		about: `Prints the version of dma-copy and of DOCA, and which driver a copy would use
 here and why.
 `,
-		options: commonOptions(),
-		run: func(_ context.Context, streams streams, s settings, _ []string, _ zerolog.Logger) error {
-			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.LibraryDir)); err != nil {
+		settings: &s,
+		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
+			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.Driver.LibraryDir)); err != nil {
 				return err
 			}
-			return writeDriverChoice(streams.stdout, s.driverOptions())
+			return writeDriverChoice(streams.stdout, s.Driver.docaOptions())
 		},
 	}
 }
