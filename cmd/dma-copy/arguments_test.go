@@ -2,8 +2,12 @@ package main
 
 import (
 	"encoding/json"
-	"slices"
+	"fmt"
+	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
@@ -41,41 +45,6 @@ func TestTwoDashesAndCommands(t *testing.T) {
 }
 
 // A command line is cut into words as the flag parser cuts it, and further where that gives up.
-func TestSplitWords(t *testing.T) {
-	flags := newRootCommand(streams{}, nil, nil).Flags()
-	cases := []struct{ line, name, value string }{
-		{"--output json", "output", "json"}, {"--output=json", "output", "json"}, {"-o json", "output", "json"},
-		{"-ojson", "output", "json"}, {"-o=json", "output", "json"},
-		{"-vojson", "output", "json"}, {"-vo json", "output", "json"},
-		{"-o=", "output", "="}, {"--output=", "output", ""},
-		{"--quiet", "quiet", "true"}, {"--quiet=false", "quiet", "false"},
-		{"-f --", "file", "--"}, {"-f -", "file", "-"},
-		{"--bad -o json", "output", "json"}, {"---x -o json", "output", "json"},
-		{"-Zo -o json", "output", "json"}, {"x -- -o json", "output", "json"},
-		{"-f", "", ""}, {"--", "", ""}, {"_", "", ""}, {"-o", "", ""},
-	}
-	for _, tc := range cases {
-		t.Run(tc.line, func(t *testing.T) {
-			split := splitWords(flags, words(tc.line))
-			var typed []string
-			for _, w := range split {
-				typed = append(typed, w.typed...)
-			}
-			if !slices.Equal(typed, words(tc.line)) {
-				t.Errorf("the words are of %q", typed)
-			}
-			var name string
-			last := split[len(split)-1]
-			if last.flag != nil {
-				name = last.flag.Name
-			}
-			if name != tc.name || last.value != tc.value {
-				t.Errorf("the last word is --%s %q, want --%s %q", name, last.value, tc.name, tc.value)
-			}
-		})
-	}
-}
-
 // With -o json a program that reads the events hears of a refused command line too, wherever in it -o json is.
 func TestRefusalsAreEvents(t *testing.T) {
 	inNewFolder(t, "bad.json", `{"doca_program_flags": {"output": "json", "wiat": "1s"}}`)
@@ -111,11 +80,10 @@ func TestRefusalsAreEvents(t *testing.T) {
 			if got.err == nil || got.ran || got.stderr != "" {
 				t.Fatalf("error %v, ran %t, stderr %q", got.err, got.ran, got.stderr)
 			}
-			if kind, err := checkEvent(got.stdout); err != nil || kind != "error" {
-				t.Fatalf("printed %q: %s, %v", got.stdout, kind, err)
+			event, err := decodeErrorEvent(got.stdout)
+			if err != nil {
+				t.Fatalf("printed %q: %v", got.stdout, err)
 			}
-			var event errorLine
-			must(t, json.Unmarshal([]byte(got.stdout), &event))
 			if event.Code != exit.Usage || event.Message != got.err.Error() {
 				t.Errorf("printed %s for %v", got.stdout, got.err)
 			}
@@ -135,7 +103,40 @@ func TestRefusalsThatAreNoEvents(t *testing.T) {
 		}
 	}
 	got := invoke(nil, "-f", "-", "-o", "json", "--bad")
-	if _, err := checkEvent(got.stderr); err != nil || got.stdout != "" {
+	if _, err := decodeErrorEvent(got.stderr); err != nil || got.stdout != "" {
 		t.Errorf("printed %q and %q: %v", got.stdout, got.stderr, err)
 	}
+}
+
+// eventsSchemaPath is absolute, because tests change the directory.
+var eventsSchemaPath, _ = filepath.Abs("../../docs/events.schema.json")
+
+// errorEvent is what the tests read of an event of the type error.
+type errorEvent struct {
+	Type    string
+	Code    int
+	Message string
+}
+
+// decodeErrorEvent decodes what was printed, which must be one event of the type error and match the schema.
+func decodeErrorEvent(printed string) (errorEvent, error) {
+	var event errorEvent
+	schema, err := jsonschema.NewCompiler().Compile(eventsSchemaPath)
+	if err != nil {
+		return event, err
+	}
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(printed))
+	if err != nil {
+		return event, err
+	}
+	if err := schema.Validate(instance); err != nil {
+		return event, err
+	}
+	if err := json.Unmarshal([]byte(printed), &event); err != nil {
+		return event, err
+	}
+	if event.Type != "error" {
+		return event, fmt.Errorf("an event of the type %q", event.Type)
+	}
+	return event, nil
 }

@@ -20,7 +20,7 @@ func benchPlanOf(t *testing.T, line string) (bench.Plan, error) {
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	_, err := loadSettings(flags, streams{env: func(string) (string, bool) { return "", false }}, &s)
+	_, err := loadSettings(flags, func(string) (string, bool) { return "", false }, &s)
 	if err != nil {
 		return bench.Plan{}, err
 	}

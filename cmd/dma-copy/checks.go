@@ -169,12 +169,6 @@ func hostFunctions(devices []*deviceRecord) (functions []string, dpu bool) {
 	return functions, dpu
 }
 
-// named reports whether somebody who gives this name with -p means the device.
-func (r *deviceRecord) named(name string) bool {
-	address, err := doca.ParsePCIAddress(name)
-	return err == nil && address == r.PCIAddress || name == r.RDMAName || name == r.NetName
-}
-
 func containsAddress(addresses []string, wanted string) bool {
 	long, err := doca.ParsePCIAddress(wanted)
 	if err != nil {
@@ -254,7 +248,7 @@ func checkLeftovers(m machine) finding {
 	names, err := m.leftovers()
 	switch {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return warn("", "temporary files: the current directory cannot be read: %s", err)
+		return warn("", "temporary files: the current directory cannot be read: %s", disk.Reason(err))
 	case len(names) == 0:
 		return ok("temporary files: none in the current directory")
 	default:

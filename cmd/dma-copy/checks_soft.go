@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -19,7 +20,7 @@ func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
 	const remedy = "name another directory with DMA_COPY_SOFT_DIR"
 	switch {
 	case err != nil:
-		return fail(remedy, "runtime directory %s: %s", dir.Path, withoutPath(err))
+		return fail(remedy, "runtime directory %s: %s", dir.Path, disk.Reason(err))
 	case !dir.Exists:
 		return ok("runtime directory %s does not exist yet; the first copy creates it", dir.Path)
 	case !dir.Mode.IsDir():
@@ -69,7 +70,7 @@ func checkProcessMemory(m machine) finding {
 	case errors.Is(err, fs.ErrNotExist) || err == nil && scope == 0:
 		return ok("process_vm_readv is allowed")
 	case err != nil:
-		return warn("", "process_vm_readv: kernel.yama.ptrace_scope cannot be read: %s", withoutPath(err))
+		return warn("", "process_vm_readv: kernel.yama.ptrace_scope cannot be read: %s", disk.Reason(err))
 	case scope == 1:
 		return ok("process_vm_readv is allowed (kernel.yama.ptrace_scope is 1: each side allows the other)")
 	case m.mayTrace() && scope == 2:
@@ -152,4 +153,17 @@ func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s doctorSettings)
 	}
 	return ok("peer: %s is free to serve host function %s; a waiting host cannot be detected",
 		device.PCIAddress, s.Representor)
+}
+
+// checkTimeModel has something to say only where the software device has a model, or moves nothing.
+func checkTimeModel(driver driverRecord) []finding {
+	var findings []finding
+	if driver.TimeModel != "" {
+		findings = append(findings, warn("unset DMA_COPY_SOFT_LIMITS, or remove the model from it, for the machine's own speed",
+			"time model: tasks of the software device take the time of %s", driver.TimeModel))
+	}
+	if driver.MovesNothing {
+		findings = append(findings, fail(hintMoveBytes, "%s", noBytesMoved).exitingWith(exit.Usage))
+	}
+	return findings
 }

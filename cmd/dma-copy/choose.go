@@ -22,11 +22,6 @@ type selection struct {
 	Role        role
 }
 
-// selection returns what the settings say about the device.
-func (s copySettings) selection() selection {
-	return selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
-}
-
 // chooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
 func chooseDevice(devices []doca.DeviceInfo, s selection) (string, error) {
 	if s.Device != "" {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -80,14 +79,4 @@ func refuseTopic(topic string) error {
 		return exit.Usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
 	}
 	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
-}
-
-// libraryDirOf is where --version looks for DOCA. It answers even where other settings would be refused, so it reads
-// the flag and the variable alone.
-func libraryDirOf(flags *pflag.FlagSet, streams streams) string {
-	if given := flags.Lookup("doca-libdir"); given.Changed {
-		return given.Value.String()
-	}
-	dir, _ := streams.variable(variableName("doca-libdir"))
-	return dir
 }

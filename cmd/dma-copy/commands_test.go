@@ -1,9 +1,10 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
+
+	"github.com/spf13/pflag"
 )
 
 func TestRefusedCommands(t *testing.T) {
@@ -56,33 +57,17 @@ func TestHelpOfCommands(t *testing.T) {
 				t.Errorf("longer than %d columns: %s", helpWidth, line)
 			}
 		}
-		for _, opt := range c.settings.options() {
-			if !strings.Contains(want.stdout, "--"+opt.name+" ") && !strings.Contains(want.stdout, "--"+opt.name+",") {
-				t.Errorf("the help of %s does not name --%s", c.name, opt.name)
+		newSubcommand(c, streams{}).Flags().VisitAll(func(flag *pflag.Flag) {
+			if !strings.Contains(want.stdout, "--"+flag.Name+" ") && !strings.Contains(want.stdout, "--"+flag.Name+",") {
+				t.Errorf("the help of %s does not name --%s", c.name, flag.Name)
 			}
-		}
+		})
 		if !strings.Contains(invoke(nil, "--help").stdout, "\n  "+c.name+" ") {
 			t.Errorf("the program's help does not list %s", c.name)
 		}
 	}
 	if invoke(nil, "help").stdout != invoke(nil, "--help").stdout {
 		t.Error("help differs from --help")
-	}
-}
-
-func TestCommonOptionsAreEveryCommandsThatNeedsADevice(t *testing.T) {
-	for _, c := range commands() {
-		want := []string{"log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir"}
-		if c.name == "verify" {
-			want = []string{"log-level", "json"}
-		}
-		var names []string
-		for _, opt := range c.settings.options() {
-			names = append(names, opt.name)
-		}
-		if !slices.Equal(names[:min(len(want), len(names))], want) {
-			t.Errorf("%s has %q", c.name, names)
-		}
 	}
 }
 
@@ -105,7 +90,7 @@ func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 
 func TestVersionOptionLooksWhereItIsTold(t *testing.T) {
 	flags := newRootCommand(streams{env: func(string) (string, bool) { return "", false }}, nil, nil).Flags()
-	environment := streams{env: func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }}
+	environment := func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }
 	if got := libraryDirOf(flags, environment); got != "/by-variable" {
 		t.Errorf("directory %q", got)
 	}

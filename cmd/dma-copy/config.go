@@ -21,6 +21,15 @@ const (
 	siteVariable = "DMA_COPY_CONFIG" // names another
 )
 
+// environment looks up an environment variable, as os.LookupEnv.
+type environment func(name string) (string, bool)
+
+// variable returns an environment variable; an empty one counts as not set, which is also the convention of NO_COLOR.
+func (e environment) variable(name string) (string, bool) {
+	value, _ := e(name)
+	return value, value != ""
+}
+
 // originDefault marks the values of the table.
 const originDefault = "default"
 
@@ -46,9 +55,9 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 // loadSettings fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's
 // file and the defaults, in this order of precedence. The notes say what was given and has no effect. Errors have the code
 // exit.Usage; with one, the settings are those that can be told nevertheless.
-func loadSettings(flags *pflag.FlagSet, streams streams, s settings) (notes []string, err error) {
+func loadSettings(flags *pflag.FlagSet, env environment, s settings) (notes []string, err error) {
 	merged, table := viper.New(), s.options()
-	notes, err = mergeOrigins(merged, flags, streams, table)
+	notes, err = mergeOrigins(merged, flags, env, table)
 	for _, opt := range table {
 		err = cmp.Or(err, assignWinner(winner(merged, opt.name), opt))
 	}
@@ -56,9 +65,9 @@ func loadSettings(flags *pflag.FlagSet, streams streams, s settings) (notes []st
 }
 
 // mergeOrigins merges as much as it can, and returns the first error.
-func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, streams streams, table []option) ([]string, error) {
+func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, env environment, table []option) ([]string, error) {
 	flagsErr := mergeFlags(merged, flags, table)
-	notes, err := mergeFileAndEnvironment(merged, streams, table)
+	notes, err := mergeFileAndEnvironment(merged, env, table)
 	return notes, cmp.Or(flagsErr, err)
 }
 
@@ -84,9 +93,9 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 // mergeFileAndEnvironment puts the parameter file over the environment, and that over the machine's own defaults. viper's own
 // environment layer stands above its file layer, and what is found only there is missing from a decoded struct, so all of them
 // go into the file layer.
-func mergeFileAndEnvironment(merged *viper.Viper, streams streams, table []option) ([]string, error) {
-	site, notes, siteErr := loadSite(streams)
-	environment, environmentErr := loadEnvironment(streams, table)
+func mergeFileAndEnvironment(merged *viper.Viper, env environment, table []option) ([]string, error) {
+	site, notes, siteErr := loadSite(env)
+	environment, environmentErr := loadEnvironment(env, table)
 	err := cmp.Or(siteErr, environmentErr, mergeLayer(merged, site), mergeLayer(merged, environment))
 	named := winner(merged, "json")
 	if named.origin == originDefault {
@@ -97,8 +106,8 @@ func mergeFileAndEnvironment(merged *viper.Viper, streams streams, table []optio
 }
 
 // loadSite reads the machine's own defaults, a parameter file that need not be there unless somebody names it.
-func loadSite(streams streams) (layer, []string, error) {
-	path, named := streams.variable(siteVariable)
+func loadSite(env environment) (layer, []string, error) {
+	path, named := env.variable(siteVariable)
 	if !named {
 		path = siteFile
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -109,12 +118,12 @@ func loadSite(streams streams) (layer, []string, error) {
 }
 
 // loadEnvironment returns the values of all variables that do not contradict each other, and an error if some do.
-func loadEnvironment(streams streams, table []option) (layer, error) {
+func loadEnvironment(env environment, table []option) (layer, error) {
 	environment := layer{}
 	var failed error
 	for _, opt := range table {
 		for _, name := range opt.names() {
-			text, ok := streams.variable(variableName(name))
+			text, ok := env.variable(variableName(name))
 			if !ok {
 				continue
 			}
@@ -157,4 +166,14 @@ func assignWinner(value given, opt option) error {
 // badValue is the one form in which a value is refused.
 func badValue(value given, cause error) error {
 	return exit.Usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
+}
+
+// libraryDirOf returns the directory in which --version looks for DOCA. It answers even where other settings would be
+// refused, so it reads the flag and the variable alone.
+func libraryDirOf(flags *pflag.FlagSet, env environment) string {
+	if given := flags.Lookup("doca-libdir"); given.Changed {
+		return given.Value.String()
+	}
+	dir, _ := env.variable(variableName("doca-libdir"))
+	return dir
 }

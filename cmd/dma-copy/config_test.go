@@ -84,7 +84,7 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 		args, want = append(args, "--"+opt.name+"="+values[0]), values[0]
 	}
 	if opt.name == "file" && present == 0 {
-		checkRefusal(t, invoke(variables, args...), "--file is missing: name the file to send or to create with -f FILE")
+		mustRefuse(t, loadCopy(variables, args...), "--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
 	expected := defaults()
@@ -94,7 +94,7 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 			t.Fatal(err)
 		}
 	}
-	if got := mustSettle(t, variables, args...); got != expected {
+	if got := mustLoad(t, variables, args...); got != expected {
 		t.Errorf("flags %q, variables %q:\n got %+v\nwant %+v", args, variables, got, expected)
 	}
 }
@@ -145,10 +145,10 @@ func TestParameterFileNamedByVariable(t *testing.T) {
 	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"}}`)
 	writeFile(t, "other.json", `{"doca_program_flags": {"file": "y"}}`)
 	variables := map[string]string{"DMA_COPY_JSON": "params.json"}
-	if got := mustSettle(t, variables).File; got != "x" {
+	if got := mustLoad(t, variables).File; got != "x" {
 		t.Errorf("file %q, want that of DMA_COPY_JSON's file", got)
 	}
-	if got := mustSettle(t, variables, "-j", "other.json").File; got != "y" {
+	if got := mustLoad(t, variables, "-j", "other.json").File; got != "y" {
 		t.Errorf("file %q, want that of --json's file", got)
 	}
 }
@@ -157,11 +157,11 @@ func TestMachinesOwnDefaults(t *testing.T) {
 	inNewFolder(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"timeout": "5s"}}`)
 	variables := map[string]string{siteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s", "DMA_COPY_JSON": "params.json"}
-	got := mustSettle(t, variables, "-f", "x")
+	got := mustLoad(t, variables, "-f", "x")
 	if got.Wait != time.Second || got.IdleTimeout != 4*time.Second || got.Timeout != 5*time.Second {
 		t.Errorf("wait %s, idle timeout %s, timeout %s", got.Wait, got.IdleTimeout, got.Timeout)
 	}
-	if got := mustSettle(t, variables, "-f", "x", "--wait", "6s").Wait; got != 6*time.Second {
+	if got := mustLoad(t, variables, "-f", "x", "--wait", "6s").Wait; got != 6*time.Second {
 		t.Errorf("wait %s in spite of a flag", got)
 	}
 }
@@ -169,22 +169,22 @@ func TestMachinesOwnDefaults(t *testing.T) {
 // A file that somebody names has to be there, and everything in it has to be right.
 func TestMachinesOwnDefaultsThatAreWrong(t *testing.T) {
 	inNewFolder(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
-	checkRefusal(t, invoke(map[string]string{siteVariable: "no.json"}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{siteVariable: "no.json"}, "-f", "x"),
 		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file or leave it out`)
-	checkRefusal(t, invoke(map[string]string{siteVariable: "site.json"}, "-f", "x"),
+	mustRefuse(t, loadCopy(map[string]string{siteVariable: "site.json"}, "-f", "x"),
 		`site.json:1: unknown key "wiat" in doca_program_flags: did you mean "wait"?`)
 }
 
 func TestAliasInEveryLayer(t *testing.T) {
 	inNewFolder(t, "params.json", `{"doca_program_flags": {"dev-pci": "by-file"}}`)
 	variables := map[string]string{"DMA_COPY_DEV_PCI": "by-variable"}
-	if got := mustSettle(t, variables, "-f", "x").Device; got != "by-variable" {
+	if got := mustLoad(t, variables, "-f", "x").Device; got != "by-variable" {
 		t.Errorf("device %q", got)
 	}
-	if got := mustSettle(t, variables, "-f", "x", "-j", "params.json").Device; got != "by-file" {
+	if got := mustLoad(t, variables, "-f", "x", "-j", "params.json").Device; got != "by-file" {
 		t.Errorf("device %q", got)
 	}
-	if got := mustSettle(t, variables, "-f", "x", "-j", "params.json", "-p", "by-flag").Device; got != "by-flag" {
+	if got := mustLoad(t, variables, "-f", "x", "-j", "params.json", "-p", "by-flag").Device; got != "by-flag" {
 		t.Errorf("device %q", got)
 	}
 }
@@ -196,14 +196,14 @@ func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 			variables[variableName(name)] = ""
 		}
 	}
-	if got := mustSettle(t, variables, "-f", "x"); got != defaults() {
+	if got := mustLoad(t, variables, "-f", "x"); got != defaults() {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestOverriddenVariableIsNotJudged(t *testing.T) {
 	variables := map[string]string{"DMA_COPY_WAIT": "for ever"}
-	if got := mustSettle(t, variables, "-f", "x", "--wait", "30s"); got != defaults() {
+	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); got != defaults() {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -230,7 +230,7 @@ func TestRefusedVariables(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
-			checkRefusal(t, invoke(tc.variables, "-f", "x"), tc.sentence)
+			mustRefuse(t, loadCopy(tc.variables, "-f", "x"), tc.sentence)
 		})
 	}
 }

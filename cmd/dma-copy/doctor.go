@@ -2,54 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io"
-	"strings"
-
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/quote"
 
 	"github.com/rs/zerolog"
-
-	"github.com/dma-copy/dma-copy/internal/doca"
 )
-
-// verdict is the outcome of one check.
-type verdict int
-
-const (
-	verdictOK   verdict = iota
-	verdictWarn         // a copy may work, but not as somebody may expect
-	verdictFail         // a copy cannot work
-)
-
-// String is the word that starts the line.
-func (v verdict) String() string { return [...]string{"ok", "warn", "FAIL"}[v] }
-
-// finding is what one check found. It is one line.
-type finding struct {
-	verdict verdict
-	what    string
-	fix     string // the next step; empty where there is nothing to do
-	code    int    // the exit code of a verdictFail
-}
-
-func ok(format string, args ...any) finding { return finding{what: fmt.Sprintf(format, args...)} }
-
-func warn(fix, format string, args ...any) finding {
-	return finding{verdict: verdictWarn, what: fmt.Sprintf(format, args...), fix: fix}
-}
-
-func fail(fix, format string, args ...any) finding {
-	return finding{verdict: verdictFail, what: fmt.Sprintf(format, args...), fix: fix, code: exit.Device}
-}
-
-// exitingWith is a failure with another exit code than that of a missing device.
-func (f finding) exitingWith(code int) finding {
-	f.code = code
-	return f
-}
 
 func doctorCommand() command {
 	var s doctorSettings
@@ -63,63 +18,7 @@ where only the other side is missing, or 3 where a copy would refuse a setting.
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
-			return report(streams.stdout, examine(thisMachine(s), s))
+			return doctor(streams.stdout, s)
 		},
 	}
-}
-
-// examine makes every check. Their order is that in which somebody repairs.
-func examine(m machine, s doctorSettings) []finding {
-	installed, installErr := m.installation()
-	found, driverErr := m.inventory()
-	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}
-	if driverErr == nil {
-		findings = append(findings, checkTimeModel(found.Driver)...)
-		findings = append(findings, checkDevices(found.Devices, s))
-		findings = append(findings, checkEachDevice(meant(found.Devices, s.Device))...)
-		findings = append(findings, checkRepresentors(found.Devices, s), checkMemlock(m, found.Driver))
-		findings = append(findings, checkVerbs(m, found.Driver))
-		findings = append(findings, checkPlace(m, found, s)...)
-	}
-	findings = append(findings, checkUser(m))
-	if s.Driver.Name != driverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
-		dir, err := m.softDir()
-		findings = append(findings, checkSoftDir(dir, err, m.user().id), checkStaleSockets(dir), checkProcessMemory(m))
-	}
-	findings = append(findings, checkLeftovers(m))
-	findings = append(findings, checkPartials(m)...)
-	if s.Peer && driverErr == nil {
-		findings = append(findings, checkPeer(m, found, s))
-	}
-	return findings
-}
-
-// report prints the findings and turns those that failed into an error.
-func report(w io.Writer, findings []finding) error {
-	failed, code := 0, exit.OK // code is that of the first check that failed
-	var text strings.Builder
-	for _, f := range findings {
-		writeFinding(&text, f)
-		if f.verdict == verdictFail {
-			failed++
-			if failed == 1 {
-				code = f.code
-			}
-		}
-	}
-	if _, err := io.WriteString(w, text.String()); err != nil {
-		return fmt.Errorf("print the findings: %w", err)
-	}
-	if failed > 0 {
-		return exit.Errorf(code, "", "%d of %d checks failed: see the lines with FAIL", failed, len(findings))
-	}
-	return nil
-}
-
-func writeFinding(text *strings.Builder, f finding) {
-	line := fmt.Sprintf("%-4s  %s", f.verdict, f.what)
-	if f.fix != "" {
-		line += "  -- " + f.fix
-	}
-	text.WriteString(quote.Printable(strings.ReplaceAll(line, "\n", "; ")) + "\n")
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"syscall"
 	"time"
@@ -123,12 +124,7 @@ type program struct {
 
 var _ follower = (*program)(nil)
 
-// newProgram writes to stdout, unless that may be where the file's bytes go.
-func newProgram(streams streams, s copySettings, log zerolog.Logger) *program {
-	out := streams.stdout
-	if s.streams() {
-		out = streams.stderr
-	}
+func newProgram(out io.Writer, s copySettings, log zerolog.Logger) *program {
 	p := &program{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
 	if s.Progress == progressNever || s.Progress == progressAuto && s.Quiet {
 		p.every = 0
@@ -162,7 +158,7 @@ func (p *program) hears(e dmaxfer.Event) {
 	case dmaxfer.PeerKnown:
 		p.native = e.Protocol == negotiate.Native
 		p.write(helloLine{
-			lineStart: p.start("hello"), Software: softwareName(), Side: roleOf(p.by.side), Device: p.by.device, Driver: p.by.driver,
+			lineStart: p.start("hello"), Software: p.by.software, Side: roleOf(p.by.side), Device: p.by.device, Driver: p.by.driver,
 			Hardware: p.by.hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case dmaxfer.Planned:

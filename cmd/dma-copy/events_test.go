@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -24,8 +26,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
+const eventsSchemaFile = "../../docs/events.schema.json"
+
 // eventsSchema is absolute, because tests change the directory.
-var eventsSchema, _ = filepath.Abs("../../docs/events.schema.json")
+var eventsSchema, _ = filepath.Abs(eventsSchemaFile)
 
 // schema is the shipped one.
 var schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.NewCompiler().Compile(eventsSchema) })
@@ -60,7 +64,7 @@ var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning
 // everyEvent is a run in which everything happens.
 func everyEvent(p *program) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	p.begins(means{side: negotiate.DPU, device: "0000:03:00.1", driver: "soft 1"})
+	p.begins(means{software: "dma-copy VERSION", side: negotiate.DPU, device: "0000:03:00.1", driver: "soft 1"})
 	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
 	p.hears(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, Resumed: 3})
 	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second, Shares: pump.Shares{0.5, 0.5}})
@@ -76,7 +80,7 @@ func everyEvent(p *program) {
 // The fields of each event, which programs rely on: they are only ever added.
 func TestEveryEvent(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(streams{stdout: &out, stderr: io.Discard}, copySettings{File: "file"}, zerolog.Nop())
+	p := newProgram(&out, copySettings{File: "file"}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	var kinds []string
@@ -92,13 +96,13 @@ func TestEveryEvent(t *testing.T) {
 	if !slices.Equal(kinds, wanted) {
 		t.Errorf("events %q, want %q", kinds, wanted)
 	}
-	checkGolden(t, "events.golden", invocation{stdout: strings.ReplaceAll(out.String(), softwareName(), "dma-copy VERSION")})
+	compareGolden(t, filepath.Join("testdata", "events.golden"), out.String())
 }
 
 // What a stream or the reference's protocol does not know is left out, not told as zero.
 func TestEventsOfTheUnknown(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(streams{stdout: io.Discard, stderr: &out}, copySettings{File: "-"}, zerolog.Nop())
+	p := newFollower(io.Discard, &out, nil, copySettings{File: "-", Output: outputJSON}, zerolog.Nop())
 	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
 	p.hears(dmaxfer.Planned{Size: dmaxfer.Unknown})
 	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
@@ -120,9 +124,28 @@ func TestEventsOfTheUnknown(t *testing.T) {
 
 // A program that counts on the events is to hear that some are missing.
 func TestEventsOnAFullDisk(t *testing.T) {
-	p := newProgram(streams{stdout: fullDisk{}}, copySettings{File: "file"}, zerolog.Nop())
+	p := newProgram(fullDisk{}, copySettings{File: "file"}, zerolog.Nop())
 	p.hears(dmaxfer.Warned{Text: "beware"})
 	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)
+	}
+}
+
+var updateEvents = flag.Bool("update-events", false, "rewrite the golden file of the events")
+
+// compareGolden fails the test if text differs from a golden file.
+func compareGolden(t *testing.T, golden, text string) {
+	t.Helper()
+	if *updateEvents {
+		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("differs from %s (accept it with go test -update):\n%s", golden, text)
 	}
 }

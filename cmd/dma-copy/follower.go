@@ -1,12 +1,14 @@
 package main
 
 import (
+	"io"
 	"sync"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -27,19 +29,27 @@ type follower interface {
 	fails(err error)
 }
 
+// newFollower returns the follower that the settings ask for. Events go to stdout, unless that may be where the file's
+// bytes go; text goes to stderr, whose screen is nil if it is no terminal that can move its cursor.
+func newFollower(stdout, stderr io.Writer, screen *screen, s copySettings, log zerolog.Logger) follower {
+	switch {
+	case s.Output != outputJSON:
+		return newPerson(stderr, screen, s, log)
+	case s.streams():
+		return newProgram(stderr, s, log)
+	default:
+		return newProgram(stdout, s, log)
+	}
+}
+
 // means are what a copy is made with on this side.
 type means struct {
+	software string // this program, as other programs are told
 	side     negotiate.Side
 	device   string // PCI address
 	driver   string // as people call it
 	hardware bool
 	why      string // this driver; empty if the user has chosen it
-}
-
-func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s copySettings) means {
-	return means{
-		side: side, device: device.Info().PCIAddress, driver: pathOf(driver), hardware: driver.Hardware(), why: choiceOf(driver, s),
-	}
 }
 
 // reporter keeps one follower informed and remembers what a failure needs to be explained.

@@ -10,9 +10,6 @@ import (
 
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
-
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // invocation is what one execution of the command did, with the transfer replaced by a witness.
@@ -102,19 +99,6 @@ func readFile(t *testing.T, elements ...string) string {
 		t.Fatal(err)
 	}
 	return string(text)
-}
-
-// defaults are the settings of `dma-copy -f x`, with changes.
-func defaults(changes ...func(*copySettings)) copySettings {
-	s := copySettings{
-		File: "x", Role: "auto", Driver: driverSettings{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40,
-		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
-		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30,
-	}
-	for _, change := range changes {
-		change(&s)
-	}
-	return s
 }
 
 // words splits a command line of a table; "_" stands for an empty argument.

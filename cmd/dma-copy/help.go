@@ -8,11 +8,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-const (
-	helpWidth  = 80
-	helpColumn = 33 // where the descriptions of the flags start
-)
-
 const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
        dma-copy COMMAND [Flags]
 
@@ -80,7 +75,7 @@ exit codes are listed there.
 
 // writeHelpOf prints the help of the command that cobra has found.
 func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
-	text := programHelp((&copySettings{}).options())
+	text := programHelp(&copySettings{})
 	for _, c := range commands() {
 		if c.name == cmd.Name() {
 			text = commandHelp(c)
@@ -93,17 +88,17 @@ func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
 }
 
 // programHelp has the layout of DOCA programs.
-func programHelp(table []option) string {
+func programHelp(s settings) string {
 	var text strings.Builder
 	text.WriteString(helpIntroduction)
 	text.WriteString(helpGeneralFlags)
-	writeFlags(&text, table, docaOptions)
+	text.WriteString(flagUsage(s, docaOptions))
 	text.WriteString("\nProgram Flags:\n")
-	writeFlags(&text, table, programOptions)
+	text.WriteString(flagUsage(s, programOptions))
 	text.WriteString("\nAdded Flags (not in DOCA's program):\n")
-	writeFlags(&text, table, addedOptions)
+	text.WriteString(flagUsage(s, addedOptions))
 	text.WriteString("\nAdded Flags that need dma-copy on both sides:\n")
-	writeFlags(&text, table, nativeOptions)
+	text.WriteString(flagUsage(s, nativeOptions))
 	text.WriteString(helpCommands)
 	for _, c := range commands() {
 		fmt.Fprintf(&text, "  %-*s%s\n", helpColumn-len("  "), c.name, c.summary)
@@ -116,9 +111,7 @@ func commandHelp(c command) string {
 	var text strings.Builder
 	text.WriteString(usageOf(c) + "\n" + c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
-	for _, opt := range c.settings.options() {
-		writeFlag(&text, opt)
-	}
+	text.WriteString(flagUsage(c.settings))
 	text.WriteString(helpCommandClosing)
 	return text.String()
 }
@@ -131,54 +124,4 @@ func usageOf(c command) string {
 	}
 	between := "\n       " + start + " "
 	return "Usage: " + start + " " + strings.Join(c.takes, between) + "\n"
-}
-
-func writeFlags(text *strings.Builder, table []option, group optionGroup) {
-	for _, opt := range table {
-		if opt.group == group && !opt.hidden {
-			writeFlag(text, opt)
-		}
-	}
-}
-
-func writeFlag(text *strings.Builder, opt option) {
-	head := "  " + flagSpelling(opt.short, opt.name)
-	if opt.alias != "" {
-		head += ", " + strings.TrimSpace(flagSpelling(opt.aliasKey, opt.alias))
-	}
-	if opt.value != "" {
-		head += " <" + opt.value + ">"
-	}
-	if len(head) >= helpColumn {
-		head += "\n"
-	}
-	for line := range strings.SplitSeq(helpWithDefault(opt), "\n") {
-		fmt.Fprintf(text, "%s%s%s\n", head, strings.Repeat(" ", columnGap(head)), line)
-		head = ""
-	}
-}
-
-// columnGap is the room from the end of the head, which may end its line, to the column of the descriptions.
-func columnGap(head string) int {
-	return helpColumn - len(head[strings.LastIndexByte(head, '\n')+1:])
-}
-
-func flagSpelling(short, name string) string {
-	if short == "" {
-		return "    --" + name
-	}
-	return "-" + short + ", --" + name
-}
-
-// helpWithDefault appends the default, on a line of its own where the last one has no room.
-func helpWithDefault(opt option) string {
-	if opt.fallback == "" || opt.isSwitch() {
-		return opt.help
-	}
-	note := "(default " + opt.fallback + ")"
-	lastLine := opt.help[strings.LastIndexByte(opt.help, '\n')+1:]
-	if helpColumn+len(lastLine)+len(" ")+len(note) > helpWidth {
-		return opt.help + "\n" + note
-	}
-	return opt.help + " " + note
 }

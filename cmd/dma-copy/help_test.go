@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/spf13/pflag"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
@@ -47,14 +49,12 @@ func TestHelpFitsATerminal(t *testing.T) {
 
 func TestHelpNamesEveryOption(t *testing.T) {
 	help := invoke(nil, "-h").stdout
-	for _, opt := range (&copySettings{}).options() {
-		for _, name := range opt.names() {
-			named := strings.Contains(help, "--"+name+" ") || strings.Contains(help, "--"+name+",")
-			if named == opt.hidden {
-				t.Errorf("the help names --%s: %t", name, named)
-			}
+	newRootCommand(streams{}, nil, nil).Flags().VisitAll(func(flag *pflag.Flag) {
+		named := strings.Contains(help, "--"+flag.Name+" ") || strings.Contains(help, "--"+flag.Name+",")
+		if named == flag.Hidden {
+			t.Errorf("the help names --%s: %t", flag.Name, named)
 		}
-	}
+	})
 }
 
 // Help and version answer even where the environment or the rest of the line would not do for a run.

@@ -17,6 +17,12 @@ type inventory struct {
 
 const inventoryVersion = 1
 
+// What move_bytes=0 of the software device means for the user (docs/SOFTDEVICE.md).
+const (
+	noBytesMoved  = "NO BYTES ARE MOVED by this device: with move_bytes=0 every task succeeds without copying"
+	hintMoveBytes = "remove move_bytes=0 from DMA_COPY_SOFT_LIMITS"
+)
+
 type driverRecord struct {
 	Name             string   `json:"name"`
 	Hardware         bool     `json:"hardware"`
@@ -181,4 +187,21 @@ func (r *deviceRecord) addRepresentors(device *doca.Device) error {
 			representorRecord{HostFunction: info.PCIAddress, FunctionType: info.Function, VUID: info.VUID})
 	}
 	return err
+}
+
+// driverTitle names a driver with its release; the software device's release has its name in it.
+func driverTitle(name string, hardware bool, version string) string {
+	if name == driverDOCA {
+		version = "doca " + version
+	}
+	if hardware {
+		return version + " (DMA engine)"
+	}
+	return version + " (software device, no hardware)"
+}
+
+// named reports whether somebody who gives this name with -p means the device.
+func (r *deviceRecord) named(name string) bool {
+	address, err := doca.ParsePCIAddress(name)
+	return err == nil && address == r.PCIAddress || name == r.RDMAName || name == r.NetName
 }

@@ -10,7 +10,7 @@ import (
 func newLogger(streams streams, level logLevel) zerolog.Logger {
 	out := streams.stderr
 	if streams.terminal {
-		_, plain := streams.variable("NO_COLOR")
+		_, plain := streams.env.variable("NO_COLOR")
 		out = zerolog.ConsoleWriter{Out: streams.stderr, NoColor: plain, TimeFormat: time.TimeOnly}
 	}
 	return zerolog.New(out).Level(zerologLevel(level)).With().Timestamp().Logger()

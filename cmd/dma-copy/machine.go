@@ -159,7 +159,7 @@ func yamaScope() (int, error) {
 func findLeftovers(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {
-		return nil, withoutPath(err)
+		return nil, err
 	}
 	partials, err := findPartials(directory)
 	names := make([]string, 0, len(entries))
@@ -176,5 +176,5 @@ func findLeftovers(directory string) ([]string, error) {
 // findPartials lists the partial files of interrupted copies and of running ones.
 func findPartials(directory string) ([]disk.Leftover, error) {
 	found, err := disk.FindPartials(disk.OS, directory)
-	return found, withoutPath(err)
+	return found, err
 }

@@ -44,3 +44,17 @@ func editDistance(from, to string) int {
 	}
 	return row[len(to)]
 }
+
+// alternatives joins words for a sentence: "a, b or c".
+func alternatives(words []string) string { return listed(words, " or ") }
+
+// enumeration joins words for a sentence: "a, b and c".
+func enumeration(words []string) string { return listed(words, " and ") }
+
+func listed(words []string, beforeLast string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + beforeLast + words[last]
+}

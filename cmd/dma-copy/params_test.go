@@ -14,6 +14,9 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
+// configs is the folder of the parameter files that are shipped.
+const configs = "../../configs"
+
 func TestAcceptedParameterFiles(t *testing.T) {
 	cases := []struct {
 		name, text string
@@ -51,7 +54,7 @@ func TestAcceptedParameterFiles(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			inNewFolder(t, "params.json", tc.text)
-			if got, want := mustSettle(t, nil, "-j", "params.json"), defaults(tc.want); got != want {
+			if got, want := mustLoad(t, nil, "-j", "params.json"), defaults(tc.want); got != want {
 				t.Errorf("%s:\n got %+v\nwant %+v", tc.text, got, want)
 			}
 		})
@@ -144,7 +147,7 @@ func TestRefusedParameterFiles(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			inNewFolder(t, "params.json", tc.text)
-			checkRefusal(t, invoke(nil, "-j", "params.json"), tc.sentence)
+			mustRefuse(t, loadCopy(nil, "-j", "params.json"), tc.sentence)
 		})
 	}
 }
@@ -152,14 +155,14 @@ func TestRefusedParameterFiles(t *testing.T) {
 // A file is checked whole, so that what a flag hides today does not fail on the day the flag is left out.
 func TestHiddenValueOfParameterFileIsChecked(t *testing.T) {
 	inNewFolder(t, "params.json", `{"doca_program_flags": {"wait": "0"}}`)
-	checkRefusal(t, invoke(nil, "-j", "params.json", "-f", "x", "--wait", "1s"),
+	mustRefuse(t, loadCopy(nil, "-j", "params.json", "-f", "x", "--wait", "1s"),
 		`params.json:1: wait "0": the duration must be longer than zero; give one such as 30s`)
 }
 
 func TestUnreadableParameterFiles(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		t.Chdir(t.TempDir())
-		checkRefusal(t, invoke(nil, "-j", "."),
+		mustRefuse(t, loadCopy(nil, "-j", "."),
 			`--json ".": is a directory; name a readable parameter file or leave it out`)
 	})
 	t.Run("pipe without a writer", func(t *testing.T) {
@@ -167,16 +170,16 @@ func TestUnreadableParameterFiles(t *testing.T) {
 		if err := syscall.Mkfifo("pipe", 0o600); err != nil {
 			t.Fatal(err)
 		}
-		checkRefusal(t, invoke(nil, "-j", "pipe"),
+		mustRefuse(t, loadCopy(nil, "-j", "pipe"),
 			`--json "pipe": the file is empty; name a readable parameter file or leave it out`)
 	})
 	t.Run("endless", func(t *testing.T) {
-		checkRefusal(t, invoke(nil, "-j", "/dev/zero"),
+		mustRefuse(t, loadCopy(nil, "-j", "/dev/zero"),
 			`--json "/dev/zero": larger than 1048576 bytes; name a readable parameter file or leave it out`)
 	})
 	t.Run("cause", func(t *testing.T) {
 		t.Chdir(t.TempDir())
-		if err := invoke(nil, "-j", "no.json").err; !errors.Is(err, os.ErrNotExist) {
+		if err := loadCopy(nil, "-j", "no.json").err; !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("%v does not answer to os.ErrNotExist", err)
 		}
 	})
@@ -195,30 +198,13 @@ func TestParameterFileFromPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/dev/fd/%d", reader.Fd())
-	if got := mustSettle(t, nil, "-j", path); got != defaults() {
+	if got := mustLoad(t, nil, "-j", path); got != defaults() {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestDPDKGroupIsNotedAsIgnored(t *testing.T) {
-	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"},
-		"doca_dpdk_flags": {"devices": [{"device": "pf", "id": "03:00.0", "hws": true}], "core-list": "0-1", "flags": ""}}`)
-	got := invoke(nil, "-j", "params.json")
-	if got.err != nil || got.settings != defaults() {
-		t.Fatalf("error %v, settings %+v", got.err, got.settings)
-	}
-	const note = `"message":"doca_dpdk_flags of params.json is ignored: dma-copy does not run on DPDK"`
-	if strings.Count(got.stderr, "\n") != 1 || !strings.Contains(got.stderr, note) ||
-		!strings.Contains(got.stderr, `"level":"warn"`) {
-		t.Errorf("logged %q, want one warning with %s", got.stderr, note)
-	}
-	if silent := invoke(nil, "-j", "params.json", "-l", "ERROR"); silent.err != nil || silent.stderr != "" {
-		t.Errorf("at level ERROR: error %v, logged %q", silent.err, silent.stderr)
-	}
-}
-
 func TestShippedConfigs(t *testing.T) {
-	paths, err := filepath.Glob("../../configs/*")
+	paths, err := filepath.Glob(filepath.Join(configs, "*"))
 	if err != nil || len(paths) < 3 {
 		t.Fatalf("found %q, error %v", paths, err)
 	}
@@ -229,7 +215,7 @@ func TestShippedConfigs(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			s := mustSettle(t, nil, "-j", path)
+			s := mustLoad(t, nil, "-j", path)
 			if got := [2]string{s.Device, s.Representor}; got != want[filepath.Base(path)] {
 				t.Errorf("device and representor %q, want %q", got, want[filepath.Base(path)])
 			}
@@ -278,7 +264,7 @@ func checkSentence(t *testing.T, err error) {
 
 func readFuzzSeed(f *testing.F, name string) string {
 	f.Helper()
-	text, err := os.ReadFile(filepath.Join("../../configs", name))
+	text, err := os.ReadFile(filepath.Join(configs, name))
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -33,11 +33,11 @@ type person struct {
 
 var _ follower = (*person)(nil)
 
-func newPerson(streams streams, s copySettings, log zerolog.Logger) *person {
-	p := &person{out: streams.stderr, screen: streams.screen, log: log, quiet: s.Quiet}
+func newPerson(out io.Writer, screen *screen, s copySettings, log zerolog.Logger) *person {
+	p := &person{out: out, screen: screen, log: log, quiet: s.Quiet}
 	switch {
 	case s.Progress == progressNever, s.Progress == progressAuto && s.Quiet:
-	case streams.screen != nil:
+	case screen != nil:
 		p.every = barInterval
 	case s.Progress == progressAlways:
 		p.every = alwaysInterval

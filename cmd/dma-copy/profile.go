@@ -7,6 +7,7 @@ import (
 	"runtime/pprof"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -21,7 +22,7 @@ func profiled(path string, work func() error) error {
 	}
 	if err != nil {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %v", quote.Bare(path), withoutPath(err)),
+			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %s", quote.Bare(path), disk.Reason(err)),
 			Next: "name another file with --cpuprofile",
 		}
 	}

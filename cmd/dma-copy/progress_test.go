@@ -3,12 +3,11 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 
 	"github.com/rs/zerolog"
@@ -138,7 +137,7 @@ func TestScreen(t *testing.T) {
 // person in a pipe never moves the cursor.
 func TestPersonWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newPerson(streams{stderr: &out}, copySettings{Progress: progressAuto}, zerolog.Nop())
+	p := newPerson(&out, nil, copySettings{Progress: progressAuto}, zerolog.Nop())
 	if p.interval() != lineInterval {
 		t.Errorf("a line each %s", p.interval())
 	}
@@ -152,11 +151,11 @@ func TestPersonWithoutATerminal(t *testing.T) {
 // Whoever sits at a terminal sees what a side waits for; a log says nothing of it, nor do events.
 func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
-	terminal := streams{stderr: &out, screen: &screen{out: &out, width: func() int { return 40 }}}
+	terminal := &screen{out: &out, width: func() int { return 40 }}
 	for _, f := range []follower{
-		newPerson(terminal, copySettings{}, zerolog.Nop()),
-		newPerson(streams{stderr: &log}, copySettings{}, zerolog.Nop()),
-		newProgram(streams{stdout: &events}, copySettings{}, zerolog.Nop()),
+		newPerson(&out, terminal, copySettings{}, zerolog.Nop()),
+		newPerson(&log, nil, copySettings{}, zerolog.Nop()),
+		newProgram(&events, copySettings{}, zerolog.Nop()),
 	} {
 		f.begins(means{side: negotiate.Host})
 		f.looks(dmaxfer.Sample{Phase: dmaxfer.Meeting})
@@ -168,9 +167,9 @@ func TestWaitingForThePeer(t *testing.T) {
 
 // Who is told of the progress, and how often.
 func TestProgressIntervals(t *testing.T) {
-	terminal := streams{screen: &screen{}}
+	terminal := &screen{}
 	for _, tc := range []struct {
-		streams  streams
+		screen   *screen
 		progress progressChoice
 		quiet    bool
 		want     time.Duration
@@ -179,31 +178,14 @@ func TestProgressIntervals(t *testing.T) {
 		{terminal, progressAuto, true, 0},
 		{terminal, progressNever, false, 0},
 		{terminal, progressAlways, true, barInterval},
-		{streams{}, progressAuto, false, lineInterval},
-		{streams{}, progressAuto, true, 0},
-		{streams{}, progressAlways, true, alwaysInterval},
-		{streams{}, progressNever, false, 0},
+		{nil, progressAuto, false, lineInterval},
+		{nil, progressAuto, true, 0},
+		{nil, progressAlways, true, alwaysInterval},
+		{nil, progressNever, false, 0},
 	} {
 		s := copySettings{Progress: tc.progress, Quiet: tc.quiet}
-		if got := newPerson(tc.streams, s, zerolog.Nop()).interval(); got != tc.want {
-			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.streams.screen != nil, got, tc.want)
+		if got := newPerson(io.Discard, tc.screen, s, zerolog.Nop()).interval(); got != tc.want {
+			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got, tc.want)
 		}
-	}
-}
-
-// A file's bytes go neither to a screen nor come from a keyboard.
-func TestStreamsAreNoTerminals(t *testing.T) {
-	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer terminal.Close()
-	if _, err := unlessTerminal(terminal, errScreen, nil)(); err != errScreen {
-		t.Errorf("error %v, want %v", err, errScreen)
-	}
-	s := copySettings{File: "-"}
-	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
-	if exitCode(err) != exit.Usage {
-		t.Errorf("error %v", err)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -61,43 +60,6 @@ func TestLongNumbersAreCut(t *testing.T) {
 		}
 	}
 	checkShort(t, strings.ReplaceAll(sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
-}
-
-// Every option refuses a long value, as a flag, a variable or in a parameter file, in one short line. Those that take
-// any path leave it to the run.
-func TestLongValuesAreCut(t *testing.T) {
-	paths := []string{"FILE", "DIR", "MANIFEST", "NAME"}
-	lines := map[string]string{} // the command that has the option
-	for _, c := range commands() {
-		for _, opt := range c.settings.options() {
-			lines[opt.name] = c.name
-		}
-	}
-	for _, opt := range (&copySettings{}).options() {
-		lines[opt.name] = ""
-	}
-	for _, opt := range everyOption() {
-		if slices.Contains(paths, opt.value) {
-			continue
-		}
-		t.Run(opt.name, func(t *testing.T) {
-			inNewFolder(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, paramsGroup(opt), opt.name, long))
-			command := slices.DeleteFunc([]string{lines[opt.name]}, func(name string) bool { return name == "" })
-			for _, got := range []invocation{
-				invoke(nil, append(command, "--"+opt.name+"="+long)...),
-				invoke(map[string]string{variableName(opt.name): long}, command...),
-			} {
-				if got.err == nil {
-					t.Fatal("accepted")
-				}
-				checkShort(t, sentence(got.err), 2)
-			}
-			message := sentence(invoke(nil, append(command, "-j", "long.json")...).err)
-			if n := utf8.RuneCountInString(message); n > 500 {
-				t.Errorf("%d characters: %.300s", n, message)
-			}
-		})
-	}
 }
 
 // What is wrong in a parameter file is shown, and no more of it than fits a line; neither is its own name.

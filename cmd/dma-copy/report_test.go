@@ -66,7 +66,7 @@ func TestReportedLines(t *testing.T) {
 		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion, Detail: "the host supports version 1, the DPU version 2"}), 11,
 			"host: no common version of the native protocol: the host supports version 1, the DPU version 2: " +
 				"run releases of dma-copy with a common protocol version on both sides"},
-		{"too long", onDPU(fmt.Errorf("%w after 1s", errDurationLimit)), 14, "DPU: stopped by --max-duration after 1s: raise --max-duration"},
+		{"too long", onDPU(exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration after 1s")), 14, "DPU: stopped by --max-duration after 1s: raise --max-duration"},
 		{"stopped, with a part", &sideError{side: negotiate.DPU, err: exit.Interrupted{Signal: syscall.SIGINT}, kept: 3 << 20}, 130,
 			"DPU: stopped by SIGINT; 3.0 MiB are kept: run the same command to resume"},
 		{"stopped, and what it had is gone", &sideError{

@@ -23,10 +23,14 @@ var (
 	errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
 )
 
+// errMovesNothing keeps a forgotten setting from becoming a file of zeros: not every copy is verified.
+var errMovesNothing error = exit.Errorf(exit.Usage, hintMoveBytes,
+	"the software device is set to move no bytes, so nothing would be copied")
+
 // runner returns the function that carries out one run.
 func runner(streams streams) func(context.Context, copySettings, zerolog.Logger) error {
 	return func(ctx context.Context, s copySettings, log zerolog.Logger) error {
-		r := newReporter(newFollower(streams, s, log), s)
+		r := newReporter(newFollower(streams.stdout, streams.stderr, streams.screen, s, log), s)
 		err := profiled(s.CPUProfile, func() error { return runWithDriver(ctx, r, streams, s, log) })
 		if err != nil {
 			r.follower.fails(err)
@@ -34,13 +38,6 @@ func runner(streams streams) func(context.Context, copySettings, zerolog.Logger)
 		logReworded(log, err)
 		return err
 	}
-}
-
-func newFollower(streams streams, s copySettings, log zerolog.Logger) follower {
-	if s.Output == outputJSON {
-		return newProgram(streams, s, log)
-	}
-	return newPerson(streams, s, log)
 }
 
 func runWithDriver(ctx context.Context, r *reporter, streams streams, s copySettings, log zerolog.Logger) error {
@@ -94,7 +91,7 @@ func runOn(
 	if err != nil {
 		return err
 	}
-	name, err := chooseDevice(devices, s.selection())
+	name, err := chooseDevice(devices, selectionOf(s))
 	if err != nil {
 		return err
 	}
@@ -103,7 +100,7 @@ func runOn(
 		return err
 	}
 	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
-	side, err := chooseSide(device.Info(), s.selection())
+	side, err := chooseSide(device.Info(), selectionOf(s))
 	if err != nil {
 		return &sideError{side: sideOf(device.Info()), err: err}
 	}
@@ -121,6 +118,30 @@ func runOn(
 		return &sideError{side: side, err: err, kept: r.kept.Bytes, lost: r.kept.Lost, resumable: r.resumable()}
 	}
 	return r.follower.succeeds(summary)
+}
+
+func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s copySettings) means {
+	return means{
+		software: softwareName(), side: side, device: device.Info().PCIAddress, driver: pathOf(driver), hardware: driver.Hardware(), why: choiceOf(driver, s),
+	}
+}
+
+// pathOf has the time model in it, because without that the rate beside it would be read as this machine's.
+func pathOf(driver *doca.Driver) string {
+	title := driverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
+	if model := driver.TimeModel(); model != "" {
+		return title + ", time model " + model
+	}
+	return title
+}
+
+// choiceOf is why the program chose this driver, without the particulars, which the log has; empty if the user chose.
+func choiceOf(driver *doca.Driver, s copySettings) string {
+	if s.Driver.Name != driverAuto {
+		return ""
+	}
+	reason, _, _ := strings.Cut(driver.Reason(), ": ")
+	return reason
 }
 
 // transfer makes the copy while it is watched, and within its time.
@@ -171,4 +192,9 @@ func missingRepresentor(device *doca.Device) error {
 	}
 	return exit.Usagef("--rep-pci is missing: on the DPU, name the host function to serve with -r; %s represents %s",
 		device.Info().PCIAddress, strings.Join(there, " and "))
+}
+
+// selectionOf returns what the settings say about the device.
+func selectionOf(s copySettings) selection {
+	return selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 }

@@ -19,9 +19,9 @@ import (
 type streams struct {
 	stdout   io.Writer
 	stderr   io.Writer
-	terminal bool                             // stderr is a terminal
-	screen   *screen                          // of that terminal, if it can move its cursor; nil: no line is ever shown twice
-	env      func(name string) (string, bool) // as os.LookupEnv
+	terminal bool        // stderr is a terminal
+	screen   *screen     // of that terminal, if it can move its cursor; nil: no line is ever shown twice
+	env      environment // as os.LookupEnv
 	closed   closedStreams
 	data     dataStreams
 }
@@ -131,9 +131,3 @@ func hasInput(input *os.File) bool {
 }
 
 func isTerminal(handle *os.File) bool { return term.IsTerminal(int(handle.Fd())) }
-
-// variable returns an environment variable; an empty one counts as not set, as NO_COLOR's convention has it too.
-func (s streams) variable(name string) (string, bool) {
-	value, _ := s.env(name)
-	return value, value != ""
-}

@@ -14,7 +14,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -37,15 +36,6 @@ func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
 	if by.why != "" {
 		fmt.Fprintf(w, "why   %s\n", quote.Printable(by.why))
 	}
-}
-
-// choiceOf is why the program chose this driver, without the particulars, which the log has; empty if the user chose.
-func choiceOf(driver *doca.Driver, s copySettings) string {
-	if s.Driver.Name != driverAuto {
-		return ""
-	}
-	reason, _, _ := strings.Cut(driver.Reason(), ": ")
-	return reason
 }
 
 func verb(s dmaxfer.Summary) string {
@@ -156,26 +146,6 @@ func round(d time.Duration) time.Duration {
 		return d.Round(10 * time.Millisecond)
 	}
 	return d.Round(10 * time.Microsecond)
-}
-
-// pathOf has the time model in it, because without that the rate beside it would be read as this machine's.
-func pathOf(driver *doca.Driver) string {
-	title := driverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
-	if model := driver.TimeModel(); model != "" {
-		return title + ", time model " + model
-	}
-	return title
-}
-
-// driverTitle names a driver with its release; the software device's release has its name in it.
-func driverTitle(name string, hardware bool, version string) string {
-	if name == driverDOCA {
-		version = "doca " + version
-	}
-	if hardware {
-		return version + " (DMA engine)"
-	}
-	return version + " (software device, no hardware)"
 }
 
 func shapeOf(s dmaxfer.Summary) string {

@@ -193,17 +193,3 @@ func parsePreserved(text string) (preserved, error) {
 	}
 	return p, nil
 }
-
-// alternatives joins words for a sentence: "a, b or c".
-func alternatives(words []string) string { return listed(words, " or ") }
-
-// enumeration joins words for a sentence: "a, b and c".
-func enumeration(words []string) string { return listed(words, " and ") }
-
-func listed(words []string, beforeLast string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + beforeLast + words[last]
-}

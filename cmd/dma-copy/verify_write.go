@@ -156,7 +156,7 @@ func relative(directory, path string, resolve func(string) (string, error)) (str
 
 func (v verifier) deliver(ctx context.Context, manifest, text string, count int, total int64) error {
 	if manifest == toStdout {
-		if _, err := io.WriteString(v.streams.stdout, text); err != nil {
+		if _, err := io.WriteString(v.stdout, text); err != nil {
 			return fmt.Errorf("print the manifest: %w", err)
 		}
 		return nil
@@ -167,7 +167,7 @@ func (v verifier) deliver(ctx context.Context, manifest, text string, count int,
 	if v.settings.Quiet {
 		return nil
 	}
-	_, err := fmt.Fprintf(v.streams.stderr, "ok    wrote %s  %s, %s\n",
+	_, err := fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
 		quote.Printable(manifest), english.Plural(count, "file", ""), humanize.IBytes(uint64(total)))
 	return err
 }

@@ -1,14 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"os"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -127,21 +125,7 @@ func (f *diskFile) close() { _ = f.file.Close() }
 
 func cannotRead(path string, err error, next string) error {
 	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %v", quote.Bare(path), withoutPath(err)),
+		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %s", quote.Bare(path), disk.Reason(err)),
 		Next: next, Err: err,
 	}
-}
-
-// digestOf returns the digest of a file as the disk has it, and its size. It closes the file.
-func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *diskFile) (digest.Sum, int64, error) {
-	defer file.close()
-	v.log.Info().Str("path", file.path).Msg("reading")
-	sum, size, err := digest.Of(ctx, a, file.file)
-	if ctx.Err() != nil {
-		return digest.Sum{}, 0, context.Cause(ctx)
-	}
-	if err != nil {
-		return digest.Sum{}, 0, file.failed(err)
-	}
-	return sum, size, file.unchanged()
 }

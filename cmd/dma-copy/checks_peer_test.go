@@ -1,0 +1,17 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+func TestCheckPeerThatIsThere(t *testing.T) {
+	alive := withSockets(doca.SoftSocket{File: servingSocket})
+	host, dpu := doctorSettings{Device: "b1:00.1"}, doctorSettings{Device: "03:00.0", Representor: "b1:00.1"}
+	runCheckCases(t, []checkCase{
+		{"a DPU", checkPeer(alive, softInventory(), host), verdictOK, 0, []string{"a DPU serves host function 0000:b1:00.1 on 0000:03:00.0"}},
+		{"DPU, taken", checkPeer(alive, softInventory(), dpu), verdictFail, 6,
+			[]string{"serves host function b1:00.1 on 0000:03:00.0 already"}},
+	})
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// loaded is what a command line, an environment and the files that they name make of the settings of a copy.
+type loaded struct {
+	settings copySettings
+	err      error
+}
+
+// loadCopy loads the settings of a copy, with these variables as the whole environment, and checks them.
+func loadCopy(variables map[string]string, args ...string) (got loaded) {
+	got.err = load(&got.settings, variables, args...)
+	if got.err == nil {
+		got.err = got.settings.validate()
+	}
+	return got
+}
+
+// load loads the settings of any command.
+func load(s settings, variables map[string]string, args ...string) error {
+	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
+	declareFlags(flags, s)
+	if err := flags.Parse(args); err != nil {
+		return explainFlagError("dma-copy", flags, err)
+	}
+	_, err := loadSettings(flags, func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	}, s)
+	return err
+}
+
+// mustLoad returns the settings of a copy, which must be accepted.
+func mustLoad(t *testing.T, variables map[string]string, args ...string) copySettings {
+	t.Helper()
+	got := loadCopy(variables, args...)
+	if got.err != nil {
+		t.Fatalf("%q: %v", args, got.err)
+	}
+	return got.settings
+}
+
+// mustRefuse expects a usage error with exactly this sentence.
+func mustRefuse(t *testing.T, got loaded, sentence string) {
+	t.Helper()
+	if got.err == nil {
+		t.Fatalf("accepted; want the error %q", sentence)
+	}
+	if got.err.Error() != sentence {
+		t.Errorf("error\n %s\nwant\n %s", got.err, sentence)
+	}
+	if failed, is := errors.AsType[exit.Coder](got.err); !is || failed.ExitCode() != exit.Usage {
+		t.Errorf("%v: not a usage error", got.err)
+	}
+}
+
+// defaults are the settings of `dma-copy -f x`, with changes.
+func defaults(changes ...func(*copySettings)) copySettings {
+	s := copySettings{
+		File: "x", Role: "auto", Driver: driverSettings{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40,
+		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
+		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30,
+	}
+	for _, change := range changes {
+		change(&s)
+	}
+	return s
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+)
+
+func TestFileThatChangesWhileItIsRead(t *testing.T) {
+	changes := map[string]func(path string) error{
+		"grows": func(path string) error { return os.Truncate(path, 10) },
+		"is rewritten": func(path string) error {
+			return os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0))
+		},
+	}
+	for name, change := range changes {
+		path := filepath.Join(t.TempDir(), "file")
+		writeFile(t, path, "content")
+		file, err := openToRead(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.close()
+		if err := file.unchanged(); err != nil {
+			t.Errorf("%s, before: %v", name, err)
+		}
+		if err := change(path); err != nil {
+			t.Fatal(err)
+		}
+		if err := file.unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || exitCode(err) != exit.SourceChanged {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// A manifest that appears while the files are read is not replaced either.
+func TestManifestThatAppears(t *testing.T) {
+	inNewFolder(t, "sums", "theirs")
+	err := replacement{path: "sums"}.write(t.Context(), []byte("ours"))
+	if !errors.Is(err, dmaxfer.ErrTarget) || exitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
+		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
+	}
+	if left, _ := os.ReadDir("."); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+	if err := (replacement{path: "sums", overwrite: true}).write(t.Context(), []byte("ours")); err != nil || readFile(t, "sums") != "ours" {
+		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
+	}
+}
+
+// A job that does not return, as a read from a file system that does not answer, does not outlive the interrupt.
+func TestJobThatBlocksIsLeftBehind(t *testing.T) {
+	t.Parallel()
+	ctx, interrupt := context.WithCancelCause(t.Context())
+	blocked, release := make(chan struct{}), make(chan struct{})
+	defer close(release)
+	go func() {
+		<-blocked
+		interrupt(exit.Interrupted{Signal: syscall.SIGINT})
+	}()
+	err := interruptible(ctx, func() error {
+		close(blocked)
+		<-release
+		return nil
+	})
+	if exitCode(err) != exit.Signal+int(syscall.SIGINT) {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
+	for rate, want := range map[uint64]string{0: "", 100_000_000: "0.1 Gb/s", 2_500_000_000: "2.5 Gb/s", 400_000_000_000: "400 Gb/s"} {
+		found := inventory{Devices: []*deviceRecord{{PortRate: rate}}}
+		var text, encoded bytes.Buffer
+		if err := errors.Join(writeInventory(&text, found, outputText), writeInventory(&encoded, found, outputJSON)); err != nil {
+			t.Fatal(err)
+		}
+		if row := "port rate        " + want + "\n"; strings.Contains(text.String(), row) != (rate > 0) {
+			t.Errorf("%d: the text is\n%s", rate, text.String())
+		}
+		if strings.Contains(text.String(), "port rate") != (rate > 0) || strings.Contains(encoded.String(), "port_rate") != (rate > 0) {
+			t.Errorf("%d: the lists are\n%s%s", rate, text.String(), encoded.String())
+		}
+	}
+}
+
+func TestDevicesOnAFullDisk(t *testing.T) {
+	if err := writeInventory(fullDisk{}, inventory{}, outputText); err == nil {
+		t.Error("no error from text")
+	}
+	if err := writeInventory(fullDisk{}, inventory{}, outputJSON); err == nil {
+		t.Error("no error from JSON")
+	}
+}
+
+// What the software device never shows.
+func TestUnusualDevices(t *testing.T) {
+	cases := []struct {
+		name   string
+		device *deviceRecord
+		lines  []string
+	}{
+		{"no names", &deviceRecord{HostSide: true},
+			[]string{"RDMA device      unknown", "net device       unknown", "function         unknown"}},
+		{"no capability", &deviceRecord{}, []string{"can be           neither side", "DMA copies       not supported",
+			"memory           can be neither", "control channel  not supported", "consumers        not supported",
+			"producers        not supported"}},
+		{"no limit known", &deviceRecord{HostSide: true, DMA: dmaRecord{CopySupported: true}, FastPath: fastPathRecord{
+			Consumers: portRecord{Supported: true}, Producers: portRecord{Supported: true}}},
+			[]string{"DMA copies       tasks in flight unknown\n", "control channel  limits unknown\n",
+				"consumers        limits unknown\n", "producers        limits unknown\n"}},
+		{"lists", &deviceRecord{FastPath: fastPathRecord{Producers: portRecord{Supported: true, MaxListLength: 2}}},
+			[]string{"producers        lists of up to 2 buffers\n"}},
+		{"both sides", &deviceRecord{HostSide: true, DPUSide: true},
+			[]string{"the host side or the DPU side", "represents       no host function"}},
+		{"not opened", &deviceRecord{DPUSide: true, DMA: dmaRecord{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},
+			[]string{"up to 512 bytes per task, tasks in flight unknown", "not all known    a; b"}},
+		{"control characters", &deviceRecord{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},
+		{"representor without details", &deviceRecord{Representors: []representorRecord{{HostFunction: "0000:b1:00.0"}}},
+			[]string{"represents       host function 0000:b1:00.0\n"}},
+	}
+	for _, tc := range cases {
+		var out bytes.Buffer
+		if err := writeInventory(&out, inventory{Devices: []*deviceRecord{tc.device}}, outputText); err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range tc.lines {
+			if !strings.Contains(out.String(), line) {
+				t.Errorf("%s: %s\nlacks %q", tc.name, out.String(), line)
+			}
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+func writeInventory(w io.Writer, found inventory, form outputForm) error {
+	if form == outputJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(found)
+	}
+	var text strings.Builder
+	writeDriverBlock(&text, found.Driver)
+	for _, device := range found.Devices {
+		writeDeviceBlock(&text, device)
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// row prints one property, aligned with the others. Drivers give names, so they are made fit for a terminal.
+func row(text *strings.Builder, name, format string, args ...any) {
+	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
+}
+
+func writeDriverBlock(text *strings.Builder, driver driverRecord) {
+	fmt.Fprintf(text, "driver %s\n", driverTitle(driver.Name, driver.Hardware, driver.Version))
+	row(text, "why this one", "%s", driver.Reason)
+	if driver.LibraryDirectory != "" {
+		row(text, "libraries in", "%s", driver.LibraryDirectory)
+	}
+	if driver.TimeModel != "" {
+		row(text, "time model", "%s", driver.TimeModel)
+	}
+	if driver.MovesNothing {
+		row(text, "bytes", "%s", noBytesMoved)
+	}
+}
+
+func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
+	fmt.Fprintf(text, "\ndevice %s\n", quote.Printable(d.PCIAddress))
+	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
+	row(text, "net device", "%s", orUnknown(d.NetName))
+	row(text, "function", "%s", functionOf(d))
+	if d.PortRate > 0 {
+		row(text, "port rate", "%g Gb/s", float64(d.PortRate)/1e9)
+	}
+	row(text, "can be", "%s", sidesOf(d))
+	writeRepresentors(text, d)
+	row(text, "DMA copies", "%s", copiesOf(d.DMA))
+	row(text, "memory", "%s", memoryOf(d.Memory))
+	row(text, "control channel", "%s", channelOf(d))
+	row(text, "consumers", "%s", consumersOf(d.FastPath))
+	row(text, "producers", "%s", producersOf(d.FastPath))
+	if d.Error != "" {
+		row(text, "not all known", "%s", strings.ReplaceAll(d.Error, "\n", "; "))
+	}
+}
+
+func orUnknown(name string) string {
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+func functionOf(d *deviceRecord) string {
+	if d.SFIndex != nil {
+		return fmt.Sprintf("%s with index %d", d.FunctionType, *d.SFIndex)
+	}
+	return orUnknown(d.FunctionType)
+}
+
+func sidesOf(d *deviceRecord) string {
+	switch {
+	case d.HostSide && d.DPUSide:
+		return "the host side or the DPU side"
+	case d.HostSide:
+		return "the host side"
+	case d.DPUSide:
+		return "the DPU side"
+	default:
+		return "neither side: it has no control channel"
+	}
+}
+
+func writeRepresentors(text *strings.Builder, d *deviceRecord) {
+	switch {
+	case len(d.Representors) > 0:
+		for i, rep := range d.Representors {
+			row(text, onlyFirst(i, "represents"), "host function %s%s", rep.HostFunction, representorDetails(rep))
+		}
+	case d.DPUSide:
+		row(text, "represents", "no host function")
+	}
+}
+
+func onlyFirst(i int, name string) string {
+	if i > 0 {
+		return ""
+	}
+	return name
+}
+
+func representorDetails(rep representorRecord) string {
+	var details []string
+	if rep.FunctionType != "" {
+		details = append(details, rep.FunctionType)
+	}
+	if rep.VUID != "" {
+		details = append(details, "VUID "+rep.VUID)
+	}
+	if len(details) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(details, ", ") + ")"
+}
+
+// limits are phrases about what a driver allows; what it did not tell is left out.
+type limits []string
+
+func (l *limits) add(most uint64, format string, args ...any) {
+	if most > 0 {
+		*l = append(*l, fmt.Sprintf(format, args...))
+	}
+}
+
+// addCount adds a phrase with the number itself.
+func (l *limits) addCount(most uint32, format string) { l.add(uint64(most), format, most) }
+
+func (l *limits) addList(most uint32) {
+	if most == 1 {
+		*l = append(*l, "no buffer lists")
+		return
+	}
+	l.addCount(most, "lists of up to %d buffers")
+}
+
+func (l limits) String() string {
+	if len(l) == 0 {
+		return "limits unknown"
+	}
+	return strings.Join(l, ", ")
+}
+
+func copiesOf(dma dmaRecord) string {
+	if !dma.CopySupported {
+		return "not supported"
+	}
+	var l limits
+	l.add(dma.MaxBytesPerTask, "up to %s per task", sizeWithBytes(dma.MaxBytesPerTask))
+	l = append(l, tasksOf(dma.MaxTasks))
+	l.addList(dma.MaxListLength)
+	return l.String()
+}
+
+func tasksOf(count int) string {
+	if count == 0 {
+		return "tasks in flight unknown"
+	}
+	return fmt.Sprintf("up to %d tasks in flight", count)
+}
+
+func sizeWithBytes(size uint64) string {
+	if size < 1024 {
+		return fmt.Sprintf("%d bytes", size)
+	}
+	return fmt.Sprintf("%s (%d bytes)", humanize.IBytes(size), size)
+}
+
+func memoryOf(memory memoryRecord) string {
+	var can []string
+	if memory.ExportSupported {
+		can = append(can, "be exported to the other side")
+	}
+	if memory.ImportSupported {
+		can = append(can, "be imported from the other side")
+	}
+	if len(can) == 0 {
+		return "can be neither exported nor imported"
+	}
+	return "can " + strings.Join(can, " and ")
+}
+
+func channelOf(d *deviceRecord) string {
+	if !d.HostSide && !d.DPUSide {
+		return "not supported"
+	}
+	var l limits
+	l.addCount(d.Comch.MaxMessageBytes, "messages of up to %d bytes")
+	l.addCount(d.Comch.MaxReceiveQueueMessages, "%d in the receive queue")
+	l.addCount(d.Comch.MaxSendTasks, "%d being sent")
+	l.addCount(d.Comch.MaxServerNameBytes, "server names of up to %d bytes")
+	l.addCount(d.Comch.MaxClients, "up to %d clients of a server")
+	return l.String()
+}
+
+func consumersOf(fast fastPathRecord) string {
+	if !fast.Consumers.Supported {
+		return "not supported"
+	}
+	l := portLimits(fast.Consumers, "receives")
+	l.addCount(fast.MaxImmediateBytes, "immediate data of up to %d bytes")
+	return l.String()
+}
+
+func producersOf(fast fastPathRecord) string {
+	if !fast.Producers.Supported {
+		return "not supported"
+	}
+	return portLimits(fast.Producers, "sends").String()
+}
+
+func portLimits(port portRecord, tasks string) limits {
+	var l limits
+	l.addCount(port.MaxPerConnection, "up to %d per connection")
+	l.addCount(port.MaxTasks, "up to %d "+tasks+" each")
+	l.add(uint64(port.MaxMessageBytes), "up to %s each", sizeWithBytes(uint64(port.MaxMessageBytes)))
+	l.addList(port.MaxListLength)
+	return l
+}

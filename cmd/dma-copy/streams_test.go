@@ -1,0 +1,27 @@
+package main
+
+import (
+	"os"
+	"testing"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+)
+
+// A file's bytes go neither to a screen nor come from a keyboard.
+func TestStreamsAreNoTerminals(t *testing.T) {
+	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		t.Skip(err)
+	}
+	defer terminal.Close()
+	if _, err := unlessTerminal(terminal, errScreen, nil)(); err != errScreen {
+		t.Errorf("error %v, want %v", err, errScreen)
+	}
+	s := copySettings{File: "-"}
+	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
+	if exitCode(err) != exit.Usage {
+		t.Errorf("error %v", err)
+	}
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Every option refuses a long value, as a flag, a variable or in a parameter file, in one short line. Those that take
+// any path leave it to the run.
+func TestLongValuesAreCut(t *testing.T) {
+	long := strings.Repeat("Z", 900<<10)
+	for command, s := range everySettings() {
+		for _, opt := range s.options() {
+			if slices.Contains([]string{"FILE", "DIR", "MANIFEST", "NAME"}, opt.value) {
+				continue
+			}
+			t.Run(command+" "+opt.name, func(t *testing.T) {
+				inNewFolder(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, paramsGroup(opt), opt.name, long))
+				for _, err := range []error{
+					load(s, nil, "--"+opt.name+"="+long),
+					load(s, map[string]string{variableName(opt.name): long}),
+				} {
+					if err == nil {
+						t.Fatal("accepted")
+					}
+					if n := utf8.RuneCountInString(err.Error()); n > 500 || strings.Count(err.Error(), "Z") > 2*quote.Longest {
+						t.Errorf("%d characters: %.300s", n, err)
+					}
+				}
+				err := load(s, nil, "-j", "long.json")
+				if err == nil {
+					t.Fatal("accepted in a parameter file")
+				}
+				if n := utf8.RuneCountInString(err.Error()); n > 500 {
+					t.Errorf("%d characters: %.300s", n, err)
+				}
+			})
+		}
+	}
+}
+
+// everySettings returns the settings of all commands by the command's name.
+func everySettings() map[string]settings {
+	return map[string]settings{
+		"": &copySettings{}, "bench": &benchSettings{}, "devices": &devicesSettings{}, "doctor": &doctorSettings{},
+		"verify": &verifySettings{}, "version": &versionSettings{},
+	}
+}
+
+func TestCommonOptionsAreEveryCommandsThatNeedsADevice(t *testing.T) {
+	for command, s := range everySettings() {
+		want := []string{"log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir"}
+		switch command {
+		case "verify":
+			want = []string{"log-level", "json"}
+		case "":
+			want = want[:3] // those of DOCA's own program come next
+		}
+		var names []string
+		for _, opt := range s.options() {
+			names = append(names, opt.name)
+		}
+		if !slices.Equal(names[:min(len(want), len(names))], want) {
+			t.Errorf("%s has %q", command, names)
+		}
+	}
+}

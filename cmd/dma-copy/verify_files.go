@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// verify carries out the command: it prints its results to stdout, and what it has written to stderr.
+func verify(
+	ctx context.Context, stdout, stderr io.Writer, s verifySettings, args []string, log zerolog.Logger,
+) error {
+	v := verifier{stdout: stdout, stderr: stderr, settings: s, log: log}
+	return interruptible(ctx, func() error { return v.run(ctx, args) })
+}
+
+func (v verifier) run(ctx context.Context, args []string) error {
+	s := v.settings
+	switch {
+	case s.Manifest != "" && s.NewManifest != "":
+		return exit.Usagef("--check and --write exclude each other: give one of them")
+	case s.Manifest != "" && len(args) > 0:
+		return v.checkNamed(ctx, s.Manifest, args)
+	case s.NewManifest != "" && len(args) > 0:
+		return v.writeManifest(ctx, s.NewManifest, args)
+	case s.Manifest != "" || s.NewManifest != "":
+		return exit.Usagef("no file is named: name those to check or to list")
+	case len(args) == 1:
+		return v.checkListed(ctx, args[0], "")
+	case len(args) == 2 && isDirectory(args[0]):
+		return v.checkListed(ctx, args[1], args[0])
+	case len(args) == 2:
+		return v.comparePair(ctx, args[0], args[1])
+	default:
+		return exit.Usagef("%d files are named: give FILE COPY or [DIR] MANIFEST, or see \"dma-copy verify --help\"", len(args))
+	}
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
+}
+
+// verifier is one run of the command.
+type verifier struct {
+	stdout   io.Writer
+	stderr   io.Writer
+	settings verifySettings
+	log      zerolog.Logger
+}
+
+// tell prints a line about a file that is as it should be, or one about a file that is not.
+func (v verifier) tell(fine bool, format string, args ...any) error {
+	if fine && v.settings.Quiet {
+		return nil
+	}
+	word := "ok"
+	if !fine {
+		word = "FAIL"
+	}
+	line := fmt.Sprintf("%-4s  %s", word, fmt.Sprintf(format, args...))
+	if _, err := fmt.Fprintln(v.stdout, quote.Printable(line)); err != nil {
+		return fmt.Errorf("print the result: %w", err)
+	}
+	return nil
+}
+
+// comparePair reads two files side by side.
+func (v verifier) comparePair(ctx context.Context, first, second string) error {
+	var files [2]*diskFile
+	for i, path := range []string{first, second} {
+		file, err := openToRead(path)
+		if err != nil {
+			return err
+		}
+		defer file.close()
+		files[i] = file
+	}
+	if os.SameFile(files[0].was, files[1].was) {
+		return exit.Usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
+	}
+	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
+	found, err := digest.Compare(ctx, v.settings.Digest, files[0].file, files[1].file)
+	if at, is := errors.AsType[*digest.ReadError](err); is {
+		return files[at.Stream].failed(at.Err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(files[0].unchanged(), files[1].unchanged()); err != nil {
+		return err
+	}
+	return v.judgePair(first, second, found)
+}
+
+func (v verifier) judgePair(first, second string, found digest.Comparison) error {
+	if found.Same() {
+		return v.tell(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0], humanize.IBytes(uint64(found.Sizes[0])))
+	}
+	err := v.tell(false, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
+		first, second, found.Differ, found.Sums[0], found.Sizes[0], found.Sums[1], found.Sizes[1])
+	if err != nil {
+		return err
+	}
+	return exit.Errorf(exit.Digest, "copy again", "%s and %s differ", quote.Bare(first), quote.Bare(second))
+}
+
+// digestOf returns the digest of a file as the disk has it, and its size. It closes the file.
+func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *diskFile) (digest.Sum, int64, error) {
+	defer file.close()
+	v.log.Info().Str("path", file.path).Msg("reading")
+	sum, size, err := digest.Of(ctx, a, file.file)
+	if ctx.Err() != nil {
+		return digest.Sum{}, 0, context.Cause(ctx)
+	}
+	if err != nil {
+		return digest.Sum{}, 0, file.failed(err)
+	}
+	return sum, size, file.unchanged()
+}

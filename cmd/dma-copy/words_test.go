@@ -1,0 +1,45 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+func TestSplitWords(t *testing.T) {
+	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
+	flags.BoolP("version", "v", false, "")
+	declareFlags(flags, &copySettings{})
+	cases := []struct{ line, name, value string }{
+		{"--output json", "output", "json"}, {"--output=json", "output", "json"}, {"-o json", "output", "json"},
+		{"-ojson", "output", "json"}, {"-o=json", "output", "json"},
+		{"-vojson", "output", "json"}, {"-vo json", "output", "json"},
+		{"-o=", "output", "="}, {"--output=", "output", ""},
+		{"--quiet", "quiet", "true"}, {"--quiet=false", "quiet", "false"},
+		{"-f --", "file", "--"}, {"-f -", "file", "-"},
+		{"--bad -o json", "output", "json"}, {"---x -o json", "output", "json"},
+		{"-Zo -o json", "output", "json"}, {"x -- -o json", "output", "json"},
+		{"-f", "", ""}, {"--", "", ""}, {"_", "", ""}, {"-o", "", ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.line, func(t *testing.T) {
+			split := splitWords(flags, words(tc.line))
+			var typed []string
+			for _, w := range split {
+				typed = append(typed, w.typed...)
+			}
+			if !slices.Equal(typed, words(tc.line)) {
+				t.Errorf("the words are of %q", typed)
+			}
+			var name string
+			last := split[len(split)-1]
+			if last.flag != nil {
+				name = last.flag.Name
+			}
+			if name != tc.name || last.value != tc.value {
+				t.Errorf("the last word is --%s %q, want --%s %q", name, last.value, tc.name, tc.value)
+			}
+		})
+	}
+}
