@@ -3,11 +3,11 @@ package main
 import (
 	"context"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -75,8 +75,8 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 }
 
 func refuseTopic(topic string) error {
-	if guess := nearest(topic, commandNames()); guess != "" {
+	if guess := phrase.Nearest(topic, commandNames()); guess != "" {
 		return exit.Usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
 	}
-	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), alternatives(commandNames()))
+	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), phrase.Or(commandNames()))
 }

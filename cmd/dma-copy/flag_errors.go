@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -36,7 +37,7 @@ func explainFlagError(command string, flags *pflag.FlagSet, err error) error {
 
 func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.NotExistError) error {
 	name := unknown.GetSpecifiedName()
-	spelled, guess := "--"+name, nearest(name, flagNames(flags))
+	spelled, guess := "--"+name, phrase.Nearest(name, flagNames(flags))
 	if unknown.GetSpecifiedShortnames() != "" {
 		spelled, guess = "-"+name, nearestToLetter(name, flagNames(flags))
 		if isShortName(name) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -95,7 +96,7 @@ func (r *reporter) warnOfReference() {
 		if len(missed) == 1 {
 			verb = "has"
 		}
-		text := "the copy uses the reference protocol, where " + enumeration(missed) + " " + verb + " no effect"
+		text := "the copy uses the reference protocol, where " + phrase.And(missed) + " " + verb + " no effect"
 		r.follower.hears(dmaxfer.Warned{Text: text})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
@@ -64,7 +65,7 @@ func (s *verifySettings) options() []option {
 func parseDigest(text string) (digest.Algorithm, error) {
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil || a == digest.None {
-		return digest.None, fmt.Errorf("not a digest; give %s", alternatives(digest.Names()[1:]))
+		return digest.None, fmt.Errorf("not a digest; give %s", phrase.Or(digest.Names()[1:]))
 	}
 	return a, nil
 }

@@ -11,10 +11,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/tailscale/hujson"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -129,7 +129,7 @@ func (f *paramsFile) parse() error {
 	groups, ok := root.Value.(*hujson.Object)
 	if !ok {
 		return f.failAt(root, "the file must hold one object with the groups %s, not %s",
-			alternatives(paramsGroups()), kindName(root))
+			phrase.Or(paramsGroups()), kindName(root))
 	}
 	return f.eachMember(groups, "the file", f.readGroup)
 }
@@ -206,10 +206,10 @@ func (f *paramsFile) groupHint(name string) string {
 	if opt, ok := optionByName(f.table, name); ok && paramsGroup(opt) != "" {
 		return "the key belongs in " + paramsGroup(opt)
 	}
-	if guess := nearest(name, paramsGroups()); guess != "" {
+	if guess := phrase.Nearest(name, paramsGroups()); guess != "" {
 		return fmt.Sprintf("did you mean %q?", guess)
 	}
-	return "use " + alternatives(paramsGroups())
+	return "use " + phrase.Or(paramsGroups())
 }
 
 func (f *paramsFile) keyHint(group, key string) string {
@@ -225,10 +225,10 @@ func (f *paramsFile) keyHint(group, key string) string {
 			keys = append(keys, opt.names()...)
 		}
 	}
-	if guess := nearest(key, keys); guess != "" {
+	if guess := phrase.Nearest(key, keys); guess != "" {
 		return fmt.Sprintf("did you mean %q?", guess)
 	}
-	return "use " + alternatives(keys)
+	return "use " + phrase.Or(keys)
 }
 
 // syntaxError moves the parser's line to the front of the sentence, where editors look for it.

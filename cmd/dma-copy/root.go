@@ -3,12 +3,12 @@ package main
 import (
 	"context"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -115,7 +115,7 @@ func refuseArguments(args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
-	if guess := nearest(args[0], append(commandNames(), "help")); guess != "" {
+	if guess := phrase.Nearest(args[0], append(commandNames(), "help")); guess != "" {
 		return exit.Usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
 	}
 	return exit.Usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",

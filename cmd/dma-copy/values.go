@@ -13,6 +13,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -51,7 +52,7 @@ func parseOneOf[T ~string](words ...T) func(string) (T, error) {
 			}
 			names[i] = string(word)
 		}
-		return "", fmt.Errorf("not one of the choices; give %s", alternatives(names))
+		return "", fmt.Errorf("not one of the choices; give %s", phrase.Or(names))
 	}
 }
 
@@ -70,7 +71,7 @@ func parseLevel(text string) (logLevel, error) {
 			return level, nil
 		}
 	}
-	return 0, fmt.Errorf("not a log level; give 10 to 70 in steps of ten, or %s", alternatives(levelNames[:]))
+	return 0, fmt.Errorf("not a log level; give 10 to 70 in steps of ten, or %s", phrase.Or(levelNames[:]))
 }
 
 // parseLimit accepts zero, which means no limit.
@@ -162,7 +163,7 @@ func parseCount(text string) (int, error) {
 func parseCopyDigest(text string) (digest.Algorithm, error) {
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil {
-		return a, fmt.Errorf("not a digest; give %s", alternatives(digest.Names()))
+		return a, fmt.Errorf("not a digest; give %s", phrase.Or(digest.Names()))
 	}
 	return a, nil
 }
@@ -175,7 +176,7 @@ func parseDurability(text string) (negotiate.Durability, error) {
 		}
 		names = append(names, d.String())
 	}
-	return 0, fmt.Errorf("not one of the choices; give %s", alternatives(names))
+	return 0, fmt.Errorf("not one of the choices; give %s", phrase.Or(names))
 }
 
 // parsePreserved reads a list with commas.

@@ -1,12 +1,15 @@
-package main
+// Package phrase builds parts of messages: lists of alternatives, and what a mistyped word most likely meant.
+//
+// It knows no option and no command. Text of other origin is put into messages by package quote.
+package phrase
 
 import "strings"
 
 // longestWord is more than a mistyped name has, and keeps the search for its neighbours short.
 const longestWord = 64
 
-// nearest returns the candidate that a mistyped word most likely meant, or "" where none is close.
-func nearest(word string, candidates []string) string {
+// Nearest returns the candidate that a mistyped word most likely meant, or "" where none is close.
+func Nearest(word string, candidates []string) string {
 	if len(word) > longestWord {
 		return ""
 	}
@@ -45,11 +48,11 @@ func editDistance(from, to string) int {
 	return row[len(to)]
 }
 
-// alternatives joins words for a sentence: "a, b or c".
-func alternatives(words []string) string { return listed(words, " or ") }
+// Or joins words for a sentence: "a, b or c".
+func Or(words []string) string { return listed(words, " or ") }
 
-// enumeration joins words for a sentence: "a, b and c".
-func enumeration(words []string) string { return listed(words, " and ") }
+// And joins words for a sentence: "a, b and c".
+func And(words []string) string { return listed(words, " and ") }
 
 func listed(words []string, beforeLast string) string {
 	last := len(words) - 1

@@ -1,4 +1,4 @@
-package main
+package phrase
 
 import "testing"
 
@@ -9,7 +9,7 @@ func TestNearest(t *testing.T) {
 		{"pci", "pci-addr"}, {"rep", "rep-pci"}, {"", ""}, {"x", ""}, {"something-else", ""},
 	}
 	for _, tc := range cases {
-		if got := nearest(tc.word, candidates); got != tc.want {
+		if got := Nearest(tc.word, candidates); got != tc.want {
 			t.Errorf("nearest to %q is %q, want %q", tc.word, got, tc.want)
 		}
 	}
