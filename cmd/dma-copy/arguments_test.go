@@ -18,8 +18,9 @@ func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
 		"-- -p b1:00.1 -f x", "-p b1:00.1 -- -f x", "-p b1:00.1 -f x --", "-- -- -p b1:00.1 -f x",
 		"--pci-addr b1:00.1 -- --file=x",
 	} {
-		if got := mustSettle(t, nil, words(line)...); got != defaults(func(s *copySettings) { s.Device = "b1:00.1" }) {
-			t.Errorf("%s: %+v", line, got)
+		got, want := mustSettle(t, nil, words(line)...), mustSettle(t, nil, "-p", "b1:00.1", "-f", "x")
+		if got != want || got.Device != "b1:00.1" || got.File != "x" {
+			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
 	}
 }
@@ -44,7 +45,6 @@ func TestTwoDashesAndCommands(t *testing.T) {
 	checkRefusal(t, invoke(nil, "--", "devices", "--", "-p"), refused)
 }
 
-// A command line is cut into words as the flag parser cuts it, and further where that gives up.
 // With -o json a program that reads the events hears of a refused command line too, wherever in it -o json is.
 func TestRefusalsAreEvents(t *testing.T) {
 	inNewFolder(t, "bad.json", `{"doca_program_flags": {"output": "json", "wiat": "1s"}}`)

@@ -10,11 +10,11 @@ import (
 	"os"
 	"slices"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -28,7 +28,7 @@ const (
 )
 
 func benchCommand() command {
-	var s benchSettings
+	var s config.Bench
 	return command{
 		name:    "bench",
 		summary: "Measure copies and the DMA engine alone",
@@ -53,7 +53,7 @@ removed.
 	}
 }
 
-func runBench(ctx context.Context, streams streams, s benchSettings, args []string, log zerolog.Logger) error {
+func runBench(ctx context.Context, streams streams, s config.Bench, args []string, log zerolog.Logger) error {
 	if len(args) == 2 && args[0] == benchShow {
 		return interruptible(ctx, func() error { return showBench(ctx, streams, s, args[1], log) })
 	}
@@ -81,9 +81,9 @@ func runBench(ctx context.Context, streams streams, s benchSettings, args []stri
 }
 
 // benchPlan is what the words and the settings ask for.
-func benchPlan(s benchSettings, args []string) (bench.Plan, error) {
+func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 	plan := bench.Plan{
-		Driver: s.Driver.docaOptions(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
+		Driver: s.Driver.Options(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
 	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchEngine}, args[0]) {
@@ -91,10 +91,10 @@ func benchPlan(s benchSettings, args []string) (bench.Plan, error) {
 			quote.Text(args[len(args)-1]))
 	}
 	if len(args) == 0 || args[0] == benchCopy {
-		plan.Copies = s.copyPlan()
+		plan.Copies = s.CopyPlan()
 	}
 	if len(args) == 0 || args[0] == benchEngine {
-		engine, err := s.enginePlan()
+		engine, err := s.EnginePlan()
 		if err != nil {
 			return plan, err
 		}
@@ -104,14 +104,14 @@ func benchPlan(s benchSettings, args []string) (bench.Plan, error) {
 }
 
 // tellBench keeps a person company; a run may take minutes.
-func tellBench(streams streams, s benchSettings, text string) {
+func tellBench(streams streams, s config.Bench, text string) {
 	if !s.Quiet {
 		fmt.Fprintln(streams.stderr, text)
 	}
 }
 
 // writeBench draws first: what is on stdout then is the end of it.
-func writeBench(ctx context.Context, streams streams, s benchSettings, record *bench.Record) error {
+func writeBench(ctx context.Context, streams streams, s config.Bench, record *bench.Record) error {
 	if err := plotBench(ctx, s.Plot, record); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func writeBench(ctx context.Context, streams streams, s benchSettings, record *b
 	return nil
 }
 
-func writeRecord(w io.Writer, form benchForm, record *bench.Record) error {
-	if form != benchJSON {
+func writeRecord(w io.Writer, form config.BenchForm, record *bench.Record) error {
+	if form != config.BenchJSON {
 		return record.Write(w, bench.Form(form))
 	}
 	encoder := json.NewEncoder(w)
@@ -169,7 +169,7 @@ func benchFailures(record *bench.Record) error {
 const maxRecordSize = 64 << 20
 
 // showBench prints a record of this version.
-func showBench(ctx context.Context, streams streams, s benchSettings, path string, log zerolog.Logger) error {
+func showBench(ctx context.Context, streams streams, s config.Bench, path string, log zerolog.Logger) error {
 	text, name, err := readRecord(path, log)
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func showBench(ctx context.Context, streams streams, s benchSettings, path strin
 // readRecord returns the text, and the name of where it is from.
 func readRecord(path string, log zerolog.Logger) (text []byte, name string, err error) {
 	from := &diskFile{path: "standard input", file: os.Stdin}
-	if path != fileIsStream {
+	if path != config.Stream {
 		if from, err = openToRead(path); err != nil {
 			return nil, "", err
 		}

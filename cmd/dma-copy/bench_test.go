@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
 )
@@ -14,13 +15,13 @@ import (
 func benchPlanOf(t *testing.T, line string) (bench.Plan, error) {
 	t.Helper()
 	args := words(line)
-	var s benchSettings
+	var s config.Bench
 	flags := pflag.NewFlagSet("bench", pflag.ContinueOnError)
-	declareFlags(flags, &s)
+	config.Declare(flags, &s)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	_, err := loadSettings(flags, func(string) (string, bool) { return "", false }, &s)
+	_, err := config.Load(flags, func(string) (string, bool) { return "", false }, &s)
 	if err != nil {
 		return bench.Plan{}, err
 	}

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -21,16 +21,16 @@ import (
 // The checks of what hardware and driver offer. Each judges what was found and looks at nothing itself but the machine.
 
 // checkInstall judges DOCA's libraries. They need not be there where nobody wants them.
-func checkInstall(found doca.Installation, err error, s doctorSettings) finding {
+func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
 	const install = "install DOCA's runtime libraries (2.7 or newer), or name their directory with --doca-libdir"
 	switch {
 	case err == nil:
 		return ok("DOCA %s: libraries in %s: %s", found.Version, found.Directory, baseNames(found.Files))
-	case s.Driver.Name == driverSoft && !s.Driver.RequireHW:
+	case s.Driver.Name == config.DriverSoft && !s.Driver.RequireHW:
 		return ok("DOCA is not needed for --driver soft (%s)", err)
-	case s.Driver.RequireHW && s.Driver.Name != driverDOCA:
+	case s.Driver.RequireHW && s.Driver.Name != config.DriverDOCA:
 		return fail(install, "%s", err).exitingWith(exit.NotHardware)
-	case s.Driver.Name == driverDOCA:
+	case s.Driver.Name == config.DriverDOCA:
 		return fail(install, "%s", err)
 	default:
 		return warn(install+"; not needed for the software device", "%s", err)
@@ -47,12 +47,12 @@ func baseNames(files []string) string {
 
 // checkDriver judges the choice. The software device is a warning where it was not asked for. What checkInstall has said
 // of installErr is not said again.
-func checkDriver(driver driverRecord, err, installErr error, s doctorSettings) finding {
+func checkDriver(driver driverRecord, err, installErr error, s config.Doctor) finding {
 	title := driverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
 	case err != nil:
 		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(exitCode(err))
-	case driver.Hardware || s.Driver.Name == driverSoft:
+	case driver.Hardware || s.Driver.Name == config.DriverSoft:
 		return ok("driver: %s, because %s", title, driver.Reason)
 	default:
 		return warn("fix that, or use --driver soft", "driver: %s: %s",
@@ -76,7 +76,7 @@ func adviceFor(err error) string {
 	return "fix what the message names"
 }
 
-func checkDevices(devices []*deviceRecord, s doctorSettings) finding {
+func checkDevices(devices []*deviceRecord, s config.Doctor) finding {
 	switch {
 	case s.Device != "" && len(devices) > 0 && len(meant(devices, s.Device)) == 0:
 		return fail(`choose one that "dma-copy devices" lists`, "devices: %s not found", s.Device)
@@ -123,7 +123,7 @@ func missingFrom(d *deviceRecord) string {
 }
 
 // checkRepresentors judges what the DPU needs to serve a host function. A host has none and needs none.
-func checkRepresentors(devices []*deviceRecord, s doctorSettings) finding {
+func checkRepresentors(devices []*deviceRecord, s config.Doctor) finding {
 	const remedy = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
 	served, dpu := hostFunctions(meant(devices, s.Device))
 	switch {

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
 // checkPlace says on which CPUs a copy would run, where that is not simply left to the system. Devices of which the same is to be said
 // share a line.
-func checkPlace(m machine, found inventory, s doctorSettings) []finding {
-	if err := validatePlace(s.Place); err != nil {
+func checkPlace(m machine, found inventory, s config.Doctor) []finding {
+	if err := config.ValidatePlace(s.Place); err != nil {
 		return []finding{failPlace(err)}
 	}
 	var places []placement.Decision
@@ -36,7 +36,7 @@ func checkPlace(m machine, found inventory, s doctorSettings) []finding {
 }
 
 // placedByDevices lists each address that decides for itself where a copy with that device runs.
-func placedByDevices(found inventory, s doctorSettings) []string {
+func placedByDevices(found inventory, s config.Doctor) []string {
 	if !s.Place.IsAuto() || !found.Driver.Hardware {
 		return []string{placedBy(false, "")}
 	}
@@ -56,7 +56,7 @@ func failPlace(err error) finding {
 }
 
 // describePlace has nothing to say of a device that is on no node, or where there is one node only.
-func describePlace(place placement.Decision, devices []string, s doctorSettings) []finding {
+func describePlace(place placement.Decision, devices []string, s config.Doctor) []finding {
 	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), place.Node)
 	switch {
 	case place.CPUs.Empty() && place.HasNode():

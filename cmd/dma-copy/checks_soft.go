@@ -6,8 +6,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -83,7 +83,7 @@ func checkProcessMemory(m machine) finding {
 
 // checkPeer looks for the other side without calling it: a dma-copy that waits serves one session, and a call would be it.
 // The software device shows its servers as sockets; a call that hangs up before it says hello stays unnoticed there.
-func checkPeer(m machine, found inventory, s doctorSettings) finding {
+func checkPeer(m machine, found inventory, s config.Doctor) finding {
 	if found.Driver.Hardware {
 		return warn("start the copy: it waits for the other side (--wait)",
 			"peer: not checked on hardware, where a probe would use up the peer's waiting session")
@@ -103,7 +103,7 @@ func checkPeer(m machine, found inventory, s doctorSettings) finding {
 }
 
 // peerDevice is the device whose peer is meant.
-func peerDevice(devices []*deviceRecord, s doctorSettings) (*deviceRecord, finding) {
+func peerDevice(devices []*deviceRecord, s config.Doctor) (*deviceRecord, finding) {
 	var infos []doca.DeviceInfo
 	for _, d := range meant(devices, s.Device) {
 		if s.Device != "" {
@@ -119,7 +119,7 @@ func peerDevice(devices []*deviceRecord, s doctorSettings) (*deviceRecord, findi
 	if err != nil {
 		return nil, fail(nameDevice, "peer: %s", strings.TrimSuffix(err.Error(), ": "+nameDevice))
 	}
-	return peerDevice(devices, doctorSettings{Device: name})
+	return peerDevice(devices, config.Doctor{Device: name})
 }
 
 // checkServerIsThere looks, on the host, for the DPU.
@@ -137,7 +137,7 @@ func checkServerIsThere(dir doca.SoftDir, device *deviceRecord) finding {
 
 // checkServerIsFree looks, on the DPU, whether the name is taken. A host that waits cannot be seen: it calls until a
 // server answers, and leaves no trace before.
-func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s doctorSettings) finding {
+func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s config.Doctor) finding {
 	if s.Representor == "" {
 		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
 	}

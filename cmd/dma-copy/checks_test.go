@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -57,15 +57,15 @@ var (
 func TestCheckInstall(t *testing.T) {
 	absent := doca.Installation{}
 	runCheckCases(t, []checkCase{
-		{"installed", checkInstall(installation, nil, doctorSettings{Driver: driverSettings{Name: driverAuto}}), verdictOK, 0,
+		{"installed", checkInstall(installation, nil, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictOK, 0,
 			[]string{"DOCA 3.0.0058", "/opt/d: libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058"}},
-		{"absent, not wanted", checkInstall(absent, notInstalled, doctorSettings{Driver: driverSettings{Name: driverSoft}}), verdictOK, 0, []string{"not needed"}},
-		{"absent, auto", checkInstall(absent, notInstalled, doctorSettings{Driver: driverSettings{Name: driverAuto}}), verdictWarn, 0,
+		{"absent, not wanted", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft}}), verdictOK, 0, []string{"not needed"}},
+		{"absent, auto", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictWarn, 0,
 			[]string{"were not found  -- install DOCA's", "--doca-libdir"}},
-		{"absent, asked for", checkInstall(absent, notInstalled, doctorSettings{Driver: driverSettings{Name: driverDOCA}}), verdictFail, 6, []string{"-- install"}},
-		{"absent, hardware required", checkInstall(absent, notInstalled, doctorSettings{Driver: driverSettings{Name: driverAuto, RequireHW: true}}),
+		{"absent, asked for", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverDOCA}}), verdictFail, 6, []string{"-- install"}},
+		{"absent, hardware required", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto, RequireHW: true}}),
 			verdictFail, 13, nil},
-		{"absent, hardware required of soft", checkInstall(absent, notInstalled, doctorSettings{Driver: driverSettings{Name: driverSoft, RequireHW: true}}),
+		{"absent, hardware required of soft", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft, RequireHW: true}}),
 			verdictFail, 13, nil},
 	})
 }
@@ -73,17 +73,17 @@ func TestCheckInstall(t *testing.T) {
 func TestCheckDriver(t *testing.T) {
 	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
 	runCheckCases(t, []checkCase{
-		{"hardware", checkDriver(hardware, nil, nil, doctorSettings{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was requested"}},
-		{"soft, asked for", checkDriver(software, nil, notInstalled, doctorSettings{Driver: driverSettings{Name: driverSoft}}), verdictOK, 0, []string{"soft 1"}},
-		{"soft, fallen back to", checkDriver(software, nil, notInstalled, doctorSettings{Driver: driverSettings{Name: driverAuto}}), verdictWarn, 0,
+		{"hardware", checkDriver(hardware, nil, nil, config.Doctor{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was requested"}},
+		{"soft, asked for", checkDriver(software, nil, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft}}), verdictOK, 0, []string{"soft 1"}},
+		{"soft, fallen back to", checkDriver(software, nil, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictWarn, 0,
 			[]string{"because DOCA cannot be loaded (see above)  -- fix that"}},
-		{"hardware required", checkDriver(driverRecord{}, refused, notInstalled, doctorSettings{}), verdictFail, 13,
+		{"hardware required", checkDriver(driverRecord{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
-		{"not loaded", checkDriver(driverRecord{}, notInstalled, notInstalled, doctorSettings{}), verdictFail, 6,
+		{"not loaded", checkDriver(driverRecord{}, notInstalled, notInstalled, config.Doctor{}), verdictFail, 6,
 			[]string{"driver: DOCA cannot be loaded (see above)  -- install"}},
-		{"soft refused", checkDriver(driverRecord{}, &doca.SoftError{Reason: "limit x is not known"}, nil, doctorSettings{}), verdictFail, 3,
+		{"soft refused", checkDriver(driverRecord{}, &doca.SoftError{Reason: "limit x is not known"}, nil, config.Doctor{}), verdictFail, 3,
 			[]string{"limit x is not known"}},
-		{"no cgo", checkDriver(driverRecord{}, doca.ErrNoCgo, nil, doctorSettings{}), verdictFail, 6, []string{"without cgo"}},
+		{"no cgo", checkDriver(driverRecord{}, doca.ErrNoCgo, nil, config.Doctor{}), verdictFail, 6, []string{"without cgo"}},
 	})
 }
 
@@ -104,11 +104,11 @@ func dpuDevice(functions ...string) *deviceRecord {
 func TestCheckDevices(t *testing.T) {
 	both := []*deviceRecord{hostDevice(), dpuDevice()}
 	runCheckCases(t, []checkCase{
-		{"none", checkDevices(nil, doctorSettings{}), verdictFail, 6, []string{"none found", "lspci"}},
-		{"two", checkDevices(both, doctorSettings{}), verdictOK, 0, []string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
-		{"named by address", checkDevices(both, doctorSettings{Device: "B1:00.1"}), verdictOK, 0, nil},
-		{"named by RDMA device", checkDevices(both, doctorSettings{Device: "mlx5_2"}), verdictOK, 0, nil},
-		{"named and absent", checkDevices(both, doctorSettings{Device: "b1:00.0"}), verdictFail, 6, []string{"b1:00.0 not found"}},
+		{"none", checkDevices(nil, config.Doctor{}), verdictFail, 6, []string{"none found", "lspci"}},
+		{"two", checkDevices(both, config.Doctor{}), verdictOK, 0, []string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
+		{"named by address", checkDevices(both, config.Doctor{Device: "B1:00.1"}), verdictOK, 0, nil},
+		{"named by RDMA device", checkDevices(both, config.Doctor{Device: "mlx5_2"}), verdictOK, 0, nil},
+		{"named and absent", checkDevices(both, config.Doctor{Device: "b1:00.0"}), verdictFail, 6, []string{"b1:00.0 not found"}},
 	})
 }
 
@@ -147,15 +147,15 @@ func TestCheckRepresentors(t *testing.T) {
 	host, dpu := []*deviceRecord{hostDevice()}, []*deviceRecord{dpuDevice("0000:b1:00.0", "0000:b1:00.1")}
 	all := append(dpu, hostDevice())
 	runCheckCases(t, []checkCase{
-		{"host", checkRepresentors(host, doctorSettings{}), verdictOK, 0, []string{"none needed"}},
-		{"host among both", checkRepresentors(all, doctorSettings{Device: "b1:00.1"}), verdictOK, 0, []string{"none needed"}},
-		{"asked for on a host", checkRepresentors(host, doctorSettings{Representor: "b1:00.0"}), verdictFail, 6, []string{"leave out -r"}},
-		{"DPU", checkRepresentors(dpu, doctorSettings{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
-		{"there", checkRepresentors(all, doctorSettings{Representor: "B1:00.1"}), verdictOK, 0, nil},
-		{"not there", checkRepresentors(dpu, doctorSettings{Representor: "b2:00.0"}), verdictFail, 6,
+		{"host", checkRepresentors(host, config.Doctor{}), verdictOK, 0, []string{"none needed"}},
+		{"host among both", checkRepresentors(all, config.Doctor{Device: "b1:00.1"}), verdictOK, 0, []string{"none needed"}},
+		{"asked for on a host", checkRepresentors(host, config.Doctor{Representor: "b1:00.0"}), verdictFail, 6, []string{"leave out -r"}},
+		{"DPU", checkRepresentors(dpu, config.Doctor{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
+		{"there", checkRepresentors(all, config.Doctor{Representor: "B1:00.1"}), verdictOK, 0, nil},
+		{"not there", checkRepresentors(dpu, config.Doctor{Representor: "b2:00.0"}), verdictFail, 6,
 			[]string{"none for host function b2:00.0  -- choose one of: 0000:b1:00.0, 0000:b1:00.1"}},
-		{"no address", checkRepresentors(dpu, doctorSettings{Representor: "mlx5_0"}), verdictFail, 6, nil},
-		{"DPU without", checkRepresentors([]*deviceRecord{dpuDevice()}, doctorSettings{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
+		{"no address", checkRepresentors(dpu, config.Doctor{Representor: "mlx5_0"}), verdictFail, 6, nil},
+		{"DPU without", checkRepresentors([]*deviceRecord{dpuDevice()}, config.Doctor{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
 	})
 }
 
@@ -282,17 +282,17 @@ func TestCheckPeer(t *testing.T) {
 	broken := machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{}, syscall.EACCES }}
 	soft := softInventory()
 	oneDevice := inventory{Driver: software, Devices: []*deviceRecord{hostDevice()}}
-	host, dpu := doctorSettings{Device: "b1:00.1"}, doctorSettings{Device: "03:00.0", Representor: "b1:00.1"}
+	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
 	cases := []checkCase{
 		{"hardware", checkPeer(with(), inventory{Driver: hardware}, host), verdictWarn, 0, []string{"not checked on hardware"}},
 		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
 		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
-		{"unknown device", checkPeer(with(), soft, doctorSettings{Device: "mlx5_9"}), verdictFail, 6, []string{"device mlx5_9 not found"}},
-		{"several devices", checkPeer(with(), soft, doctorSettings{}), verdictFail, 6, []string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
-		{"only one fits", checkPeer(with(), oneDevice, doctorSettings{}), verdictFail, 7, nil},
+		{"unknown device", checkPeer(with(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6, []string{"device mlx5_9 not found"}},
+		{"several devices", checkPeer(with(), soft, config.Doctor{}), verdictFail, 6, []string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
+		{"only one fits", checkPeer(with(), oneDevice, config.Doctor{}), verdictFail, 7, nil},
 		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},
-		{"DPU, representor missing", checkPeer(with(), soft, doctorSettings{Device: "03:00.0"}), verdictFail, 6, []string{"with -r"}},
-		{"DPU, bad representor", checkPeer(with(), soft, doctorSettings{Device: "03:00.0", Representor: "x"}), verdictFail, 6, nil},
+		{"DPU, representor missing", checkPeer(with(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6, []string{"with -r"}},
+		{"DPU, bad representor", checkPeer(with(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}), verdictFail, 6, nil},
 		{"DPU, free", checkPeer(with(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
 	}
 	runCheckCases(t, cases)

@@ -3,8 +3,8 @@ package main
 import (
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -19,7 +19,7 @@ func misfit(format string, args ...any) error { return exit.Errorf(exit.Device, 
 type selection struct {
 	Device      string // empty: not given
 	Representor string // empty: not given
-	Role        role
+	Role        config.Role
 }
 
 // chooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
@@ -45,18 +45,18 @@ func chooseDevice(devices []doca.DeviceInfo, s selection) (string, error) {
 }
 
 // wantedSide is what the settings alone say of the role.
-func wantedSide(s selection) role {
-	if s.Role == roleAuto && s.Representor != "" {
-		return roleDPU
+func wantedSide(s selection) config.Role {
+	if s.Role == config.RoleAuto && s.Representor != "" {
+		return config.RoleDPU
 	}
 	return s.Role
 }
 
-func fits(d doca.DeviceInfo, side role) bool {
+func fits(d doca.DeviceInfo, side config.Role) bool {
 	switch side {
-	case roleHost:
+	case config.RoleHost:
 		return d.ClientSupported
-	case roleDPU:
+	case config.RoleDPU:
 		return d.ServerSupported
 	default:
 		return d.ClientSupported || d.ServerSupported
@@ -66,7 +66,7 @@ func fits(d doca.DeviceInfo, side role) bool {
 // chooseSide decides the role by what the device can be, and refuses what it cannot.
 func chooseSide(d doca.DeviceInfo, s selection) (negotiate.Side, error) {
 	side := negotiate.Host
-	if s.Role == roleDPU || (s.Role == roleAuto && sideOf(d) == negotiate.DPU) {
+	if s.Role == config.RoleDPU || (s.Role == config.RoleAuto && sideOf(d) == negotiate.DPU) {
 		side = negotiate.DPU
 	}
 	switch {

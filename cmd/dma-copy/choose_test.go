@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -20,13 +21,13 @@ func TestChooseDevice(t *testing.T) {
 		want    string // empty: refused
 	}{
 		{"named", []doca.DeviceInfo{host, dpu}, selection{Device: "mlx5_7"}, "mlx5_7"},
-		{"only one", []doca.DeviceInfo{other, host}, selection{Role: roleAuto}, host.PCIAddress},
-		{"only one of the role", []doca.DeviceInfo{host, dpu}, selection{Role: roleDPU}, dpu.PCIAddress},
-		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, selection{Role: roleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
-		{"an SF", []doca.DeviceInfo{sf}, selection{Role: roleAuto}, "mlx5_5"},
-		{"two", []doca.DeviceInfo{host, dpu}, selection{Role: roleAuto}, ""},
-		{"none of the role", []doca.DeviceInfo{host, other}, selection{Role: roleDPU}, ""},
-		{"none", nil, selection{Role: roleAuto}, ""},
+		{"only one", []doca.DeviceInfo{other, host}, selection{Role: config.RoleAuto}, host.PCIAddress},
+		{"only one of the role", []doca.DeviceInfo{host, dpu}, selection{Role: config.RoleDPU}, dpu.PCIAddress},
+		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, selection{Role: config.RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
+		{"an SF", []doca.DeviceInfo{sf}, selection{Role: config.RoleAuto}, "mlx5_5"},
+		{"two", []doca.DeviceInfo{host, dpu}, selection{Role: config.RoleAuto}, ""},
+		{"none of the role", []doca.DeviceInfo{host, other}, selection{Role: config.RoleDPU}, ""},
+		{"none", nil, selection{Role: config.RoleAuto}, ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -14,10 +15,10 @@ import (
 // command is one thing that the program does besides copying.
 type command struct {
 	name     string
-	summary  string   // for the list of commands, at most what fits its line
-	about    string   // the first paragraphs of its help, as lines
-	settings settings // the flags fill them in before run is called
-	takes    []string // what it takes behind its flags, one form each; nil: nothing
+	summary  string          // for the list of commands, at most what fits its line
+	about    string          // the first paragraphs of its help, as lines
+	settings config.Settings // the flags fill them in before run is called
+	takes    []string        // what it takes behind its flags, one form each; nil: nothing
 	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
 }
 
@@ -52,7 +53,7 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolP("help", "h", false, "")
-	declareFlags(cmd.Flags(), c.settings)
+	config.Declare(cmd.Flags(), c.settings)
 	return cmd
 }
 

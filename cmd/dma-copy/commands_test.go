@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 func TestRefusedCommands(t *testing.T) {
@@ -53,8 +55,8 @@ func TestHelpOfCommands(t *testing.T) {
 			t.Errorf("help %s differs from %s --help:\n%s", c.name, c.name, got.stdout)
 		}
 		for line := range strings.Lines(want.stdout) {
-			if len(strings.TrimSuffix(line, "\n")) > helpWidth {
-				t.Errorf("longer than %d columns: %s", helpWidth, line)
+			if len(strings.TrimSuffix(line, "\n")) > config.HelpWidth {
+				t.Errorf("longer than %d columns: %s", config.HelpWidth, line)
 			}
 		}
 		newSubcommand(c, streams{}).Flags().VisitAll(func(flag *pflag.Flag) {
@@ -91,13 +93,13 @@ func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 func TestVersionOptionLooksWhereItIsTold(t *testing.T) {
 	flags := newRootCommand(streams{env: func(string) (string, bool) { return "", false }}, nil, nil).Flags()
 	environment := func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }
-	if got := libraryDirOf(flags, environment); got != "/by-variable" {
+	if got := config.LibraryDir(flags, environment); got != "/by-variable" {
 		t.Errorf("directory %q", got)
 	}
 	if err := flags.Parse([]string{"--doca-libdir", "/by-flag"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := libraryDirOf(flags, environment); got != "/by-flag" {
+	if got := config.LibraryDir(flags, environment); got != "/by-flag" {
 		t.Errorf("directory %q", got)
 	}
 }

@@ -4,15 +4,15 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 func devicesCommand() command {
-	var s devicesSettings
+	var s config.Devices
 	return command{
 		name:    "devices",
 		summary: "List devices, representors and capabilities",
@@ -26,8 +26,8 @@ can be, the host functions it represents, and its capabilities. Changes nothing.
 	}
 }
 
-func listDevices(streams streams, s devicesSettings, log zerolog.Logger) error {
-	return lookThrough(s.Driver.docaOptions(), func(driver *doca.Driver) error {
+func listDevices(streams streams, s config.Devices, log zerolog.Logger) error {
+	return lookThrough(s.Driver.Options(), func(driver *doca.Driver) error {
 		logDriver(log, driver)
 		found, err := takeInventory(driver)
 		if err != nil {

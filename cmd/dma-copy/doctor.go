@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 func doctorCommand() command {
-	var s doctorSettings
+	var s config.Doctor
 	return command{
 		name:    "doctor",
 		summary: "Check the requirements of a copy, suggest fixes",

@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -124,9 +125,9 @@ type program struct {
 
 var _ follower = (*program)(nil)
 
-func newProgram(out io.Writer, s copySettings, log zerolog.Logger) *program {
+func newProgram(out io.Writer, s config.Copy, log zerolog.Logger) *program {
 	p := &program{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
-	if s.Progress == progressNever || s.Progress == progressAuto && s.Quiet {
+	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
 		p.every = 0
 	}
 	return p
@@ -251,9 +252,9 @@ func direction(sent bool) string {
 // roleOf is what --role calls the side.
 func roleOf(side negotiate.Side) string {
 	if side == negotiate.DPU {
-		return string(roleDPU)
+		return string(config.RoleDPU)
 	}
-	return string(roleHost)
+	return string(config.RoleHost)
 }
 
 func stagesOf(shares pump.Shares) map[string]float64 {

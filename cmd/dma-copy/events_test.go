@@ -15,11 +15,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/rs/zerolog"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -80,7 +80,7 @@ func everyEvent(p *program) {
 // The fields of each event, which programs rely on: they are only ever added.
 func TestEveryEvent(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(&out, copySettings{File: "file"}, zerolog.Nop())
+	p := newProgram(&out, config.Copy{File: "file"}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	var kinds []string
@@ -102,7 +102,7 @@ func TestEveryEvent(t *testing.T) {
 // What a stream or the reference's protocol does not know is left out, not told as zero.
 func TestEventsOfTheUnknown(t *testing.T) {
 	var out bytes.Buffer
-	p := newFollower(io.Discard, &out, nil, copySettings{File: "-", Output: outputJSON}, zerolog.Nop())
+	p := newFollower(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
 	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
 	p.hears(dmaxfer.Planned{Size: dmaxfer.Unknown})
 	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
@@ -124,7 +124,7 @@ func TestEventsOfTheUnknown(t *testing.T) {
 
 // A program that counts on the events is to hear that some are missing.
 func TestEventsOnAFullDisk(t *testing.T) {
-	p := newProgram(fullDisk{}, copySettings{File: "file"}, zerolog.Nop())
+	p := newProgram(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
 	p.hears(dmaxfer.Warned{Text: "beware"})
 	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)

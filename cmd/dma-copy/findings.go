@@ -6,10 +6,10 @@ import (
 	"io"
 	"strings"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/quote"
-
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // verdict is the outcome of one check.
@@ -49,10 +49,10 @@ func (f finding) exitingWith(code int) finding {
 }
 
 // doctor examines this machine, prints one line for each check, and returns an error if one has failed.
-func doctor(w io.Writer, s doctorSettings) error { return report(w, examine(thisMachine(s), s)) }
+func doctor(w io.Writer, s config.Doctor) error { return report(w, examine(thisMachine(s), s)) }
 
 // examine makes every check. Their order is that in which somebody repairs.
-func examine(m machine, s doctorSettings) []finding {
+func examine(m machine, s config.Doctor) []finding {
 	installed, installErr := m.installation()
 	found, driverErr := m.inventory()
 	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}
@@ -65,7 +65,7 @@ func examine(m machine, s doctorSettings) []finding {
 		findings = append(findings, checkPlace(m, found, s)...)
 	}
 	findings = append(findings, checkUser(m))
-	if s.Driver.Name != driverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
+	if s.Driver.Name != config.DriverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
 		dir, err := m.softDir()
 		findings = append(findings, checkSoftDir(dir, err, m.user().id), checkStaleSockets(dir), checkProcessMemory(m))
 	}

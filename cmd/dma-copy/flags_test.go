@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 func TestRefusedCommandLines(t *testing.T) {
@@ -134,7 +136,7 @@ func TestRefusedCommandLines(t *testing.T) {
 func TestErrorOfTheRunIsReturned(t *testing.T) {
 	failure := errors.New("the transfer failed")
 	surroundings := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
-	run := func(context.Context, copySettings, zerolog.Logger) error { return failure }
+	run := func(context.Context, config.Copy, zerolog.Logger) error { return failure }
 	if err := execute(t.Context(), surroundings, []string{"-f", "x"}, run); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -32,11 +33,11 @@ type follower interface {
 
 // newFollower returns the follower that the settings ask for. Events go to stdout, unless that may be where the file's
 // bytes go; text goes to stderr, whose screen is nil if it is no terminal that can move its cursor.
-func newFollower(stdout, stderr io.Writer, screen *screen, s copySettings, log zerolog.Logger) follower {
+func newFollower(stdout, stderr io.Writer, screen *screen, s config.Copy, log zerolog.Logger) follower {
 	switch {
-	case s.Output != outputJSON:
+	case s.Output != config.OutputJSON:
 		return newPerson(stderr, screen, s, log)
-	case s.streams():
+	case s.IsStream():
 		return newProgram(stderr, s, log)
 	default:
 		return newProgram(stdout, s, log)
@@ -55,7 +56,7 @@ type means struct {
 
 // reporter keeps one follower informed and remembers what a failure needs to be explained.
 type reporter struct {
-	settings copySettings
+	settings config.Copy
 	progress dmaxfer.Progress
 
 	mu       sync.Mutex
@@ -65,7 +66,7 @@ type reporter struct {
 	kept     dmaxfer.Kept // what this side's failed copy has left
 }
 
-func newReporter(to follower, s copySettings) *reporter { return &reporter{follower: to, settings: s} }
+func newReporter(to follower, s config.Copy) *reporter { return &reporter{follower: to, settings: s} }
 
 // hear is for dmaxfer.Options.Notify.
 func (r *reporter) hear(e dmaxfer.Event) {
@@ -91,7 +92,7 @@ func (r *reporter) hear(e dmaxfer.Event) {
 
 // warnOfReference says what the user will not get from a peer that is not asked for it.
 func (r *reporter) warnOfReference() {
-	if missed := r.settings.beyondReference(); !r.native && len(missed) > 0 {
+	if missed := r.settings.BeyondReference(); !r.native && len(missed) > 0 {
 		verb := "have"
 		if len(missed) == 1 {
 			verb = "has"
@@ -103,7 +104,7 @@ func (r *reporter) warnOfReference() {
 
 // warnOfReadback says that there is nothing to compare what would be read back with. It takes both sides to ask for that.
 func (r *reporter) warnOfReadback() {
-	if r.native && r.settings.Verify == verifyReadback && r.planned.Digest == digest.None {
+	if r.native && r.settings.Verify == config.VerifyReadback && r.planned.Digest == digest.None {
 		r.follower.hears(dmaxfer.Warned{Text: "--verify readback compares nothing, because both sides use --digest none"})
 	}
 }

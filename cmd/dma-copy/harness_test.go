@@ -10,11 +10,13 @@ import (
 
 	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 // invocation is what one execution of the command did, with the transfer replaced by a witness.
 type invocation struct {
-	settings copySettings
+	settings config.Copy
 	ran      bool
 	stdout   string
 	stderr   string
@@ -30,7 +32,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 		return value, ok
 	}}
 	args = append([]string{}, args...) // nil would mean the test's own arguments
-	got.err = execute(context.Background(), surroundings, args, func(_ context.Context, s copySettings, _ zerolog.Logger) error {
+	got.err = execute(context.Background(), surroundings, args, func(_ context.Context, s config.Copy, _ zerolog.Logger) error {
 		got.settings, got.ran = s, true
 		return nil
 	})
@@ -39,7 +41,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 }
 
 // mustSettle returns the settings of an execution that has to succeed without a word.
-func mustSettle(t *testing.T, variables map[string]string, args ...string) copySettings {
+func mustSettle(t *testing.T, variables map[string]string, args ...string) config.Copy {
 	t.Helper()
 	got := invoke(variables, args...)
 	if got.err != nil || !got.ran {

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
@@ -75,7 +77,7 @@ exit codes are listed there.
 
 // writeHelpOf prints the help of the command that cobra has found.
 func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
-	text := programHelp(&copySettings{})
+	text := programHelp(&config.Copy{})
 	for _, c := range commands() {
 		if c.name == cmd.Name() {
 			text = commandHelp(c)
@@ -88,20 +90,20 @@ func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
 }
 
 // programHelp has the layout of DOCA programs.
-func programHelp(s settings) string {
+func programHelp(s config.Settings) string {
 	var text strings.Builder
 	text.WriteString(helpIntroduction)
 	text.WriteString(helpGeneralFlags)
-	text.WriteString(flagUsage(s, docaOptions))
+	text.WriteString(config.FlagUsage(s, config.DOCAFlags))
 	text.WriteString("\nProgram Flags:\n")
-	text.WriteString(flagUsage(s, programOptions))
+	text.WriteString(config.FlagUsage(s, config.ProgramFlags))
 	text.WriteString("\nAdded Flags (not in DOCA's program):\n")
-	text.WriteString(flagUsage(s, addedOptions))
+	text.WriteString(config.FlagUsage(s, config.AddedFlags))
 	text.WriteString("\nAdded Flags that need dma-copy on both sides:\n")
-	text.WriteString(flagUsage(s, nativeOptions))
+	text.WriteString(config.FlagUsage(s, config.NativeFlags))
 	text.WriteString(helpCommands)
 	for _, c := range commands() {
-		fmt.Fprintf(&text, "  %-*s%s\n", helpColumn-len("  "), c.name, c.summary)
+		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
 	}
 	text.WriteString(helpClosing)
 	return text.String()
@@ -111,7 +113,7 @@ func commandHelp(c command) string {
 	var text strings.Builder
 	text.WriteString(usageOf(c) + "\n" + c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
-	text.WriteString(flagUsage(c.settings))
+	text.WriteString(config.FlagUsage(c.settings))
 	text.WriteString(helpCommandClosing)
 	return text.String()
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -191,7 +192,7 @@ func (r *deviceRecord) addRepresentors(device *doca.Device) error {
 
 // driverTitle names a driver with its release; the software device's release has its name in it.
 func driverTitle(name string, hardware bool, version string) string {
-	if name == driverDOCA {
+	if name == config.DriverDOCA {
 		version = "doca " + version
 	}
 	if hardware {

@@ -5,13 +5,15 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 	for rate, want := range map[uint64]string{0: "", 100_000_000: "0.1 Gb/s", 2_500_000_000: "2.5 Gb/s", 400_000_000_000: "400 Gb/s"} {
 		found := inventory{Devices: []*deviceRecord{{PortRate: rate}}}
 		var text, encoded bytes.Buffer
-		if err := errors.Join(writeInventory(&text, found, outputText), writeInventory(&encoded, found, outputJSON)); err != nil {
+		if err := errors.Join(writeInventory(&text, found, config.OutputText), writeInventory(&encoded, found, config.OutputJSON)); err != nil {
 			t.Fatal(err)
 		}
 		if row := "port rate        " + want + "\n"; strings.Contains(text.String(), row) != (rate > 0) {
@@ -24,10 +26,10 @@ func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 }
 
 func TestDevicesOnAFullDisk(t *testing.T) {
-	if err := writeInventory(fullDisk{}, inventory{}, outputText); err == nil {
+	if err := writeInventory(fullDisk{}, inventory{}, config.OutputText); err == nil {
 		t.Error("no error from text")
 	}
-	if err := writeInventory(fullDisk{}, inventory{}, outputJSON); err == nil {
+	if err := writeInventory(fullDisk{}, inventory{}, config.OutputJSON); err == nil {
 		t.Error("no error from JSON")
 	}
 }
@@ -60,7 +62,7 @@ func TestUnusualDevices(t *testing.T) {
 	}
 	for _, tc := range cases {
 		var out bytes.Buffer
-		if err := writeInventory(&out, inventory{Devices: []*deviceRecord{tc.device}}, outputText); err != nil {
+		if err := writeInventory(&out, inventory{Devices: []*deviceRecord{tc.device}}, config.OutputText); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range tc.lines {

@@ -8,11 +8,12 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-func writeInventory(w io.Writer, found inventory, form outputForm) error {
-	if form == outputJSON {
+func writeInventory(w io.Writer, found inventory, form config.OutputForm) error {
+	if form == config.OutputJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(found)

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 var logged = []zerolog.Level{
@@ -13,7 +15,7 @@ var logged = []zerolog.Level{
 }
 
 // logAtAllLevels returns what arrives on stderr of one message per level.
-func logAtAllLevels(level logLevel, terminal bool, variables map[string]string) string {
+func logAtAllLevels(level config.Level, terminal bool, variables map[string]string) string {
 	var stderr bytes.Buffer
 	log := newLogger(streams{stderr: &stderr, terminal: terminal, env: func(name string) (string, bool) {
 		value, ok := variables[name]
@@ -26,7 +28,7 @@ func logAtAllLevels(level logLevel, terminal bool, variables map[string]string) 
 }
 
 func TestLevelsFollowDOCA(t *testing.T) {
-	lines := map[logLevel]int{10: 0, 20: 1, 30: 2, 40: 3, 50: 4, 60: 5, 70: 6}
+	lines := map[config.Level]int{10: 0, 20: 1, 30: 2, 40: 3, 50: 4, 60: 5, 70: 6}
 	for level, want := range lines {
 		got := strings.Count(logAtAllLevels(level, false, nil), "\n")
 		if got != want {
@@ -49,7 +51,7 @@ func TestLogFormat(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			out := logAtAllLevels(levelError, tc.terminal, tc.variables)
+			out := logAtAllLevels(config.LevelError, tc.terminal, tc.variables)
 			if got := strings.HasPrefix(out, "{"); got != tc.json {
 				t.Errorf("JSON %t, want %t: %q", got, tc.json, out)
 			}
@@ -61,7 +63,7 @@ func TestLogFormat(t *testing.T) {
 }
 
 func TestLevelNames(t *testing.T) {
-	names := map[logLevel]string{10: "DISABLE", 40: "WARNING", 70: "TRACE", 45: "logLevel(45)", 0: "logLevel(0)"}
+	names := map[config.Level]string{10: "DISABLE", 40: "WARNING", 70: "TRACE", 45: "logLevel(45)", 0: "logLevel(0)"}
 	for level, name := range names {
 		if got := level.String(); got != name {
 			t.Errorf("level %d is %q, want %q", int(level), got, name)

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -46,7 +47,7 @@ type identity struct {
 	groups []string
 }
 
-func thisMachine(s doctorSettings) machine {
+func thisMachine(s config.Doctor) machine {
 	return machine{
 		installation: func() (doca.Installation, error) { return doca.FindInstallation(s.Driver.LibraryDir) },
 		inventory:    func() (inventory, error) { return lookForInventory(s) },
@@ -71,8 +72,8 @@ func thisMachine(s doctorSettings) machine {
 	}
 }
 
-func lookForInventory(s doctorSettings) (found inventory, err error) {
-	err = lookThrough(s.Driver.docaOptions(), func(driver *doca.Driver) (err error) {
+func lookForInventory(s config.Doctor) (found inventory, err error) {
+	err = lookThrough(s.Driver.Options(), func(driver *doca.Driver) (err error) {
 		found, err = takeInventory(driver)
 		return err
 	})

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 func TestLeftoversAreFoundAndKept(t *testing.T) {
@@ -30,7 +32,7 @@ func TestLeftoversAreFoundAndKept(t *testing.T) {
 }
 
 func TestThisMachineAnswers(t *testing.T) {
-	m := thisMachine(doctorSettings{Driver: driverSettings{Name: driverSoft}})
+	m := thisMachine(config.Doctor{Driver: config.Driver{Name: config.DriverSoft}})
 	if limit, err := m.memlock(); err != nil || limit == 0 {
 		t.Errorf("limit %d, error %v", limit, err)
 	}

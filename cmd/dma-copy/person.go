@@ -8,6 +8,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 )
 
@@ -33,13 +34,13 @@ type person struct {
 
 var _ follower = (*person)(nil)
 
-func newPerson(out io.Writer, screen *screen, s copySettings, log zerolog.Logger) *person {
+func newPerson(out io.Writer, screen *screen, s config.Copy, log zerolog.Logger) *person {
 	p := &person{out: out, screen: screen, log: log, quiet: s.Quiet}
 	switch {
-	case s.Progress == progressNever, s.Progress == progressAuto && s.Quiet:
+	case s.Progress == config.ProgressNever, s.Progress == config.ProgressAuto && s.Quiet:
 	case screen != nil:
 		p.every = barInterval
-	case s.Progress == progressAlways:
+	case s.Progress == config.ProgressAlways:
 		p.every = alwaysInterval
 	default:
 		p.every = lineInterval

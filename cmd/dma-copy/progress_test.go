@@ -8,13 +8,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/quote"
-
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 var halfway = dmaxfer.Sample{
@@ -137,7 +137,7 @@ func TestScreen(t *testing.T) {
 // person in a pipe never moves the cursor.
 func TestPersonWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newPerson(&out, nil, copySettings{Progress: progressAuto}, zerolog.Nop())
+	p := newPerson(&out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 	if p.interval() != lineInterval {
 		t.Errorf("a line each %s", p.interval())
 	}
@@ -153,9 +153,9 @@ func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := &screen{out: &out, width: func() int { return 40 }}
 	for _, f := range []follower{
-		newPerson(&out, terminal, copySettings{}, zerolog.Nop()),
-		newPerson(&log, nil, copySettings{}, zerolog.Nop()),
-		newProgram(&events, copySettings{}, zerolog.Nop()),
+		newPerson(&out, terminal, config.Copy{}, zerolog.Nop()),
+		newPerson(&log, nil, config.Copy{}, zerolog.Nop()),
+		newProgram(&events, config.Copy{}, zerolog.Nop()),
 	} {
 		f.begins(means{side: negotiate.Host})
 		f.looks(dmaxfer.Sample{Phase: dmaxfer.Meeting})
@@ -170,20 +170,20 @@ func TestProgressIntervals(t *testing.T) {
 	terminal := &screen{}
 	for _, tc := range []struct {
 		screen   *screen
-		progress progressChoice
+		progress config.ProgressChoice
 		quiet    bool
 		want     time.Duration
 	}{
-		{terminal, progressAuto, false, barInterval},
-		{terminal, progressAuto, true, 0},
-		{terminal, progressNever, false, 0},
-		{terminal, progressAlways, true, barInterval},
-		{nil, progressAuto, false, lineInterval},
-		{nil, progressAuto, true, 0},
-		{nil, progressAlways, true, alwaysInterval},
-		{nil, progressNever, false, 0},
+		{terminal, config.ProgressAuto, false, barInterval},
+		{terminal, config.ProgressAuto, true, 0},
+		{terminal, config.ProgressNever, false, 0},
+		{terminal, config.ProgressAlways, true, barInterval},
+		{nil, config.ProgressAuto, false, lineInterval},
+		{nil, config.ProgressAuto, true, 0},
+		{nil, config.ProgressAlways, true, alwaysInterval},
+		{nil, config.ProgressNever, false, 0},
 	} {
-		s := copySettings{Progress: tc.progress, Quiet: tc.quiet}
+		s := config.Copy{Progress: tc.progress, Quiet: tc.quiet}
 		if got := newPerson(io.Discard, tc.screen, s, zerolog.Nop()).interval(); got != tc.want {
 			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got, tc.want)
 		}

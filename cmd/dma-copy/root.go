@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -14,10 +15,10 @@ import (
 
 // execute carries out a command line and returns what went wrong, which it does not print.
 func execute(
-	ctx context.Context, streams streams, args []string, run func(context.Context, copySettings, zerolog.Logger) error,
+	ctx context.Context, streams streams, args []string, run func(context.Context, config.Copy, zerolog.Logger) error,
 ) error {
 	root := newRootCommand(streams, args, run)
-	root.SetArgs(withoutSeparators(root.Flags(), args))
+	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
 	var unprinted error // cobra's functions that print help return none
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { unprinted = writeHelpOf(cmd, streams.stdout) })
 	if err := root.ExecuteContext(ctx); err != nil {
@@ -30,7 +31,7 @@ func execute(
 // turns the command line args into settings and hands them to run, together with the context and the logger; it acts on
 // nothing itself and prints no error, but for the event that refuse writes.
 func newRootCommand(
-	streams streams, args []string, run func(ctx context.Context, s copySettings, log zerolog.Logger) error,
+	streams streams, args []string, run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
 ) *cobra.Command {
 	root := &cobra.Command{
 		Use:               "dma-copy [DOCA Flags] [Program Flags]",
@@ -42,12 +43,12 @@ func newRootCommand(
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
-				return writeVersion(streams.stdout, docaRuntimeVersion(libraryDirOf(cmd.Flags(), streams.env)))
+				return writeVersion(streams.stdout, docaRuntimeVersion(config.LibraryDir(cmd.Flags(), streams.env)))
 			}
-			var s copySettings
+			var s config.Copy
 			log, err := settle(cmd.Flags(), streams, &s)
 			if err == nil {
-				err = s.validate()
+				err = s.Validate()
 			}
 			if err != nil {
 				return refuse(streams, s, err)
@@ -59,16 +60,16 @@ func newRootCommand(
 	root.SetOut(streams.stdout)
 	root.SetErr(streams.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if err = explainFlagError(cmd.CommandPath(), cmd.Flags(), err); cmd.HasParent() {
+		if err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err); cmd.HasParent() {
 			return err
 		}
-		setKnownFlags(cmd.Flags(), args)
+		config.SetKnownFlags(cmd.Flags(), args)
 		return refuseEarly(streams, cmd.Flags(), err)
 	})
 	root.SetHelpCommand(newHelpCommand(root))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")
-	declareFlags(root.Flags(), &copySettings{})
+	config.Declare(root.Flags(), &config.Copy{})
 	for _, c := range commands() {
 		root.AddCommand(newSubcommand(c, streams))
 	}
@@ -77,15 +78,15 @@ func newRootCommand(
 
 // settle fills in the settings of a run and returns its logger. With an error the settings are filled in as far as they
 // are good.
-func settle(flags *pflag.FlagSet, streams streams, s settings) (zerolog.Logger, error) {
-	notes, err := loadSettings(flags, streams.env, s)
+func settle(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
+	notes, err := config.Load(flags, streams.env, s)
 	if limit := checkDescriptors(); limit != nil {
 		err = limit // which may be why a parameter file could not be read
 	}
 	if err != nil {
 		return zerolog.Nop(), err
 	}
-	log := newLogger(streams, s.level())
+	log := newLogger(streams, s.Level())
 	for _, note := range notes {
 		log.Warn().Msg(note)
 	}
@@ -93,9 +94,9 @@ func settle(flags *pflag.FlagSet, streams streams, s settings) (zerolog.Logger, 
 }
 
 // refuse returns the error that keeps a copy from starting. With -o json it also writes it as an event.
-func refuse(streams streams, s copySettings, err error) error {
+func refuse(streams streams, s config.Copy, err error) error {
 	outliveReaders()
-	if s.Output == outputJSON {
+	if s.Output == config.OutputJSON {
 		newFollower(streams.stdout, streams.stderr, streams.screen, s, zerolog.Nop()).fails(err)
 	}
 	return err
@@ -106,8 +107,8 @@ func refuseEarly(streams streams, flags *pflag.FlagSet, err error) error {
 	if err == nil {
 		return nil
 	}
-	var s copySettings
-	_, _ = loadSettings(flags, streams.env, &s) // what else is wrong is not reported
+	var s config.Copy
+	_, _ = config.Load(flags, streams.env, &s) // what else is wrong is not reported
 	return refuse(streams, s, err)
 }
 

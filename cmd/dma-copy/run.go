@@ -7,10 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -28,8 +28,8 @@ var errMovesNothing error = exit.Errorf(exit.Usage, hintMoveBytes,
 	"the software device is set to move no bytes, so nothing would be copied")
 
 // runner returns the function that carries out one run.
-func runner(streams streams) func(context.Context, copySettings, zerolog.Logger) error {
-	return func(ctx context.Context, s copySettings, log zerolog.Logger) error {
+func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
+	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
 		r := newReporter(newFollower(streams.stdout, streams.stderr, streams.screen, s, log), s)
 		err := profiled(s.CPUProfile, func() error { return runWithDriver(ctx, r, streams, s, log) })
 		if err != nil {
@@ -40,11 +40,11 @@ func runner(streams streams) func(context.Context, copySettings, zerolog.Logger)
 	}
 }
 
-func runWithDriver(ctx context.Context, r *reporter, streams streams, s copySettings, log zerolog.Logger) error {
+func runWithDriver(ctx context.Context, r *reporter, streams streams, s config.Copy, log zerolog.Logger) error {
 	if err := streams.closed.check(s); err != nil {
 		return err
 	}
-	if s.streams() && streams.data.nowhere {
+	if s.IsStream() && streams.data.nowhere {
 		return exit.Usagef("-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}
 	if s.Timeout > 0 {
@@ -52,7 +52,7 @@ func runWithDriver(ctx context.Context, r *reporter, streams streams, s copySett
 		defer cancel()
 		ctx = limited
 	}
-	driver, err := doca.Open(s.Driver.docaOptions())
+	driver, err := doca.Open(s.Driver.Options())
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 
 // runOn carries out the run on the device that fits.
 func runOn(
-	ctx context.Context, driver *doca.Driver, r *reporter, streams streams, s copySettings, log zerolog.Logger,
+	ctx context.Context, driver *doca.Driver, r *reporter, streams streams, s config.Copy, log zerolog.Logger,
 ) (err error) {
 	devices, err := driver.Devices()
 	if err != nil {
@@ -120,7 +120,7 @@ func runOn(
 	return r.follower.succeeds(summary)
 }
 
-func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s copySettings) means {
+func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) means {
 	return means{
 		software: softwareName(), side: side, device: device.Info().PCIAddress, driver: pathOf(driver), hardware: driver.Hardware(), why: choiceOf(driver, s),
 	}
@@ -136,8 +136,8 @@ func pathOf(driver *doca.Driver) string {
 }
 
 // choiceOf is why the program chose this driver, without the particulars, which the log has; empty if the user chose.
-func choiceOf(driver *doca.Driver, s copySettings) string {
-	if s.Driver.Name != driverAuto {
+func choiceOf(driver *doca.Driver, s config.Copy) string {
+	if s.Driver.Name != config.DriverAuto {
 		return ""
 	}
 	reason, _, _ := strings.Cut(driver.Reason(), ": ")
@@ -169,17 +169,17 @@ func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
-func copyOptions(s copySettings, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger) dmaxfer.Options {
+func copyOptions(s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger) dmaxfer.Options {
 	o := dmaxfer.Options{
 		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
 		Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
-		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == verifyReadback,
-		NoSparse: s.Sparse == sparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
-		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == protocolReference,
+		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == config.VerifyReadback,
+		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
+		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,
 		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
 		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: exitCode,
 	}
-	if s.expects() {
+	if s.Expects() {
 		o.Expect = &s.Expect
 	}
 	return o
@@ -195,6 +195,6 @@ func missingRepresentor(device *doca.Device) error {
 }
 
 // selectionOf returns what the settings say about the device.
-func selectionOf(s copySettings) selection {
+func selectionOf(s config.Copy) selection {
 	return selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 }

@@ -5,11 +5,11 @@ import (
 	"io"
 	"os"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -19,9 +19,9 @@ import (
 type streams struct {
 	stdout   io.Writer
 	stderr   io.Writer
-	terminal bool        // stderr is a terminal
-	screen   *screen     // of that terminal, if it can move its cursor; nil: no line is ever shown twice
-	env      environment // as os.LookupEnv
+	terminal bool               // stderr is a terminal
+	screen   *screen            // of that terminal, if it can move its cursor; nil: no line is ever shown twice
+	env      config.Environment // as os.LookupEnv
 	closed   closedStreams
 	data     dataStreams
 }
@@ -46,14 +46,14 @@ func findClosedStreams() (closed closedStreams) {
 }
 
 // check refuses what would write to a stream, or read from one, that is not there.
-func (c closedStreams) check(s copySettings) error {
+func (c closedStreams) check(s config.Copy) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
-		if closed && s.streams() {
+		if closed && s.IsStream() {
 			return exit.Usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
 		}
 	}
-	if c[1] && s.Output == outputJSON {
+	if c[1] && s.Output == config.OutputJSON {
 		return exit.Usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
@@ -19,7 +20,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 	if _, err := unlessTerminal(terminal, errScreen, nil)(); err != errScreen {
 		t.Errorf("error %v, want %v", err, errScreen)
 	}
-	s := copySettings{File: "-"}
+	s := config.Copy{File: "-"}
 	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
 	if exitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)

@@ -6,15 +6,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/quote"
-
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
@@ -47,7 +47,7 @@ func verb(s dmaxfer.Summary) string {
 
 func nameOf(s dmaxfer.Summary) string {
 	switch {
-	case s.Path != fileIsStream:
+	case s.Path != config.Stream:
 		return quote.Printable(s.Path)
 	case s.Sent:
 		return "standard input"
@@ -88,7 +88,7 @@ func durability(s dmaxfer.Summary, side negotiate.Side) string {
 		where = "on the " + side.Other().String()
 	}
 	switch {
-	case !s.Sent && s.Path == fileIsStream:
+	case !s.Sent && s.Path == config.Stream:
 		return "written to the stream"
 	case s.Durability == negotiate.DurabilityFull:
 		return "durable " + where

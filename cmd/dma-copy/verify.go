@@ -4,10 +4,12 @@ import (
 	"context"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
 func verifyCommand() command {
-	var s verifySettings
+	var s config.Verify
 	return command{
 		name:    "verify",
 		summary: "Compare files by digest, read from disk",

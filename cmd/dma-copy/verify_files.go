@@ -7,18 +7,18 @@ import (
 	"io"
 	"os"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // verify carries out the command: it prints its results to stdout, and what it has written to stderr.
 func verify(
-	ctx context.Context, stdout, stderr io.Writer, s verifySettings, args []string, log zerolog.Logger,
+	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, log zerolog.Logger,
 ) error {
 	v := verifier{stdout: stdout, stderr: stderr, settings: s, log: log}
 	return interruptible(ctx, func() error { return v.run(ctx, args) })
@@ -55,7 +55,7 @@ func isDirectory(path string) bool {
 type verifier struct {
 	stdout   io.Writer
 	stderr   io.Writer
-	settings verifySettings
+	settings config.Verify
 	log      zerolog.Logger
 }
 

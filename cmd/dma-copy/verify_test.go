@@ -9,6 +9,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
@@ -17,13 +18,13 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 	inNewFolder(t, "a", "same")
 	writeFile(t, "b", "same")
 	writeFile(t, "c", "other")
-	toStdout := verifySettings{Digest: digest.XXH3, NewManifest: "-"}
+	toStdout := config.Verify{Digest: digest.XXH3, NewManifest: "-"}
 	for _, tc := range []struct {
-		s    verifySettings
+		s    config.Verify
 		args []string
 	}{
-		{verifySettings{Digest: digest.XXH3}, []string{"a", "b"}},
-		{verifySettings{Digest: digest.XXH3}, []string{"a", "c"}},
+		{config.Verify{Digest: digest.XXH3}, []string{"a", "b"}},
+		{config.Verify{Digest: digest.XXH3}, []string{"a", "c"}},
 		{toStdout, []string{"a"}},
 	} {
 		err := verify(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, zerolog.Nop())
@@ -37,7 +38,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 func TestNamesWithControlCharacters(t *testing.T) {
 	inNewFolder(t, "a\nb\x1b", "content")
 	var stdout, stderr strings.Builder
-	s := verifySettings{Digest: digest.XXH3, NewManifest: "sums"}
+	s := config.Verify{Digest: digest.XXH3, NewManifest: "sums"}
 	if err := verify(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil || stderr.Len() == 0 {
 		t.Fatalf("error %v, stderr %q", err, stderr.String())
 	}
@@ -45,7 +46,7 @@ func TestNamesWithControlCharacters(t *testing.T) {
 		t.Errorf("the manifest is %q", text)
 	}
 	want := `ok    a\nb\x1b  ` + digestOfText(t, "content") + "\n"
-	err := verify(t.Context(), &stdout, &stderr, verifySettings{Digest: digest.XXH3}, []string{"sums"}, zerolog.Nop())
+	err := verify(t.Context(), &stdout, &stderr, config.Verify{Digest: digest.XXH3}, []string{"sums"}, zerolog.Nop())
 	if err != nil || stdout.String() != want {
 		t.Errorf("error %v, stdout %q, want %q", err, stdout.String(), want)
 	}

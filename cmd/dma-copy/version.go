@@ -8,12 +8,12 @@ import (
 	"runtime/debug"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/internal/quote"
-
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // version is the release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build info speaks.
@@ -64,7 +64,7 @@ func writeVersion(w io.Writer, docaRuntime func() string) error {
 }
 
 func versionCommand() command {
-	var s versionSettings
+	var s config.Version
 	return command{
 		name:    "version",
 		summary: "Print versions, and the driver a copy would use",
@@ -76,7 +76,7 @@ here and why.
 			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.Driver.LibraryDir)); err != nil {
 				return err
 			}
-			return writeDriverChoice(streams.stdout, s.Driver.docaOptions())
+			return writeDriverChoice(streams.stdout, s.Driver.Options())
 		},
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"slices"
@@ -10,32 +10,32 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// fileIsStream is the FILE that stands for stdin or stdout.
-const fileIsStream = "-"
+// Stream is the FILE that stands for stdin or stdout.
+const Stream = "-"
 
 // defaultDigest costs little and, other than the stronger ones, is computed from pieces in any order.
 const defaultDigest = digest.CRC32C
 
-// validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
-func (s copySettings) validate() error {
+// Validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
+func (s Copy) Validate() error {
 	switch {
 	case s.File == "":
 		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
-	case s.Role == roleHost && s.Representor != "":
+	case s.Role == RoleHost && s.Representor != "":
 		return exit.Usagef("--rep-pci %q conflicts with --role host: "+
 			"only the DPU side has representors, so leave one of them out", s.Representor)
-	case s.expects() && s.Digest > s.Expect.Algorithm():
+	case s.Expects() && s.Digest > s.Expect.Algorithm():
 		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
-	if err := validatePlace(s.Place); err != nil {
+	if err := ValidatePlace(s.Place); err != nil {
 		return err
 	}
 	return s.validateProtocol()
 }
 
-// validatePlace refuses a wish for both CPUs and a node.
-func validatePlace(wish placement.Wish) error {
+// ValidatePlace refuses a wish for both CPUs and a node.
+func ValidatePlace(wish placement.Wish) error {
 	if wish.Cores.Empty() || !wish.Node.HasNumber() {
 		return nil
 	}
@@ -44,32 +44,32 @@ func validatePlace(wish placement.Wish) error {
 }
 
 // validateProtocol finds what the reference's protocol cannot do, where the user insists on it.
-func (s copySettings) validateProtocol() error {
-	if s.Protocol != protocolReference {
+func (s Copy) validateProtocol() error {
+	if s.Protocol != ProtocolReference {
 		return nil
 	}
 	const next = "that protocol does not support it, so leave one of them out"
 	switch {
-	case s.streams():
+	case s.IsStream():
 		return exit.Usagef("-f - conflicts with --protocol reference: %s", next)
-	case s.expects():
+	case s.Expects():
 		return exit.Usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
 	}
 	return nil
 }
 
-// expects tells whether only one content may be copied.
-func (s copySettings) expects() bool { return s.Expect != digest.Sum{} }
+// Expects tells whether only one content may be copied.
+func (s Copy) Expects() bool { return s.Expect != digest.Sum{} }
 
-// streams tells whether this side's end of the copy is stdin or stdout.
-func (s copySettings) streams() bool { return s.File == fileIsStream }
+// IsStream tells whether this side's end of the copy is stdin or stdout.
+func (s Copy) IsStream() bool { return s.File == Stream }
 
-// beyondReference names what was asked for and no peer gives that speaks the reference's protocol.
-func (s copySettings) beyondReference() []string {
+// BeyondReference names what was asked for and no peer gives that speaks the reference's protocol.
+func (s Copy) BeyondReference() []string {
 	var names []string
 	for name, asked := range map[string]bool{
-		"--verify readback": s.Verify == verifyReadback,
-		"--preserve":        s.Preserve != preserved{},
+		"--verify readback": s.Verify == VerifyReadback,
+		"--preserve":        s.Preserve != Preserved{},
 		"--bwlimit":         s.Bandwidth > 0,
 		"--digest":          s.Digest > defaultDigest,
 	} {

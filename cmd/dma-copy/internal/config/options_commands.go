@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -9,21 +9,21 @@ import (
 )
 
 // options implements settings.
-func (s *devicesSettings) options() []option {
+func (s *Devices) options() []option {
 	return append(commonOptions(&s.LogLevel, &s.Driver), option{
-		group: addedOptions, name: "output", short: "o", value: "text|json", fallback: string(outputText), json: jsonText,
-		assign: into(&s.Output, parseOneOf(outputText, outputJSON)),
+		group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText), json: jsonText,
+		assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
 		help:   "Output format; JSON names are stable, and new\nones may be added",
 	})
 }
 
 // options implements settings.
-func (s *doctorSettings) options() []option {
+func (s *Doctor) options() []option {
 	return slices.Concat(
 		commonOptions(&s.LogLevel, &s.Driver),
 		[]option{deviceOption(&s.Device), representorOption(&s.Representor)},
 		placeOptions(&s.Place),
-		[]option{{group: addedOptions, name: "peer", fallback: "false", json: jsonSwitch,
+		[]option{{group: AddedFlags, name: "peer", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Peer, parseSwitch),
 			help: "Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n" +
 				"probe would use up the peer's waiting session"}},
@@ -31,31 +31,31 @@ func (s *doctorSettings) options() []option {
 }
 
 // options implements settings.
-func (s *versionSettings) options() []option { return commonOptions(&s.LogLevel, &s.Driver) }
+func (s *Version) options() []option { return commonOptions(&s.LogLevel, &s.Driver) }
 
 // options implements settings.
-func (s *verifySettings) options() []option {
+func (s *Verify) options() []option {
 	return []option{
 		logLevelOption(&s.LogLevel),
 		jsonOption(),
-		{group: addedOptions, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
+		{group: AddedFlags, name: "digest", value: "ALGORITHM", fallback: digest.XXH3.String(), json: jsonText,
 			assign: into(&s.Digest, parseDigest),
 			help: "crc32c, xxh3, blake3 or sha256, for FILE COPY\nand --write. xxh3 is fast on host and DPU; it\n" +
 				"detects corruption, the last two tampering too"},
-		{group: addedOptions, name: "check", value: "MANIFEST", json: jsonText,
+		{group: AddedFlags, name: "check", value: "MANIFEST", json: jsonText,
 			assign: into(&s.Manifest, parsePath),
 			help:   "Check the named files against this manifest"},
-		{group: addedOptions, name: "write", value: "MANIFEST", json: jsonText,
+		{group: AddedFlags, name: "write", value: "MANIFEST", json: jsonText,
 			assign: into(&s.NewManifest, parsePath),
 			help:   "Write a manifest; - is stdout"},
-		{group: addedOptions, name: "allow-outside", fallback: "false", json: jsonSwitch,
+		{group: AddedFlags, name: "allow-outside", fallback: "false", json: jsonSwitch,
 			assign: into(&s.AllowOutside, parseSwitch),
 			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
 				"that point out of it"},
-		{group: addedOptions, name: "overwrite", fallback: "false", json: jsonSwitch,
+		{group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Overwrite, parseSwitch),
 			help:   "Let --write replace an existing manifest"},
-		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
+		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Quiet, parseSwitch),
 			help:   "Print failures only"},
 	}

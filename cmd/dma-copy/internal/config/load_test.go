@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"encoding/json"
@@ -64,7 +64,7 @@ func TestPrecedenceOfEveryKey(t *testing.T) {
 
 // mergedOptions returns the table without the option that names the file to merge.
 func mergedOptions() []option {
-	return slices.DeleteFunc((&copySettings{}).options(), func(opt option) bool { return opt.name == "json" })
+	return slices.DeleteFunc((&Copy{}).options(), func(opt option) bool { return opt.name == "json" })
 }
 
 // checkPrecedence gives the values whose bits are set, flag first, and expects the first of them or the default.
@@ -87,7 +87,7 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 		mustRefuse(t, loadCopy(variables, args...), "--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
-	expected := defaults()
+	expected := Defaults()
 	if want != "" {
 		bound, _ := optionByName(expected.options(), opt.name)
 		if err := bound.assign(want); err != nil {
@@ -126,7 +126,7 @@ func TestSamplesCoverTheTable(t *testing.T) {
 
 func TestVariableNames(t *testing.T) {
 	var got []string
-	for _, opt := range (&copySettings{}).options() {
+	for _, opt := range (&Copy{}).options() {
 		for _, name := range opt.names() {
 			got = append(got, variableName(name))
 		}
@@ -191,19 +191,19 @@ func TestAliasInEveryLayer(t *testing.T) {
 
 func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 	variables := map[string]string{}
-	for _, opt := range (&copySettings{}).options() {
+	for _, opt := range (&Copy{}).options() {
 		for _, name := range opt.names() {
 			variables[variableName(name)] = ""
 		}
 	}
-	if got := mustLoad(t, variables, "-f", "x"); got != defaults() {
+	if got := mustLoad(t, variables, "-f", "x"); got != Defaults() {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestOverriddenVariableIsNotJudged(t *testing.T) {
 	variables := map[string]string{"DMA_COPY_WAIT": "for ever"}
-	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); got != defaults() {
+	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); got != Defaults() {
 		t.Errorf("got %+v", got)
 	}
 }

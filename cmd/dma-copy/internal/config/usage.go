@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -8,13 +8,13 @@ import (
 
 // The layout of the help.
 const (
-	helpWidth  = 80
-	helpColumn = 33 // where the descriptions of the flags start
+	HelpWidth  = 80
+	HelpColumn = 33 // where the descriptions of the flags start
 )
 
-// flagUsage returns the lines of the help about the options of a command: those of some groups, or all. Hidden options are
+// FlagUsage returns the lines of the help about the options of a command: those of some groups, or all. Hidden options are
 // left out.
-func flagUsage(s settings, groups ...optionGroup) string {
+func FlagUsage(s Settings, groups ...FlagGroup) string {
 	var text strings.Builder
 	for _, opt := range s.options() {
 		if !opt.hidden && (len(groups) == 0 || slices.Contains(groups, opt.group)) {
@@ -32,7 +32,7 @@ func writeFlag(text *strings.Builder, opt option) {
 	if opt.value != "" {
 		head += " <" + opt.value + ">"
 	}
-	if len(head) >= helpColumn {
+	if len(head) >= HelpColumn {
 		head += "\n"
 	}
 	for line := range strings.SplitSeq(helpWithDefault(opt), "\n") {
@@ -44,7 +44,7 @@ func writeFlag(text *strings.Builder, opt option) {
 // columnGap returns the number of spaces from the end of the head, which may end its line, to the column of the
 // descriptions.
 func columnGap(head string) int {
-	return helpColumn - len(head[strings.LastIndexByte(head, '\n')+1:])
+	return HelpColumn - len(head[strings.LastIndexByte(head, '\n')+1:])
 }
 
 func flagSpelling(short, name string) string {
@@ -61,7 +61,7 @@ func helpWithDefault(opt option) string {
 	}
 	note := "(default " + opt.fallback + ")"
 	lastLine := opt.help[strings.LastIndexByte(opt.help, '\n')+1:]
-	if helpColumn+len(lastLine)+len(" ")+len(note) > helpWidth {
+	if HelpColumn+len(lastLine)+len(" ")+len(note) > HelpWidth {
 		return opt.help + "\n" + note
 	}
 	return opt.help + " " + note

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"bytes"
@@ -76,7 +76,7 @@ func loadParams(path, origin string, table []option) (layer, []string, error) {
 // afterUnreadable is the next step. A path that looks like a flag is one that --json has taken for its value.
 func afterUnreadable(path string) string {
 	if strings.HasPrefix(path, "-") {
-		return "--json needs a value: " + whatJSONIs
+		return "--json needs a value: " + jsonFlagHelp
 	}
 	return "name a readable parameter file or leave it out"
 }
@@ -193,7 +193,7 @@ func paramsGroup(opt option) string {
 	switch {
 	case opt.json == jsonNone:
 		return ""
-	case opt.group == docaOptions:
+	case opt.group == DOCAFlags:
 		return groupGeneral
 	default:
 		return groupProgram

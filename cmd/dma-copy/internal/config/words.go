@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -18,7 +18,7 @@ type word struct {
 
 // isArgument reports whether the word is neither a flag nor the separator.
 func (w word) isArgument() bool {
-	return !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == fileIsStream
+	return !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == Stream
 }
 
 // splitWords cuts a copy's command line as the flag parser does, but does not stop at what that refuses.
@@ -70,9 +70,9 @@ func splitFlag(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, value string
 	return flag, "", false
 }
 
-// withoutSeparators leaves the separators out of a copy's command line. Those behind the name of a command stay: they
+// WithoutSeparators leaves the separators out of a copy's command line. Those behind the name of a command stay: they
 // end the flags of the command, whose arguments may begin with a dash.
-func withoutSeparators(flags *pflag.FlagSet, args []string) []string {
+func WithoutSeparators(flags *pflag.FlagSet, args []string) []string {
 	kept := []string{} // never nil, which cobra takes for the process's own arguments
 	for len(args) > 0 {
 		w := firstWord(flags, args)
@@ -87,8 +87,8 @@ func withoutSeparators(flags *pflag.FlagSet, args []string) []string {
 	return kept
 }
 
-// setKnownFlags gives flags the values that they have anywhere on a command line, also behind what the parser refused.
-func setKnownFlags(flags *pflag.FlagSet, args []string) {
+// SetKnownFlags gives flags the values that they have anywhere on a command line, also behind what the parser refused.
+func SetKnownFlags(flags *pflag.FlagSet, args []string) {
 	for _, w := range splitWords(flags, args) {
 		if w.flag != nil {
 			_ = flags.Set(w.flag.Name, w.value) // only a switch refuses a value, and none of those matters here

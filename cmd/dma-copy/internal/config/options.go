@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 // options are the only place that knows them: flags, keys of the parameter file, environment variables, defaults and help
 // all follow from these.
 type option struct {
-	group    optionGroup
+	group    FlagGroup
 	name     string // long flag, key of the parameter file, and stem of the variable
 	short    string // one letter, or empty
 	alias    string // second long name with the same meaning, or empty
@@ -21,14 +21,14 @@ type option struct {
 	hidden   bool // for those who work on the program: no help names it, and no guess
 }
 
-// optionGroup says in which block of the help, and in which group of the parameter file, an option stands.
-type optionGroup int
+// FlagGroup says in which block of the help, and in which group of the parameter file, an option stands.
+type FlagGroup int
 
 const (
-	docaOptions    optionGroup = iota // general flags that every DOCA program has
-	programOptions                    // flags of DOCA's own DMA copy program
-	addedOptions                      // flags that only this program has
-	nativeOptions                     // and those of them that it needs on both sides
+	DOCAFlags    FlagGroup = iota // general flags that every DOCA program has
+	ProgramFlags                  // flags of DOCA's own DMA copy program
+	AddedFlags                    // flags that only this program has
+	NativeFlags                   // and those of them that it needs on both sides
 )
 
 // jsonShape says which JSON values spell an option in the parameter file.
@@ -48,8 +48,8 @@ var (
 // have an option of one name, it is that of a copy.
 func everyOption() []option {
 	var table []option
-	for _, s := range []settings{
-		&copySettings{}, &benchSettings{}, &devicesSettings{}, &doctorSettings{}, &verifySettings{}, &versionSettings{},
+	for _, s := range []Settings{
+		&Copy{}, &Bench{}, &Devices{}, &Doctor{}, &Verify{}, &Version{},
 	} {
 		for _, opt := range s.options() {
 			if _, known := optionByName(table, opt.name); !known {

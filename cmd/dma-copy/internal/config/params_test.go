@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -15,46 +15,46 @@ import (
 )
 
 // configs is the folder of the parameter files that are shipped.
-const configs = "../../configs"
+const configs = "../../../../configs"
 
 func TestAcceptedParameterFiles(t *testing.T) {
 	cases := []struct {
 		name, text string
-		want       func(*copySettings)
+		want       func(*Copy)
 	}{
 		{"DOCA's own keys", `{ "doca_general_flags": { "log-level": 50 },
 			"doca_program_flags": { "file": "x", "pci-addr": "03:00.0", "rep-pci": "b1:00.0" } }`,
-			func(s *copySettings) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
+			func(s *Copy) { s.LogLevel, s.Device, s.Representor = 50, "03:00.0", "b1:00.0" }},
 		{"comments and trailing commas", `// first
 			{ /* second */ "doca_program_flags": { "file": "x", // third
 			}, }`,
-			func(*copySettings) {}},
+			func(*Copy) {}},
 		{"device under the old key", `{"doca_program_flags": {"file": "x", "dev-pci": "b1:00.1"}}`,
-			func(s *copySettings) { s.Device = "b1:00.1" }},
+			func(s *Copy) { s.Device = "b1:00.1" }},
 		{"device under both keys, the same", `{"doca_program_flags": {"file": "x", "dev-pci": "a", "pci-addr": "a"}}`,
-			func(s *copySettings) { s.Device = "a" }},
+			func(s *Copy) { s.Device = "a" }},
 		{"levels by name", `{"doca_general_flags": {"log-level": "trace", "sdk-log-level": "10"},
 			"doca_program_flags": {"file": "x"}}`,
-			func(s *copySettings) { s.LogLevel, s.Driver.LogLevel = levelTrace, levelDisable }},
+			func(s *Copy) { s.LogLevel, s.Driver.LogLevel = LevelTrace, LevelDisable }},
 		{"numbers as numbers", `{"doca_program_flags": {"file": "x", "chunk": 65536, "depth": 16}}`,
-			func(s *copySettings) { s.Chunk, s.Depth = 65536, 16 }},
+			func(s *Copy) { s.Chunk, s.Depth = 65536, 16 }},
 		{"numbers as text", `{"doca_program_flags": {"file": "x", "chunk": "256KiB", "depth": "16"}}`,
-			func(s *copySettings) { s.Chunk, s.Depth = 256<<10, 16 }},
+			func(s *Copy) { s.Chunk, s.Depth = 256<<10, 16 }},
 		{"switches", `{"doca_program_flags": {"file": "x", "overwrite": true, "quiet": false, "require-hw": true}}`,
-			func(s *copySettings) { s.Overwrite, s.Driver.RequireHW = true, true }},
+			func(s *Copy) { s.Overwrite, s.Driver.RequireHW = true, true }},
 		{"choices and durations", `{"doca_program_flags": {"file": "x", "driver": "soft", "role": "host",
 			"wait": "1m", "timeout": "1h", "idle-timeout": "5s"}}`,
-			func(s *copySettings) {
-				s.Driver.Name, s.Role = driverSoft, roleHost
+			func(s *Copy) {
+				s.Driver.Name, s.Role = DriverSoft, RoleHost
 				s.Wait, s.Timeout, s.IdleTimeout = time.Minute, time.Hour, 5*time.Second
 			}},
-		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*copySettings) {}},
-		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*copySettings) {}},
+		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*Copy) {}},
+		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*Copy) {}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			inNewFolder(t, "params.json", tc.text)
-			if got, want := mustLoad(t, nil, "-j", "params.json"), defaults(tc.want); got != want {
+			if got, want := mustLoad(t, nil, "-j", "params.json"), Defaults(tc.want); got != want {
 				t.Errorf("%s:\n got %+v\nwant %+v", tc.text, got, want)
 			}
 		})
@@ -198,7 +198,7 @@ func TestParameterFileFromPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/dev/fd/%d", reader.Fd())
-	if got := mustLoad(t, nil, "-j", path); got != defaults() {
+	if got := mustLoad(t, nil, "-j", path); got != Defaults() {
 		t.Errorf("got %+v", got)
 	}
 }

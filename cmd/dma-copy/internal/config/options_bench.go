@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -12,13 +12,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// benchForm is the form of the result.
-type benchForm string
+// BenchForm is the form of the result.
+type BenchForm string
 
 const (
-	benchText     = benchForm(bench.Text)
-	benchMarkdown = benchForm(bench.Markdown)
-	benchJSON     = benchForm(outputJSON)
+	benchText     = BenchForm(bench.Text)
+	benchMarkdown = BenchForm(bench.Markdown)
+	BenchJSON     = BenchForm(OutputJSON)
 )
 
 // What is measured where nothing is said. 0 is the program's own choice.
@@ -32,70 +32,70 @@ var (
 )
 
 // options implements settings.
-func (s *benchSettings) options() []option {
+func (s *Bench) options() []option {
 	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), s.whatOptions(), s.howOptions(), s.reportOptions())
 }
 
-func (s *benchSettings) whatOptions() []option {
+func (s *Bench) whatOptions() []option {
 	return []option{
-		{group: addedOptions, name: "sizes", value: "SIZE,...", json: jsonText,
+		{group: AddedFlags, name: "sizes", value: "SIZE,...", json: jsonText,
 			assign: into(&s.Sizes, parseList(parseSomeBytes)),
 			help:   "File sizes; the largest is also what a run of\nthe engine copies\n(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
-		{group: addedOptions, name: "chunks", value: "SIZE,...", json: jsonText,
+		{group: AddedFlags, name: "chunks", value: "SIZE,...", json: jsonText,
 			assign: into(&s.Chunks, parseList(parseChunk)),
 			help: "As --chunk of a copy, where 0 is automatic; for\nthe engine, bytes per task\n" +
 				"(default 0; engine: 64KiB,256KiB,1MiB,2MiB)"},
-		{group: addedOptions, name: "depths", value: "COUNT,...", json: jsonText,
+		{group: AddedFlags, name: "depths", value: "COUNT,...", json: jsonText,
 			assign: into(&s.Depths, parseList(parseCount)),
 			help:   "As --depth of a copy; for the engine, tasks in\nflight (default 0; engine: 1,4,16,64)"},
-		{group: addedOptions, name: "directions", value: "DIRECTION,...", fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
+		{group: AddedFlags, name: "directions", value: "DIRECTION,...", fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
 			help:   "Direction: the engine reads from the host, or\nwrites to it"},
-		{group: addedOptions, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
+		{group: AddedFlags, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
 			assign: into(&s.Digests, parseList(parseDigestName)),
 			help:   "As --digest of a copy"},
-		{group: addedOptions, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
+		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
-		{group: addedOptions, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","), json: jsonText,
+		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","), json: jsonText,
 			assign: into(&s.Tools, parseTools),
 			help:   "Tools to compare with, if installed; none\ncompares with no tool"},
 	}
 }
 
-func (s *benchSettings) howOptions() []option {
+func (s *Bench) howOptions() []option {
 	return []option{
-		{group: addedOptions, name: "dir", value: "DIR", json: jsonText,
+		{group: AddedFlags, name: "dir", value: "DIR", json: jsonText,
 			assign: into(&s.Directory, parsePath),
 			help:   "Directory for source and target, in a temporary\nsubdirectory; default: the one for temporary\nfiles"},
-		{group: addedOptions, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
+		{group: AddedFlags, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
 			assign: into(&s.Runs, parseRounds(1)),
 			help:   "Measured rounds, 1 to 1000"},
-		{group: addedOptions, name: "warmup", value: "COUNT", fallback: "1", json: jsonNumber,
+		{group: AddedFlags, name: "warmup", value: "COUNT", fallback: "1", json: jsonNumber,
 			assign: into(&s.Warmup, parseRounds(0)),
 			help:   "Warm-up rounds before them"},
-		{group: addedOptions, name: "model", value: "NAME", json: jsonText,
+		{group: AddedFlags, name: "model", value: "NAME", json: jsonText,
 			assign: into(&s.Model, parseModel),
 			help:   "Time model of the software device, see\ndocs/SOFTDEVICE.md"},
 	}
 }
 
-func (s *benchSettings) reportOptions() []option {
+func (s *Bench) reportOptions() []option {
 	return []option{
-		{group: addedOptions, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText), json: jsonText,
-			assign: into(&s.Form, parseOneOf(benchText, benchMarkdown, benchJSON)),
+		{group: AddedFlags, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText), json: jsonText,
+			assign: into(&s.Form, parseOneOf(benchText, benchMarkdown, BenchJSON)),
 			help:   "Output format; docs/bench.schema.json describes\njson"},
-		{group: addedOptions, name: "plot", value: "FILE", json: jsonText,
+		{group: AddedFlags, name: "plot", value: "FILE", json: jsonText,
 			assign: into(&s.Plot, parsePath),
 			help:   "Also write a plot as SVG; replaces the file"},
-		{group: addedOptions, name: "quiet", fallback: "false", json: jsonSwitch,
+		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Quiet, parseSwitch),
 			help:   "Print no progress"},
 	}
 }
 
-// copyPlan returns what is measured of copies, with defaults for what was not given.
-func (s *benchSettings) copyPlan() *bench.CopyPlan {
+// CopyPlan returns what is measured of copies, with defaults for what was not given.
+func (s *Bench) CopyPlan() *bench.CopyPlan {
 	return &bench.CopyPlan{
 		Sizes: orElse(s.Sizes, defaultSizes), Chunks: orElse(s.Chunks, defaultChunks), Depths: orElse(s.Depths, defaultDepths),
 		Directions: s.Directions, Digests: s.Digests, Durability: s.Durability.String(), Directory: s.Directory,
@@ -103,8 +103,8 @@ func (s *benchSettings) copyPlan() *bench.CopyPlan {
 	}
 }
 
-// enginePlan returns what is measured of the engine alone. It refuses what only a copy can choose by itself.
-func (s *benchSettings) enginePlan() (*bench.EnginePlan, error) {
+// EnginePlan returns what is measured of the engine alone. It refuses what only a copy can choose by itself.
+func (s *Bench) EnginePlan() (*bench.EnginePlan, error) {
 	plan := &bench.EnginePlan{
 		Bytes: defaultEngineBytes, Chunks: orElse(s.Chunks, defaultEngineChunks),
 		Depths: orElse(s.Depths, defaultEngineDepths), Directions: s.Directions,

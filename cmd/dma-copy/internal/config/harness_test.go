@@ -1,19 +1,22 @@
-package main
+package config
 
 import (
 	"errors"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // loaded is what a command line, an environment and the files that they name make of the settings of a copy.
 type loaded struct {
-	settings copySettings
+	settings Copy
 	err      error
 }
 
@@ -21,19 +24,19 @@ type loaded struct {
 func loadCopy(variables map[string]string, args ...string) (got loaded) {
 	got.err = load(&got.settings, variables, args...)
 	if got.err == nil {
-		got.err = got.settings.validate()
+		got.err = got.settings.Validate()
 	}
 	return got
 }
 
 // load loads the settings of any command.
-func load(s settings, variables map[string]string, args ...string) error {
+func load(s Settings, variables map[string]string, args ...string) error {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
-	declareFlags(flags, s)
+	Declare(flags, s)
 	if err := flags.Parse(args); err != nil {
-		return explainFlagError("dma-copy", flags, err)
+		return ExplainFlagError("dma-copy", flags, err)
 	}
-	_, err := loadSettings(flags, func(name string) (string, bool) {
+	_, err := Load(flags, func(name string) (string, bool) {
 		value, ok := variables[name]
 		return value, ok
 	}, s)
@@ -41,7 +44,7 @@ func load(s settings, variables map[string]string, args ...string) error {
 }
 
 // mustLoad returns the settings of a copy, which must be accepted.
-func mustLoad(t *testing.T, variables map[string]string, args ...string) copySettings {
+func mustLoad(t *testing.T, variables map[string]string, args ...string) Copy {
 	t.Helper()
 	got := loadCopy(variables, args...)
 	if got.err != nil {
@@ -64,10 +67,10 @@ func mustRefuse(t *testing.T, got loaded, sentence string) {
 	}
 }
 
-// defaults are the settings of `dma-copy -f x`, with changes.
-func defaults(changes ...func(*copySettings)) copySettings {
-	s := copySettings{
-		File: "x", Role: "auto", Driver: driverSettings{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40,
+// Defaults are the settings of `dma-copy -f x`, with changes.
+func Defaults(changes ...func(*Copy)) Copy {
+	s := Copy{
+		File: "x", Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40,
 		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
 		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30,
 	}
@@ -75,4 +78,37 @@ func defaults(changes ...func(*copySettings)) copySettings {
 		change(&s)
 	}
 	return s
+}
+
+// wishFor is the wish of --numa and --cores, the latter left out if empty.
+func wishFor(node, cores string) placement.Wish {
+	var wish placement.Wish
+	wish.Node, _ = placement.ParseNode(node)
+	wish.Cores, _ = placement.ParseList(cores)
+	return wish
+}
+
+// words splits a command line of a table; "_" stands for an empty argument.
+func words(line string) []string {
+	args := strings.Fields(line)
+	for i, arg := range args {
+		if arg == "_" {
+			args[i] = ""
+		}
+	}
+	return args
+}
+
+// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, name, text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

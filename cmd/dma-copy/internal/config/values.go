@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -64,9 +64,9 @@ func parseSwitch(text string) (bool, error) {
 	return on, nil
 }
 
-func parseLevel(text string) (logLevel, error) {
+func parseLevel(text string) (Level, error) {
 	for i, name := range levelNames {
-		level := logLevel(10 * (i + 1))
+		level := Level(10 * (i + 1))
 		if strings.EqualFold(text, name) || text == strconv.Itoa(int(level)) {
 			return level, nil
 		}
@@ -180,8 +180,8 @@ func parseDurability(text string) (negotiate.Durability, error) {
 }
 
 // parsePreserved reads a list with commas.
-func parsePreserved(text string) (preserved, error) {
-	var p preserved
+func parsePreserved(text string) (Preserved, error) {
+	var p Preserved
 	for word := range strings.SplitSeq(text, ",") {
 		switch word {
 		case "owner":
@@ -189,7 +189,7 @@ func parsePreserved(text string) (preserved, error) {
 		case "xattr":
 			p.Xattr = true
 		default:
-			return preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr or both with a comma", quote.Text(word))
+			return Preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr or both with a comma", quote.Text(word))
 		}
 	}
 	return p, nil

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// whatJSONIs corrects the user who takes --json for the form of the output.
-const whatJSONIs = "it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"
+// jsonFlagHelp corrects the user who takes --json for the form of the output.
+const jsonFlagHelp = "it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"
 
-// explainFlagError turns an error of the flag parser into one sentence with a next step. The command is spelled as on the
+// ExplainFlagError turns an error of the flag parser into one sentence with a next step. The command is spelled as on the
 // command line, "dma-copy verify".
-func explainFlagError(command string, flags *pflag.FlagSet, err error) error {
+func ExplainFlagError(command string, flags *pflag.FlagSet, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return explainUnknownFlag(command, flags, unknown)
 	}
@@ -69,7 +69,7 @@ func nearestToLetter(letter string, names []string) string {
 func explainMissingValue(flags *pflag.FlagSet, flag *pflag.Flag) error {
 	opt, _ := optionByName(everyOption(), flag.Name)
 	if opt.name == "json" && flags.Lookup("output") != nil {
-		return exit.Usagef("--json needs a value: %s", whatJSONIs)
+		return exit.Usagef("--json needs a value: %s", jsonFlagHelp)
 	}
 	short := ""
 	if flag.Shorthand != "" {

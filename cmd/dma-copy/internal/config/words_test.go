@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"slices"
@@ -7,10 +7,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// A command line is cut into words as the flag parser cuts it, and further where that gives up.
 func TestSplitWords(t *testing.T) {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
 	flags.BoolP("version", "v", false, "")
-	declareFlags(flags, &copySettings{})
+	Declare(flags, &Copy{})
 	cases := []struct{ line, name, value string }{
 		{"--output json", "output", "json"}, {"--output=json", "output", "json"}, {"-o json", "output", "json"},
 		{"-ojson", "output", "json"}, {"-o=json", "output", "json"},

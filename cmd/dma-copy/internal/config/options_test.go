@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"fmt"
@@ -45,10 +45,10 @@ func TestLongValuesAreCut(t *testing.T) {
 }
 
 // everySettings returns the settings of all commands by the command's name.
-func everySettings() map[string]settings {
-	return map[string]settings{
-		"": &copySettings{}, "bench": &benchSettings{}, "devices": &devicesSettings{}, "doctor": &doctorSettings{},
-		"verify": &verifySettings{}, "version": &versionSettings{},
+func everySettings() map[string]Settings {
+	return map[string]Settings{
+		"": &Copy{}, "bench": &Bench{}, "devices": &Devices{}, "doctor": &Doctor{},
+		"verify": &Verify{}, "version": &Version{},
 	}
 }
 

@@ -1,4 +1,4 @@
-package main
+package config
 
 import (
 	"cmp"
@@ -21,11 +21,11 @@ const (
 	siteVariable = "DMA_COPY_CONFIG" // names another
 )
 
-// environment looks up an environment variable, as os.LookupEnv.
-type environment func(name string) (string, bool)
+// Environment looks up an environment variable, as os.LookupEnv.
+type Environment func(name string) (string, bool)
 
-// variable returns an environment variable; an empty one counts as not set, which is also the convention of NO_COLOR.
-func (e environment) variable(name string) (string, bool) {
+// Variable returns an environment variable; an empty one counts as not set, which is also the convention of NO_COLOR.
+func (e Environment) Variable(name string) (string, bool) {
 	value, _ := e(name)
 	return value, value != ""
 }
@@ -33,9 +33,9 @@ func (e environment) variable(name string) (string, bool) {
 // originDefault marks the values of the table.
 const originDefault = "default"
 
-// declareFlags adds the flags of a command. They hold text: one parser per option serves all origins, and it runs once the
+// Declare adds the flags of a command. They hold text: one parser per option serves all origins, and it runs once the
 // winner is known.
-func declareFlags(flags *pflag.FlagSet, s settings) {
+func Declare(flags *pflag.FlagSet, s Settings) {
 	for _, opt := range s.options() {
 		declareFlag(flags, opt, opt.name, opt.short)
 		if opt.alias != "" {
@@ -52,10 +52,10 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 	}
 }
 
-// loadSettings fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's
+// Load fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's
 // file and the defaults, in this order of precedence. The notes say what was given and has no effect. Errors have the code
 // exit.Usage; with one, the settings are those that can be told nevertheless.
-func loadSettings(flags *pflag.FlagSet, env environment, s settings) (notes []string, err error) {
+func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
 	merged, table := viper.New(), s.options()
 	notes, err = mergeOrigins(merged, flags, env, table)
 	for _, opt := range table {
@@ -65,7 +65,7 @@ func loadSettings(flags *pflag.FlagSet, env environment, s settings) (notes []st
 }
 
 // mergeOrigins merges as much as it can, and returns the first error.
-func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, env environment, table []option) ([]string, error) {
+func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, env Environment, table []option) ([]string, error) {
 	flagsErr := mergeFlags(merged, flags, table)
 	notes, err := mergeFileAndEnvironment(merged, env, table)
 	return notes, cmp.Or(flagsErr, err)
@@ -93,7 +93,7 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 // mergeFileAndEnvironment puts the parameter file over the environment, and that over the machine's own defaults. viper's own
 // environment layer stands above its file layer, and what is found only there is missing from a decoded struct, so all of them
 // go into the file layer.
-func mergeFileAndEnvironment(merged *viper.Viper, env environment, table []option) ([]string, error) {
+func mergeFileAndEnvironment(merged *viper.Viper, env Environment, table []option) ([]string, error) {
 	site, notes, siteErr := loadSite(env)
 	environment, environmentErr := loadEnvironment(env, table)
 	err := cmp.Or(siteErr, environmentErr, mergeLayer(merged, site), mergeLayer(merged, environment))
@@ -106,8 +106,8 @@ func mergeFileAndEnvironment(merged *viper.Viper, env environment, table []optio
 }
 
 // loadSite reads the machine's own defaults, a parameter file that need not be there unless somebody names it.
-func loadSite(env environment) (layer, []string, error) {
-	path, named := env.variable(siteVariable)
+func loadSite(env Environment) (layer, []string, error) {
+	path, named := env.Variable(siteVariable)
 	if !named {
 		path = siteFile
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
@@ -118,12 +118,12 @@ func loadSite(env environment) (layer, []string, error) {
 }
 
 // loadEnvironment returns the values of all variables that do not contradict each other, and an error if some do.
-func loadEnvironment(env environment, table []option) (layer, error) {
+func loadEnvironment(env Environment, table []option) (layer, error) {
 	environment := layer{}
 	var failed error
 	for _, opt := range table {
 		for _, name := range opt.names() {
-			text, ok := env.variable(variableName(name))
+			text, ok := env.Variable(variableName(name))
 			if !ok {
 				continue
 			}
@@ -168,12 +168,12 @@ func badValue(value given, cause error) error {
 	return exit.Usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
 }
 
-// libraryDirOf returns the directory in which --version looks for DOCA. It answers even where other settings would be
+// LibraryDir returns the directory in which --version looks for DOCA. It answers even where other settings would be
 // refused, so it reads the flag and the variable alone.
-func libraryDirOf(flags *pflag.FlagSet, env environment) string {
+func LibraryDir(flags *pflag.FlagSet, env Environment) string {
 	if given := flags.Lookup("doca-libdir"); given.Changed {
 		return given.Value.String()
 	}
-	dir, _ := env.variable(variableName("doca-libdir"))
+	dir, _ := env.Variable(variableName("doca-libdir"))
 	return dir
 }

@@ -1,0 +1,84 @@
+package config
+
+import (
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+func TestAcceptedCommandLines(t *testing.T) {
+	cases := []struct {
+		name, line string
+		want       func(*Copy)
+	}{
+		{"the least", "-f x", func(*Copy) {}},
+		{"host of the product page", "-p b1:00.1 -f x", func(s *Copy) { s.Device = "b1:00.1" }},
+		{"DPU of the product page", "-p 03:00.1 -r b1:00.1 -f x",
+			func(s *Copy) { s.Device, s.Representor = "03:00.1", "b1:00.1" }},
+		{"device by the old short flag", "-d b1:00.1 -f x", func(s *Copy) { s.Device = "b1:00.1" }},
+		{"device by the old long flag", "--dev-pci b1:00.1 -f x", func(s *Copy) { s.Device = "b1:00.1" }},
+		{"device by both flags, the same", "-d mlx5_0 -p mlx5_0 -f x", func(s *Copy) { s.Device = "mlx5_0" }},
+		{"device with domain", "--pci-addr=0000:b1:00.1 -f x", func(s *Copy) { s.Device = "0000:b1:00.1" }},
+		{"the last of a repeated flag", "-f y -f x", func(*Copy) {}},
+		{"value joined to a short flag", "-fx -l50", func(s *Copy) { s.LogLevel = 50 }},
+		{"level by name", "-f x -l critical", func(s *Copy) { s.LogLevel = LevelCritical }},
+		{"level by name in capitals", "-f x --log-level DISABLE", func(s *Copy) { s.LogLevel = LevelDisable }},
+		{"driver's level", "-f x --sdk-log-level 70", func(s *Copy) { s.Driver.LogLevel = LevelTrace }},
+		{"driver doca", "-f x --driver doca", func(s *Copy) { s.Driver.Name = DriverDOCA }},
+		{"driver soft", "-f x --driver soft", func(s *Copy) { s.Driver.Name = DriverSoft }},
+		{"role host", "-f x --role host", func(s *Copy) { s.Role = RoleHost }},
+		{"role DPU with representor", "-f x --role dpu -r b1:00.1",
+			func(s *Copy) { s.Role, s.Representor = RoleDPU, "b1:00.1" }},
+		{"hardware only", "-f x --require-hw", func(s *Copy) { s.Driver.RequireHW = true }},
+		{"switch switched off", "-f x --require-hw=false", func(*Copy) {}},
+		{"durations", "-f x --wait 1m30s --timeout 2h --idle-timeout 500ms", func(s *Copy) {
+			s.Wait, s.Timeout, s.IdleTimeout = 90*time.Second, 2*time.Hour, 500*time.Millisecond
+		}},
+		{"no limit", "-f x --timeout 0", func(*Copy) {}},
+		{"chunk in bytes", "-f x --chunk 65536", func(s *Copy) { s.Chunk = 65536 }},
+		{"chunk in bytes, said", "-f x --chunk 512B", func(s *Copy) { s.Chunk = 512 }},
+		{"chunk in KiB", "-f x --chunk 256KiB", func(s *Copy) { s.Chunk = 256 << 10 }},
+		{"chunk in small kib", "-f x --chunk 256kib", func(s *Copy) { s.Chunk = 256 << 10 }},
+		{"chunk with one letter", "-f x --chunk 1M", func(s *Copy) { s.Chunk = 1 << 20 }},
+		{"chunk with one small letter", "-f x --chunk 1m", func(s *Copy) { s.Chunk = 1 << 20 }},
+		{"chunk in thousands", "-f x --chunk 64kB", func(s *Copy) { s.Chunk = 64000 }},
+		{"chunk chosen by the device", "-f x --chunk 0", func(*Copy) {}},
+		{"the largest chunk", "-f x --chunk 9223372036854775807", func(s *Copy) { s.Chunk = 1<<63 - 1 }},
+		{"depth", "-f x --depth 16", func(s *Copy) { s.Depth = 16 }},
+		{"a NUMA node", "-f x --numa 1", func(s *Copy) { s.Place = wishFor("1", "") }},
+		{"no NUMA node", "-f x --numa off", func(s *Copy) { s.Place = wishFor("off", "") }},
+		{"cores", "-f x --cores 0-3,8", func(s *Copy) { s.Place = wishFor("auto", "0-3,8") }},
+		{"cores rather than no node's", "-f x --cores 8 --numa off", func(s *Copy) { s.Place = wishFor("off", "8") }},
+		{"overwrite and quiet", "-f x --overwrite --quiet", func(s *Copy) { s.Overwrite, s.Quiet = true, true }},
+		{"a stream", "-f -", func(s *Copy) { s.File = "-" }},
+		{"digest and durability", "-f x --digest sha256 --durability file", func(s *Copy) {
+			s.Digest, s.Durability = digest.SHA256, negotiate.DurabilityFile
+		}},
+		{"nothing compared, nothing flushed", "-f x --digest none --durability none", func(s *Copy) {
+			s.Digest, s.Durability = digest.None, negotiate.DurabilityNone
+		}},
+		{"an expected digest", "-f x --expect crc32c:1F0E22C4", func(s *Copy) { s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4") }},
+		{"read back, no holes", "-f x --verify readback --sparse never",
+			func(s *Copy) { s.Verify, s.Sparse = VerifyReadback, SparseNever }},
+		{"preserve one", "-f x --preserve xattr", func(s *Copy) { s.Preserve.Xattr = true }},
+		{"preserve both", "-f x --preserve owner,xattr", func(s *Copy) { s.Preserve = Preserved{Owner: true, Xattr: true} }},
+		{"backup, anew, of a file that changes", "-f x --backup --no-resume --allow-changing",
+			func(s *Copy) { s.Backup, s.NoResume, s.AllowChanging = true, true, true }},
+		{"limits", "-f x --bwlimit 1M --max-bytes 20G --max-holes 3G --max-duration 90s", func(s *Copy) {
+			s.Bandwidth, s.MaxBytes, s.MaxHoles, s.MaxDuration = 1<<20, 20<<30, 3<<30, 90*time.Second
+		}},
+		{"the reference's protocol", "-f x --protocol reference", func(s *Copy) { s.Protocol = ProtocolReference }},
+		{"events, no progress", "-f x -o json --progress never",
+			func(s *Copy) { s.Output, s.Progress = OutputJSON, ProgressNever }},
+		{"file like a flag", "--file=--quiet", func(s *Copy) { s.File = "--quiet" }},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			if got, want := mustLoad(t, nil, words(tc.line)...), Defaults(tc.want); got != want {
+				t.Errorf("dma-copy %s:\n got %+v\nwant %+v", tc.line, got, want)
+			}
+		})
+	}
+}

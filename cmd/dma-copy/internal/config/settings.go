@@ -1,0 +1,224 @@
+// Package config turns flags, the environment and parameter files into one struct of settings for each command.
+//
+// The tables of options are the single source of flags, keys, variables, defaults and help; each is bound to the fields
+// of one struct. This package alone imports viper. It knows no command tree, opens no device and starts nothing: it
+// returns values and errors, which carry the exit code for usage.
+package config
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Settings are those of one command: a struct that holds them after flags, the parameter file, the environment and the
+// defaults have been merged and checked. Nothing in it refers back to where a value came from.
+type Settings interface {
+	// options returns the table of the command, bound to the fields of the struct.
+	options() []option
+
+	// Level returns the level of the program's own log.
+	Level() Level
+}
+
+// Copy are those of a copy, which is what the program does without a command.
+type Copy struct {
+	LogLevel      Level
+	Driver        Driver
+	Device        string         // PCI address, IB or net device name; empty: the only device that fits
+	Representor   string         // representor of the host function, DPU side; empty: not given
+	File          string         // the file to send or to create; never empty
+	Role          Role           // RoleAuto leaves the choice to the device
+	Wait          time.Duration  // for the peer to appear and be free; always positive
+	Timeout       time.Duration  // for the whole run; 0 is no limit
+	IdleTimeout   time.Duration  // without progress; always positive
+	Chunk         int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
+	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
+	Place         placement.Wish // CPUs or NUMA node to run on; not both
+	Overwrite     bool           // this side receives and may replace File
+	Backup        bool           // what is replaced is kept
+	MaxDuration   time.Duration  // of the copy, from the agreement on; 0 is no limit
+	MaxBytes      int64          // of the file; 0 is no limit
+	MaxHoles      int64          // bytes of holes that have to be digested or read back; 0 is no limit
+	Bandwidth     int64          // bytes per second; 0 is no limit
+	Protocol      ProtocolChoice // ProtocolReference: the native one is not offered
+	Quiet         bool           // no summary, and no progress unless it is ProgressAlways
+	Progress      ProgressChoice
+	Output        OutputForm
+	Digest        digest.Algorithm
+	Expect        digest.Sum // the only content that may be copied; the zero one: any
+	Verify        Verification
+	Durability    negotiate.Durability
+	Sparse        SparseChoice
+	Preserve      Preserved // besides mode and time
+	NoResume      bool      // neither use nor leave a part of a file
+	AllowChanging bool      // the source may change while it is read
+	CPUProfile    string    // file; empty: none
+}
+
+// Bench are those of bench. An empty list is for the kind of measurement to fill.
+type Bench struct {
+	LogLevel   Level
+	Driver     Driver
+	Sizes      []int64
+	Chunks     []int64
+	Depths     []int
+	Directions []bench.Direction
+	Digests    []string
+	Durability negotiate.Durability
+	Tools      []string
+	Runs       int // at least one
+	Warmup     int
+	Directory  string // empty: that for temporary files
+	Model      string // empty: none
+	Plot       string // empty: none
+	Form       BenchForm
+	Quiet      bool // no progress
+}
+
+// Devices are those of devices.
+type Devices struct {
+	LogLevel Level
+	Driver   Driver
+	Output   OutputForm
+}
+
+// Doctor are those of doctor.
+type Doctor struct {
+	LogLevel    Level
+	Driver      Driver
+	Device      string // as for a copy
+	Representor string // as for a copy
+	Place       placement.Wish
+	Peer        bool // also check for the other side
+}
+
+// Verify are those of verify.
+type Verify struct {
+	LogLevel     Level
+	Digest       digest.Algorithm // never digest.None
+	Manifest     string           // to check named files against; empty: not given
+	NewManifest  string           // to write, "-" to stdout; empty: none
+	AllowOutside bool             // follow a manifest's entries out of its directory
+	Overwrite    bool             // NewManifest may be replaced
+	Quiet        bool             // print failures only
+}
+
+// Version are those of version.
+type Version struct {
+	LogLevel Level
+	Driver   Driver
+}
+
+func (s *Copy) Level() Level    { return s.LogLevel }
+func (s *Bench) Level() Level   { return s.LogLevel }
+func (s *Devices) Level() Level { return s.LogLevel }
+func (s *Doctor) Level() Level  { return s.LogLevel }
+func (s *Verify) Level() Level  { return s.LogLevel }
+func (s *Version) Level() Level { return s.LogLevel }
+
+// Driver say which driver to open, and how.
+type Driver struct {
+	Name       string // DriverAuto, DriverDOCA or DriverSoft
+	RequireHW  bool   // refuse anything but hardware
+	LibraryDir string // where DOCA's libraries are; empty: where they are usually installed
+	LogLevel   Level  // of the driver's own log
+}
+
+// Options returns the options for doca.Open.
+func (s Driver) Options() doca.Options {
+	return doca.Options{
+		Choice: doca.Choice(s.Name), RequireHardware: s.RequireHW, LibraryDir: s.LibraryDir, LogLevel: int(s.LogLevel),
+	}
+}
+
+// Role is the side that this process plays.
+type Role string
+
+const (
+	RoleAuto Role = "auto"
+	RoleHost Role = "host"
+	RoleDPU  Role = "dpu"
+)
+
+// OutputForm is the form of a command's result on stdout.
+type OutputForm string
+
+const (
+	OutputText OutputForm = "text"
+	OutputJSON OutputForm = "json"
+)
+
+// ProtocolChoice is what is spoken with the peer.
+type ProtocolChoice string
+
+const (
+	protocolAuto      ProtocolChoice = "auto"
+	ProtocolReference ProtocolChoice = "reference"
+)
+
+// ProgressChoice is when the progress of a copy is shown.
+type ProgressChoice string
+
+const (
+	ProgressAuto   ProgressChoice = "auto"
+	ProgressNever  ProgressChoice = "never"
+	ProgressAlways ProgressChoice = "always"
+)
+
+// Verification is what a receiver compares with what the sender has read.
+type Verification string
+
+const (
+	verifyDigest   Verification = "digest"   // what it was about to write
+	VerifyReadback Verification = "readback" // and what the disk then has
+)
+
+// SparseChoice is what becomes of holes.
+type SparseChoice string
+
+const (
+	sparseAuto  SparseChoice = "auto"
+	SparseNever SparseChoice = "never"
+)
+
+// Preserved is what the target keeps of the source if both sides want it.
+type Preserved struct {
+	Owner bool
+	Xattr bool
+}
+
+const (
+	DriverAuto = "auto"
+	DriverDOCA = "doca"
+	DriverSoft = "soft"
+)
+
+// Level is a log level on DOCA's scale, 10 to 70 in steps of ten.
+type Level int
+
+const (
+	LevelDisable  Level = 10
+	LevelCritical Level = 20
+	LevelError    Level = 30
+	levelWarning  Level = 40
+	LevelInfo     Level = 50
+	LevelDebug    Level = 60
+	LevelTrace    Level = 70
+)
+
+// levelNames holds the names in order: the level of entry i is 10*(i+1).
+var levelNames = [...]string{"DISABLE", "CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG", "TRACE"}
+
+// String returns DOCA's name of the level.
+func (l Level) String() string {
+	if l < LevelDisable || l > LevelTrace || l%10 != 0 {
+		return fmt.Sprintf("logLevel(%d)", int(l))
+	}
+	return levelNames[l/10-1]
+}
