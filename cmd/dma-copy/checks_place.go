@@ -19,7 +19,7 @@ func checkPlace(m machine, found inventory, s config.Doctor) []finding {
 	var places []placement.Decision
 	devices := map[placement.Decision][]string{}
 	for _, address := range placedByDevices(found, s) {
-		place, err := choosePlace(m.place, s.Place, address)
+		place, err := placement.Choose(m.place, s.Place, address)
 		if err != nil {
 			return []finding{failPlace(err)}
 		}
@@ -38,11 +38,11 @@ func checkPlace(m machine, found inventory, s config.Doctor) []finding {
 // placedByDevices lists each address that decides for itself where a copy with that device runs.
 func placedByDevices(found inventory, s config.Doctor) []string {
 	if !s.Place.IsAuto() || !found.Driver.Hardware {
-		return []string{placedBy(false, "")}
+		return []string{placement.NearAddress(false, "")}
 	}
 	var addresses []string
 	for _, d := range meant(found.Devices, s.Device) {
-		addresses = append(addresses, placedBy(true, d.PCIAddress))
+		addresses = append(addresses, placement.NearAddress(true, d.PCIAddress))
 	}
 	return addresses
 }
@@ -67,6 +67,6 @@ func describePlace(place placement.Decision, devices []string, s config.Doctor) 
 	case s.Place.IsAuto():
 		return []finding{ok("placement: %s; a copy runs on its CPUs %s", on, place.CPUs)}
 	default:
-		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", place.CPUs, placeFlag(s.Place))}
+		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", place.CPUs, s.Place.Flag())}
 	}
 }

@@ -108,7 +108,7 @@ func runOn(
 		return &sideError{side: side, err: missingRepresentor(device)}
 	}
 	options := copyOptions(s, device, side, streams.data, log)
-	if err := takePlace(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s.Place, log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s.Place, log); err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}

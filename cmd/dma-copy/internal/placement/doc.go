@@ -1,8 +1,10 @@
-// Package placement decides on which CPUs of the machine the process runs, and moves it there.
+// Package placement decides on which CPUs of the machine the process runs, moves it there and sets GOMAXPROCS.
 //
-// A device hangs on one NUMA node: what it reads and writes is fetched fastest from memory of that node, and completions are
-// handled fastest by its CPUs. Memory needs no call of its own, since the system takes a page from the node of the CPU that touches
-// it first; so a process that has moved before it allocates has both.
+// A device is attached to one NUMA node: access to that node's memory is fastest for it, and completions are handled
+// fastest by the node's CPUs. Memory needs no call of its own: the kernel takes a page from the node of the CPU that
+// touches it first, so a process that has moved before it allocates has both.
 //
-// All but process.go is pure: what the kernel says in /sys arrives as an fs.FS, so that tests build machines of any shape.
+// Decisions are pure: the kernel's /sys arrives as an fs.FS, so that tests build machines of any shape. Only apply.go and
+// process.go change the process, and no other package may. This package knows neither what the process does nor where a
+// wish came from.
 package placement

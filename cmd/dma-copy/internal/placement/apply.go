@@ -1,0 +1,102 @@
+package placement
+
+import (
+	"errors"
+	"os"
+	"runtime"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+
+	"github.com/rs/zerolog"
+)
+
+// Apply pins the process to the CPUs where its copy should run. Call it once, before there is memory that would stay
+// behind. Unless the wish is automatic, a failure is an error; else it is logged, and the copy may be slower.
+func Apply(
+	machine func() (Machine, error), hardware bool, address string, wish Wish, log zerolog.Logger,
+) error {
+	place, err := Choose(machine, wish, NearAddress(hardware, address))
+	if err == nil && !place.CPUs.Empty() {
+		err = RunOn(place.CPUs)
+	}
+	if err != nil && !wish.IsAuto() {
+		return err
+	}
+	if err != nil || place.CPUs.Empty() {
+		shareCores(hardware)
+	} else {
+		useCores()
+	}
+	logDecision(log, place, err, wish)
+	return nil
+}
+
+// NearAddress returns the address of the device that the process should be near: empty for the software device, which is
+// on no NUMA node.
+func NearAddress(hardware bool, address string) string {
+	if !hardware {
+		return ""
+	}
+	return address
+}
+
+// Choose decides where a copy with the device at address runs, which is empty for a device on no NUMA node. The error of a
+// wish that cannot be fulfilled has the code exit.Usage and names the flag.
+func Choose(machine func() (Machine, error), wish Wish, address string) (Decision, error) {
+	m, err := machine()
+	if err != nil {
+		return Decision{}, err
+	}
+	place, err := m.Decide(wish, address)
+	if refusal, is := errors.AsType[Refusal](err); is {
+		return place, exit.Usagef("%s: %w", wish.Flag(), refusal)
+	}
+	return place, err
+}
+
+// Flag spells the wish as on the command line, for messages. The zero Wish is "--numa auto".
+func (w Wish) Flag() string {
+	if !w.Cores.Empty() {
+		return "--cores " + w.Cores.String()
+	}
+	return "--numa " + w.Node.String()
+}
+
+// logDecision logs where the process is now, or why it is not near its device, and warns if it may not use all CPUs of
+// --cores.
+func logDecision(log zerolog.Logger, place Decision, err error, wish Wish) {
+	if place.HasNode() {
+		log = log.With().Int("numa_node", place.Node).Logger()
+	}
+	switch {
+	case err != nil:
+		log.Warn().Err(err).Msg("cannot pin the process to the NUMA node of its device")
+		return
+	case place.HasNode() && place.CPUs.Empty():
+		log.Info().Msg("this process may not use any CPU of its device's NUMA node")
+		return
+	case place.CPUs.Empty():
+		return
+	case !wish.Cores.Empty() && place.CPUs != wish.Cores:
+		log.Warn().Str("cores", wish.Cores.String()).Msg("this process may not use all CPUs of --cores")
+	}
+	log.Info().Str("cpus", place.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).
+		Msg("process pinned to these CPUs")
+}
+
+// useCores sets GOMAXPROCS to the CPUs of the process, as far as a container's limit allows, unless the environment sets
+// it.
+func useCores() {
+	if os.Getenv("GOMAXPROCS") == "" {
+		runtime.SetDefaultGOMAXPROCS()
+	}
+}
+
+// shareCores halves GOMAXPROCS for the software device, whose other side runs on this machine, too, unless the environment
+// sets it: two processes that both use all CPUs spend much of their time on waking each other.
+func shareCores(hardware bool) {
+	if hardware || os.Getenv("GOMAXPROCS") != "" {
+		return
+	}
+	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) // of what the machine and a container's limit leave
+}
