@@ -13,6 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -47,8 +48,8 @@ func baseNames(files []string) string {
 
 // checkDriver judges the choice. The software device is a warning where it was not asked for. What checkInstall has said
 // of installErr is not said again.
-func checkDriver(driver driverRecord, err, installErr error, s config.Doctor) finding {
-	title := driverTitle(driver.Name, driver.Hardware, driver.Version)
+func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor) finding {
+	title := inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
 	case err != nil:
 		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(exitCode(err))
@@ -76,7 +77,7 @@ func adviceFor(err error) string {
 	return "fix what the message names"
 }
 
-func checkDevices(devices []*deviceRecord, s config.Doctor) finding {
+func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	switch {
 	case s.Device != "" && len(devices) > 0 && len(meant(devices, s.Device)) == 0:
 		return fail(`choose one that "dma-copy devices" lists`, "devices: %s not found", s.Device)
@@ -86,13 +87,13 @@ func checkDevices(devices []*deviceRecord, s config.Doctor) finding {
 	}
 	var names []string
 	for _, d := range devices {
-		names = append(names, fmt.Sprintf("%s (%s)", d.PCIAddress, strings.TrimPrefix(sidesOf(d), "the ")))
+		names = append(names, fmt.Sprintf("%s (%s)", d.PCIAddress, strings.TrimPrefix(inventory.Sides(d), "the ")))
 	}
 	return ok("devices: %s", strings.Join(names, ", "))
 }
 
 // checkEachDevice finds the devices that no copy can use, and says nothing of the others.
-func checkEachDevice(devices []*deviceRecord) []finding {
+func checkEachDevice(devices []*inventory.Device) []finding {
 	var findings []finding
 	for _, d := range devices {
 		if lacks := missingFrom(d); lacks != "" {
@@ -107,7 +108,7 @@ func checkEachDevice(devices []*deviceRecord) []finding {
 	return findings
 }
 
-func missingFrom(d *deviceRecord) string {
+func missingFrom(d *inventory.Device) string {
 	switch {
 	case !d.HostSide && !d.DPUSide:
 		return "has no control channel"
@@ -123,7 +124,7 @@ func missingFrom(d *deviceRecord) string {
 }
 
 // checkRepresentors judges what the DPU needs to serve a host function. A host has none and needs none.
-func checkRepresentors(devices []*deviceRecord, s config.Doctor) finding {
+func checkRepresentors(devices []*inventory.Device, s config.Doctor) finding {
 	const remedy = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
 	served, dpu := hostFunctions(meant(devices, s.Device))
 	switch {
@@ -143,13 +144,13 @@ func checkRepresentors(devices []*deviceRecord, s config.Doctor) finding {
 }
 
 // meant are the devices that -p leaves.
-func meant(devices []*deviceRecord, name string) []*deviceRecord {
+func meant(devices []*inventory.Device, name string) []*inventory.Device {
 	if name == "" {
 		return devices
 	}
-	var left []*deviceRecord
+	var left []*inventory.Device
 	for _, d := range devices {
-		if d.named(name) {
+		if d.Named(name) {
 			left = append(left, d)
 		}
 	}
@@ -157,7 +158,7 @@ func meant(devices []*deviceRecord, name string) []*deviceRecord {
 }
 
 // hostFunctions lists, each once, what the devices represent, and says whether one of them is the DPU's.
-func hostFunctions(devices []*deviceRecord) (functions []string, dpu bool) {
+func hostFunctions(devices []*inventory.Device) (functions []string, dpu bool) {
 	for _, d := range devices {
 		dpu = dpu || d.DPUSide
 		for _, rep := range d.Representors {
@@ -190,7 +191,7 @@ func orNone(names []string) string {
 }
 
 // checkMemlock holds the limit on locked memory against what hardware pins.
-func checkMemlock(m machine, driver driverRecord) finding {
+func checkMemlock(m machine, driver inventory.Driver) finding {
 	const need = dmaxfer.DefaultWindow
 	limit, err := m.memlock()
 	switch {
@@ -212,7 +213,7 @@ func checkMemlock(m machine, driver driverRecord) finding {
 }
 
 // checkVerbs judges the device files through which the driver reaches the card.
-func checkVerbs(m machine, driver driverRecord) finding {
+func checkVerbs(m machine, driver inventory.Driver) finding {
 	files := m.verbs()
 	switch {
 	case !driver.Hardware:

@@ -7,12 +7,13 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
 // checkPlace says on which CPUs a copy would run, where that is not simply left to the system. Devices of which the same is to be said
 // share a line.
-func checkPlace(m machine, found inventory, s config.Doctor) []finding {
+func checkPlace(m machine, found inventory.Inventory, s config.Doctor) []finding {
 	if err := config.ValidatePlace(s.Place); err != nil {
 		return []finding{failPlace(err)}
 	}
@@ -36,7 +37,7 @@ func checkPlace(m machine, found inventory, s config.Doctor) []finding {
 }
 
 // placedByDevices lists each address that decides for itself where a copy with that device runs.
-func placedByDevices(found inventory, s config.Doctor) []string {
+func placedByDevices(found inventory.Inventory, s config.Doctor) []string {
 	if !s.Place.IsAuto() || !found.Driver.Hardware {
 		return []string{placement.NearAddress(false, "")}
 	}

@@ -6,6 +6,7 @@ import (
 	"testing/fstest"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
@@ -39,8 +40,8 @@ func placedAt(node, cores string) config.Doctor { return config.Doctor{Place: wi
 
 func TestCheckPlace(t *testing.T) {
 	m := twoNodes("2-3")
-	all := inventory{Driver: hardware, Devices: []*deviceRecord{hostDevice(), dpuDevice()}}
-	far := inventory{Driver: hardware, Devices: []*deviceRecord{{PCIAddress: "0000:b1:00.0"}}}
+	all := inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{hostDevice(), dpuDevice()}}
+	far := inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{{PCIAddress: "0000:b1:00.0"}}}
 	runCheckCases(t, []checkCase{
 		{"near", checkPlace(m, all, config.Doctor{})[0], verdictOK, 0, []string{"0000:b1:00.1, 0000:03:00.0 on NUMA node 1; a copy runs on its CPUs 2-3"}},
 		{"one of two", checkPlace(m, all, config.Doctor{Device: "mlx5_1"})[0], verdictOK, 0, []string{"placement: 0000:b1:00.1 on NUMA node 1"}},
@@ -52,12 +53,12 @@ func TestCheckPlace(t *testing.T) {
 		{"unknown", checkPlace(machine{place: func() (placement.Machine, error) { return placement.Machine{}, syscall.EPERM }}, all, config.Doctor{})[0],
 			verdictWarn, 0, []string{"placement: operation not permitted"}},
 	})
-	if several := checkPlace(m, inventory{Driver: hardware, Devices: append(far.Devices, all.Devices...)}, config.Doctor{}); len(several) != 2 {
+	if several := checkPlace(m, inventory.Inventory{Driver: hardware, Devices: append(far.Devices, all.Devices...)}, config.Doctor{}); len(several) != 2 {
 		t.Errorf("devices on two nodes: %+v", several)
 	}
 	for name, silent := range map[string][]finding{
 		"software device": checkPlace(m, softInventory(), config.Doctor{}), "off": checkPlace(m, all, placedAt("off", "")),
-		"device of no node": checkPlace(m, inventory{Driver: hardware, Devices: []*deviceRecord{{PCIAddress: "0000:99:00.0"}}}, config.Doctor{}),
+		"device of no node": checkPlace(m, inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{{PCIAddress: "0000:99:00.0"}}}, config.Doctor{}),
 	} {
 		if len(silent) != 0 {
 			t.Errorf("%s: %+v", name, silent)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -83,7 +84,7 @@ func checkProcessMemory(m machine) finding {
 
 // checkPeer looks for the other side without calling it: a dma-copy that waits serves one session, and a call would be it.
 // The software device shows its servers as sockets; a call that hangs up before it says hello stays unnoticed there.
-func checkPeer(m machine, found inventory, s config.Doctor) finding {
+func checkPeer(m machine, found inventory.Inventory, s config.Doctor) finding {
 	if found.Driver.Hardware {
 		return warn("start the copy: it waits for the other side (--wait)",
 			"peer: not checked on hardware, where a probe would use up the peer's waiting session")
@@ -103,7 +104,7 @@ func checkPeer(m machine, found inventory, s config.Doctor) finding {
 }
 
 // peerDevice is the device whose peer is meant.
-func peerDevice(devices []*deviceRecord, s config.Doctor) (*deviceRecord, finding) {
+func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device, finding) {
 	var infos []doca.DeviceInfo
 	for _, d := range meant(devices, s.Device) {
 		if s.Device != "" {
@@ -115,15 +116,15 @@ func peerDevice(devices []*deviceRecord, s config.Doctor) (*deviceRecord, findin
 	if s.Device != "" {
 		return nil, fail(`choose one that "dma-copy devices" lists`, "peer: device %s not found", s.Device)
 	}
-	name, err := chooseDevice(infos, selection{Device: s.Device, Representor: s.Representor})
+	name, err := inventory.ChooseDevice(infos, inventory.Selection{Device: s.Device, Representor: s.Representor})
 	if err != nil {
-		return nil, fail(nameDevice, "peer: %s", strings.TrimSuffix(err.Error(), ": "+nameDevice))
+		return nil, fail(inventory.HintNameDevice, "peer: %s", strings.TrimSuffix(err.Error(), ": "+inventory.HintNameDevice))
 	}
 	return peerDevice(devices, config.Doctor{Device: name})
 }
 
 // checkServerIsThere looks, on the host, for the DPU.
-func checkServerIsThere(dir doca.SoftDir, device *deviceRecord) finding {
+func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
 	servers, err := dir.Servers(device.PCIAddress, negotiate.ServerName)
 	switch {
 	case err != nil:
@@ -137,7 +138,7 @@ func checkServerIsThere(dir doca.SoftDir, device *deviceRecord) finding {
 
 // checkServerIsFree looks, on the DPU, whether the name is taken. A host that waits cannot be seen: it calls until a
 // server answers, and leaves no trace before.
-func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s config.Doctor) finding {
+func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doctor) finding {
 	if s.Representor == "" {
 		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
 	}
@@ -156,14 +157,14 @@ func checkServerIsFree(dir doca.SoftDir, device *deviceRecord, s config.Doctor) 
 }
 
 // checkTimeModel has something to say only where the software device has a model, or moves nothing.
-func checkTimeModel(driver driverRecord) []finding {
+func checkTimeModel(driver inventory.Driver) []finding {
 	var findings []finding
 	if driver.TimeModel != "" {
 		findings = append(findings, warn("unset DMA_COPY_SOFT_LIMITS, or remove the model from it, for the machine's own speed",
 			"time model: tasks of the software device take the time of %s", driver.TimeModel))
 	}
 	if driver.MovesNothing {
-		findings = append(findings, fail(hintMoveBytes, "%s", noBytesMoved).exitingWith(exit.Usage))
+		findings = append(findings, fail(inventory.HintMoveBytes, "%s", inventory.NoBytesMoved).exitingWith(exit.Usage))
 	}
 	return findings
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -50,8 +51,8 @@ var (
 	notInstalled = &doca.LoadError{Reason: "DOCA's libraries were not found"}
 	installation = doca.Installation{Directory: "/opt/d", Version: "3.0.0058",
 		Files: []string{"/opt/d/libdoca_common.so.3.0.0058", "/opt/d/libdoca_dma.so.3.0.0058"}}
-	hardware = driverRecord{Name: "doca", Hardware: true, Version: "3.0.0058", Reason: "it was requested"}
-	software = driverRecord{Name: "soft", Version: "soft 1", Reason: "the software device is used because DOCA's libraries were not found"}
+	hardware = inventory.Driver{Name: "doca", Hardware: true, Version: "3.0.0058", Reason: "it was requested"}
+	software = inventory.Driver{Name: "soft", Version: "soft 1", Reason: "the software device is used because DOCA's libraries were not found"}
 )
 
 func TestCheckInstall(t *testing.T) {
@@ -77,32 +78,32 @@ func TestCheckDriver(t *testing.T) {
 		{"soft, asked for", checkDriver(software, nil, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft}}), verdictOK, 0, []string{"soft 1"}},
 		{"soft, fallen back to", checkDriver(software, nil, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictWarn, 0,
 			[]string{"because DOCA cannot be loaded (see above)  -- fix that"}},
-		{"hardware required", checkDriver(driverRecord{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
+		{"hardware required", checkDriver(inventory.Driver{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
-		{"not loaded", checkDriver(driverRecord{}, notInstalled, notInstalled, config.Doctor{}), verdictFail, 6,
+		{"not loaded", checkDriver(inventory.Driver{}, notInstalled, notInstalled, config.Doctor{}), verdictFail, 6,
 			[]string{"driver: DOCA cannot be loaded (see above)  -- install"}},
-		{"soft refused", checkDriver(driverRecord{}, &doca.SoftError{Reason: "limit x is not known"}, nil, config.Doctor{}), verdictFail, 3,
+		{"soft refused", checkDriver(inventory.Driver{}, &doca.SoftError{Reason: "limit x is not known"}, nil, config.Doctor{}), verdictFail, 3,
 			[]string{"limit x is not known"}},
-		{"no cgo", checkDriver(driverRecord{}, doca.ErrNoCgo, nil, config.Doctor{}), verdictFail, 6, []string{"without cgo"}},
+		{"no cgo", checkDriver(inventory.Driver{}, doca.ErrNoCgo, nil, config.Doctor{}), verdictFail, 6, []string{"without cgo"}},
 	})
 }
 
-func hostDevice() *deviceRecord {
-	return &deviceRecord{PCIAddress: "0000:b1:00.1", RDMAName: "mlx5_1", NetName: "enp1", HostSide: true,
-		DMA: dmaRecord{CopySupported: true}, Memory: memoryRecord{ExportSupported: true}}
+func hostDevice() *inventory.Device {
+	return &inventory.Device{PCIAddress: "0000:b1:00.1", RDMAName: "mlx5_1", NetName: "enp1", HostSide: true,
+		DMA: inventory.DMA{CopySupported: true}, Memory: inventory.Memory{ExportSupported: true}}
 }
 
-func dpuDevice(functions ...string) *deviceRecord {
-	d := &deviceRecord{PCIAddress: "0000:03:00.0", RDMAName: "mlx5_2", DPUSide: true,
-		DMA: dmaRecord{CopySupported: true}, Memory: memoryRecord{ImportSupported: true}}
+func dpuDevice(functions ...string) *inventory.Device {
+	d := &inventory.Device{PCIAddress: "0000:03:00.0", RDMAName: "mlx5_2", DPUSide: true,
+		DMA: inventory.DMA{CopySupported: true}, Memory: inventory.Memory{ImportSupported: true}}
 	for _, function := range functions {
-		d.Representors = append(d.Representors, representorRecord{HostFunction: function})
+		d.Representors = append(d.Representors, inventory.Representor{HostFunction: function})
 	}
 	return d
 }
 
 func TestCheckDevices(t *testing.T) {
-	both := []*deviceRecord{hostDevice(), dpuDevice()}
+	both := []*inventory.Device{hostDevice(), dpuDevice()}
 	runCheckCases(t, []checkCase{
 		{"none", checkDevices(nil, config.Doctor{}), verdictFail, 6, []string{"none found", "lspci"}},
 		{"two", checkDevices(both, config.Doctor{}), verdictOK, 0, []string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
@@ -113,21 +114,21 @@ func TestCheckDevices(t *testing.T) {
 }
 
 func TestCheckEachDevice(t *testing.T) {
-	with := func(base *deviceRecord, change func(*deviceRecord)) []*deviceRecord {
+	with := func(base *inventory.Device, change func(*inventory.Device)) []*inventory.Device {
 		change(base)
-		return []*deviceRecord{base}
+		return []*inventory.Device{base}
 	}
 	cases := []struct {
 		name    string
-		devices []*deviceRecord
+		devices []*inventory.Device
 		lines   []string
 	}{
-		{"all well", []*deviceRecord{hostDevice(), dpuDevice()}, nil},
-		{"no channel", with(hostDevice(), func(d *deviceRecord) { d.HostSide = false }), []string{"has no control channel"}},
-		{"no DMA", with(dpuDevice(), func(d *deviceRecord) { d.DMA.CopySupported = false }), []string{"does not support DMA copies"}},
-		{"no import", with(dpuDevice(), func(d *deviceRecord) { d.Memory.ImportSupported = false }), []string{"cannot import"}},
-		{"no export", with(hostDevice(), func(d *deviceRecord) { d.Memory.ExportSupported = false }), []string{"cannot export"}},
-		{"not opened", with(hostDevice(), func(d *deviceRecord) { d.Error = "no access" }), []string{"0000:b1:00.1: no access"}},
+		{"all well", []*inventory.Device{hostDevice(), dpuDevice()}, nil},
+		{"no channel", with(hostDevice(), func(d *inventory.Device) { d.HostSide = false }), []string{"has no control channel"}},
+		{"no DMA", with(dpuDevice(), func(d *inventory.Device) { d.DMA.CopySupported = false }), []string{"does not support DMA copies"}},
+		{"no import", with(dpuDevice(), func(d *inventory.Device) { d.Memory.ImportSupported = false }), []string{"cannot import"}},
+		{"no export", with(hostDevice(), func(d *inventory.Device) { d.Memory.ExportSupported = false }), []string{"cannot export"}},
+		{"not opened", with(hostDevice(), func(d *inventory.Device) { d.Error = "no access" }), []string{"0000:b1:00.1: no access"}},
 	}
 	for _, tc := range cases {
 		findings := checkEachDevice(tc.devices)
@@ -144,7 +145,7 @@ func TestCheckEachDevice(t *testing.T) {
 }
 
 func TestCheckRepresentors(t *testing.T) {
-	host, dpu := []*deviceRecord{hostDevice()}, []*deviceRecord{dpuDevice("0000:b1:00.0", "0000:b1:00.1")}
+	host, dpu := []*inventory.Device{hostDevice()}, []*inventory.Device{dpuDevice("0000:b1:00.0", "0000:b1:00.1")}
 	all := append(dpu, hostDevice())
 	runCheckCases(t, []checkCase{
 		{"host", checkRepresentors(host, config.Doctor{}), verdictOK, 0, []string{"none needed"}},
@@ -155,7 +156,7 @@ func TestCheckRepresentors(t *testing.T) {
 		{"not there", checkRepresentors(dpu, config.Doctor{Representor: "b2:00.0"}), verdictFail, 6,
 			[]string{"none for host function b2:00.0  -- choose one of: 0000:b1:00.0, 0000:b1:00.1"}},
 		{"no address", checkRepresentors(dpu, config.Doctor{Representor: "mlx5_0"}), verdictFail, 6, nil},
-		{"DPU without", checkRepresentors([]*deviceRecord{dpuDevice()}, config.Doctor{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
+		{"DPU without", checkRepresentors([]*inventory.Device{dpuDevice()}, config.Doctor{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
 	})
 }
 
@@ -273,18 +274,18 @@ func withSockets(sockets ...doca.SoftSocket) machine {
 	return machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{Path: "/run/d", Sockets: sockets}, nil }}
 }
 
-func softInventory() inventory {
-	return inventory{Driver: software, Devices: []*deviceRecord{hostDevice(), dpuDevice("0000:b1:00.1")}}
+func softInventory() inventory.Inventory {
+	return inventory.Inventory{Driver: software, Devices: []*inventory.Device{hostDevice(), dpuDevice("0000:b1:00.1")}}
 }
 
 func TestCheckPeer(t *testing.T) {
 	with := withSockets
 	broken := machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{}, syscall.EACCES }}
 	soft := softInventory()
-	oneDevice := inventory{Driver: software, Devices: []*deviceRecord{hostDevice()}}
+	oneDevice := inventory.Inventory{Driver: software, Devices: []*inventory.Device{hostDevice()}}
 	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
 	cases := []checkCase{
-		{"hardware", checkPeer(with(), inventory{Driver: hardware}, host), verdictWarn, 0, []string{"not checked on hardware"}},
+		{"hardware", checkPeer(with(), inventory.Inventory{Driver: hardware}, host), verdictWarn, 0, []string{"not checked on hardware"}},
 		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
 		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
 		{"unknown device", checkPeer(with(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6, []string{"device mlx5_9 not found"}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -27,17 +28,17 @@ can be, the host functions it represents, and its capabilities. Changes nothing.
 }
 
 func listDevices(streams streams, s config.Devices, log zerolog.Logger) error {
-	return lookThrough(s.Driver.Options(), func(driver *doca.Driver) error {
+	return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
 		logDriver(log, driver)
-		found, err := takeInventory(driver)
+		found, err := inventory.Take(driver)
 		if err != nil {
 			return err
 		}
 		if len(found.Devices) == 0 {
 			return exit.Errorf(exit.Device, hintDoctor, "no device found: %s",
-				driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
+				inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 		}
-		if err := writeInventory(streams.stdout, found, s.Output); err != nil {
+		if err := inventory.Write(streams.stdout, found, s.Output); err != nil {
 			return fmt.Errorf("print the devices: %w", err)
 		}
 		return nil

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -24,7 +25,7 @@ import (
 // machine is what the doctor looks at, as functions so that tests can show it any machine. None changes anything.
 type machine struct {
 	installation func() (doca.Installation, error)
-	inventory    func() (inventory, error)
+	inventory    func() (inventory.Inventory, error)
 	softDir      func() (doca.SoftDir, error)
 	memlock      func() (uint64, error) // bytes that this process may lock; unix.RLIM_INFINITY: any
 	mayLockAny   func() bool            // the limit does not bind this process
@@ -50,7 +51,7 @@ type identity struct {
 func thisMachine(s config.Doctor) machine {
 	return machine{
 		installation: func() (doca.Installation, error) { return doca.FindInstallation(s.Driver.LibraryDir) },
-		inventory:    func() (inventory, error) { return lookForInventory(s) },
+		inventory:    func() (inventory.Inventory, error) { return lookForInventory(s) },
 		softDir:      func() (doca.SoftDir, error) { return doca.InspectSoftDir("") },
 		memlock:      memlockLimit,
 		mayLockAny:   func() bool { return hasCapability(unix.CAP_IPC_LOCK) },
@@ -72,9 +73,9 @@ func thisMachine(s config.Doctor) machine {
 	}
 }
 
-func lookForInventory(s config.Doctor) (found inventory, err error) {
-	err = lookThrough(s.Driver.Options(), func(driver *doca.Driver) (err error) {
-		found, err = takeInventory(driver)
+func lookForInventory(s config.Doctor) (found inventory.Inventory, err error) {
+	err = inventory.Look(s.Driver.Options(), func(driver *doca.Driver) (err error) {
+		found, err = inventory.Take(driver)
 		return err
 	})
 	return found, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -24,7 +25,7 @@ var (
 )
 
 // errMovesNothing keeps a forgotten setting from becoming a file of zeros: not every copy is verified.
-var errMovesNothing error = exit.Errorf(exit.Usage, hintMoveBytes,
+var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 	"the software device is set to move no bytes, so nothing would be copied")
 
 // runner returns the function that carries out one run.
@@ -91,7 +92,7 @@ func runOn(
 	if err != nil {
 		return err
 	}
-	name, err := chooseDevice(devices, selectionOf(s))
+	name, err := inventory.ChooseDevice(devices, selectionOf(s))
 	if err != nil {
 		return err
 	}
@@ -100,9 +101,9 @@ func runOn(
 		return err
 	}
 	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
-	side, err := chooseSide(device.Info(), selectionOf(s))
+	side, err := inventory.ChooseSide(device.Info(), selectionOf(s))
 	if err != nil {
-		return &sideError{side: sideOf(device.Info()), err: err}
+		return &sideError{side: inventory.NativeSide(device.Info()), err: err}
 	}
 	if side == negotiate.DPU && s.Representor == "" {
 		return &sideError{side: side, err: missingRepresentor(device)}
@@ -128,7 +129,7 @@ func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s co
 
 // pathOf has the time model in it, because without that the rate beside it would be read as this machine's.
 func pathOf(driver *doca.Driver) string {
-	title := driverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
+	title := inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
 	if model := driver.TimeModel(); model != "" {
 		return title + ", time model " + model
 	}
@@ -195,6 +196,6 @@ func missingRepresentor(device *doca.Device) error {
 }
 
 // selectionOf returns what the settings say about the device.
-func selectionOf(s config.Copy) selection {
-	return selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
+func selectionOf(s config.Copy) inventory.Selection {
+	return inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 }

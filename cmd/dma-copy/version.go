@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -84,8 +85,8 @@ here and why.
 // writeDriverChoice says which driver the options lead to. That there is none is an answer, not a failure.
 func writeDriverChoice(w io.Writer, options doca.Options) error {
 	title, reason := "none", ""
-	err := lookThrough(options, func(driver *doca.Driver) error {
-		title, reason = driverTitle(string(driver.Name()), driver.Hardware(), driver.Version()), driver.Reason()
+	err := inventory.Look(options, func(driver *doca.Driver) error {
+		title, reason = inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()), driver.Reason()
 		return nil
 	})
 	if err != nil {

@@ -1,9 +1,10 @@
-package main
+package inventory
 
 import (
 	"bytes"
 	"errors"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -11,9 +12,9 @@ import (
 
 func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 	for rate, want := range map[uint64]string{0: "", 100_000_000: "0.1 Gb/s", 2_500_000_000: "2.5 Gb/s", 400_000_000_000: "400 Gb/s"} {
-		found := inventory{Devices: []*deviceRecord{{PortRate: rate}}}
+		found := Inventory{Devices: []*Device{{PortRate: rate}}}
 		var text, encoded bytes.Buffer
-		if err := errors.Join(writeInventory(&text, found, config.OutputText), writeInventory(&encoded, found, config.OutputJSON)); err != nil {
+		if err := errors.Join(Write(&text, found, config.OutputText), Write(&encoded, found, config.OutputJSON)); err != nil {
 			t.Fatal(err)
 		}
 		if row := "port rate        " + want + "\n"; strings.Contains(text.String(), row) != (rate > 0) {
@@ -26,10 +27,10 @@ func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
 }
 
 func TestDevicesOnAFullDisk(t *testing.T) {
-	if err := writeInventory(fullDisk{}, inventory{}, config.OutputText); err == nil {
+	if err := Write(fullDisk{}, Inventory{}, config.OutputText); err == nil {
 		t.Error("no error from text")
 	}
-	if err := writeInventory(fullDisk{}, inventory{}, config.OutputJSON); err == nil {
+	if err := Write(fullDisk{}, Inventory{}, config.OutputJSON); err == nil {
 		t.Error("no error from JSON")
 	}
 }
@@ -38,31 +39,31 @@ func TestDevicesOnAFullDisk(t *testing.T) {
 func TestUnusualDevices(t *testing.T) {
 	cases := []struct {
 		name   string
-		device *deviceRecord
+		device *Device
 		lines  []string
 	}{
-		{"no names", &deviceRecord{HostSide: true},
+		{"no names", &Device{HostSide: true},
 			[]string{"RDMA device      unknown", "net device       unknown", "function         unknown"}},
-		{"no capability", &deviceRecord{}, []string{"can be           neither side", "DMA copies       not supported",
+		{"no capability", &Device{}, []string{"can be           neither side", "DMA copies       not supported",
 			"memory           can be neither", "control channel  not supported", "consumers        not supported",
 			"producers        not supported"}},
-		{"no limit known", &deviceRecord{HostSide: true, DMA: dmaRecord{CopySupported: true}, FastPath: fastPathRecord{
-			Consumers: portRecord{Supported: true}, Producers: portRecord{Supported: true}}},
+		{"no limit known", &Device{HostSide: true, DMA: DMA{CopySupported: true}, FastPath: FastPath{
+			Consumers: Port{Supported: true}, Producers: Port{Supported: true}}},
 			[]string{"DMA copies       tasks in flight unknown\n", "control channel  limits unknown\n",
 				"consumers        limits unknown\n", "producers        limits unknown\n"}},
-		{"lists", &deviceRecord{FastPath: fastPathRecord{Producers: portRecord{Supported: true, MaxListLength: 2}}},
+		{"lists", &Device{FastPath: FastPath{Producers: Port{Supported: true, MaxListLength: 2}}},
 			[]string{"producers        lists of up to 2 buffers\n"}},
-		{"both sides", &deviceRecord{HostSide: true, DPUSide: true},
+		{"both sides", &Device{HostSide: true, DPUSide: true},
 			[]string{"the host side or the DPU side", "represents       no host function"}},
-		{"not opened", &deviceRecord{DPUSide: true, DMA: dmaRecord{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},
+		{"not opened", &Device{DPUSide: true, DMA: DMA{CopySupported: true, MaxBytesPerTask: 512}, Error: "a\nb"},
 			[]string{"up to 512 bytes per task, tasks in flight unknown", "not all known    a; b"}},
-		{"control characters", &deviceRecord{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},
-		{"representor without details", &deviceRecord{Representors: []representorRecord{{HostFunction: "0000:b1:00.0"}}},
+		{"control characters", &Device{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},
+		{"representor without details", &Device{Representors: []Representor{{HostFunction: "0000:b1:00.0"}}},
 			[]string{"represents       host function 0000:b1:00.0\n"}},
 	}
 	for _, tc := range cases {
 		var out bytes.Buffer
-		if err := writeInventory(&out, inventory{Devices: []*deviceRecord{tc.device}}, config.OutputText); err != nil {
+		if err := Write(&out, Inventory{Devices: []*Device{tc.device}}, config.OutputText); err != nil {
 			t.Fatal(err)
 		}
 		for _, line := range tc.lines {
@@ -72,3 +73,8 @@ func TestUnusualDevices(t *testing.T) {
 		}
 	}
 }
+
+// fullDisk is a writer that fails like a file on a full disk.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

@@ -1,4 +1,4 @@
-package main
+package inventory
 
 import (
 	"encoding/json"
@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-func writeInventory(w io.Writer, found inventory, form config.OutputForm) error {
+func Write(w io.Writer, found Inventory, form config.OutputForm) error {
 	if form == config.OutputJSON {
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
@@ -32,8 +32,8 @@ func row(text *strings.Builder, name, format string, args ...any) {
 	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
 }
 
-func writeDriverBlock(text *strings.Builder, driver driverRecord) {
-	fmt.Fprintf(text, "driver %s\n", driverTitle(driver.Name, driver.Hardware, driver.Version))
+func writeDriverBlock(text *strings.Builder, driver Driver) {
+	fmt.Fprintf(text, "driver %s\n", DriverTitle(driver.Name, driver.Hardware, driver.Version))
 	row(text, "why this one", "%s", driver.Reason)
 	if driver.LibraryDirectory != "" {
 		row(text, "libraries in", "%s", driver.LibraryDirectory)
@@ -42,11 +42,11 @@ func writeDriverBlock(text *strings.Builder, driver driverRecord) {
 		row(text, "time model", "%s", driver.TimeModel)
 	}
 	if driver.MovesNothing {
-		row(text, "bytes", "%s", noBytesMoved)
+		row(text, "bytes", "%s", NoBytesMoved)
 	}
 }
 
-func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
+func writeDeviceBlock(text *strings.Builder, d *Device) {
 	fmt.Fprintf(text, "\ndevice %s\n", quote.Printable(d.PCIAddress))
 	row(text, "RDMA device", "%s", orUnknown(d.RDMAName))
 	row(text, "net device", "%s", orUnknown(d.NetName))
@@ -54,7 +54,7 @@ func writeDeviceBlock(text *strings.Builder, d *deviceRecord) {
 	if d.PortRate > 0 {
 		row(text, "port rate", "%g Gb/s", float64(d.PortRate)/1e9)
 	}
-	row(text, "can be", "%s", sidesOf(d))
+	row(text, "can be", "%s", Sides(d))
 	writeRepresentors(text, d)
 	row(text, "DMA copies", "%s", copiesOf(d.DMA))
 	row(text, "memory", "%s", memoryOf(d.Memory))
@@ -73,14 +73,14 @@ func orUnknown(name string) string {
 	return name
 }
 
-func functionOf(d *deviceRecord) string {
+func functionOf(d *Device) string {
 	if d.SFIndex != nil {
 		return fmt.Sprintf("%s with index %d", d.FunctionType, *d.SFIndex)
 	}
 	return orUnknown(d.FunctionType)
 }
 
-func sidesOf(d *deviceRecord) string {
+func Sides(d *Device) string {
 	switch {
 	case d.HostSide && d.DPUSide:
 		return "the host side or the DPU side"
@@ -93,7 +93,7 @@ func sidesOf(d *deviceRecord) string {
 	}
 }
 
-func writeRepresentors(text *strings.Builder, d *deviceRecord) {
+func writeRepresentors(text *strings.Builder, d *Device) {
 	switch {
 	case len(d.Representors) > 0:
 		for i, rep := range d.Representors {
@@ -111,7 +111,7 @@ func onlyFirst(i int, name string) string {
 	return name
 }
 
-func representorDetails(rep representorRecord) string {
+func representorDetails(rep Representor) string {
 	var details []string
 	if rep.FunctionType != "" {
 		details = append(details, rep.FunctionType)
@@ -152,7 +152,7 @@ func (l limits) String() string {
 	return strings.Join(l, ", ")
 }
 
-func copiesOf(dma dmaRecord) string {
+func copiesOf(dma DMA) string {
 	if !dma.CopySupported {
 		return "not supported"
 	}
@@ -177,7 +177,7 @@ func sizeWithBytes(size uint64) string {
 	return fmt.Sprintf("%s (%d bytes)", humanize.IBytes(size), size)
 }
 
-func memoryOf(memory memoryRecord) string {
+func memoryOf(memory Memory) string {
 	var can []string
 	if memory.ExportSupported {
 		can = append(can, "be exported to the other side")
@@ -191,7 +191,7 @@ func memoryOf(memory memoryRecord) string {
 	return "can " + strings.Join(can, " and ")
 }
 
-func channelOf(d *deviceRecord) string {
+func channelOf(d *Device) string {
 	if !d.HostSide && !d.DPUSide {
 		return "not supported"
 	}
@@ -204,7 +204,7 @@ func channelOf(d *deviceRecord) string {
 	return l.String()
 }
 
-func consumersOf(fast fastPathRecord) string {
+func consumersOf(fast FastPath) string {
 	if !fast.Consumers.Supported {
 		return "not supported"
 	}
@@ -213,14 +213,14 @@ func consumersOf(fast fastPathRecord) string {
 	return l.String()
 }
 
-func producersOf(fast fastPathRecord) string {
+func producersOf(fast FastPath) string {
 	if !fast.Producers.Supported {
 		return "not supported"
 	}
 	return portLimits(fast.Producers, "sends").String()
 }
 
-func portLimits(port portRecord, tasks string) limits {
+func portLimits(port Port, tasks string) limits {
 	var l limits
 	l.addCount(port.MaxPerConnection, "up to %d per connection")
 	l.addCount(port.MaxTasks, "up to %d "+tasks+" each")

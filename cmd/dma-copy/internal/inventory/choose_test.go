@@ -1,4 +1,4 @@
-package main
+package inventory
 
 import (
 	"testing"
@@ -17,21 +17,21 @@ func TestChooseDevice(t *testing.T) {
 	cases := []struct {
 		name    string
 		devices []doca.DeviceInfo
-		s       selection
+		s       Selection
 		want    string // empty: refused
 	}{
-		{"named", []doca.DeviceInfo{host, dpu}, selection{Device: "mlx5_7"}, "mlx5_7"},
-		{"only one", []doca.DeviceInfo{other, host}, selection{Role: config.RoleAuto}, host.PCIAddress},
-		{"only one of the role", []doca.DeviceInfo{host, dpu}, selection{Role: config.RoleDPU}, dpu.PCIAddress},
-		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, selection{Role: config.RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
-		{"an SF", []doca.DeviceInfo{sf}, selection{Role: config.RoleAuto}, "mlx5_5"},
-		{"two", []doca.DeviceInfo{host, dpu}, selection{Role: config.RoleAuto}, ""},
-		{"none of the role", []doca.DeviceInfo{host, other}, selection{Role: config.RoleDPU}, ""},
-		{"none", nil, selection{Role: config.RoleAuto}, ""},
+		{"named", []doca.DeviceInfo{host, dpu}, Selection{Device: "mlx5_7"}, "mlx5_7"},
+		{"only one", []doca.DeviceInfo{other, host}, Selection{Role: config.RoleAuto}, host.PCIAddress},
+		{"only one of the role", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleDPU}, dpu.PCIAddress},
+		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
+		{"an SF", []doca.DeviceInfo{sf}, Selection{Role: config.RoleAuto}, "mlx5_5"},
+		{"two", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleAuto}, ""},
+		{"none of the role", []doca.DeviceInfo{host, other}, Selection{Role: config.RoleDPU}, ""},
+		{"none", nil, Selection{Role: config.RoleAuto}, ""},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			got, err := chooseDevice(tc.devices, tc.s)
+			got, err := ChooseDevice(tc.devices, tc.s)
 			if got != tc.want || (err == nil) != (tc.want != "") {
 				t.Errorf("%q and error %v, want %q", got, err, tc.want)
 			}

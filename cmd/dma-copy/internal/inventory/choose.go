@@ -1,4 +1,4 @@
-package main
+package inventory
 
 import (
 	"strings"
@@ -9,21 +9,21 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// nameDevice is what to do where it is not clear which device is meant.
-const nameDevice = "name one with -p"
+// HintNameDevice is what to do where it is not clear which device is meant.
+const HintNameDevice = "name one with -p"
 
 // misfit returns the error of a device that was chosen and cannot do what was asked for. The message has the hint.
 func misfit(format string, args ...any) error { return exit.Errorf(exit.Device, "", format, args...) }
 
-// selection is what the user said about the device of a copy.
-type selection struct {
+// Selection is what the user said about the device of a copy.
+type Selection struct {
 	Device      string // empty: not given
 	Representor string // empty: not given
 	Role        config.Role
 }
 
-// chooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
-func chooseDevice(devices []doca.DeviceInfo, s selection) (string, error) {
+// ChooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
+func ChooseDevice(devices []doca.DeviceInfo, s Selection) (string, error) {
 	if s.Device != "" {
 		return s.Device, nil
 	}
@@ -37,15 +37,15 @@ func chooseDevice(devices []doca.DeviceInfo, s selection) (string, error) {
 	case 1:
 		return fitting[0], nil
 	case 0:
-		return "", misfit("no device fits for this role: %s", nameDevice)
+		return "", misfit("no device fits for this role: %s", HintNameDevice)
 	default:
 		return "", exit.Usagef("--pci-addr is missing and several devices fit (%s): %s",
-			strings.Join(fitting, ", "), nameDevice)
+			strings.Join(fitting, ", "), HintNameDevice)
 	}
 }
 
 // wantedSide is what the settings alone say of the role.
-func wantedSide(s selection) config.Role {
+func wantedSide(s Selection) config.Role {
 	if s.Role == config.RoleAuto && s.Representor != "" {
 		return config.RoleDPU
 	}
@@ -63,10 +63,10 @@ func fits(d doca.DeviceInfo, side config.Role) bool {
 	}
 }
 
-// chooseSide decides the role by what the device can be, and refuses what it cannot.
-func chooseSide(d doca.DeviceInfo, s selection) (negotiate.Side, error) {
+// ChooseSide decides the role by what the device can be, and refuses what it cannot.
+func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 	side := negotiate.Host
-	if s.Role == config.RoleDPU || (s.Role == config.RoleAuto && sideOf(d) == negotiate.DPU) {
+	if s.Role == config.RoleDPU || (s.Role == config.RoleAuto && NativeSide(d) == negotiate.DPU) {
 		side = negotiate.DPU
 	}
 	switch {
@@ -83,8 +83,8 @@ func chooseSide(d doca.DeviceInfo, s selection) (negotiate.Side, error) {
 	return side, nil
 }
 
-// sideOf is the side whose function the device is, whatever was asked for.
-func sideOf(d doca.DeviceInfo) negotiate.Side {
+// NativeSide is the side whose function the device is, whatever was asked for.
+func NativeSide(d doca.DeviceInfo) negotiate.Side {
 	if d.ServerSupported {
 		return negotiate.DPU
 	}
