@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/bench"
 )
 
@@ -65,7 +66,7 @@ func TestRefusedBenches(t *testing.T) {
 		{"copy engine", `unexpected argument "engine": dma-copy bench takes copy, engine, show RECORD or nothing`},
 	}
 	for _, tc := range cases {
-		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence || exitCode(err) != exit.Usage {
+		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence || report.ExitCode(err) != exit.Usage {
 			t.Errorf("%s: error\n %v\nwant\n %s", tc.line, err, tc.sentence)
 		}
 	}

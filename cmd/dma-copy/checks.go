@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -52,7 +53,7 @@ func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor
 	title := inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
 	case err != nil:
-		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(exitCode(err))
+		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(report.ExitCode(err))
 	case driver.Hardware || s.Driver.Name == config.DriverSoft:
 		return ok("driver: %s, because %s", title, driver.Reason)
 	default:
@@ -71,7 +72,7 @@ func without(text string, said error) string {
 
 // adviceFor is the next step that the copy itself would name.
 func adviceFor(err error) string {
-	if hint := exitHint(err); hint != "" {
+	if hint := report.Hint(err); hint != "" {
 		return hint
 	}
 	return "fix what the message names"

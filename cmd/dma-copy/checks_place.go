@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func placedByDevices(found inventory.Inventory, s config.Doctor) []string {
 
 // failPlace is a failure only if a copy would be refused, too.
 func failPlace(err error) finding {
-	if ofType[exit.Coder](err) {
+	if _, is := errors.AsType[exit.Coder](err); is {
 		return fail("", "placement: %s", err).exitingWith(exit.Usage) // it says what to do
 	}
 	return warn("", "placement: %s", err)

@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -301,20 +302,20 @@ func TestCheckPeer(t *testing.T) {
 
 func TestReportEndsWithTheFirstFailure(t *testing.T) {
 	var out strings.Builder
-	err := report(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")})
+	err := writeFindings(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")})
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" || exitCode(err) != exit.Peer {
-		t.Errorf("error %v, exit code %d", err, exitCode(err))
+	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" || report.ExitCode(err) != exit.Peer {
+		t.Errorf("error %v, exit code %d", err, report.ExitCode(err))
 	}
-	if err := report(&out, []finding{ok("a"), warn("b", "b")}); err != nil {
+	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}); err != nil {
 		t.Errorf("warnings end with %v", err)
 	}
 }
 
 func TestReportThatCannotBePrinted(t *testing.T) {
-	if err := report(fullDisk{}, []finding{ok("a")}); !errors.Is(err, syscall.ENOSPC) {
+	if err := writeFindings(fullDisk{}, []finding{ok("a")}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
 }

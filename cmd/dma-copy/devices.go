@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -35,7 +36,7 @@ func listDevices(streams streams, s config.Devices, log zerolog.Logger) error {
 			return err
 		}
 		if len(found.Devices) == 0 {
-			return exit.Errorf(exit.Device, hintDoctor, "no device found: %s",
+			return exit.Errorf(exit.Device, report.HintDoctor, "no device found: %s",
 				inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()))
 		}
 		if err := inventory.Write(streams.stdout, found, s.Output); err != nil {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 // soften makes the environment's software device one of the test's own, whose directory must stay as it is.
@@ -180,7 +181,7 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 	}
 	for _, tc := range cases {
 		got := invoke(nil, words(tc.line+" --doca-libdir "+nowhere)...)
-		if code := exitCode(got.err); code != tc.code || got.ran {
+		if code := report.ExitCode(got.err); code != tc.code || got.ran {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, code, got.err, tc.code)
 		}
 		if all := got.stdout + got.stderr; got.err == nil && !strings.Contains(all, "in "+nowhere) && !strings.Contains(all, "required") {
@@ -191,7 +192,7 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 
 func TestDevicesOfABadSide(t *testing.T) {
 	soften(t, "middle")
-	if got := invoke(nil, "devices", "--driver", "soft"); exitCode(got.err) != exit.Device {
+	if got := invoke(nil, "devices", "--driver", "soft"); report.ExitCode(got.err) != exit.Device {
 		t.Errorf("error %v", got.err)
 	}
 }
@@ -200,7 +201,7 @@ func TestDevicesOfBadLimits(t *testing.T) {
 	soften(t, "all")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
 	got := invoke(nil, "devices", "--driver", "soft")
-	if exitCode(got.err) != exit.Usage || !strings.Contains(got.err.Error(), "max_msg_size") {
+	if report.ExitCode(got.err) != exit.Usage || !strings.Contains(got.err.Error(), "max_msg_size") {
 		t.Errorf("error %v", got.err)
 	}
 }

@@ -39,15 +39,15 @@ func examined(path string, file *os.File, err error) (*diskFile, error) {
 		return nil, cannotRead(path, err, "check the path and its permissions")
 	}
 	opened := &diskFile{path: path, file: file}
-	if err := opened.look(); err != nil {
+	if err := opened.sample(); err != nil {
 		opened.close()
 		return nil, err
 	}
 	return opened, nil
 }
 
-// look finds out what has been opened, and whether it can be read as a file.
-func (f *diskFile) look() (err error) {
+// sample finds out what has been opened, and whether it can be read as a file.
+func (f *diskFile) sample() (err error) {
 	f.was, err = f.file.Stat()
 	if err != nil {
 		return f.failed(err)

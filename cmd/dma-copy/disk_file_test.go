@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 )
 
@@ -34,7 +35,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 		if err := change(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || exitCode(err) != exit.SourceChanged {
+		if err := file.unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || report.ExitCode(err) != exit.SourceChanged {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -44,7 +45,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 func TestManifestThatAppears(t *testing.T) {
 	inNewFolder(t, "sums", "theirs")
 	err := replacement{path: "sums"}.write(t.Context(), []byte("ours"))
-	if !errors.Is(err, dmaxfer.ErrTarget) || exitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
+	if !errors.Is(err, dmaxfer.ErrTarget) || report.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {
@@ -70,7 +71,7 @@ func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 		<-release
 		return nil
 	})
-	if exitCode(err) != exit.Signal+int(syscall.SIGINT) {
+	if report.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}
 }

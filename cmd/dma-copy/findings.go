@@ -49,7 +49,7 @@ func (f finding) exitingWith(code int) finding {
 }
 
 // doctor examines this machine, prints one line for each check, and returns an error if one has failed.
-func doctor(w io.Writer, s config.Doctor) error { return report(w, examine(thisMachine(s), s)) }
+func doctor(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s)) }
 
 // examine makes every check. Their order is that in which somebody repairs.
 func examine(m machine, s config.Doctor) []finding {
@@ -77,8 +77,8 @@ func examine(m machine, s config.Doctor) []finding {
 	return findings
 }
 
-// report prints the findings and turns those that failed into an error.
-func report(w io.Writer, findings []finding) error {
+// writeFindings prints the findings and turns those that failed into an error.
+func writeFindings(w io.Writer, findings []finding) error {
 	failed, code := 0, exit.OK // code is that of the first check that failed
 	var text strings.Builder
 	for _, f := range findings {

@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 // invocation is what one execution of the command did, with the transfer replaced by a witness.
@@ -62,7 +63,7 @@ func checkRefusal(t *testing.T, got invocation, sentence string) {
 	if got.err.Error() != sentence {
 		t.Errorf("error\n %s\nwant\n %s", got.err, sentence)
 	}
-	if code := exitCode(got.err); code != 3 {
+	if code := report.ExitCode(got.err); code != 3 {
 		t.Errorf("exit code %d, want 3", code)
 	}
 	if got.ran || got.stdout != "" || got.stderr != "" {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -93,7 +94,7 @@ func TestVersionFromTheLinker(t *testing.T) {
 func TestHelpReportsAFullDisk(t *testing.T) {
 	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
+		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || report.ExitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 // cardlessSource stands in for DOCA on a machine without a card: every function succeeds and finds nothing.
@@ -71,7 +73,7 @@ func TestCommandsOnDOCAWithoutACard(t *testing.T) {
 		if got.err != nil {
 			all += got.err.Error()
 		}
-		if code := exitCode(got.err); code != tc.code {
+		if code := report.ExitCode(got.err); code != tc.code {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, code, got.err, tc.code)
 		}
 		for _, part := range tc.parts {

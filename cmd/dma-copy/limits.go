@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 // leastDescriptors is how many files, sockets and event handles may be open at once in a copy, with some to spare: a
@@ -32,9 +33,9 @@ func checkDescriptors() error {
 }
 
 func tooFewDescriptors(free int, err error) error {
-	hint := hintProcessFiles
+	hint := report.HintProcessFiles
 	if errors.Is(err, unix.ENFILE) {
-		hint = hintSystemFiles
+		hint = report.HintSystemFiles
 	}
 	return exit.Errorf(exit.Usage, hint, "cannot open enough files: %d of %d file descriptors are free (%w)",
 		free, leastDescriptors, err)

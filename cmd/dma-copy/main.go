@@ -7,6 +7,8 @@ import (
 	"os/signal"
 	"runtime"
 	"syscall"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 // The kernel gives a signal of the process to its first thread, if that does not block it, and to no other one while
@@ -23,7 +25,7 @@ func main() {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	stop()
 	if err != nil {
-		reportError(streams.stderr, err)
+		report.WriteError(streams.stderr, err)
 	}
-	os.Exit(exitCode(err))
+	os.Exit(report.ExitCode(err))
 }

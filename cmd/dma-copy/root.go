@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -97,7 +98,7 @@ func settle(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.L
 func refuse(streams streams, s config.Copy, err error) error {
 	outliveReaders()
 	if s.Output == config.OutputJSON {
-		newFollower(streams.stdout, streams.stderr, streams.screen, s, zerolog.Nop()).fails(err)
+		report.New(streams.stdout, streams.stderr, streams.screen, s, zerolog.Nop()).Fail(err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -31,17 +32,17 @@ var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 // runner returns the function that carries out one run.
 func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
 	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
-		r := newReporter(newFollower(streams.stdout, streams.stderr, streams.screen, s, log), s)
+		r := report.NewMonitor(report.New(streams.stdout, streams.stderr, streams.screen, s, log), s)
 		err := profiled(s.CPUProfile, func() error { return runWithDriver(ctx, r, streams, s, log) })
 		if err != nil {
-			r.follower.fails(err)
+			r.Reporter.Fail(err)
 		}
-		logReworded(log, err)
+		report.LogReworded(log, err)
 		return err
 	}
 }
 
-func runWithDriver(ctx context.Context, r *reporter, streams streams, s config.Copy, log zerolog.Logger) error {
+func runWithDriver(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
 	if err := streams.closed.check(s); err != nil {
 		return err
 	}
@@ -86,7 +87,7 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 
 // runOn carries out the run on the device that fits.
 func runOn(
-	ctx context.Context, driver *doca.Driver, r *reporter, streams streams, s config.Copy, log zerolog.Logger,
+	ctx context.Context, driver *doca.Driver, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) (err error) {
 	devices, err := driver.Devices()
 	if err != nil {
@@ -103,27 +104,27 @@ func runOn(
 	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
 	side, err := inventory.ChooseSide(device.Info(), selectionOf(s))
 	if err != nil {
-		return &sideError{side: inventory.NativeSide(device.Info()), err: err}
+		return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
 	}
 	if side == negotiate.DPU && s.Representor == "" {
-		return &sideError{side: side, err: missingRepresentor(device)}
+		return &report.SideError{Side: side, Err: missingRepresentor(device)}
 	}
 	options := copyOptions(s, device, side, streams.data, log)
 	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s.Place, log); err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	r.follower.begins(meansOf(driver, device, side, s))
+	r.Reporter.Begin(meansOf(driver, device, side, s))
 	summary, err := transfer(ctx, r, options)
 	if err != nil {
-		return &sideError{side: side, err: err, kept: r.kept.Bytes, lost: r.kept.Lost, resumable: r.resumable()}
+		return r.Failure(side, err)
 	}
-	return r.follower.succeeds(summary)
+	return r.Reporter.Succeed(summary)
 }
 
-func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) means {
-	return means{
-		software: softwareName(), side: side, device: device.Info().PCIAddress, driver: pathOf(driver), hardware: driver.Hardware(), why: choiceOf(driver, s),
+func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) report.Path {
+	return report.Path{
+		Software: softwareName(), Side: side, Device: device.Info().PCIAddress, Driver: pathOf(driver), Hardware: driver.Hardware(), Reason: choiceOf(driver, s),
 	}
 }
 
@@ -146,17 +147,17 @@ func choiceOf(driver *doca.Driver, s config.Copy) string {
 }
 
 // transfer makes the copy while it is watched, and within its time.
-func transfer(ctx context.Context, r *reporter, o dmaxfer.Options) (dmaxfer.Summary, error) {
+func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (dmaxfer.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	o.Progress = &r.progress
+	o.Progress = &r.Progress
 	o.Notify = func(e dmaxfer.Event) {
 		if _, met := e.(dmaxfer.PeerKnown); met {
 			startLimit(ctx, cancel, o.MaxDuration)
 		}
-		r.hear(e)
+		r.Event(e)
 	}
-	stop := r.watch()
+	stop := r.Watch()
 	defer stop()
 	return dmaxfer.Run(ctx, o)
 }
@@ -178,7 +179,7 @@ func copyOptions(s config.Copy, device *doca.Device, side negotiate.Side, data d
 		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,
 		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
-		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: exitCode,
+		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: report.ExitCode,
 	}
 	if s.Expects() {
 		o.Expect = &s.Expect

@@ -12,9 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"go.uber.org/goleak"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 func TestFirstSignalCancelsWithItsName(t *testing.T) {
@@ -42,7 +43,7 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 			if !ok || interrupted.Signal != tc.signal || cause.Error() != tc.sentence {
 				t.Errorf("cause %v, want %s", cause, tc.sentence)
 			}
-			if code := exitCode(fmt.Errorf("copy: %w", cause)); code != tc.code {
+			if code := report.ExitCode(fmt.Errorf("copy: %w", cause)); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 		})

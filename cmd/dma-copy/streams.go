@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -20,7 +21,7 @@ type streams struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool               // stderr is a terminal
-	screen   *screen            // of that terminal, if it can move its cursor; nil: no line is ever shown twice
+	screen   *report.Screen     // of that terminal, if it can move its cursor; nil: no line is ever shown twice
 	env      config.Environment // as os.LookupEnv
 	closed   closedStreams
 	data     dataStreams
@@ -73,7 +74,7 @@ func standardStreams() streams {
 		s.stdout = closedFile{}
 	}
 	if kind, _ := os.LookupEnv("TERM"); s.terminal && kind != "dumb" {
-		s.screen = newScreen(os.Stderr)
+		s.screen = report.NewScreen(os.Stderr)
 		s.stderr = s.screen
 	}
 	s.data = dataStreams{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
 // A file's bytes go neither to a screen nor come from a keyboard.
@@ -22,7 +23,7 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 	}
 	s := config.Copy{File: "-"}
 	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
-	if exitCode(err) != exit.Usage {
+	if report.ExitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}
 }

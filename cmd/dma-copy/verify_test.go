@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
@@ -28,7 +29,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 		{toStdout, []string{"a"}},
 	} {
 		err := verify(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, zerolog.Nop())
-		if !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
+		if !errors.Is(err, syscall.ENOSPC) || report.ExitCode(err) != exit.Failure {
 			t.Errorf("%q: error %v", tc.args, err)
 		}
 	}

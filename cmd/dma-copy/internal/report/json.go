@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"encoding/json"
@@ -109,13 +109,13 @@ type (
 	}
 )
 
-// program is the follower that reads JSON lines.
-type program struct {
+// jsonReporter is the follower that reads JSON lines.
+type jsonReporter struct {
 	encoder *json.Encoder
 	every   time.Duration
 	now     func() time.Time
 	file    string
-	by      means
+	by      Path
 	native  bool
 	speed   speed
 	log     zerolog.Logger
@@ -123,10 +123,10 @@ type program struct {
 	unread  bool  // the reader has gone away, and nothing is written any more
 }
 
-var _ follower = (*program)(nil)
+var _ Reporter = (*jsonReporter)(nil)
 
-func newProgram(out io.Writer, s config.Copy, log zerolog.Logger) *program {
-	p := &program{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
+func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
+	p := &jsonReporter{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
 		p.every = 0
 	}
@@ -135,7 +135,7 @@ func newProgram(out io.Writer, s config.Copy, log zerolog.Logger) *program {
 
 // write writes an event. After the reader is gone the rest is dropped; any other failure loses events that a
 // reader counts on.
-func (p *program) write(line any) {
+func (p *jsonReporter) write(line any) {
 	if p.unread {
 		return
 	}
@@ -148,19 +148,19 @@ func (p *program) write(line any) {
 	p.broken = errors.Join(p.broken, err)
 }
 
-func (p *program) start(kind string) lineStart {
+func (p *jsonReporter) start(kind string) lineStart {
 	return lineStart{Version: eventsVersion, Type: kind, Time: p.now().UTC().Format(time.RFC3339Nano)}
 }
 
-func (p *program) begins(by means) { p.by = by }
+func (p *jsonReporter) Begin(by Path) { p.by = by }
 
-func (p *program) hears(e dmaxfer.Event) {
+func (p *jsonReporter) Event(e dmaxfer.Event) {
 	switch e := e.(type) {
 	case dmaxfer.PeerKnown:
 		p.native = e.Protocol == negotiate.Native
 		p.write(helloLine{
-			lineStart: p.start("hello"), Software: p.by.software, Side: roleOf(p.by.side), Device: p.by.device, Driver: p.by.driver,
-			Hardware: p.by.hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
+			lineStart: p.start("hello"), Software: p.by.Software, Side: roleOf(p.by.Side), Device: p.by.Device, Driver: p.by.Driver,
+			Hardware: p.by.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case dmaxfer.Planned:
 		p.write(p.plan(e))
@@ -171,7 +171,7 @@ func (p *program) hears(e dmaxfer.Event) {
 	}
 }
 
-func (p *program) plan(e dmaxfer.Planned) planLine {
+func (p *jsonReporter) plan(e dmaxfer.Planned) planLine {
 	line := planLine{
 		lineStart: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk, Depth: e.Depth,
 		Resumed: e.Resumed,
@@ -182,9 +182,9 @@ func (p *program) plan(e dmaxfer.Planned) planLine {
 	return line
 }
 
-func (p *program) interval() time.Duration { return p.every }
+func (p *jsonReporter) Interval() time.Duration { return p.every }
 
-func (p *program) looks(s dmaxfer.Sample) {
+func (p *jsonReporter) Progress(s dmaxfer.Sample) {
 	if s.Phase == dmaxfer.Meeting {
 		return // hello says when that is over
 	}
@@ -194,7 +194,7 @@ func (p *program) looks(s dmaxfer.Sample) {
 	})
 }
 
-func (p *program) succeeds(s dmaxfer.Summary) error {
+func (p *jsonReporter) Succeed(s dmaxfer.Summary) error {
 	compared := s.Sum.Algorithm() != digest.None
 	file := fileLine{
 		lineStart: p.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
@@ -213,10 +213,10 @@ func (p *program) succeeds(s dmaxfer.Summary) error {
 	return nil
 }
 
-func (p *program) summary(s dmaxfer.Summary, compared bool) summaryLine {
+func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryLine {
 	line := summaryLine{
 		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s), Retries: s.Retries,
-		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.driver, Hardware: p.by.hardware,
+		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.Driver, Hardware: p.by.Hardware,
 		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing, Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,
 	}
@@ -226,10 +226,10 @@ func (p *program) summary(s dmaxfer.Summary, compared bool) summaryLine {
 	return line
 }
 
-func (p *program) fails(err error) {
-	line := errorLine{lineStart: p.start("error"), Code: exitCode(err), Message: sentence(err)}
-	if failed, is := errors.AsType[*sideError](err); is {
-		line.Kept = failed.kept
+func (p *jsonReporter) Fail(err error) {
+	line := errorLine{lineStart: p.start("error"), Code: ExitCode(err), Message: Sentence(err)}
+	if failed, is := errors.AsType[*SideError](err); is {
+		line.Kept = failed.Kept
 	}
 	p.write(line)
 }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -117,7 +117,7 @@ func TestSpeed(t *testing.T) {
 // What is written while a line is shown goes above it, and nothing of the line stays.
 func TestScreen(t *testing.T) {
 	var out bytes.Buffer
-	s := &screen{out: &out, width: func() int { return 80 }}
+	s := &Screen{out: &out, width: func() int { return 80 }}
 	fmt.Fprint(s, "before\n")
 	s.show("10%")
 	s.show("10%") // nothing has changed
@@ -137,12 +137,12 @@ func TestScreen(t *testing.T) {
 // person in a pipe never moves the cursor.
 func TestPersonWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newPerson(&out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
-	if p.interval() != lineInterval {
-		t.Errorf("a line each %s", p.interval())
+	p := newText(&out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+	if p.Interval() != lineInterval {
+		t.Errorf("a line each %s", p.Interval())
 	}
-	p.looks(halfway)
-	p.fails(nil)
+	p.Progress(halfway)
+	p.Fail(nil)
 	if got := out.String(); strings.ContainsAny(got, "\r\x1b") || strings.Count(got, "\n") != 1 {
 		t.Errorf("wrote %q", got)
 	}
@@ -151,14 +151,14 @@ func TestPersonWithoutATerminal(t *testing.T) {
 // Whoever sits at a terminal sees what a side waits for; a log says nothing of it, nor do events.
 func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
-	terminal := &screen{out: &out, width: func() int { return 40 }}
-	for _, f := range []follower{
-		newPerson(&out, terminal, config.Copy{}, zerolog.Nop()),
-		newPerson(&log, nil, config.Copy{}, zerolog.Nop()),
-		newProgram(&events, config.Copy{}, zerolog.Nop()),
+	terminal := &Screen{out: &out, width: func() int { return 40 }}
+	for _, f := range []Reporter{
+		newText(&out, terminal, config.Copy{}, zerolog.Nop()),
+		newText(&log, nil, config.Copy{}, zerolog.Nop()),
+		newJSON(&events, config.Copy{}, zerolog.Nop()),
 	} {
-		f.begins(means{side: negotiate.Host})
-		f.looks(dmaxfer.Sample{Phase: dmaxfer.Meeting})
+		f.Begin(Path{Side: negotiate.Host})
+		f.Progress(dmaxfer.Sample{Phase: dmaxfer.Meeting})
 	}
 	if want := eraseLine + "waiting for the DPU"; out.String() != want || log.Len() > 0 || events.Len() > 0 {
 		t.Errorf("terminal %q, want %q; log %q, events %q", out.String(), want, log.String(), events.String())
@@ -167,9 +167,9 @@ func TestWaitingForThePeer(t *testing.T) {
 
 // Who is told of the progress, and how often.
 func TestProgressIntervals(t *testing.T) {
-	terminal := &screen{}
+	terminal := &Screen{}
 	for _, tc := range []struct {
-		screen   *screen
+		screen   *Screen
 		progress config.ProgressChoice
 		quiet    bool
 		want     time.Duration
@@ -184,7 +184,7 @@ func TestProgressIntervals(t *testing.T) {
 		{nil, config.ProgressNever, false, 0},
 	} {
 		s := config.Copy{Progress: tc.progress, Quiet: tc.quiet}
-		if got := newPerson(io.Discard, tc.screen, s, zerolog.Nop()).interval(); got != tc.want {
+		if got := newText(io.Discard, tc.screen, s, zerolog.Nop()).Interval(); got != tc.want {
 			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got, tc.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -19,22 +19,22 @@ import (
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
 // knows: the reference's protocol compares no bytes and tells a sender nothing of durability.
-func writeSummary(w io.Writer, s dmaxfer.Summary, by means) {
+func writeSummary(w io.Writer, s dmaxfer.Summary, by Path) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s), sumOf(s))
-	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.side), retries(s)))
+	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.Side), retries(s)))
 	if s.Resumed > 0 {
 		fmt.Fprintf(w, "      %s\n", resumed(s))
 	}
 	if s.Unconfirmed != "" {
 		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
 	}
-	fmt.Fprintf(w, "path  %s%s\n", by.driver, shapeOf(s))
+	fmt.Fprintf(w, "path  %s%s\n", by.Driver, shapeOf(s))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
-		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], by.side))
+		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], by.Side))
 	}
-	if by.why != "" {
-		fmt.Fprintf(w, "why   %s\n", quote.Printable(by.why))
+	if by.Reason != "" {
+		fmt.Fprintf(w, "why   %s\n", quote.Printable(by.Reason))
 	}
 }
 

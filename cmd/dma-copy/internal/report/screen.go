@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/term"
 )
 
-// screen is a terminal whose last line can show how far a copy is. Whatever else is written to it goes above that line. Safe for
+// Screen is a terminal whose last line can show how far a copy is. Whatever else is written to it goes above that line. Safe for
 // concurrent use.
-type screen struct {
+type Screen struct {
 	out   io.Writer
 	width func() int // columns of the window as it is now
 
@@ -24,9 +24,9 @@ const (
 	defaultWidth = 80
 )
 
-// newScreen makes the screen of a terminal.
-func newScreen(terminal *os.File) *screen {
-	return &screen{out: terminal, width: func() int {
+// NewScreen makes the screen of a terminal.
+func NewScreen(terminal *os.File) *Screen {
+	return &Screen{out: terminal, width: func() int {
 		width, _, err := term.GetSize(int(terminal.Fd()))
 		if err != nil || width <= 0 {
 			return defaultWidth
@@ -36,7 +36,7 @@ func newScreen(terminal *os.File) *screen {
 }
 
 // Write implements io.Writer. The line comes back below what ends with a line's end.
-func (s *screen) Write(p []byte) (int, error) {
+func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.line == "" {
@@ -55,7 +55,7 @@ func (s *screen) Write(p []byte) (int, error) {
 }
 
 // show replaces the last line; an empty one takes it away. That it cannot be shown stops no copy.
-func (s *screen) show(line string) {
+func (s *Screen) show(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if line == s.line {

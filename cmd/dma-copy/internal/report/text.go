@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"fmt"
@@ -21,21 +21,21 @@ const (
 	alwaysInterval = time.Second      // and somebody wants that
 )
 
-// person is the follower that reads text on stderr.
-type person struct {
+// textReporter is the follower that reads text on stderr.
+type textReporter struct {
 	out    io.Writer
-	screen *screen // nil: lines only
+	screen *Screen // nil: lines only
 	log    zerolog.Logger
 	every  time.Duration
 	quiet  bool
-	by     means
+	by     Path
 	speed  speed
 }
 
-var _ follower = (*person)(nil)
+var _ Reporter = (*textReporter)(nil)
 
-func newPerson(out io.Writer, screen *screen, s config.Copy, log zerolog.Logger) *person {
-	p := &person{out: out, screen: screen, log: log, quiet: s.Quiet}
+func newText(out io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *textReporter {
+	p := &textReporter{out: out, screen: screen, log: log, quiet: s.Quiet}
 	switch {
 	case s.Progress == config.ProgressNever, s.Progress == config.ProgressAuto && s.Quiet:
 	case screen != nil:
@@ -48,9 +48,9 @@ func newPerson(out io.Writer, screen *screen, s config.Copy, log zerolog.Logger)
 	return p
 }
 
-func (p *person) begins(by means) { p.by = by }
+func (p *textReporter) Begin(by Path) { p.by = by }
 
-func (p *person) hears(e dmaxfer.Event) {
+func (p *textReporter) Event(e dmaxfer.Event) {
 	switch e := e.(type) {
 	case dmaxfer.Planned:
 		if e.Resumed > 0 && !p.quiet {
@@ -62,11 +62,11 @@ func (p *person) hears(e dmaxfer.Event) {
 	}
 }
 
-func (p *person) interval() time.Duration { return p.every }
+func (p *textReporter) Interval() time.Duration { return p.every }
 
-func (p *person) looks(s dmaxfer.Sample) {
+func (p *textReporter) Progress(s dmaxfer.Sample) {
 	if s.Phase == dmaxfer.Meeting {
-		p.waits()
+		p.waiting()
 		return
 	}
 	rate := p.speed.update(s)
@@ -77,15 +77,15 @@ func (p *person) looks(s dmaxfer.Sample) {
 	fmt.Fprintln(p.out, progressLine(s, rate, 0))
 }
 
-// waits shows somebody at a terminal that nothing hangs. In a log it would be a line about nothing.
-func (p *person) waits() {
+// waiting shows somebody at a terminal that nothing hangs. In a log it would be a line about nothing.
+func (p *textReporter) waiting() {
 	if p.screen != nil {
-		p.screen.show(whatFits([]string{"waiting for the " + p.by.side.Other().String()}, p.screen.width()-roomForInterrupt))
+		p.screen.show(whatFits([]string{"waiting for the " + p.by.Side.Other().String()}, p.screen.width()-roomForInterrupt))
 	}
 }
 
-// succeeds says nothing about a stderr that is closed: the copy is done, and nobody wants to read of it.
-func (p *person) succeeds(s dmaxfer.Summary) error {
+// Succeed says nothing about a stderr that is closed: the copy is done, and nobody wants to read of it.
+func (p *textReporter) Succeed(s dmaxfer.Summary) error {
 	p.clear()
 	if !p.quiet {
 		writeSummary(p.out, s, p.by)
@@ -93,10 +93,10 @@ func (p *person) succeeds(s dmaxfer.Summary) error {
 	return nil
 }
 
-// fails only makes room: the one line about a failure is that of any command.
-func (p *person) fails(error) { p.clear() }
+// Fail only makes room: the one line about a failure is that of any command.
+func (p *textReporter) Fail(error) { p.clear() }
 
-func (p *person) clear() {
+func (p *textReporter) clear() {
 	if p.screen != nil {
 		p.screen.show("")
 	}

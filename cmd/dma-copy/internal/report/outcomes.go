@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"errors"
@@ -15,16 +15,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// exitCode maps the outcome of a run to the exit code that the help documents.
-func exitCode(err error) int {
+// ExitCode maps the outcome of a run to the exit code that the help documents.
+func ExitCode(err error) int {
 	if err == nil {
 		return exit.OK
 	}
 	return classify(err).code
 }
 
-// exitHint returns the next step for the user that the error's own text does not have; it may be empty.
-func exitHint(err error) string { return classify(err).hint }
+// Hint returns the next step for the user that the error's own text does not have; it may be empty.
+func Hint(err error) string { return classify(err).hint }
 
 // outcome is what a failure means for scripts and for the user.
 type outcome struct {
@@ -73,7 +73,7 @@ var libraryOutcomes = []struct {
 		outcome{exit.Usage, "see DMA_COPY_SOFT_DIR and DMA_COPY_SOFT_LIMITS in the help", nil}},
 	{misnamed("device"), outcome{exit.Device, "choose one of them with -p", nil}},
 	{misnamed("representor"), outcome{exit.Device, "choose one of them with -r", nil}},
-	{ofType[*doca.NotFoundError], outcome{exit.Device, hintDoctor, nil}},
+	{ofType[*doca.NotFoundError], outcome{exit.Device, HintDoctor, nil}},
 	{one(doca.CodeAlreadyExist), outcome{exit.Device, "raise --wait, or stop it", leavingOut[*doca.Error]}},
 	{one(dmaxfer.ErrCapability), outcome{exit.Device, "", nil}},
 	{one(dmaxfer.ErrDigest), outcome{exit.Digest, "", nil}},
@@ -104,20 +104,20 @@ var libraryOutcomes = []struct {
 	{one(dmaxfer.ErrHung), outcome{exit.Peer, "check the device and the disk", nil}},
 	{ofType[*negotiate.Error],
 		outcome{exit.Protocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil}},
-	{one(syscall.EMFILE), outcome{exit.Usage, hintProcessFiles, nil}},
-	{one(syscall.ENFILE), outcome{exit.Usage, hintSystemFiles, nil}},
+	{one(syscall.EMFILE), outcome{exit.Usage, HintProcessFiles, nil}},
+	{one(syscall.ENFILE), outcome{exit.Usage, HintSystemFiles, nil}},
 	{ofType[*doca.Error], outcome{exit.Device, "check the device and the other side's error message", nil}},
 }
 
 const (
 	connectionLost = "the connection to the %s was lost before the copy ended"
 
-	// hintDoctor is the hint where no device was found.
-	hintDoctor = "run \"dma-copy doctor\" to find the cause"
+	// HintDoctor is the hint where no device was found.
+	HintDoctor = "run \"dma-copy doctor\" to find the cause"
 
 	// The hints where this process, or the whole system, has used up its file descriptors.
-	hintProcessFiles = "raise the limit on open files (ulimit -n 1024)"
-	hintSystemFiles  = "raise the system's limit on open files (sysctl fs.file-max), or close some"
+	HintProcessFiles = "raise the limit on open files (ulimit -n 1024)"
+	HintSystemFiles  = "raise the system's limit on open files (sysctl fs.file-max), or close some"
 )
 
 func one(sentinel error) func(error) bool {

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -26,7 +26,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-const eventsSchemaFile = "../../docs/events.schema.json"
+const eventsSchemaFile = "../../../../docs/events.schema.json"
 
 // eventsSchema is absolute, because tests change the directory.
 var eventsSchema, _ = filepath.Abs(eventsSchemaFile)
@@ -62,25 +62,25 @@ func checkEvent(line string) (kind string, err error) {
 var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning", "error", "summary"}
 
 // everyEvent is a run in which everything happens.
-func everyEvent(p *program) {
+func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	p.begins(means{software: "dma-copy VERSION", side: negotiate.DPU, device: "0000:03:00.1", driver: "soft 1"})
-	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
-	p.hears(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, Resumed: 3})
-	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second, Shares: pump.Shares{0.5, 0.5}})
-	p.hears(dmaxfer.SentAgain{Offset: 4, Length: 4})
-	p.hears(dmaxfer.Warned{Text: "beware"})
-	_ = p.succeeds(dmaxfer.Summary{
+	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
+	p.Event(dmaxfer.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
+	p.Event(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, Resumed: 3})
+	p.Progress(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second, Shares: pump.Shares{0.5, 0.5}})
+	p.Event(dmaxfer.SentAgain{Offset: 4, Length: 4})
+	p.Event(dmaxfer.Warned{Text: "beware"})
+	_ = p.Succeed(dmaxfer.Summary{
 		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2, Sum: sum,
 		Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5}, Unconfirmed: "the host did not confirm",
 	})
-	p.fails(&sideError{side: negotiate.DPU, err: dmaxfer.ErrIdle, kept: 5})
+	p.Fail(&SideError{Side: negotiate.DPU, Err: dmaxfer.ErrIdle, Kept: 5})
 }
 
 // The fields of each event, which programs rely on: they are only ever added.
 func TestEveryEvent(t *testing.T) {
 	var out bytes.Buffer
-	p := newProgram(&out, config.Copy{File: "file"}, zerolog.Nop())
+	p := newJSON(&out, config.Copy{File: "file"}, zerolog.Nop())
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	var kinds []string
@@ -102,11 +102,11 @@ func TestEveryEvent(t *testing.T) {
 // What a stream or the reference's protocol does not know is left out, not told as zero.
 func TestEventsOfTheUnknown(t *testing.T) {
 	var out bytes.Buffer
-	p := newFollower(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
-	p.hears(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
-	p.hears(dmaxfer.Planned{Size: dmaxfer.Unknown})
-	p.looks(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
-	_ = p.succeeds(dmaxfer.Summary{Protocol: negotiate.Reference})
+	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
+	p.Event(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
+	p.Event(dmaxfer.Planned{Size: dmaxfer.Unknown})
+	p.Progress(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
+	_ = p.Succeed(dmaxfer.Summary{Protocol: negotiate.Reference})
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -124,9 +124,9 @@ func TestEventsOfTheUnknown(t *testing.T) {
 
 // A program that counts on the events is to hear that some are missing.
 func TestEventsOnAFullDisk(t *testing.T) {
-	p := newProgram(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
-	p.hears(dmaxfer.Warned{Text: "beware"})
-	if err := p.succeeds(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || exitCode(err) != exit.Failure {
+	p := newJSON(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
+	p.Event(dmaxfer.Warned{Text: "beware"})
+	if err := p.Succeed(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)
 	}
 }
@@ -149,3 +149,8 @@ func compareGolden(t *testing.T, golden, text string) {
 		t.Errorf("differs from %s (accept it with go test -update):\n%s", golden, text)
 	}
 }
+
+// fullDisk is a writer that fails like a file on a full disk.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

@@ -1,4 +1,4 @@
-package main
+package report
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-func onHost(err error) error { return &sideError{side: negotiate.Host, err: err} }
-func onDPU(err error) error  { return &sideError{side: negotiate.DPU, err: err} }
+func onHost(err error) error { return &SideError{Side: negotiate.Host, Err: err} }
+func onDPU(err error) error  { return &SideError{Side: negotiate.DPU, Err: err} }
 
 func aborted(code negotiate.AbortCode, text string) error {
 	return &negotiate.Error{State: negotiate.Receiving, Err: &negotiate.PeerAborted{Code: code, Text: text}}
@@ -67,14 +67,14 @@ func TestReportedLines(t *testing.T) {
 			"host: no common version of the native protocol: the host supports version 1, the DPU version 2: " +
 				"run releases of dma-copy with a common protocol version on both sides"},
 		{"too long", onDPU(exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration after 1s")), 14, "DPU: stopped by --max-duration after 1s: raise --max-duration"},
-		{"stopped, with a part", &sideError{side: negotiate.DPU, err: exit.Interrupted{Signal: syscall.SIGINT}, kept: 3 << 20}, 130,
+		{"stopped, with a part", &SideError{Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Kept: 3 << 20}, 130,
 			"DPU: stopped by SIGINT; 3.0 MiB are kept: run the same command to resume"},
-		{"stopped, and what it had is gone", &sideError{
-			side: negotiate.DPU, err: exit.Interrupted{Signal: syscall.SIGINT}, lost: "the partial file was removed or replaced",
+		{"stopped, and what it had is gone", &SideError{
+			Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Lost: "the partial file was removed or replaced",
 		}, 130, "DPU: stopped by SIGINT; nothing is kept: the partial file was removed or replaced"},
-		{"stopped, as the sender", &sideError{side: negotiate.Host, err: exit.Interrupted{Signal: syscall.SIGTERM}, resumable: true}, 143,
+		{"stopped, as the sender", &SideError{Side: negotiate.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
 			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
-		{"changed, as the sender", &sideError{side: negotiate.Host, err: dmaxfer.ErrSourceChanged, resumable: true}, 10, "host: source changed"},
+		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: dmaxfer.ErrSourceChanged, Resumable: true}, 10, "host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
 			"no device x: there are a and b: choose one of them with -p"},
 		{"no such representor", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x", Available: []string{"a", "b"}}), 6,
@@ -85,11 +85,11 @@ func TestReportedLines(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var said strings.Builder
-			reportError(&said, tc.err)
+			WriteError(&said, tc.err)
 			if got, want := said.String(), "dma-copy: "+tc.line+"\n"; got != want {
 				t.Errorf("said\n %swant\n %s", got, want)
 			}
-			if code := exitCode(tc.err); code != tc.code {
+			if code := ExitCode(tc.err); code != tc.code {
 				t.Errorf("exit code %d, want %d", code, tc.code)
 			}
 		})
@@ -101,13 +101,13 @@ func TestRewordedFailuresAreLogged(t *testing.T) {
 	reworded := onDPU(&negotiate.Error{State: negotiate.Copying, Err: negotiate.ErrPeerLost})
 	var out bytes.Buffer
 	log := zerolog.New(&out)
-	logReworded(log, nil)
-	logReworded(log.Level(zerolog.InfoLevel), reworded)
-	logReworded(log, onDPU(comch.ErrPeerAbsent))
+	LogReworded(log, nil)
+	LogReworded(log.Level(zerolog.InfoLevel), reworded)
+	LogReworded(log, onDPU(comch.ErrPeerAbsent))
 	if out.Len() > 0 {
 		t.Errorf("logged %s", out.String())
 	}
-	logReworded(log, errors.Join(reworded, errors.New("close")))
+	LogReworded(log, errors.Join(reworded, errors.New("close")))
 	for _, part := range []string{`"debug"`, "in state copying", "close"} {
 		if !strings.Contains(out.String(), part) {
 			t.Errorf("logged %s without %s", out.String(), part)

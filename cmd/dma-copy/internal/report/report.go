@@ -1,0 +1,161 @@
+// Package report tells the user about a copy: progress and results as text or as JSON events, and failures with exit code
+// and hint.
+//
+// A Reporter writes one form; a Monitor feeds it from the events and the progress of a copy. The exit codes of library
+// errors are in one table; errors of commands carry their own (package exit). The JSON events are an interface for other
+// programs, described by docs/events.schema.json: fields are only ever added. This package must not start, stop or
+// influence a copy.
+package report
+
+import (
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Reporter tells somebody of a run: a person by text, or a program by JSON lines. It is called by one goroutine at a time.
+type Reporter interface {
+	// Begin says by what means the copy is about to be made.
+	Begin(by Path)
+
+	// Event takes what happens in the copy.
+	Event(e dmaxfer.Event)
+
+	// Progress takes how far the copy is, each interval; an interval of 0 is for who does not want to know.
+	Progress(s dmaxfer.Sample)
+	Interval() time.Duration
+
+	// Succeed and fails end it. What succeeds returns is that the news could not be delivered.
+	Succeed(s dmaxfer.Summary) error
+	Fail(err error)
+}
+
+// New returns the follower that the settings ask for. Events go to stdout, unless that may be where the file's
+// bytes go; text goes to stderr, whose screen is nil if it is no terminal that can move its cursor.
+func New(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) Reporter {
+	switch {
+	case s.Output != config.OutputJSON:
+		return newText(stderr, screen, s, log)
+	case s.IsStream():
+		return newJSON(stderr, s, log)
+	default:
+		return newJSON(stdout, s, log)
+	}
+}
+
+// Path are what a copy is made with on this side.
+type Path struct {
+	Software string // this program, as other programs are told
+	Side     negotiate.Side
+	Device   string // PCI address
+	Driver   string // as people call it
+	Hardware bool
+	Reason   string // this driver; empty if the user has chosen it
+}
+
+// Monitor keeps one follower informed and remembers what a failure needs to be explained.
+type Monitor struct {
+	settings config.Copy
+	Progress dmaxfer.Progress
+
+	mu       sync.Mutex
+	Reporter Reporter
+	native   bool
+	planned  dmaxfer.Planned
+	kept     dmaxfer.Kept // what this side's failed copy has left
+}
+
+func NewMonitor(to Reporter, s config.Copy) *Monitor { return &Monitor{Reporter: to, settings: s} }
+
+// Event is for dmaxfer.Options.Notify.
+func (r *Monitor) Event(e dmaxfer.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch e := e.(type) {
+	case dmaxfer.PeerKnown:
+		r.native = e.Protocol == negotiate.Native
+		r.Reporter.Event(e)
+		r.warnOfReference()
+		return
+	case dmaxfer.Planned:
+		r.planned = e
+		r.Reporter.Event(e)
+		r.warnOfReadback()
+		return
+	case dmaxfer.Kept:
+		r.kept = e
+		return
+	}
+	r.Reporter.Event(e)
+}
+
+// warnOfReference says what the user will not get from a peer that is not asked for it.
+func (r *Monitor) warnOfReference() {
+	if missed := r.settings.BeyondReference(); !r.native && len(missed) > 0 {
+		verb := "have"
+		if len(missed) == 1 {
+			verb = "has"
+		}
+		text := "the copy uses the reference protocol, where " + phrase.And(missed) + " " + verb + " no effect"
+		r.Reporter.Event(dmaxfer.Warned{Text: text})
+	}
+}
+
+// warnOfReadback says that there is nothing to compare what would be read back with. It takes both sides to ask for that.
+func (r *Monitor) warnOfReadback() {
+	if r.native && r.settings.Verify == config.VerifyReadback && r.planned.Digest == digest.None {
+		r.Reporter.Event(dmaxfer.Warned{Text: "--verify readback compares nothing, because both sides use --digest none"})
+	}
+}
+
+// Watch lets the follower look at the progress until the returned function is called.
+func (r *Monitor) Watch() (stop func()) {
+	interval := r.Reporter.Interval()
+	if interval == 0 {
+		return func() {}
+	}
+	quit, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(interval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				r.sample()
+			case <-quit:
+				return
+			}
+		}
+	}()
+	return func() {
+		close(quit)
+		<-ended
+	}
+}
+
+func (r *Monitor) sample() {
+	sample := r.Progress.Sample()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Reporter.Progress(sample)
+}
+
+// Failure returns the error of a copy that failed on this side, with what it has left behind.
+func (r *Monitor) Failure(side negotiate.Side, err error) error {
+	return &SideError{Side: side, Err: err, Kept: r.kept.Bytes, Lost: r.kept.Lost, Resumable: r.resumable()}
+}
+
+// resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows.
+func (r *Monitor) resumable() bool {
+	return r.native && r.planned.Sent && r.planned.Digest != digest.None && r.planned.Size != dmaxfer.Unknown &&
+		r.Progress.Sample().Moved > 0
+}
