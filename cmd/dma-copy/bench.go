@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -55,14 +56,14 @@ removed.
 
 func runBench(ctx context.Context, streams streams, s config.Bench, args []string, log zerolog.Logger) error {
 	if len(args) == 2 && args[0] == benchShow {
-		return interruptible(ctx, func() error { return showBench(ctx, streams, s, args[1], log) })
+		return fileio.Interruptible(ctx, func() error { return showBench(ctx, streams, s, args[1], log) })
 	}
 	plan, err := benchPlan(s, args)
 	if err != nil {
 		return err
 	}
 	if s.Plot != "" {
-		if err := drawing(s.Plot).check(); err != nil { // before minutes are spent on measuring
+		if err := drawing(s.Plot).Check(); err != nil { // before minutes are spent on measuring
 			return err
 		}
 	}
@@ -140,14 +141,14 @@ func plotBench(ctx context.Context, path string, record *bench.Record) error {
 		return nil // benchFailures says why
 	}
 	if err != nil {
-		return drawing(path).failed(err.Error(), err)
+		return drawing(path).Failed(err.Error(), err)
 	}
-	return drawing(path).write(ctx, content.Bytes())
+	return drawing(path).Write(ctx, content.Bytes())
 }
 
 // drawing is the file of --plot, which replaces an older drawing.
-func drawing(path string) replacement {
-	return replacement{path: path, overwrite: true, next: "name another file with --plot"}
+func drawing(path string) fileio.Replacement {
+	return fileio.Replacement{Path: path, Overwrite: true, Hint: "name another file with --plot"}
 }
 
 // benchFailures makes the exit code tell of candidates that failed.
@@ -183,22 +184,22 @@ func showBench(ctx context.Context, streams streams, s config.Bench, path string
 
 // readRecord returns the text, and the name of where it is from.
 func readRecord(path string, log zerolog.Logger) (text []byte, name string, err error) {
-	from := &diskFile{path: "standard input", file: os.Stdin}
+	from := &fileio.Source{Path: "standard input", File: os.Stdin}
 	if path != config.Stream {
-		if from, err = openToRead(path); err != nil {
+		if from, err = fileio.Open(path); err != nil {
 			return nil, "", err
 		}
-		defer from.close()
+		defer from.Close()
 	}
-	log.Info().Str("path", from.path).Msg("reading")
-	text, err = readAtMost(from.file, maxRecordSize)
-	if errors.Is(err, errTooLarge) {
-		return nil, "", notARecord(from.path, "it is larger than "+humanize.IBytes(maxRecordSize))
+	log.Info().Str("path", from.Path).Msg("reading")
+	text, err = fileio.ReadAtMost(from.File, maxRecordSize)
+	if errors.Is(err, fileio.ErrTooLarge) {
+		return nil, "", notARecord(from.Path, "it is larger than "+humanize.IBytes(maxRecordSize))
 	}
 	if err != nil {
-		return nil, "", from.failed(err)
+		return nil, "", from.Failed(err)
 	}
-	return text, from.path, nil
+	return text, from.Path, nil
 }
 
 func notARecord(name, why string) error {

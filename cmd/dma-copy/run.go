@@ -43,7 +43,7 @@ func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) 
 }
 
 func runWithDriver(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
-	if err := streams.closed.check(s); err != nil {
+	if err := streams.closed.Check(s); err != nil {
 		return err
 	}
 	if s.IsStream() && streams.data.nowhere {

@@ -46,8 +46,8 @@ func findClosedStreams() (closed closedStreams) {
 	return closed
 }
 
-// check refuses what would write to a stream, or read from one, that is not there.
-func (c closedStreams) check(s config.Copy) error {
+// Check refuses what would write to a stream, or read from one, that is not there.
+func (c closedStreams) Check(s config.Copy) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
 		if closed && s.IsStream() {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -21,7 +22,7 @@ func verify(
 	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, log zerolog.Logger,
 ) error {
 	v := verifier{stdout: stdout, stderr: stderr, settings: s, log: log}
-	return interruptible(ctx, func() error { return v.run(ctx, args) })
+	return fileio.Interruptible(ctx, func() error { return v.run(ctx, args) })
 }
 
 func (v verifier) run(ctx context.Context, args []string) error {
@@ -77,27 +78,27 @@ func (v verifier) tell(fine bool, format string, args ...any) error {
 
 // comparePair reads two files side by side.
 func (v verifier) comparePair(ctx context.Context, first, second string) error {
-	var files [2]*diskFile
+	var files [2]*fileio.Source
 	for i, path := range []string{first, second} {
-		file, err := openToRead(path)
+		file, err := fileio.Open(path)
 		if err != nil {
 			return err
 		}
-		defer file.close()
+		defer file.Close()
 		files[i] = file
 	}
-	if os.SameFile(files[0].was, files[1].was) {
+	if os.SameFile(files[0].Info, files[1].Info) {
 		return exit.Usagef("%s and %s are one file: name the file and its copy", quote.Bare(first), quote.Bare(second))
 	}
 	v.log.Info().Str("first", first).Str("second", second).Msg("comparing")
-	found, err := digest.Compare(ctx, v.settings.Digest, files[0].file, files[1].file)
+	found, err := digest.Compare(ctx, v.settings.Digest, files[0].File, files[1].File)
 	if at, is := errors.AsType[*digest.ReadError](err); is {
-		return files[at.Stream].failed(at.Err)
+		return files[at.Stream].Failed(at.Err)
 	}
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(files[0].unchanged(), files[1].unchanged()); err != nil {
+	if err := errors.Join(files[0].Unchanged(), files[1].Unchanged()); err != nil {
 		return err
 	}
 	return v.judgePair(first, second, found)
@@ -116,15 +117,15 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 }
 
 // digestOf returns the digest of a file as the disk has it, and its size. It closes the file.
-func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *diskFile) (digest.Sum, int64, error) {
-	defer file.close()
-	v.log.Info().Str("path", file.path).Msg("reading")
-	sum, size, err := digest.Of(ctx, a, file.file)
+func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *fileio.Source) (digest.Sum, int64, error) {
+	defer file.Close()
+	v.log.Info().Str("path", file.Path).Msg("reading")
+	sum, size, err := digest.Of(ctx, a, file.File)
 	if ctx.Err() != nil {
 		return digest.Sum{}, 0, context.Cause(ctx)
 	}
 	if err != nil {
-		return digest.Sum{}, 0, file.failed(err)
+		return digest.Sum{}, 0, file.Failed(err)
 	}
-	return sum, size, file.unchanged()
+	return sum, size, file.Unchanged()
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -25,17 +25,17 @@ type expected struct {
 	sum    digest.Sum // of digest.None if the manifest does not say
 }
 
-func (e expected) open() (*diskFile, error) {
+func (e expected) open() (*fileio.Source, error) {
 	if e.within == nil {
-		return openToRead(e.path)
+		return fileio.Open(e.path)
 	}
-	return openWithin(e.within, e.path)
+	return fileio.OpenWithin(e.within, e.path)
 }
 
 // checkListed checks what the manifest lists below a directory, or beside the manifest if none is given.
 func (v verifier) checkListed(ctx context.Context, manifest, directory string) error {
 	if directory == "" {
-		directory = directoryOf(manifest)
+		directory = fileio.DirectoryOf(manifest)
 	}
 	entries, err := loadManifest(manifest)
 	if err != nil {
@@ -46,7 +46,7 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 	}
 	root, err := os.OpenRoot(directory)
 	if err != nil {
-		return cannotRead(directory, err, "check the path and its permissions")
+		return fileio.CannotRead(directory, err, "check the path and its permissions")
 	}
 	defer root.Close()
 	files := make([]expected, len(entries))
@@ -101,7 +101,7 @@ func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, er
 		if _, listed := disk.Split(entry.Path); listed != wanted {
 			continue
 		}
-		if sameDirectory(path, disk.Join(directoryOf(manifest), entry.Path)) {
+		if sameDirectory(path, disk.Join(fileio.DirectoryOf(manifest), entry.Path)) {
 			return entry.Sum, nil
 		}
 		if found != (digest.Sum{}) && found != entry.Sum {
@@ -139,18 +139,18 @@ func loadManifest(path string) ([]digest.Entry, error) {
 }
 
 func readManifest(path string) (string, error) {
-	file, err := openToRead(path)
+	file, err := fileio.Open(path)
 	if err != nil {
 		return "", err
 	}
-	defer file.close()
-	text, err := readAtMost(file.file, maxManifestSize)
-	if errors.Is(err, errTooLarge) {
+	defer file.Close()
+	text, err := fileio.ReadAtMost(file.File, maxManifestSize)
+	if errors.Is(err, fileio.ErrTooLarge) {
 		return "", exit.Usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
 			quote.Bare(path), maxManifestSize)
 	}
 	if err != nil {
-		return "", file.failed(err)
+		return "", file.Failed(err)
 	}
 	return string(text), nil
 }
@@ -197,7 +197,7 @@ func (v verifier) read(ctx context.Context, file expected) (string, digest.Sum, 
 		return "", digest.Sum{}, err
 	}
 	sum, _, err := v.digestOf(ctx, file.sum.Algorithm(), opened)
-	return opened.path, sum, err
+	return opened.Path, sum, err
 }
 
 // outcome is a failure of its own kind where files failed in part. Where all did, a mismatch is the worse news.

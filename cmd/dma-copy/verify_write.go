@@ -13,6 +13,7 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/dustin/go-humanize/english"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -33,7 +34,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 	var text strings.Builder
 	var total int64
 	for _, path := range files {
-		file, err := openToRead(path)
+		file, err := fileio.Open(path)
 		if err != nil {
 			return err
 		}
@@ -56,11 +57,11 @@ func (v verifier) checkTarget(manifest string) error {
 	if manifest == toStdout {
 		return nil
 	}
-	return v.target(manifest).check()
+	return v.target(manifest).Check()
 }
 
-func (v verifier) target(manifest string) replacement {
-	return replacement{path: manifest, overwrite: v.settings.Overwrite, next: "name another file"}
+func (v verifier) target(manifest string) fileio.Replacement {
+	return fileio.Replacement{Path: manifest, Overwrite: v.settings.Overwrite, Hint: "name another file"}
 }
 
 // gather finds the files, which are never none.
@@ -90,7 +91,7 @@ func (v verifier) gatherBelow(ctx context.Context, manifest, directory string) (
 	err = fs.WalkDir(os.DirFS(tree), ".", func(name string, entry fs.DirEntry, err error) error {
 		path := tree + name
 		if err != nil {
-			return cannotRead(path, err, "check the path and its permissions")
+			return fileio.CannotRead(path, err, "check the path and its permissions")
 		}
 		if ctx.Err() != nil || entry.IsDir() {
 			return context.Cause(ctx)
@@ -110,7 +111,7 @@ func (v verifier) gatherBelow(ctx context.Context, manifest, directory string) (
 
 // nameIn returns a file's path relative to the directory of the manifest, or the current one for a manifest on stdout.
 func nameIn(manifest, path string) (string, error) {
-	directory := directoryOf(manifest)
+	directory := fileio.DirectoryOf(manifest)
 	name, err := relative(directory, path, absolute)
 	if err == nil && !filepath.IsLocal(name) {
 		// A path that leads up is right only between the directories themselves, not between symlinks to them.
@@ -161,7 +162,7 @@ func (v verifier) deliver(ctx context.Context, manifest, text string, count int,
 		}
 		return nil
 	}
-	if err := v.target(manifest).write(ctx, []byte(text)); err != nil {
+	if err := v.target(manifest).Write(ctx, []byte(text)); err != nil {
 		return err
 	}
 	if v.settings.Quiet {

@@ -1,4 +1,4 @@
-package main
+package fileio
 
 import (
 	"context"
@@ -24,18 +24,18 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	for name, change := range changes {
 		path := filepath.Join(t.TempDir(), "file")
 		writeFile(t, path, "content")
-		file, err := openToRead(path)
+		file, err := Open(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer file.close()
-		if err := file.unchanged(); err != nil {
+		defer file.Close()
+		if err := file.Unchanged(); err != nil {
 			t.Errorf("%s, before: %v", name, err)
 		}
 		if err := change(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || report.ExitCode(err) != exit.SourceChanged {
+		if err := file.Unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || report.ExitCode(err) != exit.SourceChanged {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -44,14 +44,14 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 // A manifest that appears while the files are read is not replaced either.
 func TestManifestThatAppears(t *testing.T) {
 	inNewFolder(t, "sums", "theirs")
-	err := replacement{path: "sums"}.write(t.Context(), []byte("ours"))
+	err := Replacement{Path: "sums"}.Write(t.Context(), []byte("ours"))
 	if !errors.Is(err, dmaxfer.ErrTarget) || report.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := (replacement{path: "sums", overwrite: true}).write(t.Context(), []byte("ours")); err != nil || readFile(t, "sums") != "ours" {
+	if err := (Replacement{Path: "sums", Overwrite: true}).Write(t.Context(), []byte("ours")); err != nil || readFile(t, "sums") != "ours" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 }
@@ -66,7 +66,7 @@ func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 		<-blocked
 		interrupt(exit.Interrupted{Signal: syscall.SIGINT})
 	}()
-	err := interruptible(ctx, func() error {
+	err := Interruptible(ctx, func() error {
 		close(blocked)
 		<-release
 		return nil
@@ -74,4 +74,27 @@ func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 	if report.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}
+}
+
+// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, name, text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -1,4 +1,4 @@
-package main
+package fileio
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 // stopTime is how long a command that reads may take to end by itself once it is interrupted.
 const stopTime = time.Second
 
-// interruptible runs a job that may block in a system call which nothing can interrupt, such as a read from a file
+// Interruptible runs a job that may block in a system call which nothing can interrupt, such as a read from a file
 // system that does not answer. A job that goes on for stopTime after the end of ctx is left behind, and the cause of
 // that end is returned.
-func interruptible(ctx context.Context, job func() error) error {
+func Interruptible(ctx context.Context, job func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- job() }()
 	select {
@@ -29,13 +29,13 @@ func interruptible(ctx context.Context, job func() error) error {
 	}
 }
 
-var errTooLarge = errors.New("too large")
+var ErrTooLarge = errors.New("too large")
 
-// readAtMost reads to the end. errTooLarge if there is more than limit bytes.
-func readAtMost(from io.Reader, limit int64) ([]byte, error) {
+// ReadAtMost reads to the end. ErrTooLarge if there is more than limit bytes.
+func ReadAtMost(from io.Reader, limit int64) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(from, limit+1))
 	if err == nil && int64(len(text)) > limit {
-		err = errTooLarge
+		err = ErrTooLarge
 	}
 	return text, err
 }

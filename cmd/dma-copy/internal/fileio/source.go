@@ -1,4 +1,8 @@
-package main
+// Package fileio reads and writes the files of commands other than a copy: manifests, records, and files to compare.
+//
+// A Source is read from the disk, not from the page cache, and is checked for changes; a Replacement is written like the
+// target of a copy, through package disk. It knows no format and no command.
+package fileio
 
 import (
 	"fmt"
@@ -11,56 +15,56 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// diskFile is a regular file that is read from its beginning to its end.
-type diskFile struct {
-	path string // for messages
-	file *os.File
-	was  os.FileInfo // when it was opened
+// Source is a regular file that is read from its beginning to its end.
+type Source struct {
+	Path string // for messages
+	File *os.File
+	Info os.FileInfo // when it was opened
 }
 
-// openToRead opens a regular file. It waits neither for the writer of a FIFO nor for a device.
-func openToRead(path string) (*diskFile, error) {
+// Open opens a regular file. It waits neither for the writer of a FIFO nor for a device.
+func Open(path string) (*Source, error) {
 	file, err := os.OpenFile(path, readOnly, 0)
 	return examined(path, file, err)
 }
 
 const readOnly = os.O_RDONLY | unix.O_NONBLOCK
 
-// openWithin opens a regular file in a directory, and none that the name leads to outside of it, also by symlinks.
-func openWithin(root *os.Root, name string) (*diskFile, error) {
+// OpenWithin opens a regular file in a directory, and none that the name leads to outside of it, also by symlinks.
+func OpenWithin(root *os.Root, name string) (*Source, error) {
 	path := disk.Join(root.Name(), name)
 	file, err := root.OpenFile(name, readOnly, 0)
 	return examined(path, file, err)
 }
 
 // examined refuses what is not a regular file, and closes it.
-func examined(path string, file *os.File, err error) (*diskFile, error) {
+func examined(path string, file *os.File, err error) (*Source, error) {
 	if err != nil {
-		return nil, cannotRead(path, err, "check the path and its permissions")
+		return nil, CannotRead(path, err, "check the path and its permissions")
 	}
-	opened := &diskFile{path: path, file: file}
+	opened := &Source{Path: path, File: file}
 	if err := opened.sample(); err != nil {
-		opened.close()
+		opened.Close()
 		return nil, err
 	}
 	return opened, nil
 }
 
 // sample finds out what has been opened, and whether it can be read as a file.
-func (f *diskFile) sample() (err error) {
-	f.was, err = f.file.Stat()
+func (f *Source) sample() (err error) {
+	f.Info, err = f.File.Stat()
 	if err != nil {
-		return f.failed(err)
+		return f.Failed(err)
 	}
 	switch {
-	case f.was.IsDir():
-		return notAFile(quote.Bare(f.path)+" is not a regular file", "name a file, or the manifest of a tree")
-	case !f.was.Mode().IsRegular():
-		return notAFile(quote.Bare(f.path)+" is not a regular file", "name a regular file")
+	case f.Info.IsDir():
+		return notAFile(quote.Bare(f.Path)+" is not a regular file", "name a file, or the manifest of a tree")
+	case !f.Info.Mode().IsRegular():
+		return notAFile(quote.Bare(f.Path)+" is not a regular file", "name a regular file")
 	}
-	raw, err := f.file.SyscallConn() // File.Fd would have the reads of it block
+	raw, err := f.File.SyscallConn() // File.Fd would have the reads of it block
 	if err != nil {
-		return f.failed(err)
+		return f.Failed(err)
 	}
 	ofKernel := false
 	if err := raw.Control(func(fd uintptr) {
@@ -68,10 +72,10 @@ func (f *diskFile) sample() (err error) {
 			dropCached(int(fd))
 		}
 	}); err != nil {
-		return f.failed(err)
+		return f.Failed(err)
 	}
 	if ofKernel {
-		return notAFile(quote.Bare(f.path)+" is not a file on a disk", "name a regular file")
+		return notAFile(quote.Bare(f.Path)+" is not a file on a disk", "name a regular file")
 	}
 	return nil
 }
@@ -103,27 +107,27 @@ func dropCached(fd int) {
 	_ = unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL)
 }
 
-// unchanged fails if the file was written to or truncated while it was read: its digest is that of no moment.
-func (f *diskFile) unchanged() error {
-	is, err := f.file.Stat()
+// Unchanged fails if the file was written to or truncated while it was read: its digest is that of no moment.
+func (f *Source) Unchanged() error {
+	is, err := f.File.Stat()
 	if err != nil {
-		return f.failed(err)
+		return f.Failed(err)
 	}
-	if is.Size() != f.was.Size() || !is.ModTime().Equal(f.was.ModTime()) {
+	if is.Size() != f.Info.Size() || !is.ModTime().Equal(f.Info.ModTime()) {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrSourceChanged, Cause: quote.Bare(f.path) + " changed while it was read",
+			Kind: dmaxfer.ErrSourceChanged, Cause: quote.Bare(f.Path) + " changed while it was read",
 			Next: "try again when no other process writes to it",
 		}
 	}
 	return nil
 }
 
-func (f *diskFile) failed(err error) error { return cannotRead(f.path, err, "check the disk") }
+func (f *Source) Failed(err error) error { return CannotRead(f.Path, err, "check the disk") }
 
-// close has nothing to report: the file was only read.
-func (f *diskFile) close() { _ = f.file.Close() }
+// Close has nothing to report: the file was only read.
+func (f *Source) Close() { _ = f.File.Close() }
 
-func cannotRead(path string, err error, next string) error {
+func CannotRead(path string, err error, next string) error {
 	return &dmaxfer.Error{
 		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %s", quote.Bare(path), disk.Reason(err)),
 		Next: next, Err: err,
