@@ -1,4 +1,7 @@
-package main
+// Package verify compares files by digest as the disk has them: two files, or files and a manifest, which it also writes.
+//
+// It needs no device and copies nothing. Digests and the format of manifests are those of package digest.
+package verify
 
 import (
 	"context"
@@ -17,8 +20,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// verify carries out the command: it prints its results to stdout, and what it has written to stderr.
-func verify(
+// Run carries out the command: it prints its results to stdout, and what it has written to stderr.
+func Run(
 	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, log zerolog.Logger,
 ) error {
 	v := verifier{stdout: stdout, stderr: stderr, settings: s, log: log}

@@ -1,8 +1,9 @@
-package main
+package verify
 
 import (
 	"errors"
 	"io"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -28,7 +29,7 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 		{config.Verify{Digest: digest.XXH3}, []string{"a", "c"}},
 		{toStdout, []string{"a"}},
 	} {
-		err := verify(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, zerolog.Nop())
+		err := Run(t.Context(), fullDisk{}, io.Discard, tc.s, tc.args, zerolog.Nop())
 		if !errors.Is(err, syscall.ENOSPC) || report.ExitCode(err) != exit.Failure {
 			t.Errorf("%q: error %v", tc.args, err)
 		}
@@ -40,14 +41,14 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	inNewFolder(t, "a\nb\x1b", "content")
 	var stdout, stderr strings.Builder
 	s := config.Verify{Digest: digest.XXH3, NewManifest: "sums"}
-	if err := verify(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil || stderr.Len() == 0 {
+	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil || stderr.Len() == 0 {
 		t.Fatalf("error %v, stderr %q", err, stderr.String())
 	}
 	if text := readFile(t, "sums"); !strings.HasPrefix(text, `\xxh3:`) || !strings.HasSuffix(text, "  a\\nb\x1b\n") {
 		t.Errorf("the manifest is %q", text)
 	}
 	want := `ok    a\nb\x1b  ` + digestOfText(t, "content") + "\n"
-	err := verify(t.Context(), &stdout, &stderr, config.Verify{Digest: digest.XXH3}, []string{"sums"}, zerolog.Nop())
+	err := Run(t.Context(), &stdout, &stderr, config.Verify{Digest: digest.XXH3}, []string{"sums"}, zerolog.Nop())
 	if err != nil || stdout.String() != want {
 		t.Errorf("error %v, stdout %q, want %q", err, stdout.String(), want)
 	}
@@ -61,3 +62,31 @@ func digestOfText(t *testing.T, text string) string {
 	}
 	return sum.String()
 }
+
+// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewFolder(t *testing.T, name, text string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	writeFile(t, name, text)
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func readFile(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// fullDisk is a writer that fails like a file on a full disk.
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
