@@ -6,6 +6,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/doctor"
 )
 
 func doctorCommand() command {
@@ -20,7 +21,7 @@ where only the other side is missing, or 3 where a copy would refuse a setting.
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
-			return doctor(streams.stdout, s)
+			return doctor.Run(streams.stdout, s)
 		},
 	}
 }

@@ -1,9 +1,10 @@
-package main
+package doctor
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
@@ -320,7 +321,14 @@ func TestReportThatCannotBePrinted(t *testing.T) {
 	}
 }
 
-// fullDisk takes nothing.
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// fullDisk is a writer that fails like a file on a full disk.
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }

@@ -1,4 +1,8 @@
-package main
+// Package doctor checks the requirements of a copy on this machine and says how to meet them.
+//
+// A check judges what a machine, a value that tests can build, says about itself; each finding is one line with a fix.
+// Nothing here changes anything, connects to a peer or moves data.
+package doctor
 
 import (
 	"errors"
@@ -48,8 +52,8 @@ func (f finding) exitingWith(code int) finding {
 	return f
 }
 
-// doctor examines this machine, prints one line for each check, and returns an error if one has failed.
-func doctor(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s)) }
+// Run examines this machine, prints one line for each check, and returns an error if one has failed.
+func Run(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s)) }
 
 // examine makes every check. Their order is that in which somebody repairs.
 func examine(m machine, s config.Doctor) []finding {
