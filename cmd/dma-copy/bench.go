@@ -21,7 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// What bench takes behind its flags.
+// The arguments of bench.
 const (
 	benchCopy   = "copy"
 	benchEngine = "engine"
@@ -63,11 +63,11 @@ func runBench(ctx context.Context, streams streams, s config.Bench, args []strin
 		return err
 	}
 	if s.Plot != "" {
-		if err := drawing(s.Plot).Check(); err != nil { // before minutes are spent on measuring
+		if err := plotFile(s.Plot).Check(); err != nil { // before the measurement, which takes minutes
 			return err
 		}
 	}
-	plan.Tell = func(text string) { tellBench(streams, s, text) }
+	plan.Tell = func(text string) { printBenchProgress(streams, s, text) }
 	if plan.Program, err = os.Executable(); err != nil {
 		return err
 	}
@@ -78,10 +78,10 @@ func runBench(ctx context.Context, streams streams, s config.Bench, args []strin
 	if err := writeBench(ctx, streams, s, record); err != nil {
 		return err
 	}
-	return benchFailures(record)
+	return benchOutcome(record)
 }
 
-// benchPlan is what the words and the settings ask for.
+// benchPlan returns what the arguments and the settings ask for.
 func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 	plan := bench.Plan{
 		Driver: s.Driver.Options(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
@@ -104,14 +104,14 @@ func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 	return plan, nil
 }
 
-// tellBench keeps a person company; a run may take minutes.
-func tellBench(streams streams, s config.Bench, text string) {
+// printBenchProgress prints a line of progress to stderr: a run may take minutes.
+func printBenchProgress(streams streams, s config.Bench, text string) {
 	if !s.Quiet {
 		fmt.Fprintln(streams.stderr, text)
 	}
 }
 
-// writeBench draws first: what is on stdout then is the end of it.
+// writeBench writes the plot first, so that output on stdout means that all is written.
 func writeBench(ctx context.Context, streams streams, s config.Bench, record *bench.Record) error {
 	if err := plotBench(ctx, s.Plot, record); err != nil {
 		return err
@@ -138,21 +138,21 @@ func plotBench(ctx context.Context, path string, record *bench.Record) error {
 	var content bytes.Buffer
 	err := record.Plot(&content)
 	if errors.Is(err, bench.ErrNothingToPlot) {
-		return nil // benchFailures says why
+		return nil // benchOutcome has the reason
 	}
 	if err != nil {
-		return drawing(path).Failed(err.Error(), err)
+		return plotFile(path).Failed(err.Error(), err)
 	}
-	return drawing(path).Write(ctx, content.Bytes())
+	return plotFile(path).Write(ctx, content.Bytes())
 }
 
-// drawing is the file of --plot, which replaces an older drawing.
-func drawing(path string) fileio.Replacement {
+// plotFile is the file of --plot, which replaces an existing one.
+func plotFile(path string) fileio.Replacement {
 	return fileio.Replacement{Path: path, Overwrite: true, Hint: "name another file with --plot"}
 }
 
-// benchFailures makes the exit code tell of candidates that failed.
-func benchFailures(record *bench.Record) error {
+// benchOutcome returns an error if candidates failed.
+func benchOutcome(record *bench.Record) error {
 	failed, all := record.Failed()
 	if failed == 0 {
 		return nil
@@ -165,8 +165,7 @@ func benchFailures(record *bench.Record) error {
 		"%d of %d candidates failed", failed, all)
 }
 
-// maxRecordSize bounds what is read of a file that may not be a record at all. A run of hours writes less than a
-// megabyte.
+// maxRecordSize bounds what is read of a file that may not be a record, in bytes. A run of hours writes less than 1 MB.
 const maxRecordSize = 64 << 20
 
 // showBench prints a record of this version.
@@ -182,7 +181,7 @@ func showBench(ctx context.Context, streams streams, s config.Bench, path string
 	return writeBench(ctx, streams, s, record)
 }
 
-// readRecord returns the text, and the name of where it is from.
+// readRecord returns the text of a record and the name of its file for messages.
 func readRecord(path string, log zerolog.Logger) (text []byte, name string, err error) {
 	from := &fileio.Source{Path: "standard input", File: os.Stdin}
 	if path != config.Stream {

@@ -12,13 +12,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// command is one thing that the program does besides copying.
+// command is a command of the program other than a copy, which is the root.
 type command struct {
 	name     string
-	summary  string          // for the list of commands, at most what fits its line
-	about    string          // the first paragraphs of its help, as lines
+	summary  string          // its line in the list of commands
+	about    string          // the first paragraphs of its help
 	settings config.Settings // the flags fill them in before run is called
-	takes    []string        // what it takes behind its flags, one form each; nil: nothing
+	takes    []string        // the arguments behind its flags, one usage each; nil: none
 	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
 }
 
@@ -45,7 +45,7 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 			return exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			log, err := settle(cmd.Flags(), streams, c.settings)
+			log, err := prepare(cmd.Flags(), streams, c.settings)
 			if err != nil {
 				return err
 			}
@@ -57,7 +57,7 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 	return cmd
 }
 
-// newHelpCommand makes `help` and `help COMMAND`, which print what --help prints.
+// newHelpCommand returns `help` and `help COMMAND`, which print what --help prints.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:    "help [COMMAND]",

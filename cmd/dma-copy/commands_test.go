@@ -39,7 +39,7 @@ func TestRefusedCommands(t *testing.T) {
 // A name of a command is a command only where no flag takes it as its value.
 func TestValuesThatAreNamedLikeCommands(t *testing.T) {
 	for _, line := range []string{"-f devices", "--file devices", "--file=devices", "-p b1:00.1 -f devices", "-f devices --quiet"} {
-		if got := mustSettle(t, nil, words(line)...); got.File != "devices" {
+		if got := mustRun(t, nil, words(line)...); got.File != "devices" {
 			t.Errorf("%s: file %q", line, got.File)
 		}
 	}
@@ -76,7 +76,7 @@ func TestHelpOfCommands(t *testing.T) {
 // One parameter file serves a copy and all commands, each of which takes what concerns it.
 func TestParameterFileOfAllCommands(t *testing.T) {
 	inNewFolder(t, "all.json", `{"doca_program_flags": {"file": "x", "write": "m", "peer": true, "doca-libdir": "/d"}}`)
-	if got := mustSettle(t, nil, "-j", "all.json"); got.File != "x" || got.Driver.LibraryDir != "/d" {
+	if got := mustRun(t, nil, "-j", "all.json"); got.File != "x" || got.Driver.LibraryDir != "/d" {
 		t.Errorf("settings of a copy %+v", got)
 	}
 	writeFile(t, "bad.json", `{"doca_program_flags": {"file": "x", "output": "xml"}}`)

@@ -42,8 +42,8 @@ func invoke(variables map[string]string, args ...string) invocation {
 	return got
 }
 
-// mustSettle returns the settings of an execution that has to succeed without a word.
-func mustSettle(t *testing.T, variables map[string]string, args ...string) config.Copy {
+// mustRun returns the settings of an execution that has to succeed without a word.
+func mustRun(t *testing.T, variables map[string]string, args ...string) config.Copy {
 	t.Helper()
 	got := invoke(variables, args...)
 	if got.err != nil || !got.ran {

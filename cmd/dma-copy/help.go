@@ -75,8 +75,8 @@ Every flag may also be in a --json file or the environment, see dma-copy --help;
 exit codes are listed there.
 `
 
-// writeHelpOf prints the help of the command that cobra has found.
-func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
+// writeCommandHelp prints the help of the command that cobra has found.
+func writeCommandHelp(cmd *cobra.Command, w io.Writer) error {
 	text := programHelp(&config.Copy{})
 	for _, c := range commands() {
 		if c.name == cmd.Name() {
@@ -89,7 +89,7 @@ func writeHelpOf(cmd *cobra.Command, w io.Writer) error {
 	return nil
 }
 
-// programHelp has the layout of DOCA programs.
+// programHelp returns the help of the program, in the layout of DOCA programs.
 func programHelp(s config.Settings) string {
 	var text strings.Builder
 	text.WriteString(helpIntroduction)
@@ -111,15 +111,15 @@ func programHelp(s config.Settings) string {
 
 func commandHelp(c command) string {
 	var text strings.Builder
-	text.WriteString(usageOf(c) + "\n" + c.about)
+	text.WriteString(commandUsage(c) + "\n" + c.about)
 	text.WriteString("\nFlags:\n  -h, --help                     Print this help\n")
 	text.WriteString(config.FlagUsage(c.settings))
 	text.WriteString(helpCommandClosing)
 	return text.String()
 }
 
-// usageOf has a line for each form of the command.
-func usageOf(c command) string {
+// commandUsage returns a line for each form of the command.
+func commandUsage(c command) string {
 	start := "dma-copy " + c.name + " [Flags]"
 	if len(c.takes) == 0 {
 		return "Usage: " + start + "\n"

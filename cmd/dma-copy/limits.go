@@ -9,12 +9,12 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// leastDescriptors is how many files, sockets and event handles may be open at once in a copy, with some to spare: a
-// DPU that receives has about 30 of its own.
-const leastDescriptors = 48
+// minDescriptors is the number of free file descriptors that a copy needs, with some to spare: a DPU that receives opens
+// about 30.
+const minDescriptors = 48
 
-// checkDescriptors tries whether this process may open as many files as a copy needs. Later, the lack of them shows as
-// a peer that never appears, or as a device that fails; and Go's runtime cannot do without its own.
+// checkDescriptors returns an error if this process cannot open as many files as a copy needs. Later, their lack would look
+// like an absent peer or a failing device, or stop Go's runtime.
 func checkDescriptors() error {
 	var opened []int
 	defer func() {
@@ -22,7 +22,7 @@ func checkDescriptors() error {
 			_ = unix.Close(fd)
 		}
 	}()
-	for len(opened) < leastDescriptors {
+	for len(opened) < minDescriptors {
 		fd, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 		if err != nil {
 			return tooFewDescriptors(len(opened), err)
@@ -38,5 +38,5 @@ func tooFewDescriptors(free int, err error) error {
 		hint = report.HintSystemFiles
 	}
 	return exit.Errorf(exit.Usage, hint, "cannot open enough files: %d of %d file descriptors are free (%w)",
-		free, leastDescriptors, err)
+		free, minDescriptors, err)
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// profiled writes where the processor's time goes during work to a file, or does the work alone if path is empty.
-func profiled(path string, work func() error) error {
+// withCPUProfile runs work and writes its CPU profile to a file. If path is empty it only runs work.
+func withCPUProfile(path string, work func() error) error {
 	if path == "" {
 		return work()
 	}

@@ -14,23 +14,23 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// execute carries out a command line and returns what went wrong, which it does not print.
+// execute carries out a command line. It returns its error and does not print it.
 func execute(
 	ctx context.Context, streams streams, args []string, run func(context.Context, config.Copy, zerolog.Logger) error,
 ) error {
 	root := newRootCommand(streams, args, run)
 	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
 	var unprinted error // cobra's functions that print help return none
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { unprinted = writeHelpOf(cmd, streams.stdout) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { unprinted = writeCommandHelp(cmd, streams.stdout) })
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
 	return unprinted
 }
 
-// newRootCommand returns the program's command, with those that do something else than copy below it. Executing it
-// turns the command line args into settings and hands them to run, together with the context and the logger; it acts on
-// nothing itself and prints no error, but for the event that refuse writes.
+// newRootCommand returns the command of the program, which copies, with all other commands as its children. Executing it
+// turns the command line args into settings and passes them to run. It prints no error, except for the event that refuse
+// writes.
 func newRootCommand(
 	streams streams, args []string, run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
 ) *cobra.Command {
@@ -40,21 +40,21 @@ func newRootCommand(
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		Args: func(cmd *cobra.Command, rest []string) error {
-			return refuseEarly(streams, cmd.Flags(), refuseArguments(rest))
+			return refuseCommandLine(streams, cmd.Flags(), refuseArguments(rest))
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if wanted, err := cmd.Flags().GetBool("version"); err == nil && wanted {
 				return writeVersion(streams.stdout, docaRuntimeVersion(config.LibraryDir(cmd.Flags(), streams.env)))
 			}
 			var s config.Copy
-			log, err := settle(cmd.Flags(), streams, &s)
+			log, err := prepare(cmd.Flags(), streams, &s)
 			if err == nil {
 				err = s.Validate()
 			}
 			if err != nil {
 				return refuse(streams, s, err)
 			}
-			outliveReaders()
+			ignoreSIGPIPE()
 			return run(cmd.Context(), s, log)
 		},
 	}
@@ -65,7 +65,7 @@ func newRootCommand(
 			return err
 		}
 		config.SetKnownFlags(cmd.Flags(), args)
-		return refuseEarly(streams, cmd.Flags(), err)
+		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
 	root.SetHelpCommand(newHelpCommand(root))
 	root.Flags().BoolP("help", "h", false, "")
@@ -77,9 +77,9 @@ func newRootCommand(
 	return root
 }
 
-// settle fills in the settings of a run and returns its logger. With an error the settings are filled in as far as they
-// are good.
-func settle(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
+// prepare fills in the settings of a command and returns its logger. With an error the settings hold those values that
+// are valid.
+func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
 	notes, err := config.Load(flags, streams.env, s)
 	if limit := checkDescriptors(); limit != nil {
 		err = limit // which may be why a parameter file could not be read
@@ -94,17 +94,17 @@ func settle(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.L
 	return log, nil
 }
 
-// refuse returns the error that keeps a copy from starting. With -o json it also writes it as an event.
+// refuse returns the error because of which a copy does not start. With -o json it also writes it as an event.
 func refuse(streams streams, s config.Copy, err error) error {
-	outliveReaders()
+	ignoreSIGPIPE()
 	if s.Output == config.OutputJSON {
 		report.New(streams.stdout, streams.stderr, streams.screen, s, zerolog.Nop()).Fail(err)
 	}
 	return err
 }
 
-// refuseEarly is refuse for an error in the command line itself, before there are settings. nil stays nil.
-func refuseEarly(streams streams, flags *pflag.FlagSet, err error) error {
+// refuseCommandLine is refuse for an error in the command line itself, before there are settings. It returns nil for nil.
+func refuseCommandLine(streams streams, flags *pflag.FlagSet, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 // withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its cause.
 // From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not
 // drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as
-// under nohup, stays ignored. stop ends the watch and returns when nothing of it is left; calling it twice is harmless.
+// under nohup, stays ignored. stop releases the signals and waits until it has; calling it twice is harmless.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrivals := make(chan os.Signal, 1)
@@ -26,7 +26,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		defer close(watched)
 		select {
 		case arrived := <-arrivals:
-			// Before the cancellation: a caller that sees the context end may count on the second signal.
+			// Before the cancellation: once the context has ended, a second signal must kill.
 			signal.Ignore(syscall.SIGHUP)
 			signal.Stop(arrivals)
 			cancel(exit.Interrupted{Signal: arrived.(syscall.Signal)})
@@ -40,7 +40,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// outliveReaders ignores SIGPIPE, so that a copy, whose result is a file, goes on when the reader of its events or
-// messages is gone. Commands whose result is what they print keep the default and end by it. The data of a stream are
-// written to a descriptor of their own, where the error fails the copy.
-func outliveReaders() { signal.Ignore(syscall.SIGPIPE) }
+// ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone. Commands
+// whose result is their output keep the default, which ends them. The data of a stream are written to a descriptor of
+// their own, where the error fails the copy.
+func ignoreSIGPIPE() { signal.Ignore(syscall.SIGPIPE) }

@@ -16,27 +16,27 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// streams is the program's surroundings, as a value so that tests can stand in for them.
+// streams are the standard streams and the environment of the program, as a value that tests can replace.
 type streams struct {
 	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool               // stderr is a terminal
-	screen   *report.Screen     // of that terminal, if it can move its cursor; nil: no line is ever shown twice
+	screen   *report.Screen     // of that terminal; nil if it cannot move its cursor
 	env      config.Environment // as os.LookupEnv
 	closed   closedStreams
 	data     dataStreams
 }
 
-// dataStreams opens what a FILE of "-" stands for. A nil function is not for this run.
+// dataStreams opens what a FILE of "-" stands for.
 type dataStreams struct {
 	stdin, stdout func() (disk.File, error)
-	nowhere       bool // neither of them leads anywhere but to a terminal
+	nowhere       bool // both are a terminal
 }
 
 // The standard streams by descriptor.
 var streamNames = [...]string{"standard input", "standard output", "standard error"}
 
-// closedStreams are those of the standard streams that the process was started without.
+// closedStreams says, by descriptor, which standard streams the process was started without.
 type closedStreams [len(streamNames)]bool
 
 func findClosedStreams() (closed closedStreams) {
@@ -46,8 +46,8 @@ func findClosedStreams() (closed closedStreams) {
 	return closed
 }
 
-// Check refuses what would write to a stream, or read from one, that is not there.
-func (c closedStreams) Check(s config.Copy) error {
+// check refuses settings that need a stream which is closed.
+func (c closedStreams) check(s config.Copy) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
 		if closed && s.IsStream() {
@@ -60,7 +60,7 @@ func (c closedStreams) Check(s config.Copy) error {
 	return nil
 }
 
-// closedFile is a standard output that is closed: what is printed to it is an error, as for every other program.
+// closedFile is a standard output that is closed: writing to it fails, as for any other program.
 type closedFile struct{}
 
 // Write implements io.Writer.
@@ -78,22 +78,22 @@ func standardStreams() streams {
 		s.stderr = s.screen
 	}
 	s.data = dataStreams{
-		stdin:   unlessTerminal(os.Stdin, errKeyboard, disk.Stdin),
-		stdout:  unlessInput(os.Stdin, unlessTerminal(os.Stdout, errScreen, disk.Stdout)),
+		stdin:   refuseIfTerminal(os.Stdin, errStdinIsTerminal, disk.Stdin),
+		stdout:  refuseIfInput(os.Stdin, refuseIfTerminal(os.Stdout, errStdoutIsTerminal, disk.Stdout)),
 		nowhere: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 	}
 	return s
 }
 
-// Why a stream is not opened. Which of the two it would be depends on the other side, and whoever pipes something in may not expect
-// that something comes out.
+// The reasons why a stream is not opened. Which of the two is used depends on the other side.
 var (
-	errKeyboard = errors.New("it is a terminal, and the other side has no file to send")
-	errScreen   = errors.New("it is a terminal, and the other side has a file to send")
+	errStdinIsTerminal  = errors.New("it is a terminal, and the other side has no file to send")
+	errStdoutIsTerminal = errors.New("it is a terminal, and the other side has a file to send")
 )
 
-// unlessTerminal keeps a file's bytes away from the keyboard and the screen.
-func unlessTerminal(handle *os.File, refusal error, open func() (disk.File, error)) func() (disk.File, error) {
+// refuseIfTerminal returns open, or a function that returns refusal if handle is a terminal: a file's bytes are neither
+// typed in nor shown on a screen.
+func refuseIfTerminal(handle *os.File, refusal error, open func() (disk.File, error)) func() (disk.File, error) {
 	return func() (disk.File, error) {
 		if isTerminal(handle) {
 			return nil, refusal
@@ -102,8 +102,9 @@ func unlessTerminal(handle *os.File, refusal error, open func() (disk.File, erro
 	}
 }
 
-// unlessInput keeps whoever pipes something in from getting the other side's file in its place.
-func unlessInput(input *os.File, open func() (disk.File, error)) func() (disk.File, error) {
+// refuseIfInput returns open, or a function that fails if input has data: a user who pipes data in must not receive the
+// other side's file instead.
+func refuseIfInput(input *os.File, open func() (disk.File, error)) func() (disk.File, error) {
 	return func() (disk.File, error) {
 		if !hasInput(input) {
 			return open()
@@ -117,7 +118,7 @@ func unlessInput(input *os.File, open func() (disk.File, error)) func() (disk.Fi
 	}
 }
 
-// hasInput tells whether a pipe or file has something to read by now. What a slow program will write into a pipe nobody can know.
+// hasInput reports whether a pipe or file has data to read now. It cannot foresee what a slow program will write.
 func hasInput(input *os.File) bool {
 	info, err := input.Stat()
 	if err != nil {

@@ -18,11 +18,11 @@ func TestStreamsAreNoTerminals(t *testing.T) {
 		t.Skip(err)
 	}
 	defer terminal.Close()
-	if _, err := unlessTerminal(terminal, errScreen, nil)(); err != errScreen {
-		t.Errorf("error %v, want %v", err, errScreen)
+	if _, err := refuseIfTerminal(terminal, errStdoutIsTerminal, nil)(); err != errStdoutIsTerminal {
+		t.Errorf("error %v, want %v", err, errStdoutIsTerminal)
 	}
 	s := config.Copy{File: "-"}
-	err = runWithDriver(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
+	err = runCopy(t.Context(), nil, streams{data: dataStreams{nowhere: true}}, s, zerolog.Nop())
 	if report.ExitCode(err) != exit.Usage {
 		t.Errorf("error %v", err)
 	}

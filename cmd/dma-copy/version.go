@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// version is the release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build info speaks.
+// version is the release, set by the linker: -ldflags "-X main.version=1.2.3". Without it the build info has it.
 var version string
 
 // programVersion returns the linked release, else the module version that the Go toolchain recorded.
@@ -32,7 +32,8 @@ func programVersion() string {
 	return info.Main.Version
 }
 
-// softwareName is what other programs are told of this one: printable ASCII, as much of it as a peer takes.
+// softwareName returns the name and version of this program for peers: printable ASCII of at most
+// negotiate.MaxSoftwareName bytes.
 func softwareName() string {
 	name := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {
@@ -43,7 +44,8 @@ func softwareName() string {
 	return name[:min(len(name), negotiate.MaxSoftwareName)]
 }
 
-// docaRuntimeVersion returns a function that says which DOCA libraries are in a directory, or anywhere if it is empty.
+// docaRuntimeVersion returns a function that finds the version of the DOCA libraries in a directory, or anywhere if it is
+// empty.
 func docaRuntimeVersion(libraryDir string) func() string {
 	return func() string {
 		found, err := doca.FindInstallation(libraryDir)
@@ -54,7 +56,7 @@ func docaRuntimeVersion(libraryDir string) func() string {
 	}
 }
 
-// writeVersion prints our version and that of the DOCA libraries as docaRuntime finds them.
+// writeVersion prints the version of the program, and that of the DOCA libraries which docaRuntime returns.
 func writeVersion(w io.Writer, docaRuntime func() string) error {
 	_, err := fmt.Fprintf(w, "dma-copy %s (%s %s/%s)\nDOCA runtime: %s\n",
 		programVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH, docaRuntime())
@@ -82,7 +84,7 @@ here and why.
 	}
 }
 
-// writeDriverChoice says which driver the options lead to. That there is none is an answer, not a failure.
+// writeDriverChoice prints which driver the options lead to. Having none is an answer, not an error.
 func writeDriverChoice(w io.Writer, options doca.Options) error {
 	title, reason := "none", ""
 	err := inventory.Look(options, func(driver *doca.Driver) error {

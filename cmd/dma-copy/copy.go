@@ -19,21 +19,21 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// What ends a context of which the user has limited the time.
+// The causes of a context that a time limit of the user has ended.
 var (
 	errTimeLimit     = exit.Errorf(exit.Limit, "raise --timeout", "stopped by --timeout")
 	errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
 )
 
-// errMovesNothing keeps a forgotten setting from becoming a file of zeros: not every copy is verified.
+// errMovesNothing refuses a device that moves no bytes: without a digest the target would silently be a file of zeros.
 var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 	"the software device is set to move no bytes, so nothing would be copied")
 
-// runner returns the function that carries out one run.
+// runner returns the function that carries out a copy and reports on it.
 func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
 	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
 		r := report.NewMonitor(report.New(streams.stdout, streams.stderr, streams.screen, s, log), s)
-		err := profiled(s.CPUProfile, func() error { return runWithDriver(ctx, r, streams, s, log) })
+		err := withCPUProfile(s.CPUProfile, func() error { return runCopy(ctx, r, streams, s, log) })
 		if err != nil {
 			r.Reporter.Fail(err)
 		}
@@ -42,12 +42,13 @@ func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) 
 	}
 }
 
-func runWithDriver(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
-	if err := streams.closed.Check(s); err != nil {
+func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
+	if err := streams.closed.check(s); err != nil {
 		return err
 	}
 	if s.IsStream() && streams.data.nowhere {
-		return exit.Usagef("-f - has nothing to read or write: both stdin and stdout are a terminal, so connect one to a file or a pipe")
+		return exit.Usagef("-f - has nothing to read or write: " +
+			"both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}
 	if s.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w after %s", errTimeLimit, s.Timeout))
@@ -60,14 +61,14 @@ func runWithDriver(ctx context.Context, r *report.Monitor, streams streams, s co
 	}
 	logDriver(log, driver)
 	if driver.MovesBytes() {
-		err = runOn(ctx, driver, r, streams, s, log)
+		err = copyOnDevice(ctx, driver, r, streams, s, log)
 	} else {
 		err = errMovesNothing
 	}
 	return errors.Join(err, closeUnlessHung(err, driver.Close))
 }
 
-// closeUnlessHung leaves open what a call that has not returned may still use: it ends with the process.
+// closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does it.
 func closeUnlessHung(err error, end func() error) error {
 	if errors.Is(err, dmaxfer.ErrHung) {
 		return nil
@@ -75,7 +76,7 @@ func closeUnlessHung(err error, end func() error) error {
 	return end()
 }
 
-// logDriver says which driver it is and why, and warns of one whose speed is made up: a setting may have been forgotten.
+// logDriver logs which driver is used and why, and warns of a time model, whose setting may have been forgotten.
 func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
 		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
@@ -85,8 +86,8 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	}
 }
 
-// runOn carries out the run on the device that fits.
-func runOn(
+// copyOnDevice chooses the device and carries out the copy on it.
+func copyOnDevice(
 	ctx context.Context, driver *doca.Driver, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) (err error) {
 	devices, err := driver.Devices()
@@ -110,11 +111,12 @@ func runOn(
 		return &report.SideError{Side: side, Err: missingRepresentor(device)}
 	}
 	options := copyOptions(s, device, side, streams.data, log)
-	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), device.Info().PCIAddress, s.Place, log); err != nil {
+	address := device.Info().PCIAddress
+	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), address, s.Place, log); err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	r.Reporter.Begin(meansOf(driver, device, side, s))
+	r.Reporter.Begin(pathOf(driver, device, side, s))
 	summary, err := transfer(ctx, r, options)
 	if err != nil {
 		return r.Failure(side, err)
@@ -122,14 +124,16 @@ func runOn(
 	return r.Reporter.Succeed(summary)
 }
 
-func meansOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) report.Path {
+// pathOf returns what the copy is made with on this side.
+func pathOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) report.Path {
 	return report.Path{
-		Software: softwareName(), Side: side, Device: device.Info().PCIAddress, Driver: pathOf(driver), Hardware: driver.Hardware(), Reason: choiceOf(driver, s),
+		Software: softwareName(), Side: side, Device: device.Info().PCIAddress,
+		Driver: driverPath(driver), Hardware: driver.Hardware(), Reason: driverReason(driver, s),
 	}
 }
 
-// pathOf has the time model in it, because without that the rate beside it would be read as this machine's.
-func pathOf(driver *doca.Driver) string {
+// driverPath returns the title of the driver and its time model, without which the rate would be taken for this machine's.
+func driverPath(driver *doca.Driver) string {
 	title := inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
 	if model := driver.TimeModel(); model != "" {
 		return title + ", time model " + model
@@ -137,8 +141,9 @@ func pathOf(driver *doca.Driver) string {
 	return title
 }
 
-// choiceOf is why the program chose this driver, without the particulars, which the log has; empty if the user chose.
-func choiceOf(driver *doca.Driver, s config.Copy) string {
+// driverReason returns why the program chose this driver, without the details, which the log has. It is empty if the user
+// chose the driver.
+func driverReason(driver *doca.Driver, s config.Copy) string {
 	if s.Driver.Name != config.DriverAuto {
 		return ""
 	}
@@ -146,7 +151,7 @@ func choiceOf(driver *doca.Driver, s config.Copy) string {
 	return reason
 }
 
-// transfer makes the copy while it is watched, and within its time.
+// transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
 func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (dmaxfer.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -162,7 +167,7 @@ func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (dmaxfe
 	return dmaxfer.Run(ctx, o)
 }
 
-// startLimit lets the copy run for so long and no longer; 0 is for ever.
+// startLimit cancels the copy after limit; 0 is no limit.
 func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.Duration) {
 	if limit == 0 {
 		return
@@ -171,7 +176,9 @@ func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
-func copyOptions(s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger) dmaxfer.Options {
+func copyOptions(
+	s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger,
+) dmaxfer.Options {
 	o := dmaxfer.Options{
 		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
 		Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
@@ -196,7 +203,7 @@ func missingRepresentor(device *doca.Device) error {
 		device.Info().PCIAddress, strings.Join(there, " and "))
 }
 
-// selectionOf returns what the settings say about the device.
+// selectionOf returns what the user said about the device.
 func selectionOf(s config.Copy) inventory.Selection {
 	return inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 }
