@@ -20,7 +20,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		badLevel  = "not a log level; give 10 to 70 in steps of ten, " +
 			"or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"
 		badDuration = "not a duration; give a number with its unit, such as 30s or 5m"
-		noPatience  = "the duration must be longer than zero; give one such as 30s"
+		notPositive  = "the duration must be longer than zero; give one such as 30s"
 	)
 	cases := []struct{ name, line, sentence string }{
 		{"nothing", "", "--file is missing: name the file to send or to create with -f FILE"},
@@ -96,12 +96,12 @@ func TestRefusedCommandLines(t *testing.T) {
 			"-f - conflicts with --protocol reference: that protocol does not support it, so leave one of them out"},
 		{"digest in the reference's protocol", "-f x --protocol reference --expect crc32c:1f0e22c4",
 			"--expect crc32c:1f0e22c4 conflicts with --protocol reference: that protocol does not support it, so leave one of them out"},
-		{"wait of nothing", "-f x --wait 0", `--wait "0": ` + noPatience},
-		{"wait negative", "-f x --wait -1s", `--wait "-1s": ` + noPatience},
+		{"wait of nothing", "-f x --wait 0", `--wait "0": ` + notPositive},
+		{"wait negative", "-f x --wait -1s", `--wait "-1s": ` + notPositive},
 		{"wait without unit", "-f x --wait 30", `--wait "30": ` + badDuration},
 		{"wait of words", "-f x --wait long", `--wait "long": ` + badDuration},
-		{"idle timeout of nothing", "-f x --idle-timeout 0s", `--idle-timeout "0s": ` + noPatience},
-		{"idle timeout negative", "-f x --idle-timeout=-5m", `--idle-timeout "-5m": ` + noPatience},
+		{"idle timeout of nothing", "-f x --idle-timeout 0s", `--idle-timeout "0s": ` + notPositive},
+		{"idle timeout negative", "-f x --idle-timeout=-5m", `--idle-timeout "-5m": ` + notPositive},
 		{"timeout negative", "-f x --timeout -1s",
 			`--timeout "-1s": a duration cannot be negative; give one such as 10m, or 0 for no limit`},
 		{"timeout beyond the clock", "-f x --timeout 9999999h", `--timeout "9999999h": ` + badDuration},

@@ -41,7 +41,7 @@ func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.Not
 	if unknown.GetSpecifiedShortnames() != "" {
 		spelled, guess = "-"+name, nearestToLetter(name, flagNames(flags))
 		if isShortName(name) {
-			guess = "" // that of a flag which this command does not have
+			guess = "" // the letter is a flag of another command
 		}
 	}
 	if guess == "" {
@@ -50,13 +50,12 @@ func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.Not
 	return exit.Usagef("unknown flag %s: did you mean --%s?", quote.Text(spelled), guess)
 }
 
-// isShortName reports whether any command has a flag of this one letter.
+// isShortName reports whether any command has this one-letter flag.
 func isShortName(letter string) bool {
 	return slices.ContainsFunc(everyOption(), func(opt option) bool { return opt.short == letter || opt.aliasKey == letter })
 }
 
-// nearestToLetter returns the flag that begins with the letter: the user shortened one that has no short name, or missed
-// the case of one.
+// nearestToLetter returns the flag that begins with the letter: the user abbreviated it, or used the wrong case.
 func nearestToLetter(letter string, names []string) string {
 	for _, name := range names {
 		if strings.HasPrefix(name, strings.ToLower(letter)) {

@@ -15,26 +15,27 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Where a machine's own defaults are: in the shape of a parameter file, below everything else that says something.
+// The file with a machine's own defaults, in the form of a parameter file. Its precedence is lowest.
 const (
 	siteFile     = "/etc/dma-copy/config.json"
 	siteVariable = "DMA_COPY_CONFIG" // names another
 )
 
-// Environment looks up an environment variable, as os.LookupEnv.
+// Environment looks up an environment variable, like os.LookupEnv.
 type Environment func(name string) (string, bool)
 
-// Variable returns an environment variable; an empty one counts as not set, which is also the convention of NO_COLOR.
+// Variable returns an environment variable and reports whether it is set. An empty one counts as not set, which is
+// also the convention of NO_COLOR.
 func (e Environment) Variable(name string) (string, bool) {
 	value, _ := e(name)
 	return value, value != ""
 }
 
-// originDefault marks the values of the table.
+// originDefault is the origin of the defaults in the tables.
 const originDefault = "default"
 
-// Declare adds the flags of a command. They hold text: one parser per option serves all origins, and it runs once the
-// winner is known.
+// Declare adds the flags of a command. Their values are text: one parser per option serves flags, files and variables,
+// and runs once precedence is decided.
 func Declare(flags *pflag.FlagSet, s Settings) {
 	for _, opt := range s.options() {
 		declareFlag(flags, opt, opt.name, opt.short)
@@ -52,9 +53,9 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 	}
 }
 
-// Load fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's
-// file and the defaults, in this order of precedence. The notes say what was given and has no effect. Errors have the code
-// exit.Usage; with one, the settings are those that can be told nevertheless.
+// Load fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's file
+// and the defaults, in this order of precedence. The notes say which input has no effect. Errors have the code
+// exit.Usage; with one, the settings hold those values that are valid.
 func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
 	merged, table := viper.New(), s.options()
 	notes, err = mergeOrigins(merged, flags, env, table)
@@ -64,15 +65,16 @@ func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, er
 	return notes, err
 }
 
-// mergeOrigins merges as much as it can, and returns the first error.
+// mergeOrigins merges all origins, also after an error, and returns the first one.
 func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, env Environment, table []option) ([]string, error) {
 	flagsErr := mergeFlags(merged, flags, table)
 	notes, err := mergeFileAndEnvironment(merged, env, table)
 	return notes, cmp.Or(flagsErr, err)
 }
 
-// mergeFlags puts the flags that were given on top and the defaults at the bottom, each key by itself on the caller's
-// own instance: where a whole flag set is bound to the shared one, the last command to bind wins.
+// mergeFlags gives the flags on the command line the highest precedence and the defaults the lowest. Keys are set one
+// by one on an own instance of viper: if whole flag sets were bound to the shared one, the last command to bind would
+// win.
 func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error {
 	used := layer{}
 	var failed error
@@ -90,9 +92,8 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 	return failed
 }
 
-// mergeFileAndEnvironment puts the parameter file over the environment, and that over the machine's own defaults. viper's own
-// environment layer stands above its file layer, and what is found only there is missing from a decoded struct, so all of them
-// go into the file layer.
+// mergeFileAndEnvironment gives the parameter file precedence over the environment, and that over the machine's own
+// defaults. All three go into viper's file layer: its environment layer would precede the file.
 func mergeFileAndEnvironment(merged *viper.Viper, env Environment, table []option) ([]string, error) {
 	site, notes, siteErr := loadSite(env)
 	environment, environmentErr := loadEnvironment(env, table)
@@ -105,7 +106,7 @@ func mergeFileAndEnvironment(merged *viper.Viper, env Environment, table []optio
 	return append(notes, more...), cmp.Or(err, fileErr, mergeLayer(merged, file))
 }
 
-// loadSite reads the machine's own defaults, a parameter file that need not be there unless somebody names it.
+// loadSite reads the machine's own defaults. The file may be absent, unless the environment names it.
 func loadSite(env Environment) (layer, []string, error) {
 	path, named := env.Variable(siteVariable)
 	if !named {
@@ -117,7 +118,7 @@ func loadSite(env Environment) (layer, []string, error) {
 	return loadParams(path, siteVariable, everyOption())
 }
 
-// loadEnvironment returns the values of all variables that do not contradict each other, and an error if some do.
+// loadEnvironment returns the values of all variables, and an error if two of them contradict each other.
 func loadEnvironment(env Environment, table []option) (layer, error) {
 	environment := layer{}
 	var failed error
@@ -155,7 +156,7 @@ func winner(merged *viper.Viper, name string) given {
 
 func assignWinner(value given, opt option) error {
 	if value.origin == originDefault && value.text == "" {
-		return nil // the zero value says "not given"
+		return nil // the zero value means that the option was not given
 	}
 	if err := opt.assign(value.text); err != nil {
 		return badValue(value, err)
@@ -163,7 +164,7 @@ func assignWinner(value given, opt option) error {
 	return nil
 }
 
-// badValue is the one form in which a value is refused.
+// badValue returns the error of a value that was refused.
 func badValue(value given, cause error) error {
 	return exit.Usagef("%s %s: %w", value.origin, quote.Text(value.text), cause)
 }

@@ -4,24 +4,23 @@ import (
 	"strings"
 )
 
-// option is one thing that a command can be told, bound to the field of the settings that takes its value. The tables of
-// options are the only place that knows them: flags, keys of the parameter file, environment variables, defaults and help
-// all follow from these.
+// option is one thing that a command can be told, bound to the field of the settings that takes its value. Flags, keys
+// of the parameter file, environment variables, defaults and help all follow from the tables of options.
 type option struct {
 	group    FlagGroup
 	name     string // long flag, key of the parameter file, and stem of the variable
 	short    string // one letter, or empty
 	alias    string // second long name with the same meaning, or empty
 	aliasKey string // one letter for the alias
-	value    string // what the help calls the value; empty for a switch
+	value    string // placeholder of the value in the help; empty for a switch
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
 	assign   func(text string) error // sets the field that the option is bound to
 	help     string
-	hidden   bool // for those who work on the program: no help names it, and no guess
+	hidden   bool // for developers of the program: not in the help, and never suggested
 }
 
-// FlagGroup says in which block of the help, and in which group of the parameter file, an option stands.
+// FlagGroup is the block of the help, and the group of the parameter file, that an option belongs to.
 type FlagGroup int
 
 const (
@@ -31,7 +30,7 @@ const (
 	NativeFlags                   // and those of them that it needs on both sides
 )
 
-// jsonShape says which JSON values spell an option in the parameter file.
+// jsonShape is the JSON types that an option accepts in the parameter file.
 type jsonShape struct {
 	kinds  string // the accepted kinds, each by its first byte as hujson.Kind has it
 	wanted string // the same for an error
@@ -80,10 +79,10 @@ func (o option) names() []string {
 	return []string{o.name, o.alias}
 }
 
-// isSwitch says whether the option is given without a value.
+// isSwitch reports whether the option takes no value.
 func (o option) isSwitch() bool { return o.json == jsonSwitch }
 
-// optionByName finds an option by its name or its alias.
+// optionByName returns an option by its name or its alias.
 func optionByName(table []option, name string) (option, bool) {
 	for _, opt := range table {
 		if name == opt.name || name == opt.alias && name != "" {
@@ -93,7 +92,7 @@ func optionByName(table []option, name string) (option, bool) {
 	return option{}, false
 }
 
-// variableName is the environment variable of a long name: DMA_COPY_PCI_ADDR for pci-addr.
+// variableName returns the environment variable of a long name: DMA_COPY_PCI_ADDR for pci-addr.
 func variableName(name string) string {
 	return "DMA_COPY_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }

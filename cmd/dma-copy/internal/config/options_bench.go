@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// BenchForm is the form of the result.
+// BenchForm is the output format of bench.
 type BenchForm string
 
 const (
@@ -21,7 +21,7 @@ const (
 	BenchJSON     = BenchForm(OutputJSON)
 )
 
-// What is measured where nothing is said. 0 is the program's own choice.
+// The defaults. A 0 is chosen by the program.
 var (
 	defaultSizes        = []int64{2 << 20, 64 << 20, 1 << 30}
 	defaultChunks       = []int64{0}
@@ -103,7 +103,8 @@ func (s *Bench) CopyPlan() *bench.CopyPlan {
 	}
 }
 
-// EnginePlan returns what is measured of the engine alone. It refuses what only a copy can choose by itself.
+// EnginePlan returns what is measured of the engine alone. A chunk or depth of 0 is an error: only a copy can choose
+// it.
 func (s *Bench) EnginePlan() (*bench.EnginePlan, error) {
 	plan := &bench.EnginePlan{
 		Bytes: defaultEngineBytes, Chunks: orElse(s.Chunks, defaultEngineChunks),
@@ -128,7 +129,7 @@ func orElse[T any](given, otherwise []T) []T {
 	return given
 }
 
-// parseList reads values with commas in between, each of them once.
+// parseList returns a parser of comma-separated values without duplicates.
 func parseList[T comparable](parse func(string) (T, error)) func(string) ([]T, error) {
 	return func(text string) ([]T, error) {
 		var values []T
@@ -148,7 +149,7 @@ func parseList[T comparable](parse func(string) (T, error)) func(string) ([]T, e
 
 var parsePositiveSize = parseSize("1048576, 512MiB or 4G", "larger than any file; give a size such as 4GiB")
 
-// parseSomeBytes wants at least one: nothing has no throughput.
+// parseSomeBytes accepts sizes of at least one byte: less has no throughput.
 func parseSomeBytes(text string) (int64, error) {
 	size, err := parsePositiveSize(text)
 	if err == nil && size == 0 {
@@ -181,7 +182,7 @@ func parseRounds(least int) func(string) (int, error) {
 	}
 }
 
-// modelName keeps a model from bringing limits of its own with it; whether there is one of that name the device says.
+// modelName prevents a model from bringing limits of its own. The device checks whether a model of that name exists.
 var modelName = pattern(`[A-Za-z0-9_.-]+`)
 
 func parseModel(text string) (string, error) {

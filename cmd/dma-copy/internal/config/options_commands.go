@@ -61,7 +61,7 @@ func (s *Verify) options() []option {
 	}
 }
 
-// parseDigest refuses none: it would find every file as it should be.
+// parseDigest refuses none, with which every file would match.
 func parseDigest(text string) (digest.Algorithm, error) {
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil || a == digest.None {

@@ -15,7 +15,7 @@ func (s *Copy) options() []option {
 	return slices.Concat(
 		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
 		placeOptions(&s.Place), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(), s.limitOptions(),
-		s.workshopOptions())
+		s.developerOptions())
 }
 
 // commonOptions are those of every command that opens a driver.
@@ -110,7 +110,7 @@ func (s *Copy) deviceOptions() []option {
 	}
 }
 
-// placeOptions are about where on this machine the program runs.
+// placeOptions select the CPUs of the process.
 func placeOptions(wish *placement.Wish) []option {
 	return []option{
 		{group: AddedFlags, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
@@ -126,7 +126,7 @@ func placeOptions(wish *placement.Wish) []option {
 func (s *Copy) runOptions() []option {
 	return []option{
 		{group: AddedFlags, name: "wait", value: "DURATION", fallback: "30s",
-			json: jsonText, assign: into(&s.Wait, parsePatience),
+			json: jsonText, assign: into(&s.Wait, parsePositiveDuration),
 			help: "Timeout for the peer to connect and be free;\neither side may start first"},
 		{group: AddedFlags, name: "timeout", value: "DURATION", fallback: "0",
 			json: jsonText, assign: into(&s.Timeout, parseLimit),
@@ -142,7 +142,7 @@ func (s *Copy) runOptions() []option {
 			help: "Refuse a file with more holes, which take as\n" +
 				"long as data with a digest other than crc32c or\nwith a readback; 0 is no limit"},
 		{group: AddedFlags, name: "idle-timeout", value: "DURATION", fallback: "30s",
-			json: jsonText, assign: into(&s.IdleTimeout, parsePatience),
+			json: jsonText, assign: into(&s.IdleTimeout, parsePositiveDuration),
 			help: "Timeout without progress"},
 		{group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Overwrite, parseSwitch),
@@ -170,7 +170,7 @@ func (s *Copy) reportOptions() []option {
 	}
 }
 
-// contentOptions are about what the bytes are and how they are compared.
+// contentOptions are about the content of the file and how it is compared.
 func (s *Copy) contentOptions() []option {
 	return []option{
 		{group: NativeFlags, name: "digest", value: "none|crc32c|xxh3|blake3|sha256", fallback: defaultDigest.String(), json: jsonText,
@@ -188,7 +188,7 @@ func (s *Copy) contentOptions() []option {
 	}
 }
 
-// targetOptions are about what the receiver's file gets besides its bytes.
+// targetOptions are about the receiver's file other than its content.
 func (s *Copy) targetOptions() []option {
 	return []option{
 		{group: NativeFlags, name: "durability", value: "none|file|full", fallback: negotiate.DurabilityFull.String(), json: jsonText,
@@ -215,8 +215,8 @@ func (s *Copy) limitOptions() []option {
 	}
 }
 
-// workshopOptions are for those who work on the program.
-func (s *Copy) workshopOptions() []option {
+// developerOptions are for developers of the program.
+func (s *Copy) developerOptions() []option {
 	return []option{
 		{group: AddedFlags, name: "cpuprofile", value: "FILE", json: jsonText, hidden: true,
 			assign: into(&s.CPUProfile, parsePath),

@@ -18,11 +18,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Bounds on a parameter file. It is the operator's own, but it may be the wrong file.
+// Bounds on a parameter file. It is the user's own, but it may be the wrong file.
 const (
 	maxParamsSize     = 1 << 20
 	maxParamsBrackets = 10_000           // the parser recurses once per open bracket
-	maxParamsRead     = 10 * time.Second // for a pipe that nobody writes to
+	maxParamsRead     = 10 * time.Second // for a pipe without a writer
 )
 
 // The groups of a parameter file in the form of DOCA's argument parser.
@@ -32,16 +32,16 @@ const (
 	groupDPDK    = "doca_dpdk_flags"
 )
 
-// given is a value as somebody wrote it, and where: "--wait", "DMA_COPY_WAIT" or "params.json:7: wait".
+// given is a value as the user wrote it, and its origin: "--wait", "DMA_COPY_WAIT" or "params.json:7: wait".
 type given struct {
 	text   string
 	origin string
 }
 
-// layer holds what one origin gave, by the name of the option.
+// layer holds the values of one origin by the name of the option.
 type layer map[string]given
 
-// add enters a value. An option given under both of its names must mean the same by both.
+// add stores a value. An option given by both of its names must have the same value.
 func (l layer) add(opt option, value given) error {
 	earlier, ok := l[opt.name]
 	if ok && earlier.text != value.text {
@@ -58,11 +58,11 @@ type paramsFile struct {
 	text  []byte
 	table []option
 	layer layer
-	notes []string // what was read and has no effect, each for one line of the log
+	notes []string // input without effect, each for one line of the log
 }
 
-// loadParams reads the parameter file at path, which origin named, and returns the values that it gives. Everything in
-// the file is checked, whether or not a flag overrides it later. With an error it returns the values that precede it.
+// loadParams reads the parameter file at path, which origin named. Everything in the file is checked, whether or not a
+// flag overrides it later. With an error it returns the values in front of the error.
 func loadParams(path, origin string, table []option) (layer, []string, error) {
 	text, err := readParams(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func loadParams(path, origin string, table []option) (layer, []string, error) {
 	return file.layer, file.notes, err
 }
 
-// afterUnreadable is the next step. A path that looks like a flag is one that --json has taken for its value.
+// afterUnreadable returns the next step. If path looks like a flag, --json has taken that flag for its value.
 func afterUnreadable(path string) string {
 	if strings.HasPrefix(path, "-") {
 		return "--json needs a value: " + jsonFlagHelp
@@ -81,13 +81,13 @@ func afterUnreadable(path string) string {
 	return "name a readable parameter file or leave it out"
 }
 
-// readParams opens without blocking, so that a FIFO without a writer reads as empty instead of waiting for ever.
+// readParams opens without blocking, so that a FIFO without a writer reads as empty instead of blocking.
 func readParams(path string) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, withoutPath(err)
 	}
-	defer file.Close() // only read from: closing it cannot lose anything
+	defer file.Close() // only read
 	// Regular files take no deadline and need none.
 	if err := file.SetReadDeadline(time.Now().Add(maxParamsRead)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
 		return nil, withoutPath(err)
@@ -113,7 +113,7 @@ func checkParamsText(text []byte) error {
 	return nil
 }
 
-// withoutPath keeps the cause of a file error, because the sentence names the file already.
+// withoutPath returns the cause of a file error without the path, which the message has already.
 func withoutPath(err error) error {
 	if pathError, ok := errors.AsType[*os.PathError](err); ok {
 		return pathError.Err
@@ -188,7 +188,7 @@ func (f *paramsFile) eachMember(
 	return nil
 }
 
-// paramsGroup is the group of the file that holds an option, "" if it cannot be in the file.
+// paramsGroup returns the group of the file that an option belongs to, "" if it cannot be in the file.
 func paramsGroup(opt option) string {
 	switch {
 	case opt.json == jsonNone:
@@ -231,7 +231,7 @@ func (f *paramsFile) keyHint(group, key string) string {
 	return "use " + phrase.Or(keys)
 }
 
-// syntaxError moves the parser's line to the front of the sentence, where editors look for it.
+// syntaxError puts the parser's line number in front, where editors look for it.
 func (f *paramsFile) syntaxError(err error) error {
 	var line, column int
 	if _, scanErr := fmt.Sscanf(err.Error(), "hujson: line %d, column %d:", &line, &column); scanErr != nil {

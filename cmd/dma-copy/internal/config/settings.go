@@ -16,8 +16,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Settings are those of one command: a struct that holds them after flags, the parameter file, the environment and the
-// defaults have been merged and checked. Nothing in it refers back to where a value came from.
+// Settings are the options of one command, after flags, the parameter file, the environment and the defaults have been
+// merged and checked. Each command has a struct of its own. Nothing in it refers back to the origin of a value.
 type Settings interface {
 	// options returns the table of the command, bound to the fields of the struct.
 	options() []option
@@ -26,7 +26,7 @@ type Settings interface {
 	Level() Level
 }
 
-// Copy are those of a copy, which is what the program does without a command.
+// Copy holds the settings of a copy, which is what the program does without a command.
 type Copy struct {
 	LogLevel      Level
 	Driver        Driver
@@ -41,8 +41,8 @@ type Copy struct {
 	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
 	Place         placement.Wish // CPUs or NUMA node to run on; not both
 	Overwrite     bool           // this side receives and may replace File
-	Backup        bool           // what is replaced is kept
-	MaxDuration   time.Duration  // of the copy, from the agreement on; 0 is no limit
+	Backup        bool           // the replaced file is kept
+	MaxDuration   time.Duration  // of the copy, from when the sides are connected; 0 is no limit
 	MaxBytes      int64          // of the file; 0 is no limit
 	MaxHoles      int64          // bytes of holes that have to be digested or read back; 0 is no limit
 	Bandwidth     int64          // bytes per second; 0 is no limit
@@ -51,17 +51,17 @@ type Copy struct {
 	Progress      ProgressChoice
 	Output        OutputForm
 	Digest        digest.Algorithm
-	Expect        digest.Sum // the only content that may be copied; the zero one: any
+	Expect        digest.Sum // digest of the only content that may be copied; zero: any
 	Verify        Verification
 	Durability    negotiate.Durability
 	Sparse        SparseChoice
 	Preserve      Preserved // besides mode and time
-	NoResume      bool      // neither use nor leave a part of a file
+	NoResume      bool      // neither use nor keep a partial file
 	AllowChanging bool      // the source may change while it is read
 	CPUProfile    string    // file; empty: none
 }
 
-// Bench are those of bench. An empty list is for the kind of measurement to fill.
+// Bench holds the settings of bench. An empty list stands for the default of each kind of measurement.
 type Bench struct {
 	LogLevel   Level
 	Driver     Driver
@@ -81,14 +81,14 @@ type Bench struct {
 	Quiet      bool // no progress
 }
 
-// Devices are those of devices.
+// Devices holds the settings of devices.
 type Devices struct {
 	LogLevel Level
 	Driver   Driver
 	Output   OutputForm
 }
 
-// Doctor are those of doctor.
+// Doctor holds the settings of doctor.
 type Doctor struct {
 	LogLevel    Level
 	Driver      Driver
@@ -98,7 +98,7 @@ type Doctor struct {
 	Peer        bool // also check for the other side
 }
 
-// Verify are those of verify.
+// Verify holds the settings of verify.
 type Verify struct {
 	LogLevel     Level
 	Digest       digest.Algorithm // never digest.None
@@ -109,7 +109,7 @@ type Verify struct {
 	Quiet        bool             // print failures only
 }
 
-// Version are those of version.
+// Version holds the settings of version.
 type Version struct {
 	LogLevel Level
 	Driver   Driver
@@ -122,7 +122,7 @@ func (s *Doctor) Level() Level  { return s.LogLevel }
 func (s *Verify) Level() Level  { return s.LogLevel }
 func (s *Version) Level() Level { return s.LogLevel }
 
-// Driver say which driver to open, and how.
+// Driver holds which driver to open, and how.
 type Driver struct {
 	Name       string // DriverAuto, DriverDOCA or DriverSoft
 	RequireHW  bool   // refuse anything but hardware
@@ -137,7 +137,7 @@ func (s Driver) Options() doca.Options {
 	}
 }
 
-// Role is the side that this process plays.
+// Role is the side that this process is on.
 type Role string
 
 const (
@@ -146,7 +146,7 @@ const (
 	RoleDPU  Role = "dpu"
 )
 
-// OutputForm is the form of a command's result on stdout.
+// OutputForm is the format of a command's output.
 type OutputForm string
 
 const (
@@ -154,7 +154,7 @@ const (
 	OutputJSON OutputForm = "json"
 )
 
-// ProtocolChoice is what is spoken with the peer.
+// ProtocolChoice is the protocol to use with the peer.
 type ProtocolChoice string
 
 const (
@@ -171,15 +171,15 @@ const (
 	ProgressAlways ProgressChoice = "always"
 )
 
-// Verification is what a receiver compares with what the sender has read.
+// Verification is what a receiver compares with the digest of the sender.
 type Verification string
 
 const (
-	verifyDigest   Verification = "digest"   // what it was about to write
-	VerifyReadback Verification = "readback" // and what the disk then has
+	verifyDigest   Verification = "digest"   // the bytes that it writes
+	VerifyReadback Verification = "readback" // also the bytes that it reads back from the disk
 )
 
-// SparseChoice is what becomes of holes.
+// SparseChoice is what the receiver does with holes.
 type SparseChoice string
 
 const (
@@ -187,7 +187,7 @@ const (
 	SparseNever SparseChoice = "never"
 )
 
-// Preserved is what the target keeps of the source if both sides want it.
+// Preserved is what the target keeps of the source, if both sides ask for it.
 type Preserved struct {
 	Owner bool
 	Xattr bool

@@ -13,10 +13,10 @@ import (
 // Stream is the FILE that stands for stdin or stdout.
 const Stream = "-"
 
-// defaultDigest costs little and, other than the stronger ones, is computed from pieces in any order.
+// defaultDigest is cheap and, unlike the stronger ones, can be computed of chunks in any order.
 const defaultDigest = digest.CRC32C
 
-// Validate checks what no single value of a copy can show: that the mandatory ones are there and that none contradict.
+// Validate checks the settings of a copy against each other: mandatory ones must be given, and none may conflict.
 func (s Copy) Validate() error {
 	switch {
 	case s.File == "":
@@ -28,14 +28,14 @@ func (s Copy) Validate() error {
 		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
-	if err := ValidatePlace(s.Place); err != nil {
+	if err := ValidatePlacement(s.Place); err != nil {
 		return err
 	}
 	return s.validateProtocol()
 }
 
-// ValidatePlace refuses a wish for both CPUs and a node.
-func ValidatePlace(wish placement.Wish) error {
+// ValidatePlacement returns an error if the wish has both CPUs and a NUMA node.
+func ValidatePlacement(wish placement.Wish) error {
 	if wish.Cores.Empty() || !wish.Node.HasNumber() {
 		return nil
 	}
@@ -43,7 +43,7 @@ func ValidatePlace(wish placement.Wish) error {
 		quote.Bare(wish.Cores.String()), wish.Node)
 }
 
-// validateProtocol finds what the reference's protocol cannot do, where the user insists on it.
+// validateProtocol refuses what the reference protocol cannot do, if the user insists on that protocol.
 func (s Copy) validateProtocol() error {
 	if s.Protocol != ProtocolReference {
 		return nil
@@ -58,13 +58,13 @@ func (s Copy) validateProtocol() error {
 	return nil
 }
 
-// Expects tells whether only one content may be copied.
+// Expects reports whether --expect was given.
 func (s Copy) Expects() bool { return s.Expect != digest.Sum{} }
 
-// IsStream tells whether this side's end of the copy is stdin or stdout.
+// IsStream reports whether this side copies from stdin or to stdout.
 func (s Copy) IsStream() bool { return s.File == Stream }
 
-// BeyondReference names what was asked for and no peer gives that speaks the reference's protocol.
+// BeyondReference returns the flags that were given and have no effect with a peer of the reference protocol.
 func (s Copy) BeyondReference() []string {
 	var names []string
 	for name, asked := range map[string]bool{

@@ -19,8 +19,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// The parsers below turn the text of one value into its type. They serve flags, parameter files and the environment
-// alike, so their errors say what is wrong and what to give instead, and leave the place to the caller.
+// The parsers below turn the text of a value into its type, for flags, parameter files and variables alike. Their
+// errors say what is wrong and what to give instead; the caller adds the origin.
 
 const maxDeviceName = 64 // longer than any PCI address, IB device name (63) or net device name (15)
 
@@ -42,7 +42,7 @@ func parsePath(text string) (string, error) {
 	return text, nil
 }
 
-// parseOneOf accepts exactly the given words.
+// parseOneOf returns a parser that accepts exactly the given words.
 func parseOneOf[T ~string](words ...T) func(string) (T, error) {
 	return func(text string) (T, error) {
 		names := make([]string, len(words))
@@ -83,8 +83,8 @@ func parseLimit(text string) (time.Duration, error) {
 	return limit, err
 }
 
-// parsePatience refuses zero: a wait without a deadline is not on offer, and one without a duration is no wait.
-func parsePatience(text string) (time.Duration, error) {
+// parsePositiveDuration refuses zero: every wait has a deadline.
+func parsePositiveDuration(text string) (time.Duration, error) {
 	patience, err := parseDuration(text)
 	if err == nil && patience <= 0 {
 		return 0, errors.New("the duration must be longer than zero; give one such as 30s")
@@ -100,7 +100,7 @@ func parseDuration(text string) (time.Duration, error) {
 	return duration, nil
 }
 
-// wholeNumber leaves out signs and leading zeros, which readers take for octal or for a slip.
+// wholeNumber excludes signs and leading zeros, which look like octal or like a typing error.
 const wholeNumber = `(?:0|[1-9][0-9]*)`
 
 var (
@@ -108,37 +108,37 @@ var (
 	countPattern = pattern(wholeNumber)
 )
 
-// pattern matches the whole of a text. It is compiled when it is needed, which in most runs it is not.
+// pattern returns a function that compiles an expression for a whole text on first use: most runs need none.
 func pattern(expression string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile("^" + expression + "$") })
 }
 
-// What a size is of decides what 0 means, and the example.
+// The parsers of sizes differ in the meaning of 0 and in their examples.
 var (
 	parseChunk     = parseSize("65536, 256KiB or 1M, or 0 for the device's choice", "larger than any device can take; give a size such as 1MiB")
 	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit", "larger than any file; give a size such as 20GiB")
 	parseAnyRate   = parseSize("1048576, 100MiB or 2G per second, or 0 for no limit", "too large; give a rate such as 100MiB")
 )
 
-// leastRate lets two of the smallest pieces of a copy arrive within a second, so that the peer sees that it goes on.
-const leastRate = 16 << 10
+// minRate lets two of the smallest chunks arrive within a second, so that the peer sees progress.
+const minRate = 16 << 10
 
 func parseRate(text string) (int64, error) {
 	rate, err := parseAnyRate(text)
-	if err == nil && rate > 0 && rate < leastRate {
+	if err == nil && rate > 0 && rate < minRate {
 		err = errors.New("too small; give at least 16KiB")
 	}
 	return rate, err
 }
 
-// parseSize returns a parser of bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as GNU's tools have it.
+// parseSize returns a parser of bytes with an optional unit: KiB and K are 1024 bytes, kB is 1000, as in GNU's tools.
 func parseSize(examples, tooLarge string) func(string) (int64, error) {
 	return func(text string) (int64, error) {
 		match := sizePattern().FindStringSubmatch(text)
 		if match == nil {
 			return 0, fmt.Errorf("not a size; give whole bytes such as %s", examples)
 		}
-		if match[1] != "" { // a bare K, M or G, which humanize would count in thousands
+		if match[1] != "" { // a bare K, M or G, which humanize would take for powers of 1000
 			text += "iB"
 		}
 		size, err := humanize.ParseBytes(text)
@@ -179,7 +179,7 @@ func parseDurability(text string) (negotiate.Durability, error) {
 	return 0, fmt.Errorf("not one of the choices; give %s", phrase.Or(names))
 }
 
-// parsePreserved reads a list with commas.
+// parsePreserved parses a comma-separated list.
 func parsePreserved(text string) (Preserved, error) {
 	var p Preserved
 	for word := range strings.SplitSeq(text, ",") {

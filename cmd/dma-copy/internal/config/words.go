@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// separator is what DOCA's guides print in front of a program's flags. It ends nothing there.
+// separator is what DOCA's guides put in front of a program's flags, where it has no meaning.
 const separator = "--"
 
 // word is a part of a command line: a flag together with its value, the separator, or an argument.
@@ -21,7 +21,7 @@ func (w word) isArgument() bool {
 	return !strings.HasPrefix(w.typed[0], "-") || w.typed[0] == Stream
 }
 
-// splitWords cuts a copy's command line as the flag parser does, but does not stop at what that refuses.
+// splitWords splits a copy's command line like the flag parser, but does not stop at errors.
 func splitWords(flags *pflag.FlagSet, args []string) []word {
 	var words []word
 	for len(args) > 0 {
@@ -47,8 +47,8 @@ func firstWord(flags *pflag.FlagSet, args []string) word {
 	}
 }
 
-// splitFlag returns the known flag that an argument names, and the value if that is joined to it. Of several short
-// flags it is the last one: those before it take no value.
+// splitFlag returns the known flag in an argument, and the value if that is joined to it. Of several short flags it is
+// the last one: those before it take no value.
 func splitFlag(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, value string, joined bool) {
 	if long, is := strings.CutPrefix(arg, "--"); is {
 		name, value, joined := strings.Cut(long, "=")
@@ -70,10 +70,10 @@ func splitFlag(flags *pflag.FlagSet, arg string) (flag *pflag.Flag, value string
 	return flag, "", false
 }
 
-// WithoutSeparators leaves the separators out of a copy's command line. Those behind the name of a command stay: they
-// end the flags of the command, whose arguments may begin with a dash.
+// WithoutSeparators removes the separators from a copy's command line. Those behind the name of a command stay: they
+// end its flags, and its arguments may begin with a dash.
 func WithoutSeparators(flags *pflag.FlagSet, args []string) []string {
-	kept := []string{} // never nil, which cobra takes for the process's own arguments
+	kept := []string{} // never nil, for which cobra would use the process's own arguments
 	for len(args) > 0 {
 		w := firstWord(flags, args)
 		if w.isArgument() {
@@ -87,11 +87,11 @@ func WithoutSeparators(flags *pflag.FlagSet, args []string) []string {
 	return kept
 }
 
-// SetKnownFlags gives flags the values that they have anywhere on a command line, also behind what the parser refused.
+// SetKnownFlags sets flags from anywhere on a command line, also behind what the parser refused.
 func SetKnownFlags(flags *pflag.FlagSet, args []string) {
 	for _, w := range splitWords(flags, args) {
 		if w.flag != nil {
-			_ = flags.Set(w.flag.Name, w.value) // only a switch refuses a value, and none of those matters here
+			_ = flags.Set(w.flag.Name, w.value) // fails for switches only, which do not matter here
 		}
 	}
 }

@@ -20,9 +20,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// The checks of what hardware and driver offer. Each judges what was found and looks at nothing itself but the machine.
+// The checks of hardware and driver. Each judges what it is given, and asks nothing but the machine.
 
-// checkInstall judges DOCA's libraries. They need not be there where nobody wants them.
+// checkInstall judges DOCA's libraries, which may be absent unless they are asked for.
 func checkInstall(found doca.Installation, err error, s config.Doctor) finding {
 	const install = "install DOCA's runtime libraries (2.7 or newer), or name their directory with --doca-libdir"
 	switch {
@@ -47,8 +47,8 @@ func baseNames(files []string) string {
 	return strings.Join(names, ", ")
 }
 
-// checkDriver judges the choice. The software device is a warning where it was not asked for. What checkInstall has said
-// of installErr is not said again.
+// checkDriver judges the choice of the driver. The software device is a warning unless it was asked for. What
+// checkInstall has said about installErr is not repeated.
 func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor) finding {
 	title := inventory.DriverTitle(driver.Name, driver.Hardware, driver.Version)
 	switch {
@@ -62,7 +62,7 @@ func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor
 	}
 }
 
-// without shortens a text by what an error has said before.
+// without shortens a text by an error that was printed before.
 func without(text string, said error) string {
 	if said == nil {
 		return text
@@ -70,7 +70,7 @@ func without(text string, said error) string {
 	return strings.ReplaceAll(text, said.Error(), "DOCA cannot be loaded (see above)")
 }
 
-// adviceFor is the next step that the copy itself would name.
+// adviceFor returns the hint that a copy would print.
 func adviceFor(err error) string {
 	if hint := report.Hint(err); hint != "" {
 		return hint
@@ -80,7 +80,7 @@ func adviceFor(err error) string {
 
 func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	switch {
-	case s.Device != "" && len(devices) > 0 && len(meant(devices, s.Device)) == 0:
+	case s.Device != "" && len(devices) > 0 && len(selected(devices, s.Device)) == 0:
 		return fail(`choose one that "dma-copy devices" lists`, "devices: %s not found", s.Device)
 	case len(devices) == 0:
 		return fail("check the card (lspci -d 15b3:), its kernel driver and this user's permissions",
@@ -93,7 +93,7 @@ func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	return ok("devices: %s", strings.Join(names, ", "))
 }
 
-// checkEachDevice finds the devices that no copy can use, and says nothing of the others.
+// checkEachDevice warns of each device that no copy can use.
 func checkEachDevice(devices []*inventory.Device) []finding {
 	var findings []finding
 	for _, d := range devices {
@@ -124,10 +124,10 @@ func missingFrom(d *inventory.Device) string {
 	}
 }
 
-// checkRepresentors judges what the DPU needs to serve a host function. A host has none and needs none.
+// checkRepresentors judges what the DPU needs to serve a host function. A host needs no representors.
 func checkRepresentors(devices []*inventory.Device, s config.Doctor) finding {
 	const remedy = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
-	served, dpu := hostFunctions(meant(devices, s.Device))
+	served, dpu := hostFunctions(selected(devices, s.Device))
 	switch {
 	case !dpu && s.Representor != "":
 		return fail("leave out -r on the host",
@@ -144,8 +144,8 @@ func checkRepresentors(devices []*inventory.Device, s config.Doctor) finding {
 	}
 }
 
-// meant are the devices that -p leaves.
-func meant(devices []*inventory.Device, name string) []*inventory.Device {
+// selected returns the devices that -p selects.
+func selected(devices []*inventory.Device, name string) []*inventory.Device {
 	if name == "" {
 		return devices
 	}
@@ -158,7 +158,8 @@ func meant(devices []*inventory.Device, name string) []*inventory.Device {
 	return left
 }
 
-// hostFunctions lists, each once, what the devices represent, and says whether one of them is the DPU's.
+// hostFunctions returns the host functions that the devices represent, without duplicates, and reports whether one of
+// the devices is the DPU's.
 func hostFunctions(devices []*inventory.Device) (functions []string, dpu bool) {
 	for _, d := range devices {
 		dpu = dpu || d.DPUSide
@@ -191,7 +192,7 @@ func orNone(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-// checkMemlock holds the limit on locked memory against what hardware pins.
+// checkMemlock compares the limit on locked memory with what hardware pins.
 func checkMemlock(m machine, driver inventory.Driver) finding {
 	const need = dmaxfer.DefaultWindow
 	limit, err := m.memlock()
@@ -213,7 +214,7 @@ func checkMemlock(m machine, driver inventory.Driver) finding {
 	}
 }
 
-// checkVerbs judges the device files through which the driver reaches the card.
+// checkVerbs judges the device files through which the driver accesses the card.
 func checkVerbs(m machine, driver inventory.Driver) finding {
 	files := m.verbs()
 	switch {
@@ -245,7 +246,7 @@ func checkUser(m machine) finding {
 	return ok("user: %s (%d), groups %s", who.name, who.id, strings.Join(who.groups, ", "))
 }
 
-// checkLeftovers reports and leaves alone: a file may belong to a copy that runs.
+// checkLeftovers reports temporary files and does not delete them: a copy that is running may use them.
 func checkLeftovers(m machine) finding {
 	names, err := m.leftovers()
 	switch {
@@ -259,7 +260,7 @@ func checkLeftovers(m machine) finding {
 	}
 }
 
-// checkPartials says of each interrupted copy what can be done with it. What cannot be read checkLeftovers reports.
+// checkPartials reports each partial file and what can be done with it. Errors are reported by checkLeftovers.
 func checkPartials(m machine) []finding {
 	found, _ := m.partials()
 	var findings []finding

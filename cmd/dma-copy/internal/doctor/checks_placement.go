@@ -12,18 +12,18 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
-// checkPlace says on which CPUs a copy would run, where that is not simply left to the system. Devices of which the same is to be said
-// share a line.
-func checkPlace(m machine, found inventory.Inventory, s config.Doctor) []finding {
-	if err := config.ValidatePlace(s.Place); err != nil {
-		return []finding{failPlace(err)}
+// checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share a
+// line.
+func checkPlacement(m machine, found inventory.Inventory, s config.Doctor) []finding {
+	if err := config.ValidatePlacement(s.Place); err != nil {
+		return []finding{failPlacement(err)}
 	}
 	var places []placement.Decision
 	devices := map[placement.Decision][]string{}
-	for _, address := range placedByDevices(found, s) {
+	for _, address := range nearAddresses(found, s) {
 		place, err := placement.Choose(m.place, s.Place, address)
 		if err != nil {
-			return []finding{failPlace(err)}
+			return []finding{failPlacement(err)}
 		}
 		if !slices.Contains(places, place) {
 			places = append(places, place)
@@ -32,33 +32,33 @@ func checkPlace(m machine, found inventory.Inventory, s config.Doctor) []finding
 	}
 	var findings []finding
 	for _, place := range places {
-		findings = append(findings, describePlace(place, devices[place], s)...)
+		findings = append(findings, describePlacement(place, devices[place], s)...)
 	}
 	return findings
 }
 
-// placedByDevices lists each address that decides for itself where a copy with that device runs.
-func placedByDevices(found inventory.Inventory, s config.Doctor) []string {
+// nearAddresses lists the addresses for which the CPUs of a copy are decided separately.
+func nearAddresses(found inventory.Inventory, s config.Doctor) []string {
 	if !s.Place.IsAuto() || !found.Driver.Hardware {
 		return []string{placement.NearAddress(false, "")}
 	}
 	var addresses []string
-	for _, d := range meant(found.Devices, s.Device) {
+	for _, d := range selected(found.Devices, s.Device) {
 		addresses = append(addresses, placement.NearAddress(true, d.PCIAddress))
 	}
 	return addresses
 }
 
-// failPlace is a failure only if a copy would be refused, too.
-func failPlace(err error) finding {
+// failPlacement is a failure only if a copy would be refused, too.
+func failPlacement(err error) finding {
 	if _, is := errors.AsType[exit.Coder](err); is {
-		return fail("", "placement: %s", err).exitingWith(exit.Usage) // it says what to do
+		return fail("", "placement: %s", err).exitingWith(exit.Usage) // the message has the fix
 	}
 	return warn("", "placement: %s", err)
 }
 
-// describePlace has nothing to say of a device that is on no node, or where there is one node only.
-func describePlace(place placement.Decision, devices []string, s config.Doctor) []finding {
+// describePlacement returns nothing for a device on no NUMA node, or if there is one node only.
+func describePlacement(place placement.Decision, devices []string, s config.Doctor) []finding {
 	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), place.Node)
 	switch {
 	case place.CPUs.Empty() && place.HasNode():

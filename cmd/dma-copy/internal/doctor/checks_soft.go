@@ -16,7 +16,8 @@ import (
 
 // The checks of the software device and of the peer.
 
-// checkSoftDir judges the directory by the rules of the software device, which refuses one that others can write to.
+// checkSoftDir judges the runtime directory by the rules of the software device, which refuses one that others can
+// write to.
 func checkSoftDir(dir doca.SoftDir, err error, user int) finding {
 	const remedy = "name another directory with DMA_COPY_SOFT_DIR"
 	switch {
@@ -55,8 +56,8 @@ func checkStaleSockets(dir doca.SoftDir) finding {
 	return warn("nothing: the next copy removes them", "sockets left by killed processes: %s", strings.Join(stale, ", "))
 }
 
-// checkProcessMemory judges whether memory that is not the program's own can be reached. Copies between two dma-copy do
-// not need it: they share mappings and, where those are of files, fall back on the file.
+// checkProcessMemory judges whether memory of other programs can be accessed. Copies between two dma-copy do not need
+// it: they share mappings.
 func checkProcessMemory(m machine) finding {
 	const only = "; needed only for memory of other programs"
 	switch err := m.ownMemory(); {
@@ -82,8 +83,8 @@ func checkProcessMemory(m machine) finding {
 	}
 }
 
-// checkPeer looks for the other side without calling it: a dma-copy that waits serves one session, and a call would be it.
-// The software device shows its servers as sockets; a call that hangs up before it says hello stays unnoticed there.
+// checkPeer looks for the other side without connecting: a waiting dma-copy serves one session, and the connection
+// would use it up. Servers of the software device are sockets; connecting to one without a HELLO has no effect.
 func checkPeer(m machine, found inventory.Inventory, s config.Doctor) finding {
 	if found.Driver.Hardware {
 		return warn("start the copy: it waits for the other side (--wait)",
@@ -103,10 +104,10 @@ func checkPeer(m machine, found inventory.Inventory, s config.Doctor) finding {
 	return checkServerIsThere(dir, device)
 }
 
-// peerDevice is the device whose peer is meant.
+// peerDevice returns the device whose peer is looked for.
 func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device, finding) {
 	var infos []doca.DeviceInfo
-	for _, d := range meant(devices, s.Device) {
+	for _, d := range selected(devices, s.Device) {
 		if s.Device != "" {
 			return d, finding{}
 		}
@@ -123,7 +124,7 @@ func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device
 	return peerDevice(devices, config.Doctor{Device: name})
 }
 
-// checkServerIsThere looks, on the host, for the DPU.
+// checkServerIsThere looks for the DPU, on the host.
 func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
 	servers, err := dir.Servers(device.PCIAddress, negotiate.ServerName)
 	switch {
@@ -136,8 +137,8 @@ func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
 		"peer: no DPU serves host function %s in %s", device.PCIAddress, dir.Path).exitingWith(exit.Peer)
 }
 
-// checkServerIsFree looks, on the DPU, whether the name is taken. A host that waits cannot be seen: it calls until a
-// server answers, and leaves no trace before.
+// checkServerIsFree checks on the DPU that no other process has the server name. A waiting host cannot be detected: it
+// retries until a server answers.
 func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doctor) finding {
 	if s.Representor == "" {
 		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
@@ -156,7 +157,7 @@ func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doct
 		device.PCIAddress, s.Representor)
 }
 
-// checkTimeModel has something to say only where the software device has a model, or moves nothing.
+// checkTimeModel warns of a time model of the software device, and fails if that moves no bytes.
 func checkTimeModel(driver inventory.Driver) []finding {
 	var findings []finding
 	if driver.TimeModel != "" {

@@ -21,18 +21,18 @@ type verdict int
 
 const (
 	verdictOK   verdict = iota
-	verdictWarn         // a copy may work, but not as somebody may expect
+	verdictWarn         // a copy may work, but not as expected
 	verdictFail         // a copy cannot work
 )
 
-// String is the word that starts the line.
+// String returns the word that starts the line.
 func (v verdict) String() string { return [...]string{"ok", "warn", "FAIL"}[v] }
 
-// finding is what one check found. It is one line.
+// finding is the result of one check, printed as one line.
 type finding struct {
 	verdict verdict
 	what    string
-	fix     string // the next step; empty where there is nothing to do
+	fix     string // the next step; empty if there is none
 	code    int    // the exit code of a verdictFail
 }
 
@@ -46,7 +46,7 @@ func fail(fix, format string, args ...any) finding {
 	return finding{verdict: verdictFail, what: fmt.Sprintf(format, args...), fix: fix, code: exit.Device}
 }
 
-// exitingWith is a failure with another exit code than that of a missing device.
+// exitingWith returns the finding with another exit code than that of a missing device.
 func (f finding) exitingWith(code int) finding {
 	f.code = code
 	return f
@@ -55,7 +55,7 @@ func (f finding) exitingWith(code int) finding {
 // Run examines this machine, prints one line for each check, and returns an error if one has failed.
 func Run(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(thisMachine(s), s)) }
 
-// examine makes every check. Their order is that in which somebody repairs.
+// examine runs every check, in the order in which problems are best fixed.
 func examine(m machine, s config.Doctor) []finding {
 	installed, installErr := m.installation()
 	found, driverErr := m.inventory()
@@ -63,10 +63,10 @@ func examine(m machine, s config.Doctor) []finding {
 	if driverErr == nil {
 		findings = append(findings, checkTimeModel(found.Driver)...)
 		findings = append(findings, checkDevices(found.Devices, s))
-		findings = append(findings, checkEachDevice(meant(found.Devices, s.Device))...)
+		findings = append(findings, checkEachDevice(selected(found.Devices, s.Device))...)
 		findings = append(findings, checkRepresentors(found.Devices, s), checkMemlock(m, found.Driver))
 		findings = append(findings, checkVerbs(m, found.Driver))
-		findings = append(findings, checkPlace(m, found, s)...)
+		findings = append(findings, checkPlacement(m, found, s)...)
 	}
 	findings = append(findings, checkUser(m))
 	if s.Driver.Name != config.DriverDOCA && !found.Driver.Hardware && !errors.Is(driverErr, doca.ErrNoCgo) {
@@ -81,7 +81,7 @@ func examine(m machine, s config.Doctor) []finding {
 	return findings
 }
 
-// writeFindings prints the findings and turns those that failed into an error.
+// writeFindings prints the findings and returns an error if some failed.
 func writeFindings(w io.Writer, findings []finding) error {
 	failed, code := 0, exit.OK // code is that of the first check that failed
 	var text strings.Builder

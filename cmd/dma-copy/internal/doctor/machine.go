@@ -22,7 +22,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// machine is what the doctor looks at, as functions so that tests can show it any machine. None changes anything.
+// machine is what the checks ask about, as functions so that tests can replace them. None of them changes anything.
 type machine struct {
 	installation func() (doca.Installation, error)
 	inventory    func() (inventory.Inventory, error)
@@ -33,15 +33,15 @@ type machine struct {
 	accessible   func(path string) error
 	place        func() (placement.Machine, error)
 	user         func() identity
-	ownMemory    func() error        // reads this process's memory as a peer's is read
-	yamaScope    func() (int, error) // fs.ErrNotExist: the kernel does not have it
+	ownMemory    func() error        // reads this process's memory as if it was the peer's
+	yamaScope    func() (int, error) // fs.ErrNotExist if the kernel has no Yama
 	mayTrace     func() bool         // yamaScope does not bind this process
 	leftovers    func() ([]string, error)
 	partials     func() ([]disk.Leftover, error)
 	now          func() time.Time
 }
 
-// identity is who runs the program.
+// identity is the user of this process.
 type identity struct {
 	id     int
 	name   string
@@ -87,7 +87,7 @@ func memlockLimit() (uint64, error) {
 	return limit.Cur, err
 }
 
-// hasCapability reads the effective set, since root in a container may lack what root has.
+// hasCapability reports whether the effective set has the capability: root in a container may lack some.
 func hasCapability(capability int) bool {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -106,7 +106,7 @@ func currentUser() identity {
 		}
 		return found.Username, nil
 	})
-	ids, _ := os.Getgroups() // a process whose groups are unknown is shown without
+	ids, _ := os.Getgroups() // shown without groups if they are unknown
 	for _, id := range append([]int{os.Getegid()}, ids...) {
 		name := nameOr(id, groupName)
 		if len(who.groups) == 0 || name != who.groups[0] {
@@ -132,7 +132,8 @@ func nameOr(id int, lookUp func(string) (string, error)) string {
 	return text
 }
 
-// readOwnMemory tells whether the call is there at all: a process may always read itself, unless a filter forbids it.
+// readOwnMemory returns an error if process_vm_readv is not usable: a process may always read itself, unless a filter
+// forbids the call.
 func readOwnMemory() error {
 	there, here := []byte("dma-copy"), make([]byte, 8)
 	var pins runtime.Pinner
@@ -156,8 +157,8 @@ func yamaScope() (int, error) {
 	return strconv.Atoi(strings.TrimSpace(string(text)))
 }
 
-// findLeftovers lists the temporary files that killed copies have left in a directory, and those of running ones; not what
-// findPartials finds.
+// findLeftovers lists the temporary files of killed and of running copies in a directory, without those of
+// findPartials.
 func findLeftovers(directory string) ([]string, error) {
 	entries, err := os.ReadDir(directory)
 	if err != nil {

@@ -10,15 +10,15 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Replacement is a file that a command writes as a copy writes its target: under a temporary name first, and in place
-// of a regular file only. A symlink stays, and what it points to is replaced.
+// Replacement is a file that is written like the target of a copy: under a temporary name first, and in place of a
+// regular file only. A symlink stays, and its target is replaced.
 type Replacement struct {
 	Path      string // as the user gave it
 	Overwrite bool
-	Hint      string // what to do where it cannot be written
+	Hint      string // the next step if it cannot be written
 }
 
-// Check finds early what would keep the file from being written.
+// Check returns an error now if Write would fail later.
 func (r Replacement) Check() error {
 	at, err := disk.Locate(disk.OS, r.Path)
 	if err != nil {
@@ -41,7 +41,7 @@ func (r Replacement) Check() error {
 	return nil
 }
 
-// Write makes the file durable; its name holds the old content or the new, never a part.
+// Write writes the file durably. Its name has either the old or the new content, never part of one.
 func (r Replacement) Write(ctx context.Context, content []byte) error {
 	if err := r.Check(); err != nil {
 		return err
@@ -66,7 +66,7 @@ func (r Replacement) Failed(why string, err error) error {
 	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Next: r.Hint, Err: err}
 }
 
-// DirectoryOf returns the directory that the kernel looks the last name of a path up in.
+// DirectoryOf returns the directory in which the kernel looks up the last name of a path.
 func DirectoryOf(path string) string {
 	directory, _ := disk.Split(path)
 	return directory

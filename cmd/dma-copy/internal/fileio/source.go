@@ -15,14 +15,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Source is a regular file that is read from its beginning to its end.
+// Source is a regular file that is read once from its beginning to its end.
 type Source struct {
 	Path string // for messages
 	File *os.File
 	Info os.FileInfo // when it was opened
 }
 
-// Open opens a regular file. It waits neither for the writer of a FIFO nor for a device.
+// Open opens a regular file. It does not block on a FIFO or a device.
 func Open(path string) (*Source, error) {
 	file, err := os.OpenFile(path, readOnly, 0)
 	return examined(path, file, err)
@@ -30,28 +30,29 @@ func Open(path string) (*Source, error) {
 
 const readOnly = os.O_RDONLY | unix.O_NONBLOCK
 
-// OpenWithin opens a regular file in a directory, and none that the name leads to outside of it, also by symlinks.
+// OpenWithin opens a regular file below a directory. It does not follow a name out of the directory, neither by .. nor
+// by symlinks.
 func OpenWithin(root *os.Root, name string) (*Source, error) {
 	path := disk.Join(root.Name(), name)
 	file, err := root.OpenFile(name, readOnly, 0)
 	return examined(path, file, err)
 }
 
-// examined refuses what is not a regular file, and closes it.
+// examined returns the source if it is a regular file, and closes it otherwise.
 func examined(path string, file *os.File, err error) (*Source, error) {
 	if err != nil {
 		return nil, CannotRead(path, err, "check the path and its permissions")
 	}
 	opened := &Source{Path: path, File: file}
-	if err := opened.sample(); err != nil {
+	if err := opened.examine(); err != nil {
 		opened.Close()
 		return nil, err
 	}
 	return opened, nil
 }
 
-// sample finds out what has been opened, and whether it can be read as a file.
-func (f *Source) sample() (err error) {
+// examine returns an error unless the file can be read as a file on a disk.
+func (f *Source) examine() (err error) {
 	f.Info, err = f.File.Stat()
 	if err != nil {
 		return f.Failed(err)
@@ -62,7 +63,7 @@ func (f *Source) sample() (err error) {
 	case !f.Info.Mode().IsRegular():
 		return notAFile(quote.Bare(f.Path)+" is not a regular file", "name a regular file")
 	}
-	raw, err := f.File.SyscallConn() // File.Fd would have the reads of it block
+	raw, err := f.File.SyscallConn() // File.Fd would make reads block
 	if err != nil {
 		return f.Failed(err)
 	}
@@ -84,8 +85,8 @@ func notAFile(cause, next string) error {
 	return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: cause, Next: next}
 }
 
-// isOfKernel reports whether a file is an interface of the kernel, such as /proc/kmsg. To read one may block, and may
-// consume what is there; and its content is not what was written to it.
+// isOfKernel reports whether a file is an interface of the kernel, such as /proc/kmsg: reading it may block or consume
+// its content.
 func isOfKernel(fd int) bool {
 	var on unix.Statfs_t
 	if err := unix.Fstatfs(fd, &on); err != nil {
@@ -99,15 +100,16 @@ func isOfKernel(fd int) bool {
 	return false
 }
 
-// dropCached makes the kernel drop what it holds of the file in memory, so that what is read is what the disk has. Only
-// what the disk has already can be dropped, hence the flush. Where either is not possible the file is read all the same.
+// dropCached drops the file from the page cache, so that the disk is read. Only clean pages can be dropped, hence the
+// flush. Errors are ignored: the file can be read nevertheless.
 func dropCached(fd int) {
 	_ = unix.Fdatasync(fd)
 	_ = unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED)
 	_ = unix.Fadvise(fd, 0, 0, unix.FADV_SEQUENTIAL)
 }
 
-// Unchanged fails if the file was written to or truncated while it was read: its digest is that of no moment.
+// Unchanged returns an error if the file was written to or truncated since it was opened: then its digest is of no
+// state that it ever had.
 func (f *Source) Unchanged() error {
 	is, err := f.File.Stat()
 	if err != nil {
@@ -124,7 +126,7 @@ func (f *Source) Unchanged() error {
 
 func (f *Source) Failed(err error) error { return CannotRead(f.Path, err, "check the disk") }
 
-// Close has nothing to report: the file was only read.
+// Close closes the file, which was only read.
 func (f *Source) Close() { _ = f.File.Close() }
 
 func CannotRead(path string, err error, next string) error {

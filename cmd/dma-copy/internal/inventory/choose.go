@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// HintNameDevice is what to do where it is not clear which device is meant.
+// HintNameDevice is the hint where it is not clear which device is meant.
 const HintNameDevice = "name one with -p"
 
 // misfit returns the error of a device that was chosen and cannot do what was asked for. The message has the hint.
@@ -44,7 +44,7 @@ func ChooseDevice(devices []doca.DeviceInfo, s Selection) (string, error) {
 	}
 }
 
-// wantedSide is what the settings alone say of the role.
+// wantedSide returns the role that the settings alone decide.
 func wantedSide(s Selection) config.Role {
 	if s.Role == config.RoleAuto && s.Representor != "" {
 		return config.RoleDPU
@@ -63,7 +63,8 @@ func fits(d doca.DeviceInfo, side config.Role) bool {
 	}
 }
 
-// ChooseSide decides the role by what the device can be, and refuses what it cannot.
+// ChooseSide returns the side of a copy on the device, and an error if the device cannot be on the side that was asked
+// for.
 func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 	side := negotiate.Host
 	if s.Role == config.RoleDPU || (s.Role == config.RoleAuto && NativeSide(d) == negotiate.DPU) {
@@ -83,7 +84,7 @@ func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 	return side, nil
 }
 
-// NativeSide is the side whose function the device is, whatever was asked for.
+// NativeSide returns the side that the device belongs to, whatever was asked for.
 func NativeSide(d doca.DeviceInfo) negotiate.Side {
 	if d.ServerSupported {
 		return negotiate.DPU

@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Inventory is what the driver in use offers, as plain values. The JSON names are an interface: they stay, and new ones
-// may come.
+// Inventory describes the driver and its devices. The JSON names are an interface: they stay, and new ones may be
+// added.
 type Inventory struct {
 	Version int       `json:"version"` // of this form
 	Driver  Driver    `json:"driver"`
@@ -36,7 +36,7 @@ type Driver struct {
 	LibraryFiles     []string `json:"library_files"`
 	Reason           string   `json:"reason"`
 	TimeModel        string   `json:"time_model,omitempty"`     // of the software device
-	MovesNothing     bool     `json:"moves_no_bytes,omitempty"` // its copies succeed and do nothing
+	MovesNothing     bool     `json:"moves_no_bytes,omitempty"` // its copies succeed and move nothing
 }
 
 type Device struct {
@@ -82,7 +82,7 @@ type Comch struct {
 	MaxClients              uint32 `json:"max_clients,omitempty"` // of a server; left out where unknown
 }
 
-// FastPath is what Comch's consumers and producers can do. What is unknown is left out.
+// FastPath describes Comch's consumers and producers. What is unknown is left out.
 type FastPath struct {
 	Consumers         Port   `json:"consumers"`
 	Producers         Port   `json:"producers"`
@@ -97,12 +97,12 @@ type Port struct {
 	MaxListLength    uint32 `json:"max_list_length,omitempty"` // buffers of one message; 1: no lists
 }
 
-// Look opens the driver that options choose for somebody who only looks: the software device gets a runtime
-// directory of its own, which goes again, so that the one where copies meet is neither made nor tidied up.
+// Look opens the driver that options choose and calls look with it. The software device gets a temporary runtime
+// directory, so that the one in which copies meet is neither created nor cleaned up.
 func Look(options doca.Options, look func(*doca.Driver) error) error {
 	if dir, err := os.MkdirTemp("", "dma-copy-look-"); err == nil {
 		options.SoftDir = dir
-		defer os.RemoveAll(dir) // holds at most an empty lock
+		defer os.RemoveAll(dir) // contains at most an empty lock file
 	}
 	driver, err := doca.Open(options)
 	if err != nil {
@@ -112,7 +112,7 @@ func Look(options doca.Options, look func(*doca.Driver) error) error {
 	return look(driver)
 }
 
-// Take asks the driver for everything. A device that cannot be opened is listed with the reason.
+// Take asks the driver for all of the inventory. A device that cannot be opened is listed with the reason.
 func Take(driver *doca.Driver) (Inventory, error) {
 	infos, err := driver.Devices()
 	if err != nil {
@@ -194,7 +194,7 @@ func (r *Device) addRepresentors(device *doca.Device) error {
 	return err
 }
 
-// DriverTitle names a driver with its release; the software device's release has its name in it.
+// DriverTitle returns the name of a driver with its version; the version of the software device contains its name.
 func DriverTitle(name string, hardware bool, version string) string {
 	if name == config.DriverDOCA {
 		version = "doca " + version
@@ -205,7 +205,7 @@ func DriverTitle(name string, hardware bool, version string) string {
 	return version + " (software device, no hardware)"
 }
 
-// Named reports whether somebody who gives this name with -p means the device.
+// Named reports whether the device has this name: its PCI address in any form, its RDMA or its net device name.
 func (r *Device) Named(name string) bool {
 	address, err := doca.ParsePCIAddress(name)
 	return err == nil && address == r.PCIAddress || name == r.RDMAName || name == r.NetName

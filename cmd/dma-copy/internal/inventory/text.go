@@ -27,7 +27,7 @@ func Write(w io.Writer, found Inventory, form config.OutputForm) error {
 	return err
 }
 
-// row prints one property, aligned with the others. Drivers give names, so they are made fit for a terminal.
+// row writes one property, aligned with the others. Names come from the driver, so unprintable characters are escaped.
 func row(text *strings.Builder, name, format string, args ...any) {
 	fmt.Fprintf(text, "  %-15s  %s\n", name, quote.Printable(fmt.Sprintf(format, args...)))
 }
@@ -125,7 +125,7 @@ func representorDetails(rep Representor) string {
 	return " (" + strings.Join(details, ", ") + ")"
 }
 
-// limits are phrases about what a driver allows; what it did not tell is left out.
+// limits are phrases about what a driver allows; unknown limits are left out.
 type limits []string
 
 func (l *limits) add(most uint64, format string, args ...any) {

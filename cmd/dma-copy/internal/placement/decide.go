@@ -5,21 +5,23 @@ import "fmt"
 // Decision is where the process is to run, and why.
 type Decision struct {
 	CPUs Set // to run on, all of them usable; empty: the process stays where it is
-	Node int // the NUMA node that decided, -1 if none did. Without CPUs: the device's, and the process may use no CPU of it
+	// Node is the NUMA node that decided, -1 if none did. With CPUs empty, it is the node of the device, of which this
+	// process may use no CPU.
+	Node int
 }
 
-// HasNode tells whether a NUMA node decided.
+// HasNode reports whether a NUMA node decided.
 func (d Decision) HasNode() bool { return d.Node != noNode }
 
-// A Refusal says that a wish cannot be fulfilled on this machine, why, and what to wish for instead.
+// Refusal is the error of a wish that cannot be fulfilled on this machine. It says why, and what to choose instead.
 type Refusal string
 
-// Error returns the sentence without its subject, the wish.
+// Error returns the message without its subject, the wish.
 func (r Refusal) Error() string { return string(r) }
 
-// Decide finds the CPUs of a wish. The device is the long form of the PCI address of hardware, "0000:b1:00.1", or empty: then nothing is near it.
-// A wish for particular CPUs, or a node by its number, that leaves no usable CPU is a Refusal; the zero Wish never is. Other errors
-// are those of reading Sys.
+// Decide returns the CPUs for a wish. The device is the PCI address of hardware in its long form, "0000:b1:00.1", or
+// empty for the software device. A wish for particular CPUs, or for a node by its number, that leaves no usable CPU is
+// a Refusal; the zero Wish never is. Other errors are those of reading Sys.
 func (m Machine) Decide(w Wish, device string) (Decision, error) {
 	switch {
 	case !w.Cores.Empty():
@@ -70,7 +72,7 @@ func (m Machine) refuseNode(cpus Set) error {
 		m.Usable, cpus)
 }
 
-// decideByDevice changes nothing where all CPUs are equally near.
+// decideByDevice leaves the process where it is if all CPUs are equally near.
 func (m Machine) decideByDevice(device string) (Decision, error) {
 	nodes, err := m.nodes()
 	if err != nil || nodes.Count() < 2 {

@@ -9,16 +9,16 @@ import (
 	"strings"
 )
 
-// Machine is what a decision depends on.
+// Machine is the input of a decision.
 type Machine struct {
 	Sys    fs.FS // what the kernel shows in /sys
 	Usable Set   // the CPUs that this process may use at all
 }
 
-// noNode is what the kernel, too, says of a device that is on no particular node.
+// noNode stands for no particular node, in the kernel, too.
 const noNode = -1
 
-// nodes lists the NUMA nodes. A kernel that was built without NUMA shows none.
+// nodes returns the NUMA nodes; a kernel without NUMA shows none.
 func (m Machine) nodes() (Set, error) {
 	nodes, err := m.readList("devices/system/node/online")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -27,12 +27,13 @@ func (m Machine) nodes() (Set, error) {
 	return nodes, err
 }
 
-// cpusOf lists the CPUs of a node, of which a node may have none.
+// cpusOf returns the CPUs of a node; a node may have none.
 func (m Machine) cpusOf(node int) (Set, error) {
 	return m.readList(fmt.Sprintf("devices/system/node/node%d/cpulist", node))
 }
 
-// nodeOf tells on which node a PCI function is, in the long form of its address; noNode if the kernel does not know.
+// nodeOf returns the NUMA node of a PCI function by the long form of its address, noNode if the kernel does not know
+// it.
 func (m Machine) nodeOf(address string) (int, error) {
 	name := path.Join("bus/pci/devices", address, "numa_node")
 	text, err := fs.ReadFile(m.Sys, name)
@@ -49,7 +50,7 @@ func (m Machine) nodeOf(address string) (int, error) {
 	return max(node, noNode), nil
 }
 
-// readList reads a file that holds a list, or nothing but the end of the line.
+// readList reads a file with a list, which may be empty.
 func (m Machine) readList(name string) (Set, error) {
 	text, err := fs.ReadFile(m.Sys, name)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 
 const tasks = "/proc/self/task" // a folder for each thread of this process
 
-// ThisMachine returns the machine that the process runs on, with the CPUs that it may use now: Linux keeps those of a container, a
-// cpuset and taskset all in the thread's mask.
+// ThisMachine returns this machine, with the CPUs that the process may use now: the thread's mask reflects containers,
+// cpusets and taskset.
 func ThisMachine() (Machine, error) {
 	mask := unix.NewCPUSet(capacity)
 	if err := unix.SchedGetaffinityDynamic(os.Getpid(), mask); err != nil {
@@ -27,8 +27,8 @@ func ThisMachine() (Machine, error) {
 	return m, nil
 }
 
-// RunOn moves every thread of the process to the CPUs, and with them those that they will start. Memory that is there stays where it is.
-// If it fails, some threads may have moved. Two of these calls must not run at the same time.
+// RunOn moves every thread of the process to the CPUs, and with them those that they will start. Existing memory stays
+// where it is. After an error, some threads may have moved. Not safe for concurrent use.
 func RunOn(cpus Set) error {
 	mask := unix.NewCPUSet(capacity)
 	for cpu := range capacity {
@@ -45,7 +45,8 @@ func RunOn(cpus Set) error {
 	}
 }
 
-// moveThreads moves the threads that have not been moved yet, and counts them. While it looks, one that has not been may start another.
+// moveThreads moves the threads that have not been moved yet and returns their number. Meanwhile, a thread that has
+// not been moved may start another one.
 func moveThreads(mask unix.CPUSetDynamic, moved map[int]bool) (fresh int, err error) {
 	threads, err := os.ReadDir(tasks)
 	if err != nil {

@@ -15,12 +15,12 @@ const (
 	wordSize = 64
 )
 
-// Set is a set of CPUs, or of NUMA nodes, by their numbers from 0 to 8191. The zero Set is empty, and two that hold the same numbers
-// are equal by ==.
+// Set is a set of CPUs, or of NUMA nodes, by their numbers from 0 to 8191. The zero Set is empty; sets can be compared
+// with ==.
 type Set [capacity / wordSize]uint64
 
-// ParseList reads the kernel's list format: numbers and ranges with commas between them, "0-3,8", in any order. Its errors say what
-// is wrong and what to give instead. The empty text is refused.
+// ParseList parses the kernel's list format: numbers and ranges separated by commas, "0-3,8", in any order. The empty
+// text is an error. Errors say what is wrong and what to give instead.
 func ParseList(text string) (Set, error) {
 	var s Set
 	for part := range strings.SplitSeq(text, ",") {
@@ -88,15 +88,15 @@ func rangeText(first, last int) string {
 	return fmt.Sprintf("%d-%d", first, last)
 }
 
-// Has tells whether the set holds a number. It holds none outside 0 to 8191.
+// Has reports whether the set has a number; it has none outside 0 to 8191.
 func (s Set) Has(n int) bool {
 	return n >= 0 && n < capacity && s[n/wordSize]&(1<<(n%wordSize)) != 0
 }
 
-// Empty tells whether the set holds no number.
+// Empty reports whether the set is empty.
 func (s Set) Empty() bool { return s == Set{} }
 
-// Count returns how many numbers the set holds.
+// Count returns the number of elements.
 func (s Set) Count() int {
 	count := 0
 	for _, word := range s {
@@ -105,7 +105,7 @@ func (s Set) Count() int {
 	return count
 }
 
-// Intersect returns what both sets hold.
+// Intersect returns the numbers that are in both sets.
 func (s Set) Intersect(other Set) Set {
 	for i := range s {
 		s[i] &= other[i]

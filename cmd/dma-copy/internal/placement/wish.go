@@ -5,16 +5,17 @@ import (
 	"strconv"
 )
 
-// Wish is where somebody wants the process to run. The zero Wish is nobody's: near the device, if that is of any use.
+// Wish is where the user wants the process to run. The zero Wish is automatic: near the device, if that makes a
+// difference.
 type Wish struct {
 	Cores Set  // on these CPUs; empty: not given
 	Node  Node // else on those of this NUMA node
 }
 
-// IsAuto tells whether nothing in particular was wished for, so that nothing is refused either.
+// IsAuto reports whether nothing particular was wished for, so that nothing is refused either.
 func (w Wish) IsAuto() bool { return w.Cores.Empty() && w.Node == Node{} }
 
-// Node names a NUMA node: that of the device (the zero Node), none, or one by its number.
+// Node is the NUMA node of the device (the zero Node), no node, or a node by its number.
 type Node struct {
 	choice nodeChoice
 	number int // of nodeNumbered, else 0
@@ -34,7 +35,7 @@ const (
 	NodeOff  = "off"  // none: the process stays where it is
 )
 
-// ParseNode reads "auto", "off" or the number of a node. Its error says what to give instead.
+// ParseNode parses "auto", "off" or the number of a node. Its error says what to give instead.
 func ParseNode(text string) (Node, error) {
 	switch text {
 	case NodeAuto:
@@ -54,5 +55,5 @@ func (n Node) String() string {
 	return [...]string{NodeAuto, NodeOff, strconv.Itoa(n.number)}[n.choice]
 }
 
-// HasNumber tells whether the node was named by its number.
+// HasNumber reports whether the node was given by its number.
 func (n Node) HasNumber() bool { return n.choice == nodeNumbered }

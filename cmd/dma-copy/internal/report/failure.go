@@ -16,31 +16,31 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// SideError is a failure of a run that knows which side it is.
+// SideError is the failure of a copy on one side.
 type SideError struct {
 	Side      negotiate.Side
 	Err       error
-	Kept      int64  // bytes that a later copy goes on with
-	Lost      string // why there are none of those that were verified
-	Resumable bool   // or the receiver may have kept some
+	Kept      int64  // bytes from which a later copy resumes
+	Lost      string // why no verified bytes are kept; empty if none were lost
+	Resumable bool   // the receiver may have kept some
 }
 
 func (e *SideError) Error() string { return fmt.Sprintf("%s: %v", e.Side, e.Err) }
 func (e *SideError) Unwrap() error { return e.Err }
 
-// WriteError prints the error as the one line that a failed run leaves on stderr: side, cause, next step.
+// WriteError prints the one line that a failed run leaves on stderr: side, cause, hint.
 func WriteError(w io.Writer, err error) {
 	fmt.Fprintf(w, "dma-copy: %s\n", Sentence(err))
 }
 
-// Sentence is the line without the program's name.
+// Sentence returns that line without the name of the program.
 func Sentence(err error) string {
 	found, text := classify(err), err.Error()
 	failed, sided := errors.AsType[*SideError](err)
 	if sided && found.reword != nil {
 		text = fmt.Sprintf("%s: %s", failed.Side, found.reword(failed.Side, failed.Err))
-		if said := dmaxfer.ErrHung; errors.Is(err, said) && !strings.Contains(text, said.Error()) {
-			text += "; " + said.Error()
+		if hung := dmaxfer.ErrHung; errors.Is(err, hung) && !strings.Contains(text, hung.Error()) {
+			text += "; " + hung.Error()
 		}
 	}
 	if found.hint != "" {
@@ -52,8 +52,8 @@ func Sentence(err error) string {
 	return quote.Printable(strings.ReplaceAll(text, "\n", "; "))
 }
 
-// whatIsKept says that a copy need not begin anew. A sender does not know; it says so only after what leaves most receivers with
-// something worth keeping.
+// whatIsKept returns a clause that says whether the copy can be resumed. A sender does not know; it says so only after
+// failures that leave most receivers with something to resume from.
 func whatIsKept(failed *SideError, code int) string {
 	switch {
 	case failed.Kept > 0:
@@ -66,7 +66,7 @@ func whatIsKept(failed *SideError, code int) string {
 	return ""
 }
 
-// LogReworded keeps in the log what the line about the failure leaves out.
+// LogReworded logs the full error if the line about the failure rewords it.
 func LogReworded(log zerolog.Logger, err error) {
 	if err != nil && classify(err).reword != nil {
 		log.Debug().Err(err).Msg("full error")

@@ -18,11 +18,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// eventsVersion is that of the lines. It changes only if a field is taken away or gets another meaning; docs/events.schema.json
-// has them all.
+// eventsVersion is the version of the events. It changes only if a field is removed or changes its meaning;
+// docs/events.schema.json describes all of them.
 const eventsVersion = 1
 
-// The lines. What a run does not know is left out.
+// The events, each one line. Fields with unknown values are left out.
 type (
 	lineStart struct {
 		Version int    `json:"v"`
@@ -109,7 +109,7 @@ type (
 	}
 )
 
-// jsonReporter is the follower that reads JSON lines.
+// jsonReporter writes a copy as JSON lines.
 type jsonReporter struct {
 	encoder *json.Encoder
 	every   time.Duration
@@ -119,8 +119,8 @@ type jsonReporter struct {
 	native  bool
 	speed   speed
 	log     zerolog.Logger
-	broken  error // lines that could not be written
-	unread  bool  // the reader has gone away, and nothing is written any more
+	failed  error // of lines that could not be written
+	closed  bool  // the reader closed its end; nothing is written any more
 }
 
 var _ Reporter = (*jsonReporter)(nil)
@@ -133,19 +133,19 @@ func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	return p
 }
 
-// write writes an event. After the reader is gone the rest is dropped; any other failure loses events that a
-// reader counts on.
+// write writes an event. Once the reader has closed its end, further events are dropped; any other error is returned
+// by Succeed.
 func (p *jsonReporter) write(line any) {
-	if p.unread {
+	if p.closed {
 		return
 	}
 	err := p.encoder.Encode(line)
 	if errors.Is(err, syscall.EPIPE) {
-		p.unread = true
+		p.closed = true
 		p.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
 		return
 	}
-	p.broken = errors.Join(p.broken, err)
+	p.failed = errors.Join(p.failed, err)
 }
 
 func (p *jsonReporter) start(kind string) lineStart {
@@ -186,7 +186,7 @@ func (p *jsonReporter) Interval() time.Duration { return p.every }
 
 func (p *jsonReporter) Progress(s dmaxfer.Sample) {
 	if s.Phase == dmaxfer.Meeting {
-		return // hello says when that is over
+		return // the hello event ends this phase
 	}
 	p.write(progressLineJSON{
 		lineStart: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total), Rate: p.speed.update(s),
@@ -207,8 +207,8 @@ func (p *jsonReporter) Succeed(s dmaxfer.Summary) error {
 	}
 	p.write(file)
 	p.write(p.summary(s, compared))
-	if p.broken != nil {
-		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", p.broken)
+	if p.failed != nil {
+		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", p.failed)
 	}
 	return nil
 }
@@ -234,7 +234,7 @@ func (p *jsonReporter) Fail(err error) {
 	p.write(line)
 }
 
-// known is nil for the size of a stream.
+// known returns a pointer to size, or nil for a stream, whose size is unknown.
 func known(size int64) *int64 {
 	if size == dmaxfer.Unknown {
 		return nil
@@ -249,7 +249,7 @@ func direction(sent bool) string {
 	return "receive"
 }
 
-// roleOf is what --role calls the side.
+// roleOf returns the side as --role spells it.
 func roleOf(side negotiate.Side) string {
 	if side == negotiate.DPU {
 		return string(config.RoleDPU)
@@ -268,5 +268,5 @@ func stagesOf(shares pump.Shares) map[string]float64 {
 	return stages
 }
 
-// stageKey is the stage's name in the events.
+// stageKey returns the stage's name in the events.
 func stageKey(stage pump.Stage) string { return strings.ReplaceAll(stage.String(), " ", "_") }

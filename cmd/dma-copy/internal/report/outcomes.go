@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// ExitCode maps the outcome of a run to the exit code that the help documents.
+// ExitCode returns the exit code of a run that ended with err, as the help documents it.
 func ExitCode(err error) int {
 	if err == nil {
 		return exit.OK
@@ -23,7 +23,7 @@ func ExitCode(err error) int {
 	return classify(err).code
 }
 
-// Hint returns the next step for the user that the error's own text does not have; it may be empty.
+// Hint returns the next step for the user, empty if the error's own text has it or if there is none.
 func Hint(err error) string { return classify(err).hint }
 
 // outcome is what a failure means for scripts and for the user.
@@ -37,14 +37,14 @@ type outcome struct {
 // of the device.
 type wording func(side negotiate.Side, err error) string
 
-// classify finds the outcome of a failed run. A signal comes first, then what the peer reported, then errors that carry
-// their own code.
+// classify returns the outcome of a failed run. A signal comes first, then what the peer reported, then an error that
+// carries its own code.
 func classify(err error) outcome {
 	if interrupted, is := errors.AsType[exit.Interrupted](err); is {
 		return outcome{code: interrupted.ExitCode()}
 	}
 	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
-		return outcome{code: int(said.Code), reword: peersWords}
+		return outcome{code: int(said.Code), reword: abortReason}
 	}
 	if failed, is := errors.AsType[exit.Coder](err); is {
 		return outcome{code: failed.ExitCode(), hint: failed.Hint()}
@@ -89,7 +89,7 @@ var libraryOutcomes = []struct {
 	{one(negotiate.ErrNeedsNative), outcome{exit.Protocol, "", nil}},
 	{one(negotiate.ErrEmptyFile), outcome{exit.Protocol, "", nil}},
 	{one(negotiate.ErrVersion), outcome{exit.Protocol,
-		"run releases of dma-copy with a common protocol version on both sides", versionsApart}},
+		"run releases of dma-copy with a common protocol version on both sides", versionRanges}},
 	{one(dmaxfer.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
 	{one(negotiate.ErrPeerFailed), outcome{exit.Failure, "see its error message", ofPeer("the %s reported a failure")}},
 	{one(comch.ErrPeerAbsent), outcome{exit.Peer, "start the other side, or raise --wait", nil}},
@@ -163,14 +163,14 @@ func leavingOut[T error](_ negotiate.Side, err error) string {
 	return text
 }
 
-// versionsApart has the two ranges without the protocol's words around them.
-func versionsApart(_ negotiate.Side, err error) string {
+// versionRanges returns the two version ranges without the text that the protocol adds.
+func versionRanges(_ negotiate.Side, err error) string {
 	apart, _ := errors.AsType[*negotiate.Error](err)
 	return fmt.Sprintf("%s: %s", apart.Err, apart.Detail)
 }
 
-// peersWords is what the peer reported in its abort message.
-func peersWords(side negotiate.Side, err error) string {
+// abortReason returns the reason in the peer's abort message.
+func abortReason(side negotiate.Side, err error) string {
 	said, _ := errors.AsType[*negotiate.PeerAborted](err)
 	if said.Text == "" {
 		return fmt.Sprintf("the %s aborted without a reason", side.Other())

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// memory is how much of the past a speed is about, so that it neither flickers nor lags.
+	// memory is the time constant of the average rate: long enough not to flicker, short enough not to lag.
 	memory = 3 * time.Second
 
 	narrowestBar = 8
@@ -21,13 +21,13 @@ const (
 	longestETA   = 99 * time.Hour
 )
 
-// speed follows how fast a copy moves.
+// speed averages how fast a copy moves.
 type speed struct {
 	last dmaxfer.Sample
 	rate float64 // bytes per second
 }
 
-// update takes in the next sample and returns the speed in bytes per second, 0 if there is none yet.
+// update adds a sample and returns the average rate in bytes per second, 0 if there is none yet.
 func (v *speed) update(s dmaxfer.Sample) float64 {
 	passed := s.Elapsed - v.last.Elapsed
 	if s.Elapsed == 0 || passed <= 0 {
@@ -35,12 +35,13 @@ func (v *speed) update(s dmaxfer.Sample) float64 {
 	}
 	now := float64(s.Moved-v.last.Moved) / passed.Seconds()
 	fresh := 1 - math.Exp(-passed.Seconds()/memory.Seconds())
-	v.rate += (now - v.rate) * max(fresh, passed.Seconds()/s.Elapsed.Seconds()) // the mean, as long as there is little to forget
+	// In the first seconds this is the mean over all of the copy.
+	v.rate += (now - v.rate) * max(fresh, passed.Seconds()/s.Elapsed.Seconds())
 	v.last = s
 	return v.rate
 }
 
-// progressLine is how far a copy is, in at most width columns; 0 is any number of them, and no bar.
+// progressLine returns the progress of a copy in at most width columns. Width 0 is no limit, and no bar.
 func progressLine(s dmaxfer.Sample, rate float64, width int) string {
 	head, text := percentOf(s), strings.Join(progressFields(s, rate), "  ")
 	for _, tail := range []string{doing(s), busiest(s), ""} {
@@ -58,7 +59,7 @@ func progressLine(s dmaxfer.Sample, rate float64, width int) string {
 	return whatFits(append([]string{head}, progressFields(s, rate)...), width)
 }
 
-// whatFits joins as many of the parts as there is room for, and none of them cut: half a number is another number.
+// whatFits joins as many of the parts as fit into width. No part is cut: half a number would be another number.
 func whatFits(parts []string, width int) string {
 	for n := len(parts); n > 0; n-- {
 		if line := joined("  ", parts[:n]...); len(line) <= width {
@@ -78,7 +79,7 @@ func joined(separator string, parts ...string) string {
 	return strings.Join(there, separator)
 }
 
-// percentOf is nothing for a stream, whose end nobody knows.
+// percentOf returns the percentage done, or nothing for a stream, whose size is unknown.
 func percentOf(s dmaxfer.Sample) string {
 	if s.Total == dmaxfer.Unknown {
 		return ""
@@ -116,7 +117,7 @@ func eta(left int64, rate float64) string {
 	return time.Duration(math.Ceil(seconds) * float64(time.Second)).String()
 }
 
-// doing says what takes the time.
+// doing names what takes the time.
 func doing(s dmaxfer.Sample) string {
 	switch {
 	case s.Phase == dmaxfer.Preparing:
@@ -131,7 +132,7 @@ func doing(s dmaxfer.Sample) string {
 	return shares(s.Shares)
 }
 
-// shares lists the stages that count.
+// shares lists the stages with at least 0.5 % of the time.
 func shares(all pump.Shares) string {
 	var parts []string
 	for stage, share := range all {
@@ -142,7 +143,7 @@ func shares(all pump.Shares) string {
 	return strings.Join(parts, " ")
 }
 
-// busiest is the stage that a faster copy would need more of, or what is done when nothing moves.
+// busiest names the stage that limits the copy, or what is done while no bytes move.
 func busiest(s dmaxfer.Sample) string {
 	stage := s.Shares.Busiest()
 	if s.Phase != dmaxfer.Moving || s.Shares[stage] == 0 {

@@ -21,25 +21,25 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Reporter tells somebody of a run: a person by text, or a program by JSON lines. It is called by one goroutine at a time.
+// Reporter reports on one copy, as text or as JSON lines. Its methods are called by one goroutine at a time.
 type Reporter interface {
-	// Begin says by what means the copy is about to be made.
+	// Begin is called before the copy starts.
 	Begin(by Path)
 
-	// Event takes what happens in the copy.
+	// Event is called for each event of the copy.
 	Event(e dmaxfer.Event)
 
-	// Progress takes how far the copy is, each interval; an interval of 0 is for who does not want to know.
+	// Progress is called with a sample at each interval. An interval of 0 is for no progress.
 	Progress(s dmaxfer.Sample)
 	Interval() time.Duration
 
-	// Succeed and fails end it. What succeeds returns is that the news could not be delivered.
+	// Succeed or Fail ends the copy. Succeed returns an error if what was reported could not be written.
 	Succeed(s dmaxfer.Summary) error
 	Fail(err error)
 }
 
-// New returns the follower that the settings ask for. Events go to stdout, unless that may be where the file's
-// bytes go; text goes to stderr, whose screen is nil if it is no terminal that can move its cursor.
+// New returns the reporter that the settings ask for. Events go to stdout, unless that may be where the file's bytes
+// go; text goes to stderr, whose screen is nil unless it is a terminal that can move its cursor.
 func New(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) Reporter {
 	switch {
 	case s.Output != config.OutputJSON:
@@ -51,17 +51,17 @@ func New(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Lo
 	}
 }
 
-// Path are what a copy is made with on this side.
+// Path is what a copy is made with on this side.
 type Path struct {
-	Software string // this program, as other programs are told
+	Software string // name and version of this program
 	Side     negotiate.Side
 	Device   string // PCI address
-	Driver   string // as people call it
+	Driver   string // its title for the user
 	Hardware bool
-	Reason   string // this driver; empty if the user has chosen it
+	Reason   string // why this driver; empty if the user chose it
 }
 
-// Monitor keeps one follower informed and remembers what a failure needs to be explained.
+// Monitor feeds one reporter and remembers what explains a failure. Event may be called while it samples.
 type Monitor struct {
 	settings config.Copy
 	Progress dmaxfer.Progress
@@ -70,7 +70,7 @@ type Monitor struct {
 	Reporter Reporter
 	native   bool
 	planned  dmaxfer.Planned
-	kept     dmaxfer.Kept // what this side's failed copy has left
+	kept     dmaxfer.Kept // what a failed copy has left on this side
 }
 
 func NewMonitor(to Reporter, s config.Copy) *Monitor { return &Monitor{Reporter: to, settings: s} }
@@ -97,7 +97,7 @@ func (r *Monitor) Event(e dmaxfer.Event) {
 	r.Reporter.Event(e)
 }
 
-// warnOfReference says what the user will not get from a peer that is not asked for it.
+// warnOfReference warns of settings that have no effect with a peer of the reference protocol.
 func (r *Monitor) warnOfReference() {
 	if missed := r.settings.BeyondReference(); !r.native && len(missed) > 0 {
 		verb := "have"
@@ -109,14 +109,14 @@ func (r *Monitor) warnOfReference() {
 	}
 }
 
-// warnOfReadback says that there is nothing to compare what would be read back with. It takes both sides to ask for that.
+// warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
 func (r *Monitor) warnOfReadback() {
 	if r.native && r.settings.Verify == config.VerifyReadback && r.planned.Digest == digest.None {
 		r.Reporter.Event(dmaxfer.Warned{Text: "--verify readback compares nothing, because both sides use --digest none"})
 	}
 }
 
-// Watch lets the follower look at the progress until the returned function is called.
+// Watch passes samples of the progress to the reporter until stop is called.
 func (r *Monitor) Watch() (stop func()) {
 	interval := r.Reporter.Interval()
 	if interval == 0 {

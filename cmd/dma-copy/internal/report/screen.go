@@ -9,11 +9,11 @@ import (
 	"golang.org/x/term"
 )
 
-// Screen is a terminal whose last line can show how far a copy is. Whatever else is written to it goes above that line. Safe for
+// Screen is a terminal whose last line shows the progress of a copy. Other output goes above that line. Safe for
 // concurrent use.
 type Screen struct {
 	out   io.Writer
-	width func() int // columns of the window as it is now
+	width func() int // columns of the window now
 
 	mu   sync.Mutex
 	line string // what the last line shows; empty: nothing
@@ -24,7 +24,7 @@ const (
 	defaultWidth = 80
 )
 
-// NewScreen makes the screen of a terminal.
+// NewScreen returns the screen of a terminal.
 func NewScreen(terminal *os.File) *Screen {
 	return &Screen{out: terminal, width: func() int {
 		width, _, err := term.GetSize(int(terminal.Fd()))
@@ -35,7 +35,7 @@ func NewScreen(terminal *os.File) *Screen {
 	}}
 }
 
-// Write implements io.Writer. The line comes back below what ends with a line's end.
+// Write implements io.Writer. If p ends with a newline, the last line is shown again below it.
 func (s *Screen) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -54,7 +54,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// show replaces the last line; an empty one takes it away. That it cannot be shown stops no copy.
+// show replaces the last line; an empty one removes it. Errors are ignored: they must not stop a copy.
 func (s *Screen) show(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
-// knows: the reference's protocol compares no bytes and tells a sender nothing of durability.
+// knows: the reference protocol compares no bytes and tells a sender nothing about durability.
 func writeSummary(w io.Writer, s dmaxfer.Summary, by Path) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s), sumOf(s))
@@ -78,7 +78,7 @@ func verified(s dmaxfer.Summary) string {
 	}
 }
 
-// durability says what is known of the receiver's disk.
+// durability returns what is known of the receiver's disk.
 func durability(s dmaxfer.Summary, side negotiate.Side) string {
 	if s.Protocol != negotiate.Native {
 		return referenceDurability(s, side)
@@ -99,7 +99,8 @@ func durability(s dmaxfer.Summary, side negotiate.Side) string {
 	}
 }
 
-// referenceDurability: the DPU reports success after its own file is safe; a host that receives reports nothing but its failure.
+// referenceDurability returns what the reference protocol tells: the DPU reports success after its own file is
+// durable; a host that receives reports failures only.
 func referenceDurability(s dmaxfer.Summary, side negotiate.Side) string {
 	switch {
 	case !s.Sent:
@@ -116,7 +117,7 @@ func resumed(s dmaxfer.Summary) string {
 		humanize.IBytes(uint64(s.Resumed)), humanize.IBytes(uint64(s.Size)), humanize.IBytes(uint64(copied(s))))
 }
 
-// copied is how many bytes this run has copied.
+// copied returns how many bytes this run has copied.
 func copied(s dmaxfer.Summary) int64 { return s.Size - s.Resumed }
 
 func retries(s dmaxfer.Summary) string {
@@ -126,7 +127,7 @@ func retries(s dmaxfer.Summary) string {
 	return english.Plural(int(s.Retries), "chunk", "") + " retransmitted"
 }
 
-// rate is nothing for an empty file, which has none. What was there before has not been copied.
+// rate returns the rate in parentheses, or nothing for an empty file. Bytes that were already present do not count.
 func rate(s dmaxfer.Summary) string {
 	if perSecond := bytesPerSecond(s); perSecond > 0 {
 		return fmt.Sprintf(" (%s/s)", humanize.IBytes(uint64(perSecond)))
@@ -162,7 +163,7 @@ func shapeOf(s dmaxfer.Summary) string {
 	return "  " + strings.Join(parts, "  ")
 }
 
-// mostTime names the stage that a faster copy would need more of.
+// mostTime names the stage that limits the copy.
 func mostTime(stage pump.Stage, share float64, side negotiate.Side) string {
 	if stage == pump.Peer {
 		return fmt.Sprintf("waiting for the %s %.0f%%", side.Other(), 100*share)

@@ -13,15 +13,16 @@ import (
 )
 
 const (
-	// roomForInterrupt is what the terminal adds to the line when somebody presses Ctrl-C. What then wraps could not be erased.
-	roomForInterrupt = len("^C") + 1
+	// interruptWidth is what the terminal adds to the line on Ctrl-C, in columns. A line that wraps could not be
+	// erased.
+	interruptWidth = len("^C") + 1
 
 	barInterval    = 100 * time.Millisecond
-	lineInterval   = 10 * time.Second // where lines pile up
-	alwaysInterval = time.Second      // and somebody wants that
+	lineInterval   = 10 * time.Second // where lines accumulate
+	alwaysInterval = time.Second      // with --progress always
 )
 
-// textReporter is the follower that reads text on stderr.
+// textReporter writes a copy as text on stderr.
 type textReporter struct {
 	out    io.Writer
 	screen *Screen // nil: lines only
@@ -71,20 +72,20 @@ func (p *textReporter) Progress(s dmaxfer.Sample) {
 	}
 	rate := p.speed.update(s)
 	if p.screen != nil {
-		p.screen.show(progressLine(s, rate, p.screen.width()-roomForInterrupt))
+		p.screen.show(progressLine(s, rate, p.screen.width()-interruptWidth))
 		return
 	}
 	fmt.Fprintln(p.out, progressLine(s, rate, 0))
 }
 
-// waiting shows somebody at a terminal that nothing hangs. In a log it would be a line about nothing.
+// waiting shows on a terminal that the process waits for its peer. A log does not need that line.
 func (p *textReporter) waiting() {
 	if p.screen != nil {
-		p.screen.show(whatFits([]string{"waiting for the " + p.by.Side.Other().String()}, p.screen.width()-roomForInterrupt))
+		p.screen.show(whatFits([]string{"waiting for the " + p.by.Side.Other().String()}, p.screen.width()-interruptWidth))
 	}
 }
 
-// Succeed says nothing about a stderr that is closed: the copy is done, and nobody wants to read of it.
+// Succeed ignores a closed stderr: the copy is done.
 func (p *textReporter) Succeed(s dmaxfer.Summary) error {
 	p.clear()
 	if !p.quiet {
@@ -93,7 +94,7 @@ func (p *textReporter) Succeed(s dmaxfer.Summary) error {
 	return nil
 }
 
-// Fail only makes room: the one line about a failure is that of any command.
+// Fail removes the progress line. The error itself is printed by main, as for any command.
 func (p *textReporter) Fail(error) { p.clear() }
 
 func (p *textReporter) clear() {

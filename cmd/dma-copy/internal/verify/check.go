@@ -15,14 +15,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// maxManifestSize bounds what is read of a file that may not be a manifest at all.
+// maxManifestSize bounds what is read of a file that may not be a manifest, in bytes.
 const maxManifestSize = 256 << 20
 
-// expected is a file and what it should be.
+// expected is a file and its expected digest.
 type expected struct {
 	path   string
-	within *os.Root   // path is one in this directory; nil: it may lead anywhere
-	sum    digest.Sum // of digest.None if the manifest does not say
+	within *os.Root   // the directory that path must not leave; nil: any
+	sum    digest.Sum // its algorithm is digest.None if the manifest has none
 }
 
 func (e expected) open() (*fileio.Source, error) {
@@ -32,7 +32,7 @@ func (e expected) open() (*fileio.Source, error) {
 	return fileio.OpenWithin(e.within, e.path)
 }
 
-// checkListed checks what the manifest lists below a directory, or beside the manifest if none is given.
+// checkListed checks the files of a manifest in a directory, by default the directory of the manifest.
 func (v verifier) checkListed(ctx context.Context, manifest, directory string) error {
 	if directory == "" {
 		directory = fileio.DirectoryOf(manifest)
@@ -67,7 +67,7 @@ func withoutLastSlash(directory string) string {
 	return strings.TrimSuffix(directory, "/")
 }
 
-// anywhere takes the entries of a manifest that is trusted.
+// anywhere returns the entries of a manifest that may lead out of the directory.
 func anywhere(entries []digest.Entry, directory string) []expected {
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
@@ -93,8 +93,8 @@ func (v verifier) checkNamed(ctx context.Context, manifest string, paths []strin
 	return v.checkFiles(ctx, manifest, files)
 }
 
-// lookUp finds what a manifest says of a file: by its directory and name, else by its name alone, as of a file that was
-// copied elsewhere. A name that is listed twice with different digests is refused.
+// lookUp returns the digest of a file in a manifest: by directory and name, else by the name alone, for a file that
+// was copied elsewhere. A name that is listed twice with different digests is an error.
 func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, err error) {
 	_, wanted := disk.Split(path)
 	for _, entry := range entries {
@@ -113,7 +113,7 @@ func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, er
 	return found, err
 }
 
-// sameDirectory reports whether two paths are of names in one directory.
+// sameDirectory reports whether two paths are in one directory.
 func sameDirectory(a, b string) bool {
 	inA, _ := disk.Split(a)
 	inB, _ := disk.Split(b)
@@ -122,7 +122,7 @@ func sameDirectory(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// loadManifest reads a manifest, which must list something.
+// loadManifest reads a manifest, which must list at least one file.
 func loadManifest(path string) ([]digest.Entry, error) {
 	text, err := readManifest(path)
 	if err != nil {
@@ -155,10 +155,10 @@ func readManifest(path string) (string, error) {
 	return string(text), nil
 }
 
-// tally counts what became of the files.
+// tally counts the results.
 type tally struct{ fine, different, unreadable int }
 
-// checkFiles reads all of them, whatever is found, unless the run is ended.
+// checkFiles checks all files, also after mismatches, until ctx ends.
 func (v verifier) checkFiles(ctx context.Context, manifest string, files []expected) error {
 	var count tally
 	for _, file := range files {
@@ -172,25 +172,25 @@ func (v verifier) checkFiles(ctx context.Context, manifest string, files []expec
 func (v verifier) checkFile(ctx context.Context, file expected, count *tally) error {
 	if file.sum.Algorithm() == digest.None {
 		count.unreadable++
-		return v.tell(false, "%s: the manifest does not list it", file.path)
+		return v.printResult(false, "%s: the manifest does not list it", file.path)
 	}
 	path, got, err := v.read(ctx, file)
 	if failed, is := errors.AsType[*dmaxfer.Error](err); is {
 		count.unreadable++
-		return v.tell(false, "%s", failed.Cause)
+		return v.printResult(false, "%s", failed.Cause)
 	}
 	if err != nil {
 		return err
 	}
 	if got == file.sum {
 		count.fine++
-		return v.tell(true, "%s  %s", path, got)
+		return v.printResult(true, "%s  %s", path, got)
 	}
 	count.different++
-	return v.tell(false, "%s: digest mismatch: got %s, expected %s", path, got, file.sum)
+	return v.printResult(false, "%s: digest mismatch: got %s, expected %s", path, got, file.sum)
 }
 
-// read returns the digest of a file and its path with the directory.
+// read returns the path of a file with its directory, and its digest.
 func (v verifier) read(ctx context.Context, file expected) (string, digest.Sum, error) {
 	opened, err := file.open()
 	if err != nil {
@@ -200,7 +200,8 @@ func (v verifier) read(ctx context.Context, file expected) (string, digest.Sum, 
 	return opened.Path, sum, err
 }
 
-// outcome is a failure of its own kind where files failed in part. Where all did, a mismatch is the worse news.
+// outcome returns an error if files failed. Its exit code depends on whether all failed and, if so, on whether there
+// was a mismatch.
 func (t tally) outcome(manifest string, of int) error {
 	code := exit.Source
 	switch {

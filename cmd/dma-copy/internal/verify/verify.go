@@ -20,7 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Run carries out the command: it prints its results to stdout, and what it has written to stderr.
+// Run carries out the command. It prints results to stdout, and which manifest it has written to stderr.
 func Run(
 	ctx context.Context, stdout, stderr io.Writer, s config.Verify, args []string, log zerolog.Logger,
 ) error {
@@ -63,8 +63,8 @@ type verifier struct {
 	log      zerolog.Logger
 }
 
-// tell prints a line about a file that is as it should be, or one about a file that is not.
-func (v verifier) tell(fine bool, format string, args ...any) error {
+// printResult prints the line of one file, unless it matches and --quiet was given.
+func (v verifier) printResult(fine bool, format string, args ...any) error {
 	if fine && v.settings.Quiet {
 		return nil
 	}
@@ -79,7 +79,7 @@ func (v verifier) tell(fine bool, format string, args ...any) error {
 	return nil
 }
 
-// comparePair reads two files side by side.
+// comparePair compares two files.
 func (v verifier) comparePair(ctx context.Context, first, second string) error {
 	var files [2]*fileio.Source
 	for i, path := range []string{first, second} {
@@ -109,9 +109,9 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 
 func (v verifier) judgePair(first, second string, found digest.Comparison) error {
 	if found.Same() {
-		return v.tell(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0], humanize.IBytes(uint64(found.Sizes[0])))
+		return v.printResult(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0], humanize.IBytes(uint64(found.Sizes[0])))
 	}
-	err := v.tell(false, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
+	err := v.printResult(false, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
 		first, second, found.Differ, found.Sums[0], found.Sizes[0], found.Sums[1], found.Sizes[1])
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (v verifier) judgePair(first, second string, found digest.Comparison) error
 	return exit.Errorf(exit.Digest, "copy again", "%s and %s differ", quote.Bare(first), quote.Bare(second))
 }
 
-// digestOf returns the digest of a file as the disk has it, and its size. It closes the file.
+// digestOf returns the digest and the size of a file, and closes it.
 func (v verifier) digestOf(ctx context.Context, a digest.Algorithm, file *fileio.Source) (digest.Sum, int64, error) {
 	defer file.Close()
 	v.log.Info().Str("path", file.Path).Msg("reading")

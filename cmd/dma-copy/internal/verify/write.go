@@ -22,7 +22,8 @@ import (
 
 const toStdout = "-"
 
-// writeManifest lists files and all that is below directories. Nothing is written unless all of them could be read.
+// writeManifest writes the digests of files, and of all files below directories. Nothing is written unless all of them
+// could be read.
 func (v verifier) writeManifest(ctx context.Context, manifest string, paths []string) error {
 	if err := v.checkTarget(manifest); err != nil {
 		return err
@@ -52,7 +53,7 @@ func (v verifier) writeManifest(ctx context.Context, manifest string, paths []st
 	return v.deliver(ctx, manifest, text.String(), len(files), total)
 }
 
-// checkTarget finds now what would be found only after hours of reading otherwise.
+// checkTarget reports early what would otherwise fail after hours of reading.
 func (v verifier) checkTarget(manifest string) error {
 	if manifest == toStdout {
 		return nil
@@ -64,11 +65,11 @@ func (v verifier) target(manifest string) fileio.Replacement {
 	return fileio.Replacement{Path: manifest, Overwrite: v.settings.Overwrite, Hint: "name another file"}
 }
 
-// gather finds the files, which are never none.
+// gather returns the files to list, at least one.
 func (v verifier) gather(ctx context.Context, manifest string, paths []string) (files []string, err error) {
 	for _, path := range paths {
 		if !isDirectory(path) {
-			files = append(files, path) // whether it can be read is found when it is
+			files = append(files, path) // opened later, where errors are reported
 			continue
 		}
 		below, err := v.gatherBelow(ctx, manifest, path)
@@ -84,7 +85,8 @@ func (v verifier) gather(ctx context.Context, manifest string, paths []string) (
 	return files, nil
 }
 
-// gatherBelow leaves out the manifest itself, should it be replaced, and what is not a regular file, which it logs.
+// gatherBelow returns the files below a directory. It leaves out the manifest itself, if that is replaced, and logs
+// and leaves out what is not a regular file.
 func (v verifier) gatherBelow(ctx context.Context, manifest, directory string) (files []string, err error) {
 	replaced, _ := os.Stat(manifest)
 	tree := strings.TrimRight(directory, "/") + "/" // a symlink to a directory is followed
@@ -109,12 +111,13 @@ func (v verifier) gatherBelow(ctx context.Context, manifest, directory string) (
 	return files, err
 }
 
-// nameIn returns a file's path relative to the directory of the manifest, or the current one for a manifest on stdout.
+// nameIn returns a file's path relative to the directory of the manifest, or to the current one for a manifest on
+// stdout.
 func nameIn(manifest, path string) (string, error) {
 	directory := fileio.DirectoryOf(manifest)
 	name, err := relative(directory, path, absolute)
 	if err == nil && !filepath.IsLocal(name) {
-		// A path that leads up is right only between the directories themselves, not between symlinks to them.
+		// A path with .. is correct between the directories themselves only, not between symlinks to them.
 		name, err = relative(directory, path, resolved)
 	}
 	if err != nil {
@@ -123,7 +126,7 @@ func nameIn(manifest, path string) (string, error) {
 	return name, nil
 }
 
-// absolute keeps symlinks, unless a ".." follows them: then only the kernel knows which directory is meant.
+// absolute keeps symlinks, unless a ".." follows them: then only the kernel knows the directory.
 func absolute(path string) (string, error) {
 	if slices.Contains(strings.Split(path, "/"), "..") {
 		return resolved(path)
