@@ -34,19 +34,24 @@ func TestBenchPlans(t *testing.T) {
 	if err != nil || both.Copies == nil || both.Engine == nil || both.Runs != 5 || both.Warmup != 1 {
 		t.Fatalf("%+v, error %v", both, err)
 	}
-	if c := both.Copies; c.Durability != "none" || !slices.Equal(c.Tools, bench.ToolNames) || !slices.Equal(c.Digests, []string{"crc32c"}) || len(c.Directions) != 2 {
+	if c := both.Copies; c.Durability != "none" || !slices.Equal(c.Tools, bench.ToolNames) ||
+		!slices.Equal(c.Digests, []string{"crc32c"}) || len(c.Directions) != 2 {
 		t.Errorf("copies %+v", c)
 	}
-	copies, err := benchPlanOf(t, "copy --sizes 1K,2G --chunks 0,64KiB --tools none --durability full --directions dpu-to-host --dir there")
+	copies, err := benchPlanOf(t,
+		"copy --sizes 1K,2G --chunks 0,64KiB --tools none --durability full --directions dpu-to-host --dir there")
 	if err != nil || copies.Engine != nil {
 		t.Fatalf("%+v, error %v", copies, err)
 	}
-	if c := copies.Copies; !slices.Equal(c.Sizes, []int64{1 << 10, 2 << 30}) || !slices.Equal(c.Chunks, []int64{0, 64 << 10}) ||
-		len(c.Tools) != 0 || c.Durability != "full" || !slices.Equal(c.Directions, []bench.Direction{bench.DPUToHost}) || c.Directory != "there" {
+	if c := copies.Copies; !slices.Equal(c.Sizes, []int64{1 << 10, 2 << 30}) ||
+		!slices.Equal(c.Chunks, []int64{0, 64 << 10}) ||
+		len(c.Tools) != 0 || c.Durability != "full" ||
+		!slices.Equal(c.Directions, []bench.Direction{bench.DPUToHost}) || c.Directory != "there" {
 		t.Errorf("copies %+v", c)
 	}
 	engine, err := benchPlanOf(t, "engine --sizes 2M,1M --depths 3 --model bluefield3")
-	if err != nil || engine.Copies != nil || engine.Engine.Bytes != 2<<20 || !slices.Equal(engine.Engine.Depths, []int{3}) || engine.Model != "bluefield3" {
+	if err != nil || engine.Copies != nil || engine.Engine.Bytes != 2<<20 ||
+		!slices.Equal(engine.Engine.Depths, []int{3}) || engine.Model != "bluefield3" {
 		t.Errorf("%+v, error %v", engine.Engine, err)
 	}
 }
@@ -56,7 +61,8 @@ func TestRefusedBenches(t *testing.T) {
 		{"--sizes 0", `--sizes "0": "0" is nothing to measure; give a size such as 2MiB`},
 		{"--sizes 1M,x", `--sizes "1M,x": "x" is not a size; give whole bytes such as 1048576, 512MiB or 4G`},
 		{"--sizes 1M,1024K", `--sizes "1M,1024K": "1024K" is given twice; leave one out`},
-		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the device's choice`},
+		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the ` +
+			`device's choice`},
 		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
 		{"--tools vi", `--tools "vi": "vi" is not one of the choices; give cp, rsync, dd or socat`},
 		{"--runs 0", `--runs "0": not a number of rounds; give 1 to 1000`},
@@ -66,7 +72,8 @@ func TestRefusedBenches(t *testing.T) {
 		{"copy engine", `unexpected argument "engine": dma-copy bench takes copy, engine, show RECORD or nothing`},
 	}
 	for _, tc := range cases {
-		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence || report.ExitCode(err) != exit.Usage {
+		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence ||
+			report.ExitCode(err) != exit.Usage {
 			t.Errorf("%s: error\n %v\nwant\n %s", tc.line, err, tc.sentence)
 		}
 	}

@@ -18,18 +18,22 @@ func TestRefusedCommands(t *testing.T) {
 		{"argument", "devices b1:00.1", `unexpected argument "b1:00.1": dma-copy devices takes flags only`},
 		{"flag of a copy", "devices --file x", `unknown flag "--file": "dma-copy devices --help" lists the flags`},
 		{"mistyped flag", "doctor --pear", `unknown flag "--pear": did you mean --peer?`},
-		{"flag of another command", "version --peer", `unknown flag "--peer": "dma-copy version --help" lists the flags`},
-		{"letter of a flag of another command", "verify -o json a b", `unknown flag "-o": "dma-copy verify --help" lists the flags`},
+		{"flag of another command", "version --peer",
+			`unknown flag "--peer": "dma-copy version --help" lists the flags`},
+		{"letter of a flag of another command", "verify -o json a b",
+			`unknown flag "-o": "dma-copy verify --help" lists the flags`},
 		{"parameter file missing", "devices --json",
 			"--json needs a value: it reads a parameter file, as in --json FILE or -j FILE; " +
 				"for output as JSON write -o json"},
 		{"parameter file missing, no output", "doctor -j", "--json needs a value: write --json FILE or -j FILE"},
 		{"value missing", "devices -o", "--output needs a value: write --output text|json or -o text|json"},
 		{"form unknown", "devices -o xml", `--output "xml": not one of the choices; give text or json`},
-		{"common flag refused alike", "doctor --driver hard", `--driver "hard": not one of the choices; give auto, doca or soft`},
+		{"common flag refused alike", "doctor --driver hard",
+			`--driver "hard": not one of the choices; give auto, doca or soft`},
 		{"directory empty", "version --doca-libdir _", `--doca-libdir "": an empty name; give the path of a file`},
 		{"help of a mistyped command", "help devcies", `no help topic "devcies": did you mean "devices"?`},
-		{"help of nothing known", "help x", `no help topic "x": the commands are bench, devices, doctor, verify or version`},
+		{"help of nothing known", "help x",
+			`no help topic "x": the commands are bench, devices, doctor, verify or version`},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) { checkRefusal(t, invoke(nil, words(tc.line)...), tc.sentence) })
@@ -38,7 +42,8 @@ func TestRefusedCommands(t *testing.T) {
 
 // A name of a command is a command only where no flag takes it as its value.
 func TestValuesThatAreNamedLikeCommands(t *testing.T) {
-	for _, line := range []string{"-f devices", "--file devices", "--file=devices", "-p b1:00.1 -f devices", "-f devices --quiet"} {
+	for _, line := range []string{"-f devices", "--file devices", "--file=devices", "-p b1:00.1 -f devices",
+		"-f devices --quiet"} {
 		if got := mustRun(t, nil, words(line)...); got.File != "devices" {
 			t.Errorf("%s: file %q", line, got.File)
 		}
@@ -48,7 +53,8 @@ func TestValuesThatAreNamedLikeCommands(t *testing.T) {
 func TestHelpOfCommands(t *testing.T) {
 	for _, c := range commands() {
 		want := invoke(nil, c.name, "--help")
-		if want.err != nil || want.ran || want.stderr != "" || !strings.HasPrefix(want.stdout, "Usage: dma-copy "+c.name+" [Flags]") {
+		if want.err != nil || want.ran || want.stderr != "" ||
+			!strings.HasPrefix(want.stdout, "Usage: dma-copy "+c.name+" [Flags]") {
 			t.Errorf("%s: error %v, ran %t, stderr %q, stdout %q", c.name, want.err, want.ran, want.stderr, want.stdout)
 		}
 		if got := invoke(nil, "help", c.name); got.stdout != want.stdout {
@@ -60,7 +66,8 @@ func TestHelpOfCommands(t *testing.T) {
 			}
 		}
 		newSubcommand(c, streams{}).Flags().VisitAll(func(flag *pflag.Flag) {
-			if !strings.Contains(want.stdout, "--"+flag.Name+" ") && !strings.Contains(want.stdout, "--"+flag.Name+",") {
+			if !strings.Contains(want.stdout, "--"+flag.Name+" ") &&
+				!strings.Contains(want.stdout, "--"+flag.Name+",") {
 				t.Errorf("the help of %s does not name --%s", c.name, flag.Name)
 			}
 		})
@@ -80,8 +87,10 @@ func TestParameterFileOfAllCommands(t *testing.T) {
 		t.Errorf("settings of a copy %+v", got)
 	}
 	writeFile(t, "bad.json", `{"doca_program_flags": {"file": "x", "output": "xml"}}`)
-	checkRefusal(t, invoke(nil, "-j", "bad.json"), `bad.json:1: output "xml": not one of the choices; give text or json`)
-	checkRefusal(t, invoke(nil, "version", "-j", "bad.json"), `bad.json:1: output "xml": not one of the choices; give text or json`)
+	checkRefusal(t, invoke(nil, "-j", "bad.json"),
+		`bad.json:1: output "xml": not one of the choices; give text or json`)
+	checkRefusal(t, invoke(nil, "version", "-j", "bad.json"),
+		`bad.json:1: output "xml": not one of the choices; give text or json`)
 }
 
 // Settings that only a copy reads do not keep a command from running.

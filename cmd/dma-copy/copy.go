@@ -47,8 +47,9 @@ func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.C
 		return err
 	}
 	if s.IsStream() && streams.data.nowhere {
-		return exit.Usagef("-f - has nothing to read or write: " +
-			"both stdin and stdout are a terminal, so connect one to a file or a pipe")
+		return exit.Usagef(
+			"-f - has nothing to read or write: "+
+				"both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}
 	if s.Timeout > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w after %s", errTimeLimit, s.Timeout))
@@ -68,7 +69,8 @@ func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.C
 	return errors.Join(err, closeUnlessHung(err, driver.Close))
 }
 
-// closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does it.
+// closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does
+// it.
 func closeUnlessHung(err error, end func() error) error {
 	if errors.Is(err, dmaxfer.ErrHung) {
 		return nil
@@ -132,7 +134,8 @@ func pathOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s con
 	}
 }
 
-// driverPath returns the title of the driver and its time model, without which the rate would be taken for this machine's.
+// driverPath returns the title of the driver and its time model, without which the rate would be taken for this
+// machine's.
 func driverPath(driver *doca.Driver) string {
 	title := inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
 	if model := driver.TimeModel(); model != "" {
@@ -141,8 +144,8 @@ func driverPath(driver *doca.Driver) string {
 	return title
 }
 
-// driverReason returns why the program chose this driver, without the details, which the log has. It is empty if the user
-// chose the driver.
+// driverReason returns why the program chose this driver, without the details, which the log has. It is empty if the
+// user chose the driver.
 func driverReason(driver *doca.Driver, s config.Copy) string {
 	if s.Driver.Name != config.DriverAuto {
 		return ""

@@ -111,7 +111,8 @@ func TestDevicesShowAllLimits(t *testing.T) {
 			"max_message_bytes": 1010.0, "max_list_length": 1.0}
 	}
 	want := map[string]map[string]any{
-		"dma": {"copy_supported": true, "max_bytes_per_task": 1001.0, "max_tasks_in_flight": 1003.0, "max_list_length": 1002.0},
+		"dma": {"copy_supported": true, "max_bytes_per_task": 1001.0, "max_tasks_in_flight": 1003.0,
+			"max_list_length": 1002.0},
 		"comch": {"max_message_bytes": 1004.0, "max_receive_queue_messages": 1006.0, "max_send_tasks": 1007.0,
 			"max_server_name_bytes": 104.0, "max_clients": 1008.0},
 		"fast_path": {"consumers": port(1012, 1009), "producers": port(1013, 1009), "max_immediate_bytes": 1011.0},
@@ -140,7 +141,8 @@ func TestDevicesInJSONHaveStableNames(t *testing.T) {
 			t.Errorf("the driver has no %s", name)
 		}
 	}
-	for _, name := range []string{"pci_address", "rdma_name", "net_name", "port_rate_bits_per_second", "host_side", "dpu_side", "representors", "dma",
+	for _, name := range []string{"pci_address", "rdma_name", "net_name", "port_rate_bits_per_second", "host_side",
+		"dpu_side", "representors", "dma",
 		"function_type", "memory", "comch", "error"} {
 		if _, there := found.Devices[0][name]; !there {
 			t.Errorf("the device has no %s", name)
@@ -184,7 +186,8 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 		if code := report.ExitCode(got.err); code != tc.code || got.ran {
 			t.Errorf("%s: exit code %d (%v), want %d", tc.line, code, got.err, tc.code)
 		}
-		if all := got.stdout + got.stderr; got.err == nil && !strings.Contains(all, "in "+nowhere) && !strings.Contains(all, "required") {
+		if all := got.stdout + got.stderr; got.err == nil && !strings.Contains(all, "in "+nowhere) &&
+			!strings.Contains(all, "required") {
 			t.Errorf("%s does not say where it looked:\n%s", tc.line, all)
 		}
 	}

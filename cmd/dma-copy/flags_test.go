@@ -20,13 +20,14 @@ func TestRefusedCommandLines(t *testing.T) {
 		badLevel  = "not a log level; give 10 to 70 in steps of ten, " +
 			"or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"
 		badDuration = "not a duration; give a number with its unit, such as 30s or 5m"
-		notPositive  = "the duration must be longer than zero; give one such as 30s"
+		notPositive = "the duration must be longer than zero; give one such as 30s"
 	)
 	cases := []struct{ name, line, sentence string }{
 		{"nothing", "", "--file is missing: name the file to send or to create with -f FILE"},
 		{"no file", "-p b1:00.1", "--file is missing: name the file to send or to create with -f FILE"},
 		{"empty file", "-f _", `--file "": an empty name; give the path of a file`},
-		{"argument", "-f x y", `unexpected argument "y": name the file with -f FILE, and write long flags with two dashes`},
+		{"argument", "-f x y",
+			`unexpected argument "y": name the file with -f FILE, and write long flags with two dashes`},
 		{"argument after dashes", "-f x -- y",
 			`unexpected argument "y": name the file with -f FILE, and write long flags with two dashes`},
 		{"long flag with one dash", "-file x",
@@ -72,30 +73,39 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"switch position unknown", "-f x --quiet=maybe", `--quiet "maybe": not a boolean; give true or false`},
 		{"switch with a separate value", "-f x --quiet true",
 			`unexpected argument "true": name the file with -f FILE, and write long flags with two dashes`},
-		{"NUMA node unknown", "-f x --numa near", `--numa "near": not a NUMA node; give auto, off or the number of one, such as 0`},
-		{"NUMA node negative", "-f x --numa=-1", `--numa "-1": not a NUMA node; give auto, off or the number of one, such as 0`},
+		{"NUMA node unknown", "-f x --numa near",
+			`--numa "near": not a NUMA node; give auto, off or the number of one, such as 0`},
+		{"NUMA node negative", "-f x --numa=-1",
+			`--numa "-1": not a NUMA node; give auto, off or the number of one, such as 0`},
 		{"no core", "-f x --cores _", `--cores "": not a list; give numbers and ranges with commas, such as 0-3,8`},
-		{"cores backwards", "-f x --cores 3-1", `--cores "3-1": the range 3-1 is reversed; give the smaller number first, as in 1-3`},
+		{"cores backwards", "-f x --cores 3-1",
+			`--cores "3-1": the range 3-1 is reversed; give the smaller number first, as in 1-3`},
 		{"cores of no machine", "-f x --cores 0-8192", `--cores "0-8192": 8192 is too large; give numbers below 8192`},
 		{"cores and a node", "-f x --cores 1,0 --numa 0", "--cores 0-1 conflicts with --numa 0: " +
 			"both select the CPUs, so leave one of them out"},
-		{"digest unknown", "-f x --digest md5", `--digest "md5": not a digest; give none, crc32c, xxh3, blake3 or sha256`},
+		{"digest unknown", "-f x --digest md5",
+			`--digest "md5": not a digest; give none, crc32c, xxh3, blake3 or sha256`},
 		{"digest without an algorithm", "-f x --expect 1f0e22c4",
 			`--expect "1f0e22c4": not a digest; give ALGORITHM:HEX, such as crc32c:1f0e22c4`},
-		{"digest cut short", "-f x --expect crc32c:1f0e", `--expect "crc32c:1f0e": a crc32c digest has 8 hexadecimal digits, not 4`},
+		{"digest cut short", "-f x --expect crc32c:1f0e",
+			`--expect "crc32c:1f0e": a crc32c digest has 8 hexadecimal digits, not 4`},
 		{"digest too strong to compare", "-f x --expect crc32c:1f0e22c4 --digest sha256",
 			"--expect crc32c:1f0e22c4 conflicts with --digest sha256: the expected digest must be a sha256"},
-		{"durability unknown", "-f x --durability much", `--durability "much": not one of the choices; give none, file or full`},
+		{"durability unknown", "-f x --durability much",
+			`--durability "much": not one of the choices; give none, file or full`},
 		{"something to preserve unknown", "-f x --preserve owner,acl",
 			`--preserve "owner,acl": "acl" cannot be preserved; give owner, xattr or both with a comma`},
 		{"rate without a number", "-f x --bwlimit fast",
-			`--bwlimit "fast": not a size; give whole bytes such as 1048576, 100MiB or 2G per second, or 0 for no limit`},
+			`--bwlimit "fast": not a size; give whole bytes such as 1048576, 100MiB or 2G per second, or 0 for no ` +
+				`limit`},
 		{"rate of nothing", "-f x --bwlimit 16383", `--bwlimit "16383": too small; give at least 16KiB`},
-		{"bytes beyond numbers", "-f x --max-bytes 99999999999G", `--max-bytes "99999999999G": larger than any file; give a size such as 20GiB`},
+		{"bytes beyond numbers", "-f x --max-bytes 99999999999G",
+			`--max-bytes "99999999999G": larger than any file; give a size such as 20GiB`},
 		{"stream in the reference's protocol", "-f - --protocol reference",
 			"-f - conflicts with --protocol reference: that protocol does not support it, so leave one of them out"},
 		{"digest in the reference's protocol", "-f x --protocol reference --expect crc32c:1f0e22c4",
-			"--expect crc32c:1f0e22c4 conflicts with --protocol reference: that protocol does not support it, so leave one of them out"},
+			"--expect crc32c:1f0e22c4 conflicts with --protocol reference: that protocol does not support it, so " +
+				"leave one of them out"},
 		{"wait of nothing", "-f x --wait 0", `--wait "0": ` + notPositive},
 		{"wait negative", "-f x --wait -1s", `--wait "-1s": ` + notPositive},
 		{"wait without unit", "-f x --wait 30", `--wait "30": ` + badDuration},
@@ -135,7 +145,8 @@ func TestRefusedCommandLines(t *testing.T) {
 
 func TestErrorOfTheRunIsReturned(t *testing.T) {
 	failure := errors.New("the transfer failed")
-	surroundings := streams{stdout: io.Discard, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+	surroundings := streams{stdout: io.Discard, stderr: io.Discard,
+		env: func(string) (string, bool) { return "", false }}
 	run := func(context.Context, config.Copy, zerolog.Logger) error { return failure }
 	if err := execute(t.Context(), surroundings, []string{"-f", "x"}, run); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
@@ -144,7 +155,8 @@ func TestErrorOfTheRunIsReturned(t *testing.T) {
 
 func TestDPDKGroupIsNotedAsIgnored(t *testing.T) {
 	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"},
-		"doca_dpdk_flags": {"devices": [{"device": "pf", "id": "03:00.0", "hws": true}], "core-list": "0-1", "flags": ""}}`)
+		"doca_dpdk_flags": {
+			"devices": [{"device": "pf", "id": "03:00.0", "hws": true}], "core-list": "0-1", "flags": ""}}`)
 	got := invoke(nil, "-j", "params.json")
 	if got.err != nil || got.settings.File != "x" {
 		t.Fatalf("error %v, settings %+v", got.err, got.settings)

@@ -34,10 +34,11 @@ func invoke(variables map[string]string, args ...string) invocation {
 		return value, ok
 	}}
 	args = append([]string{}, args...) // nil would mean the test's own arguments
-	got.err = execute(context.Background(), surroundings, args, func(_ context.Context, s config.Copy, _ zerolog.Logger) error {
-		got.settings, got.ran = s, true
-		return nil
-	})
+	got.err = execute(context.Background(), surroundings, args,
+		func(_ context.Context, s config.Copy, _ zerolog.Logger) error {
+			got.settings, got.ran = s, true
+			return nil
+		})
 	got.stdout, got.stderr = stdout.String(), stderr.String()
 	return got
 }

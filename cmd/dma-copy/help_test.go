@@ -92,9 +92,11 @@ func TestVersionFromTheLinker(t *testing.T) {
 
 // What asks for help in a script wants to know that it got none.
 func TestHelpReportsAFullDisk(t *testing.T) {
-	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard, env: func(string) (string, bool) { return "", false }}
+	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard,
+		env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) || report.ExitCode(err) != exit.Failure {
+		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) ||
+			report.ExitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}
 	}

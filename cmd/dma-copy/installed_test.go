@@ -38,7 +38,8 @@ func installCardless(t *testing.T) (directory string) {
 	}
 	for _, library := range []string{"libdoca_common", "libdoca_dma", "libdoca_comch"} {
 		file := library + ".so.3.0.0058"
-		command := exec.Command(compiler, "-shared", "-fPIC", "-w", "-I", declarations, "-o", filepath.Join(directory, file), source)
+		command := exec.Command(compiler, "-shared", "-fPIC", "-w", "-I", declarations, "-o",
+			filepath.Join(directory, file), source)
 		if out, err := command.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -63,8 +64,10 @@ func TestCommandsOnDOCAWithoutACard(t *testing.T) {
 		{"version --driver doca", 0, []string{"DOCA runtime: 3.0.0058\n", "driver: doca 3.0.0058 (DMA engine)\n"}},
 		{"--version", 0, []string{"DOCA runtime: 3.0.0058\n"}},
 		{"doctor --driver doca", 6, []string{
-			"ok    DOCA 3.0.0058: libraries in " + directory + ": libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058, libdoca_comch.so.3.0.0058\n",
-			"ok    driver: doca 3.0.0058 (DMA engine), because DOCA was requested\n", "FAIL  devices: none found  -- "}},
+			"ok    DOCA 3.0.0058: libraries in " + directory +
+				": libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058, libdoca_comch.so.3.0.0058\n",
+			"ok    driver: doca 3.0.0058 (DMA engine), because DOCA was requested\n",
+			"FAIL  devices: none found  -- "}},
 	}
 	for _, tc := range cases {
 		variables := map[string]string{"DMA_COPY_DOCA_LIBDIR": directory}

@@ -9,12 +9,12 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// minDescriptors is the number of free file descriptors that a copy needs, with some to spare: a DPU that receives opens
-// about 30.
+// minDescriptors is the number of free file descriptors that a copy needs, with some to spare: a DPU that receives
+// opens about 30.
 const minDescriptors = 48
 
-// checkDescriptors returns an error if this process cannot open as many files as a copy needs. Later, their lack would look
-// like an absent peer or a failing device, or stop Go's runtime.
+// checkDescriptors returns an error if this process cannot open as many files as a copy needs. Later, their lack would
+// look like an absent peer or a failing device, or stop Go's runtime.
 func checkDescriptors() error {
 	var opened []int
 	defer func() {

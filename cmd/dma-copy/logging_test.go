@@ -11,7 +11,8 @@ import (
 )
 
 var logged = []zerolog.Level{
-	zerolog.FatalLevel, zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel, zerolog.TraceLevel,
+	zerolog.FatalLevel, zerolog.ErrorLevel, zerolog.WarnLevel, zerolog.InfoLevel, zerolog.DebugLevel,
+	zerolog.TraceLevel,
 }
 
 // logAtAllLevels returns what arrives on stderr of one message per level.

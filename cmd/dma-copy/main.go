@@ -11,8 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// The kernel delivers a signal for the process to its first thread unless that blocks it, even while that thread hangs in
-// a system call. So the first thread is reserved for main, which only waits.
+// The kernel delivers a signal for the process to its first thread unless that blocks it, even while that thread hangs
+// in a system call. So the first thread is reserved for main, which only waits.
 func init() { runtime.LockOSThread() }
 
 func main() {

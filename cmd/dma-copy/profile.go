@@ -22,8 +22,9 @@ func withCPUProfile(path string, work func() error) error {
 	}
 	if err != nil {
 		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: fmt.Sprintf("cannot write the profile %s: %s", quote.Bare(path), disk.Reason(err)),
-			Next: "name another file with --cpuprofile",
+			Kind:  dmaxfer.ErrTarget,
+			Cause: fmt.Sprintf("cannot write the profile %s: %s", quote.Bare(path), disk.Reason(err)),
+			Next:  "name another file with --cpuprofile",
 		}
 	}
 	err = work()

@@ -28,9 +28,9 @@ func execute(
 	return unprinted
 }
 
-// newRootCommand returns the command of the program, which copies, with all other commands as its children. Executing it
-// turns the command line args into settings and passes them to run. It prints no error, except for the event that refuse
-// writes.
+// newRootCommand returns the command of the program, which copies, with all other commands as its children. Executing
+// it turns the command line args into settings and passes them to run. It prints no error, except for the event that
+// refuse writes.
 func newRootCommand(
 	streams streams, args []string, run func(ctx context.Context, s config.Copy, log zerolog.Logger) error,
 ) *cobra.Command {
@@ -103,7 +103,8 @@ func refuse(streams streams, s config.Copy, err error) error {
 	return err
 }
 
-// refuseCommandLine is refuse for an error in the command line itself, before there are settings. It returns nil for nil.
+// refuseCommandLine is refuse for an error in the command line itself, before there are settings. It returns nil for
+// nil.
 func refuseCommandLine(streams streams, flags *pflag.FlagSet, err error) error {
 	if err == nil {
 		return nil

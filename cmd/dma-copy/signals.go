@@ -40,7 +40,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	}
 }
 
-// ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone. Commands
-// whose result is their output keep the default, which ends them. The data of a stream are written to a descriptor of
-// their own, where the error fails the copy.
+// ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.
+// Commands whose result is their output keep the default, which ends them. The data of a stream are written to a
+// descriptor of their own, where the error fails the copy.
 func ignoreSIGPIPE() { signal.Ignore(syscall.SIGPIPE) }

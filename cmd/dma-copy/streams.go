@@ -68,7 +68,8 @@ func (closedFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 
 func standardStreams() streams {
 	s := streams{
-		stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv, closed: findClosedStreams(),
+		stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv,
+		closed: findClosedStreams(),
 	}
 	if s.closed[1] {
 		s.stdout = closedFile{}

@@ -44,8 +44,8 @@ func softwareName() string {
 	return name[:min(len(name), negotiate.MaxSoftwareName)]
 }
 
-// docaRuntimeVersion returns a function that finds the version of the DOCA libraries in a directory, or anywhere if it is
-// empty.
+// docaRuntimeVersion returns a function that finds the version of the DOCA libraries in a directory, or anywhere if it
+// is empty.
 func docaRuntimeVersion(libraryDir string) func() string {
 	return func() string {
 		found, err := doca.FindInstallation(libraryDir)
@@ -88,7 +88,8 @@ here and why.
 func writeDriverChoice(w io.Writer, options doca.Options) error {
 	title, reason := "none", ""
 	err := inventory.Look(options, func(driver *doca.Driver) error {
-		title, reason = inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()), driver.Reason()
+		title, reason = inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version()),
+			driver.Reason()
 		return nil
 	})
 	if err != nil {

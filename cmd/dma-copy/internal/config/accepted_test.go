@@ -59,11 +59,13 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"nothing compared, nothing flushed", "-f x --digest none --durability none", func(s *Copy) {
 			s.Digest, s.Durability = digest.None, negotiate.DurabilityNone
 		}},
-		{"an expected digest", "-f x --expect crc32c:1F0E22C4", func(s *Copy) { s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4") }},
+		{"an expected digest", "-f x --expect crc32c:1F0E22C4",
+			func(s *Copy) { s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4") }},
 		{"read back, no holes", "-f x --verify readback --sparse never",
 			func(s *Copy) { s.Verify, s.Sparse = VerifyReadback, SparseNever }},
 		{"preserve one", "-f x --preserve xattr", func(s *Copy) { s.Preserve.Xattr = true }},
-		{"preserve both", "-f x --preserve owner,xattr", func(s *Copy) { s.Preserve = Preserved{Owner: true, Xattr: true} }},
+		{"preserve both", "-f x --preserve owner,xattr",
+			func(s *Copy) { s.Preserve = Preserved{Owner: true, Xattr: true} }},
 		{"backup, anew, of a file that changes", "-f x --backup --no-resume --allow-changing",
 			func(s *Copy) { s.Backup, s.NoResume, s.AllowChanging = true, true, true }},
 		{"limits", "-f x --bwlimit 1M --max-bytes 20G --max-holes 3G --max-duration 90s", func(s *Copy) {

@@ -16,8 +16,8 @@ import (
 // jsonFlagHelp corrects the user who takes --json for the form of the output.
 const jsonFlagHelp = "it reads a parameter file, as in --json FILE or -j FILE; for output as JSON write -o json"
 
-// ExplainFlagError turns an error of the flag parser into one sentence with a next step. The command is spelled as on the
-// command line, "dma-copy verify".
+// ExplainFlagError turns an error of the flag parser into one sentence with a next step. The command is spelled as on
+// the command line, "dma-copy verify".
 func ExplainFlagError(command string, flags *pflag.FlagSet, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		return explainUnknownFlag(command, flags, unknown)
@@ -30,7 +30,8 @@ func ExplainFlagError(command string, flags *pflag.FlagSet, err error) error {
 			invalid.GetFlag().Name, quote.Text(invalid.GetValue()))
 	}
 	if malformed, ok := errors.AsType[*pflag.InvalidSyntaxError](err); ok {
-		return exit.Usagef("%s is not a flag: write --NAME VALUE or --NAME=VALUE", quote.Text(malformed.GetSpecifiedFlag()))
+		return exit.Usagef("%s is not a flag: write --NAME VALUE or --NAME=VALUE",
+			quote.Text(malformed.GetSpecifiedFlag()))
 	}
 	return exit.Usagef(`%w; "%s --help" lists the flags`, err, command)
 }
@@ -52,7 +53,8 @@ func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.Not
 
 // isShortName reports whether any command has this one-letter flag.
 func isShortName(letter string) bool {
-	return slices.ContainsFunc(everyOption(), func(opt option) bool { return opt.short == letter || opt.aliasKey == letter })
+	return slices.ContainsFunc(everyOption(),
+		func(opt option) bool { return opt.short == letter || opt.aliasKey == letter })
 }
 
 // nearestToLetter returns the flag that begins with the letter: the user abbreviated it, or used the wrong case.

@@ -70,7 +70,8 @@ func mustRefuse(t *testing.T, got loaded, sentence string) {
 // Defaults are the settings of `dma-copy -f x`, with changes.
 func Defaults(changes ...func(*Copy)) Copy {
 	s := Copy{
-		File: "x", Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9, LogLevel: 40,
+		File: "x", Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9,
+		LogLevel: 40,
 		Protocol: "auto", Progress: "auto", Output: "text", Digest: digest.CRC32C, Verify: "digest",
 		Durability: negotiate.DurabilityFull, Sparse: "auto", MaxHoles: 256 << 30,
 	}

@@ -84,7 +84,8 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 		args, want = append(args, "--"+opt.name+"="+values[0]), values[0]
 	}
 	if opt.name == "file" && present == 0 {
-		mustRefuse(t, loadCopy(variables, args...), "--file is missing: name the file to send or to create with -f FILE")
+		mustRefuse(t, loadCopy(variables, args...),
+			"--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
 	expected := Defaults()
@@ -131,11 +132,14 @@ func TestVariableNames(t *testing.T) {
 			got = append(got, variableName(name))
 		}
 	}
-	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR
-		DMA_COPY_DEV_PCI DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR DMA_COPY_ROLE DMA_COPY_CHUNK
-		DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT DMA_COPY_OVERWRITE
-		DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY
-		DMA_COPY_ALLOW_CHANGING DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT DMA_COPY_CPUPROFILE`)
+	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR DMA_COPY_DEV_PCI
+		DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR
+		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
+		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT
+		DMA_COPY_OVERWRITE DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS
+		DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY DMA_COPY_ALLOW_CHANGING
+		DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT
+		DMA_COPY_CPUPROFILE`)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -156,7 +160,8 @@ func TestParameterFileNamedByVariable(t *testing.T) {
 func TestMachinesOwnDefaults(t *testing.T) {
 	inNewFolder(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"timeout": "5s"}}`)
-	variables := map[string]string{siteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s", "DMA_COPY_JSON": "params.json"}
+	variables := map[string]string{siteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s",
+		"DMA_COPY_JSON": "params.json"}
 	got := mustLoad(t, variables, "-f", "x")
 	if got.Wait != time.Second || got.IdleTimeout != 4*time.Second || got.Timeout != 5*time.Second {
 		t.Errorf("wait %s, idle timeout %s, timeout %s", got.Wait, got.IdleTimeout, got.Timeout)

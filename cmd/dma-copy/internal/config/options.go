@@ -43,8 +43,8 @@ var (
 	jsonSwitch = jsonShape{`tf`, "true or false"}
 )
 
-// everyOption returns the options of all commands, so that one parameter file serves all of them. Where several commands
-// have an option of one name, it is that of a copy.
+// everyOption returns the options of all commands, so that one parameter file serves all of them. Where several
+// commands have an option of one name, it is that of a copy.
 func everyOption() []option {
 	var table []option
 	for _, s := range []Settings{

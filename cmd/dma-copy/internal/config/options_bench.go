@@ -40,7 +40,8 @@ func (s *Bench) whatOptions() []option {
 	return []option{
 		{group: AddedFlags, name: "sizes", value: "SIZE,...", json: jsonText,
 			assign: into(&s.Sizes, parseList(parseSomeBytes)),
-			help:   "File sizes; the largest is also what a run of\nthe engine copies\n(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
+			help: "File sizes; the largest is also what a run of\nthe engine copies\n" +
+				"(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
 		{group: AddedFlags, name: "chunks", value: "SIZE,...", json: jsonText,
 			assign: into(&s.Chunks, parseList(parseChunk)),
 			help: "As --chunk of a copy, where 0 is automatic; for\nthe engine, bytes per task\n" +
@@ -48,7 +49,8 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "depths", value: "COUNT,...", json: jsonText,
 			assign: into(&s.Depths, parseList(parseCount)),
 			help:   "As --depth of a copy; for the engine, tasks in\nflight (default 0; engine: 1,4,16,64)"},
-		{group: AddedFlags, name: "directions", value: "DIRECTION,...", fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
+		{group: AddedFlags, name: "directions", value: "DIRECTION,...",
+			fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
 			help:   "Direction: the engine reads from the host, or\nwrites to it"},
 		{group: AddedFlags, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
@@ -57,7 +59,8 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
-		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","), json: jsonText,
+		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","),
+			json:   jsonText,
 			assign: into(&s.Tools, parseTools),
 			help:   "Tools to compare with, if installed; none\ncompares with no tool"},
 	}
@@ -67,7 +70,8 @@ func (s *Bench) howOptions() []option {
 	return []option{
 		{group: AddedFlags, name: "dir", value: "DIR", json: jsonText,
 			assign: into(&s.Directory, parsePath),
-			help:   "Directory for source and target, in a temporary\nsubdirectory; default: the one for temporary\nfiles"},
+			help: "Directory for source and target, in a temporary\n" +
+				"subdirectory; default: the one for temporary\nfiles"},
 		{group: AddedFlags, name: "runs", value: "COUNT", fallback: "5", json: jsonNumber,
 			assign: into(&s.Runs, parseRounds(1)),
 			help:   "Measured rounds, 1 to 1000"},
@@ -82,7 +86,8 @@ func (s *Bench) howOptions() []option {
 
 func (s *Bench) reportOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText), json: jsonText,
+		{group: AddedFlags, name: "output", short: "o", value: "text|markdown|json", fallback: string(benchText),
+			json:   jsonText,
 			assign: into(&s.Form, parseOneOf(benchText, benchMarkdown, BenchJSON)),
 			help:   "Output format; docs/bench.schema.json describes\njson"},
 		{group: AddedFlags, name: "plot", value: "FILE", json: jsonText,
@@ -97,7 +102,8 @@ func (s *Bench) reportOptions() []option {
 // CopyPlan returns what is measured of copies, with defaults for what was not given.
 func (s *Bench) CopyPlan() *bench.CopyPlan {
 	return &bench.CopyPlan{
-		Sizes: orElse(s.Sizes, defaultSizes), Chunks: orElse(s.Chunks, defaultChunks), Depths: orElse(s.Depths, defaultDepths),
+		Sizes: orElse(s.Sizes, defaultSizes), Chunks: orElse(s.Chunks, defaultChunks),
+		Depths:     orElse(s.Depths, defaultDepths),
 		Directions: s.Directions, Digests: s.Digests, Durability: s.Durability.String(), Directory: s.Directory,
 		Tools: s.Tools,
 	}

@@ -14,7 +14,8 @@ const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=D
 func (s *Copy) options() []option {
 	return slices.Concat(
 		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
-		placeOptions(&s.Place), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(), s.limitOptions(),
+		placeOptions(&s.Place), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
+		s.limitOptions(),
 		s.developerOptions())
 }
 
@@ -158,10 +159,12 @@ func (s *Copy) runOptions() []option {
 
 func (s *Copy) reportOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText), json: jsonText,
+		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
+			json:   jsonText,
 			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
 			help:   "Report as text on stderr, or as JSON lines on\nstdout (on stderr with -f -)"},
-		{group: AddedFlags, name: "progress", value: "auto|never|always", fallback: string(ProgressAuto), json: jsonText,
+		{group: AddedFlags, name: "progress", value: "auto|never|always", fallback: string(ProgressAuto),
+			json:   jsonText,
 			assign: into(&s.Progress, parseOneOf(ProgressAuto, ProgressNever, ProgressAlways)),
 			help:   "auto is a bar on a terminal, else a line every\n10s; always a line every second, even if quiet"},
 		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
@@ -173,7 +176,8 @@ func (s *Copy) reportOptions() []option {
 // contentOptions are about the content of the file and how it is compared.
 func (s *Copy) contentOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "digest", value: "none|crc32c|xxh3|blake3|sha256", fallback: defaultDigest.String(), json: jsonText,
+		{group: NativeFlags, name: "digest", value: "none|crc32c|xxh3|blake3|sha256", fallback: defaultDigest.String(),
+			json:   jsonText,
 			assign: into(&s.Digest, parseCopyDigest),
 			help:   "Digest that both sides compare; the stronger\nchoice of both sides is used"},
 		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText,
@@ -191,7 +195,8 @@ func (s *Copy) contentOptions() []option {
 // targetOptions are about the receiver's file other than its content.
 func (s *Copy) targetOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "durability", value: "none|file|full", fallback: negotiate.DurabilityFull.String(), json: jsonText,
+		{group: NativeFlags, name: "durability", value: "none|file|full", fallback: negotiate.DurabilityFull.String(),
+			json:   jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help: "What to flush (fsync) before success: nothing,\nthe file, its directory too; the stronger\n" +
 				"choice of both sides is used"},

@@ -28,7 +28,8 @@ func TestLongValuesAreCut(t *testing.T) {
 					if err == nil {
 						t.Fatal("accepted")
 					}
-					if n := utf8.RuneCountInString(err.Error()); n > 500 || strings.Count(err.Error(), "Z") > 2*quote.Longest {
+					if n := utf8.RuneCountInString(err.Error()); n > 500 ||
+						strings.Count(err.Error(), "Z") > 2*quote.Longest {
 						t.Errorf("%d characters: %.300s", n, err)
 					}
 				}

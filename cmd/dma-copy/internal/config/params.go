@@ -242,7 +242,8 @@ func (f *paramsFile) syntaxError(err error) error {
 		cause = errors.New("the file ends in the middle of a value")
 	}
 	// The parser quotes the bad text in full.
-	return exit.Usagef("%s:%d: %s at column %d; correct the JSON", quote.Bare(f.path), line, quote.Bare(cause.Error()), column)
+	return exit.Usagef("%s:%d: %s at column %d; correct the JSON", quote.Bare(f.path), line, quote.Bare(cause.Error()),
+		column)
 }
 
 func (f *paramsFile) failAt(value hujson.Value, format string, args ...any) error {

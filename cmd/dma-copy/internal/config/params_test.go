@@ -68,7 +68,8 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"blank", " \n\t", `--json "params.json": the file is empty` + unreadable},
 		{"only a comment", "// nothing",
 			`params.json:1: the file ends in the middle of a value at column 1; correct the JSON`},
-		{"Latin-1", "{\"doca_program_flags\": {\"file\": \"\xe9\"}}", `--json "params.json": not UTF-8 text` + unreadable},
+		{"Latin-1", "{\"doca_program_flags\": {\"file\": \"\xe9\"}}",
+			`--json "params.json": not UTF-8 text` + unreadable},
 		{"too large", "{}" + strings.Repeat(" ", maxParamsSize),
 			`--json "params.json": larger than 1048576 bytes` + unreadable},
 		{"too many brackets", strings.Repeat("[", maxParamsBrackets+1),
@@ -76,13 +77,16 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"cut off", "{\n\"doca_program_flags\": {\n",
 			"params.json:3: the file ends in the middle of a value at column 1; correct the JSON"},
 		{"comma missing", "{\"doca_program_flags\": {\n\"file\": \"x\"\n\"wait\": \"1s\"}}",
-			`params.json:3: invalid character '"' after object value (expecting ',' or '}') at column 1; correct the JSON`},
+			`params.json:3: invalid character '"' after object value (expecting ',' or '}') at column 1; correct ` +
+				`the JSON`},
 		{"comment left open", "{}\n/* to be continued",
 			"params.json:2: the file ends in the middle of a value at column 1; correct the JSON"},
-		{"two values", "{}\n{}", `params.json:2: invalid character '{' after top-level value at column 1; correct the JSON`},
+		{"two values", "{}\n{}",
+			`params.json:2: invalid character '{' after top-level value at column 1; correct the JSON`},
 		{"bare word", "{\"doca_program_flags\": {\n  \"quiet\": yes}}",
 			"params.json:2: invalid literal: yes at column 12; correct the JSON"},
-		{"line break in a string", "{\n\"a\nb\": 1}", `params.json:2: invalid literal: "a\nb" at column 1; correct the JSON`},
+		{"line break in a string", "{\n\"a\nb\": 1}",
+			`params.json:2: invalid literal: "a\nb" at column 1; correct the JSON`},
 		{"not an object", "\n[]", "params.json:2: the file must hold one object with the groups " +
 			"doca_general_flags, doca_program_flags or doca_dpdk_flags, not an array"},
 		{"group mistyped", "{\n\"doca_progam_flags\": {}}",
@@ -114,7 +118,8 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"key twice, once escaped", `{"doca_program_flags": {"file": "x", "\u0066ile": "y"}}`,
 			`params.json:1: duplicate key "file" in doca_program_flags: keep one of them`},
 		{"two devices", "{\"doca_program_flags\": {\"pci-addr\": \"a\",\n\"dev-pci\": \"b\"}}",
-			`params.json:1: pci-addr "a" and params.json:2: dev-pci "b" differ: both name the same thing, so give one of them`},
+			`params.json:1: pci-addr "a" and params.json:2: dev-pci "b" differ: both name the same thing, so give ` +
+				`one of them`},
 		{"number for text", "{\"doca_program_flags\": {\n\"file\": 7}}",
 			`params.json:2: "file" in doca_program_flags must be a string, not a number`},
 		{"number for a duration", `{"doca_program_flags": {"wait": 30}}`,
@@ -136,7 +141,8 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"negative size", `{"doca_program_flags": {"chunk": -1}}`, `params.json:1: chunk "-1": ` +
 			"not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"},
 		{"level out of steps", `{"doca_general_flags": {"log-level": 4e1}}`, `params.json:1: log-level "4e1": ` +
-			"not a log level; give 10 to 70 in steps of ten, or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"},
+			"not a log level; give 10 to 70 in steps of ten, or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or " +
+			"TRACE"},
 		{"duration of nothing", "{\"doca_program_flags\": {\n\"wait\": \"0\"}}",
 			`params.json:2: wait "0": the duration must be longer than zero; give one such as 30s`},
 		{"path with NUL", `{"doca_program_flags": {"file": "a\u0000b"}}`,

@@ -12,8 +12,8 @@ const (
 	HelpColumn = 33 // where the descriptions of the flags start
 )
 
-// FlagUsage returns the lines of the help about the options of a command: those of some groups, or all. Hidden options are
-// left out.
+// FlagUsage returns the lines of the help about the options of a command: those of some groups, or all. Hidden options
+// are left out.
 func FlagUsage(s Settings, groups ...FlagGroup) string {
 	var text strings.Builder
 	for _, opt := range s.options() {

@@ -115,9 +115,12 @@ func pattern(expression string) func() *regexp.Regexp {
 
 // The parsers of sizes differ in the meaning of 0 and in their examples.
 var (
-	parseChunk     = parseSize("65536, 256KiB or 1M, or 0 for the device's choice", "larger than any device can take; give a size such as 1MiB")
-	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit", "larger than any file; give a size such as 20GiB")
-	parseAnyRate   = parseSize("1048576, 100MiB or 2G per second, or 0 for no limit", "too large; give a rate such as 100MiB")
+	parseChunk = parseSize("65536, 256KiB or 1M, or 0 for the device's choice",
+		"larger than any device can take; give a size such as 1MiB")
+	parseMostBytes = parseSize("1048576, 512MiB or 20G, or 0 for no limit",
+		"larger than any file; give a size such as 20GiB")
+	parseAnyRate = parseSize("1048576, 100MiB or 2G per second, or 0 for no limit",
+		"too large; give a rate such as 100MiB")
 )
 
 // minRate lets two of the smallest chunks arrive within a second, so that the peer sees progress.
@@ -189,7 +192,8 @@ func parsePreserved(text string) (Preserved, error) {
 		case "xattr":
 			p.Xattr = true
 		default:
-			return Preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr or both with a comma", quote.Text(word))
+			return Preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr or both with a comma",
+				quote.Text(word))
 		}
 	}
 	return p, nil

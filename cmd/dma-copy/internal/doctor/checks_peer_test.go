@@ -11,7 +11,8 @@ func TestCheckPeerThatIsThere(t *testing.T) {
 	alive := withSockets(doca.SoftSocket{File: servingSocket})
 	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
 	runCheckCases(t, []checkCase{
-		{"a DPU", checkPeer(alive, softInventory(), host), verdictOK, 0, []string{"a DPU serves host function 0000:b1:00.1 on 0000:03:00.0"}},
+		{"a DPU", checkPeer(alive, softInventory(), host), verdictOK, 0,
+			[]string{"a DPU serves host function 0000:b1:00.1 on 0000:03:00.0"}},
 		{"DPU, taken", checkPeer(alive, softInventory(), dpu), verdictFail, 6,
 			[]string{"serves host function b1:00.1 on 0000:03:00.0 already"}},
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
-// checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share a
-// line.
+// checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share
+// a line.
 func checkPlacement(m machine, found inventory.Inventory, s config.Doctor) []finding {
 	if err := config.ValidatePlacement(s.Place); err != nil {
 		return []finding{failPlacement(err)}

@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
-// twoNodes is a machine with the devices of the other tests on its second NUMA node, of which a process may use some CPUs.
+// twoNodes is a machine with the devices of the other tests on its second NUMA node, of which a process may use some
+// CPUs.
 func twoNodes(usable string) machine {
 	sys := fstest.MapFS{}
 	for name, line := range map[string]string{
@@ -43,22 +44,35 @@ func TestCheckPlacement(t *testing.T) {
 	all := inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{hostDevice(), dpuDevice()}}
 	far := inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{{PCIAddress: "0000:b1:00.0"}}}
 	runCheckCases(t, []checkCase{
-		{"near", checkPlacement(m, all, config.Doctor{})[0], verdictOK, 0, []string{"0000:b1:00.1, 0000:03:00.0 on NUMA node 1; a copy runs on its CPUs 2-3"}},
-		{"one of two", checkPlacement(m, all, config.Doctor{Device: "mlx5_1"})[0], verdictOK, 0, []string{"placement: 0000:b1:00.1 on NUMA node 1"}},
-		{"far", checkPlacement(m, far, config.Doctor{})[0], verdictWarn, 0, []string{"0000:b1:00.0 on NUMA node 0, but this process may not use any", "taskset"}},
-		{"named CPUs", checkPlacement(m, far, placedAt("auto", "1-2"))[0], verdictOK, 0, []string{"runs on CPUs 2, because of --cores 1-2"}},
-		{"a named node", checkPlacement(m, softInventory(), placedAt("1", ""))[0], verdictOK, 0, []string{"runs on CPUs 2-3, because of --numa 1"}},
-		{"a node that is not there", checkPlacement(m, all, placedAt("7", ""))[0], verdictFail, 3, []string{"--numa 7", "choose from 0-1"}},
-		{"both named", checkPlacement(m, all, placedAt("1", "2"))[0], verdictFail, 3, []string{"--cores 2 conflicts with --numa 1"}},
-		{"unknown", checkPlacement(machine{place: func() (placement.Machine, error) { return placement.Machine{}, syscall.EPERM }}, all, config.Doctor{})[0],
+		{"near", checkPlacement(m, all, config.Doctor{})[0], verdictOK, 0,
+			[]string{"0000:b1:00.1, 0000:03:00.0 on NUMA node 1; a copy runs on its CPUs 2-3"}},
+		{"one of two", checkPlacement(m, all, config.Doctor{Device: "mlx5_1"})[0], verdictOK, 0,
+			[]string{"placement: 0000:b1:00.1 on NUMA node 1"}},
+		{"far", checkPlacement(m, far, config.Doctor{})[0], verdictWarn, 0,
+			[]string{"0000:b1:00.0 on NUMA node 0, but this process may not use any", "taskset"}},
+		{"named CPUs", checkPlacement(m, far, placedAt("auto", "1-2"))[0], verdictOK, 0,
+			[]string{"runs on CPUs 2, because of --cores 1-2"}},
+		{"a named node", checkPlacement(m, softInventory(), placedAt("1", ""))[0], verdictOK, 0,
+			[]string{"runs on CPUs 2-3, because of --numa 1"}},
+		{"a node that is not there", checkPlacement(m, all, placedAt("7", ""))[0], verdictFail, 3,
+			[]string{"--numa 7", "choose from 0-1"}},
+		{"both named", checkPlacement(m, all, placedAt("1", "2"))[0], verdictFail, 3,
+			[]string{"--cores 2 conflicts with --numa 1"}},
+		{"unknown", checkPlacement(machine{place: func() (placement.Machine, error) {
+			return placement.Machine{},
+				syscall.EPERM
+		}}, all, config.Doctor{})[0],
 			verdictWarn, 0, []string{"placement: operation not permitted"}},
 	})
-	if several := checkPlacement(m, inventory.Inventory{Driver: hardware, Devices: append(far.Devices, all.Devices...)}, config.Doctor{}); len(several) != 2 {
+	if several := checkPlacement(m, inventory.Inventory{Driver: hardware, Devices: append(far.Devices, all.Devices...)},
+		config.Doctor{}); len(several) != 2 {
 		t.Errorf("devices on two nodes: %+v", several)
 	}
 	for name, silent := range map[string][]finding{
-		"software device": checkPlacement(m, softInventory(), config.Doctor{}), "off": checkPlacement(m, all, placedAt("off", "")),
-		"device of no node": checkPlacement(m, inventory.Inventory{Driver: hardware, Devices: []*inventory.Device{{PCIAddress: "0000:99:00.0"}}}, config.Doctor{}),
+		"software device": checkPlacement(m, softInventory(), config.Doctor{}),
+		"off":             checkPlacement(m, all, placedAt("off", "")),
+		"device of no node": checkPlacement(m, inventory.Inventory{Driver: hardware,
+			Devices: []*inventory.Device{{PCIAddress: "0000:99:00.0"}}}, config.Doctor{}),
 	} {
 		if len(silent) != 0 {
 			t.Errorf("%s: %+v", name, silent)

@@ -53,7 +53,8 @@ func checkStaleSockets(dir doca.SoftDir) finding {
 	case len(stale) == 0:
 		return ok("sockets: %d, all of live processes", len(dir.Sockets))
 	}
-	return warn("nothing: the next copy removes them", "sockets left by killed processes: %s", strings.Join(stale, ", "))
+	return warn("nothing: the next copy removes them", "sockets left by killed processes: %s",
+		strings.Join(stale, ", "))
 }
 
 // checkProcessMemory judges whether memory of other programs can be accessed. Copies between two dma-copy do not need
@@ -119,7 +120,8 @@ func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device
 	}
 	name, err := inventory.ChooseDevice(infos, inventory.Selection{Device: s.Device, Representor: s.Representor})
 	if err != nil {
-		return nil, fail(inventory.HintNameDevice, "peer: %s", strings.TrimSuffix(err.Error(), ": "+inventory.HintNameDevice))
+		return nil, fail(inventory.HintNameDevice, "peer: %s",
+			strings.TrimSuffix(err.Error(), ": "+inventory.HintNameDevice))
 	}
 	return peerDevice(devices, config.Doctor{Device: name})
 }
@@ -161,8 +163,9 @@ func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doct
 func checkTimeModel(driver inventory.Driver) []finding {
 	var findings []finding
 	if driver.TimeModel != "" {
-		findings = append(findings, warn("unset DMA_COPY_SOFT_LIMITS, or remove the model from it, for the machine's own speed",
-			"time model: tasks of the software device take the time of %s", driver.TimeModel))
+		findings = append(findings,
+			warn("unset DMA_COPY_SOFT_LIMITS, or remove the model from it, for the machine's own speed",
+				"time model: tasks of the software device take the time of %s", driver.TimeModel))
 	}
 	if driver.MovesNothing {
 		findings = append(findings, fail(inventory.HintMoveBytes, "%s", inventory.NoBytesMoved).exitingWith(exit.Usage))

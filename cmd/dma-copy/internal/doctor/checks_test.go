@@ -54,21 +54,33 @@ var (
 	installation = doca.Installation{Directory: "/opt/d", Version: "3.0.0058",
 		Files: []string{"/opt/d/libdoca_common.so.3.0.0058", "/opt/d/libdoca_dma.so.3.0.0058"}}
 	hardware = inventory.Driver{Name: "doca", Hardware: true, Version: "3.0.0058", Reason: "it was requested"}
-	software = inventory.Driver{Name: "soft", Version: "soft 1", Reason: "the software device is used because DOCA's libraries were not found"}
+	software = inventory.Driver{Name: "soft", Version: "soft 1",
+		Reason: "the software device is used because DOCA's libraries were not found"}
 )
+
+// withDriver returns the settings of --driver.
+func withDriver(name string) config.Doctor { return config.Doctor{Driver: config.Driver{Name: name}} }
+
+// withHardware returns the settings of --driver with --require-hw.
+func withHardware(name string) config.Doctor {
+	return config.Doctor{Driver: config.Driver{Name: name, RequireHW: true}}
+}
 
 func TestCheckInstall(t *testing.T) {
 	absent := doca.Installation{}
 	runCheckCases(t, []checkCase{
-		{"installed", checkInstall(installation, nil, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictOK, 0,
+		{"installed", checkInstall(installation, nil, withDriver(config.DriverAuto)),
+			verdictOK, 0,
 			[]string{"DOCA 3.0.0058", "/opt/d: libdoca_common.so.3.0.0058, libdoca_dma.so.3.0.0058"}},
-		{"absent, not wanted", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft}}), verdictOK, 0, []string{"not needed"}},
-		{"absent, auto", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictWarn, 0,
+		{"absent, not wanted", checkInstall(absent, notInstalled, withDriver(config.DriverSoft)), verdictOK, 0,
+			[]string{"not needed"}},
+		{"absent, auto", checkInstall(absent, notInstalled, withDriver(config.DriverAuto)), verdictWarn, 0,
 			[]string{"were not found  -- install DOCA's", "--doca-libdir"}},
-		{"absent, asked for", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverDOCA}}), verdictFail, 6, []string{"-- install"}},
-		{"absent, hardware required", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto, RequireHW: true}}),
+		{"absent, asked for", checkInstall(absent, notInstalled, withDriver(config.DriverDOCA)), verdictFail, 6,
+			[]string{"-- install"}},
+		{"absent, hardware required", checkInstall(absent, notInstalled, withHardware(config.DriverAuto)),
 			verdictFail, 13, nil},
-		{"absent, hardware required of soft", checkInstall(absent, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft, RequireHW: true}}),
+		{"absent, hardware required of soft", checkInstall(absent, notInstalled, withHardware(config.DriverSoft)),
 			verdictFail, 13, nil},
 	})
 }
@@ -76,17 +88,22 @@ func TestCheckInstall(t *testing.T) {
 func TestCheckDriver(t *testing.T) {
 	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
 	runCheckCases(t, []checkCase{
-		{"hardware", checkDriver(hardware, nil, nil, config.Doctor{}), verdictOK, 0, []string{"doca 3.0.0058 (DMA engine), because it was requested"}},
-		{"soft, asked for", checkDriver(software, nil, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverSoft}}), verdictOK, 0, []string{"soft 1"}},
-		{"soft, fallen back to", checkDriver(software, nil, notInstalled, config.Doctor{Driver: config.Driver{Name: config.DriverAuto}}), verdictWarn, 0,
+		{"hardware", checkDriver(hardware, nil, nil, config.Doctor{}), verdictOK, 0,
+			[]string{"doca 3.0.0058 (DMA engine), because it was requested"}},
+		{"soft, asked for", checkDriver(software, nil, notInstalled, withDriver(config.DriverSoft)), verdictOK, 0,
+			[]string{"soft 1"}},
+		{"soft, fallen back to", checkDriver(software, nil, notInstalled, withDriver(config.DriverAuto)), verdictWarn,
+			0,
 			[]string{"because DOCA cannot be loaded (see above)  -- fix that"}},
 		{"hardware required", checkDriver(inventory.Driver{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
 		{"not loaded", checkDriver(inventory.Driver{}, notInstalled, notInstalled, config.Doctor{}), verdictFail, 6,
 			[]string{"driver: DOCA cannot be loaded (see above)  -- install"}},
-		{"soft refused", checkDriver(inventory.Driver{}, &doca.SoftError{Reason: "limit x is not known"}, nil, config.Doctor{}), verdictFail, 3,
+		{"soft refused", checkDriver(inventory.Driver{}, &doca.SoftError{Reason: "limit x is not known"}, nil,
+			config.Doctor{}), verdictFail, 3,
 			[]string{"limit x is not known"}},
-		{"no cgo", checkDriver(inventory.Driver{}, doca.ErrNoCgo, nil, config.Doctor{}), verdictFail, 6, []string{"without cgo"}},
+		{"no cgo", checkDriver(inventory.Driver{}, doca.ErrNoCgo, nil, config.Doctor{}), verdictFail, 6,
+			[]string{"without cgo"}},
 	})
 }
 
@@ -108,10 +125,12 @@ func TestCheckDevices(t *testing.T) {
 	both := []*inventory.Device{hostDevice(), dpuDevice()}
 	runCheckCases(t, []checkCase{
 		{"none", checkDevices(nil, config.Doctor{}), verdictFail, 6, []string{"none found", "lspci"}},
-		{"two", checkDevices(both, config.Doctor{}), verdictOK, 0, []string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
+		{"two", checkDevices(both, config.Doctor{}), verdictOK, 0,
+			[]string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
 		{"named by address", checkDevices(both, config.Doctor{Device: "B1:00.1"}), verdictOK, 0, nil},
 		{"named by RDMA device", checkDevices(both, config.Doctor{Device: "mlx5_2"}), verdictOK, 0, nil},
-		{"named and absent", checkDevices(both, config.Doctor{Device: "b1:00.0"}), verdictFail, 6, []string{"b1:00.0 not found"}},
+		{"named and absent", checkDevices(both, config.Doctor{Device: "b1:00.0"}), verdictFail, 6,
+			[]string{"b1:00.0 not found"}},
 	})
 }
 
@@ -126,11 +145,16 @@ func TestCheckEachDevice(t *testing.T) {
 		lines   []string
 	}{
 		{"all well", []*inventory.Device{hostDevice(), dpuDevice()}, nil},
-		{"no channel", with(hostDevice(), func(d *inventory.Device) { d.HostSide = false }), []string{"has no control channel"}},
-		{"no DMA", with(dpuDevice(), func(d *inventory.Device) { d.DMA.CopySupported = false }), []string{"does not support DMA copies"}},
-		{"no import", with(dpuDevice(), func(d *inventory.Device) { d.Memory.ImportSupported = false }), []string{"cannot import"}},
-		{"no export", with(hostDevice(), func(d *inventory.Device) { d.Memory.ExportSupported = false }), []string{"cannot export"}},
-		{"not opened", with(hostDevice(), func(d *inventory.Device) { d.Error = "no access" }), []string{"0000:b1:00.1: no access"}},
+		{"no channel", with(hostDevice(), func(d *inventory.Device) { d.HostSide = false }),
+			[]string{"has no control channel"}},
+		{"no DMA", with(dpuDevice(), func(d *inventory.Device) { d.DMA.CopySupported = false }),
+			[]string{"does not support DMA copies"}},
+		{"no import", with(dpuDevice(), func(d *inventory.Device) { d.Memory.ImportSupported = false }),
+			[]string{"cannot import"}},
+		{"no export", with(hostDevice(), func(d *inventory.Device) { d.Memory.ExportSupported = false }),
+			[]string{"cannot export"}},
+		{"not opened", with(hostDevice(), func(d *inventory.Device) { d.Error = "no access" }),
+			[]string{"0000:b1:00.1: no access"}},
 	}
 	for _, tc := range cases {
 		findings := checkEachDevice(tc.devices)
@@ -139,7 +163,8 @@ func TestCheckEachDevice(t *testing.T) {
 			continue
 		}
 		for i, line := range tc.lines {
-			if findings[i].verdict != verdictWarn || !strings.Contains(findings[i].what, line) || findings[i].fix == "" {
+			if findings[i].verdict != verdictWarn || !strings.Contains(findings[i].what, line) ||
+				findings[i].fix == "" {
 				t.Errorf("%s: %+v, want a warning with %q and a fix", tc.name, findings[i], line)
 			}
 		}
@@ -151,14 +176,17 @@ func TestCheckRepresentors(t *testing.T) {
 	all := append(dpu, hostDevice())
 	runCheckCases(t, []checkCase{
 		{"host", checkRepresentors(host, config.Doctor{}), verdictOK, 0, []string{"none needed"}},
-		{"host among both", checkRepresentors(all, config.Doctor{Device: "b1:00.1"}), verdictOK, 0, []string{"none needed"}},
-		{"asked for on a host", checkRepresentors(host, config.Doctor{Representor: "b1:00.0"}), verdictFail, 6, []string{"leave out -r"}},
+		{"host among both", checkRepresentors(all, config.Doctor{Device: "b1:00.1"}), verdictOK, 0,
+			[]string{"none needed"}},
+		{"asked for on a host", checkRepresentors(host, config.Doctor{Representor: "b1:00.0"}), verdictFail, 6,
+			[]string{"leave out -r"}},
 		{"DPU", checkRepresentors(dpu, config.Doctor{}), verdictOK, 0, []string{"0000:b1:00.0, 0000:b1:00.1"}},
 		{"there", checkRepresentors(all, config.Doctor{Representor: "B1:00.1"}), verdictOK, 0, nil},
 		{"not there", checkRepresentors(dpu, config.Doctor{Representor: "b2:00.0"}), verdictFail, 6,
 			[]string{"none for host function b2:00.0  -- choose one of: 0000:b1:00.0, 0000:b1:00.1"}},
 		{"no address", checkRepresentors(dpu, config.Doctor{Representor: "mlx5_0"}), verdictFail, 6, nil},
-		{"DPU without", checkRepresentors([]*inventory.Device{dpuDevice()}, config.Doctor{}), verdictFail, 6, []string{"group mlnx", "NIC mode"}},
+		{"DPU without", checkRepresentors([]*inventory.Device{dpuDevice()}, config.Doctor{}), verdictFail, 6,
+			[]string{"group mlnx", "NIC mode"}},
 	})
 }
 
@@ -170,7 +198,8 @@ func TestCheckMemlock(t *testing.T) {
 		{"soft", checkMemlock(with(0, nil, false), software), verdictOK, 0, nil},
 		{"capable", checkMemlock(with(0, nil, true), hardware), verdictOK, 0, []string{"CAP_IPC_LOCK"}},
 		{"no limit", checkMemlock(with(unix.RLIM_INFINITY, nil, false), hardware), verdictOK, 0, nil},
-		{"a byte too few", checkMemlock(with(32<<20-1, nil, false), hardware), verdictFail, 6, []string{"32 MiB", "ulimit -l unlimited"}},
+		{"a byte too few", checkMemlock(with(32<<20-1, nil, false), hardware), verdictFail, 6,
+			[]string{"32 MiB", "ulimit -l unlimited"}},
 		{"just enough", checkMemlock(with(32<<20, nil, false), hardware), verdictWarn, 0, []string{"whole file"}},
 		{"unknown", checkMemlock(with(0, syscall.EPERM, false), hardware), verdictWarn, 0, []string{"unknown"}},
 	})
@@ -178,7 +207,8 @@ func TestCheckMemlock(t *testing.T) {
 
 func TestCheckVerbs(t *testing.T) {
 	with := func(refused map[string]error, files ...string) machine {
-		return machine{verbs: func() []string { return files }, accessible: func(path string) error { return refused[path] }}
+		return machine{verbs: func() []string { return files },
+			accessible: func(path string) error { return refused[path] }}
 	}
 	first, second := "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"
 	refuseFirst := map[string]error{first: syscall.EACCES}
@@ -186,7 +216,8 @@ func TestCheckVerbs(t *testing.T) {
 		{"soft", checkVerbs(with(nil), software), verdictOK, 0, nil},
 		{"none", checkVerbs(with(nil), hardware), verdictFail, 6, []string{"modprobe mlx5_ib"}},
 		{"all", checkVerbs(with(nil, first, second), hardware), verdictOK, 0, []string{"all 2"}},
-		{"some", checkVerbs(with(refuseFirst, first, second), hardware), verdictWarn, 0, []string{"uverbs0 (permission denied)"}},
+		{"some", checkVerbs(with(refuseFirst, first, second), hardware), verdictWarn, 0,
+			[]string{"uverbs0 (permission denied)"}},
 		{"no one", checkVerbs(with(refuseFirst, first), hardware), verdictFail, 6, []string{"none can be opened"}},
 	})
 }
@@ -196,14 +227,18 @@ func TestCheckSoftDir(t *testing.T) {
 		return doca.SoftDir{Path: "/run/d", Exists: true, Owner: owner, Trusted: owner != 6, Mode: mode}
 	}
 	runCheckCases(t, []checkCase{
-		{"unreadable", checkSoftDir(doca.SoftDir{Path: "/run/d"}, &fs.PathError{Op: "open", Path: "/run/d", Err: syscall.EACCES}, 5),
+		{"unreadable", checkSoftDir(doca.SoftDir{Path: "/run/d"},
+			&fs.PathError{Op: "open", Path: "/run/d", Err: syscall.EACCES}, 5),
 			verdictFail, 6, []string{"runtime directory /run/d: permission denied", "DMA_COPY_SOFT_DIR"}},
 		{"absent", checkSoftDir(doca.SoftDir{Path: "/run/d"}, nil, 5), verdictOK, 0, []string{"does not exist yet"}},
 		{"ours", checkSoftDir(dir(5, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700"}},
 		{"a file", checkSoftDir(dir(5, 0o600), nil, 5), verdictFail, 6, []string{"not a directory"}},
-		{"another user's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6, []string{"belongs to user 6, not to 5", "DMA_COPY_SOFT_USERS"}},
-		{"a trusted user's", checkSoftDir(dir(7, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700, user 7"}},
-		{"of the group", checkSoftDir(dir(5, fs.ModeDir|0o720), nil, 5), verdictFail, 6, []string{"mode 0720", "chmod 700 /run/d"}},
+		{"another user's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6,
+			[]string{"belongs to user 6, not to 5", "DMA_COPY_SOFT_USERS"}},
+		{"a trusted user's", checkSoftDir(dir(7, fs.ModeDir|0o700), nil, 5), verdictOK, 0,
+			[]string{"mode 0700, user 7"}},
+		{"of the group", checkSoftDir(dir(5, fs.ModeDir|0o720), nil, 5), verdictFail, 6,
+			[]string{"mode 0720", "chmod 700 /run/d"}},
 		{"of all", checkSoftDir(dir(5, fs.ModeDir|0o702), nil, 5), verdictFail, 6, []string{"mode 0702"}},
 		{"readable", checkSoftDir(dir(5, fs.ModeDir|0o755), nil, 5), verdictOK, 0, nil},
 	})
@@ -213,26 +248,32 @@ func TestCheckStaleSockets(t *testing.T) {
 	alive, stale := doca.SoftSocket{File: "mem.1.0"}, doca.SoftSocket{File: "mem.2.0", Stale: true}
 	runCheckCases(t, []checkCase{
 		{"none", checkStaleSockets(doca.SoftDir{}), verdictOK, 0, nil},
-		{"alive", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive}}), verdictOK, 0, []string{"sockets: 1"}},
-		{"stale", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive, stale}}), verdictWarn, 0, []string{": mem.2.0  --"}},
+		{"alive", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive}}), verdictOK, 0,
+			[]string{"sockets: 1"}},
+		{"stale", checkStaleSockets(doca.SoftDir{Sockets: []doca.SoftSocket{alive, stale}}), verdictWarn, 0,
+			[]string{": mem.2.0  --"}},
 	})
 }
 
 func TestCheckProcessMemory(t *testing.T) {
 	with := func(own error, scope int, scopeErr error, may bool) machine {
-		return machine{ownMemory: func() error { return own }, yamaScope: func() (int, error) { return scope, scopeErr },
-			mayTrace: func() bool { return may }}
+		return machine{ownMemory: func() error { return own },
+			yamaScope: func() (int, error) { return scope, scopeErr },
+			mayTrace:  func() bool { return may }}
 	}
 	runCheckCases(t, []checkCase{
 		{"allowed", checkProcessMemory(with(nil, 0, nil, false)), verdictOK, 0, nil},
 		{"no Yama", checkProcessMemory(with(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
 		{"filtered", checkProcessMemory(with(syscall.EPERM, 0, nil, true)), verdictWarn, 0, []string{"seccomp"}},
-		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0, []string{"is not implemented here"}},
+		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0,
+			[]string{"is not implemented here"}},
 		{"admitted", checkProcessMemory(with(nil, 1, nil, false)), verdictOK, 0, nil},
-		{"for administrators", checkProcessMemory(with(nil, 2, nil, false)), verdictWarn, 0, []string{"ptrace_scope=1"}},
+		{"for administrators", checkProcessMemory(with(nil, 2, nil, false)), verdictWarn, 0,
+			[]string{"ptrace_scope=1"}},
 		{"to an administrator", checkProcessMemory(with(nil, 2, nil, true)), verdictOK, 0, nil},
 		{"to nobody", checkProcessMemory(with(nil, 3, nil, true)), verdictWarn, 0, []string{"ptrace_scope is 3"}},
-		{"unreadable", checkProcessMemory(with(nil, 0, syscall.EACCES, true)), verdictWarn, 0, []string{"permission denied"}},
+		{"unreadable", checkProcessMemory(with(nil, 0, syscall.EACCES, true)), verdictWarn, 0,
+			[]string{"permission denied"}},
 	})
 }
 
@@ -243,7 +284,8 @@ func TestCheckLeftovers(t *testing.T) {
 	runCheckCases(t, []checkCase{
 		{"none", checkLeftovers(with(nil)), verdictOK, 0, nil},
 		{"one", checkLeftovers(with(nil, ".x.dma-copy-A")), verdictWarn, 0, []string{": .x.dma-copy-A  -- delete"}},
-		{"with control characters", checkLeftovers(with(nil, ".\x1b[2J.dma-copy-A\n")), verdictWarn, 0, []string{`.\x1b[2J.dma-copy-A; `}},
+		{"with control characters", checkLeftovers(with(nil, ".\x1b[2J.dma-copy-A\n")), verdictWarn, 0,
+			[]string{`.\x1b[2J.dma-copy-A; `}},
 		{"unreadable", checkLeftovers(with(syscall.EACCES)), verdictWarn, 0, []string{"permission denied"}},
 	})
 }
@@ -252,7 +294,8 @@ func TestCheckPartials(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	check := func(left disk.Leftover) finding {
 		left.Modified = disk.Timestamp{Sec: now.Unix() - 7200}
-		m := machine{now: func() time.Time { return now }, partials: func() ([]disk.Leftover, error) { return []disk.Leftover{left}, nil }}
+		m := machine{now: func() time.Time { return now },
+			partials: func() ([]disk.Leftover, error) { return []disk.Leftover{left}, nil }}
 		return checkPartials(m)[0]
 	}
 	const part, journal = ".x.dma-copy-part", ".x.dma-copy-journal"
@@ -260,12 +303,18 @@ func TestCheckPartials(t *testing.T) {
 	running := resumable
 	running.InUse = true
 	runCheckCases(t, []checkCase{
-		{"resumable", check(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified", "2 hours ago  -- run the same command", part + " and " + journal}},
+		{"resumable", check(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified",
+			"2 hours ago  -- run the same command", part + " and " + journal}},
 		{"running", check(running), verdictOK, 0, []string{part, "in use"}},
-		{"useless", check(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0, []string{"4.0 KiB, none", "-- delete " + part + ";"}},
-		{"with control characters", check(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0, []string{`.\x1b[2J.dma-copy-part`}},
+		{"useless", check(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0,
+			[]string{"4.0 KiB, none", "-- delete " + part + ";"}},
+		{"with control characters", check(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0,
+			[]string{`.\x1b[2J.dma-copy-part`}},
 	})
-	if none := checkPartials(machine{partials: func() ([]disk.Leftover, error) { return nil, syscall.EACCES }}); len(none) != 0 {
+	if none := checkPartials(machine{partials: func() ([]disk.Leftover, error) {
+		return nil,
+			syscall.EACCES
+	}}); len(none) != 0 {
 		t.Errorf("there is %+v", none)
 	}
 }
@@ -287,15 +336,22 @@ func TestCheckPeer(t *testing.T) {
 	oneDevice := inventory.Inventory{Driver: software, Devices: []*inventory.Device{hostDevice()}}
 	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
 	cases := []checkCase{
-		{"hardware", checkPeer(with(), inventory.Inventory{Driver: hardware}, host), verdictWarn, 0, []string{"not checked on hardware"}},
-		{"nobody", checkPeer(with(), soft, host), verdictFail, 7, []string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
-		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7, nil},
-		{"unknown device", checkPeer(with(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6, []string{"device mlx5_9 not found"}},
-		{"several devices", checkPeer(with(), soft, config.Doctor{}), verdictFail, 6, []string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
+		{"hardware", checkPeer(with(), inventory.Inventory{Driver: hardware}, host), verdictWarn, 0,
+			[]string{"not checked on hardware"}},
+		{"nobody", checkPeer(with(), soft, host), verdictFail, 7,
+			[]string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
+		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7,
+			nil},
+		{"unknown device", checkPeer(with(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6,
+			[]string{"device mlx5_9 not found"}},
+		{"several devices", checkPeer(with(), soft, config.Doctor{}), verdictFail, 6,
+			[]string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
 		{"only one fits", checkPeer(with(), oneDevice, config.Doctor{}), verdictFail, 7, nil},
 		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},
-		{"DPU, representor missing", checkPeer(with(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6, []string{"with -r"}},
-		{"DPU, bad representor", checkPeer(with(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}), verdictFail, 6, nil},
+		{"DPU, representor missing", checkPeer(with(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6,
+			[]string{"with -r"}},
+		{"DPU, bad representor", checkPeer(with(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}),
+			verdictFail, 6, nil},
 		{"DPU, free", checkPeer(with(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
 	}
 	runCheckCases(t, cases)
@@ -307,7 +363,8 @@ func TestReportEndsWithTheFirstFailure(t *testing.T) {
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
 		t.Errorf("printed %q, want %q", out.String(), want)
 	}
-	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" || report.ExitCode(err) != exit.Peer {
+	if err == nil || err.Error() != "2 of 4 checks failed: see the lines with FAIL" ||
+		report.ExitCode(err) != exit.Peer {
 		t.Errorf("error %v, exit code %d", err, report.ExitCode(err))
 	}
 	if err := writeFindings(&out, []finding{ok("a"), warn("b", "b")}); err != nil {

@@ -168,7 +168,8 @@ func findLeftovers(directory string) ([]string, error) {
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
 		name := entry.Name()
-		known := slices.ContainsFunc(partials, func(p disk.Leftover) bool { return name == p.Name || name == p.Journal })
+		known := slices.ContainsFunc(partials,
+			func(p disk.Leftover) bool { return name == p.Name || name == p.Journal })
 		if strings.HasPrefix(name, ".") && strings.Contains(name, ".dma-copy-") && !known {
 			names = append(names, name)
 		}

@@ -13,14 +13,16 @@ import (
 
 func TestLeftoversAreFoundAndKept(t *testing.T) {
 	dir := t.TempDir()
-	for _, name := range []string{".image.dma-copy-ABCDEFGHIJ", ".other.dma-copy-part", ".other.dma-copy-journal", ".gone.dma-copy-journal", "image.dma-copy-ABCDEFGHIJ", ".image", "image"} {
+	for _, name := range []string{".image.dma-copy-ABCDEFGHIJ", ".other.dma-copy-part", ".other.dma-copy-journal",
+		".gone.dma-copy-journal", "image.dma-copy-ABCDEFGHIJ", ".image", "image"} {
 		writeFile(t, filepath.Join(dir, name), "part")
 	}
 	got, err := findLeftovers(dir)
 	if err != nil || !slices.Equal(got, []string{".gone.dma-copy-journal", ".image.dma-copy-ABCDEFGHIJ"}) {
 		t.Errorf("found %q, error %v", got, err)
 	}
-	if partials, err := findPartials(dir); err != nil || len(partials) != 1 || partials[0].Name != ".other.dma-copy-part" {
+	if partials, err := findPartials(dir); err != nil || len(partials) != 1 ||
+		partials[0].Name != ".other.dma-copy-part" {
 		t.Errorf("found %+v, error %v", partials, err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 7 {

@@ -51,8 +51,8 @@ type Error struct {
 
 var _ Coder = (*Error)(nil)
 
-// Errorf returns an Error whose text is the formatted message; %w keeps a cause for errors.Is. The hint is the next step
-// for the user, or empty where the message has it.
+// Errorf returns an Error whose text is the formatted message; %w keeps a cause for errors.Is. The hint is the next
+// step for the user, or empty where the message has it.
 func Errorf(code int, hint, format string, args ...any) *Error {
 	return &Error{code: code, hint: hint, err: fmt.Errorf(format, args...)}
 }
@@ -61,7 +61,8 @@ func Errorf(code int, hint, format string, args ...any) *Error {
 // and the next step.
 func Usagef(format string, args ...any) error { return Errorf(Usage, "", format, args...) }
 
-// Error returns the message. File names and messages of parsers may bring control characters along, so these are escaped.
+// Error returns the message. File names and messages of parsers may bring control characters along, so these are
+// escaped.
 func (e *Error) Error() string { return quote.Printable(e.err.Error()) }
 
 // Unwrap returns the error that carries the causes.

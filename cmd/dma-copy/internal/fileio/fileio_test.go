@@ -35,7 +35,8 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 		if err := change(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.Unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) || report.ExitCode(err) != exit.SourceChanged {
+		if err := file.Unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) ||
+			report.ExitCode(err) != exit.SourceChanged {
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -51,7 +52,8 @@ func TestManifestThatAppears(t *testing.T) {
 	if left, _ := os.ReadDir("."); len(left) != 1 {
 		t.Errorf("left behind: %v", left)
 	}
-	if err := (Replacement{Path: "sums", Overwrite: true}).Write(t.Context(), []byte("ours")); err != nil || readFile(t, "sums") != "ours" {
+	if err := (Replacement{Path: "sums", Overwrite: true}).Write(t.Context(), []byte("ours")); err != nil ||
+		readFile(t, "sums") != "ours" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 }

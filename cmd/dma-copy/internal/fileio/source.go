@@ -1,7 +1,7 @@
 // Package fileio reads and writes the files of commands other than a copy: manifests, records, and files to compare.
 //
-// A Source is read from the disk, not from the page cache, and is checked for changes; a Replacement is written like the
-// target of a copy, through package disk. It knows no format and no command.
+// A Source is read from the disk, not from the page cache, and is checked for changes; a Replacement is written like
+// the target of a copy, through package disk. It knows no format and no command.
 package fileio
 
 import (

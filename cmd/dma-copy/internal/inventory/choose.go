@@ -72,13 +72,16 @@ func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 	}
 	switch {
 	case side == negotiate.DPU && !d.ServerSupported:
-		return side, misfit("%s is a host function and cannot be the DPU side: leave out --role, or name a device of the DPU",
+		return side, misfit(
+			"%s is a host function and cannot be the DPU side: leave out --role, or name a device of the DPU",
 			d.PCIAddress)
 	case side == negotiate.Host && !d.ClientSupported:
-		return side, misfit("%s is a function of the DPU and cannot be the host side: leave out --role, or name a host function",
+		return side, misfit(
+			"%s is a function of the DPU and cannot be the host side: leave out --role, or name a host function",
 			d.PCIAddress)
 	case side == negotiate.Host && s.Representor != "":
-		return side, misfit("%s is a host function and has no representors, so there is no %s: leave out -r on the host",
+		return side, misfit(
+			"%s is a host function and has no representors, so there is no %s: leave out -r on the host",
 			d.PCIAddress, s.Representor)
 	}
 	return side, nil

@@ -13,7 +13,8 @@ func TestChooseDevice(t *testing.T) {
 	host := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", Capabilities: doca.Capabilities{ClientSupported: true}}
 	dpu := doca.DeviceInfo{PCIAddress: "0000:03:00.0", Capabilities: doca.Capabilities{ServerSupported: true}}
 	other := doca.DeviceInfo{PCIAddress: "0000:5e:00.0"}
-	sf := doca.DeviceInfo{PCIAddress: host.PCIAddress, IBName: "mlx5_5", Function: "SF", Capabilities: host.Capabilities}
+	sf := doca.DeviceInfo{PCIAddress: host.PCIAddress, IBName: "mlx5_5", Function: "SF",
+		Capabilities: host.Capabilities}
 	cases := []struct {
 		name    string
 		devices []doca.DeviceInfo
@@ -23,7 +24,8 @@ func TestChooseDevice(t *testing.T) {
 		{"named", []doca.DeviceInfo{host, dpu}, Selection{Device: "mlx5_7"}, "mlx5_7"},
 		{"only one", []doca.DeviceInfo{other, host}, Selection{Role: config.RoleAuto}, host.PCIAddress},
 		{"only one of the role", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleDPU}, dpu.PCIAddress},
-		{"a representor makes the role", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
+		{"a representor makes the role", []doca.DeviceInfo{host, dpu},
+			Selection{Role: config.RoleAuto, Representor: "b1:00.0"}, dpu.PCIAddress},
 		{"an SF", []doca.DeviceInfo{sf}, Selection{Role: config.RoleAuto}, "mlx5_5"},
 		{"two", []doca.DeviceInfo{host, dpu}, Selection{Role: config.RoleAuto}, ""},
 		{"none of the role", []doca.DeviceInfo{host, other}, Selection{Role: config.RoleDPU}, ""},

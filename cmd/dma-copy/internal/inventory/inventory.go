@@ -1,7 +1,7 @@
 // Package inventory describes the driver in use and its devices as plain values, and chooses the device of a copy.
 //
-// The JSON names of its types are an interface for other programs: they stay, and new ones may be added. It opens devices
-// only to ask for their capabilities; it judges nothing (package doctor does) and copies nothing.
+// The JSON names of its types are an interface for other programs: they stay, and new ones may be added. It opens
+// devices only to ask for their capabilities; it judges nothing (package doctor does) and copies nothing.
 package inventory
 
 import (
@@ -132,7 +132,8 @@ func Take(driver *doca.Driver) (Inventory, error) {
 func recordDriver(driver *doca.Driver) Driver {
 	return Driver{
 		Name: string(driver.Name()), Hardware: driver.Hardware(), Version: driver.Version(),
-		LibraryDirectory: driver.LibraryDir(), LibraryFiles: append([]string{}, driver.LibraryFiles()...), Reason: driver.Reason(),
+		LibraryDirectory: driver.LibraryDir(), LibraryFiles: append([]string{}, driver.LibraryFiles()...),
+		Reason:    driver.Reason(),
 		TimeModel: driver.TimeModel(), MovesNothing: !driver.MovesBytes(),
 	}
 }
@@ -153,7 +154,8 @@ func recordDevice(info doca.DeviceInfo) *Device {
 			MaxClients: info.MaxClients,
 		},
 		FastPath: FastPath{
-			Consumers: recordPort(info.Consumer), Producers: recordPort(info.Producer), MaxImmediateBytes: info.MaxImmediate,
+			Consumers: recordPort(info.Consumer), Producers: recordPort(info.Producer),
+			MaxImmediateBytes: info.MaxImmediate,
 		},
 	}
 	if info.IsSF() {

@@ -11,16 +11,19 @@ import (
 )
 
 func TestPortRateIsLeftOutWhereUnknown(t *testing.T) {
-	for rate, want := range map[uint64]string{0: "", 100_000_000: "0.1 Gb/s", 2_500_000_000: "2.5 Gb/s", 400_000_000_000: "400 Gb/s"} {
+	for rate, want := range map[uint64]string{0: "", 100_000_000: "0.1 Gb/s", 2_500_000_000: "2.5 Gb/s",
+		400_000_000_000: "400 Gb/s"} {
 		found := Inventory{Devices: []*Device{{PortRate: rate}}}
 		var text, encoded bytes.Buffer
-		if err := errors.Join(Write(&text, found, config.OutputText), Write(&encoded, found, config.OutputJSON)); err != nil {
+		if err := errors.Join(Write(&text, found, config.OutputText),
+			Write(&encoded, found, config.OutputJSON)); err != nil {
 			t.Fatal(err)
 		}
 		if row := "port rate        " + want + "\n"; strings.Contains(text.String(), row) != (rate > 0) {
 			t.Errorf("%d: the text is\n%s", rate, text.String())
 		}
-		if strings.Contains(text.String(), "port rate") != (rate > 0) || strings.Contains(encoded.String(), "port_rate") != (rate > 0) {
+		if strings.Contains(text.String(), "port rate") != (rate > 0) ||
+			strings.Contains(encoded.String(), "port_rate") != (rate > 0) {
 			t.Errorf("%d: the lists are\n%s%s", rate, text.String(), encoded.String())
 		}
 	}

@@ -31,8 +31,8 @@ func Apply(
 	return nil
 }
 
-// NearAddress returns the address of the device that the process should be near: empty for the software device, which is
-// on no NUMA node.
+// NearAddress returns the address of the device that the process should be near: empty for the software device, which
+// is on no NUMA node.
 func NearAddress(hardware bool, address string) string {
 	if !hardware {
 		return ""
@@ -40,8 +40,8 @@ func NearAddress(hardware bool, address string) string {
 	return address
 }
 
-// Choose decides where a copy with the device at address runs, which is empty for a device on no NUMA node. The error of a
-// wish that cannot be fulfilled has the code exit.Usage and names the flag.
+// Choose decides where a copy with the device at address runs, which is empty for a device on no NUMA node. The error
+// of a wish that cannot be fulfilled has the code exit.Usage and names the flag.
 func Choose(machine func() (Machine, error), wish Wish, address string) (Decision, error) {
 	m, err := machine()
 	if err != nil {
@@ -84,16 +84,16 @@ func logDecision(log zerolog.Logger, place Decision, err error, wish Wish) {
 		Msg("process pinned to these CPUs")
 }
 
-// useCores sets GOMAXPROCS to the CPUs of the process, as far as a container's limit allows, unless the environment sets
-// it.
+// useCores sets GOMAXPROCS to the CPUs of the process, as far as a container's limit allows, unless the environment
+// sets it.
 func useCores() {
 	if os.Getenv("GOMAXPROCS") == "" {
 		runtime.SetDefaultGOMAXPROCS()
 	}
 }
 
-// shareCores halves GOMAXPROCS for the software device, whose other side runs on this machine, too, unless the environment
-// sets it: two processes that both use all CPUs spend much of their time on waking each other.
+// shareCores halves GOMAXPROCS for the software device, whose other side runs on this machine, too, unless the
+// environment sets it: two processes that both use all CPUs spend much of their time on waking each other.
 func shareCores(hardware bool) {
 	if hardware || os.Getenv("GOMAXPROCS") != "" {
 		return

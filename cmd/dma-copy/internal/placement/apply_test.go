@@ -20,11 +20,15 @@ func TestPlaceThatIsLogged(t *testing.T) {
 		parts []string // of each line; none: nothing is logged
 	}{
 		{"nothing to say", nowhere, nil, Wish{}, nil},
-		{"near the device", Decision{CPUs: cpus, Node: 1}, nil, Wish{}, []string{`"info","numa_node":1,"cpus":"2-3","gomaxprocs":`}},
-		{"far from the device", Decision{Node: 1}, nil, Wish{}, []string{`"info","numa_node":1,"message":"this process may not use any CPU`}},
+		{"near the device", Decision{CPUs: cpus, Node: 1}, nil, Wish{},
+			[]string{`"info","numa_node":1,"cpus":"2-3","gomaxprocs":`}},
+		{"far from the device", Decision{Node: 1}, nil, Wish{},
+			[]string{`"info","numa_node":1,"message":"this process may not use any CPU`}},
 		{"unknown", nowhere, errors.New("unreadable"), Wish{}, []string{`"warn","error":"unreadable"`}},
-		{"the CPUs that were named", Decision{CPUs: cpus, Node: -1}, nil, mustWish(t, "auto", "2-3"), []string{`"info","cpus":"2-3"`}},
-		{"some of them", Decision{CPUs: cpus, Node: -1}, nil, mustWish(t, "auto", "2-4"), []string{`"warn","cores":"2-4"`, `"info","cpus":"2-3"`}},
+		{"the CPUs that were named", Decision{CPUs: cpus, Node: -1}, nil, mustWish(t, "auto", "2-3"),
+			[]string{`"info","cpus":"2-3"`}},
+		{"some of them", Decision{CPUs: cpus, Node: -1}, nil, mustWish(t, "auto", "2-4"),
+			[]string{`"warn","cores":"2-4"`, `"info","cpus":"2-3"`}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -49,7 +53,8 @@ func TestMachineThatCannotBeAsked(t *testing.T) {
 	for _, wish := range []Wish{mustWish(t, "auto", ""), mustWish(t, "auto", "0"), mustWish(t, "0", "")} {
 		var out strings.Builder
 		err := Apply(unknown, true, "0000:b1:00.1", wish, zerolog.New(&out))
-		if auto := wish.IsAuto(); errors.Is(err, syscall.EPERM) == auto || strings.Contains(out.String(), `"warn"`) != auto {
+		if auto := wish.IsAuto(); errors.Is(err, syscall.EPERM) == auto ||
+			strings.Contains(out.String(), `"warn"`) != auto {
 			t.Errorf("%+v: error %v, logged %q", wish.Node, err, out.String())
 		}
 	}

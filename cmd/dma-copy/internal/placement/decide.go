@@ -68,7 +68,9 @@ func (m Machine) refuseNode(cpus Set) error {
 	if cpus.Empty() {
 		return refuse("this NUMA node has memory only, and no CPU: choose another one")
 	}
-	return refuse("this process may use %s and none of that node's CPUs, %s: choose another node, or allow it those (cpuset, taskset)",
+	return refuse(
+		"this process may use %s and none of that node's CPUs, %s: "+
+			"choose another node, or allow it those (cpuset, taskset)",
 		m.Usable, cpus)
 }
 

@@ -30,11 +30,13 @@ var (
 		"bus/pci/devices/" + device + "/numa_node": "0",
 	})
 	twoNodes = sysfs(map[string]string{
-		"devices/system/node/online": "0-1", "devices/system/node/node0/cpulist": "0-3,8-11", "devices/system/node/node1/cpulist": "4-7,12-15",
+		"devices/system/node/online": "0-1", "devices/system/node/node0/cpulist": "0-3,8-11",
+		"devices/system/node/node1/cpulist":        "4-7,12-15",
 		"bus/pci/devices/" + device + "/numa_node": "1", "bus/pci/devices/" + adrift + "/numa_node": "-1",
 	})
 	threeNodes = sysfs(map[string]string{ // the last one is memory alone, and numbers need not be dense
-		"devices/system/node/online": "0,2", "devices/system/node/node0/cpulist": "0-15", "devices/system/node/node2/cpulist": "",
+		"devices/system/node/online": "0,2", "devices/system/node/node0/cpulist": "0-15",
+		"devices/system/node/node2/cpulist":           "",
 		"bus/pci/devices/" + elsewhere + "/numa_node": "2",
 	})
 	withoutNUMA = sysfs(nil)
@@ -110,10 +112,13 @@ func TestRefusals(t *testing.T) {
 		{"unusable CPUs", twoNodes, "0-1", "auto", "2-99", "this process may use none of these CPUs: choose from 0-1"},
 		{"no such node", twoNodes, "0-15", "2", "", "this machine has no such NUMA node: choose from 0-1"},
 		{"a gap in the nodes", threeNodes, "0-15", "1", "", "this machine has no such NUMA node: choose from 0,2"},
-		{"no nodes", withoutNUMA, "0-15", "0", "", "the kernel shows no NUMA nodes here: leave it out, or name CPUs with --cores"},
-		{"node of memory alone", threeNodes, "0-15", "2", "", "this NUMA node has memory only, and no CPU: choose another one"},
-		{"unusable node", twoNodes, "0-3", "1", "", "this process may use 0-3 and none of that node's CPUs, 4-7,12-15: " +
-			"choose another node, or allow it those (cpuset, taskset)"},
+		{"no nodes", withoutNUMA, "0-15", "0", "",
+			"the kernel shows no NUMA nodes here: leave it out, or name CPUs with --cores"},
+		{"node of memory alone", threeNodes, "0-15", "2", "",
+			"this NUMA node has memory only, and no CPU: choose another one"},
+		{"unusable node", twoNodes, "0-3", "1", "",
+			"this process may use 0-3 and none of that node's CPUs, 4-7,12-15: " +
+				"choose another node, or allow it those (cpuset, taskset)"},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
@@ -146,7 +151,8 @@ func TestUnreadableSysfs(t *testing.T) {
 		{"1", "/sys/devices/system/node/online", broken("devices/system/node/online", "many")},
 		{"auto", "/sys/devices/system/node/node1/cpulist", broken("devices/system/node/node1/cpulist", "4-")},
 		{"1", "/sys/devices/system/node/node1/cpulist", broken("devices/system/node/node1/cpulist", "4-")},
-		{"auto", "/sys/bus/pci/devices/" + device + "/numa_node", broken("bus/pci/devices/"+device+"/numa_node", "first")},
+		{"auto", "/sys/bus/pci/devices/" + device + "/numa_node",
+			broken("bus/pci/devices/"+device+"/numa_node", "first")},
 		{"1", "read the machine's NUMA nodes", broken("devices/system/node/node1/cpulist", "")},
 	}
 	for _, tc := range cases {

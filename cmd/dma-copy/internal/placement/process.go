@@ -57,7 +57,8 @@ func moveThreads(mask unix.CPUSetDynamic, moved map[int]bool) (fresh int, err er
 		if err != nil || moved[id] {
 			continue
 		}
-		if err := unix.SchedSetaffinityDynamic(id, mask); err != nil && !errors.Is(err, unix.ESRCH) { // it may have ended
+		// It may have ended.
+		if err := unix.SchedSetaffinityDynamic(id, mask); err != nil && !errors.Is(err, unix.ESRCH) {
 			return fresh, fmt.Errorf("move a thread of this process to other CPUs: %w", err)
 		}
 		moved[id], fresh = true, fresh+1

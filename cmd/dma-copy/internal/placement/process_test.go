@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestEveryThreadMoves moves this process to one CPU and back. It asks the kernel of every thread, those included that were busy,
-// asleep, or not yet there when it moved.
+// TestEveryThreadMoves moves this process to one CPU and back. It asks the kernel of every thread, those included that
+// were busy, asleep, or not yet there when it moved.
 func TestEveryThreadMoves(t *testing.T) {
 	here, err := ThisMachine()
 	if err != nil {

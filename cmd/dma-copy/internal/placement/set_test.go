@@ -23,7 +23,8 @@ func TestListsThatAreRead(t *testing.T) {
 	for _, tc := range cases {
 		got, err := ParseList(tc.text)
 		if err != nil || got.String() != tc.canonical || got.Count() != tc.count {
-			t.Errorf("%q: %q with %d, error %v, want %q with %d", tc.text, got, got.Count(), err, tc.canonical, tc.count)
+			t.Errorf("%q: %q with %d, error %v, want %q with %d", tc.text, got, got.Count(), err, tc.canonical,
+				tc.count)
 		}
 	}
 }
@@ -34,10 +35,12 @@ func TestListsThatAreRefused(t *testing.T) {
 		tooLarge = " is too large; give numbers below 8192"
 	)
 	for text, want := range map[string]string{
-		"": noList, ",": noList, "0,": noList, "-": noList, "-1": noList, "1-": noList, "1-2-3": noList, "+1": noList, " 1": noList,
+		"": noList, ",": noList, "0,": noList, "-": noList, "-1": noList, "1-": noList, "1-2-3": noList, "+1": noList,
+		" 1":   noList,
 		"0, 1": noList, "0x1": noList, "all": noList, "0-7:2": noList, "1.5": noList,
-		"8192": "8192" + tooLarge, "0-8192": "8192" + tooLarge, "99999999999999999999": "99999999999999999999" + tooLarge,
-		"3-1": "the range 3-1 is reversed; give the smaller number first, as in 1-3",
+		"8192": "8192" + tooLarge, "0-8192": "8192" + tooLarge,
+		"99999999999999999999": "99999999999999999999" + tooLarge,
+		"3-1":                  "the range 3-1 is reversed; give the smaller number first, as in 1-3",
 	} {
 		if got, err := ParseList(text); err == nil || err.Error() != want || !got.Empty() {
 			t.Errorf("%q: %q, error %v, want %q", text, got, err, want)

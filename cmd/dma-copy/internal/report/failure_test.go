@@ -27,10 +27,12 @@ func aborted(code negotiate.AbortCode, text string) error {
 
 // TestReportedLines is about what no script brings about at will.
 func TestReportedLines(t *testing.T) {
-	gaveUp := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus, Err: negotiate.ErrPeerFailed}
+	gaveUp := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
+		Err: negotiate.ErrPeerFailed}
 	turned := &negotiate.Error{State: negotiate.AwaitDirection, Err: negotiate.ErrPeerLost}
 	lost := &negotiate.Error{State: negotiate.AwaitStatus, Err: negotiate.ErrPeerLost}
-	strange := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus, Err: negotiate.ErrMalformed}
+	strange := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
+		Err: negotiate.ErrMalformed}
 	unsent := fmt.Errorf("%w (%w)", comch.ErrPeerLost, doca.ErrDisconnected)
 	taken := &doca.Error{Op: "doca_ctx_start", Code: doca.CodeAlreadyExist, Detail: "another server has this name"}
 	cases := []struct {
@@ -41,8 +43,10 @@ func TestReportedLines(t *testing.T) {
 	}{
 		{"the DPU gives up", onHost(gaveUp), 1, "host: the DPU reported a failure: see its error message"},
 		{"the host gives up", onDPU(gaveUp), 1, "DPU: the host reported a failure: see its error message"},
-		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1, "DPU: the host reported a failure: see its error message"},
-		{"the host gives up last", onDPU(fmt.Errorf("%w, so it does not have the file: %w", dmaxfer.ErrHostFailed, gaveUp)), 1,
+		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1,
+			"DPU: the host reported a failure: see its error message"},
+		{"the host gives up last",
+			onDPU(fmt.Errorf("%w, so it does not have the file: %w", dmaxfer.ErrHostFailed, gaveUp)), 1,
 			"DPU: the host failed after the copy, so it does not have the file: see its error message"},
 		{"the DPU is lost", onHost(lost), 7,
 			"host: the connection to the DPU was lost before the copy ended: check the other side and copy again"},
@@ -57,27 +61,38 @@ func TestReportedLines(t *testing.T) {
 			"malformed message: run a supported release of dma-copy or doca_dma_copy on the other side"},
 		{"the name is taken", onDPU(fmt.Errorf("another dma-copy serves: %w", taken)), 6,
 			"DPU: another dma-copy serves: raise --wait, or stop it"},
-		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: make room")), 5, "host: the DPU aborted: cannot hold x: make room"},
-		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1, `DPU: the host aborted: a\n\x1b[2Jb\u202e`},
-		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11, "DPU: the host aborted without a reason"},
-		{"the outcome is unknown", onHost(&negotiate.Error{State: negotiate.AwaitDone, Err: negotiate.ErrOutcomeUnknown}), 7,
+		{"the peer says why", onHost(aborted(negotiate.AbortTarget, "cannot hold x: make room")), 5,
+			"host: the DPU aborted: cannot hold x: make room"},
+		{"the peer says something ugly", onDPU(aborted(negotiate.AbortFailure, "a\n\x1b[2Jb\u202e")), 1,
+			`DPU: the host aborted: a\n\x1b[2Jb\u202e`},
+		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11,
+			"DPU: the host aborted without a reason"},
+		{"the outcome is unknown",
+			onHost(&negotiate.Error{State: negotiate.AwaitDone, Err: negotiate.ErrOutcomeUnknown}), 7,
 			"host: transfer outcome unknown: the DPU did not confirm the commit: " +
 				"compare both files (dma-copy verify)"},
-		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion, Detail: "the host supports version 1, the DPU version 2"}), 11,
+		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion,
+			Detail: "the host supports version 1, the DPU version 2"}), 11,
 			"host: no common version of the native protocol: the host supports version 1, the DPU version 2: " +
 				"run releases of dma-copy with a common protocol version on both sides"},
-		{"too long", onDPU(exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration after 1s")), 14, "DPU: stopped by --max-duration after 1s: raise --max-duration"},
-		{"stopped, with a part", &SideError{Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Kept: 3 << 20}, 130,
+		{"too long", onDPU(exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration after 1s")), 14,
+			"DPU: stopped by --max-duration after 1s: raise --max-duration"},
+		{"stopped, with a part",
+			&SideError{Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Kept: 3 << 20}, 130,
 			"DPU: stopped by SIGINT; 3.0 MiB are kept: run the same command to resume"},
 		{"stopped, and what it had is gone", &SideError{
-			Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT}, Lost: "the partial file was removed or replaced",
+			Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGINT},
+			Lost: "the partial file was removed or replaced",
 		}, 130, "DPU: stopped by SIGINT; nothing is kept: the partial file was removed or replaced"},
-		{"stopped, as the sender", &SideError{Side: negotiate.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
+		{"stopped, as the sender",
+			&SideError{Side: negotiate.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
 			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
-		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: dmaxfer.ErrSourceChanged, Resumable: true}, 10, "host: source changed"},
+		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: dmaxfer.ErrSourceChanged, Resumable: true}, 10,
+			"host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
 			"no device x: there are a and b: choose one of them with -p"},
-		{"no such representor", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x", Available: []string{"a", "b"}}), 6,
+		{"no such representor",
+			onDPU(&doca.NotFoundError{Kind: "representor", Name: "x", Available: []string{"a", "b"}}), 6,
 			"DPU: no representor x: there are a and b: choose one of them with -r"},
 		{"nothing to name", onDPU(&doca.NotFoundError{Kind: "representor", Name: "x"}), 6,
 			`DPU: no representor x: there are none: run "dma-copy doctor" to find the cause`},

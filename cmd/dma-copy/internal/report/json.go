@@ -159,7 +159,8 @@ func (p *jsonReporter) Event(e dmaxfer.Event) {
 	case dmaxfer.PeerKnown:
 		p.native = e.Protocol == negotiate.Native
 		p.write(helloLine{
-			lineStart: p.start("hello"), Software: p.by.Software, Side: roleOf(p.by.Side), Device: p.by.Device, Driver: p.by.Driver,
+			lineStart: p.start("hello"), Software: p.by.Software, Side: roleOf(p.by.Side), Device: p.by.Device,
+			Driver:   p.by.Driver,
 			Hardware: p.by.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case dmaxfer.Planned:
@@ -173,7 +174,8 @@ func (p *jsonReporter) Event(e dmaxfer.Event) {
 
 func (p *jsonReporter) plan(e dmaxfer.Planned) planLine {
 	line := planLine{
-		lineStart: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk, Depth: e.Depth,
+		lineStart: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
+		Depth:   e.Depth,
 		Resumed: e.Resumed,
 	}
 	if p.native {
@@ -189,7 +191,8 @@ func (p *jsonReporter) Progress(s dmaxfer.Sample) {
 		return // the hello event ends this phase
 	}
 	p.write(progressLineJSON{
-		lineStart: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total), Rate: p.speed.update(s),
+		lineStart: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
+		Rate:    p.speed.update(s),
 		Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
 	})
 }
@@ -215,9 +218,11 @@ func (p *jsonReporter) Succeed(s dmaxfer.Summary) error {
 
 func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryLine {
 	line := summaryLine{
-		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s), Retries: s.Retries,
+		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
+		Retries: s.Retries,
 		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.Driver, Hardware: p.by.Hardware,
-		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing, Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
+		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing,
+		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {

@@ -32,7 +32,10 @@ const eventsSchemaFile = "../../../../docs/events.schema.json"
 var eventsSchema, _ = filepath.Abs(eventsSchemaFile)
 
 // schema is the shipped one.
-var schema = sync.OnceValues(func() (*jsonschema.Schema, error) { return jsonschema.NewCompiler().Compile(eventsSchema) })
+var schema = sync.OnceValues(func() (*jsonschema.Schema,
+	error) {
+	return jsonschema.NewCompiler().Compile(eventsSchema)
+})
 
 // checkEvent also wants every field to be in the schema, which itself allows more.
 func checkEvent(line string) (kind string, err error) {
@@ -66,12 +69,15 @@ func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
 	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
 	p.Event(dmaxfer.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
-	p.Event(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull, Resumed: 3})
-	p.Progress(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second, Shares: pump.Shares{0.5, 0.5}})
+	p.Event(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+		Resumed: 3})
+	p.Progress(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second,
+		Shares: pump.Shares{0.5, 0.5}})
 	p.Event(dmaxfer.SentAgain{Offset: 4, Length: 4})
 	p.Event(dmaxfer.Warned{Text: "beware"})
 	_ = p.Succeed(dmaxfer.Summary{
-		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2, Sum: sum,
+		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2,
+		Sum:        sum,
 		Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5}, Unconfirmed: "the host did not confirm",
 	})
 	p.Fail(&SideError{Side: negotiate.DPU, Err: dmaxfer.ErrIdle, Kept: 5})
@@ -111,7 +117,8 @@ func TestEventsOfTheUnknown(t *testing.T) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
 		}
-		for _, name := range []string{"bytes\":-", "total_bytes", "digest", "durability", "peer", "protocol_version", "stages"} {
+		for _, name := range []string{"bytes\":-", "total_bytes", "digest", "durability", "peer", "protocol_version",
+			"stages"} {
 			if strings.Contains(line, name) {
 				t.Errorf("%s tells of %s", line, name)
 			}

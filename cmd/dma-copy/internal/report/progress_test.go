@@ -37,8 +37,11 @@ func TestProgressLine(t *testing.T) {
 		line   string
 	}{
 		{"in a pipe", halfway, fast, 0, "62%  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
-		{"wide", halfway, fast, 200, " 62% [========================>               ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
-		{"of 80 columns", halfway, fast, 80, " 62% [======>   ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
+		{"wide", halfway, fast, 200,
+			" 62% [========================>               ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% " +
+				"write 16%"},
+		{"of 80 columns", halfway, fast, 80,
+			" 62% [======>   ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 34% dma 50% write 16%"},
 		{"of 70 columns", halfway, fast, 70, " 62% [===========>       ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s  dma 50%"},
 		{"of 50 columns", halfway, fast, 50, " 62% [====>   ] 870 MiB/1.4 GiB  100 MiB/s  ETA 6s"},
 		{"of 37 columns", halfway, fast, 37, "62%  870 MiB/1.4 GiB  100 MiB/s"},
@@ -53,9 +56,12 @@ func TestProgressLine(t *testing.T) {
 		{"of a stream", of(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
 		{"of an empty file", dmaxfer.Sample{Phase: dmaxfer.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
-		{"while room is made", of(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0, "0%  0 B/1.4 GiB  preallocating"},
-		{"while it is flushed", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0, "62%  870 MiB/1.4 GiB  flushing"},
-		{"while it is read back", of(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast, 0,
+		{"while room is made", of(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0,
+			"0%  0 B/1.4 GiB  preallocating"},
+		{"while it is flushed", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0,
+			"62%  870 MiB/1.4 GiB  flushing"},
+		{"while it is read back", of(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast,
+			0,
 			"62%  870 MiB/1.4 GiB  reading back"},
 		{"at the end", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Concluding }), fast, 0,
 			"62%  870 MiB/1.4 GiB  waiting for the peer"},
@@ -127,7 +133,8 @@ func TestScreen(t *testing.T) {
 	fmt.Fprint(s, ", and the rest\n")
 	s.show("30%")
 	s.show("")
-	want := "before\n" + eraseLine + "10%" + eraseLine + "log\n10%" + eraseLine + "20%" + eraseLine + "half a line" + ", and the rest\n" +
+	want := "before\n" + eraseLine + "10%" + eraseLine + "log\n10%" + eraseLine + "20%" + eraseLine + "half a line" +
+		", and the rest\n" +
 		eraseLine + "30%" + eraseLine
 	if out.String() != want {
 		t.Errorf("wrote\n %q, want\n %q", out.String(), want)
@@ -185,7 +192,8 @@ func TestProgressIntervals(t *testing.T) {
 	} {
 		s := config.Copy{Progress: tc.progress, Quiet: tc.quiet}
 		if got := newText(io.Discard, tc.screen, s, zerolog.Nop()).Interval(); got != tc.want {
-			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got, tc.want)
+			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got,
+				tc.want)
 		}
 	}
 }

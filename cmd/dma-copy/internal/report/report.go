@@ -1,10 +1,10 @@
-// Package report tells the user about a copy: progress and results as text or as JSON events, and failures with exit code
-// and hint.
+// Package report tells the user about a copy: progress and results as text or as JSON events, and failures with exit
+// code and hint.
 //
 // A Reporter writes one form; a Monitor feeds it from the events and the progress of a copy. The exit codes of library
-// errors are in one table; errors of commands carry their own (package exit). The JSON events are an interface for other
-// programs, described by docs/events.schema.json: fields are only ever added. This package must not start, stop or
-// influence a copy.
+// errors are in one table; errors of commands carry their own (package exit). The JSON events are an interface for
+// other programs, described by docs/events.schema.json: fields are only ever added. This package must not start, stop
+// or influence a copy.
 package report
 
 import (
@@ -112,7 +112,9 @@ func (r *Monitor) warnOfReference() {
 // warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
 func (r *Monitor) warnOfReadback() {
 	if r.native && r.settings.Verify == config.VerifyReadback && r.planned.Digest == digest.None {
-		r.Reporter.Event(dmaxfer.Warned{Text: "--verify readback compares nothing, because both sides use --digest none"})
+		r.Reporter.Event(dmaxfer.Warned{
+			Text: "--verify readback compares nothing, because both sides use --digest none",
+		})
 	}
 }
 

@@ -81,7 +81,8 @@ func (p *textReporter) Progress(s dmaxfer.Sample) {
 // waiting shows on a terminal that the process waits for its peer. A log does not need that line.
 func (p *textReporter) waiting() {
 	if p.screen != nil {
-		p.screen.show(whatFits([]string{"waiting for the " + p.by.Side.Other().String()}, p.screen.width()-interruptWidth))
+		p.screen.show(whatFits([]string{"waiting for the " + p.by.Side.Other().String()},
+			p.screen.width()-interruptWidth))
 	}
 }
 

@@ -52,7 +52,8 @@ func (v verifier) checkListed(ctx context.Context, manifest, directory string) e
 	files := make([]expected, len(entries))
 	for i, entry := range entries {
 		if !filepath.IsLocal(entry.Path) {
-			return exit.Usagef("%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
+			return exit.Usagef(
+				"%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
 				quote.Bare(manifest), quote.Bare(entry.Path), quote.Bare(withoutLastSlash(directory)))
 		}
 		files[i] = expected{path: entry.Path, within: root, sum: entry.Sum}
@@ -130,7 +131,8 @@ func loadManifest(path string) ([]digest.Entry, error) {
 	}
 	entries, err := digest.ParseManifest(text)
 	if err != nil {
-		return nil, exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with", quote.Bare(path), err)
+		return nil, exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with",
+			quote.Bare(path), err)
 	}
 	if len(entries) == 0 {
 		return nil, exit.Usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
@@ -146,7 +148,8 @@ func readManifest(path string) (string, error) {
 	defer file.Close()
 	text, err := fileio.ReadAtMost(file.File, maxManifestSize)
 	if errors.Is(err, fileio.ErrTooLarge) {
-		return "", exit.Usagef("%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
+		return "", exit.Usagef(
+			"%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
 			quote.Bare(path), maxManifestSize)
 	}
 	if err != nil {
@@ -212,6 +215,7 @@ func (t tally) outcome(manifest string, of int) error {
 	case t.different > 0:
 		code = exit.Digest
 	}
-	return exit.Errorf(code, "see the lines with FAIL", "%d of %d files do not match %s (%d differ, %d could not be checked)",
+	return exit.Errorf(code, "see the lines with FAIL",
+		"%d of %d files do not match %s (%d differ, %d could not be checked)",
 		of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable)
 }

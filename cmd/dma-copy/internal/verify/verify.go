@@ -1,4 +1,5 @@
-// Package verify compares files by digest as the disk has them: two files, or files and a manifest, which it also writes.
+// Package verify compares files by digest as the disk has them: two files, or files and a manifest, which it also
+// writes.
 //
 // It needs no device and copies nothing. Digests and the format of manifests are those of package digest.
 package verify
@@ -46,7 +47,8 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	case len(args) == 2:
 		return v.comparePair(ctx, args[0], args[1])
 	default:
-		return exit.Usagef("%d files are named: give FILE COPY or [DIR] MANIFEST, or see \"dma-copy verify --help\"", len(args))
+		return exit.Usagef("%d files are named: give FILE COPY or [DIR] MANIFEST, or see \"dma-copy verify --help\"",
+			len(args))
 	}
 }
 
@@ -109,7 +111,8 @@ func (v verifier) comparePair(ctx context.Context, first, second string) error {
 
 func (v verifier) judgePair(first, second string, found digest.Comparison) error {
 	if found.Same() {
-		return v.printResult(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0], humanize.IBytes(uint64(found.Sizes[0])))
+		return v.printResult(true, "%s and %s are the same: %s, %s", first, second, found.Sums[0],
+			humanize.IBytes(uint64(found.Sizes[0])))
 	}
 	err := v.printResult(false, "%s and %s differ, first at offset %d: %s (%d bytes) and %s (%d bytes)",
 		first, second, found.Differ, found.Sums[0], found.Sizes[0], found.Sums[1], found.Sizes[1])

@@ -41,7 +41,8 @@ func TestNamesWithControlCharacters(t *testing.T) {
 	inNewFolder(t, "a\nb\x1b", "content")
 	var stdout, stderr strings.Builder
 	s := config.Verify{Digest: digest.XXH3, NewManifest: "sums"}
-	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil || stderr.Len() == 0 {
+	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil ||
+		stderr.Len() == 0 {
 		t.Fatalf("error %v, stderr %q", err, stderr.String())
 	}
 	if text := readFile(t, "sums"); !strings.HasPrefix(text, `\xxh3:`) || !strings.HasSuffix(text, "  a\\nb\x1b\n") {
