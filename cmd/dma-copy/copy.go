@@ -48,7 +48,7 @@ func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.C
 	}
 	if s.IsStream() && streams.data.nowhere {
 		return exit.Usagef(
-			"-f - has nothing to read or write: "+
+			"-f - has nothing to read or write: " +
 				"both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}
 	if s.Timeout > 0 {

@@ -24,13 +24,13 @@ const eventsVersion = 1
 
 // The events, each one line. Fields with unknown values are left out.
 type (
-	lineStart struct {
+	eventHeader struct {
 		Version int    `json:"v"`
 		Type    string `json:"type"`
 		Time    string `json:"time"`
 	}
-	helloLine struct {
-		lineStart
+	helloEvent struct {
+		eventHeader
 		Software        string `json:"software"`
 		Side            string `json:"side"`
 		Device          string `json:"device"`
@@ -40,8 +40,8 @@ type (
 		ProtocolVersion int    `json:"protocol_version,omitempty"`
 		Peer            string `json:"peer,omitempty"`
 	}
-	planLine struct {
-		lineStart
+	planEvent struct {
+		eventHeader
 		File       string `json:"file"`
 		Direction  string `json:"direction"`
 		Bytes      *int64 `json:"bytes,omitempty"`
@@ -51,8 +51,8 @@ type (
 		Durability string `json:"durability,omitempty"`
 		Resumed    int64  `json:"resumed_bytes"`
 	}
-	progressLineJSON struct {
-		lineStart
+	progressEvent struct {
+		eventHeader
 		Phase   string             `json:"phase"`
 		Bytes   int64              `json:"bytes"`
 		Total   *int64             `json:"total_bytes,omitempty"`
@@ -60,8 +60,8 @@ type (
 		Elapsed float64            `json:"elapsed_seconds"`
 		Stages  map[string]float64 `json:"stages,omitempty"`
 	}
-	fileLine struct {
-		lineStart
+	fileEvent struct {
+		eventHeader
 		File       string `json:"file"`
 		Direction  string `json:"direction"`
 		Bytes      int64  `json:"bytes"`
@@ -69,23 +69,23 @@ type (
 		Digest     string `json:"digest,omitempty"`
 		Durability string `json:"durability,omitempty"`
 	}
-	retryLine struct {
-		lineStart
+	retryEvent struct {
+		eventHeader
 		Offset int64 `json:"offset"`
 		Bytes  int64 `json:"bytes"`
 	}
-	warningLine struct {
-		lineStart
+	warningEvent struct {
+		eventHeader
 		Message string `json:"message"`
 	}
-	errorLine struct {
-		lineStart
+	errorEvent struct {
+		eventHeader
 		Code    int    `json:"code"`
 		Message string `json:"message"`
 		Kept    int64  `json:"kept_bytes"`
 	}
-	summaryLine struct {
-		lineStart
+	summaryEvent struct {
+		eventHeader
 		Files      int                `json:"files"`
 		Bytes      int64              `json:"bytes"`
 		Resumed    int64              `json:"resumed_bytes"`
@@ -148,8 +148,8 @@ func (p *jsonReporter) write(line any) {
 	p.failed = errors.Join(p.failed, err)
 }
 
-func (p *jsonReporter) start(kind string) lineStart {
-	return lineStart{Version: eventsVersion, Type: kind, Time: p.now().UTC().Format(time.RFC3339Nano)}
+func (p *jsonReporter) start(kind string) eventHeader {
+	return eventHeader{Version: eventsVersion, Type: kind, Time: p.now().UTC().Format(time.RFC3339Nano)}
 }
 
 func (p *jsonReporter) Begin(by Path) { p.by = by }
@@ -158,23 +158,23 @@ func (p *jsonReporter) Event(e dmaxfer.Event) {
 	switch e := e.(type) {
 	case dmaxfer.PeerKnown:
 		p.native = e.Protocol == negotiate.Native
-		p.write(helloLine{
-			lineStart: p.start("hello"), Software: p.by.Software, Side: roleOf(p.by.Side), Device: p.by.Device,
+		p.write(helloEvent{
+			eventHeader: p.start("hello"), Software: p.by.Software, Side: roleOf(p.by.Side), Device: p.by.Device,
 			Driver:   p.by.Driver,
 			Hardware: p.by.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case dmaxfer.Planned:
 		p.write(p.plan(e))
 	case dmaxfer.SentAgain:
-		p.write(retryLine{p.start("retry"), e.Offset, e.Length})
+		p.write(retryEvent{p.start("retry"), e.Offset, e.Length})
 	case dmaxfer.Warned:
-		p.write(warningLine{p.start("warning"), e.Text})
+		p.write(warningEvent{p.start("warning"), e.Text})
 	}
 }
 
-func (p *jsonReporter) plan(e dmaxfer.Planned) planLine {
-	line := planLine{
-		lineStart: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
+func (p *jsonReporter) plan(e dmaxfer.Planned) planEvent {
+	line := planEvent{
+		eventHeader: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
 		Depth:   e.Depth,
 		Resumed: e.Resumed,
 	}
@@ -190,8 +190,8 @@ func (p *jsonReporter) Progress(s dmaxfer.Sample) {
 	if s.Phase == dmaxfer.Meeting {
 		return // the hello event ends this phase
 	}
-	p.write(progressLineJSON{
-		lineStart: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
+	p.write(progressEvent{
+		eventHeader: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
 		Rate:    p.speed.update(s),
 		Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
 	})
@@ -199,8 +199,8 @@ func (p *jsonReporter) Progress(s dmaxfer.Sample) {
 
 func (p *jsonReporter) Succeed(s dmaxfer.Summary) error {
 	compared := s.Sum.Algorithm() != digest.None
-	file := fileLine{
-		lineStart: p.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
+	file := fileEvent{
+		eventHeader: p.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
 	}
 	if compared {
 		file.Digest = s.Sum.String()
@@ -216,9 +216,9 @@ func (p *jsonReporter) Succeed(s dmaxfer.Summary) error {
 	return nil
 }
 
-func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryLine {
-	line := summaryLine{
-		lineStart: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
+func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryEvent {
+	line := summaryEvent{
+		eventHeader: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries,
 		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.Driver, Hardware: p.by.Hardware,
 		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing,
@@ -232,7 +232,7 @@ func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryLine {
 }
 
 func (p *jsonReporter) Fail(err error) {
-	line := errorLine{lineStart: p.start("error"), Code: ExitCode(err), Message: Sentence(err)}
+	line := errorEvent{eventHeader: p.start("error"), Code: ExitCode(err), Message: Sentence(err)}
 	if failed, is := errors.AsType[*SideError](err); is {
 		line.Kept = failed.Kept
 	}
