@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
-// DOCA's guides print a program's flags behind two dashes. They end nothing: all that follows is still flags.
+// DOCA's guides put two dashes in front of a program's flags. What follows is still parsed as flags.
 func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
 	for _, line := range []string{
 		"-- -p b1:00.1 -f x", "-p b1:00.1 -- -f x", "-p b1:00.1 -f x --", "-- -- -p b1:00.1 -f x",
@@ -25,7 +25,7 @@ func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
 	}
 }
 
-// Where two dashes are the value of a flag they are no separator.
+// Two dashes as the value of a flag are no separator.
 func TestTwoDashesAsAValue(t *testing.T) {
 	for _, line := range []string{"-f --", "--file --", "--file=--", "-f=--", "-- -f --", "-f -- --"} {
 		if got := mustRun(t, nil, words(line)...); got.File != "--" {
@@ -34,7 +34,7 @@ func TestTwoDashesAsAValue(t *testing.T) {
 	}
 }
 
-// Before the name of a command they are left out as well; behind it they end its flags, as anywhere else.
+// Separators are removed in front of the name of a command. Behind it they end its flags, as usual.
 func TestTwoDashesAndCommands(t *testing.T) {
 	want := invoke(nil, "devices", "--help").stdout
 	if got := invoke(nil, "--", "devices", "--help"); got.err != nil || got.stdout != want {
@@ -45,9 +45,9 @@ func TestTwoDashesAndCommands(t *testing.T) {
 	checkRefusal(t, invoke(nil, "--", "devices", "--", "-p"), refused)
 }
 
-// With -o json a program that reads the events hears of a refused command line too, wherever in it -o json is.
+// With -o json a refused command line is an event, too, wherever on the command line -o json is.
 func TestRefusalsAreEvents(t *testing.T) {
-	inNewFolder(t, "bad.json", `{"doca_program_flags": {"output": "json", "wiat": "1s"}}`)
+	inNewDir(t, "bad.json", `{"doca_program_flags": {"output": "json", "wiat": "1s"}}`)
 	writeFile(t, "form.json", `{"doca_program_flags": {"output": "json"}}`)
 	variables := map[string]string{"DMA_COPY_OUTPUT": "json"}
 	cases := []struct {
@@ -91,9 +91,9 @@ func TestRefusalsAreEvents(t *testing.T) {
 	}
 }
 
-// Where text was asked for, or a command that prints no events, a refusal is no event. Nor may it be among a stream's
-// data.
-func TestRefusalsThatAreNoEvents(t *testing.T) {
+// With text output, and for commands without events, a refusal is no event. It must not get into a stream's data
+// either.
+func TestRefusalsWithoutEvents(t *testing.T) {
 	for _, line := range []string{
 		"--bad -o text", "--bad -o xml", "-o json -o text --bad", "devices -o json --bad", "devices -o json x",
 		"-f -ojson --bad",

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/bench"
 )
 
-// benchPlanOf is what a command line asks for.
+// benchPlanOf returns the plan of a command line.
 func benchPlanOf(t *testing.T, line string) (bench.Plan, error) {
 	t.Helper()
 	args := words(line)

@@ -40,8 +40,8 @@ func TestRefusedCommands(t *testing.T) {
 	}
 }
 
-// A name of a command is a command only where no flag takes it as its value.
-func TestValuesThatAreNamedLikeCommands(t *testing.T) {
+// The name of a command is a command only where it is not the value of a flag.
+func TestValuesNamedLikeCommands(t *testing.T) {
 	for _, line := range []string{"-f devices", "--file devices", "--file=devices", "-p b1:00.1 -f devices",
 		"-f devices --quiet"} {
 		if got := mustRun(t, nil, words(line)...); got.File != "devices" {
@@ -80,9 +80,9 @@ func TestHelpOfCommands(t *testing.T) {
 	}
 }
 
-// One parameter file serves a copy and all commands, each of which takes what concerns it.
+// One parameter file serves a copy and all commands; each ignores the keys of the others.
 func TestParameterFileOfAllCommands(t *testing.T) {
-	inNewFolder(t, "all.json", `{"doca_program_flags": {"file": "x", "write": "m", "peer": true, "doca-libdir": "/d"}}`)
+	inNewDir(t, "all.json", `{"doca_program_flags": {"file": "x", "write": "m", "peer": true, "doca-libdir": "/d"}}`)
 	if got := mustRun(t, nil, "-j", "all.json"); got.File != "x" || got.Driver.LibraryDir != "/d" {
 		t.Errorf("settings of a copy %+v", got)
 	}
@@ -99,7 +99,7 @@ func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 	checkRefusal(t, got, `DMA_COPY_DRIVER "hard": not one of the choices; give auto, doca or soft`)
 }
 
-func TestVersionOptionLooksWhereItIsTold(t *testing.T) {
+func TestLibraryDirOfVersionFlag(t *testing.T) {
 	flags := newRootCommand(streams{env: func(string) (string, bool) { return "", false }}, nil, nil).Flags()
 	environment := func(name string) (string, bool) { return "/by-variable", name == "DMA_COPY_DOCA_LIBDIR" }
 	if got := config.LibraryDir(flags, environment); got != "/by-variable" {

@@ -17,8 +17,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// soften makes the environment's software device one of the test's own, whose directory must stay as it is.
-func soften(t *testing.T, side string) (runtimeDir string) {
+// useSoftDevice points the environment at a software device of this test, whose directory must not be created.
+func useSoftDevice(t *testing.T, side string) (runtimeDir string) {
 	t.Helper()
 	runtimeDir = filepath.Join(t.TempDir(), "absent")
 	t.Setenv("DMA_COPY_SOFT_DIR", runtimeDir)
@@ -36,7 +36,7 @@ func checkAbsent(t *testing.T, path string) {
 }
 
 func TestDevicesGolden(t *testing.T) {
-	soften(t, "all")
+	useSoftDevice(t, "all")
 	for form, file := range map[string]string{"text": "devices.golden", "json": "devices.json.golden"} {
 		checkGolden(t, file, invoke(nil, "devices", "--driver", "soft", "-o", form))
 	}
@@ -52,7 +52,7 @@ func readDevices(t *testing.T, found any) {
 }
 
 func TestDevicesShowKindsOfFunctions(t *testing.T) {
-	soften(t, "host")
+	useSoftDevice(t, "host")
 	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "vf,sf")
 	text := invoke(nil, "devices", "--driver", "soft").stdout
 	for name, row := range map[string]string{"mlx5_0": "PF", "mlx5_4": "VF", "mlx5_5": "SF with index 4"} {
@@ -84,9 +84,15 @@ func TestDevicesShowKindsOfFunctions(t *testing.T) {
 	}
 }
 
+// portLimits returns the JSON of a consumer or producer.
+func portLimits(most, tasks float64) map[string]any {
+	return map[string]any{"supported": true, "max_per_connection": most, "max_tasks_in_flight": tasks,
+		"max_message_bytes": 1010.0, "max_list_length": 1.0}
+}
+
 // Each limit of the software device is one that devices shows, in text and in JSON.
 func TestDevicesShowAllLimits(t *testing.T) {
-	soften(t, "host")
+	useSoftDevice(t, "host")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_buf_size=1001,max_buf_list_len=1002,max_dma_tasks=1003,"+
 		"max_msg_size=1004,max_name_len=105,max_recv_queue_size=1006,max_send_tasks=1007,max_clients=1008,"+
 		"max_fast_tasks=1009,max_fast_buf_size=1010,max_imm_data_len=1011,max_consumers=1012,max_producers=1013")
@@ -106,16 +112,13 @@ func TestDevicesShowAllLimits(t *testing.T) {
 	}
 	var found struct{ Devices []map[string]any }
 	readDevices(t, &found)
-	port := func(most, tasks float64) map[string]any {
-		return map[string]any{"supported": true, "max_per_connection": most, "max_tasks_in_flight": tasks,
-			"max_message_bytes": 1010.0, "max_list_length": 1.0}
-	}
 	want := map[string]map[string]any{
 		"dma": {"copy_supported": true, "max_bytes_per_task": 1001.0, "max_tasks_in_flight": 1003.0,
 			"max_list_length": 1002.0},
 		"comch": {"max_message_bytes": 1004.0, "max_receive_queue_messages": 1006.0, "max_send_tasks": 1007.0,
 			"max_server_name_bytes": 104.0, "max_clients": 1008.0},
-		"fast_path": {"consumers": port(1012, 1009), "producers": port(1013, 1009), "max_immediate_bytes": 1011.0},
+		"fast_path": {"consumers": portLimits(1012, 1009), "producers": portLimits(1013, 1009),
+			"max_immediate_bytes": 1011.0},
 	}
 	for name, object := range want {
 		if got := found.Devices[0][name]; !reflect.DeepEqual(got, any(object)) {
@@ -124,9 +127,9 @@ func TestDevicesShowAllLimits(t *testing.T) {
 	}
 }
 
-// Programs read these names.
+// Other programs read these names.
 func TestDevicesInJSONHaveStableNames(t *testing.T) {
-	soften(t, "dpu")
+	useSoftDevice(t, "dpu")
 	var found struct {
 		Version int
 		Driver  map[string]any
@@ -150,8 +153,8 @@ func TestDevicesInJSONHaveStableNames(t *testing.T) {
 	}
 }
 
-func TestLookingChangesNothing(t *testing.T) {
-	runtimeDir := soften(t, "all")
+func TestReadOnlyCommandsChangeNothing(t *testing.T) {
+	runtimeDir := useSoftDevice(t, "all")
 	temporary := t.TempDir()
 	t.Setenv("TMPDIR", temporary)
 	for _, name := range []string{"devices", "doctor", "version"} {
@@ -166,7 +169,7 @@ func TestLookingChangesNothing(t *testing.T) {
 }
 
 func TestCommandsWithoutDOCA(t *testing.T) {
-	soften(t, "all")
+	useSoftDevice(t, "all")
 	nowhere := t.TempDir()
 	cases := []struct {
 		line string
@@ -193,15 +196,15 @@ func TestCommandsWithoutDOCA(t *testing.T) {
 	}
 }
 
-func TestDevicesOfABadSide(t *testing.T) {
-	soften(t, "middle")
+func TestDevicesWithBadSide(t *testing.T) {
+	useSoftDevice(t, "middle")
 	if got := invoke(nil, "devices", "--driver", "soft"); report.ExitCode(got.err) != exit.Device {
 		t.Errorf("error %v", got.err)
 	}
 }
 
-func TestDevicesOfBadLimits(t *testing.T) {
-	soften(t, "all")
+func TestDevicesWithBadLimits(t *testing.T) {
+	useSoftDevice(t, "all")
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=none")
 	got := invoke(nil, "devices", "--driver", "soft")
 	if report.ExitCode(got.err) != exit.Usage || !strings.Contains(got.err.Error(), "max_msg_size") {
@@ -210,7 +213,7 @@ func TestDevicesOfBadLimits(t *testing.T) {
 }
 
 func TestVersionNamesTheDriver(t *testing.T) {
-	soften(t, "all")
+	useSoftDevice(t, "all")
 	got := invoke(nil, "version", "--driver", "soft")
 	lines := slices.Collect(strings.Lines(got.stdout))
 	want := []string{"driver: soft 1 (software device, no hardware)\n", "reason: the software device was requested\n"}

@@ -145,16 +145,16 @@ func TestRefusedCommandLines(t *testing.T) {
 
 func TestErrorOfTheRunIsReturned(t *testing.T) {
 	failure := errors.New("the transfer failed")
-	surroundings := streams{stdout: io.Discard, stderr: io.Discard,
+	stdio := streams{stdout: io.Discard, stderr: io.Discard,
 		env: func(string) (string, bool) { return "", false }}
 	run := func(context.Context, config.Copy, zerolog.Logger) error { return failure }
-	if err := execute(t.Context(), surroundings, []string{"-f", "x"}, run); err != failure {
+	if err := execute(t.Context(), stdio, []string{"-f", "x"}, run); err != failure {
 		t.Errorf("got %v, want %v", err, failure)
 	}
 }
 
 func TestDPDKGroupIsNotedAsIgnored(t *testing.T) {
-	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"},
+	inNewDir(t, "params.json", `{"doca_program_flags": {"file": "x"},
 		"doca_dpdk_flags": {
 			"devices": [{"device": "pf", "id": "03:00.0", "hws": true}], "core-list": "0-1", "flags": ""}}`)
 	got := invoke(nil, "-j", "params.json")

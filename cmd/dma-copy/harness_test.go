@@ -16,7 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// invocation is what one execution of the command did, with the transfer replaced by a witness.
+// invocation is the result of executing the command with a copy that only records its settings.
 type invocation struct {
 	settings config.Copy
 	ran      bool
@@ -29,12 +29,12 @@ type invocation struct {
 func invoke(variables map[string]string, args ...string) invocation {
 	var got invocation
 	var stdout, stderr bytes.Buffer
-	surroundings := streams{stdout: &stdout, stderr: &stderr, env: func(name string) (string, bool) {
+	stdio := streams{stdout: &stdout, stderr: &stderr, env: func(name string) (string, bool) {
 		value, ok := variables[name]
 		return value, ok
 	}}
 	args = append([]string{}, args...) // nil would mean the test's own arguments
-	got.err = execute(context.Background(), surroundings, args,
+	got.err = execute(context.Background(), stdio, args,
 		func(_ context.Context, s config.Copy, _ zerolog.Logger) error {
 			got.settings, got.ran = s, true
 			return nil
@@ -43,7 +43,7 @@ func invoke(variables map[string]string, args ...string) invocation {
 	return got
 }
 
-// mustRun returns the settings of an execution that has to succeed without a word.
+// mustRun returns the settings of an execution that must succeed and print nothing.
 func mustRun(t *testing.T, variables map[string]string, args ...string) config.Copy {
 	t.Helper()
 	got := invoke(variables, args...)
@@ -56,7 +56,7 @@ func mustRun(t *testing.T, variables map[string]string, args ...string) config.C
 	return got.settings
 }
 
-// checkRefusal expects a usage error with exactly this sentence, and nothing done or printed.
+// checkRefusal expects a usage error with exactly this sentence, no run and no output.
 func checkRefusal(t *testing.T, got invocation, sentence string) {
 	t.Helper()
 	if got.err == nil {
@@ -73,8 +73,8 @@ func checkRefusal(t *testing.T, got invocation, sentence string) {
 	}
 }
 
-// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
-func inNewFolder(t *testing.T, name, text string) {
+// inNewDir makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewDir(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeFile(t, name, text)

@@ -24,7 +24,7 @@ func TestHelpGolden(t *testing.T) {
 	checkGolden(t, "help.golden", invoke(nil, "--help"))
 }
 
-// checkGolden holds what a command printed, and nothing but that, to a file of testdata.
+// checkGolden compares the output of a command with a file of testdata.
 func checkGolden(t *testing.T, name string, got invocation) {
 	t.Helper()
 	golden := filepath.Join("testdata", name)
@@ -59,7 +59,7 @@ func TestHelpNamesEveryOption(t *testing.T) {
 	})
 }
 
-// Help and version answer even where the environment or the rest of the line would not do for a run.
+// Help and version work even with settings that would be refused.
 func TestHelpAndVersionNeedNoSettings(t *testing.T) {
 	broken := map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_JSON": "/nonexistent"}
 	for _, line := range []string{"--help", "-h -l 45", "--version", "-v -p _"} {
@@ -90,12 +90,12 @@ func TestVersionFromTheLinker(t *testing.T) {
 	}
 }
 
-// What asks for help in a script wants to know that it got none.
+// A script that asks for help must notice that it got none.
 func TestHelpReportsAFullDisk(t *testing.T) {
-	surroundings := streams{stdout: fullDisk{}, stderr: io.Discard,
+	stdio := streams{stdout: fullDisk{}, stderr: io.Discard,
 		env: func(string) (string, bool) { return "", false }}
 	for _, line := range []string{"--help", "-h", "help", "doctor --help", "help devices"} {
-		if err := execute(t.Context(), surroundings, words(line), nil); !errors.Is(err, syscall.ENOSPC) ||
+		if err := execute(t.Context(), stdio, words(line), nil); !errors.Is(err, syscall.ENOSPC) ||
 			report.ExitCode(err) != exit.Failure {
 			t.Errorf("%s: error %v", line, err)
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// cardlessSource stands in for DOCA on a machine without a card: every function succeeds and finds nothing.
+// cardlessSource replaces DOCA on a machine without a card: every function succeeds and finds nothing.
 const cardlessSource = `
 #include "doca_abi.h"
 #define UNWRAP(...) __VA_ARGS__
@@ -22,7 +22,7 @@ const cardlessSource = `
 #include "doca_functions.def"
 `
 
-// installCardless makes an installation of DOCA that finds no device.
+// installCardless creates an installation of DOCA that finds no device.
 func installCardless(t *testing.T) (directory string) {
 	t.Helper()
 	directory = t.TempDir()
@@ -51,7 +51,7 @@ func installCardless(t *testing.T) (directory string) {
 }
 
 func TestCommandsOnDOCAWithoutACard(t *testing.T) {
-	soften(t, "all")
+	useSoftDevice(t, "all")
 	directory := installCardless(t)
 	cases := []struct {
 		line  string

@@ -12,11 +12,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// long is what a user typed, or a file holds, by mistake.
+// long is a text that the user typed, or that a file contains, by mistake.
 var long = strings.Repeat("Z", 900<<10)
 
-// checkShort expects a failure that shows at most so many typed texts, each of at most quote.Longest characters, on one
-// line that can be read.
+// checkShort expects a failure on one readable line that quotes at most count texts, each of at most quote.Longest
+// characters.
 func checkShort(t *testing.T, message string, texts int) {
 	t.Helper()
 	const readable = 1000 // a list of all keys is the longest that the program itself has to say
@@ -29,7 +29,7 @@ func checkShort(t *testing.T, message string, texts int) {
 	}
 }
 
-// A command line shows what it refuses, and no more of it than fits a line.
+// The error of a long argument is one line.
 func TestLongArgumentsAreCut(t *testing.T) {
 	for _, args := range [][]string{
 		{"--" + long}, {"-" + long}, {"--" + long + "=x"}, {"---" + long}, {"--help=" + long}, {long},
@@ -50,7 +50,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	}
 }
 
-// Digits are refused by other words, in which they may be once more.
+// The message of a bad number may contain it once more.
 func TestLongNumbersAreCut(t *testing.T) {
 	number := strings.Repeat("7", len(long))
 	for _, name := range []string{"chunk", "depth", "bwlimit", "max-bytes", "cores", "numa", "wait", "log-level"} {
@@ -62,7 +62,7 @@ func TestLongNumbersAreCut(t *testing.T) {
 	checkShort(t, strings.ReplaceAll(report.Sentence(invoke(nil, "-f", "x", "--cores", "9-"+number).err), "7", "Z"), 2)
 }
 
-// What is wrong in a parameter file is shown, and no more of it than fits a line; neither is its own name.
+// The error of a long text in a parameter file is one line, and so is that of a long file name.
 func TestLongTextInParameterFilesIsCut(t *testing.T) {
 	const inGroup = `{"doca_program_flags": `
 	for name, text := range map[string]string{
@@ -80,7 +80,7 @@ func TestLongTextInParameterFilesIsCut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := strings.Repeat("d", 200)
-			inNewFolder(t, "x", "")
+			inNewDir(t, "x", "")
 			must(t, os.MkdirAll(folder+"/"+folder, 0o755))
 			path := folder + "/" + folder + "/long.json"
 			writeFile(t, path, text)
@@ -96,15 +96,15 @@ func TestLongTextInParameterFilesIsCut(t *testing.T) {
 	}
 }
 
-// A line of a manifest that cannot be used is shown in part.
+// The error of a bad line in a manifest shows part of it.
 func TestLongLinesOfAManifestAreCut(t *testing.T) {
-	inNewFolder(t, "sums", "xxh3:0000000000000000  "+long+"\n")
+	inNewDir(t, "sums", "xxh3:0000000000000000  "+long+"\n")
 	writeFile(t, "bad", long+"\n")
 	writeFile(t, "outside", "xxh3:0000000000000000  ../"+long+"\n")
 	for _, name := range []string{"sums", "bad", "outside"} {
 		var stdout, stderr strings.Builder
-		surroundings := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
-		err := execute(t.Context(), surroundings, []string{"verify", name}, nil)
+		stdio := streams{stdout: &stdout, stderr: &stderr, env: func(string) (string, bool) { return "", false }}
+		err := execute(t.Context(), stdio, []string{"verify", name}, nil)
 		if err == nil {
 			t.Fatal("accepted")
 		}

@@ -50,7 +50,7 @@ func TestFirstSignalCancelsWithItsName(t *testing.T) {
 	}
 }
 
-// defaultHangup lets the test, and the programs that it starts, see SIGHUP even if the tests run under nohup.
+// defaultHangup makes the test and its children receive SIGHUP even if the tests run under nohup.
 func defaultHangup(t *testing.T) {
 	t.Helper()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
@@ -70,7 +70,7 @@ func TestStopWithoutSignal(t *testing.T) {
 	}
 }
 
-func TestParentEndsTheWatch(t *testing.T) {
+func TestParentContextEnds(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	reason := errors.New("the parent's reason")
 	parent, cancel := context.WithCancelCause(t.Context())
@@ -85,8 +85,8 @@ func TestParentEndsTheWatch(t *testing.T) {
 
 const drainingVariable = "DMA_COPY_TEST_DRAIN_FOR_EVER"
 
-// TestDrainForEver is the other process of the tests below: it notices the first signal and never ends by itself.
-func TestDrainForEver(t *testing.T) {
+// TestDrainWithoutEnd is the child process of the tests below: it notices the first signal and never ends by itself.
+func TestDrainWithoutEnd(t *testing.T) {
 	if os.Getenv(drainingVariable) == "" {
 		t.Skip("runs as the child of TestSecondSignalKills and TestSecondHangupDoesNotKill")
 	}
@@ -102,13 +102,13 @@ func TestSecondSignalKills(t *testing.T) {
 	drain(t, syscall.SIGTERM, syscall.SIGTERM)
 }
 
-// A terminal that is closed may send SIGHUP twice, or after a Ctrl-C: the run goes on draining until SIGTERM kills it.
+// A terminal that is closed may send SIGHUP twice, or after a Ctrl-C: the process drains until SIGTERM kills it.
 func TestSecondHangupDoesNotKill(t *testing.T) {
 	drain(t, syscall.SIGHUP, syscall.SIGHUP, syscall.SIGTERM)
 	drain(t, syscall.SIGINT, syscall.SIGHUP, syscall.SIGTERM)
 }
 
-// drain sends the first signal to a process that never ends by itself, and the others when it drains. The last one must
+// drain sends the first signal to a child that never ends by itself, and the others while it drains. The last one must
 // kill it.
 func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
 	t.Helper()
@@ -116,7 +116,7 @@ func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
 	// The deadline ends a child that survives, by SIGKILL.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestDrainForEver$")
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestDrainWithoutEnd$")
 	child.Env = append(os.Environ(), drainingVariable+"=1")
 	stdout, err := child.StdoutPipe()
 	if err != nil {

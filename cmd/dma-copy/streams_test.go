@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
 
-// A file's bytes go neither to a screen nor come from a keyboard.
+// A file's bytes are neither written to a terminal nor read from one.
 func TestStreamsAreNoTerminals(t *testing.T) {
 	terminal, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
 	if err != nil {

@@ -78,7 +78,7 @@ func TestAcceptedCommandLines(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			if got, want := mustLoad(t, nil, words(tc.line)...), Defaults(tc.want); got != want {
+			if got, want := mustLoad(t, nil, words(tc.line)...), defaults(tc.want); got != want {
 				t.Errorf("dma-copy %s:\n got %+v\nwant %+v", tc.line, got, want)
 			}
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/pflag"
+	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
@@ -14,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// loaded is what a command line, an environment and the files that they name make of the settings of a copy.
+// loaded is the result of loading the settings of a copy.
 type loaded struct {
 	settings Copy
 	err      error
@@ -29,7 +30,7 @@ func loadCopy(variables map[string]string, args ...string) (got loaded) {
 	return got
 }
 
-// load loads the settings of any command.
+// load parses a command line and fills in the settings of any command.
 func load(s Settings, variables map[string]string, args ...string) error {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
 	Declare(flags, s)
@@ -67,8 +68,8 @@ func mustRefuse(t *testing.T, got loaded, sentence string) {
 	}
 }
 
-// Defaults are the settings of `dma-copy -f x`, with changes.
-func Defaults(changes ...func(*Copy)) Copy {
+// defaults returns the settings of `dma-copy -f x`, with changes.
+func defaults(changes ...func(*Copy)) Copy {
 	s := Copy{
 		File: "x", Role: "auto", Driver: Driver{Name: "auto", LogLevel: 40}, Wait: 30e9, IdleTimeout: 30e9,
 		LogLevel: 40,
@@ -81,7 +82,7 @@ func Defaults(changes ...func(*Copy)) Copy {
 	return s
 }
 
-// wishFor is the wish of --numa and --cores, the latter left out if empty.
+// wishFor returns the wish of --numa and --cores, the latter not given if empty.
 func wishFor(node, cores string) placement.Wish {
 	var wish placement.Wish
 	wish.Node, _ = placement.ParseNode(node)
@@ -100,8 +101,8 @@ func words(line string) []string {
 	return args
 }
 
-// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
-func inNewFolder(t *testing.T, name, text string) {
+// inNewDir makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewDir(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeFile(t, name, text)
@@ -113,3 +114,6 @@ func writeFile(t *testing.T, name, text string) {
 		t.Fatal(err)
 	}
 }
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// samples holds, for each option, values that differ from each other and from the default: one for a flag, one for
-// the parameter file, one for the environment. A switch has two values only, so both orders of them are tried.
+// samples holds values of each option that differ from each other and from the default: one for a flag, one for the
+// parameter file, one for the environment. A switch has two values only, so both orders are tested.
 var samples = map[string][][3]string{
 	"log-level":      {{"10", "20", "INFO"}},
 	"sdk-log-level":  {{"trace", "60", "30"}},
@@ -67,7 +67,7 @@ func mergedOptions() []option {
 	return slices.DeleteFunc((&Copy{}).options(), func(opt option) bool { return opt.name == "json" })
 }
 
-// checkPrecedence gives the values whose bits are set, flag first, and expects the first of them or the default.
+// checkPrecedence sets the values whose bits are set, flag first, and expects the first of them or the default.
 func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 	args, variables, want := []string{}, map[string]string{}, opt.fallback
 	if opt.name != "file" {
@@ -77,7 +77,7 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 		variables[variableName(opt.name)], want = values[2], values[2]
 	}
 	if present&2 != 0 {
-		inNewFolder(t, "params.json", paramsWith(t, opt, values[1]))
+		inNewDir(t, "params.json", paramsWith(t, opt, values[1]))
 		args, want = append(args, "-j", "params.json"), values[1]
 	}
 	if present&1 != 0 {
@@ -88,7 +88,7 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 			"--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
-	expected := Defaults()
+	expected := defaults()
 	if want != "" {
 		bound, _ := optionByName(expected.options(), opt.name)
 		if err := bound.assign(want); err != nil {
@@ -100,7 +100,7 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 	}
 }
 
-// paramsWith is a parameter file that gives one value, a switch as JSON's own.
+// paramsWith returns a parameter file with one value; a switch is a JSON boolean.
 func paramsWith(t *testing.T, opt option, value string) string {
 	t.Helper()
 	var member any = value
@@ -146,7 +146,7 @@ func TestVariableNames(t *testing.T) {
 }
 
 func TestParameterFileNamedByVariable(t *testing.T) {
-	inNewFolder(t, "params.json", `{"doca_program_flags": {"file": "x"}}`)
+	inNewDir(t, "params.json", `{"doca_program_flags": {"file": "x"}}`)
 	writeFile(t, "other.json", `{"doca_program_flags": {"file": "y"}}`)
 	variables := map[string]string{"DMA_COPY_JSON": "params.json"}
 	if got := mustLoad(t, variables).File; got != "x" {
@@ -157,8 +157,8 @@ func TestParameterFileNamedByVariable(t *testing.T) {
 	}
 }
 
-func TestMachinesOwnDefaults(t *testing.T) {
-	inNewFolder(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
+func TestSiteFile(t *testing.T) {
+	inNewDir(t, "site.json", `{"doca_program_flags": {"wait": "1s", "idle-timeout": "2s", "timeout": "3s"}}`)
 	writeFile(t, "params.json", `{"doca_program_flags": {"timeout": "5s"}}`)
 	variables := map[string]string{siteVariable: "site.json", "DMA_COPY_IDLE_TIMEOUT": "4s",
 		"DMA_COPY_JSON": "params.json"}
@@ -171,9 +171,9 @@ func TestMachinesOwnDefaults(t *testing.T) {
 	}
 }
 
-// A file that somebody names has to be there, and everything in it has to be right.
-func TestMachinesOwnDefaultsThatAreWrong(t *testing.T) {
-	inNewFolder(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
+// A site file that is named must exist and be valid.
+func TestRefusedSiteFile(t *testing.T) {
+	inNewDir(t, "site.json", `{"doca_program_flags": {"wiat": "1s"}}`)
 	mustRefuse(t, loadCopy(map[string]string{siteVariable: "no.json"}, "-f", "x"),
 		`DMA_COPY_CONFIG "no.json": no such file or directory; name a readable parameter file or leave it out`)
 	mustRefuse(t, loadCopy(map[string]string{siteVariable: "site.json"}, "-f", "x"),
@@ -181,7 +181,7 @@ func TestMachinesOwnDefaultsThatAreWrong(t *testing.T) {
 }
 
 func TestAliasInEveryLayer(t *testing.T) {
-	inNewFolder(t, "params.json", `{"doca_program_flags": {"dev-pci": "by-file"}}`)
+	inNewDir(t, "params.json", `{"doca_program_flags": {"dev-pci": "by-file"}}`)
 	variables := map[string]string{"DMA_COPY_DEV_PCI": "by-variable"}
 	if got := mustLoad(t, variables, "-f", "x").Device; got != "by-variable" {
 		t.Errorf("device %q", got)
@@ -201,14 +201,14 @@ func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 			variables[variableName(name)] = ""
 		}
 	}
-	if got := mustLoad(t, variables, "-f", "x"); got != Defaults() {
+	if got := mustLoad(t, variables, "-f", "x"); got != defaults() {
 		t.Errorf("got %+v", got)
 	}
 }
 
-func TestOverriddenVariableIsNotJudged(t *testing.T) {
-	variables := map[string]string{"DMA_COPY_WAIT": "for ever"}
-	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); got != Defaults() {
+func TestOverriddenVariableIsNotChecked(t *testing.T) {
+	variables := map[string]string{"DMA_COPY_WAIT": "endless"}
+	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); got != defaults() {
 		t.Errorf("got %+v", got)
 	}
 }

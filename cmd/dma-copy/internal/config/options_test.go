@@ -10,8 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Every option refuses a long value, as a flag, a variable or in a parameter file, in one short line. Those that take
-// any path leave it to the run.
+// Every option refuses a long value of a flag, a variable or a parameter file with one short line. Options that take
+// any path do not check it.
 func TestLongValuesAreCut(t *testing.T) {
 	long := strings.Repeat("Z", 900<<10)
 	for command, s := range everySettings() {
@@ -20,7 +20,7 @@ func TestLongValuesAreCut(t *testing.T) {
 				continue
 			}
 			t.Run(command+" "+opt.name, func(t *testing.T) {
-				inNewFolder(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, paramsGroup(opt), opt.name, long))
+				inNewDir(t, "long.json", fmt.Sprintf(`{%q: {%q: %q}}`, paramsGroup(opt), opt.name, long))
 				for _, err := range []error{
 					load(s, nil, "--"+opt.name+"="+long),
 					load(s, map[string]string{variableName(opt.name): long}),
@@ -53,7 +53,7 @@ func everySettings() map[string]Settings {
 	}
 }
 
-func TestCommonOptionsAreEveryCommandsThatNeedsADevice(t *testing.T) {
+func TestCommonOptions(t *testing.T) {
 	for command, s := range everySettings() {
 		want := []string{"log-level", "sdk-log-level", "json", "driver", "require-hw", "doca-libdir"}
 		switch command {

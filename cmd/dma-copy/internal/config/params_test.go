@@ -53,8 +53,8 @@ func TestAcceptedParameterFiles(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			inNewFolder(t, "params.json", tc.text)
-			if got, want := mustLoad(t, nil, "-j", "params.json"), Defaults(tc.want); got != want {
+			inNewDir(t, "params.json", tc.text)
+			if got, want := mustLoad(t, nil, "-j", "params.json"), defaults(tc.want); got != want {
 				t.Errorf("%s:\n got %+v\nwant %+v", tc.text, got, want)
 			}
 		})
@@ -152,15 +152,15 @@ func TestRefusedParameterFiles(t *testing.T) {
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			inNewFolder(t, "params.json", tc.text)
+			inNewDir(t, "params.json", tc.text)
 			mustRefuse(t, loadCopy(nil, "-j", "params.json"), tc.sentence)
 		})
 	}
 }
 
-// A file is checked whole, so that what a flag hides today does not fail on the day the flag is left out.
+// Values that a flag overrides are checked, too: they must not fail on the day the flag is left out.
 func TestHiddenValueOfParameterFileIsChecked(t *testing.T) {
-	inNewFolder(t, "params.json", `{"doca_program_flags": {"wait": "0"}}`)
+	inNewDir(t, "params.json", `{"doca_program_flags": {"wait": "0"}}`)
 	mustRefuse(t, loadCopy(nil, "-j", "params.json", "-f", "x", "--wait", "1s"),
 		`params.json:1: wait "0": the duration must be longer than zero; give one such as 30s`)
 }
@@ -204,7 +204,7 @@ func TestParameterFileFromPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/dev/fd/%d", reader.Fd())
-	if got := mustLoad(t, nil, "-j", path); got != Defaults() {
+	if got := mustLoad(t, nil, "-j", path); got != defaults() {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -229,7 +229,7 @@ func TestShippedConfigs(t *testing.T) {
 	}
 }
 
-// FuzzParameterFile holds for any text: either values that pass again, or one printable sentence with file and line.
+// FuzzParameterFile expects of any text either values that pass again, or one printable sentence with file and line.
 func FuzzParameterFile(f *testing.F) {
 	f.Add(readFuzzSeed(f, "host.json"))
 	f.Add(readFuzzSeed(f, "dpu.json"))

@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// A command line is cut into words as the flag parser cuts it, and further where that gives up.
+// A command line is split like the flag parser does it, also behind its errors.
 func TestSplitWords(t *testing.T) {
 	flags := pflag.NewFlagSet("dma-copy", pflag.ContinueOnError)
 	flags.BoolP("version", "v", false, "")

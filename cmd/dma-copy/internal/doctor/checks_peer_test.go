@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-func TestCheckPeerThatIsThere(t *testing.T) {
+func TestCheckPeerWithServer(t *testing.T) {
 	alive := withSockets(doca.SoftSocket{File: servingSocket})
 	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
 	runCheckCases(t, []checkCase{

@@ -10,8 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 )
 
-// twoNodes is a machine with the devices of the other tests on its second NUMA node, of which a process may use some
-// CPUs.
+// twoNodes is a machine with two NUMA nodes, most devices of the other tests on the second one, and these usable CPUs.
 func twoNodes(usable string) machine {
 	sys := fstest.MapFS{}
 	for name, line := range map[string]string{
@@ -28,7 +27,7 @@ func twoNodes(usable string) machine {
 	return machine{place: func() (placement.Machine, error) { return placement.Machine{Sys: sys, Usable: cpus}, err }}
 }
 
-// wishFor is the wish of --numa and --cores, the latter left out if empty.
+// wishFor returns the wish of --numa and --cores, the latter not given if empty.
 func wishFor(node, cores string) placement.Wish {
 	var wish placement.Wish
 	wish.Node, _ = placement.ParseNode(node)
@@ -36,7 +35,7 @@ func wishFor(node, cores string) placement.Wish {
 	return wish
 }
 
-// placedAt are the settings of --numa and --cores, the latter left out if empty.
+// placedAt returns the settings of --numa and --cores.
 func placedAt(node, cores string) config.Doctor { return config.Doctor{Place: wishFor(node, cores)} }
 
 func TestCheckPlacement(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -20,7 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// A checkCase expects of one finding its verdict, its exit code if it failed, and parts of its line.
+// checkCase is the expected verdict and exit code of one finding, and parts of its line.
 type checkCase struct {
 	name    string
 	found   finding
@@ -134,26 +135,28 @@ func TestCheckDevices(t *testing.T) {
 	})
 }
 
+// changedDevice returns a list of the device with a change.
+func changedDevice(base *inventory.Device, change func(*inventory.Device)) []*inventory.Device {
+	change(base)
+	return []*inventory.Device{base}
+}
+
 func TestCheckEachDevice(t *testing.T) {
-	with := func(base *inventory.Device, change func(*inventory.Device)) []*inventory.Device {
-		change(base)
-		return []*inventory.Device{base}
-	}
 	cases := []struct {
 		name    string
 		devices []*inventory.Device
 		lines   []string
 	}{
 		{"all well", []*inventory.Device{hostDevice(), dpuDevice()}, nil},
-		{"no channel", with(hostDevice(), func(d *inventory.Device) { d.HostSide = false }),
+		{"no channel", changedDevice(hostDevice(), func(d *inventory.Device) { d.HostSide = false }),
 			[]string{"has no control channel"}},
-		{"no DMA", with(dpuDevice(), func(d *inventory.Device) { d.DMA.CopySupported = false }),
+		{"no DMA", changedDevice(dpuDevice(), func(d *inventory.Device) { d.DMA.CopySupported = false }),
 			[]string{"does not support DMA copies"}},
-		{"no import", with(dpuDevice(), func(d *inventory.Device) { d.Memory.ImportSupported = false }),
+		{"no import", changedDevice(dpuDevice(), func(d *inventory.Device) { d.Memory.ImportSupported = false }),
 			[]string{"cannot import"}},
-		{"no export", with(hostDevice(), func(d *inventory.Device) { d.Memory.ExportSupported = false }),
+		{"no export", changedDevice(hostDevice(), func(d *inventory.Device) { d.Memory.ExportSupported = false }),
 			[]string{"cannot export"}},
-		{"not opened", with(hostDevice(), func(d *inventory.Device) { d.Error = "no access" }),
+		{"not opened", changedDevice(hostDevice(), func(d *inventory.Device) { d.Error = "no access" }),
 			[]string{"0000:b1:00.1: no access"}},
 	}
 	for _, tc := range cases {
@@ -190,57 +193,66 @@ func TestCheckRepresentors(t *testing.T) {
 	})
 }
 
+// machineWithMemlock returns a machine with this limit on locked memory, and whether it binds the process.
+func machineWithMemlock(limit uint64, err error, any bool) machine {
+	return machine{memlock: func() (uint64, error) { return limit, err }, mayLockAny: func() bool { return any }}
+}
+
 func TestCheckMemlock(t *testing.T) {
-	with := func(limit uint64, err error, any bool) machine {
-		return machine{memlock: func() (uint64, error) { return limit, err }, mayLockAny: func() bool { return any }}
-	}
 	runCheckCases(t, []checkCase{
-		{"soft", checkMemlock(with(0, nil, false), software), verdictOK, 0, nil},
-		{"capable", checkMemlock(with(0, nil, true), hardware), verdictOK, 0, []string{"CAP_IPC_LOCK"}},
-		{"no limit", checkMemlock(with(unix.RLIM_INFINITY, nil, false), hardware), verdictOK, 0, nil},
-		{"a byte too few", checkMemlock(with(32<<20-1, nil, false), hardware), verdictFail, 6,
+		{"soft", checkMemlock(machineWithMemlock(0, nil, false), software), verdictOK, 0, nil},
+		{"capable", checkMemlock(machineWithMemlock(0, nil, true), hardware), verdictOK, 0, []string{"CAP_IPC_LOCK"}},
+		{"no limit", checkMemlock(machineWithMemlock(unix.RLIM_INFINITY, nil, false), hardware), verdictOK, 0, nil},
+		{"a byte too few", checkMemlock(machineWithMemlock(32<<20-1, nil, false), hardware), verdictFail, 6,
 			[]string{"32 MiB", "ulimit -l unlimited"}},
-		{"just enough", checkMemlock(with(32<<20, nil, false), hardware), verdictWarn, 0, []string{"whole file"}},
-		{"unknown", checkMemlock(with(0, syscall.EPERM, false), hardware), verdictWarn, 0, []string{"unknown"}},
+		{"just enough", checkMemlock(machineWithMemlock(32<<20, nil, false), hardware), verdictWarn, 0,
+			[]string{"whole file"}},
+		{"unknown", checkMemlock(machineWithMemlock(0, syscall.EPERM, false), hardware), verdictWarn, 0,
+			[]string{"unknown"}},
 	})
+}
+
+// machineWithVerbs returns a machine with these device files, of which some are refused.
+func machineWithVerbs(refused map[string]error, files ...string) machine {
+	return machine{verbs: func() []string { return files },
+		accessible: func(path string) error { return refused[path] }}
 }
 
 func TestCheckVerbs(t *testing.T) {
-	with := func(refused map[string]error, files ...string) machine {
-		return machine{verbs: func() []string { return files },
-			accessible: func(path string) error { return refused[path] }}
-	}
 	first, second := "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"
 	refuseFirst := map[string]error{first: syscall.EACCES}
 	runCheckCases(t, []checkCase{
-		{"soft", checkVerbs(with(nil), software), verdictOK, 0, nil},
-		{"none", checkVerbs(with(nil), hardware), verdictFail, 6, []string{"modprobe mlx5_ib"}},
-		{"all", checkVerbs(with(nil, first, second), hardware), verdictOK, 0, []string{"all 2"}},
-		{"some", checkVerbs(with(refuseFirst, first, second), hardware), verdictWarn, 0,
+		{"soft", checkVerbs(machineWithVerbs(nil), software), verdictOK, 0, nil},
+		{"none", checkVerbs(machineWithVerbs(nil), hardware), verdictFail, 6, []string{"modprobe mlx5_ib"}},
+		{"all", checkVerbs(machineWithVerbs(nil, first, second), hardware), verdictOK, 0, []string{"all 2"}},
+		{"some", checkVerbs(machineWithVerbs(refuseFirst, first, second), hardware), verdictWarn, 0,
 			[]string{"uverbs0 (permission denied)"}},
-		{"no one", checkVerbs(with(refuseFirst, first), hardware), verdictFail, 6, []string{"none can be opened"}},
+		{"no one", checkVerbs(machineWithVerbs(refuseFirst, first), hardware), verdictFail, 6,
+			[]string{"none can be opened"}},
 	})
 }
 
+// softDirOf returns an existing runtime directory. User 6 is not trusted.
+func softDirOf(owner int, mode fs.FileMode) doca.SoftDir {
+	return doca.SoftDir{Path: "/run/d", Exists: true, Owner: owner, Trusted: owner != 6, Mode: mode}
+}
+
 func TestCheckSoftDir(t *testing.T) {
-	dir := func(owner int, mode fs.FileMode) doca.SoftDir {
-		return doca.SoftDir{Path: "/run/d", Exists: true, Owner: owner, Trusted: owner != 6, Mode: mode}
-	}
 	runCheckCases(t, []checkCase{
 		{"unreadable", checkSoftDir(doca.SoftDir{Path: "/run/d"},
 			&fs.PathError{Op: "open", Path: "/run/d", Err: syscall.EACCES}, 5),
 			verdictFail, 6, []string{"runtime directory /run/d: permission denied", "DMA_COPY_SOFT_DIR"}},
 		{"absent", checkSoftDir(doca.SoftDir{Path: "/run/d"}, nil, 5), verdictOK, 0, []string{"does not exist yet"}},
-		{"ours", checkSoftDir(dir(5, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700"}},
-		{"a file", checkSoftDir(dir(5, 0o600), nil, 5), verdictFail, 6, []string{"not a directory"}},
-		{"another user's", checkSoftDir(dir(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6,
+		{"ours", checkSoftDir(softDirOf(5, fs.ModeDir|0o700), nil, 5), verdictOK, 0, []string{"mode 0700"}},
+		{"a file", checkSoftDir(softDirOf(5, 0o600), nil, 5), verdictFail, 6, []string{"not a directory"}},
+		{"another user's", checkSoftDir(softDirOf(6, fs.ModeDir|0o700), nil, 5), verdictFail, 6,
 			[]string{"belongs to user 6, not to 5", "DMA_COPY_SOFT_USERS"}},
-		{"a trusted user's", checkSoftDir(dir(7, fs.ModeDir|0o700), nil, 5), verdictOK, 0,
+		{"a trusted user's", checkSoftDir(softDirOf(7, fs.ModeDir|0o700), nil, 5), verdictOK, 0,
 			[]string{"mode 0700, user 7"}},
-		{"of the group", checkSoftDir(dir(5, fs.ModeDir|0o720), nil, 5), verdictFail, 6,
+		{"of the group", checkSoftDir(softDirOf(5, fs.ModeDir|0o720), nil, 5), verdictFail, 6,
 			[]string{"mode 0720", "chmod 700 /run/d"}},
-		{"of all", checkSoftDir(dir(5, fs.ModeDir|0o702), nil, 5), verdictFail, 6, []string{"mode 0702"}},
-		{"readable", checkSoftDir(dir(5, fs.ModeDir|0o755), nil, 5), verdictOK, 0, nil},
+		{"of all", checkSoftDir(softDirOf(5, fs.ModeDir|0o702), nil, 5), verdictFail, 6, []string{"mode 0702"}},
+		{"readable", checkSoftDir(softDirOf(5, fs.ModeDir|0o755), nil, 5), verdictOK, 0, nil},
 	})
 }
 
@@ -255,67 +267,77 @@ func TestCheckStaleSockets(t *testing.T) {
 	})
 }
 
+// machineWithMemory returns a machine on which process_vm_readv and Yama answer like this.
+func machineWithMemory(own error, scope int, scopeErr error, may bool) machine {
+	return machine{ownMemory: func() error { return own },
+		yamaScope: func() (int, error) { return scope, scopeErr },
+		mayTrace:  func() bool { return may }}
+}
+
 func TestCheckProcessMemory(t *testing.T) {
-	with := func(own error, scope int, scopeErr error, may bool) machine {
-		return machine{ownMemory: func() error { return own },
-			yamaScope: func() (int, error) { return scope, scopeErr },
-			mayTrace:  func() bool { return may }}
-	}
 	runCheckCases(t, []checkCase{
-		{"allowed", checkProcessMemory(with(nil, 0, nil, false)), verdictOK, 0, nil},
-		{"no Yama", checkProcessMemory(with(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
-		{"filtered", checkProcessMemory(with(syscall.EPERM, 0, nil, true)), verdictWarn, 0, []string{"seccomp"}},
-		{"emulated", checkProcessMemory(with(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0,
+		{"allowed", checkProcessMemory(machineWithMemory(nil, 0, nil, false)), verdictOK, 0, nil},
+		{"no Yama", checkProcessMemory(machineWithMemory(nil, 0, fs.ErrNotExist, false)), verdictOK, 0, nil},
+		{"filtered", checkProcessMemory(machineWithMemory(syscall.EPERM, 0, nil, true)), verdictWarn, 0,
+			[]string{"seccomp"}},
+		{"emulated", checkProcessMemory(machineWithMemory(syscall.ENOSYS, 0, nil, true)), verdictWarn, 0,
 			[]string{"is not implemented here"}},
-		{"admitted", checkProcessMemory(with(nil, 1, nil, false)), verdictOK, 0, nil},
-		{"for administrators", checkProcessMemory(with(nil, 2, nil, false)), verdictWarn, 0,
+		{"admitted", checkProcessMemory(machineWithMemory(nil, 1, nil, false)), verdictOK, 0, nil},
+		{"for administrators", checkProcessMemory(machineWithMemory(nil, 2, nil, false)), verdictWarn, 0,
 			[]string{"ptrace_scope=1"}},
-		{"to an administrator", checkProcessMemory(with(nil, 2, nil, true)), verdictOK, 0, nil},
-		{"to nobody", checkProcessMemory(with(nil, 3, nil, true)), verdictWarn, 0, []string{"ptrace_scope is 3"}},
-		{"unreadable", checkProcessMemory(with(nil, 0, syscall.EACCES, true)), verdictWarn, 0,
+		{"to an administrator", checkProcessMemory(machineWithMemory(nil, 2, nil, true)), verdictOK, 0, nil},
+		{"to no process", checkProcessMemory(machineWithMemory(nil, 3, nil, true)), verdictWarn, 0,
+			[]string{"ptrace_scope is 3"}},
+		{"unreadable", checkProcessMemory(machineWithMemory(nil, 0, syscall.EACCES, true)), verdictWarn, 0,
 			[]string{"permission denied"}},
 	})
 }
 
+// machineWithLeftovers returns a machine with these temporary files.
+func machineWithLeftovers(err error, names ...string) machine {
+	return machine{leftovers: func() ([]string, error) { return names, err }}
+}
+
 func TestCheckLeftovers(t *testing.T) {
-	with := func(err error, names ...string) machine {
-		return machine{leftovers: func() ([]string, error) { return names, err }}
-	}
 	runCheckCases(t, []checkCase{
-		{"none", checkLeftovers(with(nil)), verdictOK, 0, nil},
-		{"one", checkLeftovers(with(nil, ".x.dma-copy-A")), verdictWarn, 0, []string{": .x.dma-copy-A  -- delete"}},
-		{"with control characters", checkLeftovers(with(nil, ".\x1b[2J.dma-copy-A\n")), verdictWarn, 0,
+		{"none", checkLeftovers(machineWithLeftovers(nil)), verdictOK, 0, nil},
+		{"one", checkLeftovers(machineWithLeftovers(nil, ".x.dma-copy-A")), verdictWarn, 0,
+			[]string{": .x.dma-copy-A  -- delete"}},
+		{"with control characters", checkLeftovers(machineWithLeftovers(nil, ".\x1b[2J.dma-copy-A\n")), verdictWarn, 0,
 			[]string{`.\x1b[2J.dma-copy-A; `}},
-		{"unreadable", checkLeftovers(with(syscall.EACCES)), verdictWarn, 0, []string{"permission denied"}},
+		{"unreadable", checkLeftovers(machineWithLeftovers(syscall.EACCES)), verdictWarn, 0,
+			[]string{"permission denied"}},
 	})
 }
 
-func TestCheckPartials(t *testing.T) {
+// checkOldPartial checks a partial file that was written two hours ago.
+func checkOldPartial(left disk.Leftover) finding {
 	now := time.Unix(1_000_000, 0)
-	check := func(left disk.Leftover) finding {
-		left.Modified = disk.Timestamp{Sec: now.Unix() - 7200}
-		m := machine{now: func() time.Time { return now },
-			partials: func() ([]disk.Leftover, error) { return []disk.Leftover{left}, nil }}
-		return checkPartials(m)[0]
+	left.Modified = disk.Timestamp{Sec: now.Unix() - 7200}
+	m := machine{
+		now:      func() time.Time { return now },
+		partials: func() ([]disk.Leftover, error) { return []disk.Leftover{left}, nil },
 	}
+	return checkPartials(m)[0]
+}
+
+func TestCheckPartials(t *testing.T) {
 	const part, journal = ".x.dma-copy-part", ".x.dma-copy-journal"
 	resumable := disk.Leftover{Name: part, Journal: journal, Size: 4096, Prefix: 2048, Total: 8192}
 	running := resumable
 	running.InUse = true
 	runCheckCases(t, []checkCase{
-		{"resumable", check(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified",
+		{"resumable", checkOldPartial(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified",
 			"2 hours ago  -- run the same command", part + " and " + journal}},
-		{"running", check(running), verdictOK, 0, []string{part, "in use"}},
-		{"useless", check(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0,
+		{"running", checkOldPartial(running), verdictOK, 0, []string{part, "in use"}},
+		{"useless", checkOldPartial(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0,
 			[]string{"4.0 KiB, none", "-- delete " + part + ";"}},
-		{"with control characters", check(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0,
+		{"with control characters", checkOldPartial(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0,
 			[]string{`.\x1b[2J.dma-copy-part`}},
 	})
-	if none := checkPartials(machine{partials: func() ([]disk.Leftover, error) {
-		return nil,
-			syscall.EACCES
-	}}); len(none) != 0 {
-		t.Errorf("there is %+v", none)
+	unreadable := machine{partials: func() ([]disk.Leftover, error) { return nil, syscall.EACCES }}
+	if found := checkPartials(unreadable); len(found) != 0 {
+		t.Errorf("found %+v", found)
 	}
 }
 
@@ -330,34 +352,34 @@ func softInventory() inventory.Inventory {
 }
 
 func TestCheckPeer(t *testing.T) {
-	with := withSockets
 	broken := machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{}, syscall.EACCES }}
 	soft := softInventory()
 	oneDevice := inventory.Inventory{Driver: software, Devices: []*inventory.Device{hostDevice()}}
 	host, dpu := config.Doctor{Device: "b1:00.1"}, config.Doctor{Device: "03:00.0", Representor: "b1:00.1"}
 	cases := []checkCase{
-		{"hardware", checkPeer(with(), inventory.Inventory{Driver: hardware}, host), verdictWarn, 0,
+		{"hardware", checkPeer(withSockets(), inventory.Inventory{Driver: hardware}, host), verdictWarn, 0,
 			[]string{"not checked on hardware"}},
-		{"nobody", checkPeer(with(), soft, host), verdictFail, 7,
+		{"no server", checkPeer(withSockets(), soft, host), verdictFail, 7,
 			[]string{"no DPU serves host function 0000:b1:00.1 in /run/d"}},
-		{"a dead DPU", checkPeer(with(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host), verdictFail, 7,
+		{"a dead DPU", checkPeer(withSockets(doca.SoftSocket{File: servingSocket, Stale: true}), soft, host),
+			verdictFail, 7,
 			nil},
-		{"unknown device", checkPeer(with(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6,
+		{"unknown device", checkPeer(withSockets(), soft, config.Doctor{Device: "mlx5_9"}), verdictFail, 6,
 			[]string{"device mlx5_9 not found"}},
-		{"several devices", checkPeer(with(), soft, config.Doctor{}), verdictFail, 6,
+		{"several devices", checkPeer(withSockets(), soft, config.Doctor{}), verdictFail, 6,
 			[]string{"several devices fit (0000:b1:00.1, 0000:03:00.0)  -- name one with -p"}},
-		{"only one fits", checkPeer(with(), oneDevice, config.Doctor{}), verdictFail, 7, nil},
+		{"only one fits", checkPeer(withSockets(), oneDevice, config.Doctor{}), verdictFail, 7, nil},
 		{"directory unreadable", checkPeer(broken, soft, host), verdictFail, 6, nil},
-		{"DPU, representor missing", checkPeer(with(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6,
+		{"DPU, representor missing", checkPeer(withSockets(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6,
 			[]string{"with -r"}},
-		{"DPU, bad representor", checkPeer(with(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}),
+		{"DPU, bad representor", checkPeer(withSockets(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}),
 			verdictFail, 6, nil},
-		{"DPU, free", checkPeer(with(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
+		{"DPU, free", checkPeer(withSockets(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
 	}
 	runCheckCases(t, cases)
 }
 
-func TestReportEndsWithTheFirstFailure(t *testing.T) {
+func TestExitCodeOfFirstFailure(t *testing.T) {
 	var out strings.Builder
 	err := writeFindings(&out, []finding{ok("a"), warn("b", "b"), fail("", "c").exitingWith(exit.Peer), fail("", "d")})
 	if want := "ok    a\nwarn  b  -- b\nFAIL  c\nFAIL  d\n"; out.String() != want {
@@ -372,7 +394,7 @@ func TestReportEndsWithTheFirstFailure(t *testing.T) {
 	}
 }
 
-func TestReportThatCannotBePrinted(t *testing.T) {
+func TestFindingsOnAFullDisk(t *testing.T) {
 	if err := writeFindings(fullDisk{}, []finding{ok("a")}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v", err)
 	}
@@ -389,3 +411,6 @@ func writeFile(t *testing.T, name, text string) {
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

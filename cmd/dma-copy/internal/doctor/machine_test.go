@@ -33,7 +33,7 @@ func TestLeftoversAreFoundAndKept(t *testing.T) {
 	}
 }
 
-func TestThisMachineAnswers(t *testing.T) {
+func TestThisMachine(t *testing.T) {
 	m := thisMachine(config.Doctor{Driver: config.Driver{Name: config.DriverSoft}})
 	if limit, err := m.memlock(); err != nil || limit == 0 {
 		t.Errorf("limit %d, error %v", limit, err)

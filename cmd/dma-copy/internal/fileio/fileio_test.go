@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
@@ -42,9 +44,9 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 	}
 }
 
-// A manifest that appears while the files are read is not replaced either.
-func TestManifestThatAppears(t *testing.T) {
-	inNewFolder(t, "sums", "theirs")
+// A file that appears while the content is computed is not replaced without Overwrite.
+func TestReplacementKeepsNewFile(t *testing.T) {
+	inNewDir(t, "sums", "theirs")
 	err := Replacement{Path: "sums"}.Write(t.Context(), []byte("ours"))
 	if !errors.Is(err, dmaxfer.ErrTarget) || report.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
@@ -58,7 +60,8 @@ func TestManifestThatAppears(t *testing.T) {
 	}
 }
 
-// A job that does not return, as a read from a file system that does not answer, does not outlive the interrupt.
+// A job that does not return, such as a read from a file system that does not answer, is left behind after an
+// interrupt.
 func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 	t.Parallel()
 	ctx, interrupt := context.WithCancelCause(t.Context())
@@ -78,8 +81,8 @@ func TestJobThatBlocksIsLeftBehind(t *testing.T) {
 	}
 }
 
-// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
-func inNewFolder(t *testing.T, name, text string) {
+// inNewDir makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewDir(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeFile(t, name, text)
@@ -100,3 +103,6 @@ func readFile(t *testing.T, name string) string {
 	}
 	return string(text)
 }
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

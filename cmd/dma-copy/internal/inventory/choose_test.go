@@ -7,8 +7,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// TestChooseDevice covers what the software device, which has two functions a side, cannot show: -p left out where only
-// one device fits.
+// TestChooseDevice covers a single fitting device, which the software device with its two functions per side cannot
+// show.
 func TestChooseDevice(t *testing.T) {
 	host := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", Capabilities: doca.Capabilities{ClientSupported: true}}
 	dpu := doca.DeviceInfo{PCIAddress: "0000:03:00.0", Capabilities: doca.Capabilities{ServerSupported: true}}

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 )
 
@@ -38,8 +40,8 @@ func TestDevicesOnAFullDisk(t *testing.T) {
 	}
 }
 
-// What the software device never shows.
-func TestUnusualDevices(t *testing.T) {
+// Properties that the software device never has.
+func TestUncommonDevices(t *testing.T) {
 	cases := []struct {
 		name   string
 		device *Device
@@ -81,3 +83,6 @@ func TestUnusualDevices(t *testing.T) {
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

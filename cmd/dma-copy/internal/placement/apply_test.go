@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 )
 
-func TestPlaceThatIsLogged(t *testing.T) {
+func TestPlacementIsLogged(t *testing.T) {
 	cpus := mustWish(t, "auto", "2-3").Cores
 	nowhere := Decision{Node: -1}
 	cases := []struct {
@@ -47,8 +47,8 @@ func TestPlaceThatIsLogged(t *testing.T) {
 	}
 }
 
-// What nobody asked for is no reason to fail, and what somebody did is.
-func TestMachineThatCannotBeAsked(t *testing.T) {
+// An automatic wish that cannot be fulfilled is a warning, an explicit one an error.
+func TestUnreadableMachine(t *testing.T) {
 	unknown := func() (Machine, error) { return Machine{}, syscall.EPERM }
 	for _, wish := range []Wish{mustWish(t, "auto", ""), mustWish(t, "auto", "0"), mustWish(t, "0", "")} {
 		var out strings.Builder
@@ -60,8 +60,8 @@ func TestMachineThatCannotBeAsked(t *testing.T) {
 	}
 }
 
-// Only hardware has a place on the machine: the software device's addresses may be those of something else there.
-func TestSoftwareDeviceIsNowhere(t *testing.T) {
+// Only hardware has a NUMA node: the addresses of the software device may be those of other devices.
+func TestSoftwareDeviceHasNoNode(t *testing.T) {
 	machine := func() (Machine, error) { return Machine{Sys: twoNodes, Usable: mustList(t, "0-7")}, nil }
 	for hardware, want := range map[bool]string{true: "4-7", false: ""} {
 		place, err := Choose(machine, Wish{}, NearAddress(hardware, device))

@@ -15,7 +15,7 @@ const (
 	adrift    = "0000:03:00.0" // on no node
 )
 
-// sysfs is a tree of one-line files.
+// sysfs returns a tree of one-line files.
 func sysfs(files map[string]string) fstest.MapFS {
 	tree := fstest.MapFS{}
 	for name, line := range files {
@@ -131,7 +131,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// broken is twoNodes with another line in one file, or without that file.
+// broken returns twoNodes with another line in one file, or without that file.
 func broken(name, line string) fs.FS {
 	tree := maps.Clone(twoNodes)
 	tree[name] = &fstest.MapFile{Data: []byte(line)}
@@ -141,7 +141,7 @@ func broken(name, line string) fs.FS {
 	return tree
 }
 
-// What the kernel never writes is an error and no refusal: nobody wished for the wrong thing.
+// A malformed file of the kernel is an error, but no refusal of the wish.
 func TestUnreadableSysfs(t *testing.T) {
 	cases := []struct {
 		node, part string
@@ -170,7 +170,7 @@ func TestNodes(t *testing.T) {
 			t.Errorf("%q is read as %q, error %v", text, n, err)
 		}
 		if auto := (Wish{Node: n}).IsAuto(); auto != (text == "auto") {
-			t.Errorf("%q counts as nobody's wish: %t", text, auto)
+			t.Errorf("%q counts as an automatic wish: %t", text, auto)
 		}
 	}
 	for _, text := range []string{"", "-1", "AUTO", "0-1", "8192", "node0"} {

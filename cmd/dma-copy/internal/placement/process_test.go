@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestEveryThreadMoves moves this process to one CPU and back. It asks the kernel of every thread, those included that
-// were busy, asleep, or not yet there when it moved.
+// TestEveryThreadMoves moves this process to one CPU and back, and checks the mask of every thread, including busy,
+// sleeping and later ones.
 func TestEveryThreadMoves(t *testing.T) {
 	here, err := ThisMachine()
 	if err != nil {
@@ -39,7 +39,7 @@ func TestNoCPUIsRefused(t *testing.T) {
 	}
 }
 
-// occupyThreads has goroutines keep threads of their own until they are told to stop.
+// occupyThreads starts goroutines that keep threads of their own until stop is called.
 func occupyThreads(t *testing.T, count int) (stop func()) {
 	t.Helper()
 	var begun, ended sync.WaitGroup

@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestListsThatAreRead(t *testing.T) {
+func TestParseList(t *testing.T) {
 	cases := []struct {
 		text, canonical string
 		count           int
@@ -29,7 +29,7 @@ func TestListsThatAreRead(t *testing.T) {
 	}
 }
 
-func TestListsThatAreRefused(t *testing.T) {
+func TestParseListErrors(t *testing.T) {
 	const (
 		noList   = "not a list; give numbers and ranges with commas, such as 0-3,8"
 		tooLarge = " is too large; give numbers below 8192"
@@ -48,7 +48,7 @@ func TestListsThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestSetsHoldWhatWasPutIn(t *testing.T) {
+func TestSetOperations(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		numbers := rapid.SliceOfDistinct(rapid.IntRange(0, capacity-1), rapid.ID).Draw(t, "numbers")
 		others := rapid.SliceOfDistinct(rapid.IntRange(0, capacity-1), rapid.ID).Draw(t, "others")
@@ -73,7 +73,7 @@ func TestSetsHoldWhatWasPutIn(t *testing.T) {
 	})
 }
 
-func TestSetsHoldNothingOutside(t *testing.T) {
+func TestSetRange(t *testing.T) {
 	for _, n := range []int{-1, capacity, capacity + 1} {
 		if setOf(0, capacity-1).Has(n) {
 			t.Errorf("has %d", n)

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 
 	"github.com/rs/zerolog"
@@ -25,7 +27,7 @@ func aborted(code negotiate.AbortCode, text string) error {
 	return &negotiate.Error{State: negotiate.Receiving, Err: &negotiate.PeerAborted{Code: code, Text: text}}
 }
 
-// TestReportedLines is about what no script brings about at will.
+// TestReportedLines covers failures that no script can produce.
 func TestReportedLines(t *testing.T) {
 	gaveUp := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
 		Err: negotiate.ErrPeerFailed}
@@ -111,7 +113,7 @@ func TestReportedLines(t *testing.T) {
 	}
 }
 
-// What the line leaves out is in the log, and what it says is not there a second time.
+// The full error is logged if the line rewords it, and not otherwise.
 func TestRewordedFailuresAreLogged(t *testing.T) {
 	reworded := onDPU(&negotiate.Error{State: negotiate.Copying, Err: negotiate.ErrPeerLost})
 	var out bytes.Buffer
@@ -129,3 +131,6 @@ func TestRewordedFailuresAreLogged(t *testing.T) {
 		}
 	}
 }
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

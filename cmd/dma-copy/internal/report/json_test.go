@@ -31,13 +31,13 @@ const eventsSchemaFile = "../../../../docs/events.schema.json"
 // eventsSchema is absolute, because tests change the directory.
 var eventsSchema, _ = filepath.Abs(eventsSchemaFile)
 
-// schema is the shipped one.
+// schema is the shipped schema.
 var schema = sync.OnceValues(func() (*jsonschema.Schema,
 	error) {
 	return jsonschema.NewCompiler().Compile(eventsSchema)
 })
 
-// checkEvent also wants every field to be in the schema, which itself allows more.
+// checkEvent validates an event, and expects every field to be in the schema, which itself allows more.
 func checkEvent(line string) (kind string, err error) {
 	compiled, err := schema()
 	if err != nil {
@@ -61,10 +61,10 @@ func checkEvent(line string) (kind string, err error) {
 	return kind, nil
 }
 
-// eventKinds are in the order of the schema.
+// eventKinds are the types of events, in the order of the schema.
 var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning", "error", "summary"}
 
-// everyEvent is a run in which everything happens.
+// everyEvent reports a copy with every type of event.
 func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
 	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
@@ -105,8 +105,8 @@ func TestEveryEvent(t *testing.T) {
 	compareGolden(t, filepath.Join("testdata", "events.golden"), out.String())
 }
 
-// What a stream or the reference's protocol does not know is left out, not told as zero.
-func TestEventsOfTheUnknown(t *testing.T) {
+// Values that are unknown for a stream or in the reference protocol are left out instead of being 0.
+func TestEventsLeaveOutUnknownValues(t *testing.T) {
 	var out bytes.Buffer
 	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
 	p.Event(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
@@ -129,7 +129,7 @@ func TestEventsOfTheUnknown(t *testing.T) {
 	}
 }
 
-// A program that counts on the events is to hear that some are missing.
+// Events that could not be written are an error.
 func TestEventsOnAFullDisk(t *testing.T) {
 	p := newJSON(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
 	p.Event(dmaxfer.Warned{Text: "beware"})

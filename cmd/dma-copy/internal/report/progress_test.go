@@ -22,13 +22,15 @@ var halfway = dmaxfer.Sample{
 	Shares: pump.Shares{pump.Reading: 0.34, pump.Copying: 0.5, pump.Writing: 0.16},
 }
 
+// halfwayWith returns the sample halfway with a change.
+func halfwayWith(change func(*dmaxfer.Sample)) dmaxfer.Sample {
+	s := halfway
+	change(&s)
+	return s
+}
+
 func TestProgressLine(t *testing.T) {
 	const fast = 100 << 20
-	of := func(change func(*dmaxfer.Sample)) dmaxfer.Sample {
-		s := halfway
-		change(&s)
-		return s
-	}
 	cases := []struct {
 		name   string
 		sample dmaxfer.Sample
@@ -51,19 +53,21 @@ func TestProgressLine(t *testing.T) {
 		{"of a slow copy", halfway, 1, 0, "62%  870 MiB/1.4 GiB  1 B/s  ETA days  read 34% dma 50% write 16%"},
 		{"before anything is known", dmaxfer.Sample{Phase: dmaxfer.Moving, Total: 8}, 0, 0, "0%  0 B/8 B"},
 		{"below a limit",
-			of(func(s *dmaxfer.Sample) { s.Shares = pump.Shares{pump.Reading: 0.02, pump.RateLimit: 0.98} }), fast, 0,
+			halfwayWith(func(s *dmaxfer.Sample) { s.Shares = pump.Shares{pump.Reading: 0.02, pump.RateLimit: 0.98} }),
+			fast, 0,
 			"62%  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 2% rate limit 98%"},
-		{"of a stream", of(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
+		{"of a stream", halfwayWith(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
 		{"of an empty file", dmaxfer.Sample{Phase: dmaxfer.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
-		{"while room is made", of(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0,
+		{"while room is made", halfwayWith(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0,
 			"0%  0 B/1.4 GiB  preallocating"},
-		{"while it is flushed", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0,
+		{"while it is flushed", halfwayWith(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0,
 			"62%  870 MiB/1.4 GiB  flushing"},
-		{"while it is read back", of(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast,
+		{"while it is read back",
+			halfwayWith(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast,
 			0,
 			"62%  870 MiB/1.4 GiB  reading back"},
-		{"at the end", of(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Concluding }), fast, 0,
+		{"at the end", halfwayWith(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Concluding }), fast, 0,
 			"62%  870 MiB/1.4 GiB  waiting for the peer"},
 	}
 	for _, tc := range cases {
@@ -79,7 +83,7 @@ func TestProgressLine(t *testing.T) {
 	}
 }
 
-// Whatever is copied in whatever window, the line fits and holds no control character.
+// The line fits any width and has no control characters.
 func TestProgressLineFits(t *testing.T) {
 	for width := 1; width < 120; width++ {
 		for _, total := range []int64{0, 1, 1000, 1 << 46, dmaxfer.Unknown} {
@@ -92,7 +96,7 @@ func TestProgressLineFits(t *testing.T) {
 	}
 }
 
-// The speed is the mean at first and forgets later.
+// The rate is the mean at first, and forgets the past later.
 func TestSpeed(t *testing.T) {
 	var v speed
 	var moved int64
@@ -120,7 +124,7 @@ func TestSpeed(t *testing.T) {
 	}
 }
 
-// What is written while a line is shown goes above it, and nothing of the line stays.
+// Other output goes above the last line and leaves nothing of it.
 func TestScreen(t *testing.T) {
 	var out bytes.Buffer
 	s := &Screen{out: &out, width: func() int { return 80 }}
@@ -141,7 +145,7 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// person in a pipe never moves the cursor.
+// Without a terminal the text reporter never moves the cursor.
 func TestPersonWithoutATerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newText(&out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
@@ -155,7 +159,7 @@ func TestPersonWithoutATerminal(t *testing.T) {
 	}
 }
 
-// Whoever sits at a terminal sees what a side waits for; a log says nothing of it, nor do events.
+// A terminal shows what a side waits for; a log and events do not.
 func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := &Screen{out: &out, width: func() int { return 40 }}
@@ -172,7 +176,7 @@ func TestWaitingForThePeer(t *testing.T) {
 	}
 }
 
-// Who is told of the progress, and how often.
+// How often progress is shown, and to whom.
 func TestProgressIntervals(t *testing.T) {
 	terminal := &Screen{}
 	for _, tc := range []struct {

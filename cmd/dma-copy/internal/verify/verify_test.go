@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -17,7 +18,7 @@ import (
 )
 
 func TestVerifyReportsAFullDisk(t *testing.T) {
-	inNewFolder(t, "a", "same")
+	inNewDir(t, "a", "same")
 	writeFile(t, "b", "same")
 	writeFile(t, "c", "other")
 	toStdout := config.Verify{Digest: digest.XXH3, NewManifest: "-"}
@@ -36,9 +37,9 @@ func TestVerifyReportsAFullDisk(t *testing.T) {
 	}
 }
 
-// Names are the operator's, but may come from elsewhere: they reach neither the terminal nor the next line as they are.
+// File names may contain control characters, which reach neither the terminal nor another line.
 func TestNamesWithControlCharacters(t *testing.T) {
-	inNewFolder(t, "a\nb\x1b", "content")
+	inNewDir(t, "a\nb\x1b", "content")
 	var stdout, stderr strings.Builder
 	s := config.Verify{Digest: digest.XXH3, NewManifest: "sums"}
 	if err := Run(t.Context(), &stdout, &stderr, s, []string{"a\nb\x1b"}, zerolog.Nop()); err != nil ||
@@ -64,8 +65,8 @@ func digestOfText(t *testing.T, text string) string {
 	return sum.String()
 }
 
-// inNewFolder makes a fresh folder the working directory and puts a file there, so that errors show a short name.
-func inNewFolder(t *testing.T, name, text string) {
+// inNewDir makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+func inNewDir(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	writeFile(t, name, text)
@@ -91,3 +92,6 @@ func readFile(t *testing.T, name string) string {
 type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+// TestMain fails a run of tests that leaves goroutines behind.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
