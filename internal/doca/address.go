@@ -26,5 +26,5 @@ func ParsePCIAddress(text string) (string, error) {
 	return domain + ":" + parts[2], nil
 }
 
-// looksLikePCI tells a mistyped address from the name of an RDMA or network device, which has no colon.
+// looksLikePCI reports whether text is meant as a PCI address: names of RDMA and network devices have no colon.
 func looksLikePCI(text string) bool { return strings.Contains(text, ":") }

@@ -11,8 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// session opens one of everything that package doca has, uses it once, and closes it, in the order in which a program
-// would. Any step may fail; what was open then is closed all the same.
+// session opens every kind of object of package doca, uses it once, and closes it, in the order of a program. Any step
+// may fail; what is open then is closed nevertheless.
 type session struct {
 	ctx    context.Context
 	driver *doca.Driver
@@ -32,7 +32,8 @@ const sessionBytes = 4096
 
 func (s *session) run() error {
 	steps := []func() error{
-		s.openDevices, s.ask, s.shareMemory, s.shareFile, s.copy, s.connect, s.talk, s.openFastPath, s.sendFast, s.closeFunc,
+		s.openDevices, s.ask, s.shareMemory, s.shareFile, s.copy, s.connect, s.talk, s.openFastPath, s.sendFast,
+		s.disconnect,
 	}
 	for _, step := range steps {
 		if err := step(); err != nil {
@@ -42,7 +43,7 @@ func (s *session) run() error {
 	return nil
 }
 
-// keep keeps what was opened for closeAll.
+// keep records an object for closeAll.
 func keep[T io.Closer](s *session, into *T, object T, err error) error {
 	if err != nil {
 		return err
@@ -106,7 +107,8 @@ func (s *session) copy() error {
 		return err
 	}
 	copy(s.source.Bytes(), "over the engine")
-	tasks := []doca.Copy{{Source: s.remote, Target: s.target, Length: 64}, {Source: s.remote, Target: s.target, Length: 64}}
+	task := doca.Copy{Source: s.remote, Target: s.target, Length: 64}
+	tasks := []doca.Copy{task, task}
 	for len(tasks) > 0 {
 		n, err := engine.Submit(tasks)
 		if err != nil && !errors.Is(err, doca.ErrQueueFull) {
@@ -215,8 +217,8 @@ func (s *session) receiveFast() error {
 	return errors.Join(mustHold(received[0].Immediate, "now"), mustHold(s.source.Bytes()[1024:], "over the fast path"))
 }
 
-// closeFunc ends the connection before its server and client, which is the one thing that closing in order does not show.
-func (s *session) closeFunc() error {
+// disconnect ends the connection before its server and client, which closing in order does not test.
+func (s *session) disconnect() error {
 	for _, end := range []io.Closer{s.producer, s.consumer, s.onDPU} {
 		if err := end.Close(); err != nil {
 			return err
@@ -225,7 +227,7 @@ func (s *session) closeFunc() error {
 	return nil
 }
 
-// closeAll closes everything, the latest first. A Close that fails must succeed when it is called again.
+// closeAll closes everything, in reverse order. A Close that fails must succeed when it is called again.
 func (s *session) closeAll() (failed, stuck error) {
 	for i := len(s.opened) - 1; i >= 0; i-- {
 		if err := s.opened[i].Close(); err != nil {

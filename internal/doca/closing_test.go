@@ -19,7 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
-// sweep runs sessions, each with another fault, and holds every one of them to leaving nothing behind.
+// sweep runs sessions, each with another fault, and checks that none leaves anything open.
 type sweep struct {
 	dir      string        // where the software device's sockets are
 	file     *os.File      // to be mapped
@@ -27,7 +27,7 @@ type sweep struct {
 	patience time.Duration // of a session
 }
 
-// newSweep also has the device log into a file, for there it says when a fault has happened.
+// newSweep makes the device log into a file, where it reports that a fault was injected.
 func newSweep(t *testing.T) *sweep {
 	t.Helper()
 	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), patience: 30 * time.Second}
@@ -49,7 +49,7 @@ func tempFile(t *testing.T) *os.File {
 	return file
 }
 
-// logTo is for all drivers that are opened from now on.
+// logTo applies to all drivers that are opened from now on.
 func (w *sweep) logTo(t *testing.T, file *os.File, level int) {
 	t.Helper()
 	stderr := os.Stderr
@@ -62,8 +62,8 @@ func (w *sweep) logTo(t *testing.T, file *os.File, level int) {
 	_ = driver.Close()
 }
 
-// until runs sessions with fault 1, fault 2 and so on, until one is over before its fault could happen. It says how
-// many happened.
+// until runs sessions with fault 1, fault 2 and so on, until one ends before its fault, and returns how many faults
+// were injected.
 func (w *sweep) until(t *testing.T, fault func(n int) string, check func(n int, err error)) int {
 	t.Helper()
 	for n := 1; ; n++ {
@@ -82,7 +82,7 @@ func (w *sweep) until(t *testing.T, fault func(n int) string, check func(n int, 
 	}
 }
 
-// run says whether the fault happened, and what was reported by the session or by its end.
+// run reports whether the fault was injected, and whether the session or its end returned an error.
 func (w *sweep) run(t *testing.T, fault string) (happened bool, reported error) {
 	t.Helper()
 	if err := w.log.Truncate(0); err != nil {
@@ -121,7 +121,7 @@ func (w *sweep) session(t *testing.T, fault string) error {
 	return errors.Join(used, failed, driver.Close())
 }
 
-// listedFunctions are those of the list of DOCA's functions that have a result, and so can be refused.
+// listedFunctions returns the functions of the list that have a result, and so can be refused.
 func listedFunctions(t *testing.T) []string {
 	t.Helper()
 	list, err := os.ReadFile("internal/abi/doca_functions.def")
@@ -129,24 +129,26 @@ func listedFunctions(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	var names []string
-	for _, entry := range regexp.MustCompile(`(?m)^DOCA_FUNC\(\w+, \w+, doca_error_t, (\w+),`).FindAllSubmatch(list, -1) {
+	withResult := regexp.MustCompile(`(?m)^DOCA_FUNC\(\w+, \w+, doca_error_t, (\w+),`)
+	for _, entry := range withResult.FindAllSubmatch(list, -1) {
 		names = append(names, string(entry[1]))
 	}
 	return names
 }
 
-// irrefusable fails only for who misuses it: nobody could do anything about it.
+// irrefusable functions fail only when misused, and then a program cannot recover.
 const irrefusable = "doca_buf_dec_refcount"
 
-// needNotBeReported are those whose refusal a session survives: what is asked and not known, also of a device that is
-// not the one to open, lists that are only freed, and what is tried again or not wanted any more while something
-// closes.
-var needNotBeReported = regexp.MustCompile(`_cap_|_get_(ibdev_name|iface_name|vuid|pci_func_type|active_rate|memrange)$|_destroy_list$|` +
-	`^doca_devinfo_get_pci_addr_str$|^doca_dma_destroy$|^doca_ctx_(stop|get_state)$|^doca_pe_(request|clear)_notification$`)
+// needNotBeReported are functions whose refusal a session survives: queries of unknown values, also of a device that is
+// not opened, freeing of lists, and what is retried or no longer needed during closing.
+var needNotBeReported = regexp.MustCompile(
+	`_cap_|_get_(ibdev_name|iface_name|vuid|pci_func_type|active_rate|memrange)$|_destroy_list$|` +
+		`^doca_devinfo_get_pci_addr_str$|^doca_dma_destroy$|^doca_ctx_(stop|get_state)$|` +
+		`^doca_pe_(request|clear)_notification$`)
 
-// Every call of every function of DOCA that a session makes is refused, one in each session, with a code that ends things
-// and with codes that ask for something else. Each time somebody hears of it, nobody waits for what cannot come, everything
-// can be closed, and nothing is left.
+// Every call of every function of DOCA that a session makes is refused, one in each session, with a fatal code and with
+// codes that ask for a retry. Each time an error is reported, no wait is endless, everything can be closed, and nothing
+// is left open.
 func TestEveryCallRefused(t *testing.T) {
 	w, names := newSweep(t), listedFunctions(t)
 	for _, code := range []string{"DRIVER", "AGAIN", "IN_USE", "NOT_SUPPORTED"} {
@@ -166,13 +168,14 @@ func TestEveryCallRefused(t *testing.T) {
 	}
 }
 
-// refuse says how many calls of that function there were to be refused.
+// refuse returns how many calls of that function there were.
 func (w *sweep) refuse(t *testing.T, name, code string) int {
 	t.Helper()
 	if name == irrefusable {
 		return 0
 	}
-	return w.until(t, func(n int) string { return fmt.Sprintf("refuse=%s:%d:%s", name, n, code) }, func(_ int, err error) {
+	fault := func(n int) string { return fmt.Sprintf("refuse=%s:%d:%s", name, n, code) }
+	return w.until(t, fault, func(_ int, err error) {
 		if err == nil && code == "DRIVER" && !needNotBeReported.MatchString(name) {
 			t.Error("nobody heard of it")
 		}
@@ -188,7 +191,8 @@ func mustNotHang(t *testing.T, err error) {
 }
 
 func TestEveryTaskFailed(t *testing.T) {
-	tasks := newSweep(t).until(t, func(n int) string { return fmt.Sprintf("fail=%d:IO_FAILED", n) }, func(_ int, err error) {
+	fault := func(n int) string { return fmt.Sprintf("fail=%d:IO_FAILED", n) }
+	tasks := newSweep(t).until(t, fault, func(_ int, err error) {
 		if err == nil {
 			t.Error("nobody heard of it")
 		}
@@ -212,7 +216,7 @@ func TestEveryMessageCut(t *testing.T) {
 	}
 }
 
-// Nothing ends a session with a silent peer but its own deadline; then it can be closed like any other.
+// A session with a silent peer ends only by its own deadline; then it can be closed as any other.
 func TestSilenceFromEveryMessageOn(t *testing.T) {
 	w := newSweep(t)
 	w.patience = time.Second

@@ -10,8 +10,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// Connection is one client connected to one server: ordered, reliable messages of bounded size. Send, Recv and Close may
-// be called from different goroutines; messages that two goroutines receive at once are divided between them.
+// Connection is one client connected to one server: ordered, reliable messages of bounded size. Send, Recv and Close
+// may be called from different goroutines; messages that two goroutines receive at once are divided between them.
+//
+// Its states:
+//
+//	open ──┬─ the peer left or died, or its endpoint failed ──► ended, cause is ErrDisconnected or the failure
+//	       └─ Close, here or of its Server or Client ─────────► ended, cause is ErrClosed
+//
+// Once ended, what is in the inbox is still received; sends in flight fail with the cause. A connection does not
+// reopen.
 //
 // Source: doca_comch_connection.
 type Connection struct {
@@ -21,7 +29,7 @@ type Connection struct {
 	closeFunc  func() error
 	inbox      chan []byte
 	arrived    chan struct{} // holds a token for Arrived
-	pollers    atomic.Int32  // for whom nothing needs to be announced
+	pollers    atomic.Int32  // while there are any, arrivals are not announced
 	ended      chan struct{} // closed by the driver; cause is valid from then on
 	cause      error
 	peers      consumerList
@@ -30,7 +38,7 @@ type Connection struct {
 func newConnection(e *endpoint, handle cabi.Connection) *Connection {
 	return &Connection{
 		endpoint: e, handle: handle, maxMessage: e.maxMessage,
-		// A poll that began with room for one message may bring a batch.
+		// A poll that began with space for one message may bring a batch.
 		inbox:   make(chan []byte, e.inboxCap+4*pollBatch),
 		arrived: make(chan struct{}, 1),
 		ended:   make(chan struct{}),
@@ -38,16 +46,16 @@ func newConnection(e *endpoint, handle cabi.Connection) *Connection {
 	}
 }
 
-// MaxMessage is the most bytes of one message. Implements: doca_comch_server_get_max_msg_size.
+// MaxMessage returns the maximum number of bytes of one message. Implements: doca_comch_server_get_max_msg_size.
 func (c *Connection) MaxMessage() int { return c.maxMessage }
 
-// Done is closed when the connection has ended, whoever ended it.
+// Done returns a channel that is closed when the connection has ended, by either side.
 func (c *Connection) Done() <-chan struct{} { return c.ended }
 
 func (c *Connection) full() bool { return len(c.inbox) >= c.endpoint.inboxCap }
 
-// deliver is called by the driver. The inbox has room for all that one poll can bring; a library that brings more loses the
-// connection rather than a message.
+// deliver is called by the driver. The inbox has space for all messages of one poll; if a library returns more, the
+// connection is ended rather than a message lost.
 func (c *Connection) deliver(message []byte) {
 	select {
 	case c.inbox <- message:
@@ -72,9 +80,10 @@ func (c *Connection) end(cause error) {
 	c.peers.clear()
 }
 
-// Send returns when the message is in the peer's queue, which is not to say that the peer has looked at it. 1 to
-// MaxMessage bytes; the caller may reuse them afterwards. A full queue waits. When ctx ends first the message may or may
-// not arrive. ErrDisconnected, ErrClosed. Implements: doca_comch_server_task_send_alloc_init, doca_task_submit.
+// Send returns when the message is in the peer's queue; the peer may not have read it yet. message has 1 to MaxMessage
+// bytes and may be reused afterwards. Send waits while the queue is full. If ctx ends first, the message may or may not
+// arrive. Errors: ErrDisconnected, ErrClosed, ctx's cause. Implements: doca_comch_server_task_send_alloc_init,
+// doca_task_submit.
 func (c *Connection) Send(ctx context.Context, message []byte) error {
 	if len(message) < 1 || len(message) > c.maxMessage {
 		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), c.maxMessage, CodeInvalidValue)
@@ -82,7 +91,7 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 	s := &send{connection: c, message: append([]byte(nil), message...), result: make(chan error, 1)}
 	c.endpoint.do(func() { c.endpoint.enqueue(s) })
 	select {
-	case err := <-s.result: // as mostly: then nobody waits for ctx
+	case err := <-s.result: // mostly so; it saves waiting for ctx
 		return err
 	default:
 	}
@@ -90,14 +99,14 @@ func (c *Connection) Send(ctx context.Context, message []byte) error {
 	case err := <-s.result:
 		return err
 	case <-c.endpoint.finished:
-		return c.endpoint.await(s.result, c.cause) // all connections ended before run did
+		return c.endpoint.await(s.result, c.cause) // run ends all connections before it returns
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 }
 
-// Recv returns the next message. Messages that arrived before the connection ended are still received; then its cause:
-// ErrDisconnected or ErrClosed.
+// Recv returns the next message. Messages that arrived before the connection ended are still received; then Recv
+// returns its cause: ErrDisconnected or ErrClosed.
 func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 	select {
 	case message := <-c.inbox:
@@ -116,8 +125,8 @@ func (c *Connection) Recv(ctx context.Context) ([]byte, error) {
 	}
 }
 
-// TryRecv is Recv without the wait, and looks for messages itself: so it has one sooner than this process would be woken for it. It is for
-// who is at work anyway, or waits for something that is due in some microseconds. Implements: doca_pe_progress.
+// TryRecv returns the next message without waiting, and polls the device for it, which is faster than a wakeup. It is
+// for callers that are busy anyway, or expect a message within microseconds. Implements: doca_pe_progress.
 func (c *Connection) TryRecv() (message []byte, received bool) {
 	if len(c.inbox) == 0 {
 		c.endpoint.pollDevice()
@@ -131,18 +140,18 @@ func (c *Connection) TryRecv() (message []byte, received bool) {
 	}
 }
 
-// Arrived delivers a token when TryRecv may have a message. There is one token however many there are, and perhaps none for what came
-// while there was a poller.
+// Arrived returns a channel that delivers a token when TryRecv may have a message: one token for any number of
+// messages, and possibly none for messages that arrived while there was a poller.
 func (c *Connection) Arrived() <-chan struct{} { return c.arrived }
 
-// StartPolling promises that the caller will call TryRecv again and again, until it calls StopPolling. As long as somebody does so every ten
-// milliseconds, nobody is woken for a message. Safe for concurrent use.
+// StartPolling declares that the caller will call TryRecv repeatedly until it calls StopPolling. As long as some poller
+// does so every 10 ms, messages cause no wakeup. It is safe for concurrent use.
 func (c *Connection) StartPolling() {
 	c.pollers.Add(1)
 	c.endpoint.pollers.Add(1)
 }
 
-// StopPolling takes the promise back.
+// StopPolling ends what StartPolling began.
 func (c *Connection) StopPolling() {
 	if c.pollers.Add(-1) == 0 && len(c.inbox) > 0 {
 		c.announce()
@@ -161,17 +170,16 @@ func (c *Connection) rest() ([]byte, error) {
 	}
 }
 
-// Close ends the connection; the peer is told. Closing twice is harmless. Its Consumers and Producers are closed first:
-// CodeInUse. Implements: doca_comch_server_disconnect, or
-// doca_ctx_stop for a client.
+// Close ends the connection and tells the peer. Closing twice is harmless. CodeInUse while it has open Consumers or
+// Producers. Implements: doca_comch_server_disconnect; doca_ctx_stop for a client.
 func (c *Connection) Close() error { return c.closeFunc() }
 
-// disconnect is the server's way to hang up. DOCA may ask to be called again.
+// disconnect is Close for the connection of a server. It retries while DOCA returns AGAIN.
 func (e *endpoint) disconnect(c *Connection) error {
 	for deadline := time.Now().Add(drainTime); ; {
 		err := e.call(func() error { return e.tryDisconnect(c) })
 		if err == ErrClosed {
-			return nil // all connections ended with the server
+			return nil // run ends all connections before it returns
 		}
 		if !isAgain(err) || time.Now().After(deadline) {
 			return err
@@ -180,8 +188,8 @@ func (e *endpoint) disconnect(c *Connection) error {
 	}
 }
 
-// reject is disconnect for the driver, which does not wait: a device that asks to be called again is, at the next poll.
-// Until then the peer's messages are dropped, so that it cannot fill an inbox that has no reader.
+// reject is disconnect for the driver, which must not wait: while DOCA returns AGAIN, each poll retries. Until then the
+// peer's messages are dropped, so that they cannot fill an inbox without a reader.
 func (e *endpoint) reject(c *Connection) {
 	e.disconnected(c.handle, ErrClosed)
 	e.rejected = append(e.rejected, c.handle)
@@ -194,8 +202,8 @@ func (e *endpoint) rejectAgain() {
 	})
 }
 
-// tryDisconnect ends the connection here as soon as DOCA has taken the call: most devices raise no event on the side
-// that called, and the event of those that do finds a handle that is no longer known.
+// tryDisconnect ends the connection as soon as DOCA accepts the call: most devices raise no event on the calling side,
+// and the event of others finds an unknown handle.
 func (e *endpoint) tryDisconnect(c *Connection) error {
 	if e.connections[c.handle] != c {
 		return nil

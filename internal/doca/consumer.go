@@ -9,21 +9,21 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// ConsumerConfig sets up a Consumer.
+// ConsumerConfig configures a Consumer.
 type ConsumerConfig struct {
-	Depth     int // messages that can be awaited at once, 1 to Capabilities.Consumer.MaxTasks
+	Depth     int // messages that can be posted at once, 1 to Capabilities.Consumer.MaxTasks
 	Immediate int // bytes of immediate data of one message, 0 to Capabilities.MaxImmediate
 }
 
-// Receive is room for one message: Length bytes at Offset of the consumer's Region. Length 0 takes immediate data only.
-// Tag comes back in the Received.
+// Receive is a buffer for one message: Length bytes at Offset of the consumer's Region. With Length 0 it accepts
+// immediate data only. Tag is returned in the Received.
 type Receive struct {
 	Offset, Length int64
 	Tag            uint64
 }
 
-// Received is the end of the Receive with the same Tag. Err is nil or an *Error; what was received has Length bytes at
-// the Receive's Offset. Immediate is valid until the next Reap, Push or Close.
+// Received is the result of the Receive with the same Tag. Err is nil or an *Error; Length bytes were received at the
+// Receive's Offset. Immediate is valid until the next Reap, Push or Close.
 type Received struct {
 	Tag       uint64
 	Length    int64
@@ -32,8 +32,8 @@ type Received struct {
 	Err       error
 }
 
-// Consumer receives messages from the peer's producers straight into registered memory, in the order in which the room
-// was posted. It belongs to one goroutine at a time, which needs not be the connection's user.
+// Consumer receives messages of the peer's producers directly into registered memory, in the order in which buffers
+// were posted. It is used by one goroutine at a time, which need not be the one that uses the connection.
 //
 // Source: doca_comch_consumer.
 type Consumer struct {
@@ -41,14 +41,14 @@ type Consumer struct {
 	region *Region
 	batch  []cabi.Receive
 
-	// arrived is what one poll has brought and Reap had no room for, from its completion number taken on. It is C's
+	// arrived are completions of the last poll that Reap had no space for, from completion number taken on. It is C's
 	// memory, valid until the next poll, which waits until it is empty.
 	arrived []cabi.PortCompletion
 	taken   int
 }
 
-// NewConsumer starts a consumer over region, which must have been registered with RemoteWrite on the connection's device
-// and stay open until Close. It returns when the peer can be told of it. Errors: ErrDisconnected, ErrClosed, ctx's cause,
+// NewConsumer starts a consumer over region, which must be registered with RemoteWrite on the connection's device and
+// stay open until Close. It returns when the peer can be told of it. Errors: ErrDisconnected, ErrClosed, ctx's cause,
 // CodeInvalidValue, *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
 func (c *Connection) NewConsumer(ctx context.Context, region *Region, config ConsumerConfig) (*Consumer, error) {
 	if config.Immediate < 0 || config.Immediate > math.MaxInt32 {
@@ -68,11 +68,13 @@ func (c *Connection) NewConsumer(ctx context.Context, region *Region, config Con
 	return consumer, nil
 }
 
-// ID is what the peer's producers send to; unique on the connection. Implements: doca_comch_consumer_get_id.
+// ID returns the id to which the peer's producers send; it is unique on the connection. Implements:
+// doca_comch_consumer_get_id.
 func (c *Consumer) ID() uint32 { return c.port.id }
 
-// Post offers room for messages, in order, and says how much of it was taken. ErrQueueFull: reap, then post the rest; there is
-// something to reap. The memory must not be touched until it comes back. Implements: doca_task_submit.
+// Post posts buffers for messages, in order, and returns how many were accepted. ErrQueueFull: reap, then post the
+// rest; there is something to reap. The memory must not be used until the buffer is reaped. Implements:
+// doca_task_submit.
 func (c *Consumer) Post(receives []Receive) (int, error) {
 	if c.port.handle == nil {
 		return 0, ErrClosed
@@ -96,7 +98,7 @@ func (c *Consumer) Post(receives []Receive) (int, error) {
 
 func (c *Consumer) submitBatch() (int, error) { return c.port.abi.ConsumerPost(c.port.handle, c.batch) }
 
-// Inflight is how much room was posted and not yet reaped: none after Close.
+// Inflight returns the number of buffers posted and not yet reaped; 0 after Close.
 func (c *Consumer) Inflight() int {
 	if c.port.handle == nil {
 		return 0
@@ -104,16 +106,16 @@ func (c *Consumer) Inflight() int {
 	return c.port.inflight() + len(c.arrived)
 }
 
-// Reap waits for at least one message and returns as many as have come, up to len(into), which is at least one. With
-// nothing posted it returns 0. ctx ends the wait with its cause. When the peer is gone, all room comes back with an Err. Implements:
-// doca_pe_progress, doca_pe_request_notification.
+// Reap waits for at least one message and returns as many as there are, up to len(into), which is at least 1. With
+// nothing posted it returns 0. If ctx ends first it returns its cause. When the peer is gone, all buffers are returned
+// with an Err. Implements: doca_pe_progress, doca_pe_request_notification.
 func (c *Consumer) Reap(ctx context.Context, into []Received) (int, error) {
 	return c.port.reap(ctx, func() int { return c.poll(into) })
 }
 
-// Push offers to the peer what was posted, without waiting for a message, and returns the messages that have come. Room
-// that was posted reaches the peer only by Push or Reap; into has room for at least one message, and where it is filled
-// some room may still be waiting.
+// Push makes posted buffers available to the peer, without waiting for a message, and returns the messages that have
+// arrived. Only Push and Reap make them available. len(into) is at least 1; if it is filled, some buffers may not be
+// available yet.
 func (c *Consumer) Push(into []Received) (int, error) {
 	if c.port.handle == nil {
 		return 0, ErrClosed
@@ -138,7 +140,7 @@ func (c *Consumer) poll(into []Received) int {
 }
 
 // Close stops the consumer, waits until no producer can write into its memory, and frees it; the peer is told. Closing
-// twice is harmless. ErrStillRunning if the device does not let go within ten seconds; then nothing is freed. Implements:
+// twice is harmless. ErrStillRunning if the device does not stop within 10 s; then nothing is freed. Implements:
 // doca_ctx_stop, doca_comch_consumer_destroy.
 func (c *Consumer) Close() error {
 	c.arrived = nil

@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// consumerList is what one side knows of the consumers of the other.
+// consumerList is the list of the peer's consumers.
 type consumerList struct {
 	mu      sync.Mutex
 	ids     []uint32      // in the order in which they appeared
@@ -33,14 +33,14 @@ func (l *consumerList) update(change func([]uint32) []uint32) {
 	l.changed = make(chan struct{})
 }
 
-// snapshot also gives the channel that is closed when it is out of date.
+// snapshot returns the ids, and a channel that is closed when they have changed.
 func (l *consumerList) snapshot() ([]uint32, <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.ids), l.changed
 }
 
-// PeerConsumers lists the ids of the peer's consumers, in the order in which they appeared, and gives a channel that is
+// PeerConsumers returns the ids of the peer's consumers, in the order in which they appeared, and a channel that is
 // closed when the list has changed: a consumer is new or has expired, or the connection has ended. Source:
 // doca_comch_server_event_consumer_register, doca_comch_client_event_consumer_register.
 func (c *Connection) PeerConsumers() ([]uint32, <-chan struct{}) { return c.peers.snapshot() }

@@ -19,21 +19,21 @@ type DeviceInfo struct {
 	Capabilities
 }
 
-// Capabilities is what a device can do. Sizes are bytes, queues are messages, rates bits per second; zero means unknown or
-// unsupported.
+// Capabilities are what a device can do. Sizes are in bytes, queues in messages, rates in bits per second; zero means
+// unknown or unsupported.
 type Capabilities = cabi.DevinfoCaps
 
-// PortCapabilities is what the consumers or the producers of a device can do; zero means unknown.
+// PortCapabilities are what the consumers or the producers of a device can do; zero means unknown.
 type PortCapabilities = cabi.PortCaps
 
-// IsHost reports whether the device is a host function: it can be a Comch client and not a server.
+// IsHost reports whether the device is a host function, which can be a Comch client and not a server.
 func (i DeviceInfo) IsHost() bool { return i.ClientSupported && !i.ServerSupported }
 
-// IsDPU reports whether the device is a function of the DPU: it can be a Comch server.
+// IsDPU reports whether the device is a function of the DPU, which can be a Comch server.
 func (i DeviceInfo) IsDPU() bool { return i.ServerSupported }
 
-// Name is what OpenDevice opens this device by, and no other: its PCI address, or the RDMA device of an SF, which
-// shares the PCI address of its PF.
+// Name returns the name by which OpenDevice opens this device and no other: its PCI address, or the RDMA device of an
+// SF, which shares the PCI address of its PF.
 func (i DeviceInfo) Name() string {
 	if i.IsSF() && i.IBName != "" {
 		return i.IBName
@@ -48,7 +48,7 @@ func (i DeviceInfo) named(name string) bool {
 	return name != "" && (name == i.PCIAddress || name == i.IBName || name == i.Interface)
 }
 
-// Device is an open device. Safe for concurrent use.
+// Device is an open device. It is safe for concurrent use.
 type Device struct {
 	driver *Driver
 	abi    cabi.ABI
@@ -69,15 +69,15 @@ func (d *Driver) Devices() ([]DeviceInfo, error) {
 	return infos, nil
 }
 
-// described is a device of a list, or the error that its PCI address could not be read with.
+// described is a device of a list, or the error of reading its PCI address.
 type described struct {
 	devinfo cabi.Devinfo
 	info    DeviceInfo
 	err     error
 }
 
-// eachDevice calls visit with each device until it answers false. SFs come last, so that a PCI address means the PF
-// before its SFs.
+// eachDevice calls visit with each device until it returns false. SFs come last, so that a PCI address finds the PF
+// first.
 func (d *Driver) eachDevice(visit func(described) (bool, error)) error {
 	if d.abi == nil {
 		return ErrClosed
@@ -101,7 +101,7 @@ func (d *Driver) eachDevice(visit func(described) (bool, error)) error {
 	return nil
 }
 
-// sfsLast moves the SFs of a list behind everything else, and otherwise keeps its order.
+// sfsLast moves the SFs to the end of a list, and otherwise keeps its order.
 func sfsLast[T any](list []T, isSF func(T) bool) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		switch {
@@ -130,8 +130,8 @@ func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
 }
 
 // OpenDevice opens the device with a PCI address in either form, or the name of its RDMA or network device. A PCI
-// address that a PF shares with SFs opens the PF. A device whose PCI address cannot be read is left out; why is the
-// error where no other has the name. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
+// address that a PF shares with SFs opens the PF. A device whose PCI address cannot be read is skipped; its error is
+// returned if no other device has the name. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
 func (d *Driver) OpenDevice(name string) (*Device, error) {
 	wanted := name
 	if looksLikePCI(name) {
@@ -169,17 +169,17 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 	return device, nil
 }
 
-// Info describes the device.
+// Info returns a description of the device.
 func (d *Device) Info() DeviceInfo { return d.info }
 
-// Distant tells whether copies are another processor's work, as those of hardware are, or at least take the time of such a one: then
-// they neither need this process's caches nor profit from what is in them.
+// Distant reports whether copies are the work of another processor, as those of hardware are, or take the time of one:
+// then they neither need this process's caches nor benefit from them.
 func (d *Device) Distant() bool {
 	model, _ := d.abi.TimeModel()
 	return d.abi.Hardware() || model != ""
 }
 
-// MaxDepth is the most copies that one Engine can have in flight. Implements: doca_dma_cap_get_max_num_tasks.
+// MaxDepth returns the maximum number of copies in flight of one Engine. Implements: doca_dma_cap_get_max_num_tasks.
 func (d *Device) MaxDepth() (int, error) {
 	if d.dev == nil {
 		return 0, ErrClosed
@@ -188,7 +188,7 @@ func (d *Device) MaxDepth() (int, error) {
 	return int(depth), err
 }
 
-// Close closes the device. CodeInUse if something opened from it is still open. Implements: doca_dev_close.
+// Close closes the device. CodeInUse while something opened from it is open. Implements: doca_dev_close.
 func (d *Device) Close() error {
 	if d.dev == nil {
 		return nil
@@ -201,14 +201,14 @@ func (d *Device) Close() error {
 	return nil
 }
 
-// Representor stands on the DPU for a function of the host. Safe for concurrent use.
+// Representor is the object on the DPU for a function of the host. It is safe for concurrent use.
 type Representor struct {
 	abi     cabi.ABI
 	rep     cabi.Rep
 	address string
 }
 
-// RepresentorInfo describes a representor by the host function that it stands for.
+// RepresentorInfo describes a representor by its host function.
 type RepresentorInfo struct {
 	PCIAddress string // of the host function, "0000:b1:00.1"
 	Function   string // "PF", "VF" or "SF"; empty: unknown
@@ -219,7 +219,7 @@ var functionNames = map[cabi.Function]string{
 	cabi.PhysicalFunction: "PF", cabi.VirtualFunction: "VF", cabi.SubFunction: "SF",
 }
 
-// DescribeRepresentors lists the representors with what is known of the host functions: none on the host. Implements:
+// DescribeRepresentors lists the representors and their host functions: none on the host. Implements:
 // doca_devinfo_rep_create_list, doca_devinfo_rep_get_pci_func_type, doca_devinfo_rep_get_vuid.
 func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
 	var infos []RepresentorInfo
@@ -237,9 +237,8 @@ func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
 	return infos, err
 }
 
-// Representors lists the PCI addresses of the host functions that this device represents, each once though an SF shares
-// that of its PF: none on the host.
-// Implements: doca_devinfo_rep_create_list.
+// Representors lists the PCI addresses of the host functions that this device represents, each once although an SF
+// shares that of its PF: none on the host. Implements: doca_devinfo_rep_create_list.
 func (d *Device) Representors() ([]string, error) {
 	infos, err := d.DescribeRepresentors()
 	var addresses []string
@@ -256,7 +255,7 @@ func appendNew(list []string, text string) []string {
 	return append(list, text)
 }
 
-// eachRepresentor calls visit with each representor until it answers false, those of SFs last.
+// eachRepresentor calls visit with each representor until it returns false, those of SFs last.
 func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error)) error {
 	if d.dev == nil {
 		return ErrClosed
@@ -282,8 +281,8 @@ func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error))
 	return nil
 }
 
-// OpenRepresentor opens the representor of the host function at a PCI address in either form, of the PF where SFs
-// share it. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_rep_open.
+// OpenRepresentor opens the representor of the host function at a PCI address in either form; of the PF if SFs share
+// it. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_rep_open.
 func (d *Device) OpenRepresentor(address string) (*Representor, error) {
 	wanted, err := ParsePCIAddress(address)
 	if err != nil {
@@ -312,7 +311,7 @@ func (d *Device) OpenRepresentor(address string) (*Representor, error) {
 	return representor, nil
 }
 
-// Address is the PCI address of the host function.
+// Address returns the PCI address of the host function.
 func (r *Representor) Address() string { return r.address }
 
 // Close closes the representor. CodeInUse while a Server uses it. Implements: doca_dev_rep_close.

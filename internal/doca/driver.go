@@ -9,30 +9,30 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
 )
 
-// Choice says which driver to open.
+// Choice is the driver to open.
 type Choice string
 
-// The choices.
+// The values of Choice.
 const (
 	ChooseAuto Choice = "auto" // DOCA if its libraries load and show a device, else the software device
 	ChooseDOCA Choice = "doca"
 	ChooseSoft Choice = "soft"
 )
 
-// Options chooses and sets up a driver. The zero value is ChooseAuto with everything at its default.
+// Options select and configure a driver. The zero value is ChooseAuto with all defaults.
 type Options struct {
 	Choice          Choice
 	RequireHardware bool   // refuse the software device
-	LibraryDir      string // where DOCA's libraries are; empty: the loader's path, then DOCA's install directories
+	LibraryDir      string // directory of DOCA's libraries; empty: the loader's path, then DOCA's install directories
 	SoftDir         string // runtime directory of the software device; empty: DMA_COPY_SOFT_DIR or the default
-	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: none are asked for
-	SoftQuirks      string // "name,..." of what hardware does beside its documents; empty: DMA_COPY_SOFT_QUIRKS or none
-	SoftFaults      string // "name=value,..." of failures on request; empty: DMA_COPY_SOFT_FAULTS or none
-	SoftFunctions   string // "vf,sf", or one of them, beside the PFs; empty: DMA_COPY_SOFT_FUNCTIONS or none
-	SoftLimits      string // "name=value,..." for the software device; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
+	LogLevel        int    // of the driver's own messages on stderr, on DOCA's scale (10 to 70); 0: not requested
+	SoftQuirks      string // "name,...": quirks of hardware; empty: DMA_COPY_SOFT_QUIRKS or none
+	SoftFaults      string // "name=value,...": injected faults; empty: DMA_COPY_SOFT_FAULTS or none
+	SoftFunctions   string // "vf,sf", or one of them, with the PFs; empty: DMA_COPY_SOFT_FUNCTIONS or none
+	SoftLimits      string // "name=value,..."; empty: DMA_COPY_SOFT_LIMITS or BlueField's numbers
 }
 
-// Driver is an open device layer. Safe for concurrent use.
+// Driver is an open device layer. It is safe for concurrent use.
 type Driver struct {
 	abi    cabi.ABI
 	name   Choice
@@ -40,8 +40,8 @@ type Driver struct {
 	dir    string
 }
 
-// Open opens the driver that options choose. It never falls back silently: Reason says why it is this one. Errors:
-// *LoadError, *SoftError, ErrHardwareRequired, ErrNoCgo.
+// Open opens the selected driver. It never falls back silently: Reason says why it is this one. Errors: *LoadError,
+// *SoftError, ErrHardwareRequired, ErrNoCgo.
 func Open(options Options) (*Driver, error) {
 	driver, err := choose(options)
 	if err != nil {
@@ -55,7 +55,7 @@ func Open(options Options) (*Driver, error) {
 	return driver, nil
 }
 
-// accept checks that the driver will do, and sets it up.
+// accept checks the driver against the options and applies them.
 func (d *Driver) accept(options Options) error {
 	if options.RequireHardware && !d.Hardware() {
 		return fmt.Errorf("%w, but %s", ErrHardwareRequired, d.reason)
@@ -117,7 +117,7 @@ func openSoft(options Options, reason string) (*Driver, error) {
 	return &Driver{abi: abi, name: ChooseSoft, reason: reason}, nil
 }
 
-// lowerFirst makes a sentence fit after "because"; names like DOCA keep their capitals.
+// lowerFirst makes a sentence fit after "because"; names such as DOCA keep their capitals.
 func lowerFirst(s string) string {
 	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && s[1] >= 'a' && s[1] <= 'z' {
 		return string(s[0]+'a'-'A') + s[1:]
@@ -125,36 +125,36 @@ func lowerFirst(s string) string {
 	return s
 }
 
-// Name is ChooseDOCA or ChooseSoft.
+// Name returns ChooseDOCA or ChooseSoft.
 func (d *Driver) Name() Choice { return d.name }
 
-// Hardware reports whether copies are made by a real DMA engine. The development kit's libraries, which carry DOCA's names
-// and have the software device behind them, are none.
+// Hardware reports whether copies are made by a DMA engine. It is false with the development kit's libraries, which
+// have DOCA's names and the software device behind them.
 func (d *Driver) Hardware() bool { return d.abi.Hardware() }
 
-// TimeModel describes, in one line, the time model of a DMA engine that the software device follows; empty: none.
+// TimeModel describes, in one line, the time model of the software device; empty: none.
 func (d *Driver) TimeModel() string {
 	text, _ := d.abi.TimeModel()
 	return text
 }
 
-// MovesBytes is false where the software device was told that copies succeed and leave every byte where it is
-// (move_bytes=0), which is for measuring what drives it.
+// MovesBytes reports whether copies move bytes. It is false if the software device is configured to complete copies
+// without them (move_bytes=0), which is for measuring.
 func (d *Driver) MovesBytes() bool {
 	_, moves := d.abi.TimeModel()
 	return moves
 }
 
-// Reason says why this driver was chosen.
+// Reason returns why this driver was selected.
 func (d *Driver) Reason() string { return d.reason }
 
-// Version is the release of the libraries that were loaded. Implements: doca_version_runtime.
+// Version returns the release of the loaded libraries. Implements: doca_version_runtime.
 func (d *Driver) Version() string { return d.abi.Version() }
 
-// LibraryDir is where DOCA's libraries were loaded from; empty for the software device.
+// LibraryDir returns the directory from which DOCA's libraries were loaded; empty for the software device.
 func (d *Driver) LibraryDir() string { return d.dir }
 
-// LibraryFiles are the files of DOCA's libraries, behind all links; none for the software device.
+// LibraryFiles returns the files of DOCA's libraries, with links resolved; none for the software device.
 func (d *Driver) LibraryFiles() []string { return d.abi.Libraries() }
 
 // Close unloads the driver. Everything opened from it must be closed. It never fails.

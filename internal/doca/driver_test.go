@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
-// open opens a driver from an empty library directory, where DOCA is not.
+// open opens a driver with an empty library directory, so without DOCA.
 func open(t *testing.T, options doca.Options) (*doca.Driver, error) {
 	t.Helper()
 	docatest.CheckHandles(t)
@@ -104,7 +104,7 @@ func TestBadSoftSettingsAreOneSentence(t *testing.T) {
 	}
 }
 
-// The limits belong to the process, and a device that is open has seen them.
+// The limits are those of the process, and cannot change while a device is open.
 func TestOpenDevicesKeepTheirLimits(t *testing.T) {
 	driver, err := open(t, doca.Options{Choice: doca.ChooseSoft})
 	if err != nil {

@@ -11,23 +11,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// ChannelConfig sets up one side of a control channel. Zero values take the device's maximum, or a modest default.
+// ChannelConfig configures one side of a control channel. Zero values mean the maximum of the device or a default.
 type ChannelConfig struct {
 	MaxMessage   int // bytes; both sides must use the same
-	ReceiveQueue int // messages that wait for Recv, per connection. By default DOCA holds 64 and the connection 1024
+	ReceiveQueue int // messages queued for Recv, per connection; by default DOCA queues 64 and the connection 1024
 	Sends        int // messages in flight
 }
-
-const (
-	defaultReceiveQueue = 64
-	defaultUnread       = 1024
-	defaultSends        = 64
-	pollBatch           = 16 // events taken from DOCA at once
-	retryPause          = time.Millisecond
-
-	// pollerGrace is how long the driver leaves it to pollers to look, before it asks whether they do.
-	pollerGrace = 10 * time.Millisecond
-)
 
 // endpoint drives one Comch server or client.
 //
@@ -37,9 +26,18 @@ const (
 //	Accept ◄── arrivals ◄────────────────│            │
 //	                                     └────────────┘
 //
-// One goroutine drives at a time, since a progress engine and all that is on it is for one thread at a time: run, which sleeps until
-// DOCA or somebody has something for it, or whoever comes while it sleeps and does at once what run would have to be woken for. A
-// wake-up costs more than most commands.
+// One goroutine drives at a time, as DOCA requires of a progress engine and everything on it: run, or, while run
+// sleeps, a caller that executes its own command and polls. That is cheaper than waking run.
+//
+// The states, with the context's in parentheses:
+//
+//	opened (Idle) ── start ──► started (Starting, Running) ── context idle: a client that failed or lost its
+//	    │                          │                          connection ──► opened, may be started again
+//	    │ stop, fail               │ stop, fail
+//	    └──────────────► stopping (Stopping) ── idle, or drainTime over ──► finished ── close ──► freed
+//
+// stopBy is set from stopping on, finished is closed from finished on, and channel is nil once freed. A close that
+// cannot free the channel can be repeated.
 type endpoint struct {
 	abi        cabi.ABI
 	channel    cabi.Channel
@@ -47,36 +45,36 @@ type endpoint struct {
 	inboxCap   int
 	maxMessage int
 	finished   chan struct{} // closed when run has returned; cause is valid from then on
-	cause      error         // why it did, if nobody asked for it
+	cause      error         // why run returned; nil if Close was called
 
-	last     sync.Mutex // after the end of run: for what is left to be done with the channel, which is nil when it is freed
-	closeErr error      // of run's own closing, until somebody asks
+	last     sync.Mutex // guards channel after run has returned
+	closeErr error      // of the teardown by run, until a Close returns it
 
-	pollers atomic.Int32 // of all connections
-	polls   atomic.Int64 // that they have taken
+	pollers atomic.Int32 // number of pollers of all connections
+	polls   atomic.Int64 // polls that they have made
 
 	mu       sync.Mutex
 	commands []func()
-	stalled  bool // run sleeps until a reader makes room
-	closed   bool // the waiter is gone
+	stalled  bool // run sleeps until a reader has emptied an inbox
+	closed   bool // the waiter is closed
 
-	driving     sync.Mutex // held by the driver, and by run unless it sleeps; guards what follows, and every use of the channel
+	driving     sync.Mutex // held by the driver; guards what follows and all use of channel
 	connections map[cabi.Connection]*Connection
 	sends       map[uint64]*send  // submitted, by tag
 	waiting     []*send           // not yet accepted by DOCA, in order
-	rejected    []cabi.Connection // no longer among connections, but DOCA has not let them go yet
+	rejected    []cabi.Connection // no longer in connections, still to be disconnected by DOCA
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping
-	idle        bool         // it has stopped
-	runEnded    bool         // run has ended, or is about to
-	stopErr     error        // the stop was refused, and must be tried again
+	idle        bool         // the context has stopped
+	runEnded    bool         // run has returned or is about to
+	stopErr     error        // the stop was refused and must be retried
 	events      []cabi.Event // of the last poll
-	pollsSeen   int64        // what looks was when the driver last left it to pollers
+	pollsSeen   int64        // polls at the last call of pollersActive
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
 
-// send is one message on its way. Its result is delivered once.
+// send is one message in flight. Its result is delivered once.
 type send struct {
 	connection *Connection
 	message    []byte
@@ -127,14 +125,15 @@ func (c ChannelConfig) withDefaults(caps Capabilities) ChannelConfig {
 	return c
 }
 
-// do has f called: here and now, or soon by who is driving. After the end of run nothing happens; callers also wait on finished.
+// do calls f, or queues it for the goroutine that is driving. After run has returned f is not called, so callers also
+// wait for finished.
 func (e *endpoint) do(f func()) {
 	if e.queueCommand(f) && !e.drive(e.runCommands) {
 		e.wake()
 	}
 }
 
-// order reports whether run has not ended yet.
+// queueCommand queues f, and reports whether run has not returned yet.
 func (e *endpoint) queueCommand(f func()) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -144,7 +143,7 @@ func (e *endpoint) queueCommand(f func()) bool {
 	return !e.closed
 }
 
-// wake ends run's sleep, or its next one.
+// wake ends the present sleep of run, or its next one.
 func (e *endpoint) wake() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -153,8 +152,8 @@ func (e *endpoint) wake() {
 	}
 }
 
-// drive does first, and then what DOCA has, in place of a run that sleeps. It reports whether nobody else was driving, who may not
-// have seen what the caller wants. What is only run's to do, or has to be tried again later, is left to it.
+// drive calls first and then polls DOCA. It reports false, and does nothing, if another goroutine is driving, which may
+// not have seen what the caller wants. Work that only run does, or that must be retried, is left to run.
 func (e *endpoint) drive(first func() bool) bool {
 	if !e.driving.TryLock() {
 		return false
@@ -174,20 +173,20 @@ func (e *endpoint) drive(first func() bool) bool {
 	return true
 }
 
-// look takes what DOCA has, unless somebody does so anyway.
+// pollDevice polls DOCA unless another goroutine is driving.
 func (e *endpoint) pollDevice() {
 	e.polls.Add(1)
 	e.drive(func() bool { return false })
 }
 
-// call is do, and waits for f's result. ErrClosed: run has ended without.
+// call is do, and returns the result of f. ErrClosed: run has returned without calling f.
 func (e *endpoint) call(f func() error) error {
 	result := make(chan error, 1)
 	e.do(func() { result <- f() })
 	return e.await(result, ErrClosed)
 }
 
-// await returns otherwise if run ends without a result. One that was the last thing that run did counts.
+// await returns the result, or otherwise if run has returned without one.
 func (e *endpoint) await(result <-chan error, otherwise error) error {
 	select {
 	case err := <-result:
@@ -245,13 +244,13 @@ func (e *endpoint) runCommands() bool {
 	return len(commands) > 0
 }
 
-// poll takes events from DOCA unless a reader is behind: a full inbox is left in DOCA's queue, which slows the peer.
+// poll handles events of DOCA unless an inbox is full: then messages stay in DOCA's queue, which slows the peer down.
 func (e *endpoint) poll() (moved bool, err error) {
 	if e.inboxFull() {
 		return false, nil
 	}
 	events, err := e.abi.ChannelPoll(e.channel, pollBatch)
-	e.events = append(e.events[:0], events...) // what is called in between may move DOCA's
+	e.events = append(e.events[:0], events...) // a callback may move DOCA's array
 	for i := range e.events {
 		e.dispatch(&e.events[i])
 	}
@@ -341,7 +340,7 @@ func (e *endpoint) sent(event *cabi.Event) {
 	case event.Status == cabi.Success:
 		s.result <- nil
 	case s.connection.cause != nil:
-		s.result <- s.connection.cause // it ended first, and perhaps on our own wish
+		s.result <- s.connection.cause // the connection ended before, perhaps by our Close
 	default:
 		s.result <- fmt.Errorf("%w: %s", ErrDisconnected, event.Status)
 	}
@@ -356,14 +355,14 @@ func (e *endpoint) enqueue(s *send) {
 	e.submitWaiting()
 }
 
-// submitWaiting hands messages to DOCA in the order in which they came, until it takes no more.
+// submitWaiting submits messages to DOCA in order until one is refused.
 func (e *endpoint) submitWaiting() {
 	for len(e.waiting) > 0 && e.submit(e.waiting[0]) {
 		e.waiting = e.waiting[1:]
 	}
 }
 
-// submit reports whether the send is out of the way: accepted or failed, but not refused for want of room.
+// submit reports whether the send is settled: accepted or failed, but not refused because the queue is full.
 func (e *endpoint) submit(s *send) bool {
 	e.lastTag++
 	err := e.abi.ChannelSend(e.channel, s.connection.handle, s.message, e.lastTag)
@@ -395,8 +394,8 @@ func (e *endpoint) dropWaiting(c *Connection, cause error) {
 	e.waiting = kept
 }
 
-// sleep waits for DOCA or a command. What has happened just before DOCA was armed is found by polling once more. While a
-// reader is behind only a command can change anything, so DOCA is not armed.
+// sleep waits for DOCA or a command. Events that arrived before DOCA was armed are found by another poll. While an
+// inbox is full only a command can change anything, so DOCA is not armed.
 func (e *endpoint) sleep() error {
 	if e.setStalled() {
 		return e.awaitReader()
@@ -405,7 +404,7 @@ func (e *endpoint) sleep() error {
 		return e.sleepForPollers()
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
-		return e.sleepUntil(time.Now().Add(retryPause)) // a driver that cannot announce anything
+		return e.sleepUntil(time.Now().Add(retryPause)) // a driver without notifications
 	} else if err != nil {
 		return err
 	}
@@ -419,15 +418,16 @@ func (e *endpoint) sleep() error {
 	return err
 }
 
-// rest lets others drive until something happens, or until a time; zero: never.
+// sleepUntil lets other goroutines drive until a wakeup, or until a time; zero: without limit.
 func (e *endpoint) sleepUntil(until time.Time) error {
 	e.driving.Unlock()
 	defer e.driving.Lock()
 	return e.waiter.wait(until)
 }
 
-// pollersActive reports whether they have done so since it was asked last, and so will hear of messages; nobody looks for the end of a send.
-// If not, whoever waits hears of what there is: they may be busy for long.
+// pollersActive reports whether pollers have polled since the last call, and so will see messages, and no send is in
+// flight, whose completion pollers do not wait for. If not, it announces unread messages to waiting readers, because
+// the pollers may be busy for long.
 func (e *endpoint) pollersActive() bool {
 	before := e.pollsSeen
 	e.pollsSeen = e.polls.Load()
@@ -442,11 +442,11 @@ func (e *endpoint) pollersActive() bool {
 	return false
 }
 
-// sleepForPollers does not arm DOCA, so that no message wakes this process.
+// sleepForPollers sleeps without arming DOCA, so that no message wakes this process.
 func (e *endpoint) sleepForPollers() error { return e.sleepUntil(time.Now().Add(pollerGrace)) }
 
-// stall announces that run is about to sleep until a reader makes room, unless none is behind. The lock puts it before or
-// after every inboxDrained, so that one of the two sees the other.
+// setStalled announces that run is about to sleep until a reader has emptied an inbox, and reports whether one is full.
+// The lock orders it before or after every inboxDrained, so that one of the two sees the other.
 func (e *endpoint) setStalled() bool {
 	e.mu.Lock()
 	e.stalled = true
@@ -469,7 +469,7 @@ func (e *endpoint) clearStalled() {
 	e.mu.Unlock()
 }
 
-// inboxDrained is called by readers.
+// inboxDrained is called by readers after each message.
 func (e *endpoint) inboxDrained() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -478,11 +478,11 @@ func (e *endpoint) inboxDrained() {
 	}
 }
 
-// wakeBy is when run looks again although nothing has been announced; zero: never.
+// wakeBy returns when run must poll again without a notification; zero: never.
 func (e *endpoint) wakeBy() time.Time {
-	refused := len(e.waiting) > 0 && len(e.sends) == 0 // and no completion will say that there is room
+	refused := len(e.waiting) > 0 && len(e.sends) == 0 // and no completion will announce free space
 	if e.stopBy.IsZero() && !refused && len(e.rejected) == 0 {
 		return time.Time{}
 	}
-	return time.Now().Add(retryPause) // neither the stop nor its end need be announced
+	return time.Now().Add(retryPause) // neither a stop nor its end is always announced
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// echo is a channel that returns each message to its sender, and announces nothing.
+// echo is a channel that returns each message to its sender and has no notifications.
 type echo struct {
 	cabi.ABI
 	events   []cabi.Event
@@ -17,7 +17,7 @@ type echo struct {
 	armed    int
 }
 
-// ChannelArm has run look again soon.
+// ChannelArm makes run poll again soon.
 func (c *echo) ChannelArm(cabi.Channel) error {
 	c.armed++
 	return &Error{Op: "doca_pe_request_notification", Code: CodeNotSupported}
@@ -40,7 +40,7 @@ func (c *echo) ChannelBytes(_ cabi.Channel, e *cabi.Event) cabi.ChannelMessage {
 	return c.messages[e.Offset : e.Offset+e.Len]
 }
 
-// asleep is a connection whose endpoint's run sleeps, and is woken by nothing.
+// asleep returns a connection whose endpoint sleeps in run and has no wakeups.
 func asleep(t *testing.T, abi cabi.ABI) *Connection {
 	quiet, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
@@ -63,14 +63,14 @@ func asleep(t *testing.T, abi cabi.ABI) *Connection {
 	return c
 }
 
-// woken reports whether run would be.
+// woken reports whether run would wake.
 func woken(c *Connection) bool {
 	var count [8]byte
 	n, _ := unix.Read(c.endpoint.waiter.wakeup, count[:])
 	return n > 0
 }
 
-// eager is a context that nobody is to wait for.
+// eager is a context that has ended, so that nothing waits.
 type eager struct {
 	context.Context
 	t *testing.T
@@ -122,7 +122,7 @@ func TestRunIsWokenWhereSomebodyDrives(t *testing.T) {
 	}
 }
 
-// full takes no message.
+// full accepts no message.
 type full struct{ echo }
 
 func (*full) ChannelSend(cabi.Channel, cabi.Connection, []byte, uint64) error {
@@ -147,7 +147,7 @@ func TestNobodyDrivesWhatHasEnded(t *testing.T) {
 	}
 }
 
-// announced reports whether there is a token, and takes it.
+// announced takes the token, and reports whether there was one.
 func announced(c *Connection) bool {
 	select {
 	case <-c.Arrived():
@@ -186,7 +186,8 @@ func TestMessagesAreAnnouncedUnlessSomebodyPolls(t *testing.T) {
 	}
 }
 
-// As long as pollers look the channel is not armed. A poller that is busy for long does not keep others from what has come.
+// While pollers poll, the channel is not armed. A poller that is busy for long does not keep messages from other
+// readers.
 func TestMessagesThatNoPollerTakes(t *testing.T) {
 	channel := &echo{}
 	c := asleep(t, channel)
@@ -210,12 +211,12 @@ func TestMessagesThatNoPollerTakes(t *testing.T) {
 	}
 }
 
-// late takes messages, and says later what has become of them.
+// late accepts messages, and completes them later.
 type late struct{ echo }
 
 func (*late) ChannelSend(cabi.Channel, cabi.Connection, []byte, uint64) error { return nil }
 
-// Pollers look for messages, and whoever sends waits for the end of that: without run it would be noticed late.
+// Pollers poll for messages, but senders wait for completions, which without run would be noticed late.
 func TestRunIsWokenForTheEndOfASend(t *testing.T) {
 	channel := &late{}
 	c := asleep(t, channel)
@@ -251,7 +252,7 @@ type startable struct{ echo }
 
 func (*startable) ChannelStart(cabi.Channel) error { return nil }
 
-// A connection that ended before Connect could return it is not taken for the one that the next Connect makes.
+// A connection that ended before Connect could return it is not returned by the next Connect.
 func TestStartForgetsAnEarlierConnection(t *testing.T) {
 	earlier := asleep(t, &startable{})
 	c := &Client{endpoint: earlier.endpoint, arrival: make(chan *Connection, 1), refused: make(chan error, 1)}
@@ -266,7 +267,7 @@ func TestStartForgetsAnEarlierConnection(t *testing.T) {
 	}
 }
 
-// stubborn is a channel that lets a connection go only when it is asked for the last of so many times.
+// stubborn is a channel that disconnects only at the last of a number of requests.
 type stubborn struct {
 	echo
 	again, asked int
@@ -280,7 +281,7 @@ func (s *stubborn) ChannelDisconnect(cabi.Channel, cabi.Connection) error {
 	return nil
 }
 
-// rejecting is a connection of a server that takes no other, and the handle of one that has just come.
+// rejecting returns a connection of a server that accepts no other, and the handle of a new one.
 func rejecting(t *testing.T, abi cabi.ABI) (*Connection, cabi.Connection) {
 	c := asleep(t, abi)
 	s := &Server{endpoint: c.endpoint, arrivals: make(chan *Connection)}
@@ -288,7 +289,7 @@ func rejecting(t *testing.T, abi cabi.ABI) (*Connection, cabi.Connection) {
 	return c, cabi.Connection(new(int))
 }
 
-// A rejected client that sends what nobody reads keeps no message from the others, nor itself connected.
+// A rejected client that sends messages which are not read delays no other messages, and is disconnected.
 func TestRejectedClientHoldsNobodyUp(t *testing.T) {
 	device := &stubborn{again: 5}
 	c, other := rejecting(t, device)
@@ -310,7 +311,7 @@ func TestRejectedClientHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// DOCA is not asked to let a connection go that has ended by itself: it is freed.
+// A connection that has ended by itself is freed, so DOCA is not asked to disconnect it.
 func TestRejectedClientLeaves(t *testing.T) {
 	for name, end := range map[string]func(cabi.Connection) cabi.Event{
 		"client": func(c cabi.Connection) cabi.Event { return cabi.Event{Kind: cabi.Disconnected, Connection: c} },

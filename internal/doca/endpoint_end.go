@@ -8,9 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// This file is how an endpoint starts, fails and ends.
-
-// start is refused after the end has begun, for nobody would stop it any more.
+// start starts the context. It fails once the endpoint is stopping, because nothing would stop the context again.
 func (e *endpoint) start() error {
 	if !e.stopBy.IsZero() {
 		return e.finishCause()
@@ -18,7 +16,7 @@ func (e *endpoint) start() error {
 	return e.abi.ChannelStart(e.channel)
 }
 
-// stop begins the end of the endpoint: it has drainTime to become idle.
+// stop begins the end of the endpoint, which has drainTime to become idle.
 func (e *endpoint) stop() {
 	if !e.stopBy.IsZero() {
 		return
@@ -28,10 +26,10 @@ func (e *endpoint) stop() {
 	e.tryStop()
 }
 
-// tryStop asks DOCA to stop. It refuses while consumers or producers run, whose owners may be closing them just now.
+// tryStop requests the stop. DOCA refuses while consumers or producers run; their owners may be closing them.
 func (e *endpoint) tryStop() { e.stopErr = e.abi.ChannelStop(e.channel) }
 
-// fail gives the endpoint up: the driver itself does not work.
+// fail ends the endpoint, because the driver itself failed.
 func (e *endpoint) fail(err error) {
 	if e.cause == nil {
 		e.cause = err
@@ -53,7 +51,7 @@ func (e *endpoint) hasFinished() bool {
 	}
 }
 
-// finishCause is what somebody who still waits after the end of run gets.
+// finishCause returns the error for callers that still wait after run has returned.
 func (e *endpoint) finishCause() error {
 	if e.cause != nil {
 		return e.cause
@@ -73,7 +71,7 @@ func (e *endpoint) tearDown() error {
 	return errors.Join(e.release(), waiterErr)
 }
 
-// release frees what an idle context holds. A device that does not let go keeps it.
+// release frees the channel if it is idle; otherwise the channel is kept.
 func (e *endpoint) release() error {
 	if e.channel == nil {
 		return nil
@@ -88,7 +86,7 @@ func (e *endpoint) release() error {
 	return nil
 }
 
-// close ends run and waits for it. What then could not be freed is tried again by every further close.
+// close ends run and waits for it. A channel that could not be freed is tried again by every further close.
 func (e *endpoint) close() error {
 	e.do(e.stop)
 	<-e.finished
@@ -102,7 +100,7 @@ func (e *endpoint) close() error {
 	return e.release()
 }
 
-// drain has a device that did not stop in time stop after all. Nobody is left who would want to know what else happens.
+// drain stops a device that did not stop in time. Its events are dropped, because nothing waits for them.
 func (e *endpoint) drain() {
 	if e.channel == nil {
 		return
@@ -114,13 +112,13 @@ func (e *endpoint) drain() {
 	})
 }
 
-// isIdle is asked after the stop, from which on a context that is idle stays so.
+// isIdle is called after the stop; from then on an idle context stays idle.
 func (e *endpoint) isIdle() bool {
 	e.idle = e.idle || e.abi.ChannelState(e.channel) == cabi.Idle
 	return e.idle
 }
 
-// afterRun calls f where run was the one to do so, and has ended.
+// afterRun calls f, which run would have called, after run has returned.
 func (e *endpoint) afterRun(f func() error) error {
 	e.last.Lock()
 	defer e.last.Unlock()

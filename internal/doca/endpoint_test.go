@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Whoever takes a command for lost does himself what run has done already.
+// A caller that gives a command up as lost must not repeat what run has done.
 func TestResultCountsAlthoughRunHasEnded(t *testing.T) {
 	e := &endpoint{finished: make(chan struct{})}
 	close(e.finished)

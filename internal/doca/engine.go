@@ -9,15 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// How long an engine is polled in vain before its owner sleeps, and how often between two looks at the clock. To sleep and
-// be woken takes some 25 microseconds, of which most are the processor's: who has waited that long may as well sleep.
-const (
-	spinTime  = 25 * time.Microsecond
-	spinPolls = 16
-)
-
 // Copy is one memcpy task: Length bytes from Source at SourceOffset to Target at TargetOffset. Length is 1 to the
-// device's MaxBufferSize. Tag comes back in the Completion.
+// device's MaxBufferSize. Tag is returned in the Completion.
 type Copy struct {
 	Source, Target             Memory
 	SourceOffset, TargetOffset int64
@@ -25,7 +18,7 @@ type Copy struct {
 	Tag                        uint64
 }
 
-// Completion is the end of the Copy with the same Tag. Err is nil or an *Error; completions come in any order.
+// Completion is the result of the Copy with the same Tag. Err is nil or an *Error; completions come in any order.
 type Completion struct {
 	Tag uint64
 	Err error
@@ -33,6 +26,13 @@ type Completion struct {
 
 // Engine copies memory, many tasks in flight. It belongs to one goroutine at a time. After a failed copy the engine
 // fails all others and takes no more: reap what is in flight, and close it.
+//
+// Its states:
+//
+//	running ──┬─ a copy failed ──► failed: every copy in flight completes with an error, Submit is refused
+//	          │                       │ Close
+//	          └─ Close ───────────────┴──► stopping ──┬─ all copies completed ──► closed
+//	                                                  └─ not within 10 s: ErrStillRunning, Close can be called again
 type Engine struct {
 	abi    cabi.ABI
 	engine cabi.Engine
@@ -40,8 +40,8 @@ type Engine struct {
 	batch  []cabi.Copy
 	depth  int
 
-	// arrived is what one poll has brought and Reap had no room for. It is C's memory, valid until the next poll, which
-	// waits until it is empty.
+	// arrived are completions of the last poll that Reap had no space for. It is C's memory, valid until the next poll,
+	// which waits until it is empty.
 	arrived []cabi.Completion
 }
 
@@ -69,10 +69,10 @@ func (d *Device) NewEngine(depth int) (*Engine, error) {
 	return e, nil
 }
 
-// Depth is the most copies that can be in flight.
+// Depth returns the maximum number of copies in flight.
 func (e *Engine) Depth() int { return e.depth }
 
-// Inflight is how many are: none after Close.
+// Inflight returns the number of copies in flight; 0 after Close.
 func (e *Engine) Inflight() int {
 	if e.engine == nil {
 		return 0
@@ -80,9 +80,9 @@ func (e *Engine) Inflight() int {
 	return e.abi.EngineInflight(e.engine) + len(e.arrived)
 }
 
-// Submit hands copies to the device, in order, and says how many it took. ErrQueueFull: reap, for there is something to reap,
-// then submit the rest. The memory of what was taken must not be touched, nor closed, until its completions are reaped.
-// Implements: doca_task_submit.
+// Submit submits copies to the device, in order, and returns how many it accepted. ErrQueueFull: reap, then submit the
+// rest; there is something to reap. The memory of accepted copies must be neither used nor closed until their
+// completions are reaped. Implements: doca_task_submit.
 func (e *Engine) Submit(copies []Copy) (int, error) {
 	if e.engine == nil {
 		return 0, ErrClosed
@@ -125,8 +125,8 @@ func within(offset, length, size int64) bool {
 	return offset >= 0 && length > 0 && offset <= size && length <= size-offset
 }
 
-// Reap waits for at least one completion and returns as many as have come, up to len(into), which is at least one. With
-// nothing in flight it returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress,
+// Reap waits for at least one completion and returns as many as there are, up to len(into), which is at least 1. With
+// nothing in flight it returns 0. If ctx ends first it returns its cause. Implements: doca_pe_progress,
 // doca_pe_request_notification.
 func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
 	if e.engine == nil {
@@ -145,7 +145,7 @@ func (e *Engine) Reap(ctx context.Context, into []Completion) (int, error) {
 	}
 }
 
-// spin polls until something has come, nothing is in flight, or spinTime is over.
+// spin polls until there is a completion, nothing is in flight, or spinTime has passed.
 func (e *Engine) spin(into []Completion) int {
 	for start := (time.Time{}); ; {
 		for range spinPolls {
@@ -161,7 +161,7 @@ func (e *Engine) spin(into []Completion) int {
 	}
 }
 
-// Poll takes the completions that are there, up to len(into), without waiting. One progress of the device may bring more.
+// Poll returns the available completions, up to len(into), without waiting. One progress of the device may bring more.
 // Implements: doca_pe_progress.
 func (e *Engine) Poll(into []Completion) int {
 	if e.engine == nil {
@@ -189,9 +189,9 @@ func (e *Engine) copyError(status cabi.Status) error {
 	return &Error{Op: "doca_dma_task_memcpy", Code: status, Detail: e.abi.LastDetail()}
 }
 
-// sleep waits on the notification handle. What has completed just before it was armed is taken at once, but one copy only:
+// sleep waits on the notification handle. Completions from before arming are returned at once, but of one copy only:
 // progress of an armed engine is slow, and if it took longer than the device for a copy, the poll would not end before
-// nothing is in flight. An engine that has just stopped has nothing more to announce.
+// nothing is in flight. A stopped engine has no more notifications.
 func (e *Engine) sleep(ctx context.Context, into []Completion) (int, error) {
 	if err := e.abi.EngineArm(e.engine); err != nil {
 		return 0, err
@@ -206,9 +206,8 @@ func (e *Engine) sleep(ctx context.Context, into []Completion) (int, error) {
 	return 0, err
 }
 
-// Close stops the engine, waits until the device has let go of every copy, and frees it. ErrStillRunning if it does not
-// within ten seconds; then nothing is freed, and the memory of the copies stays registered. Implements: doca_ctx_stop,
-// doca_dma_destroy.
+// Close stops the engine, waits until all copies have completed, and frees it. ErrStillRunning if they do not within 10
+// s; then nothing is freed, and the memory of the copies stays registered. Implements: doca_ctx_stop, doca_dma_destroy.
 func (e *Engine) Close() error {
 	if e.engine == nil {
 		return nil

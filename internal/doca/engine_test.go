@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
-// copier is an engine with something to copy.
+// copier is an engine with memory to copy.
 type copier struct {
 	engine *doca.Engine
 	copies []doca.Copy
@@ -62,7 +62,7 @@ func (c *copier) submit(t *testing.T) {
 	}
 }
 
-// The crossing into C and back costs no garbage, however much is copied.
+// Calls into C and back do not allocate, however much is copied.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	c := newCopier(t, "", 8)
 	into := make([]doca.Completion, 8)
@@ -79,7 +79,7 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	}
 }
 
-// neverDone has the engine hold its copies for a minute.
+// neverDone makes the engine hold its copies for a minute.
 const neverDone = "task_latency_us=60000000"
 
 func TestReapEndsWithItsContext(t *testing.T) {

@@ -8,18 +8,19 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// Error is a DOCA call that failed: Op is the DOCA function and Code its result. errors.Is finds the Code, and the Go
-// error that means the same (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNRESET ...).
+// Error is a DOCA call that failed: Op is the DOCA function and Code its result. errors.Is finds the Code, and the
+// corresponding Go error (fs.ErrNotExist, fs.ErrPermission, syscall.ECONNRESET ...).
 type Error = cabi.Error
 
 // Code is a DOCA result code. Source: doca_error.h.
 type Code = cabi.Status
 
-// LoadError says why DOCA's libraries could not be used, in one sentence, and in Tried what the loader said of each file.
+// LoadError reports why DOCA's libraries could not be loaded, in one sentence, and in Tried the message of the loader
+// for each file.
 type LoadError = cabi.LoadError
 
-// SoftError says in one sentence why the software device cannot be set up: its runtime directory, its limits, the
-// system.
+// SoftError reports in one sentence why the software device cannot be configured: its runtime directory, its limits,
+// the system.
 type SoftError struct {
 	Reason string
 	NoProc bool // /proc is not mounted; no setting of the software device is the cause
@@ -27,7 +28,7 @@ type SoftError struct {
 
 func (e *SoftError) Error() string { return e.Reason }
 
-// Codes that callers act upon.
+// Codes that callers handle.
 const (
 	CodeAgain        = cabi.Again
 	CodeIOFailed     = cabi.IOFailed
@@ -45,7 +46,7 @@ const (
 )
 
 var (
-	// ErrNoCgo means that the program was built without cgo and can reach no device.
+	// ErrNoCgo means that the program was built without cgo and has no device layer.
 	ErrNoCgo = abi.ErrNoCgo
 
 	// ErrQueueFull means that completions must be reaped before more copies are submitted. It is CodeAgain.
@@ -60,22 +61,22 @@ var (
 	// ErrHardwareRequired means that only the software device was available and the caller refused it.
 	ErrHardwareRequired = errors.New("hardware required")
 
-	// ErrNoServer means that nobody answers under the server name yet.
+	// ErrNoServer means that no server answers under that name yet.
 	ErrNoServer = errors.New("no server of that name answers")
 
-	// ErrRefused means that the server answers and does not take this client: CodeInvalidValue where their messages have
-	// different maximum sizes, CodeFull where it has as many clients as it can, CodeShutdown where it is closing. Only the
-	// software device tells; with DOCA this is ErrNoServer, too.
+	// ErrRefused means that the server refuses this client: CodeInvalidValue if their maximum message sizes differ,
+	// CodeFull if it has its maximum of clients, CodeShutdown if it is closing. Only the software device reports it;
+	// with DOCA it is ErrNoServer.
 	ErrRefused = errors.New("the server refused the connection")
 
 	// ErrDisconnected means that the other side ended the connection or died.
 	ErrDisconnected = errors.New("connection lost")
 
-	// ErrStillRunning means that the device did not let go in time; what it may touch is kept, not freed.
+	// ErrStillRunning means that the device did not stop in time; memory that it may use is kept, not freed.
 	ErrStillRunning = errors.New("timeout: the device did not stop")
 )
 
-// NotFoundError says which device or representor is missing and which there are.
+// NotFoundError reports which device or representor is missing, and which are available.
 type NotFoundError struct {
 	Kind      string // "device" or "representor"
 	Name      string

@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// A failed call is found by its code and by what Go calls the same, however deep it is wrapped.
+// A failed call is found by its code and by the corresponding Go error, however deeply it is wrapped.
 func TestErrorsMeanWhatGoCallsThem(t *testing.T) {
 	for code, want := range map[Code]error{
 		cabi.NotFound:          fs.ErrNotExist,

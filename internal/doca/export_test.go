@@ -2,19 +2,19 @@ package doca
 
 import "github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 
-// generous is a device one progress of which may bring more completions than were asked for.
+// generous is a device that may return more completions per poll than requested.
 type generous struct{ cabi.ABI }
 
 func (g generous) PortPoll(p cabi.Port, _ int) []cabi.PortCompletion {
 	return g.ABI.PortPoll(p, 1<<16)
 }
 
-// MakeGenerous has the devices of both bring all completions at once.
+// MakeGenerous makes the devices of both return all completions at once.
 func MakeGenerous(c *Consumer, p *Producer) {
 	c.port.abi, p.port.abi = generous{c.port.abi}, generous{p.port.abi}
 }
 
-// slow is a device that takes polls to become idle.
+// slow is a device that takes a number of polls to become idle.
 type slow struct {
 	cabi.ABI
 	polls *int
@@ -32,8 +32,8 @@ func (s slow) PortPoll(p cabi.Port, most int) []cabi.PortCompletion {
 	return s.ABI.PortPoll(p, most)
 }
 
-// MakeSleepless is the state of a consumer that is given up because no descriptors were left to sleep on, on a device
-// that takes so many polls to let go.
+// MakeSleepless puts a consumer into the state of one whose waiter could not be created, on a device that takes that
+// many polls to stop.
 func MakeSleepless(c *Consumer, polls int) error {
 	err := c.port.waiter.close()
 	c.port.waiter = nil

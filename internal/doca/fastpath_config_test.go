@@ -9,12 +9,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Numbers beyond what DOCA can be told are refused, not cut off.
+// Numbers beyond the range of DOCA's types are refused, not truncated.
 func TestFastPathChecksConfiguration(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	region := s.alloc(s.host, 4096)
 	for _, config := range []doca.ConsumerConfig{
-		{Depth: 0}, {Depth: -1}, {Depth: 1 << 20}, {Depth: 1<<32 + 1}, {Depth: 1, Immediate: -1}, {Depth: 1, Immediate: 1 << 20},
+		{Depth: 0}, {Depth: -1}, {Depth: 1 << 20}, {Depth: 1<<32 + 1},
+		{Depth: 1, Immediate: -1}, {Depth: 1, Immediate: 1 << 20},
 		{Depth: 1, Immediate: 1 << 32},
 	} {
 		if consumer, err := s.onHost.NewConsumer(s.ctx, region, config); !errors.Is(err, doca.CodeInvalidValue) {
@@ -30,7 +31,7 @@ func TestFastPathChecksConfiguration(t *testing.T) {
 	}
 }
 
-// It must not even be looked at.
+// It must not be used.
 func TestFastPathRefusesHugeImmediateData(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	s.consumer(s.onHost, s.alloc(s.host, 4096), doca.ConsumerConfig{Depth: 1, Immediate: 1})
@@ -43,7 +44,7 @@ func TestFastPathRefusesHugeImmediateData(t *testing.T) {
 	}
 }
 
-// A consumer that is given up for want of descriptors is closed all the same.
+// A consumer without descriptors for its waiter is closed nevertheless.
 func TestConsumerClosesWithoutSleep(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	consumer := s.consumer(s.onHost, s.alloc(s.host, 4096), doca.ConsumerConfig{Depth: 1})

@@ -13,7 +13,7 @@ func shortMessage(to uint32, tag byte) doca.FastMessage {
 	return doca.FastMessage{To: to, Immediate: []byte{tag}, Tag: uint64(tag)}
 }
 
-// Completions that come together are given out one by one, and until then count as in flight.
+// Completions that arrive together are returned one by one, and count as in flight until then.
 func TestFastPathKeepsSurplus(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	consumer := s.consumer(s.onHost, s.alloc(s.host, 4096), doca.ConsumerConfig{Depth: 3, Immediate: 1})
@@ -39,7 +39,7 @@ func TestFastPathKeepsSurplus(t *testing.T) {
 	}
 }
 
-// What completes while SendWait waits is still to be reaped, and counts towards the depth.
+// Completions during SendWait are still to be reaped, and count towards the depth.
 func TestSendWaitLosesNoCompletion(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	consumer := s.consumer(s.onHost, s.alloc(s.host, 4096), doca.ConsumerConfig{Depth: 1, Immediate: 1})

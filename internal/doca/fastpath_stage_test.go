@@ -10,7 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
-// fastStage is both sides of one connection, in one process.
+// fastStage is both sides of a connection, in one process.
 type fastStage struct {
 	t             *testing.T
 	ctx           context.Context
@@ -21,7 +21,7 @@ type fastStage struct {
 	representor   *doca.Representor
 }
 
-// openSoftWith opens the software device until the test's end, when nothing may be left open.
+// openSoftWith opens the software device until the end of the test, when nothing may be left open.
 func openSoftWith(t *testing.T, options doca.Options) *doca.Driver {
 	t.Helper()
 	docatest.CheckHandles(t)
@@ -41,7 +41,7 @@ func openSoftWith(t *testing.T, options doca.Options) *doca.Driver {
 	return driver
 }
 
-// newFastStage connects both sides over the software device and closes all of it at the test's end.
+// newFastStage connects both sides over the software device and closes everything at the end of the test.
 func newFastStage(t *testing.T, options doca.Options) *fastStage {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
@@ -90,7 +90,7 @@ func (s *fastStage) alloc(device *doca.Device, size int64) *doca.Region {
 	return region
 }
 
-// consumer and producer are closed by the test's end, before what they were made from.
+// consumer and producer are closed at the end of the test, before the connection.
 func (s *fastStage) consumer(on *doca.Connection, region *doca.Region, config doca.ConsumerConfig) *doca.Consumer {
 	s.t.Helper()
 	consumer := must(on.NewConsumer(s.ctx, region, config))(s.t)
@@ -111,7 +111,7 @@ func (s *fastStage) consumerOf(on *doca.Connection) uint32 {
 	return must(on.AwaitPeerConsumers(s.ctx, 1))(s.t)[0]
 }
 
-// sendOne sends one message, when there is room for it, and waits for its completion.
+// sendOne sends one message, when there is a buffer for it, and waits for its completion.
 func (s *fastStage) sendOne(p *doca.Producer, message []doca.FastMessage) doca.Completion {
 	s.t.Helper()
 	if n, err := p.SendWait(s.ctx, message); n != 1 || err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
-// The hot calls cross into C without allocating.
+// Frequent calls into C do not allocate.
 func TestFastPathAllocatesNothing(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	target, source := s.alloc(s.host, 4096), s.alloc(s.dpu, 4096)
@@ -33,7 +33,7 @@ func TestFastPathAllocatesNothing(t *testing.T) {
 	}
 }
 
-// What hardware does beside its documents, and queues that refuse at will, change nothing for who uses the fast path.
+// Quirks, and queues that refuse at random, do not affect the users of the fast path.
 func TestFastPathSurvives(t *testing.T) {
 	for _, options := range []doca.Options{
 		{SoftQuirks: "all"},
@@ -46,7 +46,7 @@ func TestFastPathSurvives(t *testing.T) {
 	}
 }
 
-// A message that fails comes back as a completion with an error, and the next one goes through.
+// A failed message completes with an error, and the next one arrives.
 func TestFastPathReportsFailures(t *testing.T) {
 	s := newFastStage(t, doca.Options{SoftFaults: "fail=1:TIME_OUT"})
 	target, source := s.alloc(s.host, 4096), s.alloc(s.dpu, 4096)
@@ -66,15 +66,17 @@ func TestFastPathReportsFailures(t *testing.T) {
 		t.Errorf("completion %+v", c)
 	}
 	received := make([]doca.Received, 1)
-	if n, err := consumer.Reap(s.ctx, received); n != 1 || err != nil || received[0].Err != nil || received[0].Length != 10 {
+	n, err := consumer.Reap(s.ctx, received)
+	if n != 1 || err != nil || received[0].Err != nil || received[0].Length != 10 {
 		t.Errorf("received %d, %v: %+v", n, err, received[0])
 	}
 }
 
-// Every start that a refused call can spoil fails with an error and leaves nothing open.
+// Every start in which a call is refused fails with an error and leaves nothing open.
 func TestFastPathCallsRefused(t *testing.T) {
 	for _, call := range []string{
-		"doca_comch_consumer_create", "doca_comch_consumer_set_imm_data_len", "doca_comch_consumer_task_post_recv_set_conf",
+		"doca_comch_consumer_create", "doca_comch_consumer_set_imm_data_len",
+		"doca_comch_consumer_task_post_recv_set_conf",
 		"doca_comch_consumer_get_id", "doca_comch_producer_create", "doca_comch_producer_task_send_set_conf",
 		"doca_comch_producer_get_id", "doca_buf_inventory_create", "doca_buf_inventory_start",
 	} {

@@ -91,7 +91,7 @@ func TestNamesOpenTheirOwnFunction(t *testing.T) {
 	}
 }
 
-// unreadable is a driver that cannot say the PCI address of one device.
+// unreadable is a driver that cannot read the PCI address of one device.
 type unreadable struct {
 	cabi.ABI
 	ibName string

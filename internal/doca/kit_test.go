@@ -13,11 +13,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
-// buildKit builds the libraries of the development kit that stand in for DOCA's own and returns their directory.
+// buildKit builds the libraries of the development kit, which have the names of DOCA's, and returns their directory.
 func buildKit(t *testing.T) string {
 	t.Helper()
 	if strings.HasSuffix(os.Getenv("CC"), "-gcc") {
-		t.Skip("these tests are cross-compiled and emulated, and qemu does not survive the bus errors that the suite provokes")
+		t.Skip("these tests are cross-compiled and emulated, and qemu does not survive the suite's bus errors")
 	}
 	dir := t.TempDir()
 	build := exec.Command("make", "-C", "../../sdk", "loadable", "SDKDIR="+dir)
@@ -28,7 +28,7 @@ func buildKit(t *testing.T) string {
 	return filepath.Join(dir, "lib")
 }
 
-// The kit's libraries say that there is a time model, and above all that no byte is moved, although they look like DOCA's.
+// The kit's libraries report their time model and that no bytes are moved, although they have the names of DOCA's.
 func TestKitTellsOfItsTimeModel(t *testing.T) {
 	libraries := buildKit(t)
 	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
@@ -43,8 +43,8 @@ func TestKitTellsOfItsTimeModel(t *testing.T) {
 	}
 }
 
-// The same device passes the same suite when it is loaded as DOCA's libraries are: the list of functions, the loader and
-// the calling conventions, end to end.
+// The software device passes the same suite when it is loaded as DOCA is: the list of functions, the loader and the
+// calling conventions, end to end.
 func TestKitThroughTheLoader(t *testing.T) {
 	libraries := buildKit(t)
 	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())

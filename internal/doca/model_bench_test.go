@@ -14,18 +14,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// modelled is what model=400g says, which docs/SOFTDEVICE.md explains. Nanoseconds, and bytes per nanosecond.
+// modelled has the numbers of model=400g (docs/SOFTDEVICE.md), in nanoseconds and bytes per nanosecond.
 var modelled = struct{ latency, taskRate, rate float64 }{1437, 10.787, 50}
 
-const modelledLimits = "model=400g,dma_latency_ns=1437,dma_task_mb_per_s=10787,dma_read_mb_per_s=50000,dma_write_mb_per_s=50000,move_bytes=0"
+const modelledLimits = "model=400g,dma_latency_ns=1437,dma_task_mb_per_s=10787,dma_read_mb_per_s=50000," +
+	"dma_write_mb_per_s=50000,move_bytes=0"
 
 var (
 	benchmarkedChunks = []int64{64 << 10, 256 << 10, 1 << 20, 2 << 20}
 	benchmarkedDepths = []int{1, 4, 16, 32, 128}
 )
 
-// BenchmarkModelledEngine keeps depth copies in flight over an engine of 50 GB/s that moves no bytes. model-GB/s is what
-// that engine can reach at this depth, model-% how much of it was reached, and cpu-% what it took of one processor.
+// BenchmarkModelledEngine keeps depth copies in flight over an engine of 50 GB/s that moves no bytes. model-GB/s is the
+// maximum of that engine at this depth, model-% how much of it was reached, and cpu-% the share of one CPU that it
+// took.
 func BenchmarkModelledEngine(b *testing.B) {
 	for _, writes := range []bool{false, true} {
 		for _, chunk := range benchmarkedChunks {
@@ -38,7 +40,8 @@ func BenchmarkModelledEngine(b *testing.B) {
 					}
 					spent := l.run(b)
 					reached := float64(chunk) * float64(b.N) / float64(spent.elapsed)
-					possible := min(modelled.rate, float64(depth)*float64(chunk)/(modelled.latency+float64(chunk)/modelled.taskRate))
+					taskTime := modelled.latency + float64(chunk)/modelled.taskRate
+					possible := min(modelled.rate, float64(depth)*float64(chunk)/taskTime)
 					b.ReportMetric(reached, "GB/s")
 					b.ReportMetric(possible, "model-GB/s")
 					b.ReportMetric(100*reached/possible, "model-%")
@@ -49,7 +52,7 @@ func BenchmarkModelledEngine(b *testing.B) {
 	}
 }
 
-// BenchmarkEngineTask has a device of which tasks take no time, so that what is left is the cost of our own layers.
+// BenchmarkEngineTask uses a device whose tasks take no time, so that it measures the cost of our own layers.
 func BenchmarkEngineTask(b *testing.B) {
 	for _, depth := range benchmarkedDepths {
 		b.Run(fmt.Sprintf("depth=%d", depth), func(b *testing.B) {
@@ -98,7 +101,10 @@ func newLoad(b *testing.B, limits string, chunk int64, depth int, writes bool) *
 	l.engine, err = dpu.NewEngine(depth)
 	mustOpen(b, l.engine, err)
 	for i := range int64(depth) {
-		c := doca.Copy{Source: window, Target: ours, SourceOffset: i * chunk, TargetOffset: i * chunk, Length: chunk, Tag: uint64(i)}
+		offset := i * chunk
+		c := doca.Copy{
+			Source: window, Target: ours, SourceOffset: offset, TargetOffset: offset, Length: chunk, Tag: uint64(i),
+		}
 		if writes {
 			c.Source, c.Target = c.Target, c.Source
 		}
@@ -122,7 +128,7 @@ func mustOpen(b *testing.B, c interface{ Close() error }, err error) {
 
 type spent struct{ elapsed, cpu time.Duration }
 
-// run makes b.N copies, each begun as soon as there is room for it.
+// run makes b.N copies, each submitted as soon as a slot is free.
 func (l *load) run(b *testing.B) spent {
 	l.copies = append(l.copies[:0], l.all...)
 	submitted, done := 0, 0

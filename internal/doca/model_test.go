@@ -37,7 +37,7 @@ func TestTimeModelIsNamed(t *testing.T) {
 	}
 }
 
-// Whoever says that bytes are moved must be right, and whoever says that they are not.
+// MovesBytes must be right, whichever it reports.
 func TestNoBytesAreMoved(t *testing.T) {
 	sides := docatest.OpenSides(t, "model=400g,move_bytes=0")
 	if sides.Driver.MovesBytes() {

@@ -15,16 +15,20 @@ import (
 //
 //	owner's goroutine ──► submit, poll, arm, sleep          (the port's engine)
 //	                 └──► connection.onRun: open, stop, close (the connection's)
+//
+//	starting ── progress of port and channel ──► running ──┬─ close ─────────────────► stopping ──► closed
+//	    └──────────── the connection ended ────────────────┴─ the connection ended ──► failed: tasks complete with an
+//	                                                                                    error; close
 type port struct {
 	connection *Connection
 	abi        cabi.ABI
-	handle     cabi.Port // nil after close
-	waiter     *waiter   // nil if there were no descriptors for it; then it is only closed
+	handle     cabi.Port // nil once closed
+	waiter     *waiter   // nil if it could not be created; then the port is only closed
 	id         uint32
 	depth      int
 }
 
-// onRun has the connection's goroutine call f. When that has ended, nobody uses the channel any more and f is called here.
+// onRun calls f on the goroutine that drives the connection's endpoint, or here after that has ended.
 func (c *Connection) onRun(f func() error) error {
 	err := c.endpoint.call(f)
 	if err == ErrClosed {
@@ -33,7 +37,7 @@ func (c *Connection) onRun(f func() error) error {
 	return err
 }
 
-// openPort opens one with the connection's goroutine. A connection that has ended is not shown to DOCA any more.
+// openPort opens a port, unless the connection has ended.
 func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Port, error)) (*port, error) {
 	if depth < 1 || depth > math.MaxInt32 {
 		return nil, fmt.Errorf("%d messages in flight: %w", depth, CodeInvalidValue)
@@ -61,7 +65,7 @@ func (c *Connection) openPort(depth int, open func(on cabi.Connection) (cabi.Por
 	return p, nil
 }
 
-// awaitRunning drives a port that is starting.
+// awaitRunning drives a starting port until it runs.
 func (p *port) awaitRunning(ctx context.Context) error {
 	for {
 		switch p.abi.PortState(p.handle) {
@@ -79,7 +83,7 @@ func (p *port) awaitRunning(ctx context.Context) error {
 	}
 }
 
-// changesState polls once, and reports whether the state is another.
+// changesState polls once, and reports whether the state has changed.
 func (p *port) changesState(from cabi.ContextState) bool {
 	p.abi.PortPoll(p.handle, 1)
 	return p.abi.PortState(p.handle) != from
@@ -108,13 +112,13 @@ func (p *port) reap(ctx context.Context, poll func() int) (int, error) {
 	}
 }
 
-// turn sleeps on the notification handle, unless poll finds after arming that something has happened just before.
+// waitEvent sleeps on the notification handle, unless poll, called after arming, finds something.
 func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 	if err := p.abi.PortArm(p.handle); errors.Is(err, CodeNotSupported) {
 		if poll() {
 			return nil
 		}
-		return p.pause() // a driver that cannot announce anything
+		return p.pause() // a driver without notifications
 	} else if err != nil {
 		return err
 	}
@@ -128,8 +132,8 @@ func (p *port) waitEvent(ctx context.Context, poll func() bool) error {
 	return err
 }
 
-// sleep ends with the connection too: not every driver announces that on the port's handle. After that the device is about
-// to notice, so the sleep is short.
+// sleep waits for the handle, ctx or the end of the connection, which not every driver announces on the port's handle.
+// After that end the device is about to notice it, so the sleep is short.
 func (p *port) sleep(ctx context.Context) error {
 	if p.waiter == nil || p.connection.hasEnded() {
 		return p.pause()
@@ -147,8 +151,8 @@ func (p *port) pause() error {
 	return p.waiter.wait(time.Now().Add(retryPause))
 }
 
-// wakeOn wakes the waiter when either channel is closed, until the returned function is called. After that nobody touches
-// the waiter any more, so that it may be closed.
+// wakeOn wakes the waiter when either channel is closed, until the returned function is called. After that the waiter
+// is not used, so that it may be closed.
 func (p *port) wakeOn(a, b <-chan struct{}) func() {
 	done, ended := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -178,7 +182,7 @@ func (c *Connection) hasEnded() bool {
 
 func (p *port) inflight() int { return p.abi.PortInflight(p.handle) }
 
-// failure names what ended a task badly.
+// failure returns nil for success, or the error of a failed task.
 func (p *port) failure(op string, status cabi.Status) error {
 	if status == cabi.Success {
 		return nil
@@ -186,7 +190,7 @@ func (p *port) failure(op string, status cabi.Status) error {
 	return &Error{Op: op, Code: status, Detail: p.abi.LastDetail()}
 }
 
-// close stops the port, waits until the device has let go of all memory, and frees it. Closing twice is harmless.
+// close stops the port, waits until the device has released all memory, and frees it. Closing twice is harmless.
 func (p *port) close() error {
 	if p.handle == nil {
 		return nil
@@ -211,7 +215,7 @@ func (p *port) stop() error {
 	return p.connection.onRun(func() error { return p.abi.PortStop(p.handle) })
 }
 
-// drain asks again where the first stop only met with the answer to ask again.
+// drain waits until the port is idle, and repeats the stop if the first was refused with AGAIN.
 func (p *port) drain() error {
 	idle := func() bool { return p.abi.PortState(p.handle) == cabi.Idle }
 	poll := func() bool {

@@ -10,8 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// FastMessage goes to the consumer To of the peer: Length bytes at Offset of Source, immediate data, or both. Immediate
-// is copied; the bytes must not be touched until the Completion with the same Tag.
+// FastMessage is a message to the consumer To of the peer: Length bytes at Offset of Source, immediate data, or both.
+// Immediate is copied; the bytes must not be changed until the Completion with the same Tag.
 type FastMessage struct {
 	To             uint32
 	Source         *Region
@@ -20,15 +20,15 @@ type FastMessage struct {
 	Tag            uint64
 }
 
-// Producer sends messages to the consumers of the peer, straight into the room that they have posted. Messages of one
-// producer to one consumer arrive in order. It belongs to one goroutine at a time.
+// Producer sends messages to consumers of the peer, directly into the buffers that they have posted. Messages of one
+// producer to one consumer arrive in order. It is used by one goroutine at a time.
 //
 // Source: doca_comch_producer.
 type Producer struct {
 	port      *port
 	batch     []cabi.PortMessage
 	immediate []byte
-	arrived   []Completion // and not yet reaped: for want of room, or because they came while SendWait was waiting
+	arrived   []Completion // and not yet reaped: without space in Reap, or during SendWait
 }
 
 // NewProducer starts a producer for up to depth messages in flight, 1 to Capabilities.Producer.MaxTasks. Errors:
@@ -45,12 +45,13 @@ func (c *Connection) NewProducer(depth int) (*Producer, error) {
 	return producer, nil
 }
 
-// ID is what the consumers see as Received.Producer. Implements: doca_comch_producer_get_id.
+// ID returns the id that consumers see as Received.Producer. Implements: doca_comch_producer_get_id.
 func (p *Producer) ID() uint32 { return p.port.id }
 
-// Send hands messages to the device, in order, and says how many it took. ErrQueueFull: as many as fit are in flight, or
-// the consumer of the next message has posted no room. CodeInvalidValue: the next message does not fit into that room, or
-// its consumer has expired. Implements: doca_comch_producer_task_send_alloc_init, doca_task_submit.
+// Send submits messages to the device, in order, and returns how many it accepted. ErrQueueFull: the maximum is in
+// flight, or the consumer of the next message has posted no buffer. CodeInvalidValue: the next message does not fit
+// into that buffer, or its consumer has expired. Implements: doca_comch_producer_task_send_alloc_init,
+// doca_task_submit.
 func (p *Producer) Send(messages []FastMessage) (int, error) {
 	if p.port.handle == nil {
 		return 0, ErrClosed
@@ -89,8 +90,8 @@ func (p *Producer) translate(messages []FastMessage) error {
 	return nil
 }
 
-// SendWait is Send that waits until at least one message is taken. It returns ErrQueueFull only when so many are in
-// flight that some must be reaped first. ctx ends the wait with its cause, and so does the connection's end.
+// SendWait is Send, but waits until at least one message is accepted. It returns ErrQueueFull only when completions
+// must be reaped first. If ctx or the connection ends first it returns the cause.
 func (p *Producer) SendWait(ctx context.Context, messages []FastMessage) (int, error) {
 	pause := minRetryPause
 	for {
@@ -119,7 +120,7 @@ func (p *Producer) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// collect lets what is in flight move on, and keeps what has completed for Reap.
+// collect progresses the messages in flight, and keeps completions for Reap.
 func (p *Producer) collect() {
 	for _, c := range p.port.abi.PortPoll(p.port.handle, p.port.depth) {
 		err := p.port.failure("doca_comch_producer_task_send", c.Status)
@@ -127,7 +128,7 @@ func (p *Producer) collect() {
 	}
 }
 
-// Inflight is how many messages were taken and not yet reaped: none after Close.
+// Inflight returns the number of messages accepted and not yet reaped; 0 after Close.
 func (p *Producer) Inflight() int {
 	if p.port.handle == nil {
 		return 0
@@ -135,8 +136,9 @@ func (p *Producer) Inflight() int {
 	return p.port.inflight() + len(p.arrived)
 }
 
-// Reap waits for at least one completion and returns as many as have come, up to len(into), which is at least one. With
-// nothing in flight it returns 0. ctx ends the wait with its cause. Implements: doca_pe_progress, doca_pe_request_notification.
+// Reap waits for at least one completion and returns as many as there are, up to len(into), which is at least 1. With
+// nothing in flight it returns 0. If ctx ends first it returns its cause. Implements: doca_pe_progress,
+// doca_pe_request_notification.
 func (p *Producer) Reap(ctx context.Context, into []Completion) (int, error) {
 	return p.port.reap(ctx, func() int { return p.poll(into) })
 }
@@ -150,8 +152,8 @@ func (p *Producer) poll(into []Completion) int {
 	return n
 }
 
-// Close stops the producer, waits until the device has let go of every message, and frees it. Closing twice is harmless.
-// ErrStillRunning if it does not within ten seconds; then nothing is freed. Implements: doca_ctx_stop,
+// Close stops the producer, waits until all messages have completed, and frees it. Closing twice is harmless.
+// ErrStillRunning if they do not within 10 s; then nothing is freed. Implements: doca_ctx_stop,
 // doca_comch_producer_destroy.
 func (p *Producer) Close() error {
 	if err := p.port.close(); err != nil {

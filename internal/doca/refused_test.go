@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// The software device says why a server does not take a client, as long as that server is there.
+// The software device reports why a server refuses a client, while that server runs.
 func TestRefusedClient(t *testing.T) {
 	s := newFastStage(t, doca.Options{SoftLimits: "max_clients=1"})
 	second := must(s.host.NewClient("fast", doca.ChannelConfig{}))(t)

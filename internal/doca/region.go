@@ -8,28 +8,28 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// Access says what may be done to registered memory, and by whom. Source: doca_access_flag.
+// Access is the set of permitted accesses to registered memory. Source: doca_access_flag.
 type Access = cabi.Access
 
-// What a copy needs. Local reading is always allowed.
+// The accesses that a copy needs. Local reading is always permitted.
 const (
 	LocalRead    = cabi.LocalReadOnly  // this side's engine reads it
 	LocalWrite   = cabi.LocalReadWrite // this side's engine writes it
 	RemoteRead   = cabi.PCIReadOnly    // the other side's engine reads it
 	RemoteWrite  = cabi.PCIReadWrite   // the other side's engine writes it
-	regionLimit  = 1 << 46             // bytes: below any user address space
+	regionLimit  = 1 << 46             // bytes; less than any user address space
 	unmappedText = "memory of %d bytes cannot be mapped: %w"
 )
 
-// Memory is what a copy reads or writes: a Region of this process or a Remote of another.
+// Memory is the source or target of a copy: a Region of this process or a Remote of another.
 type Memory interface {
-	// Len is the size in bytes.
+	// Len returns the size in bytes.
 	Len() int64
 	mapping() (mmap cabi.Mmap, base uint64)
 }
 
-// Region is memory of this process together with its registration: page-aligned, never Go heap, and shared with
-// nobody unless the other side may reach it. Safe for concurrent use; the bytes are as safe as their users make them.
+// Region is registered memory of this process: page-aligned, never Go heap, and not shared unless the other side may
+// access it. It is safe for concurrent use, except that the caller must synchronize access to the bytes.
 type Region struct {
 	device *Device
 	memory cabi.Memory
@@ -37,8 +37,8 @@ type Region struct {
 	mmap   cabi.Mmap
 }
 
-// Alloc registers length bytes of new, zeroed memory, in huge pages where the system has them and the other side is not to reach it. length
-// is 1 to 2^46. Implements: doca_mmap_create, doca_mmap_start.
+// Alloc registers length bytes of new, zeroed memory, in huge pages if possible and if the other side has no access.
+// length is 1 to 2^46. Implements: doca_mmap_create, doca_mmap_start.
 func (d *Device) Alloc(length int64, access Access) (*Region, error) {
 	if d.dev == nil {
 		return nil, ErrClosed
@@ -60,8 +60,8 @@ func (d *Device) allocate(length int, access Access) (cabi.Memory, error) {
 	return d.abi.MemoryAlloc(length)
 }
 
-// MapFile registers the first length bytes of file, mapped and shared. The file may be closed afterwards; if it shrinks,
-// copies fail with CodeIOFailed. A real driver may refuse to pin such memory: CodeDriver, CodeNotSupported or
+// MapFile registers the first length bytes of file as a shared mapping. The file may be closed afterwards; if it
+// shrinks, copies fail with CodeIOFailed. A driver may refuse to pin such memory: CodeDriver, CodeNotSupported or
 // CodeNoMemory.
 func (d *Device) MapFile(file *os.File, length int64, access Access) (*Region, error) {
 	if d.dev == nil {
@@ -89,20 +89,21 @@ func (d *Device) register(memory cabi.Memory, length int, access Access) (*Regio
 	return region, nil
 }
 
-// Len is the size in bytes.
+// Len returns the size in bytes.
 func (r *Region) Len() int64 { return int64(r.length) }
 
-// Address is where the memory lies in this process, which is how the other side addresses it.
+// Address returns the address of the memory in this process, by which the other side addresses it.
 func (r *Region) Address() uint64 { return uint64(uintptr(r.memory)) }
 
-// Bytes is the memory. It must not be touched after Close, nor while a copy uses it. Touching a mapped file that has
-// shrunk kills the process: use file calls for those.
+// Bytes returns the memory. It must not be accessed after Close, nor while a copy uses it. Accessing a mapped file that
+// has shrunk raises SIGBUS: use file calls for those.
 func (r *Region) Bytes() []byte { return unsafe.Slice((*byte)(r.memory), r.length) }
 
 func (r *Region) mapping() (cabi.Mmap, uint64) { return r.mmap, r.Address() }
 
-// Export returns the descriptor by which the other side reaches the memory. It is a secret: whoever has it, on the right
-// device, has the access that the Region was registered with, until Close. Implements: doca_mmap_export_pci.
+// Export returns the descriptor by which the other side accesses the memory. It is a secret: until Close, a process
+// that has it, on the right device, has the access with which the Region was registered. Implements:
+// doca_mmap_export_pci.
 func (r *Region) Export() ([]byte, error) {
 	if r.mmap == nil {
 		return nil, ErrClosed
@@ -110,8 +111,8 @@ func (r *Region) Export() ([]byte, error) {
 	return r.device.abi.MmapExport(r.mmap, r.device.dev)
 }
 
-// Close ends the registration, which revokes every export of it, and then frees the memory. CodeNotPermitted while a copy
-// uses it; then nothing is freed. Implements: doca_mmap_destroy.
+// Close ends the registration, which revokes all exports, and then frees the memory. CodeNotPermitted while a copy uses
+// it; then nothing is freed. Implements: doca_mmap_destroy.
 func (r *Region) Close() error {
 	if r.mmap == nil {
 		return nil
@@ -125,8 +126,8 @@ func (r *Region) Close() error {
 	return nil
 }
 
-// Remote is memory of the other side, known by its export descriptor. It cannot be touched, only copied from and to.
-// Safe for concurrent use.
+// Remote is memory of the other side, known by its export descriptor. It can only be copied from and to. It is safe for
+// concurrent use.
 type Remote struct {
 	device *Device
 	mmap   cabi.Mmap
@@ -134,9 +135,9 @@ type Remote struct {
 	length uint64
 }
 
-// Import opens the length bytes at address in the exporter's process, which the descriptor makes reachable. All three
-// are the peer's word and may be anything: CodeInvalidValue or CodeDriver for a descriptor that is not good, or a range
-// that it does not cover. Implements: doca_mmap_create_from_export.
+// Import opens the length bytes at address in the exporter's process, to which the descriptor gives access. All three
+// come from the peer and may be invalid: CodeInvalidValue or CodeDriver for an invalid descriptor, or a range that it
+// does not cover. Implements: doca_mmap_create_from_export.
 func (d *Device) Import(descriptor []byte, address uint64, length int64) (*Remote, error) {
 	if d.dev == nil {
 		return nil, ErrClosed
@@ -154,8 +155,8 @@ func (d *Device) Import(descriptor []byte, address uint64, length int64) (*Remot
 	return remote, nil
 }
 
-// checkCovered finds a lie before the first copy does. A driver that does not tell an import's range leaves it to the
-// copies, which the device checks one by one.
+// checkCovered detects an invalid range before the first copy does. If the driver does not report the range of an
+// import, the device checks each copy.
 func (d *Device) checkCovered(mmap cabi.Mmap, address uint64, length int64) error {
 	base, size, err := d.abi.MmapRange(mmap)
 	if err != nil {
@@ -168,15 +169,15 @@ func (d *Device) checkCovered(mmap cabi.Mmap, address uint64, length int64) erro
 	return nil
 }
 
-// Len is the size in bytes.
+// Len returns the size in bytes.
 func (r *Remote) Len() int64 { return int64(r.length) }
 
-// Address is where the memory lies in the exporter's process.
+// Address returns the address of the memory in the exporter's process.
 func (r *Remote) Address() uint64 { return r.base }
 
 func (r *Remote) mapping() (cabi.Mmap, uint64) { return r.mmap, r.base }
 
-// Close forgets the other side's memory. CodeNotPermitted while a copy uses it. Implements: doca_mmap_destroy.
+// Close ends the import. CodeNotPermitted while a copy uses it. Implements: doca_mmap_destroy.
 func (r *Remote) Close() error {
 	if r.mmap == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Only memory that the other side may reach has a file behind it, by which it does.
+// Only memory that the other side may access is backed by a file, through which it is accessed.
 func TestOnlyWhatMayBeExportedIsShared(t *testing.T) {
 	driver := openSoft(t, "")
 	closeAtEnd(t, driver)
@@ -35,7 +35,7 @@ func TestOnlyWhatMayBeExportedIsShared(t *testing.T) {
 	}
 }
 
-// mappingAt is the line of this process's memory map for the mapping that has the address.
+// mappingAt returns the line of this process's memory map for the mapping that contains the address.
 func mappingAt(t *testing.T, address uint64) string {
 	t.Helper()
 	maps, err := os.ReadFile("/proc/self/maps")

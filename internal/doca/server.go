@@ -7,19 +7,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// pendingConnections is how many connected clients may wait for Accept; one more is disconnected.
-const pendingConnections = 16
-
-// Server accepts clients of one host function under one name, on the DPU. Safe for concurrent use.
-//
-// Source: doca_comch_server.
+// Server accepts clients of one host function under one name, on the DPU. It is safe for concurrent use.
 type Server struct {
 	endpoint *endpoint
 	arrivals chan *Connection
 }
 
-// Listen starts a server for clients on the host function that rep stands for. The name is unique per device and
-// representor: CodeAlreadyExist. CodeNotSupported on a host. Implements: doca_comch_server_create, doca_ctx_start.
+// Listen starts a server for clients on the host function of rep. CodeAlreadyExist: the name is in use on this device
+// and representor. CodeNotSupported: the device is on a host. Implements: doca_comch_server_create, doca_ctx_start.
 func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*Server, error) {
 	if rep.rep == nil {
 		return nil, ErrClosed
@@ -42,7 +37,7 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 	return s, nil
 }
 
-// arrived is called by the endpoint's driver.
+// arrived is called by the driver of the endpoint.
 func (s *Server) arrived(c *Connection) {
 	c.closeFunc = func() error { return s.endpoint.disconnect(c) }
 	select {
@@ -52,7 +47,7 @@ func (s *Server) arrived(c *Connection) {
 	}
 }
 
-// Accept returns the next client. ErrClosed after Close; ctx's cause when it ends first.
+// Accept returns the next client. ErrClosed after Close; the cause of ctx if that ends first.
 func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 	select {
 	case c := <-s.arrivals:
@@ -68,7 +63,7 @@ func (s *Server) Accept(ctx context.Context) (*Connection, error) {
 }
 
 // Close disconnects all clients and ends the server. Closing twice is harmless. ErrStillRunning if the device does not
-// let go within ten seconds. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_server_destroy.
+// stop within 10 s. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_server_destroy.
 func (s *Server) Close() error {
 	err := s.endpoint.close()
 	if err == nil {
@@ -77,16 +72,14 @@ func (s *Server) Close() error {
 	return err
 }
 
-// Client connects to a server by name, on the host. Safe for concurrent use, but one Connect at a time.
-//
-// Source: doca_comch_client.
+// Client connects to a server by name, on the host. It is safe for concurrent use, but with one Connect at a time.
 type Client struct {
 	endpoint *endpoint
 	arrival  chan *Connection
 	refused  chan error
 }
 
-// NewClient prepares a client for the server called name. CodeNotSupported on a DPU. Implements:
+// NewClient creates a client for the server called name. CodeNotSupported on a DPU. Implements:
 // doca_comch_client_create.
 func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
 	if !d.info.ClientSupported {
@@ -108,11 +101,12 @@ func (c *Client) connected(connection *Connection) {
 	connection.closeFunc = c.Close
 	select {
 	case c.arrival <- connection:
-	default: // nobody is in Connect any more, and so nobody will use it
+	default: // no Connect is waiting for it, so it is not used
 	}
 }
 
-// stateChanged is called by the endpoint's driver. A client that is idle again has failed to connect, or has lost its connection.
+// stateChanged is called by the driver of the endpoint. A client that is idle again failed to connect, or lost its
+// connection.
 func (c *Client) stateChanged(state cabi.ContextState) {
 	if state == cabi.Idle {
 		select {
@@ -132,8 +126,9 @@ func (c *Client) idleCause() error {
 	return ErrNoServer
 }
 
-// Connect tries once. ErrNoServer if nobody answers under that name, ErrRefused if somebody does who does not take this
-// client: try again later, with the same Client. After ctx has ended it, the Client is good for Close only. Implements: doca_ctx_start, doca_comch_client_get_connection.
+// Connect tries to connect once. ErrNoServer if no server answers under that name, ErrRefused if the server refuses
+// this client: try again later with the same Client. After ctx has ended a Connect, the Client can only be closed.
+// Implements: doca_ctx_start, doca_comch_client_get_connection.
 func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	e := c.endpoint
 	if err := e.call(c.start); err == ErrClosed {
@@ -153,7 +148,7 @@ func (c *Client) Connect(ctx context.Context) (*Connection, error) {
 	}
 }
 
-// start is called by the endpoint's driver. An earlier connection, and what ended it, say nothing about this attempt.
+// start is called by the driver of the endpoint. It drops the results of earlier attempts.
 func (c *Client) start() error {
 	select {
 	case <-c.refused:
@@ -166,8 +161,8 @@ func (c *Client) start() error {
 	return c.endpoint.start()
 }
 
-// Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not let go within
-// ten seconds. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_client_destroy.
+// Close disconnects and ends the client. Closing twice is harmless. ErrStillRunning if the device does not stop within
+// 10 s. A Close that fails can be called again. Implements: doca_ctx_stop, doca_comch_client_destroy.
 func (c *Client) Close() error {
 	err := c.endpoint.close()
 	if err == nil {

@@ -18,8 +18,8 @@ func openSoft(t *testing.T, limits string) *doca.Driver {
 	return driver
 }
 
-// The software device passes the suite with the limits of a BlueField, where it cannot map a peer's memory, where its
-// engines take their time and are not deep, and where everything is small.
+// The software device passes the suite with the limits of a BlueField, without mapping a peer's memory, with slow
+// engines of little depth, and with small limits.
 func TestSoftDevice(t *testing.T) {
 	for name, limits := range map[string]string{
 		"default":    "",

@@ -14,8 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/softdev"
 )
 
-// SoftDir is the runtime directory of the software device as it is found. Looking at it changes nothing: no directory is
-// made, no dead socket removed, and a server that is called by a look does not tell its program.
+// SoftDir describes the runtime directory of the software device. Reading it changes nothing: no directory is created
+// and no stale socket removed. Servers ignore the connections by which stale sockets are detected.
 type SoftDir struct {
 	Path    string
 	Exists  bool
@@ -28,11 +28,11 @@ type SoftDir struct {
 // SoftSocket is a socket of the software device.
 type SoftSocket struct {
 	File  string // its name in the directory
-	Stale bool   // whoever made it is dead
+	Stale bool   // no live process listens
 }
 
-// InspectSoftDir looks at the runtime directory dir, or at the one that would be used if it is empty. An error means that
-// the directory is there and cannot be read, or cannot be there. ErrNoCgo.
+// InspectSoftDir reads the runtime directory dir, or the one that would be used if dir is empty. It fails if the
+// directory exists and cannot be read, or cannot exist. ErrNoCgo.
 func InspectSoftDir(dir string) (SoftDir, error) {
 	path, err := softdev.Directory(dir)
 	if err != nil {
@@ -55,8 +55,8 @@ func InspectSoftDir(dir string) (SoftDir, error) {
 	return found, err
 }
 
-// readSockets holds the directory's lock, as the software device does: a socket that is bound and does not listen yet
-// looks like a dead one.
+// readSockets holds the lock of the directory, as the software device does: a socket that is bound and does not listen
+// yet looks like a stale one.
 func readSockets(path string) ([]SoftSocket, error) {
 	unlock := lockSoftDir(path)
 	defer unlock()
@@ -74,14 +74,7 @@ func readSockets(path string) ([]SoftSocket, error) {
 	return sockets, nil
 }
 
-// How long a look waits for the directory's lock, which is held for moments. Whoever holds it for longer is stopped, and
-// then the look goes on without it.
-const (
-	lockTries = 100
-	lockPause = time.Millisecond
-)
-
-// lockSoftDir does not make the lock's file: without it nobody has made a socket.
+// lockSoftDir does not create the lock file: without it no process has created a socket.
 func lockSoftDir(path string) (unlock func()) {
 	lock, err := os.OpenFile(path+"/lock", os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 	if err != nil {
@@ -100,7 +93,7 @@ func isSoftSocket(name string) bool {
 	return strings.HasPrefix(name, "comch.") || strings.HasPrefix(name, "mem.")
 }
 
-// isStaleSocket calls and hangs up at once, which the software device's servers see every time a process of its comes.
+// isStaleSocket connects to the socket and hangs up at once, as the processes of the software device do to each other.
 func isStaleSocket(file string) bool {
 	fd, err := unix.Open(file, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -112,7 +105,7 @@ func isStaleSocket(file string) bool {
 		return false
 	}
 	defer unix.Close(caller)
-	// By way of the descriptor, because the address of a socket is too short for many a directory's name.
+	// Addressed by the descriptor, because many paths are too long for a socket address.
 	err = unix.Connect(caller, &unix.SockaddrUnix{Name: fmt.Sprintf("/proc/self/fd/%d", fd)})
 	return errors.Is(err, unix.ECONNREFUSED)
 }

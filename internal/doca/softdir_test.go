@@ -29,7 +29,7 @@ func listenOn(t *testing.T, path string) *net.UnixListener {
 	return listener
 }
 
-// leaveSocket leaves what a killed process leaves.
+// leaveSocket leaves the socket of a killed process.
 func leaveSocket(t *testing.T, path string) {
 	t.Helper()
 	listener := listenOn(t, path)
@@ -39,7 +39,7 @@ func leaveSocket(t *testing.T, path string) {
 	}
 }
 
-// shortDir is a directory whose sockets' paths fit an address.
+// shortDir returns a directory whose paths fit into a socket address.
 func shortDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/tmp", "sd")
@@ -145,7 +145,7 @@ func TestServersOfSoftDir(t *testing.T) {
 	}
 }
 
-// A look at a server that waits must not be its guest.
+// Inspecting a waiting server must not appear to it as a client.
 func TestLookDoesNotDisturbAServer(t *testing.T) {
 	dir := shortDir(t)
 	driver, err := Open(Options{Choice: ChooseSoft, SoftDir: dir})
@@ -173,14 +173,15 @@ func TestLookDoesNotDisturbAServer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if devices, err := found.Servers("b1:00.1", ourServer); err != nil || !slices.Equal(devices, []string{"0000:03:00.0"}) {
+		devices, err := found.Servers("b1:00.1", ourServer)
+		if err != nil || !slices.Equal(devices, []string{"0000:03:00.0"}) {
 			t.Fatalf("devices %q, error %v", devices, err)
 		}
 	}
 	checkFirstGuest(t, driver, server)
 }
 
-// checkFirstGuest connects as a host and expects to be the first that the server hears of.
+// checkFirstGuest connects as a host and expects to be the first client that the server sees.
 func checkFirstGuest(t *testing.T, driver *Driver, server *Server) {
 	t.Helper()
 	host, err := driver.OpenDevice("b1:00.1")

@@ -6,7 +6,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Two sides that send to each other before either receives do not wait for each other, as far as what a window of 1024 slots may cause.
+// Two sides that send before either receives do not block each other, for as many messages as a window of 1024 slots
+// may cause.
 func TestBothSidesSendBeforeTheyReceive(t *testing.T) {
 	s := newFastStage(t, doca.Options{})
 	const each = 1000

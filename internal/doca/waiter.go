@@ -11,15 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idleSpins is how often a port is polled in vain before its owner sleeps. A channel's owner sleeps at once: its messages are few, and
-// polls in between cost more than the wake-ups.
-const idleSpins = 32
-
-// waiter lets a goroutine sleep until a progress engine's notification handle is readable, or somebody wakes it. It
-// sleeps in Go's netpoller, so it costs no thread and no CPU.
+// waiter lets a goroutine sleep until the notification handle of a progress engine is readable, or wake is called. It
+// sleeps in Go's netpoller, which costs no thread.
 //
-// The handle belongs to DOCA and may be shared with it, so it is not handed to the netpoller itself (which would have to
-// change its flags) but watched through an epoll descriptor of our own, together with an eventfd for wake.
+// The handle belongs to DOCA and may be shared with it, so it is not registered with the netpoller, which would change
+// its flags, but watched through an epoll descriptor of our own, together with an eventfd for wake.
 type waiter struct {
 	poll   *os.File // epoll over the handle and the eventfd
 	conn   syscall.RawConn
@@ -63,7 +59,8 @@ func watch(fds ...int) (*os.File, error) {
 	return os.NewFile(uintptr(epoll), "progress engine"), nil
 }
 
-// wait returns when the handle is readable, wake was called since the last wait, or the deadline has passed (zero: none).
+// wait returns when the handle is readable, wake was called since the last wait, or the deadline has passed (zero:
+// none).
 func (w *waiter) wait(deadline time.Time) error {
 	if err := w.poll.SetReadDeadline(deadline); err != nil {
 		return fmt.Errorf("progress engine: %w", err)
@@ -76,7 +73,7 @@ func (w *waiter) wait(deadline time.Time) error {
 	return err
 }
 
-// waitWith is wait until ctx ends. When it returns, ctx will not touch the waiter any more, so that it may be closed.
+// waitWith is wait until ctx ends. After it has returned ctx does not use the waiter, so that it may be closed.
 func (w *waiter) waitWith(ctx context.Context) error {
 	woken := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -101,7 +98,7 @@ func (w *waiter) drain() {
 	_, _ = unix.Read(w.wakeup, count[:])
 }
 
-// wake ends the present wait, or the next one. Safe for concurrent use with everything but close.
+// wake ends the present wait, or the next one. It is safe for concurrent use, but not with close.
 func (w *waiter) wake() {
 	one := [8]byte{1}
 	_, _ = unix.Write(w.wakeup, one[:])

@@ -79,7 +79,7 @@ func TestWakeEndsThisWaitOrTheNext(t *testing.T) {
 	mustEnd(t, waits(w))
 }
 
-// Two wakes are one: the wait after that has something of its own to wait for.
+// Two wakes end one wait; the next one waits again.
 func TestWakesAreNotCounted(t *testing.T) {
 	w, _ := openWaiter(t)
 	w.wake()
@@ -107,8 +107,8 @@ func TestWaitEndsAtDeadline(t *testing.T) {
 	mustEnd(t, waits(w)) // an old deadline does not stay
 }
 
-// What ends a context must be through with the waiter when the wait returns, or it would write into whatever has the
-// descriptor's number next. Here a bait has it.
+// A context that ends must have finished with the waiter when the wait returns, or it would write to another descriptor
+// of the same number. Here that descriptor is the bait.
 func TestWaitWithLeavesNothingBehind(t *testing.T) {
 	bait := openEventfd(t)
 	for range 200 {
@@ -120,8 +120,8 @@ func TestWaitWithLeavesNothingBehind(t *testing.T) {
 	}
 }
 
-// waitAndReplace waits for what has happened already, while a context that has ended is about to wake the waiter. Then it
-// closes the waiter and puts bait in the place of the descriptor by which it is woken.
+// waitAndReplace waits for an event that has occurred, while an ended context is about to wake the waiter. Then it
+// closes the waiter and puts bait in place of its wakeup descriptor.
 func waitAndReplace(t *testing.T, bait int) {
 	t.Helper()
 	handle := openEventfd(t)

@@ -12,13 +12,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// patience is how long a case waits for what must come. It only ends a test that hangs.
+// patience is the timeout of a case. It only ends a test that hangs.
 const patience = 30 * time.Second
 
-// page is as much memory as a case takes that does not care how much it is.
+// page is the size of memory for cases that do not depend on it.
 const page = 4096
 
-// bench is where one case works. Whatever it opens is closed, twice, when the case is over.
+// bench is the environment of one case. Everything that it opens is closed, twice, at the end of the case.
 type bench struct {
 	*testing.T
 	driver *doca.Driver
@@ -46,7 +46,7 @@ func (b *bench) mustBe(err, wanted error) {
 
 func (b *bench) closeAtEnd(c io.Closer) { closeAtEnd(b.T, c) }
 
-// info describes the first device that is as wanted.
+// info describes the first device that wanted accepts.
 func (b *bench) info(wanted func(doca.DeviceInfo) bool) doca.DeviceInfo {
 	b.Helper()
 	infos, err := b.driver.Devices()
@@ -74,7 +74,7 @@ func (b *bench) open(name string) *doca.Device {
 func (b *bench) host() *doca.Device { return b.open(b.hostInfo().PCIAddress) }
 func (b *bench) dpu() *doca.Device  { return b.open(b.dpuInfo().PCIAddress) }
 
-// representor stands for the function that host is.
+// representor opens the representor of the function that host is.
 func (b *bench) representor(dpu, host *doca.Device) *doca.Representor {
 	b.Helper()
 	rep, err := dpu.OpenRepresentor(host.Info().PCIAddress)
@@ -91,7 +91,7 @@ func (b *bench) alloc(device *doca.Device, length int64, access doca.Access) *do
 	return region
 }
 
-// allocRandom fills what it allocates, the same at every run.
+// allocRandom allocates memory with random bytes, the same in every run.
 func (b *bench) allocRandom(device *doca.Device, length int64, access doca.Access) *doca.Region {
 	b.Helper()
 	region := b.alloc(device, length, access)
@@ -126,7 +126,7 @@ func (b *bench) engine(device *doca.Device, depth int) *doca.Engine {
 	return engine
 }
 
-// copy submits one copy, waits for it, and says how it went: drivers may refuse a bad one at either point.
+// copy submits one copy, waits for it, and returns its error: drivers may refuse an invalid one at either point.
 func (b *bench) copy(engine *doca.Engine, c doca.Copy) error {
 	b.Helper()
 	n, err := engine.Submit([]doca.Copy{c})
@@ -139,7 +139,7 @@ func (b *bench) copy(engine *doca.Engine, c doca.Copy) error {
 	return b.reap(engine, 1)[c.Tag]
 }
 
-// reap waits for count completions and returns their errors by tag, of which none may come twice.
+// reap waits for count completions and returns their errors by tag; no tag may occur twice.
 func (b *bench) reap(engine *doca.Engine, count int) map[uint64]error {
 	b.Helper()
 	results := map[uint64]error{}

@@ -25,7 +25,7 @@ var channelCases = []testCase{
 	{"accepting ends with the server", acceptClosed},
 }
 
-// sides are both devices and the way between them.
+// sides are both devices and the representor.
 type sides struct {
 	host, dpu *doca.Device
 	rep       *doca.Representor
@@ -53,8 +53,8 @@ func (b *bench) client(s sides, config doca.ChannelConfig) *doca.Client {
 	return client
 }
 
-// Clients of which more connect than wait for Accept are disconnected, perhaps before Connect returns. The first one
-// stays.
+// If more clients connect than wait for Accept, the others are disconnected, perhaps before Connect returns. The first
+// one stays connected.
 func clientsUnaccepted(b *bench) {
 	s := b.sides()
 	server := b.listen(s, doca.ChannelConfig{})
@@ -85,7 +85,7 @@ func (b *bench) connect(client *doca.Client, server *doca.Server) (host, dpu *do
 	return host, dpu
 }
 
-// pair is a connection of a client and a server of its own.
+// pair is a connection of its own client and server.
 func (b *bench) pair(config doca.ChannelConfig) (host, dpu *doca.Connection) {
 	b.Helper()
 	s := b.sides()
@@ -107,7 +107,7 @@ func (b *bench) mustReceive(c *doca.Connection, want string) {
 	}
 }
 
-// talk sends one message each way.
+// talk sends one message in each direction.
 func (b *bench) talk(one, other *doca.Connection) {
 	b.Helper()
 	b.send(one, "ping")
@@ -140,7 +140,7 @@ func connectsAgain(b *bench) {
 	}
 }
 
-// connectPatiently gives a client the time to get over the loss of its last connection.
+// connectPatiently retries while the client still ends its last connection.
 func (b *bench) connectPatiently(client *doca.Client, server *doca.Server) (host, dpu *doca.Connection) {
 	b.Helper()
 	ctx := b.context()
@@ -234,7 +234,7 @@ func wrongSides(b *bench) {
 	b.mustBe(err, doca.CodeNotSupported)
 }
 
-// cancelled calls f with a context that ends when f has had the time to begin, and returns its error.
+// cancelled calls f with a context that ends after f has had time to begin, and returns its error.
 func (b *bench) cancelled(f func(context.Context) error) error {
 	b.Helper()
 	ctx, cancel := context.WithCancelCause(b.context())

@@ -88,7 +88,10 @@ func closedFastPath(b *bench) {
 		"consumer Reap": func() error { _, err := l.consumer.Reap(b.context(), make([]doca.Received, 1)); return err },
 		"Send":          func() error { _, err := l.producer.Send(message); return err },
 		"SendWait":      func() error { _, err := l.producer.SendWait(b.context(), message); return err },
-		"producer Reap": func() error { _, err := l.producer.Reap(b.context(), make([]doca.Completion, 1)); return err },
+		"producer Reap": func() error {
+			_, err := l.producer.Reap(b.context(), make([]doca.Completion, 1))
+			return err
+		},
 	}
 	for name, use := range uses {
 		b.Log(name)

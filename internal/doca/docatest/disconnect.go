@@ -15,10 +15,10 @@ var disconnectCases = []testCase{
 	{"frees the place for the next", freesThePlace},
 }
 
-// ends are the two of a connection, told apart by which of them hangs up.
+// ends are the two ends of a connection, by which of them disconnects.
 type ends struct{ closing, other *doca.Connection }
 
-// eitherEnd runs a case twice: once the host hangs up, and once the DPU.
+// eitherEnd runs a case twice: the host disconnects, and the DPU disconnects.
 func (b *bench) eitherEnd(config doca.ChannelConfig, run func(*bench, ends)) {
 	b.Run("host", func(t *testing.T) {
 		b := &bench{T: t, driver: b.driver}
@@ -88,7 +88,7 @@ func (b *bench) block(c *doca.Connection) <-chan error {
 	return results
 }
 
-// mustBeClosedOrSent takes what a Send and a Recv returned, in any order. The last message may still have found room.
+// mustBeClosedOrSent checks the results of a Send and a Recv, in any order. The last message may still have been sent.
 func (b *bench) mustBeClosedOrSent(one, other error) {
 	b.Helper()
 	if one == nil {

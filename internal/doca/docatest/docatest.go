@@ -1,7 +1,8 @@
-// Package docatest is what every driver of package doca has to pass, and what the tests of other rooms need from it.
+// Package docatest is the suite that every driver of package doca must pass, and helpers for the tests of other
+// packages.
 //
-// The suite plays both sides of a copy in one process, so it takes a driver that shows host functions and functions of
-// the DPU. It asserts what package doca promises, and nothing that only one driver does.
+// The suite plays both sides of a copy in one process, so it needs a driver with host functions and functions of the
+// DPU. It asserts what package doca documents, and nothing that is particular to one driver.
 package docatest
 
 import (
@@ -10,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// topic is a part of the device layer. When it is over nothing that it opened may be left.
+// topic is a part of the device layer. After it nothing that it opened may be left open.
 type topic struct {
 	name  string
 	cases []testCase

@@ -15,7 +15,7 @@ var engineCases = []testCase{
 	{"of one device reaches what another imported", reachesOtherFunction},
 }
 
-// seams are the sizes where one copy may go wrong: at pages, at the chunks that programs use, at the device's limit.
+// seams are the sizes at which a copy may fail: around pages, chunk sizes of programs, and the device's limit.
 func seams(largest int64) []int64 {
 	sizes := []int64{1}
 	for _, seam := range []int64{page, 1 << 16, 1 << 20} {
@@ -49,7 +49,7 @@ func copiesToHost(b *bench) {
 	b.copyInEverySize(b.engine(dpu, 1), source, b.imported(dpu, target), source, target)
 }
 
-// copyInEverySize copies from one memory to another, of which source and target are the bytes.
+// copyInEverySize copies from one memory to another, whose bytes are source and target.
 func (b *bench) copyInEverySize(engine *doca.Engine, from, to doca.Memory, source, target *doca.Region) {
 	b.Helper()
 	for _, size := range seams(from.Len()) {
@@ -72,7 +72,7 @@ func copiesBetweenOffsets(b *bench) {
 	b.mustEqual(target.Bytes(), want)
 }
 
-// batch cuts two memories into count pieces of 64 bytes, with the piece's number as the tag.
+// batch divides two memories into count copies of 64 bytes, with the copy's number as the tag.
 const pieceSize = 64
 
 func batch(source, target doca.Memory, count int) []doca.Copy {
@@ -80,7 +80,8 @@ func batch(source, target doca.Memory, count int) []doca.Copy {
 	for i := range copies {
 		offset := int64(i) * pieceSize
 		copies[i] = doca.Copy{
-			Source: source, SourceOffset: offset, Target: target, TargetOffset: offset, Length: pieceSize, Tag: uint64(i),
+			Source: source, SourceOffset: offset, Target: target, TargetOffset: offset, Length: pieceSize,
+			Tag: uint64(i),
 		}
 	}
 	return copies
@@ -145,7 +146,7 @@ func takesWhatFits(b *bench) {
 	}
 }
 
-// Hardware moves bytes as it pleases, but completes nothing behind the program's back either.
+// Hardware may move bytes at any time, but completions appear only when the program polls.
 func movesWhenReaped(b *bench) {
 	dpu := b.dpu()
 	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)
@@ -163,7 +164,7 @@ func movesWhenReaped(b *bench) {
 	}
 }
 
-// All functions of the DPU share one engine, which reaches what was imported through any of them.
+// All functions of the DPU share one engine, which can access what was imported through any of them.
 func reachesOtherFunction(b *bench) {
 	first := b.dpuInfo().PCIAddress
 	other := b.open(b.info(func(i doca.DeviceInfo) bool { return i.IsDPU() && i.PCIAddress != first }).PCIAddress)

@@ -38,7 +38,8 @@ func leavesItsMemory(b *bench) {
 		{Length: 0}, {Length: -1}, {Length: page + 1}, {Length: math.MaxInt64}, {Length: math.MinInt64},
 		{SourceOffset: 1, Length: page}, {SourceOffset: page, Length: 1}, {SourceOffset: -1, Length: 1},
 		{SourceOffset: math.MaxInt64, Length: 1}, {TargetOffset: page + 1, Length: page},
-		{TargetOffset: -1, Length: 1}, {TargetOffset: math.MaxInt64, Length: page}, {TargetOffset: math.MinInt64, Length: 1},
+		{TargetOffset: -1, Length: 1}, {TargetOffset: math.MaxInt64, Length: page},
+		{TargetOffset: math.MinInt64, Length: 1},
 	} {
 		c.Source, c.Target = source, target
 		n, err := engine.Submit([]doca.Copy{c})
@@ -90,7 +91,7 @@ func foreignMemory(b *bench) {
 	b.mustNotBeWritten(b.engine(dpu, 1), source, target, target.Bytes())
 }
 
-// failing is a batch whose copy number bad writes where it must not.
+// failing is a batch whose copy number bad has an invalid target.
 func (b *bench) failing(dpu *doca.Device, count, bad int) []doca.Copy {
 	b.Helper()
 	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)

@@ -15,7 +15,7 @@ var engineLifeCases = []testCase{
 	{"reaps a few at a time", reapsAFew},
 }
 
-// Often enough that an engine which closes only when its patience is at an end would never finish.
+// Often enough that the test would not finish if each Close took its timeout.
 func closesInFlight(b *bench) {
 	dpu := b.dpu()
 	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)
@@ -53,7 +53,7 @@ func keepsMemory(b *bench) {
 	b.must(remote.Close())
 }
 
-// A completion that is there may still be taken, but nothing is waited for.
+// An available completion may still be returned, but Reap must not wait.
 func reapsInContext(b *bench) {
 	dpu := b.dpu()
 	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)

@@ -17,13 +17,13 @@ var fastPathCases = []testCase{
 	{"several at once keep their streams whole", severalStreams},
 }
 
-// side is one end of a connection and the device below it.
+// side is one end of a connection and its device.
 type side struct {
 	*doca.Connection
 	device *doca.Device
 }
 
-// bothSides are those of a connection of its own.
+// bothSides returns those of a new connection.
 func (b *bench) bothSides() (host, dpu side) {
 	b.Helper()
 	s := b.sides()
@@ -32,7 +32,7 @@ func (b *bench) bothSides() (host, dpu side) {
 	return side{onHost, s.host}, side{onDPU, s.dpu}
 }
 
-// lane leads from a producer, with a page of memory, to a consumer of the other side, with another.
+// lane is a producer, with a page of memory, and a consumer of the other side, with another.
 type lane struct {
 	producer       *doca.Producer
 	consumer       *doca.Consumer
@@ -41,7 +41,7 @@ type lane struct {
 
 const sendDepth = 4
 
-// lane returns when the producer's side knows of the consumer.
+// lane returns when the producer's side knows the consumer.
 func (b *bench) lane(from, to side, config doca.ConsumerConfig) lane {
 	b.Helper()
 	l := lane{source: b.fastMemory(from), target: b.fastMemory(to), producer: b.producer(from)}
@@ -71,7 +71,7 @@ func (b *bench) producer(s side) *doca.Producer {
 	return producer
 }
 
-// awaitPeers waits until a side knows of such consumers of its peer as are wanted.
+// awaitPeers waits until a side's list of its peer's consumers is as wanted.
 func (b *bench) awaitPeers(s side, wanted func([]uint32) bool) {
 	b.Helper()
 	ctx := b.context()
@@ -84,7 +84,7 @@ func (b *bench) awaitPeers(s side, wanted func([]uint32) bool) {
 	}
 }
 
-// offer posts room for which there is depth: a driver may ask for patience for no reason that its user could know.
+// offer posts buffers, within the depth: a driver may return AGAIN for reasons that its user cannot know.
 func offer(ctx context.Context, c *doca.Consumer, room ...doca.Receive) error {
 	for len(room) > 0 {
 		n, err := c.Post(room)
@@ -99,7 +99,7 @@ func offer(ctx context.Context, c *doca.Consumer, room ...doca.Receive) error {
 	return nil
 }
 
-// post offers room and pushes it to the peer.
+// post posts a buffer and pushes it to the peer.
 func (b *bench) post(c *doca.Consumer, room ...doca.Receive) {
 	b.Helper()
 	b.must(offer(b.context(), c, room...))
@@ -141,11 +141,13 @@ func bothWays(b *bench) {
 		l := b.lane(way[0], way[1], doca.ConsumerConfig{Depth: 4, Immediate: 16})
 		fillRandom(l.source.Bytes())
 		b.post(l.consumer, doca.Receive{Offset: 2048, Length: 50, Tag: 7}, doca.Receive{Tag: 8})
-		b.sendFast(l, doca.FastMessage{Source: l.source, Offset: 100, Length: 24, Immediate: []byte("with bytes"), Tag: 1})
+		message := doca.FastMessage{Source: l.source, Offset: 100, Length: 24, Immediate: []byte("with bytes"), Tag: 1}
+		b.sendFast(l, message)
 		b.sendFast(l, doca.FastMessage{Immediate: []byte("alone"), Tag: 2})
 
 		got := b.receiveFast(l.consumer)
-		if got.Tag != 7 || got.Length != 24 || string(got.Immediate) != "with bytes" || got.Producer != l.producer.ID() {
+		if got.Tag != 7 || got.Length != 24 || string(got.Immediate) != "with bytes" ||
+			got.Producer != l.producer.ID() {
 			b.Errorf("received %+v from producer %d", got, l.producer.ID())
 		}
 		if got := b.receiveFast(l.consumer); got.Tag != 8 || got.Length != 0 || string(got.Immediate) != "alone" {
@@ -239,7 +241,10 @@ func findsNoRoom(b *bench) {
 func roomRefused(b *bench) {
 	host, _ := b.bothSides()
 	consumer := b.consumer(host, b.fastMemory(host), doca.ConsumerConfig{Depth: 2})
-	for _, room := range []doca.Receive{{Offset: page - 96, Length: 97}, {Offset: -1, Length: 1}, {Length: -1}, {Offset: page, Length: 1}} {
+	invalid := []doca.Receive{
+		{Offset: page - 96, Length: 97}, {Offset: -1, Length: 1}, {Length: -1}, {Offset: page, Length: 1},
+	}
+	for _, room := range invalid {
 		_, err := consumer.Post([]doca.Receive{room})
 		b.mustBe(err, doca.CodeInvalidValue)
 	}

@@ -19,8 +19,8 @@ const (
 	fastNumber = 8                // bytes of immediate data: the message's number
 )
 
-// Stream sends messages from a producer to a consumer of the driver, which have to arrive whole and in order, however
-// often the device asks for patience.
+// Stream sends messages from a producer to a consumer of the driver, which must arrive whole and in order, however
+// often the device returns AGAIN.
 func Stream(t *testing.T, driver *doca.Driver, messages int) {
 	t.Helper()
 	CheckHandles(t, driver)
@@ -29,7 +29,7 @@ func Stream(t *testing.T, driver *doca.Driver, messages int) {
 	b.stream(messages, b.streamLane(dpu, host))
 }
 
-// Each lane has a goroutine and an engine at each of its ends.
+// Each lane has a goroutine and an engine at each end.
 func severalStreams(b *bench) {
 	host, dpu := b.bothSides()
 	b.stream(200, b.streamLane(dpu, host), b.streamLane(host, dpu), b.streamLane(dpu, host))
@@ -77,7 +77,7 @@ func (l lane) sendAll(ctx context.Context, count uint64) error {
 	return nil
 }
 
-// receiveAll offers each slot again as soon as it has looked at what came into it.
+// receiveAll posts each slot again as soon as it has checked its message.
 func (l lane) receiveAll(ctx context.Context, count uint64) error {
 	for slot := range int64(fastSlots) {
 		if err := l.offerSlot(ctx, uint64(slot)); err != nil {

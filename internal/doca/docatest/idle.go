@@ -9,8 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// What waits must not burn a processor. A wait that spins takes as much of it as time passes, and one that sleeps next to
-// nothing, also on a machine that others keep busy; a quarter is far from both.
+// Waiting must not use the CPU. A wait that spins uses as much CPU time as passes, one that sleeps almost none, even on
+// a busy machine; the limit of a quarter is far from both.
 var idleCases = []testCase{
 	{"with everything open", idleOpen},
 	{"while calls wait", idleWaiting},
@@ -90,7 +90,7 @@ func idleReaderBehind(b *bench) {
 	}
 }
 
-// The producer waits for room, the consumer that has some for a message to it.
+// The producer waits for a buffer, the consumer with buffers for a message.
 func idleFastPath(b *bench) {
 	host, dpu := b.bothSides()
 	waiting := b.lane(dpu, host, doca.ConsumerConfig{Depth: 1})

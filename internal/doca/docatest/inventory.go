@@ -7,20 +7,20 @@ import (
 	"time"
 )
 
-// Inventory is what a process holds of the kernel's.
+// Inventory counts the kernel objects of a process.
 type Inventory struct {
 	descriptors map[string]int // by what they lead to, without its number
 	mappings    map[string]int // of files, shared memory included; anonymous ones are the runtime's to have
 }
 
-// TakeInventory counts what the process holds now.
+// TakeInventory counts those that the process holds now.
 func TakeInventory(t *testing.T) Inventory {
 	t.Helper()
 	startNetpoller(t)
 	return Inventory{descriptors: countDescriptors(t), mappings: countMappings(t)}
 }
 
-// startNetpoller has the Go runtime open the descriptors that it keeps for ever.
+// startNetpoller makes the Go runtime open the descriptors that it keeps.
 func startNetpoller(t *testing.T) {
 	t.Helper()
 	read, write, err := os.Pipe()
@@ -64,7 +64,7 @@ func countMappings(t *testing.T) map[string]int {
 	return counts
 }
 
-// MustBeUnchanged fails the test if the process holds more now, or has lost something.
+// MustBeUnchanged fails the test if the process now holds more or fewer.
 func (before Inventory) MustBeUnchanged(t *testing.T) {
 	t.Helper()
 	after := TakeInventory(t)

@@ -11,13 +11,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Main runs the tests of a package and fails it if goroutines or objects of package doca outlive them. It does not
-// return.
+// Main runs the tests of a package and fails if goroutines or objects of package doca outlive them. It does not return.
 func Main(m *testing.M) { goleak.VerifyTestMain(handleChecker{m}) }
 
 type handleChecker struct{ *testing.M }
 
-// Run replaces a success by a failure if something is still open.
+// Run returns a failure in place of a success if something is still open.
 func (c handleChecker) Run() int {
 	code := c.M.Run()
 	handles := doca.OpenHandles()
@@ -38,8 +37,8 @@ func MustBeClosed(t *testing.T, known ...any) {
 	}
 }
 
-// CheckHandles fails the test if at its end, after its cleanups, anything but the given objects is open. Call it before
-// the first of them.
+// CheckHandles fails the test if at its end, after its cleanups, anything but the given objects is open. It must be
+// called before the first of them is opened.
 func CheckHandles(t *testing.T, known ...any) {
 	t.Helper()
 	if handles := doca.OpenHandles(); len(handles) > len(known) {

@@ -72,7 +72,7 @@ func (b *bench) file(size int64) *os.File {
 	return file
 }
 
-// mapFile leaves the case if a driver does not pin such memory, as some cannot.
+// mapFile skips the case if a driver does not pin such memory.
 func (b *bench) mapFile(device *doca.Device, file *os.File, length int64, access doca.Access) *doca.Region {
 	b.Helper()
 	region, err := device.MapFile(file, length, access)
@@ -174,7 +174,8 @@ func refusesGarbage(b *bench) {
 	good := b.export(region)
 	random := make([]byte, len(good))
 	fillRandom(random)
-	for _, bad := range [][]byte{nil, {}, {0}, good[:1], good[:len(good)/4], make([]byte, len(good)), random, random[:7]} {
+	zeros := make([]byte, len(good))
+	for _, bad := range [][]byte{nil, {}, {0}, good[:1], good[:len(good)/4], zeros, random, random[:7]} {
 		if remote, err := dpu.Import(bad, region.Address(), region.Len()); err == nil {
 			b.closeAtEnd(remote)
 			b.Errorf("%d bytes of garbage were taken for a descriptor", len(bad))
@@ -218,7 +219,7 @@ func diesWithMemory(b *bench) {
 	}
 }
 
-// Two exports of one process are told apart, and ending one leaves the other alone.
+// Two exports of one process are distinct, and ending one leaves the other.
 func reachesOneExport(b *bench) {
 	host, dpu := b.host(), b.dpu()
 	first, second := b.allocRandom(host, page, doca.RemoteRead), b.alloc(host, page, doca.RemoteRead)

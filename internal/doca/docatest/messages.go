@@ -62,7 +62,7 @@ func belongToReceiver(b *bench) {
 	}
 }
 
-// numbered is message i of a stream: its number, and as much more as it takes for sizes to vary.
+// numbered returns message i of a stream: its number, and a varying number of bytes.
 func numbered(i, most int) []byte {
 	message := make([]byte, 8+(i*37)%(most-8))
 	binary.LittleEndian.PutUint64(message, uint64(i))
@@ -82,7 +82,7 @@ func (b *bench) sendStream(c *doca.Connection) error {
 	return nil
 }
 
-// receiveStream dawdles now and then, so that the sender meets full queues.
+// receiveStream pauses now and then, so that the sender finds full queues.
 func (b *bench) receiveStream(c *doca.Connection) error {
 	ctx := b.context()
 	for i := range streamLength {
@@ -119,7 +119,7 @@ func keepTheirOrder(b *bench) {
 	}
 }
 
-// Several readers empty a full queue at once, which must not make the sender wait for ever.
+// Several readers empty a full queue at once, which must not block the sender.
 func dividedBetweenReaders(b *bench) {
 	host, dpu := b.pair(doca.ChannelConfig{ReceiveQueue: 2})
 	ctx := b.context()
@@ -151,7 +151,7 @@ func dividedBetweenReaders(b *bench) {
 	}
 }
 
-// fill sends until nothing fits any more, and says how many messages have been taken for certain.
+// fill sends until the queues are full, and returns how many messages were certainly accepted.
 func (b *bench) fill(c *doca.Connection) int {
 	b.Helper()
 	for i := 0; ; i++ {

@@ -7,14 +7,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Sides are a host function and a function of the DPU that represents it, in one process.
+// Sides are a host function and the function of the DPU that represents it, in one process.
 type Sides struct {
 	Driver    *doca.Driver
 	Host, DPU *doca.Device
 }
 
-// OpenSides opens the software device with the given limits ("name=value,...", or none) in a runtime directory of its
-// own. At the end of the test everything is closed, and anything else that was opened meanwhile fails it.
+// OpenSides opens the software device with the given limits ("name=value,...", or none) in its own runtime directory.
+// At the end of the test everything is closed, and anything else that is still open fails it.
 func OpenSides(t *testing.T, limits string) Sides {
 	t.Helper()
 	CheckHandles(t)

@@ -7,8 +7,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// A device that answers AGAIN with nothing in flight leaves its caller nothing to reap. Callers that then took the queue
-// for drained reported success over a file that was never copied.
+// A device that returns AGAIN with nothing in flight leaves nothing to reap. Callers that took the queue for drained
+// then would report success for a file that was never copied.
 func TestEngineTakesSomethingWhenNothingIsInFlight(t *testing.T) {
 	s := newFastStage(t, doca.Options{SoftFaults: "seed=4,again=80"})
 	source, target := s.alloc(s.host, 4096), s.alloc(s.host, 4096)

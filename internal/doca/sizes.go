@@ -1,0 +1,49 @@
+package doca
+
+import "time"
+
+// The sizes and times of the device layer, in one place. The sizes of what a device offers are its Capabilities.
+const (
+	// defaultReceiveQueue is the number of messages that DOCA queues per connection unless configured.
+	defaultReceiveQueue = 64
+
+	// defaultUnread is the number of messages that a Connection queues for Recv unless configured.
+	defaultUnread = 1024
+
+	// defaultSends is the number of messages in flight unless configured.
+	defaultSends = 64
+
+	// pollBatch is the number of events taken from DOCA at once.
+	pollBatch = 16
+
+	// pendingConnections is the number of connected clients that may wait for Accept; one more is disconnected.
+	pendingConnections = 16
+
+	// drainTime is how long a Close waits for the device to release memory.
+	drainTime = 10 * time.Second
+
+	// retryPause is the pause before retrying what no notification announces.
+	retryPause = time.Millisecond
+
+	// minRetryPause and maxRetryPause bound the growing pause before retrying what was refused for a reason that no
+	// notification announces.
+	minRetryPause = 10 * time.Microsecond
+	maxRetryPause = 5 * time.Millisecond
+
+	// pollerGrace is how long the driver leaves messages to pollers before it checks whether they have polled.
+	pollerGrace = 10 * time.Millisecond
+
+	// idleSpins is how often a port is polled in vain before its owner sleeps. The owner of a channel sleeps at once:
+	// it has few messages, and polling costs more than wakeups.
+	idleSpins = 32
+
+	// spinTime is how long an engine is polled in vain before its owner sleeps, and spinPolls how often between two
+	// readings of the clock. Sleeping and being woken takes about 25 microseconds, mostly of CPU time.
+	spinTime  = 25 * time.Microsecond
+	spinPolls = 16
+
+	// lockTries and lockPause bound the wait for the lock of the software device's directory, which is held briefly. If
+	// its holder is stopped, the directory is read without the lock.
+	lockTries = 100
+	lockPause = time.Millisecond
+)
