@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a stream is made of: blocks of one size, whose immediate data is their number, from 0. The last message has no bytes,
- * and its number is how many blocks there were.
+ * What a stream is made of: blocks of one size, whose immediate data is their number, from 0. The last message has no
+ * bytes, and its number is how many blocks there were.
  */
 #ifndef EXAMPLES_BLOCK_H
 #define EXAMPLES_BLOCK_H

@@ -87,7 +87,7 @@ static void on_disconnect(struct doca_comch_event_connection_status_changed *eve
 
 /* ---- Sending ---- */
 
-/* The same for success and failure: the task knows which it was. */
+/* For success and failure: the task has the status. */
 static void on_sent(struct doca_comch_task_send *task, union doca_data task_user_data, union doca_data ctx_user_data)
 {
 	struct channel *channel = ctx_user_data.ptr;
@@ -105,7 +105,7 @@ static doca_error_t alloc(struct channel *channel, const char *text, struct doca
 	return doca_comch_client_task_send_alloc_init(channel->client, channel->peer, text, len, task);
 }
 
-/* DOCA wants the text to live until the callback, which frees it. */
+/* The text must live until the callback, which frees it. */
 static doca_error_t submit(struct channel *channel, char *text)
 {
 	struct doca_comch_task_send *task;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One end of a Comch control channel: the server on the DPU, which takes one client and sends others away, or the client
- * on the host.
+ * One end of a Comch control channel: the server on the DPU, which takes one client and sends others away, or the
+ * client on the host.
  */
 #ifndef EXAMPLES_CHANNEL_H
 #define EXAMPLES_CHANNEL_H
@@ -14,7 +14,7 @@
 
 #include "engines.h"
 
-/* Who is told what comes, out of engines_progress. NULL: not interested. */
+/* Callbacks, called by engines_progress. NULL: not needed. */
 struct listener {
 	void *user; /* the first argument of each */
 	void (*message)(void *user, const uint8_t *message, uint32_t len);
@@ -33,8 +33,8 @@ struct channel {
 };
 
 /*
- * Both return when the two ends are connected; engines and listener must be set. A server waits for its client, a client
- * that finds no server fails with NOT_CONNECTED. rep_pci is the address of the host's function.
+ * Both return when the ends are connected; engines and listener must be set. A server waits for its client; a client
+ * fails with NOT_CONNECTED without a server. rep_pci is the address of the host's function.
  */
 doca_error_t channel_serve(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service);
 doca_error_t channel_call(struct channel *channel, struct doca_dev *dev, const char *service);
@@ -42,7 +42,7 @@ doca_error_t channel_call(struct channel *channel, struct doca_dev *dev, const c
 /* Hangs up. No consumer or producer may be left on the connection. */
 void channel_close(struct channel *channel);
 
-/* Whether the peer can still be heard. */
+/* Reports whether the connection is up. */
 bool channel_is_connected(const struct channel *channel);
 
 /* Copies the text, and sends it. */

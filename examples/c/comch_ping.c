@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Says "ping" to the other end of a control channel, both ways: each end answers the other's with a "pong", and is finished
- * when both have been answered. The device tells whether we are the server or the client.
+ * Sends "ping" over a control channel in both directions: each end answers with a "pong", and is done when both are
+ * answered. The device determines whether it is the server or the client.
  */
 #include <stdbool.h>
 #include <stdio.h>

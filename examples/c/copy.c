@@ -15,7 +15,7 @@ struct outcome {
 	doca_error_t result;
 };
 
-/* The same for success and failure: the task knows which it was. */
+/* For success and failure: the task has the status. */
 static void on_completion(struct doca_dma_task_memcpy *task, union doca_data task_user_data,
 			  union doca_data ctx_user_data)
 {

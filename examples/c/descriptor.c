@@ -28,17 +28,17 @@ doca_error_t descriptor_save(const struct descriptor *descriptor, const char *pa
 	return DOCA_ERROR_IO_FAILED;
 }
 
-doca_error_t descriptor_load(struct descriptor *descriptor, const char *path, void *room, size_t size)
+doca_error_t descriptor_load(struct descriptor *descriptor, const char *path, void *buffer, size_t size)
 {
 	uint64_t head[2];
 	int fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return DOCA_ERROR_IO_FAILED;
 	bool has_head = read(fd, head, sizeof(head)) == (ssize_t)sizeof(head);
-	ssize_t blob_len = has_head ? read(fd, room, size) : -1;
+	ssize_t blob_len = has_head ? read(fd, buffer, size) : -1;
 	close(fd);
 	if (blob_len <= 0)
 		return DOCA_ERROR_INVALID_VALUE;
-	*descriptor = (struct descriptor){head[0], head[1], room, (size_t)blob_len};
+	*descriptor = (struct descriptor){head[0], head[1], buffer, (size_t)blob_len};
 	return DOCA_SUCCESS;
 }

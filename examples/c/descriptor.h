@@ -18,7 +18,7 @@ struct descriptor {
 /* For the owner's eyes only, and whole when it appears under its name. IO_FAILED. */
 doca_error_t descriptor_save(const struct descriptor *descriptor, const char *path);
 
-/* The blob is put into room, which has size bytes. IO_FAILED, INVALID_VALUE. */
-doca_error_t descriptor_load(struct descriptor *descriptor, const char *path, void *room, size_t size);
+/* Reads the blob into buffer, which has size bytes. IO_FAILED, INVALID_VALUE. */
+doca_error_t descriptor_load(struct descriptor *descriptor, const char *path, void *buffer, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On the host: exports a text to the DPU. Writes the export descriptor, behind the text's address and length, to a file, and
- * keeps the memory until its standard input ends. Whoever has the file can read the memory until then.
+ * On the host: exports a text to the DPU. Writes the export descriptor, after the text's address and length, to a file,
+ * and keeps the memory until its standard input ends. Until then every process with the file can read the memory.
  */
 #include <stdio.h>
 #include <string.h>

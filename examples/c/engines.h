@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The progress engines of one end of a connection. A program that works with several threads would give the data engine one
- * of its own; in a single thread, both are progressed in turn.
+ * The progress engines of one end of a connection. A program with several threads would use the data engine on its own
+ * thread; in a single thread, both are progressed in turn.
  */
 #ifndef EXAMPLES_ENGINES_H
 #define EXAMPLES_ENGINES_H
@@ -17,7 +17,7 @@ struct engines {
 doca_error_t engines_create(struct engines *engines);
 void engines_destroy(struct engines *engines);
 
-/* Both: a consumer comes and goes by messages of the control channel. */
+/* Both, because consumers are announced through the control channel. */
 void engines_progress(const struct engines *engines);
 
 enum doca_ctx_states engines_state_of(const struct doca_ctx *ctx);

@@ -19,7 +19,7 @@ static doca_error_t create_inventory(struct doca_buf_inventory **inventory)
 	return result;
 }
 
-/* Comch's fast path wants memory that the device may read and write, at either end. */
+/* The fast path of Comch needs memory that the device may read and write, at either end. */
 static doca_error_t map_blocks(struct doca_dev *dev, struct pool *pool)
 {
 	size_t size = (size_t)BLOCKS_AT_ONCE * BLOCK_SIZE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of one end of a stream: room for as many blocks as are on their way, and buffers that point into it. */
+/* The memory of one end of a stream: the blocks in flight, and buffers over them. */
 #ifndef EXAMPLES_POOL_H
 #define EXAMPLES_POOL_H
 
@@ -18,7 +18,7 @@ struct pool {
 
 doca_error_t pool_create(struct doca_dev *dev, struct pool *pool);
 
-/* All its buffers must have been given back. */
+/* All its buffers must have been released. */
 void pool_destroy(struct pool *pool);
 
 /* A buffer over one block, which counts as full, or as empty. */

@@ -19,7 +19,7 @@ struct outlet {
 
 /* ---- Sends ---- */
 
-/* The same for success and failure: the task knows which it was. The end of the stream has no buffer. */
+/* For success and failure: the task has the status. The end of the stream has no buffer. */
 static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_user_data,
 		    union doca_data ctx_user_data)
 {

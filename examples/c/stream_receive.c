@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* On the DPU: receives the stream of one stream_send over Comch's fast path, and tells whether it was in order and whole. */
+/*
+ * On the DPU: receives the stream of one stream_send over Comch's fast path, and tells whether it was in order and
+ * whole.
+ */
 #include "stream_receive.h"
 
 #include <inttypes.h>

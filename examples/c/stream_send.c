@@ -40,7 +40,7 @@ static void wait_for_consumer(struct sender *sender, bool there)
 		engines_progress(&sender->engines);
 }
 
-/* The consumer that goes has taken all: then we hang up. */
+/* The consumer expires when it has received everything: then disconnect. */
 static doca_error_t send_to_consumer(struct sender *sender, uint32_t count)
 {
 	wait_for_consumer(sender, true);

@@ -84,7 +84,7 @@ extern struct argp argp;
 /* BAD_STATE unless between init and start. */
 doca_error_t argp_open_for_registration(void);
 
-/* Says what is wrong, to the program's logger or on stderr, and returns result. */
+/* Reports an error, to the program's logger or on stderr, and returns result. */
 doca_error_t argp_fail(doca_error_t result, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Replaces a string that a setter owns; false: no memory. */

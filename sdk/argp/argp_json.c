@@ -108,7 +108,7 @@ static doca_error_t add_value(struct argp_values *values, struct doca_argp_param
 
 /* ---- Groups ---- */
 
-/* A group has only its own keys, though on the command line all flags stand together. */
+/* A group has only its own keys, although the command line has all flags together. */
 static doca_error_t add_key(const struct doca_argp_cmd *cmd, const char *key, struct json_object *value,
 			    struct argp_values *values)
 {

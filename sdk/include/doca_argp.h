@@ -4,9 +4,10 @@
  *
  *   init -> param_create, set_*, register_param, ... -> start -> destroy
  *
- * A parameter wants a name, a description, a type and a callback, which gets each value once: a char * for a string,
- * an int *, a bool *, valid until it returns. Values of the command line come first, in its order; a parameter that is
- * on the command line is not taken from the JSON file. Registering gives the parameter away, even where it fails.
+ * A parameter needs a name, a description, a type and a callback, which is called with each value once: a char * for a
+ * string, an int *, a bool *, valid until it returns. Values of the command line come first, in its order; a parameter
+ * on the command line is not read from the JSON file. Registering transfers ownership of the parameter, even on
+ * failure.
  *
  * One thread; one parser for a process.
  */
@@ -49,9 +50,9 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_argp_destroy(void);
 
 /*
- * NOT_SUPPORTED: a flag or JSON key that nobody registered. IO_FAILED: the JSON file. INVALID_VALUE: a value, a flag
- * missing or given twice. Any of these is said on stderr, followed by the usage. What a callback answers is passed on.
- * -h and -v end the program.
+ * NOT_SUPPORTED: an unregistered flag or JSON key. IO_FAILED: the JSON file. INVALID_VALUE: a value, or a flag that is
+ * missing or repeated. Each is reported on stderr, followed by the usage. The result of a callback is passed on. -h and
+ * -v end the program.
  */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_start(int argc, char **argv);
@@ -61,8 +62,8 @@ DOCA_EXPERIMENTAL
 void doca_argp_usage(void);
 
 /*
- * INITIALIZATION: it lacks something. INVALID_VALUE: its name is taken. BAD_STATE: it is registered, or this is not the
- * time between init and start.
+ * INITIALIZATION: the parameter is incomplete. INVALID_VALUE: its name is in use. BAD_STATE: it is registered, or the
+ * call is not between init and start.
  */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_register_param(struct doca_argp_param *input_param);
@@ -177,11 +178,11 @@ void doca_argp_cmd_set_callback(struct doca_argp_cmd *cmd, doca_argp_cmd_cb_t ca
 DOCA_EXPERIMENTAL
 void doca_argp_cmd_set_hidden(struct doca_argp_cmd *cmd);
 
-/* Gives the parameter away, even where it fails. BAD_STATE: cmd is registered already. */
+/* Transfers ownership of the parameter, even on failure. BAD_STATE: cmd is registered already. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_cmd_register_param(struct doca_argp_cmd *cmd, struct doca_argp_param *input_param);
 
-/* Gives input_cmd away, even where it fails. BAD_STATE: one of the two is registered already. */
+/* Transfers ownership of input_cmd, even on failure. BAD_STATE: one of the two is registered already. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_argp_cmd_register_cmd(struct doca_argp_cmd *cmd, struct doca_argp_cmd *input_cmd);
 

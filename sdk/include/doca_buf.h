@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Buffers: a piece [head, head + len) of a map, with a data segment [data, data + data_len) inside it. A copy reads
- * the data segment of its source and appends to that of its destination.
+ * Buffers: a part [head, head + len) of a map, with a data segment [data, data + data_len) inside it. A copy reads the
+ * data segment of its source and appends to that of its destination.
  *
- * Getters and setters check nothing and always succeed: a NULL is undefined. Buffers come from an inventory with a
- * reference count of 1; the last decrement gives them back. In a chain only the first may be counted.
+ * Getters and setters check nothing and always succeed; NULL is undefined. Buffers come from an inventory with a
+ * reference count of 1; the last decrement returns them. In a chain only the first has references.
  */
 #ifndef DOCA_BUF_H_
 #define DOCA_BUF_H_
@@ -49,7 +49,7 @@ doca_error_t doca_buf_set_data(struct doca_buf *buf, void *data, size_t data_len
 DOCA_STABLE
 doca_error_t doca_buf_set_data_len(struct doca_buf *buf, size_t data_len);
 
-/* Length 0 at the same place: what a destination wants before it is used again. */
+/* Sets the length to 0, at the same address: needed before a destination is used again. */
 DOCA_STABLE
 doca_error_t doca_buf_reset_data_len(struct doca_buf *buf);
 

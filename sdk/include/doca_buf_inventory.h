@@ -30,7 +30,7 @@ doca_error_t doca_buf_inventory_start(struct doca_buf_inventory *inventory);
 DOCA_STABLE
 doca_error_t doca_buf_inventory_stop(struct doca_buf_inventory *inventory);
 
-/* INVALID_VALUE unless [addr, addr + len) lies in the map; NO_MEMORY when the inventory is empty. */
+/* INVALID_VALUE unless [addr, addr + len) is within the map; NO_MEMORY if the inventory is empty. */
 DOCA_STABLE
 doca_error_t doca_buf_inventory_buf_get_by_args(struct doca_buf_inventory *inventory, struct doca_mmap *mmap,
 						void *addr, size_t len, void *data, size_t data_len,

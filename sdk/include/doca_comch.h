@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comch, the control channel: messages between a server on the DPU and clients on the host, reliable, in order,
- * bounded in size. A server is known by (device, representor, name); a client by (device, name).
+ * Comch, the control channel: messages between a server on the DPU and clients on the host; reliable, in order, of
+ * bounded size. A server is identified by (device, representor, name), a client by (device, name).
  *
- * A server starts at once. A client is STARTING until progress has connected it, and back to IDLE if nobody is there.
+ * A server starts at once. A client is STARTING until progress has connected it, and returns to IDLE without a server.
  */
 #ifndef DOCA_COMCH_H_
 #define DOCA_COMCH_H_
@@ -82,8 +82,8 @@ DOCA_STABLE
 doca_error_t doca_comch_server_get_device_rep(const struct doca_comch_server *comch_server, struct doca_dev_rep **rep);
 
 /*
- * The client is told; on this side no disconnection event follows. IN_USE while a consumer or producer lives on the
- * connection; AGAIN: call again.
+ * The client is told; on this side no disconnection event follows. IN_USE while the connection has a consumer or
+ * producer; AGAIN: call again.
  */
 DOCA_STABLE
 doca_error_t doca_comch_server_disconnect(struct doca_comch_server *comch_server,

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comch's fast path, the receiving end: posts buffers, into which the producers of the same connection write. Its
- * registration with the peer goes through the control channel: progress that too while the consumer is STARTING and in
- * use.
+ * Comch's fast path, the receiving end: posts buffers into which producers of the same connection write. It is
+ * registered with the peer through the control channel: progress that too while the consumer is STARTING and in use.
  */
 #ifndef DOCA_COMCH_CONSUMER_H_
 #define DOCA_COMCH_CONSUMER_H_

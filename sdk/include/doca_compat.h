@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How each declaration is marked. What DOCA may still change is experimental: its use warns, unless the program is
- * compiled with -DDOCA_ALLOW_EXPERIMENTAL_API. The same goes for DOCA_ALLOW_DEPRECATED_API.
+ * Marks of declarations. Experimental functions may change in DOCA: their use warns, unless the program is compiled
+ * with -DDOCA_ALLOW_EXPERIMENTAL_API; likewise -DDOCA_ALLOW_DEPRECATED_API.
  */
 #ifndef DOCA_COMPAT_H_
 #define DOCA_COMPAT_H_

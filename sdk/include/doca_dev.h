@@ -39,7 +39,7 @@ doca_error_t doca_devinfo_rep_create_list(struct doca_dev *dev, int filter, stru
 DOCA_STABLE
 doca_error_t doca_devinfo_rep_destroy_list(struct doca_devinfo_rep **dev_list_rep);
 
-/* Opening again gives the same device, which then wants one close more. */
+/* Opening again returns the same device, which then needs another close. */
 DOCA_STABLE
 doca_error_t doca_dev_open(struct doca_devinfo *devinfo, struct doca_dev **dev);
 
@@ -137,7 +137,7 @@ DOCA_STABLE
 doca_error_t doca_devinfo_rep_cap_is_filter_emulated_supported(const struct doca_devinfo *devinfo,
 							       uint8_t *filter_emulated_supported);
 
-/* What a representor stands for. */
+/* The function that a representor represents. */
 
 DOCA_STABLE
 doca_error_t doca_devinfo_rep_get_vuid(const struct doca_devinfo_rep *devinfo_rep, char *rep_vuid, uint32_t size);

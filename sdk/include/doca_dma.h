@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DMA: copies between maps, whoever owns the memory. A copy takes the data segment of its source (a chain of them, if
- * the device can) and appends it to that of its destination, whose data_len grows on success. A copy of 0 bytes is an
- * error. One copy that fails stops its context.
+ * DMA: copies between maps of this or another process. A copy appends the data segment of its source (or of a chain, if
+ * the device supports it) to that of its destination, whose data_len grows on success. A copy of 0 bytes is an error. A
+ * failed copy stops its context.
  */
 #ifndef DOCA_DMA_H_
 #define DOCA_DMA_H_

@@ -29,7 +29,9 @@ typedef void (*log_flush_callback)(char *buffer);
 
 /* Backends of the program's own lines. */
 
-/* From WARNING on to stderr, the rest to stdout, both as the global limits go. Once: the second time changes nothing. */
+/*
+ * From WARNING on to stderr, the rest to stdout, both as the global limits go. Once: the second time changes nothing.
+ */
 DOCA_EXPERIMENTAL
 doca_error_t doca_log_backend_create_standard(void);
 

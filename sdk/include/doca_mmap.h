@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory maps: one range of memory, registered with devices, and its way to another process.
+ * Memory maps: one range of memory, registered with devices, and its export to another process.
  *
  *   create -> set_memrange (once), add_dev, set_permissions -> start -> export, buffers, tasks -> destroy
  *
- * Settings are frozen while the map is started. An export descriptor is a secret: who has it reaches the memory until
+ * Settings are frozen while the map is started. An export descriptor is a secret: it gives access to the memory until
  * the map is stopped or destroyed. A map is for one thread at a time.
  */
 #ifndef DOCA_MMAP_H_
@@ -58,7 +58,7 @@ doca_error_t doca_mmap_export_rdma(struct doca_mmap *mmap, const struct doca_dev
 				   size_t *export_desc_len);
 
 /*
- * The map of somebody else's memory: usable at once, never started, addressed by the exporter's addresses. user_data
+ * Creates a map of another process's memory: usable at once, never started, with the exporter's addresses. user_data
  * may be NULL.
  */
 DOCA_STABLE

@@ -58,7 +58,7 @@ doca_error_t doca_pe_clear_notification(struct doca_pe *pe, doca_notification_ha
 DOCA_EXPERIMENTAL
 doca_error_t doca_pe_set_event_mode(struct doca_pe *pe, enum doca_pe_event_mode event_mode);
 
-/* Tasks. Whoever allocated a task owns it; a successful submission lends it until its callback. */
+/* Tasks. A task is owned by the program that allocated it, except from a successful submission until its callback. */
 
 /*
  * Anything but SUCCESS leaves the task with the caller. AGAIN: the queue is full, progress first. BAD_STATE: not
@@ -93,9 +93,9 @@ DOCA_STABLE
 struct doca_ctx *doca_task_get_ctx(const struct doca_task *task);
 
 /*
- * Batches of tasks: the same for many tasks of a kind at once. The library that has them allocates them, as DOCA's Ethernet
- * queues do. DMA and Comch have none, so there is never one here: INVALID_VALUE, 0 and NULL are the answers, and nothing
- * is set or freed.
+ * Batches of tasks: the same for many tasks of a kind at once. The library that has them allocates them, as DOCA's
+ * Ethernet queues do. DMA and Comch have none, so there is never one here: INVALID_VALUE, 0 and NULL are the answers,
+ * and nothing is set or freed.
  */
 
 DOCA_EXPERIMENTAL

@@ -24,7 +24,9 @@ typedef __be16 doca_be16_t;
 typedef __be32 doca_be32_t;
 typedef __be64 doca_be64_t;
 
-/* A file descriptor, and what it is before there is one. The progress engine's doca_notification_handle_t is its like. */
+/*
+ * A file descriptor, and what it is before there is one. The progress engine's doca_notification_handle_t is its like.
+ */
 typedef int doca_event_handle_t;
 #define doca_event_invalid_handle (-1)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The release of DOCA that the kit stands for: the interface of 3.0.0. The last three digits of the patch are a build
- * number; 999 is none of DOCA's, and so marks the kit.
+ * The release of DOCA whose interface the kit has: 3.0.0. The last three digits of the patch are a build number; DOCA
+ * does not use 999, which identifies the kit.
  */
 #ifndef DOCA_VERSION_H_
 #define DOCA_VERSION_H_

@@ -12,7 +12,7 @@
 
 __attribute__((visibility("default"))) const struct doca_ops *priv_doca_ops(void);
 
-/* For dma-copy, which says so where the device beneath DOCA's names has a time model. As soft_describe_model. */
+/* As soft_describe_model. For dma-copy, which reports the time model of the device behind these libraries. */
 __attribute__((visibility("default"))) bool priv_doca_describe_model(char *text, size_t size);
 
 #define DEFINE_FUNC(ret, name, params, args)       \

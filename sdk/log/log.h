@@ -35,12 +35,12 @@ char *log_line_format(uint32_t level, const struct log_origin *origin, const cha
 
 /* ---- log_backend ---- */
 
-/* Who speaks. A backend takes the lines of one of them. */
-enum log_speaker { LOG_PROGRAM, LOG_SDK };
+/* The writer of a line. A backend accepts the lines of one. */
+enum log_writer { LOG_PROGRAM, LOG_SDK };
 
 struct doca_log_backend {
 	struct doca_log_backend *next;
-	enum log_speaker speaker;
+	enum log_writer writer;
 	uint32_t lower, upper; /* takes upper <= level <= lower */
 	bool lower_strict, upper_strict;
 	uint32_t lower_bound, upper_bound; /* however the global limits are set; 0: no bound */
@@ -65,9 +65,9 @@ bool log_level_valid(uint32_t level);
 doca_error_t log_backend_add(const struct doca_log_backend *wanted, struct doca_log_backend **backend);
 
 /* Some backend would take such a line: otherwise there is no need to format it. */
-bool log_wanted(enum log_speaker speaker, uint32_t level);
+bool log_wanted(enum log_writer writer, uint32_t level);
 
-/* Gives the line to every backend that takes it. */
-void log_deliver(enum log_speaker speaker, uint32_t level, const char *line);
+/* Writes the line to every backend that accepts it. */
+void log_deliver(enum log_writer writer, uint32_t level, const char *line);
 
 #endif

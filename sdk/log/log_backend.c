@@ -23,26 +23,26 @@ bool log_level_valid(uint32_t level)
 
 /* ---- Lines ---- */
 
-static bool takes(const struct doca_log_backend *backend, enum log_speaker speaker, uint32_t level)
+static bool takes(const struct doca_log_backend *backend, enum log_writer writer, uint32_t level)
 {
-	return backend->speaker == speaker && level >= backend->upper && level <= backend->lower;
+	return backend->writer == writer && level >= backend->upper && level <= backend->lower;
 }
 
-bool log_wanted(enum log_speaker speaker, uint32_t level)
+bool log_wanted(enum log_writer writer, uint32_t level)
 {
 	bool wanted = false;
 	pthread_mutex_lock(&log_lock);
 	for (struct doca_log_backend *backend = backends; backend != NULL; backend = backend->next)
-		wanted = wanted || takes(backend, speaker, level);
+		wanted = wanted || takes(backend, writer, level);
 	pthread_mutex_unlock(&log_lock);
 	return wanted;
 }
 
-void log_deliver(enum log_speaker speaker, uint32_t level, const char *line)
+void log_deliver(enum log_writer writer, uint32_t level, const char *line)
 {
 	pthread_mutex_lock(&log_lock);
 	for (struct doca_log_backend *backend = backends; backend != NULL; backend = backend->next) {
-		if (takes(backend, speaker, level))
+		if (takes(backend, writer, level))
 			backend->write(backend, level, line);
 	}
 	pthread_mutex_unlock(&log_lock);
@@ -72,8 +72,8 @@ doca_error_t log_backend_add(const struct doca_log_backend *wanted, struct doca_
 		return DOCA_ERROR_NO_MEMORY;
 	*added = *wanted;
 	pthread_mutex_lock(&log_lock);
-	follow_lower(added, added->speaker == LOG_SDK ? global.sdk : global.lower);
-	follow_upper(added, added->speaker == LOG_SDK ? (uint32_t)DOCA_LOG_LEVEL_CRIT : global.upper);
+	follow_lower(added, added->writer == LOG_SDK ? global.sdk : global.lower);
+	follow_upper(added, added->writer == LOG_SDK ? (uint32_t)DOCA_LOG_LEVEL_CRIT : global.upper);
 	added->next = backends;
 	backends = added;
 	pthread_mutex_unlock(&log_lock);
@@ -129,7 +129,7 @@ doca_error_t doca_log_backend_set_level_upper_limit_strict(struct doca_log_backe
 
 doca_error_t doca_log_backend_set_sdk_level(struct doca_log_backend *backend, uint32_t level)
 {
-	if (backend == NULL || backend->speaker != LOG_SDK)
+	if (backend == NULL || backend->writer != LOG_SDK)
 		return DOCA_ERROR_INVALID_VALUE;
 	return set_limit(&backend->lower, &backend->lower_strict, level);
 }
@@ -138,14 +138,14 @@ doca_error_t doca_log_backend_set_sdk_level(struct doca_log_backend *backend, ui
 
 typedef void (*follow_fn)(struct doca_log_backend *backend, uint32_t level);
 
-static doca_error_t set_global(uint32_t *limit, uint32_t level, enum log_speaker speaker, follow_fn follow)
+static doca_error_t set_global(uint32_t *limit, uint32_t level, enum log_writer writer, follow_fn follow)
 {
 	if (!log_level_valid(level))
 		return DOCA_ERROR_INVALID_VALUE;
 	pthread_mutex_lock(&log_lock);
 	*limit = level;
 	for (struct doca_log_backend *backend = backends; backend != NULL; backend = backend->next) {
-		if (backend->speaker == speaker)
+		if (backend->writer == writer)
 			follow(backend, level);
 	}
 	pthread_mutex_unlock(&log_lock);

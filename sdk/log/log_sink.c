@@ -47,31 +47,31 @@ static void write_syslog(struct doca_log_backend *backend, uint32_t level, const
 	syslog(LOG_USER | priorities[(level - DOCA_LOG_LEVEL_CRIT) / 10], "%s", line);
 }
 
-/* ---- Creating, for either speaker ---- */
+/* ---- Creating, for either writer ---- */
 
-static doca_error_t create_file(enum log_speaker speaker, FILE *file, struct doca_log_backend **backend)
+static doca_error_t create_file(enum log_writer writer, FILE *file, struct doca_log_backend **backend)
 {
 	if (file == NULL || backend == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	struct doca_log_backend wanted = {.speaker = speaker, .write = write_file, .sink.file = file};
+	struct doca_log_backend wanted = {.writer = writer, .write = write_file, .sink.file = file};
 	return log_backend_add(&wanted, backend);
 }
 
-static doca_error_t create_fd(enum log_speaker speaker, int fd, struct doca_log_backend **backend)
+static doca_error_t create_fd(enum log_writer writer, int fd, struct doca_log_backend **backend)
 {
 	if (fd < 0 || backend == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	struct doca_log_backend wanted = {.speaker = speaker, .write = write_fd, .sink.fd = fd};
+	struct doca_log_backend wanted = {.writer = writer, .write = write_fd, .sink.fd = fd};
 	return log_backend_add(&wanted, backend);
 }
 
-static doca_error_t create_buf(enum log_speaker speaker, char *buf, size_t capacity, log_flush_callback handler,
+static doca_error_t create_buf(enum log_writer writer, char *buf, size_t capacity, log_flush_callback handler,
 			       struct doca_log_backend **backend)
 {
 	if (buf == NULL || capacity == 0 || handler == NULL || backend == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
 	struct doca_log_backend wanted = {
-		.speaker = speaker,
+		.writer = writer,
 		.write = write_buf,
 		.sink.buf = {buf, capacity, handler},
 	};
@@ -79,7 +79,7 @@ static doca_error_t create_buf(enum log_speaker speaker, char *buf, size_t capac
 }
 
 /* The system's log has one name for a process, the last that was given, and keeps the pointer: it is never freed. */
-static doca_error_t create_syslog(enum log_speaker speaker, const char *name, struct doca_log_backend **backend)
+static doca_error_t create_syslog(enum log_writer writer, const char *name, struct doca_log_backend **backend)
 {
 	if (name == NULL || backend == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
@@ -87,7 +87,7 @@ static doca_error_t create_syslog(enum log_speaker speaker, const char *name, st
 	if (copy == NULL)
 		return DOCA_ERROR_NO_MEMORY;
 	openlog(copy, LOG_PID, LOG_USER);
-	struct doca_log_backend wanted = {.speaker = speaker, .write = write_syslog, .sink.name = copy};
+	struct doca_log_backend wanted = {.writer = writer, .write = write_syslog, .sink.name = copy};
 	return log_backend_add(&wanted, backend);
 }
 
@@ -114,10 +114,7 @@ doca_error_t doca_log_backend_create_with_syslog(const char *name, struct doca_l
 	return create_syslog(LOG_PROGRAM, name, backend);
 }
 
-/*
- * Nobody gets hold of these two, so nobody can give them limits of their own. A part of a program that asks for them once
- * more has what it wants.
- */
+/* Programs have no handle of these two, so they cannot set limits of their own. Requesting them again has no effect. */
 doca_error_t doca_log_backend_create_standard(void)
 {
 	static atomic_flag created = ATOMIC_FLAG_INIT;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The kit's logger takes the place of the device's own (embedded.c): it defines what that defines, the device's way in here,
- * and the two log functions of the list, as soft_<name>, beside their kin.
+ * The kit's logger replaces the device's own (embedded.c) and defines the same functions: soft_log, and the two log
+ * functions of the list, as soft_<name>.
  */
 #include <stdlib.h>
 
 #include "error.h"
 #include "log.h"
 
-static doca_error_t write_line(enum log_speaker speaker, uint32_t level, const struct log_origin *origin,
+static doca_error_t write_line(enum log_writer writer, uint32_t level, const struct log_origin *origin,
 			       const char *format, va_list args)
 {
-	if (!log_wanted(speaker, level))
+	if (!log_wanted(writer, level))
 		return DOCA_SUCCESS;
 	char *line = log_line_format(level, origin, format, args);
 	if (line == NULL)
 		return DOCA_ERROR_NO_MEMORY;
-	log_deliver(speaker, level, line);
+	log_deliver(writer, level, line);
 	free(line);
 	return DOCA_SUCCESS;
 }
 
-/* The line says which source it comes from; the file that DOCA's macros also pass is not shown. */
+/* The line names its source; the file that DOCA's macros also pass is not shown. */
 doca_error_t doca_log(uint32_t level, int source, const char *fname, int line, const char *func, const char *format,
 		      ...)
 {

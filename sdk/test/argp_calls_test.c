@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls in the wrong place, and who owns what afterwards; leaks are the sanitizer's business. */
+/* Calls in the wrong state, and ownership afterwards; the sanitizer finds leaks. */
 #include <string.h>
 #include <unistd.h>
 

@@ -14,7 +14,7 @@ static const struct line lines[] = {
 	{"-f x -m 1 -m 2", NULL, DOCA_SUCCESS, "file=x many=1 many=2 valid", NULL},
 	{"-f x -s y", NULL, DOCA_SUCCESS, "file=x secret=y valid", NULL},
 
-	/* wrong ones: nobody is called back */
+	/* invalid ones: no callback is called */
 	{"", NULL, DOCA_ERROR_INVALID_VALUE, "", "file is missing"},
 	{"-f x -q", NULL, DOCA_ERROR_NOT_SUPPORTED, "", "unknown flag -q"},
 	{"-f x --files y", NULL, DOCA_ERROR_NOT_SUPPORTED, "", "unknown flag --files"},
@@ -27,7 +27,7 @@ static const struct line lines[] = {
 	{"-f x --number=", NULL, DOCA_ERROR_INVALID_VALUE, "", "whole number"},
 	{"-f x --flag=true", NULL, DOCA_ERROR_INVALID_VALUE, "", "takes no value"},
 
-	/* what the program says to a value */
+	/* the program's result for a value */
 	{"-f x -x y -n 1", NULL, DOCA_ERROR_TOO_BIG, "file=x ", "value of x was refused"},
 	{"-f x -n 13", NULL, DOCA_ERROR_BAD_CONFIG, "file=x number=13 valid", NULL},
 

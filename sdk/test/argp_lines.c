@@ -31,7 +31,7 @@ static void write_json(const char *text, char path[])
 	close(fd);
 }
 
-/* 0 as expected; else says what came instead. */
+/* Returns 0 if the line has the expected effect; else reports the difference. */
 static int run_line(const void *argument)
 {
 	const struct line *line = argument;

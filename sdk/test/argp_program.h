@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program whose command line the tests of the parser write: parameters of every kind, and two nested commands. Each of
- * its callbacks appends to a record.
+ * The program whose command line the tests of the parser write: parameters of every kind, and two nested commands. Each
+ * of its callbacks appends to a record.
  */
 #ifndef DMA_COPY_SDK_ARGP_PROGRAM_H
 #define DMA_COPY_SDK_ARGP_PROGRAM_H

@@ -13,16 +13,16 @@ struct capture {
 /* Runs what(argument) in a child, which exits with what it returns. */
 void capture_run(int (*what)(const void *argument), const void *argument, struct capture *capture);
 
-/* Says how many of the cases failed. The answer is for main to return. */
+/* Reports how many cases failed. Returns the exit code for main. */
 int report(const char *what, size_t count, size_t failed);
 
-/* Cases that need nothing but to return 0. */
+/* Cases that only have to return 0. */
 struct capture_case {
 	const char *name;
 	int (*run)(const void *argument); /* of NULL */
 };
 
-/* Runs each, says what failed, and returns how many did. */
+/* Runs each, reports failures, and returns their number. */
 size_t check_cases(const struct capture_case *cases, size_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A failed check names its place and what it saw, and ends the program: in a case of capture.h, the child. */
+/* A failed check prints its place and the value, and ends the program: for a case of capture.h, the child. */
 #ifndef DMA_COPY_SDK_CHECK_H
 #define DMA_COPY_SDK_CHECK_H
 

@@ -86,7 +86,8 @@ streams() {
 	done
 	DMA_COPY_SOFT_FAULTS=again=50 stream 100 || fail "the stream did not survive full queues"
 	! DMA_COPY_SOFT_FAULTS=fail=21:IO_FAILED stream 100 || fail "the stream lost a block and was called whole"
-	grep -q ' blocks, .*, 0 of them out of order or damaged, and no end$' "$work/verdict" || fail "a cut stream was called $(cat "$work/verdict")"
+	grep -q ' blocks, .*, 0 of them out of order or damaged, and no end$' "$work/verdict" ||
+		fail "a cut stream was called $(cat "$work/verdict")"
 	! run stream_send -n -1 2> /dev/null || fail "stream_send took a negative count"
 }
 

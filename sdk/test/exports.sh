@@ -28,7 +28,8 @@ check_functions() {
 	local library=$1 expected
 	shift
 	expected=$(declared "${@/#/$kit/include/doca_}")
-	[ "$library" != common ] || expected=$(printf '%s\npriv_doca_describe_model INTERNAL\npriv_doca_ops INTERNAL\n' "$expected" | sort)
+	[ "$library" != common ] ||
+		expected=$(printf '%s\npriv_doca_describe_model INTERNAL\npriv_doca_ops INTERNAL\n' "$expected" | sort)
 	diff <(echo "$expected") <(exported "$kit/lib/libdoca_$library.so") ||
 		complain "libdoca_$library: the headers have '<', the library has '>'"
 }

@@ -176,7 +176,7 @@ static int buffer_gets_each_line(const void *argument)
 	return 0;
 }
 
-/* The device says why a list was refused, at DEBUG. */
+/* The device logs why a list was refused, at DEBUG. */
 static void provoke_device(void)
 {
 	struct doca_devinfo **list;

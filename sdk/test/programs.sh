@@ -16,7 +16,7 @@ fail() {
 	exit 1
 }
 
-# $1: c or c++, then what the compiler gets beside the flags. The language's own default standard, as programs have it.
+# $1: c or c++, then further arguments of the compiler. The language's own default standard, as programs have it.
 compile() {
 	local language=$1
 	shift

@@ -13,7 +13,7 @@ mkdir -p "$out"
 make -s -C "$here/.." install SDKDIR="$SDKDIR" DESTDIR="$out" PREFIX=/moved
 kit=$out/moved
 
-# A relative PREFIX is one of whoever calls make, not of a directory of the source tree.
+# A relative PREFIX is relative to the directory of the caller of make, not to the source tree.
 (cd "$root" && make -s install-sdk SDKDIR="$SDKDIR" PREFIX="$(realpath --relative-to=. "$out")/relative")
 diff -r "$kit" "$out/relative"
 
