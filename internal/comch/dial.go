@@ -11,9 +11,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// The intervals between two attempts: short at first, then longer, so that a long wait costs little processor time. The
-// longest is below half a second, for which a DPU side that cannot start listens to tell a waiting host why. They are
-// randomized, so that many processes that were started together do not try at the same moments.
+// The intervals between two attempts: short at first, then longer, so that a long wait uses little CPU time. The
+// longest is below half a second, the time for which a DPU side that cannot start still listens to report its error to
+// a waiting host. They are randomized, so that processes started together do not retry at the same time.
 const (
 	firstRetry  = time.Millisecond
 	lastRetry   = 200 * time.Millisecond
@@ -28,16 +28,16 @@ func retries(first time.Duration) *backoff.ExponentialBackOff {
 	return schedule
 }
 
-// Wait is how long one side waits for the other, in as many calls as that takes.
+// Wait is the time that one side waits for the other, over any number of calls.
 type Wait struct {
 	length time.Duration
 	until  time.Time
 }
 
-// Within returns a Wait of that length, which begins now.
+// Within returns a Wait of that length that begins now.
 func Within(length time.Duration) Wait { return Wait{length, time.Now().Add(length)} }
 
-// context ends with ErrPeerAbsent when the wait is over.
+// context returns a context that ends with ErrPeerAbsent when the wait is over.
 func (w Wait) context(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithDeadlineCause(ctx, w.until, fmt.Errorf("%w within %s", ErrPeerAbsent, w.length))
 }
@@ -56,9 +56,9 @@ func NewDialer(device *doca.Device, name string, wait Wait) *Dialer {
 	return &Dialer{device: device, name: name, wait: wait, pauses: retries(10 * time.Millisecond)}
 }
 
-// Dial connects, and waits for the server to appear, or to have room. ErrPeerAbsent, ErrRefused; ErrMessageSize, for
-// which it does not wait; the cause of ctx; a *doca.Error when the device itself refuses. Where the driver does not
-// tell a server that refuses from none, as DOCA does not, both are ErrPeerAbsent.
+// Dial connects, and waits for the server to appear or to have a free connection. Errors: ErrPeerAbsent; ErrRefused;
+// ErrMessageSize, at once; the cause of ctx; a *doca.Error if the device itself fails. If the driver does not
+// distinguish a refusal from a missing server, as DOCA does not, both are ErrPeerAbsent.
 func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
 	client, err := d.device.NewClient(d.name, doca.ChannelConfig{})
 	if err != nil {
@@ -74,7 +74,7 @@ func (d *Dialer) Dial(ctx context.Context) (Conn, error) {
 }
 
 // Redial is Dial after a connection that the server ended before it had sent anything, as a server that serves another
-// host does. It pauses first, and longer each time. When the wait is over without another connection, the error is
+// host does. It pauses first, longer each time. If the wait ends without another connection, the error is
 // ErrTurnedAway.
 func (d *Dialer) Redial(ctx context.Context) (Conn, error) {
 	d.turnedAway++
@@ -108,8 +108,8 @@ func (d *Dialer) gaveUp() error {
 	return fmt.Errorf("%w (%d times within %s)", ErrTurnedAway, d.turnedAway, d.wait.length)
 }
 
-// DialOnce connects to a server that is there now. It makes one attempt, which lasts no longer than ctx. The errors are
-// those of doca.Client.Connect, or the cause of ctx.
+// DialOnce makes one attempt to connect, which lasts no longer than ctx. Errors are those of doca.Client.Connect, or
+// the cause of ctx.
 func DialOnce(ctx context.Context, device *doca.Device, name string) (Conn, error) {
 	client, err := device.NewClient(name, doca.ChannelConfig{})
 	if err != nil {
@@ -145,13 +145,13 @@ func connectWhenThere(ctx, waiting context.Context, client *doca.Client) (*doca.
 	return nil, context.Cause(waiting)
 }
 
-// worthWaiting reports whether the reason may pass: a server comes, or the one that is there gets room or is replaced
-// by another.
+// worthWaiting reports whether the reason may pass: a server may start, or an existing one may get a free connection or
+// be replaced.
 func worthWaiting(err error) bool {
 	return errors.Is(err, doca.ErrNoServer) || errors.Is(err, doca.ErrRefused) && !errors.Is(err, doca.CodeInvalidValue)
 }
 
-// refused says a server's refusal in this package's words; other errors stay.
+// refused translates a server's refusal to an error of this package; other errors are unchanged.
 func refused(err error) error {
 	switch {
 	case !errors.Is(err, doca.ErrRefused):

@@ -10,16 +10,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Listener accepts peers on the DPU. Safe for concurrent use.
+// Listener accepts peers on the DPU. It is safe for concurrent use.
 type Listener struct {
 	server *doca.Server
 
-	mu     sync.Mutex
-	turned chan struct{} // after AcceptOnly; closed when nobody is turned away any more
+	mu       sync.Mutex
+	refusing chan struct{} // after AcceptOnly; closed when other peers are no longer refused
 }
 
-// Listen offers the server called name to the host function that rep stands for. An error that is doca.CodeAlreadyExist
-// means that another process offers it already.
+// Listen offers the server called name to the host function of rep. An error that is doca.CodeAlreadyExist means that
+// another process offers it.
 func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener, error) {
 	server, err := device.Listen(rep, name, doca.ChannelConfig{})
 	if err != nil {
@@ -28,8 +28,8 @@ func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener,
 	return &Listener{server: server}, nil
 }
 
-// ListenWhenFree is Listen, but waits for another process that offers the name to end. When the wait is over the error
-// is still doca.CodeAlreadyExist; the cause of ctx when that ends first.
+// ListenWhenFree is Listen, but waits for another process that offers the name to end. If the wait is over first, the
+// error is doca.CodeAlreadyExist; if ctx ends first, its cause.
 func ListenWhenFree(
 	ctx context.Context, device *doca.Device, rep *doca.Representor, name string, wait Wait,
 ) (*Listener, error) {
@@ -50,7 +50,7 @@ func ListenWhenFree(
 	return listener, err
 }
 
-// Accept waits for the next peer. ErrPeerAbsent, ErrClosed, or the cause of ctx.
+// Accept waits for the next peer. Errors: ErrPeerAbsent, ErrClosed, the cause of ctx.
 func (l *Listener) Accept(ctx context.Context, wait Wait) (Conn, error) {
 	waiting, cancel := wait.context(ctx)
 	defer cancel()
@@ -61,29 +61,30 @@ func (l *Listener) Accept(ctx context.Context, wait Wait) (Conn, error) {
 	return &connection{Connection: established, release: established.Close}, nil
 }
 
-// AcceptOnly does the same and from then on turns every other peer away at once, as the reference does. Call it once.
+// AcceptOnly is Accept, and from then on disconnects every other peer at once, as the reference does. It must be called
+// once.
 func (l *Listener) AcceptOnly(ctx context.Context, wait Wait) (Conn, error) {
 	conn, err := l.Accept(ctx, wait)
 	if err != nil {
 		return nil, err
 	}
-	turned := make(chan struct{})
+	refusing := make(chan struct{})
 	l.mu.Lock()
-	l.turned = turned
+	l.refusing = refusing
 	l.mu.Unlock()
-	go l.turnAway(turned)
+	go l.refuseOthers(refusing)
 	return conn, nil
 }
 
-// turnAway ends with the server.
-func (l *Listener) turnAway(turned chan<- struct{}) {
-	defer close(turned)
+// refuseOthers ends with the server.
+func (l *Listener) refuseOthers(refusing chan<- struct{}) {
+	defer close(refusing)
 	for {
 		extra, err := l.server.Accept(context.Background())
 		if err != nil {
 			return
 		}
-		_ = extra.Close() // it has no say in this session, and neither has how it ended
+		_ = extra.Close() // its end does not affect this session
 	}
 }
 
@@ -91,10 +92,10 @@ func (l *Listener) turnAway(turned chan<- struct{}) {
 func (l *Listener) Close() error {
 	err := l.server.Close()
 	l.mu.Lock()
-	turned := l.turned
+	refusing := l.refusing
 	l.mu.Unlock()
-	if turned != nil {
-		<-turned
+	if refusing != nil {
+		<-refusing
 	}
 	return err
 }
