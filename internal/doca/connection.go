@@ -3,9 +3,7 @@ package doca
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync/atomic"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -78,6 +76,15 @@ func (c *Connection) end(cause error) {
 	c.cause = cause
 	close(c.ended)
 	c.peers.clear()
+}
+
+func (c *Connection) hasEnded() bool {
+	select {
+	case <-c.ended:
+		return true
+	default:
+		return false
+	}
 }
 
 // Send returns when the message is in the peer's queue; the peer may not have read it yet. message has 1 to MaxMessage
@@ -173,44 +180,3 @@ func (c *Connection) rest() ([]byte, error) {
 // Close ends the connection and tells the peer. Closing twice is harmless. CodeInUse while it has open Consumers or
 // Producers. Implements: doca_comch_server_disconnect; doca_ctx_stop for a client.
 func (c *Connection) Close() error { return c.closeFunc() }
-
-// disconnect is Close for the connection of a server. It retries while DOCA returns AGAIN.
-func (e *endpoint) disconnect(c *Connection) error {
-	for deadline := time.Now().Add(drainTime); ; {
-		err := e.call(func() error { return e.tryDisconnect(c) })
-		if err == ErrClosed {
-			return nil // run ends all connections before it returns
-		}
-		if !isAgain(err) || time.Now().After(deadline) {
-			return err
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// reject is disconnect for the driver, which must not wait: while DOCA returns AGAIN, each poll retries. Until then the
-// peer's messages are dropped, so that they cannot fill an inbox without a reader.
-func (e *endpoint) reject(c *Connection) {
-	e.disconnected(c.handle, ErrClosed)
-	e.rejected = append(e.rejected, c.handle)
-	e.rejectAgain()
-}
-
-func (e *endpoint) rejectAgain() {
-	e.rejected = slices.DeleteFunc(e.rejected, func(handle cabi.Connection) bool {
-		return !isAgain(e.abi.ChannelDisconnect(e.channel, handle))
-	})
-}
-
-// tryDisconnect ends the connection as soon as DOCA accepts the call: most devices raise no event on the calling side,
-// and the event of others finds an unknown handle.
-func (e *endpoint) tryDisconnect(c *Connection) error {
-	if e.connections[c.handle] != c {
-		return nil
-	}
-	if err := e.abi.ChannelDisconnect(e.channel, c.handle); err != nil {
-		return err
-	}
-	e.disconnected(c.handle, ErrClosed)
-	return nil
-}

@@ -3,6 +3,7 @@ package doca
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
@@ -123,4 +124,45 @@ func (e *endpoint) afterRun(f func() error) error {
 	e.last.Lock()
 	defer e.last.Unlock()
 	return f()
+}
+
+// disconnect is Close for the connection of a server. It retries while DOCA returns AGAIN.
+func (e *endpoint) disconnect(c *Connection) error {
+	for deadline := time.Now().Add(drainTime); ; {
+		err := e.call(func() error { return e.tryDisconnect(c) })
+		if err == ErrClosed {
+			return nil // run ends all connections before it returns
+		}
+		if !isAgain(err) || time.Now().After(deadline) {
+			return err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// reject is disconnect for the driver, which must not wait: while DOCA returns AGAIN, each poll retries. Until then the
+// peer's messages are dropped, so that they cannot fill an inbox without a reader.
+func (e *endpoint) reject(c *Connection) {
+	e.disconnected(c.handle, ErrClosed)
+	e.rejected = append(e.rejected, c.handle)
+	e.rejectAgain()
+}
+
+func (e *endpoint) rejectAgain() {
+	e.rejected = slices.DeleteFunc(e.rejected, func(handle cabi.Connection) bool {
+		return !isAgain(e.abi.ChannelDisconnect(e.channel, handle))
+	})
+}
+
+// tryDisconnect ends the connection as soon as DOCA accepts the call: most devices raise no event on the calling side,
+// and the event of others finds an unknown handle.
+func (e *endpoint) tryDisconnect(c *Connection) error {
+	if e.connections[c.handle] != c {
+		return nil
+	}
+	if err := e.abi.ChannelDisconnect(e.channel, c.handle); err != nil {
+		return err
+	}
+	e.disconnected(c.handle, ErrClosed)
+	return nil
 }

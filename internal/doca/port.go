@@ -171,15 +171,6 @@ func (p *port) wakeOn(a, b <-chan struct{}) func() {
 	}
 }
 
-func (c *Connection) hasEnded() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
 func (p *port) inflight() int { return p.abi.PortInflight(p.handle) }
 
 // failure returns nil for success, or the error of a failed task.
