@@ -25,6 +25,3 @@ func ParsePCIAddress(text string) (string, error) {
 	}
 	return domain + ":" + parts[2], nil
 }
-
-// looksLikePCI reports whether text is meant as a PCI address: names of RDMA and network devices have no colon.
-func looksLikePCI(text string) bool { return strings.Contains(text, ":") }

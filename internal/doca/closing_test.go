@@ -24,13 +24,13 @@ type sweep struct {
 	dir      string        // where the software device's sockets are
 	file     *os.File      // to be mapped
 	log      *os.File      // what the software device says
-	patience time.Duration // of a session
+	timeout time.Duration // of a session
 }
 
 // newSweep makes the device log into a file, where it reports that a fault was injected.
 func newSweep(t *testing.T) *sweep {
 	t.Helper()
-	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), patience: 30 * time.Second}
+	w := &sweep{dir: t.TempDir(), file: tempFile(t), log: tempFile(t), timeout: 30 * time.Second}
 	if err := w.file.Truncate(sessionBytes); err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ func (w *sweep) run(t *testing.T, fault string) (happened bool, reported error) 
 }
 
 func (w *sweep) session(t *testing.T, fault string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), w.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), w.timeout)
 	defer cancel()
 	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: w.dir, SoftFaults: fault})
 	if err != nil {
@@ -177,7 +177,7 @@ func (w *sweep) refuse(t *testing.T, name, code string) int {
 	fault := func(n int) string { return fmt.Sprintf("refuse=%s:%d:%s", name, n, code) }
 	return w.until(t, fault, func(_ int, err error) {
 		if err == nil && code == "DRIVER" && !needNotBeReported.MatchString(name) {
-			t.Error("nobody heard of it")
+			t.Error("no error was reported")
 		}
 		mustNotHang(t, err)
 	})
@@ -186,7 +186,7 @@ func (w *sweep) refuse(t *testing.T, name, code string) int {
 func mustNotHang(t *testing.T, err error) {
 	t.Helper()
 	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, doca.ErrStillRunning) {
-		t.Error("somebody waited for what could not come")
+		t.Error("a wait did not end")
 	}
 }
 
@@ -194,7 +194,7 @@ func TestEveryTaskFailed(t *testing.T) {
 	fault := func(n int) string { return fmt.Sprintf("fail=%d:IO_FAILED", n) }
 	tasks := newSweep(t).until(t, fault, func(_ int, err error) {
 		if err == nil {
-			t.Error("nobody heard of it")
+			t.Error("no error was reported")
 		}
 		mustNotHang(t, err)
 	})
@@ -207,7 +207,7 @@ func TestEveryMessageCut(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_QUIRKS", "") // of which one is not to notice
 	messages := newSweep(t).until(t, func(n int) string { return fmt.Sprintf("cut=%d", n) }, func(_ int, err error) {
 		if err == nil {
-			t.Error("nobody heard of it")
+			t.Error("no error was reported")
 		}
 		mustNotHang(t, err)
 	})
@@ -219,7 +219,7 @@ func TestEveryMessageCut(t *testing.T) {
 // A session with a silent peer ends only by its own deadline; then it can be closed as any other.
 func TestSilenceFromEveryMessageOn(t *testing.T) {
 	w := newSweep(t)
-	w.patience = time.Second
+	w.timeout = time.Second
 	w.until(t, func(n int) string { return fmt.Sprintf("mute=%d", n) }, func(_ int, err error) {
 		if !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, doca.ErrStillRunning) {
 			t.Errorf("got %v, want the deadline", err)

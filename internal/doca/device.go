@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -168,6 +169,9 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 	trackOpen(device)
 	return device, nil
 }
+
+// looksLikePCI reports whether text is meant as a PCI address: names of RDMA and network devices have no colon.
+func looksLikePCI(text string) bool { return strings.Contains(text, ":") }
 
 // Info returns a description of the device.
 func (d *Device) Info() DeviceInfo { return d.info }

@@ -77,7 +77,7 @@ type eager struct {
 }
 
 func (e eager) Done() <-chan struct{} {
-	e.t.Error("somebody waits for the context of a message that is sent")
+	e.t.Error("the context of a sent message is waited for")
 	return e.Context.Done()
 }
 
@@ -133,11 +133,11 @@ func TestRunIsWokenForWhatHasToBeTriedAgain(t *testing.T) {
 	c := asleep(t, &full{})
 	c.endpoint.do(func() { c.endpoint.enqueue(&send{connection: c, message: []byte("hello")}) })
 	if !woken(c) {
-		t.Error("nobody tries to send again")
+		t.Error("the send is not retried")
 	}
 }
 
-func TestNobodyDrivesWhatHasEnded(t *testing.T) {
+func TestEndedEndpointIsNotDriven(t *testing.T) {
 	c := asleep(t, &echo{})
 	c.endpoint.runEnded, c.endpoint.closed = true, true
 	c.endpoint.do(func() { t.Error("a command was called after the end") })
@@ -240,7 +240,7 @@ func TestLastPollerWakesRun(t *testing.T) {
 	c.StartPolling()
 	c.StartPolling()
 	if c.StopPolling(); woken(c) {
-		t.Error("run was woken while somebody polls")
+		t.Error("run was woken despite a poller")
 	}
 	if c.StopPolling(); !woken(c) {
 		t.Error("run was not woken to wait for messages again")
@@ -290,7 +290,7 @@ func rejecting(t *testing.T, abi cabi.ABI) (*Connection, cabi.Connection) {
 }
 
 // A rejected client that sends messages which are not read delays no other messages, and is disconnected.
-func TestRejectedClientHoldsNobodyUp(t *testing.T) {
+func TestRejectedClientDelaysNoOther(t *testing.T) {
 	device := &stubborn{again: 5}
 	c, other := rejecting(t, device)
 	device.messages = []byte("hello")

@@ -45,7 +45,7 @@ func TestSendWaitLosesNoCompletion(t *testing.T) {
 	consumer := s.consumer(s.onHost, s.alloc(s.host, 4096), doca.ConsumerConfig{Depth: 1, Immediate: 1})
 	producer := s.producer(s.onDPU, 2)
 	to := s.consumerOf(s.onDPU)
-	impatient, cancel := context.WithCancel(s.ctx)
+	cancelled, cancel := context.WithCancel(s.ctx)
 	cancel()
 	received := make([]doca.Received, 1)
 	offer := func() {
@@ -58,8 +58,8 @@ func TestSendWaitLosesNoCompletion(t *testing.T) {
 	}
 	offer()
 	s.check(send(s.ctx, 0))
-	if err := send(impatient, 1); !errors.Is(err, context.Canceled) || producer.Inflight() != 1 {
-		t.Errorf("without room: %v, %d in flight", err, producer.Inflight())
+	if err := send(cancelled, 1); !errors.Is(err, context.Canceled) || producer.Inflight() != 1 {
+		t.Errorf("without a buffer: %v, %d in flight", err, producer.Inflight())
 	}
 	must(consumer.Reap(s.ctx, received))(t)
 	offer()

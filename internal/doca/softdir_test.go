@@ -101,7 +101,7 @@ func TestSocketsOfSoftDir(t *testing.T) {
 	dir := shortDir(t)
 	listenOn(t, filepath.Join(dir, ourSocket))
 	leaveSocket(t, filepath.Join(dir, "mem.1.0000000000000001"))
-	leaveSocket(t, filepath.Join(dir, "somebody's"))
+	leaveSocket(t, filepath.Join(dir, "another file"))
 	for _, file := range []string{"lock", "comch.file"} {
 		if err := os.WriteFile(filepath.Join(dir, file), nil, 0o600); err != nil {
 			t.Fatal(err)
@@ -178,11 +178,11 @@ func TestLookDoesNotDisturbAServer(t *testing.T) {
 			t.Fatalf("devices %q, error %v", devices, err)
 		}
 	}
-	checkFirstGuest(t, driver, server)
+	checkFirstClient(t, driver, server)
 }
 
-// checkFirstGuest connects as a host and expects to be the first client that the server sees.
-func checkFirstGuest(t *testing.T, driver *Driver, server *Server) {
+// checkFirstClient connects as a host and expects to be the first client that the server sees.
+func checkFirstClient(t *testing.T, driver *Driver, server *Server) {
 	t.Helper()
 	host, err := driver.OpenDevice("b1:00.1")
 	if err != nil {
@@ -198,14 +198,14 @@ func checkFirstGuest(t *testing.T, driver *Driver, server *Server) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	guest, err := server.Accept(t.Context())
+	accepted, err := server.Accept(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := client.Send(t.Context(), []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	if message, err := guest.Recv(t.Context()); err != nil || string(message) != "hello" {
-		t.Errorf("the first guest sent %q, error %v", message, err)
+	if message, err := accepted.Recv(t.Context()); err != nil || string(message) != "hello" {
+		t.Errorf("the first client sent %q, error %v", message, err)
 	}
 }

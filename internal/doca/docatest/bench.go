@@ -12,8 +12,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// patience is the timeout of a case. It only ends a test that hangs.
-const patience = 30 * time.Second
+// timeout is the timeout of a case. It only ends a test that hangs.
+const timeout = 30 * time.Second
 
 // page is the size of memory for cases that do not depend on it.
 const page = 4096
@@ -25,7 +25,7 @@ type bench struct {
 }
 
 func (b *bench) context() context.Context {
-	ctx, cancel := context.WithTimeout(b.Context(), patience)
+	ctx, cancel := context.WithTimeout(b.Context(), timeout)
 	b.Cleanup(cancel)
 	return ctx
 }

@@ -15,11 +15,11 @@ var channelCases = []testCase{
 	{"client first, again and again", clientFirst},
 	{"a client connects again after its server has gone", connectsAgain},
 	{"several clients of one server", severalClients},
-	{"clients that nobody accepts", clientsUnaccepted},
+	{"clients that are not accepted", clientsUnaccepted},
 	{"servers of different names", differentNames},
 	{"a name has one server for each representor", nameTaken},
 	{"a name of a length that is none", badNames},
-	{"a host serves nobody, a DPU calls nobody", wrongSides},
+	{"a host cannot serve, a DPU cannot connect", wrongSides},
 	{"accepting ends with its context", acceptCancelled},
 	{"connecting ends with its context", connectCancelled},
 	{"accepting ends with the server", acceptClosed},
@@ -210,8 +210,8 @@ func nameTaken(b *bench) {
 
 func badNames(b *bench) {
 	s := b.sides()
-	room := int(s.dpu.Info().MaxServerNameSize) - 1
-	for _, name := range []string{"", strings.Repeat("n", room+1), strings.Repeat("n", 10*room)} {
+	longestName := int(s.dpu.Info().MaxServerNameSize) - 1
+	for _, name := range []string{"", strings.Repeat("n", longestName+1), strings.Repeat("n", 10*longestName)} {
 		if server, err := s.dpu.Listen(s.rep, name, doca.ChannelConfig{}); err == nil {
 			b.closeAtEnd(server)
 			b.Errorf("a server has a name of %d bytes", len(name))
@@ -221,7 +221,7 @@ func badNames(b *bench) {
 			b.Errorf("a client looks for a name of %d bytes", len(name))
 		}
 	}
-	longest, err := s.dpu.Listen(s.rep, strings.Repeat("n", room), doca.ChannelConfig{})
+	longest, err := s.dpu.Listen(s.rep, strings.Repeat("n", longestName), doca.ChannelConfig{})
 	b.must(err)
 	b.closeAtEnd(longest)
 }
@@ -267,7 +267,7 @@ func connectCancelled(b *bench) {
 		return err
 	})
 	if !errors.Is(err, errEnough) && !errors.Is(err, doca.ErrNoServer) {
-		b.Errorf("got %v, want the cause of the context, or that nobody is there", err)
+		b.Errorf("got %v, want the cause of the context, or that there is no server", err)
 	}
 }
 

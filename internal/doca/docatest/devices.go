@@ -17,7 +17,7 @@ var deviceCases = []testCase{
 	{"a device in use stays open", deviceInUse},
 	{"representors of the DPU are the host's functions", representsHost},
 	{"a missing representor is named with what is there", missingRepresentor},
-	{"a host represents nobody", hostRepresentsNobody},
+	{"a host has no representors", hostHasNoRepresentors},
 	{"a representor in use stays open", representorInUse},
 }
 
@@ -135,7 +135,7 @@ func missingRepresentor(b *bench) {
 	}
 }
 
-func hostRepresentsNobody(b *bench) {
+func hostHasNoRepresentors(b *bench) {
 	host := b.host()
 	addresses, err := host.Representors()
 	b.must(err)

@@ -80,7 +80,7 @@ func (b *bench) block(c *doca.Connection) <-chan error {
 	b.fill(c)
 	ctx := b.context()
 	results := make(chan error, 2)
-	go func() { results <- c.Send(ctx, []byte("there is no room")) }()
+	go func() { results <- c.Send(ctx, []byte("there is no space")) }()
 	go func() {
 		_, err := c.Recv(ctx)
 		results <- err

@@ -12,8 +12,8 @@ var fastPathCases = []testCase{
 	{"bytes and immediate data go both ways", bothWays},
 	{"immediate data of one byte and of the most", immediateSizes},
 	{"batches keep their order and their data apart", batchesOfMessages},
-	{"what finds no room is refused", findsNoRoom},
-	{"room outside the memory is refused, and more than was asked for", roomRefused},
+	{"a message without a buffer is refused", withoutBufferRefused},
+	{"invalid buffers are refused, and more than the depth", invalidBuffersRefused},
 	{"several at once keep their streams whole", severalStreams},
 }
 
@@ -85,26 +85,26 @@ func (b *bench) awaitPeers(s side, wanted func([]uint32) bool) {
 }
 
 // offer posts buffers, within the depth: a driver may return AGAIN for reasons that its user cannot know.
-func offer(ctx context.Context, c *doca.Consumer, room ...doca.Receive) error {
-	for len(room) > 0 {
-		n, err := c.Post(room)
+func offer(ctx context.Context, c *doca.Consumer, buffers ...doca.Receive) error {
+	for len(buffers) > 0 {
+		n, err := c.Post(buffers)
 		if err != nil && !errors.Is(err, doca.ErrQueueFull) {
 			return err
 		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		room = room[n:]
+		buffers = buffers[n:]
 	}
 	return nil
 }
 
 // post posts a buffer and pushes it to the peer.
-func (b *bench) post(c *doca.Consumer, room ...doca.Receive) {
+func (b *bench) post(c *doca.Consumer, buffers ...doca.Receive) {
 	b.Helper()
-	b.must(offer(b.context(), c, room...))
+	b.must(offer(b.context(), c, buffers...))
 	if n, err := c.Push(make([]doca.Received, 1)); n != 0 || err != nil {
-		b.Fatalf("pushing room received %d messages, error %v", n, err)
+		b.Fatalf("pushing buffers received %d messages, error %v", n, err)
 	}
 }
 
@@ -129,7 +129,7 @@ func (b *bench) receiveFast(c *doca.Consumer) doca.Received {
 	n, err := c.Reap(b.context(), into)
 	b.must(err)
 	if n != 1 {
-		b.Fatal("the posted room did not come back")
+		b.Fatal("the posted buffers did not come back")
 	}
 	b.must(into[0].Err)
 	return into[0]
@@ -177,16 +177,16 @@ func batchesOfMessages(b *bench) {
 	l := b.lane(dpu, host, doca.ConsumerConfig{Depth: 3, Immediate: 8})
 	fillRandom(l.source.Bytes())
 	words := []string{"one", "", "three"}
-	var room []doca.Receive
+	var buffers []doca.Receive
 	var messages []doca.FastMessage
 	for i, word := range words {
 		at := int64(i)
-		room = append(room, doca.Receive{Offset: at * 1000, Length: 1000, Tag: uint64(i)})
+		buffers = append(buffers, doca.Receive{Offset: at * 1000, Length: 1000, Tag: uint64(i)})
 		messages = append(messages, doca.FastMessage{
 			To: l.consumer.ID(), Source: l.source, Offset: at * 1000, Length: 10 + at, Immediate: []byte(word),
 		})
 	}
-	b.post(l.consumer, room...)
+	b.post(l.consumer, buffers...)
 	for len(messages) > 0 {
 		n, err := l.producer.SendWait(b.context(), messages)
 		if !errors.Is(err, doca.ErrQueueFull) {
@@ -212,7 +212,7 @@ func batchesOfMessages(b *bench) {
 	}
 }
 
-func findsNoRoom(b *bench) {
+func withoutBufferRefused(b *bench) {
 	host, dpu := b.bothSides()
 	l := b.lane(dpu, host, doca.ConsumerConfig{Depth: 2})
 	message := doca.FastMessage{To: l.consumer.ID(), Source: l.source, Length: 10}
@@ -238,19 +238,19 @@ func findsNoRoom(b *bench) {
 	refused(message, doca.CodeInvalidValue)
 }
 
-func roomRefused(b *bench) {
+func invalidBuffersRefused(b *bench) {
 	host, _ := b.bothSides()
 	consumer := b.consumer(host, b.fastMemory(host), doca.ConsumerConfig{Depth: 2})
 	invalid := []doca.Receive{
 		{Offset: page - 96, Length: 97}, {Offset: -1, Length: 1}, {Length: -1}, {Offset: page, Length: 1},
 	}
-	for _, room := range invalid {
-		_, err := consumer.Post([]doca.Receive{room})
+	for _, receive := range invalid {
+		_, err := consumer.Post([]doca.Receive{receive})
 		b.mustBe(err, doca.CodeInvalidValue)
 	}
 	b.post(consumer, doca.Receive{Length: page}, doca.Receive{Offset: page - 96, Length: 96})
 	n, err := consumer.Post([]doca.Receive{{Length: 1}})
 	if b.mustBe(err, doca.ErrQueueFull); n != 0 || consumer.Inflight() != 2 {
-		b.Errorf("room for %d more was taken, %d in flight of depth 2", n, consumer.Inflight())
+		b.Errorf("%d more buffers were accepted, %d in flight of depth 2", n, consumer.Inflight())
 	}
 }

@@ -11,8 +11,8 @@ var fastPathLifeCases = []testCase{
 	{"consumers appear to the peer and expire", appearAndExpire},
 	{"a connection is not closed below its producer", closedBelowProducer},
 	{"a server that closes waits for its producers", serverWaitsForProducers},
-	{"room comes back when the connection ends", roomComesBack},
-	{"closes with room posted", closesWithRoom},
+	{"buffers are returned when the connection ends", buffersReturned},
+	{"closes with buffers posted", closesWithBuffers},
 	{"waiting ends with its context", fastCancelled},
 }
 
@@ -55,7 +55,7 @@ func serverWaitsForProducers(b *bench) {
 	b.must(<-closed)
 }
 
-func roomComesBack(b *bench) {
+func buffersReturned(b *bench) {
 	s := b.sides()
 	server := b.listen(s, doca.ChannelConfig{})
 	onHost, _ := b.connect(b.client(s, doca.ChannelConfig{}), server)
@@ -79,7 +79,7 @@ func roomComesBack(b *bench) {
 	}
 }
 
-func closesWithRoom(b *bench) {
+func closesWithBuffers(b *bench) {
 	host, dpu := b.bothSides()
 	for range 20 {
 		l := b.lane(dpu, host, doca.ConsumerConfig{Depth: fastSlots})

@@ -18,7 +18,7 @@ var messageCases = []testCase{
 	{"belong to the receiver", belongToReceiver},
 	{"keep their order both ways, past a slow reader", keepTheirOrder},
 	{"are divided between readers", dividedBetweenReaders},
-	{"wait for room, and for no longer than their context", waitForRoom},
+	{"wait for space, and no longer than their context", waitForSpace},
 	{"through queues of one", queuesOfOne},
 }
 
@@ -165,7 +165,7 @@ func (b *bench) fill(c *doca.Connection) int {
 	}
 }
 
-func waitForRoom(b *bench) {
+func waitForSpace(b *bench) {
 	host, dpu := b.pair(doca.ChannelConfig{ReceiveQueue: 2, Sends: 2})
 	for i := range b.fill(host) {
 		b.mustReceive(dpu, string(numbered(i, host.MaxMessage())))
