@@ -53,9 +53,9 @@ static doca_error_t import_text(struct doca_dev *dev, const struct descriptor *d
 static doca_error_t run(struct doca_dev *dev, void *argument)
 {
 	const struct config *config = argument;
-	char room[4096];
+	char buffer[4096];
 	struct descriptor descriptor;
-	doca_error_t result = descriptor_load(&descriptor, config->path, room, sizeof(room));
+	doca_error_t result = descriptor_load(&descriptor, config->path, buffer, sizeof(buffer));
 	return result == DOCA_SUCCESS ? import_text(dev, &descriptor) : result;
 }
 

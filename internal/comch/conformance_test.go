@@ -227,7 +227,7 @@ func block(t *testing.T, conn comch.Conn) blocked {
 	fillUp(t, conn)
 	ctx := patient(t)
 	b := blocked{make(chan error, 1), make(chan error, 1)}
-	go func() { b.send <- conn.Send(ctx, []byte("there is no room")) }()
+	go func() { b.send <- conn.Send(ctx, []byte("there is no space")) }()
 	go func() {
 		_, err := conn.Recv(ctx)
 		b.recv <- err
@@ -235,7 +235,7 @@ func block(t *testing.T, conn comch.Conn) blocked {
 	return b
 }
 
-// mustEnd wants both to end because of that, unless the message found room while the connection was being closed.
+// mustEnd checks that both ended because of that, unless the message was still sent while the connection closed.
 func (b blocked) mustEnd(t *testing.T, because error) {
 	t.Helper()
 	mustBe(t, <-b.recv, because)

@@ -22,7 +22,7 @@ const (
 	serverName = "comch test"
 	longWait   = 30 * time.Second      // for what comes
 	shortWait  = 10 * time.Millisecond // for what does not
-	longEnough = time.Second           // for an answer, to who then waits for a better one
+	longEnough = time.Second           // for an answer, before a wait for a better one
 )
 
 func listen(t *testing.T, s docatest.Sides) *comch.Listener {
@@ -79,7 +79,7 @@ func TestDialWaitsForListener(t *testing.T) {
 	}()
 	select {
 	case err := <-dialled:
-		t.Fatalf("nobody listens, and yet: %v", err)
+		t.Fatalf("connected without a listener: %v", err)
 	case <-time.After(shortWait):
 	}
 	listener := listen(t, s)
@@ -105,7 +105,7 @@ func TestContextEndsTheWait(t *testing.T) {
 	listener := listen(t, s)
 	for name, wait := range map[string]func(context.Context) error{
 		"Dial": func(ctx context.Context) error {
-			_, err := comch.NewDialer(s.Host, "nobody's name", comch.Within(longWait)).Dial(ctx)
+			_, err := comch.NewDialer(s.Host, "an unused name", comch.Within(longWait)).Dial(ctx)
 			return err
 		},
 		"Accept": func(ctx context.Context) error {
@@ -363,7 +363,7 @@ func killConnected(t *testing.T, dir string) func() {
 	}
 }
 
-// A server that refuses is there: whoever waits for it is not told that it is absent.
+// A server that refuses exists, so a waiting client must not get ErrPeerAbsent.
 func TestDialRefused(t *testing.T) {
 	s := docatest.OpenSides(t, "max_clients=1")
 	listen(t, s)

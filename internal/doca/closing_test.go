@@ -21,9 +21,9 @@ import (
 
 // sweep runs sessions, each with another fault, and checks that none leaves anything open.
 type sweep struct {
-	dir      string        // where the software device's sockets are
-	file     *os.File      // to be mapped
-	log      *os.File      // what the software device says
+	dir     string        // where the software device's sockets are
+	file    *os.File      // to be mapped
+	log     *os.File      // what the software device says
 	timeout time.Duration // of a session
 }
 

@@ -159,7 +159,7 @@ func announced(c *Connection) bool {
 
 func TestMessagesAreAnnouncedUnlessSomebodyPolls(t *testing.T) {
 	c := asleep(t, &echo{})
-	say := func() { // and hear it, without taking it
+	say := func() { // and deliver it, without receiving it
 		if err := c.Send(t.Context(), []byte("hello")); err != nil {
 			t.Fatal(err)
 		}

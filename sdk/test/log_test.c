@@ -162,14 +162,14 @@ static void hand_over(char *line)
 static int buffer_gets_each_line(const void *argument)
 {
 	(void)argument;
-	char room[200], small[4];
+	char buffer[200], small[4];
 	struct doca_log_backend *backend;
-	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_buf(room, sizeof(room), hand_over, &backend));
+	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_buf(buffer, sizeof(buffer), hand_over, &backend));
 	DOCA_LOG_INFO("one");
 	DOCA_LOG_WARN("two");
 	CHECK(strcmp(handed_over, " one\n two\n") == 0);
 	DOCA_LOG_INFO("%0300d", 1);
-	CHECK(strlen(room) == sizeof(room) - 1);
+	CHECK(strlen(buffer) == sizeof(buffer) - 1);
 	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_buf(small, sizeof(small), hand_over, &backend));
 	DOCA_LOG_INFO("three");
 	CHECK(strlen(small) == 3 && small[0] == '[');
@@ -227,14 +227,14 @@ static int strict_limits_stay(const void *argument)
 static int wrong_arguments_are_refused(const void *argument)
 {
 	(void)argument;
-	char room[8];
+	char buffer[8];
 	int source;
 	struct doca_log_backend *backend;
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_file(NULL, &backend));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_file(stdout, NULL));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_fd(-1, &backend));
-	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf(room, 0, hand_over, &backend));
-	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf(room, 8, NULL, &backend));
+	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf(buffer, 0, hand_over, &backend));
+	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_buf(buffer, 8, NULL, &backend));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_create_with_syslog(NULL, &backend));
 	EXPECT(DOCA_SUCCESS, doca_log_backend_create_with_syslog("log_test", &backend));
 	EXPECT(DOCA_ERROR_INVALID_VALUE, doca_log_backend_set_level_lower_limit(backend, 55));

@@ -72,7 +72,7 @@ func buffersReturned(b *bench) {
 	if got := <-came; got.Err == nil || ctx.Err() != nil {
 		b.Errorf("after the end of the connection came %+v", got)
 	}
-	<-onHost.Done() // of which the consumer may hear first
+	<-onHost.Done() // which the consumer may see first
 	if producer, err := onHost.NewProducer(1); err == nil {
 		b.closeAtEnd(producer)
 		b.Error("a connection that has ended has a new producer")

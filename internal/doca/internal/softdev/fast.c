@@ -398,13 +398,13 @@ void soft_member_queue_notice(struct soft_member *member, struct soft_notice *no
 {
 	struct soft_fast *fast = member->fast;
 	pthread_mutex_lock(&fast->lock);
-	bool heard = fast->wakeup >= 0;
-	if (heard) {
+	bool open = fast->wakeup >= 0;
+	if (open) {
 		STAILQ_INSERT_TAIL(&fast->notices, notice, link);
 		atomic_fetch_add(&fast->due, 1);
 		wake_endpoint(fast);
 	}
 	pthread_mutex_unlock(&fast->lock);
-	if (!heard)
+	if (!open)
 		soft_notice_free(notice);
 }

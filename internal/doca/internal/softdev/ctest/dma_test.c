@@ -226,11 +226,11 @@ static void test_refused_buffers(void)
 	expect_refused(src, dst, "space");
 	CHECK_OK(soft_doca_buf_set_data(dst, target, 0));
 
-	struct doca_buf *big = src_buf(0, 2 * MIB + 1), *room = dst_buf(0, 4 * MIB);
-	expect_refused(big, room, "max_buf_size");
+	struct doca_buf *big = src_buf(0, 2 * MIB + 1), *large = dst_buf(0, 4 * MIB);
+	expect_refused(big, large, "max_buf_size");
 	struct doca_buf *half = src_buf(0, MIB);
 	CHECK_OK(soft_doca_buf_chain_list(half, src_buf(0, MIB + 1)));
-	expect_refused(half, room, "max_buf_size");
+	expect_refused(half, large, "max_buf_size");
 
 	struct doca_buf *list = dst_buf(0, 100);
 	CHECK_OK(soft_doca_buf_chain_list(list, dst_buf(100, 100)));
@@ -242,7 +242,7 @@ static void test_refused_buffers(void)
 	expect_refused(overlapping, dst, "overlap");
 	drop(overlapping);
 	drop(big);
-	drop(room);
+	drop(large);
 	drop(half);
 	drop(src);
 	drop(dst);

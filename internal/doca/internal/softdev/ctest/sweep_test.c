@@ -122,10 +122,10 @@ static bool delivered(void)
 
 static bool send_fast(const struct doca_ops *ops)
 {
-	struct port_receive room = {.address = (uintptr_t)s.memory + 2048, .len = 64};
+	struct port_receive receive = {.address = (uintptr_t)s.memory + 2048, .len = 64};
 	struct port_message message = {.to = s.peer_consumer, .imm_len = 4};
 	if (!ok(consumer_open(ops, s.on_client, s.map, 4, 8, &s.consumer)) || !progress_until(consumer_is_known) ||
-	    !ok(producer_open(ops, s.on_server, 4, &s.producer)) || !ok(consumer_post(s.consumer, &room, 1)))
+	    !ok(producer_open(ops, s.on_server, 4, &s.producer)) || !ok(consumer_post(s.consumer, &receive, 1)))
 		return false;
 	message.to = s.peer_consumer;
 	port_poll(s.consumer, 1);
