@@ -92,36 +92,36 @@ func TestCpCopies(t *testing.T) {
 
 // The error of a tool that fails has its last line on stderr.
 func TestFailureHasTheLastLineOfTheTool(t *testing.T) {
-	failing := job{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}
-	_, _, err := runStages(t.Context(), [][]job{{failing}})
+	failing := child{argv: []string{"sh", "-c", "echo first >&2; echo sh: last >&2; exit 3"}}
+	_, _, err := runStages(t.Context(), [][]child{{failing}})
 	if err == nil || err.Error() != "sh: exit status 3: last" {
 		t.Errorf("error %v", err)
 	}
-	if _, _, err := runStages(t.Context(), [][]job{{{argv: []string{"no-such-tool-at-all"}}}}); err == nil {
+	if _, _, err := runStages(t.Context(), [][]child{{{argv: []string{"no-such-tool-at-all"}}}}); err == nil {
 		t.Error("a missing tool ran")
 	}
 }
 
 // A process that fails ends the other one of its stage, which would wait for it.
 func TestFailureEndsTheOtherProcess(t *testing.T) {
-	waiting, failing := job{argv: []string{"sleep", "1000"}}, job{argv: []string{"sh", "-c", "exit 7"}}
-	_, _, err := runStages(t.Context(), [][]job{{waiting, failing}})
+	waiting, failing := child{argv: []string{"sleep", "1000"}}, child{argv: []string{"sh", "-c", "exit 7"}}
+	_, _, err := runStages(t.Context(), [][]child{{waiting, failing}})
 	if err == nil || err.Error() != "sh: exit status 7" {
 		t.Errorf("error %v", err)
 	}
 }
 
-// Jobs of a stage run in parallel, but are started in order.
-func TestJobsStartInOrder(t *testing.T) {
-	var jobs []job
+// The children of a stage run in parallel, but are started in order.
+func TestChildrenStartInOrder(t *testing.T) {
+	var children []child
 	for range 20 {
-		jobs = append(jobs, job{argv: []string{"sh", "-c", "echo $$"}, stdout: new(bytes.Buffer)})
+		children = append(children, child{argv: []string{"sh", "-c", "echo $$"}, stdout: new(bytes.Buffer)})
 	}
-	if _, _, err := runStages(t.Context(), [][]job{jobs}); err != nil {
+	if _, _, err := runStages(t.Context(), [][]child{children}); err != nil {
 		t.Fatal(err)
 	}
 	last, wrapped := 0, 0
-	for _, j := range jobs {
+	for _, j := range children {
 		pid, err := strconv.Atoi(strings.TrimSpace(j.stdout.String()))
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestJobsStartInOrder(t *testing.T) {
 
 func TestStagesFollowEachOther(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "file")
-	stages := [][]job{
+	stages := [][]child{
 		{{argv: []string{"sh", "-c", "echo a > " + file}}},
 		{{argv: []string{"sh", "-c", "echo b >> " + file}}},
 	}

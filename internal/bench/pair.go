@@ -26,7 +26,7 @@ type variant struct {
 type pairCopy struct {
 	*workspace
 	size          int64
-	host, dpu     job
+	host, dpu     child
 	memoryTouched *bool
 
 	chunk int64 // as negotiated
@@ -81,12 +81,12 @@ func (f *workspace) newPairCopy(m *pairConfig, size int64, v variant, memoryTouc
 	}
 	return &pairCopy{
 		workspace: f, size: size, memoryTouched: memoryTouched,
-		host: m.job(v, "-p", m.sides.host, "-f", hostFile),
-		dpu:  m.job(v, "-p", m.sides.dpu, "-r", m.sides.representor, "-f", dpuFile),
+		host: m.child(v, "-p", m.sides.host, "-f", hostFile),
+		dpu:  m.child(v, "-p", m.sides.dpu, "-r", m.sides.representor, "-f", dpuFile),
 	}
 }
 
-func (m *pairConfig) job(v variant, side ...string) job {
+func (m *pairConfig) child(v variant, side ...string) child {
 	argv := append([]string{"dma-copy"}, side...)
 	argv = append(argv, m.driver...)
 	argv = append(argv, "-o", "json", "--progress", "never", "--digest", v.digest, "--durability", v.durability)
@@ -96,7 +96,7 @@ func (m *pairConfig) job(v variant, side ...string) job {
 	if v.depth > 0 {
 		argv = append(argv, "--depth", strconv.Itoa(v.depth))
 	}
-	return job{path: m.program, argv: argv, environment: m.environment, stdout: new(bytes.Buffer)}
+	return child{path: m.program, argv: argv, environment: m.environment, stdout: new(bytes.Buffer)}
 }
 
 func (c *pairCopy) prepare(context.Context) error { return c.prepareRun(c.size, c.memoryTouched) }
@@ -106,7 +106,7 @@ func (c *pairCopy) check(ctx context.Context, thoroughly bool) error {
 }
 
 // The DPU is started first, because it is the server of the connection.
-func (c *pairCopy) stages() [][]job { return [][]job{{c.dpu, c.host}} }
+func (c *pairCopy) stages() [][]child { return [][]child{{c.dpu, c.host}} }
 
 func (c *pairCopy) commands() [][]string { return commandsOf(c.stages()) }
 
@@ -115,7 +115,7 @@ func (c *pairCopy) run(ctx context.Context) (Run, error) {
 	if err != nil {
 		return run, err
 	}
-	for _, side := range []job{c.host, c.dpu} {
+	for _, side := range []child{c.host, c.dpu} {
 		report, err := readEvents(side.stdout)
 		if err != nil {
 			return run, err

@@ -15,16 +15,16 @@ import (
 // drainTime is how long a process may take to end after SIGTERM.
 const drainTime = 5 * time.Second
 
-// job is one process of a run.
-type job struct {
+// child is one process of a run.
+type child struct {
 	path        string // empty: look up argv[0] in PATH
 	argv        []string
 	environment []string      // nil: that of this process
 	stdout      *bytes.Buffer // nil: discarded
 }
 
-// runStages runs the stages one after the other, the jobs of each in parallel, and returns the total time.
-func runStages(ctx context.Context, stages [][]job) (run Run, began time.Time, err error) {
+// runStages runs the stages one after the other, the children of each in parallel, and returns the total time.
+func runStages(ctx context.Context, stages [][]child) (run Run, began time.Time, err error) {
 	began = time.Now()
 	for _, stage := range stages {
 		cpu, err := runTogether(ctx, stage)
@@ -37,12 +37,12 @@ func runStages(ctx context.Context, stages [][]job) (run Run, began time.Time, e
 	return run, began, nil
 }
 
-// runTogether starts jobs in order, waits for all, and returns the CPU seconds of all. The first that fails ends the
-// others.
-func runTogether(ctx context.Context, jobs []job) (float64, error) {
+// runTogether starts children in order, waits for all, and returns the CPU seconds of all. The first that fails ends
+// the others.
+func runTogether(ctx context.Context, children []child) (float64, error) {
 	group, ctx := errgroup.WithContext(ctx)
-	seconds := make([]float64, len(jobs))
-	for i, j := range jobs {
+	seconds := make([]float64, len(children))
+	for i, j := range children {
 		p, err := j.start(ctx)
 		group.Go(func() error {
 			if err == nil {
@@ -59,16 +59,16 @@ func runTogether(ctx context.Context, jobs []job) (float64, error) {
 	return total, err
 }
 
-// process is a running job.
+// process is a running child.
 type process struct {
-	job
+	child
 	command *exec.Cmd
 	stderr  bytes.Buffer
 }
 
 // start does not wait for the process, which is ended with ctx.
-func (j job) start(ctx context.Context) (*process, error) {
-	p := &process{job: j, command: exec.CommandContext(ctx, j.argv[0], j.argv[1:]...)}
+func (j child) start(ctx context.Context) (*process, error) {
+	p := &process{child: j, command: exec.CommandContext(ctx, j.argv[0], j.argv[1:]...)}
 	if j.path != "" {
 		p.command.Path, p.command.Err = j.path, nil
 	}

@@ -26,33 +26,33 @@ func (t Tool) installed() bool { return t.Version != "" }
 const socatBlock = "1048576"
 
 // copyStages returns the command lines that copy the source to the target.
-func (f *workspace) copyStages(tool string) [][]job {
+func (f *workspace) copyStages(tool string) [][]child {
 	switch tool {
 	case "rsync":
-		return [][]job{{{argv: []string{"rsync", f.source(), f.target()}}}}
+		return [][]child{{{argv: []string{"rsync", f.source(), f.target()}}}}
 	case "dd":
-		return [][]job{{{argv: []string{"dd", "if=" + f.source(), "of=" + f.target(), "bs=1M", "status=none"}}}}
+		return [][]child{{{argv: []string{"dd", "if=" + f.source(), "of=" + f.target(), "bs=1M", "status=none"}}}}
 	case "socat":
-		return [][]job{{
-			socatJob("ABSTRACT-LISTEN:"+f.socket(), "CREATE:"+f.target()),
-			socatJob("OPEN:"+f.source()+",rdonly", "ABSTRACT-CONNECT:"+f.socket()+",retry=10000,interval=0.001"),
+		return [][]child{{
+			socatChild("ABSTRACT-LISTEN:"+f.socket(), "CREATE:"+f.target()),
+			socatChild("OPEN:"+f.source()+",rdonly", "ABSTRACT-CONNECT:"+f.socket()+",retry=10000,interval=0.001"),
 		}}
 	default:
-		return [][]job{{{argv: []string{toolCp, "--reflink=never", f.source(), f.target()}}}}
+		return [][]child{{{argv: []string{toolCp, "--reflink=never", f.source(), f.target()}}}}
 	}
 }
 
-func socatJob(from, to string) job {
-	return job{argv: []string{"socat", "-u", "-b", socatBlock, from, to}}
+func socatChild(from, to string) child {
+	return child{argv: []string{"socat", "-u", "-b", socatBlock, from, to}}
 }
 
 // syncStages returns the command lines that make the copy of a tool as durable as one of this program.
-func (f *workspace) syncStages(durability string) [][]job {
+func (f *workspace) syncStages(durability string) [][]child {
 	switch durability {
 	case "file":
-		return [][]job{{{argv: []string{"sync", f.target()}}}}
+		return [][]child{{{argv: []string{"sync", f.target()}}}}
 	case "full":
-		return [][]job{{{argv: []string{"sync", f.target(), f.targetDir()}}}}
+		return [][]child{{{argv: []string{"sync", f.target(), f.targetDir()}}}}
 	default:
 		return nil
 	}
@@ -89,7 +89,7 @@ func versionOf(ctx context.Context, name string) string {
 type toolCopy struct {
 	*workspace
 	size          int64
-	stages        [][]job
+	stages        [][]child
 	memoryTouched *bool // whether memory was touched before all runs of the group
 }
 
@@ -111,7 +111,7 @@ func (c *toolCopy) check(ctx context.Context, thoroughly bool) error {
 
 func (c *toolCopy) commands() [][]string { return commandsOf(c.stages) }
 
-func commandsOf(stages [][]job) (commands [][]string) {
+func commandsOf(stages [][]child) (commands [][]string) {
 	for _, stage := range stages {
 		for _, j := range stage {
 			commands = append(commands, j.argv)
