@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// talk is a host and a DPU session with an ordered channel each way, and callers that do as they are told.
+// exchange is a host and a DPU session with an ordered channel in each direction, and callers that follow the steps.
 type exchange struct {
 	host, dpu  party
 	address    uint64
 	descriptor []byte
 	sent       []sentMessage
-	disturb    func(index int, msg []byte) [][]byte // what arrives instead of the message; nil for no disturbance
+	disturb    func(index int, msg []byte) [][]byte // returns what arrives in place of msg; nil: msg itself
 	cannotSave bool                                 // the host fails to save after success
 }
 
@@ -38,7 +38,7 @@ func newExchange(host, dpu Local, limits Limits) *exchange {
 	}
 }
 
-// run ends when nobody has anything to say; then the host disconnects.
+// run delivers messages until there are none, and then disconnects the host.
 func (k *exchange) run(t *testing.T) {
 	t.Helper()
 	k.dpu.Start()
@@ -117,7 +117,8 @@ func TestTwoSessions(t *testing.T) {
 		for _, size := range []uint64{0, 1, 1 << 31, math.MaxInt64, limit, limit + 1} {
 			for _, hostHas := range []bool{true, false} {
 				for _, dpuHas := range []bool{true, false} {
-					k := newExchange(Local{HasFile: hostHas, Size: size}, Local{HasFile: dpuHas, Size: size}, Limits{MaxMessage: 4080, MaxFileSize: limit})
+					host, dpu := Local{HasFile: hostHas, Size: size}, Local{HasFile: dpuHas, Size: size}
+					k := newExchange(host, dpu, Limits{MaxMessage: 4080, MaxFileSize: limit})
 					k.run(t)
 					name := fmt.Sprintf("limit %d, size %d, host %t, DPU %t", limit, size, hostHas, dpuHas)
 					checkExchange(t, name, k, hostHas, dpuHas, size, size > limit)
@@ -175,8 +176,8 @@ func TestHostThatCannotSaveTellsTheDPU(t *testing.T) {
 	}
 }
 
-// Whatever happens to one message, both sides fail. Two cases are beyond this protocol, since nobody confirms a verdict
-// and the host does not listen after it: then one side alone fails, and the other cannot know.
+// If one message is lost or damaged, both sides fail. There are two exceptions, because STATUS is not confirmed and the
+// host does not listen after it: only one side fails then.
 func TestDisturbedConversationsEndAlike(t *testing.T) {
 	disturbances := map[string]func(msg []byte) [][]byte{
 		"lost":       func([]byte) [][]byte { return nil },
@@ -207,7 +208,7 @@ func TestDisturbedConversationsEndAlike(t *testing.T) {
 	}
 }
 
-// TestEmptyFiles copies an empty file only between two sides that know of each other that they are a dma-copy.
+// TestEmptyFiles checks that an empty file is copied only between two sides that know that the other is a dma-copy.
 func TestEmptyFiles(t *testing.T) {
 	offers := &Hello{Chunk: MinChunk, Slots: 1}
 	for _, hostHas := range []bool{true, false} {
@@ -268,7 +269,7 @@ func TestConversationVectors(t *testing.T) {
 			k.address, k.descriptor = uint64(c.Address), c.Descriptor
 			var sent []sentMessage
 			k.disturb = func(_ int, msg []byte) [][]byte {
-				// Delivered messages are cleared, so the record keeps its own copy.
+				// Delivered messages are cleared, so sent needs a copy.
 				sent = append(sent, sentMessage{Msg: append([]byte(nil), msg...)})
 				return [][]byte{msg}
 			}

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Decoding never panics, keeps no more than it was given, and loses nothing but padding.
+// Decoding never panics, retains no more than the message, and loses only padding.
 func FuzzDecode(f *testing.F) {
 	for _, v := range messageVectors(f) {
 		f.Add([]byte(v.Hex))
@@ -37,11 +37,11 @@ func withoutPadding(t Type, msg []byte) []byte {
 	return plain
 }
 
-// Whatever arrives and whatever the caller does, a session stays in a state of its side, answers only in ways that the
-// protocol knows, and hands on no more bytes than a message may have.
+// For any messages and calls, a session stays in a state of its side, sends only messages of the protocol, and returns
+// no more bytes than a message may have.
 //
-// The script is a sequence of messages, each behind its length in one byte; lengths from 240 on are calls instead, and
-// the call of Export is followed by a descriptor behind its length.
+// The script is a sequence of messages, each after its length in one byte. Lengths from 240 on are calls instead; the
+// call of Export is followed by the length of a descriptor and the descriptor.
 func FuzzSession(f *testing.F) {
 	for _, hasFile := range []bool{true, false} {
 		for _, dpu := range []bool{true, false} {
@@ -105,7 +105,7 @@ func fuzzStep(t *testing.T, s *Session, script []byte) (rest []byte) {
 	return rest
 }
 
-// takeCounted splits a length byte and that many bytes, or as many as there are, off the script.
+// takeCounted removes a length byte and that many bytes, or as many as there are, from the script.
 func takeCounted(script []byte) (taken, rest []byte) {
 	if len(script) == 0 {
 		return nil, nil
@@ -133,7 +133,7 @@ func checkReceived(t *testing.T, s *Session, msg []byte) {
 	}
 }
 
-// checkCall: a refused call leaves the state as it was.
+// checkCall checks that a refused call does not change the state.
 func checkCall(t *testing.T, s *Session, before State, err error) {
 	t.Helper()
 	var failure *Error
@@ -164,7 +164,7 @@ func checkAlways(t *testing.T, s *Session) {
 	t.Fatalf("the %s is in state %s", s.side, s.State())
 }
 
-// fuzzScript is the undisturbed course of one side.
+// fuzzScript returns the script of a transfer without faults for one side.
 func fuzzScript(dpu, fileInHost bool) []byte {
 	script := append([]byte{fuzzStart}, counted(Direction{FileInHost: fileInHost, Size: agreedSize}.Encode())...)
 	if dpu {
@@ -178,7 +178,7 @@ func fuzzScript(dpu, fileInHost bool) []byte {
 
 func counted(msg []byte) []byte { return append([]byte{byte(len(msg))}, msg...) }
 
-// The seeds are worth nothing unless they get to the end.
+// The seeds must reach the end of a transfer.
 func TestFuzzScriptsComplete(t *testing.T) {
 	for _, side := range []Side{Host, DPU} {
 		s := NewSession(side, Local{HasFile: true, Size: agreedSize}, fuzzLimits)

@@ -150,7 +150,7 @@ func readProtocol(t *testing.T) string {
 	return string(text)
 }
 
-// Every length from nothing to more than enough, for every type: only the lengths of the specification decode.
+// For every type only the lengths of the specification can be decoded.
 func TestDecodeLengths(t *testing.T) {
 	for length := range 64 {
 		for wireType := range byte(6) {
@@ -181,7 +181,7 @@ func TestDecodeRefusesEveryOtherBool(t *testing.T) {
 	}
 }
 
-// boundaries are the values at which a number of the peer could turn into something else.
+// boundaries are the values at which a number from the peer could overflow or change its sign.
 func boundaries(limit uint64) []uint64 {
 	values := []uint64{0, 1, limit, limit + 1, math.MaxUint64}
 	if limit > 0 {
@@ -206,7 +206,7 @@ func TestDecodeNumbersAtTheirBoundaries(t *testing.T) {
 	}
 }
 
-// A wrong length is refused whatever it is, and before anything of that length is allocated.
+// A wrong length is refused before memory of that length is allocated.
 func TestDecodeDeclaredLengthAtItsBoundaries(t *testing.T) {
 	for _, carried := range []uint64{1, 8, 24, 4056} {
 		msg := Export{Descriptor: make([]byte, carried)}.Encode()

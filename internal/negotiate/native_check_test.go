@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// openPair has a window of four slots and the given receiver's prefix.
+// openPair returns a pair with a window of four slots and the given resumed prefix.
 func openPair(t *testing.T, from Hello, resume uint64) *pair {
 	t.Helper()
 	to := receiverHello()
@@ -19,7 +19,7 @@ func openPair(t *testing.T, from Hello, resume uint64) *pair {
 	return k
 }
 
-// Every record is judged alike by the side that would send it, which then has said nothing, and by the one that gets it.
+// Sender and receiver check a record by the same rules. A record that the sender refuses is not sent.
 func TestRecordsAtTheirBoundaries(t *testing.T) {
 	stream := receiverHello()
 	stream.Flags = FlagStream
@@ -29,32 +29,36 @@ func TestRecordsAtTheirBoundaries(t *testing.T) {
 		record func(*Record)
 		want   error
 	}{
-		"as it is":               {senderHello(), func(*Record) {}, nil},
-		"last slot":              {senderHello(), func(r *Record) { r.Slot = 3 }, nil},
-		"no such slot":           {senderHello(), func(r *Record) { r.Slot = 4 }, ErrMalformed},
-		"last number of a slot":  {senderHello(), func(r *Record) { r.Slot = math.MaxUint32 }, ErrMalformed},
-		"last attempt":           {senderHello(), func(r *Record) { r.Attempt = 3 }, nil},
-		"attempt too many":       {senderHello(), func(r *Record) { r.Attempt = 4 }, ErrMalformed},
-		"no bytes":               {senderHello(), func(r *Record) { r.Length = 0 }, ErrMalformed},
-		"more than a chunk":      {senderHello(), func(r *Record) { r.Length = 4097 }, ErrMalformed},
-		"up to the end":          {senderHello(), func(r *Record) { r.Offset = nativeSize - 4096 }, nil},
-		"beyond the end":         {senderHello(), func(r *Record) { r.Offset = nativeSize - 4095 }, ErrMalformed},
-		"wraps":                  {senderHello(), func(r *Record) { r.Offset = math.MaxUint64 - 4094 }, ErrMalformed},
-		"wraps to the start":     {senderHello(), func(r *Record) { r.Offset = math.MaxUint64 - 4095 }, ErrMalformed},
-		"largest length":         {senderHello(), func(r *Record) { r.Length = math.MaxUint64 }, ErrMalformed},
-		"largest check":          {senderHello(), func(r *Record) { r.Check = math.MaxUint32 }, nil},
-		"check too large":        {senderHello(), func(r *Record) { r.Check = 1 << 32 }, ErrMalformed},
-		"no kind":                {senderHello(), func(r *Record) { r.Kind = 0 }, ErrMalformed},
-		"unknown kind":           {senderHello(), func(r *Record) { r.Kind = 4 }, ErrMalformed},
-		"hole of the whole file": {senderHello(), func(r *Record) { *r = Record{Kind: HoleRecord, Length: nativeSize} }, nil},
-		"hole beyond the file":   {senderHello(), func(r *Record) { *r = Record{Kind: HoleRecord, Length: nativeSize + 1} }, ErrMalformed},
-		"hole of nothing":        {senderHello(), func(r *Record) { *r = Record{Kind: HoleRecord} }, ErrMalformed},
-		"hole with a check":      {senderHello(), func(r *Record) { r.Kind = HoleRecord }, ErrMalformed},
-		"claim":                  {senderHello(), func(r *Record) { r.Kind, r.Offset = ClaimRecord, 904 }, nil},
-		"claim beyond resume":    {senderHello(), func(r *Record) { r.Kind, r.Offset = ClaimRecord, 905 }, ErrMalformed},
-		"stream, far away":       {stream, func(r *Record) { r.Offset = MaxSize - 4096 }, nil},
-		"stream, too far":        {stream, func(r *Record) { r.Offset = MaxSize - 4095 }, ErrMalformed},
-		"stream, claim":          {stream, func(r *Record) { r.Kind = ClaimRecord }, ErrMalformed},
+		"as it is":              {senderHello(), func(*Record) {}, nil},
+		"last slot":             {senderHello(), func(r *Record) { r.Slot = 3 }, nil},
+		"no such slot":          {senderHello(), func(r *Record) { r.Slot = 4 }, ErrMalformed},
+		"last number of a slot": {senderHello(), func(r *Record) { r.Slot = math.MaxUint32 }, ErrMalformed},
+		"last attempt":          {senderHello(), func(r *Record) { r.Attempt = 3 }, nil},
+		"attempt too many":      {senderHello(), func(r *Record) { r.Attempt = 4 }, ErrMalformed},
+		"no bytes":              {senderHello(), func(r *Record) { r.Length = 0 }, ErrMalformed},
+		"more than a chunk":     {senderHello(), func(r *Record) { r.Length = 4097 }, ErrMalformed},
+		"up to the end":         {senderHello(), func(r *Record) { r.Offset = nativeSize - 4096 }, nil},
+		"beyond the end":        {senderHello(), func(r *Record) { r.Offset = nativeSize - 4095 }, ErrMalformed},
+		"wraps":                 {senderHello(), func(r *Record) { r.Offset = math.MaxUint64 - 4094 }, ErrMalformed},
+		"wraps to the start":    {senderHello(), func(r *Record) { r.Offset = math.MaxUint64 - 4095 }, ErrMalformed},
+		"largest length":        {senderHello(), func(r *Record) { r.Length = math.MaxUint64 }, ErrMalformed},
+		"largest check":         {senderHello(), func(r *Record) { r.Check = math.MaxUint32 }, nil},
+		"check too large":       {senderHello(), func(r *Record) { r.Check = 1 << 32 }, ErrMalformed},
+		"no kind":               {senderHello(), func(r *Record) { r.Kind = 0 }, ErrMalformed},
+		"unknown kind":          {senderHello(), func(r *Record) { r.Kind = 4 }, ErrMalformed},
+		"hole of the whole file": {senderHello(), func(r *Record) {
+			*r = Record{Kind: HoleRecord, Length: nativeSize}
+		}, nil},
+		"hole beyond the file": {senderHello(), func(r *Record) {
+			*r = Record{Kind: HoleRecord, Length: nativeSize + 1}
+		}, ErrMalformed},
+		"hole of nothing":     {senderHello(), func(r *Record) { *r = Record{Kind: HoleRecord} }, ErrMalformed},
+		"hole with a check":   {senderHello(), func(r *Record) { r.Kind = HoleRecord }, ErrMalformed},
+		"claim":               {senderHello(), func(r *Record) { r.Kind, r.Offset = ClaimRecord, 904 }, nil},
+		"claim beyond resume": {senderHello(), func(r *Record) { r.Kind, r.Offset = ClaimRecord, 905 }, ErrMalformed},
+		"stream, far away":    {stream, func(r *Record) { r.Offset = MaxSize - 4096 }, nil},
+		"stream, too far":     {stream, func(r *Record) { r.Offset = MaxSize - 4095 }, ErrMalformed},
+		"stream, claim":       {stream, func(r *Record) { r.Kind = ClaimRecord }, ErrMalformed},
 	} {
 		resume := uint64(5000)
 		if test.from.Flags.Has(FlagStream) {
@@ -77,7 +81,7 @@ func TestRecordsAtTheirBoundaries(t *testing.T) {
 	}
 }
 
-// A list is taken whole or not at all by the side that would send it.
+// The sending side accepts a list completely or not at all.
 func TestRefusedListsChangeNothing(t *testing.T) {
 	k := openPair(t, senderHello(), 0)
 	for _, records := range [][]Record{
@@ -91,7 +95,9 @@ func TestRefusedListsChangeNothing(t *testing.T) {
 			t.Errorf("%+v: % x, %v, %d outstanding", records, msg, err, k.sender.Outstanding())
 		}
 	}
-	k.say(k.sender, Announced)(k.sender.Chunks(nil, []Record{data(0, 0, 4096), data(3, 4096, 4096), data(1, 8192, 1808)}))
+	k.say(k.sender, Announced)(k.sender.Chunks(nil, []Record{
+		data(0, 0, 4096), data(3, 4096, 4096), data(1, 8192, 1808),
+	}))
 	for _, acks := range [][]Ack{
 		nil, {{0, false}, {0, false}}, {{3, true}, {2, false}}, {{0, false}, {4, false}}, make([]Ack, 510),
 	} {
@@ -103,7 +109,7 @@ func TestRefusedListsChangeNothing(t *testing.T) {
 	k.finish(nativeSize)
 }
 
-// The records together never cover more than the file has, and at the end they cover all of it.
+// All records together never cover more than the file, and at the end they cover all of it.
 func TestRecordsCoverTheFileOnce(t *testing.T) {
 	k := openPair(t, senderHello(), 0)
 	hole := Record{Kind: HoleRecord, Length: nativeSize}
@@ -238,7 +244,7 @@ func TestMetadataHasToBeAgreedOn(t *testing.T) {
 	}
 }
 
-// No message is longer than the channel takes, and what cannot be shortened is refused.
+// No message is longer than the channel's limit; one that cannot be shortened is refused.
 func TestNativeMessagesFitTheChannel(t *testing.T) {
 	k := newPair(t, Host, senderHello(), receiverHello())
 	if _, err := k.sender.Window(4096, make([]byte, 4080-windowSize+1)); !errors.Is(err, ErrTooLarge) {
@@ -300,7 +306,7 @@ func TestDoneKnowsItsDurability(t *testing.T) {
 	must(t)(n.Done(DurabilityFull))
 }
 
-// A sender is not told that all is well by a receiver that did less than was planned.
+// A sender refuses the DONE of a receiver that did less than planned.
 func TestDoneIsWhatWasPlanned(t *testing.T) {
 	for _, d := range []Durability{DurabilityNone, DurabilityFile} {
 		n := reachNative(t, nativeRole{Host, true}, "await-done")
@@ -310,7 +316,7 @@ func TestDoneIsWhatWasPlanned(t *testing.T) {
 	}
 }
 
-// What this side would say wrongly of itself is found before anything is said.
+// NewNative finds wrong values in this side's own HELLO.
 func TestNewNativeRefusesWhatAPeerWould(t *testing.T) {
 	for name, spoil := range map[string]func(*Hello){
 		"chunk": func(h *Hello) { h.Chunk = 0 },
@@ -337,7 +343,7 @@ func TestNewNativeRefusesWhatAPeerWould(t *testing.T) {
 	}
 }
 
-// A chown to the largest number leaves the owner as it is, so it is nobody's.
+// chown(2) with the largest number does not change the owner, so it is not a valid uid or gid.
 func TestOwnersThatAreNone(t *testing.T) {
 	for name, test := range map[string]struct {
 		spoil func(*Hello)
@@ -357,7 +363,7 @@ func TestOwnersThatAreNone(t *testing.T) {
 	}
 }
 
-// Nothing that a peer writes reaches a terminal as anything but plain text on one line.
+// A peer's text is shown only as plain text on one line.
 func TestPeerTextIsEscaped(t *testing.T) {
 	everything := make([]byte, 256)
 	for i := range everything {
@@ -366,7 +372,8 @@ func TestPeerTextIsEscaped(t *testing.T) {
 	for _, text := range []string{string(everything), "\x1b[2J", "a\u0085b\u202ec", "é\u009b31m", "\r\n"} {
 		n := newNative(t, Host, senderHello())
 		n.Start()
-		_, err := n.Receive(append([]byte{0x11, 0, 0, 0, 5, 0, 0, 0, byte(len(text) >> 8), byte(len(text)), 0, 0}, text...))
+		head := []byte{0x11, 0, 0, 0, 5, 0, 0, 0, byte(len(text) >> 8), byte(len(text)), 0, 0}
+		_, err := n.Receive(append(head, text...))
 		var aborted *PeerAborted
 		if !errors.As(err, &aborted) || aborted.Text != text || aborted.Code != AbortTarget {
 			t.Fatalf("got %v", err)
@@ -379,7 +386,7 @@ func TestPeerTextIsEscaped(t *testing.T) {
 	}
 }
 
-// Whoever is told of a protocol error is told which.
+// The ABORT after a protocol error says which error it was.
 func TestProtocolErrorsAreSentAsTheyAre(t *testing.T) {
 	k := openPair(t, senderHello(), 0)
 	step, err := k.receiver.Receive(AppendChunks(nil, []Record{data(9, 0, 1)}))
@@ -387,8 +394,8 @@ func TestProtocolErrorsAreSentAsTheyAre(t *testing.T) {
 		t.Fatal("a slot too far was accepted")
 	}
 	_, err = k.sender.Receive(step.Reply)
-	want := `negotiation in state sending at ABORT: the peer aborted with code 11: "negotiation in state receiving at CHUNKS: ` +
-		`malformed message: slot 9 of 4"`
+	want := `negotiation in state sending at ABORT: the peer aborted with code 11: ` +
+		`"negotiation in state receiving at CHUNKS: malformed message: slot 9 of 4"`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -410,7 +417,7 @@ func TestOutcomeIsUnknownOnlyAfterCommit(t *testing.T) {
 	}
 }
 
-// A message that a session has taken may be overwritten at once.
+// A session does not depend on a message after Receive.
 func TestStepsShareNoMemoryWithMessages(t *testing.T) {
 	k := openPair(t, senderHello(), 0)
 	msg := must(t)(k.sender.Metadata(Metadata{3, 0, []byte("abc")}))

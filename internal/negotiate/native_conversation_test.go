@@ -3,14 +3,15 @@ package negotiate
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"testing"
 )
 
-// speaker is one side of a whole connection: a Session, and the NativeSession that takes over from it.
+// speaker is one side of a connection: a Session, and the NativeSession that follows it.
 type speaker struct {
 	*Session
 	native *NativeSession
-	reply  []byte // due before anything else
+	reply  []byte // to be sent first
 	err    error
 }
 
@@ -45,7 +46,7 @@ func (s *speaker) disconnected() error {
 	return s.Session.Disconnected()
 }
 
-// speak makes the call that leads to a message, which is only looked at for its arguments.
+// speak makes the call that sends a message like msg, from which it takes the arguments.
 func (s *speaker) speak(t *testing.T, msg []byte) []byte {
 	t.Helper()
 	if s.reply != nil {
@@ -70,7 +71,7 @@ func (s *speaker) speak(t *testing.T, msg []byte) []byte {
 	return said
 }
 
-// call makes the call that leads to a decoded message.
+// call makes the call that sends a decoded message.
 func call(n *NativeSession, message any) ([]byte, error) {
 	switch m := message.(type) {
 	case PeerAborted:
@@ -96,7 +97,7 @@ func call(n *NativeSession, message any) ([]byte, error) {
 	case Durability:
 		return n.Done(m)
 	}
-	return nil, errors.New("nobody says this")
+	return nil, errors.New("no call sends this message")
 }
 
 type nativeConversation struct {
@@ -166,7 +167,7 @@ func TestNativeConversationVectors(t *testing.T) {
 	}
 }
 
-// versionsMeet lets two sides of different releases find each other.
+// versionsMeet connects two sides that support different versions.
 func versionsMeet(host, dpu Versions) (*speaker, *speaker) {
 	own, peers := senderHello(), receiverHello()
 	sending := newSpeaker(Host, Local{HasFile: true, Size: own.Size, Native: &own, Versions: host}, nativeLimits)
@@ -197,7 +198,8 @@ func TestVersionSkew(t *testing.T) {
 			wantVersionsApart(t, dpu, test.dpu, test.host)
 			continue
 		}
-		if host.err != nil || dpu.err != nil || host.native.own.Version != test.want || dpu.native.own.Version != test.want {
+		if host.err != nil || dpu.err != nil ||
+			host.native.own.Version != test.want || dpu.native.own.Version != test.want {
 			t.Errorf("%v and %v: %v, %v", test.host, test.dpu, host.err, dpu.err)
 			continue
 		}
@@ -210,17 +212,17 @@ func TestVersionSkew(t *testing.T) {
 	}
 }
 
-// Each side names both ranges, its own first.
+// The error has both ranges, this side's first.
 func wantVersionsApart(t *testing.T, s *speaker, own, peer Versions) {
 	t.Helper()
 	var failure *Error
-	want := "the " + s.side.String() + " supports " + own.String() + ", the " + s.side.Other().String() + " " + peer.String()
+	want := fmt.Sprintf("the %s supports %s, the %s %s", s.side, own, s.side.Other(), peer)
 	if !errors.Is(s.err, ErrVersion) || !errors.As(s.err, &failure) || failure.Detail != want {
 		t.Errorf("got %v, want %s", s.err, want)
 	}
 }
 
-// Whatever an unmodified peer left in its padding, what is no offer, or no answer to one, is the reference protocol.
+// Padding that is no offer, or no answer to one, selects the reference protocol.
 func TestPaddingThatOffersNothing(t *testing.T) {
 	own := senderHello()
 	for _, padding := range [][3]byte{
@@ -243,7 +245,7 @@ func TestPaddingThatOffersNothing(t *testing.T) {
 	}
 }
 
-// A host that only seemed to offer goes on as if its padding had never been looked at, as far as that can still be done.
+// A host whose padding only looked like an offer continues in the reference protocol where that is still possible.
 func TestReferenceHostIsTakenBack(t *testing.T) {
 	for _, test := range []struct {
 		dpu     Local
@@ -256,7 +258,10 @@ func TestReferenceHostIsTakenBack(t *testing.T) {
 		{Local{HasFile: true, Size: 9}, Direction{FileInHost: true, Size: 100}, ErrBothHaveFile, true},
 		{Local{HasFile: true, Size: 9}, Direction{}, ErrOutOfOrder, true},
 		{Local{}, Direction{FileInHost: true, Size: MaxSize + 1}, ErrTooLarge, true},
-		{Local{Native: &Hello{Flags: FlagStream, Chunk: MinChunk, Slots: 1}}, Direction{FileInHost: true}, ErrNeedsNative, true},
+		{
+			Local{Native: &Hello{Flags: FlagStream, Chunk: MinChunk, Slots: 1}},
+			Direction{FileInHost: true}, ErrNeedsNative, true,
+		},
 	} {
 		if test.dpu.Native == nil {
 			test.dpu.Native = &Hello{Chunk: MinChunk, Slots: 1}

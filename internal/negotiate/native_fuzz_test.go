@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Decoding never panics, and what it accepts says all that was on the wire.
+// Decoding never panics, and encoding an accepted message returns the same bytes.
 func FuzzNativeDecode(f *testing.F) {
 	for _, v := range nativeVectors(f) {
 		f.Add([]byte(v.Hex))
@@ -30,12 +30,11 @@ func FuzzNativeDecode(f *testing.F) {
 	})
 }
 
-// Whatever arrives and whatever the caller does, from the DIRECTIONs on: a session stays in a state of its protocol, says
-// nothing that the peer could not decode, keeps what was refused from changing anything, and holds no more memory than
-// its limits allow.
+// For any messages and calls from the DIRECTIONs on, a session stays in a state of its protocol, sends only messages
+// that the peer can decode, does not change by refused calls, and uses no more memory than its limits allow.
 //
-// The script is a sequence of messages, each behind its length in one byte. Lengths from 240 on are something else: the
-// calls without arguments, and a call with the arguments of the message that follows.
+// The script is a sequence of messages, each after its length in one byte. Lengths from 240 on are calls: those without
+// arguments, and one with the arguments of the message that follows.
 func FuzzNativeSession(f *testing.F) {
 	for _, r := range nativeRoles {
 		f.Add(r.side == DPU, r.sends, nativeScript(r))
@@ -107,7 +106,8 @@ func playNative(t *testing.T, n *NativeSession, script []byte) (rest []byte) {
 	msg, rest := takeCounted(script)
 	step, err := n.Receive(bytes.Clone(msg))
 	checkAnyReply(t, step.Reply)
-	if (err != nil) != (n.State() == Failed) || err != nil && (step.Event != None || before == Failed && step.Reply != nil) {
+	if (err != nil) != (n.State() == Failed) ||
+		err != nil && (step.Event != None || before == Failed && step.Reply != nil) {
 		t.Fatalf("% x in %s: %s, %+v, %v", msg, before, n.State(), step, err)
 	}
 	return rest
@@ -131,7 +131,7 @@ func playCall(t *testing.T, n *NativeSession, msg []byte) {
 	var failure *Error
 	if err == nil {
 		checkAnyReply(t, said)
-	} else if _, nobody := message.(Hello); !nobody && (said != nil || !errors.As(err, &failure) || failure.State == 0) {
+	} else if _, hello := message.(Hello); !hello && (said != nil || !errors.As(err, &failure) || failure.State == 0) {
 		t.Fatalf("refused %+v with % x, %v", message, said, err)
 	}
 	if err != nil && (n.state != before.state || n.slots.outstanding != before.slots.outstanding ||
@@ -154,7 +154,7 @@ func checkAnyReply(t *testing.T, msg []byte) {
 	}
 }
 
-// checkNative: the memory of a session follows from its limits, and its books are balanced.
+// checkNative checks that a session's memory is within its limits and its slot table is consistent.
 func checkNative(t *testing.T, n *NativeSession) {
 	t.Helper()
 	if cap(n.records) > MaxRecords(nativeFuzzLimits.MaxMessage) || cap(n.acks) > MaxAcks(nativeFuzzLimits.MaxMessage) ||
@@ -178,7 +178,7 @@ func checkNative(t *testing.T, n *NativeSession) {
 	}
 }
 
-// nativeScript is the undisturbed course of a role.
+// nativeScript returns the script of a transfer without faults for one role.
 func nativeScript(r nativeRole) []byte {
 	own, peer := r.hello(), r.peer().hello()
 	own.Version, peer.Version = 1, 1
@@ -211,7 +211,7 @@ func nativeScript(r nativeRole) []byte {
 	return append(script, nativeFuzzDisconnect)
 }
 
-// The seeds are worth nothing unless they get to the end.
+// The seeds must reach the end of a transfer.
 func TestNativeFuzzScriptsComplete(t *testing.T) {
 	for _, r := range nativeRoles {
 		if s := play(t, r, nativeScript(r)); s.state() != Done {
@@ -220,7 +220,7 @@ func TestNativeFuzzScriptsComplete(t *testing.T) {
 	}
 }
 
-// The largest plan costs a table of its slots and no more, whatever the window's size is.
+// The memory of a session depends on the number of slots and not on the window's size.
 func TestReceiveHelloAllocatesLittle(t *testing.T) {
 	const rounds, perRound = 100, 64 << 10
 	own, peer := receiverHello(), senderHello()

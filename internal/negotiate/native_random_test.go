@@ -6,18 +6,18 @@ import (
 	"testing"
 )
 
-// march is a copy in which all that is left to chance is decided by a script: how far each message has got, who does
-// something next, what arrives damaged. However that turns out, both sides have to be done in the end.
+// randomTransfer is a transfer in which a script decides in which order messages arrive and the sides act, and which
+// chunks are damaged. Both sides must be done in the end.
 type randomTransfer struct {
 	*pair
 	script     []byte
-	toSender   [][]byte // under way
+	toSender   [][]byte // sent and not delivered
 	toReceiver [][]byte
-	todo       []Record // the sender's
+	todo       []Record // records that the sender has not announced
 	sent       map[uint32]Record
 	received   map[uint32]Record // not acknowledged yet
-	order      []uint32          // the slots of those
-	metadata   []byte            // what is left of it
+	order      []uint32          // slots of received
+	metadata   []byte            // not sent yet
 	work       uint64
 	size       uint64
 }
@@ -39,7 +39,7 @@ func newRandomTransfer(t testing.TB, sending Side, size, resume uint64, stream b
 	return m
 }
 
-// cut makes the records of the whole file: claims, and then holes and data in turn.
+// cut creates the records of the whole file: claims, and then alternating holes and data.
 func (m *randomTransfer) cut(resume uint64) {
 	for offset := uint64(0); offset < m.size; {
 		r := Record{Kind: DataRecord, Offset: offset, Length: min(MinChunk, m.size-offset)}
@@ -56,7 +56,7 @@ func (m *randomTransfer) cut(resume uint64) {
 	}
 }
 
-// chance is below n; once the script is at its end, it is 0.
+// chance returns the next decision of the script, below n; 0 at the end of the script.
 func (m *randomTransfer) chance(n int) int {
 	if len(m.script) == 0 {
 		return 0
@@ -136,7 +136,7 @@ func (m *randomTransfer) beat(n *NativeSession) {
 	m.tell(n, msg, err)
 }
 
-// openWindow is the host's part, whether it sends or receives.
+// openWindow sends the host's WINDOW, whether it is the sender or the receiver.
 func (m *randomTransfer) openWindow(n *NativeSession) bool {
 	if n.side != Host || n.window {
 		return false
@@ -256,7 +256,7 @@ func (m *randomTransfer) claims() (resume uint64) {
 	return resume
 }
 
-// acknowledge answers some of what has come, in any order.
+// acknowledge acknowledges some of the received records in any order.
 func (m *randomTransfer) acknowledge() {
 	var acks []Ack
 	for range 1 + m.chance(3) {

@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// A native session is tried with every message and every call in every state, in all four roles. What must happen stands
-// in testdata/native-states.txt, which docs/PROTOCOL.md quotes and explains.
+// These tests try every message and every call in every state of a native session, in all four roles. The expected
+// results are in testdata/native-states.txt, which docs/PROTOCOL.md quotes and explains.
 
-// The file of the grid has one chunk, so that a record more or less makes all the difference.
+// The file of the grid has one chunk, so that one record more or less makes a difference.
 const gridChunk = MinChunk
 
 var nativeErrors = map[string]error{
@@ -49,8 +49,8 @@ func (r nativeRole) peer() nativeRole { return nativeRole{r.side.Other(), !r.sen
 
 var nativeRoles = []nativeRole{{Host, true}, {Host, false}, {DPU, true}, {DPU, false}}
 
-// nativeColumns are the situations of a role on the way to the end; what follows the plus is what happened in the state.
-// The last ones are off that way.
+// nativeColumns returns the situations of a role in their order. The text after a plus is what happened in the state.
+// The last ones are reached by failures.
 func nativeColumns(r nativeRole) []string {
 	columns := []string{"idle", "await-hello"}
 	switch r {
@@ -66,8 +66,8 @@ func nativeColumns(r nativeRole) []string {
 	if r.sends {
 		columns = append(columns, "sending", "sending+1", "sending+all", "await-prepared", "deciding", "await-done")
 	} else {
-		columns = append(columns, "receiving", "receiving+1", "receiving+all", "verifying", "await-commit", "committing",
-			"await-disconnect")
+		columns = append(columns,
+			"receiving", "receiving+1", "receiving+all", "verifying", "await-commit", "committing", "await-disconnect")
 	}
 	columns = append(columns, "done", "failed")
 	if r.side == DPU {
@@ -76,7 +76,7 @@ func nativeColumns(r nativeRole) []string {
 	return columns
 }
 
-// reachNative brings a new session into a situation.
+// reachNative returns a new session in the given situation.
 func reachNative(t *testing.T, r nativeRole, column string) *NativeSession {
 	t.Helper()
 	n := handedOver(t, r)
@@ -122,7 +122,7 @@ func reachNative(t *testing.T, r nativeRole, column string) *NativeSession {
 	return n
 }
 
-// nativeCourse is the course of things once records flow.
+// nativeCourse has the steps after the beginning of the records.
 func nativeCourse(t *testing.T, n *NativeSession, r nativeRole) []func() {
 	total := Total{DigestCRC32C, gridChunk, nativeDigest}
 	if r.sends {
@@ -146,7 +146,7 @@ func nativeCourse(t *testing.T, n *NativeSession, r nativeRole) []func() {
 	}
 }
 
-// handedOver is a native session that came out of a Session, as all do.
+// handedOver returns a native session that a Session has created, as in a transfer.
 func handedOver(t *testing.T, r nativeRole) *NativeSession {
 	t.Helper()
 	own := r.hello()
@@ -167,7 +167,7 @@ func mustReceive(t *testing.T, n *NativeSession, msg []byte) {
 	}
 }
 
-// situation is the name of the column that a session is in.
+// situation returns the column of a session.
 func situation(n *NativeSession) string {
 	name := n.State().String()
 	switch n.State() {
@@ -227,7 +227,7 @@ func nativeCall(name string, call func(*NativeSession) ([]byte, error)) nativeIn
 	}}
 }
 
-// nativeInputs are the rows; some have several inputs that must come to the same.
+// nativeInputs returns the rows. Some have several inputs with the same result.
 func nativeInputs(r nativeRole) []nativeInput {
 	inputs := append(nativeMessages(r), referenceMessages()...)
 	inputs = append(inputs, nativeReceived("malformed",
@@ -257,11 +257,17 @@ func nativeMessages(r nativeRole) []nativeInput {
 		{"HEARTBEAT", [][]byte{AppendBeat(nil, Beat{1, 2})}},
 		{"HEARTBEAT,malformed", [][]byte{AppendBeat(nil, Beat{1, 2})[:15]}},
 		{"METADATA", [][]byte{AppendMetadata(nil, Metadata{5, 0, []byte("12345")})}},
-		{"METADATA,malformed", [][]byte{AppendMetadata(nil, Metadata{5, 1, []byte("2345")}), AppendMetadata(nil, Metadata{})}},
+		{"METADATA,malformed", [][]byte{
+			AppendMetadata(nil, Metadata{5, 1, []byte("2345")}), AppendMetadata(nil, Metadata{}),
+		}},
 		{"END", [][]byte{AppendEnd(nil, total)}},
-		{"END,malformed", [][]byte{AppendEnd(nil, Total{DigestXXH3, gridChunk, make([]byte, 9)}), AppendEnd(nil, total)[:19]}},
+		{"END,malformed", [][]byte{
+			AppendEnd(nil, Total{DigestXXH3, gridChunk, make([]byte, 9)}), AppendEnd(nil, total)[:19],
+		}},
 		{"PREPARED", [][]byte{AppendPrepared(nil, total)}},
-		{"PREPARED,malformed", [][]byte{AppendPrepared(nil, Total{DigestCRC32C, 1, nativeDigest}), AppendPrepared(nil, total)[:19]}},
+		{"PREPARED,malformed", [][]byte{
+			AppendPrepared(nil, Total{DigestCRC32C, 1, nativeDigest}), AppendPrepared(nil, total)[:19],
+		}},
 		{"COMMIT", [][]byte{AppendCommit(nil)}},
 		{"COMMIT,malformed", [][]byte{AppendCommit(nil)[:7]}},
 		{"DONE", [][]byte{AppendDone(nil, DurabilityFull)}},
@@ -286,7 +292,9 @@ func referenceMessages() []nativeInput {
 func nativeCalls() []nativeInput {
 	return []nativeInput{
 		nativeCall("Start()", func(n *NativeSession) ([]byte, error) { return n.Start(), nil }),
-		nativeCall("Window()", func(n *NativeSession) ([]byte, error) { return n.Window(nativeAddress, nativeDescriptor) }),
+		nativeCall("Window()", func(n *NativeSession) ([]byte, error) {
+			return n.Window(nativeAddress, nativeDescriptor)
+		}),
 		nativeCall("Ready()", func(n *NativeSession) ([]byte, error) { return n.Ready(gridChunk) }),
 		nativeCall("Chunks()", func(n *NativeSession) ([]byte, error) {
 			return n.Chunks(nil, []Record{data(0, 0, gridChunk)})
@@ -305,7 +313,7 @@ func nativeCalls() []nativeInput {
 	}
 }
 
-// nativeCell writes down what came of an input as the grid does. usual is what the row brings.
+// nativeCell formats the result of an input like the grid. usual is the row's usual result.
 func nativeCell(before State, failure error, n *NativeSession, got nativeOutcome, usual string) string {
 	silent := got.message == nil && got.event == None
 	switch {
@@ -357,7 +365,7 @@ func errorCell(got nativeOutcome) string {
 	return "!" + name
 }
 
-// errorName is short for the two that fill the grid.
+// errorName returns short names for the two most frequent errors.
 func errorName(err error) string {
 	var aborted *PeerAborted
 	switch {

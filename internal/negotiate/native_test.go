@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// A file of 10000 bytes goes through two slots of 4 KiB, unless a test says otherwise.
+// Unless a test says otherwise, a file of 10000 bytes is transferred through two slots of 4 KiB.
 const (
 	nativeSize    = 10000
 	nativeAddress = 0x7f0000001000
@@ -35,7 +35,7 @@ func receiverHello() Hello {
 	}
 }
 
-// pair is two native sessions, one of which sends, on a channel that loses nothing.
+// pair is two native sessions, a sender and a receiver, with a reliable channel.
 type pair struct {
 	t                testing.TB
 	sender, receiver *NativeSession
@@ -79,7 +79,7 @@ func (k *pair) on(side Side) *NativeSession {
 	return k.receiver
 }
 
-// pass delivers a message and clears it, because a session keeps no reference to it.
+// pass delivers a message and clears it, because a session must not retain it.
 func (k *pair) pass(msg []byte, to *NativeSession, event Event) NativeStep {
 	k.t.Helper()
 	step, err := to.Receive(msg)
@@ -100,13 +100,14 @@ func (k *pair) say(from *NativeSession, event Event) func([]byte, error) NativeS
 	}
 }
 
-// open gets both sides to where records flow.
+// open brings both sides to the states Sending and Receiving.
 func (k *pair) open(resume uint64) {
 	k.t.Helper()
 	host := k.on(Host)
 	window := k.say(host, WindowOpened)(host.Window(nativeAddress, nativeDescriptor)).Window
 	want := Window{nativeAddress, k.sender.Plan().WindowLength(), nativeDescriptor}
-	if window.Address != want.Address || window.Length != want.Length || !bytes.Equal(window.Descriptor, want.Descriptor) {
+	if window.Address != want.Address || window.Length != want.Length ||
+		!bytes.Equal(window.Descriptor, want.Descriptor) {
 		k.t.Fatalf("got %+v, want %+v", window, want)
 	}
 	if got := k.say(k.receiver, PeerReady)(k.receiver.Ready(resume)).Resume; got != resume {
@@ -115,7 +116,7 @@ func (k *pair) open(resume uint64) {
 	wantNativeStates(k.t, k, Sending, Receiving)
 }
 
-// settle sends records and acknowledges them in one message.
+// settle sends records and acknowledges them with one message.
 func (k *pair) settle(records []Record, acks []Ack) {
 	k.t.Helper()
 	step := k.say(k.sender, Announced)(k.sender.Chunks(nil, records))
@@ -224,7 +225,7 @@ func TestNativeEmptyFile(t *testing.T) {
 	})
 }
 
-// What flows while a copy runs costs no memory, on either side and in either direction.
+// Messages of a running transfer allocate nothing, on either side and in either direction.
 func TestNativeHotPathAllocatesNothing(t *testing.T) {
 	from, to := senderHello(), receiverHello()
 	from.Flags, from.Size, from.Slots, to.Slots = FlagStream, 0, 64, 64

@@ -21,7 +21,7 @@ type nativeVector struct {
 	EncodesTo octets         `json:"encodes_to"` // where it differs from Hex
 }
 
-// nativeMessage has the fields of all messages; what a message has not is absent.
+// nativeMessage has the fields of all messages; those that a message does not have are absent.
 type nativeMessage struct {
 	Type string `json:"type"`
 	vectorHello
@@ -35,7 +35,7 @@ type nativeMessage struct {
 	Acks       []vectorAck    `json:"acks"`
 	Phase      uint32         `json:"phase"`
 	Work       number         `json:"work"`
-	Value      octets         `json:"value"` // of a digest
+	Value      octets         `json:"value"` // of the digest
 	Total      uint32         `json:"total"`
 	Offset     uint32         `json:"offset"`
 	Part       octets         `json:"part"`
@@ -105,7 +105,7 @@ func (v vectorHello) hello(t testing.TB) Hello {
 	return h
 }
 
-// named finds the value of a small type by its name.
+// named returns the value of a small type with this name.
 func named[T interface {
 	~uint8
 	String() string
@@ -127,7 +127,7 @@ type (
 	commitMessage struct{}
 )
 
-// value is what the decoder is to make of the message.
+// value returns what the decoder should return for the message.
 func (m nativeMessage) value(t testing.TB) any {
 	t.Helper()
 	switch m.Type {
@@ -182,7 +182,7 @@ func (m nativeMessage) acks() []Ack {
 	return acks
 }
 
-// decodeNative reads any message of the native protocol.
+// decodeNative decodes any message of the native protocol.
 func decodeNative(msg []byte) (any, error) {
 	switch typeOf(msg) {
 	case TypeHello:
@@ -227,7 +227,7 @@ func decoded[T any](value T, err error) (any, error) {
 	return value, nil
 }
 
-// encodeNative writes what decodeNative reads.
+// encodeNative encodes what decodeNative returns.
 func encodeNative(value any) []byte {
 	switch v := value.(type) {
 	case Hello:
@@ -314,7 +314,7 @@ func wantMalformedNative(t *testing.T, got any, err error) {
 	wantMalformed(t, nil, err)
 }
 
-// Every byte cut off or added makes a message malformed: no message of the native protocol has an end of its own choice.
+// Every missing or additional byte makes a message malformed.
 func TestNativeVectorsOfAnotherLength(t *testing.T) {
 	for _, v := range nativeVectors(t) {
 		if v.Malformed {
@@ -329,8 +329,8 @@ func TestNativeVectorsOfAnotherLength(t *testing.T) {
 	}
 }
 
-// No bit can be changed without making another message or none: nothing that is sent goes unread. Only most codes of an
-// ABORT mean the same, a failure.
+// Changing any bit makes another message or a malformed one, so every bit is checked. The exception is the code of an
+// ABORT: most values mean the same.
 func TestNativeVectorsWithABitChanged(t *testing.T) {
 	for _, v := range nativeVectors(t) {
 		if v.Malformed || v.EncodesTo != nil {

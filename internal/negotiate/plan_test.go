@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// whoSends names what may be at either end.
+// whoSends has the kinds of ends that a side can have.
 var ends = map[string]Flags{
 	"file":             FlagHasFile,
 	"nothing":          0,
@@ -25,7 +25,7 @@ func endHello(name string) Hello {
 	return h
 }
 
-// Each pair of ends, the first of which is the one that sends, if one does. The roles make no difference.
+// Pairs of ends; if there is a sender, it is the first. Host and DPU can be exchanged.
 func TestDecideWhoSends(t *testing.T) {
 	type pairing struct{ first, second string }
 	outcomes := map[pairing]error{
@@ -121,12 +121,15 @@ func TestDecideWishes(t *testing.T) {
 			func(p Plan) bool { return p.Durability == DurabilityFile }},
 		"readback of either": {func(h *Hello) { h.Flags |= FlagReadback }, func(*Hello) {},
 			func(p Plan) bool { return p.Readback }},
-		"readback of none":    {func(*Hello) {}, func(*Hello) {}, func(p Plan) bool { return !p.Readback && p.Sparse }},
-		"no-sparse of either": {func(*Hello) {}, func(h *Hello) { h.Flags |= FlagNoSparse }, func(p Plan) bool { return !p.Sparse }},
+		"readback of none": {func(*Hello) {}, func(*Hello) {}, func(p Plan) bool { return !p.Readback && p.Sparse }},
+		"no-sparse of either": {func(*Hello) {}, func(h *Hello) { h.Flags |= FlagNoSparse },
+			func(p Plan) bool { return !p.Sparse }},
 		"owner of both": {func(h *Hello) { h.Flags |= FlagOwner }, func(h *Hello) { h.Flags |= FlagOwner },
 			func(p Plan) bool { return p.Owner }},
-		"owner of one": {func(h *Hello) { h.Flags |= FlagOwner }, func(*Hello) {}, func(p Plan) bool { return !p.Owner }},
-		"xattr of one": {func(*Hello) {}, func(h *Hello) { h.Flags &^= FlagXAttr }, func(p Plan) bool { return !p.XAttr }},
+		"owner of one": {func(h *Hello) { h.Flags |= FlagOwner }, func(*Hello) {},
+			func(p Plan) bool { return !p.Owner }},
+		"xattr of one": {func(*Hello) {}, func(h *Hello) { h.Flags &^= FlagXAttr },
+			func(p Plan) bool { return !p.XAttr }},
 		"changing source": {func(h *Hello) { h.Flags |= FlagAllowChanging }, func(*Hello) {},
 			func(p Plan) bool { return p.AllowChanging }},
 		"changing target": {func(*Hello) {}, func(h *Hello) { h.Flags |= FlagAllowChanging },
@@ -155,7 +158,8 @@ func TestDecideRefuses(t *testing.T) {
 		"DPU's chunk": {func(_, dpu *Hello) { dpu.Chunk = 5000 }, nativeLimits, ErrMalformed},
 		"operator's limit": {func(*Hello, *Hello) {}, Limits{MaxMessage: 4080, MaxFileSize: nativeSize - 1},
 			ErrTooLarge},
-		"protocol's limit": {func(host, _ *Hello) { host.Size = MaxSize + 1 }, Limits{4080, math.MaxUint64}, ErrMalformed},
+		"protocol's limit": {func(host, _ *Hello) { host.Size = MaxSize + 1 }, Limits{4080, math.MaxUint64},
+			ErrMalformed},
 	} {
 		host, dpu := senderHello(), receiverHello()
 		host.Version, dpu.Version = 1, 1

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// The DPU hears how large the host's file is before it says which slots it would like.
+// The DPU knows the size of the host's file before it proposes chunk size and depth.
 func TestDPUHearsTheSizeBeforeItProposes(t *testing.T) {
 	for inHost, want := range map[bool]uint64{true: 12345, false: 0} {
 		own := receiverHello()
@@ -20,7 +20,9 @@ func TestDPUHearsTheSizeBeforeItProposes(t *testing.T) {
 
 func TestProposalIsWhatThePeerHears(t *testing.T) {
 	host, dpu := newNative(t, Host, senderHello()), newNative(t, DPU, receiverHello())
-	for _, refused := range [][2]uint32{{MinChunk + 1, 1}, {MinChunk / 2, 1}, {2 * MaxChunk, 1}, {MinChunk, 0}, {MinChunk, MaxSlots + 1}} {
+	for _, refused := range [][2]uint32{
+		{MinChunk + 1, 1}, {MinChunk / 2, 1}, {2 * MaxChunk, 1}, {MinChunk, 0}, {MinChunk, MaxSlots + 1},
+	} {
 		if err := dpu.Propose(refused[0], refused[1]); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%d slots of %d bytes: %v", refused[1], refused[0], err)
 		}

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Both roles judge the peer's size by their own limit, at every value at which a size could turn into something else.
+// Both roles compare the peer's size with their own limit, also at values that could overflow or change their sign.
 func TestPeerSizeAtItsBoundaries(t *testing.T) {
 	for _, limit := range []uint64{0, 1, 4096, 1 << 31, 1 << 32, math.MaxInt64, math.MaxUint64} {
 		for _, size := range boundaries(limit) {
@@ -30,7 +30,7 @@ func TestPeerSizeAtItsBoundaries(t *testing.T) {
 	}
 }
 
-// The limit is for what the peer announces: this side's own file is the operator's business.
+// The limit applies to the peer's file and not to this side's own.
 func TestOwnSizeIsNotLimited(t *testing.T) {
 	for _, side := range []Side{Host, DPU} {
 		s := NewSession(side, Local{HasFile: true, Size: 5000}, Limits{MaxMessage: 64, MaxFileSize: 10})
@@ -47,13 +47,14 @@ func TestSizeOfAnAbsentFileIsNotSent(t *testing.T) {
 	wantBytes(t, host.Start(), Direction{}.Encode())
 }
 
-// The exported range may end with the address space and must not run past it.
+// The exported range may end at the end of the address space and must not exceed it.
 func TestExportedRangeAtItsBoundaries(t *testing.T) {
 	for _, size := range []uint64{0, 1, 2, 4096, 1 << 32, math.MaxInt64} {
 		for _, address := range append(boundaries(4096), -size, -size-1, -size+1) {
 			wraps := size > 0 && address+(size-1) < address
 			host := agreedSession(t, Host, size)
-			if _, err := host.Export(address, []byte{1}); errors.Is(err, ErrMalformed) != wraps || (err != nil) != wraps {
+			_, err := host.Export(address, []byte{1})
+			if errors.Is(err, ErrMalformed) != wraps || (err != nil) != wraps {
 				t.Errorf("host, %d bytes at %#x: %v", size, address, err)
 			}
 			dpu := agreedSession(t, DPU, size)
@@ -68,7 +69,8 @@ func TestExportedRangeAtItsBoundaries(t *testing.T) {
 func TestExportIsBoundedByMaxMessage(t *testing.T) {
 	limits := Limits{MaxMessage: 4080, MaxFileSize: 4096}
 	for size, want := range map[int]error{
-		1: nil, 4080 - 25: nil, 4080 - 24: nil, 4080 - 23: ErrTooLarge, 4080: ErrTooLarge, 1 << 20: ErrTooLarge, 0: ErrMalformed,
+		0: ErrMalformed, 1: nil, 4080 - 25: nil, 4080 - 24: nil,
+		4080 - 23: ErrTooLarge, 4080: ErrTooLarge, 1 << 20: ErrTooLarge,
 	} {
 		host := NewSession(Host, Local{HasFile: true, Size: 1}, limits)
 		host.Start()
@@ -93,7 +95,7 @@ func TestExportIsBoundedByMaxMessage(t *testing.T) {
 	}
 }
 
-// A size is a number until the caller acts on it: agreeing on the largest costs what agreeing on nothing costs.
+// Agreeing on the largest size allocates as little as agreeing on size 0.
 func TestReceiveDoesNotAllocateWhatThePeerClaims(t *testing.T) {
 	const rounds, perRound = 100, 2048
 	announced := Direction{FileInHost: true, Size: math.MaxInt64}.Encode()
@@ -123,7 +125,8 @@ func TestErrorsReadAsOneSentence(t *testing.T) {
 			"negotiation in state await-direction at DIRECTION: too large: the peer's file has 5000 bytes, limit 4096"},
 		{Local{HasFile: true}, Direction{FileInHost: true}.Encode(),
 			"negotiation in state await-direction at DIRECTION: both the host and the DPU have the file"},
-		{Local{}, []byte{9, 0, 0, 0}, "negotiation in state await-direction at type 9: malformed message: unknown type"},
+		{Local{}, []byte{9, 0, 0, 0},
+			"negotiation in state await-direction at type 9: malformed message: unknown type"},
 		{Local{}, []byte{3, 0, 0, 0, 7, 0, 0, 0},
 			"negotiation in state await-direction at STATUS: malformed message: is_success is 7 instead of 0 or 1"},
 		{Local{}, []byte{3}, "negotiation in state await-direction: malformed message: 1 bytes, too short for a type"},
@@ -147,7 +150,7 @@ func TestNamesOfValuesOutOfRange(t *testing.T) {
 	}
 }
 
-// agreedSession agreed on a file of size bytes that the host has.
+// agreedSession returns a session that has agreed on a file of size bytes on the host.
 func agreedSession(t *testing.T, side Side, size uint64) *Session {
 	t.Helper()
 	s := NewSession(side, Local{HasFile: side == Host, Size: size}, Limits{MaxMessage: 64, MaxFileSize: math.MaxInt64})

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The session is tried with every input in every state, in both roles, with and without the file. What must happen
-// stands in testdata/states.txt, which docs/PROTOCOL.md quotes and explains.
+// These tests try every input in every state of a session, in both roles, with and without the file. The expected
+// results are in testdata/states.txt, which docs/PROTOCOL.md quotes and explains.
 
 const (
 	agreedSize = 100
@@ -25,7 +25,7 @@ var (
 	gridDescriptor = []byte("descriptor")
 )
 
-// gridLocals are all that a side can be in the grid.
+// gridLocals has all kinds of sides in the grid.
 var gridLocals = []gridLocal{
 	{"has", Local{HasFile: true, Size: agreedSize}},
 	{"lacks", Local{Size: agreedSize}},
@@ -39,7 +39,7 @@ type gridLocal struct {
 	local Local
 }
 
-// gets tells whether the session of such a side can reach a state on the undisturbed course.
+// gets reports whether the session of such a side can reach a state without faults.
 func (l gridLocal) gets(to State) bool {
 	switch to {
 	case Idle, AwaitDirection, Failed:
@@ -64,7 +64,7 @@ var gridErrors = map[string]error{
 	"needs-native":     ErrNeedsNative,
 }
 
-// outcome is all that an input can bring about.
+// outcome is the result of an input.
 type outcome struct {
 	step Step
 	err  error
@@ -81,7 +81,8 @@ func gridInputs() []input {
 		received("DIRECTION(0,100)", Direction{Size: agreedSize}.Encode()),
 		received("DIRECTION(1,over)", Direction{FileInHost: true, Size: overSize}.Encode()),
 		received("DIRECTION(0,over)", Direction{Size: overSize}.Encode()),
-		received("DIRECTION(1,100)dc0103", Direction{FileInHost: true, Size: agreedSize, Offer: [3]byte{0xdc, 1, 3}}.Encode()),
+		received("DIRECTION(1,100)dc0103",
+			Direction{FileInHost: true, Size: agreedSize, Offer: [3]byte{0xdc, 1, 3}}.Encode()),
 		received("DIRECTION(0,100)dc0101", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 1, 1}}.Encode()),
 		received("DIRECTION(0,100)dc0202", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 2, 2}}.Encode()),
 		received("DIRECTION(0,100)dd0203", Direction{Size: agreedSize, Offer: [3]byte{0xdd, 2, 3}}.Encode()),
@@ -130,7 +131,7 @@ func received(name string, msg []byte) input {
 
 func called(reply []byte, err error) outcome { return outcome{Step{Reply: reply}, err} }
 
-// statesOf are the states that a side can reach; together they are all there are.
+// statesOf returns the states that a side can reach; together these are all states.
 func statesOf(side Side) []State {
 	if side == Host {
 		return []State{Idle, AwaitDirection, AwaitExport, AwaitStatus, Done, Failed, HandedOver}
@@ -192,7 +193,7 @@ func TestSpecificationQuotesTheGrid(t *testing.T) {
 
 type gridKey struct{ side, column, input string }
 
-// column: what a side is makes a difference only as long as nothing has been agreed on.
+// column returns a state's column. The kind of a side matters only before the agreement.
 func column(state State, l gridLocal) string {
 	switch {
 	case state == AwaitDirection:
@@ -226,7 +227,7 @@ func readGridFile(t *testing.T, name string) map[gridKey]string {
 	return grid
 }
 
-// reach walks a session along the undisturbed course, or off it for Failed.
+// reach brings a session into a state, without faults except for Failed.
 func reach(t *testing.T, side Side, local Local, state State) *Session {
 	t.Helper()
 	s := NewSession(side, local, gridLimits)
@@ -327,7 +328,8 @@ func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session
 	if want.event == Exported {
 		wantExport = string(gridDescriptor)
 	}
-	if (want.event == ToNative) != (got.step.Native != nil && got.step.Version == 1 && got.step.Native.State() == Idle) {
+	native := got.step.Native != nil && got.step.Version == 1 && got.step.Native.State() == Idle
+	if (want.event == ToNative) != native {
 		t.Errorf("%v: got version %d, session %+v", key, got.step.Version, got.step.Native)
 	}
 	if got.step.Agreement != wantAgreement || string(got.step.Export.Descriptor) != wantExport {
@@ -342,7 +344,7 @@ func senderOf(key gridKey, s *Session) Side {
 	return s.side.Other()
 }
 
-// parseSuccess reads next[:event][>message].
+// parseSuccess parses next[:event][>message].
 func parseSuccess(t *testing.T, cell string, s *Session) expectation {
 	t.Helper()
 	cell, message, _ := strings.Cut(cell, ">")
@@ -364,7 +366,7 @@ func parseSuccess(t *testing.T, cell string, s *Session) expectation {
 	return want
 }
 
-// gridReply is written out byte by byte, so that an encoder at fault cannot agree with itself.
+// gridReply has explicit bytes, so that a wrong encoder cannot confirm itself.
 func gridReply(name string, s *Session) []byte {
 	switch name {
 	case "D", "O":
