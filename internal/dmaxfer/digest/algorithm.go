@@ -10,7 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Algorithm identifies a digest algorithm, as in the native protocol. Package negotiate has the table of names and sizes.
+// Algorithm identifies a digest algorithm, as in the native protocol. Package negotiate has the table of names and
+// sizes.
 type Algorithm = negotiate.Digest
 
 // The algorithms.

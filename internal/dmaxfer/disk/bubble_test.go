@@ -18,7 +18,7 @@ func TestMemoryRunsInABubble(t *testing.T) {
 		_, err = disk.OpenPartial(at.fs, at.path("file"), copies["new"])
 		mustFail(t, err, disk.ErrBusy)
 		if time.Since(started) == 0 {
-			t.Error("whoever finds the lock taken does not wait for it at all")
+			t.Error("OpenPartial does not wait for the lock")
 		}
 		p.Discard()
 		must(t, copyAll(t, m, copies["new"], (*disk.Partial).Discard))

@@ -12,7 +12,7 @@ import (
 // Power is lost after every operation of a transfer, with every possible result.
 
 func TestCrashes(t *testing.T) {
-	for _, durability := range []disk.Durability{negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull} {
+	for _, durability := range durabilities {
 		for _, name := range []string{"new", "replacing", "backup", "no resume", "unnamed, replacing"} {
 			for _, left := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, " durability ", durability, " left ", left), func(t *testing.T) {

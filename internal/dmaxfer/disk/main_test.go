@@ -14,6 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // holdVariable makes the test binary a process that receives the target named by the variable until its stdin ends.
@@ -166,7 +167,11 @@ func text(seed, size int) string {
 var (
 	oldText = text(1, 9000)
 	newText = text(2, 3*4096+100)
+
+	newMeta = disk.Metadata{Size: int64(len(newText))}
 )
+
+var durabilities = []disk.Durability{negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull}
 
 func wanted(size int) disk.Wanted {
 	return disk.Wanted{

@@ -56,12 +56,12 @@ func TestTargetThatAppearedIsKept(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		p := mustOpen(t, at, "file", wanted(len(newText)))
 		must(t, receive(t, p, newText, negotiate.DurabilityFull))
-		at.put("file", "somebody else's")
+		at.put("file", "another's")
 		err := p.Commit(negotiate.DurabilityFull)
 		mustFail(t, err, disk.ErrExists, "already exists: another process created it")
 		mustBe(t, err, disk.ErrTarget)
 		p.Discard()
-		at.mustContain(t, "file", "somebody else's")
+		at.mustContain(t, "file", "another's")
 		at.mustHold(t, "file")
 	})
 }
@@ -342,7 +342,8 @@ func TestAttributesThatGiveRightsAreRefused(t *testing.T) {
 		want.Preserve.Xattrs = true
 		for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access", "user", ""} {
 			p := mustOpen(t, at, "file", want)
-			err := p.Prepare(t.Context(), disk.Metadata{Size: 1, Xattrs: []disk.Xattr{{Name: name}}}, negotiate.DurabilityNone, nil)
+			meta := disk.Metadata{Size: 1, Xattrs: []disk.Xattr{{Name: name}}}
+			err := p.Prepare(t.Context(), meta, negotiate.DurabilityNone, nil)
 			mustFail(t, err, disk.ErrTarget, "cannot preserve")
 			p.Discard()
 		}
@@ -354,7 +355,8 @@ func TestOwnerThatMayNotBeGiven(t *testing.T) {
 	want := wanted(1)
 	want.Preserve.Owner = true
 	p := mustOpen(t, at, "file", want)
-	mustFail(t, p.Prepare(t.Context(), disk.Metadata{Size: 1, UID: 1}, negotiate.DurabilityNone, nil), disk.ErrTarget, "its owner")
+	err := p.Prepare(t.Context(), disk.Metadata{Size: 1, UID: 1}, negotiate.DurabilityNone, nil)
+	mustFail(t, err, disk.ErrTarget, "its owner")
 }
 
 func TestHoles(t *testing.T) {

@@ -87,7 +87,7 @@ func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
 					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
 					must(t, p.Advance(int64(len(newText))))
 					reached("before Prepare")
-					err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil)
+					err := p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
 					reached("before Commit")
 					if err == nil {
 						err = p.Commit(negotiate.DurabilityFull)
@@ -138,7 +138,7 @@ func TestPartialThatChangesWhileItIsReadBack(t *testing.T) {
 			must(t, p.Flush(t.Context(), nil))
 			awaitTick(t, at, p)
 			unseen[name](t, at)
-			err := p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil)
+			err := p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
 			mustBeTampered(t, at, p, err)
 		})
 	}
@@ -203,7 +203,7 @@ func TestUnnamedPartialIsOutOfReach(t *testing.T) {
 					t.Errorf("what is received has %d names", info.Links)
 				}
 				must(t, p.WriteAt([]byte(newText), 0))
-				must(t, p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil))
+				must(t, p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil))
 				for _, tamper := range unseen {
 					tamper(t, at)
 				}
@@ -240,7 +240,7 @@ func TestStreamsPartialThatIsTamperedWith(t *testing.T) {
 				err := p.Advance(int64(half))
 				if err == nil {
 					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
-					err = p.Prepare(t.Context(), disk.Metadata{Size: int64(len(newText))}, negotiate.DurabilityFull, nil)
+					err = p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
 				}
 				mustFail(t, err, disk.ErrTarget, "another process")
 				p.Discard()

@@ -67,7 +67,7 @@ func TestBehindFails(t *testing.T) {
 	b := newWriteBehind(file, 0)
 	err := b.add(100 * writeBehindStep)
 	if err != cause {
-		t.Errorf("handing over more than there is room for: %v", err)
+		t.Errorf("adding more than the queue holds: %v", err)
 	}
 	if err := b.stop(); err != cause {
 		t.Errorf("stopping: %v", err)
