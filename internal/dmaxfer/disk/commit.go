@@ -118,9 +118,9 @@ func (p *Partial) rename() error {
 	case p.placeholder != nil:
 		err = p.giveName()
 	case p.want.Overwrite:
-		err = p.dir.Rename(p.name, p.base)
+		err = p.dir.Rename(p.names.partial, p.base)
 	default:
-		err = p.dir.RenameIfAbsent(p.name, p.base)
+		err = p.dir.RenameIfAbsent(p.names.partial, p.base)
 	}
 	if errors.Is(err, fs.ErrExist) && !p.want.Overwrite {
 		return failure(ErrExists, err, nextIfExists,
@@ -138,12 +138,12 @@ func (p *Partial) giveName() error {
 	if !p.want.Overwrite {
 		return p.file.GiveName(p.base)
 	}
-	if err := p.file.GiveName(p.linkName); err != nil {
+	if err := p.file.GiveName(p.names.link); err != nil {
 		return err
 	}
-	err := p.dir.Rename(p.linkName, p.base)
+	err := p.dir.Rename(p.names.link, p.base)
 	if err != nil {
-		_ = p.dir.Remove(p.linkName) // the first error is reported
+		_ = p.dir.Remove(p.names.link) // the first error is reported
 	}
 	return err
 }
@@ -153,7 +153,7 @@ func (p *Partial) backUp() error {
 	if !p.want.Backup || !p.want.Overwrite {
 		return nil
 	}
-	temporary := p.backupName
+	temporary := p.names.backup
 	err := p.dir.Remove(temporary)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		err = p.dir.Link(p.base, temporary)

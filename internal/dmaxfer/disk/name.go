@@ -14,9 +14,8 @@ import (
 const (
 	partialSuffix = ".dma-copy-part"
 	journalSuffix = ".dma-copy-journal" // the longest of the four
-	backupSuffix  = ".dma-copy-backup"  // of a link that is about to become NAME~
-	linkSuffix    = ".dma-copy-new"     // of a link that is about to become NAME
-
+	backupSuffix  = ".dma-copy-backup"
+	linkSuffix    = ".dma-copy-new"
 )
 
 // A tag has a prefix that is unlikely in other names after a dot, and hexadecimal digits: "file" must not use the
@@ -25,6 +24,99 @@ const (
 	tagStart  = "dma-"
 	tagDigits = 8
 )
+
+// chooseNames uses the usual names unless one of them belongs to another user in a sticky directory, where only that
+// user can remove it. Otherwise it uses the names of an earlier transfer of this user, found by their tag, or new
+// ones that cannot be guessed.
+func (p *Partial) chooseNames() error {
+	p.names = namesOf(p.base, "")
+	taken, err := p.firstForeignName()
+	if err != nil || taken == "" {
+		return err
+	}
+	in, err := p.dir.Info()
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	if in.Mode&fs.ModeSticky == 0 {
+		return nil // openAndLock refuses the file
+	}
+	entries, err := p.dir.Names()
+	if err != nil {
+		return CannotCreate(p.path, err)
+	}
+	p.names = namesOf(p.base, p.earlierTag(entries))
+	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s",
+		taken, p.path, p.names.partial)
+	return nil
+}
+
+// names are the names of a target's files in its directory.
+type names struct {
+	partial string
+	journal string
+	backup  string // of a link that is about to become NAME~
+	link    string // of an unnamed file that is about to replace NAME
+}
+
+func namesOf(base, tag string) names {
+	hidden := stem(base, tag)
+	return names{
+		partial: hidden + partialSuffix,
+		journal: hidden + journalSuffix,
+		backup:  hidden + backupSuffix,
+		link:    hidden + linkSuffix,
+	}
+}
+
+// firstForeignName returns the first of the names that belongs to another user; empty if none does.
+func (p *Partial) firstForeignName() (name string, err error) {
+	used := []string{p.names.partial, p.names.journal, p.names.link}
+	if p.want.Backup {
+		used = append(used, p.names.backup)
+	}
+	for _, name := range used {
+		found, err := p.dir.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return "", CannotCreate(p.path, err)
+		case found.UID != p.fs.Self().UID:
+			return name, nil
+		}
+	}
+	return "", nil
+}
+
+// earlierTag returns the tag of a reusable partial file, or a new tag.
+func (p *Partial) earlierTag(entries []string) string {
+	self := p.fs.Self()
+	for _, name := range entries {
+		tag, is := tagOf(name, p.base)
+		if !is {
+			continue
+		}
+		if found, err := p.dir.Stat(name); err == nil && checkReusable(found, self) == nil {
+			return tag
+		}
+	}
+	return newTag()
+}
+
+// checkReusable returns why a file cannot be a leftover of this user's earlier transfer, or nil. A file with a second
+// name could be one that another process wants overwritten.
+func checkReusable(found Info, self Self) error {
+	switch {
+	case !found.Mode.IsRegular():
+		return errors.New("it is not a regular file")
+	case found.UID != self.UID:
+		return errors.New("it belongs to another user")
+	case found.Links > 1:
+		return errors.New("it has more than one hard link")
+	default:
+		return nil
+	}
+}
 
 // stem returns the hidden name that partial file and journal share. It contains a tag where the names without one
 // belong to another user. If base is too long, stem keeps as much as fits and appends a digest of all of it, because
@@ -61,85 +153,4 @@ func tagOf(name, base string) (tag string, found bool) {
 		return "", false
 	}
 	return whole[cut:], strings.HasPrefix(whole[cut:], tagStart)
-}
-
-// chooseNames uses the usual names unless one of them belongs to another user in a sticky directory, where only that
-// user can remove it. Otherwise it uses the names of an earlier transfer of this user, found by their tag, or new
-// ones that cannot be guessed.
-func (p *Partial) chooseNames() error {
-	p.setNames("")
-	taken, err := p.firstForeignName()
-	if err != nil || taken == "" {
-		return err
-	}
-	in, err := p.dir.Info()
-	if err != nil {
-		return CannotCreate(p.path, err)
-	}
-	if in.Mode&fs.ModeSticky == 0 {
-		return nil // openAndLock refuses the file
-	}
-	names, err := p.dir.Names()
-	if err != nil {
-		return CannotCreate(p.path, err)
-	}
-	p.setNames(p.earlierTag(names))
-	p.renamed = fmt.Sprintf("%s in the directory of %s belongs to another user, so the partial file is %s",
-		taken, p.path, p.name)
-	return nil
-}
-
-func (p *Partial) setNames(tag string) {
-	hidden := stem(p.base, tag)
-	p.name, p.journalName = hidden+partialSuffix, hidden+journalSuffix
-	p.backupName, p.linkName = hidden+backupSuffix, hidden+linkSuffix
-}
-
-// firstForeignName returns the first of the names that belongs to another user; empty if none does.
-func (p *Partial) firstForeignName() (name string, err error) {
-	names := []string{p.name, p.journalName, p.linkName}
-	if p.want.Backup {
-		names = append(names, p.backupName)
-	}
-	for _, name := range names {
-		found, err := p.dir.Stat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err != nil:
-			return "", CannotCreate(p.path, err)
-		case found.UID != p.fs.Self().UID:
-			return name, nil
-		}
-	}
-	return "", nil
-}
-
-// earlierTag returns the tag of a reusable partial file, or a new tag.
-func (p *Partial) earlierTag(names []string) string {
-	self := p.fs.Self()
-	for _, name := range names {
-		tag, is := tagOf(name, p.base)
-		if !is {
-			continue
-		}
-		if found, err := p.dir.Stat(name); err == nil && checkReusable(found, self) == nil {
-			return tag
-		}
-	}
-	return newTag()
-}
-
-// checkReusable returns why a file cannot be a leftover of this user's earlier transfer, or nil. A file with a second
-// name could be one that another process wants overwritten.
-func checkReusable(found Info, self Self) error {
-	switch {
-	case !found.Mode.IsRegular():
-		return errors.New("it is not a regular file")
-	case found.UID != self.UID:
-		return errors.New("it belongs to another user")
-	case found.Links > 1:
-		return errors.New("it has more than one hard link")
-	default:
-		return nil
-	}
 }

@@ -103,7 +103,7 @@ func (p *Partial) openAndLock() (fresh bool, err error) {
 }
 
 func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
-	file, err = p.dir.Create(p.name)
+	file, err = p.dir.Create(p.names.partial)
 	if err == nil {
 		return file, true, nil
 	}
@@ -117,7 +117,7 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 	case errors.Is(err, ErrLocked):
 		return nil, false, p.busy()
 	case err != nil:
-		return nil, false, p.cannotUse(p.name, err)
+		return nil, false, p.cannotUse(p.names.partial, err)
 	}
 	return file, false, nil
 }
@@ -125,14 +125,14 @@ func (p *Partial) openOrCreate() (file File, fresh bool, err error) {
 // openExisting checks the file before it opens it, and again through the handle, before it changes anything.
 func (p *Partial) openExisting() (File, error) {
 	self := p.fs.Self()
-	found, err := p.dir.Stat(p.name)
+	found, err := p.dir.Stat(p.names.partial)
 	if err == nil {
 		err = checkReusable(found, self)
 	}
 	if err != nil {
 		return nil, err
 	}
-	file, err := p.dir.Open(p.name, false)
+	file, err := p.dir.Open(p.names.partial, false)
 	if errors.Is(err, fs.ErrPermission) {
 		file, err = p.openReadOnlyMode(self, err)
 	}
@@ -153,7 +153,7 @@ func (p *Partial) openExisting() (File, error) {
 // openReadOnlyMode opens a partial file whose transfer was killed after the file had got a mode that forbids its
 // owner to write. denied is the error of the first attempt.
 func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
-	sealed, err := p.dir.Open(p.name, true)
+	sealed, err := p.dir.Open(p.names.partial, true)
 	if err != nil {
 		return nil, denied
 	}
@@ -170,7 +170,7 @@ func (p *Partial) openReadOnlyMode(self Self, denied error) (File, error) {
 	if err := errors.Join(err, sealed.Close()); err != nil {
 		return nil, err
 	}
-	return p.dir.Open(p.name, false)
+	return p.dir.Open(p.names.partial, false)
 }
 
 // lock locks the partial file. On a file system without locks a file that this process has just created needs none.
@@ -230,16 +230,16 @@ func (p *Partial) removeStale(name string) error {
 
 // createJournal creates the journal of a new partial file.
 func (p *Partial) createJournal() error {
-	if err := p.removeStale(p.journalName); err != nil {
+	if err := p.removeStale(p.names.journal); err != nil {
 		return err
 	}
-	if err := p.removeStale(p.linkName); err != nil {
+	if err := p.removeStale(p.names.link); err != nil {
 		return err
 	}
 	if !p.want.resumable() {
 		return nil
 	}
-	file, err := p.dir.Create(p.journalName)
+	file, err := p.dir.Create(p.names.journal)
 	if err != nil {
 		return CannotCreate(p.path, err)
 	}
@@ -285,7 +285,7 @@ func (p *Partial) resume(left Info) error {
 	if !p.want.resumable() {
 		return errMayNotResume
 	}
-	file, err := p.dir.Open(p.journalName, false)
+	file, err := p.dir.Open(p.names.journal, false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errJournalMissing
 	}

@@ -30,12 +30,9 @@ type Partial struct {
 	placeholder File     // has the partial's name while file has none; nil: file has it
 	opened      Identity // of the file with the partial's name; only device and inode are used
 	writers     writers
-	name        string
+	names       names
 	journal     *journal // nil: this transfer cannot be resumed
-	journalName string
-	backupName  string
-	linkName    string // of an unnamed file that is about to replace the target
-	renamed     string // why the names are not the usual ones
+	renamed     string   // why the names are not the usual ones
 
 	resumed     int64        // bytes of an earlier transfer that can be verified
 	discarded   string       // why an earlier transfer's file is not used
@@ -333,12 +330,12 @@ func (p *Partial) removeName() error {
 	if err != nil || !named && p.opened != (Identity{}) { // the identity of a new file may not be known yet
 		return err
 	}
-	return p.dir.Remove(p.name)
+	return p.dir.Remove(p.names.partial)
 }
 
 // isNamed reports whether the partial's name leads to the open file.
 func (p *Partial) isNamed() (bool, error) {
-	found, err := p.dir.Stat(p.name)
+	found, err := p.dir.Stat(p.names.partial)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -356,7 +353,7 @@ func (p *Partial) removeJournal() error {
 	}
 	owns, err := p.ownsJournal()
 	if err == nil && owns {
-		err = p.dir.Remove(p.journalName)
+		err = p.dir.Remove(p.names.journal)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -370,7 +367,7 @@ func (p *Partial) ownsJournal() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	found, err := p.dir.Stat(p.journalName)
+	found, err := p.dir.Stat(p.names.journal)
 	return err == nil && opened.SameFile(found.Identity), err
 }
 

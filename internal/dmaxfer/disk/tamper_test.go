@@ -69,34 +69,39 @@ func change(t *testing.T, at testDir, how func(file disk.File) error) {
 // A partial file that another process truncates or extends at any time is detected, even if later writes restore its
 // length.
 func TestPartialThatIsTamperedWithIsNotCommitted(t *testing.T) {
-	half := len(newText) / 2
 	for name, tamper := range tampering {
 		for _, when := range []string{"before the first byte", "in the middle", "before Prepare", "before Commit"} {
 			t.Run(name+" "+when, func(t *testing.T) {
 				everywhere(t, func(t *testing.T, at testDir) {
 					p := mustOpen(t, at, "file", copies["new"])
-					must(t, p.Allocate(t.Context(), nil))
-					reached := func(now string) {
+					err := receiveInSteps(t, p, func(now string) {
 						if now == when {
 							tamper(t, at)
 						}
-					}
-					reached("before the first byte")
-					must(t, p.WriteAt([]byte(newText[:half]), 0))
-					reached("in the middle")
-					must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
-					must(t, p.Advance(int64(len(newText))))
-					reached("before Prepare")
-					err := p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
-					reached("before Commit")
-					if err == nil {
-						err = p.Commit(negotiate.DurabilityFull)
-					}
+					})
 					mustBeTampered(t, at, p, err)
 				})
 			})
 		}
 	}
+}
+
+// receiveInSteps receives and commits newText, and calls reached between the steps.
+func receiveInSteps(t *testing.T, p *disk.Partial, reached func(now string)) error {
+	half := len(newText) / 2
+	must(t, p.Allocate(t.Context(), nil))
+	reached("before the first byte")
+	must(t, p.WriteAt([]byte(newText[:half]), 0))
+	reached("in the middle")
+	must(t, p.WriteAt([]byte(newText[half:]), int64(half)))
+	must(t, p.Advance(int64(len(newText))))
+	reached("before Prepare")
+	err := p.Prepare(t.Context(), newMeta, negotiate.DurabilityFull, nil)
+	reached("before Commit")
+	if err == nil {
+		err = p.Commit(negotiate.DurabilityFull)
+	}
+	return err
 }
 
 // Every change between Prepare and the rename is detected.
