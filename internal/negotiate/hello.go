@@ -14,7 +14,7 @@ type Timestamp struct {
 	Nsec uint32 // below 10^9
 }
 
-// Hello is what a side states about itself, its file and its options.
+// Hello is the content of a HELLO: a side's limits, its file and its options.
 type Hello struct {
 	Flags      Flags
 	Version    uint8 // the agreed one; NewNative sets it

@@ -4,7 +4,7 @@ import (
 	"math"
 )
 
-// NativeStep is what a received message requires of the caller. Its slices are valid until the next call of Receive.
+// NativeStep is the result of a received message. Its slices are valid until the next call of Receive.
 type NativeStep struct {
 	Reply []byte // to be sent to the peer first, even together with an error; may be nil
 	Event Event

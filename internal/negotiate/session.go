@@ -2,7 +2,7 @@ package negotiate
 
 import "math"
 
-// Local is what this side knows about the file before it talks to the peer.
+// Local is this side's knowledge about the file before it talks to the peer.
 type Local struct {
 	HasFile bool
 	Size    uint64 // bytes, 0 for an empty file; ignored unless HasFile
@@ -18,14 +18,14 @@ type Local struct {
 	Versions Versions
 }
 
-// Agreement is what both sides agreed on in the reference protocol.
+// Agreement is the common result of both sides in the reference protocol.
 type Agreement struct {
 	Protocol Protocol
 	Sender   Side   // the side that has the file
 	Size     uint64 // bytes
 }
 
-// Step is what a received message requires of the caller.
+// Step is the result of a received message.
 type Step struct {
 	Reply     []byte // to be sent to the peer, even together with an error; may be nil
 	Event     Event

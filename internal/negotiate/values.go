@@ -59,7 +59,7 @@ func (d Digest) Known() bool { return int(d) < len(digests) }
 // chunks, in any order, are enough.
 func (d Digest) Ordered() bool { return d > DigestCRC32C && d.Known() }
 
-// Durability is what the receiver flushes before the transfer counts as done. Each includes those before it; the
+// Durability selects what the receiver flushes before the transfer counts as done. Each includes those before it; the
 // stronger of both sides' choices is used. Without a crash of the machine the target is complete under every one.
 type Durability uint8
 

@@ -48,7 +48,7 @@ func (j *journal) write(prefix int64) error {
 	return nil
 }
 
-// journalContent is what an intact journal says.
+// journalContent is the content of an intact journal.
 type journalContent struct {
 	size, prefix int64
 	record       [journalSize]byte

@@ -11,7 +11,7 @@ import (
 // Durability is how much of a committed target outlives a crash of the machine, as in the native protocol.
 type Durability = negotiate.Durability
 
-// Metadata is what the target gets besides its content. Only attributes selected by Wanted.Preserve are used.
+// Metadata describes the target apart from its content. Only attributes selected by Wanted.Preserve are used.
 type Metadata struct {
 	Size     int64  // bytes; for a stream, its final length
 	Mode     uint32 // permission bits, without set-id bits

@@ -61,16 +61,6 @@ func (c *content) writeAt(p []byte, offset int64) {
 	c.size = max(c.size, offset+int64(len(p)))
 }
 
-// missing returns how many pages of a range are not allocated.
-func (c *content) missing(offset, length int64) (pages int64) {
-	for i := offset / pageSize; i*pageSize < offset+length; i++ {
-		if c.pages[i] == nil {
-			pages++
-		}
-	}
-	return pages
-}
-
 func (c *content) truncate(size int64) {
 	if size < c.size {
 		c.punch(size, c.size-size)

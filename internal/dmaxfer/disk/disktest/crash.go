@@ -61,11 +61,6 @@ func (m *Memory) rename(what string, dir *directory, names map[string]*node) {
 	m.step(what)
 }
 
-func (m *Memory) syncNames(dir *directory) {
-	m.makeDurable(dir)
-	m.step("sync " + dir.path)
-}
-
 func (m *Memory) makeDurable(dir *directory) {
 	dir.durable = maps.Clone(dir.now)
 	left := slices.Clone(m.pending) // snapshots hold the old one

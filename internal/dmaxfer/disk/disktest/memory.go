@@ -398,7 +398,8 @@ func (d *memoryDir) Remove(name string) error {
 func (d *memoryDir) Sync() error {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
-	d.fs.syncNames(d.dir)
+	d.fs.makeDurable(d.dir)
+	d.fs.step("sync " + d.dir.path)
 	return nil
 }
 

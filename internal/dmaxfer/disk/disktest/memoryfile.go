@@ -108,6 +108,16 @@ func (h *handle) fits(c *content, offset, length int64) bool {
 	return h.fs.capacity == 0 || c.missing(offset, length)*pageSize <= h.fs.freeBytes()
 }
 
+// missing returns how many pages of a range are not allocated.
+func (c *content) missing(offset, length int64) (pages int64) {
+	for i := offset / pageSize; i*pageSize < offset+length; i++ {
+		if c.pages[i] == nil {
+			pages++
+		}
+	}
+	return pages
+}
+
 // Read implements disk.File.
 func (h *handle) Read(p []byte) (int, error) {
 	n, err := h.ReadAt(p, h.offset)
