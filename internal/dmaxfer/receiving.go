@@ -66,7 +66,7 @@ func (r *receiving) start(ctx context.Context) error {
 		return nil
 	}
 	r.receiver = pump.NewReceiver(pump.ReceiverConfig{
-		Target: r.target, Window: r.layout().slots, Buffers: r.reach.buffers, Engines: r.reach.engines, InOrder: r.inOrder(),
+		Target: r.target, Depth: r.layout().slots, Buffers: r.reach.buffers, Engines: r.reach.engines, InOrder: r.inOrder(),
 		Digest: r.algorithm(), Stages: &r.progress.stages, Pace: r.pace(), Poller: r.poller(ctx), CPUs: r.seats(), SerialWrites: !r.target.concurrent(), Batch: r.batch(), Moved: r.stored, Retransmit: r.again,
 	})
 	resume := r.target.resumable()

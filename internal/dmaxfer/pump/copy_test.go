@@ -266,7 +266,7 @@ func TestLongHolesCanBeInterrupted(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	var chunks []Chunk
 	r := NewReceiver(ReceiverConfig{
-		Target: discardTarget{}, Window: 1, Batch: 1,
+		Target: discardTarget{}, Depth: 1, Batch: 1,
 		Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
 		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Retransmit: func(Chunk) {},
 		Moved: func(chunk Chunk, _ int64) error {
@@ -297,7 +297,7 @@ func TestWrongChunksWithoutEnd(t *testing.T) {
 	const chunk, slots = 64, 3
 	window, private := make([]byte, slots*chunk), make([]byte, slots*chunk)
 	r := NewReceiver(ReceiverConfig{
-		Target: newMemory(make([]byte, 10*chunk)), Window: slots, Batch: 1, Buffers: []Slots{NewSlots(private, chunk)},
+		Target: newMemory(make([]byte, 10*chunk)), Depth: slots, Batch: 1, Buffers: []Slots{NewSlots(private, chunk)},
 		Engines: []Engine{NewCopier(window, private, slots, digest.CRC32C)}, Digest: digest.CRC32C, Stages: &Stages{},
 		Pace:  func(context.Context, int64) error { return nil },
 		Moved: func(Chunk, int64) error { return nil }, Retransmit: func(Chunk) {},

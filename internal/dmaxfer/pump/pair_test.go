@@ -73,7 +73,7 @@ func (p *pair) build() {
 	}
 	received := ReceiverConfig{
 		Batch:  max(1, p.slots/4),
-		Target: p.target, Window: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], CPUs: p.cpus,
+		Target: p.target, Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], CPUs: p.cpus,
 		Moved: p.storedChunk, Retransmit: func(Chunk) { p.retransmits[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {

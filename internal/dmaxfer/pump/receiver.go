@@ -24,7 +24,7 @@ type Target interface {
 // ReceiverConfig configures a Receiver. The caller keeps ownership of everything in it.
 type ReceiverConfig struct {
 	Target Target
-	Window int // number of slots of the window
+	Depth  int // number of slots of the window
 	// Private memory of each lane; as many slots as the window has if InOrder.
 	Buffers []Slots
 	// From the window to Buffers, one for each lane.
@@ -68,8 +68,8 @@ type Receiver struct {
 func NewReceiver(c ReceiverConfig) *Receiver {
 	r := &Receiver{
 		config: c,
-		outbox: NewBatch[negotiate.Ack](c.Window, c.Batch),
-		ledger: digest.NewLedger(c.Digest, c.Window),
+		outbox: NewBatch[negotiate.Ack](c.Depth, c.Batch),
+		ledger: digest.NewLedger(c.Digest, c.Depth),
 	}
 	for i := range c.Engines {
 		r.lanes = append(r.lanes, newReceiverLane(r, i))
@@ -112,7 +112,7 @@ type receiverLane struct {
 	buffers    Slots
 	inbox      chan negotiate.Record
 	open       bool               // inbox may still deliver
-	depth      int                // number of copies that may be pending
+	maxPending int                // number of copies that may be pending
 	vacant     []int              // buffers
 	held       []negotiate.Record // by buffer: the record of its chunk
 	outOfOrder []int              // buffers with a good chunk that cannot be stored yet; InOrder only
@@ -126,9 +126,9 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 		peer:       newMessenger(r.config.Poller, r.config.Stages, r.outbox, r.config.CPUs, number),
 		copies:     newCopyQueue(r.config.Engines[number], r.config.Stages, count, 1),
 		buffers:    buffers,
-		inbox:      make(chan negotiate.Record, r.config.Window),
+		inbox:      make(chan negotiate.Record, r.config.Depth),
 		open:       true,
-		depth:      1,
+		maxPending: 1,
 		held:       make([]negotiate.Record, count),
 		outOfOrder: make([]int, 0, count),
 	}
@@ -165,7 +165,7 @@ func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) 
 	oneByOne := l.receiver.config.Pace != nil
 	for l.open && len(l.vacant) > 0 {
 		waiting := len(l.copies.waiting)
-		if waiting+l.copies.inFlight() >= l.depth || oneByOne && waiting > 0 {
+		if waiting+l.copies.inFlight() >= l.maxPending || oneByOne && waiting > 0 {
 			return took, nil
 		}
 		select {
@@ -183,11 +183,11 @@ func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) 
 
 // raiseDepth doubles depth if more records are announced, and reports whether it did. A slow engine thus gets as many
 // copies as keep it busy, and a fast one reuses the same buffer, which stays in the cache.
-func (l *receiverLane) raiseDepth() bool {
-	if l.depth == len(l.held) || len(l.inbox) == 0 {
+func (l *receiverLane) raiseMaxPending() bool {
+	if l.maxPending == len(l.held) || len(l.inbox) == 0 {
 		return false
 	}
-	l.depth = min(2*l.depth, len(l.held))
+	l.maxPending = min(2*l.maxPending, len(l.held))
 	return true
 }
 
@@ -229,7 +229,7 @@ func (l *receiverLane) progress(ctx context.Context, wait bool) error {
 	if l.copies.inFlight() == 0 {
 		return l.awaitRecord(ctx)
 	}
-	if l.raiseDepth() {
+	if l.raiseMaxPending() {
 		return nil
 	}
 	copied, err := l.copies.reap(ctx)
@@ -310,7 +310,7 @@ func (r *Receiver) tooManyRejected() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.rejected++
-	return r.rejected >= maxAttempts*r.config.Window
+	return r.rejected >= maxAttempts*r.config.Depth
 }
 
 // accept stores a good chunk, now or in the order of offsets.
