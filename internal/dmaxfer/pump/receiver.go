@@ -25,27 +25,37 @@ type Target interface {
 type ReceiverConfig struct {
 	Target Target
 	Depth  int // number of slots of the window
-	// Private memory of each lane; as many slots as the window has if InOrder.
+	Digest digest.Algorithm
+	Stages *Stages
+
+	// Buffers is the private memory of each lane. It has Depth slots if InOrder.
 	Buffers []Slots
-	// From the window to Buffers, one for each lane.
+
+	// Engines copy from the window to Buffers. There is one for each lane.
 	Engines []Engine
+
 	// InOrder stores chunks in the order of their offsets, for an ordered digest or a stream. There is one lane then.
 	InOrder bool
-	Digest  digest.Algorithm
-	Stages  *Stages
+
+	// SerialWrites says that the target allows one writer at a time, for which others would spin.
+	SerialWrites bool
+
 	// Pace waits until the bandwidth limit allows so many more bytes. It may be nil.
 	Pace func(ctx context.Context, bytes int64) error
+
 	// Poller is nil if another goroutine carries the messages.
 	Poller Poller
-	// CPUs to which the lanes are pinned in turn; nil: the lanes are not pinned.
+
+	// CPUs to which the lanes are pinned in turn. If nil, the lanes are not pinned.
 	CPUs []int
-	// SerialWrites is set if the target allows one writer at a time, for which the others would spin.
-	SerialWrites bool
-	// Number of chunks, at least 1, that are acknowledged together while there are more to receive.
+
+	// Batch is the number of chunks, at least 1, that are acknowledged together while there are more to receive.
 	Batch int
+
 	// Moved is called for each chunk that the target has, and for each step of a hole, with the length of the prefix
-	// without a gap.
+	// without a gap. An error ends the transfer.
 	Moved func(chunk Chunk, prefix int64) error
+
 	// Retransmit is called for each chunk that the sender is to send again.
 	Retransmit func(chunk Chunk)
 }
@@ -56,7 +66,7 @@ type Receiver struct {
 	lanes  []*receiverLane
 	outbox *Batch[negotiate.Ack]
 
-	// Taken by pinned lanes, which would spin in the file's own lock.
+	// writing is taken by pinned lanes, which would spin in the file's own lock.
 	writing sync.Mutex
 
 	mu       sync.Mutex

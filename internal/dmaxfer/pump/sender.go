@@ -13,24 +13,34 @@ import (
 // SenderConfig configures a Sender. The caller keeps ownership of everything in it.
 type SenderConfig struct {
 	Reader Reader
-	// The window itself on a host, otherwise buffers of this side, one for each slot of the window.
-	Slots Slots
-	// From Slots to the window, one for each lane; nil on a host.
-	Engines []Engine
-	// Number of lanes, from 1 to the number of slots; 1 if the digest is ordered or the source a stream.
-	Lanes  int
 	Digest digest.Algorithm
 	Stages *Stages
+
+	// Slots is the window itself on a host, otherwise buffers of this side, one for each slot of the window.
+	Slots Slots
+
+	// Engines copy from Slots to the window. There is one for each lane, or none on a host.
+	Engines []Engine
+
+	// Lanes is the number of lanes, from 1 to the number of slots. It is 1 if the digest is ordered or the source a
+	// stream.
+	Lanes int
+
 	// Pace waits until the bandwidth limit allows so many more bytes. It may be nil.
 	Pace func(ctx context.Context, bytes int64) error
+
 	// Poller is nil if another goroutine carries the messages.
 	Poller Poller
-	// CPUs to which the lanes are pinned in turn; nil: the lanes are not pinned.
+
+	// CPUs to which the lanes are pinned in turn. If nil, the lanes are not pinned.
 	CPUs []int
-	// Number of chunks, at least 1, that are announced together while there are more to send.
+
+	// Batch is the number of chunks, at least 1, that are announced together while there are more to send.
 	Batch int
+
 	// Moved is called for each chunk that the receiver has.
 	Moved func(chunk Chunk)
+
 	// Retransmit is called for each chunk that is sent again.
 	Retransmit func(chunk Chunk)
 }
