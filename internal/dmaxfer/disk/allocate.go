@@ -93,8 +93,8 @@ func (p *Partial) allocateRange(offset, length int64) error {
 func (p *Partial) cannotAllocate(err error) error {
 	next, size := afterFailedWrite(err), humanize.IBytes(uint64(p.want.Size))
 	if free, known := p.file.Free(); known && isFull(err) {
-		return failure(ErrNoSpace, err, next, "cannot hold %s: it needs %s and %s are free (%s)",
+		return NewError(ErrNoSpace, err, next, "cannot hold %s: it needs %s and %s are free (%s)",
 			p.path, size, humanize.IBytes(free), Reason(err))
 	}
-	return failure(kindOfWrite(err), err, next, "cannot hold %s of %s: %s", p.path, size, Reason(err))
+	return NewError(kindOfWrite(err), err, next, "cannot hold %s of %s: %s", p.path, size, Reason(err))
 }

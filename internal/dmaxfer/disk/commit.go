@@ -108,7 +108,7 @@ func (p *Partial) checkTarget() error {
 		found.Size == p.sealed.Size && found.Modified == p.sealed.Modified {
 		return nil
 	}
-	return failure(ErrChanged, err, "compare it with the source (dma-copy verify) before using it, or copy again",
+	return NewError(ErrChanged, err, "compare it with the source (dma-copy verify) before using it, or copy again",
 		"another process replaced or changed %s during the final rename", p.path)
 }
 
@@ -123,7 +123,7 @@ func (p *Partial) rename() error {
 		err = p.dir.RenameIfAbsent(p.names.partial, p.base)
 	}
 	if errors.Is(err, fs.ErrExist) && !p.want.Overwrite {
-		return failure(ErrExists, err, nextIfExists,
+		return NewError(ErrExists, err, nextIfExists,
 			"%s already exists: another process created it during the copy", p.path)
 	}
 	if err != nil {
@@ -169,7 +169,7 @@ func (p *Partial) backUp() error {
 	}
 	if err != nil {
 		_ = p.dir.Remove(temporary) // the first error is reported
-		return failure(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
+		return NewError(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
 			"cannot back up %s as %s~: %s", p.path, p.base, Reason(err))
 	}
 	return nil

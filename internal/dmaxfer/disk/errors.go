@@ -67,13 +67,9 @@ func NewError(kind, err error, next, cause string, args ...any) *Error {
 	return &Error{Kind: kind, Cause: fmt.Sprintf(cause, args...), Next: next, Err: err}
 }
 
-func failure(kind, err error, next, cause string, args ...any) *Error {
-	return NewError(kind, err, next, cause, args...)
-}
-
 // CannotCreate returns the ErrTarget for a path at which no file can be created.
 func CannotCreate(path string, err error) error {
-	return failure(kindOfWrite(err), err, afterFailedCreate(err), "cannot create %s: %s", path, Reason(err))
+	return NewError(kindOfWrite(err), err, afterFailedCreate(err), "cannot create %s: %s", path, Reason(err))
 }
 
 // afterFailedCreate returns the next step. An empty file needs no space, so ENOSPC means that there are no inodes.

@@ -69,11 +69,11 @@ func (p *Partial) checkReplaced(found *Info) error {
 	case found == nil:
 		return nil
 	case !p.want.Overwrite:
-		return failure(ErrExists, nil, nextIfExists, "%s already exists", p.path)
+		return NewError(ErrExists, nil, nextIfExists, "%s already exists", p.path)
 	case !found.Mode.IsRegular():
-		return failure(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
+		return NewError(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
 	case p.want.Backup && len(p.base) == maxNameLength:
-		return failure(ErrTarget, nil, "leave out --backup, or choose a shorter name",
+		return NewError(ErrTarget, nil, "leave out --backup, or choose a shorter name",
 			"the name of %s is too long to append ~", p.path)
 	}
 	p.replaced = new(uint32(found.Mode.Perm()))
@@ -193,20 +193,20 @@ func (p *Partial) lock(fresh bool) (named bool, err error) {
 		p.want.Resume = false
 		return true, nil
 	case err != nil:
-		return false, failure(ErrTarget, err, "remove it if no copy is running, or choose another directory",
+		return false, NewError(ErrTarget, err, "remove it if no copy is running, or choose another directory",
 			"cannot lock %s: %s", p.file.Name(), Reason(err))
 	}
 	return p.isNamed()
 }
 
 func (p *Partial) busy() error {
-	return failure(ErrBusy, nil, "wait until it has ended, or receive under another name",
+	return NewError(ErrBusy, nil, "wait until it has ended, or receive under another name",
 		"%s is being received by another process", p.path)
 }
 
 // cannotUse refuses to write to or remove a file that may belong to another user or program.
 func (p *Partial) cannotUse(name string, err error) error {
-	return failure(ErrTarget, err, "inspect it, and remove it if it is not needed",
+	return NewError(ErrTarget, err, "inspect it, and remove it if it is not needed",
 		"cannot use %s in the directory of %s: %s", name, p.path, Reason(err))
 }
 

@@ -74,7 +74,7 @@ func (p *Partial) ReadAt(buffer []byte, offset int64) error {
 	if n == len(buffer) {
 		return nil
 	}
-	return failure(ErrTarget, err, "check the disk, and copy again",
+	return NewError(ErrTarget, err, "check the disk, and copy again",
 		"reading %s back failed at byte %d: %s", p.path, offset+int64(n), Reason(err))
 }
 
@@ -201,14 +201,14 @@ func (p *Partial) stopFlushing() error {
 
 // failed returns the error of a call that was to change the target.
 func (p *Partial) failed(doing string, err error) error {
-	return failure(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, p.path, Reason(err))
+	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, p.path, Reason(err))
 }
 
 // changed returns the error for a partial file that another process has changed, whose content is not trusted any
 // more.
 func (p *Partial) changed(how string, args ...any) error {
 	p.distrust("another process changed the partial file")
-	return failure(ErrChanged, nil, "copy again when no other process writes to its directory",
+	return NewError(ErrChanged, nil, "copy again when no other process writes to its directory",
 		"another process changed the partial file of %s: %s", p.path, fmt.Sprintf(how, args...))
 }
 

@@ -128,7 +128,7 @@ func (p *Partial) setXattrs(attributes []Xattr) error {
 	for _, attribute := range attributes {
 		what := fmt.Sprintf("its extended attribute %q", attribute.Name)
 		if !MayPreserve(attribute.Name) {
-			return failure(ErrTarget, nil, next,
+			return NewError(ErrTarget, nil, next,
 				"cannot preserve %s on %s: it is not in the user namespace", what, p.path)
 		}
 		if err := p.file.SetXattr(attribute); err != nil {
@@ -139,7 +139,7 @@ func (p *Partial) setXattrs(attributes []Xattr) error {
 }
 
 func (p *Partial) cannotKeep(what, next string, err error) error {
-	return failure(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, p.path, Reason(err))
+	return NewError(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, p.path, Reason(err))
 }
 
 // Flush makes the written content durable, step by step. Prepare calls it too. To read the file back from the disk,

@@ -20,7 +20,7 @@ type Source struct {
 func OpenSource(on FS, path string) (*Source, error) {
 	file, err := on.Open(path)
 	if err != nil {
-		return nil, failure(ErrSource, err, "make it readable for this user, or name another file",
+		return nil, NewError(ErrSource, err, "make it readable for this user, or name another file",
 			"cannot read %s: %s", path, Reason(err))
 	}
 	source, err := newSource(file)
@@ -44,7 +44,7 @@ func newSource(file File) (*Source, error) {
 
 // CannotStat returns the ErrSource for a path that cannot be examined.
 func CannotStat(path string, err error) error {
-	return failure(ErrSource, err, "check the path and its permissions", "cannot stat %s: %s", path, Reason(err))
+	return NewError(ErrSource, err, "check the path and its permissions", "cannot stat %s: %s", path, Reason(err))
 }
 
 // NotRegular returns the ErrSource for a path that is not a regular file.
@@ -53,7 +53,7 @@ func NotRegular(path string, mode fs.FileMode) error {
 	if mode.IsDir() {
 		what = "a directory"
 	}
-	return failure(ErrSource, nil, "name a regular file", "%s is %s", path, what)
+	return NewError(ErrSource, nil, "name a regular file", "%s is %s", path, what)
 }
 
 // Info returns the file's Info when it was opened.
@@ -101,12 +101,12 @@ func (s *Source) endedAt(end int64) error {
 	if is.Size != s.atOpen.Size {
 		return s.changed()
 	}
-	return failure(ErrSource, nil, "copy it to a regular file first, and send that",
+	return NewError(ErrSource, nil, "copy it to a regular file first, and send that",
 		"%s ends at byte %d, although its size is %d", s.file.Name(), end, is.Size)
 }
 
 func readFailed(path string, at int64, err error) error {
-	return failure(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, Reason(err))
+	return NewError(ErrSource, err, "check the disk", "reading %s failed at byte %d: %s", path, at, Reason(err))
 }
 
 // Unsized returns the source as a file to be read forward if its size is not that of its content: many kernel files
@@ -253,7 +253,7 @@ func (s *Source) Verify() error {
 }
 
 func (s *Source) changed() error {
-	return failure(ErrSourceChanged, nil, "copy again when no other process writes to it",
+	return NewError(ErrSourceChanged, nil, "copy again when no other process writes to it",
 		"%s changed during the copy", s.file.Name())
 }
 
