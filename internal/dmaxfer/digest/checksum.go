@@ -29,12 +29,6 @@ func CheckedCopy(a Algorithm, target, chunk []byte) uint64 {
 	return Check(a, target)
 }
 
-// foldBlock is the number of bytes that one step of fold consumes.
-const foldBlock = 256
-
-// minFold is the length in bytes from which folding is faster than crc32.Update.
-const minFold = 4 * foldBlock
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // updateCastagnoli is crc32.Update for CRC-32C. On processors with VPCLMULQDQ it first folds p into one block with

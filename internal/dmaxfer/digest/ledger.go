@@ -43,7 +43,7 @@ type run struct {
 func (p run) end() int64 { return p.offset + p.length }
 
 // zeros is the content of holes; read-only.
-var zeros [64 << 10]byte
+var zeros [zerosSize]byte
 
 // NewLedger returns an empty ledger for a Known algorithm. It holds at most parked runs that lie beyond a gap; for an
 // Ordered algorithm it holds none.

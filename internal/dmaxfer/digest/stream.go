@@ -7,9 +7,6 @@ import (
 	"io"
 )
 
-// readSize is the number of bytes read at once. The context is checked before each read.
-const readSize = 1 << 20
-
 // Of reads from until its end and returns the digest and the number of bytes read. If ctx ends, Of returns its cause.
 func Of(ctx context.Context, a Algorithm, from io.Reader) (Sum, int64, error) {
 	s := newStream(a, from)
