@@ -162,7 +162,7 @@ func TestFilesWithoutNames(t *testing.T) {
 		mustBe(t, named.GiveName("other"), errors.ErrUnsupported)
 		file, err := dir.CreateUnnamed("shown")
 		if errors.Is(err, errors.ErrUnsupported) {
-			t.Skip("this file system has no files without names")
+			t.Skip("this file system has no unnamed files")
 		}
 		must(t, err)
 		mustWrite(t, file, newText, 0)
@@ -236,7 +236,7 @@ func TestExtendedAttributes(t *testing.T) {
 		for _, attribute := range slices.Backward(want) {
 			err := file.SetXattr(attribute)
 			if errors.Is(err, errors.ErrUnsupported) {
-				t.Skip("this file system has none")
+				t.Skip("this file system has no extended attributes")
 			}
 			must(t, err)
 		}

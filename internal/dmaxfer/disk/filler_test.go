@@ -33,7 +33,7 @@ func mustFill(t *testing.T, file disk.File, size int64) disk.Filler {
 	t.Helper()
 	filler, err := file.Filler(size)
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSYS) {
-		t.Skipf("this system does not let us fill: %v", err)
+		t.Skipf("userfaultfd is not available: %v", err)
 	}
 	must(t, err)
 	return filler
@@ -118,7 +118,7 @@ func TestFilledTargets(t *testing.T) {
 			p := mustOpen(t, at, "file", want)
 			must(t, p.Allocate(t.Context(), nil))
 			if !p.Concurrent() {
-				t.Skip("this system does not let us fill")
+				t.Skip("userfaultfd is not available")
 			}
 			if info := mustInfo(t, p.File()); info.Size != int64(len(content))+1 || info.Allocated != 0 {
 				t.Errorf("%d bytes, and %d of them allocated beforehand", info.Size, info.Allocated)

@@ -109,7 +109,7 @@ func giveAway(t *testing.T, path string) {
 	t.Helper()
 	must(t, os.WriteFile(path, []byte(oldText), 0o666))
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
+		t.Skip("only root can change the owner of a file")
 	}
 	must(t, os.Chown(path, 65534, 65534))
 }
@@ -251,7 +251,7 @@ func TestFullDiskCanBeResumed(t *testing.T) {
 // A directory that is not writable is reported. Root can always write.
 func TestClosedDirectory(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("root may do everything")
+		t.Skip("root can write to any directory")
 	}
 	at := onDisk(t, t.TempDir())
 	must(t, os.Chmod(at.folder, 0o500))

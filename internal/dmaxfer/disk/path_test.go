@@ -179,7 +179,7 @@ func TestUntrustedSymlinkOnDisk(t *testing.T) {
 func sticky(t *testing.T) testDir {
 	t.Helper()
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give files away")
+		t.Skip("only root can change the owner of a file")
 	}
 	at := onDisk(t, t.TempDir())
 	must(t, os.Chmod(at.folder, fs.ModeSticky|0o777))
