@@ -10,7 +10,7 @@ var eventsUnread = regexp.MustCompile(`{"level":"warn",.*"error":"write /dev/std
 	`"message":"the reader closed the event output: continuing without events"}`)
 
 // TestTransferWithClosedOutput closes the reader of stdout, of stderr or of both before a transfer prints anything. The
-// transfer completes, and a warning in the log, if that is still read, says once that the events are not.
+// transfer completes, and a warning in the log, if that is still read, reports once that the events are not.
 func TestTransferWithClosedOutput(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"text", "json"} {

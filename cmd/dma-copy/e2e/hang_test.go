@@ -108,7 +108,7 @@ func (c hungCall) test(f *fixture, cause hangCause) {
 	cause.expectEnd(sides[c.hung])
 	peerCode := exitPeer
 	if c.protocol == "reference" {
-		peerCode = exitFailure // it is not told the cause
+		peerCode = exitFailure // which the protocol carries without a cause
 	}
 	sides[peerOf(c.hung)].expectExitEither(cause.code, peerCode)
 }

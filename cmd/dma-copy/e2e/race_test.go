@@ -2,5 +2,5 @@
 
 package e2e
 
-// raceDetector tells whether this is a build with the race detector.
+// raceDetector reports whether the tests were built with the race detector.
 const raceDetector = true

@@ -234,8 +234,8 @@ func (f *fixture) expectResume(bytes int64) {
 	f.expectClean()
 }
 
-// TestSecondSignalWhilePeerIsStopped interrupts a side whose peer is stopped, so that it waits to tell the peer: the
-// second signal kills it at once. The peer learns of the first, if that was not too short before.
+// TestSecondSignalWhilePeerIsStopped interrupts a side whose peer is stopped, so that it waits to notify the peer: the
+// second signal kills it at once. The peer learns of the first signal, if that was not too short before.
 func TestSecondSignalWhilePeerIsStopped(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
