@@ -108,7 +108,8 @@ func (p *process) dropPrivileges() error {
 	p.command.SysProcAttr = &syscall.SysProcAttr{
 		Credential: &syscall.Credential{Uid: unprivilegedID, Gid: unprivilegedID},
 	}
-	p.command.Env = append(p.command.Env, "DMA_COPY_SOFT_DIR="+runtime)
+	// A program that measures coverage has to write it somewhere, or it would print an error.
+	p.command.Env = append(p.command.Env, "DMA_COPY_SOFT_DIR="+runtime, "GOCOVERDIR="+runtime)
 	return errors.Join(
 		os.Chown(runtime, unprivilegedID, unprivilegedID), makeReachable(program), makeReachable(p.command.Dir))
 }

@@ -21,7 +21,7 @@ const (
 	modulePath = "github.com/dma-copy/dma-copy"
 	moduleRoot = "../../.."
 
-	// programVariable names an executable dma-copy to test instead of one built from the sources.
+	// programVariable holds the absolute path of a dma-copy to test instead of one built from the sources.
 	programVariable = "DMA_COPY_TEST_PROGRAM"
 )
 
