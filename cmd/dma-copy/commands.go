@@ -8,7 +8,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -20,18 +19,6 @@ type command struct {
 	settings config.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
 	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
-}
-
-func commands() []command {
-	return []command{benchCommand(), devicesCommand(), doctorCommand(), verifyCommand(), versionCommand()}
-}
-
-func commandNames() []string {
-	var names []string
-	for _, c := range commands() {
-		names = append(names, c.name)
-	}
-	return names
 }
 
 func newSubcommand(c command, streams streams) *cobra.Command {
@@ -57,27 +44,10 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 	return cmd
 }
 
-// newHelpCommand returns `help` and `help COMMAND`, which print what --help prints.
-func newHelpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:    "help [COMMAND]",
-		Hidden: true,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return root.Help()
-			}
-			about, _, err := root.Find(args)
-			if err != nil || about == root {
-				return refuseTopic(args[0])
-			}
-			return about.Help()
-		},
+func names(commands []command) []string {
+	var names []string
+	for _, c := range commands {
+		names = append(names, c.name)
 	}
-}
-
-func refuseTopic(topic string) error {
-	if guess := phrase.Nearest(topic, commandNames()); guess != "" {
-		return exit.Usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
-	}
-	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), phrase.Or(commandNames()))
+	return names
 }

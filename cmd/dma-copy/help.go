@@ -8,6 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
@@ -75,11 +78,36 @@ Every flag may also be in a --json file or the environment, see dma-copy --help;
 exit codes are listed there.
 `
 
-// writeCommandHelp prints the help of the command that cobra has found.
-func writeCommandHelp(cmd *cobra.Command, w io.Writer) error {
-	text := programHelp(&config.Copy{})
-	for _, c := range commands() {
-		if c.name == cmd.Name() {
+// newHelpCommand returns `help` and `help COMMAND`, which print what --help prints.
+func newHelpCommand(root *cobra.Command, commands []command) *cobra.Command {
+	return &cobra.Command{
+		Use:    "help [COMMAND]",
+		Hidden: true,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return root.Help()
+			}
+			about, _, err := root.Find(args)
+			if err != nil || about == root {
+				return refuseTopic(args[0], names(commands))
+			}
+			return about.Help()
+		},
+	}
+}
+
+func refuseTopic(topic string, known []string) error {
+	if guess := phrase.Nearest(topic, known); guess != "" {
+		return exit.Usagef("no help topic %s: did you mean %q?", quote.Text(topic), guess)
+	}
+	return exit.Usagef("no help topic %s: the commands are %s", quote.Text(topic), phrase.Or(known))
+}
+
+// writeCommandHelp prints the help of the command of this name, or else that of the program.
+func writeCommandHelp(w io.Writer, name string, commands []command) error {
+	text := programHelp(&config.Copy{}, commands)
+	for _, c := range commands {
+		if c.name == name {
 			text = commandHelp(c)
 		}
 	}
@@ -90,7 +118,7 @@ func writeCommandHelp(cmd *cobra.Command, w io.Writer) error {
 }
 
 // programHelp returns the help of the program, in the layout of DOCA programs.
-func programHelp(s config.Settings) string {
+func programHelp(s config.Settings, commands []command) string {
 	var text strings.Builder
 	text.WriteString(helpIntroduction)
 	text.WriteString(helpGeneralFlags)
@@ -102,7 +130,7 @@ func programHelp(s config.Settings) string {
 	text.WriteString("\nAdded Flags that need dma-copy on both sides:\n")
 	text.WriteString(config.FlagUsage(s, config.NativeFlags))
 	text.WriteString(helpCommands)
-	for _, c := range commands() {
+	for _, c := range commands {
 		fmt.Fprintf(&text, "  %-*s%s\n", config.HelpColumn-len("  "), c.name, c.summary)
 	}
 	text.WriteString(helpClosing)

@@ -21,7 +21,9 @@ func execute(
 	root := newRootCommand(streams, args, run)
 	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
 	var unprinted error // cobra's functions that print help return none
-	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { unprinted = writeCommandHelp(cmd, streams.stdout) })
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		unprinted = writeCommandHelp(streams.stdout, cmd.Name(), commands())
+	})
 	if err := root.ExecuteContext(ctx); err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func newRootCommand(
 		config.SetKnownFlags(cmd.Flags(), args)
 		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
-	root.SetHelpCommand(newHelpCommand(root))
+	root.SetHelpCommand(newHelpCommand(root, commands()))
 	root.Flags().BoolP("help", "h", false, "")
 	root.Flags().BoolP("version", "v", false, "")
 	config.Declare(root.Flags(), &config.Copy{})
@@ -77,21 +79,20 @@ func newRootCommand(
 	return root
 }
 
-// prepare fills in the settings of a command and returns its logger. With an error the settings hold those values that
-// are valid.
-func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
-	notes, err := config.Load(flags, streams.env, s)
-	if limit := checkDescriptors(); limit != nil {
-		err = limit // which may be why a parameter file could not be read
+// commands are those below the root, in the order of the help.
+func commands() []command {
+	return []command{benchCommand(), devicesCommand(), doctorCommand(), verifyCommand(), versionCommand()}
+}
+
+func refuseArguments(args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	if err != nil {
-		return zerolog.Nop(), err
+	if guess := phrase.Nearest(args[0], append(names(commands()), "help")); guess != "" {
+		return exit.Usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
 	}
-	log := newLogger(streams, s.Level())
-	for _, note := range notes {
-		log.Warn().Msg(note)
-	}
-	return log, nil
+	return exit.Usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",
+		quote.Text(args[0]))
 }
 
 // refuse returns the error because of which a copy does not start. With -o json it also writes it as an event.
@@ -112,15 +113,4 @@ func refuseCommandLine(streams streams, flags *pflag.FlagSet, err error) error {
 	var s config.Copy
 	_, _ = config.Load(flags, streams.env, &s) // what else is wrong is not reported
 	return refuse(streams, s, err)
-}
-
-func refuseArguments(args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	if guess := phrase.Nearest(args[0], append(commandNames(), "help")); guess != "" {
-		return exit.Usagef("unknown command %s: did you mean %q?", quote.Text(args[0]), guess)
-	}
-	return exit.Usagef("unexpected argument %s: name the file with -f FILE, and write long flags with two dashes",
-		quote.Text(args[0]))
 }

@@ -7,11 +7,10 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 

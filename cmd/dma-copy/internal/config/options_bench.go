@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )

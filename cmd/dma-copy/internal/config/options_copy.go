@@ -3,12 +3,9 @@ package config
 import (
 	"slices"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
-
-const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
 
 // options implements settings.
 func (s *Copy) options() []option {
@@ -19,41 +16,6 @@ func (s *Copy) options() []option {
 		s.developerOptions())
 }
 
-// commonOptions are those of every command that opens a driver.
-func commonOptions(level *Level, driver *Driver) []option {
-	return append(generalOptions(level, driver), driverOptions(driver)...)
-}
-
-// generalOptions are those of every DOCA program.
-func generalOptions(level *Level, driver *Driver) []option {
-	return []option{logLevelOption(level), sdkLogLevelOption(&driver.LogLevel), jsonOption()}
-}
-
-func logLevelOption(level *Level) option {
-	return option{
-		group: DOCAFlags, name: "log-level", short: "l", value: "LEVEL", fallback: "40", json: jsonNumber,
-		assign: into(level, parseLevel),
-		help:   "Log level of the program, by number or name:\n" + levelHelp,
-	}
-}
-
-func sdkLogLevelOption(level *Level) option {
-	return option{
-		group: DOCAFlags, name: "sdk-log-level", value: "LEVEL", fallback: "40", json: jsonNumber,
-		assign: into(level, parseLevel),
-		help:   "The same for the driver's own messages",
-	}
-}
-
-// jsonOption names the parameter file, which is read before all others are merged.
-func jsonOption() option {
-	return option{
-		group: DOCAFlags, name: "json", short: "j", value: "FILE", json: jsonNone,
-		assign: func(string) error { return nil },
-		help:   "Parameter file in DOCA's JSON form; may have\ncomments and trailing commas",
-	}
-}
-
 // fileOptions are those of DOCA's own program.
 func (s *Copy) fileOptions() []option {
 	return []option{
@@ -62,36 +24,6 @@ func (s *Copy) fileOptions() []option {
 		{group: ProgramFlags, name: "file", short: "f", value: "FILE",
 			json: jsonText, assign: into(&s.File, parsePath),
 			help: "File to send, or to create; mandatory; - is\nstdin, or stdout if the other side has a file"},
-	}
-}
-
-func deviceOption(device *string) option {
-	return option{
-		group: ProgramFlags, name: "pci-addr", short: "p", alias: "dev-pci", aliasKey: "d", value: "DEVICE",
-		json: jsonText, assign: into(device, parseDevice),
-		help: "Device: PCI address, IB or net device name;\nneeded only where more than one device fits",
-	}
-}
-
-func representorOption(representor *string) option {
-	return option{
-		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
-		json: jsonText, assign: into(representor, parseDevice),
-		help: "Representor of the host's device, DPU only",
-	}
-}
-
-func driverOptions(s *Driver) []option {
-	return []option{
-		{group: AddedFlags, name: "driver", value: "auto|doca|soft", fallback: DriverAuto,
-			json: jsonText, assign: into(&s.Name, parseOneOf(DriverAuto, DriverDOCA, DriverSoft)),
-			help: "DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device"},
-		{group: AddedFlags, name: "require-hw", fallback: "false", json: jsonSwitch,
-			assign: into(&s.RequireHW, parseSwitch),
-			help:   "Fail rather than copy without the hardware"},
-		{group: AddedFlags, name: "doca-libdir", value: "DIR", json: jsonText,
-			assign: into(&s.LibraryDir, parsePath),
-			help:   "Directory of DOCA's libraries; if not given,\nthe loader's path and DOCA's own directories"},
 	}
 }
 
@@ -108,19 +40,6 @@ func (s *Copy) deviceOptions() []option {
 		{group: AddedFlags, name: "depth", value: "COUNT", fallback: "0",
 			json: jsonNumber, assign: into(&s.Depth, parseCount),
 			help: "DMA tasks in flight; 0 is automatic. Between\ntwo dma-copy the smaller of both sides"},
-	}
-}
-
-// placeOptions select the CPUs of the process.
-func placeOptions(wish *placement.Wish) []option {
-	return []option{
-		{group: AddedFlags, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
-			assign: into(&wish.Node, placement.ParseNode),
-			help: "Pin the process to a NUMA node's CPUs, and so\nby default to its memory; auto is the node of\n" +
-				"the device, if hardware"},
-		{group: AddedFlags, name: "cores", value: "LIST", json: jsonNumber,
-			assign: into(&wish.Cores, placement.ParseList),
-			help:   "Pin the process to these CPUs, such as 0-3,8,\ninstead of a node's"},
 	}
 }
 

@@ -5,9 +5,9 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
 // Apply pins the process to the CPUs where its copy should run. Call it once, before there is memory that would stay

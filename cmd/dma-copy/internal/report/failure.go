@@ -6,14 +6,13 @@ import (
 	"io"
 	"strings"
 
-	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/quote"
-
 	"github.com/dustin/go-humanize"
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
 // SideError is the failure of a copy on one side.

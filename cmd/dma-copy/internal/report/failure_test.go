@@ -8,12 +8,10 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rs/zerolog"
 	"go.uber.org/goleak"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-
-	"github.com/rs/zerolog"
-
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/doca"

@@ -17,6 +17,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
+// Path is what a copy is made with on this side.
+type Path struct {
+	Software string // name and version of this program
+	Side     negotiate.Side
+	Device   string // PCI address
+	Driver   string // its title for the user
+	Hardware bool
+	Reason   string // why this driver; empty if the user chose it
+}
+
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
 // knows: the reference protocol compares no bytes and tells a sender nothing about durability.
 func writeSummary(w io.Writer, s dmaxfer.Summary, by Path) {

@@ -3,11 +3,31 @@ package main
 import (
 	"errors"
 
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 )
+
+// prepare fills in the settings of a command and returns its logger. With an error the settings hold those values that
+// are valid.
+func prepare(flags *pflag.FlagSet, streams streams, s config.Settings) (zerolog.Logger, error) {
+	notes, err := config.Load(flags, streams.env, s)
+	if limit := checkDescriptors(); limit != nil {
+		err = limit // which may be why a parameter file could not be read
+	}
+	if err != nil {
+		return zerolog.Nop(), err
+	}
+	log := newLogger(streams, s.Level())
+	for _, note := range notes {
+		log.Warn().Msg(note)
+	}
+	return log, nil
+}
 
 // minDescriptors is the number of free file descriptors that a copy needs, with some to spare: a DPU that receives
 // opens about 30.
