@@ -146,7 +146,7 @@ func TestScreen(t *testing.T) {
 }
 
 // Without a terminal the text reporter never moves the cursor.
-func TestPersonWithoutATerminal(t *testing.T) {
+func TestTextReporterWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
 	p := newText(&out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 	if p.Interval() != lineInterval {
