@@ -30,7 +30,7 @@ var (
 	defaultEngineDepths = []int{1, 4, 16, 64}
 )
 
-// options implements settings.
+// options implements Settings.
 func (s *Bench) options() []option {
 	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), s.whatOptions(), s.howOptions(), s.reportOptions())
 }

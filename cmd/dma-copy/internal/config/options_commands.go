@@ -8,7 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
-// options implements settings.
+// options implements Settings.
 func (s *Devices) options() []option {
 	return append(commonOptions(&s.LogLevel, &s.Driver), option{
 		group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText), json: jsonText,
@@ -17,7 +17,7 @@ func (s *Devices) options() []option {
 	})
 }
 
-// options implements settings.
+// options implements Settings.
 func (s *Doctor) options() []option {
 	return slices.Concat(
 		commonOptions(&s.LogLevel, &s.Driver),
@@ -30,10 +30,10 @@ func (s *Doctor) options() []option {
 	)
 }
 
-// options implements settings.
+// options implements Settings.
 func (s *Version) options() []option { return commonOptions(&s.LogLevel, &s.Driver) }
 
-// options implements settings.
+// options implements Settings.
 func (s *Verify) options() []option {
 	return []option{
 		logLevelOption(&s.LogLevel),

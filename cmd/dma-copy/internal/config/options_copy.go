@@ -7,7 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// options implements settings.
+// options implements Settings.
 func (s *Copy) options() []option {
 	return slices.Concat(
 		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),

@@ -115,11 +115,22 @@ type Version struct {
 	Driver   Driver
 }
 
-func (s *Copy) Level() Level    { return s.LogLevel }
-func (s *Bench) Level() Level   { return s.LogLevel }
+// Level implements Settings.
+func (s *Copy) Level() Level { return s.LogLevel }
+
+// Level implements Settings.
+func (s *Bench) Level() Level { return s.LogLevel }
+
+// Level implements Settings.
 func (s *Devices) Level() Level { return s.LogLevel }
-func (s *Doctor) Level() Level  { return s.LogLevel }
-func (s *Verify) Level() Level  { return s.LogLevel }
+
+// Level implements Settings.
+func (s *Doctor) Level() Level { return s.LogLevel }
+
+// Level implements Settings.
+func (s *Verify) Level() Level { return s.LogLevel }
+
+// Level implements Settings.
 func (s *Version) Level() Level { return s.LogLevel }
 
 // Driver holds which driver to open, and how.

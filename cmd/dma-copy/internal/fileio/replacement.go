@@ -61,6 +61,7 @@ func (r Replacement) Write(ctx context.Context, content []byte) error {
 	return partial.Commit(negotiate.DurabilityFull)
 }
 
+// Failed returns the error of a file that cannot be written, and why.
 func (r Replacement) Failed(why string, err error) error {
 	cause := fmt.Sprintf("cannot write %s: %s", quote.Bare(r.Path), why)
 	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Next: r.Hint, Err: err}

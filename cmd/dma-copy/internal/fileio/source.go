@@ -124,11 +124,13 @@ func (f *Source) Unchanged() error {
 	return nil
 }
 
+// Failed returns the error of a source that cannot be read.
 func (f *Source) Failed(err error) error { return CannotRead(f.Path, err, "check the disk") }
 
 // Close closes the file, which was only read.
 func (f *Source) Close() { _ = f.File.Close() }
 
+// CannotRead returns the error of a path that cannot be read, with the next step.
 func CannotRead(path string, err error, next string) error {
 	return &dmaxfer.Error{
 		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %s", quote.Bare(path), disk.Reason(err)),

@@ -28,6 +28,7 @@ const (
 	HintMoveBytes = "remove move_bytes=0 from DMA_COPY_SOFT_LIMITS"
 )
 
+// Driver describes the driver in use.
 type Driver struct {
 	Name             string   `json:"name"`
 	Hardware         bool     `json:"hardware"`
@@ -39,6 +40,7 @@ type Driver struct {
 	MovesNothing     bool     `json:"moves_no_bytes,omitempty"` // its copies succeed and move nothing
 }
 
+// Device describes one device of the driver.
 type Device struct {
 	PCIAddress   string        `json:"pci_address"`
 	RDMAName     string        `json:"rdma_name"`
@@ -56,12 +58,14 @@ type Device struct {
 	Error        string        `json:"error"` // why part of it is unknown; empty if nothing is
 }
 
+// Representor describes the representor of a host function on the DPU.
 type Representor struct {
 	HostFunction string `json:"host_function"`
 	FunctionType string `json:"function_type"` // PF, VF, SF or empty
 	VUID         string `json:"vuid"`
 }
 
+// DMA describes the DMA engine of a device.
 type DMA struct {
 	CopySupported   bool   `json:"copy_supported"`
 	MaxBytesPerTask uint64 `json:"max_bytes_per_task"`
@@ -69,11 +73,13 @@ type DMA struct {
 	MaxListLength   uint32 `json:"max_list_length,omitempty"` // buffers of a source; left out where unknown
 }
 
+// Memory describes what can be done with memory on a device.
 type Memory struct {
 	ExportSupported bool `json:"export_supported"`
 	ImportSupported bool `json:"import_supported"`
 }
 
+// Comch describes the control channel of a device.
 type Comch struct {
 	MaxMessageBytes         uint32 `json:"max_message_bytes"`
 	MaxReceiveQueueMessages uint32 `json:"max_receive_queue_messages"`
@@ -89,6 +95,7 @@ type FastPath struct {
 	MaxImmediateBytes uint32 `json:"max_immediate_bytes,omitempty"` // of one message
 }
 
+// Port describes a consumer or producer.
 type Port struct {
 	Supported        bool   `json:"supported"`
 	MaxPerConnection uint32 `json:"max_per_connection,omitempty"`

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
+// Write writes the inventory as text or JSON.
 func Write(w io.Writer, found Inventory, form config.OutputForm) error {
 	if form == config.OutputJSON {
 		encoder := json.NewEncoder(w)
@@ -80,6 +81,7 @@ func functionOf(d *Device) string {
 	return orUnknown(d.FunctionType)
 }
 
+// Sides returns the sides that a device can be on, for messages.
 func Sides(d *Device) string {
 	switch {
 	case d.HostSide && d.DPUSide:

@@ -24,7 +24,10 @@ type SideError struct {
 	Resumable bool   // the receiver may have kept some
 }
 
+// Error returns the error with its side.
 func (e *SideError) Error() string { return fmt.Sprintf("%s: %v", e.Side, e.Err) }
+
+// Unwrap returns the error without its side.
 func (e *SideError) Unwrap() error { return e.Err }
 
 // WriteError prints the one line that a failed run leaves on stderr: side, cause, hint.

@@ -115,7 +115,7 @@ type jsonReporter struct {
 	every   time.Duration
 	now     func() time.Time
 	file    string
-	by      Path
+	path    Path
 	native  bool
 	speed   speed
 	log     zerolog.Logger
@@ -126,101 +126,101 @@ type jsonReporter struct {
 var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
-	p := &jsonReporter{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
+	r := &jsonReporter{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
-		p.every = 0
+		r.every = 0
 	}
-	return p
+	return r
 }
 
 // write writes an event. Once the reader has closed its end, further events are dropped; any other error is returned
 // by Succeed.
-func (p *jsonReporter) write(line any) {
-	if p.closed {
+func (r *jsonReporter) write(line any) {
+	if r.closed {
 		return
 	}
-	err := p.encoder.Encode(line)
+	err := r.encoder.Encode(line)
 	if errors.Is(err, syscall.EPIPE) {
-		p.closed = true
-		p.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
+		r.closed = true
+		r.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
 		return
 	}
-	p.failed = errors.Join(p.failed, err)
+	r.failed = errors.Join(r.failed, err)
 }
 
-func (p *jsonReporter) start(kind string) eventHeader {
-	return eventHeader{Version: eventsVersion, Type: kind, Time: p.now().UTC().Format(time.RFC3339Nano)}
+func (r *jsonReporter) start(kind string) eventHeader {
+	return eventHeader{Version: eventsVersion, Type: kind, Time: r.now().UTC().Format(time.RFC3339Nano)}
 }
 
-func (p *jsonReporter) Begin(by Path) { p.by = by }
+func (r *jsonReporter) Begin(path Path) { r.path = path }
 
-func (p *jsonReporter) Event(e dmaxfer.Event) {
+func (r *jsonReporter) Event(e dmaxfer.Event) {
 	switch e := e.(type) {
 	case dmaxfer.PeerKnown:
-		p.native = e.Protocol == negotiate.Native
-		p.write(helloEvent{
-			eventHeader: p.start("hello"), Software: p.by.Software, Side: roleOf(p.by.Side), Device: p.by.Device,
-			Driver:   p.by.Driver,
-			Hardware: p.by.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
+		r.native = e.Protocol == negotiate.Native
+		r.write(helloEvent{
+			eventHeader: r.start("hello"), Software: r.path.Software, Side: roleOf(r.path.Side), Device: r.path.Device,
+			Driver:   r.path.Driver,
+			Hardware: r.path.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case dmaxfer.Planned:
-		p.write(p.plan(e))
+		r.write(r.plan(e))
 	case dmaxfer.SentAgain:
-		p.write(retryEvent{p.start("retry"), e.Offset, e.Length})
+		r.write(retryEvent{r.start("retry"), e.Offset, e.Length})
 	case dmaxfer.Warned:
-		p.write(warningEvent{p.start("warning"), e.Text})
+		r.write(warningEvent{r.start("warning"), e.Text})
 	}
 }
 
-func (p *jsonReporter) plan(e dmaxfer.Planned) planEvent {
+func (r *jsonReporter) plan(e dmaxfer.Planned) planEvent {
 	line := planEvent{
-		eventHeader: p.start("plan"), File: p.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
+		eventHeader: r.start("plan"), File: r.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
 		Depth:   e.Depth,
 		Resumed: e.Resumed,
 	}
-	if p.native {
+	if r.native {
 		line.Digest, line.Durability = e.Digest.String(), e.Durability.String()
 	}
 	return line
 }
 
-func (p *jsonReporter) Interval() time.Duration { return p.every }
+func (r *jsonReporter) Interval() time.Duration { return r.every }
 
-func (p *jsonReporter) Progress(s dmaxfer.Sample) {
+func (r *jsonReporter) Progress(s dmaxfer.Sample) {
 	if s.Phase == dmaxfer.Meeting {
 		return // the hello event ends this phase
 	}
-	p.write(progressEvent{
-		eventHeader: p.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
-		Rate:    p.speed.update(s),
+	r.write(progressEvent{
+		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
+		Rate:    r.speed.update(s),
 		Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
 	})
 }
 
-func (p *jsonReporter) Succeed(s dmaxfer.Summary) error {
+func (r *jsonReporter) Succeed(s dmaxfer.Summary) error {
 	compared := s.Sum.Algorithm() != digest.None
 	file := fileEvent{
-		eventHeader: p.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
+		eventHeader: r.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
 	}
 	if compared {
 		file.Digest = s.Sum.String()
 	}
-	if p.native {
+	if r.native {
 		file.Durability = s.Durability.String()
 	}
-	p.write(file)
-	p.write(p.summary(s, compared))
-	if p.failed != nil {
-		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", p.failed)
+	r.write(file)
+	r.write(r.summary(s, compared))
+	if r.failed != nil {
+		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", r.failed)
 	}
 	return nil
 }
 
-func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryEvent {
+func (r *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryEvent {
 	line := summaryEvent{
-		eventHeader: p.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
+		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries,
-		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: p.by.Driver, Hardware: p.by.Hardware,
+		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: r.path.Driver, Hardware: r.path.Hardware,
 		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,
@@ -231,12 +231,12 @@ func (p *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryEvent {
 	return line
 }
 
-func (p *jsonReporter) Fail(err error) {
-	line := errorEvent{eventHeader: p.start("error"), Code: ExitCode(err), Message: Sentence(err)}
+func (r *jsonReporter) Fail(err error) {
+	line := errorEvent{eventHeader: r.start("error"), Code: ExitCode(err), Message: Sentence(err)}
 	if failed, is := errors.AsType[*SideError](err); is {
 		line.Kept = failed.Kept
 	}
-	p.write(line)
+	r.write(line)
 }
 
 // known returns a pointer to size, or nil for a stream, whose size is unknown.

@@ -13,64 +13,65 @@ import (
 
 // Monitor feeds one reporter and remembers what explains a failure. Event may be called while it samples.
 type Monitor struct {
+	Progress dmaxfer.Progress // of the copy, for dmaxfer.Options
 	settings config.Copy
-	Progress dmaxfer.Progress
 
 	mu       sync.Mutex
-	Reporter Reporter
+	Reporter Reporter // called with mu held while the copy runs
 	native   bool
 	planned  dmaxfer.Planned
 	kept     dmaxfer.Kept // what a failed copy has left on this side
 }
 
+// NewMonitor returns the monitor of one copy.
 func NewMonitor(to Reporter, s config.Copy) *Monitor { return &Monitor{Reporter: to, settings: s} }
 
 // Event is for dmaxfer.Options.Notify.
-func (r *Monitor) Event(e dmaxfer.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (m *Monitor) Event(e dmaxfer.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	switch e := e.(type) {
 	case dmaxfer.PeerKnown:
-		r.native = e.Protocol == negotiate.Native
-		r.Reporter.Event(e)
-		r.warnOfReference()
+		m.native = e.Protocol == negotiate.Native
+		m.Reporter.Event(e)
+		m.warnOfReference()
 		return
 	case dmaxfer.Planned:
-		r.planned = e
-		r.Reporter.Event(e)
-		r.warnOfReadback()
+		m.planned = e
+		m.Reporter.Event(e)
+		m.warnOfReadback()
 		return
 	case dmaxfer.Kept:
-		r.kept = e
+		m.kept = e
 		return
 	}
-	r.Reporter.Event(e)
+	m.Reporter.Event(e)
 }
 
 // warnOfReference warns of settings that have no effect with a peer of the reference protocol.
-func (r *Monitor) warnOfReference() {
-	if missed := r.settings.BeyondReference(); !r.native && len(missed) > 0 {
+func (m *Monitor) warnOfReference() {
+	if missed := m.settings.BeyondReference(); !m.native && len(missed) > 0 {
 		verb := "have"
 		if len(missed) == 1 {
 			verb = "has"
 		}
 		text := "the copy uses the reference protocol, where " + phrase.And(missed) + " " + verb + " no effect"
-		r.Reporter.Event(dmaxfer.Warned{Text: text})
+		m.Reporter.Event(dmaxfer.Warned{Text: text})
 	}
 }
 
 // warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
-func (r *Monitor) warnOfReadback() {
-	if r.native && r.settings.Verify == config.VerifyReadback && r.planned.Digest == digest.None {
-		r.Reporter.Event(dmaxfer.Warned{
+func (m *Monitor) warnOfReadback() {
+	if m.native && m.settings.Verify == config.VerifyReadback && m.planned.Digest == digest.None {
+		m.Reporter.Event(dmaxfer.Warned{
 			Text: "--verify readback compares nothing, because both sides use --digest none",
 		})
 	}
 }
 
 // Watch passes samples of the progress to the reporter until stop is called.
-func (r *Monitor) Watch() (stop func()) {
-	interval := r.Reporter.Interval()
+func (m *Monitor) Watch() (stop func()) {
+	interval := m.Reporter.Interval()
 	if interval == 0 {
 		return func() {}
 	}
@@ -82,7 +83,7 @@ func (r *Monitor) Watch() (stop func()) {
 		for {
 			select {
 			case <-ticker.C:
-				r.sample()
+				m.sample()
 			case <-quit:
 				return
 			}
@@ -94,20 +95,21 @@ func (r *Monitor) Watch() (stop func()) {
 	}
 }
 
-func (r *Monitor) sample() {
-	sample := r.Progress.Sample()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.Reporter.Progress(sample)
+func (m *Monitor) sample() {
+	sample := m.Progress.Sample()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.Reporter.Progress(sample)
 }
 
-// Failure returns the error of a copy that failed on this side, with what it has left behind.
-func (r *Monitor) Failure(side negotiate.Side, err error) error {
-	return &SideError{Side: side, Err: err, Kept: r.kept.Bytes, Lost: r.kept.Lost, Resumable: r.resumable()}
+// Failure returns the error of a copy that failed on this side, with what it has left behind. It is called after the
+// copy has ended.
+func (m *Monitor) Failure(side negotiate.Side, err error) error {
+	return &SideError{Side: side, Err: err, Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable()}
 }
 
 // resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows.
-func (r *Monitor) resumable() bool {
-	return r.native && r.planned.Sent && r.planned.Digest != digest.None && r.planned.Size != dmaxfer.Unknown &&
-		r.Progress.Sample().Moved > 0
+func (m *Monitor) resumable() bool {
+	return m.native && m.planned.Sent && m.planned.Digest != digest.None && m.planned.Size != dmaxfer.Unknown &&
+		m.Progress.Sample().Moved > 0
 }

@@ -20,7 +20,7 @@ import (
 // Reporter reports on one copy, as text or as JSON lines. Its methods are called by one goroutine at a time.
 type Reporter interface {
 	// Begin is called before the copy starts.
-	Begin(by Path)
+	Begin(path Path)
 
 	// Event is called for each event of the copy.
 	Event(e dmaxfer.Event)

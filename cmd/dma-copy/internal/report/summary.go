@@ -29,22 +29,22 @@ type Path struct {
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
 // knows: the reference protocol compares no bytes and tells a sender nothing about durability.
-func writeSummary(w io.Writer, s dmaxfer.Summary, by Path) {
+func writeSummary(w io.Writer, s dmaxfer.Summary, path Path) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s), sumOf(s))
-	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, by.Side), retries(s)))
+	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, path.Side), retries(s)))
 	if s.Resumed > 0 {
 		fmt.Fprintf(w, "      %s\n", resumed(s))
 	}
 	if s.Unconfirmed != "" {
 		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
 	}
-	fmt.Fprintf(w, "path  %s%s\n", by.Driver, shapeOf(s))
+	fmt.Fprintf(w, "path  %s%s\n", path.Driver, shapeOf(s))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
-		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], by.Side))
+		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
-	if by.Reason != "" {
-		fmt.Fprintf(w, "why   %s\n", quote.Printable(by.Reason))
+	if path.Reason != "" {
+		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
 	}
 }
 

@@ -29,77 +29,77 @@ type textReporter struct {
 	log    zerolog.Logger
 	every  time.Duration
 	quiet  bool
-	by     Path
+	path   Path
 	speed  speed
 }
 
 var _ Reporter = (*textReporter)(nil)
 
 func newText(out io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *textReporter {
-	p := &textReporter{out: out, screen: screen, log: log, quiet: s.Quiet}
+	r := &textReporter{out: out, screen: screen, log: log, quiet: s.Quiet}
 	switch {
 	case s.Progress == config.ProgressNever, s.Progress == config.ProgressAuto && s.Quiet:
 	case screen != nil:
-		p.every = barInterval
+		r.every = barInterval
 	case s.Progress == config.ProgressAlways:
-		p.every = alwaysInterval
+		r.every = alwaysInterval
 	default:
-		p.every = lineInterval
+		r.every = lineInterval
 	}
-	return p
+	return r
 }
 
-func (p *textReporter) Begin(by Path) { p.by = by }
+func (r *textReporter) Begin(path Path) { r.path = path }
 
-func (p *textReporter) Event(e dmaxfer.Event) {
+func (r *textReporter) Event(e dmaxfer.Event) {
 	switch e := e.(type) {
 	case dmaxfer.Planned:
-		if e.Resumed > 0 && !p.quiet {
-			fmt.Fprintf(p.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
+		if e.Resumed > 0 && !r.quiet {
+			fmt.Fprintf(r.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
 				humanize.IBytes(uint64(e.Resumed)), humanize.IBytes(uint64(e.Size)))
 		}
 	case dmaxfer.Warned:
-		p.log.Warn().Msg(e.Text)
+		r.log.Warn().Msg(e.Text)
 	}
 }
 
-func (p *textReporter) Interval() time.Duration { return p.every }
+func (r *textReporter) Interval() time.Duration { return r.every }
 
-func (p *textReporter) Progress(s dmaxfer.Sample) {
+func (r *textReporter) Progress(s dmaxfer.Sample) {
 	if s.Phase == dmaxfer.Meeting {
-		p.waiting()
+		r.waiting()
 		return
 	}
-	rate := p.speed.update(s)
-	if p.screen != nil {
-		p.screen.show(progressLine(s, rate, p.screen.width()-interruptWidth))
+	rate := r.speed.update(s)
+	if r.screen != nil {
+		r.screen.show(progressLine(s, rate, r.screen.width()-interruptWidth))
 		return
 	}
-	fmt.Fprintln(p.out, progressLine(s, rate, 0))
+	fmt.Fprintln(r.out, progressLine(s, rate, 0))
 }
 
 // waiting shows on a terminal that the process waits for its peer. A log does not need that line.
-func (p *textReporter) waiting() {
-	if p.screen != nil {
-		p.screen.show(whatFits([]string{"waiting for the " + p.by.Side.Other().String()},
-			p.screen.width()-interruptWidth))
+func (r *textReporter) waiting() {
+	if r.screen != nil {
+		r.screen.show(whatFits([]string{"waiting for the " + r.path.Side.Other().String()},
+			r.screen.width()-interruptWidth))
 	}
 }
 
 // Succeed ignores a closed stderr: the copy is done.
-func (p *textReporter) Succeed(s dmaxfer.Summary) error {
-	p.clear()
-	if !p.quiet {
-		writeSummary(p.out, s, p.by)
+func (r *textReporter) Succeed(s dmaxfer.Summary) error {
+	r.clear()
+	if !r.quiet {
+		writeSummary(r.out, s, r.path)
 	}
 	return nil
 }
 
 // Fail removes the progress line. The error itself is printed by main, as for any command.
-func (p *textReporter) Fail(error) { p.clear() }
+func (r *textReporter) Fail(error) { r.clear() }
 
-func (p *textReporter) clear() {
-	if p.screen != nil {
-		p.screen.show("")
+func (r *textReporter) clear() {
+	if r.screen != nil {
+		r.screen.show("")
 	}
 }
