@@ -114,7 +114,7 @@ func copyOnDevice(
 	}
 	options := copyOptions(s, device, side, streams.data, log)
 	address := device.Info().PCIAddress
-	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), address, s.Place, log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), address, s.Placement, log); err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}

@@ -22,7 +22,7 @@ func (s *Doctor) options() []option {
 	return slices.Concat(
 		commonOptions(&s.LogLevel, &s.Driver),
 		[]option{deviceOption(&s.Device), representorOption(&s.Representor)},
-		placeOptions(&s.Place),
+		placementOptions(&s.Placement),
 		[]option{{group: AddedFlags, name: "peer", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Peer, parseSwitch),
 			help: "Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n" +

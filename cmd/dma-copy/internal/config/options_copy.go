@@ -11,7 +11,7 @@ import (
 func (s *Copy) options() []option {
 	return slices.Concat(
 		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
-		placeOptions(&s.Place), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
+		placementOptions(&s.Placement), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
 		s.limitOptions(),
 		s.developerOptions())
 }

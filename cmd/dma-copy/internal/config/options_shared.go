@@ -69,8 +69,8 @@ func representorOption(representor *string) option {
 	}
 }
 
-// placeOptions select the CPUs of the process.
-func placeOptions(wish *placement.Wish) []option {
+// placementOptions select the CPUs of the process.
+func placementOptions(wish *placement.Wish) []option {
 	return []option{
 		{group: AddedFlags, name: "numa", value: "auto|off|NODE", fallback: placement.NodeAuto, json: jsonNumber,
 			assign: into(&wish.Node, placement.ParseNode),

@@ -162,7 +162,7 @@ func (f *paramsFile) readKey(group, key string, where, value hujson.Value) error
 	}
 	entry := given{
 		text:   value.Value.(hujson.Literal).String(),
-		origin: fmt.Sprintf("%s: %s", f.place(where), key),
+		origin: fmt.Sprintf("%s: %s", f.position(where), key),
 	}
 	if err := opt.assign(entry.text); err != nil {
 		return badValue(entry, err)
@@ -247,10 +247,10 @@ func (f *paramsFile) syntaxError(err error) error {
 }
 
 func (f *paramsFile) failAt(value hujson.Value, format string, args ...any) error {
-	return exit.Usagef("%s: "+format, append([]any{f.place(value)}, args...)...)
+	return exit.Usagef("%s: "+format, append([]any{f.position(value)}, args...)...)
 }
 
-func (f *paramsFile) place(value hujson.Value) string {
+func (f *paramsFile) position(value hujson.Value) string {
 	line := 1 + bytes.Count(f.text[:value.StartOffset], []byte("\n"))
 	return fmt.Sprintf("%s:%d", quote.Bare(f.path), line)
 }

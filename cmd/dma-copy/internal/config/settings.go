@@ -39,7 +39,7 @@ type Copy struct {
 	IdleTimeout   time.Duration  // without progress; always positive
 	Chunk         int64          // bytes per copy task; 0 is chosen from the device, whose limits are not checked here
 	Depth         int            // copy tasks in flight; 0 is chosen from the device, whose limits are not checked here
-	Place         placement.Wish // CPUs or NUMA node to run on; not both
+	Placement     placement.Wish // CPUs or NUMA node to run on; not both
 	Overwrite     bool           // this side receives and may replace File
 	Backup        bool           // the replaced file is kept
 	MaxDuration   time.Duration  // of the copy, from when the sides are connected; 0 is no limit
@@ -94,7 +94,7 @@ type Doctor struct {
 	Driver      Driver
 	Device      string // as for a copy
 	Representor string // as for a copy
-	Place       placement.Wish
+	Placement   placement.Wish
 	Peer        bool // also check for the other side
 }
 

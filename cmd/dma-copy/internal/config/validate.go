@@ -27,7 +27,7 @@ func (s Copy) Validate() error {
 		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
-	if err := ValidatePlacement(s.Place); err != nil {
+	if err := ValidatePlacement(s.Placement); err != nil {
 		return err
 	}
 	return s.validateProtocol()

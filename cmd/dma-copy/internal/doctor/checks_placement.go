@@ -15,31 +15,31 @@ import (
 // checkPlacement reports on which CPUs a copy would run, unless the system decides. Devices with the same result share
 // a line.
 func checkPlacement(m machine, found inventory.Inventory, s config.Doctor) []finding {
-	if err := config.ValidatePlacement(s.Place); err != nil {
+	if err := config.ValidatePlacement(s.Placement); err != nil {
 		return []finding{failPlacement(err)}
 	}
-	var places []placement.Decision
+	var decisions []placement.Decision
 	devices := map[placement.Decision][]string{}
 	for _, address := range nearAddresses(found, s) {
-		place, err := placement.Choose(m.place, s.Place, address)
+		decision, err := placement.Choose(m.placement, s.Placement, address)
 		if err != nil {
 			return []finding{failPlacement(err)}
 		}
-		if !slices.Contains(places, place) {
-			places = append(places, place)
+		if !slices.Contains(decisions, decision) {
+			decisions = append(decisions, decision)
 		}
-		devices[place] = append(devices[place], address)
+		devices[decision] = append(devices[decision], address)
 	}
 	var findings []finding
-	for _, place := range places {
-		findings = append(findings, describePlacement(place, devices[place], s)...)
+	for _, decision := range decisions {
+		findings = append(findings, describePlacement(decision, devices[decision], s)...)
 	}
 	return findings
 }
 
 // nearAddresses lists the addresses for which the CPUs of a copy are decided separately.
 func nearAddresses(found inventory.Inventory, s config.Doctor) []string {
-	if !s.Place.IsAuto() || !found.Driver.Hardware {
+	if !s.Placement.IsAuto() || !found.Driver.Hardware {
 		return []string{placement.NearAddress(false, "")}
 	}
 	var addresses []string
@@ -58,17 +58,17 @@ func failPlacement(err error) finding {
 }
 
 // describePlacement returns nothing for a device on no NUMA node, or if there is one node only.
-func describePlacement(place placement.Decision, devices []string, s config.Doctor) []finding {
-	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), place.Node)
+func describePlacement(decision placement.Decision, devices []string, s config.Doctor) []finding {
+	on := fmt.Sprintf("%s on NUMA node %d", strings.Join(devices, ", "), decision.Node)
 	switch {
-	case place.CPUs.Empty() && place.HasNode():
+	case decision.CPUs.Empty() && decision.HasNode():
 		return []finding{warn("allow some of them (cpuset, taskset): copies work without, but slower",
 			"placement: %s, but this process may not use any of its CPUs", on)}
-	case place.CPUs.Empty():
+	case decision.CPUs.Empty():
 		return nil
-	case s.Place.IsAuto():
-		return []finding{ok("placement: %s; a copy runs on its CPUs %s", on, place.CPUs)}
+	case s.Placement.IsAuto():
+		return []finding{ok("placement: %s; a copy runs on its CPUs %s", on, decision.CPUs)}
 	default:
-		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", place.CPUs, s.Place.Flag())}
+		return []finding{ok("placement: a copy runs on CPUs %s, because of %s", decision.CPUs, s.Placement.Flag())}
 	}
 }

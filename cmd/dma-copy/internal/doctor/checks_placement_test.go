@@ -24,7 +24,10 @@ func twoNodes(usable string) machine {
 		sys[name] = &fstest.MapFile{Data: []byte(line + "\n")}
 	}
 	cpus, err := placement.ParseList(usable)
-	return machine{place: func() (placement.Machine, error) { return placement.Machine{Sys: sys, Usable: cpus}, err }}
+	return machine{placement: func() (placement.Machine, error) {
+		return placement.Machine{Sys: sys, Usable: cpus},
+			err
+	}}
 }
 
 // wishFor returns the wish of --numa and --cores, the latter not given if empty.
@@ -35,8 +38,10 @@ func wishFor(node, cores string) placement.Wish {
 	return wish
 }
 
-// placedAt returns the settings of --numa and --cores.
-func placedAt(node, cores string) config.Doctor { return config.Doctor{Place: wishFor(node, cores)} }
+// withPlacement returns the settings of --numa and --cores.
+func withPlacement(node, cores string) config.Doctor {
+	return config.Doctor{Placement: wishFor(node, cores)}
+}
 
 func TestCheckPlacement(t *testing.T) {
 	m := twoNodes("2-3")
@@ -49,15 +54,15 @@ func TestCheckPlacement(t *testing.T) {
 			[]string{"placement: 0000:b1:00.1 on NUMA node 1"}},
 		{"far", checkPlacement(m, far, config.Doctor{})[0], verdictWarn, 0,
 			[]string{"0000:b1:00.0 on NUMA node 0, but this process may not use any", "taskset"}},
-		{"named CPUs", checkPlacement(m, far, placedAt("auto", "1-2"))[0], verdictOK, 0,
+		{"named CPUs", checkPlacement(m, far, withPlacement("auto", "1-2"))[0], verdictOK, 0,
 			[]string{"runs on CPUs 2, because of --cores 1-2"}},
-		{"a named node", checkPlacement(m, softInventory(), placedAt("1", ""))[0], verdictOK, 0,
+		{"a named node", checkPlacement(m, softInventory(), withPlacement("1", ""))[0], verdictOK, 0,
 			[]string{"runs on CPUs 2-3, because of --numa 1"}},
-		{"a node that is not there", checkPlacement(m, all, placedAt("7", ""))[0], verdictFail, 3,
+		{"a node that is not there", checkPlacement(m, all, withPlacement("7", ""))[0], verdictFail, 3,
 			[]string{"--numa 7", "choose from 0-1"}},
-		{"both named", checkPlacement(m, all, placedAt("1", "2"))[0], verdictFail, 3,
+		{"both named", checkPlacement(m, all, withPlacement("1", "2"))[0], verdictFail, 3,
 			[]string{"--cores 2 conflicts with --numa 1"}},
-		{"unknown", checkPlacement(machine{place: func() (placement.Machine, error) {
+		{"unknown", checkPlacement(machine{placement: func() (placement.Machine, error) {
 			return placement.Machine{},
 				syscall.EPERM
 		}}, all, config.Doctor{})[0],
@@ -69,7 +74,7 @@ func TestCheckPlacement(t *testing.T) {
 	}
 	for name, silent := range map[string][]finding{
 		"software device": checkPlacement(m, softInventory(), config.Doctor{}),
-		"off":             checkPlacement(m, all, placedAt("off", "")),
+		"off":             checkPlacement(m, all, withPlacement("off", "")),
 		"device of no node": checkPlacement(m, inventory.Inventory{Driver: hardware,
 			Devices: []*inventory.Device{{PCIAddress: "0000:99:00.0"}}}, config.Doctor{}),
 	} {

@@ -31,7 +31,7 @@ type machine struct {
 	mayLockAny   func() bool            // the limit does not bind this process
 	verbs        func() []string        // the device files of RDMA
 	accessible   func(path string) error
-	place        func() (placement.Machine, error)
+	placement    func() (placement.Machine, error)
 	user         func() identity
 	ownMemory    func() error        // reads this process's memory as if it was the peer's
 	yamaScope    func() (int, error) // fs.ErrNotExist if the kernel has no Yama
@@ -62,7 +62,7 @@ func thisMachine(s config.Doctor) machine {
 		accessible: func(path string) error {
 			return unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS)
 		},
-		place:     placement.ThisMachine,
+		placement: placement.ThisMachine,
 		user:      currentUser,
 		ownMemory: readOwnMemory,
 		yamaScope: yamaScope,

@@ -15,19 +15,19 @@ import (
 func Apply(
 	machine func() (Machine, error), hardware bool, address string, wish Wish, log zerolog.Logger,
 ) error {
-	place, err := Choose(machine, wish, NearAddress(hardware, address))
-	if err == nil && !place.CPUs.Empty() {
-		err = RunOn(place.CPUs)
+	decision, err := Choose(machine, wish, NearAddress(hardware, address))
+	if err == nil && !decision.CPUs.Empty() {
+		err = RunOn(decision.CPUs)
 	}
 	if err != nil && !wish.IsAuto() {
 		return err
 	}
-	if err != nil || place.CPUs.Empty() {
+	if err != nil || decision.CPUs.Empty() {
 		shareCores(hardware)
 	} else {
 		useCores()
 	}
-	logDecision(log, place, err, wish)
+	logDecision(log, decision, err, wish)
 	return nil
 }
 
@@ -47,11 +47,11 @@ func Choose(machine func() (Machine, error), wish Wish, address string) (Decisio
 	if err != nil {
 		return Decision{}, err
 	}
-	place, err := m.Decide(wish, address)
+	decision, err := m.Decide(wish, address)
 	if refusal, is := errors.AsType[Refusal](err); is {
-		return place, exit.Usagef("%s: %w", wish.Flag(), refusal)
+		return decision, exit.Usagef("%s: %w", wish.Flag(), refusal)
 	}
-	return place, err
+	return decision, err
 }
 
 // Flag spells the wish as on the command line, for messages. The zero Wish is "--numa auto".
@@ -64,23 +64,23 @@ func (w Wish) Flag() string {
 
 // logDecision logs where the process is now, or why it is not near its device, and warns if it may not use all CPUs of
 // --cores.
-func logDecision(log zerolog.Logger, place Decision, err error, wish Wish) {
-	if place.HasNode() {
-		log = log.With().Int("numa_node", place.Node).Logger()
+func logDecision(log zerolog.Logger, decision Decision, err error, wish Wish) {
+	if decision.HasNode() {
+		log = log.With().Int("numa_node", decision.Node).Logger()
 	}
 	switch {
 	case err != nil:
 		log.Warn().Err(err).Msg("cannot pin the process to the NUMA node of its device")
 		return
-	case place.HasNode() && place.CPUs.Empty():
+	case decision.HasNode() && decision.CPUs.Empty():
 		log.Info().Msg("this process may not use any CPU of its device's NUMA node")
 		return
-	case place.CPUs.Empty():
+	case decision.CPUs.Empty():
 		return
-	case !wish.Cores.Empty() && place.CPUs != wish.Cores:
+	case !wish.Cores.Empty() && decision.CPUs != wish.Cores:
 		log.Warn().Str("cores", wish.Cores.String()).Msg("this process may not use all CPUs of --cores")
 	}
-	log.Info().Str("cpus", place.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).
+	log.Info().Str("cpus", decision.CPUs.String()).Int("gomaxprocs", runtime.GOMAXPROCS(0)).
 		Msg("process pinned to these CPUs")
 }
 

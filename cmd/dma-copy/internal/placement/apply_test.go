@@ -13,11 +13,11 @@ func TestPlacementIsLogged(t *testing.T) {
 	cpus := mustWish(t, "auto", "2-3").Cores
 	nowhere := Decision{Node: -1}
 	cases := []struct {
-		name  string
-		place Decision
-		err   error
-		wish  Wish
-		parts []string // of each line; none: nothing is logged
+		name     string
+		decision Decision
+		err      error
+		wish     Wish
+		parts    []string // of each line; none: nothing is logged
 	}{
 		{"nothing to say", nowhere, nil, Wish{}, nil},
 		{"near the device", Decision{CPUs: cpus, Node: 1}, nil, Wish{},
@@ -33,7 +33,7 @@ func TestPlacementIsLogged(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			var out strings.Builder
-			logDecision(zerolog.New(&out), tc.place, tc.err, tc.wish)
+			logDecision(zerolog.New(&out), tc.decision, tc.err, tc.wish)
 			lines := strings.SplitAfter(out.String(), "\n")
 			if len(lines) != len(tc.parts)+1 {
 				t.Fatalf("logged %q, want %q", out.String(), tc.parts)
@@ -64,9 +64,9 @@ func TestUnreadableMachine(t *testing.T) {
 func TestSoftwareDeviceHasNoNode(t *testing.T) {
 	machine := func() (Machine, error) { return Machine{Sys: twoNodes, Usable: mustList(t, "0-7")}, nil }
 	for hardware, want := range map[bool]string{true: "4-7", false: ""} {
-		place, err := Choose(machine, Wish{}, NearAddress(hardware, device))
-		if err != nil || place.CPUs.String() != want {
-			t.Errorf("hardware %t: CPUs %q, error %v, want %q", hardware, place.CPUs, err, want)
+		decision, err := Choose(machine, Wish{}, NearAddress(hardware, device))
+		if err != nil || decision.CPUs.String() != want {
+			t.Errorf("hardware %t: CPUs %q, error %v, want %q", hardware, decision.CPUs, err, want)
 		}
 	}
 }
