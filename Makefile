@@ -100,7 +100,7 @@ QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|refer
 WITHOUT_DEVICE := ^(TestSimulation|TestEveryMessageFails|TestEveryNativeMessageFails|TestPeerThatStops)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
-	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... ./internal/dmaxfer
+	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... ./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer.

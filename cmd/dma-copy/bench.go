@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/bench"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -202,8 +202,8 @@ func readRecord(path string, log zerolog.Logger) (text []byte, name string, err 
 }
 
 func notARecord(name, why string) error {
-	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("%s is not a record: %s", quote.Bare(name), why),
+	return &job.Error{
+		Kind: job.ErrSource, Cause: fmt.Sprintf("%s is not a record: %s", quote.Bare(name), why),
 		Next: "name a file that dma-copy bench -o json has written",
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -72,7 +73,7 @@ func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.C
 // closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does
 // it.
 func closeUnlessHung(err error, end func() error) error {
-	if errors.Is(err, dmaxfer.ErrHung) {
+	if errors.Is(err, job.ErrHung) {
 		return nil
 	}
 	return end()
@@ -155,12 +156,12 @@ func driverReason(driver *doca.Driver, s config.Copy) string {
 }
 
 // transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
-func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (dmaxfer.Summary, error) {
+func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (job.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o.Progress = &r.Progress
-	o.Notify = func(e dmaxfer.Event) {
-		if _, met := e.(dmaxfer.PeerKnown); met {
+	o.Notify = func(e job.Event) {
+		if _, met := e.(job.PeerKnown); met {
 			startLimit(ctx, cancel, o.MaxDuration)
 		}
 		r.Event(e)
@@ -190,6 +191,7 @@ func copyOptions(
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,
 		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
 		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: report.ExitCode,
+		Placement: placement.Lanes{},
 	}
 	if s.Expects() {
 		o.Expect = &s.Expect

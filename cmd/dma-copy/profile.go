@@ -6,8 +6,8 @@ import (
 	"os"
 	"runtime/pprof"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -21,8 +21,8 @@ func withCPUProfile(path string, work func() error) error {
 		err = pprof.StartCPUProfile(file)
 	}
 	if err != nil {
-		return &dmaxfer.Error{
-			Kind:  dmaxfer.ErrTarget,
+		return &job.Error{
+			Kind:  job.ErrTarget,
 			Cause: fmt.Sprintf("cannot write the profile %s: %s", quote.Bare(path), disk.Reason(err)),
 			Next:  "name another file with --cpuprofile",
 		}

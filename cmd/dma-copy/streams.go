@@ -11,8 +11,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -110,8 +110,8 @@ func refuseIfInput(input *os.File, open func() (disk.File, error)) func() (disk.
 		if !hasInput(input) {
 			return open()
 		}
-		return nil, &dmaxfer.Error{
-			Kind:  dmaxfer.ErrSource,
+		return nil, &job.Error{
+			Kind:  job.ErrSource,
 			Cause: "both sides have data to send (here: standard input)",
 			Next: "use --overwrite on the other side if its file may be replaced, or remove it there; " +
 				"to receive, redirect the input from /dev/null",

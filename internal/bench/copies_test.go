@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -70,10 +70,10 @@ func TestWorkspaceWithoutSpace(t *testing.T) {
 	if err := f.checkSpace(1 << 20); err != nil {
 		t.Error(err)
 	}
-	if err := f.checkSpace(1 << 60); !errors.Is(err, dmaxfer.ErrTarget) {
+	if err := f.checkSpace(1 << 60); !errors.Is(err, job.ErrTarget) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := newWorkspace(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, dmaxfer.ErrTarget) {
+	if _, err := newWorkspace(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, job.ErrTarget) {
 		t.Errorf("error %v", err)
 	}
 }

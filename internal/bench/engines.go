@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -88,8 +88,8 @@ func (e *EnginePlan) window(device *doca.Device) (int64, error) {
 	}
 	const windows = 4 // both ends of both directions
 	if most := availableMemory() / 2 / windows; largest > most {
-		return 0, &dmaxfer.Error{
-			Kind: dmaxfer.ErrSettings,
+		return 0, &job.Error{
+			Kind: job.ErrSettings,
 			Cause: fmt.Sprintf("--chunks and --depths need windows of %s, but only %s of memory is available",
 				sizeText(largest), sizeText(most)),
 			Next: "choose smaller values",

@@ -10,9 +10,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 const (
@@ -43,7 +43,7 @@ func directoryError(err error, next, format string, args ...any) error {
 	if failed, is := errors.AsType[*os.PathError](err); is {
 		cause += ": " + failed.Err.Error()
 	}
-	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Err: err, Next: next}
+	return &job.Error{Kind: job.ErrTarget, Cause: cause, Err: err, Next: next}
 }
 
 func (f *workspace) close() error { return os.RemoveAll(f.folder) }

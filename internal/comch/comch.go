@@ -45,26 +45,32 @@ type Conn interface {
 	// ErrPeerLost, ErrClosed, or the cause of ctx.
 	Recv(ctx context.Context) ([]byte, error)
 
-	// TryRecv is Recv without the wait. It looks for messages itself, and so has them sooner than this process would be woken for them.
-	TryRecv() (message []byte, received bool)
-
-	// Arrived delivers a token when TryRecv may have a message, and Done tells when there will be none any more.
-	Arrived() <-chan struct{}
-
-	// StartPolling promises that TryRecv will be called again and again until StopPolling is called. Nobody is woken for messages meanwhile;
-	// if nobody calls it for some milliseconds, Arrived tells of them again. Several may promise it at once.
-	StartPolling()
-	StopPolling()
-
-	// Patience is how many calls of TryRecv in vain cost less than to sleep and be woken.
-	Patience() int
-
 	// MaxMessage is the most bytes of one message.
 	MaxMessage() int
 
-	// Done is closed when the connection has ended, whoever ended it.
+	// Done is closed when the connection has ended, by either side.
 	Done() <-chan struct{}
 
 	// Close ends the connection and unblocks Send and Recv. Closing twice is harmless.
 	Close() error
+}
+
+// Polling is implemented by a Conn whose messages can also be taken without a wait, by a caller that would otherwise
+// sleep and be woken for each. All methods are safe for concurrent use.
+type Polling interface {
+	// TryRecv is Recv without the wait. It looks for messages itself, and so has them sooner than this process would be
+	// woken for them.
+	TryRecv() (message []byte, received bool)
+
+	// Arrived delivers a token when TryRecv may have a message.
+	Arrived() <-chan struct{}
+
+	// StartPolling promises that TryRecv will be called again and again until StopPolling is called. Arrived delivers
+	// nothing meanwhile, unless TryRecv is not called for some milliseconds. Calls may overlap; each needs its
+	// StopPolling.
+	StartPolling()
+	StopPolling()
+
+	// Patience returns how many calls of TryRecv in vain cost less than to sleep and be woken.
+	Patience() int
 }

@@ -14,6 +14,11 @@ type connection struct {
 	release func() error
 }
 
+var (
+	_ Conn    = (*connection)(nil)
+	_ Polling = (*connection)(nil)
+)
+
 func (c *connection) Send(ctx context.Context, message []byte) error {
 	return translate(c.Connection.Send(ctx, message))
 }
@@ -23,9 +28,11 @@ func (c *connection) Recv(ctx context.Context) ([]byte, error) {
 	return message, translate(err)
 }
 
-// patience is the time of a few pieces of a copy: a call in vain is the better part of a microsecond, most of it a system call.
+// patience takes as long as a few chunks of a transfer: a call in vain takes about a microsecond, most of it in a
+// system call.
 const patience = 400
 
+// Patience implements Polling.
 func (c *connection) Patience() int { return patience }
 
 func (c *connection) Close() error { return c.release() }

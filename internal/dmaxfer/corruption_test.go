@@ -17,7 +17,8 @@ import (
 
 var corruptions = flag.Int("corruptions", 600, "how many pieces TestNoWrongByteIsKept lets arrive changed")
 
-// corruptionsAtOnce is how many of them one copy has, which is what the device takes, one somewhere in every corruptedRun pieces.
+// corruptionsAtOnce is how many of them one copy has, which is what the device takes, one somewhere in every
+// corruptedRun pieces.
 const (
 	corruptionsAtOnce = 30
 	corruptedRun      = 8

@@ -1,9 +1,13 @@
-// Package dmaxfer copies one file to or from the other side. It decides in which order things happen and when they have gone
-// wrong; what it uses for that is in packages of their own: disk (files), pump (pieces on their way), digest.
+// Package dmaxfer transfers one file to or from the other side: it finds out what this side has, meets the peer, and
+// has the transfer done in the protocol that both sides speak. What happens in a protocol is not its concern.
 //
-//	Run ─ inspect the file ─ meet the peer ─ transfer: which protocol? ─┬─ native ─┬─ sending     reader ─► slots ─► engine ─► window
-//	                                                                    │          └─ receiving   window ─► engine ─► buffers ─► sink
-//	                                                                    └─ the reference's: the whole file as memory, and a window engine
+//	Run ─ local file ─ meet the peer ─ transfer ─► reference ─┬─ the copy in NVIDIA's protocol
+//	                                      │  ▲                └─ the peer speaks the native one
+//	                                      ▼  └ it does not after all
+//	                                    native ─┬─ sender
+//	                                            └─ receiver
 //
-// In both protocols the two sides share their code: what a side does follows from the events of its session, not from its name.
+// The packages below do not import this one, and native and reference do not import each other: what both need is in
+// job, files are disk's, chunks on their way are pump's, digests are digest's. What a side does follows from the events
+// of its session, not from whether it is the host or the DPU.
 package dmaxfer

@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -104,7 +105,7 @@ func TestInterruptedWhileItGetsItsName(t *testing.T) {
 func TestSlowNaming(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		for pause, want := range map[time.Duration]error{
-			slowNaming * 3 / 4: nil, slowNaming + 3*time.Second: negotiate.ErrOutcomeUnknown,
+			job.PeerRenameTime * 3 / 4: nil, job.PeerRenameTime + 3*time.Second: negotiate.ErrOutcomeUnknown,
 		} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}
@@ -122,11 +123,11 @@ func TestSlowNaming(t *testing.T) {
 	})
 }
 
-// A device may wait for the host before it opens its memory. Meanwhile the DPU still says that it lives, and hears that the host does
-// not any more.
+// A device may wait for the host before it opens its memory. Meanwhile the DPU still says that it lives, and hears that
+// the host does not any more.
 func TestWindowThatIsSlowToOpen(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		for name, want := range map[string]error{"living": nil, "silent": ErrIdle} {
+		for name, want := range map[string]error{"living": nil, "silent": job.ErrIdle} {
 			t.Run(name+" host", func(t *testing.T) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				var began, ended atomic.Bool
@@ -183,9 +184,9 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 	ended := make(chan error, 1)
 	go func() {
 		defer own.Close()
-		p, err := inspect(on, simPath, false)
+		file, err := o.find(ctx)
 		if err == nil {
-			err = newTransfer(o, p, own, busMemory{&bus{troubles: smooth()}, 1}).run(ctx)
+			_, err = peer{o, file, own, busMemory{&bus{troubles: smooth()}, 1}}.transfer(ctx)
 		}
 		ended <- err
 	}()
@@ -219,21 +220,6 @@ func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiat
 		must(t, end.Send(t.Context(), step.Reply))
 	}
 	return step.Native
-}
-
-// A side that cannot send any more still reads why.
-func TestLastWordsCountMoreThanTheLoss(t *testing.T) {
-	session, err := negotiate.NewNative(negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Slots: 1}, negotiate.Limits{MaxMessage: testMessage})
-	must(t, err)
-	session.Start()
-	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	must(t, host.Send(t.Context(), negotiate.AppendAbort(nil, negotiate.AbortTarget, "no room")))
-	must(t, host.Close())
-	n := newNative(Options{Side: negotiate.DPU, IdleTimeout: time.Second}, &place{}, dpu, nil, session)
-	n.hear(t.Context())
-	if err := n.explain(t.Context(), comch.ErrPeerLost); code(err) != int(negotiate.AbortTarget) {
-		t.Errorf("got %v, want what the host said", err)
-	}
 }
 
 // A connection that is lost after COMMIT does not keep the file from its name, and leaves the sender in doubt.
@@ -307,14 +293,14 @@ func TestInterruptedWithoutDone(t *testing.T) {
 			return fate{message: message}
 		})
 		mustBeInDoubt(t, c, e)
-		if took := e.ended[sender].Sub(interrupted); took > 2*partingTime {
+		if took := e.ended[sender].Sub(interrupted); took > 2*job.PartingTime {
 			t.Errorf("the interrupted sender took %s", took)
 		}
 	})
 }
 
-// A single message that cannot be sent is no end of the connection: what was heard after it counts, be it that the file is to get its
-// name, or that it has it.
+// A single message that cannot be sent is no end of the connection: what was heard after it counts, be it that the file
+// is to get its name, or that it has it.
 func TestBeatFailsBeforeTheLastWords(t *testing.T) {
 	for name, is := range map[string]struct{ heard, said func(message []byte) bool }{
 		"receiver": {isCommit, isPrepared},
@@ -327,12 +313,12 @@ func TestBeatFailsBeforeTheLastWords(t *testing.T) {
 				e := c.run(sc.newDisks(), trouble{}, injected{
 					message: func(_ negotiate.Side, _ int, message []byte) fate {
 						if is.heard(message) {
-							time.Sleep(2 * longestPulse)
+							time.Sleep(2 * job.LongestPulse)
 						}
 						return fate{message: message}
 					},
 					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
-						return &stutteringConn{Conn: conn, since: is.said}
+						return &stutteringConn{pollingConn: conn.(pollingConn), since: is.said}
 					},
 				})
 				c.mustSucceed("although a heartbeat could not be sent", e)
@@ -343,7 +329,7 @@ func TestBeatFailsBeforeTheLastWords(t *testing.T) {
 
 // stutteringConn does not send the first heartbeat after a certain message.
 type stutteringConn struct {
-	comch.Conn
+	pollingConn
 	since func(message []byte) bool
 	next  bool
 }
@@ -354,7 +340,7 @@ func (s *stutteringConn) Send(ctx context.Context, message []byte) error {
 		return &doca.Error{Op: "doca_comch_connection_send", Code: doca.CodeIOFailed}
 	}
 	s.next = s.next || s.since(message)
-	return s.Conn.Send(ctx, message)
+	return s.pollingConn.Send(ctx, message)
 }
 
 // What waits in a stream ends with an interruption, on the side that waits and on the other.
@@ -384,28 +370,6 @@ func TestInterruptedInAStream(t *testing.T) {
 	})
 }
 
-// What an interruption breaks is its consequence, whichever is noticed first.
-func TestInterruptionIsTheCause(t *testing.T) {
-	session, err := negotiate.NewNative(negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Slots: 1}, negotiate.Limits{MaxMessage: testMessage})
-	must(t, err)
-	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	n := newNative(Options{Side: negotiate.DPU}, &place{}, dpu, nil, session)
-	n.watch.start(negotiate.DPU, time.Hour)
-	defer n.watch.stop()
-	n.turn.take()
-	ctx, stop := context.WithCancelCause(t.Context())
-	stop(errInterrupted)
-	for range 50 { // whichever is chosen
-		n.job(func() func() error { return failWith(failure(ErrTarget, nil, "", "the stream was closed")) })
-		n.jobs.Wait()
-		for err = nil; err == nil; {
-			err = n.step(ctx)
-		}
-		mustBe(t, err, errInterrupted)
-		n.ended = make(chan func() error, cap(n.ended))
-	}
-}
-
 // Some file systems say as late as at the close that they have lost what was written, be it to a file or to a stream.
 func TestOutputThatCannotBeClosed(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
@@ -431,7 +395,8 @@ type unclosable struct{ disk.File }
 
 func (f unclosable) Close() error { return errors.Join(f.File.Close(), syscall.EDQUOT) }
 
-// Who has the file does not wait for ever for a sender that goes on working, at what nobody knows, instead of hanging up.
+// Who has the file does not wait for ever for a sender that goes on working, at what nobody knows, instead of hanging
+// up.
 func TestSenderThatDoesNotHangUp(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
@@ -441,7 +406,7 @@ func TestSenderThatDoesNotHangUp(t *testing.T) {
 			if side != sender {
 				return conn
 			}
-			stays = &stayingConn{Conn: conn}
+			stays = &stayingConn{pollingConn: conn.(pollingConn)}
 			return stays
 		}})
 		c.mustSucceed("although the sender did not hang up", e)
@@ -453,7 +418,7 @@ func TestSenderThatDoesNotHangUp(t *testing.T) {
 
 // stayingConn beats for much longer than the idle timeout before it closes, unless the other side has left.
 type stayingConn struct {
-	comch.Conn
+	pollingConn
 	left bool
 }
 
@@ -463,7 +428,7 @@ func (s *stayingConn) Close() error {
 		if s.left = s.Send(context.Background(), beat) != nil; s.left {
 			break
 		}
-		time.Sleep(longestPulse)
+		time.Sleep(job.LongestPulse)
 	}
-	return s.Conn.Close()
+	return s.pollingConn.Close()
 }

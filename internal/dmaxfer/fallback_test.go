@@ -13,8 +13,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// The padding of a reference host's DIRECTION is whatever its memory held. If that looks like an offer, our DPU takes it up; the
-// host, which does not read the answer's padding, exports its memory, and the copy is done in its protocol after all.
+// The padding of a reference host's DIRECTION is whatever its memory held. If that looks like an offer, our DPU takes
+// it up; the host, which does not read the answer's padding, exports its memory, and the copy is done in its protocol
+// after all.
 func TestOfferThatWasNone(t *testing.T) {
 	stand := newStand(t, "")
 	want := content(3*testChunk + 5)

@@ -13,7 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -97,10 +97,10 @@ func (s *stand) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault
 // talk is one side's part of Run from the connection on.
 func talk(t *testing.T, o Options, end *comchtest.End) outcome {
 	defer end.Close()
-	p, err := inspect(disk.OS, o.File, o.Overwrite)
+	file, err := o.find(t.Context())
 	if err == nil {
-		defer p.close()
-		err = newTransfer(o, p, end, docaMemory{o.Device}).run(t.Context())
+		defer file.Close()
+		_, err = peer{o, file, end, native.NewMemory(o.Device)}.transfer(t.Context())
 	}
 	return outcome{errs: map[negotiate.Side]error{o.Side: err}}
 }

@@ -11,9 +11,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// flood is a Conn that has nothing but heartbeats for whoever asks, from the first record on and until the test gives up.
+// flood is a Conn that has nothing but heartbeats for whoever asks, from the first record on and until the test gives
+// up.
 type flood struct {
-	comch.Conn
+	pollingConn
 	on    atomic.Bool
 	over  atomic.Bool
 	beats atomic.Int64
@@ -22,7 +23,7 @@ type flood struct {
 
 func (f *flood) TryRecv() ([]byte, bool) {
 	if !f.on.Load() || f.over.Load() {
-		message, received := f.Conn.TryRecv()
+		message, received := f.pollingConn.TryRecv()
 		if received && binary.LittleEndian.Uint32(message) == uint32(negotiate.TypeChunks) {
 			f.on.Store(true)
 		}
@@ -44,7 +45,7 @@ func TestFloodKeepsNoCopyOpen(t *testing.T) {
 			if side == sender {
 				return conn
 			}
-			f.Conn = conn
+			f.pollingConn = conn.(pollingConn)
 			return f
 		}
 		go func() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -118,9 +119,9 @@ func (c *checker) mustEndWith(e ending, since time.Time, limit time.Duration, wa
 
 // hangLimit is how long after the last progress a side may end.
 func (c *checker) hangLimit(a *attempt) time.Duration {
-	limit := c.Idle + time.Second + 2*returnTime
+	limit := c.Idle + time.Second + 2*job.ReturnTime
 	if a.committed.Load() {
-		return limit + longestNaming
+		return limit + job.LongestRename
 	}
 	return limit
 }
@@ -132,7 +133,7 @@ func (c *checker) mustSayHung(h *hanging, e ending) {
 		if err != nil {
 			failed++
 		}
-		if errors.Is(err, ErrHung) {
+		if errors.Is(err, job.ErrHung) {
 			said++
 		}
 	}
@@ -216,7 +217,7 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 		"creating": {"create .file", receives, 0},
 		"writing":  {"write .file.dma-copy-part", receives, 0},
 		"flushing": {"sync .file.dma-copy-part", receives, 0},
-		"renaming": {"rename", receives, namingTime},
+		"renaming": {"rename", receives, job.RenameGrace},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bothSides(t, func(t *testing.T, sender negotiate.Side) {
@@ -252,7 +253,7 @@ func interruptHanging(
 	}
 	c.agreement(e)
 	for at, err := range e.errs {
-		if took := e.ended[at].Sub(interrupted); took > limit+time.Second+2*returnTime {
+		if took := e.ended[at].Sub(interrupted); took > limit+time.Second+2*job.ReturnTime {
 			t.Errorf("%s: the %s ended %s after the interruption: %v", h.what(), negotiate.Side(at), took, err)
 		}
 	}
@@ -288,7 +289,7 @@ func TestKeepingHangs(t *testing.T) {
 		if h.what() == "" || c.leftover(c.disks) == 0 {
 			t.Fatalf("nothing was kept: %v", e.errs)
 		}
-		mustBe(t, e.errs[sender.Other()], ErrHung)
-		c.mustEndWith(e, interrupted, time.Second+releaseTime, negotiate.AbortInterrupted)
+		mustBe(t, e.errs[sender.Other()], job.ErrHung)
+		c.mustEndWith(e, interrupted, time.Second+job.ReleaseTime, negotiate.AbortInterrupted)
 	})
 }

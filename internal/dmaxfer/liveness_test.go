@@ -38,8 +38,8 @@ func boasting(n int, message []byte) []byte {
 	return negotiate.AppendBeat(nil, negotiate.Beat{Phase: 15, Work: uint64(n) << 30})
 }
 
-// From each message of one side on, the other hears nothing more of it, or nothing but that it lives, or that it works. Either way
-// it must end in time, and say that it waited for nothing.
+// From each message of one side on, the other hears nothing more of it, or nothing but that it lives, or that it works.
+// Either way it must end in time, and say that it waited for nothing.
 func TestPeerThatStopsIsGivenUp(t *testing.T) {
 	for silence, stop := range map[string]stopping{
 		"silent":       {say: silent},
@@ -93,8 +93,8 @@ func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop stoppin
 	t.Fatal("the copy does not end")
 }
 
-// Neither side knows the other's patience. A receiver that works for longer than the sender's, and would itself wait for very long, still
-// says often enough that it lives and gets further.
+// Neither side knows the other's patience. A receiver that works for longer than the sender's, and would itself wait
+// for very long, still says often enough that it lives and gets further.
 func TestUnequalPatience(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		for _, impatience := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 450 * time.Millisecond} {
@@ -121,9 +121,9 @@ func TestOverlappingPiecesAreThePeersFault(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() {
 			defer dpu.Close()
-			p, err := inspect(on, simPath, false)
+			file, err := o.find(context.Background())
 			if err == nil {
-				err = newTransfer(o, p, dpu, busMemory{b, 1}).run(context.Background())
+				_, err = peer{o, file, dpu, busMemory{b, 1}}.transfer(context.Background())
 			}
 			ended <- err
 		}()
@@ -182,28 +182,6 @@ func hear(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, wan
 			return
 		}
 	}
-}
-
-// A message waits for room for as long as the peer may still be silent, counted in pulses.
-func TestPatienceIsCounted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var l liveness
-		l.start(negotiate.Host, time.Second)
-		defer l.stop()
-		l.unsaid = 4
-		ctx := l.untilSilent(t.Context())
-		defer ctx.end()
-		began := time.Now()
-		<-ctx.Done()
-		mustBe(t, context.Cause(ctx), ErrIdle)
-		if took := time.Since(began); took != time.Duration(l.limit-l.unsaid+1)*l.interval {
-			t.Errorf("it took %s", took)
-		}
-		waited, unused := l.untilSilent(t.Context()), l.untilSilent(t.Context())
-		_ = waited.Done()
-		waited.end() // and the bubble ends: nothing is left
-		unused.end()
-	})
 }
 
 // A stream that trickles is no standstill, although a piece of it takes longer than the idle timeout.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 )
 
@@ -28,9 +29,9 @@ func mustBe(t *testing.T, err, want error) {
 // mustFail wants an error of this package, with the kind, a cause and a next step.
 func mustFail(t *testing.T, err, kind error) {
 	t.Helper()
-	var failed *Error
+	var failed *job.Error
 	if !errors.As(err, &failed) || !errors.Is(err, kind) {
-		t.Fatalf("got %v, want an Error about the %v", err, kind)
+		t.Fatalf("got %v, want a job.Error about the %v", err, kind)
 	}
 	if failed.Cause == "" || failed.Next == "" {
 		t.Errorf("%+v says too little", failed)

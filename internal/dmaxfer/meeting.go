@@ -9,53 +9,52 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// This file is how the two sides find each other.
-
-// call is the host's run: it connects until a DPU answers.
-func call(ctx context.Context, o Options, p *place) (Summary, error) {
+// call is Run on the host: it connects until a DPU answers.
+func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, error) {
 	dialer := comch.NewDialer(o.Device, negotiate.ServerName, comch.Within(o.Wait))
 	level := zerolog.InfoLevel
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
-		var summary Summary
-		if summary, err = copyOver(ctx, o, p, conn, conn.Close); !turnedAway(err) {
+		var summary job.Summary
+		if summary, err = transferOver(ctx, o, file, conn, conn.Close); !turnedAway(err) {
 			return summary, err
 		}
 		o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
 			"it may be serving another host")
-		level = zerolog.DebugLevel // once is enough
+		level = zerolog.DebugLevel // after the first time
 		conn, err = dialer.Redial(ctx)
 	}
-	return Summary{}, err
+	return job.Summary{}, err
 }
 
-// turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed upon, so the host may try
-// again.
+// turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed, so the host may retry.
 func turnedAway(err error) bool {
 	failed, is := errors.AsType[*negotiate.Error](err)
 	return is && failed.State == negotiate.AwaitDirection && errors.Is(failed, negotiate.ErrPeerLost)
 }
 
-// serve is the DPU's run: it waits until it may serve the representor, and then for the first host.
-func serve(ctx context.Context, o Options, p *place) (Summary, error) {
+// serve is Run on the DPU: it waits until it may serve the representor, and then for the first host.
+func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, error) {
 	wait := comch.Within(o.Wait)
-	conn, hangUp, err := acceptOne(ctx, o, wait, func(rep *doca.Representor) (*comch.Listener, error) {
+	conn, disconnect, err := acceptOne(ctx, o, wait, func(rep *doca.Representor) (*comch.Listener, error) {
 		return listen(ctx, o, rep, wait)
 	})
 	if err != nil {
-		return Summary{}, err
+		return job.Summary{}, err
 	}
-	return copyOver(ctx, o, p, conn, hangUp)
+	return transferOver(ctx, o, file, conn, disconnect)
 }
 
-// acceptOne accepts the first host of the representor, and disconnects others until hangUp is called.
+// acceptOne accepts the first host of the representor, and disconnects others until disconnect is called.
 func acceptOne(
 	ctx context.Context, o Options, wait comch.Wait, listen func(*doca.Representor) (*comch.Listener, error),
-) (conn comch.Conn, hangUp func() error, err error) {
+) (conn comch.Conn, disconnect func() error, err error) {
 	rep, err := o.Device.OpenRepresentor(o.Representor)
 	if err != nil {
 		return nil, nil, err
@@ -64,12 +63,12 @@ func acceptOne(
 	if err != nil {
 		return nil, nil, errors.Join(err, rep.Close())
 	}
-	hangUp = func() error { return errors.Join(listener.Close(), rep.Close()) }
+	disconnect = func() error { return errors.Join(listener.Close(), rep.Close()) }
 	conn, err = listener.AcceptOnly(ctx, wait)
 	if err != nil {
-		return nil, nil, errors.Join(err, hangUp())
+		return nil, nil, errors.Join(err, disconnect())
 	}
-	return conn, hangUp, nil
+	return conn, disconnect, nil
 }
 
 // listen waits for another process that serves the representor to end.
@@ -87,37 +86,35 @@ func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wa
 	return listener, err
 }
 
-// copyOver makes the copy with the peer, and then ends the connection.
-func copyOver(ctx context.Context, o Options, p *place, conn comch.Conn, hangUp func() error) (Summary, error) {
-	t := newTransfer(o, p, conn, docaMemory{o.Device})
-	err := t.run(ctx)
-	if hangUpErr := hangUp(); err == nil && hangUpErr != nil {
-		o.Log.Warn().Err(hangUpErr).Msg("the control channel did not close cleanly")
+// transferOver makes the transfer with the peer, and then ends the connection.
+func transferOver(
+	ctx context.Context, o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
+) (job.Summary, error) {
+	summary, err := peer{o, file, conn, native.NewMemory(o.Device)}.transfer(ctx)
+	if closeErr := disconnect(); err == nil && closeErr != nil {
+		o.Log.Warn().Err(closeErr).Msg("the control channel did not close cleanly")
 	}
-	return t.summary, err
+	return summary, err
 }
 
 // noticeWait is how long a side that cannot start looks for a peer that waits for it. A waiting host tries to connect
 // several times within it.
 const noticeWait = 500 * time.Millisecond
 
-// TellPeer tells a peer that is waiting already why this side cannot start, so that the peer ends with the same code
-// instead of waiting on; in the reference's protocol it can only be told that this side failed. TellPeer returns after
-// half a second if there is no peer, or another process serves the representor, and at the end of ctx. That it could
-// not tell anybody is no failure.
+// TellPeer tells a peer that is already waiting why this side cannot start, so that the peer ends with the same exit
+// code instead of waiting; in the reference protocol it can only be told that this side failed. TellPeer returns after
+// half a second if there is no peer, or another process serves the representor, and at the end of ctx. If no peer can
+// be told, that is not reported as a failure.
 func TellPeer(ctx context.Context, o Options, failed error) {
 	looking, cancel := context.WithTimeout(ctx, noticeWait)
 	defer cancel()
-	conn, hangUp, err := meetWaiting(looking, o)
+	conn, disconnect, err := meetWaiting(looking, o)
 	if err != nil {
 		o.Log.Debug().Err(err).Msg("could not report the failure to a peer")
 		return
 	}
-	t := newTransfer(o, &place{}, conn, docaMemory{o.Device})
-	if t.send(ctx, t.session.Start()) == nil {
-		_ = t.giveUp(ctx, failed)
-	}
-	_ = hangUp() // what counts is why this side cannot start
+	peer{o, &job.LocalFile{}, conn, native.NewMemory(o.Device)}.refuse(ctx, failed)
+	_ = disconnect() // why this side cannot start is what counts
 }
 
 // meetWaiting connects to a peer that looks for this side, until ctx ends.

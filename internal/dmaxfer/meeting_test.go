@@ -44,7 +44,8 @@ func TestTurnedAway(t *testing.T) {
 	}
 }
 
-// A channel that fails to send the host's DIRECTION, and does not notice that it is broken, is given up as one that does.
+// A channel that fails to send the host's DIRECTION, and does not notice that it is broken, is given up as one that
+// does.
 func TestFirstMessageIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
@@ -57,7 +58,7 @@ func TestFirstMessageIsNotSent(t *testing.T) {
 }
 
 // unsendable is a channel that can only receive.
-type unsendable struct{ comch.Conn }
+type unsendable struct{ pollingConn }
 
 func (unsendable) Send(context.Context, []byte) error { return comch.ErrPeerLost }
 
@@ -88,9 +89,9 @@ func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	t.Helper()
 	on := disktest.NewMemory("/files")
 	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
-	p, err := inspect(on, simPath, false)
+	file, err := o.find(t.Context())
 	must(t, err)
-	err = newTransfer(o, p, conn, busMemory{&bus{troubles: smooth()}, 1}).run(t.Context())
+	_, err = peer{o, file, conn, busMemory{&bus{troubles: smooth()}, 1}}.transfer(t.Context())
 	if err == nil {
 		t.Fatal("the copy succeeded")
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 // A device that moves no bytes says that each copy succeeded. The digests of both sides tell, and no file appears.
@@ -18,7 +20,7 @@ func TestCopyOfNoBytesFailsItsDigest(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writeFile(t, way[0].File, content(3*testChunk))
 			both := stand.run(t.Context())
-			mustBe(t, both.errs[way[1].Side], ErrDigest)
+			mustBe(t, both.errs[way[1].Side], job.ErrDigest)
 			if _, err := os.Stat(way[1].File); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("there is a file of bytes that nobody moved: %v", err)
 			}

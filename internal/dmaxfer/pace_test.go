@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A bandwidth so low that a piece takes longer than the idle timeout is the user's wish, and no standstill. A deadline that is
-// too near for it counts when it comes, by its own name.
+// A bandwidth so low that a piece takes longer than the idle timeout is the user's wish, and no standstill. A deadline
+// that is too near for it counts when it comes, by its own name.
 func TestRunPaced(t *testing.T) {
 	stand := newStand(t, "")
 	for name, way := range stand.directions() {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -73,11 +74,18 @@ func (f instantFile) Info() (disk.Info, error) {
 }
 
 // protocolCuts are what is chosen for this processor's copies and for a distant engine, and some around.
-var protocolCuts = []shape{{512 << 10, 16}, {512 << 10, 64}, {1 << 20, 16}, {distantChunk, distantSlots}, {2 << 20, 32}}
+var protocolCuts = []shape{{512 << 10, 16}, {512 << 10, 64}, {1 << 20, 16}, {1 << 20, 32}, {2 << 20, 32}}
 
-// BenchmarkProtocol copies b.N pieces with the whole program below the command line: both sides' sessions, lanes and digests' books, over
-// the software device's channel and engines. What takes no time is what is not this program's: the files, the digest, and the engine, which moves
-// no bytes, but takes the time of the model where there is one. GB/s is then what the slowest of our own stages, or the model, allows.
+// shape is how a file is cut.
+type shape struct {
+	chunk int64 // bytes
+	depth int   // chunks in flight
+}
+
+// BenchmarkProtocol copies b.N pieces with the whole program below the command line: both sides' sessions, lanes and
+// digests' books, over the software device's channel and engines. What takes no time is what is not this program's: the
+// files, the digest, and the engine, which moves no bytes, but takes the time of the model where there is one. GB/s is
+// then what the slowest of our own stages, or the model, allows.
 func BenchmarkProtocol(b *testing.B) {
 	for name, limits := range map[string]string{"instant": "move_bytes=0", "400g": "model=400g,move_bytes=0"} {
 		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
@@ -87,6 +95,13 @@ func BenchmarkProtocol(b *testing.B) {
 				})
 			}
 		}
+	}
+}
+
+func mustMove(b *testing.B, err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
 	}
 }
 
@@ -127,7 +142,7 @@ func openBenched(b *testing.B, driver *doca.Driver, address string) *doca.Device
 func runBoth(b *testing.B, sides [2]Options) int64 {
 	b.Helper()
 	type outcome struct {
-		Summary
+		job.Summary
 		error
 	}
 	outcomes := make(chan outcome, len(sides))

@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -18,7 +19,7 @@ func TestReferenceKeepsLimits(t *testing.T) {
 	must(t, err)
 	for kind, limit := range map[error]func(*Options){
 		negotiate.ErrNeedsNative: func(o *Options) { o.Expect = &sum },
-		ErrLimit:                 func(o *Options) { o.MaxBytes = 6 },
+		job.ErrLimit:             func(o *Options) { o.MaxBytes = 6 },
 	} {
 		stand := newStand(t, "")
 		stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
@@ -51,13 +52,13 @@ func TestReferenceTellsWhatItDoes(t *testing.T) {
 			receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
 			want := content(3*testChunk + 1)
 			writeFile(t, sender.File, want)
-			var events []Event
-			sender.Notify, sender.Progress = func(e Event) { events = append(events, e) }, &Progress{}
+			var events []job.Event
+			sender.Notify, sender.Progress = func(e job.Event) { events = append(events, e) }, &job.Progress{}
 			both := stand.runAs(t.Context(), sender, receiver)
 			must(t, both.errs[negotiate.Host])
 			must(t, both.errs[negotiate.DPU])
-			if len(events) != 2 || events[0] != (PeerKnown{Protocol: negotiate.Reference}) ||
-				events[1] != (Planned{Sent: true, Size: int64(len(want))}) {
+			if len(events) != 2 || events[0] != (job.PeerKnown{Protocol: negotiate.Reference}) ||
+				events[1] != (job.Planned{Sent: true, Size: int64(len(want))}) {
 				t.Errorf("told %+v", events)
 			}
 			is := sender.Progress.Sample()

@@ -24,8 +24,8 @@ var refusable = []string{
 // refusals is how many calls of each are refused, one in each copy.
 const refusals = 4
 
-// A device that refuses a call ends the copy on both sides or on none, leaves the target's directory as it was or with the whole
-// file, and keeps nothing registered; the next copy succeeds.
+// A device that refuses a call ends the copy on both sides or on none, leaves the target's directory as it was or with
+// the whole file, and keeps nothing registered; the next copy succeeds.
 func TestEveryRefusedDOCACall(t *testing.T) {
 	failed := 0
 	for _, function := range refusable {

@@ -15,10 +15,14 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
+
+// testChunk is the chunk of these tests in bytes.
+const testChunk = 4096
 
 // stand is both sides of a copy, each with a directory of its own.
 type stand struct {
@@ -61,7 +65,7 @@ func (s *stand) directions() map[string][2]*Options {
 
 // outcome is what both sides say of a copy.
 type outcome struct {
-	summaries map[negotiate.Side]Summary
+	summaries map[negotiate.Side]job.Summary
 	errs      map[negotiate.Side]error
 }
 
@@ -71,7 +75,7 @@ func (s *stand) run(ctx context.Context) outcome { return s.runAs(ctx, s.host, s
 func (s *stand) runAs(ctx context.Context, sides ...Options) outcome {
 	type result struct {
 		side    negotiate.Side
-		summary Summary
+		summary job.Summary
 		err     error
 	}
 	results := make(chan result, 2)
@@ -81,7 +85,7 @@ func (s *stand) runAs(ctx context.Context, sides ...Options) outcome {
 			results <- result{o.Side, summary, err}
 		}()
 	}
-	both := outcome{map[negotiate.Side]Summary{}, map[negotiate.Side]error{}}
+	both := outcome{map[negotiate.Side]job.Summary{}, map[negotiate.Side]error{}}
 	for range 2 {
 		r := <-results
 		both.summaries[r.side], both.errs[r.side] = r.summary, r.err
@@ -149,7 +153,7 @@ func TestRunReplacesOnlyWhenTold(t *testing.T) {
 			writeFile(t, receiver.File, "old content")
 			both := stand.run(t.Context())
 			for _, err := range both.errs {
-				mustFail(t, err, ErrSource)
+				mustFail(t, err, job.ErrSource)
 			}
 			mustContain(t, sender.File, "new")
 			mustContain(t, receiver.File, "old content")
@@ -167,7 +171,7 @@ func TestRunWithoutAFile(t *testing.T) {
 	stand := newStand(t, "")
 	both := stand.run(t.Context())
 	for _, err := range both.errs {
-		mustFail(t, err, ErrSource)
+		mustFail(t, err, job.ErrSource)
 	}
 	mustHold(t, filepath.Dir(stand.host.File))
 	mustHold(t, filepath.Dir(stand.dpu.File))
@@ -207,10 +211,10 @@ func TestRunAlone(t *testing.T) {
 func TestRunRefusesBeforeItWaits(t *testing.T) {
 	stand := newStand(t, "")
 	for kind, spoil := range map[error]func(*Options){
-		ErrSettings:   func(o *Options) { o.Chunk = 1 << 30 },
-		ErrSource:     func(o *Options) { o.File = filepath.Dir(o.File) },
-		ErrTarget:     func(o *Options) { o.File = filepath.Join(o.File, "missing", "file") },
-		ErrCapability: func(o *Options) { o.Device = stand.Host },
+		job.ErrSettings:   func(o *Options) { o.Chunk = 1 << 30 },
+		job.ErrSource:     func(o *Options) { o.File = filepath.Dir(o.File) },
+		job.ErrTarget:     func(o *Options) { o.File = filepath.Join(o.File, "missing", "file") },
+		job.ErrCapability: func(o *Options) { o.Device = stand.Host },
 	} {
 		o := stand.dpu
 		spoil(&o)
@@ -242,7 +246,7 @@ func TestFailedStartIsTold(t *testing.T) {
 			}()
 			for {
 				_, err := Run(t.Context(), failing)
-				mustFail(t, err, ErrSource)
+				mustFail(t, err, job.ErrSource)
 				select {
 				case told := <-waited:
 					said, is := errors.AsType[*negotiate.PeerAborted](told)
@@ -273,7 +277,7 @@ func TestFailedStartDisturbsNoCopy(t *testing.T) {
 	for _, o := range []Options{stand.host, stand.dpu} {
 		o.File = filepath.Dir(o.File)
 		_, err := Run(t.Context(), o)
-		mustFail(t, err, ErrSource)
+		mustFail(t, err, job.ErrSource)
 		must(t, host.Send(t.Context(), []byte("still here")))
 		_, err = dpu.Recv(t.Context())
 		must(t, err)
@@ -310,7 +314,7 @@ func TestRunWithoutProgress(t *testing.T) {
 	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
 	writeFile(t, stand.host.File, content(testChunk))
 	both := stand.run(t.Context())
-	mustBe(t, both.errs[negotiate.DPU], ErrIdle)
+	mustBe(t, both.errs[negotiate.DPU], job.ErrIdle)
 	if both.errs[negotiate.Host] == nil {
 		t.Error("the host says that a copy succeeded which cannot have")
 	}

@@ -6,13 +6,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// bus is the host's window as both sides reach it, in memory that is no device's. What touches the window has its lock only to
-// find out whether it is there; that nobody touches a slot that is not its own, the race detector shows.
+// bus is the host's window as both sides reach it, in memory that is no device's. What touches the window has its lock
+// only to find out whether it is there; that nobody touches a slot that is not its own, the race detector shows.
 type bus struct {
 	mu       sync.RWMutex
 	window   []byte // nil once the host has taken it back
@@ -66,47 +67,48 @@ func (b *bus) revoke() {
 	b.window = nil
 }
 
-// busMemory is one side's memoryLayer. Moves are as random as its seed.
+// busMemory is the native.Memory of one side. Moves are as random as its seed.
 type busMemory struct {
 	*bus
 	seed uint64
 }
 
-func (m busMemory) traits() traits { return traits{} }
+func (m busMemory) Traits() native.Traits { return native.Traits{} }
 
-func (m busMemory) expose(l layout) (*reach, uint64, []byte, error) {
+func (m busMemory) Expose(l native.Layout) (*native.Window, error) {
 	if err := m.troubles.open("window"); err != nil {
-		return nil, 0, nil, err
+		return nil, err
 	}
-	window := make([]byte, int64(l.slots)*l.chunk)
+	memory := make([]byte, l.Length())
 	m.mu.Lock()
-	m.window = window
+	m.window = memory
 	m.mu.Unlock()
-	r := exposed(l, window)
-	r.opened = append(r.opened, m.track("window", m.revoke))
-	return r, 0x10000, []byte("descriptor"), nil
+	w := native.NewHostWindow(l, memory)
+	w.Address, w.Descriptor = 0x10000, []byte("descriptor")
+	w.Closes(m.track("window", m.revoke))
+	return w, nil
 }
 
-func (m busMemory) open(l layout, _ negotiate.Window) (*reach, error) {
-	r := &reach{}
-	own := make([]byte, int64(l.slots)*l.chunk)
-	if l.sends {
-		r.slots = pump.NewSlots(own, l.chunk)
+func (m busMemory) Open(l native.Layout, _ negotiate.Window) (*native.Window, error) {
+	w := &native.Window{}
+	own := make([]byte, l.Length())
+	if l.Sends {
+		w.Slots = pump.NewSlots(own, l.Chunk)
 	}
-	for lane := range l.lanes {
+	for lane := range l.Lanes {
 		if err := m.troubles.open("engine"); err != nil {
-			_ = r.close() // reports what the test has asked for
+			_ = w.Close() // reports what the test has asked for
 			return nil, err
 		}
-		if !l.sends {
-			own = make([]byte, int64(l.buffers)*l.chunk)
-			r.buffers = append(r.buffers, pump.NewSlots(own, l.chunk))
+		if !l.Sends {
+			own = make([]byte, int64(l.Buffers)*l.Chunk)
+			w.Buffers = append(w.Buffers, pump.NewSlots(own, l.Chunk))
 		}
-		engine := &busEngine{bus: m.bus, own: own, sends: l.sends, random: rand.New(rand.NewPCG(m.seed, uint64(lane)))}
-		r.engines = append(r.engines, engine)
-		r.opened = append(r.opened, m.track("engine", func() { engine.under = nil }))
+		engine := &busEngine{bus: m.bus, own: own, sends: l.Sends, random: rand.New(rand.NewPCG(m.seed, uint64(lane)))}
+		w.Engines = append(w.Engines, engine)
+		w.Closes(m.track("engine", func() { engine.under = nil }))
 	}
-	return r, nil
+	return w, nil
 }
 
 // tracked is something opened that must be closed once.
@@ -162,7 +164,7 @@ func (e *busEngine) Submit(moves []pump.Move) (int, error) {
 }
 
 func (e *busEngine) Inflight() int { return len(e.under) }
-func (e *busEngine) Close() error  { return nil } // its reach closes what track has made of it
+func (e *busEngine) Close() error  { return nil } // its window closes what track has made of it
 
 // Poll ends what is due, in any order.
 func (e *busEngine) Poll(into []pump.Moved) int {

@@ -31,6 +31,12 @@ type fate struct {
 	freeze  bool   // nothing arrives any more, and the connection stays
 }
 
+// pollingConn is what the connections of these tests are.
+type pollingConn interface {
+	comch.Conn
+	comch.Polling
+}
+
 // testMessage is the longest message: short, so that lists go out in parts.
 const testMessage = 512
 

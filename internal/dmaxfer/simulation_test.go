@@ -21,9 +21,9 @@ var (
 	simSeed  = flag.Uint64("sim.seed", 0, "the only one, if not 0")
 )
 
-// TestSimulation has two whole sides copy in virtual time over a memory layer, a network and disks of their own. Each seed is a
-// copy without troubles, which counts what happens in it, then up to three with a trouble at one of these moments, which find
-// what the one before has left, and then another without.
+// TestSimulation has two whole sides copy in virtual time over a memory layer, a network and disks of their own. Each
+// seed is a copy without troubles, which counts what happens in it, then up to three with a trouble at one of these
+// moments, which find what the one before has left, and then another without.
 func TestSimulation(t *testing.T) {
 	first, last := *simFirst, *simFirst+*simSeeds-1
 	if *simSeed != 0 {
@@ -256,7 +256,8 @@ func code(err error) int {
 	return exitClass(err)
 }
 
-// names looks for what should not be in the receiver's directory. A partial file and its journal may only be kept together.
+// names looks for what should not be in the receiver's directory. A partial file and its journal may only be kept
+// together.
 func (c *checker) names(mayKeep bool) {
 	c.t.Helper()
 	receiver := c.Sender.Other()

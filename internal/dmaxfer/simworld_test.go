@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -25,7 +26,8 @@ const (
 	simStream = "/files/stream"
 )
 
-// attempt is one copy of a simulation: both sides, all that is between them, and what goes wrong. It lives in one bubble.
+// attempt is one copy of a simulation: both sides, all that is between them, and what goes wrong. It lives in one
+// bubble.
 type attempt struct {
 	scenario
 	trouble trouble
@@ -69,7 +71,7 @@ type injected struct {
 // ending is how an attempt went, by side.
 type ending struct {
 	errs   [2]error
-	told   [2]Summary
+	told   [2]job.Summary
 	native bool // both sides got as far as the native protocol
 	ended  [2]time.Time
 	resume int64 // that the receiver offered
@@ -128,21 +130,19 @@ func (a *attempt) forgetStream() {
 }
 
 // copy is Run without the meeting.
-func (a *attempt) copy(ctx context.Context, side negotiate.Side) (Summary, error) {
+func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, error) {
 	conn := a.network.conn(side)
 	defer func() { _ = conn.Close() }() // a pair has nothing to report
 	if a.conn != nil {
 		conn = a.conn(side, conn)
 	}
 	o := a.options(side)
-	p, err := find(ctx, o)
+	file, err := o.find(ctx)
 	if err != nil {
-		return Summary{}, err
+		return job.Summary{}, err
 	}
-	defer p.close()
-	t := newTransfer(o, p, conn, busMemory{a.bus, a.Seed})
-	err = t.run(ctx)
-	return t.summary, err
+	defer file.Close()
+	return peer{o, file, conn, busMemory{a.bus, a.Seed}}.transfer(ctx)
 }
 
 // happened counts what happens, and lets the trouble come when its time is there.
@@ -412,15 +412,15 @@ func exitClass(err error) int {
 		code negotiate.AbortCode
 	}{
 		{errInterrupted, negotiate.AbortInterrupted},
-		{ErrLimit, negotiate.AbortLimit},
-		{ErrDigest, negotiate.AbortDigest},
-		{ErrSourceChanged, negotiate.AbortSourceChanged},
-		{ErrSource, negotiate.AbortSource},
-		{ErrTarget, negotiate.AbortTarget},
+		{job.ErrLimit, negotiate.AbortLimit},
+		{job.ErrDigest, negotiate.AbortDigest},
+		{job.ErrSourceChanged, negotiate.AbortSourceChanged},
+		{job.ErrSource, negotiate.AbortSource},
+		{job.ErrTarget, negotiate.AbortTarget},
 		{negotiate.ErrOutcomeUnknown, negotiate.AbortPeer},
 		{negotiate.ErrPeerLost, negotiate.AbortPeer},
 		{comch.ErrPeerLost, negotiate.AbortPeer},
-		{ErrIdle, negotiate.AbortPeer},
+		{job.ErrIdle, negotiate.AbortPeer},
 	} {
 		if errors.Is(err, class.is) {
 			return int(class.code)

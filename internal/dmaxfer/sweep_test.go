@@ -14,9 +14,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// A sweep lets call 0 fail, then call 1, and so on, until a copy gets by without the fault. Each time both sides must say the
-// same, and what is the matter; the final name must hold the old content or the new, nothing may be left open, and a copy
-// without faults must then succeed.
+// A sweep lets call 0 fail, then call 1, and so on, until a copy gets by without the fault. Each time both sides must
+// say the same, and what is the matter; the final name must hold the old content or the new, nothing may be left open,
+// and a copy without faults must then succeed.
 
 // sweepLimit is more calls than any of these copies makes.
 const sweepLimit = 2000
@@ -59,7 +59,8 @@ func (c *checker) stage() [2]*disktest.Memory {
 	return disks
 }
 
-// interrupt cuts a copy in its middle. If the first of its pieces happens to be the last to arrive, nothing is left of it.
+// interrupt cuts a copy in its middle. If the first of its pieces happens to be the last to arrive, nothing is left of
+// it.
 func (c *checker) interrupt(disks [2]*disktest.Memory) {
 	acks := atomic.Int64{}
 	c.run(disks, trouble{}, injected{message: func(_ negotiate.Side, _ int, message []byte) fate {
@@ -70,8 +71,8 @@ func (c *checker) interrupt(disks [2]*disktest.Memory) {
 	}})
 }
 
-// sweep runs the scenario with the fault that inject makes for call n, until it is not reached. want says what a failed copy
-// should end with.
+// sweep runs the scenario with the fault that inject makes for call n, until it is not reached. want says what a failed
+// copy should end with.
 func sweep(t *testing.T, sc scenario, kind troubleKind, inject func(fails func(i int, what string) bool) injected, want func(code int) bool) {
 	t.Helper()
 	for n := range sweepLimit {

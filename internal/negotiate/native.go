@@ -75,6 +75,17 @@ func NewNative(side Side, version uint8, own Hello, limits Limits) (*NativeSessi
 // State returns the session's state.
 func (n *NativeSession) State() State { return n.state }
 
+// Reached returns State, or of a failed session the state in which it failed.
+func (n *NativeSession) Reached() State {
+	if n.state == Failed {
+		return n.failure.State
+	}
+	return n.state
+}
+
+// Resume returns how many bytes at the start of the file the receiver has by READY; before that, 0.
+func (n *NativeSession) Resume() uint64 { return n.resume }
+
 // Plan returns the plan; it is zero before Planned.
 func (n *NativeSession) Plan() Plan { return n.plan }
 

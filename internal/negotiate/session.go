@@ -67,6 +67,14 @@ func NewSession(side Side, local Local, limits Limits) *Session {
 // State returns the session's state.
 func (s *Session) State() State { return s.state }
 
+// Reached returns State, or of a failed session the state in which it failed.
+func (s *Session) Reached() State {
+	if s.state == Failed {
+		return s.failure.State
+	}
+	return s.state
+}
+
 // Start begins the session when the connection is established. It returns the host's DIRECTION to send. On the DPU,
 // which waits for it, and after the first call it returns nil.
 func (s *Session) Start() []byte {

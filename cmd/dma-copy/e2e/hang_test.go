@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 // hangCause is what ends a transfer one of whose calls hangs.
@@ -34,7 +34,7 @@ func (c hangCause) expectEnd(hung side) {
 		must(hung.t, hung.signal(c.signal))
 	}
 	hung.expectExit(c.code)
-	hung.expectStderr(dmaxfer.ErrHung.Error())
+	hung.expectStderr(job.ErrHung.Error())
 }
 
 // TestPeerMemoryThatHangs has a DPU copy from and to memory of the host that blocks its engine for as long as the host

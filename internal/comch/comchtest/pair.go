@@ -80,7 +80,7 @@ func (d direction) announce() {
 	}
 }
 
-// End is one side of a pair. It implements comch.Conn.
+// End is one side of a pair. It implements comch.Conn and comch.Polling.
 type End struct {
 	link       *link
 	in, out    direction
@@ -93,7 +93,10 @@ type End struct {
 	sent  int
 }
 
-var _ comch.Conn = (*End)(nil)
+var (
+	_ comch.Conn    = (*End)(nil)
+	_ comch.Polling = (*End)(nil)
+)
 
 // NewPair returns two connected ends for messages of up to maxMessage bytes. A fault applies to what that end sends.
 func NewPair(maxMessage int, hostFault, dpuFault Fault) (host, dpu *End) {
@@ -172,7 +175,7 @@ func (e *End) ended() error {
 	}
 }
 
-// TryRecv implements comch.Conn.
+// TryRecv implements comch.Polling.
 func (e *End) TryRecv() ([]byte, bool) {
 	select {
 	case m := <-e.in.queue:
@@ -182,16 +185,16 @@ func (e *End) TryRecv() ([]byte, bool) {
 	}
 }
 
-// Arrived implements comch.Conn.
+// Arrived implements comch.Polling.
 func (e *End) Arrived() <-chan struct{} { return e.in.arrived }
 
-// StartPolling implements comch.Conn. What arrives is announced nevertheless.
+// StartPolling implements comch.Polling. What arrives is announced nevertheless.
 func (*End) StartPolling() {}
 
-// StopPolling implements comch.Conn.
+// StopPolling implements comch.Polling.
 func (*End) StopPolling() {}
 
-// Patience implements comch.Conn. It is short, since nobody is woken by a system here.
+// Patience implements comch.Polling. It is short, since nobody is woken by a system here.
 func (*End) Patience() int { return 2 }
 
 // MaxMessage implements comch.Conn.

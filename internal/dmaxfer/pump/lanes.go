@@ -10,12 +10,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// runLanes runs all lanes until they end or the first one fails. Pinned lanes need a thread each, beside those of
-// other goroutines, so GOMAXPROCS is raised meanwhile.
-func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L, bound bool) error {
-	if bound {
-		reserve(len(lanes))
-		defer reserve(-len(lanes))
+// runLanes runs all lanes until they end or the first one fails. pinning is nil if they are not pinned to CPUs.
+func runLanes[L interface{ run(context.Context) error }](ctx context.Context, lanes []L, pinning Pinning) error {
+	if pinning != nil {
+		defer pinning.Reserve(len(lanes))()
 	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, l := range lanes {

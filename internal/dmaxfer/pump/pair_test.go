@@ -27,7 +27,7 @@ type pair struct {
 	inOrder        bool
 	stream         io.Reader // replaces the source if not nil
 	seed           uint64
-	cpus           []int        // for the lanes of both sides
+	pinning        Pinning      // for the lanes of both sides
 	corrupt        func() bool  // reports whether to corrupt the next move
 	broken         func() error // error of the next move
 
@@ -58,7 +58,7 @@ func (p *pair) build() {
 	sent := SenderConfig{
 		Batch:  max(1, p.slots/4),
 		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
-		Digest: p.algorithm, Stages: &p.stages[0], CPUs: p.cpus,
+		Digest: p.algorithm, Stages: &p.stages[0], Pinning: p.pinning,
 		Moved: func(chunk Chunk) { p.moved.Add(chunk.Length) }, Retransmit: func(Chunk) { p.retransmits[0].Add(1) },
 	}
 	if p.stream != nil {
@@ -73,7 +73,7 @@ func (p *pair) build() {
 	}
 	received := ReceiverConfig{
 		Batch:  max(1, p.slots/4),
-		Target: p.target, Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], CPUs: p.cpus,
+		Target: p.target, Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], Pinning: p.pinning,
 		Moved: p.storedChunk, Retransmit: func(Chunk) { p.retransmits[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {

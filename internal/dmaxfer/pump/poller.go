@@ -34,18 +34,18 @@ type messenger struct {
 	poller    Poller // nil: another goroutine carries the messages and is notified of due items
 	stages    *Stages
 	out       outbox
-	seat      *seat
+	cpu       *laneCPU
 	longWaits int // number of consecutive long sleeps, in which polling was useless
 }
 
 // newMessenger returns the messenger of the lane with this number.
-func newMessenger(poller Poller, stages *Stages, out outbox, cpus []int, number int) messenger {
-	return messenger{poller: poller, stages: stages, out: out, seat: newSeat(cpus, number)}
+func newMessenger(poller Poller, stages *Stages, out outbox, pinning Pinning, number int) messenger {
+	return messenger{poller: poller, stages: stages, out: out, cpu: newLaneCPU(pinning, number)}
 }
 
 // start is called when the lane begins its work.
 func (m *messenger) start() {
-	m.seat.take()
+	m.cpu.pin()
 	if m.poller != nil {
 		m.poller.Start()
 	}
@@ -58,7 +58,7 @@ func (m *messenger) stop() {
 	if m.poller != nil {
 		m.poller.Stop()
 	}
-	m.seat.leave()
+	m.cpu.unpin()
 }
 
 // poll exchanges messages; it is called between two chunks.
@@ -127,7 +127,7 @@ func receive[T any](ctx context.Context, m *messenger, inbox <-chan T) (item T, 
 		if n == flushAfter {
 			m.out.Flush()
 		}
-		m.seat.yield()
+		m.cpu.yield()
 		m.poller.Poll()
 	}
 	err = m.sleep(func() error {

@@ -81,7 +81,7 @@ func TestWaitingLanePollsForAWhile(t *testing.T) {
 func TestPatienceWithASlowPeerEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		polled := &countingPoller{patience: 64}
-		d := &messenger{poller: polled, out: NewBatch[int](1, 1), seat: newSeat(nil, 0)}
+		d := &messenger{poller: polled, out: NewBatch[int](1, 1), cpu: newLaneCPU(nil, 0)}
 		inbox := make(chan int, 1)
 		for wait := range 10 {
 			polled.polls = 0

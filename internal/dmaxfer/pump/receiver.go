@@ -46,8 +46,8 @@ type ReceiverConfig struct {
 	// Poller is nil if another goroutine carries the messages.
 	Poller Poller
 
-	// CPUs to which the lanes are pinned in turn. If nil, the lanes are not pinned.
-	CPUs []int
+	// Pinning pins the lanes to CPUs. If nil, the lanes are not pinned.
+	Pinning Pinning
 
 	// Batch is the number of chunks, at least 1, that are acknowledged together while there are more to receive.
 	Batch int
@@ -108,7 +108,7 @@ func (r *Receiver) End() {
 // Run receives until End has been called and the target has everything. When it returns all lanes have ended. After
 // an error, moves may still be in flight until the engines are closed.
 func (r *Receiver) Run(ctx context.Context) error {
-	return runLanes(ctx, r.lanes, len(r.config.CPUs) > 0)
+	return runLanes(ctx, r.lanes, r.config.Pinning)
 }
 
 // Sum returns length and digest of the target's prefix without a gap, after Run.
@@ -133,7 +133,7 @@ func newReceiverLane(r *Receiver, number int) *receiverLane {
 	count := buffers.Count()
 	l := &receiverLane{
 		receiver:   r,
-		peer:       newMessenger(r.config.Poller, r.config.Stages, r.outbox, r.config.CPUs, number),
+		peer:       newMessenger(r.config.Poller, r.config.Stages, r.outbox, r.config.Pinning, number),
 		copies:     newCopyQueue(r.config.Engines[number], r.config.Stages, count, 1),
 		buffers:    buffers,
 		inbox:      make(chan negotiate.Record, r.config.Depth),
@@ -386,7 +386,7 @@ func (l *receiverLane) storeChunk(buffer int, record *negotiate.Record) error {
 // write serialises writes of pinned lanes to such a target: a lane that waits for the file's own lock spins there and
 // keeps the CPU from the peer's lane. It does not wait long.
 func (l *receiverLane) write(bytes []byte, offset int64) error {
-	if l.peer.seat.bound && l.receiver.config.SerialWrites && l.peer.seat.lock(&l.receiver.writing) {
+	if l.peer.cpu.pinned && l.receiver.config.SerialWrites && l.peer.cpu.lock(&l.receiver.writing) {
 		defer l.receiver.writing.Unlock()
 	}
 	return l.receiver.config.Target.WriteAt(bytes, offset)

@@ -32,8 +32,8 @@ type SenderConfig struct {
 	// Poller is nil if another goroutine carries the messages.
 	Poller Poller
 
-	// CPUs to which the lanes are pinned in turn. If nil, the lanes are not pinned.
-	CPUs []int
+	// Pinning pins the lanes to CPUs. If nil, the lanes are not pinned.
+	Pinning Pinning
 
 	// Batch is the number of chunks, at least 1, that are announced together while there are more to send.
 	Batch int
@@ -83,7 +83,7 @@ func (s *Sender) Acknowledge(acks []negotiate.Ack) {
 // Run sends everything. When it returns all lanes have ended. After an error, moves may still be in flight until the
 // engines are closed.
 func (s *Sender) Run(ctx context.Context) error {
-	return runLanes(ctx, s.lanes, len(s.config.CPUs) > 0)
+	return runLanes(ctx, s.lanes, s.config.Pinning)
 }
 
 // Sum returns length and digest of what was read, after Run.
@@ -105,7 +105,7 @@ func newSenderLane(s *Sender, number int) *senderLane {
 	slots := s.config.Slots.Count()
 	l := &senderLane{
 		sender: s,
-		peer:   newMessenger(s.config.Poller, s.config.Stages, s.outbox, s.config.CPUs, number),
+		peer:   newMessenger(s.config.Poller, s.config.Stages, s.outbox, s.config.Pinning, number),
 		sent:   make([]negotiate.Record, slots),
 	}
 	for slot := number; slot < slots; slot += s.config.Lanes {

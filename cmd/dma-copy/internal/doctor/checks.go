@@ -15,8 +15,8 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -194,7 +194,7 @@ func orNone(names []string) string {
 
 // checkMemlock compares the limit on locked memory with what hardware pins.
 func checkMemlock(m machine, driver inventory.Driver) finding {
-	const need = dmaxfer.DefaultWindow
+	const need = native.DefaultWindow
 	limit, err := m.memlock()
 	switch {
 	case err != nil:

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 func TestFileThatChangesWhileItIsRead(t *testing.T) {
@@ -37,7 +37,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 		if err := change(path); err != nil {
 			t.Fatal(err)
 		}
-		if err := file.Unchanged(); !errors.Is(err, dmaxfer.ErrSourceChanged) ||
+		if err := file.Unchanged(); !errors.Is(err, job.ErrSourceChanged) ||
 			report.ExitCode(err) != exit.SourceChanged {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -48,7 +48,7 @@ func TestFileThatChangesWhileItIsRead(t *testing.T) {
 func TestReplacementKeepsNewFile(t *testing.T) {
 	inNewDir(t, "sums", "theirs")
 	err := Replacement{Path: "sums"}.Write(t.Context(), []byte("ours"))
-	if !errors.Is(err, dmaxfer.ErrTarget) || report.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
+	if !errors.Is(err, job.ErrTarget) || report.ExitCode(err) != exit.Target || readFile(t, "sums") != "theirs" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
 	}
 	if left, _ := os.ReadDir("."); len(left) != 1 {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -30,8 +30,8 @@ func (r Replacement) Check() error {
 	case !at.Found.Mode.IsRegular():
 		return r.Failed("not a regular file", nil)
 	case !r.Overwrite:
-		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrTarget, Cause: quote.Bare(r.Path) + " already exists",
+		return &job.Error{
+			Kind: job.ErrTarget, Cause: quote.Bare(r.Path) + " already exists",
 			Next: "remove it, or replace it with --overwrite",
 		}
 	}
@@ -64,7 +64,7 @@ func (r Replacement) Write(ctx context.Context, content []byte) error {
 // Failed returns the error of a file that cannot be written, and why.
 func (r Replacement) Failed(why string, err error) error {
 	cause := fmt.Sprintf("cannot write %s: %s", quote.Bare(r.Path), why)
-	return &dmaxfer.Error{Kind: dmaxfer.ErrTarget, Cause: cause, Next: r.Hint, Err: err}
+	return &job.Error{Kind: job.ErrTarget, Cause: cause, Next: r.Hint, Err: err}
 }
 
 // DirectoryOf returns the directory in which the kernel looks up the last name of a path.

@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -82,7 +82,7 @@ func (f *Source) examine() (err error) {
 }
 
 func notAFile(cause, next string) error {
-	return &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: cause, Next: next}
+	return &job.Error{Kind: job.ErrSource, Cause: cause, Next: next}
 }
 
 // isOfKernel reports whether a file is an interface of the kernel, such as /proc/kmsg: reading it may block or consume
@@ -116,8 +116,8 @@ func (f *Source) Unchanged() error {
 		return f.Failed(err)
 	}
 	if is.Size() != f.Info.Size() || !is.ModTime().Equal(f.Info.ModTime()) {
-		return &dmaxfer.Error{
-			Kind: dmaxfer.ErrSourceChanged, Cause: quote.Bare(f.Path) + " changed while it was read",
+		return &job.Error{
+			Kind: job.ErrSourceChanged, Cause: quote.Bare(f.Path) + " changed while it was read",
 			Next: "try again when no other process writes to it",
 		}
 	}
@@ -132,8 +132,8 @@ func (f *Source) Close() { _ = f.File.Close() }
 
 // CannotRead returns the error of a path that cannot be read, with the next step.
 func CannotRead(path string, err error, next string) error {
-	return &dmaxfer.Error{
-		Kind: dmaxfer.ErrSource, Cause: fmt.Sprintf("cannot read %s: %s", quote.Bare(path), disk.Reason(err)),
+	return &job.Error{
+		Kind: job.ErrSource, Cause: fmt.Sprintf("cannot read %s: %s", quote.Bare(path), disk.Reason(err)),
 		Next: next, Err: err,
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -41,7 +41,7 @@ func Sentence(err error) string {
 	failed, sided := errors.AsType[*SideError](err)
 	if sided && found.reword != nil {
 		text = fmt.Sprintf("%s: %s", failed.Side, found.reword(failed.Side, failed.Err))
-		if hung := dmaxfer.ErrHung; errors.Is(err, hung) && !strings.Contains(text, hung.Error()) {
+		if hung := job.ErrHung; errors.Is(err, hung) && !strings.Contains(text, hung.Error()) {
 			text += "; " + hung.Error()
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -46,7 +46,7 @@ func TestReportedLines(t *testing.T) {
 		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1,
 			"DPU: the host reported a failure: see its error message"},
 		{"the host gives up last",
-			onDPU(fmt.Errorf("%w, so it does not have the file: %w", dmaxfer.ErrHostFailed, gaveUp)), 1,
+			onDPU(fmt.Errorf("%w, so it does not have the file: %w", job.ErrHostFailed, gaveUp)), 1,
 			"DPU: the host failed after the copy, so it does not have the file: see its error message"},
 		{"the DPU is lost", onHost(lost), 7,
 			"host: the connection to the DPU was lost before the copy ended: check the other side and copy again"},
@@ -87,7 +87,7 @@ func TestReportedLines(t *testing.T) {
 		{"stopped, as the sender",
 			&SideError{Side: negotiate.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
 			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
-		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: dmaxfer.ErrSourceChanged, Resumable: true}, 10,
+		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: job.ErrSourceChanged, Resumable: true}, 10,
 			"host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,
 			"no device x: there are a and b: choose one of them with -p"},

@@ -12,8 +12,8 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -154,25 +154,25 @@ func (r *jsonReporter) start(kind string) eventHeader {
 
 func (r *jsonReporter) Begin(path Path) { r.path = path }
 
-func (r *jsonReporter) Event(e dmaxfer.Event) {
+func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {
-	case dmaxfer.PeerKnown:
+	case job.PeerKnown:
 		r.native = e.Protocol == negotiate.Native
 		r.write(helloEvent{
 			eventHeader: r.start("hello"), Software: r.path.Software, Side: roleOf(r.path.Side), Device: r.path.Device,
 			Driver:   r.path.Driver,
 			Hardware: r.path.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
-	case dmaxfer.Planned:
+	case job.Planned:
 		r.write(r.plan(e))
-	case dmaxfer.SentAgain:
+	case job.SentAgain:
 		r.write(retryEvent{r.start("retry"), e.Offset, e.Length})
-	case dmaxfer.Warned:
+	case job.Warned:
 		r.write(warningEvent{r.start("warning"), e.Text})
 	}
 }
 
-func (r *jsonReporter) plan(e dmaxfer.Planned) planEvent {
+func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
 		eventHeader: r.start("plan"), File: r.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
 		Depth:   e.Depth,
@@ -186,8 +186,8 @@ func (r *jsonReporter) plan(e dmaxfer.Planned) planEvent {
 
 func (r *jsonReporter) Interval() time.Duration { return r.every }
 
-func (r *jsonReporter) Progress(s dmaxfer.Sample) {
-	if s.Phase == dmaxfer.Meeting {
+func (r *jsonReporter) Progress(s job.Sample) {
+	if s.Phase == job.Meeting {
 		return // the hello event ends this phase
 	}
 	r.write(progressEvent{
@@ -197,7 +197,7 @@ func (r *jsonReporter) Progress(s dmaxfer.Sample) {
 	})
 }
 
-func (r *jsonReporter) Succeed(s dmaxfer.Summary) error {
+func (r *jsonReporter) Succeed(s job.Summary) error {
 	compared := s.Sum.Algorithm() != digest.None
 	file := fileEvent{
 		eventHeader: r.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
@@ -216,7 +216,7 @@ func (r *jsonReporter) Succeed(s dmaxfer.Summary) error {
 	return nil
 }
 
-func (r *jsonReporter) summary(s dmaxfer.Summary, compared bool) summaryEvent {
+func (r *jsonReporter) summary(s job.Summary, compared bool) summaryEvent {
 	line := summaryEvent{
 		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries,
@@ -241,7 +241,7 @@ func (r *jsonReporter) Fail(err error) {
 
 // known returns a pointer to size, or nil for a stream, whose size is unknown.
 func known(size int64) *int64 {
-	if size == dmaxfer.Unknown {
+	if size == job.Unknown {
 		return nil
 	}
 	return &size

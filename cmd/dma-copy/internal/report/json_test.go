@@ -20,8 +20,8 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -68,19 +68,19 @@ var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning
 func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
 	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
-	p.Event(dmaxfer.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
-	p.Event(dmaxfer.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
+	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 		Resumed: 3})
-	p.Progress(dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: 5, Total: 10, Elapsed: time.Second,
+	p.Progress(job.Sample{Phase: job.Moving, Moved: 5, Total: 10, Elapsed: time.Second,
 		Shares: pump.Shares{0.5, 0.5}})
-	p.Event(dmaxfer.SentAgain{Offset: 4, Length: 4})
-	p.Event(dmaxfer.Warned{Text: "beware"})
-	_ = p.Succeed(dmaxfer.Summary{
+	p.Event(job.SentAgain{Offset: 4, Length: 4})
+	p.Event(job.Warned{Text: "beware"})
+	_ = p.Succeed(job.Summary{
 		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2,
 		Sum:        sum,
 		Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5}, Unconfirmed: "the host did not confirm",
 	})
-	p.Fail(&SideError{Side: negotiate.DPU, Err: dmaxfer.ErrIdle, Kept: 5})
+	p.Fail(&SideError{Side: negotiate.DPU, Err: job.ErrIdle, Kept: 5})
 }
 
 // The fields of each event, which programs rely on: they are only ever added.
@@ -109,10 +109,10 @@ func TestEveryEvent(t *testing.T) {
 func TestEventsLeaveOutUnknownValues(t *testing.T) {
 	var out bytes.Buffer
 	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
-	p.Event(dmaxfer.PeerKnown{Protocol: negotiate.Reference})
-	p.Event(dmaxfer.Planned{Size: dmaxfer.Unknown})
-	p.Progress(dmaxfer.Sample{Phase: dmaxfer.Moving, Total: dmaxfer.Unknown})
-	_ = p.Succeed(dmaxfer.Summary{Protocol: negotiate.Reference})
+	p.Event(job.PeerKnown{Protocol: negotiate.Reference})
+	p.Event(job.Planned{Size: job.Unknown})
+	p.Progress(job.Sample{Phase: job.Moving, Total: job.Unknown})
+	_ = p.Succeed(job.Summary{Protocol: negotiate.Reference})
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -132,8 +132,8 @@ func TestEventsLeaveOutUnknownValues(t *testing.T) {
 // Events that could not be written are an error.
 func TestEventsOnAFullDisk(t *testing.T) {
 	p := newJSON(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
-	p.Event(dmaxfer.Warned{Text: "beware"})
-	if err := p.Succeed(dmaxfer.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
+	p.Event(job.Warned{Text: "beware"})
+	if err := p.Succeed(job.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)
 	}
 }

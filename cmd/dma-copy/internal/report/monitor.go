@@ -6,42 +6,42 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Monitor feeds one reporter and remembers what explains a failure. Event may be called while it samples.
 type Monitor struct {
-	Progress dmaxfer.Progress // of the copy, for dmaxfer.Options
+	Progress job.Progress // of the copy, for dmaxfer.Options
 	settings config.Copy
 
 	mu       sync.Mutex
 	Reporter Reporter // called with mu held while the copy runs
 	native   bool
-	planned  dmaxfer.Planned
-	kept     dmaxfer.Kept // what a failed copy has left on this side
+	planned  job.Planned
+	kept     job.Kept // what a failed copy has left on this side
 }
 
 // NewMonitor returns the monitor of one copy.
 func NewMonitor(to Reporter, s config.Copy) *Monitor { return &Monitor{Reporter: to, settings: s} }
 
 // Event is for dmaxfer.Options.Notify.
-func (m *Monitor) Event(e dmaxfer.Event) {
+func (m *Monitor) Event(e job.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch e := e.(type) {
-	case dmaxfer.PeerKnown:
+	case job.PeerKnown:
 		m.native = e.Protocol == negotiate.Native
 		m.Reporter.Event(e)
 		m.warnOfReference()
 		return
-	case dmaxfer.Planned:
+	case job.Planned:
 		m.planned = e
 		m.Reporter.Event(e)
 		m.warnOfReadback()
 		return
-	case dmaxfer.Kept:
+	case job.Kept:
 		m.kept = e
 		return
 	}
@@ -56,14 +56,14 @@ func (m *Monitor) warnOfReference() {
 			verb = "has"
 		}
 		text := "the copy uses the reference protocol, where " + phrase.And(missed) + " " + verb + " no effect"
-		m.Reporter.Event(dmaxfer.Warned{Text: text})
+		m.Reporter.Event(job.Warned{Text: text})
 	}
 }
 
 // warnOfReadback warns that a readback compares nothing without a digest. It takes both sides to disable the digest.
 func (m *Monitor) warnOfReadback() {
 	if m.native && m.settings.Verify == config.VerifyReadback && m.planned.Digest == digest.None {
-		m.Reporter.Event(dmaxfer.Warned{
+		m.Reporter.Event(job.Warned{
 			Text: "--verify readback compares nothing, because both sides use --digest none",
 		})
 	}
@@ -110,6 +110,6 @@ func (m *Monitor) Failure(side negotiate.Side, err error) error {
 
 // resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows.
 func (m *Monitor) resumable() bool {
-	return m.native && m.planned.Sent && m.planned.Digest != digest.None && m.planned.Size != dmaxfer.Unknown &&
+	return m.native && m.planned.Sent && m.planned.Digest != digest.None && m.planned.Size != job.Unknown &&
 		m.Progress.Sample().Moved > 0
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -62,9 +62,9 @@ var libraryOutcomes = []struct {
 	is func(error) bool
 	outcome
 }{
-	{one(dmaxfer.ErrLimit), outcome{exit.Limit, "", nil}},
+	{one(job.ErrLimit), outcome{exit.Limit, "", nil}},
 	{one(doca.ErrBadAddress), outcome{exit.Usage, "", nil}},
-	{one(dmaxfer.ErrSettings), outcome{exit.Usage, "", nil}},
+	{one(job.ErrSettings), outcome{exit.Usage, "", nil}},
 	{one(doca.ErrHardwareRequired),
 		outcome{exit.NotHardware, "leave out --require-hw to use the software device", nil}},
 	{one(doca.ErrNoCgo), outcome{exit.Device, "", nil}},
@@ -76,13 +76,13 @@ var libraryOutcomes = []struct {
 	{misnamed("representor"), outcome{exit.Device, "choose one of them with -r", nil}},
 	{ofType[*doca.NotFoundError], outcome{exit.Device, HintDoctor, nil}},
 	{one(doca.CodeAlreadyExist), outcome{exit.Device, "raise --wait, or stop it", leavingOut[*doca.Error]}},
-	{one(dmaxfer.ErrCapability), outcome{exit.Device, "", nil}},
-	{one(dmaxfer.ErrDigest), outcome{exit.Digest, "", nil}},
+	{one(job.ErrCapability), outcome{exit.Device, "", nil}},
+	{one(job.ErrDigest), outcome{exit.Digest, "", nil}},
 	{one(bench.ErrOneSided), outcome{exit.Device, "use --driver soft, which has both on one machine", nil}},
-	{one(dmaxfer.ErrSourceChanged), outcome{exit.SourceChanged, "", nil}},
-	{one(dmaxfer.ErrSource), outcome{exit.Source, "", nil}},
-	{one(dmaxfer.ErrTarget), outcome{exit.Target, "", nil}},
-	{one(dmaxfer.ErrCopy), outcome{exit.Failure, "", nil}},
+	{one(job.ErrSourceChanged), outcome{exit.SourceChanged, "", nil}},
+	{one(job.ErrSource), outcome{exit.Source, "", nil}},
+	{one(job.ErrTarget), outcome{exit.Target, "", nil}},
+	{one(job.ErrCopy), outcome{exit.Failure, "", nil}},
 	{one(negotiate.ErrOutcomeUnknown), outcome{exit.Peer, "compare both files (dma-copy verify)",
 		ofPeer("transfer outcome unknown: the %s did not confirm the commit")}},
 	{needsNative, outcome{exit.Protocol, "run dma-copy on the other side too",
@@ -91,7 +91,7 @@ var libraryOutcomes = []struct {
 	{one(negotiate.ErrEmptyFile), outcome{exit.Protocol, "", nil}},
 	{one(negotiate.ErrVersion), outcome{exit.Protocol,
 		"run releases of dma-copy with a common protocol version on both sides", versionRanges}},
-	{one(dmaxfer.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
+	{one(job.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
 	{one(negotiate.ErrPeerFailed), outcome{exit.Failure, "see its error message", ofPeer("the %s reported a failure")}},
 	{one(comch.ErrPeerAbsent), outcome{exit.Peer, "start the other side, or raise --wait", nil}},
 	{one(comch.ErrMessageSize), outcome{exit.Protocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
@@ -102,8 +102,8 @@ var libraryOutcomes = []struct {
 		outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},
 	{one(comch.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
 	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
-	{one(dmaxfer.ErrIdle), outcome{exit.Peer, "", nil}},
-	{one(dmaxfer.ErrHung), outcome{exit.Peer, "check the device and the disk", nil}},
+	{one(job.ErrIdle), outcome{exit.Peer, "", nil}},
+	{one(job.ErrHung), outcome{exit.Peer, "check the device and the disk", nil}},
 	{ofType[*negotiate.Error],
 		outcome{exit.Protocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil}},
 	{one(syscall.EMFILE), outcome{exit.Usage, HintProcessFiles, nil}},

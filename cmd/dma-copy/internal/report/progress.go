@@ -8,7 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
 
@@ -23,12 +23,12 @@ const (
 
 // speed averages how fast a copy moves.
 type speed struct {
-	last dmaxfer.Sample
+	last job.Sample
 	rate float64 // bytes per second
 }
 
 // update adds a sample and returns the average rate in bytes per second, 0 if there is none yet.
-func (v *speed) update(s dmaxfer.Sample) float64 {
+func (v *speed) update(s job.Sample) float64 {
 	passed := s.Elapsed - v.last.Elapsed
 	if s.Elapsed == 0 || passed <= 0 {
 		return v.rate
@@ -42,7 +42,7 @@ func (v *speed) update(s dmaxfer.Sample) float64 {
 }
 
 // progressLine returns the progress of a copy in at most width columns. Width 0 is no limit, and no bar.
-func progressLine(s dmaxfer.Sample, rate float64, width int) string {
+func progressLine(s job.Sample, rate float64, width int) string {
 	head, text := percentOf(s), strings.Join(progressFields(s, rate), "  ")
 	for _, tail := range []string{doing(s), busiest(s), ""} {
 		line := joined("  ", text, tail)
@@ -80,30 +80,30 @@ func joined(separator string, parts ...string) string {
 }
 
 // percentOf returns the percentage done, or nothing for a stream, whose size is unknown.
-func percentOf(s dmaxfer.Sample) string {
-	if s.Total == dmaxfer.Unknown {
+func percentOf(s job.Sample) string {
+	if s.Total == job.Unknown {
 		return ""
 	}
 	return fmt.Sprintf("%d%%", int(100*fraction(s)))
 }
 
-func fraction(s dmaxfer.Sample) float64 {
+func fraction(s job.Sample) float64 {
 	if s.Total <= 0 {
 		return 1
 	}
 	return min(1, float64(s.Moved)/float64(s.Total))
 }
 
-func progressFields(s dmaxfer.Sample, rate float64) []string {
+func progressFields(s job.Sample, rate float64) []string {
 	fields := []string{humanize.IBytes(uint64(s.Moved))}
-	if s.Total != dmaxfer.Unknown {
+	if s.Total != job.Unknown {
 		fields[0] += "/" + humanize.IBytes(uint64(s.Total))
 	}
-	if s.Phase != dmaxfer.Moving || rate <= 0 {
+	if s.Phase != job.Moving || rate <= 0 {
 		return fields
 	}
 	fields = append(fields, humanize.IBytes(uint64(rate))+"/s")
-	if s.Total != dmaxfer.Unknown {
+	if s.Total != job.Unknown {
 		fields = append(fields, "ETA "+eta(s.Total-s.Moved, rate))
 	}
 	return fields
@@ -118,15 +118,15 @@ func eta(left int64, rate float64) string {
 }
 
 // doing names what takes the time.
-func doing(s dmaxfer.Sample) string {
+func doing(s job.Sample) string {
 	switch {
-	case s.Phase == dmaxfer.Preparing:
+	case s.Phase == job.Preparing:
 		return "preallocating"
-	case s.Phase == dmaxfer.Finishing && s.Work > s.Total && s.Total != dmaxfer.Unknown:
+	case s.Phase == job.Finishing && s.Work > s.Total && s.Total != job.Unknown:
 		return "reading back"
-	case s.Phase == dmaxfer.Finishing:
+	case s.Phase == job.Finishing:
 		return "flushing"
-	case s.Phase == dmaxfer.Concluding:
+	case s.Phase == job.Concluding:
 		return "waiting for the peer"
 	}
 	return shares(s.Shares)
@@ -144,9 +144,9 @@ func shares(all pump.Shares) string {
 }
 
 // busiest names the stage that limits the copy, or what is done while no bytes move.
-func busiest(s dmaxfer.Sample) string {
+func busiest(s job.Sample) string {
 	stage := s.Shares.Busiest()
-	if s.Phase != dmaxfer.Moving || s.Shares[stage] == 0 {
+	if s.Phase != job.Moving || s.Shares[stage] == 0 {
 		return doing(s)
 	}
 	return percentage(stage, s.Shares[stage])
@@ -156,7 +156,7 @@ func percentage(stage pump.Stage, share float64) string {
 	return fmt.Sprintf("%s %.0f%%", stage, 100*share)
 }
 
-func bar(s dmaxfer.Sample, width int) string {
+func bar(s job.Sample, width int) string {
 	done := int(fraction(s) * float64(width))
 	if done == width {
 		return strings.Repeat("=", width)

@@ -11,19 +11,19 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-var halfway = dmaxfer.Sample{
-	Phase: dmaxfer.Moving, Moved: 870 << 20, Total: 1400 << 20, Elapsed: time.Minute,
+var halfway = job.Sample{
+	Phase: job.Moving, Moved: 870 << 20, Total: 1400 << 20, Elapsed: time.Minute,
 	Shares: pump.Shares{pump.Reading: 0.34, pump.Copying: 0.5, pump.Writing: 0.16},
 }
 
 // halfwayWith returns the sample halfway with a change.
-func halfwayWith(change func(*dmaxfer.Sample)) dmaxfer.Sample {
+func halfwayWith(change func(*job.Sample)) job.Sample {
 	s := halfway
 	change(&s)
 	return s
@@ -33,7 +33,7 @@ func TestProgressLine(t *testing.T) {
 	const fast = 100 << 20
 	cases := []struct {
 		name   string
-		sample dmaxfer.Sample
+		sample job.Sample
 		rate   float64
 		width  int
 		line   string
@@ -51,23 +51,23 @@ func TestProgressLine(t *testing.T) {
 		{"of 19 columns", halfway, fast, 19, "62%"},
 		{"of 2 columns", halfway, fast, 2, ""},
 		{"of a slow copy", halfway, 1, 0, "62%  870 MiB/1.4 GiB  1 B/s  ETA days  read 34% dma 50% write 16%"},
-		{"before anything is known", dmaxfer.Sample{Phase: dmaxfer.Moving, Total: 8}, 0, 0, "0%  0 B/8 B"},
+		{"before anything is known", job.Sample{Phase: job.Moving, Total: 8}, 0, 0, "0%  0 B/8 B"},
 		{"below a limit",
-			halfwayWith(func(s *dmaxfer.Sample) { s.Shares = pump.Shares{pump.Reading: 0.02, pump.RateLimit: 0.98} }),
+			halfwayWith(func(s *job.Sample) { s.Shares = pump.Shares{pump.Reading: 0.02, pump.RateLimit: 0.98} }),
 			fast, 0,
 			"62%  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 2% rate limit 98%"},
-		{"of a stream", halfwayWith(func(s *dmaxfer.Sample) { s.Total = dmaxfer.Unknown }), fast, 80,
+		{"of a stream", halfwayWith(func(s *job.Sample) { s.Total = job.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
-		{"of an empty file", dmaxfer.Sample{Phase: dmaxfer.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
-		{"while room is made", halfwayWith(func(s *dmaxfer.Sample) { s.Phase, s.Moved = dmaxfer.Preparing, 0 }), 0, 0,
+		{"of an empty file", job.Sample{Phase: job.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
+		{"while room is made", halfwayWith(func(s *job.Sample) { s.Phase, s.Moved = job.Preparing, 0 }), 0, 0,
 			"0%  0 B/1.4 GiB  preallocating"},
-		{"while it is flushed", halfwayWith(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Finishing }), fast, 0,
+		{"while it is flushed", halfwayWith(func(s *job.Sample) { s.Phase = job.Finishing }), fast, 0,
 			"62%  870 MiB/1.4 GiB  flushing"},
 		{"while it is read back",
-			halfwayWith(func(s *dmaxfer.Sample) { s.Phase, s.Work = dmaxfer.Finishing, s.Total+1 }), fast,
+			halfwayWith(func(s *job.Sample) { s.Phase, s.Work = job.Finishing, s.Total+1 }), fast,
 			0,
 			"62%  870 MiB/1.4 GiB  reading back"},
-		{"at the end", halfwayWith(func(s *dmaxfer.Sample) { s.Phase = dmaxfer.Concluding }), fast, 0,
+		{"at the end", halfwayWith(func(s *job.Sample) { s.Phase = job.Concluding }), fast, 0,
 			"62%  870 MiB/1.4 GiB  waiting for the peer"},
 	}
 	for _, tc := range cases {
@@ -86,7 +86,7 @@ func TestProgressLine(t *testing.T) {
 // The line fits any width and has no control characters.
 func TestProgressLineFits(t *testing.T) {
 	for width := 1; width < 120; width++ {
-		for _, total := range []int64{0, 1, 1000, 1 << 46, dmaxfer.Unknown} {
+		for _, total := range []int64{0, 1, 1000, 1 << 46, job.Unknown} {
 			s := halfway
 			s.Total = total
 			if line := progressLine(s, 1<<30, width); len(line) > width || line != quote.Printable(line) {
@@ -100,10 +100,10 @@ func TestProgressLineFits(t *testing.T) {
 func TestSpeed(t *testing.T) {
 	var v speed
 	var moved int64
-	at := func(second int) dmaxfer.Sample {
-		return dmaxfer.Sample{Phase: dmaxfer.Moving, Moved: moved, Elapsed: time.Duration(second) * time.Second}
+	at := func(second int) job.Sample {
+		return job.Sample{Phase: job.Moving, Moved: moved, Elapsed: time.Duration(second) * time.Second}
 	}
-	if rate := v.update(dmaxfer.Sample{}); rate != 0 {
+	if rate := v.update(job.Sample{}); rate != 0 {
 		t.Errorf("before the start: %f", rate)
 	}
 	moved = 0
@@ -169,7 +169,7 @@ func TestWaitingForThePeer(t *testing.T) {
 		newJSON(&events, config.Copy{}, zerolog.Nop()),
 	} {
 		f.Begin(Path{Side: negotiate.Host})
-		f.Progress(dmaxfer.Sample{Phase: dmaxfer.Meeting})
+		f.Progress(job.Sample{Phase: job.Meeting})
 	}
 	if want := eraseLine + "waiting for the DPU"; out.String() != want || log.Len() > 0 || events.Len() > 0 {
 		t.Errorf("terminal %q, want %q; log %q, events %q", out.String(), want, log.String(), events.String())

@@ -14,7 +14,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 // Reporter reports on one copy, as text or as JSON lines. Its methods are called by one goroutine at a time.
@@ -23,14 +23,14 @@ type Reporter interface {
 	Begin(path Path)
 
 	// Event is called for each event of the copy.
-	Event(e dmaxfer.Event)
+	Event(e job.Event)
 
 	// Progress is called with a sample at each interval. An interval of 0 is for no progress.
-	Progress(s dmaxfer.Sample)
+	Progress(s job.Sample)
 	Interval() time.Duration
 
 	// Succeed or Fail ends the copy. Succeed returns an error if what was reported could not be written.
-	Succeed(s dmaxfer.Summary) error
+	Succeed(s job.Summary) error
 	Fail(err error)
 }
 

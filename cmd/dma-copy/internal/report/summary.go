@@ -10,8 +10,8 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -29,7 +29,7 @@ type Path struct {
 
 // writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
 // knows: the reference protocol compares no bytes and tells a sender nothing about durability.
-func writeSummary(w io.Writer, s dmaxfer.Summary, path Path) {
+func writeSummary(w io.Writer, s job.Summary, path Path) {
 	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 		round(s.Elapsed), rate(s), sumOf(s))
 	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, path.Side), retries(s)))
@@ -48,14 +48,14 @@ func writeSummary(w io.Writer, s dmaxfer.Summary, path Path) {
 	}
 }
 
-func verb(s dmaxfer.Summary) string {
+func verb(s job.Summary) string {
 	if s.Sent {
 		return "sent"
 	}
 	return "received"
 }
 
-func nameOf(s dmaxfer.Summary) string {
+func nameOf(s job.Summary) string {
 	switch {
 	case s.Path != config.Stream:
 		return quote.Printable(s.Path)
@@ -66,14 +66,14 @@ func nameOf(s dmaxfer.Summary) string {
 	}
 }
 
-func sumOf(s dmaxfer.Summary) string {
+func sumOf(s job.Summary) string {
 	if s.Sum.Algorithm() == digest.None {
 		return ""
 	}
 	return "  " + s.Sum.String()
 }
 
-func verified(s dmaxfer.Summary) string {
+func verified(s job.Summary) string {
 	switch {
 	case s.Protocol != negotiate.Native:
 		return "not verified (reference protocol)"
@@ -89,7 +89,7 @@ func verified(s dmaxfer.Summary) string {
 }
 
 // durability returns what is known of the receiver's disk.
-func durability(s dmaxfer.Summary, side negotiate.Side) string {
+func durability(s job.Summary, side negotiate.Side) string {
 	if s.Protocol != negotiate.Native {
 		return referenceDurability(s, side)
 	}
@@ -111,7 +111,7 @@ func durability(s dmaxfer.Summary, side negotiate.Side) string {
 
 // referenceDurability returns what the reference protocol tells: the DPU reports success after its own file is
 // durable; a host that receives reports failures only.
-func referenceDurability(s dmaxfer.Summary, side negotiate.Side) string {
+func referenceDurability(s job.Summary, side negotiate.Side) string {
 	switch {
 	case !s.Sent:
 		return "durable here"
@@ -122,15 +122,15 @@ func referenceDurability(s dmaxfer.Summary, side negotiate.Side) string {
 	}
 }
 
-func resumed(s dmaxfer.Summary) string {
+func resumed(s job.Summary) string {
 	return fmt.Sprintf("resumed: %s of %s already present; %s copied in this run",
 		humanize.IBytes(uint64(s.Resumed)), humanize.IBytes(uint64(s.Size)), humanize.IBytes(uint64(copied(s))))
 }
 
 // copied returns how many bytes this run has copied.
-func copied(s dmaxfer.Summary) int64 { return s.Size - s.Resumed }
+func copied(s job.Summary) int64 { return s.Size - s.Resumed }
 
-func retries(s dmaxfer.Summary) string {
+func retries(s job.Summary) string {
 	if s.Retries == 0 {
 		return ""
 	}
@@ -138,14 +138,14 @@ func retries(s dmaxfer.Summary) string {
 }
 
 // rate returns the rate in parentheses, or nothing for an empty file. Bytes that were already present do not count.
-func rate(s dmaxfer.Summary) string {
+func rate(s job.Summary) string {
 	if perSecond := bytesPerSecond(s); perSecond > 0 {
 		return fmt.Sprintf(" (%s/s)", humanize.IBytes(uint64(perSecond)))
 	}
 	return ""
 }
 
-func bytesPerSecond(s dmaxfer.Summary) float64 {
+func bytesPerSecond(s job.Summary) float64 {
 	if s.Elapsed <= 0 {
 		return 0
 	}
@@ -159,7 +159,7 @@ func round(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-func shapeOf(s dmaxfer.Summary) string {
+func shapeOf(s job.Summary) string {
 	var parts []string
 	if s.Chunk > 0 {
 		parts = append(parts, "chunk "+humanize.IBytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))

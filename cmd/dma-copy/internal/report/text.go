@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
 const (
@@ -51,22 +51,22 @@ func newText(out io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *
 
 func (r *textReporter) Begin(path Path) { r.path = path }
 
-func (r *textReporter) Event(e dmaxfer.Event) {
+func (r *textReporter) Event(e job.Event) {
 	switch e := e.(type) {
-	case dmaxfer.Planned:
+	case job.Planned:
 		if e.Resumed > 0 && !r.quiet {
 			fmt.Fprintf(r.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
 				humanize.IBytes(uint64(e.Resumed)), humanize.IBytes(uint64(e.Size)))
 		}
-	case dmaxfer.Warned:
+	case job.Warned:
 		r.log.Warn().Msg(e.Text)
 	}
 }
 
 func (r *textReporter) Interval() time.Duration { return r.every }
 
-func (r *textReporter) Progress(s dmaxfer.Sample) {
-	if s.Phase == dmaxfer.Meeting {
+func (r *textReporter) Progress(s job.Sample) {
+	if s.Phase == job.Meeting {
 		r.waiting()
 		return
 	}
@@ -87,7 +87,7 @@ func (r *textReporter) waiting() {
 }
 
 // Succeed ignores a closed stderr: the copy is done.
-func (r *textReporter) Succeed(s dmaxfer.Summary) error {
+func (r *textReporter) Succeed(s job.Summary) error {
 	r.clear()
 	if !r.quiet {
 		writeSummary(r.out, s, r.path)

@@ -9,9 +9,9 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -178,7 +178,7 @@ func (v verifier) checkFile(ctx context.Context, file expected, count *tally) er
 		return v.printResult(false, "%s: the manifest does not list it", file.path)
 	}
 	path, got, err := v.read(ctx, file)
-	if failed, is := errors.AsType[*dmaxfer.Error](err); is {
+	if failed, is := errors.AsType[*job.Error](err); is {
 		count.unreadable++
 		return v.printResult(false, "%s", failed.Cause)
 	}

@@ -14,9 +14,9 @@ import (
 	"github.com/dustin/go-humanize/english"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -80,7 +80,7 @@ func (v verifier) gather(ctx context.Context, manifest string, paths []string) (
 	}
 	if len(files) == 0 {
 		cause := "there is no file in " + quote.Bare(strings.Join(paths, ", "))
-		return nil, &dmaxfer.Error{Kind: dmaxfer.ErrSource, Cause: cause, Next: "name files"}
+		return nil, &job.Error{Kind: job.ErrSource, Cause: cause, Next: "name files"}
 	}
 	return files, nil
 }

@@ -1,0 +1,167 @@
+package dmaxfer
+
+import (
+	"context"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/reference"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// maxFileSize bounds what a peer may announce: 64 TiB, which fits any file system and a process's address space.
+const maxFileSize = 1 << 46
+
+// Options describe one transfer. The zero value of a limit is no limit.
+type Options struct {
+	Side        negotiate.Side
+	Device      *doca.Device  // a host function on the host, a function of the DPU there
+	Representor string        // on the DPU: PCI address of the host function to serve
+	File        string        // what is sent if it exists, otherwise created; "-": standard input or output
+	FS          disk.FS       // where File is; nil: the operating system's
+	Overwrite   bool          // receive, and replace File if it exists
+	Chunk       int64         // bytes; 0: chosen
+	Depth       int           // chunks in flight; 0: chosen
+	Wait        time.Duration // for the peer to appear and be free
+	IdleTimeout time.Duration // without progress
+	Log         zerolog.Logger
+
+	// The options from Digest to Placement are for the native protocol, apart from Expect, which only it can fulfil,
+	// and Backup. Of the two sides' values for Digest and Durability the stronger counts.
+	Digest        digest.Algorithm
+	Durability    negotiate.Durability
+	Expect        *digest.Sum // the only content that may be transferred; nil: any
+	Readback      bool        // a receiver reads the target back from the disk before it commits
+	NoSparse      bool        // holes are filled with zeros
+	Owner, Xattrs bool        // preserve them, if the other side wants it too
+	Backup        bool        // keep what is replaced as NAME~
+	NoResume      bool        // neither use nor leave what a later transfer could resume
+	AllowChanging bool        // a source may change during the transfer
+	Placement     native.Placement
+
+	ReferenceOnly bool // speak the reference protocol with any peer
+
+	Bandwidth   int64         // bytes per second
+	MaxBytes    int64         // of the file
+	MaxHoles    int64         // bytes of holes whose zeros have to be digested or read back
+	MaxDuration time.Duration // from the agreement on; enforced by the caller
+
+	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for; nil: those of this process
+	Software      string                    // name and version for the peer: printable ASCII, at most 64 bytes
+	Progress      *job.Progress             // updated during the transfer; may be nil
+	Notify        func(job.Event)           // called by one goroutine at a time, which waits for it; may be nil
+	ExitCode      func(error) int           // of this program after an error, for the peer; nil: 1
+}
+
+// Run carries out one transfer. It returns nil when the target has its final name and is durable, as far as the
+// protocol lets this side know. After an error the final name holds what it held before, and nothing else is left; but
+// a DPU that receives has committed before a host of the reference protocol may report a failure, and so has a side
+// whose directory could not be flushed. ctx ends the transfer with its cause, unless the target has been committed by
+// then. A call into the device or the file system that does not return does not keep Run from returning: the error is
+// then a job.ErrHung besides. Errors are *job.Error, or those of negotiate, comch and doca.
+func Run(ctx context.Context, o Options) (job.Summary, error) {
+	file, err := o.prepare(ctx)
+	if err != nil {
+		TellPeer(ctx, o, err)
+		return job.Summary{}, err
+	}
+	defer file.Close()
+	o.Log.Info().Stringer("side", o.Side).Str("device", o.Device.Info().PCIAddress).Msg("waiting for the peer")
+	if o.Side == negotiate.Host {
+		return call(ctx, o, file)
+	}
+	return serve(ctx, o, file)
+}
+
+// prepare finds out whether this side can do its part, before it looks for the peer.
+func (o *Options) prepare(ctx context.Context) (*job.LocalFile, error) {
+	if err := job.CheckCapable(o.Device.Info(), o.Side); err != nil {
+		return nil, err
+	}
+	if err := job.CheckLimits(o.Device, o.Side, o.Chunk, o.Depth); err != nil {
+		return nil, err
+	}
+	return o.find(ctx)
+}
+
+func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
+	file, err := job.Find(ctx, job.Search{
+		FS: o.FS, Path: o.File, Overwrite: o.Overwrite, IdleTimeout: o.IdleTimeout, Stdin: o.Stdin, Stdout: o.Stdout,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if o.ReferenceOnly && file.Unsized != nil {
+		file.Close()
+		return nil, file.NeedsNative("the reference protocol does not support streams", nil)
+	}
+	return file, nil
+}
+
+// peer is one connection, and what is to be transferred over it.
+type peer struct {
+	options Options
+	file    *job.LocalFile
+	conn    comch.Conn
+	memory  native.Memory
+}
+
+// transfer chooses the protocol by what the peer speaks, and hands over between the two.
+func (p peer) transfer(ctx context.Context) (job.Summary, error) {
+	first := reference.New(p.reference())
+	outcome, err := first.Run(ctx)
+	if outcome.Native == nil {
+		return outcome.Summary, err
+	}
+	if err != nil {
+		native.Tell(p.native(), outcome.Native, err)
+		return job.Summary{}, err
+	}
+	result, err := native.Run(ctx, p.native(), outcome.Native, outcome.HostSize)
+	if result.Reference == nil {
+		return result.Summary, p.file.ExplainPlacement(p.options.Side, err)
+	}
+	outcome, err = first.Resume(ctx, *result.Reference, result.Early)
+	return outcome.Summary, err
+}
+
+// refuse tells the peer why this side cannot start.
+func (p peer) refuse(ctx context.Context, failed error) {
+	if outcome := reference.New(p.reference()).Refuse(ctx, failed); outcome.Native != nil {
+		native.Tell(p.native(), outcome.Native, failed)
+	}
+}
+
+func (p peer) reference() reference.Config {
+	o := &p.options
+	c := reference.Config{
+		Side: o.Side, Conn: p.conn, Device: o.Device, File: p.file, Chunk: o.Chunk, Depth: o.Depth,
+		MaxFileSize: maxFileSize, MaxBytes: o.MaxBytes, Expect: o.Expect, Backup: o.Backup,
+		IdleTimeout: o.IdleTimeout, Log: o.Log, Progress: o.Progress, Notify: o.Notify,
+	}
+	if !o.ReferenceOnly {
+		config := p.native()
+		hello := config.Hello()
+		c.Native = &hello
+	}
+	return c
+}
+
+func (p peer) native() native.Config {
+	o := &p.options
+	return native.Config{
+		Side: o.Side, Conn: p.conn, Memory: p.memory, Placement: o.Placement, File: p.file,
+		Chunk: o.Chunk, Depth: o.Depth, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
+		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
+		NoResume: o.NoResume, AllowChanging: o.AllowChanging,
+		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, MaxBytes: o.MaxBytes, MaxHoles: o.MaxHoles,
+		Software: o.Software, Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
+	}
+}

@@ -1,0 +1,57 @@
+package job
+
+import (
+	"errors"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// The kinds of an Error; errors.Is finds them.
+var (
+	// ErrSource means that the source is missing, unreadable, or not a regular file.
+	ErrSource = disk.ErrSource
+
+	// ErrSourceChanged means that the source changed or vanished during the transfer.
+	ErrSourceChanged = disk.ErrSourceChanged
+
+	// ErrTarget means that the target cannot be created, written or made durable.
+	ErrTarget = disk.ErrTarget
+
+	// ErrIdle means that the transfer, or the peer, made no progress for the idle timeout.
+	ErrIdle = errors.New("no progress")
+
+	// ErrSettings means that an option, such as chunk or depth, is beyond the device or contradicts another one.
+	ErrSettings = errors.New("settings")
+
+	// ErrCapability means that the device lacks a capability that its side needs.
+	ErrCapability = errors.New("capability")
+
+	// ErrCopy means that the DMA engine failed during the transfer, most likely because the host's memory is gone.
+	ErrCopy = errors.New("copy")
+
+	// ErrHostFailed means that the host failed after the DPU had reported success: it could not save what it
+	// received, or its source had changed.
+	ErrHostFailed = errors.New("the host failed after the copy")
+
+	// ErrDigest means a digest mismatch between source and target, or with the digest that was expected.
+	ErrDigest = errors.New("digest")
+
+	// ErrLimit means that the file or the transfer exceeds a limit that the user has set.
+	ErrLimit = errors.New("limit")
+)
+
+// Error is a failed transfer: its kind, its cause in one sentence, and what to do about it.
+type Error = disk.Error
+
+// NewError returns an Error of a kind. err, which may be nil, is what it wraps; next is what to do about it.
+func NewError(kind, err error, next, cause string, args ...any) *Error {
+	return disk.NewError(kind, err, next, cause, args...)
+}
+
+// OverLimit returns the error for a file that is larger than --max-bytes allows. Sizes are in bytes.
+func OverLimit(path string, size, limit int64) error {
+	return NewError(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceeds the limit of %s",
+		path, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(limit)))
+}

@@ -1,0 +1,45 @@
+package job
+
+import (
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Event is something that the user may want to know when it happens: a PeerKnown, Planned, SentAgain, Warned or Kept.
+type Event interface{ event() }
+
+// PeerKnown reports what the peer is.
+type PeerKnown struct {
+	Protocol negotiate.Protocol
+	Version  int    // of the native protocol; 0 in the reference protocol
+	Software string // name and version that the peer reports, printable ASCII; empty in the reference protocol
+}
+
+// Planned reports what is about to be transferred, and how.
+type Planned struct {
+	Sent       bool  // by this side
+	Size       int64 // bytes; Unknown for a stream
+	Chunk      int64 // bytes; 0 on a host in the reference protocol
+	Depth      int   // chunks in flight; 0 on a host in the reference protocol
+	Digest     digest.Algorithm
+	Durability negotiate.Durability
+	Resumed    int64 // bytes that the receiver already has, which are verified again
+}
+
+// SentAgain reports that a chunk is retransmitted after a checksum mismatch.
+type SentAgain struct{ Offset, Length int64 }
+
+// Warned is one sentence about something that does not end the transfer.
+type Warned struct{ Text string }
+
+// Kept reports what a transfer that failed here has left for a later one to resume.
+type Kept struct {
+	Bytes int64
+	Lost  string // why nothing is left of what was verified, as the end of a sentence; empty otherwise
+}
+
+func (PeerKnown) event() {}
+func (Planned) event()   {}
+func (SentAgain) event() {}
+func (Warned) event()    {}
+func (Kept) event()      {}

@@ -1,0 +1,94 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// ErrHung is in an error beside its cause if a call into the device or the file system had not returned when the
+// transfer ended. What the call may use stays open, registered and mapped, and is released if it returns after all.
+// Until then the device must not be closed.
+var ErrHung = errors.New("a call into the device or the file system did not return, so its resources stay open")
+
+// Hung adds ErrHung to the cause of a failure, which may be nil.
+func Hung(cause error) error {
+	if cause == nil {
+		return ErrHung
+	}
+	return fmt.Errorf("%w; %w", cause, ErrHung)
+}
+
+// Calls makes calls that may hang, each in a goroutine of its own. Do and Hung are for one goroutine.
+type Calls struct {
+	running sync.WaitGroup
+	hung    bool
+}
+
+// Do makes a call and waits for it. A call without progress, as beat reports it, for the patience is a Stalled error,
+// and ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true.
+func (c *Calls) Do(
+	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, call func(context.Context) error,
+) error {
+	c.running.Add(1)
+	returned, err := within(ctx, patience, beat, func() error { return Stalled(patience) },
+		func(ctx context.Context) error {
+			defer c.running.Done()
+			return call(ctx)
+		})
+	c.hung = c.hung || !returned
+	return err
+}
+
+// Hung reports whether a call has not returned to Do. What the call has set must not be used until Wait has returned.
+func (c *Calls) Hung() bool { return c.hung }
+
+// Wait waits until all calls have returned.
+func (c *Calls) Wait() { c.running.Wait() }
+
+// within makes a call in another goroutine. It ends the context of the call with the error of slow if beat, which may
+// be nil, has not changed for the patience. The call then has ReturnTime to return; returned is false if it has not,
+// and err is why its context ended.
+func within(
+	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, slow func() error,
+	call func(context.Context) error,
+) (returned bool, err error) {
+	calling, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- call(calling) }()
+	pulse := time.NewTicker(LongestPulse)
+	defer pulse.Stop()
+	limit := PulsesIn(max(patience, ShortestIdle), LongestPulse)
+	for last, still := (negotiate.Beat{}), 0; calling.Err() == nil; {
+		select {
+		case err := <-ended:
+			return true, err
+		case <-calling.Done():
+		case <-pulse.C:
+			if now := beatOf(beat); now != last {
+				last, still = now, 0
+			}
+			if still++; still > limit {
+				end(slow())
+			}
+		}
+	}
+	select {
+	case err := <-ended:
+		return true, err
+	case <-time.After(ReturnTime):
+		return false, context.Cause(calling)
+	}
+}
+
+func beatOf(beat func() negotiate.Beat) negotiate.Beat {
+	if beat == nil {
+		return negotiate.Beat{}
+	}
+	return beat()
+}

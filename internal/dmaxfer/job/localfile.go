@@ -1,0 +1,250 @@
+package job
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// StreamName is the path that stands for standard input or output, depending on which side has a file.
+const StreamName = "-"
+
+// Search is what to look for on this side.
+type Search struct {
+	FS          disk.FS // nil: the operating system's
+	Path        string  // StreamName for a stream
+	Overwrite   bool    // this side receives, and replaces what is at Path
+	IdleTimeout time.Duration
+
+	Stdin, Stdout func() (disk.File, error) // open the stream; nil: those of this process
+}
+
+// LocalFile is the file of this side: a source to send, or where a target is to be created.
+type LocalFile struct {
+	FS        disk.FS
+	Name      string       // the path to open, as given
+	Path      string       // the path to show: as given, with the symlinks at its end resolved
+	Source    *disk.Source // nil: this side receives, unless it is a stream
+	Stream    bool
+	Unsized   disk.File // a source that is sent as a stream, because its size is not known; nil: standard streams
+	Overwrite bool      // the target may replace a file
+	Replaces  bool      // and there is one
+
+	stdin, stdout func() (disk.File, error)
+}
+
+// Find looks for the local file, for at most the idle timeout. It decides before the peer is asked whether this side
+// has the file. Something at the path that cannot be a source is an error, never taken for absent: a file that cannot
+// be read must not become a target.
+func Find(ctx context.Context, s Search) (*LocalFile, error) {
+	found := make(chan *LocalFile, 1)
+	timeout := func() error {
+		return NewError(ErrIdle, nil, "check its file system, or raise --idle-timeout",
+			"timeout: opening %s took longer than %s", s.Path, s.IdleTimeout)
+	}
+	returned, err := within(ctx, s.IdleTimeout, nil, timeout, func(context.Context) error {
+		f, err := s.inspect()
+		found <- f
+		return err
+	})
+	if returned {
+		return <-found, err
+	}
+	go func() {
+		if f := <-found; f != nil {
+			f.Close()
+		}
+	}()
+	return nil, Hung(err)
+}
+
+func (s Search) inspect() (*LocalFile, error) {
+	if s.FS == nil {
+		s.FS = disk.OS
+	}
+	if s.Path == StreamName {
+		return s.found(LocalFile{Path: s.Path, Stream: true, Overwrite: s.Overwrite}), nil
+	}
+	info, err := s.FS.Stat(s.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return s.target()
+	case errors.Is(err, unix.ENAMETOOLONG):
+		return nil, NewError(ErrSettings, err, "choose a shorter name",
+			"%s is not a valid file name: %s", s.Path, disk.Reason(err))
+	case errors.Is(err, fs.ErrPermission) && s.Overwrite:
+		return nil, s.cannotExamineTarget(err)
+	case err != nil:
+		return nil, disk.CannotStat(s.Path, err)
+	case !info.Mode.IsRegular():
+		return nil, disk.NotRegular(s.Path, info.Mode)
+	case s.Overwrite:
+		return s.target()
+	}
+	return s.source()
+}
+
+// found completes a LocalFile by what was searched for.
+func (s Search) found(f LocalFile) *LocalFile {
+	f.FS, f.Name, f.stdin, f.stdout = s.FS, s.Path, s.Stdin, s.Stdout
+	return &f
+}
+
+// source opens the file. One whose size is not that of its content becomes a stream.
+func (s Search) source() (*LocalFile, error) {
+	source, err := disk.OpenSource(s.FS, s.Path)
+	if err != nil {
+		return nil, err
+	}
+	f := s.found(LocalFile{Path: shownPath(s.FS, s.Path), Source: source})
+	unsized, err := source.Unsized()
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	if unsized != nil {
+		f.Source, f.Stream, f.Unsized = nil, true, unsized
+	}
+	return f, nil
+}
+
+// shownPath returns the path to show. One that only the kernel can follow is shown as given.
+func shownPath(on disk.FS, path string) string {
+	at, err := disk.Locate(on, path)
+	if err != nil {
+		return path
+	}
+	_ = at.Dir.Close() // was only read
+	return at.Path
+}
+
+// target finds early what would keep the target from being created.
+func (s Search) target() (*LocalFile, error) {
+	at, err := disk.Locate(s.FS, s.Path)
+	switch {
+	case errors.Is(err, disk.ErrDangling):
+		return nil, NewError(ErrSource, err, "fix or remove it", "%s is a dangling symlink", s.Path)
+	case errors.Is(err, disk.ErrUntrustedLink):
+		return nil, disk.CannotCreate(s.Path, err)
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, NewError(ErrTarget, err, "create the directory first, or name the file to send",
+			"%s does not exist, and neither does its directory", s.Path)
+	case err != nil:
+		return nil, disk.CannotCreate(s.Path, err)
+	}
+	defer at.Dir.Close()
+	if err := at.Dir.MayCreate(); err != nil {
+		return nil, disk.CannotCreate(s.Path, err)
+	}
+	return s.found(LocalFile{Path: at.Path, Overwrite: s.Overwrite, Replaces: at.Found != nil}), nil
+}
+
+// cannotExamineTarget names the symlink where the kernel, with fs.protected_symlinks, only reports that permission is
+// denied.
+func (s Search) cannotExamineTarget(err error) error {
+	if _, targetErr := s.target(); errors.Is(targetErr, disk.ErrUntrustedLink) {
+		return targetErr
+	}
+	return disk.CannotStat(s.Path, err)
+}
+
+// Local returns what the negotiation has to know of the file.
+func (f *LocalFile) Local() negotiate.Local {
+	if f.Source == nil {
+		return negotiate.Local{}
+	}
+	return negotiate.Local{HasFile: true, Size: uint64(f.Source.Info().Size)}
+}
+
+// Dense reports whether there is a source without holes, for which a receiver can preallocate.
+func (f *LocalFile) Dense() bool {
+	return f.Source != nil && f.Source.Info().Allocated >= f.Source.Info().Size
+}
+
+// OpenInput opens the stream to send.
+func (f *LocalFile) OpenInput() (disk.File, error) {
+	switch {
+	case f.Unsized != nil:
+		return f.Unsized, nil
+	case f.stdin != nil:
+		return f.stdin()
+	}
+	return disk.Stdin()
+}
+
+// OpenOutput opens the stream to receive into.
+func (f *LocalFile) OpenOutput() (disk.File, error) {
+	switch {
+	case f.Unsized != nil:
+		return nil, NewError(ErrSource, nil, nextIfBoth, "both sides have the file (here: %s)", f.Path)
+	case f.stdout != nil:
+		return f.stdout()
+	}
+	return disk.Stdout()
+}
+
+// NeedsNative returns the error for a source of unknown size where only the reference protocol can be spoken; why is
+// the end of its sentence.
+func (f *LocalFile) NeedsNative(why string, err error) error {
+	return NewError(ErrSource, err, "copy it to a regular file first, and send that",
+		"%s has no known size, and %s", f.Path, why)
+}
+
+const nextIfBoth = "use --overwrite on the side whose file may be replaced, or remove it there"
+
+// ExplainPlacement names the file in an error of the negotiation about which side has it; side is this one. It returns
+// any other error as it is.
+func (f *LocalFile) ExplainPlacement(side negotiate.Side, err error) error {
+	path, peer := f.Path, side.Other()
+	switch {
+	case errors.Is(err, negotiate.ErrBothHaveFile):
+		return NewError(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
+	case !errors.Is(err, negotiate.ErrNeitherHasFile):
+		return err
+	case f.Unsized != nil:
+		return NewError(ErrSource, err, "name a file there",
+			"%s has no known size and is sent as a stream, but the %s named a stream too", path, peer)
+	case f.Stream:
+		return NewError(ErrSource, err, "name a file on one side",
+			"neither side has a file: this side uses a stream (-f -), and the %s uses one too or only receives", peer)
+	case f.Replaces:
+		return NewError(ErrSource, err, "leave out --overwrite on the sending side",
+			"this side receives %s (--overwrite), but the %s has no file to send, or uses --overwrite too", path, peer)
+	}
+	return NewError(ErrSource, err, "check the path on the sending side", "neither side has the file (here: %s)", path)
+}
+
+// Close closes the source. It waits at most ReturnTime for a call that hangs, because the transfer has ended and
+// nothing depends on it.
+func (f *LocalFile) Close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if f.Source != nil {
+			f.Source.Close()
+		}
+		if f.Unsized != nil {
+			_ = f.Unsized.Close() // was only read, and is closed already if it was sent
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(ReturnTime):
+	}
+}
+
+// TargetWarnings returns a sentence for each thing that the user may want to know of a partial file.
+func TargetWarnings(p *disk.Partial) (sentences []string) {
+	for _, sentence := range []string{p.Renamed(), p.Discarded()} {
+		if sentence != "" {
+			sentences = append(sentences, sentence)
+		}
+	}
+	return sentences
+}

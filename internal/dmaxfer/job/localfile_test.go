@@ -1,0 +1,160 @@
+package job
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// mustInspect closes what it returns at the end of the test.
+func mustInspect(t *testing.T, path string, overwrite bool) *LocalFile {
+	t.Helper()
+	p, err := Search{Path: path, Overwrite: overwrite}.inspect()
+	must(t, err)
+	t.Cleanup(p.Close)
+	return p
+}
+
+func mustNotInspect(t *testing.T, path string, overwrite bool, kind error) {
+	t.Helper()
+	p, err := Search{Path: path, Overwrite: overwrite}.inspect()
+	if err == nil {
+		p.Close()
+	}
+	mustFail(t, err, kind)
+	if shown := quote.Bare(path); !strings.Contains(err.Error(), shown[max(0, len(shown)-len(filepath.Base(path))):]) {
+		t.Errorf("%q does not name %s", err, path)
+	}
+}
+
+func TestInspectFile(t *testing.T) {
+	path := writeFile(t, "file", "content")
+	p := mustInspect(t, path, false)
+	if p.Source == nil || p.Source.Info().Size != 7 || p.Path != path {
+		t.Errorf("%s became %+v", path, p)
+	}
+	if local := p.Local(); !local.HasFile || local.Size != 7 {
+		t.Errorf("the peer is told %+v", local)
+	}
+}
+
+func TestInspectEmptyFile(t *testing.T) {
+	if local := mustInspect(t, writeFile(t, "file", ""), false).Local(); !local.HasFile || local.Size != 0 {
+		t.Errorf("the peer is told %+v", local)
+	}
+}
+
+func TestInspectAbsent(t *testing.T) {
+	directory := t.TempDir()
+	for _, overwrite := range []bool{false, true} {
+		p := mustInspect(t, filepath.Join(directory, "file"), overwrite)
+		if p.Source != nil || p.Replaces || p.Overwrite != overwrite || p.Local().HasFile {
+			t.Errorf("nothing became %+v", p)
+		}
+	}
+	mustHold(t, directory)
+}
+
+func TestInspectOverwrite(t *testing.T) {
+	path := writeFile(t, "file", "content")
+	p := mustInspect(t, path, true)
+	if p.Source != nil || !p.Replaces || !p.Overwrite || p.Local().HasFile {
+		t.Errorf("a file to be replaced became %+v", p)
+	}
+	mustContain(t, path, "content")
+}
+
+func TestInspectLink(t *testing.T) {
+	path := writeFile(t, "file", "content")
+	link := filepath.Join(t.TempDir(), "link")
+	must(t, os.Symlink(path, link))
+	for _, overwrite := range []bool{false, true} {
+		if p := mustInspect(t, link, overwrite); p.Path != path {
+			t.Errorf("the link leads to %s, not %s", p.Path, path)
+		}
+	}
+}
+
+// TestInspectFollowsTheKernel looks at paths that another directory would be made of by cleaning them as text.
+func TestInspectFollowsTheKernel(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(root, "elsewhere", "inner"), 0o700))
+	must(t, os.Symlink("elsewhere/inner", filepath.Join(root, "lnk")))
+	must(t, os.WriteFile(filepath.Join(root, "elsewhere", "file"), []byte("content"), 0o600))
+	through := root + "/lnk/../file"
+	if p := mustInspect(t, through, false); p.Source == nil || p.Source.Info().Size != 7 || p.Path != through {
+		t.Errorf("%s became %+v", through, p)
+	}
+	if p := mustInspect(t, through, true); !p.Replaces || p.Path != through {
+		t.Errorf("%s became %+v", through, p)
+	}
+	mustNotInspect(t, root+"/missing/../name", false, ErrTarget)
+	mustNotInspect(t, root+"/missing/../name", true, ErrTarget)
+	mustNotInspect(t, root+"/elsewhere/file/../name", false, ErrSource)
+	mustNotInspect(t, root+"/"+strings.Repeat("n", 256), false, ErrSettings)
+	mustNotInspect(t, root+strings.Repeat("/.", 2048)+"/name", false, ErrSettings)
+	mustNotInspect(t, root+"/new/", false, ErrTarget)
+	mustNotInspect(t, root+"/elsewhere/", false, ErrSource)
+	mustNotInspect(t, root+"/..", true, ErrSource)
+}
+
+// The symlink of a stranger in a directory like /tmp is no target for root, whatever fs.protected_symlinks is set to.
+func TestInspectRefusesUntrustedSymlinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give symlinks away")
+	}
+	folder := t.TempDir()
+	must(t, os.Chmod(folder, os.ModeSticky|0o777))
+	for name, to := range map[string]string{
+		"link": writeFile(t, "file", "content"), "dangling": filepath.Join(folder, "new"),
+	} {
+		must(t, os.Symlink(to, filepath.Join(folder, name)))
+		must(t, os.Lchown(filepath.Join(folder, name), 65534, 65534))
+	}
+	mustNotInspect(t, filepath.Join(folder, "link"), true, disk.ErrUntrustedLink)
+	mustNotInspect(t, filepath.Join(folder, "link"), true, ErrTarget)
+	mustHold(t, folder, "dangling", "link")
+}
+
+func TestInspectRefusesWhatIsNoFile(t *testing.T) {
+	directory := t.TempDir()
+	pipe := filepath.Join(directory, "pipe")
+	must(t, unix.Mkfifo(pipe, 0o600))
+	dangling := filepath.Join(directory, "dangling")
+	must(t, os.Symlink(filepath.Join(directory, "nowhere"), dangling))
+	toDirectory := filepath.Join(directory, "to-directory")
+	must(t, os.Symlink(directory, toDirectory))
+	loop := filepath.Join(directory, "loop")
+	must(t, os.Symlink(loop, loop))
+	for _, path := range []string{directory, pipe, dangling, toDirectory, loop, "/dev/null"} {
+		for _, overwrite := range []bool{false, true} {
+			mustNotInspect(t, path, overwrite, ErrSource)
+		}
+	}
+}
+
+func TestInspectWantsADirectory(t *testing.T) {
+	file := writeFile(t, "file", "content")
+	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), false, ErrTarget)
+	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), true, ErrTarget)
+	mustNotInspect(t, filepath.Join(file, "name"), false, ErrSource)
+}
+
+// Only others than root are kept out by permissions.
+func TestInspectMinds(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("root may do everything")
+	}
+	closed := t.TempDir()
+	must(t, os.Chmod(closed, 0o500))
+	mustNotInspect(t, filepath.Join(closed, "name"), false, ErrTarget)
+	unreadable := writeFile(t, "file", "content")
+	must(t, os.Chmod(unreadable, 0))
+	mustNotInspect(t, unreadable, false, ErrSource)
+}

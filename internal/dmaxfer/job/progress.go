@@ -1,0 +1,124 @@
+package job
+
+import (
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Phase is what a transfer is doing.
+type Phase uint32
+
+// The phases, in their order.
+const (
+	Meeting    Phase = iota // waiting for the peer, and negotiating with it
+	Preparing               // preallocating the target
+	Moving                  // copying
+	Finishing               // flushing and verifying
+	Concluding              // exchanging the last messages
+)
+
+var phaseNames = [...]string{"meeting", "preparing", "moving", "finishing", "concluding"}
+
+// String is the phase's name in progress reports.
+func (p Phase) String() string { return phaseNames[p] }
+
+// Unknown is the size of a stream.
+const Unknown = -1
+
+// Progress is how far a transfer is. The transfer updates it; any goroutine may call Sample at any time. The zero value
+// is that of a transfer that has not begun.
+type Progress struct {
+	stages pump.Stages
+
+	mu      sync.Mutex
+	phase   Phase
+	work    uint64 // done in this phase, bytes
+	moved   int64
+	total   int64
+	resumed int64
+	began   time.Time // the phase Moving
+}
+
+// Sample is the progress of a transfer at one moment.
+type Sample struct {
+	Phase   Phase
+	Moved   int64         // bytes that the receiver has, including those that it had before
+	Total   int64         // bytes; Unknown for a stream
+	Resumed int64         // bytes that an earlier transfer has left
+	Work    int64         // bytes done in this phase, such as flushed when Finishing
+	Elapsed time.Duration // since the phase Moving began; 0 before
+	Shares  pump.Shares   // of the lanes' time, by stage
+}
+
+// Sample returns the progress as of now.
+func (p *Progress) Sample() Sample {
+	shares := p.stages.Shares()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s := Sample{
+		Phase: p.phase, Moved: p.moved, Total: p.total, Resumed: p.resumed, Work: int64(p.work), Shares: shares,
+	}
+	if !p.began.IsZero() {
+		s.Elapsed = time.Since(p.began)
+	}
+	return s
+}
+
+// Stages returns where the lanes charge their time.
+func (p *Progress) Stages() *pump.Stages { return &p.stages }
+
+// SetTotal sets the size of the file in bytes, or Unknown.
+func (p *Progress) SetTotal(total int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.total = total
+}
+
+// SetResumed sets how many bytes the receiver already has.
+func (p *Progress) SetResumed(resumed int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.resumed = resumed
+}
+
+// Enter begins a phase, whose work is then 0.
+func (p *Progress) Enter(phase Phase) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase, p.work = phase, 0
+	if phase == Moving {
+		p.began = time.Now()
+	}
+}
+
+// ChunkMoved adds a chunk of that many bytes that the receiver has got.
+func (p *Progress) ChunkMoved(length int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.moved += length
+	p.work += uint64(length)
+}
+
+// Worked sets how many bytes of the phase's work are done. A value below the last one changes nothing.
+func (p *Progress) Worked(done int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.work = max(p.work, uint64(done))
+}
+
+// Touch counts as progress without a byte done: a chunk is in flight that the bandwidth limit or a slow stream delays.
+func (p *Progress) Touch() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.work++
+}
+
+// Beat returns what a heartbeat reports.
+func (p *Progress) Beat() negotiate.Beat {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return negotiate.Beat{Phase: uint32(p.phase), Work: p.work}
+}

@@ -1,0 +1,33 @@
+package job
+
+import (
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Summary is the result of a successful transfer. The fields from Sum to Shares are set in the native protocol only.
+type Summary struct {
+	Sent      bool   // by this side; otherwise received
+	Path      string // as given, with the symlinks at its end resolved; "-" for a stream
+	Size      int64  // bytes
+	Elapsed   time.Duration
+	Protocol  negotiate.Protocol
+	Chunk     int64 // bytes; 0 on the host in the reference protocol, where the peer decides
+	Depth     int   // chunks in flight; 0 on the host in the reference protocol
+	Anonymous bool  // the host held the file in anonymous memory, because the driver would not pin a mapping of it
+
+	Sum        digest.Sum           // of what was read on one side and written on the other; None: not verified
+	Durability negotiate.Durability // of the target
+	Readback   bool                 // the receiver verified what it read back from the disk
+	Resumed    int64                // bytes that an earlier transfer had left; this one copied the rest of Size
+	Retries    int64                // chunks that were retransmitted
+	Messages   int64                // sent to the peer
+	Changing   bool                 // the source was allowed to change during the transfer
+	Shares     pump.Shares          // of the lanes' time, by stage
+
+	// Unconfirmed reports, on a receiver that has committed, how the sender failed to confirm; empty if it confirmed.
+	Unconfirmed string
+}

@@ -1,0 +1,100 @@
+package native
+
+import (
+	"crypto/rand"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Config is one transfer with one peer. The zero value of a limit is no limit. Of the two sides' values for Digest and
+// Durability the stronger counts.
+type Config struct {
+	Side      negotiate.Side
+	Conn      comch.Conn
+	Memory    Memory
+	Placement Placement // nil: lanes are not pinned to CPUs
+	File      *job.LocalFile
+	Chunk     int64 // bytes; 0: chosen
+	Depth     int   // slots of the window; 0: chosen
+
+	Digest        digest.Algorithm
+	Durability    negotiate.Durability
+	Expect        *digest.Sum // the only content that may be transferred; nil: any
+	Readback      bool        // a receiver reads the target back from the disk before it commits
+	NoSparse      bool        // holes are filled with zeros
+	Owner, Xattrs bool        // preserve them, if the other side wants it too
+	Backup        bool        // keep what is replaced as NAME~
+	NoResume      bool        // neither use nor leave what a later transfer could resume
+	AllowChanging bool        // a source may change during the transfer
+
+	IdleTimeout time.Duration // without progress
+	Bandwidth   int64         // bytes per second
+	MaxBytes    int64         // of the file
+	MaxHoles    int64         // bytes of holes whose zeros have to be digested or read back
+
+	Software string // name and version for the peer: printable ASCII, at most 64 bytes
+	Log      zerolog.Logger
+	Progress *job.Progress
+	Notify   func(job.Event) // called by one goroutine at a time, which waits for it; may be nil
+	ExitCode func(error) int // of this program after an error, for the peer; nil: 1
+}
+
+// Placement pins lanes to CPUs.
+type Placement interface {
+	// Lanes returns how to pin that many lanes; nil if they are better left to the scheduler, because the process may
+	// use more CPUs than that.
+	Lanes(n int) pump.Pinning
+}
+
+// Hello returns what this side has and wishes.
+func (c *Config) Hello() negotiate.Hello {
+	chunk, depth := c.window(0, c.sizing())
+	h := negotiate.Hello{
+		Digest: negotiate.Digest(c.digest()), Durability: c.Durability, Flags: c.flags(),
+		Chunk: chunk, Slots: depth, Software: c.Software,
+	}
+	_, _ = rand.Read(h.Session[:]) // never fails
+	if source := c.File.Source; source != nil {
+		info := source.Info()
+		h.Size = uint64(info.Size)
+		h.MTime = negotiate.Timestamp(info.Modified)
+		h.Mode = uint32(info.Mode.Perm())
+		h.UID, h.GID = info.UID, info.GID
+		h.Identity = source.Fingerprint()
+	}
+	return h
+}
+
+// digest is at least that of the expected content.
+func (c *Config) digest() digest.Algorithm {
+	if c.Expect != nil {
+		return max(c.Digest, c.Expect.Algorithm())
+	}
+	return c.Digest
+}
+
+func (c *Config) flags() negotiate.Flags {
+	var flags negotiate.Flags
+	for flag, set := range map[negotiate.Flags]bool{
+		negotiate.FlagHasFile:       c.File.Source != nil,
+		negotiate.FlagStream:        c.File.Stream,
+		negotiate.FlagOverwrite:     c.File.Overwrite,
+		negotiate.FlagNoSparse:      c.NoSparse || c.File.Dense(),
+		negotiate.FlagReadback:      c.Readback,
+		negotiate.FlagOwner:         c.Owner,
+		negotiate.FlagXAttr:         c.Xattrs,
+		negotiate.FlagAllowChanging: c.AllowChanging,
+	} {
+		if set {
+			flags |= flag
+		}
+	}
+	return flags
+}

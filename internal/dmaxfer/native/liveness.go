@@ -1,0 +1,128 @@
+package native
+
+import (
+	"context"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// liveness judges by heartbeats whether a transfer still makes progress. It counts pulses instead of reading a clock;
+// see package job.
+type liveness struct {
+	side     negotiate.Side
+	idle     time.Duration
+	ticker   *time.Ticker
+	interval time.Duration // of the pulse
+	limit    int           // pulses in the idle timeout
+	silent   int           // pulses since a message of the peer
+	stalled  int           // pulses since progress on either side, by the peer's word if it has to be
+	unproven int           // pulses since progress that this side has seen itself
+
+	own, peer negotiate.Beat
+}
+
+func (l *liveness) start(side negotiate.Side, idle time.Duration) {
+	interval := job.PulseOf(idle)
+	l.side, l.idle, l.interval = side, idle, interval
+	l.limit = job.PulsesIn(max(idle, job.ShortestIdle), interval)
+	l.ticker = time.NewTicker(interval)
+}
+
+func (l *liveness) stop() { l.ticker.Stop() }
+
+func (l *liveness) pulse() <-chan time.Time { return l.ticker.C }
+
+// untilSilent returns ctx for as long as the peer may still be silent, which is how long a message to it may wait for a
+// full queue. It starts to count when its Done is called, which most messages need not. The caller calls end.
+func (l *liveness) untilSilent(ctx context.Context) *sendContext {
+	return &sendContext{Context: ctx, of: l}
+}
+
+// sendContext is the context of one message. It is used by one goroutine at a time.
+type sendContext struct {
+	context.Context // the caller's, until Done is called
+	of              *liveness
+	stop            func() // nil until then
+}
+
+// Done implements context.Context.
+func (s *sendContext) Done() <-chan struct{} {
+	if s.stop == nil {
+		s.Context, s.stop = s.of.countdown(s.Context)
+	}
+	return s.Context.Done()
+}
+
+func (s *sendContext) end() {
+	if s.stop != nil {
+		s.stop()
+	}
+}
+
+func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
+	ctx, end := context.WithCancelCause(ctx)
+	c := job.NewCountdown(ctx, l.limit-l.silent+1, l.interval, func() { end(l.silence()) })
+	return ctx, func() {
+		c.Stop()
+		end(nil)
+	}
+}
+
+// heard notes any message of the peer.
+func (l *liveness) heard() { l.silent = 0 }
+
+// progressed notes progress of the transfer.
+func (l *liveness) progressed() { l.stalled, l.unproven = 0, 0 }
+
+// worked notes this side's own progress.
+func (l *liveness) worked(b negotiate.Beat) {
+	if l.own != b {
+		l.own = b
+		l.progressed()
+	}
+}
+
+// peerWorked notes the progress that the peer reports. The session has checked that it does not go back.
+func (l *liveness) peerWorked(b negotiate.Beat) {
+	if l.peer != b {
+		l.peer = b
+		l.stalled = 0
+	}
+}
+
+// check is called at every pulse, and returns an error once the transfer is to end. patience is how long heartbeats of
+// the peer alone keep it alive, with what the peer has to do now.
+func (l *liveness) check(patience time.Duration) error {
+	l.silent++
+	l.stalled++
+	l.unproven++
+	switch {
+	case l.silent > l.limit:
+		return l.silence()
+	case l.stalled > l.limit:
+		return job.Stalled(l.idle)
+	case l.unproven > l.limit && l.since(l.unproven-1) > patience:
+		return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
+			"timeout: the %s sent heartbeats but made no progress for %s", l.side.Other(), l.since(l.unproven-1))
+	}
+	return nil
+}
+
+// renaming is called at every pulse during the final rename, and returns how long that has taken.
+func (l *liveness) renaming() time.Duration {
+	l.unproven++
+	return l.since(l.unproven)
+}
+
+// missedBeat reports whether the peer has left out a heartbeat.
+func (l *liveness) missedBeat() bool { return l.since(l.silent) >= 2*job.LongestPulse }
+
+// since returns how long that many pulses take.
+func (l *liveness) since(pulses int) time.Duration { return time.Duration(pulses) * l.interval }
+
+func (l *liveness) silence() error {
+	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
+		"timeout: no message from the %s for %s", l.side.Other(), l.idle)
+}

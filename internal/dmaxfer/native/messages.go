@@ -1,0 +1,189 @@
+package native
+
+import (
+	"context"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+)
+
+// hear takes the peer's next message, if there is one.
+func (t *transfer) hear(ctx context.Context) (heard bool, err error) {
+	message, heard := t.inbox.TryRecv()
+	if !heard {
+		return false, nil
+	}
+	return true, t.take(ctx, message)
+}
+
+// answer sends what the session replies. That it cannot be sent shows soon enough.
+func (t *transfer) answer(ctx context.Context, message []byte) {
+	if err := t.send(ctx, message); err != nil {
+		t.config.Log.Debug().Err(err).Msg("could not send an answer")
+	}
+}
+
+// send implements link.
+func (t *transfer) send(ctx context.Context, message []byte) error {
+	if message == nil {
+		return nil
+	}
+	t.account.messages++
+	sending := t.watch.untilSilent(ctx)
+	defer sending.end()
+	return t.config.Conn.Send(sending, message)
+}
+
+// outbox returns that of the role, or nil.
+func (t *transfer) outbox() outbox {
+	if t.role == nil {
+		return nil
+	}
+	return t.role.outbox()
+}
+
+// due reports whether flush has something to send.
+func (t *transfer) due() bool {
+	box := t.outbox()
+	return box != nil && box.Due()
+}
+
+// flush sends what is due, unless a lane has done so.
+func (t *transfer) flush(ctx context.Context) error {
+	t.watch.progressed()
+	return t.role.flush(ctx)
+}
+
+// beat tells the peer how far this side is, and ends a transfer without progress.
+func (t *transfer) beat(ctx context.Context) error {
+	t.watch.worked(t.config.Progress.Beat())
+	if t.role == nil {
+		return t.watch.check(0) // and the peer does not expect a heartbeat yet
+	}
+	if err := t.watch.check(t.role.patience()); err != nil {
+		return err
+	}
+	if box := t.outbox(); box != nil {
+		if box.Flush(); box.Due() {
+			if err := t.role.flush(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return t.sendBeat(ctx)
+}
+
+func (t *transfer) sendBeat(ctx context.Context) error {
+	message, err := t.session.Beat(t.message[:0], t.config.Progress.Beat())
+	if err != nil {
+		return err
+	}
+	return t.send(ctx, message)
+}
+
+// run implements link.
+func (t *transfer) run(call func() (finish func() error)) {
+	t.jobs.Go(func() { t.ended <- call() })
+}
+
+// failWith is the end of a job that has failed.
+func failWith(err error) func() error { return func() error { return err } }
+
+// pace implements link. Waiting for the bandwidth limit is progress, however long it takes, and both sides' heartbeats
+// show it. It does not look ahead to the context's deadline, as the limiter's own wait does, since that is not yet the
+// cause of anything.
+func (t *transfer) pace() func(ctx context.Context, length int64) error {
+	if t.limiter == nil {
+		return nil
+	}
+	return func(ctx context.Context, length int64) error {
+		for left := t.limiter.ReserveN(time.Now(), int(length)).Delay(); left > 0; left -= t.watch.interval {
+			select {
+			case <-time.After(min(left, t.watch.interval)):
+				t.config.Progress.Touch()
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+		}
+		return nil
+	}
+}
+
+// poller implements link.
+func (t *transfer) poller(ctx context.Context) pump.Poller { return &poller{transfer: t, ctx: ctx} }
+
+// poller lets the lanes of a role exchange messages with the peer while ctx lasts. It implements pump.Poller.
+type poller struct {
+	transfer *transfer
+	ctx      context.Context
+}
+
+// Poll implements pump.Poller. It takes the turn unless that is held. What ends the transfer is left to the owner, who
+// is woken for it.
+func (p *poller) Poll() {
+	t := p.transfer
+	if !t.turn.tryAcquire() {
+		return
+	}
+	defer t.turn.release()
+	if t.broken != nil {
+		return
+	}
+	if t.broken = p.exchange(); t.broken != nil {
+		t.run(func() func() error { return nothing })
+	}
+}
+
+func (p *poller) exchange() error {
+	t := p.transfer
+	for range pollBurst {
+		heard, err := t.hear(p.ctx)
+		if err != nil {
+			return err
+		}
+		if t.due() {
+			if err := t.flush(p.ctx); err != nil {
+				return err
+			}
+		} else if !heard {
+			break
+		}
+	}
+	return nil
+}
+
+// Start implements pump.Poller.
+func (p *poller) Start() { p.transfer.inbox.StartPolling() }
+
+// Stop implements pump.Poller.
+func (p *poller) Stop() { p.transfer.inbox.StopPolling() }
+
+// Patience implements pump.Poller.
+func (p *poller) Patience() int { return p.transfer.inbox.Patience() }
+
+// list sends what the lanes have for the peer, in as many messages as that takes.
+type list[T any] struct {
+	link   link
+	most   int // items of a message
+	buffer []byte
+	encode func(dst []byte, items []T) ([]byte, error)
+}
+
+func newList[T any](l link, maxMessage, most int, encode func([]byte, []T) ([]byte, error)) *list[T] {
+	return &list[T]{link: l, most: most, buffer: make([]byte, 0, maxMessage), encode: encode}
+}
+
+func (l *list[T]) send(ctx context.Context, items []T) error {
+	for len(items) > 0 {
+		n := min(len(items), l.most)
+		message, err := l.encode(l.buffer, items[:n])
+		if err != nil {
+			return err
+		}
+		if err := l.link.send(ctx, message); err != nil {
+			return err
+		}
+		items = items[n:]
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+package native
+
+import (
+	"math/bits"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// The sizes and waits of this protocol. Sizes are in bytes.
+const (
+	// cachedChunk is small enough for a slot and a buffer to stay in a core's own cache together, from one stage of a
+	// chunk to the next. It is the largest chunk that is chosen for an engine that copies with this processor.
+	cachedChunk = 512 << 10
+
+	// defaultDepth is for the same engines. A slot is occupied until its chunk is acknowledged.
+	defaultDepth = 16
+
+	// distantChunk and distantDepth keep an engine of 50 GB/s busy, whose copies do not pass through the caches here.
+	// Each message then stands for more bytes.
+	distantChunk = 1 << 20
+	distantDepth = 32
+
+	// smallFileChunks and smallestChunk are for a small file: chunks small enough that the stages work on several of
+	// them at once, and not so small that messages cost more than bytes.
+	smallFileChunks = 256
+	smallestChunk   = 64 << 10
+
+	// fewestRounds is how often each slot is used at least before a window gets more than fewestSlots, with which no
+	// stage waits for a slot. The first use of a slot costs more than a copy of that size.
+	fewestRounds = 32
+	fewestSlots  = 8
+
+	// hostChunk and hostDepth are what a host offers that was given neither: the DPU, whose engine copies, then
+	// chooses. They bound the window at 64 MiB.
+	hostChunk = 2 << 20
+	hostDepth = 32
+
+	// maxBatch is how many bytes of chunks one message announces or acknowledges at most.
+	maxBatch = 4 << 20
+
+	// pacedChunks is how many chunks per second a transfer with a bandwidth limit has, unless they would be too small.
+	pacedChunks = 8
+
+	// maxLanes is how many goroutines copy chunks. A third one finds nothing that the two others leave idle.
+	maxLanes = 2
+
+	// smallFile is the size below which a file is transferred before pinning its lanes could pay.
+	smallFile = 16 << 20
+
+	// streamStep is how much is written to a stream between two reports of progress: what a pipe holds.
+	streamStep = 64 << 10
+
+	// pollBurst is how many messages a lane handles before it returns to its chunks.
+	pollBurst = 16
+
+	// slowChunk is how long one chunk may take that the bandwidth limit or a disk delays. It is within the second that
+	// a side may take beyond its idle timeout.
+	slowChunk = time.Second
+
+	// slowestDisk is how many bytes per second are allocated, flushed or read back at least.
+	slowestDisk = 4 << 20
+)
+
+// DefaultWindow is how many bytes the DPU registers with hardware if neither chunk nor depth is given, the device
+// allows it, and the file is not small.
+const DefaultWindow = distantChunk * distantDepth
+
+// slowWork is how long an honest peer may need to allocate, flush or read back that many bytes.
+func slowWork(bytes int64) time.Duration {
+	return slowChunk + time.Duration(max(bytes, 0)/slowestDisk)*time.Second
+}
+
+// sizing is what chunk and depth are chosen by, apart from the file.
+type sizing struct {
+	Traits
+	shared bool // lanes of both sides share the CPUs
+}
+
+func (c *Config) sizing() sizing {
+	s := sizing{Traits: c.Memory.Traits()}
+	s.shared = !s.Distant && c.Placement != nil && c.Placement.Lanes(maxLanes) != nil
+	return s
+}
+
+// largest returns the chunk, in bytes, and the depth that a DPU chooses for a large file.
+func (s sizing) largest() (chunk, depth int64) {
+	switch {
+	case s.Distant:
+		return distantChunk, distantDepth
+	case s.shared:
+		return cachedChunk, fewestSlots // a slot is soon vacant where the sides alternate on a CPU
+	}
+	return cachedChunk, defaultDepth
+}
+
+// window returns the chunk, in bytes, and the depth for a file of that size; 0 is unknown.
+func (c *Config) window(size int64, s sizing) (chunk, depth uint32) {
+	chunk = c.chunk(size, s)
+	return chunk, c.depth(size, chunk, s)
+}
+
+// chunk returns the largest power of two that is no more than what was asked for, or else suits the device and the
+// file, and that the device copies at once.
+func (c *Config) chunk(size int64, s sizing) uint32 {
+	wanted := c.Chunk
+	if wanted == 0 {
+		wanted = c.suitableChunk(size, s)
+	}
+	if s.Largest > 0 {
+		wanted = min(wanted, s.Largest)
+	}
+	if c.Bandwidth > 0 {
+		wanted = min(wanted, c.Bandwidth/pacedChunks) // each chunk is progress that the peer sees
+	}
+	wanted = min(max(wanted, negotiate.MinChunk), negotiate.MaxChunk)
+	return 1 << (bits.Len64(uint64(wanted)) - 1)
+}
+
+func (c *Config) suitableChunk(size int64, s sizing) int64 {
+	if c.Side == negotiate.Host {
+		return hostChunk
+	}
+	largest, _ := s.largest()
+	if size == 0 {
+		return largest
+	}
+	return min(max(size/smallFileChunks, smallestChunk), largest)
+}
+
+// depth returns as many slots as were asked for, or as a file of that size keeps busy.
+func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
+	_, largest := s.largest()
+	switch {
+	case c.Depth != 0:
+		return uint32(min(c.Depth, negotiate.MaxSlots))
+	case c.Side == negotiate.Host:
+		return hostDepth
+	case size == 0:
+		return uint32(largest)
+	}
+	rounds := size / int64(chunk) / fewestRounds
+	return uint32(min(max(rounds, fewestSlots), largest))
+}

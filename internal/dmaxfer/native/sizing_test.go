@@ -1,0 +1,162 @@
+package native
+
+import (
+	"math"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// With a bandwidth limit chunks are so small that the peer sees progress, unless they could not be smaller.
+func TestPacedChunksAreSmall(t *testing.T) {
+	for bandwidth, want := range map[int64]uint32{
+		0: 512 << 10, 1 << 30: 512 << 10, 2 << 20: 256 << 10, 100_000: 8192, 1: negotiate.MinChunk,
+	} {
+		c := Config{Side: negotiate.DPU, Bandwidth: bandwidth}
+		if got, _ := c.window(0, sizing{}); got != want {
+			t.Errorf("at %d bytes per second chunks have %d bytes, not %d", bandwidth, got, want)
+		}
+	}
+}
+
+// The DPU has small windows for small files. A side that was given a chunk or a depth proposes that, and the host
+// leaves the choice to the DPU.
+func TestSmallFilesGetSmallWindows(t *testing.T) {
+	const unknown = 0
+	dpu, host := Config{Side: negotiate.DPU}, Config{Side: negotiate.Host}
+	for _, c := range []struct {
+		config       Config
+		size         int64
+		chunk, depth uint32
+	}{
+		{dpu, unknown, 512 << 10, 16},
+		{dpu, 1, 64 << 10, 8},
+		{dpu, 2 << 20, 64 << 10, 8},
+		{dpu, 60 << 20, 128 << 10, 15},
+		{dpu, 64 << 20, 256 << 10, 8},
+		{dpu, 1 << 30, 512 << 10, 16},
+		{dpu, math.MaxInt64, 512 << 10, 16},
+		{host, 2 << 20, 2 << 20, 32},
+		{Config{Side: negotiate.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
+		{Config{Side: negotiate.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
+		{Config{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxSlots},
+	} {
+		if chunk, depth := c.config.window(c.size, sizing{}); chunk != c.chunk || depth != c.depth {
+			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes",
+				c.config.Side, c.config.Chunk, c.config.Depth, c.size, depth, chunk)
+		}
+	}
+	distant := sizing{Traits: Traits{Distant: true}}
+	for size, want := range map[int64][2]uint32{unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32}} {
+		if chunk, depth := dpu.window(size, distant); chunk != want[0] || depth != want[1] {
+			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
+		}
+	}
+	if _, got := dpu.window(1<<30, sizing{shared: true}); got != 8 {
+		t.Errorf("lanes that share CPUs get %d slots", got)
+	}
+	if got, _ := dpu.window(unknown, sizing{Traits: Traits{Largest: 100_000}}); got != 64<<10 {
+		t.Errorf("a device that copies 100,000 bytes at once gets slots of %d", got)
+	}
+}
+
+// Where a chunk may take long each has a message of its own, and elsewhere a message stands for at most maxBatch.
+func TestBatches(t *testing.T) {
+	plan := func(slots, chunk uint32) negotiate.Plan { return negotiate.Plan{Slots: slots, Chunk: chunk} }
+	for name, c := range map[string]struct {
+		plan   negotiate.Plan
+		config Config
+		stream bool
+		want   int
+	}{
+		"a quarter of the window": {plan: plan(16, 512<<10), want: 4},
+		"few slots":               {plan: plan(3, 512<<10), want: 1},
+		"many slots":              {plan: plan(1024, 512<<10), want: 8},
+		"large slots":             {plan: plan(32, 32<<20), want: 1},
+		"paced":                   {plan: plan(16, 512<<10), config: Config{Bandwidth: 1}, want: 1},
+		"stream":                  {plan: plan(16, 512<<10), stream: true, want: 1},
+	} {
+		c.config.File = &job.LocalFile{Stream: c.stream}
+		agreed := terms{config: &c.config, plan: c.plan}
+		if got := agreed.batch(); got != c.want {
+			t.Errorf("%s: %d chunks with a message, not %d", name, got, c.want)
+		}
+	}
+}
+
+// A lane that fetches a chunk itself needs one buffer for it, unless chunks wait in buffers to be written in order.
+func TestBuffersOfALane(t *testing.T) {
+	for name, c := range map[string]struct {
+		side   negotiate.Side
+		digest digest.Algorithm
+		want   int
+	}{
+		"DPU":              {negotiate.DPU, digest.CRC32C, 4},
+		"DPU, in order":    {negotiate.DPU, digest.SHA256, 8},
+		"a host":           {negotiate.Host, digest.CRC32C, 1},
+		"a host, in order": {negotiate.Host, digest.SHA256, 8},
+	} {
+		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}}, plan: negotiate.Plan{
+			Sender: c.side.Other(), Slots: 8, Chunk: 4096, SizeKnown: true, Digest: negotiate.Digest(c.digest),
+		}}
+		if got := agreed.layout().Buffers; got != c.want {
+			t.Errorf("%s: %d buffers, not %d", name, got, c.want)
+		}
+	}
+}
+
+// device is the Memory of a device that only has traits.
+type device struct {
+	Memory
+	traits Traits
+}
+
+func (d device) Traits() Traits { return d.traits }
+
+// fewCPUs is the Placement of a process with no more CPUs than lanes.
+type fewCPUs struct{ pump.Pinning }
+
+func (f fewCPUs) Lanes(int) pump.Pinning { return f }
+
+// Lanes are pinned in a transfer that is worth it, unless the device copies with a processor of its own.
+func TestPinning(t *testing.T) {
+	large := negotiate.Plan{SizeKnown: true, Size: 1 << 30, Digest: negotiate.Digest(digest.CRC32C)}
+	with := func(change func(p *negotiate.Plan)) negotiate.Plan {
+		p := large
+		change(&p)
+		return p
+	}
+	for name, c := range map[string]struct {
+		plan      negotiate.Plan
+		placement Placement
+		stream    bool
+		distant   bool
+		pinned    bool
+	}{
+		"large":            {plan: large, placement: fewCPUs{}, pinned: true},
+		"without a wish":   {plan: large},
+		"a distant device": {plan: large, placement: fewCPUs{}, distant: true},
+		"small":            {plan: with(func(p *negotiate.Plan) { p.Size = 1 << 20 }), placement: fewCPUs{}},
+		"ordered": {
+			plan: with(func(p *negotiate.Plan) { p.Digest = negotiate.Digest(digest.SHA256) }), placement: fewCPUs{},
+		},
+		"from a stream": {
+			plan: with(func(p *negotiate.Plan) { p.SizeKnown, p.Size = false, 0 }), placement: fewCPUs{},
+		},
+		"to a stream":     {plan: with(func(p *negotiate.Plan) { p.StreamTarget = true }), placement: fewCPUs{}},
+		"a stream's side": {plan: large, placement: fewCPUs{}, stream: true},
+	} {
+		agreed := terms{plan: c.plan, config: &Config{
+			Placement: c.placement, Memory: device{traits: Traits{Distant: c.distant}}, File: &job.LocalFile{Stream: c.stream},
+		}}
+		if got := agreed.pinning(); (got != nil) != c.pinned {
+			t.Errorf("%s: pinned by %v", name, got)
+		}
+		if got := agreed.config.sizing().shared; got != (c.placement != nil && !c.distant) {
+			t.Errorf("%s: CPUs are shared: %t", name, got)
+		}
+	}
+}

@@ -1,0 +1,52 @@
+package native
+
+import (
+	"context"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// target is what a receiver writes to: a partial file that is renamed in the end, or a stream.
+type target interface {
+	pump.Target
+
+	// resumable returns how many bytes an earlier transfer has left. warnings returns sentences about what of it is not
+	// used, and why a name is not the usual one.
+	resumable() int64
+	warnings() []string
+
+	// allocate preallocates the target.
+	allocate(ctx context.Context) error
+
+	// concurrent reports, after allocate, whether two lanes can write at once.
+	concurrent() bool
+
+	// advance notes how many bytes from the beginning are verified.
+	advance(prefix int64) error
+
+	// finish makes what was received, whose digest is sum, durable but for its name.
+	finish(ctx context.Context, sum digest.Sum, attributes []byte) error
+
+	// commit gives it its final name, and durability returns what it then has.
+	commit() error
+	durability() negotiate.Durability
+
+	// close, keep and discard end it: committed, to be resumed, or not wanted. keep returns how many bytes it has kept,
+	// or why nothing of what was verified.
+	close() error
+	keep() (kept int64, lost string)
+	discard() error
+
+	// abandon is keep, or discard, while another call to the target has not returned. It may hang itself.
+	abandon(keep bool) int64
+}
+
+// openTarget opens what the plan wants written.
+func openTarget(ctx context.Context, t *terms) (target, error) {
+	if t.config.File.Stream {
+		return openStreamTarget(ctx, t)
+	}
+	return openFileTarget(t)
+}

@@ -1,0 +1,137 @@
+package native
+
+import (
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// terms are what follows for this side from its Config and from the plan that both sides have agreed upon. They do not
+// change during the transfer.
+type terms struct {
+	config *Config
+	plan   negotiate.Plan
+}
+
+func (t *terms) sends() bool { return t.plan.Sender == t.config.Side }
+
+// size returns that of the file in bytes, or job.Unknown.
+func (t *terms) size() int64 {
+	if !t.plan.SizeKnown {
+		return job.Unknown
+	}
+	return int64(t.plan.Size)
+}
+
+func (t *terms) algorithm() digest.Algorithm { return digest.Algorithm(t.plan.Digest) }
+
+// inOrder reports whether chunks have to be taken in the order of their offsets.
+func (t *terms) inOrder() bool {
+	return t.algorithm().Ordered() || !t.plan.SizeKnown || t.config.File.Stream
+}
+
+// layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
+// need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
+// on the host, it fills one buffer again and again.
+func (t *terms) layout() Layout {
+	l := Layout{
+		Sends: t.sends(), Digest: t.algorithm(), Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Slots),
+	}
+	l.Lanes = min(maxLanes, l.Depth)
+	if t.inOrder() {
+		l.Lanes = 1
+	}
+	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
+	if t.config.Side == negotiate.Host && !t.inOrder() {
+		l.Buffers = 1
+	}
+	return l
+}
+
+// batch returns how many chunks one message stands for: a quarter of the window, so that the rest keeps both sides
+// busy, and at most maxBatch. Where a chunk may take long, each has its own message.
+func (t *terms) batch() int {
+	if t.config.Bandwidth > 0 || t.config.File.Stream {
+		return 1
+	}
+	return max(1, min(int(t.plan.Slots)/4, maxBatch/int(t.plan.Chunk)))
+}
+
+// chunkPatience returns how long a chunk may take. Where the order counts, a retransmitted one makes a whole window
+// wait.
+func (t *terms) chunkPatience() time.Duration {
+	if t.inOrder() || t.plan.StreamTarget {
+		return slowChunk * time.Duration(1+t.plan.Slots/4)
+	}
+	return slowChunk
+}
+
+// pinning returns how the lanes are pinned; nil: they are not. A device with a processor of its own leaves this one's
+// CPUs alone. The single lanes of both sides are better on different CPUs, and a small file is transferred before
+// pinning could pay.
+func (t *terms) pinning() pump.Pinning {
+	if t.config.Placement == nil || t.config.Memory.Traits().Distant ||
+		t.inOrder() || t.plan.StreamTarget || t.plan.Size < smallFile {
+		return nil
+	}
+	return t.config.Placement.Lanes(maxLanes)
+}
+
+// check refuses what the peer may want and this side's user does not.
+func (t *terms) check() error {
+	if t.config.MaxBytes > 0 && t.plan.SizeKnown && t.plan.Size > uint64(t.config.MaxBytes) {
+		return job.OverLimit(t.config.File.Path, int64(t.plan.Size), t.config.MaxBytes)
+	}
+	if err := t.checkHoles(); err != nil {
+		return err
+	}
+	if e := t.config.Expect; e != nil && t.algorithm() != e.Algorithm() {
+		return job.NewError(job.ErrSettings, nil, "use the same --digest on both sides",
+			"--expect names a %s digest, but the %s requires the stronger %s",
+			e.Algorithm(), t.config.Side.Other(), t.algorithm())
+	}
+	return nil
+}
+
+// readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
+// and for a readback.
+func (t *terms) readsHoles() bool { return t.algorithm().Ordered() || t.plan.Readback }
+
+// checkHoles has a sender refuse before a byte moves what the receiver would refuse as the holes arrive.
+func (t *terms) checkHoles() error {
+	if t.config.MaxHoles == 0 || t.config.File.Source == nil || !t.plan.Sparse || !t.readsHoles() {
+		return nil
+	}
+	exceeded, err := t.config.File.Source.HolesExceed(t.config.MaxHoles)
+	if exceeded {
+		return t.overHoles()
+	}
+	return err
+}
+
+func (t *terms) overHoles() error {
+	reader, next := t.algorithm().String(), "use --digest crc32c on both sides"
+	if t.plan.Readback {
+		reader, next = "--verify readback", "leave it out on both sides"
+	}
+	return job.NewError(job.ErrLimit, nil, next+", or raise --max-holes",
+		"%s has more than %s of holes, which %s would read as zeros",
+		t.config.File.Path, humanize.IBytes(uint64(t.config.MaxHoles)), reader)
+}
+
+// checkContent compares what was transferred with what the user allows.
+func (t *terms) checkContent(size int64, sum digest.Sum) error {
+	if t.config.MaxBytes > 0 && size > t.config.MaxBytes {
+		return job.OverLimit(t.config.File.Path, size, t.config.MaxBytes)
+	}
+	if e := t.config.Expect; e != nil && sum != *e {
+		return job.NewError(job.ErrDigest, nil, "check the source, or correct --expect",
+			"digest mismatch of %s: got %s, expected %s", t.config.File.Path, sum, e)
+	}
+	return nil
+}

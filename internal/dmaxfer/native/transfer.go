@@ -1,0 +1,366 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"math"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Result is what a transfer has come to.
+type Result struct {
+	Summary job.Summary
+
+	// Reference is not nil if the peer speaks the reference protocol after all: its host's offer was an accident of its
+	// memory. The session that went before goes on with this step, and with the message Early, if it is not nil.
+	Reference *negotiate.Step
+	Early     []byte
+}
+
+// Run transfers the file with the peer of a session that has not been started. It tells the peer of every failure that
+// the peer can still hear of, and releases what the transfer held. hostSize is how many bytes the host's file has, if
+// the DPU knows that already; otherwise 0.
+func Run(ctx context.Context, c Config, session *negotiate.NativeSession, hostSize uint64) (Result, error) {
+	t := newTransfer(c, session)
+	err := t.propose(hostSize)
+	if err == nil {
+		err = t.lead(ctx)
+	}
+	return Result{Summary: t.account.summary, Reference: t.reference, Early: t.inbox.close()}, err
+}
+
+// Tell tells the peer of a session that has not been started why this side gives up.
+func Tell(c Config, session *negotiate.NativeSession, failed error) {
+	t := newTransfer(c, session)
+	t.tell(failed)
+	t.inbox.close()
+}
+
+// transfer is one file with one peer. The holder of turn owns it, and the session in it: the goroutine that calls lead,
+// unless it waits for something to happen. What takes long is done by jobs, which report to it.
+//
+//	messages ─────────────►┐                ┌─► session ─► messages to the peer
+//	job ───── its end ────►├─► lead's loop ─┤
+//	lanes ─── batches ────►│                └─► the next job
+//	pulse ────────────────►┘
+//
+// While lead waits, a lane takes the turn for messages and batches between two chunks, so that no other thread has to
+// be woken for them.
+type transfer struct {
+	turn    semaphore // held by the user of what follows, except where it says otherwise
+	config  *Config
+	terms   *terms // the plan is set by the agreement
+	session *negotiate.NativeSession
+	inbox   inbox
+	role    role    // nil until the agreement
+	opened  *Window // set by the job that opens it; released after all jobs have returned
+	watch   liveness
+	account *account
+	message []byte        // the buffer of heartbeats
+	limiter *rate.Limiter // nil: no bandwidth limit
+
+	broken    error             // what a lane has noticed of the peer, and ends the transfer
+	skipInbox bool              // the next step serves anything but the inbox
+	ended     chan func() error // what is left to do by the owner when a job has ended
+	jobs      sync.WaitGroup
+	reference *negotiate.Step // set if the peer speaks the reference protocol
+
+	settling semaphore // held while the role is settled or abandoned
+}
+
+func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
+	if c.Progress == nil {
+		c.Progress = &job.Progress{}
+	}
+	agreed := &terms{config: &c}
+	return &transfer{
+		turn: make(semaphore, 1), settling: make(semaphore, 1),
+		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
+		account: &account{terms: agreed, started: time.Now()},
+		message: make([]byte, 0, c.Conn.MaxMessage()),
+		ended:   make(chan func() error, 2),
+	}
+}
+
+// semaphore has one holder at a time. Unlike a mutex it can be waited for in virtual time.
+type semaphore chan struct{}
+
+func (s semaphore) acquire() { s <- struct{}{} }
+
+func (s semaphore) tryAcquire() bool {
+	select {
+	case s <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+func (s semaphore) release() { <-s }
+
+// role is what a side does in the transfer: it is the sender or the receiver. The owner of the transfer calls it.
+type role interface {
+	// begin is called after the agreement.
+	begin(ctx context.Context) error
+
+	// windowOpened is called once this side's end of the window is open, and is the role's to close early.
+	windowOpened(ctx context.Context, w *Window) error
+
+	// take does what a message of the peer asks of this role.
+	take(ctx context.Context, step negotiate.NativeStep) error
+
+	// outbox returns what the lanes have for the peer, and flush sends it; nil before there are lanes.
+	outbox() outbox
+	flush(ctx context.Context) error
+
+	// patience returns how long heartbeats of the peer alone keep the transfer alive, with what the peer has to do now.
+	patience() time.Duration
+
+	// settle ends the role; failed is why the transfer did, or nil. It returns what is kept for a later transfer.
+	settle(failed error) (kept job.Kept, err error)
+
+	// abandon is settle while a call of a job has not returned. What that may use stays open. It may hang itself.
+	abandon(failed error) (kept job.Kept)
+}
+
+// outbox is the part of a pump.Batch that does not depend on what is in it.
+type outbox interface {
+	Due() bool                // there is enough for a message
+	Waiting() <-chan struct{} // delivers a token when a lane waits for that message
+	Flush()                   // makes due what is there
+}
+
+// link is what a role knows of the transfer that it belongs to.
+type link interface {
+	// send sends a message to the peer. The owner calls it.
+	send(ctx context.Context, message []byte) error
+
+	// run makes a call that may take long or hang in another goroutine. The owner calls what it returns, unless the
+	// transfer has ended by then.
+	run(call func() (finish func() error))
+
+	// poller lets the lanes exchange messages with the peer while ctx lasts.
+	poller(ctx context.Context) pump.Poller
+
+	// pace waits, in a lane, until the bandwidth limit permits a chunk; nil without a limit.
+	pace() func(ctx context.Context, length int64) error
+}
+
+// propose has the DPU, whose engine copies, choose the window by the size of the file.
+func (t *transfer) propose(hostSize uint64) error {
+	c := t.config
+	if c.Side == negotiate.Host {
+		return nil
+	}
+	size, s := int64(min(hostSize, math.MaxInt64)), c.sizing()
+	if c.File.Stream || c.digest().Ordered() {
+		s.shared = false // its only lane does not share a CPU with the host's
+	}
+	if c.File.Source != nil {
+		size = c.File.Source.Info().Size
+	}
+	return t.session.Propose(c.window(size, s))
+}
+
+// lead leads the transfer to its end. If a call hangs it keeps the turn, so that a lane which returns later leaves the
+// session alone.
+func (t *transfer) lead(ctx context.Context) error {
+	t.turn.acquire()
+	working, stop := context.WithCancelCause(ctx)
+	err := t.converse(working)
+	if err != nil {
+		t.tell(err)
+	}
+	stop(errEnded)
+	returned, err := t.windUp(err)
+	if returned {
+		t.turn.release()
+	}
+	return err
+}
+
+// errEnded is the cause with which a transfer that has ended ends its own jobs.
+var errEnded = errors.New("the copy has ended")
+
+func (t *transfer) converse(ctx context.Context) error {
+	t.watch.start(t.config.Side, t.config.IdleTimeout)
+	defer t.watch.stop()
+	late, latest := job.Overtime(ctx, job.PartingTime), job.Overtime(ctx, job.RenameGrace)
+	if err := t.send(ctx, t.session.Start()); err != nil {
+		return t.explain(ctx, err)
+	}
+	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
+		err := t.stepUninterrupted(ctx, late, latest)
+		if err != nil {
+			err = t.explain(late, err)
+		}
+		if err != nil {
+			return t.conclude(err)
+		}
+	}
+	return nil
+}
+
+// step handles the next thing that happens. A peer that always has a message does not keep this side from anything
+// else.
+func (t *transfer) step(ctx context.Context) error {
+	if t.broken != nil {
+		return t.broken
+	}
+	if t.skipInbox = !t.skipInbox; t.skipInbox {
+		return t.await(ctx, closed)()
+	}
+	if heard, err := t.hear(ctx); heard {
+		return err
+	}
+	return t.await(ctx, nil)()
+}
+
+// closed is a channel that is always ready.
+var closed = func() <-chan struct{} {
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// await gives the turn away until something happens, or else is ready, and returns how to handle that.
+func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle func() error) {
+	var waiting <-chan struct{}
+	if box := t.outbox(); box != nil {
+		waiting = box.Waiting()
+	}
+	t.turn.release()
+	defer t.turn.acquire()
+	select {
+	case <-otherwise:
+		return nothing
+	case <-t.inbox.Arrived():
+		return nothing
+	case <-t.config.Conn.Done():
+		return func() error { return t.lost(ctx) }
+	case finish := <-t.ended:
+		return func() error { return t.finish(ctx, finish) }
+	case <-waiting:
+		return func() error { return t.flush(ctx) }
+	case <-t.watch.pulse():
+		return func() error { return t.beat(ctx) }
+	case <-ctx.Done():
+		return func() error { return context.Cause(ctx) }
+	}
+}
+
+func nothing() error { return nil }
+
+// finish does what is left to do of a job.
+func (t *transfer) finish(ctx context.Context, finish func() error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx) // which may well be why the job has ended
+	}
+	t.watch.progressed()
+	return finish()
+}
+
+// take lets the session judge a message and does what it asks for.
+func (t *transfer) take(ctx context.Context, message []byte) error {
+	step, err := t.session.Receive(message)
+	if err != nil {
+		t.partWith(step.Reply)
+		return err
+	}
+	if step.Reply != nil {
+		t.answer(ctx, step.Reply)
+	}
+	t.watch.heard()
+	switch step.Event {
+	case negotiate.Planned:
+		return t.begin(ctx, step.Plan)
+	case negotiate.WindowOpened:
+		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(l, step.Window) })
+		return nil
+	case negotiate.PeerBeat:
+		if t.commit() != committed { // after that there is nothing to work on
+			t.watch.peerWorked(step.Beat)
+		}
+		return nil
+	case negotiate.ToReference:
+		t.reference = &step.ReferenceStep
+		return nil
+	}
+	t.watch.progressed()
+	return t.role.take(ctx, step)
+}
+
+// begin starts what was agreed.
+func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
+	t.terms.plan = plan
+	if err := t.terms.check(); err != nil {
+		return err
+	}
+	t.account.planned(t.session.Peer())
+	t.watch.progressed()
+	if t.config.Bandwidth > 0 {
+		t.limiter = rate.NewLimiter(rate.Limit(t.config.Bandwidth), int(plan.Chunk))
+	}
+	if t.terms.sends() {
+		t.role = newSender(t.terms, t.session, t, t.account)
+	} else {
+		t.role = newReceiver(t.terms, t.session, t, t.account)
+	}
+	if err := t.role.begin(ctx); err != nil {
+		return err
+	}
+	if t.config.Side == negotiate.Host {
+		t.openWindow(ctx, t.config.Memory.Expose)
+	}
+	return nil
+}
+
+// openWindow opens this side's end of the window in a job: a device may take its time to register memory, or wait for
+// the host, and meanwhile both sides send heartbeats. The host then tells the DPU where the window is.
+func (t *transfer) openWindow(ctx context.Context, open func(Layout) (*Window, error)) {
+	layout := t.terms.layout()
+	t.run(func() func() error {
+		w, err := open(layout)
+		if err != nil {
+			return func() error { return t.notOpened(ctx, err) }
+		}
+		t.opened = w
+		return func() error { return t.windowOpened(ctx, w) }
+	})
+}
+
+func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
+	if t.config.Side == negotiate.Host {
+		message, err := t.session.Window(w.Address, w.Descriptor)
+		if err != nil {
+			return err
+		}
+		if err := t.send(ctx, message); err != nil {
+			return err
+		}
+	}
+	return t.role.windowOpened(ctx, w)
+}
+
+// notOpened blames a host that has fallen silent: a device may need one that runs to import its memory, and only
+// reports that it failed.
+func (t *transfer) notOpened(ctx context.Context, err error) error {
+	if t.config.Side == negotiate.Host {
+		return err
+	}
+	if _, heardErr := t.hear(ctx); heardErr != nil {
+		return heardErr
+	}
+	if t.watch.missedBeat() {
+		return job.NewError(job.ErrIdle, err, "check the other side",
+			"timeout: no message from the host, and its window cannot be imported")
+	}
+	return err
+}

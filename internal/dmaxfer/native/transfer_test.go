@@ -1,0 +1,86 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// testMessage is the longest message in bytes.
+const testMessage = 512
+
+// started returns the session of a DPU that waits for the host's HELLO.
+func started(t *testing.T) *negotiate.NativeSession {
+	t.Helper()
+	session, err := negotiate.NewNative(
+		negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Slots: 1}, negotiate.Limits{MaxMessage: testMessage},
+	)
+	must(t, err)
+	session.Start()
+	return session
+}
+
+// A side that cannot send any more still reads why.
+func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
+	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	must(t, host.Send(t.Context(), negotiate.AppendAbort(nil, negotiate.AbortTarget, "no room")))
+	must(t, host.Close())
+	c := Config{Side: negotiate.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
+	tr := newTransfer(c, started(t))
+	_, _ = tr.hear(t.Context())
+	err := tr.explain(t.Context(), comch.ErrPeerLost)
+	if told, is := errors.AsType[*negotiate.PeerAborted](err); !is || told.Code != negotiate.AbortTarget {
+		t.Errorf("got %v, want what the host said", err)
+	}
+}
+
+// What an interruption breaks is its consequence, whichever is noticed first.
+func TestInterruptionIsTheCause(t *testing.T) {
+	interrupted := errors.New("interrupted")
+	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr.watch.start(negotiate.DPU, time.Hour)
+	defer tr.watch.stop()
+	tr.turn.acquire()
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(interrupted)
+	for range 50 { // whichever is chosen
+		tr.run(func() func() error { return failWith(job.NewError(job.ErrTarget, nil, "", "the stream was closed")) })
+		tr.jobs.Wait()
+		var err error
+		for err == nil {
+			err = tr.step(ctx)
+		}
+		mustBe(t, err, interrupted)
+		tr.ended = make(chan func() error, cap(tr.ended))
+	}
+}
+
+// A message waits for a full queue for as long as the peer may still be silent, counted in pulses.
+func TestPatienceIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var l liveness
+		l.start(negotiate.Host, time.Second)
+		defer l.stop()
+		l.silent = 4
+		ctx := l.untilSilent(t.Context())
+		defer ctx.end()
+		began := time.Now()
+		<-ctx.Done()
+		mustBe(t, context.Cause(ctx), job.ErrIdle)
+		if took := time.Since(began); took != time.Duration(l.limit-l.silent+1)*l.interval {
+			t.Errorf("it took %s", took)
+		}
+		waited, unused := l.untilSilent(t.Context()), l.untilSilent(t.Context())
+		_ = waited.Done()
+		waited.end() // and the bubble ends: nothing is left
+		unused.end()
+	})
+}

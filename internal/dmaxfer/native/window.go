@@ -1,0 +1,82 @@
+package native
+
+import (
+	"io"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Memory is what a transfer needs of a device. It is called by one goroutine at a time.
+type Memory interface {
+	// Traits returns those of the device.
+	Traits() Traits
+
+	// Expose makes the window, on the host, with its Address and Descriptor.
+	Expose(l Layout) (*Window, error)
+
+	// Open opens the host's window, on the DPU.
+	Open(l Layout, w negotiate.Window) (*Window, error)
+}
+
+// Traits are what the sizes of a window are chosen by.
+type Traits struct {
+	Largest int64 // bytes that the device copies at once; 0 if it does not say
+	Distant bool  // it copies with another processor than this one, and other caches
+}
+
+// Layout is how a side arranges its memory for a transfer.
+type Layout struct {
+	Sends   bool
+	Digest  digest.Algorithm
+	Chunk   int64 // bytes of a slot
+	Depth   int   // slots of the window
+	Lanes   int
+	Buffers int // of each lane of a receiver
+}
+
+// Length returns that of the window in bytes.
+func (l Layout) Length() int64 { return int64(l.Depth) * l.Chunk }
+
+// Window is this side's end of the window: memory, and the engines between it and the window itself.
+type Window struct {
+	Slots   pump.Slots    // of a sender, one for each of the window's
+	Buffers []pump.Slots  // of a receiver, by lane
+	Engines []pump.Engine // by lane; none where the slots are the window
+
+	Address    uint64 // how the DPU opens the window, of a host
+	Descriptor []byte
+
+	opened []io.Closer
+}
+
+// Closes adds what Close is to close before everything that was added earlier.
+func (w *Window) Closes(c io.Closer) { w.opened = append(w.opened, c) }
+
+// Close releases everything, the engines first: nothing may be released while it copies. So what cannot be closed keeps
+// what was added before it; another call tries again.
+func (w *Window) Close() error {
+	for last := len(w.opened) - 1; last >= 0; last-- {
+		if err := w.opened[last].Close(); err != nil {
+			return err
+		}
+		w.opened = w.opened[:last]
+	}
+	return nil
+}
+
+// NewHostWindow arranges a host's end around the memory of the window. A receiver copies what the DPU may write before
+// it looks at it.
+func NewHostWindow(l Layout, memory []byte) *Window {
+	if l.Sends {
+		return &Window{Slots: pump.NewSlots(memory, l.Chunk)}
+	}
+	w := &Window{}
+	for range l.Lanes {
+		private := make([]byte, int64(l.Buffers)*l.Chunk)
+		w.Buffers = append(w.Buffers, pump.NewSlots(private, l.Chunk))
+		w.Engines = append(w.Engines, pump.NewCopier(memory, private, l.Buffers, l.Digest))
+	}
+	return w
+}

@@ -1,0 +1,62 @@
+package pump
+
+import (
+	"bytes"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// testPinning counts what the lanes ask for. It pins nothing, but lets them behave as if.
+type testPinning struct{ reserved, pinned, unpinned, released atomic.Int64 }
+
+func (p *testPinning) Reserve(lanes int) (release func()) {
+	p.reserved.Add(int64(lanes))
+	return func() { p.released.Add(int64(lanes)) }
+}
+
+func (p *testPinning) Pin(int) (unpin func(), pinned bool) {
+	p.pinned.Add(1)
+	return func() { p.unpinned.Add(1) }, true
+}
+
+// Every lane of both sides is pinned, and unpinned in the end.
+func TestPinnedLanesCopy(t *testing.T) {
+	p := newPair(64 * 1000)
+	p.hostSends, p.lanes, p.slots = true, [2]int{2, 2}, 8
+	pinning := &testPinning{}
+	p.pinning = pinning
+	p.build()
+	sent, received := p.run(t.Context())
+	must(t, sent)
+	must(t, received)
+	if !bytes.Equal(p.source.bytes, p.target.bytes) {
+		t.Error("the bytes arrived changed")
+	}
+	for what, n := range map[string]*atomic.Int64{
+		"reserved": &pinning.reserved, "pinned": &pinning.pinned,
+		"unpinned": &pinning.unpinned, "released": &pinning.released,
+	} {
+		if got := n.Load(); got != 4 {
+			t.Errorf("%d lanes were %s, not 4", got, what)
+		}
+	}
+}
+
+// Who would wait long for its turn to write does without.
+func TestWaitingForATurnEnds(t *testing.T) {
+	var turn sync.Mutex
+	s := newLaneCPU(nil, 0)
+	if !s.lock(&turn) {
+		t.Error("a turn that nobody has was not taken")
+	}
+	for range 40 { // and less long each time
+		if s.lock(&turn) {
+			t.Error("a turn was taken that another one has")
+		}
+	}
+	turn.Unlock()
+	if !s.lock(&turn) {
+		t.Error("a turn that has become free was not taken")
+	}
+}

@@ -1,0 +1,102 @@
+package reference
+
+import (
+	"context"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// noticeTime is how long a failing side tries to tell its peer, and then waits for the peer to disconnect: a connection
+// that is cut at once may lose the notice.
+const noticeTime = time.Second
+
+func (t *Transfer) send(ctx context.Context, message []byte) error {
+	if message == nil {
+		return nil
+	}
+	ctx, stop := t.untilSilent(ctx, t.config.IdleTimeout)
+	defer stop()
+	return t.config.Conn.Send(ctx, message)
+}
+
+func (t *Transfer) receive(ctx context.Context) ([]byte, error) {
+	if message := t.early; message != nil {
+		t.early = nil
+		return message, nil
+	}
+	ctx, stop := t.untilSilent(ctx, t.patience())
+	defer stop()
+	return t.config.Conn.Recv(ctx)
+}
+
+// untilSilent returns ctx for as long as the peer may be silent. It ends with what the peer was to do by then. The
+// caller calls stop.
+func (t *Transfer) untilSilent(
+	ctx context.Context, patience time.Duration,
+) (within context.Context, stop func()) {
+	silent := t.silent(patience) // of the state now: the countdown is another goroutine
+	ctx, end := context.WithCancelCause(ctx)
+	interval := job.PulseOf(patience)
+	c := job.NewCountdown(ctx, job.PulsesIn(patience, interval), interval, func() { end(silent) })
+	return ctx, func() {
+		c.Stop()
+		end(nil)
+	}
+}
+
+// patience is how long the peer may be silent. While it preallocates, copies or saves it sends nothing in this
+// protocol, so a large file earns it more.
+func (t *Transfer) patience() time.Duration {
+	switch t.session.State() {
+	case negotiate.AwaitExport, negotiate.AwaitStatus, negotiate.AwaitDisconnect:
+		return t.longPatience()
+	default:
+		return t.config.IdleTimeout
+	}
+}
+
+// longPatience is for work on the whole file that reports no progress, on either side.
+func (t *Transfer) longPatience() time.Duration {
+	return t.config.IdleTimeout * time.Duration(1+t.agreement.Size/patienceUnit)
+}
+
+func (t *Transfer) silent(patience time.Duration) error {
+	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
+		"timeout: no message from the %s for %s, %s", t.config.Side.Other(), patience, waitedFor[t.session.State()])
+}
+
+// waitedFor describes what a silent peer was to do in each state.
+var waitedFor = map[negotiate.State]string{
+	negotiate.AwaitDirection:  "waiting for it to report whether it has the file",
+	negotiate.AwaitExport:     "waiting for access to its memory",
+	negotiate.Copying:         "while the copy was running",
+	negotiate.AwaitStatus:     "waiting for it to copy the file",
+	negotiate.AwaitDisconnect: "waiting for it to disconnect",
+}
+
+// tell sends what a failing side still has to report. It has a deadline of its own, because the transfer's context may
+// be what has ended.
+func (t *Transfer) tell(message []byte) {
+	ctx, cancel := context.WithTimeout(context.Background(), noticeTime)
+	defer cancel()
+	if err := t.config.Conn.Send(ctx, message); err != nil {
+		t.config.Log.Debug().Err(err).Msg("could not report the failure to the peer")
+	}
+}
+
+// linger lets the peer receive the notice and disconnect first. The DPU's end of the channel takes the host's with it;
+// the host's memory may be in use until the DPU has stopped its copy.
+func (t *Transfer) linger() {
+	select {
+	case <-t.config.Conn.Done():
+	case <-time.After(noticeTime):
+	}
+}
+
+func (t *Transfer) notify(e job.Event) {
+	if t.config.Notify != nil {
+		t.config.Notify(e)
+	}
+}

@@ -1,0 +1,275 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// stage is what is being done to a slot.
+type stage int
+
+const (
+	vacant stage = iota // no chunk in it
+	atFile              // a worker reads it from, or writes it to, the file
+	atDMA               // the engine copies it
+)
+
+// route maps each stage of a slot to the next one.
+type route map[stage]stage
+
+var (
+	receivingRoute = route{vacant: atDMA, atDMA: atFile, atFile: vacant}
+	sendingRoute   = route{vacant: atFile, atFile: atDMA, atDMA: vacant}
+)
+
+// chunk is a range of the file, in bytes.
+type chunk struct {
+	offset int64
+	length int64
+}
+
+// pipeline copies a file between the disk and the host's memory through a fixed number of slots.
+//
+//	receiving  vacant ─► atDMA ─► atFile ─► vacant
+//	sending    vacant ─► atFile ─► atDMA ─► vacant
+//
+// The goroutine that calls run owns the engine and decides where each slot goes next; fileWorkers others do file calls.
+// Chunks finish in any order, since each has its own offset in the file. Nothing is allocated per chunk.
+type pipeline struct {
+	engine *doca.Engine
+	slots  *doca.Region
+	remote *doca.Remote
+	route  route
+	file   func(buffer []byte, offset int64) error // read or write one chunk
+	moved  func(length int64)                      // called for every chunk that is done
+	size   int64
+	chunk  int64
+
+	arrived int64   // bytes that are done
+	next    int64   // offset of the first chunk that has no slot yet
+	chunks  []chunk // by slot
+	vacant  []int   // slots
+	submits []doca.Copy
+	reaped  []doca.Completion
+	work    chan int // slots for the workers
+	worked  chan fileResult
+	filing  int // slots that are with the workers
+	failure error
+}
+
+type fileResult struct {
+	slot int
+	err  error
+}
+
+// pipelineConfig is what a pipeline needs; all of it stays the caller's.
+type pipelineConfig struct {
+	engine *doca.Engine
+	slots  *doca.Region // a whole number of chunks, at least one
+	remote *doca.Remote // at least size bytes
+	route  route
+	file   func(buffer []byte, offset int64) error // called from several goroutines at once
+	moved  func(length int64)
+	size   int64
+	chunk  int64
+}
+
+func newPipeline(c pipelineConfig) *pipeline {
+	count := int(c.slots.Len() / c.chunk)
+	p := &pipeline{
+		engine: c.engine, slots: c.slots, remote: c.remote, route: c.route, file: c.file, moved: c.moved,
+		size: c.size, chunk: c.chunk,
+		chunks:  make([]chunk, count),
+		vacant:  make([]int, count),
+		submits: make([]doca.Copy, 0, count),
+		reaped:  make([]doca.Completion, 1),
+		work:    make(chan int, count),
+		worked:  make(chan fileResult, count),
+	}
+	for i := range p.vacant {
+		p.vacant[i] = i
+	}
+	return p
+}
+
+// run moves the whole file. When it returns no worker is using a slot; after an error copies may be, until the engine
+// is closed.
+func (p *pipeline) run(ctx context.Context) error {
+	var workers sync.WaitGroup
+	for range fileWorkers {
+		workers.Go(p.serveFile)
+	}
+	err := p.loop(ctx)
+	close(p.work)
+	workers.Wait()
+	return err
+}
+
+func (p *pipeline) serveFile() {
+	for slot := range p.work {
+		c := p.chunks[slot]
+		p.worked <- fileResult{slot: slot, err: p.file(p.buffer(slot), c.offset)}
+	}
+}
+
+func (p *pipeline) buffer(slot int) []byte {
+	start := int64(slot) * p.chunk
+	return p.slots.Bytes()[start : start+p.chunks[slot].length]
+}
+
+// loop ends when every chunk has arrived, or when after a failure nothing is under way any more.
+func (p *pipeline) loop(ctx context.Context) error {
+	for {
+		p.fill()
+		p.submit()
+		if p.finished() {
+			return p.outcome()
+		}
+		if err := p.await(ctx); err != nil {
+			return errors.Join(p.failure, err)
+		}
+	}
+}
+
+// finished is true when nothing is under way, and nothing is left to do or to be done after a failure. Copies that the
+// engine has refused for now are left to do.
+func (p *pipeline) finished() bool {
+	if p.engine.Inflight() > 0 || p.filing > 0 {
+		return false
+	}
+	return p.failure != nil || (len(p.submits) == 0 && p.next == p.size)
+}
+
+// outcome checks the books before it calls a copy good: every byte has come to its end, once.
+func (p *pipeline) outcome() error {
+	if p.failure == nil && p.arrived != p.size {
+		return fmt.Errorf("internal error: %d of %d bytes were accounted for", p.arrived, p.size)
+	}
+	return p.failure
+}
+
+// fill gives vacant slots the next chunks.
+func (p *pipeline) fill() {
+	for len(p.vacant) > 0 && p.next < p.size && p.failure == nil {
+		slot := p.vacant[len(p.vacant)-1]
+		p.vacant = p.vacant[:len(p.vacant)-1]
+		p.chunks[slot] = chunk{offset: p.next, length: min(p.chunk, p.size-p.next)}
+		p.next += p.chunks[slot].length
+		p.advance(slot, vacant)
+	}
+}
+
+// advance moves a slot that has done with a stage to the next.
+func (p *pipeline) advance(slot int, done stage) {
+	switch p.route[done] {
+	case atFile:
+		p.filing++
+		p.work <- slot
+	case atDMA:
+		p.submits = append(p.submits, p.task(slot))
+	case vacant:
+		p.arrived += p.chunks[slot].length
+		p.vacant = append(p.vacant, slot)
+		p.moved(p.chunks[slot].length)
+	}
+}
+
+func (p *pipeline) task(slot int) doca.Copy {
+	c := p.chunks[slot]
+	task := doca.Copy{Length: c.length, Tag: uint64(slot)}
+	if p.route[vacant] == atDMA {
+		task.Source, task.SourceOffset = p.remote, c.offset
+		task.Target, task.TargetOffset = p.slots, int64(slot)*p.chunk
+	} else {
+		task.Source, task.SourceOffset = p.slots, int64(slot)*p.chunk
+		task.Target, task.TargetOffset = p.remote, c.offset
+	}
+	return task
+}
+
+// submit hands the engine what is ready; what it has no room for waits for the next round.
+func (p *pipeline) submit() {
+	if len(p.submits) == 0 {
+		return
+	}
+	if p.failure != nil {
+		p.submits = p.submits[:0]
+		return
+	}
+	n, err := p.engine.Submit(p.submits)
+	p.submits = append(p.submits[:0], p.submits[n:]...)
+	if err != nil && !errors.Is(err, doca.ErrQueueFull) {
+		p.fail(fmt.Errorf("submitting a copy: %w", err))
+	}
+}
+
+// await waits for the engine if it has something, else for a worker, and takes from the other what is there. One of
+// them has: an engine with nothing in flight takes at least one copy.
+func (p *pipeline) await(ctx context.Context) error {
+	if p.engine.Inflight() > 0 {
+		return p.awaitEngine(ctx)
+	}
+	return p.awaitWorker(ctx)
+}
+
+func (p *pipeline) awaitEngine(ctx context.Context) error {
+	n, err := p.engine.Reap(ctx, p.reaped)
+	if err != nil {
+		return err
+	}
+	for _, c := range p.reaped[:n] {
+		p.copied(c)
+	}
+	p.takeWorked()
+	return nil
+}
+
+func (p *pipeline) awaitWorker(ctx context.Context) error {
+	select {
+	case r := <-p.worked:
+		p.filed(r)
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (p *pipeline) takeWorked() {
+	for {
+		select {
+		case r := <-p.worked:
+			p.filed(r)
+		default:
+			return
+		}
+	}
+}
+
+func (p *pipeline) copied(c doca.Completion) {
+	slot := int(c.Tag)
+	if c.Err != nil {
+		p.fail(fmt.Errorf("copying %d bytes at %d: %w", p.chunks[slot].length, p.chunks[slot].offset, c.Err))
+	}
+	if p.failure == nil {
+		p.advance(slot, atDMA)
+	}
+}
+
+func (p *pipeline) filed(r fileResult) {
+	p.filing--
+	p.fail(r.err)
+	if p.failure == nil {
+		p.advance(r.slot, atFile)
+	}
+}
+
+// fail keeps the first failure: what follows it is its consequence.
+func (p *pipeline) fail(err error) {
+	if p.failure == nil {
+		p.failure = err
+	}
+}
