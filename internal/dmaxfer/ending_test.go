@@ -19,18 +19,20 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// The last words of a copy, and who may take them back.
+// The end of a transfer, and what can still be undone.
 
-// lastWords is a small copy in which something happens when a message passes; what that returns is the message's fate.
-func lastWords(t *testing.T, sender negotiate.Side, when func(a *attempt, message []byte) fate) (*checker, ending, *attempt) {
+// runWith runs a small transfer in which when is called for every message, and decides how it is delivered.
+func runWith(
+	t *testing.T, sender negotiate.Side, when func(a *attempt, message []byte) delivery,
+) (*checker, results, *attempt) {
 	t.Helper()
 	sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 	c := &checker{scenario: sc, t: t}
 	c.disks = sc.newDisks()
-	var e ending
+	var e results
 	synctest.Test(t, func(*testing.T) {
-		a := newAttempt(sc, c.disks, trouble{})
-		a.message = func(_ negotiate.Side, _ int, message []byte) fate { return when(a, message) }
+		a := newAttempt(sc, c.disks, fault{})
+		a.message = func(_ negotiate.Side, _ int, message []byte) delivery { return when(a, message) }
 		c.last = a
 		e = a.run()
 		synctest.Wait()
@@ -57,37 +59,48 @@ func bothSides(t *testing.T, run func(t *testing.T, sender negotiate.Side)) {
 	}
 }
 
-// Nobody can interrupt what is as good as done: the receiver commits, and the sender hears of it.
+// After COMMIT an interruption has no effect: the receiver commits, and the sender learns of it.
 func TestInterruptedAfterCommit(t *testing.T) {
-	for _, who := range []string{"sender", "receiver"} {
-		t.Run(who, func(t *testing.T) {
-			bothSides(t, func(t *testing.T, sender negotiate.Side) {
-				c, e, _ := lastWords(t, sender, func(a *attempt, message []byte) fate {
-					if isCommit(message) {
-						a.stop[map[string]negotiate.Side{"sender": sender, "receiver": sender.Other()}[who]](errInterrupted)
-					}
-					return fate{message: message}
-				})
-				if who == "receiver" && e.errs[sender] != nil { // it may have been interrupted before COMMIT was there
-					mustBe(t, e.errs[sender.Other()], errInterrupted)
-					c.agreement(e)
-					return
-				}
-				c.mustSucceed("although it was interrupted", e)
-			})
+	t.Run("sender", func(t *testing.T) {
+		bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			c, e := runInterruptedAtCommit(t, sender, sender)
+			c.mustSucceed("although the sender was interrupted", e)
 		})
-	}
+	})
+	t.Run("receiver", func(t *testing.T) {
+		bothSides(t, func(t *testing.T, sender negotiate.Side) {
+			c, e := runInterruptedAtCommit(t, sender, sender.Other())
+			if e.errs[sender] != nil { // the receiver may have been interrupted before COMMIT arrived
+				mustBe(t, e.errs[sender.Other()], errInterrupted)
+				c.agreement(e)
+				return
+			}
+			c.mustSucceed("although the receiver was interrupted", e)
+		})
+	})
 }
 
-// Who gives the file its name is not interrupted, and the sender hears of it.
-func TestInterruptedWhileItGetsItsName(t *testing.T) {
+// runInterruptedAtCommit interrupts a side when COMMIT passes.
+func runInterruptedAtCommit(t *testing.T, sender, interrupted negotiate.Side) (*checker, results) {
+	t.Helper()
+	c, e, _ := runWith(t, sender, func(a *attempt, message []byte) delivery {
+		if isCommit(message) {
+			a.stop[interrupted](errInterrupted)
+		}
+		return delivery{message: message}
+	})
+	return c, e
+}
+
+// The final rename is not interrupted, and the sender learns of it.
+func TestInterruptedDuringTheRename(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		for range 20 { // a message that may be sent or not goes out in some of them
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}
 			c.disks = sc.newDisks()
 			synctest.Test(t, func(*testing.T) {
-				a := newAttempt(sc, c.disks, trouble{})
+				a := newAttempt(sc, c.disks, fault{})
 				c.last = a
 				a.file = func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
 					if side != sender && op == "rename" {
@@ -101,20 +114,21 @@ func TestInterruptedWhileItGetsItsName(t *testing.T) {
 	})
 }
 
-// The calls that give a file its name do not say how far they are. The sender waits for them, but not for ever.
-func TestSlowNaming(t *testing.T) {
+// The calls that rename the target do not report how far they are. The sender waits for them, but not without end.
+func TestSlowRename(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		for pause, want := range map[time.Duration]error{
 			job.PeerRenameTime * 3 / 4: nil, job.PeerRenameTime + 3*time.Second: negotiate.ErrOutcomeUnknown,
 		} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}
-			e := c.run(sc.newDisks(), trouble{}, injected{file: func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
+			sleepInRename := func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
 				if side != sender && op == "rename" {
 					time.Sleep(pause)
 				}
 				return nil
-			}})
+			}
+			e := c.run(sc.newDisks(), fault{}, injection{file: sleepInRename})
 			must(t, e.errs[sender.Other()])
 			if err := e.errs[sender]; !errors.Is(err, want) {
 				t.Errorf("after %s the sender says %v", pause, err)
@@ -132,7 +146,7 @@ func TestWindowThatIsSlowToOpen(t *testing.T) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				var began, ended atomic.Bool
 				var beats atomic.Int64
-				c, device := &checker{scenario: sc, t: t}, smooth()
+				c, device := &checker{scenario: sc, t: t}, noDeviceFaults()
 				device.open = func(what string) error {
 					if what != "engine" || began.Swap(true) {
 						return nil
@@ -143,15 +157,16 @@ func TestWindowThatIsSlowToOpen(t *testing.T) {
 					}
 					return nil
 				}
-				e := c.run(sc.newDisks(), trouble{}, injected{device: device, message: func(from negotiate.Side, _ int, m []byte) fate {
+				countBeats := func(from negotiate.Side, _ int, m []byte) delivery {
 					if from == negotiate.DPU && began.Load() && !ended.Load() {
 						beats.Add(1)
 					}
 					if from == negotiate.Host && began.Load() && want != nil {
-						return fate{}
+						return delivery{}
 					}
-					return fate{message: m}
-				}})
+					return delivery{message: m}
+				}
+				e := c.run(sc.newDisks(), fault{}, injection{device: device, message: countBeats})
 				if err := e.errs[negotiate.DPU]; !errors.Is(err, want) || beats.Load() < 3 {
 					t.Errorf("the DPU says %v, after %d beats", err, beats.Load())
 				}
@@ -160,7 +175,7 @@ func TestWindowThatIsSlowToOpen(t *testing.T) {
 	})
 }
 
-// Who is interrupted when the two have connected, and before the other has said anything, tells it why.
+// A side that is interrupted after the connection and before the first message of the other tells it why.
 func TestInterruptedBeforeTheFirstMessage(t *testing.T) {
 	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 		t.Run(side.String(), func(t *testing.T) {
@@ -186,7 +201,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 		defer own.Close()
 		file, err := o.find(ctx)
 		if err == nil {
-			_, err = peer{o, file, own, busMemory{&bus{troubles: smooth()}, 1}}.transfer(ctx)
+			_, err = peer{o, file, own, busMemory{&bus{deviceFaults: noDeviceFaults()}, 1}}.transfer(ctx)
 		}
 		ended <- err
 	}()
@@ -225,13 +240,15 @@ func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiat
 // A connection that is lost after COMMIT does not keep the file from its name, and leaves the sender in doubt.
 func TestLostAfterCommit(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		c, e, _ := lastWords(t, sender, func(_ *attempt, message []byte) fate { return fate{message: message, cut: isDone(message)} })
+		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
+			return delivery{message: message, cut: isDone(message)}
+		})
 		mustBeInDoubt(t, c, e)
-		c, e, _ = lastWords(t, sender, func(a *attempt, message []byte) fate {
+		c, e, _ = runWith(t, sender, func(a *attempt, message []byte) delivery {
 			if isCommit(message) {
 				_ = a.network.ends[sender].Close() // right behind it
 			}
-			return fate{message: message}
+			return delivery{message: message}
 		})
 		if e.errs[sender] == nil {
 			t.Error("the sender says that all is well, and has not heard so")
@@ -241,7 +258,7 @@ func TestLostAfterCommit(t *testing.T) {
 	})
 }
 
-func mustBeInDoubt(t *testing.T, c *checker, e ending) {
+func mustBeInDoubt(t *testing.T, c *checker, e results) {
 	t.Helper()
 	mustBe(t, e.errs[c.Sender], negotiate.ErrOutcomeUnknown)
 	if code(e.errs[c.Sender]) != int(negotiate.AbortPeer) {
@@ -262,11 +279,11 @@ func TestDigestsThatDiffer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bothSides(t, func(t *testing.T, sender negotiate.Side) {
-				c, e, _ := lastWords(t, sender, func(_ *attempt, message []byte) fate {
+				c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
 					if _, err := is(message); err == nil {
 						message[len(message)-1] ^= 1 // of the digest
 					}
-					return fate{message: message}
+					return delivery{message: message}
 				})
 				for side, err := range e.errs {
 					if code(err) != int(negotiate.AbortDigest) {
@@ -284,13 +301,13 @@ func TestDigestsThatDiffer(t *testing.T) {
 func TestInterruptedWithoutDone(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		var interrupted time.Time
-		c, e, _ := lastWords(t, sender, func(a *attempt, message []byte) fate {
+		c, e, _ := runWith(t, sender, func(a *attempt, message []byte) delivery {
 			if isDone(message) {
 				interrupted = time.Now()
 				a.stop[sender](errInterrupted)
-				return fate{}
+				return delivery{}
 			}
-			return fate{message: message}
+			return delivery{message: message}
 		})
 		mustBeInDoubt(t, c, e)
 		if took := e.ended[sender].Sub(interrupted); took > 2*job.PartingTime {
@@ -301,7 +318,7 @@ func TestInterruptedWithoutDone(t *testing.T) {
 
 // A single message that cannot be sent is no end of the connection: what was heard after it counts, be it that the file
 // is to get its name, or that it has it.
-func TestBeatFailsBeforeTheLastWords(t *testing.T) {
+func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 	for name, is := range map[string]struct{ heard, said func(message []byte) bool }{
 		"receiver": {isCommit, isPrepared},
 		"sender":   {isDone, isCommit},
@@ -310,12 +327,12 @@ func TestBeatFailsBeforeTheLastWords(t *testing.T) {
 			bothSides(t, func(t *testing.T, sender negotiate.Side) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				c := &checker{scenario: sc, t: t}
-				e := c.run(sc.newDisks(), trouble{}, injected{
-					message: func(_ negotiate.Side, _ int, message []byte) fate {
+				e := c.run(sc.newDisks(), fault{}, injection{
+					message: func(_ negotiate.Side, _ int, message []byte) delivery {
 						if is.heard(message) {
 							time.Sleep(2 * job.LongestPulse)
 						}
-						return fate{message: message}
+						return delivery{message: message}
 					},
 					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
 						return &stutteringConn{pollingConn: conn.(pollingConn), since: is.said}
@@ -349,10 +366,10 @@ func TestInterruptedInAStream(t *testing.T) {
 		for _, waits := range []negotiate.Side{sender, sender.Other()} {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			sc.Idle, sc.FromStream, sc.ToStream = time.Minute, waits == sender, waits != sender
-			c := &checker{scenario: sc, t: t, trouble: trouble{Kind: streamStalls}}
+			c := &checker{scenario: sc, t: t, fault: fault{Kind: streamStalls}}
 			c.disks = sc.newDisks()
 			synctest.Test(t, func(t *testing.T) {
-				a := newAttempt(sc, c.disks, c.trouble)
+				a := newAttempt(sc, c.disks, c.fault)
 				c.last = a
 				because := errors.Join(errInterrupted)
 				time.AfterFunc(10*time.Second, func() { a.stop[waits](because) })
@@ -376,7 +393,7 @@ func TestOutputThatCannotBeClosed(t *testing.T) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 		sc.ToStream = true
 		c := &checker{scenario: sc, t: t}
-		e := c.run(sc.newDisks(), trouble{}, injected{wish: func(o *Options) {
+		e := c.run(sc.newDisks(), fault{}, injection{wish: func(o *Options) {
 			open := o.Stdout
 			o.Stdout = func() (disk.File, error) {
 				file, err := open()
@@ -395,14 +412,13 @@ type unclosable struct{ disk.File }
 
 func (f unclosable) Close() error { return errors.Join(f.File.Close(), syscall.EDQUOT) }
 
-// Who has the file does not wait for ever for a sender that goes on working, at what nobody knows, instead of hanging
-// up.
+// A receiver that has committed does not wait without end for a sender that sends heartbeats instead of disconnecting.
 func TestSenderThatDoesNotHangUp(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 		c := &checker{scenario: sc, t: t}
 		var stays *stayingConn
-		e := c.run(sc.newDisks(), trouble{}, injected{conn: func(side negotiate.Side, conn comch.Conn) comch.Conn {
+		e := c.run(sc.newDisks(), fault{}, injection{conn: func(side negotiate.Side, conn comch.Conn) comch.Conn {
 			if side != sender {
 				return conn
 			}

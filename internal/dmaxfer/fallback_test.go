@@ -16,20 +16,20 @@ import (
 // The padding of a reference host's DIRECTION is whatever its memory held. If that looks like an offer, our DPU takes
 // it up; the host, which does not read the answer's padding, exports its memory, and the copy is done in its protocol
 // after all.
-func TestOfferThatWasNone(t *testing.T) {
-	stand := newStand(t, "")
+func TestOfferThatIsPadding(t *testing.T) {
+	setup := newSetup(t, "")
 	want := content(3*testChunk + 5)
 	host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 	defer host.Close()
 	done := make(chan outcome, 1)
-	go func() { done <- talk(t, stand.dpu, dpu) }()
+	go func() { done <- talk(t, setup.dpu, dpu) }()
 
 	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 1, 1}}
 	must(t, host.Send(t.Context(), offer.Encode()))
 	if answer := mustHear(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
-	memory, err := stand.Host.Alloc(int64(len(want)), doca.RemoteRead)
+	memory, err := setup.Host.Alloc(int64(len(want)), doca.RemoteRead)
 	must(t, err)
 	copy(memory.Bytes(), want)
 	descriptor, err := memory.Export()
@@ -41,7 +41,7 @@ func TestOfferThatWasNone(t *testing.T) {
 	must(t, memory.Close())
 	must(t, host.Close())
 	must(t, (<-done).errs[negotiate.DPU])
-	mustContain(t, stand.dpu.File, want)
+	mustContain(t, setup.dpu.File, want)
 }
 
 func mustHear(t *testing.T, from comch.Conn) negotiate.Message {

@@ -28,14 +28,14 @@ var messageFaults = map[string]func(n int) comchtest.Fault{
 }
 
 func TestEveryMessageFails(t *testing.T) {
-	stand := newStand(t, "")
-	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	stand.host.IdleTimeout, stand.dpu.IdleTimeout = time.Second, time.Second
+	setup := newSetup(t, "")
+	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	setup.host.IdleTimeout, setup.dpu.IdleTimeout = time.Second, time.Second
 	for fault, make := range messageFaults {
 		for _, faulty := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
-			for name, way := range stand.directions() {
+			for name, way := range setup.directions() {
 				t.Run(fmt.Sprint(fault, " of the ", faulty, " ", name), func(t *testing.T) {
-					stand.sweepMessages(t, make, faulty, way[0], way[1])
+					setup.sweepMessages(t, make, faulty, way[0], way[1])
 				})
 			}
 		}
@@ -43,7 +43,7 @@ func TestEveryMessageFails(t *testing.T) {
 }
 
 // sweepMessages disturbs message 0, 1, 2 and so on, until there is no such message.
-func (s *stand) sweepMessages(
+func (s *setup) sweepMessages(
 	t *testing.T, make func(int) comchtest.Fault, faulty negotiate.Side, sender, receiver *Options,
 ) {
 	t.Helper()
@@ -75,7 +75,7 @@ func watched(fault comchtest.Fault, n int) (comchtest.Fault, *atomic.Bool) {
 }
 
 // converse is Run over a channel in memory.
-func (s *stand) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault) outcome {
+func (s *setup) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault) outcome {
 	t.Helper()
 	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 		if faults[side] == nil {

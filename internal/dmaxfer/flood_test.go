@@ -11,8 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// flood is a Conn that has nothing but heartbeats for whoever asks, from the first record on and until the test gives
-// up.
+// flood is a Conn that delivers nothing but heartbeats, from the first record until the test gives up.
 type flood struct {
 	pollingConn
 	on    atomic.Bool
@@ -39,7 +38,7 @@ func (f *flood) TryRecv() ([]byte, bool) {
 func TestFloodKeepsNoCopyOpen(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
-		a := newAttempt(sc, sc.newDisks(), trouble{})
+		a := newAttempt(sc, sc.newDisks(), fault{})
 		f := &flood{high: make(chan struct{})}
 		a.conn = func(side negotiate.Side, conn comch.Conn) comch.Conn {
 			if side == sender {

@@ -71,15 +71,15 @@ func (h *hanging) fileOf(side negotiate.Side) func(negotiate.Side, int, string, 
 }
 
 // deviceCalls are the kinds of calls to a device, and how one comes to hang.
-var deviceCalls = map[string]func(t *troubles, wait func()){
-	"opening":    func(t *troubles, wait func()) { t.open = func(string) error { wait(); return nil } },
-	"submitting": func(t *troubles, wait func()) { t.submit = func() error { wait(); return nil } },
-	"moving":     func(t *troubles, wait func()) { t.arrive = func(int64) (int, error) { wait(); return -1, nil } },
-	"closing":    func(t *troubles, wait func()) { t.closing = func(string) error { wait(); return nil } },
+var deviceCalls = map[string]func(t *deviceFaults, wait func()){
+	"opening":    func(t *deviceFaults, wait func()) { t.open = func(string) error { wait(); return nil } },
+	"submitting": func(t *deviceFaults, wait func()) { t.submit = func() error { wait(); return nil } },
+	"moving":     func(t *deviceFaults, wait func()) { t.arrive = func(int64) (int, error) { wait(); return -1, nil } },
+	"closing":    func(t *deviceFaults, wait func()) { t.closing = func(string) error { wait(); return nil } },
 }
 
-func (h *hanging) device(call string) *troubles {
-	device := smooth()
+func (h *hanging) device(call string) *deviceFaults {
+	device := noDeviceFaults()
 	deviceCalls[call](device, func() {
 		if until := h.next(call); until != nil {
 			<-until
@@ -89,11 +89,11 @@ func (h *hanging) device(call string) *troubles {
 }
 
 // runHanging runs a copy, has held look at what it has left while the call hangs, and lets the call return.
-func (c *checker) runHanging(h *hanging, with injected, held func(a *attempt)) (e ending, a *attempt) {
+func (c *checker) runHanging(h *hanging, with injection, held func(a *attempt)) (e results, a *attempt) {
 	c.t.Helper()
 	synctest.Test(c.t, func(*testing.T) {
-		a = newAttempt(c.scenario, c.disks, trouble{})
-		a.injected = with
+		a = newAttempt(c.scenario, c.disks, fault{})
+		a.injection = with
 		c.last = a
 		e = a.run()
 		held(a)
@@ -105,7 +105,7 @@ func (c *checker) runHanging(h *hanging, with injected, held func(a *attempt)) (
 }
 
 // mustEndWith holds both sides to a code and a time. A side whose last close hangs may have succeeded.
-func (c *checker) mustEndWith(e ending, since time.Time, limit time.Duration, want negotiate.AbortCode) {
+func (c *checker) mustEndWith(e results, since time.Time, limit time.Duration, want negotiate.AbortCode) {
 	c.t.Helper()
 	for side, err := range e.errs {
 		if err != nil && code(err) != int(want) {
@@ -126,7 +126,7 @@ func (c *checker) hangLimit(a *attempt) time.Duration {
 	return limit
 }
 
-func (c *checker) mustSayHung(h *hanging, e ending) {
+func (c *checker) mustSayHung(h *hanging, e results) {
 	c.t.Helper()
 	failed, said := 0, 0
 	for _, err := range e.errs {
@@ -144,12 +144,12 @@ func (c *checker) mustSayHung(h *hanging, e ending) {
 
 // sweepHangs lets call 0 hang, then call 1, until a copy gets by without. It returns how much was kept at most.
 func sweepHangs(
-	t *testing.T, sc scenario, inject func(h *hanging) injected, held func(h *hanging, a *attempt),
+	t *testing.T, sc scenario, inject func(h *hanging) injection, held func(h *hanging, a *attempt),
 ) (kept int64) {
 	t.Helper()
 	for n := range sweepLimit {
 		h := &hanging{n: n}
-		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
+		c := &checker{scenario: sc, t: t, fault: fault{Kind: diskFails}, untidy: true}
 		c.disks = c.stage()
 		e, a := c.runHanging(h, inject(h), func(a *attempt) { held(h, a) })
 		if h.what() == "" {
@@ -162,7 +162,7 @@ func sweepHangs(
 		c.names(true)
 		kept = max(kept, c.leftover(c.disks))
 		if !t.Failed() && !c.done() {
-			c.mustSucceed("afterwards", c.run(c.disks, trouble{}, injected{}))
+			c.mustSucceed("afterwards", c.run(c.disks, fault{}, injection{}))
 		}
 		if t.Failed() {
 			t.Fatalf("call %d, %s: %v", n, h.what(), e.errs)
@@ -176,7 +176,7 @@ func TestEveryFileCallHangs(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			t.Run(fmt.Sprint(name, ", on the ", side), func(t *testing.T) {
-				kept := sweepHangs(t, sc, func(h *hanging) injected { return injected{file: h.fileOf(side)} },
+				kept := sweepHangs(t, sc, func(h *hanging) injection { return injection{file: h.fileOf(side)} },
 					func(*hanging, *attempt) {})
 				if kept == 0 {
 					t.Error("nothing was ever kept to resume")
@@ -191,7 +191,7 @@ func TestEveryDeviceCallHangs(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		for call := range deviceCalls {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
-				inject := func(h *hanging) injected { return injected{device: h.device(call)} }
+				inject := func(h *hanging) injection { return injection{device: h.device(call)} }
 				sweepHangs(t, sc, inject, func(h *hanging, a *attempt) {
 					if h.what() != "" && call != "opening" && a.bus.left() == 0 {
 						t.Errorf("nothing is open any more while the device is still %s", call)
@@ -204,12 +204,12 @@ func TestEveryDeviceCallHangs(t *testing.T) {
 
 // An interruption ends a side whose call hangs, and the other, with the code of the interruption.
 func TestInterruptedWhileACallHangs(t *testing.T) {
-	device := func(h *hanging, _ negotiate.Side) injected { return injected{device: h.device("moving")} }
-	sends := func(h *hanging, sender negotiate.Side) injected { return injected{file: h.fileOf(sender)} }
-	receives := func(h *hanging, sender negotiate.Side) injected { return injected{file: h.fileOf(sender.Other())} }
+	device := func(h *hanging, _ negotiate.Side) injection { return injection{device: h.device("moving")} }
+	sends := func(h *hanging, sender negotiate.Side) injection { return injection{file: h.fileOf(sender)} }
+	receives := func(h *hanging, sender negotiate.Side) injection { return injection{file: h.fileOf(sender.Other())} }
 	for name, tc := range map[string]struct {
 		named  string
-		inject func(h *hanging, sender negotiate.Side) injected
+		inject func(h *hanging, sender negotiate.Side) injection
 		limit  time.Duration
 	}{
 		"moving":   {"moving", device, 0},
@@ -223,7 +223,7 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 			bothSides(t, func(t *testing.T, sender negotiate.Side) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				sc.Idle = time.Hour
-				inject := func(h *hanging) injected { return tc.inject(h, sender) }
+				inject := func(h *hanging) injection { return tc.inject(h, sender) }
 				interruptHanging(t, sc, &hanging{named: tc.named}, sender.Other(), tc.limit, inject)
 				if name != "renaming" { // a sender that has asked for that does not know what becomes of it
 					interruptHanging(t, sc, &hanging{named: tc.named}, sender, tc.limit, inject)
@@ -234,10 +234,10 @@ func TestInterruptedWhileACallHangs(t *testing.T) {
 }
 
 func interruptHanging(
-	t *testing.T, sc scenario, h *hanging, side negotiate.Side, limit time.Duration, inject func(h *hanging) injected,
+	t *testing.T, sc scenario, h *hanging, side negotiate.Side, limit time.Duration, inject func(h *hanging) injection,
 ) {
 	t.Helper()
-	c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
+	c := &checker{scenario: sc, t: t, fault: fault{Kind: diskFails}, untidy: true}
 	c.disks = c.stage()
 	var interrupted time.Time
 	with := inject(h)
@@ -265,7 +265,7 @@ func interruptHanging(
 func TestKeepingHangs(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		sc := sweepScenarios()[fmt.Sprint("resumed file of the ", sender)]
-		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: diskFails}, untidy: true}
+		c := &checker{scenario: sc, t: t, fault: fault{Kind: diskFails}, untidy: true}
 		c.disks = c.stage()
 		h := &hanging{named: "truncate .file.dma-copy-part"}
 		var interrupted time.Time
@@ -276,14 +276,14 @@ func TestKeepingHangs(t *testing.T) {
 			}
 			return h.fileOf(sender.Other())(at, n, op, name)
 		}
-		e, _ := c.runHanging(h, injected{file: file, started: func(a *attempt) {
-			a.message = func(_ negotiate.Side, _ int, message []byte) fate {
+		e, _ := c.runHanging(h, injection{file: file, started: func(a *attempt) {
+			a.message = func(_ negotiate.Side, _ int, message []byte) delivery {
 				if _, err := negotiate.DecodeAcks(nil, message); err == nil && interrupted.IsZero() {
 					interrupted = time.Now()
 					keeps.Store(true)
 					a.stop[sender](errInterrupted)
 				}
-				return fate{message: message}
+				return delivery{message: message}
 			}
 		}}, func(*attempt) {})
 		if h.what() == "" || c.leftover(c.disks) == 0 {

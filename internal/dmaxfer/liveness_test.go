@@ -15,10 +15,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// stopping is what becomes of a side's messages once it has stopped working.
-type stopping struct {
+// silencing is what becomes of a side's messages once it has stopped working.
+type silencing struct {
 	say  func(n int, message []byte) []byte // what is said instead; nil: nothing
-	from int                                // messages: who has not introduced itself cannot beat
+	from int                                // messages: there is no heartbeat before HELLO
 }
 
 func silent(int, []byte) []byte { return nil }
@@ -30,8 +30,8 @@ func onlyBeating(_ int, message []byte) []byte {
 	return message
 }
 
-// boasting says with each beat that it has done more.
-func boasting(n int, message []byte) []byte {
+// claimingProgress reports more work with each heartbeat.
+func claimingProgress(n int, message []byte) []byte {
 	if onlyBeating(n, message) == nil {
 		return nil
 	}
@@ -41,10 +41,10 @@ func boasting(n int, message []byte) []byte {
 // From each message of one side on, the other hears nothing more of it, or nothing but that it lives, or that it works.
 // Either way it must end in time, and say that it waited for nothing.
 func TestPeerThatStopsIsGivenUp(t *testing.T) {
-	for silence, stop := range map[string]stopping{
-		"silent":       {say: silent},
-		"only beating": {say: onlyBeating, from: 2},
-		"boasting":     {say: boasting, from: 2},
+	for silence, stop := range map[string]silencing{
+		"silent":           {say: silent},
+		"only beating":     {say: onlyBeating, from: 2},
+		"claimingProgress": {say: claimingProgress, from: 2},
 	} {
 		for name, sc := range sweepScenarios() {
 			sc.Idle = 3 * time.Second
@@ -57,19 +57,19 @@ func TestPeerThatStopsIsGivenUp(t *testing.T) {
 	}
 }
 
-func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop stopping) {
+func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop silencing) {
 	t.Helper()
 	for n := stop.from; n < sweepLimit; n++ {
-		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: peerSilent}}
+		c := &checker{scenario: sc, t: t, fault: fault{Kind: peerSilent}}
 		disks := c.stage()
 		stopped := false
-		e := c.run(disks, trouble{}, injected{message: func(at negotiate.Side, i int, message []byte) fate {
+		e := c.run(disks, fault{}, injection{message: func(at negotiate.Side, i int, message []byte) delivery {
 			if at != from || i < n {
-				return fate{message: message}
+				return delivery{message: message}
 			}
 			said := stop.say(i, message)
 			stopped = stopped || !bytes.Equal(said, message)
-			return fate{message: said}
+			return delivery{message: said}
 		}, wish: func(o *Options) {
 			if o.Side == from {
 				o.IdleTimeout = time.Hour // it is for the other to end this
@@ -102,20 +102,21 @@ func TestUnequalPatience(t *testing.T) {
 				sc.Idle, sc.SenderIdle, sc.Bandwidth = time.Hour, impatience, 16384
 				c := &checker{scenario: sc, t: t}
 				disks := c.stage()
-				c.mustSucceed("with unequal patience", c.run(disks, trouble{}, injected{}))
+				c.mustSucceed("with unequal patience", c.run(disks, fault{}, injection{}))
 			})
 		}
 	}
 }
 
-// A sender that lets pieces overlap breaks the protocol, although each of its messages keeps it.
-func TestOverlappingPiecesAreThePeersFault(t *testing.T) {
+// A sender whose chunks overlap violates the protocol, although each of its messages is valid.
+func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		on := disktest.NewMemory("/files")
 		o := Options{
-			Side: negotiate.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4, ExitCode: exitClass,
+			Side: negotiate.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4,
+			ExitCode: exitClass,
 		}
-		b := &bus{troubles: smooth()}
+		b := &bus{deviceFaults: noDeviceFaults()}
 		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 		defer host.Close()
 		ended := make(chan error, 1)
@@ -184,7 +185,7 @@ func hear(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, wan
 	}
 }
 
-// A stream that trickles is no standstill, although a piece of it takes longer than the idle timeout.
+// A slow stream is progress, although a chunk of it takes longer than the idle timeout.
 func TestSlowStreams(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		for _, slow := range []negotiate.Side{sender, sender.Other()} {
@@ -192,7 +193,7 @@ func TestSlowStreams(t *testing.T) {
 			sc.Chunk, sc.FromStream, sc.ToStream = 1<<20, slow == sender, slow != sender
 			sc.content = noise(rand.New(rand.NewPCG(1, 2)), 1<<20, false)
 			c := &checker{scenario: sc, t: t}
-			e := c.run(sc.newDisks(), trouble{}, injected{wish: func(o *Options) {
+			e := c.run(sc.newDisks(), fault{}, injection{wish: func(o *Options) {
 				o.Stdin, o.Stdout = trickling(o.Stdin), trickling(o.Stdout)
 			}})
 			c.mustSucceed("although the "+slow.String()+"'s stream is slow", e)
@@ -200,7 +201,7 @@ func TestSlowStreams(t *testing.T) {
 	})
 }
 
-// trickle is a stream that takes its time for each byte.
+// trickle is a stream that is slow with each byte.
 type trickle struct{ disk.File }
 
 func trickling(open func() (disk.File, error)) func() (disk.File, error) {

@@ -91,7 +91,7 @@ func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
 	file, err := o.find(t.Context())
 	must(t, err)
-	_, err = peer{o, file, conn, busMemory{&bus{troubles: smooth()}, 1}}.transfer(t.Context())
+	_, err = peer{o, file, conn, busMemory{&bus{deviceFaults: noDeviceFaults()}, 1}}.transfer(t.Context())
 	if err == nil {
 		t.Fatal("the copy succeeded")
 	}

@@ -14,12 +14,12 @@ import (
 
 // A device that moves no bytes says that each copy succeeded. The digests of both sides tell, and no file appears.
 func TestCopyOfNoBytesFailsItsDigest(t *testing.T) {
-	stand := newStand(t, "model=400g,move_bytes=0")
-	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	for name, way := range stand.directions() {
+	setup := newSetup(t, "model=400g,move_bytes=0")
+	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			writeFile(t, way[0].File, content(3*testChunk))
-			both := stand.run(t.Context())
+			both := setup.run(t.Context())
 			mustBe(t, both.errs[way[1].Side], job.ErrDigest)
 			if _, err := os.Stat(way[1].File); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("there is a file of bytes that nobody moved: %v", err)

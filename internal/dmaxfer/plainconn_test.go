@@ -28,7 +28,7 @@ func TestConnWithoutPolling(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		t.Run(name, func(t *testing.T) {
 			c := &checker{scenario: sc, t: t}
-			c.mustSucceed("without polling", c.run(c.stage(), trouble{}, injected{conn: plain}))
+			c.mustSucceed("without polling", c.run(c.stage(), fault{}, injection{conn: plain}))
 		})
 	}
 }
@@ -38,9 +38,9 @@ func TestEveryNativeMessageFailsWithoutPolling(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			t.Run(fmt.Sprint("cut of the ", from, ", ", name), func(t *testing.T) {
-				sweep(t, sc, connectionLost, func(fails func(int, string) bool) injected {
-					return injected{conn: plain, message: func(at negotiate.Side, i int, message []byte) fate {
-						return fate{message: message, cut: at == from && fails(i, fmt.Sprintf("%x", message))}
+				sweep(t, sc, connectionLost, func(fails func(int, string) bool) injection {
+					return injection{conn: plain, message: func(at negotiate.Side, i int, message []byte) delivery {
+						return delivery{message: message, cut: at == from && fails(i, fmt.Sprintf("%x", message))}
 					}}
 				}, oneOf(negotiate.AbortPeer))
 			})

@@ -82,7 +82,7 @@ type shape struct {
 	depth int   // chunks in flight
 }
 
-// BenchmarkProtocol copies b.N pieces with the whole program below the command line: both sides' sessions, lanes and
+// BenchmarkProtocol transfers b.N chunks with the whole program below the command line: both sides' sessions, lanes and
 // digests' books, over the software device's channel and engines. What takes no time is what is not this program's: the
 // files, the digest, and the engine, which moves no bytes, but takes the time of the model where there is one. GB/s is
 // then what the slowest of our own stages, or the model, allows.
@@ -90,9 +90,8 @@ func BenchmarkProtocol(b *testing.B) {
 	for name, limits := range map[string]string{"instant": "move_bytes=0", "400g": "model=400g,move_bytes=0"} {
 		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			for _, cut := range protocolCuts {
-				b.Run(fmt.Sprintf("%s/from=%s/chunk=%dKiB/depth=%d", name, sender, cut.chunk>>10, cut.depth), func(b *testing.B) {
-					benchProtocol(b, limits, sender, cut)
-				})
+				name := fmt.Sprintf("%s/from=%s/chunk=%dKiB/depth=%d", name, sender, cut.chunk>>10, cut.depth)
+				b.Run(name, func(b *testing.B) { benchProtocol(b, limits, sender, cut) })
 			}
 		}
 	}
@@ -117,7 +116,8 @@ func benchProtocol(b *testing.B, limits string, sender negotiate.Side, cut shape
 		o := &sides[side]
 		o.File, o.FS, o.Log = filepath.Join(b.TempDir(), "file"), instantFS{disk.OS}, zerolog.Nop()
 		o.Wait, o.IdleTimeout = time.Minute, time.Minute
-		o.Chunk, o.Depth, o.Digest, o.Durability, o.NoResume = cut.chunk, cut.depth, digest.None, negotiate.DurabilityNone, true
+		o.Chunk, o.Depth, o.NoResume = cut.chunk, cut.depth, true
+		o.Digest, o.Durability = digest.None, negotiate.DurabilityNone
 	}
 	size := int64(b.N) * cut.chunk
 	mustMove(b, os.WriteFile(sides[sender].File, nil, 0o600))

@@ -13,7 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// A user who has set limits is not to get past them because the peer is an old one.
+// Limits that a user has set hold with a reference peer, too.
 func TestReferenceKeepsLimits(t *testing.T) {
 	sum, err := digest.ParseSum("crc32c:01020304")
 	must(t, err)
@@ -21,16 +21,16 @@ func TestReferenceKeepsLimits(t *testing.T) {
 		negotiate.ErrNeedsNative: func(o *Options) { o.Expect = &sum },
 		job.ErrLimit:             func(o *Options) { o.MaxBytes = 6 },
 	} {
-		stand := newStand(t, "")
-		stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-		for name, way := range stand.directions() {
+		setup := newSetup(t, "")
+		setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+		for name, way := range setup.directions() {
 			t.Run(name+", "+kind.Error(), func(t *testing.T) {
 				sender, receiver := *way[0], *way[1]
 				sender.ReferenceOnly = true
 				limit(&receiver)
 				receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
 				writeFile(t, sender.File, "content")
-				both := stand.runAs(t.Context(), sender, receiver)
+				both := setup.runAs(t.Context(), sender, receiver)
 				mustBe(t, both.errs[receiver.Side], kind)
 				if both.errs[sender.Side] == nil {
 					t.Error("the sender says that a copy succeeded which was refused")
@@ -38,15 +38,15 @@ func TestReferenceKeepsLimits(t *testing.T) {
 				mustHold(t, filepath.Dir(receiver.File))
 			})
 		}
-		stand.closeEarly(t)
+		setup.closeEarly(t)
 	}
 }
 
 // What a user is told of a copy in the reference's protocol.
 func TestReferenceTellsWhatItDoes(t *testing.T) {
-	stand := newStand(t, "")
-	stand.host.ReferenceOnly = true
-	for name, way := range stand.directions() {
+	setup := newSetup(t, "")
+	setup.host.ReferenceOnly = true
+	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := *way[0], *way[1]
 			receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
@@ -54,7 +54,7 @@ func TestReferenceTellsWhatItDoes(t *testing.T) {
 			writeFile(t, sender.File, want)
 			var events []job.Event
 			sender.Notify, sender.Progress = func(e job.Event) { events = append(events, e) }, &job.Progress{}
-			both := stand.runAs(t.Context(), sender, receiver)
+			both := setup.runAs(t.Context(), sender, receiver)
 			must(t, both.errs[negotiate.Host])
 			must(t, both.errs[negotiate.DPU])
 			if len(events) != 2 || events[0] != (job.PeerKnown{Protocol: negotiate.Reference}) ||

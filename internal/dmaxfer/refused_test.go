@@ -16,9 +16,10 @@ import (
 
 // refusable are the functions that make and give back a copy's windows, buffers and engines.
 var refusable = []string{
-	"doca_mmap_create", "doca_mmap_set_memrange", "doca_mmap_start", "doca_mmap_export_pci", "doca_mmap_create_from_export",
-	"doca_mmap_destroy", "doca_dma_create", "doca_dma_task_memcpy_set_conf", "doca_ctx_start", "doca_buf_inventory_create",
-	"doca_buf_inventory_start", "doca_buf_inventory_buf_get_by_addr", "doca_dma_task_memcpy_alloc_init", "doca_task_submit",
+	"doca_mmap_create", "doca_mmap_set_memrange", "doca_mmap_start", "doca_mmap_export_pci",
+	"doca_mmap_create_from_export", "doca_mmap_destroy", "doca_dma_create", "doca_dma_task_memcpy_set_conf",
+	"doca_ctx_start", "doca_buf_inventory_create", "doca_buf_inventory_start", "doca_buf_inventory_buf_get_by_addr",
+	"doca_dma_task_memcpy_alloc_init", "doca_task_submit",
 }
 
 // refusals is how many calls of each are refused, one in each copy.
@@ -47,13 +48,13 @@ func TestEveryRefusedDOCACall(t *testing.T) {
 // refused tells whether the copy failed.
 func refused(t *testing.T, function string, n int, way string) bool {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", fmt.Sprintf("refuse=%s:%d:NO_MEMORY", function, n))
-	stand := newStand(t, "")
-	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	stand.host.Wait, stand.dpu.Wait = 200*time.Millisecond, 200*time.Millisecond
-	sender, receiver := stand.directions()[way][0], stand.directions()[way][1]
+	setup := newSetup(t, "")
+	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	setup.host.Wait, setup.dpu.Wait = 200*time.Millisecond, 200*time.Millisecond
+	sender, receiver := setup.directions()[way][0], setup.directions()[way][1]
 	want := content(7 * testChunk)
 	writeFile(t, sender.File, want)
-	both := stand.run(t.Context())
+	both := setup.run(t.Context())
 	mustHold(t, filepath.Dir(sender.File), "file")
 	if (both.errs[negotiate.Host] == nil) != (both.errs[negotiate.DPU] == nil) {
 		t.Errorf("the sides do not agree: %v", both.errs)
@@ -66,7 +67,7 @@ func refused(t *testing.T, function string, n int, way string) bool {
 	if _, err := os.Stat(receiver.File); err == nil {
 		t.Errorf("the file has its name, and yet: %v", both.errs)
 	}
-	stand.mustRun(t, sender, receiver, int64(len(want)))
+	setup.mustRun(t, sender, receiver, int64(len(want)))
 	mustContain(t, receiver.File, want)
 	mustHold(t, filepath.Dir(receiver.File), "file")
 	return true

@@ -24,13 +24,13 @@ import (
 // testChunk is the chunk of these tests in bytes.
 const testChunk = 4096
 
-// stand is both sides of a copy, each with a directory of its own.
-type stand struct {
+// setup is both sides of a transfer, each with a directory of its own.
+type setup struct {
 	docatest.Sides
 	host, dpu Options
 }
 
-func newStand(t *testing.T, limits string) *stand {
+func newSetup(t *testing.T, limits string) *setup {
 	t.Helper()
 	s := docatest.OpenSides(t, limits)
 	both := Options{
@@ -41,7 +41,7 @@ func newStand(t *testing.T, limits string) *stand {
 	host.Side, host.Device, host.File = negotiate.Host, s.Host, filepath.Join(t.TempDir(), "file")
 	dpu.Side, dpu.Device, dpu.File = negotiate.DPU, s.DPU, filepath.Join(t.TempDir(), "file")
 	dpu.Representor = s.Host.Info().PCIAddress
-	return &stand{Sides: s, host: host, dpu: dpu}
+	return &setup{Sides: s, host: host, dpu: dpu}
 }
 
 // strictLog fails the test that warns: what a copy complains of was not meant to happen here.
@@ -59,7 +59,7 @@ func (w warningFails) Run(_ *zerolog.Event, level zerolog.Level, message string)
 }
 
 // directions are the two ways, each with the sender's and the receiver's options.
-func (s *stand) directions() map[string][2]*Options {
+func (s *setup) directions() map[string][2]*Options {
 	return map[string][2]*Options{"from the host": {&s.host, &s.dpu}, "from the DPU": {&s.dpu, &s.host}}
 }
 
@@ -70,9 +70,9 @@ type outcome struct {
 }
 
 // run has both sides run at once.
-func (s *stand) run(ctx context.Context) outcome { return s.runAs(ctx, s.host, s.dpu) }
+func (s *setup) run(ctx context.Context) outcome { return s.runAs(ctx, s.host, s.dpu) }
 
-func (s *stand) runAs(ctx context.Context, sides ...Options) outcome {
+func (s *setup) runAs(ctx context.Context, sides ...Options) outcome {
 	type result struct {
 		side    negotiate.Side
 		summary job.Summary
@@ -101,33 +101,33 @@ func content(size int) string {
 
 func TestRunBothWays(t *testing.T) {
 	for _, size := range []int{0, 1, testChunk - 1, testChunk, testChunk + 1, 3<<20 + 17} {
-		stand := newStand(t, "")
-		for name, way := range stand.directions() {
+		setup := newSetup(t, "")
+		for name, way := range setup.directions() {
 			t.Run(name, func(t *testing.T) {
 				sender, receiver := way[0], way[1]
 				want := content(size)
 				writeFile(t, sender.File, want)
 				_ = os.Remove(receiver.File)
-				stand.mustRun(t, sender, receiver, int64(size))
+				setup.mustRun(t, sender, receiver, int64(size))
 				mustContain(t, receiver.File, want)
 				mustHold(t, filepath.Dir(sender.File), "file")
 				mustHold(t, filepath.Dir(receiver.File), "file")
 				must(t, os.Remove(sender.File))
 			})
 		}
-		stand.closeEarly(t)
+		setup.closeEarly(t)
 	}
 }
 
-// closeEarly makes room for the next stand in the same test: the software device has one set of limits at a time.
-func (s *stand) closeEarly(t *testing.T) {
+// closeEarly permits another setup in the same test: the software device has one set of limits at a time.
+func (s *setup) closeEarly(t *testing.T) {
 	t.Helper()
 	must(t, s.Host.Close())
 	must(t, s.DPU.Close())
 	must(t, s.Driver.Close())
 }
 
-func (s *stand) mustRun(t *testing.T, sender, receiver *Options, size int64) outcome {
+func (s *setup) mustRun(t *testing.T, sender, receiver *Options, size int64) outcome {
 	t.Helper()
 	both := s.run(t.Context())
 	must(t, both.errs[negotiate.Host])
@@ -145,20 +145,20 @@ func (s *stand) mustRun(t *testing.T, sender, receiver *Options, size int64) out
 }
 
 func TestRunReplacesOnlyWhenTold(t *testing.T) {
-	stand := newStand(t, "")
-	for name, way := range stand.directions() {
+	setup := newSetup(t, "")
+	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
 			writeFile(t, sender.File, "new")
 			writeFile(t, receiver.File, "old content")
-			both := stand.run(t.Context())
+			both := setup.run(t.Context())
 			for _, err := range both.errs {
 				mustFail(t, err, job.ErrSource)
 			}
 			mustContain(t, sender.File, "new")
 			mustContain(t, receiver.File, "old content")
 			receiver.Overwrite = true
-			stand.mustRun(t, sender, receiver, 3)
+			setup.mustRun(t, sender, receiver, 3)
 			receiver.Overwrite = false
 			mustContain(t, receiver.File, "new")
 			must(t, os.Remove(sender.File))
@@ -168,26 +168,26 @@ func TestRunReplacesOnlyWhenTold(t *testing.T) {
 }
 
 func TestRunWithoutAFile(t *testing.T) {
-	stand := newStand(t, "")
-	both := stand.run(t.Context())
+	setup := newSetup(t, "")
+	both := setup.run(t.Context())
 	for _, err := range both.errs {
 		mustFail(t, err, job.ErrSource)
 	}
-	mustHold(t, filepath.Dir(stand.host.File))
-	mustHold(t, filepath.Dir(stand.dpu.File))
+	mustHold(t, filepath.Dir(setup.host.File))
+	mustHold(t, filepath.Dir(setup.dpu.File))
 }
 
 // A driver that does not pin files costs memory and a warning, and nothing else.
 func TestRunWhereFilesAreNotPinned(t *testing.T) {
-	stand := newStand(t, "pin_files=0")
-	stand.host.ReferenceOnly = true
-	stand.host.Log = zerolog.Nop()
-	for name, way := range stand.directions() {
+	setup := newSetup(t, "pin_files=0")
+	setup.host.ReferenceOnly = true
+	setup.host.Log = zerolog.Nop()
+	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
 			want := content(10 * testChunk)
 			writeFile(t, sender.File, want)
-			both := stand.mustRun(t, sender, receiver, int64(len(want)))
+			both := setup.mustRun(t, sender, receiver, int64(len(want)))
 			if !both.summaries[negotiate.Host].Anonymous || both.summaries[negotiate.DPU].Anonymous {
 				t.Errorf("%+v does not tell who held the file in memory", both.summaries)
 			}
@@ -199,8 +199,8 @@ func TestRunWhereFilesAreNotPinned(t *testing.T) {
 }
 
 func TestRunAlone(t *testing.T) {
-	stand := newStand(t, "")
-	for _, o := range []Options{stand.host, stand.dpu} {
+	setup := newSetup(t, "")
+	for _, o := range []Options{setup.host, setup.dpu} {
 		o.Wait = 10 * time.Millisecond
 		_, err := Run(t.Context(), o)
 		mustBe(t, err, comch.ErrPeerAbsent)
@@ -209,19 +209,19 @@ func TestRunAlone(t *testing.T) {
 }
 
 func TestRunRefusesBeforeItWaits(t *testing.T) {
-	stand := newStand(t, "")
+	setup := newSetup(t, "")
 	for kind, spoil := range map[error]func(*Options){
 		job.ErrSettings:   func(o *Options) { o.Chunk = 1 << 30 },
 		job.ErrSource:     func(o *Options) { o.File = filepath.Dir(o.File) },
 		job.ErrTarget:     func(o *Options) { o.File = filepath.Join(o.File, "missing", "file") },
-		job.ErrCapability: func(o *Options) { o.Device = stand.Host },
+		job.ErrCapability: func(o *Options) { o.Device = setup.Host },
 	} {
-		o := stand.dpu
+		o := setup.dpu
 		spoil(&o)
 		_, err := Run(t.Context(), o)
 		mustFail(t, err, kind)
 	}
-	o := stand.dpu
+	o := setup.dpu
 	o.Representor = "ff:1f.7"
 	if _, err := Run(t.Context(), o); !errors.As(err, new(*doca.NotFoundError)) {
 		t.Errorf("got %v, want that there is no such representor", err)
@@ -231,9 +231,9 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 // A side that cannot start is run until the other, which waits, has been told so. That takes one run, unless the
 // machine is busy.
 func TestFailedStartIsTold(t *testing.T) {
-	stand := newStand(t, "")
-	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	for name, way := range stand.directions() {
+	setup := newSetup(t, "")
+	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			waiting, failing := *way[0], *way[1]
 			writeFile(t, waiting.File, "content")
@@ -265,16 +265,16 @@ func TestFailedStartIsTold(t *testing.T) {
 // A DPU side that cannot start does not disturb another process that serves the representor, and a host that cannot
 // start not the copy of another one.
 func TestFailedStartDisturbsNoCopy(t *testing.T) {
-	stand := newStand(t, "")
-	listener, err := comch.Listen(stand.DPU, stand.OpenRepresentor(t), negotiate.ServerName)
+	setup := newSetup(t, "")
+	listener, err := comch.Listen(setup.DPU, setup.OpenRepresentor(t), negotiate.ServerName)
 	must(t, err)
 	defer listener.Close()
-	host, err := comch.DialOnce(t.Context(), stand.Host, negotiate.ServerName)
+	host, err := comch.DialOnce(t.Context(), setup.Host, negotiate.ServerName)
 	must(t, err)
 	defer host.Close()
 	dpu, err := listener.AcceptOnly(t.Context(), comch.Within(time.Minute))
 	must(t, err)
-	for _, o := range []Options{stand.host, stand.dpu} {
+	for _, o := range []Options{setup.host, setup.dpu} {
 		o.File = filepath.Dir(o.File)
 		_, err := Run(t.Context(), o)
 		mustFail(t, err, job.ErrSource)
@@ -287,16 +287,16 @@ func TestFailedStartDisturbsNoCopy(t *testing.T) {
 // A copy that cannot go on, because the engine holds it, ends with its context and leaves nothing.
 func TestRunEndsWithItsContext(t *testing.T) {
 	because := errors.New("it was enough")
-	stand := newStand(t, "task_latency_us=60000000")
-	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	for name, way := range stand.directions() {
+	setup := newSetup(t, "task_latency_us=60000000")
+	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
 			writeFile(t, sender.File, content(10*testChunk))
 			ctx, cancel := context.WithCancelCause(t.Context())
 			timer := time.AfterFunc(50*time.Millisecond, func() { cancel(because) })
 			defer timer.Stop()
-			both := stand.run(ctx)
+			both := setup.run(ctx)
 			for side, err := range both.errs {
 				if err == nil {
 					t.Errorf("the %s says that a copy succeeded which cannot have", side)
@@ -309,14 +309,14 @@ func TestRunEndsWithItsContext(t *testing.T) {
 }
 
 func TestRunWithoutProgress(t *testing.T) {
-	stand := newStand(t, "task_latency_us=60000000")
-	stand.dpu.IdleTimeout = 20 * time.Millisecond
-	stand.host.Log, stand.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	writeFile(t, stand.host.File, content(testChunk))
-	both := stand.run(t.Context())
+	setup := newSetup(t, "task_latency_us=60000000")
+	setup.dpu.IdleTimeout = 20 * time.Millisecond
+	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	writeFile(t, setup.host.File, content(testChunk))
+	both := setup.run(t.Context())
 	mustBe(t, both.errs[negotiate.DPU], job.ErrIdle)
 	if both.errs[negotiate.Host] == nil {
 		t.Error("the host says that a copy succeeded which cannot have")
 	}
-	mustHold(t, filepath.Dir(stand.dpu.File))
+	mustHold(t, filepath.Dir(setup.dpu.File))
 }

@@ -13,31 +13,31 @@ import (
 )
 
 // bus is the host's window as both sides reach it, in memory that is no device's. What touches the window has its lock
-// only to find out whether it is there; that nobody touches a slot that is not its own, the race detector shows.
+// only to find out whether it is there; the race detector shows whether a side touches a slot that is not its own.
 type bus struct {
-	mu       sync.RWMutex
-	window   []byte // nil once the host has taken it back
-	opened   int    // windows and engines, less those that were closed
-	troubles *troubles
+	mu           sync.RWMutex
+	window       []byte // nil once the host has taken it back
+	opened       int    // windows and engines, less those that were closed
+	deviceFaults *deviceFaults
 }
 
 // errUnreachable is what an engine gets of memory that is gone.
 var errUnreachable = &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
 
-// troubles is what goes wrong with a device. All of it is called from several goroutines.
-type troubles struct {
+// deviceFaults are the faults of a device. The functions are called from several goroutines.
+type deviceFaults struct {
 	open    func(what string) error                  // before something is opened
 	submit  func() error                             // before moves are taken
 	arrive  func(length int64) (flip int, err error) // when a move ends: which byte of it arrives changed, -1 for none
 	latency func(random *rand.Rand) time.Duration    // of a move; negative: it never ends
-	taken   func(random *rand.Rand, offered int) int // how many of the offered moves there is room for now
+	taken   func(random *rand.Rand, offered int) int // how many of the offered moves are taken now
 	closing func(what string) error                  // before something is closed
 	arrived func()                                   // a move has ended
 }
 
-// smooth is a device without troubles.
-func smooth() *troubles {
-	return &troubles{
+// noDeviceFaults returns those of a device that works.
+func noDeviceFaults() *deviceFaults {
+	return &deviceFaults{
 		open:    func(string) error { return nil },
 		submit:  func() error { return nil },
 		arrive:  func(int64) (int, error) { return -1, nil },
@@ -76,7 +76,7 @@ type busMemory struct {
 func (m busMemory) Traits() native.Traits { return native.Traits{} }
 
 func (m busMemory) Expose(l native.Layout) (*native.Window, error) {
-	if err := m.troubles.open("window"); err != nil {
+	if err := m.deviceFaults.open("window"); err != nil {
 		return nil, err
 	}
 	memory := make([]byte, l.Length())
@@ -96,7 +96,7 @@ func (m busMemory) Open(l native.Layout, _ negotiate.Window) (*native.Window, er
 		w.Slots = pump.NewSlots(own, l.Chunk)
 	}
 	for lane := range l.Lanes {
-		if err := m.troubles.open("engine"); err != nil {
+		if err := m.deviceFaults.open("engine"); err != nil {
 			_ = w.Close() // reports what the test has asked for
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (t tracked) Close() error { return t.close() }
 func (m busMemory) track(what string, end func()) tracked {
 	m.count(1)
 	return tracked{func() error {
-		if err := m.troubles.closing(what); err != nil {
+		if err := m.deviceFaults.closing(what); err != nil {
 			return err
 		}
 		m.count(-1)
@@ -146,16 +146,16 @@ type underway struct {
 var _ pump.Engine = (*busEngine)(nil)
 
 func (e *busEngine) Submit(moves []pump.Move) (int, error) {
-	if err := e.troubles.submit(); err != nil {
+	if err := e.deviceFaults.submit(); err != nil {
 		return 0, err
 	}
 	n := len(moves)
 	if len(e.under) > 0 {
-		n = e.troubles.taken(e.random, n)
+		n = e.deviceFaults.taken(e.random, n)
 	}
 	for _, m := range moves[:n] {
 		u := underway{Move: m}
-		if latency := e.troubles.latency(e.random); latency >= 0 {
+		if latency := e.deviceFaults.latency(e.random); latency >= 0 {
 			u.due = time.Now().Add(latency)
 		}
 		e.under = append(e.under, u)
@@ -214,7 +214,7 @@ func (e *busEngine) move(m pump.Move) error {
 	if e.broken != nil {
 		return e.broken
 	}
-	flip, err := e.troubles.arrive(m.Length)
+	flip, err := e.deviceFaults.arrive(m.Length)
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	switch {
@@ -230,7 +230,7 @@ func (e *busEngine) move(m pump.Move) error {
 		if flip >= 0 {
 			to[flip] ^= 0x10
 		}
-		e.troubles.arrived()
+		e.deviceFaults.arrived()
 	}
 	e.broken = err
 	return err

@@ -10,22 +10,22 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// network is a control channel that takes its time: what one end sends arrives later, while both go on.
+// network is a control channel with latency: what one end sends arrives later, while both go on.
 //
 //	host ══ pair ══ near[Host] ── carry ──► near[DPU] ══ pair ══ DPU
 //	                           ◄── carry ──
 type network struct {
-	ends    [2]*comchtest.End // by side, what the copy uses
-	near    [2]*comchtest.End // by side, what carry uses
-	fate    func(from negotiate.Side, message []byte) fate
-	delay   func() time.Duration
-	broken  chan struct{} // closed when what is under way is lost
-	once    sync.Once
-	carrier sync.WaitGroup
+	ends     [2]*comchtest.End // by side, what the copy uses
+	near     [2]*comchtest.End // by side, what carry uses
+	delivery func(from negotiate.Side, message []byte) delivery
+	delay    func() time.Duration
+	broken   chan struct{} // closed when what is under way is lost
+	once     sync.Once
+	carrier  sync.WaitGroup
 }
 
-// fate is what becomes of a message.
-type fate struct {
+// delivery is what becomes of a message.
+type delivery struct {
 	message []byte // what arrives
 	cut     bool   // the connection ends instead, and takes with it what is under way
 	freeze  bool   // nothing arrives any more, and the connection stays
@@ -41,10 +41,13 @@ type pollingConn interface {
 const testMessage = 512
 
 // connect is to be called in the bubble that uses the network.
-func connect(delay func() time.Duration, fated func(from negotiate.Side, message []byte) fate) *network {
-	n := &network{fate: fated, delay: delay, broken: make(chan struct{})}
-	n.ends[negotiate.Host], n.near[negotiate.Host] = comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
-	n.near[negotiate.DPU], n.ends[negotiate.DPU] = comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+func connect(delay func() time.Duration, deliver func(from negotiate.Side, message []byte) delivery) *network {
+	n := &network{delivery: deliver, delay: delay, broken: make(chan struct{})}
+	pair := func() (*comchtest.End, *comchtest.End) {
+		return comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	}
+	n.ends[negotiate.Host], n.near[negotiate.Host] = pair()
+	n.near[negotiate.DPU], n.ends[negotiate.DPU] = pair()
 	n.carrier.Go(func() { n.carry(negotiate.Host) })
 	n.carrier.Go(func() { n.carry(negotiate.DPU) })
 	return n
@@ -82,7 +85,7 @@ func (n *network) pass(from negotiate.Side, message []byte, out, in *comchtest.E
 	case <-n.broken:
 		return false
 	}
-	f := n.fate(from, message)
+	f := n.delivery(from, message)
 	switch {
 	case f.cut:
 		n.breakDown()
@@ -95,6 +98,6 @@ func (n *network) pass(from negotiate.Side, message []byte, out, in *comchtest.E
 		n.breakDown()
 		return false
 	}
-	_ = in.Send(context.Background(), f.message) // who does not listen any more does not get it
+	_ = in.Send(context.Background(), f.message) // an end that has closed does not get it
 	return true
 }

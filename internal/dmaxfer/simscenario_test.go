@@ -30,17 +30,17 @@ type scenario struct {
 
 	NetDelay, EngineDelay, DiskDelay time.Duration // the longest
 	Bandwidth                        int64         // bytes per second, as the receiver wants it; 0: any
-	Corruption                       int64         // percent of the pieces that arrive changed, and are sent again
+	Corruption                       int64         // percent of the chunks that are corrupted, and retransmitted
 
 	content string // of the source
 	old     string // what the target's name holds before, if Overwrite
 }
 
-// troubleKind is what goes wrong once in a copy.
-type troubleKind int
+// faultKind is what goes wrong once in a transfer.
+type faultKind int
 
 const (
-	none troubleKind = iota
+	none faultKind = iota
 	cancelled
 	crashed
 	connectionLost
@@ -53,27 +53,27 @@ const (
 	alwaysCorrupted
 	sourceChanged
 	streamStalls
-	troubleKinds
+	faultKinds
 )
 
-var troubleNames = [...]string{
+var faultNames = [...]string{
 	"none", "cancelled", "crashed", "connection lost", "peer silent", "message garbled", "message cut", "disk fails",
 	"engine fails", "engine stalls", "always corrupted", "source changed", "stream stalls",
 }
 
 // String is for the report of a failed seed.
-func (k troubleKind) String() string { return troubleNames[k] }
+func (k faultKind) String() string { return faultNames[k] }
 
-// trouble is one that comes when At things have happened, and strikes at the next occasion.
-type trouble struct {
-	Kind  troubleKind
+// fault is armed when At things have happened, and strikes at the next occasion.
+type fault struct {
+	Kind  faultKind
 	Side  negotiate.Side
 	At    int64
 	Errno syscall.Errno // diskFails
 	Done  bool          // diskFails: the operation takes place before it fails
 }
 
-func (t trouble) String() string {
+func (t fault) String() string {
 	return fmt.Sprintf("%s on the %s at %d (%v, done %t)", t.Kind, t.Side, t.At, t.Errno, t.Done)
 }
 
@@ -90,13 +90,16 @@ func newScenario(seed uint64) (scenario, *rand.Rand) {
 		Digest:     pick(random, digest.CRC32C, digest.CRC32C, digest.XXH3, digest.SHA256, digest.BLAKE3, digest.None),
 		Durability: pick(random, negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull),
 		Readback:   yes(20), NoSparse: yes(20), Overwrite: yes(30), Backup: yes(50), NoResume: yes(15), Xattrs: yes(20),
-		NetDelay: pick(random, 0, 100*time.Microsecond, 5*time.Millisecond), EngineDelay: pick(random, 0, time.Millisecond, 20*time.Millisecond),
-		DiskDelay: pick(random, 0, 100*time.Microsecond, 10*time.Millisecond),
+		NetDelay:    pick(random, 0, 100*time.Microsecond, 5*time.Millisecond),
+		EngineDelay: pick(random, 0, time.Millisecond, 20*time.Millisecond),
+		DiskDelay:   pick(random, 0, 100*time.Microsecond, 10*time.Millisecond),
 	}
 	if yes(10) {
 		sc.Bandwidth = pick[int64](random, 16<<10, 100<<10)
 	}
-	sc.Size = pick(random, 0, 1, sc.Chunk-1, sc.Chunk, sc.Chunk+1, random.Int64N(20*sc.Chunk), random.Int64N(40*sc.Chunk))
+	sc.Size = pick(
+		random, 0, 1, sc.Chunk-1, sc.Chunk, sc.Chunk+1, random.Int64N(20*sc.Chunk), random.Int64N(40*sc.Chunk),
+	)
 	if sc.Digest != digest.None && yes(30) {
 		sc.Corruption = 5
 	}
@@ -130,15 +133,15 @@ func noise(random *rand.Rand, size int64, sparse bool) string {
 	return string(bytes)
 }
 
-func newTrouble(random *rand.Rand, sc scenario, steps int64) trouble {
-	kind := troubleKind(random.IntN(int(troubleKinds)))
+func newFault(random *rand.Rand, sc scenario, steps int64) fault {
+	kind := faultKind(random.IntN(int(faultKinds)))
 	switch {
 	case kind == alwaysCorrupted && sc.Digest == digest.None,
 		kind == streamStalls && !sc.FromStream && !sc.ToStream,
 		kind == sourceChanged && sc.FromStream:
 		kind = cancelled
 	}
-	t := trouble{
+	t := fault{
 		Kind: kind, Side: pick(random, negotiate.Host, negotiate.DPU), At: random.Int64N(steps + 1),
 		Errno: pick(random, syscall.EIO, syscall.ENOSPC, syscall.EDQUOT), Done: random.IntN(2) == 0,
 	}

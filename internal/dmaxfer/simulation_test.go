@@ -21,8 +21,8 @@ var (
 	simSeed  = flag.Uint64("sim.seed", 0, "the only one, if not 0")
 )
 
-// TestSimulation has two whole sides copy in virtual time over a memory layer, a network and disks of their own. Each
-// seed is a copy without troubles, which counts what happens in it, then up to three with a trouble at one of these
+// TestSimulation has two complete sides copy in virtual time over a memory layer, a network and disks of their own.
+// Each seed is a copy without a fault, which counts what happens in it, then up to three with a fault at one of these
 // moments, which find what the one before has left, and then another without.
 func TestSimulation(t *testing.T) {
 	first, last := *simFirst, *simFirst+*simSeeds-1
@@ -39,45 +39,45 @@ func simulate(t *testing.T, seed uint64) {
 	sc, random := newScenario(seed)
 	check := &checker{scenario: sc, t: t}
 	defer check.report()
-	clean := check.attempt(sc.newDisks(), trouble{})
-	check.mustSucceed("without troubles", clean)
+	clean := check.attempt(sc.newDisks(), fault{})
+	check.mustSucceed("without faults", clean)
 	disks := sc.newDisks()
 	for range 1 + random.IntN(3) {
 		before := check.leftover(disks)
-		check.trouble = newTrouble(random, sc, clean.steps)
-		check.judge(check.attempt(disks, check.trouble))
+		check.fault = newFault(random, sc, clean.steps)
+		check.judge(check.attempt(disks, check.fault))
 		if t.Failed() || check.done() {
 			return
 		}
 		check.mustStillHave(before, check.leftover(disks))
-		if check.trouble.Kind == sourceChanged {
+		if check.fault.Kind == sourceChanged {
 			putSparse(disks[sc.Sender], sc.sourcePath(), sc.content)
 		}
 	}
 	left := check.leftover(disks)
 	check.Corruption = 0
-	after := check.attempt(disks, trouble{})
-	check.mustSucceed("after the trouble", after)
+	after := check.attempt(disks, fault{})
+	check.mustSucceed("after the fault", after)
 	check.resumed(left, after)
 }
 
 // checker holds the attempts of one seed to what is promised.
 type checker struct {
 	scenario
-	t       *testing.T
-	trouble trouble
-	disks   [2]*disktest.Memory
-	last    *attempt
+	t     *testing.T
+	fault fault
+	disks [2]*disktest.Memory
+	last  *attempt
 
 	otherSource bool // what was kept is not of what the source is now
-	garbled     bool // a piece may have gone to a wrong place, which whoever resumes finds and mends
-	untidy      bool // somebody was stopped, or failed, between two names
+	garbled     bool // a chunk may have got a wrong offset, which a resumed transfer finds and repairs
+	untidy      bool // a side was stopped, or failed, between two names
 }
 
 func (c *checker) report() {
 	if c.t.Failed() {
 		c.t.Logf("seed %d: %+v", c.Seed, c.describe())
-		c.t.Logf("trouble: %v", c.trouble)
+		c.t.Logf("fault: %v", c.fault)
 		c.t.Logf("again with: go test ./internal/dmaxfer -run TestSimulation -sim.seed=%d", c.Seed)
 	}
 }
@@ -88,21 +88,21 @@ func (c *checker) describe() scenario {
 	return told
 }
 
-// attempt runs one with a trouble.
-func (c *checker) attempt(disks [2]*disktest.Memory, what trouble) ending {
+// attempt runs one with a fault.
+func (c *checker) attempt(disks [2]*disktest.Memory, what fault) results {
 	c.t.Helper()
-	result := c.run(disks, what, injected{})
+	result := c.run(disks, what, injection{})
 	c.inTime(result)
 	return result
 }
 
 // run runs one in a bubble, which fails if a goroutine is left.
-func (c *checker) run(disks [2]*disktest.Memory, what trouble, with injected) (result ending) {
+func (c *checker) run(disks [2]*disktest.Memory, what fault, with injection) (result results) {
 	c.t.Helper()
 	c.disks = disks
 	synctest.Test(c.t, func(*testing.T) {
 		a := newAttempt(c.scenario, disks, what)
-		a.injected = with
+		a.injection = with
 		c.last = a
 		result = a.run()
 		synctest.Wait()
@@ -124,7 +124,7 @@ func (c *checker) nothingIsOpen() {
 }
 
 // inTime allows a side the idle timeout, and a second, after anything has moved.
-func (c *checker) inTime(e ending) {
+func (c *checker) inTime(e results) {
 	c.t.Helper()
 	for side, at := range e.ended {
 		if took := at.Sub(time.Unix(0, c.last.progress.Load())); took > c.Idle+time.Second {
@@ -143,7 +143,7 @@ func (c *checker) done() bool {
 	return found && !c.ToStream && (!c.Overwrite || content != c.old || content == c.content)
 }
 
-func (c *checker) mustSucceed(when string, e ending) {
+func (c *checker) mustSucceed(when string, e results) {
 	c.t.Helper()
 	for side, err := range e.errs {
 		if err != nil {
@@ -151,17 +151,18 @@ func (c *checker) mustSucceed(when string, e ending) {
 		}
 	}
 	if got, found := c.target(); !found || got != c.content {
-		c.t.Errorf("%s the target has %d bytes (%t) that are not the source's %d", when, len(got), found, len(c.content))
+		c.t.Errorf("%s the target has %d bytes (%t) that are not the source's %d",
+			when, len(got), found, len(c.content))
 	}
 	c.names(false)
 }
 
-// judge holds for any trouble.
-func (c *checker) judge(e ending) {
+// judge checks what holds for any fault.
+func (c *checker) judge(e results) {
 	c.t.Helper()
-	c.otherSource = c.otherSource || c.trouble.Kind == sourceChanged
-	c.garbled = c.garbled || c.trouble.Kind == messageGarbled
-	c.untidy = c.untidy || c.last.dead[c.Sender.Other()].Load() || c.trouble.Kind == diskFails
+	c.otherSource = c.otherSource || c.fault.Kind == sourceChanged
+	c.garbled = c.garbled || c.fault.Kind == messageGarbled
+	c.untidy = c.untidy || c.last.dead[c.Sender.Other()].Load() || c.fault.Kind == diskFails
 	c.finalName(e)
 	c.agreement(e)
 	may := false
@@ -176,18 +177,18 @@ func (c *checker) judge(e ending) {
 }
 
 // finalName holds the old content or the new.
-func (c *checker) finalName(e ending) {
+func (c *checker) finalName(e results) {
 	c.t.Helper()
 	got, found := c.target()
 	receiver, sender := c.Sender.Other(), c.Sender
 	alive := func(side negotiate.Side) bool { return !c.last.dead[side].Load() }
 	switch {
 	case c.ToStream:
-		if !strings.HasPrefix(c.content, got) && c.trouble.Kind != sourceChanged && c.trouble.Kind != messageGarbled {
+		if !strings.HasPrefix(c.content, got) && c.fault.Kind != sourceChanged && c.fault.Kind != messageGarbled {
 			c.t.Errorf("the stream got %d bytes that are not the source's", len(got))
 		}
 	case found == c.Overwrite && got == c.old, found && got == c.content:
-	case found && c.trouble.Kind == sourceChanged && c.changedBefore(e):
+	case found && c.fault.Kind == sourceChanged && c.changedBefore(e):
 		return
 	default:
 		c.t.Errorf("the final name holds %d bytes (%t), neither the old nor the new content", len(got), found)
@@ -196,30 +197,30 @@ func (c *checker) finalName(e ending) {
 		c.t.Errorf("the receiver has given the file its name, and yet it says: %v", err)
 	}
 	for _, side := range []negotiate.Side{receiver, sender} {
-		if alive(side) && e.errs[side] == nil && got != c.content && c.trouble.Kind != sourceChanged {
+		if alive(side) && e.errs[side] == nil && got != c.content && c.fault.Kind != sourceChanged {
 			c.t.Errorf("the %s says that all is well, and the target has %d bytes of other content", side, len(got))
 		}
 	}
 }
 
 // mayBeNamed is true where the directory could fail after the file has its name.
-func (c *checker) mayBeNamed() bool { return c.trouble.Kind == diskFails }
+func (c *checker) mayBeNamed() bool { return c.fault.Kind == diskFails }
 
 // changedBefore is true of a source that was already changed when it was opened.
-func (c *checker) changedBefore(e ending) bool {
+func (c *checker) changedBefore(e results) bool {
 	source, _ := c.disks[c.Sender].Get(c.sourcePath())
 	got, _ := c.target()
 	return e.errs[negotiate.Host] == nil && e.errs[negotiate.DPU] == nil && got == source
 }
 
 // agreement is that both sides say the same, as far as they can know it.
-func (c *checker) agreement(e ending) {
+func (c *checker) agreement(e results) {
 	c.t.Helper()
 	sent, received := e.errs[c.Sender], e.errs[c.Sender.Other()]
 	if (sent == nil) == (received == nil) && !e.native {
 		return // the reference protocol, in which they begin, carries no reasons
 	}
-	switch c.trouble.Kind {
+	switch c.fault.Kind {
 	case crashed:
 		c.survivor(e)
 		return
@@ -234,12 +235,12 @@ func (c *checker) agreement(e ending) {
 }
 
 // survivor is the side that did not crash. It knows of nothing but the silence.
-func (c *checker) survivor(e ending) {
+func (c *checker) survivor(e results) {
 	c.t.Helper()
 	if !c.last.struck.Load() {
 		return
 	}
-	side := c.trouble.Side.Other()
+	side := c.fault.Side.Other()
 	err := e.errs[side]
 	if err == nil {
 		return // finalName has seen that this is true
@@ -320,13 +321,13 @@ func (c *checker) leftover(disks [2]*disktest.Memory) int64 {
 // mustStillHave is that a copy which goes on and fails loses nothing, unless the disk is to blame, or a garbled digest.
 func (c *checker) mustStillHave(before, left int64) {
 	c.t.Helper()
-	if left < before && !c.otherSource && c.trouble.Kind != diskFails && c.trouble.Kind != messageGarbled {
+	if left < before && !c.otherSource && c.fault.Kind != diskFails && c.fault.Kind != messageGarbled {
 		c.t.Errorf("%d bytes were there to go on with, and then only %d", before, left)
 	}
 }
 
 // resumed holds a copy that goes on to what it was left.
-func (c *checker) resumed(left int64, e ending) {
+func (c *checker) resumed(left int64, e results) {
 	c.t.Helper()
 	if c.otherSource {
 		return
@@ -341,7 +342,7 @@ func (c *checker) resumed(left int64, e ending) {
 }
 
 // toldOfResume expects both sides to tell what was there and did not have to be sent.
-func (c *checker) toldOfResume(e ending) {
+func (c *checker) toldOfResume(e results) {
 	c.t.Helper()
 	for side, told := range e.told {
 		if e.errs[side] == nil && told.Protocol == negotiate.Native && told.Resumed != e.resume-e.resent {

@@ -30,9 +30,9 @@ const (
 // bubble.
 type attempt struct {
 	scenario
-	trouble trouble
-	disks   [2]*disktest.Memory // by side
-	injected
+	fault fault
+	disks [2]*disktest.Memory // by side
+	injection
 
 	bus     *bus
 	network *network
@@ -42,13 +42,13 @@ type attempt struct {
 		*rand.Rand
 	}
 
-	step      atomic.Int64 // what has happened, be it to a file, a message or a piece
-	armed     atomic.Bool  // the trouble has come and not struck yet
+	step      atomic.Int64 // what has happened, be it to a file, a message or a chunk
+	armed     atomic.Bool  // the fault is armed and has not struck yet
 	struck    atomic.Bool
 	messages  [2]atomic.Int64 // by the side that sent them
 	dead      [2]atomic.Bool  // a side that crashed does nothing more
 	committed atomic.Bool     // the sender has let the receiver give the file its name
-	corrupted atomic.Int64    // pieces that arrived changed by chance
+	corrupted atomic.Int64    // chunks that were corrupted by chance
 	progress  atomic.Int64    // when there was some, as time.Time.UnixNano
 
 	mu      sync.Mutex
@@ -58,18 +58,18 @@ type attempt struct {
 	hellos  int
 }
 
-// injected is what a test adds to an attempt, in place of a trouble. All may be nil.
-type injected struct {
-	device  *troubles
+// injection is what a test adds to an attempt, in place of a fault. All may be nil.
+type injection struct {
+	device  *deviceFaults
 	file    func(side negotiate.Side, n int, op, name string) *disktest.Fault
-	message func(from negotiate.Side, n int, message []byte) fate
-	wish    func(o *Options) // what a user may want besides
+	message func(from negotiate.Side, n int, message []byte) delivery
+	wish    func(o *Options) // further options
 	conn    func(side negotiate.Side, conn comch.Conn) comch.Conn
 	started func(a *attempt) // in the bubble, before the sides start
 }
 
-// ending is how an attempt went, by side.
-type ending struct {
+// results are how an attempt went, by side.
+type results struct {
 	errs   [2]error
 	told   [2]job.Summary
 	native bool // both sides got as far as the native protocol
@@ -82,22 +82,22 @@ type ending struct {
 // errInterrupted is what Ctrl-C is here.
 var errInterrupted = errors.New("interrupted")
 
-func newAttempt(sc scenario, disks [2]*disktest.Memory, what trouble) *attempt {
-	a := &attempt{scenario: sc, trouble: what, disks: disks}
+func newAttempt(sc scenario, disks [2]*disktest.Memory, what fault) *attempt {
+	a := &attempt{scenario: sc, fault: what, disks: disks}
 	a.random.Rand = rand.New(rand.NewPCG(sc.Seed, uint64(what.Kind)))
 	return a
 }
 
 // run is to be called in a bubble.
-func (a *attempt) run() ending {
+func (a *attempt) run() results {
 	a.forgetStream()
 	if a.device == nil {
-		a.device = a.deviceTroubles()
+		a.device = a.newDeviceFaults()
 	}
-	a.bus = &bus{troubles: a.device}
-	a.network = connect(func() time.Duration { return time.Duration(a.below(int64(a.NetDelay) + 1)) }, a.fate)
+	a.bus = &bus{deviceFaults: a.device}
+	a.network = connect(func() time.Duration { return time.Duration(a.below(int64(a.NetDelay) + 1)) }, a.delivery)
 	a.moved()
-	var result ending
+	var result results
 	var contexts [2]context.Context
 	for side := range contexts {
 		contexts[side], a.stop[side] = context.WithCancelCause(context.Background())
@@ -145,18 +145,18 @@ func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, e
 	return peer{o, file, conn, busMemory{a.bus, a.Seed}}.transfer(ctx)
 }
 
-// happened counts what happens, and lets the trouble come when its time is there.
+// happened counts what happens, and arms the fault when its time has come.
 func (a *attempt) happened() {
-	if a.step.Add(1)-1 != a.trouble.At {
+	if a.step.Add(1)-1 != a.fault.At {
 		return
 	}
-	switch a.trouble.Kind {
+	switch a.fault.Kind {
 	case cancelled:
 		a.strike()
-		a.stop[a.trouble.Side](errInterrupted)
+		a.stop[a.fault.Side](errInterrupted)
 	case crashed:
 		a.strike()
-		a.crash(a.trouble.Side)
+		a.crash(a.fault.Side)
 	case sourceChanged:
 		a.strike()
 		a.changeSource()
@@ -166,9 +166,9 @@ func (a *attempt) happened() {
 	}
 }
 
-// strikes tells, once, whoever meets the trouble that it is there.
-func (a *attempt) strikes(kind troubleKind, side negotiate.Side) bool {
-	if a.trouble.Kind == kind && a.trouble.Side == side && a.armed.CompareAndSwap(true, false) {
+// strikes reports, once, that the fault strikes here.
+func (a *attempt) strikes(kind faultKind, side negotiate.Side) bool {
+	if a.fault.Kind == kind && a.fault.Side == side && a.armed.CompareAndSwap(true, false) {
 		a.strike()
 		return true
 	}
@@ -182,7 +182,7 @@ func (a *attempt) strike() {
 
 func (a *attempt) moved() { a.progress.Store(time.Now().UnixNano()) }
 
-// crash leaves a side's disk as it is and lets nobody else hear of it.
+// crash leaves a side's disk as it is, and ends the side.
 func (a *attempt) crash(side negotiate.Side) {
 	a.dead[side].Store(true)
 	if side == negotiate.Host {
@@ -201,8 +201,8 @@ func (a *attempt) below(limit int64) int64 {
 func (a *attempt) chance(percent int64) bool { return a.below(100) < percent }
 
 // deviceTroubles are those of the DPU's engines.
-func (a *attempt) deviceTroubles() *troubles {
-	t := smooth()
+func (a *attempt) newDeviceFaults() *deviceFaults {
+	t := noDeviceFaults()
 	t.latency = func(random *rand.Rand) time.Duration {
 		if a.strikes(engineStalls, negotiate.DPU) {
 			return -1
@@ -226,17 +226,17 @@ func (a *attempt) arrive(length int64) (flip int, err error) {
 	return -1, nil
 }
 
-// corrupts is true of a piece that is to arrive changed: of all, or of a few, so that none does so too often.
+// corrupts reports whether a chunk is to be corrupted: all, or a few, so that no chunk is too often.
 func (a *attempt) corrupts() bool {
-	if a.trouble.Kind == alwaysCorrupted && a.step.Load() >= a.trouble.At {
+	if a.fault.Kind == alwaysCorrupted && a.step.Load() >= a.fault.At {
 		a.struck.Store(true)
 		return true
 	}
 	return a.chance(a.Corruption) && a.corrupted.Add(1) <= negotiate.MaxAttempt
 }
 
-// fate is what the network does with a message.
-func (a *attempt) fate(from negotiate.Side, message []byte) fate {
+// delivery is what the network does with a message.
+func (a *attempt) delivery(from negotiate.Side, message []byte) delivery {
 	a.happened()
 	n := int(a.messages[from].Add(1) - 1)
 	a.listen(from, message)
@@ -244,15 +244,15 @@ func (a *attempt) fate(from negotiate.Side, message []byte) fate {
 	case a.message != nil:
 		return a.message(from, n, message)
 	case a.strikes(messageGarbled, from):
-		return fate{message: a.garble(message)}
+		return delivery{message: a.garble(message)}
 	case a.strikes(messageCut, from):
-		return fate{message: message[:1+a.below(int64(len(message)))]}
+		return delivery{message: message[:1+a.below(int64(len(message)))]}
 	case a.strikes(connectionLost, from):
-		return fate{cut: true}
+		return delivery{cut: true}
 	case a.strikes(peerSilent, from):
-		return fate{freeze: true}
+		return delivery{freeze: true}
 	}
-	return fate{message: message}
+	return delivery{message: message}
 }
 
 // garble leaves alone what the sides say of themselves: each would rightly plan another copy.
@@ -311,7 +311,7 @@ func (a *attempt) files(side negotiate.Side) disk.FS {
 			return a.file(side, n, op, name)
 		}
 		if a.strikes(diskFails, side) {
-			return &disktest.Fault{Err: a.trouble.Errno, Done: a.trouble.Done}
+			return &disktest.Fault{Err: a.fault.Errno, Done: a.fault.Done}
 		}
 		return nil
 	})
@@ -394,7 +394,7 @@ func (a *attempt) stdout() (disk.File, error) {
 
 func (a *attempt) holdsStream() bool {
 	a.happened()
-	if a.trouble.Kind == streamStalls && a.armed.Load() {
+	if a.fault.Kind == streamStalls && a.armed.Load() {
 		a.struck.Store(true)
 		return true
 	}

@@ -27,7 +27,8 @@ func sweepScenarios() map[string]scenario {
 	scenarios := map[string]scenario{}
 	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 		plain := scenario{
-			Sender: sender, Chunk: 4096, Slots: 3, Idle: time.Second, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
+			Sender: sender, Chunk: 4096, Slots: 3, Idle: time.Second,
+			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 			Size: 4*4096 + 100, NetDelay: time.Millisecond, EngineDelay: time.Millisecond, DiskDelay: time.Millisecond,
 		}
 		plain.content = noise(random, plain.Size, false)
@@ -59,27 +60,30 @@ func (c *checker) stage() [2]*disktest.Memory {
 	return disks
 }
 
-// interrupt cuts a copy in its middle. If the first of its pieces happens to be the last to arrive, nothing is left of
+// interrupt cuts a copy in its middle. If the first of its chunks happens to be the last to arrive, nothing is left of
 // it.
 func (c *checker) interrupt(disks [2]*disktest.Memory) {
 	acks := atomic.Int64{}
-	c.run(disks, trouble{}, injected{message: func(_ negotiate.Side, _ int, message []byte) fate {
+	c.run(disks, fault{}, injection{message: func(_ negotiate.Side, _ int, message []byte) delivery {
 		if _, err := negotiate.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
-			return fate{cut: true}
+			return delivery{cut: true}
 		}
-		return fate{message: message}
+		return delivery{message: message}
 	}})
 }
 
 // sweep runs the scenario with the fault that inject makes for call n, until it is not reached. want says what a failed
 // copy should end with.
-func sweep(t *testing.T, sc scenario, kind troubleKind, inject func(fails func(i int, what string) bool) injected, want func(code int) bool) {
+func sweep(
+	t *testing.T, sc scenario, kind faultKind, inject func(fails func(i int, what string) bool) injection,
+	want func(code int) bool,
+) {
 	t.Helper()
 	for n := range sweepLimit {
-		c := &checker{scenario: sc, t: t, trouble: trouble{Kind: kind}, untidy: kind == diskFails}
+		c := &checker{scenario: sc, t: t, fault: fault{Kind: kind}, untidy: kind == diskFails}
 		disks := c.stage()
 		var failed atomic.Pointer[string]
-		e := c.run(disks, trouble{}, inject(func(i int, what string) bool {
+		e := c.run(disks, fault{}, inject(func(i int, what string) bool {
 			if i == n {
 				failed.Store(&what)
 			}
@@ -96,7 +100,7 @@ func sweep(t *testing.T, sc scenario, kind troubleKind, inject func(fails func(i
 			}
 		}
 		if !t.Failed() && !c.done() {
-			c.mustSucceed("afterwards", c.run(disks, trouble{}, injected{}))
+			c.mustSucceed("afterwards", c.run(disks, fault{}, injection{}))
 		}
 		if t.Failed() {
 			t.Fatalf("call %d, %s: %v", n, *failed.Load(), e.errs)
@@ -125,8 +129,8 @@ func TestEveryFileCallFails(t *testing.T) {
 			}
 			for _, done := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, ", on the ", side, ", done ", done), func(t *testing.T) {
-					sweep(t, sc, diskFails, func(fails func(int, string) bool) injected {
-						return injected{file: func(at negotiate.Side, i int, op, name string) *disktest.Fault {
+					sweep(t, sc, diskFails, func(fails func(int, string) bool) injection {
+						return injection{file: func(at negotiate.Side, i int, op, name string) *disktest.Fault {
 							if at != side || !fails(i, op+" "+name) {
 								return nil
 							}
@@ -143,24 +147,26 @@ func TestEveryFileCallFails(t *testing.T) {
 var errBroken = &doca.Error{Op: "doca_ctx_start", Code: doca.CodeDriver}
 
 func TestEveryDeviceCallFails(t *testing.T) {
-	faults := map[string]func(t *troubles, fail func() error){
-		"opening":    func(t *troubles, fail func() error) { t.open = func(string) error { return fail() } },
-		"submitting": func(t *troubles, fail func() error) { t.submit = fail },
-		"moving":     func(t *troubles, fail func() error) { t.arrive = func(int64) (int, error) { return -1, fail() } },
-		"closing":    func(t *troubles, fail func() error) { t.closing = func(string) error { return fail() } },
+	faults := map[string]func(t *deviceFaults, fail func() error){
+		"opening":    func(t *deviceFaults, fail func() error) { t.open = func(string) error { return fail() } },
+		"submitting": func(t *deviceFaults, fail func() error) { t.submit = fail },
+		"moving": func(t *deviceFaults, fail func() error) {
+			t.arrive = func(int64) (int, error) { return -1, fail() }
+		},
+		"closing": func(t *deviceFaults, fail func() error) { t.closing = func(string) error { return fail() } },
 	}
 	for name, sc := range sweepScenarios() {
 		for call, set := range faults {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
-				sweep(t, sc, engineFails, func(fails func(int, string) bool) injected {
-					device, calls := smooth(), atomic.Int64{}
+				sweep(t, sc, engineFails, func(fails func(int, string) bool) injection {
+					device, calls := noDeviceFaults(), atomic.Int64{}
 					set(device, func() error {
 						if fails(int(calls.Add(1)-1), call) {
 							return errBroken
 						}
 						return nil
 					})
-					return injected{device: device}
+					return injection{device: device}
 				}, oneOf(negotiate.AbortDevice))
 			})
 		}
@@ -170,28 +176,31 @@ func TestEveryDeviceCallFails(t *testing.T) {
 func TestEveryNativeMessageFails(t *testing.T) {
 	lost := oneOf(negotiate.AbortPeer)
 	for fault, make := range map[string]struct {
-		fate func(message []byte) fate
-		want func(int) bool
+		delivery func(message []byte) delivery
+		want     func(int) bool
 	}{
-		"cut":     {func([]byte) fate { return fate{cut: true} }, lost},
-		"silence": {func([]byte) fate { return fate{freeze: true} }, lost},
+		"cut":     {func([]byte) delivery { return delivery{cut: true} }, lost},
+		"silence": {func([]byte) delivery { return delivery{freeze: true} }, lost},
 		"short": {
-			func(m []byte) fate { return fate{message: m[:min(len(m), 5)]} }, oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+			func(m []byte) delivery { return delivery{message: m[:min(len(m), 5)]} },
+			oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
 		},
 		"garbage": {
-			func(m []byte) fate { return fate{message: []byte("garbage, and more of it than a message has")} },
+			func(m []byte) delivery {
+				return delivery{message: []byte("garbage, and more of it than a message has")}
+			},
 			oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
 		},
 	} {
 		for name, sc := range sweepScenarios() {
 			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 				t.Run(fmt.Sprint(fault, " of the ", from, ", ", name), func(t *testing.T) {
-					sweep(t, sc, connectionLost, func(fails func(int, string) bool) injected {
-						return injected{message: func(at negotiate.Side, i int, message []byte) fate {
+					sweep(t, sc, connectionLost, func(fails func(int, string) bool) injection {
+						return injection{message: func(at negotiate.Side, i int, message []byte) delivery {
 							if at != from || !fails(i, fmt.Sprintf("%x", message)) {
-								return fate{message: message}
+								return delivery{message: message}
 							}
-							return make.fate(message)
+							return make.delivery(message)
 						}}
 					}, make.want)
 				})

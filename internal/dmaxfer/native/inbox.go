@@ -14,7 +14,7 @@ type inbox interface {
 	// Recv returns the next message, like that of a comch.Conn.
 	Recv(ctx context.Context) ([]byte, error)
 
-	// close ends the use of the inbox, and returns a message that nobody has taken.
+	// close ends the use of the inbox, and returns a message that has not been taken.
 	close() []byte
 }
 

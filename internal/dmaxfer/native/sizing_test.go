@@ -50,7 +50,9 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 		}
 	}
 	distant := sizing{Traits: Traits{Distant: true}}
-	for size, want := range map[int64][2]uint32{unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32}} {
+	for size, want := range map[int64][2]uint32{
+		unknown: {1 << 20, 32}, 2 << 20: {64 << 10, 8}, 1 << 30: {1 << 20, 32},
+	} {
 		if chunk, depth := dpu.window(size, distant); chunk != want[0] || depth != want[1] {
 			t.Errorf("a distant device and %d bytes: %d slots of %d bytes", size, depth, chunk)
 		}
@@ -150,7 +152,8 @@ func TestPinning(t *testing.T) {
 		"a stream's side": {plan: large, placement: fewCPUs{}, stream: true},
 	} {
 		agreed := terms{plan: c.plan, config: &Config{
-			Placement: c.placement, Memory: device{traits: Traits{Distant: c.distant}}, File: &job.LocalFile{Stream: c.stream},
+			Placement: c.placement, Memory: device{traits: Traits{Distant: c.distant}},
+			File: &job.LocalFile{Stream: c.stream},
 		}}
 		if got := agreed.pinning(); (got != nil) != c.pinned {
 			t.Errorf("%s: pinned by %v", name, got)

@@ -51,7 +51,7 @@ func (a afterwards) check(err error) {
 
 func TestAfterTheTargetIsCommitted(t *testing.T) {
 	for name, tc := range map[string]struct {
-		rename, then func(afterwards) // while the file gets its name, and after that
+		rename, then func(afterwards) // during the final rename, and after that
 		want         error
 		unconfirmed  string
 	}{
@@ -112,7 +112,10 @@ func TestAfterTheSourceIsCopied(t *testing.T) {
 			a.interrupt(errInterrupted)
 			a.check(a.host.Close())
 		}, nil},
-		"interrupted":           {func(a afterwards) { a.hearsSuccess(); a.interrupt(errInterrupted) }, negotiate.ErrOutcomeUnknown},
+		"interrupted": {func(a afterwards) {
+			a.hearsSuccess()
+			a.interrupt(errInterrupted)
+		}, negotiate.ErrOutcomeUnknown},
 		"the host falls silent": {afterwards.hearsSuccess, job.ErrIdle},
 	} {
 		t.Run(name, func(t *testing.T) {

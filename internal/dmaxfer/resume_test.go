@@ -22,7 +22,7 @@ func TestDamagedPartCountsAsCopied(t *testing.T) {
 			part := filepath.Join("/files", found[0].Name)
 			text, _ := target.Get(part)
 			target.Put(part, string([]byte{text[0] ^ 1})+text[1:])
-			e := c.run(disks, trouble{}, injected{})
+			e := c.run(disks, fault{}, injection{})
 			c.mustSucceed("over a damaged part", e)
 			if e.resent != sc.Chunk {
 				t.Errorf("%d bytes were sent again, not one chunk", e.resent)
