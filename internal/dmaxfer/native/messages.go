@@ -118,14 +118,14 @@ type poller struct {
 	ctx      context.Context
 }
 
-// Poll implements pump.Poller. It takes the turn unless that is held. What ends the transfer is left to the owner, who
-// is woken for it.
+// Poll implements pump.Poller. It does nothing while the transfer has another owner. What ends the transfer is left to
+// lead, which is woken for it.
 func (p *poller) Poll() {
 	t := p.transfer
-	if !t.turn.tryAcquire() {
+	if !t.owner.tryAcquire() {
 		return
 	}
-	defer t.turn.release()
+	defer t.owner.release()
 	if t.broken != nil {
 		return
 	}

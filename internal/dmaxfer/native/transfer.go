@@ -43,18 +43,18 @@ func Tell(c Config, session *negotiate.NativeSession, failed error) {
 	t.inbox.close()
 }
 
-// transfer is one file with one peer. The holder of turn owns it, and the session in it: the goroutine that calls lead,
-// unless it waits for something to happen. What takes long is done by jobs, which report to it.
+// transfer is one file with one peer. The holder of owner owns it, and the session in it: the goroutine that calls
+// lead, unless it waits for something to happen. Calls that may hang are made by jobs, which report to it.
 //
 //	messages ─────────────►┐                ┌─► session ─► messages to the peer
 //	job ───── its end ────►├─► lead's loop ─┤
 //	lanes ─── batches ────►│                └─► the next job
 //	pulse ────────────────►┘
 //
-// While lead waits, a lane takes the turn for messages and batches between two chunks, so that no other thread has to
-// be woken for them.
+// While lead waits, a lane becomes the owner for messages and batches between two chunks, so that no other thread has
+// to be woken for them.
 type transfer struct {
-	turn    semaphore // held by the user of what follows, except where it says otherwise
+	owner   semaphore // held by the goroutine that uses what follows, except where it says otherwise
 	config  *Config
 	terms   *terms // the plan is set by the agreement
 	session *negotiate.NativeSession
@@ -81,7 +81,7 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 	}
 	agreed := &terms{config: &c}
 	return &transfer{
-		turn: make(semaphore, 1), settling: make(semaphore, 1),
+		owner: make(semaphore, 1), settling: make(semaphore, 1),
 		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
 		account: &account{terms: agreed, started: time.Now()},
 		message: make([]byte, 0, c.Conn.MaxMessage()),
@@ -169,10 +169,10 @@ func (t *transfer) propose(hostSize uint64) error {
 	return t.session.Propose(c.window(size, s))
 }
 
-// lead leads the transfer to its end. If a call hangs it keeps the turn, so that a lane which returns later leaves the
+// lead leads the transfer to its end. If a call hangs it stays the owner, so that a lane which returns later leaves the
 // session alone.
 func (t *transfer) lead(ctx context.Context) error {
-	t.turn.acquire()
+	t.owner.acquire()
 	working, stop := context.WithCancelCause(ctx)
 	err := t.converse(working)
 	if err != nil {
@@ -181,7 +181,7 @@ func (t *transfer) lead(ctx context.Context) error {
 	stop(errEnded)
 	returned, err := t.windUp(err)
 	if returned {
-		t.turn.release()
+		t.owner.release()
 	}
 	return err
 }
@@ -230,14 +230,14 @@ var closed = func() <-chan struct{} {
 	return c
 }()
 
-// await gives the turn away until something happens, or else is ready, and returns how to handle that.
+// await gives up ownership until something happens, or else is ready, and returns how to handle that.
 func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle func() error) {
 	var waiting <-chan struct{}
 	if box := t.outbox(); box != nil {
 		waiting = box.Waiting()
 	}
-	t.turn.release()
-	defer t.turn.acquire()
+	t.owner.release()
+	defer t.owner.acquire()
 	select {
 	case <-otherwise:
 		return nothing

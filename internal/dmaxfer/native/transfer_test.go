@@ -48,7 +48,7 @@ func TestInterruptionIsTheCause(t *testing.T) {
 	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
 	tr.watch.start(negotiate.DPU, time.Hour)
 	defer tr.watch.stop()
-	tr.turn.acquire()
+	tr.owner.acquire()
 	ctx, stop := context.WithCancelCause(t.Context())
 	stop(interrupted)
 	for range 50 { // whichever is chosen

@@ -40,16 +40,8 @@ type chunk struct {
 // The goroutine that calls run owns the engine and decides where each slot goes next; fileWorkers others do file calls.
 // Chunks finish in any order, since each has its own offset in the file. Nothing is allocated per chunk.
 type pipeline struct {
-	engine *doca.Engine
-	slots  *doca.Region
-	remote *doca.Remote
-	route  route
-	file   func(buffer []byte, offset int64) error // read or write one chunk
-	moved  func(length int64)                      // called for every chunk that is done
-	size   int64
-	chunk  int64
-
-	arrived int64   // bytes that are done
+	config  pipelineConfig
+	done    int64   // bytes
 	next    int64   // offset of the first chunk that has no slot yet
 	chunks  []chunk // by slot
 	vacant  []int   // slots
@@ -72,8 +64,8 @@ type pipelineConfig struct {
 	slots  *doca.Region // a whole number of chunks, at least one
 	remote *doca.Remote // at least size bytes
 	route  route
-	file   func(buffer []byte, offset int64) error // called from several goroutines at once
-	moved  func(length int64)
+	file   func(buffer []byte, offset int64) error // reads or writes a chunk; called from several goroutines at once
+	moved  func(length int64)                      // called for every chunk that is done
 	size   int64
 	chunk  int64
 }
@@ -81,8 +73,7 @@ type pipelineConfig struct {
 func newPipeline(c pipelineConfig) *pipeline {
 	count := int(c.slots.Len() / c.chunk)
 	p := &pipeline{
-		engine: c.engine, slots: c.slots, remote: c.remote, route: c.route, file: c.file, moved: c.moved,
-		size: c.size, chunk: c.chunk,
+		config:  c,
 		chunks:  make([]chunk, count),
 		vacant:  make([]int, count),
 		submits: make([]doca.Copy, 0, count),
@@ -112,13 +103,13 @@ func (p *pipeline) run(ctx context.Context) error {
 func (p *pipeline) serveFile() {
 	for slot := range p.work {
 		c := p.chunks[slot]
-		p.worked <- fileResult{slot: slot, err: p.file(p.buffer(slot), c.offset)}
+		p.worked <- fileResult{slot: slot, err: p.config.file(p.buffer(slot), c.offset)}
 	}
 }
 
 func (p *pipeline) buffer(slot int) []byte {
-	start := int64(slot) * p.chunk
-	return p.slots.Bytes()[start : start+p.chunks[slot].length]
+	start := int64(slot) * p.config.chunk
+	return p.config.slots.Bytes()[start : start+p.chunks[slot].length]
 }
 
 // loop ends when every chunk has arrived, or when after a failure nothing is under way any more.
@@ -138,26 +129,26 @@ func (p *pipeline) loop(ctx context.Context) error {
 // finished is true when nothing is under way, and nothing is left to do or to be done after a failure. Copies that the
 // engine has refused for now are left to do.
 func (p *pipeline) finished() bool {
-	if p.engine.Inflight() > 0 || p.filing > 0 {
+	if p.config.engine.Inflight() > 0 || p.filing > 0 {
 		return false
 	}
-	return p.failure != nil || (len(p.submits) == 0 && p.next == p.size)
+	return p.failure != nil || (len(p.submits) == 0 && p.next == p.config.size)
 }
 
 // outcome checks the books before it calls a copy good: every byte has come to its end, once.
 func (p *pipeline) outcome() error {
-	if p.failure == nil && p.arrived != p.size {
-		return fmt.Errorf("internal error: %d of %d bytes were accounted for", p.arrived, p.size)
+	if p.failure == nil && p.done != p.config.size {
+		return fmt.Errorf("internal error: %d of %d bytes were accounted for", p.done, p.config.size)
 	}
 	return p.failure
 }
 
 // fill gives vacant slots the next chunks.
 func (p *pipeline) fill() {
-	for len(p.vacant) > 0 && p.next < p.size && p.failure == nil {
+	for len(p.vacant) > 0 && p.next < p.config.size && p.failure == nil {
 		slot := p.vacant[len(p.vacant)-1]
 		p.vacant = p.vacant[:len(p.vacant)-1]
-		p.chunks[slot] = chunk{offset: p.next, length: min(p.chunk, p.size-p.next)}
+		p.chunks[slot] = chunk{offset: p.next, length: min(p.config.chunk, p.config.size-p.next)}
 		p.next += p.chunks[slot].length
 		p.advance(slot, vacant)
 	}
@@ -165,28 +156,28 @@ func (p *pipeline) fill() {
 
 // advance moves a slot that has done with a stage to the next.
 func (p *pipeline) advance(slot int, done stage) {
-	switch p.route[done] {
+	switch p.config.route[done] {
 	case atFile:
 		p.filing++
 		p.work <- slot
 	case atDMA:
 		p.submits = append(p.submits, p.task(slot))
 	case vacant:
-		p.arrived += p.chunks[slot].length
+		p.done += p.chunks[slot].length
 		p.vacant = append(p.vacant, slot)
-		p.moved(p.chunks[slot].length)
+		p.config.moved(p.chunks[slot].length)
 	}
 }
 
 func (p *pipeline) task(slot int) doca.Copy {
 	c := p.chunks[slot]
 	task := doca.Copy{Length: c.length, Tag: uint64(slot)}
-	if p.route[vacant] == atDMA {
-		task.Source, task.SourceOffset = p.remote, c.offset
-		task.Target, task.TargetOffset = p.slots, int64(slot)*p.chunk
+	if p.config.route[vacant] == atDMA {
+		task.Source, task.SourceOffset = p.config.remote, c.offset
+		task.Target, task.TargetOffset = p.config.slots, int64(slot)*p.config.chunk
 	} else {
-		task.Source, task.SourceOffset = p.slots, int64(slot)*p.chunk
-		task.Target, task.TargetOffset = p.remote, c.offset
+		task.Source, task.SourceOffset = p.config.slots, int64(slot)*p.config.chunk
+		task.Target, task.TargetOffset = p.config.remote, c.offset
 	}
 	return task
 }
@@ -200,7 +191,7 @@ func (p *pipeline) submit() {
 		p.submits = p.submits[:0]
 		return
 	}
-	n, err := p.engine.Submit(p.submits)
+	n, err := p.config.engine.Submit(p.submits)
 	p.submits = append(p.submits[:0], p.submits[n:]...)
 	if err != nil && !errors.Is(err, doca.ErrQueueFull) {
 		p.fail(fmt.Errorf("submitting a copy: %w", err))
@@ -210,14 +201,14 @@ func (p *pipeline) submit() {
 // await waits for the engine if it has something, else for a worker, and takes from the other what is there. One of
 // them has: an engine with nothing in flight takes at least one copy.
 func (p *pipeline) await(ctx context.Context) error {
-	if p.engine.Inflight() > 0 {
+	if p.config.engine.Inflight() > 0 {
 		return p.awaitEngine(ctx)
 	}
 	return p.awaitWorker(ctx)
 }
 
 func (p *pipeline) awaitEngine(ctx context.Context) error {
-	n, err := p.engine.Reap(ctx, p.reaped)
+	n, err := p.config.engine.Reap(ctx, p.reaped)
 	if err != nil {
 		return err
 	}
