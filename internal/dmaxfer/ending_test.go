@@ -221,7 +221,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 // meetNative is the beginning of a conversation, as a side that has a file.
 func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiate.NativeSession {
 	t.Helper()
-	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Slots: 4, Size: 1, Software: "test"}
+	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Depth: 4, Size: 1, Software: "test"}
 	first := negotiate.NewSession(side, negotiate.Local{HasFile: true, Size: 1, Native: &hello},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	if opening := first.Start(); opening != nil {

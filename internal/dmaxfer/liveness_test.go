@@ -151,7 +151,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 // lead begins a copy as a host that has a file of noise without a digest.
 func lead(t *testing.T, host *comchtest.End, size uint64) *negotiate.NativeSession {
 	t.Helper()
-	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Slots: 4, Size: size, Software: "test"}
+	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Depth: 4, Size: size, Software: "test"}
 	first := negotiate.NewSession(negotiate.Host, negotiate.Local{HasFile: true, Size: size, Native: &hello},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	must(t, host.Send(t.Context(), first.Start()))

@@ -51,7 +51,7 @@ func TestSlowDisksWithDeepWindows(t *testing.T) {
 	for _, slow := range []string{"read", "write"} {
 		bothSides(t, func(t *testing.T, sender negotiate.Side) {
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
-			sc.Digest, sc.Slots = digest.SHA256, 64
+			sc.Digest, sc.Depth = digest.SHA256, 64
 			sc.content = noise(rand.New(rand.NewPCG(1, 2)), 64*4096, false)
 			c := &checker{scenario: sc, t: t}
 			sleep := func(_ negotiate.Side, _ int, op, _ string) *disktest.Fault {

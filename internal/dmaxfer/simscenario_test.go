@@ -18,7 +18,7 @@ type scenario struct {
 	Sender     negotiate.Side
 	Size       int64
 	Chunk      int64
-	Slots      int
+	Depth      int
 	Idle       time.Duration
 	SenderIdle time.Duration // another one for the sender, if not 0
 	Digest     digest.Algorithm
@@ -85,7 +85,7 @@ func newScenario(seed uint64) (scenario, *rand.Rand) {
 	yes := func(percent int) bool { return random.IntN(100) < percent }
 	sc := scenario{
 		Seed: seed, Sender: pick(random, negotiate.Host, negotiate.DPU),
-		Chunk: pick[int64](random, 4<<10, 8<<10, 16<<10), Slots: 1 + random.IntN(8),
+		Chunk: pick[int64](random, 4<<10, 8<<10, 16<<10), Depth: 1 + random.IntN(8),
 		Idle:       pick(random, time.Second, 3*time.Second, 30*time.Second),
 		Digest:     pick(random, digest.CRC32C, digest.CRC32C, digest.XXH3, digest.SHA256, digest.BLAKE3, digest.None),
 		Durability: pick(random, negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull),

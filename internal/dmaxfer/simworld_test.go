@@ -347,7 +347,7 @@ func (a *attempt) changeSource() {
 func (a *attempt) options(side negotiate.Side) (o Options) {
 	o = Options{
 		Side: side, FS: a.files(side), File: simPath, Log: zerolog.Nop(),
-		Chunk: a.Chunk, Depth: a.Slots, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
+		Chunk: a.Chunk, Depth: a.Depth, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
 		Software: "simulation", ExitCode: exitClass,
 	}
 	if a.wish != nil {

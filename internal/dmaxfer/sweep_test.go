@@ -27,7 +27,7 @@ func sweepScenarios() map[string]scenario {
 	scenarios := map[string]scenario{}
 	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 		plain := scenario{
-			Sender: sender, Chunk: 4096, Slots: 3, Idle: time.Second,
+			Sender: sender, Chunk: 4096, Depth: 3, Idle: time.Second,
 			Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 			Size: 4*4096 + 100, NetDelay: time.Millisecond, EngineDelay: time.Millisecond, DiskDelay: time.Millisecond,
 		}

@@ -21,7 +21,7 @@ type Hello struct {
 	Digest     Digest
 	Durability Durability
 	Chunk      uint32    // bytes of the largest supported slot: a power of two from MinChunk to MaxChunk
-	Slots      uint32    // largest supported depth, from 1 to MaxSlots
+	Depth      uint32    // largest supported depth, from 1 to MaxDepth
 	Size       uint64    // bytes of the file, at most MaxSize; 0 without FlagHasFile
 	MTime      Timestamp // of the file, like the fields below
 	Mode       uint32    // permission bits, at most MaxMode
@@ -37,7 +37,7 @@ func AppendHello(dst []byte, h Hello) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, uint32(h.Flags))
 	dst = append(dst, h.Version, byte(h.Digest), byte(h.Durability), 0)
 	dst = binary.BigEndian.AppendUint32(dst, h.Chunk)
-	dst = binary.BigEndian.AppendUint32(dst, h.Slots)
+	dst = binary.BigEndian.AppendUint32(dst, h.Depth)
 	dst = binary.BigEndian.AppendUint64(dst, h.Size)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(h.MTime.Sec))
 	for _, number := range [...]uint32{h.MTime.Nsec, h.Mode, h.UID, h.GID} {
@@ -77,7 +77,7 @@ func readHello(msg []byte) Hello {
 		Digest:     Digest(msg[9]),
 		Durability: Durability(msg[10]),
 		Chunk:      binary.BigEndian.Uint32(msg[12:]),
-		Slots:      binary.BigEndian.Uint32(msg[16:]),
+		Depth:      binary.BigEndian.Uint32(msg[16:]),
 		Size:       binary.BigEndian.Uint64(msg[20:]),
 		MTime:      Timestamp{int64(binary.BigEndian.Uint64(msg[28:])), binary.BigEndian.Uint32(msg[36:])},
 		Mode:       binary.BigEndian.Uint32(msg[40:]),
@@ -106,8 +106,8 @@ func (h Hello) check() error {
 	case h.Chunk < MinChunk || h.Chunk > MaxChunk || bits.OnesCount32(h.Chunk) != 1:
 		return malformed(TypeHello, "chunks of %d bytes; a power of two from %d to %d is required",
 			h.Chunk, MinChunk, MaxChunk)
-	case h.Slots < 1 || h.Slots > MaxSlots:
-		return malformed(TypeHello, "%d slots; 1 to %d are required", h.Slots, MaxSlots)
+	case h.Depth < 1 || h.Depth > MaxDepth:
+		return malformed(TypeHello, "%d slots; 1 to %d are required", h.Depth, MaxDepth)
 	}
 	return h.checkFile()
 }

@@ -4,7 +4,7 @@ package negotiate
 const (
 	MinChunk = 4 << 10 // bytes; a chunk is a power of two
 	MaxChunk = 1 << 30 // bytes
-	MaxSlots = 1024    // the depth of the largest window
+	MaxDepth = 1024    // the depth of the largest window
 	MaxSize  = 1 << 46 // bytes of a file
 
 	MaxAttempt = 3                           // number of times that a chunk is retransmitted

@@ -97,9 +97,9 @@ func (n *NativeSession) Outstanding() int { return n.slots.outstanding }
 
 // Propose replaces the chunk size and depth in this side's HELLO, until it is sent: the DPU answers the host's. It
 // fails with ErrMalformed for values that a peer would refuse.
-func (n *NativeSession) Propose(chunk, slots uint32) error {
+func (n *NativeSession) Propose(chunk, depth uint32) error {
 	own := n.own
-	own.Chunk, own.Slots = chunk, slots
+	own.Chunk, own.Depth = chunk, depth
 	if err := own.check(); err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ func (n *NativeSession) announce(records []Record) error {
 func (n *NativeSession) checkRecord(r Record) error {
 	switch {
 	case !n.slots.exists(r.Slot):
-		return malformed(TypeChunks, "slot %d of %d", r.Slot, n.plan.Slots)
+		return malformed(TypeChunks, "slot %d of %d", r.Slot, n.plan.Depth)
 	case n.slots.inFlight[r.Slot]:
 		return &Error{Message: TypeChunks, Err: ErrOutOfOrder, Detail: "a record for a slot in flight"}
 	case r.Attempt > MaxAttempt:
@@ -114,7 +114,7 @@ func (n *NativeSession) acknowledge(acks []Ack) error {
 
 func (n *NativeSession) checkAck(a Ack) error {
 	if !n.slots.exists(a.Slot) {
-		return malformed(TypeAcks, "slot %d of %d", a.Slot, n.plan.Slots)
+		return malformed(TypeAcks, "slot %d of %d", a.Slot, n.plan.Depth)
 	}
 	if !n.slots.inFlight[a.Slot] {
 		return &Error{Message: TypeAcks, Err: ErrOutOfOrder, Detail: "an acknowledgement for a slot not in flight"}

@@ -13,7 +13,7 @@ import (
 func openPair(t *testing.T, from Hello, resume uint64) *pair {
 	t.Helper()
 	to := receiverHello()
-	from.Slots, to.Slots = 4, 4
+	from.Depth, to.Depth = 4, 4
 	k := newPair(t, DPU, from, to)
 	k.open(resume)
 	return k

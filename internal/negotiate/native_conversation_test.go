@@ -259,12 +259,12 @@ func TestReferenceHostIsTakenBack(t *testing.T) {
 		{Local{HasFile: true, Size: 9}, Direction{}, ErrOutOfOrder, true},
 		{Local{}, Direction{FileInHost: true, Size: MaxSize + 1}, ErrTooLarge, true},
 		{
-			Local{Native: &Hello{Flags: FlagStream, Chunk: MinChunk, Slots: 1}},
+			Local{Native: &Hello{Flags: FlagStream, Chunk: MinChunk, Depth: 1}},
 			Direction{FileInHost: true}, ErrNeedsNative, true,
 		},
 	} {
 		if test.dpu.Native == nil {
-			test.dpu.Native = &Hello{Chunk: MinChunk, Slots: 1}
+			test.dpu.Native = &Hello{Chunk: MinChunk, Depth: 1}
 		}
 		dpu := newSpeaker(DPU, test.dpu, nativeLimits)
 		dpu.Start()

@@ -158,7 +158,7 @@ func checkAnyReply(t *testing.T, msg []byte) {
 func checkNative(t *testing.T, n *NativeSession) {
 	t.Helper()
 	if cap(n.records) > MaxRecords(nativeFuzzLimits.MaxMessage) || cap(n.acks) > MaxAcks(nativeFuzzLimits.MaxMessage) ||
-		len(n.octets) > nativeFuzzLimits.MaxMessage || len(n.slots.inFlight) > MaxSlots {
+		len(n.octets) > nativeFuzzLimits.MaxMessage || len(n.slots.inFlight) > MaxDepth {
 		t.Fatalf("%d records, %d acknowledgements, %d octets, %d slots", cap(n.records), cap(n.acks), len(n.octets),
 			len(n.slots.inFlight))
 	}
@@ -224,7 +224,7 @@ func TestNativeFuzzScriptsComplete(t *testing.T) {
 func TestReceiveHelloAllocatesLittle(t *testing.T) {
 	const rounds, perRound = 100, 64 << 10
 	own, peer := receiverHello(), senderHello()
-	own.Chunk, own.Slots, peer.Chunk, peer.Slots = MaxChunk, MaxSlots, MaxChunk, MaxSlots
+	own.Chunk, own.Depth, peer.Chunk, peer.Depth = MaxChunk, MaxDepth, MaxChunk, MaxDepth
 	peer.Version, peer.Size = 1, MaxSize
 	msg := AppendHello(nil, peer)
 	var before, after runtime.MemStats

@@ -26,7 +26,7 @@ const randomMetadata = 700
 
 func newRandomTransfer(t testing.TB, sending Side, size, resume uint64, stream bool, script []byte) *randomTransfer {
 	from, to := senderHello(), receiverHello()
-	from.Size, from.Slots, to.Slots = size, 5, 3
+	from.Size, from.Depth, to.Depth = size, 5, 3
 	if stream {
 		from, resume = receiverHello(), 0
 		from.Flags |= FlagStream
@@ -176,7 +176,7 @@ func (m *randomTransfer) advanceSending() {
 func (m *randomTransfer) announce() {
 	var records []Record
 	most := 1 + m.chance(4)
-	for slot := range m.sender.Plan().Slots {
+	for slot := range m.sender.Plan().Depth {
 		if _, taken := m.sent[slot]; taken || len(m.todo) == 0 || len(records) == most {
 			continue
 		}

@@ -95,7 +95,7 @@ func nothingToCopy(err error) bool {
 
 func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	n.plan, n.peer = plan, peer
-	n.slots = newSlotTable(plan.Slots)
+	n.slots = newSlotTable(plan.Depth)
 	n.state = Preparing
 	if n.sends() {
 		n.state = AwaitReady
@@ -107,7 +107,7 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 
 // maxElements returns the longest list that a message may have: each element needs a slot of its own.
 func (n *NativeSession) maxElements(fit func(maxMessage int) int) int {
-	return min(fit(n.limits.MaxMessage), int(n.plan.Slots))
+	return min(fit(n.limits.MaxMessage), int(n.plan.Depth))
 }
 
 func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {

@@ -30,7 +30,7 @@ func senderHello() Hello {
 
 func receiverHello() Hello {
 	return Hello{
-		Flags: FlagXAttr, Digest: DigestCRC32C, Durability: DurabilityFull, Chunk: MinChunk, Slots: 2,
+		Flags: FlagXAttr, Digest: DigestCRC32C, Durability: DurabilityFull, Chunk: MinChunk, Depth: 2,
 		Session: [16]byte{15: 1}, Software: "dma-copy 1.0",
 	}
 }
@@ -228,7 +228,7 @@ func TestNativeEmptyFile(t *testing.T) {
 // Messages of a running transfer allocate nothing, on either side and in either direction.
 func TestNativeHotPathAllocatesNothing(t *testing.T) {
 	from, to := senderHello(), receiverHello()
-	from.Flags, from.Size, from.Slots, to.Slots = FlagStream, 0, 64, 64
+	from.Flags, from.Size, from.Depth, to.Depth = FlagStream, 0, 64, 64
 	from.MTime, from.Mode = Timestamp{}, 0
 	k := newPair(t, Host, from, to)
 	k.open(0)

@@ -47,7 +47,7 @@ type vectorHello struct {
 	Digest     string   `json:"digest"`
 	Durability string   `json:"durability"`
 	Chunk      uint32   `json:"chunk"`
-	Slots      uint32   `json:"slots"`
+	Depth      uint32   `json:"depth"`
 	Size       number   `json:"size"`
 	MTimeSec   signed   `json:"mtime_sec"`
 	MTimeNsec  uint32   `json:"mtime_nsec"`
@@ -90,7 +90,7 @@ func (v vectorHello) hello(t testing.TB) Hello {
 	t.Helper()
 	h := Hello{
 		Version: v.Version, Digest: named[Digest](t, v.Digest, 4), Durability: named[Durability](t, v.Durability, 2),
-		Chunk: v.Chunk, Slots: v.Slots, Size: uint64(v.Size), MTime: Timestamp{int64(v.MTimeSec), v.MTimeNsec},
+		Chunk: v.Chunk, Depth: v.Depth, Size: uint64(v.Size), MTime: Timestamp{int64(v.MTimeSec), v.MTimeNsec},
 		Mode: uint32(v.Mode), UID: v.UID, GID: v.GID, Software: v.Software,
 	}
 	copy(h.Identity[:], v.Identity)

@@ -11,7 +11,7 @@ type Plan struct {
 	Overwrite    bool   // the receiver may replace a file
 
 	Chunk uint32 // bytes of a slot, and the largest record of data or a claim
-	Slots uint32 // depth of the window
+	Depth uint32 // depth of the window
 
 	Digest     Digest
 	Durability Durability
@@ -30,7 +30,7 @@ type Plan struct {
 }
 
 // WindowLength returns the length of the host's window in bytes.
-func (p Plan) WindowLength() uint64 { return uint64(p.Slots) * uint64(p.Chunk) }
+func (p Plan) WindowLength() uint64 { return uint64(p.Depth) * uint64(p.Chunk) }
 
 // Resumable reports whether the receiver may resume an earlier transfer. That needs checksums to compare, and neither
 // side may be a stream.
@@ -89,7 +89,7 @@ func makePlan(sender Side, from, to Hello) Plan {
 		StreamTarget:  to.Flags.Has(FlagStream),
 		Overwrite:     to.Flags.Has(FlagOverwrite),
 		Chunk:         min(from.Chunk, to.Chunk),
-		Slots:         min(from.Slots, to.Slots),
+		Depth:         min(from.Depth, to.Depth),
 		Digest:        max(from.Digest, to.Digest),
 		Durability:    max(from.Durability, to.Durability),
 		Readback:      either.Has(FlagReadback),

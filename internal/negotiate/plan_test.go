@@ -87,7 +87,7 @@ func TestDecideTakesTheFileFromItsSender(t *testing.T) {
 	from.Version, to.Version = 7, 7
 	to.MTime, to.Mode, to.UID, to.GID, to.Identity = Timestamp{9, 9}, 9, 9, 9, [16]byte{9}
 	want := Plan{
-		Version: 7, Sender: Host, Size: nativeSize, SizeKnown: true, Chunk: MinChunk, Slots: 2, Digest: DigestCRC32C,
+		Version: 7, Sender: Host, Size: nativeSize, SizeKnown: true, Chunk: MinChunk, Depth: 2, Digest: DigestCRC32C,
 		Durability: DurabilityFull, Sparse: true, MTime: from.MTime, Mode: from.Mode, UID: from.UID, GID: from.GID,
 		Identity: from.Identity, XAttr: true,
 	}
@@ -107,10 +107,10 @@ func TestDecideWishes(t *testing.T) {
 	}{
 		"smaller chunk": {func(h *Hello) { h.Chunk = 1 << 20 }, func(h *Hello) { h.Chunk = 1 << 16 },
 			func(p Plan) bool { return p.Chunk == 1<<16 }},
-		"fewer slots": {func(h *Hello) { h.Slots = 3 }, func(h *Hello) { h.Slots = 9 },
-			func(p Plan) bool { return p.Slots == 3 && p.WindowLength() == 3*MinChunk }},
-		"largest window": {func(h *Hello) { h.Slots, h.Chunk = MaxSlots, MaxChunk },
-			func(h *Hello) { h.Slots, h.Chunk = MaxSlots, MaxChunk },
+		"fewer slots": {func(h *Hello) { h.Depth = 3 }, func(h *Hello) { h.Depth = 9 },
+			func(p Plan) bool { return p.Depth == 3 && p.WindowLength() == 3*MinChunk }},
+		"largest window": {func(h *Hello) { h.Depth, h.Chunk = MaxDepth, MaxChunk },
+			func(h *Hello) { h.Depth, h.Chunk = MaxDepth, MaxChunk },
 			func(p Plan) bool { return p.WindowLength() == 1<<40 }},
 		"stronger digest": {func(h *Hello) { h.Digest = DigestNone }, func(h *Hello) { h.Digest = DigestSHA256 },
 			func(p Plan) bool { return p.Digest == DigestSHA256 && p.Resumable() }},
@@ -154,7 +154,7 @@ func TestDecideRefuses(t *testing.T) {
 		want   error
 	}{
 		"versions":    {func(_, dpu *Hello) { dpu.Version = 2 }, nativeLimits, ErrMalformed},
-		"host's slot": {func(host, _ *Hello) { host.Slots = 0 }, nativeLimits, ErrMalformed},
+		"host's slot": {func(host, _ *Hello) { host.Depth = 0 }, nativeLimits, ErrMalformed},
 		"DPU's chunk": {func(_, dpu *Hello) { dpu.Chunk = 5000 }, nativeLimits, ErrMalformed},
 		"operator's limit": {func(*Hello, *Hello) {}, Limits{MaxMessage: 4080, MaxFileSize: nativeSize - 1},
 			ErrTooLarge},

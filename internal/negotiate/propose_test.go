@@ -21,7 +21,7 @@ func TestDPUHearsTheSizeBeforeItProposes(t *testing.T) {
 func TestProposalIsWhatThePeerHears(t *testing.T) {
 	host, dpu := newNative(t, Host, senderHello()), newNative(t, DPU, receiverHello())
 	for _, refused := range [][2]uint32{
-		{MinChunk + 1, 1}, {MinChunk / 2, 1}, {2 * MaxChunk, 1}, {MinChunk, 0}, {MinChunk, MaxSlots + 1},
+		{MinChunk + 1, 1}, {MinChunk / 2, 1}, {2 * MaxChunk, 1}, {MinChunk, 0}, {MinChunk, MaxDepth + 1},
 	} {
 		if err := dpu.Propose(refused[0], refused[1]); !errors.Is(err, ErrMalformed) {
 			t.Errorf("%d slots of %d bytes: %v", refused[1], refused[0], err)
@@ -39,8 +39,8 @@ func TestProposalIsWhatThePeerHears(t *testing.T) {
 		t.Fatal(err)
 	}
 	for side, n := range map[string]*NativeSession{"host": host, "DPU": dpu} {
-		if plan := n.Plan(); plan.Slots != 1 || plan.Chunk != MinChunk {
-			t.Errorf("%s: %d slots of %d bytes", side, plan.Slots, plan.Chunk)
+		if plan := n.Plan(); plan.Depth != 1 || plan.Chunk != MinChunk {
+			t.Errorf("%s: %d slots of %d bytes", side, plan.Depth, plan.Chunk)
 		}
 	}
 }

@@ -29,9 +29,9 @@ var (
 var gridLocals = []gridLocal{
 	{"has", Local{HasFile: true, Size: agreedSize}},
 	{"lacks", Local{Size: agreedSize}},
-	{"has,offers", Local{HasFile: true, Size: agreedSize, Native: &Hello{Chunk: MinChunk, Slots: 1}}},
-	{"lacks,offers", Local{Size: agreedSize, Native: &Hello{Chunk: MinChunk, Slots: 1}}},
-	{"streams,offers", Local{Native: &Hello{Chunk: MinChunk, Slots: 1, Flags: FlagStream}}},
+	{"has,offers", Local{HasFile: true, Size: agreedSize, Native: &Hello{Chunk: MinChunk, Depth: 1}}},
+	{"lacks,offers", Local{Size: agreedSize, Native: &Hello{Chunk: MinChunk, Depth: 1}}},
+	{"streams,offers", Local{Native: &Hello{Chunk: MinChunk, Depth: 1, Flags: FlagStream}}},
 }
 
 type gridLocal struct {

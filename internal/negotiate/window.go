@@ -10,7 +10,7 @@ const (
 	windowSize = 32 // without the descriptor
 )
 
-// Window is the host's memory through which the file is transferred: Plan.Slots slots of Plan.Chunk bytes each.
+// Window is the host's memory through which the file is transferred: Plan.Depth slots of Plan.Chunk bytes each.
 type Window struct {
 	Address    uint64 // of the first slot in the host's address space
 	Length     uint64 // bytes

@@ -28,7 +28,7 @@ func (a *account) planned(peer negotiate.Hello) {
 	plan, size := &a.terms.plan, a.terms.size()
 	a.summary = job.Summary{
 		Sent: a.terms.sends(), Path: a.terms.config.File.Path, Size: size, Protocol: negotiate.Native,
-		Chunk: int64(plan.Chunk), Depth: int(plan.Slots), Readback: plan.Readback && !plan.StreamTarget,
+		Chunk: int64(plan.Chunk), Depth: int(plan.Depth), Readback: plan.Readback && !plan.StreamTarget,
 		Changing: plan.AllowChanging,
 	}
 	a.terms.config.Progress.SetTotal(size)

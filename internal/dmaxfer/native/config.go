@@ -58,7 +58,7 @@ func (c *Config) Hello() negotiate.Hello {
 	chunk, depth := c.window(0, c.sizing())
 	h := negotiate.Hello{
 		Digest: negotiate.Digest(c.digest()), Durability: c.Durability, Flags: c.flags(),
-		Chunk: chunk, Slots: depth, Software: c.Software,
+		Chunk: chunk, Depth: depth, Software: c.Software,
 	}
 	_, _ = rand.Read(h.Session[:]) // never fails
 	if source := c.File.Source; source != nil {

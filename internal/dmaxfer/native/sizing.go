@@ -133,7 +133,7 @@ func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
 	_, largest := s.largest()
 	switch {
 	case c.Depth != 0:
-		return uint32(min(c.Depth, negotiate.MaxSlots))
+		return uint32(min(c.Depth, negotiate.MaxDepth))
 	case c.Side == negotiate.Host:
 		return hostDepth
 	case size == 0:

@@ -42,7 +42,7 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 		{host, 2 << 20, 2 << 20, 32},
 		{Config{Side: negotiate.DPU, Chunk: 1 << 20}, 64 << 20, 1 << 20, 8},
 		{Config{Side: negotiate.DPU, Depth: 4}, 1 << 30, 512 << 10, 4},
-		{Config{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxSlots},
+		{Config{Side: negotiate.DPU, Depth: 1 << 20}, 1 << 30, 512 << 10, negotiate.MaxDepth},
 	} {
 		if chunk, depth := c.config.window(c.size, sizing{}); chunk != c.chunk || depth != c.depth {
 			t.Errorf("%s, chunk %d and depth %d asked for, %d bytes: %d slots of %d bytes",
@@ -67,7 +67,7 @@ func TestSmallFilesGetSmallWindows(t *testing.T) {
 
 // Where a chunk may take long each has a message of its own, and elsewhere a message stands for at most maxBatch.
 func TestBatches(t *testing.T) {
-	plan := func(slots, chunk uint32) negotiate.Plan { return negotiate.Plan{Slots: slots, Chunk: chunk} }
+	plan := func(slots, chunk uint32) negotiate.Plan { return negotiate.Plan{Depth: slots, Chunk: chunk} }
 	for name, c := range map[string]struct {
 		plan   negotiate.Plan
 		config Config
@@ -102,7 +102,7 @@ func TestBuffersOfALane(t *testing.T) {
 		"a host, in order": {negotiate.Host, digest.SHA256, 8},
 	} {
 		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}}, plan: negotiate.Plan{
-			Sender: c.side.Other(), Slots: 8, Chunk: 4096, SizeKnown: true, Digest: negotiate.Digest(c.digest),
+			Sender: c.side.Other(), Depth: 8, Chunk: 4096, SizeKnown: true, Digest: negotiate.Digest(c.digest),
 		}}
 		if got := agreed.layout().Buffers; got != c.want {
 			t.Errorf("%s: %d buffers, not %d", name, got, c.want)

@@ -40,7 +40,7 @@ func (t *terms) inOrder() bool {
 // on the host, it fills one buffer again and again.
 func (t *terms) layout() Layout {
 	l := Layout{
-		Sends: t.sends(), Digest: t.algorithm(), Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Slots),
+		Sends: t.sends(), Digest: t.algorithm(), Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
 	l.Lanes = min(maxLanes, l.Depth)
 	if t.inOrder() {
@@ -59,14 +59,14 @@ func (t *terms) batch() int {
 	if t.config.Bandwidth > 0 || t.config.File.Stream {
 		return 1
 	}
-	return max(1, min(int(t.plan.Slots)/4, maxBatch/int(t.plan.Chunk)))
+	return max(1, min(int(t.plan.Depth)/4, maxBatch/int(t.plan.Chunk)))
 }
 
 // chunkPatience returns how long a chunk may take. Where the order counts, a retransmitted one makes a whole window
 // wait.
 func (t *terms) chunkPatience() time.Duration {
 	if t.inOrder() || t.plan.StreamTarget {
-		return slowChunk * time.Duration(1+t.plan.Slots/4)
+		return slowChunk * time.Duration(1+t.plan.Depth/4)
 	}
 	return slowChunk
 }

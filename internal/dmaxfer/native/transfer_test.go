@@ -20,7 +20,7 @@ const testMessage = 512
 func started(t *testing.T) *negotiate.NativeSession {
 	t.Helper()
 	session, err := negotiate.NewNative(
-		negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Slots: 1}, negotiate.Limits{MaxMessage: testMessage},
+		negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Depth: 1}, negotiate.Limits{MaxMessage: testMessage},
 	)
 	must(t, err)
 	session.Start()
