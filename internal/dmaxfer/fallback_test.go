@@ -4,6 +4,7 @@ package dmaxfer
 
 import (
 	"context"
+	"os"
 	"testing"
 	"time"
 
@@ -14,22 +15,34 @@ import (
 )
 
 // The padding of a reference host's DIRECTION is whatever its memory held. If that looks like an offer, our DPU takes
-// it up; the host, which does not read the answer's padding, exports its memory, and the copy is done in its protocol
+// it up; the host, which does not read the answer's padding, exports its memory, and the file is copied in its protocol
 // after all.
 func TestOfferThatIsPadding(t *testing.T) {
 	setup := newSetup(t, "")
+	for name, use := range map[string]func(comch.Conn) comch.Conn{
+		"polling": func(conn comch.Conn) comch.Conn { return conn },
+		"waiting": func(conn comch.Conn) comch.Conn { return plainConn{conn} },
+	} {
+		t.Run(name, func(t *testing.T) { setup.receiveFromReference(t, use) })
+	}
+}
+
+// receiveFromReference copies a file from such a host. use is what the DPU makes of its connection.
+func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Conn) {
+	t.Helper()
+	_ = os.Remove(s.dpu.File)
 	want := content(3*testChunk + 5)
 	host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 	defer host.Close()
 	done := make(chan outcome, 1)
-	go func() { done <- talk(t, setup.dpu, dpu) }()
+	go func() { done <- talk(t, s.dpu, use(dpu)) }()
 
 	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 1, 1}}
 	must(t, host.Send(t.Context(), offer.Encode()))
 	if answer := mustHear(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
-	memory, err := setup.Host.Alloc(int64(len(want)), doca.RemoteRead)
+	memory, err := s.Host.Alloc(int64(len(want)), doca.RemoteRead)
 	must(t, err)
 	copy(memory.Bytes(), want)
 	descriptor, err := memory.Export()
@@ -41,7 +54,7 @@ func TestOfferThatIsPadding(t *testing.T) {
 	must(t, memory.Close())
 	must(t, host.Close())
 	must(t, (<-done).errs[negotiate.DPU])
-	mustContain(t, setup.dpu.File, want)
+	mustContain(t, s.dpu.File, want)
 }
 
 func mustHear(t *testing.T, from comch.Conn) negotiate.Message {

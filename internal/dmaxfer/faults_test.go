@@ -12,6 +12,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -95,7 +96,7 @@ func (s *setup) converse(t *testing.T, faults map[negotiate.Side]comchtest.Fault
 }
 
 // talk is one side's part of Run from the connection on.
-func talk(t *testing.T, o Options, end *comchtest.End) outcome {
+func talk(t *testing.T, o Options, end comch.Conn) outcome {
 	defer end.Close()
 	file, err := o.find(t.Context())
 	if err == nil {
