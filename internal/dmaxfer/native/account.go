@@ -45,7 +45,7 @@ func (a *account) begins(resume int64) {
 		Int64("resumed", resume).Msg("copying")
 	a.notify(job.Planned{
 		Sent: a.summary.Sent, Size: a.terms.size(), Chunk: a.summary.Chunk, Depth: a.summary.Depth,
-		Digest: a.terms.algorithm(), Durability: a.terms.plan.Durability, Resumed: resume,
+		Digest: a.terms.plan.Digest, Durability: a.terms.plan.Durability, Resumed: resume,
 	})
 }
 

@@ -57,7 +57,7 @@ type Placement interface {
 func (c *Config) Hello() negotiate.Hello {
 	chunk, depth := c.window(0, c.sizing())
 	h := negotiate.Hello{
-		Digest: negotiate.Digest(c.digest()), Durability: c.Durability, Flags: c.flags(),
+		Digest: c.digest(), Durability: c.Durability, Flags: c.flags(),
 		Chunk: chunk, Depth: depth, Software: c.Software,
 	}
 	_, _ = rand.Read(h.Session[:]) // never fails

@@ -85,7 +85,7 @@ func (r *receiver) start(ctx context.Context) error {
 	r.lanes = pump.NewReceiver(pump.ReceiverConfig{
 		Target: r.target, Depth: r.terms.layout().Depth, Buffers: r.window.Buffers, Engines: r.window.Engines,
 		InOrder: r.terms.inOrder(), SerialWrites: !r.target.concurrent(),
-		Digest: r.terms.algorithm(), Stages: progress.Stages(), Batch: r.terms.batch(), Pinning: r.terms.pinning(),
+		Digest: r.terms.plan.Digest, Stages: progress.Stages(), Batch: r.terms.batch(), Pinning: r.terms.pinning(),
 		Pace: r.link.pace(), Poller: r.link.poller(ctx), Moved: r.stored, Retransmit: r.account.retransmitting,
 	})
 	resume := r.target.resumable()
@@ -171,7 +171,7 @@ func (r *receiver) countHoles(records []negotiate.Record) error {
 
 // end notes what the sender has read. The lanes then end.
 func (r *receiver) end(step negotiate.NativeStep) error {
-	sum, err := digest.NewSum(r.terms.algorithm(), step.Digest)
+	sum, err := digest.NewSum(r.terms.plan.Digest, step.Digest)
 	if err != nil {
 		return err
 	}

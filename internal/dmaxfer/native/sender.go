@@ -81,8 +81,9 @@ func (s *sender) start(ctx context.Context) error {
 	s.account.begins(int64(s.session.Resume()))
 	s.lanes = pump.NewSender(pump.SenderConfig{
 		Reader: s.reader(), Slots: s.window.Slots, Engines: s.window.Engines, Lanes: s.terms.layout().Lanes,
-		Digest: s.terms.algorithm(), Stages: progress.Stages(), Batch: s.terms.batch(), Pinning: s.terms.pinning(),
-		Pace: s.link.pace(), Poller: s.link.poller(ctx), Moved: s.account.chunkMoved, Retransmit: s.account.retransmitting,
+		Digest: s.terms.plan.Digest, Stages: progress.Stages(), Batch: s.terms.batch(), Pinning: s.terms.pinning(),
+		Pace: s.link.pace(), Poller: s.link.poller(ctx),
+		Moved: s.account.chunkMoved, Retransmit: s.account.retransmitting,
 	})
 	progress.Enter(job.Moving)
 	s.link.run(func() func() error {
@@ -186,7 +187,7 @@ func (s *sender) commit(ctx context.Context) error {
 	if s.session.State() != negotiate.Deciding || s.window != nil {
 		return nil
 	}
-	written, err := digest.NewSum(s.terms.algorithm(), s.written)
+	written, err := digest.NewSum(s.terms.plan.Digest, s.written)
 	if err != nil {
 		return err
 	}

@@ -102,7 +102,7 @@ func TestBuffersOfALane(t *testing.T) {
 		"a host, in order": {negotiate.Host, digest.SHA256, 8},
 	} {
 		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}}, plan: negotiate.Plan{
-			Sender: c.side.Other(), Depth: 8, Chunk: 4096, SizeKnown: true, Digest: negotiate.Digest(c.digest),
+			Sender: c.side.Other(), Depth: 8, Chunk: 4096, SizeKnown: true, Digest: c.digest,
 		}}
 		if got := agreed.layout().Buffers; got != c.want {
 			t.Errorf("%s: %d buffers, not %d", name, got, c.want)
@@ -125,7 +125,7 @@ func (f fewCPUs) Lanes(int) pump.Pinning { return f }
 
 // Lanes are pinned in a transfer that is worth it, unless the device copies with a processor of its own.
 func TestPinning(t *testing.T) {
-	large := negotiate.Plan{SizeKnown: true, Size: 1 << 30, Digest: negotiate.Digest(digest.CRC32C)}
+	large := negotiate.Plan{SizeKnown: true, Size: 1 << 30, Digest: digest.CRC32C}
 	with := func(change func(p *negotiate.Plan)) negotiate.Plan {
 		p := large
 		change(&p)
@@ -143,7 +143,7 @@ func TestPinning(t *testing.T) {
 		"a distant device": {plan: large, placement: fewCPUs{}, distant: true},
 		"small":            {plan: with(func(p *negotiate.Plan) { p.Size = 1 << 20 }), placement: fewCPUs{}},
 		"ordered": {
-			plan: with(func(p *negotiate.Plan) { p.Digest = negotiate.Digest(digest.SHA256) }), placement: fewCPUs{},
+			plan: with(func(p *negotiate.Plan) { p.Digest = digest.SHA256 }), placement: fewCPUs{},
 		},
 		"from a stream": {
 			plan: with(func(p *negotiate.Plan) { p.SizeKnown, p.Size = false, 0 }), placement: fewCPUs{},

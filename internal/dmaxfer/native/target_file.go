@@ -80,7 +80,7 @@ func (f *fileTarget) finish(ctx context.Context, sum digest.Sum, attributes []by
 	if meta.Xattrs, err = decodeAttributes(attributes); err != nil {
 		return err
 	}
-	return f.partial.Prepare(ctx, meta, f.durable(), f.progress.Worked)
+	return f.partial.Prepare(ctx, meta, f.plan.Durability, f.progress.Worked)
 }
 
 // readBack compares what the disk has, as far as the system can be made to read it, with what was to be written.
@@ -100,8 +100,7 @@ func (f *fileTarget) readBack(ctx context.Context, sum digest.Sum) error {
 	return nil
 }
 
-func (f *fileTarget) commit() error                    { return f.partial.Commit(f.durable()) }
-func (f *fileTarget) durable() disk.Durability         { return disk.Durability(f.plan.Durability) }
+func (f *fileTarget) commit() error                    { return f.partial.Commit(f.plan.Durability) }
 func (f *fileTarget) durability() negotiate.Durability { return f.plan.Durability }
 func (f *fileTarget) close() error                     { return nil }
 

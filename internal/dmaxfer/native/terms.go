@@ -28,11 +28,9 @@ func (t *terms) size() int64 {
 	return int64(t.plan.Size)
 }
 
-func (t *terms) algorithm() digest.Algorithm { return digest.Algorithm(t.plan.Digest) }
-
 // inOrder reports whether chunks have to be taken in the order of their offsets.
 func (t *terms) inOrder() bool {
-	return t.algorithm().Ordered() || !t.plan.SizeKnown || t.config.File.Stream
+	return t.plan.Digest.Ordered() || !t.plan.SizeKnown || t.config.File.Stream
 }
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
@@ -40,7 +38,7 @@ func (t *terms) inOrder() bool {
 // on the host, it fills one buffer again and again.
 func (t *terms) layout() Layout {
 	l := Layout{
-		Sends: t.sends(), Digest: t.algorithm(), Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
+		Sends: t.sends(), Digest: t.plan.Digest, Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
 	l.Lanes = min(maxLanes, l.Depth)
 	if t.inOrder() {
@@ -90,17 +88,17 @@ func (t *terms) check() error {
 	if err := t.checkHoles(); err != nil {
 		return err
 	}
-	if e := t.config.Expect; e != nil && t.algorithm() != e.Algorithm() {
+	if e := t.config.Expect; e != nil && t.plan.Digest != e.Algorithm() {
 		return job.NewError(job.ErrSettings, nil, "use the same --digest on both sides",
 			"--expect names a %s digest, but the %s requires the stronger %s",
-			e.Algorithm(), t.config.Side.Other(), t.algorithm())
+			e.Algorithm(), t.config.Side.Other(), t.plan.Digest)
 	}
 	return nil
 }
 
 // readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
 // and for a readback.
-func (t *terms) readsHoles() bool { return t.algorithm().Ordered() || t.plan.Readback }
+func (t *terms) readsHoles() bool { return t.plan.Digest.Ordered() || t.plan.Readback }
 
 // checkHoles has a sender refuse before a byte moves what the receiver would refuse as the holes arrive.
 func (t *terms) checkHoles() error {
@@ -115,7 +113,7 @@ func (t *terms) checkHoles() error {
 }
 
 func (t *terms) overHoles() error {
-	reader, next := t.algorithm().String(), "use --digest crc32c on both sides"
+	reader, next := t.plan.Digest.String(), "use --digest crc32c on both sides"
 	if t.plan.Readback {
 		reader, next = "--verify readback", "leave it out on both sides"
 	}
