@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
-
-	"github.com/dma-copy/dma-copy/internal/quote"
 )
+
+// longestQuote is how many characters of a name an error shows.
+const longestQuote = 80
 
 // longRun is a run that is given a name which is too long.
 type longRun struct {
@@ -81,7 +82,7 @@ func (r longRun) test(f *fixture) {
 		f.t.Fatal("accepted")
 	}
 	printed := p.stderr.String()
-	if n := utf8.RuneCountInString(printed); n > 1500 || strings.Count(printed, "Z") > 2*quote.Longest {
+	if n := utf8.RuneCountInString(printed); n > 1500 || strings.Count(printed, "Z") > 2*longestQuote {
 		f.t.Errorf("%d characters: %.600s", n, printed)
 	}
 }
