@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Faults on request: "name=value,name=value" with
+ * Injected faults: "name=value,name=value" with
  *
  *   seed=S               seed of all random choices
  *   refuse=NAME:N:CODE   call N of that function, or of any (*), returns CODE; through soft_ops only

@@ -268,7 +268,7 @@ static void a_task_taken_again_by_its_callback_is_another(void)
 
 int main(void)
 {
-	fixture_open(&toy_stage, NULL);
+	fixture_open(&toy_fixture, NULL);
 	RUN(every_function_in_every_state);
 	RUN(missing_arguments);
 	RUN(every_function_is_in_the_table);
@@ -276,6 +276,6 @@ int main(void)
 	RUN(tasks_keep_a_context_from_idle);
 	RUN(a_task_freed_in_flight_goes_when_it_ends);
 	RUN(a_task_taken_again_by_its_callback_is_another);
-	fixture_close(&toy_stage);
+	fixture_close(&toy_fixture);
 	return 0;
 }

@@ -155,13 +155,13 @@ static void a_deadline_wakes(void)
 
 int main(void)
 {
-	fixture_open(&toy_stage, NULL);
+	fixture_open(&toy_fixture, NULL);
 	RUN(contexts_are_served_in_turn);
 	RUN(the_next_in_turn_goes);
 	RUN(stop_and_destroy_inside_callbacks);
 	RUN(only_an_armed_handle_wakes);
 	RUN(work_that_appears_while_armed);
 	RUN(a_deadline_wakes);
-	fixture_close(&toy_stage);
+	fixture_close(&toy_fixture);
 	return 0;
 }

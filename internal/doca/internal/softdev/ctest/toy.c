@@ -2,7 +2,7 @@
 #include "toy.h"
 #include "../pe.h"
 
-struct fixture toy_stage;
+struct fixture toy_fixture;
 
 static doca_error_t toy_start(struct doca_ctx *ctx)
 {
@@ -95,7 +95,7 @@ struct toy *toy_create(struct doca_pe *pe)
 {
 	struct toy *toy = calloc(1, sizeof(*toy));
 	CHECK(toy != NULL);
-	soft_ctx_init(&toy->ctx, &toy_class, toy_stage.host);
+	soft_ctx_init(&toy->ctx, &toy_class, toy_fixture.host);
 	toy->ready_at = UINT64_MAX;
 	CHECK_OK(soft_doca_ctx_set_user_data(&toy->ctx, (union doca_data){.ptr = toy}));
 	CHECK_OK(soft_doca_ctx_set_state_changed_cb(&toy->ctx, toy_changed));

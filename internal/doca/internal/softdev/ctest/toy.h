@@ -22,7 +22,7 @@ struct toy {
 };
 
 /* Its device and engine. */
-extern struct fixture toy_stage;
+extern struct fixture toy_fixture;
 
 /* IDLE, and connected to pe unless that is NULL. */
 struct toy *toy_create(struct doca_pe *pe);
