@@ -100,7 +100,8 @@ QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|refer
 WITHOUT_DEVICE := ^(TestSimulation|TestEveryMessageFails|TestEveryNativeMessageFails|TestPeerThatStops)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
-	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... ./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference
+	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... \
+		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer.
@@ -164,8 +165,9 @@ vuln: ## known vulnerabilities in code that the program calls; queries vuln.go.d
 	$(TOOL) govulncheck ./...
 
 cover: ## test coverage, in coverage/index.html
-	mkdir -p coverage
-	$(GO) test -count=1 -coverpkg=./... -coverprofile=coverage/profile ./...
+	rm -rf coverage && mkdir -p coverage/data
+	$(GO) test -count=1 $(PARALLEL) -coverpkg=./... ./... -args -test.gocoverdir=$(CURDIR)/coverage/data
+	$(GO) tool covdata textfmt -i=coverage/data -o coverage/profile
 	$(GO) tool cover -html=coverage/profile -o coverage/index.html
 	$(GO) tool cover -func=coverage/profile | tail -n 1
 
