@@ -52,7 +52,8 @@ func Delay(d time.Duration) Fault {
 	}
 }
 
-// queueLength is how many messages a direction holds before Send waits: as many as a connection of a device holds unread.
+// queueLength is the number of messages that a direction holds before Send waits: as many as a connection of a device
+// holds unread.
 const queueLength = 1024
 
 // link is what both ends share.
@@ -102,9 +103,12 @@ var (
 func NewPair(maxMessage int, hostFault, dpuFault Fault) (host, dpu *End) {
 	shared := &link{done: make(chan struct{})}
 	toDPU, toHost := newDirection(), newDirection()
-	host = &End{link: shared, in: toHost, out: toDPU, maxMessage: maxMessage, closed: make(chan struct{}), fault: hostFault}
-	dpu = &End{link: shared, in: toDPU, out: toHost, maxMessage: maxMessage, closed: make(chan struct{}), fault: dpuFault}
-	return host, dpu
+	newEnd := func(in, out direction, fault Fault) *End {
+		return &End{
+			link: shared, in: in, out: out, maxMessage: maxMessage, closed: make(chan struct{}), fault: fault,
+		}
+	}
+	return newEnd(toHost, toDPU, hostFault), newEnd(toDPU, toHost, dpuFault)
 }
 
 // Send implements comch.Conn.

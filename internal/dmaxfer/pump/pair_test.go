@@ -73,8 +73,9 @@ func (p *pair) build() {
 	}
 	received := ReceiverConfig{
 		Batch:  max(1, p.slots/4),
-		Target: p.target, Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1], Pinning: p.pinning,
-		Moved: p.storedChunk, Retransmit: func(Chunk) { p.retransmits[1].Add(1) },
+		Target: p.target, Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1],
+		Pinning: p.pinning,
+		Moved:   p.storedChunk, Retransmit: func(Chunk) { p.retransmits[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {
 		count := (p.slots + p.lanes[1] - 1) / p.lanes[1]

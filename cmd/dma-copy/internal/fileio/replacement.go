@@ -55,7 +55,8 @@ func (r Replacement) Write(ctx context.Context, content []byte) error {
 	if err := partial.WriteAt(content, 0); err != nil {
 		return err
 	}
-	if err := partial.Prepare(ctx, disk.Metadata{Size: int64(len(content))}, negotiate.DurabilityFull, nil); err != nil {
+	metadata := disk.Metadata{Size: int64(len(content))}
+	if err := partial.Prepare(ctx, metadata, negotiate.DurabilityFull, nil); err != nil {
 		return err
 	}
 	return partial.Commit(negotiate.DurabilityFull)

@@ -19,8 +19,8 @@ int soft_set_mode(int fd, mode_t mode);
 int soft_socket_listen(const char *name, int backlog);
 
 /*
- * Returns a connected socket or a negative errno; -ECONNREFUSED and -ENOENT: no process listens. Waits at most timeout_ns
- * if the listener's backlog is full.
+ * Returns a connected socket or a negative errno; -ECONNREFUSED and -ENOENT: no process listens. Waits at most
+ * timeout_ns if the listener's backlog is full.
  */
 int soft_socket_connect(const char *name, uint64_t timeout_ns);
 
