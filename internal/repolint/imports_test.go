@@ -17,7 +17,8 @@ const (
 	docaPackage      = "internal/doca"
 	docaInternal     = docaPackage + "/internal"
 
-	viper = "github.com/spf13/viper"
+	configPackage = programPackage + "/internal/config"
+	viper         = "github.com/spf13/viper"
 )
 
 // A layer is a group of packages, each with everything below its folder that no other layer has. A package imports
@@ -61,7 +62,7 @@ var importRules = []importRule{
 	{"only doca imports its internal packages", onlyDocaImportsItsInternal},
 	{"negotiate is pure", negotiateIsPure},
 	{"cgo only below doca/internal", cgoOnlyBelowDocaInternal},
-	{"viper only in the program", viperOnlyInProgram},
+	{"viper only in config", viperOnlyInConfig},
 	{"cobra only in the command", cobraOnlyInCommand},
 	{"no global logger", noGlobalLogger},
 	{"no other log package", noOtherLogPackage},
@@ -167,11 +168,11 @@ func cgoOnlyBelowDocaInternal(file sourceFile) []string {
 	return forbid(file, "which only packages below "+docaInternal+" may", "C")
 }
 
-func viperOnlyInProgram(file sourceFile) []string {
-	if within(file.path, programPackage) {
+func viperOnlyInConfig(file sourceFile) []string {
+	if within(file.path, configPackage) {
 		return nil
 	}
-	return forbid(file, "which only "+programPackage+" may", viper)
+	return forbid(file, "which only "+configPackage+" may", viper)
 }
 
 func cobraOnlyInCommand(file sourceFile) []string {
