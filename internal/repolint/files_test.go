@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,11 +20,11 @@ import (
 
 const repositoryRoot = "../.."
 
-// A sourceFile is what the import rules need to know about a Go file.
+// A sourceFile is what the import rules need to know about a Go file, or a C file of a Go package.
 type sourceFile struct {
 	path            string // from the module's root
 	imports         []string
-	uses            []string // members of imported packages, with the import path: os.Exit
+	uses            []string // members of imported packages, with the import path: os.Exit; of C, some functions
 	test            bool
 	startsGoroutine bool
 }
@@ -51,12 +52,15 @@ type listedPackage struct {
 	Imports        []string
 	GoFiles        []string
 	CgoFiles       []string
+	CFiles         []string
+	HFiles         []string
 	IgnoredGoFiles []string
 	TestGoFiles    []string
 	XTestGoFiles   []string
 }
 
-// moduleFiles reads every Go file of the module, including those that build constraints exclude here.
+// moduleFiles reads every Go file of the module, including those that build constraints exclude here, and the C files
+// of its packages.
 func moduleFiles(t *testing.T) (files []sourceFile) {
 	t.Helper()
 	for _, p := range listPackages(t) {
@@ -64,6 +68,9 @@ func moduleFiles(t *testing.T) (files []sourceFile) {
 		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles) {
 			content := readFile(t, filepath.Join(p.Dir, name))
 			files = append(files, parseGoFile(t, path.Join(folder, name), content))
+		}
+		for _, name := range slices.Concat(p.CFiles, p.HFiles) {
+			files = append(files, parseCFile(path.Join(folder, name), readFile(t, filepath.Join(p.Dir, name))))
 		}
 	}
 	return files
@@ -73,7 +80,8 @@ func moduleFiles(t *testing.T) (files []sourceFile) {
 func listPackages(t *testing.T) (packages []listedPackage) {
 	t.Helper()
 	list := exec.CommandContext(t.Context(), "go", "list", "-buildvcs=false",
-		"-json=ImportPath,Dir,Imports,GoFiles,CgoFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles", modulePath+"/...")
+		"-json=ImportPath,Dir,Imports,GoFiles,CgoFiles,CFiles,HFiles,IgnoredGoFiles,TestGoFiles,XTestGoFiles",
+		modulePath+"/...")
 	list.Env = append(os.Environ(), "CGO_ENABLED=1")
 	var stderr strings.Builder
 	list.Stderr = &stderr
@@ -121,6 +129,8 @@ func parseGoFile(t *testing.T, name, content string) sourceFile {
 		switch node := node.(type) {
 		case *ast.GoStmt:
 			file.startsGoroutine = true
+		case *ast.CallExpr:
+			return !readsGOMAXPROCS(node, importedAs)
 		case *ast.SelectorExpr:
 			if used, ok := memberUsed(node, importedAs); ok {
 				file.uses = append(file.uses, used)
@@ -128,6 +138,27 @@ func parseGoFile(t *testing.T, name, content string) sourceFile {
 		}
 		return true
 	})
+	return file
+}
+
+// readsGOMAXPROCS reports whether a call is runtime.GOMAXPROCS(0), which changes nothing.
+func readsGOMAXPROCS(call *ast.CallExpr, importedAs map[string]string) bool {
+	selector, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) != 1 {
+		return false
+	}
+	function, _ := memberUsed(selector, importedAs)
+	value, isLiteral := call.Args[0].(*ast.BasicLit)
+	return function == "runtime.GOMAXPROCS" && isLiteral && value.Value == "0"
+}
+
+var processStateCall = regexp.MustCompile(`\b(sched_setaffinity|pthread_setaffinity_np|set_mempolicy)\s*\(`)
+
+func parseCFile(name, content string) sourceFile {
+	file := sourceFile{path: name}
+	for _, match := range processStateCall.FindAllStringSubmatch(content, -1) {
+		file.uses = append(file.uses, "C."+match[1])
+	}
 	return file
 }
 

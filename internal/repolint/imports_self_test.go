@@ -26,6 +26,8 @@ var goodFiles = []sourceFile{
 	{path: "cmd/dma-copy/main_test.go", imports: []string{"log"}, test: true, uses: []string{"os.Exit"}},
 	{path: "cmd/dma-copy/internal/doctor/checks.go", imports: ours("cmd/dma-copy/internal/report", "internal/doca")},
 	{path: "cmd/dma-copy/internal/config/flags.go", imports: []string{"github.com/spf13/pflag", viper}},
+	{path: "cmd/dma-copy/internal/placement/cpus.go", uses: []string{"runtime.GOMAXPROCS", "C.sched_setaffinity"}},
+	{path: "internal/dmaxfer/pump/cpus_test.go", test: true, uses: []string{"runtime.GOMAXPROCS"}},
 	{path: "internal/dmaxfer/run.go", imports: ours("internal/dmaxfer/native", "internal/dmaxfer/reference")},
 	{path: "internal/dmaxfer/native/lanes.go", imports: ours("internal/dmaxfer/pump"), startsGoroutine: true},
 	{path: "internal/dmaxfer/native/window/slots.go", imports: ours("internal/dmaxfer/native/link")},
@@ -101,6 +103,11 @@ var badFiles = map[string][]sourceFile{
 		{path: "cmd/dma-copy/root.go", uses: []string{"os.Exit"}},
 		{path: "internal/dmaxfer/main.go", uses: []string{"os.Exit"}},
 	},
+	"process-wide state only in placement": {
+		{path: "cmd/dma-copy/cpus.go", uses: []string{"runtime.GOMAXPROCS"}},
+		{path: "internal/dmaxfer/pump/lanes.go", uses: []string{"golang.org/x/sys/unix.SchedSetaffinity"}},
+		{path: softdevPackage + "/thread.c", uses: []string{"C.pthread_setaffinity_np"}},
+	},
 }
 
 func TestGoodFilesBreakNoRule(t *testing.T) {
@@ -151,6 +158,28 @@ func TestParseGoFile(t *testing.T) {
 	}
 	if !file.startsGoroutine || file.test {
 		t.Errorf("parsed %+v, want a file that starts a goroutine and is no test", file)
+	}
+}
+
+// GOMAXPROCS(0) only returns the value.
+func TestParseGoFileThatReadsGOMAXPROCS(t *testing.T) {
+	reads := parseGoFile(t, "a.go", `package a; import "runtime"; var n = runtime.GOMAXPROCS(0) / runtime.NumCPU()`)
+	if want := []string{"runtime.NumCPU"}; !slices.Equal(reads.uses, want) {
+		t.Errorf("uses %q, want %q", reads.uses, want)
+	}
+	sets := parseGoFile(t, "a.go", `package a; import "runtime"; var n = runtime.GOMAXPROCS(runtime.GOMAXPROCS(0) / 2)`)
+	if want := []string{"runtime.GOMAXPROCS"}; !slices.Equal(sets.uses, want) {
+		t.Errorf("uses %q, want %q", sets.uses, want)
+	}
+}
+
+func TestParseCFile(t *testing.T) {
+	file := parseCFile("internal/doca/internal/softdev/thread.c", `
+		// my_set_mempolicy(1)
+		if (sched_setaffinity (0, sizeof(set), &set))
+			pthread_setaffinity_np(thread, sizeof(set), &set);`)
+	if want := []string{"C.sched_setaffinity", "C.pthread_setaffinity_np"}; !slices.Equal(file.uses, want) {
+		t.Errorf("uses %q, want %q", file.uses, want)
 	}
 }
 

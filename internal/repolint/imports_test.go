@@ -17,8 +17,9 @@ const (
 	docaPackage      = "internal/doca"
 	docaInternal     = docaPackage + "/internal"
 
-	configPackage = programPackage + "/internal/config"
-	viper         = "github.com/spf13/viper"
+	configPackage    = programPackage + "/internal/config"
+	placementPackage = programPackage + "/internal/placement"
+	viper            = "github.com/spf13/viper"
 )
 
 // A layer is a group of packages, each with everything below its folder that no other layer has. A package imports
@@ -67,6 +68,7 @@ var importRules = []importRule{
 	{"no global logger", noGlobalLogger},
 	{"no other log package", noOtherLogPackage},
 	{"only main exits", onlyMainExits},
+	{"process-wide state only in placement", processStateOnlyInPlacement},
 }
 
 func TestImportRules(t *testing.T) {
@@ -202,6 +204,28 @@ func onlyMainExits(file sourceFile) []string {
 		return nil
 	}
 	return []string{"calls os.Exit, which only " + mainFile + " may: return an error"}
+}
+
+// The functions and numbers of system calls that change the CPUs, the scheduling or the memory of the whole process.
+// C functions have the prefix "C.".
+var processState = []string{
+	"runtime.GOMAXPROCS", "runtime.SetDefaultGOMAXPROCS",
+	"runtime/debug.SetGCPercent", "runtime/debug.SetMaxThreads", "runtime/debug.SetMemoryLimit",
+	"golang.org/x/sys/unix.SchedSetaffinity", "golang.org/x/sys/unix.SchedSetaffinityDynamic",
+	"golang.org/x/sys/unix.SYS_SCHED_SETAFFINITY", "golang.org/x/sys/unix.SYS_SET_MEMPOLICY",
+	"C.sched_setaffinity", "C.pthread_setaffinity_np", "C.set_mempolicy",
+}
+
+func processStateOnlyInPlacement(file sourceFile) (violations []string) {
+	if file.test || within(file.path, placementPackage) {
+		return nil
+	}
+	for _, used := range file.uses {
+		if slices.Contains(processState, used) {
+			violations = append(violations, fmt.Sprintf("uses %s, which only %s may", used, placementPackage))
+		}
+	}
+	return violations
 }
 
 // importers returns the files that import the package or one below it.
