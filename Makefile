@@ -122,9 +122,10 @@ cgo-warnings: ## the C of the device layer compiles without warnings, with and w
 	$(GO) build ./...
 	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -fsyntax-only $(CABI)/*.c $(SOFTDEV)/*.c
 
-lint: ## formatting, commit subjects, vet, staticcheck, go.mod; changes nothing
+lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh
 	scripts/commits.sh
+	scripts/width.sh
 	@unformatted=$$(gofmt -l $(GO_FILES)); test -z "$$unformatted" || \
 		{ echo "gofmt would change:"; echo "$$unformatted"; exit 1; }
 	@$(CLANG_FORMAT) --dry-run --Werror $(C_FILES)
