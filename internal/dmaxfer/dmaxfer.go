@@ -126,7 +126,7 @@ func (p peer) transfer(ctx context.Context) (job.Summary, error) {
 	}
 	result, err := native.Run(ctx, p.native(), outcome.Native, outcome.HostSize)
 	if result.Reference == nil {
-		return result.Summary, p.file.ExplainPlacement(p.options.Side, err)
+		return result.Summary, p.file.Explain(p.options.Side, err)
 	}
 	outcome, err = first.Resume(ctx, *result.Reference, result.Early)
 	return outcome.Summary, err

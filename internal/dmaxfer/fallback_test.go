@@ -5,11 +5,13 @@ package dmaxfer
 import (
 	"context"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -55,6 +57,31 @@ func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Co
 	must(t, host.Close())
 	must(t, (<-done).errs[negotiate.DPU])
 	mustContain(t, s.dpu.File, want)
+}
+
+// A DPU that has only a stream to send to such a host names the file, as it does where nothing looked like an offer.
+func TestStreamForOfferThatIsPadding(t *testing.T) {
+	setup := newSetup(t, "")
+	setup.dpu.File = "/proc/self/status"
+	host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
+	defer host.Close()
+	done := make(chan outcome, 1)
+	go func() { done <- talk(t, setup.dpu, dpu) }()
+
+	must(t, host.Send(t.Context(), negotiate.Direction{Offer: [3]byte{0xDC, 1, 1}}.Encode()))
+	if answer := mustHear(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
+		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
+	}
+	must(t, host.Send(t.Context(), negotiate.Export{Descriptor: []byte("descriptor")}.Encode()))
+	if mustHear(t, host) != (negotiate.Status{}) {
+		t.Error("the DPU reports a success")
+	}
+	must(t, host.Close())
+	err := (<-done).errs[negotiate.DPU]
+	mustFail(t, err, job.ErrSource)
+	if !strings.Contains(err.Error(), "/proc/self/status has no known size") {
+		t.Errorf("got %v, want an error that names the file", err)
+	}
 }
 
 func mustHear(t *testing.T, from comch.Conn) negotiate.Message {

@@ -3,6 +3,7 @@ package job
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"time"
 
@@ -198,11 +199,13 @@ func (f *LocalFile) NeedsNative(why string, err error) error {
 
 const nextIfBoth = "use --overwrite on the side whose file may be replaced, or remove it there"
 
-// ExplainPlacement names the file in an error of the negotiation about which side has it; side is this one. It returns
-// any other error as it is.
-func (f *LocalFile) ExplainPlacement(side negotiate.Side, err error) error {
+// Explain names the file in an error of the negotiation about which side has it, or about a source of unknown size;
+// side is this one. It returns any other error as it is.
+func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 	path, peer := f.Path, side.Other()
 	switch {
+	case errors.Is(err, negotiate.ErrNeedsNative) && f.Unsized != nil:
+		return f.NeedsNative(fmt.Sprintf("the %s uses the reference protocol, which does not support streams", peer), err)
 	case errors.Is(err, negotiate.ErrBothHaveFile):
 		return NewError(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
 	case !errors.Is(err, negotiate.ErrNeitherHasFile):

@@ -37,9 +37,6 @@ func (t *Transfer) explain(ctx context.Context, err error) error {
 		return changed
 	}
 	switch {
-	case errors.Is(err, negotiate.ErrNeedsNative) && t.config.File.Unsized != nil:
-		why := fmt.Sprintf("the %s uses the reference protocol, which does not support streams", t.config.Side.Other())
-		return t.config.File.NeedsNative(why, err)
 	case errors.Is(err, negotiate.ErrPeerRefused):
 		return t.explainRefusal(err)
 	case errors.Is(err, negotiate.ErrEmptyFile):
@@ -47,7 +44,7 @@ func (t *Transfer) explain(ctx context.Context, err error) error {
 	case errors.Is(err, negotiate.ErrPeerFailed) && t.reportedSuccess():
 		return t.explainHostFailure(err)
 	}
-	return t.config.File.ExplainPlacement(t.config.Side, err)
+	return t.config.File.Explain(t.config.Side, err)
 }
 
 // sourceChange returns an error if a source that the peer was to get has changed: then that is the cause.
