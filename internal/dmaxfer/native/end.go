@@ -85,8 +85,8 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 }
 
 // awaitCause does not wait for long: a single message that cannot be sent is no end of the connection. What the peer
-// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a DONE, or
-// while a COMMIT is followed, there is no reason to end.
+// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a DONE, after a
+// message of the reference protocol, or while a COMMIT is followed, there is no reason to end.
 func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	enough := time.After(job.LossNotice)
 	for {
@@ -94,7 +94,7 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 		switch {
 		case newErr != nil && !job.MayFollowLoss(newErr):
 			return newErr
-		case heard && (t.session.State() == negotiate.Done || t.commit() == committing):
+		case heard && (t.complete() || t.commit() == committing):
 			return nil
 		}
 		ended, arrived := t.config.Conn.Done(), t.inbox.Arrived()
@@ -218,9 +218,10 @@ func (t *transfer) notifyKept(kept job.Kept) {
 	}
 }
 
-// abandon keeps what still can be kept while a call hangs. That may hang as well.
+// abandon keeps what still can be kept while a call hangs. That may hang as well. A target that may have its final name
+// by now is left alone.
 func (t *transfer) abandon(failed error) (kept job.Kept) {
-	if t.role == nil || t.commit() == committing {
+	if t.role == nil || t.commit() != cancellable {
 		return job.Kept{}
 	}
 	done := make(chan job.Kept, 1)

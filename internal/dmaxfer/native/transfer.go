@@ -196,7 +196,7 @@ func (t *transfer) converse(ctx context.Context) error {
 	if err := t.send(ctx, t.session.Start()); err != nil {
 		return t.explain(ctx, err)
 	}
-	for t.session.State() != negotiate.Done && t.session.State() != negotiate.HandedOver {
+	for !t.complete() {
 		err := t.stepUninterrupted(ctx, late, latest)
 		if err != nil {
 			err = t.explain(late, err)
@@ -206,6 +206,12 @@ func (t *transfer) converse(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// complete reports whether this session has nothing left to do: it is done, or another one continues.
+func (t *transfer) complete() bool {
+	state := t.session.State()
+	return state == negotiate.Done || state == negotiate.HandedOver
 }
 
 // step handles the next thing that happens. A peer that always has a message does not keep this side from anything

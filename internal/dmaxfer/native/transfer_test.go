@@ -41,6 +41,25 @@ func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 	}
 }
 
+// A failure that is noticed together with the first message of the reference protocol does not keep that from going on.
+func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
+	host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	hello := negotiate.Hello{Chunk: 4096, Depth: 1}
+	reference := negotiate.NewSession(negotiate.DPU, negotiate.Local{Marked: true, Native: &hello},
+		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: 1})
+	reference.Start()
+	offer := negotiate.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, 1, 1}}
+	step, err := reference.Receive(offer.Encode())
+	must(t, err)
+	step.Native.Start()
+	must(t, host.Send(t.Context(), negotiate.Export{Address: 4096, Descriptor: []byte("descriptor")}.Encode()))
+	must(t, host.Close())
+	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, step.Native)
+	if err := tr.explain(t.Context(), comch.ErrPeerLost); err != nil || tr.reference == nil {
+		t.Errorf("got %v, want to go on in the reference protocol", err)
+	}
+}
+
 // What an interruption breaks is its consequence, whichever is noticed first.
 func TestInterruptionIsTheCause(t *testing.T) {
 	interrupted := errors.New("interrupted")
