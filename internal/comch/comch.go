@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// ErrPeerAbsent means that nobody appeared on the other side in time.
+	// ErrPeerAbsent means that no peer appeared in time.
 	ErrPeerAbsent = errors.New("timeout: the peer did not connect")
 
 	// ErrRefused means that the other side was there all the time and did not take this one.

@@ -37,7 +37,7 @@ func (c *connection) Patience() int { return patience }
 
 func (c *connection) Close() error { return c.release() }
 
-// translate says in this package's words what became of a connection.
+// translate returns this package's errors for the end of a connection, and other errors as they are.
 func translate(err error) error {
 	switch {
 	case err == nil:

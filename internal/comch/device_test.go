@@ -127,7 +127,7 @@ func TestContextEndsTheWait(t *testing.T) {
 	}
 }
 
-// The device has an opinion of its own, which waiting does not change.
+// An error of the device ends the wait at once.
 func TestDeviceRefuses(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	_, err := comch.NewDialer(s.DPU, serverName, comch.Within(longWait)).Dial(t.Context())
@@ -157,7 +157,7 @@ func TestAcceptOnlyTurnsOthersAway(t *testing.T) {
 	}
 }
 
-// A host that is turned away gets its turn when the server is free, within one wait.
+// A host that is turned away is served when the server is free, within one wait.
 func TestRedialUntilTheServerIsFree(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	listener := listen(t, s)
@@ -257,7 +257,7 @@ func TestDialOnce(t *testing.T) {
 	mustClose(t, conn)
 }
 
-// Somebody else's flood does not reach the peer that was accepted, nor stop it.
+// A flood of messages from another host neither reaches the accepted peer nor stops it.
 func TestAcceptOnlyIsNotFlooded(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	listener := listen(t, s)

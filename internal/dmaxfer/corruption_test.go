@@ -18,7 +18,7 @@ import (
 var corruptions = flag.Int("corruptions", 600, "how many chunks TestNoWrongByteIsKept corrupts")
 
 // corruptionsAtOnce is how many of them one copy has, which is what the device takes, one somewhere in every
-// corruptedRun pieces.
+// corruptedRun chunks.
 const (
 	corruptionsAtOnce = 30
 	corruptedRun      = 8

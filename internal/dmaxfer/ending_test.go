@@ -246,12 +246,12 @@ func TestLostAfterCommit(t *testing.T) {
 		mustBeInDoubt(t, c, e)
 		c, e, _ = runWith(t, sender, func(a *attempt, message []byte) delivery {
 			if isCommit(message) {
-				_ = a.network.ends[sender].Close() // right behind it
+				_ = a.network.ends[sender].Close() // right after it
 			}
 			return delivery{message: message}
 		})
 		if e.errs[sender] == nil {
-			t.Error("the sender says that all is well, and has not heard so")
+			t.Error("the sender reports success without a DONE")
 		}
 		must(t, e.errs[sender.Other()])
 		c.finalName(e)

@@ -122,7 +122,7 @@ func mustBeTrue(t *testing.T, both outcome, disturbed bool, sender, receiver *Op
 	}
 	mustHold(t, filepath.Dir(receiver.File))
 	if both.errs[sender.Side] == nil || both.errs[receiver.Side] == nil {
-		t.Errorf("somebody says that it succeeded, and there is no file: %v", both.errs)
+		t.Errorf("a side reports success, and there is no file: %v", both.errs)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
-// A device that moves no bytes says that each copy succeeded. The digests of both sides tell, and no file appears.
+// A device that moves no bytes reports that each copy succeeded. The digests differ, and no file appears.
 func TestCopyOfNoBytesFailsItsDigest(t *testing.T) {
 	setup := newSetup(t, "model=400g,move_bytes=0")
 	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
@@ -22,7 +22,7 @@ func TestCopyOfNoBytesFailsItsDigest(t *testing.T) {
 			both := setup.run(t.Context())
 			mustBe(t, both.errs[way[1].Side], job.ErrDigest)
 			if _, err := os.Stat(way[1].File); !errors.Is(err, os.ErrNotExist) {
-				t.Errorf("there is a file of bytes that nobody moved: %v", err)
+				t.Errorf("there is a file of bytes that were not copied: %v", err)
 			}
 			must(t, os.Remove(way[0].File))
 		})

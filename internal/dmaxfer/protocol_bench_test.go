@@ -83,7 +83,7 @@ type shape struct {
 }
 
 // BenchmarkProtocol transfers b.N chunks with the whole program below the command line: both sides' sessions, lanes and
-// digests' books, over the software device's channel and engines. What takes no time is what is not this program's: the
+// digests, over the software device's channel and engines. What takes no time is what is not this program's: the
 // files, the digest, and the engine, which moves no bytes, but takes the time of the model where there is one. GB/s is
 // then what the slowest of our own stages, or the model, allows.
 func BenchmarkProtocol(b *testing.B) {

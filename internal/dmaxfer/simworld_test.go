@@ -200,7 +200,7 @@ func (a *attempt) below(limit int64) int64 {
 
 func (a *attempt) chance(percent int64) bool { return a.below(100) < percent }
 
-// deviceTroubles are those of the DPU's engines.
+// newDeviceFaults returns those of the DPU's engines.
 func (a *attempt) newDeviceFaults() *deviceFaults {
 	t := noDeviceFaults()
 	t.latency = func(random *rand.Rand) time.Duration {

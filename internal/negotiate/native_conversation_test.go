@@ -194,8 +194,8 @@ func TestVersionSkew(t *testing.T) {
 	} {
 		host, dpu := versionsMeet(test.host, test.dpu)
 		if test.want == 0 {
-			wantVersionsApart(t, host, test.host, test.dpu)
-			wantVersionsApart(t, dpu, test.dpu, test.host)
+			wantNoCommonVersion(t, host, test.host, test.dpu)
+			wantNoCommonVersion(t, dpu, test.dpu, test.host)
 			continue
 		}
 		if host.err != nil || dpu.err != nil ||
@@ -212,8 +212,8 @@ func TestVersionSkew(t *testing.T) {
 	}
 }
 
-// The error has both ranges, this side's first.
-func wantVersionsApart(t *testing.T, s *speaker, own, peer Versions) {
+// wantNoCommonVersion wants an error with both ranges, this side's first.
+func wantNoCommonVersion(t *testing.T, s *speaker, own, peer Versions) {
 	t.Helper()
 	var failure *Error
 	want := fmt.Sprintf("the %s supports %s, the %s %s", s.side, own, s.side.Other(), peer)

@@ -12,7 +12,7 @@ import (
 // These tests try every message and every call in every state of a native session, in all four roles. The expected
 // results are in testdata/native-states.txt, which docs/PROTOCOL.md quotes and explains.
 
-// The file of the grid has one chunk, so that one record more or less makes a difference.
+// gridChunk is the whole file of the grid: one chunk, so that one record more or less makes a difference.
 const gridChunk = MinChunk
 
 var nativeErrors = map[string]error{

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// whoSends has the kinds of ends that a side can have.
+// ends are the kinds of ends that a side can have.
 var ends = map[string]Flags{
 	"file":             FlagHasFile,
 	"nothing":          0,

@@ -12,7 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Fault decides the fate of message number n (from 0) of one direction: the messages that arrive in its place.
+// Fault returns which messages arrive in place of message number n (from 0) of one direction.
 // Returning none drops it; cut ends the connection.
 type Fault func(n int, message []byte) (arrive [][]byte, cut bool)
 
@@ -198,7 +198,7 @@ func (*End) StartPolling() {}
 // StopPolling implements comch.Polling.
 func (*End) StopPolling() {}
 
-// Patience implements comch.Polling. It is short, since nobody is woken by a system here.
+// Patience implements comch.Polling. It is short, since the system wakes no thread here.
 func (*End) Patience() int { return 2 }
 
 // MaxMessage implements comch.Conn.

@@ -9,7 +9,7 @@ import (
 )
 
 // A large chunk is written completely, with several calls.
-func TestLargePiecesAreWrittenInSteps(t *testing.T) {
+func TestLargeChunksAreWrittenInSteps(t *testing.T) {
 	_, m := inMemory()
 	chunk := bytes.Repeat([]byte("0123456789abcde"), 600<<10/15)
 	faulty := disktest.NewFaulty(m, disktest.FailAt(-1, disktest.Fault{}))

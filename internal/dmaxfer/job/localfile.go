@@ -205,7 +205,8 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 	path, peer := f.Path, side.Other()
 	switch {
 	case errors.Is(err, negotiate.ErrNeedsNative) && f.Unsized != nil:
-		return f.NeedsNative(fmt.Sprintf("the %s uses the reference protocol, which does not support streams", peer), err)
+		why := fmt.Sprintf("the %s uses the reference protocol, which does not support streams", peer)
+		return f.NeedsNative(why, err)
 	case errors.Is(err, negotiate.ErrBothHaveFile):
 		return NewError(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
 	case !errors.Is(err, negotiate.ErrNeitherHasFile):

@@ -85,8 +85,8 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 }
 
 // awaitCause does not wait for long: a single message that cannot be sent is no end of the connection. What the peer
-// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a DONE, after a
-// message of the reference protocol, or while a COMMIT is followed, there is no reason to end.
+// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a DONE, or a
+// message of the reference protocol, and while a COMMIT is followed there is no reason to end.
 func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	enough := time.After(job.LossNotice)
 	for {

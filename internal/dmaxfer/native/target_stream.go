@@ -32,7 +32,7 @@ func openStreamTarget(ctx context.Context, t *terms) (target, error) {
 		return nil, job.NewError(job.ErrTarget, err, "connect a file or a pipe to it",
 			"cannot write to standard output: %s", disk.Reason(err))
 	}
-	context.AfterFunc(ctx, func() { _ = out.Close() }) // a lane may wait for room
+	context.AfterFunc(ctx, func() { _ = out.Close() }) // a lane may wait for the reader
 	return &streamTarget{out: out, progress: t.config.Progress}, nil
 }
 
@@ -97,7 +97,8 @@ func (s *streamTarget) advance(int64) error              { return nil }
 func (s *streamTarget) commit() error                    { return nil }
 func (s *streamTarget) durability() negotiate.Durability { return negotiate.DurabilityNone }
 
-// A stream that is not finished is closed when the transfer's context ends.
+// The following have nothing to close: a stream that is not finished is closed when the transfer's context ends.
+
 func (s *streamTarget) close() error          { return nil }
 func (s *streamTarget) keep() (int64, string) { return 0, "" }
 func (s *streamTarget) discard() error        { return nil }

@@ -35,7 +35,7 @@ func (t *terms) inOrder() bool {
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
 // need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
-// on the host, it fills one buffer again and again.
+// on the host, it reuses one buffer.
 func (t *terms) layout() Layout {
 	l := Layout{
 		Sends: t.sends(), Digest: t.plan.Digest, Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),

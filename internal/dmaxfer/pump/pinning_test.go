@@ -43,20 +43,20 @@ func TestPinnedLanesCopy(t *testing.T) {
 	}
 }
 
-// Who would wait long for its turn to write does without.
-func TestWaitingForATurnEnds(t *testing.T) {
-	var turn sync.Mutex
+// A lane that would wait long to write alone writes beside the other one.
+func TestWaitingToWriteAloneEnds(t *testing.T) {
+	var writing sync.Mutex
 	s := newLaneCPU(nil, 0)
-	if !s.lock(&turn) {
-		t.Error("a turn that nobody has was not taken")
+	if !s.lock(&writing) {
+		t.Error("a free mutex was not locked")
 	}
 	for range 40 { // and less long each time
-		if s.lock(&turn) {
-			t.Error("a turn was taken that another one has")
+		if s.lock(&writing) {
+			t.Error("a locked mutex was locked")
 		}
 	}
-	turn.Unlock()
-	if !s.lock(&turn) {
-		t.Error("a turn that has become free was not taken")
+	writing.Unlock()
+	if !s.lock(&writing) {
+		t.Error("an unlocked mutex was not locked")
 	}
 }

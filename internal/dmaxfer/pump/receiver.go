@@ -169,8 +169,8 @@ func (l *receiverLane) run(ctx context.Context) error {
 	}
 }
 
-// drainRecords assigns announced records to vacant buffers, up to depth. With a bandwidth limit it starts one chunk
-// at a time, so that a chunk that may be copied does not wait for the next one's turn.
+// drainRecords assigns announced records to vacant buffers, up to maxPending. With a bandwidth limit it starts one chunk
+// at a time, so that a chunk that may be copied does not wait until the limit permits the next one.
 func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) {
 	oneByOne := l.receiver.config.Pace != nil
 	for l.open && len(l.vacant) > 0 {
@@ -191,8 +191,8 @@ func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) 
 	return took, nil
 }
 
-// raiseDepth doubles depth if more records are announced, and reports whether it did. A slow engine thus gets as many
-// copies as keep it busy, and a fast one reuses the same buffer, which stays in the cache.
+// raiseMaxPending doubles maxPending if more records are announced, and reports whether it did. A slow engine thus gets
+// as many copies as keep it busy, and a fast one reuses the same buffer, which stays in the cache.
 func (l *receiverLane) raiseMaxPending() bool {
 	if l.maxPending == len(l.held) || len(l.inbox) == 0 {
 		return false

@@ -135,7 +135,7 @@ func (p *pipeline) finished() bool {
 	return p.failure != nil || (len(p.submits) == 0 && p.next == p.config.size)
 }
 
-// outcome checks the books before it calls a copy good: every byte has come to its end, once.
+// outcome returns the failure, or checks that as many bytes were copied as the file has.
 func (p *pipeline) outcome() error {
 	if p.failure == nil && p.done != p.config.size {
 		return fmt.Errorf("internal error: %d of %d bytes were accounted for", p.done, p.config.size)
@@ -182,7 +182,7 @@ func (p *pipeline) task(slot int) doca.Copy {
 	return task
 }
 
-// submit hands the engine what is ready; what it has no room for waits for the next round.
+// submit hands the engine what is ready; what it does not accept is offered again in the next round.
 func (p *pipeline) submit() {
 	if len(p.submits) == 0 {
 		return

@@ -179,6 +179,6 @@ func TestNodes(t *testing.T) {
 		}
 	}
 	if (Wish{Cores: setOf(0)}).IsAuto() {
-		t.Error("CPUs count as nobody's wish")
+		t.Error("a wish for CPUs counts as an automatic one")
 	}
 }

@@ -29,7 +29,7 @@ func (Lanes) Lanes(n int) pump.Pinning {
 	return cpus
 }
 
-// pinning is the CPUs that lanes are pinned to, by turns.
+// pinning is the CPUs that lanes are pinned to, in order of their numbers and round robin.
 type pinning []int
 
 var _ pump.Pinning = pinning{}
