@@ -212,7 +212,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 	word, err := other.Recv(t.Context())
 	must(t, err)
 	if _, err := session.Receive(word); code(err) != int(negotiate.AbortTerminated) {
-		t.Errorf("the %s hears %v", side.Other(), err)
+		t.Errorf("the %s receives %v", side.Other(), err)
 	}
 	must(t, other.Close())
 	mustBe(t, <-ended, context.Canceled)
@@ -316,10 +316,10 @@ func TestInterruptedWithoutDone(t *testing.T) {
 	})
 }
 
-// A single message that cannot be sent is no end of the connection: what was heard after it counts, be it that the file
-// is to get its name, or that it has it.
+// A single message that cannot be sent is no end of the connection: a COMMIT or DONE that arrives after it still
+// counts.
 func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
-	for name, is := range map[string]struct{ heard, said func(message []byte) bool }{
+	for name, is := range map[string]struct{ delayed, since func(message []byte) bool }{
 		"receiver": {isCommit, isPrepared},
 		"sender":   {isDone, isCommit},
 	} {
@@ -329,13 +329,13 @@ func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 				c := &checker{scenario: sc, t: t}
 				e := c.run(sc.newDisks(), fault{}, injection{
 					message: func(_ negotiate.Side, _ int, message []byte) delivery {
-						if is.heard(message) {
+						if is.delayed(message) {
 							time.Sleep(2 * job.LongestPulse)
 						}
 						return delivery{message: message}
 					},
 					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
-						return &stutteringConn{pollingConn: conn.(pollingConn), since: is.said}
+						return &stutteringConn{pollingConn: conn.(pollingConn), since: is.since}
 					},
 				})
 				c.mustSucceed("although a heartbeat could not be sent", e)

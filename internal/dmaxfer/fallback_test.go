@@ -41,7 +41,7 @@ func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Co
 
 	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 1, 1}}
 	must(t, host.Send(t.Context(), offer.Encode()))
-	if answer := mustHear(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
+	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
 	memory, err := s.Host.Alloc(int64(len(want)), doca.RemoteRead)
@@ -50,7 +50,7 @@ func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Co
 	descriptor, err := memory.Export()
 	must(t, err)
 	must(t, host.Send(t.Context(), negotiate.Export{Address: memory.Address(), Descriptor: descriptor}.Encode()))
-	if mustHear(t, host) != (negotiate.Status{Success: true}) {
+	if mustReceive(t, host) != (negotiate.Status{Success: true}) {
 		t.Error("the DPU reports a failure")
 	}
 	must(t, memory.Close())
@@ -69,11 +69,11 @@ func TestStreamForOfferThatIsPadding(t *testing.T) {
 	go func() { done <- talk(t, setup.dpu, dpu) }()
 
 	must(t, host.Send(t.Context(), negotiate.Direction{Offer: [3]byte{0xDC, 1, 1}}.Encode()))
-	if answer := mustHear(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
+	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}
 	must(t, host.Send(t.Context(), negotiate.Export{Descriptor: []byte("descriptor")}.Encode()))
-	if mustHear(t, host) != (negotiate.Status{}) {
+	if mustReceive(t, host) != (negotiate.Status{}) {
 		t.Error("the DPU reports a success")
 	}
 	must(t, host.Close())
@@ -84,7 +84,7 @@ func TestStreamForOfferThatIsPadding(t *testing.T) {
 	}
 }
 
-func mustHear(t *testing.T, from comch.Conn) negotiate.Message {
+func mustReceive(t *testing.T, from comch.Conn) negotiate.Message {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()

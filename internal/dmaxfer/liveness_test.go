@@ -38,8 +38,8 @@ func claimingProgress(n int, message []byte) []byte {
 	return negotiate.AppendBeat(nil, negotiate.Beat{Phase: 15, Work: uint64(n) << 30})
 }
 
-// From each message of one side on, the other hears nothing more of it, or nothing but that it lives, or that it works.
-// Either way it must end in time, and say that it waited for nothing.
+// From each message of one side on, the other receives nothing, or only heartbeats, without or with progress.
+// Either way it must end in time with a timeout.
 func TestPeerThatStopsIsGivenUp(t *testing.T) {
 	for silence, stop := range map[string]silencing{
 		"silent":           {say: silent},
@@ -134,7 +134,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 		b.window = window
 		b.mu.Unlock()
 		say(t, host, func() ([]byte, error) { return session.Window(0x1000, []byte("window")) })
-		hear(t, host, session, negotiate.PeerReady)
+		receive(t, host, session, negotiate.PeerReady)
 		say(t, host, func() ([]byte, error) {
 			return session.Chunks(nil, []negotiate.Record{
 				{Kind: negotiate.DataRecord, Slot: 0, Offset: 0, Length: 4096},
@@ -160,7 +160,7 @@ func lead(t *testing.T, host *comchtest.End, size uint64) *negotiate.NativeSessi
 	step, err := first.Receive(message)
 	must(t, err)
 	must(t, host.Send(t.Context(), step.Native.Start()))
-	hear(t, host, step.Native, negotiate.Planned)
+	receive(t, host, step.Native, negotiate.Planned)
 	return step.Native
 }
 
@@ -171,8 +171,8 @@ func say(t *testing.T, on *comchtest.End, make func() ([]byte, error)) {
 	must(t, on.Send(t.Context(), message))
 }
 
-// hear waits for an event, past heartbeats.
-func hear(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, want negotiate.Event) {
+// receive waits for an event, past heartbeats.
+func receive(t *testing.T, on *comchtest.End, session *negotiate.NativeSession, want negotiate.Event) {
 	t.Helper()
 	for {
 		message, err := on.Recv(t.Context())

@@ -85,7 +85,7 @@ func (m busMemory) Expose(l native.Layout) (*native.Window, error) {
 	m.mu.Unlock()
 	w := native.NewHostWindow(l, memory)
 	w.Address, w.Descriptor = 0x10000, []byte("descriptor")
-	w.Closes(m.track("window", m.revoke))
+	w.AddCloser(m.track("window", m.revoke))
 	return w, nil
 }
 
@@ -106,7 +106,7 @@ func (m busMemory) Open(l native.Layout, _ negotiate.Window) (*native.Window, er
 		}
 		engine := &busEngine{bus: m.bus, own: own, sends: l.Sends, random: rand.New(rand.NewPCG(m.seed, uint64(lane)))}
 		w.Engines = append(w.Engines, engine)
-		w.Closes(m.track("engine", func() { engine.under = nil }))
+		w.AddCloser(m.track("engine", func() { engine.under = nil }))
 	}
 	return w, nil
 }

@@ -90,15 +90,15 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	enough := time.After(job.LossNotice)
 	for {
-		heard, newErr := t.hear(ctx)
+		received, newErr := t.receive(ctx)
 		switch {
 		case newErr != nil && !job.MayFollowLoss(newErr):
 			return newErr
-		case heard && (t.complete() || t.commit() == committing):
+		case received && (t.complete() || t.commit() == committing):
 			return nil
 		}
 		ended, arrived := t.config.Conn.Done(), t.inbox.Arrived()
-		if heard {
+		if received {
 			ended, arrived = nil, closed // there may be more
 		}
 		select {

@@ -70,8 +70,8 @@ func (l *liveness) countdown(ctx context.Context) (context.Context, func()) {
 	}
 }
 
-// heard notes any message of the peer.
-func (l *liveness) heard() { l.silent = 0 }
+// received notes any message of the peer.
+func (l *liveness) received() { l.silent = 0 }
 
 // progressed notes progress of the transfer.
 func (l *liveness) progressed() { l.stalled, l.unproven = 0, 0 }

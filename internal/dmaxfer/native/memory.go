@@ -37,7 +37,7 @@ func (d deviceMemory) Expose(l Layout) (*Window, error) {
 	}
 	w := NewHostWindow(l, region.Bytes())
 	w.Address, w.Descriptor = region.Address(), descriptor
-	w.Closes(region)
+	w.AddCloser(region)
 	return w, nil
 }
 
@@ -55,7 +55,7 @@ func (d deviceMemory) openInto(w *Window, l Layout, of negotiate.Window) error {
 	if err != nil {
 		return fmt.Errorf("importing the host's window: %w", err)
 	}
-	w.Closes(remote)
+	w.AddCloser(remote)
 	if l.Sends {
 		return d.openSender(w, l, remote)
 	}
@@ -68,7 +68,7 @@ func (d deviceMemory) openSender(w *Window, l Layout, remote *doca.Remote) error
 	if err != nil {
 		return fmt.Errorf("registering buffers: %w", err)
 	}
-	w.Closes(region)
+	w.AddCloser(region)
 	w.Slots = pump.NewSlots(region.Bytes(), l.Chunk)
 	for range l.Lanes {
 		if err := d.addEngine(w, (l.Depth+l.Lanes-1)/l.Lanes, remote, region, true); err != nil {
@@ -84,7 +84,7 @@ func (d deviceMemory) openReceiver(w *Window, l Layout, remote *doca.Remote) err
 		if err != nil {
 			return fmt.Errorf("registering buffers: %w", err)
 		}
-		w.Closes(region)
+		w.AddCloser(region)
 		w.Buffers = append(w.Buffers, pump.NewSlots(region.Bytes(), l.Chunk))
 		if err := d.addEngine(w, l.Buffers, remote, region, false); err != nil {
 			return err
@@ -102,7 +102,7 @@ func (d deviceMemory) addEngine(w *Window, depth int, remote *doca.Remote, regio
 	if err != nil {
 		return fmt.Errorf("starting a DMA engine: %w", err)
 	}
-	w.Closes(engine)
+	w.AddCloser(engine)
 	w.Engines = append(w.Engines, newDMA(engine, remote, region, sends))
 	return nil
 }

@@ -7,10 +7,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
 
-// hear takes the peer's next message, if there is one.
-func (t *transfer) hear(ctx context.Context) (heard bool, err error) {
-	message, heard := t.inbox.TryRecv()
-	if !heard {
+// receive takes the peer's next message, if there is one.
+func (t *transfer) receive(ctx context.Context) (received bool, err error) {
+	message, received := t.inbox.TryRecv()
+	if !received {
 		return false, nil
 	}
 	return true, t.take(ctx, message)
@@ -137,7 +137,7 @@ func (p *poller) Poll() {
 func (p *poller) exchange() error {
 	t := p.transfer
 	for range pollBurst {
-		heard, err := t.hear(p.ctx)
+		received, err := t.receive(p.ctx)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (p *poller) exchange() error {
 			if err := t.flush(p.ctx); err != nil {
 				return err
 			}
-		} else if !heard {
+		} else if !received {
 			break
 		}
 	}

@@ -25,7 +25,7 @@ type Result struct {
 }
 
 // Run transfers the file with the peer of a session that has not been started. It tells the peer of every failure that
-// the peer can still hear of, and releases what the transfer held. hostSize is how many bytes the host's file has, if
+// can still reach the peer, and releases what the transfer held. hostSize is how many bytes the host's file has, if
 // the DPU knows that already; otherwise 0.
 func Run(ctx context.Context, c Config, session *negotiate.NativeSession, hostSize uint64) (Result, error) {
 	t := newTransfer(c, session)
@@ -223,7 +223,7 @@ func (t *transfer) step(ctx context.Context) error {
 	if t.skipInbox = !t.skipInbox; t.skipInbox {
 		return t.await(ctx, closed)()
 	}
-	if heard, err := t.hear(ctx); heard {
+	if received, err := t.receive(ctx); received {
 		return err
 	}
 	return t.await(ctx, nil)()
@@ -283,7 +283,7 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	if step.Reply != nil {
 		t.answer(ctx, step.Reply)
 	}
-	t.watch.heard()
+	t.watch.received()
 	switch step.Event {
 	case negotiate.Planned:
 		return t.begin(ctx, step.Plan)
@@ -361,8 +361,8 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 	if t.config.Side == negotiate.Host {
 		return err
 	}
-	if _, heardErr := t.hear(ctx); heardErr != nil {
-		return heardErr
+	if _, receiveErr := t.receive(ctx); receiveErr != nil {
+		return receiveErr
 	}
 	if t.watch.missedBeat() {
 		return job.NewError(job.ErrIdle, err, "check the other side",

@@ -34,7 +34,7 @@ func TestLastMessageCountsMoreThanTheLoss(t *testing.T) {
 	must(t, host.Close())
 	c := Config{Side: negotiate.DPU, Conn: dpu, IdleTimeout: time.Second, File: &job.LocalFile{}}
 	tr := newTransfer(c, started(t))
-	_, _ = tr.hear(t.Context())
+	_, _ = tr.receive(t.Context())
 	err := tr.explain(t.Context(), comch.ErrPeerLost)
 	if told, is := errors.AsType[*negotiate.PeerAborted](err); !is || told.Code != negotiate.AbortTarget {
 		t.Errorf("got %v, want what the host said", err)

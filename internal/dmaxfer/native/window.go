@@ -51,8 +51,8 @@ type Window struct {
 	opened []io.Closer
 }
 
-// Closes adds what Close is to close before everything that was added earlier.
-func (w *Window) Closes(c io.Closer) { w.opened = append(w.opened, c) }
+// AddCloser adds something that Close closes before everything that was added earlier.
+func (w *Window) AddCloser(c io.Closer) { w.opened = append(w.opened, c) }
 
 // Close releases everything, the engines first: nothing may be released while it copies. So what cannot be closed keeps
 // what was added before it; another call tries again.

@@ -72,7 +72,7 @@ func New(c Config) *Transfer {
 }
 
 // Run opens the conversation and, unless the peer speaks the native protocol, follows it to its end. It tells the peer
-// about every failure that the peer can still hear of, and releases what the transfer held.
+// about every failure that can still reach the peer, and releases what the transfer held.
 func (t *Transfer) Run(ctx context.Context) (Outcome, error) {
 	return t.end(t.lead(ctx, func() error { return t.open(ctx) }))
 }
@@ -200,12 +200,12 @@ func (t *Transfer) handOver(step negotiate.Step) {
 	t.outcome.Native, t.outcome.HostSize = step.Native, step.Size
 }
 
-// giveUp tells the peer of a failure, if it can still hear of it, and returns the cause behind it.
+// giveUp tells the peer of a failure, if that can still reach it, and returns the cause behind it.
 func (t *Transfer) giveUp(ctx context.Context, err error) error {
 	if t.session.State() == negotiate.HandedOver {
 		return t.explain(ctx, err) // the peer has been told
 	}
-	if t.hearsNative(err) {
+	if t.awaitNative(err) {
 		return err
 	}
 	if notice, _ := t.session.Finish(false); notice != nil {
@@ -217,11 +217,11 @@ func (t *Transfer) giveUp(ctx context.Context, err error) error {
 	return t.explain(ctx, err)
 }
 
-// hearsNative is for a side that gives up when the other is about to say which protocol it speaks. If that is the
+// awaitNative is for a side that gives up when the other is about to say which protocol it speaks. If that is the
 // native one, the session is handed over, for the caller to tell the peer the cause; unless the cause is the peer's own
 // silence. In the reference protocol there is only STATUS(0), which is left to giveUp unless the session answers with
 // it.
-func (t *Transfer) hearsNative(err error) bool {
+func (t *Transfer) awaitNative(err error) bool {
 	silent := errors.Is(err, job.ErrIdle) && !errors.Is(err, job.ErrHung)
 	if t.session.State() != negotiate.AwaitDirection || t.config.Native == nil || silent {
 		return false
