@@ -48,9 +48,12 @@ func (t *Transfer) cut() (shape, error) {
 	return cut, err
 }
 
-// listen owns t.early until it returns.
+// listen owns t.early until it returns. A message that is there already counts like one that arrives.
 func (t *Transfer) listen(ctx context.Context, cancel context.CancelCauseFunc) {
-	message, err := t.config.Conn.Recv(ctx)
+	message, err := t.early, error(nil)
+	if message == nil {
+		message, err = t.config.Conn.Recv(ctx)
+	}
 	switch {
 	case err == nil:
 		t.early = message

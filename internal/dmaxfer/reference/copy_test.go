@@ -1,0 +1,26 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// A message that was received before the copy began, as Resume may be given one, ends it like one that arrives.
+func TestEarlyMessageEndsTheCopy(t *testing.T) {
+	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	transfer := New(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}})
+	transfer.early = negotiate.Status{}.Encode()
+	waiting, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	copying, cancel := context.WithCancelCause(waiting)
+	transfer.listen(copying, cancel)
+	if err := context.Cause(copying); !errors.Is(err, errUnexpected) || transfer.early == nil {
+		t.Errorf("the copy ends with %v, want %v", err, errUnexpected)
+	}
+}
