@@ -6,12 +6,10 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/reference"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -103,65 +101,4 @@ func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
 		return nil, file.NeedsNative("the reference protocol does not support streams", nil)
 	}
 	return file, nil
-}
-
-// peer is one connection, and what is to be transferred over it.
-type peer struct {
-	options Options
-	file    *job.LocalFile
-	conn    comch.Conn
-	memory  native.Memory
-}
-
-// transfer chooses the protocol by what the peer speaks, and hands over between the two.
-func (p peer) transfer(ctx context.Context) (job.Summary, error) {
-	first := reference.New(p.reference())
-	outcome, err := first.Run(ctx)
-	if outcome.Native == nil {
-		return outcome.Summary, err
-	}
-	if err != nil {
-		native.Tell(p.native(), outcome.Native, err)
-		return job.Summary{}, err
-	}
-	result, err := native.Run(ctx, p.native(), outcome.Native, outcome.HostSize)
-	if result.Reference == nil {
-		return result.Summary, p.file.Explain(p.options.Side, err)
-	}
-	outcome, err = first.Resume(ctx, *result.Reference, result.Early)
-	return outcome.Summary, err
-}
-
-// refuse tells the peer why this side cannot start.
-func (p peer) refuse(ctx context.Context, failed error) {
-	if outcome := reference.New(p.reference()).Refuse(ctx, failed); outcome.Native != nil {
-		native.Tell(p.native(), outcome.Native, failed)
-	}
-}
-
-func (p peer) reference() reference.Config {
-	o := &p.options
-	c := reference.Config{
-		Side: o.Side, Conn: p.conn, Device: o.Device, File: p.file, Chunk: o.Chunk, Depth: o.Depth,
-		MaxFileSize: maxFileSize, MaxBytes: o.MaxBytes, Expect: o.Expect, Backup: o.Backup,
-		IdleTimeout: o.IdleTimeout, Log: o.Log, Progress: o.Progress, Notify: o.Notify,
-	}
-	if !o.ReferenceOnly {
-		config := p.native()
-		hello := config.Hello()
-		c.Native = &hello
-	}
-	return c
-}
-
-func (p peer) native() native.Config {
-	o := &p.options
-	return native.Config{
-		Side: o.Side, Conn: p.conn, Memory: p.memory, Placement: o.Placement, File: p.file,
-		Chunk: o.Chunk, Depth: o.Depth, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
-		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
-		NoResume: o.NoResume, AllowChanging: o.AllowChanging,
-		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, MaxBytes: o.MaxBytes, MaxHoles: o.MaxHoles,
-		Software: o.Software, Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
-	}
 }
