@@ -30,12 +30,7 @@ func (t *transfer) commit() commitState {
 		return commitSent
 	case negotiate.Committing:
 		return committing
-	case negotiate.AwaitDisconnect:
-		return committed
-	case negotiate.Done:
-		if t.terms.sends() {
-			return commitSent
-		}
+	case negotiate.AwaitDisconnect, negotiate.Done:
 		return committed
 	}
 	return cancellable
@@ -111,7 +106,7 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	}
 }
 
-// conclude is what an error means for the transfer. What happens after the commit does not take the success away: the
+// conclude returns what an error means for the transfer. What happens after the commit does not take the success away: the
 // target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender that has
 // sent COMMIT does not know the outcome, unless the receiver reports why it could not.
 func (t *transfer) conclude(err error) error {

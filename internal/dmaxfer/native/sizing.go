@@ -66,7 +66,7 @@ const (
 // allows it, and the file is not small.
 const DefaultWindow = distantChunk * distantDepth
 
-// slowWork is how long an honest peer may need to allocate, flush or read back that many bytes.
+// slowWork returns how long an honest peer may need to allocate, flush or read back that many bytes.
 func slowWork(bytes int64) time.Duration {
 	return slowChunk + time.Duration(max(bytes, 0)/slowestDisk)*time.Second
 }

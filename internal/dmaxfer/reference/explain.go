@@ -11,7 +11,7 @@ import (
 
 // This file finds the cause behind a failure, because the messages of this protocol carry no reason.
 
-// afterSuccess is what an error means once the DPU has reported success. A received file has its final name, whatever
+// afterSuccess returns what an error means once the DPU has reported success. A received file has its final name, whatever
 // becomes of the host; whether the host has saved a sent one is not known. What the host reports itself takes
 // precedence.
 func (t *Transfer) afterSuccess(ctx context.Context, err error) error {

@@ -46,7 +46,7 @@ func (t *Transfer) untilSilent(
 	}
 }
 
-// patience is how long the peer may be silent. While it preallocates, copies or saves it sends nothing in this
+// patience returns how long the peer may be silent. While it preallocates, copies or saves it sends nothing in this
 // protocol, so a large file earns it more.
 func (t *Transfer) patience() time.Duration {
 	switch t.session.State() {
@@ -57,7 +57,7 @@ func (t *Transfer) patience() time.Duration {
 	}
 }
 
-// longPatience is for work on the whole file that reports no progress, on either side.
+// longPatience returns how long work on the whole file may take that reports no progress, on either side.
 func (t *Transfer) longPatience() time.Duration {
 	return t.config.IdleTimeout * time.Duration(1+t.agreement.Size/patienceUnit)
 }

@@ -126,8 +126,8 @@ func (p *pipeline) loop(ctx context.Context) error {
 	}
 }
 
-// finished is true when nothing is under way, and nothing is left to do or to be done after a failure. Copies that the
-// engine has refused for now are left to do.
+// finished reports whether nothing is under way, and nothing is left to do unless it failed. Copies that the engine has
+// refused for now are left to do.
 func (p *pipeline) finished() bool {
 	if p.config.engine.Inflight() > 0 || p.filing > 0 {
 		return false

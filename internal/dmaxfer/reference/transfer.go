@@ -217,10 +217,10 @@ func (t *Transfer) giveUp(ctx context.Context, err error) error {
 	return t.explain(ctx, err)
 }
 
-// awaitNative is for a side that gives up when the other is about to say which protocol it speaks. If that is the
-// native one, the session is handed over, for the caller to tell the peer the cause; unless the cause is the peer's own
-// silence. In the reference protocol there is only STATUS(0), which is left to giveUp unless the session answers with
-// it.
+// awaitNative is called by a side that gives up before the peer has said which protocol it speaks, and reports whether
+// that is the native one. The session is then handed over, for the caller to tell the peer the cause. It does not wait
+// if the cause is the peer's own silence. In the reference protocol there is only STATUS(0), which is left to giveUp
+// unless the session answers with it.
 func (t *Transfer) awaitNative(err error) bool {
 	silent := errors.Is(err, job.ErrIdle) && !errors.Is(err, job.ErrHung)
 	if t.session.State() != negotiate.AwaitDirection || t.config.Native == nil || silent {
