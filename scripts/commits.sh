@@ -20,10 +20,23 @@ if [ "${1:-}" = - ]; then
 	exit
 fi
 cd "$(dirname "$0")/.."
-added=$(git log --diff-filter=A --format=%H -- scripts/commits.sh 2> /dev/null | tail -n 1) || added=
-if [ -z "$added" ]; then
-	echo "no git history: commit subjects are not checked"
+
+# safe.directory: the checkout may belong to another user, whose history git would not read otherwise.
+in_checkout() {
+	git -c safe.directory='*' "$@"
+}
+
+not_checked() {
+	echo "$1: commit subjects are not checked"
 	exit
-fi
-[ "$(git rev-parse --is-shallow-repository)" = false ] || echo "shallow history: older commit subjects are not checked"
-git log --no-merges --format=%s "$added..HEAD" | check
+}
+
+# A copy of the files without .git may lie inside another repository, which git would find instead.
+[ -e .git ] || not_checked "no git history"
+command -v git > /dev/null || not_checked "git is not installed"
+reason=$(in_checkout rev-parse --verify HEAD 2>&1 > /dev/null) || not_checked "${reason%%$'\n'*}"
+added=$(in_checkout log --diff-filter=A --format=%H -- scripts/commits.sh | tail -n 1)
+[ -n "$added" ] || not_checked "scripts/commits.sh is not committed"
+[ "$(in_checkout rev-parse --is-shallow-repository)" = false ] ||
+	echo "shallow history: older commit subjects are not checked"
+in_checkout log --no-merges --format=%s "$added..HEAD" | check

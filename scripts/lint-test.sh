@@ -3,6 +3,10 @@
 set -euo pipefail
 cd "$(dirname "$0")"
 
+# The repositories below must be neither the one that a git hook works on nor depend on the user's settings.
+unset "${!GIT_@}"
+export GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
+
 scripts=$PWD
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -71,24 +75,58 @@ subject refuses "dmaxfer: split the session's loop."
 subject accepts "docs: $(repeat 66 x)"
 subject refuses "docs: $(repeat 67 x)"
 
+# A copy of the files without history, here inside another repository, is checked, too; only its subjects cannot be.
+copy_scripts() {
+	mkdir -p "$1/scripts"
+	cp "$scripts/commits.sh" "$scripts/width.sh" "$1/scripts/"
+}
+copy_scripts "$work/outer/plain"
+accepts "no history" "$work/outer/plain/scripts/commits.sh"
+accepts "no history, narrow lines" "$work/outer/plain/scripts/width.sh"
+echo "// $(repeat 118 x)" > "$work/outer/plain/bad.go"
+refuses "no history, 121 columns" "$work/outer/plain/scripts/width.sh"
+
 # The commits of a repository: what precedes the script is not checked, what follows it is.
-if command -v git > /dev/null; then
-	in_repository() {
-		git -C "$work/repository" -c user.name=test -c user.email=test@localhost "$@"
-	}
-	mkdir -p "$work/repository/scripts"
-	in_repository init -q
-	in_repository commit -q --allow-empty -m "Before there was a rule."
-	cp "$scripts/commits.sh" "$work/repository/scripts/"
+repository=$work/repository
+in_repository() {
+	git -C "$repository" -c user.name=test -c user.email=test@localhost "$@"
+}
+
+commit() {
+	in_repository commit -q --allow-empty -m "$1"
+}
+
+check_repositories() {
+	git init -q "$work/outer"
+	accepts "no history inside another repository" "$work/outer/plain/scripts/commits.sh"
+	refuses "121 columns inside another repository" "$work/outer/plain/scripts/width.sh"
+
+	copy_scripts "$repository"
+	git init -q "$repository"
+	accepts "no commit of the script" "$repository/scripts/commits.sh"
+	commit "Before there was a rule."
 	in_repository add scripts
-	in_repository commit -q -m "scripts: check commit subjects"
-	in_repository commit -q --allow-empty -m "docs: name the rule"
-	accepts "older subjects" "$work/repository/scripts/commits.sh"
-	in_repository commit -q --allow-empty -m "Broke the rule"
-	refuses "a new subject" "$work/repository/scripts/commits.sh"
-fi
-mkdir -p "$work/plain/scripts"
-cp "$scripts/commits.sh" "$work/plain/scripts/"
-accepts "a checkout without history" env GIT_CEILING_DIRECTORIES="$work" "$work/plain/scripts/commits.sh"
+	commit "scripts: check commit subjects"
+	commit "docs: name the rule"
+	accepts "older subjects" "$repository/scripts/commits.sh"
+	in_repository checkout -q -b side
+	commit "docs: explain the rule"
+	in_repository checkout -q --detach HEAD~1
+	commit "docs: wrap the rule"
+	in_repository merge -q -m "Merge the branch" side
+	accepts "the subject of a merge" "$repository/scripts/commits.sh"
+	commit "Broke the rule"
+	refuses "a new subject" "$repository/scripts/commits.sh"
+	git -c advice.detachedHead=false clone -q --depth 1 "file://$repository" "$work/shallow"
+	accepts "a history of one commit" "$work/shallow/scripts/commits.sh"
+
+	echo "// $(repeat 118 x)" > "$repository/bad.go"
+	refuses "121 columns, not yet committed" "$repository/scripts/width.sh"
+	[ "$(id -u)" -eq 0 ] || return 0
+	chown -R 1 "$repository"
+	refuses "a new subject in the checkout of another user" "$repository/scripts/commits.sh"
+	refuses "121 columns in the checkout of another user" "$repository/scripts/width.sh"
+}
+! command -v git > /dev/null || check_repositories
 
 [ "$failures" -eq 0 ] || exit 1

@@ -3,10 +3,21 @@
 # Markdown paragraph of several lines. A paragraph, list item or heading on one line, a table, a code block and a link
 # definition may have any width. Checks the named files, or those of the repository if none is named.
 set -euo pipefail
+shopt -s inherit_errexit
 
-# The copy of a checkout without its history, or of another user, has no git to ask.
+# safe.directory: the checkout may belong to another user, whose files git would not list otherwise.
+in_checkout() {
+	git -c safe.directory='*' -c core.quotePath=false "$@"
+}
+
+# A copy of the files without .git may lie inside another repository, which git would list instead.
 list_files() {
-	git ls-files 2> /dev/null || find . -path ./.git -prune -o -path ./build -prune -o -type f -print | sed 's,^\./,,'
+	if [ -e .git ] && in_checkout rev-parse --git-dir > /dev/null 2>&1; then
+		in_checkout ls-files --cached --others --exclude-standard
+	else
+		find . \( -path ./.git -o -path ./bin -o -path ./build -o -path ./coverage \) -prune -o -type f -print |
+			sed 's,^\./,,'
+	fi
 }
 
 # Counts characters, not bytes: without UTF-8's continuation bytes each character is one byte.
