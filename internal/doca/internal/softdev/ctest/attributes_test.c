@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "../dev.h"
-#include "rig.h"
+#include "setup.h"
 
 static struct doca_dev *dev;
 
@@ -90,18 +90,18 @@ static void inventories_expand(void)
 	struct doca_buf_inventory *inventory;
 	struct doca_buf *bufs[4];
 	uint32_t n;
-	struct doca_mmap *mmap = rig_mmap(dev, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	struct doca_mmap *mmap = setup_mmap(dev, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	CHECK_OK(soft_doca_buf_inventory_create(1, &inventory));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_buf_inventory_expand(inventory, 3));
 	CHECK_OK(soft_doca_buf_inventory_start(inventory));
-	bufs[0] = rig_buf(inventory, mmap, memory, 8, 0);
+	bufs[0] = setup_buf(inventory, mmap, memory, 8, 0);
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_buf_inventory_expand(inventory, 0));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_buf_inventory_expand(inventory, UINT32_MAX));
 	CHECK_OK(soft_doca_buf_inventory_expand(inventory, 3));
 	CHECK_OK(soft_doca_buf_inventory_get_num_free_elements(inventory, &n));
 	CHECK(n == 3);
 	for (unsigned i = 1; i < 4; i++)
-		bufs[i] = rig_buf(inventory, mmap, memory + 8 * i, 8, 0);
+		bufs[i] = setup_buf(inventory, mmap, memory + 8 * i, 8, 0);
 	CHECK_OK(soft_doca_buf_chain_list_tail(bufs[0], bufs[0], bufs[1]));
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_buf_chain_list_tail(bufs[0], bufs[0], bufs[2]));
 	CHECK_OK(soft_doca_buf_chain_list_tail(bufs[0], bufs[1], bufs[2]));
@@ -120,7 +120,7 @@ static void a_thread_safe_map(void)
 {
 	static uint8_t memory[64];
 	struct doca_buf_inventory *inventory;
-	struct doca_mmap *mmap = rig_mmap(dev, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	struct doca_mmap *mmap = setup_mmap(dev, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	uint32_t n;
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_enable_thread_safety(mmap));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_mmap_enable_thread_safety(NULL));
@@ -129,7 +129,7 @@ static void a_thread_safe_map(void)
 	CHECK_OK(soft_doca_mmap_start(mmap));
 	CHECK_OK(soft_doca_buf_inventory_create(1, &inventory));
 	CHECK_OK(soft_doca_buf_inventory_start(inventory));
-	struct doca_buf *buf = rig_buf(inventory, mmap, memory, 8, 0);
+	struct doca_buf *buf = setup_buf(inventory, mmap, memory, 8, 0);
 	CHECK_OK(soft_doca_mmap_get_num_bufs(mmap, &n));
 	CHECK(n == 0);
 	CHECK_OK(soft_doca_mmap_destroy(mmap));
@@ -139,8 +139,8 @@ static void a_thread_safe_map(void)
 
 int main(void)
 {
-	rig_configure(NULL);
-	dev = rig_open_dev(DPU_PCI);
+	setup_configure(NULL);
+	dev = setup_open_dev(DPU_PCI);
 	RUN(addresses);
 	RUN(representors);
 	RUN(what_is_not_supported);

@@ -2,7 +2,7 @@
 /* No function here allocates a batch of tasks: every pointer to one is refused, and what it points to is unchanged. */
 #include <string.h>
 
-#include "rig.h"
+#include "setup.h"
 
 #define MARK 0x5a
 
@@ -42,10 +42,10 @@ static void a_task_is_no_batch(void)
 	static uint8_t source[8] = "a batch", target[8];
 	struct engine engine;
 	engine_open(&engine, DPU_PCI, 1);
-	struct doca_mmap *from = rig_mmap(engine.dev, source, sizeof(source), DOCA_ACCESS_FLAG_LOCAL_READ_ONLY);
-	struct doca_mmap *to = rig_mmap(engine.dev, target, sizeof(target), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
-	struct doca_buf *src = rig_buf(engine.inventory, from, source, sizeof(source), sizeof(source));
-	struct doca_buf *dst = rig_buf(engine.inventory, to, target, sizeof(target), 0);
+	struct doca_mmap *from = setup_mmap(engine.dev, source, sizeof(source), DOCA_ACCESS_FLAG_LOCAL_READ_ONLY);
+	struct doca_mmap *to = setup_mmap(engine.dev, target, sizeof(target), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	struct doca_buf *src = setup_buf(engine.inventory, from, source, sizeof(source), sizeof(source));
+	struct doca_buf *dst = setup_buf(engine.inventory, to, target, sizeof(target), 0);
 	struct doca_task *task = soft_doca_dma_task_memcpy_as_task(engine_task(&engine, src, dst));
 	refuses((struct doca_task_batch *)task);
 	CHECK_OK(soft_doca_task_submit(task));
@@ -60,7 +60,7 @@ static void a_task_is_no_batch(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(null_is_no_batch);
 	RUN(foreign_memory_is_no_batch);
 	RUN(a_task_is_no_batch);

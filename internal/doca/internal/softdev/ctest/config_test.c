@@ -12,21 +12,21 @@
 
 #include "../config.h"
 #include "../socket.h"
-#include "rig.h"
+#include "setup.h"
 
 static void refuse_limits(const char *limits, const char *named)
 {
 	char error[256] = "";
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure(rig_dir(), limits, error, sizeof(error)));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure(setup_dir(), limits, error, sizeof(error)));
 	CHECK(strstr(error, named) != NULL);
 	CHECK(soft_limits()->max_msg_size == 1000);
 }
 
 static void test_limits(void)
 {
-	rig_configure("");
+	setup_configure("");
 	CHECK(soft_limits()->max_buf_size == 2097152 && soft_limits()->max_msg_size == 4080);
-	rig_configure("max_msg_size=1000,task_latency_us=0,pin_files=0");
+	setup_configure("max_msg_size=1000,task_latency_us=0,pin_files=0");
 	CHECK(soft_limits()->max_msg_size == 1000 && soft_limits()->pin_files == 0);
 	CHECK(soft_limits()->max_buf_size == 2097152);
 	refuse_limits("max_msg=1", "max_msg");
@@ -46,51 +46,51 @@ static void refuse_dir(const char *dir)
 	char error[600] = "";
 	CHECK_RESULT(DOCA_ERROR_OPERATING_SYSTEM, soft_configure(dir, "", error, sizeof(error)));
 	CHECK(strstr(error, dir) != NULL);
-	CHECK(strcmp(soft_runtime_dir(), rig_dir()) == 0);
+	CHECK(strcmp(soft_runtime_dir(), setup_dir()) == 0);
 }
 
 static void test_runtime_dir(void)
 {
 	char path[300], deeper[320];
-	rig_configure(NULL);
-	snprintf(path, sizeof(path), "%s/sub", rig_dir());
+	setup_configure(NULL);
+	snprintf(path, sizeof(path), "%s/sub", setup_dir());
 	snprintf(deeper, sizeof(deeper), "%s/sub", path);
 	refuse_dir(deeper); /* parent directories are not created */
 	CHECK_OK(soft_configure(path, "", NULL, 0));
 	CHECK(strcmp(soft_runtime_dir(), path) == 0 && soft_runtime_dirfd() >= 0);
 	struct stat st;
 	CHECK(stat(path, &st) == 0 && (st.st_mode & 0777) == 0700);
-	rig_configure(NULL);
+	setup_configure(NULL);
 	CHECK(chmod(path, 0770) == 0);
 	refuse_dir(path);
 	CHECK(chmod(path, 0702) == 0);
 	refuse_dir(path);
-	rig_remove(path);
+	setup_remove(path);
 	if (geteuid() == 0) {
 		CHECK(mkdir(path, 0700) == 0 && chown(path, 12345, 0) == 0);
 		refuse_dir(path);
 		CHECK(rmdir(path) == 0);
 	}
 	int fd = soft_runtime_dirfd();
-	rig_configure("max_msg_size=1000");
+	setup_configure("max_msg_size=1000");
 	CHECK(soft_runtime_dirfd() == fd);
 }
 
 static void test_default_dir(void)
 {
 	char expected[600];
-	CHECK(setenv("XDG_RUNTIME_DIR", rig_dir(), 1) == 0);
+	CHECK(setenv("XDG_RUNTIME_DIR", setup_dir(), 1) == 0);
 	CHECK_OK(soft_configure(NULL, NULL, NULL, 0));
-	snprintf(expected, sizeof(expected), "%s/dma-copy", rig_dir());
+	snprintf(expected, sizeof(expected), "%s/dma-copy", setup_dir());
 	CHECK(strcmp(soft_runtime_dir(), expected) == 0);
-	CHECK(setenv("XDG_RUNTIME_DIR", "/nowhere/at/all", 1) == 0 && setenv("TMPDIR", rig_dir(), 1) == 0);
+	CHECK(setenv("XDG_RUNTIME_DIR", "/nowhere/at/all", 1) == 0 && setenv("TMPDIR", setup_dir(), 1) == 0);
 	CHECK_OK(soft_configure(NULL, NULL, NULL, 0));
-	snprintf(expected, sizeof(expected), "%s/dma-copy-%u", rig_dir(), (unsigned)geteuid());
+	snprintf(expected, sizeof(expected), "%s/dma-copy-%u", setup_dir(), (unsigned)geteuid());
 	CHECK(strcmp(soft_runtime_dir(), expected) == 0);
-	CHECK(setenv("DMA_COPY_SOFT_DIR", rig_dir(), 1) == 0);
+	CHECK(setenv("DMA_COPY_SOFT_DIR", setup_dir(), 1) == 0);
 	CHECK(setenv("DMA_COPY_SOFT_LIMITS", "max_msg_size=99", 1) == 0);
 	CHECK_OK(soft_configure(NULL, NULL, NULL, 0));
-	CHECK(strcmp(soft_runtime_dir(), rig_dir()) == 0 && soft_limits()->max_msg_size == 99);
+	CHECK(strcmp(soft_runtime_dir(), setup_dir()) == 0 && soft_limits()->max_msg_size == 99);
 }
 
 static void check_mode(const char *name, mode_t mode)
@@ -105,7 +105,7 @@ static void test_modes(void)
 {
 	const mode_t umasks[] = {0777, 0};
 	char path[300];
-	snprintf(path, sizeof(path), "%s/modes", rig_dir());
+	snprintf(path, sizeof(path), "%s/modes", setup_dir());
 	for (size_t i = 0; i < 2; i++) {
 		mode_t before = umask(umasks[i]);
 		CHECK_OK(soft_configure(path, "", NULL, 0));
@@ -116,8 +116,8 @@ static void test_modes(void)
 		check_mode("lock", 0600);
 		check_mode("comch.mode", 0600);
 		close(fd);
-		rig_configure(NULL);
-		rig_remove(path);
+		setup_configure(NULL);
+		setup_remove(path);
 	}
 }
 
@@ -154,18 +154,18 @@ static void check_replaced_file(mode_t mode)
 
 static void configure_users(const char *users)
 {
-	struct soft_settings settings = {.dir = rig_dir(), .limits = "", .users = users};
+	struct soft_settings settings = {.dir = setup_dir(), .limits = "", .users = users};
 	CHECK_OK(soft_configure_all(&settings, NULL, 0));
 }
 
 static void test_modes_of_other_files(void)
 {
 	char file[300], dir[300], made[300], lock[300];
-	snprintf(file, sizeof(file), "%s/file", rig_dir());
-	snprintf(dir, sizeof(dir), "%s/dir", rig_dir());
-	snprintf(made, sizeof(made), "%s/made", rig_dir());
-	snprintf(lock, sizeof(lock), "%s/lock", rig_dir());
-	rig_configure(NULL);
+	snprintf(file, sizeof(file), "%s/file", setup_dir());
+	snprintf(dir, sizeof(dir), "%s/dir", setup_dir());
+	snprintf(made, sizeof(made), "%s/made", setup_dir());
+	snprintf(lock, sizeof(lock), "%s/lock", setup_dir());
+	setup_configure(NULL);
 	int fd = creat(file, 0600);
 	CHECK(fd >= 0 && close(fd) == 0 && mkdir(dir, 0700) == 0 && chmod(dir, 0500) == 0);
 	configure_users("12345");
@@ -186,13 +186,13 @@ static void test_modes_of_other_files(void)
 	check_mode("comch.other", 0666);
 	close(fd);
 	CHECK(unlink(lock) == 0);
-	rig_configure(NULL);
+	setup_configure(NULL);
 }
 
 static void refuse_users(const char *users, const char *named)
 {
 	char error[256] = "";
-	struct soft_settings settings = {.dir = rig_dir(), .users = users};
+	struct soft_settings settings = {.dir = setup_dir(), .users = users};
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure_all(&settings, error, sizeof(error)));
 	CHECK(strstr(error, named) != NULL && strstr(error, "DMA_COPY_SOFT_USERS") != NULL);
 }
@@ -217,7 +217,7 @@ static void test_users(void)
 	configure_users("12345,54321");
 	CHECK(trusts(geteuid()) && trusts(12345) && trusts(54321));
 	CHECK(!trusts(1234));
-	rig_configure(NULL);
+	setup_configure(NULL);
 	CHECK(setenv("DMA_COPY_SOFT_USERS", "12345,root", 1) == 0);
 	CHECK(soft_would_trust_user(geteuid()) && !soft_would_trust_user(12345));
 	CHECK(setenv("DMA_COPY_SOFT_USERS", "12345", 1) == 0 && soft_would_trust_user(12345));
@@ -255,7 +255,7 @@ static void test_peers_of_other_users(void)
 	configure_users("0,12345");
 	meet(0, 12345, true);
 	meet(12345, 0, true);
-	rig_configure(NULL);
+	setup_configure(NULL);
 }
 
 /* The directory may belong to a trusted user, whose processes must be able to connect. */
@@ -264,9 +264,9 @@ static void test_shared_dir(void)
 	if (geteuid() != 0)
 		return;
 	char path[300];
-	snprintf(path, sizeof(path), "%s/shared", rig_dir());
+	snprintf(path, sizeof(path), "%s/shared", setup_dir());
 	CHECK(mkdir(path, 0700) == 0 && chown(path, 12345, 0) == 0);
-	rig_configure(NULL);
+	setup_configure(NULL);
 	refuse_dir(path);
 	struct soft_settings settings = {.dir = path, .users = "12345"};
 	CHECK_OK(soft_configure_all(&settings, NULL, 0));
@@ -275,8 +275,8 @@ static void test_shared_dir(void)
 	check_mode("comch.mode", 0666);
 	check_mode("lock", 0666);
 	close(fd);
-	rig_configure(NULL);
-	rig_remove(path);
+	setup_configure(NULL);
+	setup_remove(path);
 }
 
 /* Runs in a child, so that the environment does not stay. */
@@ -293,21 +293,21 @@ static void in_child(void (*run)(void))
 
 static void test_environment(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	in_child(test_default_dir);
 }
 
 static void test_configure_while_open(void)
 {
-	struct doca_dev *dev = rig_open_dev(HOST_PCI);
-	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_configure(rig_dir(), "", NULL, 0));
+	struct doca_dev *dev = setup_open_dev(HOST_PCI);
+	CHECK_RESULT(DOCA_ERROR_IN_USE, soft_configure(setup_dir(), "", NULL, 0));
 	CHECK_OK(soft_doca_dev_close(dev));
-	rig_configure(NULL);
+	setup_configure(NULL);
 }
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_limits);
 	RUN(test_runtime_dir);
 	RUN(test_modes);

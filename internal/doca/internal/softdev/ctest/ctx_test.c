@@ -1,63 +1,63 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state machine of contexts, and their tasks. */
 #include "../ctx.h"
-#include "toy.h"
+#include "fake_ctx.h"
 
 /* ---- every function in every state ---- */
 
-static doca_error_t try_start(struct toy *toy)
+static doca_error_t try_start(struct fake_ctx *fake)
 {
-	return soft_doca_ctx_start(&toy->ctx);
+	return soft_doca_ctx_start(&fake->ctx);
 }
 
-static doca_error_t try_stop(struct toy *toy)
+static doca_error_t try_stop(struct fake_ctx *fake)
 {
-	return soft_doca_ctx_stop(&toy->ctx);
+	return soft_doca_ctx_stop(&fake->ctx);
 }
 
-static doca_error_t try_set_user_data(struct toy *toy)
+static doca_error_t try_set_user_data(struct fake_ctx *fake)
 {
-	return soft_doca_ctx_set_user_data(&toy->ctx, (union doca_data){.ptr = toy});
+	return soft_doca_ctx_set_user_data(&fake->ctx, (union doca_data){.ptr = fake});
 }
 
-static doca_error_t try_set_callback(struct toy *toy)
+static doca_error_t try_set_callback(struct fake_ctx *fake)
 {
-	return soft_doca_ctx_set_state_changed_cb(&toy->ctx, toy_changed);
+	return soft_doca_ctx_set_state_changed_cb(&fake->ctx, fake_ctx_changed);
 }
 
-static doca_error_t try_get_user_data(struct toy *toy)
+static doca_error_t try_get_user_data(struct fake_ctx *fake)
 {
 	union doca_data data;
-	return soft_doca_ctx_get_user_data(&toy->ctx, &data);
+	return soft_doca_ctx_get_user_data(&fake->ctx, &data);
 }
 
-static doca_error_t try_count(struct toy *toy)
+static doca_error_t try_count(struct fake_ctx *fake)
 {
 	size_t n;
-	return soft_doca_ctx_get_num_inflight_tasks(&toy->ctx, &n);
+	return soft_doca_ctx_get_num_inflight_tasks(&fake->ctx, &n);
 }
 
-static doca_error_t try_connect(struct toy *toy)
+static doca_error_t try_connect(struct fake_ctx *fake)
 {
-	return soft_doca_pe_connect_ctx(toy->ctx.pe, &toy->ctx);
+	return soft_doca_pe_connect_ctx(fake->ctx.pe, &fake->ctx);
 }
 
-static doca_error_t try_configure(struct toy *toy)
+static doca_error_t try_configure(struct fake_ctx *fake)
 {
-	return soft_ctx_configurable(&toy->ctx);
+	return soft_ctx_configurable(&fake->ctx);
 }
 
-static doca_error_t try_take(struct toy *toy)
+static doca_error_t try_take(struct fake_ctx *fake)
 {
-	doca_error_t result = soft_task_take(&toy->tasks[0], &toy->ctx);
+	doca_error_t result = soft_task_take(&fake->tasks[0], &fake->ctx);
 	if (result == DOCA_SUCCESS)
-		soft_doca_task_free(&toy->tasks[0]);
+		soft_doca_task_free(&fake->tasks[0]);
 	return result;
 }
 
 static const struct {
 	const char *name;
-	doca_error_t (*call)(struct toy *toy);
+	doca_error_t (*call)(struct fake_ctx *fake);
 	doca_error_t in[4]; /* IDLE, STARTING, RUNNING, STOPPING */
 } rules[] = {
 #define BAD DOCA_ERROR_BAD_STATE
@@ -80,19 +80,19 @@ static void every_function_in_every_state(void)
 	struct doca_pe *pe = pe_create();
 	for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
 		for (unsigned state = DOCA_CTX_STATE_IDLE; state <= DOCA_CTX_STATE_STOPPING; state++) {
-			struct toy *toy = toy_in(pe, state);
-			doca_error_t got = rules[i].call(toy);
+			struct fake_ctx *fake = fake_ctx_in(pe, state);
+			doca_error_t got = rules[i].call(fake);
 			if (got != rules[i].in[state])
 				fprintf(stderr, "%s in state %u gives %d\n", rules[i].name, state, (int)got);
 			CHECK(got == rules[i].in[state]);
-			CHECK_RESULT(toy->ctx.state == DOCA_CTX_STATE_IDLE ? DOCA_SUCCESS : DOCA_ERROR_IN_USE,
-				     soft_ctx_fini(&toy->ctx));
-			if (toy->ctx.state == DOCA_CTX_STATE_IDLE) {
-				free(toy);
+			CHECK_RESULT(fake->ctx.state == DOCA_CTX_STATE_IDLE ? DOCA_SUCCESS : DOCA_ERROR_IN_USE,
+				     soft_ctx_fini(&fake->ctx));
+			if (fake->ctx.state == DOCA_CTX_STATE_IDLE) {
+				free(fake);
 				continue;
 			}
-			bring_to_idle(pe, toy);
-			toy_destroy(toy);
+			bring_to_idle(pe, fake);
+			fake_ctx_destroy(fake);
 		}
 	}
 	CHECK_OK(soft_doca_pe_destroy(pe));
@@ -101,16 +101,16 @@ static void every_function_in_every_state(void)
 static void missing_arguments(void)
 {
 	struct doca_pe *pe = pe_create();
-	struct toy *toy = toy_create(NULL);
+	struct fake_ctx *fake = fake_ctx_create(NULL);
 	union doca_data data = {.u64 = 0};
 	enum doca_pe_event_mode no_mode = (enum doca_pe_event_mode)7;
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_start(NULL));
-	CHECK_RESULT(DOCA_ERROR_NOT_CONNECTED, soft_doca_ctx_start(&toy->ctx));
+	CHECK_RESULT(DOCA_ERROR_NOT_CONNECTED, soft_doca_ctx_start(&fake->ctx));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_stop(NULL));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_set_user_data(NULL, data));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_get_user_data(&toy->ctx, NULL));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_set_state_changed_cb(&toy->ctx, NULL));
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_get_state(&toy->ctx, NULL));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_get_user_data(&fake->ctx, NULL));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_set_state_changed_cb(&fake->ctx, NULL));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_ctx_get_state(&fake->ctx, NULL));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_pe_create(NULL));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_pe_destroy(NULL));
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_pe_connect_ctx(pe, NULL));
@@ -122,7 +122,7 @@ static void missing_arguments(void)
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_try_submit(NULL));
 	CHECK(soft_doca_pe_progress(NULL) == 0);
 	soft_doca_task_free(NULL);
-	toy_destroy(toy);
+	fake_ctx_destroy(fake);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
@@ -140,39 +140,39 @@ static void every_function_is_in_the_table(void)
 static void transitions(void)
 {
 	struct doca_pe *pe = pe_create();
-	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_STARTING);
-	expect_change(toy, DOCA_CTX_STATE_IDLE, DOCA_CTX_STATE_STARTING);
-	soft_ctx_running(&toy->ctx);
-	expect_change(toy, DOCA_CTX_STATE_STARTING, DOCA_CTX_STATE_RUNNING);
-	soft_ctx_fail(&toy->ctx);
-	expect_change(toy, DOCA_CTX_STATE_RUNNING, DOCA_CTX_STATE_STOPPING);
-	CHECK(toy->stoppings == 1 && toy->idles == 0);
+	struct fake_ctx *fake = fake_ctx_in(pe, DOCA_CTX_STATE_STARTING);
+	expect_change(fake, DOCA_CTX_STATE_IDLE, DOCA_CTX_STATE_STARTING);
+	soft_ctx_running(&fake->ctx);
+	expect_change(fake, DOCA_CTX_STATE_STARTING, DOCA_CTX_STATE_RUNNING);
+	soft_ctx_fail(&fake->ctx);
+	expect_change(fake, DOCA_CTX_STATE_RUNNING, DOCA_CTX_STATE_STOPPING);
+	CHECK(fake->stoppings == 1 && fake->idles == 0);
 	CHECK(soft_doca_pe_progress(pe) == 1);
-	expect_change(toy, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
-	CHECK(toy->idles == 1 && soft_doca_pe_progress(pe) == 0);
+	expect_change(fake, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
+	CHECK(fake->idles == 1 && soft_doca_pe_progress(pe) == 0);
 
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(&toy->ctx));
-	soft_ctx_fail(&toy->ctx);
-	expect_change(toy, DOCA_CTX_STATE_STARTING, DOCA_CTX_STATE_IDLE);
-	CHECK(toy->stoppings == 1 && toy->idles == 2);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(&fake->ctx));
+	soft_ctx_fail(&fake->ctx);
+	expect_change(fake, DOCA_CTX_STATE_STARTING, DOCA_CTX_STATE_IDLE);
+	CHECK(fake->stoppings == 1 && fake->idles == 2);
 
-	toy->start_result = DOCA_ERROR_DRIVER;
-	CHECK_RESULT(DOCA_ERROR_DRIVER, soft_doca_ctx_start(&toy->ctx));
-	CHECK(toy->ctx.state == DOCA_CTX_STATE_IDLE && toy->changes == 6);
-	toy_destroy(toy);
+	fake->start_result = DOCA_ERROR_DRIVER;
+	CHECK_RESULT(DOCA_ERROR_DRIVER, soft_doca_ctx_start(&fake->ctx));
+	CHECK(fake->ctx.state == DOCA_CTX_STATE_IDLE && fake->changes == 6);
+	fake_ctx_destroy(fake);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
 static void tasks_keep_a_context_from_idle(void)
 {
 	struct doca_pe *pe = pe_create();
-	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
-	struct doca_task *task = &toy->tasks[0];
+	struct fake_ctx *fake = fake_ctx_in(pe, DOCA_CTX_STATE_RUNNING);
+	struct doca_task *task = &fake->tasks[0];
 	size_t inflight;
-	CHECK_OK(soft_task_take(task, &toy->ctx));
-	toy->submit_result = DOCA_ERROR_AGAIN;
+	CHECK_OK(soft_task_take(task, &fake->ctx));
+	fake->submit_result = DOCA_ERROR_AGAIN;
 	CHECK_RESULT(DOCA_ERROR_AGAIN, soft_doca_task_submit(task));
-	toy->submit_result = DOCA_SUCCESS;
+	fake->submit_result = DOCA_SUCCESS;
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_submit_ex(task, 4));
 	soft_doca_task_set_user_data(task, (union doca_data){.u64 = 13});
 	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_doca_task_try_submit(task));
@@ -180,54 +180,54 @@ static void tasks_keep_a_context_from_idle(void)
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(task));
 	CHECK_OK(soft_doca_pe_get_num_inflight_tasks(pe, &inflight));
 	CHECK(inflight == 1);
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&fake->ctx));
 	soft_task_complete(task, DOCA_ERROR_IO_FAILED);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, soft_doca_task_get_status(task));
-	CHECK(soft_doca_task_get_user_data(task).u64 == 13 && soft_doca_task_get_ctx(task) == &toy->ctx);
+	CHECK(soft_doca_task_get_user_data(task).u64 == 13 && soft_doca_task_get_ctx(task) == &fake->ctx);
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(task));
 	CHECK(soft_doca_pe_progress(pe) == 0);
 	soft_doca_task_free(task);
 	soft_doca_task_free(task);
-	CHECK(toy->releases == 1);
+	CHECK(fake->releases == 1);
 	CHECK(soft_doca_pe_progress(pe) == 1);
-	expect_change(toy, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
-	toy_destroy(toy);
+	expect_change(fake, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
+	fake_ctx_destroy(fake);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
 /* Its callback may read it, but not submit it again. */
-static void look(struct toy *toy, struct doca_task *task)
+static void look(struct fake_ctx *fake, struct doca_task *task)
 {
-	CHECK(toy->releases == 0 && soft_doca_task_get_ctx(task) == &toy->ctx);
+	CHECK(fake->releases == 0 && soft_doca_task_get_ctx(task) == &fake->ctx);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, soft_doca_task_get_status(task));
 	CHECK_RESULT(DOCA_ERROR_BAD_STATE, soft_doca_task_submit(task));
 }
 
-static void look_and_free(struct toy *toy, struct doca_task *task)
+static void look_and_free(struct fake_ctx *fake, struct doca_task *task)
 {
-	look(toy, task);
+	look(fake, task);
 	soft_doca_task_free(task);
 }
 
-static void freed_in_flight(void (*on_ended)(struct toy *toy, struct doca_task *task))
+static void freed_in_flight(void (*on_ended)(struct fake_ctx *fake, struct doca_task *task))
 {
 	struct doca_pe *pe = pe_create();
-	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
-	struct doca_task *task = &toy->tasks[0];
-	toy->on_ended = on_ended;
-	CHECK_OK(soft_task_take(task, &toy->ctx));
+	struct fake_ctx *fake = fake_ctx_in(pe, DOCA_CTX_STATE_RUNNING);
+	struct doca_task *task = &fake->tasks[0];
+	fake->on_ended = on_ended;
+	CHECK_OK(soft_task_take(task, &fake->ctx));
 	CHECK_OK(soft_doca_task_submit(task));
 	soft_doca_task_free(task);
 	soft_doca_task_free(task);
-	CHECK(toy->releases == 0 && toy->ctx.inflight_tasks == 1);
-	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&toy->ctx));
+	CHECK(fake->releases == 0 && fake->ctx.inflight_tasks == 1);
+	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_stop(&fake->ctx));
 	CHECK(soft_doca_pe_progress(pe) == 0);
 	soft_task_complete(task, DOCA_ERROR_IO_FAILED);
-	CHECK(toy->endings == 1 && toy->releases == 1 && toy->ctx.inflight_tasks == 0);
+	CHECK(fake->endings == 1 && fake->releases == 1 && fake->ctx.inflight_tasks == 0);
 	soft_doca_task_free(task);
-	CHECK(toy->releases == 1 && soft_doca_pe_progress(pe) == 1);
-	expect_change(toy, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
-	toy_destroy(toy);
+	CHECK(fake->releases == 1 && soft_doca_pe_progress(pe) == 1);
+	expect_change(fake, DOCA_CTX_STATE_STOPPING, DOCA_CTX_STATE_IDLE);
+	fake_ctx_destroy(fake);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
@@ -238,13 +238,13 @@ static void a_task_freed_in_flight_goes_when_it_ends(void)
 }
 
 /* A task that the callback frees, allocates again, submits and frees in flight is a new one. */
-static void begin_anew(struct toy *toy, struct doca_task *task)
+static void begin_anew(struct fake_ctx *fake, struct doca_task *task)
 {
-	if (toy->endings > 1)
+	if (fake->endings > 1)
 		return;
 	soft_doca_task_free(task);
-	CHECK(toy->releases == 1);
-	CHECK_OK(soft_task_take(task, &toy->ctx));
+	CHECK(fake->releases == 1);
+	CHECK_OK(soft_task_take(task, &fake->ctx));
 	CHECK_OK(soft_doca_task_submit(task));
 	soft_doca_task_free(task);
 }
@@ -252,23 +252,23 @@ static void begin_anew(struct toy *toy, struct doca_task *task)
 static void a_task_taken_again_by_its_callback_is_another(void)
 {
 	struct doca_pe *pe = pe_create();
-	struct toy *toy = toy_in(pe, DOCA_CTX_STATE_RUNNING);
-	struct doca_task *task = &toy->tasks[0];
-	toy->on_ended = begin_anew;
-	CHECK_OK(soft_task_take(task, &toy->ctx));
+	struct fake_ctx *fake = fake_ctx_in(pe, DOCA_CTX_STATE_RUNNING);
+	struct doca_task *task = &fake->tasks[0];
+	fake->on_ended = begin_anew;
+	CHECK_OK(soft_task_take(task, &fake->ctx));
 	CHECK_OK(soft_doca_task_submit(task));
 	soft_task_complete(task, DOCA_SUCCESS);
-	CHECK(toy->releases == 1 && toy->ctx.inflight_tasks == 1);
+	CHECK(fake->releases == 1 && fake->ctx.inflight_tasks == 1);
 	soft_task_complete(task, DOCA_SUCCESS);
-	CHECK(toy->releases == 2 && toy->ctx.inflight_tasks == 0 && toy->ctx.allocated_tasks == 0);
-	bring_to_idle(pe, toy);
-	toy_destroy(toy);
+	CHECK(fake->releases == 2 && fake->ctx.inflight_tasks == 0 && fake->ctx.allocated_tasks == 0);
+	bring_to_idle(pe, fake);
+	fake_ctx_destroy(fake);
 	CHECK_OK(soft_doca_pe_destroy(pe));
 }
 
 int main(void)
 {
-	fixture_open(&toy_fixture, NULL);
+	fixture_open(&fake_ctx_fixture, NULL);
 	RUN(every_function_in_every_state);
 	RUN(missing_arguments);
 	RUN(every_function_is_in_the_table);
@@ -276,6 +276,6 @@ int main(void)
 	RUN(tasks_keep_a_context_from_idle);
 	RUN(a_task_freed_in_flight_goes_when_it_ends);
 	RUN(a_task_taken_again_by_its_callback_is_another);
-	fixture_close(&toy_fixture);
+	fixture_close(&fake_ctx_fixture);
 	return 0;
 }

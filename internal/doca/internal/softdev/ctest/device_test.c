@@ -3,7 +3,7 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "rig.h"
+#include "setup.h"
 
 static uint32_t count_devices(const char *side)
 {
@@ -61,7 +61,7 @@ static void test_pci_addr(void)
 		{" b1:00.0", -1},
 		{"00000b1:00.0", -1},
 	};
-	struct doca_dev *dev = rig_open_dev("B1:00.0");
+	struct doca_dev *dev = setup_open_dev("B1:00.0");
 	struct doca_devinfo *info = soft_doca_dev_as_devinfo(dev);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint8_t equal = 2;
@@ -74,8 +74,8 @@ static void test_pci_addr(void)
 
 static void test_open_and_close(void)
 {
-	struct doca_dev *dev = rig_open_dev(HOST_PCI);
-	CHECK(rig_open_dev(HOST_PCI) == dev);
+	struct doca_dev *dev = setup_open_dev(HOST_PCI);
+	CHECK(setup_open_dev(HOST_PCI) == dev);
 	struct doca_mmap *mmap;
 	CHECK_OK(soft_doca_mmap_create(&mmap));
 	CHECK_OK(soft_doca_mmap_add_dev(mmap, dev));
@@ -92,7 +92,7 @@ static void test_open_and_close(void)
 
 static void test_representors(void)
 {
-	struct doca_dev *host = rig_open_dev(HOST_PCI), *dpu = rig_open_dev(DPU_PCI);
+	struct doca_dev *host = setup_open_dev(HOST_PCI), *dpu = setup_open_dev(DPU_PCI);
 	struct doca_devinfo_rep **list;
 	uint32_t count;
 	CHECK_RESULT(DOCA_ERROR_NOT_SUPPORTED, soft_doca_devinfo_rep_create_list(host, 0, &list, &count));
@@ -130,7 +130,7 @@ static void test_names_of_results(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_sides);
 	RUN(test_pci_addr);
 	RUN(test_open_and_close);

@@ -6,7 +6,7 @@
 
 #include "../memory.h"
 #include "../now.h"
-#include "rig.h"
+#include "setup.h"
 
 #define READ_WRITE DOCA_ACCESS_FLAG_LOCAL_READ_WRITE
 #define MIB (1u << 20)
@@ -17,10 +17,10 @@ static struct doca_mmap *from, *to;
 
 static void open_all(uint32_t num_tasks, const char *limits)
 {
-	rig_configure(limits);
+	setup_configure(limits);
 	engine_open(&engine, DPU_PCI, num_tasks);
-	from = rig_mmap(engine.dev, source, sizeof(source), 0);
-	to = rig_mmap(engine.dev, target, sizeof(target), READ_WRITE);
+	from = setup_mmap(engine.dev, source, sizeof(source), 0);
+	to = setup_mmap(engine.dev, target, sizeof(target), READ_WRITE);
 	for (size_t i = 0; i < sizeof(source); i++)
 		source[i] = (uint8_t)(i * 7 + i / 251);
 	memset(target, 0, sizeof(target));
@@ -35,12 +35,12 @@ static void close_all(void)
 
 static struct doca_buf *src_buf(size_t offset, size_t len)
 {
-	return rig_buf(engine.inventory, from, source + offset, len, len);
+	return setup_buf(engine.inventory, from, source + offset, len, len);
 }
 
 static struct doca_buf *dst_buf(size_t offset, size_t len)
 {
-	return rig_buf(engine.inventory, to, target + offset, len, 0);
+	return setup_buf(engine.inventory, to, target + offset, len, 0);
 }
 
 static void drop(struct doca_buf *buf)
@@ -66,8 +66,8 @@ static void ignore(struct doca_dma_task_memcpy *task, union doca_data task_data,
 
 static void test_configuration(void)
 {
-	rig_configure("max_dma_tasks=8");
-	struct doca_dev *dev = rig_open_dev(DPU_PCI);
+	setup_configure("max_dma_tasks=8");
+	struct doca_dev *dev = setup_open_dev(DPU_PCI);
 	struct doca_pe *pe;
 	struct doca_dma *dma;
 	struct doca_dma_task_memcpy *task;
@@ -174,7 +174,7 @@ static void test_shrunken_file(void)
 	CHECK(file != NULL && ftruncate(fileno(file), 8192) == 0);
 	uint8_t *mapped = memory_map_file(fileno(file), 8192, true);
 	CHECK(mapped != NULL);
-	struct doca_mmap *mmap = rig_mmap(engine.dev, mapped, 8192, READ_WRITE);
+	struct doca_mmap *mmap = setup_mmap(engine.dev, mapped, 8192, READ_WRITE);
 	CHECK_OK(engine_copy(&engine, mmap, mapped, from, source, 8192));
 	CHECK(memcmp(mapped, source, 8192) == 0);
 	CHECK_OK(engine_copy(&engine, to, target, mmap, mapped, 8192));
@@ -238,7 +238,7 @@ static void test_refused_buffers(void)
 	drop(list);
 	expect_refused(src, list, "inventory");
 
-	struct doca_buf *overlapping = rig_buf(engine.inventory, to, target + 50, 100, 100);
+	struct doca_buf *overlapping = setup_buf(engine.inventory, to, target + 50, 100, 100);
 	expect_refused(overlapping, dst, "overlap");
 	drop(overlapping);
 	drop(big);
@@ -271,11 +271,11 @@ static void test_default_permissions(void)
 static void test_refused_access(void)
 {
 	open_all(4, NULL);
-	struct doca_dev *other = rig_open_dev("03:00.1");
-	struct doca_mmap *elsewhere = rig_mmap(other, source, 100, READ_WRITE);
+	struct doca_dev *other = setup_open_dev("03:00.1");
+	struct doca_mmap *elsewhere = setup_mmap(other, source, 100, READ_WRITE);
 	struct doca_buf *src = src_buf(0, 100), *dst = dst_buf(0, 100);
-	struct doca_buf *read_only = rig_buf(engine.inventory, from, source + 200, 100, 0);
-	struct doca_buf *foreign = rig_buf(engine.inventory, elsewhere, source, 100, 100);
+	struct doca_buf *read_only = setup_buf(engine.inventory, from, source + 200, 100, 0);
+	struct doca_buf *foreign = setup_buf(engine.inventory, elsewhere, source, 100, 100);
 	expect_refused(src, read_only, "permissions");
 	expect_refused(foreign, dst, "not registered");
 	drop(foreign);

@@ -3,7 +3,7 @@
 #include "../fault.h"
 #include "../now.h"
 #include "fast_end.h"
-#include "rig.h"
+#include "setup.h"
 
 static char dir[300];
 
@@ -75,8 +75,8 @@ static void copies_open(const char *faults)
 	for (unsigned i = 0; i < LEN; i++)
 		c.from[i] = (uint8_t)(i * 31 + 1);
 	memset(c.to, 0, sizeof(c.to));
-	c.source = rig_mmap(c.engine.dev, c.from, sizeof(c.from), DOCA_ACCESS_FLAG_LOCAL_READ_ONLY);
-	c.target = rig_mmap(c.engine.dev, c.to, sizeof(c.to), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	c.source = setup_mmap(c.engine.dev, c.from, sizeof(c.from), DOCA_ACCESS_FLAG_LOCAL_READ_ONLY);
+	c.target = setup_mmap(c.engine.dev, c.to, sizeof(c.to), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 }
 
 static void copies_close(void)
@@ -168,9 +168,9 @@ static void completions_are_reordered(void)
 	CHECK_OK(soft_doca_ctx_stop(ctx));
 	CHECK_OK(soft_doca_dma_task_memcpy_set_conf(c.engine.dma, note_order, note_order, 8));
 	CHECK_OK(soft_doca_ctx_start(ctx));
-	bufs[8] = rig_buf(c.engine.inventory, c.source, c.from, 8, 8);
+	bufs[8] = setup_buf(c.engine.inventory, c.source, c.from, 8, 8);
 	for (unsigned i = 0; i < 8; i++) {
-		bufs[i] = rig_buf(c.engine.inventory, c.target, c.to + 8 * i, 8, 0);
+		bufs[i] = setup_buf(c.engine.inventory, c.target, c.to + 8 * i, 8, 0);
 		CHECK_OK(soft_doca_dma_task_memcpy_alloc_init(c.engine.dma, bufs[8], bufs[i],
 							      (union doca_data){.u64 = i}, &task));
 		CHECK_OK(soft_doca_task_submit(soft_doca_dma_task_memcpy_as_task(task)));
@@ -190,8 +190,8 @@ static void completions_are_reordered(void)
 static void submissions_return_again(void)
 {
 	copies_open("seed=3,again=50");
-	struct doca_buf *from = rig_buf(c.engine.inventory, c.source, c.from, LEN, LEN);
-	struct doca_buf *to = rig_buf(c.engine.inventory, c.target, c.to, LEN, 0);
+	struct doca_buf *from = setup_buf(c.engine.inventory, c.source, c.from, LEN, LEN);
+	struct doca_buf *to = setup_buf(c.engine.inventory, c.target, c.to, LEN, 0);
 	unsigned again = 0;
 	for (unsigned i = 0; i < 100; i++) {
 		CHECK_OK(soft_doca_buf_reset_data_len(to));
@@ -314,8 +314,8 @@ static void a_fast_message_fails(void)
 
 int main(void)
 {
-	rig_configure(NULL);
-	snprintf(dir, sizeof(dir), "%s", rig_dir());
+	setup_configure(NULL);
+	snprintf(dir, sizeof(dir), "%s", setup_dir());
 	RUN(texts_are_checked);
 	RUN(calls_are_refused);
 	RUN(one_completion_fails);

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "../memory.h"
-#include "rig.h"
+#include "setup.h"
 
 #define PCI_READ DOCA_ACCESS_FLAG_PCI_READ_ONLY
 #define PCI_WRITE DOCA_ACCESS_FLAG_PCI_READ_WRITE
@@ -39,7 +39,7 @@ static void note_freed(void *addr, size_t len, void *cookie)
 
 static void test_mmap_states(void)
 {
-	struct doca_dev *dev = rig_open_dev(HOST_PCI);
+	struct doca_dev *dev = setup_open_dev(HOST_PCI);
 	struct doca_mmap *mmap;
 	void *addr;
 	size_t len;
@@ -88,10 +88,11 @@ static void test_free_cb_of_unstarted(void)
 
 static void test_export_rules(void)
 {
-	struct doca_dev *host = rig_open_dev(HOST_PCI), *dpu = rig_open_dev(DPU_PCI), *other = rig_open_dev("b1:00.1");
+	struct doca_dev *host = setup_open_dev(HOST_PCI), *dpu = setup_open_dev(DPU_PCI),
+			*other = setup_open_dev("b1:00.1");
 	const void *desc, *again;
 	size_t len, len_again;
-	struct doca_mmap *mmap = rig_mmap(host, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	struct doca_mmap *mmap = setup_mmap(host, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_mmap_export_pci(mmap, host, &desc, &len));
 	CHECK_OK(soft_doca_mmap_stop(mmap));
 	CHECK_OK(soft_doca_mmap_add_dev(mmap, dpu));
@@ -105,10 +106,10 @@ static void test_export_rules(void)
 	CHECK(desc == again && len == len_again && len == 256);
 	uint8_t exported;
 	CHECK_OK(soft_doca_mmap_get_exported(mmap, &exported));
-	CHECK(exported == 1 && rig_count_files("mem.") == 1);
+	CHECK(exported == 1 && setup_count_files("mem.") == 1);
 	CHECK_OK(soft_doca_mmap_stop(mmap));
 	CHECK_OK(soft_doca_mmap_get_exported(mmap, &exported));
-	CHECK(exported == 0 && rig_count_files("mem.") == 0);
+	CHECK(exported == 0 && setup_count_files("mem.") == 0);
 	CHECK_OK(soft_doca_mmap_destroy(mmap));
 	CHECK_OK(soft_doca_dev_close(other));
 	CHECK_OK(soft_doca_dev_close(dpu));
@@ -117,12 +118,12 @@ static void test_export_rules(void)
 
 static void test_pinning(void)
 {
-	rig_configure("pin_files=0");
+	setup_configure("pin_files=0");
 	FILE *file = tmpfile();
 	CHECK(file != NULL && ftruncate(fileno(file), 4096) == 0);
 	void *mapped = memory_map_file(fileno(file), 4096, true);
 	CHECK(mapped != NULL);
-	struct doca_dev *dev = rig_open_dev(HOST_PCI);
+	struct doca_dev *dev = setup_open_dev(HOST_PCI);
 	struct doca_mmap *mmap;
 	CHECK_OK(soft_doca_mmap_create(&mmap));
 	CHECK_OK(soft_doca_mmap_set_memrange(mmap, mapped, 4096));
@@ -133,7 +134,7 @@ static void test_pinning(void)
 	CHECK_OK(soft_doca_dev_close(dev));
 	memory_free(mapped, 4096);
 	fclose(file);
-	rig_configure(NULL);
+	setup_configure(NULL);
 }
 
 /* ---- Private memory ---- */
@@ -192,8 +193,8 @@ struct bufs {
 
 static struct bufs bufs_open(size_t num_elements)
 {
-	struct bufs b = {.dev = rig_open_dev(HOST_PCI)};
-	b.mmap = rig_mmap(b.dev, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	struct bufs b = {.dev = setup_open_dev(HOST_PCI)};
+	b.mmap = setup_mmap(b.dev, memory, sizeof(memory), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	CHECK_OK(soft_doca_buf_inventory_create(num_elements, &b.inventory));
 	CHECK_OK(soft_doca_buf_inventory_start(b.inventory));
 	return b;
@@ -244,7 +245,7 @@ static void test_buf_ranges(void)
 static void test_refcounts(void)
 {
 	struct bufs b = bufs_open(2);
-	struct doca_buf *buf = rig_buf(b.inventory, b.mmap, memory, 8, 0);
+	struct doca_buf *buf = setup_buf(b.inventory, b.mmap, memory, 8, 0);
 	uint16_t before = 0;
 	for (unsigned count = 1; count < UINT16_MAX; count++) {
 		CHECK_OK(soft_doca_buf_inc_refcount(buf, &before));
@@ -283,7 +284,7 @@ static void test_lists(void)
 	struct bufs b = bufs_open(8);
 	struct doca_buf *buf[4], *copy;
 	for (int i = 0; i < 4; i++)
-		buf[i] = rig_buf(b.inventory, b.mmap, memory + 8 * i, 8, 4);
+		buf[i] = setup_buf(b.inventory, b.mmap, memory + 8 * i, 8, 4);
 	CHECK_OK(soft_doca_buf_chain_list(buf[0], buf[1]));
 	CHECK_OK(soft_doca_buf_chain_list(buf[2], buf[3]));
 	CHECK_RESULT(DOCA_ERROR_NOT_PERMITTED, soft_doca_buf_chain_list(buf[0], buf[0]));
@@ -313,7 +314,7 @@ static void test_lists(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_permissions);
 	RUN(test_mmap_states);
 	RUN(test_free_cb_of_unstarted);

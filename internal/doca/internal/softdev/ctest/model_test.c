@@ -10,12 +10,12 @@
 #include "../limit.h"
 #include "../mmap.h"
 #include "../schedule.h"
-#include "rig.h"
+#include "setup.h"
 
 static const char *words(const char *limits, bool moves)
 {
 	static char text[200];
-	rig_configure(limits);
+	setup_configure(limits);
 	CHECK(soft_describe_model(text, sizeof(text)) == moves);
 	return text;
 }
@@ -36,31 +36,31 @@ static void test_words(void)
 
 static void test_numbers_alter_the_model(void)
 {
-	rig_configure("model=bluefield3");
+	setup_configure("model=bluefield3");
 	struct soft_limits preset = *soft_limits();
 	CHECK(soft_model_on(&preset) && preset.dma_read_mb_per_s == 38118 && preset.dma_write_mb_per_s == 31568);
 	CHECK(preset.task_latency_us == 0 && preset.move_bytes == 1 && preset.max_buf_size == 2097152);
-	rig_configure("dma_at_once=9,model=bluefield3,dma_read_mb_per_s=7"); /* in either order */
+	setup_configure("dma_at_once=9,model=bluefield3,dma_read_mb_per_s=7"); /* in either order */
 	CHECK(soft_limits()->dma_at_once == 9 && soft_limits()->dma_read_mb_per_s == 7);
 	CHECK(soft_limits()->dma_write_mb_per_s == preset.dma_write_mb_per_s);
-	rig_configure("model=bluefield3,model=bluefield2");
+	setup_configure("model=bluefield3,model=bluefield2");
 	CHECK(soft_limits()->dma_read_mb_per_s == 19059 && soft_limits()->dma_write_mb_per_s == 15784);
-	rig_configure("model=bluefield3");
-	rig_configure("");
+	setup_configure("model=bluefield3");
+	setup_configure("");
 	CHECK(!soft_model_on(soft_limits()));
 }
 
 static void refuse(const char *limits, const char *named)
 {
 	char error[300] = "";
-	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure(rig_dir(), limits, error, sizeof(error)));
+	CHECK_RESULT(DOCA_ERROR_INVALID_VALUE, soft_configure(setup_dir(), limits, error, sizeof(error)));
 	CHECK(strstr(error, named) != NULL);
 	CHECK(!soft_model_on(soft_limits()));
 }
 
 static void test_what_is_refused(void)
 {
-	rig_configure("");
+	setup_configure("");
 	refuse("model=", "\"\"");
 	refuse("model=bluefield4", "bluefield2, bluefield3 or 400g, not \"bluefield4\"");
 	refuse("model=bluefield", "\"bluefield\"");
@@ -84,10 +84,10 @@ static struct doca_mmap *from, *to;
 
 static void open_engine(const char *limits)
 {
-	rig_configure(limits);
+	setup_configure(limits);
 	engine_open(&engine, DPU_PCI, 16);
-	from = rig_mmap(engine.dev, source, sizeof(source), 0);
-	to = rig_mmap(engine.dev, target, sizeof(target), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	from = setup_mmap(engine.dev, source, sizeof(source), 0);
+	to = setup_mmap(engine.dev, target, sizeof(target), DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	memset(source, 7, sizeof(source));
 	memset(target, 0, sizeof(target));
 }
@@ -128,8 +128,8 @@ static struct doca_buf *src, *dst;
 
 static void submit(void)
 {
-	src = rig_buf(engine.inventory, from, source, 10, 10);
-	dst = rig_buf(engine.inventory, to, target, 10, 0);
+	src = setup_buf(engine.inventory, from, source, 10, 10);
+	dst = setup_buf(engine.inventory, to, target, 10, 0);
 	engine_submit(&engine, src, dst);
 }
 

@@ -8,7 +8,7 @@
 #include "../quirk.h"
 #include "../socket.h"
 #include "comch_end.h"
-#include "rig.h"
+#include "setup.h"
 
 static char dir[300];
 
@@ -216,11 +216,11 @@ static void optimized_reports_stall(void)
 	struct engine engine;
 	begin("optimized_reports_stall");
 	engine_open(&engine, DPU_PCI, 4);
-	struct doca_mmap *source = rig_mmap(engine.dev, from, 8, DOCA_ACCESS_FLAG_LOCAL_READ_ONLY);
-	struct doca_mmap *target = rig_mmap(engine.dev, to, 8, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
-	struct doca_buf *bufs[] = {rig_buf(engine.inventory, source, from, 4, 4),
-				   rig_buf(engine.inventory, target, to, 4, 0),
-				   rig_buf(engine.inventory, target, to + 4, 4, 0)};
+	struct doca_mmap *source = setup_mmap(engine.dev, from, 8, DOCA_ACCESS_FLAG_LOCAL_READ_ONLY);
+	struct doca_mmap *target = setup_mmap(engine.dev, to, 8, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
+	struct doca_buf *bufs[] = {setup_buf(engine.inventory, source, from, 4, 4),
+				   setup_buf(engine.inventory, target, to, 4, 0),
+				   setup_buf(engine.inventory, target, to + 4, 4, 0)};
 	struct doca_task *task = soft_doca_dma_task_memcpy_as_task(engine_task(&engine, bufs[0], bufs[1]));
 	CHECK_OK(soft_doca_task_submit_ex(task, DOCA_TASK_SUBMIT_FLAG_OPTIMIZE_REPORTS));
 	CHECK(!soft_doca_pe_progress(engine.pe) && engine.completed == 0);
@@ -307,8 +307,8 @@ static void crashes_by_quirk(void)
 
 int main(void)
 {
-	rig_configure(NULL);
-	snprintf(dir, sizeof(dir), "%s", rig_dir());
+	setup_configure(NULL);
+	snprintf(dir, sizeof(dir), "%s", setup_dir());
 	RUN(names_are_checked);
 	RUN(disconnect_event);
 	RUN(disconnect_again);

@@ -27,7 +27,7 @@ static void read_only(enum memory memory)
 
 static void test_read_only(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	read_only(MALLOC);
 	read_only(PRIVATE);
 	read_only(ALLOC);
@@ -65,10 +65,10 @@ static void killed(enum memory memory)
 	struct importer i;
 	open_importer(&i, &e);
 	CHECK_OK(fetch(&i, &e));
-	CHECK(rig_count_files("mem.") == 1);
+	CHECK(setup_count_files("mem.") == 1);
 	kill_exporter(&e);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, fetch(&i, &e));
-	CHECK(strstr(soft_last_detail(), "gone") != NULL && rig_count_files("mem.") == 0);
+	CHECK(strstr(soft_last_detail(), "gone") != NULL && setup_count_files("mem.") == 0);
 	CHECK_RESULT(DOCA_ERROR_IO_FAILED, store(&i, &e));
 	close_importer(&i);
 }
@@ -84,11 +84,11 @@ static void test_killed_before_import(void)
 {
 	struct exporter e = start_exporter(MALLOC, PCI_READ);
 	kill_exporter(&e);
-	CHECK(rig_count_files("mem.") == 1);
+	CHECK(setup_count_files("mem.") == 1);
 	struct soft_import *import;
 	struct soft_range range;
 	CHECK_RESULT(DOCA_ERROR_DRIVER, soft_import_open(e.offer.desc, e.offer.desc_len, &import, &range));
-	CHECK(rig_count_files("mem.") == 0);
+	CHECK(setup_count_files("mem.") == 0);
 }
 
 static void test_stopped_before_import(void)
@@ -109,13 +109,13 @@ static void test_sweep(void)
 {
 	struct exporter dead = start_exporter(MALLOC, PCI_READ), living = start_exporter(MALLOC, PCI_READ);
 	char path[400];
-	snprintf(path, sizeof(path), "%s/mem.file", rig_dir());
+	snprintf(path, sizeof(path), "%s/mem.file", setup_dir());
 	FILE *file = fopen(path, "w");
 	CHECK(file != NULL && fclose(file) == 0);
 	kill_exporter(&dead);
-	CHECK(rig_count_files("mem.") == 3);
-	rig_configure(NULL);
-	CHECK(rig_count_files("mem.") == 2);
+	CHECK(setup_count_files("mem.") == 3);
+	setup_configure(NULL);
+	CHECK(setup_count_files("mem.") == 2);
 	struct importer i;
 	open_importer(&i, &living);
 	CHECK_OK(fetch(&i, &living));
@@ -152,7 +152,7 @@ static void test_exporter_truncates(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_read_only);
 	RUN(test_exporter_destroys);
 	RUN(test_exporter_killed);

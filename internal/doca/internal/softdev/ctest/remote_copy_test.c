@@ -23,7 +23,7 @@ static void fetch_parts(struct importer *i, const struct exporter *e)
 
 static void round_trip(enum memory memory, enum remote_method method, const char *limits)
 {
-	rig_configure(limits);
+	setup_configure(limits);
 	struct exporter e = start_exporter(memory, PCI_WRITE);
 	struct importer i;
 	open_importer(&i, &e);
@@ -36,7 +36,7 @@ static void round_trip(enum memory memory, enum remote_method method, const char
 	send_command(&e, CHECK_WRITTEN);
 	close_importer(&i);
 	quit_exporter(&e);
-	CHECK(rig_count_files("mem.") == 0);
+	CHECK(setup_count_files("mem.") == 0);
 }
 
 static void test_any_memory(void)
@@ -68,7 +68,7 @@ static void refused_round_trips(void)
 	round_trip(MAPPED_FILE, REMOTE_BY_DESCRIPTOR, NULL);
 	round_trip(ALLOC, REMOTE_BY_DESCRIPTOR, "remote_mapping=0");
 	round_trip(ALLOC, REMOTE_BY_MAPPING, NULL);
-	rig_configure(NULL);
+	setup_configure(NULL);
 	struct exporter e = start_exporter(MALLOC, PCI_WRITE);
 	struct importer i;
 	open_importer(&i, &e);
@@ -86,7 +86,7 @@ static void test_refused_process_access(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_any_memory);
 	RUN(test_own_memory_is_mapped);
 	RUN(test_mapping_switched_off);

@@ -95,8 +95,8 @@ static void export_until_quit(enum memory memory, uint32_t permissions, int comm
 	int fd;
 	uint8_t *bytes = make_memory(memory, &fd);
 	fill_with(bytes, 1);
-	struct doca_dev *dev = rig_open_dev(HOST_PCI);
-	struct doca_mmap *mmap = rig_mmap(dev, bytes, LEN, permissions);
+	struct doca_dev *dev = setup_open_dev(HOST_PCI);
+	struct doca_mmap *mmap = setup_mmap(dev, bytes, LEN, permissions);
 	struct offer offer = {.addr = bytes};
 	const void *desc;
 	CHECK_OK(soft_doca_mmap_export_pci(mmap, dev, &desc, &offer.desc_len));
@@ -170,7 +170,7 @@ void open_importer(struct importer *i, const struct exporter *e)
 	engine_open(&i->engine, DPU_PCI, 4);
 	CHECK_OK(soft_doca_mmap_create_from_export(NULL, e->offer.desc, e->offer.desc_len, i->engine.dev, &i->import));
 	i->bytes = calloc(1, LEN);
-	i->local = rig_mmap(i->engine.dev, i->bytes, LEN, READ_WRITE);
+	i->local = setup_mmap(i->engine.dev, i->bytes, LEN, READ_WRITE);
 }
 
 void close_importer(struct importer *i)

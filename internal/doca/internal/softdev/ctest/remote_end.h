@@ -4,7 +4,7 @@
 #define DMA_COPY_REMOTE_END_H
 
 #include "../remote_import.h"
-#include "rig.h"
+#include "setup.h"
 
 #define LEN 300001
 #define PCI_READ DOCA_ACCESS_FLAG_PCI_READ_ONLY

@@ -264,7 +264,7 @@ static void test_gate_without_files(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_flipped_descriptors);
 	RUN(test_wrong_names);
 	RUN(test_silent_peers);

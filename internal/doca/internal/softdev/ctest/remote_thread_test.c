@@ -22,8 +22,8 @@ static void own_export(enum memory memory)
 	int fd;
 	uint8_t *bytes = make_memory(memory, &fd);
 	fill_with(bytes, 1);
-	struct doca_dev *host = rig_open_dev(HOST_PCI);
-	struct doca_mmap *mmap = rig_mmap(host, bytes, LEN, PCI_WRITE);
+	struct doca_dev *host = setup_open_dev(HOST_PCI);
+	struct doca_mmap *mmap = setup_mmap(host, bytes, LEN, PCI_WRITE);
 	struct exporter e = {.offer = {.addr = bytes}};
 	const void *desc;
 	CHECK_OK(soft_doca_mmap_export_pci(mmap, host, &desc, &e.offer.desc_len));
@@ -45,7 +45,7 @@ static void own_export(enum memory memory)
 
 static void test_own_exports(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	unsigned fds = count_fds();
 	own_export(MALLOC);
 	own_export(ALLOC);
@@ -56,7 +56,7 @@ static void test_own_exports(void)
 static void test_import_rules(void)
 {
 	struct exporter e = start_exporter(ALLOC, PCI_READ);
-	struct doca_dev *host = rig_open_dev(HOST_PCI), *dpu = rig_open_dev(DPU_PCI);
+	struct doca_dev *host = setup_open_dev(HOST_PCI), *dpu = setup_open_dev(DPU_PCI);
 	struct doca_mmap *m;
 	union doca_data data = {.u64 = 42};
 	const void *desc;
@@ -104,7 +104,7 @@ static void *copy_until_refused(void *arg)
 /* Memory is released at once after the end of the export, while others still try to copy from it. */
 static void test_revoked_while_copying(void)
 {
-	struct doca_dev *host = rig_open_dev(HOST_PCI);
+	struct doca_dev *host = setup_open_dev(HOST_PCI);
 	for (int round = 0; round < 20; round++) {
 		uint8_t *bytes = memory_alloc(LEN);
 		struct soft_range range = {bytes, LEN, PCI_READ};
@@ -181,7 +181,7 @@ static void test_end_wait_is_bounded(void)
 	struct soft_import *import;
 	const void *desc;
 	size_t len;
-	rig_configure(NULL);
+	setup_configure(NULL);
 	CHECK_OK(soft_export_open(&range, &export));
 	soft_export_descriptor(export, &desc, &len);
 	CHECK_OK(soft_import_open(desc, len, &import, &range));
@@ -195,7 +195,7 @@ static void test_end_wait_is_bounded(void)
 
 static void test_end_waits_for_copies(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	end_while_busy(false);
 	end_while_busy(true);
 }
@@ -229,12 +229,12 @@ static void test_exports_come_and_go(void)
 		CHECK(pthread_create(&threads[i], NULL, come_and_go, NULL) == 0);
 	for (int i = 0; i < 4; i++)
 		CHECK(pthread_join(threads[i], NULL) == 0);
-	CHECK(count_fds() == fds && rig_count_files("mem.") == 0);
+	CHECK(count_fds() == fds && setup_count_files("mem.") == 0);
 }
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_own_exports);
 	RUN(test_import_rules);
 	RUN(test_revoked_while_copying);

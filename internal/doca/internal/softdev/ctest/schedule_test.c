@@ -4,7 +4,7 @@
 
 #include "../config.h"
 #include "../schedule.h"
-#include "rig.h"
+#include "setup.h"
 
 #define MIB (1u << 20)
 
@@ -12,7 +12,7 @@ static struct soft_schedule schedule;
 
 static void begin(const char *limits)
 {
-	rig_configure(limits);
+	setup_configure(limits);
 	memset(&schedule, 0, sizeof(schedule));
 }
 

@@ -3,11 +3,11 @@
 #define _GNU_SOURCE
 #include <string.h>
 
-#include "rig.h"
+#include "setup.h"
 
 static doca_error_t configure(const char *functions)
 {
-	struct soft_settings settings = {.dir = rig_dir(), .limits = "", .functions = functions};
+	struct soft_settings settings = {.dir = setup_dir(), .limits = "", .functions = functions};
 	return soft_configure_all(&settings, NULL, 0);
 }
 
@@ -70,10 +70,10 @@ static void test_settings(void)
 static void test_environment(void)
 {
 	CHECK(setenv("DMA_COPY_SOFT_FUNCTIONS", "sf", 1) == 0);
-	rig_configure(NULL);
+	setup_configure(NULL);
 	CHECK(strcmp(kinds(), "PPSPP") == 0);
 	CHECK(unsetenv("DMA_COPY_SOFT_FUNCTIONS") == 0);
-	rig_configure(NULL);
+	setup_configure(NULL);
 	CHECK(strcmp(kinds(), "PPPP") == 0);
 }
 
@@ -106,7 +106,7 @@ static void test_representors(void)
 {
 	static const char *const names[] = {"pf0hpf", "pf1hpf", "pf0vf0", "pf0sf4"};
 	CHECK_OK(configure("vf,sf"));
-	struct doca_dev *dpu = rig_open_dev(DPU_PCI);
+	struct doca_dev *dpu = setup_open_dev(DPU_PCI);
 	struct doca_devinfo_rep **list;
 	uint32_t count;
 	CHECK_OK(soft_doca_devinfo_rep_create_list(dpu, DOCA_DEVINFO_REP_FILTER_ALL, &list, &count));
@@ -195,7 +195,7 @@ static void stop(struct doca_pe *pe, struct doca_ctx *ctx)
 static void test_clients_meet_their_own_server(void)
 {
 	CHECK_OK(configure("vf,sf"));
-	struct doca_dev *dpu = rig_open_dev(DPU_PCI), *sf;
+	struct doca_dev *dpu = setup_open_dev(DPU_PCI), *sf;
 	struct doca_devinfo_rep **list;
 	struct doca_dev_rep *reps[2];
 	uint32_t count;
@@ -235,7 +235,7 @@ static void test_clients_meet_their_own_server(void)
 
 int main(void)
 {
-	rig_configure(NULL);
+	setup_configure(NULL);
 	RUN(test_settings);
 	RUN(test_environment);
 	RUN(test_kinds);

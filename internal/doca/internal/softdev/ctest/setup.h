@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What most tests set up: a private runtime directory, devices, registered memory, a copy engine. */
-#ifndef DMA_COPY_RIG_H
-#define DMA_COPY_RIG_H
+#ifndef DMA_COPY_CTEST_SETUP_H
+#define DMA_COPY_CTEST_SETUP_H
 
 #include "check.h"
 
@@ -11,22 +11,22 @@
 /*
  * Configures the device with a private runtime directory, which is removed when the process exits. limits may be NULL.
  */
-void rig_configure(const char *limits);
-const char *rig_dir(void);
+void setup_configure(const char *limits);
+const char *setup_dir(void);
 
 /* Counts names in the runtime directory that begin with prefix. */
-unsigned rig_count_files(const char *prefix);
+unsigned setup_count_files(const char *prefix);
 
 /* Removes a directory with its contents. */
-void rig_remove(const char *path);
+void setup_remove(const char *path);
 
-struct doca_dev *rig_open_dev(const char *pci);
+struct doca_dev *setup_open_dev(const char *pci);
 
 /* A started mmap over [addr, addr + len). */
-struct doca_mmap *rig_mmap(struct doca_dev *dev, void *addr, size_t len, uint32_t permissions);
+struct doca_mmap *setup_mmap(struct doca_dev *dev, void *addr, size_t len, uint32_t permissions);
 
-struct doca_buf *rig_buf(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, void *addr, size_t len,
-			 size_t data_len);
+struct doca_buf *setup_buf(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, void *addr, size_t len,
+			   size_t data_len);
 
 struct engine {
 	struct doca_dev *dev;

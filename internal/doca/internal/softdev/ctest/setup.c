@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #define _GNU_SOURCE
-#include "rig.h"
+#include "setup.h"
 
 #include <dirent.h>
 #include <ftw.h>
@@ -20,7 +20,7 @@ static int remove_entry(const char *path, const struct stat *st, int type, struc
 	return remove(path);
 }
 
-void rig_remove(const char *path)
+void setup_remove(const char *path)
 {
 	CHECK(nftw(path, remove_entry, 8, FTW_DEPTH | FTW_PHYS) == 0);
 }
@@ -41,19 +41,19 @@ static void make_dir(void)
 	atexit(remove_dir);
 }
 
-void rig_configure(const char *limits)
+void setup_configure(const char *limits)
 {
 	if (dir[0] == '\0')
 		make_dir();
 	CHECK_OK(soft_configure(dir, limits == NULL ? "" : limits, NULL, 0));
 }
 
-const char *rig_dir(void)
+const char *setup_dir(void)
 {
 	return dir;
 }
 
-unsigned rig_count_files(const char *prefix)
+unsigned setup_count_files(const char *prefix)
 {
 	unsigned count = 0;
 	DIR *d = opendir(dir);
@@ -66,7 +66,7 @@ unsigned rig_count_files(const char *prefix)
 
 /* ---- Devices and memory ---- */
 
-struct doca_dev *rig_open_dev(const char *pci)
+struct doca_dev *setup_open_dev(const char *pci)
 {
 	struct doca_devinfo **list;
 	uint32_t count;
@@ -83,7 +83,7 @@ struct doca_dev *rig_open_dev(const char *pci)
 	return dev;
 }
 
-struct doca_mmap *rig_mmap(struct doca_dev *dev, void *addr, size_t len, uint32_t permissions)
+struct doca_mmap *setup_mmap(struct doca_dev *dev, void *addr, size_t len, uint32_t permissions)
 {
 	struct doca_mmap *mmap;
 	CHECK_OK(soft_doca_mmap_create(&mmap));
@@ -94,8 +94,8 @@ struct doca_mmap *rig_mmap(struct doca_dev *dev, void *addr, size_t len, uint32_
 	return mmap;
 }
 
-struct doca_buf *rig_buf(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, void *addr, size_t len,
-			 size_t data_len)
+struct doca_buf *setup_buf(struct doca_buf_inventory *inventory, struct doca_mmap *mmap, void *addr, size_t len,
+			   size_t data_len)
 {
 	struct doca_buf *buf;
 	CHECK_OK(soft_doca_buf_inventory_buf_get_by_args(inventory, mmap, addr, len, addr, data_len, &buf));
@@ -122,7 +122,7 @@ static void on_error(struct doca_dma_task_memcpy *task, union doca_data task_dat
 
 void engine_open(struct engine *engine, const char *pci, uint32_t num_tasks)
 {
-	*engine = (struct engine){.dev = rig_open_dev(pci)};
+	*engine = (struct engine){.dev = setup_open_dev(pci)};
 	CHECK_OK(soft_doca_pe_create(&engine->pe));
 	CHECK_OK(soft_doca_dma_create(engine->dev, &engine->dma));
 	CHECK_OK(soft_doca_dma_task_memcpy_set_conf(engine->dma, on_completion, on_error, num_tasks));
@@ -180,8 +180,8 @@ void engine_restart(struct engine *engine)
 doca_error_t engine_copy(struct engine *engine, struct doca_mmap *dst_mmap, void *dst, struct doca_mmap *src_mmap,
 			 void *src, size_t len)
 {
-	struct doca_buf *from = rig_buf(engine->inventory, src_mmap, src, len, len);
-	struct doca_buf *to = rig_buf(engine->inventory, dst_mmap, dst, len, 0);
+	struct doca_buf *from = setup_buf(engine->inventory, src_mmap, src, len, len);
+	struct doca_buf *to = setup_buf(engine->inventory, dst_mmap, dst, len, 0);
 	engine_submit(engine, from, to);
 	engine_wait(engine, engine->completed + 1);
 	doca_error_t status = engine->last_status;
