@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * On the DPU: receives the stream of one stream_send over Comch's fast path, and tells whether it was in order and
+ * On the DPU: receives the stream of one stream_send over Comch's fast path, and reports whether it was in order and
  * whole.
  */
 #include "stream_receive.h"

@@ -16,7 +16,7 @@ import (
 // opener makes a connection whose ends the test closes.
 type opener func(t *testing.T) (host, dpu comch.Conn)
 
-// Tests of other rooms take the pair in memory for a connection, so it has to be one.
+// Tests of other packages use the pair in memory as a connection, so it has to be one.
 func TestPairInMemoryConforms(t *testing.T) {
 	testConn(t, func(*testing.T) (host, dpu comch.Conn) {
 		return comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)

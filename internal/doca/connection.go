@@ -177,6 +177,6 @@ func (c *Connection) rest() ([]byte, error) {
 	}
 }
 
-// Close ends the connection and tells the peer. Closing twice is harmless. CodeInUse while it has open Consumers or
+// Close ends the connection and notifies the peer. Closing twice is harmless. CodeInUse while it has open Consumers or
 // Producers. Implements: doca_comch_server_disconnect; doca_ctx_stop for a client.
 func (c *Connection) Close() error { return c.closeFunc() }

@@ -48,8 +48,8 @@ type Consumer struct {
 }
 
 // NewConsumer starts a consumer over region, which must be registered with RemoteWrite on the connection's device and
-// stay open until Close. It returns when the peer can be told of it. Errors: ErrDisconnected, ErrClosed, ctx's cause,
-// CodeInvalidValue, *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
+// stay open until Close. It returns when the peer can be notified of it. Errors: ErrDisconnected, ErrClosed, ctx's
+// cause, CodeInvalidValue, *Error. Implements: doca_comch_consumer_create, doca_ctx_start.
 func (c *Connection) NewConsumer(ctx context.Context, region *Region, config ConsumerConfig) (*Consumer, error) {
 	if config.Immediate < 0 || config.Immediate > math.MaxInt32 {
 		return nil, fmt.Errorf("consumer: %d bytes of immediate data: %w", config.Immediate, CodeInvalidValue)
@@ -139,9 +139,9 @@ func (c *Consumer) poll(into []Received) int {
 	return n
 }
 
-// Close stops the consumer, waits until no producer can write into its memory, and frees it; the peer is told. Closing
-// twice is harmless. ErrStillRunning if the device does not stop within 10 s; then nothing is freed. Implements:
-// doca_ctx_stop, doca_comch_consumer_destroy.
+// Close stops the consumer, waits until no producer can write into its memory, and frees it; the peer is notified.
+// Closing twice is harmless. ErrStillRunning if the device does not stop within 10 s; then nothing is freed.
+// Implements: doca_ctx_stop, doca_comch_consumer_destroy.
 func (c *Consumer) Close() error {
 	c.arrived = nil
 	if err := c.port.close(); err != nil {

@@ -148,7 +148,7 @@ static doca_error_t call_commands(const struct doca_argp_cmd *cmd)
 	return result;
 }
 
-/* The program's own callbacks, once all values are in its hands. */
+/* The program's own callbacks, called with all values set. */
 static doca_error_t call_program(int dpdk_argc, char **argv, const struct doca_argp_cmd *cmd)
 {
 	doca_error_t result = DOCA_SUCCESS;

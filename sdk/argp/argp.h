@@ -2,14 +2,14 @@
 /*
  * What the files of the parser share.
  *
- *   argp           the one parser of the process: its life and its callbacks
+ *   argp           the one parser of the process: its life cycle and its callbacks
  *   argp_param     parameters                       argp_cmd       commands; the program itself is the outermost
  *   argp_general   the flags that every program has argp_usage     the help text
  *   argp_cli       the command line to values       argp_json      a JSON file to values
  *   argp_values    values, checked as a whole and given to callbacks
  *
- * Parsing first collects all values, then checks them, and only then calls anybody back: a program never sees half of a
- * command line that turns out to be wrong.
+ * Parsing first collects all values, then checks them, and only then calls the callbacks: a program never sees half of
+ * a command line that turns out to be wrong.
  */
 #ifndef DMA_COPY_SDK_ARGP_H
 #define DMA_COPY_SDK_ARGP_H

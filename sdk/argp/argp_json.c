@@ -2,7 +2,7 @@
 /*
  *   { "doca_general_flags": { "log-level": 60 }, "doca_program_flags": { "file": "/tmp/x", } } // a comment
  *
- * json-c, unless told to be strict, accepts the comments and the trailing commas that files of this kind have.
+ * json-c, unless it is set to be strict, accepts the comments and the trailing commas that files of this kind have.
  */
 #include <errno.h>
 #include <json-c/json.h>

@@ -119,13 +119,13 @@ doca_error_t doca_log_backend_create_standard(void)
 {
 	static atomic_flag created = ATOMIC_FLAG_INIT;
 	struct doca_log_backend *ignored;
-	struct doca_log_backend talk = {.write = write_file, .sink.file = stdout, .upper_bound = DOCA_LOG_LEVEL_INFO};
-	struct doca_log_backend trouble = {
+	struct doca_log_backend output = {.write = write_file, .sink.file = stdout, .upper_bound = DOCA_LOG_LEVEL_INFO};
+	struct doca_log_backend errors = {
 		.write = write_file, .sink.file = stderr, .lower_bound = DOCA_LOG_LEVEL_WARNING};
 	if (atomic_flag_test_and_set(&created))
 		return DOCA_SUCCESS;
-	doca_error_t result = log_backend_add(&talk, &ignored);
-	return result != DOCA_SUCCESS ? result : log_backend_add(&trouble, &ignored);
+	doca_error_t result = log_backend_add(&output, &ignored);
+	return result != DOCA_SUCCESS ? result : log_backend_add(&errors, &ignored);
 }
 
 /* ---- The SDK's ---- */

@@ -182,7 +182,7 @@ static void find_companion(struct vendor *vendor, enum vendor_library_id id)
 	}
 }
 
-/* The loader would also refuse libraries of another release, but for a private symbol that tells the user nothing. */
+/* The loader would also refuse libraries of another release, but would only name a private symbol. */
 static bool open_companion(struct vendor *vendor, enum vendor_library_id id, struct report *report)
 {
 	find_companion(vendor, id);

@@ -424,7 +424,7 @@ doca_error_t soft_doca_buf_unchain_list(struct doca_buf *list1, struct doca_buf 
 	return DOCA_SUCCESS;
 }
 
-/* ---- What tasks ask ---- */
+/* ---- for tasks ---- */
 
 static size_t offset_of_data(const struct doca_buf *buf)
 {

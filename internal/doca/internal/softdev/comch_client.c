@@ -183,7 +183,7 @@ static const struct soft_endpoint_role client_role = {
 	.released = client_released,
 };
 
-/* ---- what programs ask of a client ---- */
+/* ---- functions of DOCA ---- */
 
 doca_error_t soft_doca_comch_client_create(struct doca_dev *dev, const char *name,
 					   struct doca_comch_client **comch_client)

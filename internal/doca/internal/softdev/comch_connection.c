@@ -424,7 +424,7 @@ bool soft_connection_receive(struct doca_comch_connection *connection)
 	return true;
 }
 
-/* ---- what programs ask of a connection ---- */
+/* ---- functions of DOCA ---- */
 
 doca_error_t soft_doca_comch_connection_set_user_data(struct doca_comch_connection *connection,
 						      union doca_data user_data)

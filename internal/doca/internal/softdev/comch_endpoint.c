@@ -17,7 +17,7 @@
 #include "pe.h"
 #include "quirk.h"
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 doca_error_t soft_endpoint_init(struct soft_endpoint *endpoint, const struct soft_ctx_class *class,
 				const struct soft_endpoint_role *role, struct doca_dev *dev, const char *name)

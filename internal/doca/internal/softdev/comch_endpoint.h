@@ -22,7 +22,7 @@ struct soft_endpoint_role {
 	/* The peer ended an OPEN connection; its tasks are still to be failed. */
 	void (*lost)(struct doca_comch_connection *connection);
 
-	/* The connection is GONE; the program must be told. */
+	/* The connection is GONE; the program must be notified. */
 	void (*gone)(struct doca_comch_connection *connection);
 
 	/* A connection that the program has seen is no longer in use. The role frees it, now or later. */

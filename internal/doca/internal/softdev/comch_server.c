@@ -195,7 +195,7 @@ static const struct soft_endpoint_role server_role = {
 	.released = soft_connection_free,
 };
 
-/* ---- what programs ask of a server ---- */
+/* ---- functions of DOCA ---- */
 
 doca_error_t soft_doca_comch_server_create(struct doca_dev *dev, struct doca_dev_rep *repr, const char *name,
 					   struct doca_comch_server **comch_server)

@@ -90,7 +90,7 @@ static doca_error_t make_pool(struct doca_comch_consumer *consumer)
 	return DOCA_SUCCESS;
 }
 
-/* ---- news and lane ---- */
+/* ---- notices and lane ---- */
 
 static void free_notices(struct doca_comch_consumer *consumer)
 {
@@ -290,7 +290,7 @@ static uint64_t consumer_ready_at(const struct doca_ctx *ctx)
 	return work ? 0 : UINT64_MAX;
 }
 
-/* ---- what programs ask of a consumer ---- */
+/* ---- functions of DOCA ---- */
 
 static const struct soft_ctx_class consumer_class = {
 	.name = "comch consumer",

@@ -15,7 +15,7 @@
 #include "lane.h"
 #include "pe.h"
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 /* One side has odd ids, the other even ones, so that an id is unique on the connection. */
 static uint32_t first_id(const struct doca_dev *dev)

@@ -17,7 +17,7 @@
 #include "sizes.h"
 #include "socket.h"
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static int socket_option(int fd, int option)
 {

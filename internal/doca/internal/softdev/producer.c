@@ -359,7 +359,7 @@ struct doca_task *soft_doca_comch_producer_task_send_as_task(struct doca_comch_p
 	return (struct doca_task *)task;
 }
 
-/* ---- what programs ask of a producer ---- */
+/* ---- functions of DOCA ---- */
 
 doca_error_t soft_doca_comch_producer_create(struct doca_comch_connection *comch_connection,
 					     struct doca_comch_producer **producer)

@@ -61,7 +61,7 @@ static struct {
 	pthread_t thread;
 } service = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/* ---- Visitors ---- */
+/* ---- importers ---- */
 
 static void close_peer(struct remote_peer *peer)
 {

@@ -6,7 +6,7 @@
  *   soft_export_open: descriptor ──── by any way ───────► soft_import_open
  *   service thread  ◄──────────────── request ─────────── (SOCK_SEQPACKET socket named by the descriptor)
  *                   ───── answer, gate, [backing] ──────►
- *   the socket stays open: its end tells either side that the other is gone
+ *   the socket stays open: when it closes, the other side has ended
  *
  * Both run on one machine, so numbers are in its byte order. Nothing that the peer sends is trusted before it is
  * checked.

@@ -81,7 +81,7 @@ uint64_t soft_schedule_add(struct soft_schedule *schedule, const struct soft_lim
 	return done_at;
 }
 
-static void forget(struct soft_schedule *schedule, const struct soft_limits *limits)
+static void reset(struct soft_schedule *schedule, const struct soft_limits *limits)
 {
 	memset(schedule->pipes, 0, sizeof(schedule->pipes));
 	memset(schedule->done_at_ns, 0, limits->dma_at_once * sizeof(schedule->done_at_ns[0]));
@@ -91,7 +91,7 @@ uint64_t soft_clock_enter(struct soft_clock *clock, const struct soft_limits *li
 {
 	pthread_mutex_lock(&clock->lock);
 	if (atomic_fetch_add(&clock->inflight, 1) == 0)
-		forget(&clock->schedule, limits);
+		reset(&clock->schedule, limits);
 	uint64_t done_at = soft_schedule_add(&clock->schedule, limits, move);
 	pthread_mutex_unlock(&clock->lock);
 	return done_at;

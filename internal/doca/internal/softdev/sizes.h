@@ -52,7 +52,7 @@
 /* Connections that may wait to be accepted by the export service; it accepts as many at a time. */
 #define SOFT_EXPORT_BACKLOG 64
 
-/* How long the export service does not accept after accept has failed, for example for want of descriptors. */
+/* How long the export service does not accept after accept has failed, for example because no descriptor is left. */
 #define SOFT_ACCEPT_PAUSE_NS 100000000ull
 
 /* How long to wait for the lock of the runtime directory, whose holder may be stopped by a debugger. */

@@ -172,7 +172,7 @@ static void keep_the_first(struct end *end, struct doca_comch_connection *connec
 		CHECK_OK(soft_doca_comch_server_disconnect(end->server, connection));
 }
 
-static void forget(struct end *end, struct doca_comch_connection *connection)
+static void drop_connection(struct end *end, struct doca_comch_connection *connection)
 {
 	(void)end;
 	(void)connection;
@@ -186,7 +186,7 @@ static void a_second_client_is_rejected(void)
 	client_open(&first);
 	client_open(&second);
 	server.on_connected = keep_the_first;
-	server.on_disconnected = forget;
+	server.on_disconnected = drop_connection;
 	CHECK_OK(soft_doca_ctx_start(server.ctx));
 	CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(first.ctx));
 	settle_both(&first, &server);

@@ -44,7 +44,7 @@ static void on_produced(struct doca_comch_producer_task_send *task, union doca_d
 	       (struct doca_buf *)soft_doca_comch_producer_task_send_get_buf(task));
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static void open_parts(struct fast_end *end, struct end *control)
 {

@@ -132,7 +132,7 @@ static void the_map_stays(void)
 	close_both(&pair.client, &pair.server);
 }
 
-/* Both engines must progress, and the peer is told last. */
+/* Both engines must progress, and the peer is notified last. */
 static void a_consumer_starts_step_by_step(void)
 {
 	struct end *client = &pair.client, *server = &pair.server;

@@ -171,14 +171,14 @@ static bool shows_huge_pages(size_t len)
 static void test_private_memory(void)
 {
 	size_t len = (size_t)4 << 20;
-	bool told = shows_huge_pages(len);
+	bool huge = shows_huge_pages(len);
 	uint8_t *private = memory_alloc_private(len);
 	CHECK(private != NULL && (uintptr_t) private % 4096 == 0 && private[0] == 0 && private[len - 1] == 0);
 	struct memory_backing backing;
 	CHECK(memory_find(private + 1, len - 1, &backing));
 	CHECK(backing.kind == MEMORY_PRIVATE && backing.fd == -1 && backing.offset == 1);
 	CHECK(!memory_find(private + 1, len, &backing));
-	CHECK(asks_for_huge_pages(private) == told);
+	CHECK(asks_for_huge_pages(private) == huge);
 	memory_free(private, len);
 	CHECK(!memory_find(private, len, &backing));
 }

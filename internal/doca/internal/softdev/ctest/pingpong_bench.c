@@ -21,7 +21,7 @@
 struct side {
 	struct end control;
 	struct fast_end consumer, producer;
-	bool serves; /* or it asks */
+	bool serves; /* otherwise it sends requests */
 	uint32_t messages;
 	_Atomic uint32_t peer; /* the consumer to send to; 0: not yet known */
 	_Atomic uint32_t received;

@@ -56,12 +56,12 @@ static void test_wrong_names(void)
 /* More silent connections than the exporter keeps must not keep an importer out. */
 static void test_silent_peers(void)
 {
-	enum { STRANGERS = 40 };
-	int fds[STRANGERS];
+	enum { UNAUTHENTICATED = 40 };
+	int fds[UNAUTHENTICATED];
 	struct exporter e = start_exporter(ALLOC, PCI_WRITE);
 	struct remote_descriptor d;
 	memcpy(&d, e.offer.desc, sizeof(d));
-	for (int i = 0; i < STRANGERS; i++) {
+	for (int i = 0; i < UNAUTHENTICATED; i++) {
 		fds[i] = soft_socket_connect(d.socket, SOFT_PEER_TIMEOUT_NS);
 		CHECK(fds[i] >= 0);
 		if (i % 2 == 0)
@@ -70,11 +70,11 @@ static void test_silent_peers(void)
 	struct importer importer;
 	open_importer(&importer, &e);
 	CHECK_OK(fetch(&importer, &e));
-	for (int i = 0; i < STRANGERS; i++) /* all of them are closed in the end, and this importer is not */
+	for (int i = 0; i < UNAUTHENTICATED; i++) /* all of them are closed in the end, and this importer is not */
 		while (!soft_socket_hung_up(fds[i]))
 			usleep(1000);
 	CHECK_OK(fetch(&importer, &e));
-	for (int i = 0; i < STRANGERS; i++)
+	for (int i = 0; i < UNAUTHENTICATED; i++)
 		close(fds[i]);
 	close_importer(&importer);
 	quit_exporter(&e);
@@ -83,14 +83,14 @@ static void test_silent_peers(void)
 /* A few peers that send their request late are served. */
 static void test_slow_peers(void)
 {
-	enum { STRANGERS = 10 };
-	int fds[STRANGERS], granted[REMOTE_MAX_FDS];
+	enum { UNAUTHENTICATED = 10 };
+	int fds[UNAUTHENTICATED], granted[REMOTE_MAX_FDS];
 	size_t num_granted;
 	struct exporter e = start_exporter(ALLOC, PCI_WRITE);
 	struct remote_descriptor d;
 	struct remote_answer answer;
 	memcpy(&d, e.offer.desc, sizeof(d));
-	for (int i = 0; i < STRANGERS; i++) {
+	for (int i = 0; i < UNAUTHENTICATED; i++) {
 		fds[i] = soft_socket_connect(d.socket, SOFT_PEER_TIMEOUT_NS);
 		CHECK(fds[i] >= 0);
 	}
@@ -103,7 +103,7 @@ static void test_slow_peers(void)
 	CHECK(answer.granted == 1 && num_granted == 2);
 	for (size_t i = 0; i < num_granted; i++)
 		close(granted[i]);
-	for (int i = 0; i < STRANGERS; i++)
+	for (int i = 0; i < UNAUTHENTICATED; i++)
 		close(fds[i]);
 	close_importer(&importer);
 	quit_exporter(&e);

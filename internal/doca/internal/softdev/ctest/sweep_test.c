@@ -10,7 +10,7 @@
 #include "../dev.h"
 #include "fixture.h"
 
-#define TURNS 200
+#define MAX_ROUNDS 200
 
 static struct fixture fixture;
 static char dir[] = "/tmp/dma-copy-sweep-XXXXXX";
@@ -62,7 +62,7 @@ static void progress_all(void)
 
 static bool progress_until(bool (*done)(void))
 {
-	for (unsigned i = 0; i < TURNS && !done(); i++)
+	for (unsigned i = 0; i < MAX_ROUNDS && !done(); i++)
 		progress_all();
 	return done();
 }
