@@ -142,7 +142,7 @@ func TestDeviceRefuses(t *testing.T) {
 	mustBe(t, listener.Close(), nil)
 }
 
-func TestAcceptOnlyTurnsOthersAway(t *testing.T) {
+func TestAcceptOnlyRefusesOthers(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	listener := listen(t, s)
 	first := dial(t, s)

@@ -141,7 +141,7 @@ func TestClosedDriver(t *testing.T) {
 	}
 }
 
-func TestOpenHandlesTellWhoOpened(t *testing.T) {
+func TestOpenHandlesReportTheirCreator(t *testing.T) {
 	driver, err := open(t, doca.Options{Choice: doca.ChooseSoft})
 	if err != nil {
 		t.Fatal(err)

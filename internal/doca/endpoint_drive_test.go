@@ -100,7 +100,7 @@ func TestCallersDriveWhileRunSleeps(t *testing.T) {
 	}
 }
 
-func TestRunIsWokenWhereSomebodyDrives(t *testing.T) {
+func TestRunIsWokenWhileAnotherGoroutineDrives(t *testing.T) {
 	c := asleep(t, &echo{})
 	e := c.endpoint
 	e.driving.Lock()
@@ -157,7 +157,7 @@ func announced(c *Connection) bool {
 	}
 }
 
-func TestMessagesAreAnnouncedUnlessSomebodyPolls(t *testing.T) {
+func TestMessagesAreAnnouncedWithoutPollers(t *testing.T) {
 	c := asleep(t, &echo{})
 	say := func() { // and deliver it, without receiving it
 		if err := c.Send(t.Context(), []byte("hello")); err != nil {

@@ -29,7 +29,7 @@ func buildKit(t *testing.T) string {
 }
 
 // The kit's libraries report their time model and that no bytes are moved, although they have the names of DOCA's.
-func TestKitTellsOfItsTimeModel(t *testing.T) {
+func TestKitReportsItsTimeModel(t *testing.T) {
 	libraries := buildKit(t)
 	t.Setenv("DMA_COPY_SOFT_DIR", t.TempDir())
 	t.Setenv("DMA_COPY_SOFT_LIMITS", "model=400g,move_bytes=0")
