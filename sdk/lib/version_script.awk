@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Writes the linker's version script for a library from its headers: each function under the version node that DOCA gives
-# it, DOCA_2 or EXPERIMENTAL, so that a program linked against either runs with the other.
+# Writes the linker's version script for a library from its headers: each function under the version node that DOCA
+# gives it, DOCA_2 or EXPERIMENTAL, so that a program linked against either runs with the other.
 
 /^DOCA_(STABLE|EXPERIMENTAL)$/ {
 	node = $0 == "DOCA_STABLE" ? "DOCA_2" : "EXPERIMENTAL"

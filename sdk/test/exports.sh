@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Each shared library exports what its headers declare, under the version that they give it, and nothing else. Each has its
-# name, and needs no library it should not.
+# Each shared library exports what its headers declare, under the version that they give it, and nothing else. Each has
+# its name, and needs no library it should not.
 #
 #   exports.sh KIT    the kit's directory
 set -euo pipefail
@@ -16,7 +16,8 @@ complain() {
 # "doca_dma_create DOCA_2", one a line, from the marks in the headers.
 declared() {
 	awk '/^DOCA_(STABLE|EXPERIMENTAL)$/ { node = $0 == "DOCA_STABLE" ? "DOCA_2" : "EXPERIMENTAL"; next }
-		node != "" && match($0, /doca_[a-z0-9_]+\(/) { print substr($0, RSTART, RLENGTH - 1), node; node = "" }' "$@" | sort
+		node != "" && match($0, /doca_[a-z0-9_]+\(/) { print substr($0, RSTART, RLENGTH - 1), node; node = "" }' "$@" |
+		sort
 }
 
 exported() {
@@ -46,7 +47,7 @@ check_identity() {
 # The archives hide their inside too.
 check_archive() {
 	local extra
-	extra=$(nm -g --defined-only "$kit/lib/libdoca_$1.a" | awk 'NF == 3 { print $3 }' | grep -v '^\(priv_\)\?doca_' || true)
+	extra=$(nm -g --defined-only "$kit/lib/libdoca_$1.a" | awk 'NF == 3 && $3 !~ /^(priv_)?doca_/ { print $3 }')
 	[ -z "$extra" ] || complain "libdoca_$1.a also defines $extra"
 }
 

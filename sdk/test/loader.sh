@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bin/dma-copy loads the kit as if it were DOCA: both sides through it, and each side through it against one that has the
-# software device built in, files both ways.
+# bin/dma-copy loads the kit as if it were DOCA: both sides through it, and each side through it against one that has
+# the software device built in, files both ways.
 #
 #   loader.sh KIT PROGRAM
 set -euo pipefail
