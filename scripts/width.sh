@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Reports lines that are too wide: more than 120 columns in Go (a tab is 4) and C (a tab is 8), and more than 100 in a
-# Markdown paragraph of several lines. A paragraph, list item or heading on one line, a table, a code block and a link
-# definition may have any width. Checks the named files, or those of the repository if none is named.
+# Reports lines that are too wide: more than 120 columns in Go, scripts and makefiles (a tab is 4) and C (a tab is 8),
+# and more than 100 in a Markdown paragraph of several lines. A paragraph, list item or heading on one line, a table, a
+# code block and a link definition may have any width. Checks the named files, or those of the repository if none is
+# named.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -72,7 +73,7 @@ else
 	all=$(list_files | while IFS= read -r file; do [ ! -f "$file" ] || printf '%s\n' "$file"; done)
 fi
 wide=$(
-	{ grep -E '\.go$' <<< "$all" || true; } | check check_code 4
+	{ grep -E '\.(go|sh|awk)$|(^|/)Makefile$|(^|/)\.ci/run$' <<< "$all" || true; } | check check_code 4
 	{ grep -E '\.([ch]|def)$' <<< "$all" || true; } | check check_code 8
 	{ grep -E '\.md$' <<< "$all" || true; } | check check_markdown
 )
