@@ -72,15 +72,15 @@ func copiesBetweenOffsets(b *bench) {
 	b.mustEqual(target.Bytes(), want)
 }
 
-// batch divides two memories into count copies of 64 bytes, with the copy's number as the tag.
-const pieceSize = 64
+const batchCopySize = 64 // bytes of one copy of a batch
 
+// batch divides two memories into count copies of batchCopySize bytes, with the copy's number as the tag.
 func batch(source, target doca.Memory, count int) []doca.Copy {
 	copies := make([]doca.Copy, count)
 	for i := range copies {
-		offset := int64(i) * pieceSize
+		offset := int64(i) * batchCopySize
 		copies[i] = doca.Copy{
-			Source: source, SourceOffset: offset, Target: target, TargetOffset: offset, Length: pieceSize,
+			Source: source, SourceOffset: offset, Target: target, TargetOffset: offset, Length: batchCopySize,
 			Tag: uint64(i),
 		}
 	}
@@ -109,7 +109,7 @@ func manyInFlight(b *bench) {
 	host, dpu := b.host(), b.dpu()
 	depth, err := dpu.MaxDepth()
 	b.must(err)
-	size := int64(depth) * pieceSize
+	size := int64(depth) * batchCopySize
 	source, target := b.allocRandom(host, size, doca.RemoteRead), b.alloc(dpu, size, doca.LocalWrite)
 	engine := b.engine(dpu, depth)
 	if engine.Depth() != depth {

@@ -21,7 +21,7 @@ func closesInFlight(b *bench) {
 	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)
 	for depth := range 100 {
 		engine := b.engine(dpu, depth+1)
-		count := min(depth+1, page/pieceSize)
+		count := min(depth+1, page/batchCopySize)
 		b.submitAll(engine, batch(source, target, count))
 		b.must(engine.Close())
 	}
@@ -48,7 +48,7 @@ func keepsMemory(b *bench) {
 	b.mustBe(remote.Close(), doca.CodeNotPermitted)
 	b.mustBe(dpu.Close(), doca.CodeInUse)
 	b.mustSucceed(b.reap(engine, 1), 1)
-	b.mustEqual(target.Bytes()[:pieceSize], source.Bytes()[:pieceSize])
+	b.mustEqual(target.Bytes()[:batchCopySize], source.Bytes()[:batchCopySize])
 	b.must(target.Close())
 	b.must(remote.Close())
 }

@@ -13,7 +13,7 @@
 enum channel_event_kind {
 	CHANNEL_CONNECTED = 1,    /* the connection can be used, unless status says that DOCA does not supply it */
 	CHANNEL_DISCONNECTED = 2, /* the connection has ended; its pointer must not be used again */
-	CHANNEL_MESSAGE = 3,      /* len bytes at channel_event_data() */
+	CHANNEL_MESSAGE = 3,      /* len bytes at offset in the arena */
 	CHANNEL_SENT = 4,         /* the send with this tag has completed, see status */
 	CHANNEL_STATE = 5,        /* the context went from previous to state */
 	CHANNEL_NEW_CONSUMER = 6, /* of the peer; its id is the tag */

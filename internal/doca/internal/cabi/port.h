@@ -35,7 +35,7 @@ struct port_completion {
 	uint64_t len;      /* consumer: bytes received */
 	int32_t status;    /* a doca_error_t */
 	uint32_t producer; /* consumer: id of the sending producer */
-	uint32_t imm_len;  /* consumer: bytes at port_imm() */
+	uint32_t imm_len;  /* consumer: bytes in imm of the port */
 	uint32_t reserved;
 };
 
