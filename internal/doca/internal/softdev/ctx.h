@@ -37,7 +37,7 @@ struct soft_ctx_class {
 	/* Called first by doca_ctx_stop: IN_USE while something else must be stopped before. May be NULL. */
 	doca_error_t (*stoppable)(const struct doca_ctx *ctx);
 
-	/* The context has just left RUNNING or STARTING for STOPPING: flush the queue, tell the peers. */
+	/* The context has just left RUNNING or STARTING for STOPPING: flush the queue, notify the peers. */
 	void (*stopping)(struct doca_ctx *ctx);
 
 	/* Reports whether nothing but tasks (connections, for example) keeps the context from IDLE. */

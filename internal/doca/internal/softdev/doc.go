@@ -1,8 +1,8 @@
 // Package softdev is the software device: DOCA's functions in C, each with the prefix soft_, over shared memory and
 // local sockets. docs/SOFTDEVICE.md describes which rules of the hardware it keeps.
 //
-// Each module is a C file with a header of the same name; a header includes only what it needs and compiles alone. From
-// the bottom up:
+// A module is a C file, with a header of the same name if other modules use it; a header includes only what it needs
+// and compiles alone. soft.h declares what packages above use. From the bottom up:
 //
 //	sizes, config, now                     fixed sizes, the configuration in force, the clock; include no other module
 //	error, embedded                        detail of the last failure, log, release
