@@ -3,13 +3,10 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report/reporttest"
 )
 
 // DOCA's guides put two dashes in front of a program's flags. What follows is still parsed as flags.
@@ -108,8 +105,8 @@ func TestRefusalsWithoutEvents(t *testing.T) {
 	}
 }
 
-// eventsSchemaPath is absolute, because tests change the directory.
-var eventsSchemaPath, _ = filepath.Abs("../../docs/events.schema.json")
+// checkEvent validates an event and returns its type.
+var checkEvent = reporttest.EventChecker("../../docs/events.schema.json")
 
 // errorEvent is what the tests read of an event of the type error.
 type errorEvent struct {
@@ -121,15 +118,7 @@ type errorEvent struct {
 // decodeErrorEvent decodes what was printed, which must be one event of the type error and match the schema.
 func decodeErrorEvent(printed string) (errorEvent, error) {
 	var event errorEvent
-	schema, err := jsonschema.NewCompiler().Compile(eventsSchemaPath)
-	if err != nil {
-		return event, err
-	}
-	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(printed))
-	if err != nil {
-		return event, err
-	}
-	if err := schema.Validate(instance); err != nil {
+	if _, err := checkEvent(printed); err != nil {
 		return event, err
 	}
 	if err := json.Unmarshal([]byte(printed), &event); err != nil {

@@ -4,65 +4,27 @@ import (
 	"bytes"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report/reporttest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-const eventsSchemaFile = "../../../../docs/events.schema.json"
-
-// eventsSchema is absolute, because tests change the directory.
-var eventsSchema, _ = filepath.Abs(eventsSchemaFile)
-
-// schema is the shipped schema.
-var schema = sync.OnceValues(func() (*jsonschema.Schema,
-	error) {
-	return jsonschema.NewCompiler().Compile(eventsSchema)
-})
-
-// checkEvent validates an event, and expects every field to be in the schema, which itself allows more.
-func checkEvent(line string) (kind string, err error) {
-	compiled, err := schema()
-	if err != nil {
-		return "", err
-	}
-	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(line))
-	if err != nil {
-		return "", err
-	}
-	if err := compiled.Validate(instance); err != nil {
-		return "", err
-	}
-	fields := instance.(map[string]any)
-	kind = fields["type"].(string)
-	described := compiled.OneOf[slices.Index(eventKinds, kind)].Ref.Properties
-	for name := range fields {
-		if described[name] == nil && compiled.Properties[name] == nil {
-			return kind, fmt.Errorf("%s is not in the schema", name)
-		}
-	}
-	return kind, nil
-}
-
-// eventKinds are the types of events, in the order of the schema.
-var eventKinds = []string{"hello", "plan", "progress", "file", "retry", "warning", "error", "summary"}
+var checkEvent = reporttest.EventChecker("../../../../docs/events.schema.json")
 
 // everyEvent reports a copy with every type of event.
 func everyEvent(p *jsonReporter) {
@@ -98,7 +60,7 @@ func TestEveryEvent(t *testing.T) {
 		kinds = append(kinds, kind)
 	}
 	slices.Sort(kinds)
-	wanted := slices.Sorted(slices.Values(eventKinds))
+	wanted := slices.Sorted(slices.Values(reporttest.EventKinds))
 	if !slices.Equal(kinds, wanted) {
 		t.Errorf("events %q, want %q", kinds, wanted)
 	}
@@ -120,7 +82,7 @@ func TestEventsLeaveOutUnknownValues(t *testing.T) {
 		for _, name := range []string{"bytes\":-", "total_bytes", "digest", "durability", "peer", "protocol_version",
 			"stages"} {
 			if strings.Contains(line, name) {
-				t.Errorf("%s tells of %s", line, name)
+				t.Errorf("%s has %s", line, name)
 			}
 		}
 	}
@@ -138,12 +100,12 @@ func TestEventsOnAFullDisk(t *testing.T) {
 	}
 }
 
-var updateEvents = flag.Bool("update-events", false, "rewrite the golden file of the events")
+var update = flag.Bool("update", false, "rewrite the golden file of the events")
 
 // compareGolden fails the test if text differs from a golden file.
 func compareGolden(t *testing.T, golden, text string) {
 	t.Helper()
-	if *updateEvents {
+	if *update {
 		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
