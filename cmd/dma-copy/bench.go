@@ -72,6 +72,9 @@ func runBench(ctx context.Context, streams streams, s config.Bench, args []strin
 		return err
 	}
 	record, err := bench.Measure(ctx, plan)
+	if errors.Is(err, bench.ErrOneSided) {
+		return exit.Errorf(exit.Device, "use --driver soft, which has both on one machine", "%w", err)
+	}
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -78,7 +77,6 @@ var libraryOutcomes = []struct {
 	{one(doca.CodeAlreadyExist), outcome{exit.Device, "raise --wait, or stop it", leavingOut[*doca.Error]}},
 	{one(job.ErrCapability), outcome{exit.Device, "", nil}},
 	{one(job.ErrDigest), outcome{exit.Digest, "", nil}},
-	{one(bench.ErrOneSided), outcome{exit.Device, "use --driver soft, which has both on one machine", nil}},
 	{one(job.ErrSourceChanged), outcome{exit.SourceChanged, "", nil}},
 	{one(job.ErrSource), outcome{exit.Source, "", nil}},
 	{one(job.ErrTarget), outcome{exit.Target, "", nil}},
