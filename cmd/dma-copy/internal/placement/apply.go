@@ -17,7 +17,7 @@ func Apply(
 ) error {
 	decision, err := Choose(machine, wish, NearAddress(hardware, address))
 	if err == nil && !decision.CPUs.Empty() {
-		err = RunOn(decision.CPUs)
+		err = runOn(decision.CPUs)
 	}
 	if err != nil && !wish.IsAuto() {
 		return err
@@ -47,9 +47,9 @@ func Choose(machine func() (Machine, error), wish Wish, address string) (Decisio
 	if err != nil {
 		return Decision{}, err
 	}
-	decision, err := m.Decide(wish, address)
-	if refusal, is := errors.AsType[Refusal](err); is {
-		return decision, exit.Usagef("%s: %w", wish.Flag(), refusal)
+	decision, err := m.decide(wish, address)
+	if refused, is := errors.AsType[refusal](err); is {
+		return decision, exit.Usagef("%s: %w", wish.Flag(), refused)
 	}
 	return decision, err
 }

@@ -13,16 +13,16 @@ type Decision struct {
 // HasNode reports whether a NUMA node decided.
 func (d Decision) HasNode() bool { return d.Node != noNode }
 
-// Refusal is the error of a wish that cannot be fulfilled on this machine. It says why, and what to choose instead.
-type Refusal string
+// refusal is the error of a wish that cannot be fulfilled on this machine. It says why, and what to choose instead.
+type refusal string
 
 // Error returns the message without its subject, the wish.
-func (r Refusal) Error() string { return string(r) }
+func (r refusal) Error() string { return string(r) }
 
-// Decide returns the CPUs for a wish. The device is the PCI address of hardware in its long form, "0000:b1:00.1", or
+// decide returns the CPUs for a wish. The device is the PCI address of hardware in its long form, "0000:b1:00.1", or
 // empty for the software device. A wish for particular CPUs, or for a node by its number, that leaves no usable CPU is
-// a Refusal; the zero Wish never is. Other errors are those of reading Sys.
-func (m Machine) Decide(w Wish, device string) (Decision, error) {
+// a refusal; the zero Wish never is. Other errors are those of reading Sys.
+func (m Machine) decide(w Wish, device string) (Decision, error) {
 	switch {
 	case !w.Cores.Empty():
 		return m.decideByCores(w.Cores)
@@ -88,4 +88,4 @@ func (m Machine) decideByDevice(device string) (Decision, error) {
 	return Decision{CPUs: cpus.Intersect(m.Usable), Node: node}, err
 }
 
-func refuse(format string, args ...any) error { return Refusal(fmt.Sprintf(format, args...)) }
+func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(format, args...)) }

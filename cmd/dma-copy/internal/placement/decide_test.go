@@ -93,7 +93,7 @@ func TestDecisions(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			m := Machine{Sys: tc.sys, Usable: mustList(t, tc.usable)}
-			got, err := m.Decide(mustWish(t, tc.node, tc.cores), tc.device)
+			got, err := m.decide(mustWish(t, tc.node, tc.cores), tc.device)
 			want := Decision{CPUs: mustList(t, tc.cpus), Node: tc.on}
 			if err != nil || got != want || got.HasNode() != (tc.on >= 0) {
 				t.Errorf("CPUs %q, node %d, error %v", got.CPUs, got.Node, err)
@@ -123,8 +123,8 @@ func TestRefusals(t *testing.T) {
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			m := Machine{Sys: tc.sys, Usable: mustList(t, tc.usable)}
-			got, err := m.Decide(mustWish(t, tc.node, tc.cores), device)
-			if refusal, is := errors.AsType[Refusal](err); !is || refusal.Error() != tc.want || got != (Decision{}) {
+			got, err := m.decide(mustWish(t, tc.node, tc.cores), device)
+			if refused, is := errors.AsType[refusal](err); !is || refused.Error() != tc.want || got != (Decision{}) {
 				t.Errorf("decided %+v, error %v, want %q", got, err, tc.want)
 			}
 		})
@@ -156,8 +156,8 @@ func TestUnreadableSysfs(t *testing.T) {
 		{"1", "read the machine's NUMA nodes", broken("devices/system/node/node1/cpulist", "")},
 	}
 	for _, tc := range cases {
-		_, err := Machine{Sys: tc.sys, Usable: setOf(4)}.Decide(mustWish(t, tc.node, ""), device)
-		if _, refused := errors.AsType[Refusal](err); err == nil || refused || !strings.Contains(err.Error(), tc.part) {
+		_, err := Machine{Sys: tc.sys, Usable: setOf(4)}.decide(mustWish(t, tc.node, ""), device)
+		if _, refused := errors.AsType[refusal](err); err == nil || refused || !strings.Contains(err.Error(), tc.part) {
 			t.Errorf("--numa %s: error %v, want one about %s", tc.node, err, tc.part)
 		}
 	}

@@ -4,7 +4,7 @@
 // fastest by the node's CPUs. Memory needs no call of its own: the kernel takes a page from the node of the CPU that
 // touches it first, so a process that has moved before it allocates has both.
 //
-// Decisions are pure: the kernel's /sys arrives as an fs.FS, so that tests build machines of any shape. Only apply.go
-// and process.go change the process, and no other package may. This package knows neither what the process does nor
-// where a wish came from.
+// Decisions are pure: the kernel's /sys arrives as an fs.FS, so that tests build machines of any shape. Only apply.go,
+// process.go and lanes.go change the process, and no other package may change its CPUs or GOMAXPROCS. This package does
+// not know what the lanes and the process do with their CPUs, and reads no setting but the Wish that it is given.
 package placement

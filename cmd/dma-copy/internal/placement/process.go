@@ -27,9 +27,9 @@ func ThisMachine() (Machine, error) {
 	return m, nil
 }
 
-// RunOn moves every thread of the process to the CPUs, and with them those that they will start. Existing memory stays
+// runOn moves every thread of the process to the CPUs, and with them those that they will start. Existing memory stays
 // where it is. After an error, some threads may have moved. Not safe for concurrent use.
-func RunOn(cpus Set) error {
+func runOn(cpus Set) error {
 	mask := unix.NewCPUSet(capacity)
 	for cpu := range capacity {
 		if cpus.Has(cpu) {

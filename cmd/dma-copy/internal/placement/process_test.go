@@ -24,7 +24,7 @@ func TestEveryThreadMoves(t *testing.T) {
 	stop := occupyThreads(t, 8)
 	defer stop()
 	for _, cpus := range []Set{one, here.Usable} {
-		if err := RunOn(cpus); err != nil {
+		if err := runOn(cpus); err != nil {
 			t.Fatal(err)
 		}
 		late := occupyThreads(t, 4)
@@ -34,7 +34,7 @@ func TestEveryThreadMoves(t *testing.T) {
 }
 
 func TestNoCPUIsRefused(t *testing.T) {
-	if err := RunOn(Set{}); err == nil {
+	if err := runOn(Set{}); err == nil {
 		t.Error("the process runs on no CPU")
 	}
 }
