@@ -67,9 +67,3 @@ func (r Replacement) Failed(why string, err error) error {
 	cause := fmt.Sprintf("cannot write %s: %s", quote.Bare(r.Path), why)
 	return &job.Error{Kind: job.ErrTarget, Cause: cause, Next: r.Hint, Err: err}
 }
-
-// DirectoryOf returns the directory in which the kernel looks up the last name of a path.
-func DirectoryOf(path string) string {
-	directory, _ := disk.Split(path)
-	return directory
-}

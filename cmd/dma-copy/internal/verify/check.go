@@ -35,7 +35,7 @@ func (e expected) open() (*fileio.Source, error) {
 // checkListed checks the files of a manifest in a directory, by default the directory of the manifest.
 func (v verifier) checkListed(ctx context.Context, manifest, directory string) error {
 	if directory == "" {
-		directory = fileio.DirectoryOf(manifest)
+		directory = directoryOf(manifest)
 	}
 	entries, err := loadManifest(manifest)
 	if err != nil {
@@ -102,7 +102,7 @@ func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, er
 		if _, listed := disk.Split(entry.Path); listed != wanted {
 			continue
 		}
-		if sameDirectory(path, disk.Join(fileio.DirectoryOf(manifest), entry.Path)) {
+		if sameDirectory(path, disk.Join(directoryOf(manifest), entry.Path)) {
 			return entry.Sum, nil
 		}
 		if found != (digest.Sum{}) && found != entry.Sum {

@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -55,6 +56,12 @@ func (v verifier) run(ctx context.Context, args []string) error {
 func isDirectory(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.IsDir()
+}
+
+// directoryOf returns the directory in which the kernel looks up the last name of a path.
+func directoryOf(path string) string {
+	directory, _ := disk.Split(path)
+	return directory
 }
 
 // verifier is one run of the command.

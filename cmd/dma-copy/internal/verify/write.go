@@ -114,7 +114,7 @@ func (v verifier) gatherBelow(ctx context.Context, manifest, directory string) (
 // nameIn returns a file's path relative to the directory of the manifest, or to the current one for a manifest on
 // stdout.
 func nameIn(manifest, path string) (string, error) {
-	directory := fileio.DirectoryOf(manifest)
+	directory := directoryOf(manifest)
 	name, err := relative(directory, path, absolute)
 	if err == nil && !filepath.IsLocal(name) {
 		// A path with .. is correct between the directories themselves only, not between symlinks to them.
