@@ -108,7 +108,7 @@ func TestRefusalsWithoutEvents(t *testing.T) {
 // checkEvent validates an event and returns its type.
 var checkEvent = reporttest.EventChecker("../../docs/events.schema.json")
 
-// errorEvent is what the tests read of an event of the type error.
+// errorEvent has the fields of an event of the type error that the tests read.
 type errorEvent struct {
 	Type    string
 	Code    int

@@ -127,7 +127,7 @@ func copyOnDevice(
 	return r.Reporter.Succeed(summary)
 }
 
-// pathOf returns what the copy is made with on this side.
+// pathOf describes the device and driver of the copy for the reports.
 func pathOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) report.Path {
 	return report.Path{
 		Software: softwareName(), Side: side, Device: device.Info().PCIAddress,
@@ -208,7 +208,7 @@ func missingRepresentor(device *doca.Device) error {
 		device.Info().PCIAddress, strings.Join(there, " and "))
 }
 
-// selectionOf returns what the user said about the device.
+// selectionOf returns the settings that select the device and the side.
 func selectionOf(s config.Copy) inventory.Selection {
 	return inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 }

@@ -50,7 +50,7 @@ func TestLongArgumentsAreCut(t *testing.T) {
 	}
 }
 
-// The message of a bad number may contain it once more.
+// The message of a bad number may contain it twice.
 func TestLongNumbersAreCut(t *testing.T) {
 	number := strings.Repeat("7", len(long))
 	for _, name := range []string{"chunk", "depth", "bwlimit", "max-bytes", "cores", "numa", "wait", "log-level"} {

@@ -23,7 +23,7 @@ const (
 	// hugeWindow is the window of a transfer with the default chunk and depth: eight chunks in flight and two that are
 	// written to the file.
 	hugeWindow = (8 + 2) << 20
-	// memoryAllowance is what the program may need besides, however large the file is.
+	// memoryAllowance is the memory that the program may need besides, independent of the size of the file.
 	memoryAllowance = 64 << 20
 
 	hugeMemory = 6 << 30  // needed in /dev/shm, and of available memory

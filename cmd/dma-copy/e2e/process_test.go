@@ -185,7 +185,7 @@ func (p *process) checkExit(code int, wantWarning bool) error {
 }
 
 var (
-	// progressLine is what a transfer prints before its outcome is known.
+	// progressLine matches the lines that a transfer prints before its outcome is known.
 	progressLine = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |[0-9.]+ \wi?B(  |$))`)
 
 	// raceWarning is printed by the race detector's runtime where /proc is not mounted.

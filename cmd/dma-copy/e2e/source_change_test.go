@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// sourceChange is what another program does to a source.
+// sourceChange is a change that another program makes to a source.
 type sourceChange struct {
 	name  string
 	apply func(path string) error

@@ -12,8 +12,7 @@ func (s *Copy) options() []option {
 	return slices.Concat(
 		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
 		placementOptions(&s.Placement), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
-		s.limitOptions(),
-		s.developerOptions())
+		s.limitOptions(), s.developerOptions())
 }
 
 // fileOptions are those of DOCA's own program.

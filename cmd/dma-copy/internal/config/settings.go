@@ -182,7 +182,7 @@ const (
 	ProgressAlways ProgressChoice = "always"
 )
 
-// Verification is what a receiver compares with the digest of the sender.
+// Verification selects what a receiver compares with the digest of the sender.
 type Verification string
 
 const (
@@ -190,7 +190,7 @@ const (
 	VerifyReadback Verification = "readback" // also the bytes that it reads back from the disk
 )
 
-// SparseChoice is what the receiver does with holes.
+// SparseChoice selects what the receiver does with holes.
 type SparseChoice string
 
 const (
@@ -198,7 +198,7 @@ const (
 	SparseNever SparseChoice = "never"
 )
 
-// Preserved is what the target keeps of the source, if both sides ask for it.
+// Preserved selects the attributes of the source that the target keeps, if both sides ask for them.
 type Preserved struct {
 	Owner bool
 	Xattr bool

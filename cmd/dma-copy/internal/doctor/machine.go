@@ -22,7 +22,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// machine is what the checks ask about, as functions so that tests can replace them. None of them changes anything.
+// machine answers the questions of the checks. Its fields are functions, so that tests can replace them; none of them
+// changes anything.
 type machine struct {
 	installation func() (doca.Installation, error)
 	inventory    func() (inventory.Inventory, error)

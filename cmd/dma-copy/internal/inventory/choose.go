@@ -15,7 +15,7 @@ const HintNameDevice = "name one with -p"
 // misfit returns the error of a device that was chosen and cannot do what was asked for. The message has the hint.
 func misfit(format string, args ...any) error { return exit.Errorf(exit.Device, "", format, args...) }
 
-// Selection is what the user said about the device of a copy.
+// Selection holds the settings that select the device and the side of a copy.
 type Selection struct {
 	Device      string // empty: not given
 	Representor string // empty: not given

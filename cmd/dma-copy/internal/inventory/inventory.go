@@ -12,8 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// Inventory describes the driver and its devices. The JSON names are an interface: they stay, and new ones may be
-// added.
+// Inventory describes the driver and its devices.
 type Inventory struct {
 	Version int       `json:"version"` // of this form
 	Driver  Driver    `json:"driver"`
@@ -140,8 +139,7 @@ func recordDriver(driver *doca.Driver) Driver {
 	return Driver{
 		Name: string(driver.Name()), Hardware: driver.Hardware(), Version: driver.Version(),
 		LibraryDirectory: driver.LibraryDir(), LibraryFiles: append([]string{}, driver.LibraryFiles()...),
-		Reason:    driver.Reason(),
-		TimeModel: driver.TimeModel(), MovesNothing: !driver.MovesBytes(),
+		Reason: driver.Reason(), TimeModel: driver.TimeModel(), MovesNothing: !driver.MovesBytes(),
 	}
 }
 

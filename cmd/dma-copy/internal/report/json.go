@@ -160,8 +160,8 @@ func (r *jsonReporter) Event(e job.Event) {
 		r.native = e.Protocol == negotiate.Native
 		r.write(helloEvent{
 			eventHeader: r.start("hello"), Software: r.path.Software, Side: roleOf(r.path.Side), Device: r.path.Device,
-			Driver:   r.path.Driver,
-			Hardware: r.path.Hardware, Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
+			Driver: r.path.Driver, Hardware: r.path.Hardware,
+			Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case job.Planned:
 		r.write(r.plan(e))
@@ -174,9 +174,8 @@ func (r *jsonReporter) Event(e job.Event) {
 
 func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
-		eventHeader: r.start("plan"), File: r.file, Direction: direction(e.Sent), Bytes: known(e.Size), Chunk: e.Chunk,
-		Depth:   e.Depth,
-		Resumed: e.Resumed,
+		eventHeader: r.start("plan"), File: r.file, Direction: direction(e.Sent), Bytes: known(e.Size),
+		Chunk: e.Chunk, Depth: e.Depth, Resumed: e.Resumed,
 	}
 	if r.native {
 		line.Digest, line.Durability = e.Digest.String(), e.Durability.String()
@@ -192,8 +191,7 @@ func (r *jsonReporter) Progress(s job.Sample) {
 	}
 	r.write(progressEvent{
 		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
-		Rate:    r.speed.update(s),
-		Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
+		Rate: r.speed.update(s), Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
 	})
 }
 
@@ -219,8 +217,8 @@ func (r *jsonReporter) Succeed(s job.Summary) error {
 func (r *jsonReporter) summary(s job.Summary, compared bool) summaryEvent {
 	line := summaryEvent{
 		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
-		Retries: s.Retries,
-		Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s), Driver: r.path.Driver, Hardware: r.path.Hardware,
+		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
+		Driver: r.path.Driver, Hardware: r.path.Hardware,
 		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,

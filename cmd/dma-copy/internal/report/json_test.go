@@ -39,8 +39,8 @@ func everyEvent(p *jsonReporter) {
 	p.Event(job.Warned{Text: "beware"})
 	_ = p.Succeed(job.Summary{
 		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2,
-		Sum:        sum,
-		Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5}, Unconfirmed: "the host did not confirm",
+		Sum: sum, Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
+		Unconfirmed: "the host did not confirm",
 	})
 	p.Fail(&SideError{Side: negotiate.DPU, Err: job.ErrIdle, Kept: 5})
 }

@@ -25,7 +25,7 @@ func ExitCode(err error) int {
 // Hint returns the next step for the user, empty if the error's own text has it or if there is none.
 func Hint(err error) string { return classify(err).hint }
 
-// outcome is what a failure means for scripts and for the user.
+// outcome has the exit code of a failure for scripts, and its hint and wording for the user.
 type outcome struct {
 	code   int
 	hint   string

@@ -59,7 +59,7 @@ func TestProgressLine(t *testing.T) {
 		{"of a stream", halfwayWith(func(s *job.Sample) { s.Total = job.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
 		{"of an empty file", job.Sample{Phase: job.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
-		{"while room is made", halfwayWith(func(s *job.Sample) { s.Phase, s.Moved = job.Preparing, 0 }), 0, 0,
+		{"while space is allocated", halfwayWith(func(s *job.Sample) { s.Phase, s.Moved = job.Preparing, 0 }), 0, 0,
 			"0%  0 B/1.4 GiB  preallocating"},
 		{"while it is flushed", halfwayWith(func(s *job.Sample) { s.Phase = job.Finishing }), fast, 0,
 			"62%  870 MiB/1.4 GiB  flushing"},

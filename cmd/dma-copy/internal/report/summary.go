@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Path is what a copy is made with on this side.
+// Path describes the device and driver of a copy on this side.
 type Path struct {
 	Software string // name and version of this program
 	Side     negotiate.Side

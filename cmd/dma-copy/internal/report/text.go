@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// interruptWidth is what the terminal adds to the line on Ctrl-C, in columns. A line that wraps could not be
-	// erased.
+	// interruptWidth is the number of columns that the terminal adds to the line on Ctrl-C. A line that wraps could
+	// not be erased.
 	interruptWidth = len("^C") + 1
 
 	barInterval    = 100 * time.Millisecond
