@@ -165,16 +165,16 @@ func TestHostileDPU(t *testing.T) {
 
 // expectRejected expects dma-copy to fail with one line, to notify the peer if that still listens, and to leave
 // nothing.
-func (b badPeer) expectRejected(f *fixture, ours, peer side) {
+func (b badPeer) expectRejected(f *fixture, program, peer side) {
 	f.t.Helper()
-	ours.expectExit(b.code)
-	ours.expectStderr(b.stderr)
+	program.expectExit(b.code)
+	program.expectStderr(b.stderr)
 	if b.notified {
 		peer.expectExit(exitFailure)
 		peer.waitForLog(regexp.MustCompile(`STATUS\(0\) received`))
 	}
-	if ours.name != b.sender {
-		f.expectNoFile(ours.name)
+	if program.name != b.sender {
+		f.expectNoFile(program.name)
 	}
 	peer.kill()
 	f.expectRecovery(b.sender, false)

@@ -100,7 +100,7 @@ func words(line string) []string {
 	return args
 }
 
-// inNewDir makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+// inNewDir makes a fresh directory the working directory and puts a file there, so that errors show a short name.
 func inNewDir(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())

@@ -14,7 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
-// configs is the folder of the parameter files that are shipped.
+// configs is the directory of the parameter files that are shipped.
 const configs = "../../../../configs"
 
 func TestAcceptedParameterFiles(t *testing.T) {
@@ -166,7 +166,7 @@ func TestHiddenValueOfParameterFileIsChecked(t *testing.T) {
 }
 
 func TestUnreadableParameterFiles(t *testing.T) {
-	t.Run("folder", func(t *testing.T) {
+	t.Run("directory", func(t *testing.T) {
 		t.Chdir(t.TempDir())
 		mustRefuse(t, loadCopy(nil, "-j", "."),
 			`--json ".": is a directory; name a readable parameter file or leave it out`)

@@ -27,7 +27,7 @@ func aborted(code negotiate.AbortCode, text string) error {
 
 // TestReportedLines covers failures that no script can produce.
 func TestReportedLines(t *testing.T) {
-	gaveUp := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
+	peerFailed := &negotiate.Error{State: negotiate.AwaitStatus, Message: negotiate.TypeStatus,
 		Err: negotiate.ErrPeerFailed}
 	turned := &negotiate.Error{State: negotiate.AwaitDirection, Err: negotiate.ErrPeerLost}
 	lost := &negotiate.Error{State: negotiate.AwaitStatus, Err: negotiate.ErrPeerLost}
@@ -41,12 +41,12 @@ func TestReportedLines(t *testing.T) {
 		code int
 		line string
 	}{
-		{"the DPU gives up", onHost(gaveUp), 1, "host: the DPU reported a failure: see its error message"},
-		{"the host gives up", onDPU(gaveUp), 1, "DPU: the host reported a failure: see its error message"},
-		{"and something more", errors.Join(onDPU(gaveUp), errors.New("close")), 1,
+		{"the DPU fails", onHost(peerFailed), 1, "host: the DPU reported a failure: see its error message"},
+		{"the host fails", onDPU(peerFailed), 1, "DPU: the host reported a failure: see its error message"},
+		{"and something more", errors.Join(onDPU(peerFailed), errors.New("close")), 1,
 			"DPU: the host reported a failure: see its error message"},
-		{"the host gives up last",
-			onDPU(fmt.Errorf("%w, so it does not have the file: %w", job.ErrHostFailed, gaveUp)), 1,
+		{"the host fails last",
+			onDPU(fmt.Errorf("%w, so it does not have the file: %w", job.ErrHostFailed, peerFailed)), 1,
 			"DPU: the host failed after the copy, so it does not have the file: see its error message"},
 		{"the DPU is lost", onHost(lost), 7,
 			"host: the connection to the DPU was lost before the copy ended: check the other side and copy again"},

@@ -65,7 +65,7 @@ func digestOfText(t *testing.T, text string) string {
 	return sum.String()
 }
 
-// inNewDir makes a fresh folder the working directory and puts a file there, so that errors show a short name.
+// inNewDir makes a fresh directory the working directory and puts a file there, so that errors show a short name.
 func inNewDir(t *testing.T, name, text string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
