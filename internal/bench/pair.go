@@ -24,7 +24,7 @@ type variant struct {
 
 // pairCopy is the candidate for this program: a process for each side.
 type pairCopy struct {
-	*workspace
+	workspace     *workspace
 	size          int64
 	host, dpu     child
 	memoryTouched *bool
@@ -99,10 +99,12 @@ func (m *pairConfig) child(v variant, side ...string) child {
 	return child{path: m.program, argv: argv, environment: m.environment, stdout: new(bytes.Buffer)}
 }
 
-func (c *pairCopy) prepare(context.Context) error { return c.prepareRun(c.size, c.memoryTouched) }
+func (c *pairCopy) prepare(context.Context) error {
+	return c.workspace.prepareRun(c.size, c.memoryTouched)
+}
 
 func (c *pairCopy) check(ctx context.Context, thoroughly bool) error {
-	return c.checkRun(ctx, c.size, thoroughly)
+	return c.workspace.checkRun(ctx, c.size, thoroughly)
 }
 
 // The DPU is started first, because it is the server of the connection.

@@ -87,7 +87,7 @@ func versionOf(ctx context.Context, name string) string {
 
 // toolCopy is the candidate for a tool.
 type toolCopy struct {
-	*workspace
+	workspace     *workspace
 	size          int64
 	stages        [][]child
 	memoryTouched *bool // whether memory was touched before all runs of the group
@@ -98,7 +98,9 @@ func (f *workspace) newToolCopy(tool string, size int64, durability string, memo
 	return &toolCopy{workspace: f, size: size, stages: stages, memoryTouched: memoryTouched}
 }
 
-func (c *toolCopy) prepare(context.Context) error { return c.prepareRun(c.size, c.memoryTouched) }
+func (c *toolCopy) prepare(context.Context) error {
+	return c.workspace.prepareRun(c.size, c.memoryTouched)
+}
 
 func (c *toolCopy) run(ctx context.Context) (Run, error) {
 	run, _, err := runStages(ctx, c.stages)
@@ -106,7 +108,7 @@ func (c *toolCopy) run(ctx context.Context) (Run, error) {
 }
 
 func (c *toolCopy) check(ctx context.Context, thoroughly bool) error {
-	return c.checkRun(ctx, c.size, thoroughly)
+	return c.workspace.checkRun(ctx, c.size, thoroughly)
 }
 
 func (c *toolCopy) commands() [][]string { return commandsOf(c.stages) }
