@@ -25,12 +25,12 @@ type copyEntry struct {
 
 // measureCopies measures all sizes. It uses folder for the settings of the processes.
 func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames) (*CopyRecord, error) {
-	f, err := newWorkspace(p.Copies.directory())
+	w, err := newWorkspace(p.Copies.directory())
 	if err != nil {
 		return nil, err
 	}
-	defer f.close()
-	if err := f.checkSpace(slices.Max(p.Copies.Sizes)); err != nil {
+	defer w.close()
+	if err := w.checkSpace(slices.Max(p.Copies.Sizes)); err != nil {
 		return nil, err
 	}
 	m, err := p.newPairConfig(folder, names)
@@ -38,12 +38,12 @@ func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames)
 		return nil, err
 	}
 	record := &CopyRecord{
-		Directory: p.Copies.directory(), FileSystem: fileSystemOf(f.folder), Durability: p.Copies.Durability,
+		Directory: p.Copies.directory(), FileSystem: fileSystemOf(w.folder), Durability: p.Copies.Durability,
 		Tools: findTools(ctx, p.Copies.Tools),
 	}
 	p.notifyMissingTools(record.Tools)
 	for _, size := range p.Copies.Sizes {
-		results, err := p.measureSize(ctx, f, m, record.Tools, size)
+		results, err := p.measureSize(ctx, w, m, record.Tools, size)
 		if err != nil {
 			return nil, err
 		}
@@ -69,14 +69,14 @@ func (p Plan) notifyMissingTools(tools []Tool) {
 
 // measureSize measures one group: all candidates copy the same file, interleaved.
 func (p Plan) measureSize(
-	ctx context.Context, f *workspace, m *pairConfig, tools []Tool, size int64,
+	ctx context.Context, w *workspace, m *pairConfig, tools []Tool, size int64,
 ) ([]CopyResult, error) {
-	if err := f.makeSource(ctx, size); err != nil {
+	if err := w.makeSource(ctx, size); err != nil {
 		return nil, err
 	}
 	memoryTouched := true
-	entries := f.toolEntries(tools, size, p.Copies.Durability, &memoryTouched)
-	entries = append(entries, p.Copies.ownEntries(f, m, size, &memoryTouched)...)
+	entries := w.toolEntries(tools, size, p.Copies.Durability, &memoryTouched)
+	entries = append(entries, p.Copies.ownEntries(w, m, size, &memoryTouched)...)
 	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "candidate", ""),
 		english.Plural(p.Runs+p.Warmup, "round", ""))
 	candidates := make([]candidate, len(entries))
@@ -90,13 +90,13 @@ func (p Plan) measureSize(
 	return conclude(entries, outcomes, memoryTouched), nil
 }
 
-func (f *workspace) toolEntries(
+func (w *workspace) toolEntries(
 	tools []Tool, size int64, durability string, memoryTouched *bool,
 ) (entries []copyEntry) {
 	for _, tool := range tools {
 		if tool.installed() {
 			entries = append(entries, copyEntry{
-				copyCandidate: f.newToolCopy(tool.Name, size, durability, memoryTouched),
+				copyCandidate: w.newToolCopy(tool.Name, size, durability, memoryTouched),
 				result:        CopyResult{Contender: tool.Name, Bytes: size},
 			})
 		}
@@ -104,10 +104,10 @@ func (f *workspace) toolEntries(
 	return entries
 }
 
-func (c *CopyPlan) ownEntries(f *workspace, m *pairConfig, size int64, memoryTouched *bool) (entries []copyEntry) {
+func (c *CopyPlan) ownEntries(w *workspace, m *pairConfig, size int64, memoryTouched *bool) (entries []copyEntry) {
 	for _, v := range c.variants() {
 		entries = append(entries, copyEntry{
-			copyCandidate: f.newPairCopy(m, size, v, memoryTouched),
+			copyCandidate: w.newPairCopy(m, size, v, memoryTouched),
 			result: CopyResult{
 				Contender: programName, Bytes: size,
 				Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,

@@ -74,13 +74,13 @@ func withoutProgramVariables(environment []string) []string {
 	return kept
 }
 
-func (f *workspace) newPairCopy(m *pairConfig, size int64, v variant, memoryTouched *bool) *pairCopy {
-	hostFile, dpuFile := f.source(), f.target()
+func (w *workspace) newPairCopy(m *pairConfig, size int64, v variant, memoryTouched *bool) *pairCopy {
+	hostFile, dpuFile := w.source(), w.target()
 	if v.direction == DPUToHost {
 		hostFile, dpuFile = dpuFile, hostFile
 	}
 	return &pairCopy{
-		workspace: f, size: size, memoryTouched: memoryTouched,
+		workspace: w, size: size, memoryTouched: memoryTouched,
 		host: m.child(v, "-p", m.sides.host, "-f", hostFile),
 		dpu:  m.child(v, "-p", m.sides.dpu, "-r", m.sides.representor, "-f", dpuFile),
 	}

@@ -26,19 +26,19 @@ func (t Tool) installed() bool { return t.Version != "" }
 const socatBlock = "1048576"
 
 // copyStages returns the command lines that copy the source to the target.
-func (f *workspace) copyStages(tool string) [][]child {
+func (w *workspace) copyStages(tool string) [][]child {
 	switch tool {
 	case "rsync":
-		return [][]child{{{argv: []string{"rsync", f.source(), f.target()}}}}
+		return [][]child{{{argv: []string{"rsync", w.source(), w.target()}}}}
 	case "dd":
-		return [][]child{{{argv: []string{"dd", "if=" + f.source(), "of=" + f.target(), "bs=1M", "status=none"}}}}
+		return [][]child{{{argv: []string{"dd", "if=" + w.source(), "of=" + w.target(), "bs=1M", "status=none"}}}}
 	case "socat":
 		return [][]child{{
-			socatChild("ABSTRACT-LISTEN:"+f.socket(), "CREATE:"+f.target()),
-			socatChild("OPEN:"+f.source()+",rdonly", "ABSTRACT-CONNECT:"+f.socket()+",retry=10000,interval=0.001"),
+			socatChild("ABSTRACT-LISTEN:"+w.socket(), "CREATE:"+w.target()),
+			socatChild("OPEN:"+w.source()+",rdonly", "ABSTRACT-CONNECT:"+w.socket()+",retry=10000,interval=0.001"),
 		}}
 	default:
-		return [][]child{{{argv: []string{toolCp, "--reflink=never", f.source(), f.target()}}}}
+		return [][]child{{{argv: []string{toolCp, "--reflink=never", w.source(), w.target()}}}}
 	}
 }
 
@@ -47,12 +47,12 @@ func socatChild(from, to string) child {
 }
 
 // syncStages returns the command lines that make the copy of a tool as durable as one of this program.
-func (f *workspace) syncStages(durability string) [][]child {
+func (w *workspace) syncStages(durability string) [][]child {
 	switch durability {
 	case "file":
-		return [][]child{{{argv: []string{"sync", f.target()}}}}
+		return [][]child{{{argv: []string{"sync", w.target()}}}}
 	case "full":
-		return [][]child{{{argv: []string{"sync", f.target(), f.targetDir()}}}}
+		return [][]child{{{argv: []string{"sync", w.target(), w.targetDir()}}}}
 	default:
 		return nil
 	}
@@ -93,9 +93,9 @@ type toolCopy struct {
 	memoryTouched *bool // whether memory was touched before all runs of the group
 }
 
-func (f *workspace) newToolCopy(tool string, size int64, durability string, memoryTouched *bool) *toolCopy {
-	stages := append(f.copyStages(tool), f.syncStages(durability)...)
-	return &toolCopy{workspace: f, size: size, stages: stages, memoryTouched: memoryTouched}
+func (w *workspace) newToolCopy(tool string, size int64, durability string, memoryTouched *bool) *toolCopy {
+	stages := append(w.copyStages(tool), w.syncStages(durability)...)
+	return &toolCopy{workspace: w, size: size, stages: stages, memoryTouched: memoryTouched}
 }
 
 func (c *toolCopy) prepare(context.Context) error {

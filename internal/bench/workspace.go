@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	pieceSize = 1 << 20  // unit in which files are written and read here
+	blockSize = 1 << 20  // unit in which files are written and read here
 	slack     = 64 << 20 // what a copy needs in addition to its files
 )
 
@@ -33,8 +33,8 @@ func newWorkspace(parent string) (*workspace, error) {
 	if err != nil {
 		return nil, directoryError(err, "name another directory with --dir", "cannot use %s", parent)
 	}
-	f := &workspace{parent: parent, folder: folder, buffer: make([]byte, pieceSize)}
-	return f, os.Mkdir(f.targetDir(), 0o700)
+	w := &workspace{parent: parent, folder: folder, buffer: make([]byte, blockSize)}
+	return w, os.Mkdir(w.targetDir(), 0o700)
 }
 
 // directoryError returns the error for a directory in which nothing can be copied.
@@ -46,23 +46,23 @@ func directoryError(err error, next, format string, args ...any) error {
 	return &job.Error{Kind: job.ErrTarget, Cause: cause, Err: err, Next: next}
 }
 
-func (f *workspace) close() error { return os.RemoveAll(f.folder) }
+func (w *workspace) close() error { return os.RemoveAll(w.folder) }
 
-func (f *workspace) source() string    { return disk.Join(f.folder, "source") }
-func (f *workspace) targetDir() string { return disk.Join(f.folder, "received") }
-func (f *workspace) target() string    { return disk.Join(f.targetDir(), "target") }
+func (w *workspace) source() string    { return disk.Join(w.folder, "source") }
+func (w *workspace) targetDir() string { return disk.Join(w.folder, "received") }
+func (w *workspace) target() string    { return disk.Join(w.targetDir(), "target") }
 
 // socket returns the name of an abstract socket, because the path of a file may be too long for a socket.
-func (f *workspace) socket() string {
-	_, name := disk.Split(f.folder)
+func (w *workspace) socket() string {
+	_, name := disk.Split(w.folder)
 	return name
 }
 
 // checkSpace returns an error if there is no space for a file of that size and its copy.
-func (f *workspace) checkSpace(size int64) error {
+func (w *workspace) checkSpace(size int64) error {
 	var system unix.Statfs_t
-	if err := unix.Statfs(f.folder, &system); err != nil {
-		return fmt.Errorf("free space in %s: %w", f.folder, err)
+	if err := unix.Statfs(w.folder, &system); err != nil {
+		return fmt.Errorf("free space in %s: %w", w.folder, err)
 	}
 	free, wanted := int64(system.Bavail)*system.Bsize, 2*size+slack
 	if system.Type == unix.TMPFS_MAGIC {
@@ -71,26 +71,26 @@ func (f *workspace) checkSpace(size int64) error {
 	if free < wanted {
 		return directoryError(nil, "name another directory with --dir, or smaller files with --sizes",
 			"%s has %s free, but a file of %s and its copy need %s",
-			f.parent, sizeText(free), sizeText(size), sizeText(wanted))
+			w.parent, sizeText(free), sizeText(size), sizeText(wanted))
 	}
 	return nil
 }
 
 // makeSource writes pseudo-random data, which no file system can compress, and flushes it, so that no run has to.
-func (f *workspace) makeSource(ctx context.Context, size int64) error {
-	file, err := os.Create(f.source())
+func (w *workspace) makeSource(ctx context.Context, size int64) error {
+	file, err := os.Create(w.source())
 	if err != nil {
 		return err
 	}
 	defer file.Close() // has no effect after the Close below
 	noise := rand.NewChaCha8([32]byte{1})
-	for left := size; left > 0; left -= pieceSize {
+	for left := size; left > 0; left -= blockSize {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		piece := f.buffer[:min(left, pieceSize)]
-		_, _ = noise.Read(piece) // never fails
-		if _, err := file.Write(piece); err != nil {
+		block := w.buffer[:min(left, blockSize)]
+		_, _ = noise.Read(block) // never fails
+		if _, err := file.Write(block); err != nil {
 			return err
 		}
 	}
@@ -98,13 +98,13 @@ func (f *workspace) makeSource(ctx context.Context, size int64) error {
 }
 
 // clear removes what a run has left, including partial files.
-func (f *workspace) clear() error {
-	left, err := os.ReadDir(f.targetDir())
+func (w *workspace) clear() error {
+	left, err := os.ReadDir(w.targetDir())
 	if err != nil {
 		return err
 	}
 	for _, entry := range left {
-		if err := os.RemoveAll(disk.Join(f.targetDir(), entry.Name())); err != nil {
+		if err := os.RemoveAll(disk.Join(w.targetDir(), entry.Name())); err != nil {
 			return err
 		}
 	}
@@ -112,13 +112,13 @@ func (f *workspace) clear() error {
 }
 
 // warm reads the source, so that all of it is in the page cache.
-func (f *workspace) warm() error {
-	file, err := os.Open(f.source())
+func (w *workspace) warm() error {
+	file, err := os.Open(w.source())
 	if err != nil {
 		return err
 	}
 	defer file.Close() // only read from
-	_, err = io.CopyBuffer(onlyWriter{io.Discard}, onlyReader{file}, f.buffer)
+	_, err = io.CopyBuffer(onlyWriter{io.Discard}, onlyReader{file}, w.buffer)
 	return err
 }
 
@@ -129,8 +129,8 @@ type (
 )
 
 // checkSize compares the size of the target.
-func (f *workspace) checkSize(size int64) error {
-	info, err := os.Stat(f.target())
+func (w *workspace) checkSize(size int64) error {
+	info, err := os.Stat(w.target())
 	if err != nil {
 		return err
 	}
@@ -141,9 +141,9 @@ func (f *workspace) checkSize(size int64) error {
 }
 
 // checkContent compares the target with the source, byte by byte.
-func (f *workspace) checkContent(ctx context.Context) error {
+func (w *workspace) checkContent(ctx context.Context) error {
 	var files [2]*os.File
-	for i, path := range []string{f.source(), f.target()} {
+	for i, path := range []string{w.source(), w.target()} {
 		file, err := os.Open(path)
 		if err != nil {
 			return err
@@ -160,11 +160,11 @@ func (f *workspace) checkContent(ctx context.Context) error {
 
 // prepareRun establishes the conditions of every run: no target, the source in the page cache, memory that the
 // hypervisor has granted.
-func (f *workspace) prepareRun(size int64, memoryTouched *bool) error {
-	if err := f.clear(); err != nil {
+func (w *workspace) prepareRun(size int64, memoryTouched *bool) error {
+	if err := w.clear(); err != nil {
 		return err
 	}
-	if err := f.warm(); err != nil {
+	if err := w.warm(); err != nil {
 		return err
 	}
 	*memoryTouched = touchMemory(size) && *memoryTouched
@@ -172,9 +172,9 @@ func (f *workspace) prepareRun(size int64, memoryTouched *bool) error {
 }
 
 // checkRun verifies the target of a run, and its content if thoroughly is set.
-func (f *workspace) checkRun(ctx context.Context, size int64, thoroughly bool) error {
-	if err := f.checkSize(size); err != nil || !thoroughly {
+func (w *workspace) checkRun(ctx context.Context, size int64, thoroughly bool) error {
+	if err := w.checkSize(size); err != nil || !thoroughly {
 		return err
 	}
-	return f.checkContent(ctx)
+	return w.checkContent(ctx)
 }
