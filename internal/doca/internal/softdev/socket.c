@@ -177,15 +177,19 @@ void soft_sweep_runtime_dir(void)
 
 /* ---- Listening ---- */
 
-static int bind_name(int fd, const char *name)
+static int try_bind(int fd, const char *name)
 {
 	struct sockaddr_un address = address_of(soft_runtime_dirfd(), name);
-	if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
-		return 0;
-	if (errno != EADDRINUSE || !is_stale_socket(name))
-		return -errno;
-	soft_socket_unlink(name);
 	return bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : -errno;
+}
+
+static int bind_name(int fd, const char *name)
+{
+	int err = try_bind(fd, name);
+	if (err != -EADDRINUSE || !is_stale_socket(name))
+		return err;
+	soft_socket_unlink(name);
+	return try_bind(fd, name);
 }
 
 /*
