@@ -106,9 +106,9 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	}
 }
 
-// conclude returns what an error means for the transfer. What happens after the commit does not take the success away: the
-// target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender that has
-// sent COMMIT does not know the outcome, unless the receiver reports why it could not.
+// conclude returns what an error means for the transfer. What happens after the commit does not take the success away:
+// the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender that
+// has sent COMMIT does not know the outcome, unless the receiver reports why it could not.
 func (t *transfer) conclude(err error) error {
 	switch t.commit() {
 	case committed:

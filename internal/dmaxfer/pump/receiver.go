@@ -169,8 +169,8 @@ func (l *receiverLane) run(ctx context.Context) error {
 	}
 }
 
-// drainRecords assigns announced records to vacant buffers, up to maxPending. With a bandwidth limit it starts one chunk
-// at a time, so that a chunk that may be copied does not wait until the limit permits the next one.
+// drainRecords assigns announced records to vacant buffers, up to maxPending. With a bandwidth limit it starts one
+// chunk at a time, so that a chunk that may be copied does not wait until the limit permits the next one.
 func (l *receiverLane) drainRecords(ctx context.Context) (took bool, err error) {
 	oneByOne := l.receiver.config.Pace != nil
 	for l.open && len(l.vacant) > 0 {
