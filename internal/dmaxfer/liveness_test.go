@@ -95,7 +95,7 @@ func stopEverywhere(t *testing.T, sc scenario, from negotiate.Side, stop silenci
 
 // Neither side knows the other's patience. A receiver that works for longer than the sender's, and would itself wait
 // for very long, still says often enough that it lives and gets further.
-func TestUnequalPatience(t *testing.T) {
+func TestUnequalIdleTimeouts(t *testing.T) {
 	for name, sc := range sweepScenarios() {
 		for _, impatience := range []time.Duration{time.Millisecond, 200 * time.Millisecond, 450 * time.Millisecond} {
 			t.Run(fmt.Sprint(name, ", ", impatience), func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // A host that loses the DPU tries again only if that had said nothing, in either protocol.
-func TestTurnedAway(t *testing.T) {
+func TestHostRetriesAfterSilentDisconnect(t *testing.T) {
 	refusal := negotiate.Status{Success: false}.Encode()
 	disagrees := negotiate.Direction{FileInHost: true}.Encode()
 	accepts := negotiate.Direction{Offer: [3]byte{0xdc, 1, 1}}.Encode()

@@ -144,7 +144,7 @@ func (s *setup) mustRun(t *testing.T, sender, receiver *Options, size int64) out
 	return both
 }
 
-func TestRunReplacesOnlyWhenTold(t *testing.T) {
+func TestRunReplacesOnlyOnRequest(t *testing.T) {
 	setup := newSetup(t, "")
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
@@ -230,7 +230,7 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 
 // A side that cannot start is run until the other, which waits, has been told so. That takes one run, unless the
 // machine is busy.
-func TestFailedStartIsTold(t *testing.T) {
+func TestFailedStartIsReported(t *testing.T) {
 	setup := newSetup(t, "")
 	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
 	for name, way := range setup.directions() {

@@ -246,7 +246,7 @@ func TestPaddingThatOffersNothing(t *testing.T) {
 }
 
 // A host whose padding only looked like an offer continues in the reference protocol where that is still possible.
-func TestReferenceHostIsTakenBack(t *testing.T) {
+func TestReferenceHostAfterMistakenOffer(t *testing.T) {
 	for _, test := range []struct {
 		dpu     Local
 		host    Direction

@@ -139,7 +139,7 @@ func statesOf(side Side) []State {
 	return []State{Idle, AwaitDirection, AwaitExport, Copying, AwaitDisconnect, Done, Failed, HandedOver}
 }
 
-func TestEveryStateIsSomebodys(t *testing.T) {
+func TestEveryStateBelongsToARole(t *testing.T) {
 	for state := Idle; state <= HandedOver; state++ {
 		if !slices.Contains(statesOf(Host), state) && !slices.Contains(statesOf(DPU), state) {
 			t.Errorf("no side has state %s", state)

@@ -152,7 +152,7 @@ func writeWithLanes(t *testing.T, p *disk.Partial, content string) {
 }
 
 // Free space is checked even if it is not reserved, and running out of it later is reported as usual.
-func TestFilledTargetsFindNoRoom(t *testing.T) {
+func TestFilledTargetsOnAFullDisk(t *testing.T) {
 	at := smallDisk(t)
 	want := wanted(2 * diskSize)
 	want.Fill = true

@@ -203,7 +203,7 @@ func limitFiles(t *testing.T) testDir {
 	return onDisk(t, t.TempDir())
 }
 
-func TestNoRoom(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	for kind, small := range map[string]func(*testing.T) testDir{"small disk": smallDisk, "limit": limitFiles} {
 		for name, fill := range map[string]func(p *disk.Partial) error{
 			"allocating": func(p *disk.Partial) error { return p.Allocate(t.Context(), nil) },

@@ -159,7 +159,7 @@ func TestJournalInTheWayIsNamed(t *testing.T) {
 }
 
 // A wrong size must not fill the disk before it is detected.
-func TestNoRoomIsFoundBeforeAnythingIsAllocated(t *testing.T) {
+func TestFullDiskIsFoundBeforeAllocation(t *testing.T) {
 	_, m := inMemory()
 	m.Limit(1 << 30)
 	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {

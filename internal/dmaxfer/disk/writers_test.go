@@ -28,7 +28,7 @@ func (f firstPage) Fill(buffer []byte, offset int64) int {
 func (firstPage) Close() error { return nil }
 
 // A lane that finds another one writing fills what it can, and writes the rest when the other one has finished.
-func TestWhoFindsAnotherOneWritingFills(t *testing.T) {
+func TestSecondWriterFills(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		content := bytes.Repeat([]byte("0123456789abcdef"), 2*8192/16)
 		file := &slowWriting{written: make([]byte, len(content)), goOn: make(chan struct{})}
