@@ -5,7 +5,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Event is something that the user may want to know when it happens: a PeerKnown, Planned, SentAgain, Warned or Kept.
+// Event is something that the user may want to know when it happens: a PeerKnown, Planned, Retransmitted, Warned or Kept.
 type Event interface{ event() }
 
 // PeerKnown reports what the peer is.
@@ -26,8 +26,8 @@ type Planned struct {
 	Resumed    int64 // bytes that the receiver already has, which are verified again
 }
 
-// SentAgain reports that a chunk is retransmitted after a checksum mismatch.
-type SentAgain struct{ Offset, Length int64 }
+// Retransmitted reports that a chunk is retransmitted after a checksum mismatch.
+type Retransmitted struct{ Offset, Length int64 }
 
 // Warned is one sentence about something that does not end the transfer.
 type Warned struct{ Text string }
@@ -38,8 +38,8 @@ type Kept struct {
 	Lost  string // why nothing is left of what was verified, as the end of a sentence; empty otherwise
 }
 
-func (PeerKnown) event() {}
-func (Planned) event()   {}
-func (SentAgain) event() {}
-func (Warned) event()    {}
-func (Kept) event()      {}
+func (PeerKnown) event()     {}
+func (Planned) event()       {}
+func (Retransmitted) event() {}
+func (Warned) event()        {}
+func (Kept) event()          {}

@@ -62,7 +62,7 @@ func (a *account) retransmitting(chunk pump.Chunk) {
 	a.retries.Add(1)
 	a.terms.config.Log.Warn().Int64("offset", chunk.Offset).Int64("bytes", chunk.Length).
 		Msg("checksum mismatch, retransmitting chunk")
-	a.notify(job.SentAgain{Offset: chunk.Offset, Length: chunk.Length})
+	a.notify(job.Retransmitted{Offset: chunk.Offset, Length: chunk.Length})
 }
 
 // done completes the summary.

@@ -165,7 +165,7 @@ func (r *jsonReporter) Event(e job.Event) {
 		})
 	case job.Planned:
 		r.write(r.plan(e))
-	case job.SentAgain:
+	case job.Retransmitted:
 		r.write(retryEvent{r.start("retry"), e.Offset, e.Length})
 	case job.Warned:
 		r.write(warningEvent{r.start("warning"), e.Text})

@@ -35,7 +35,7 @@ func everyEvent(p *jsonReporter) {
 		Resumed: 3})
 	p.Progress(job.Sample{Phase: job.Moving, Moved: 5, Total: 10, Elapsed: time.Second,
 		Shares: pump.Shares{0.5, 0.5}})
-	p.Event(job.SentAgain{Offset: 4, Length: 4})
+	p.Event(job.Retransmitted{Offset: 4, Length: 4})
 	p.Event(job.Warned{Text: "beware"})
 	_ = p.Succeed(job.Summary{
 		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2,
