@@ -13,6 +13,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 )
 
 var corruptions = flag.Int("corruptions", 600, "how many chunks TestNoWrongByteIsKept corrupts")
@@ -59,14 +60,14 @@ func corruptingFaults(random *rand.Rand) string {
 func (s *setup) corrupted(t *testing.T, sender, receiver *Options, faults string) int64 {
 	t.Helper()
 	want := content(corruptionsAtOnce * corruptedRun * testChunk)
-	writeFile(t, sender.File, want)
+	jobtest.WriteFile(t, sender.File, want)
 	both := s.run(t.Context())
 	for side, err := range both.errs {
 		if err != nil {
 			t.Fatalf("the %s failed with faults %s: %v", side, faults, err)
 		}
 	}
-	mustContain(t, receiver.File, want)
+	jobtest.MustContain(t, receiver.File, want)
 	must(t, os.Remove(sender.File))
 	must(t, os.Remove(receiver.File))
 	return both.summaries[sender.Side].Retries
@@ -78,7 +79,7 @@ func TestWithoutADigestNothingIsNoticed(t *testing.T) {
 	setup := newSetup(t, "")
 	setup.host.Digest, setup.dpu.Digest = digest.None, digest.None
 	want := content(3 * testChunk)
-	writeFile(t, setup.host.File, want)
+	jobtest.WriteFile(t, setup.host.File, want)
 	both := setup.run(t.Context())
 	for side, err := range both.errs {
 		must(t, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -56,7 +57,7 @@ func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Co
 	must(t, memory.Close())
 	must(t, host.Close())
 	must(t, (<-done).errs[negotiate.DPU])
-	mustContain(t, s.dpu.File, want)
+	jobtest.MustContain(t, s.dpu.File, want)
 }
 
 // A DPU that has only a stream to send to such a host names the file, as it does where nothing looked like an offer.
@@ -78,7 +79,7 @@ func TestStreamForOfferThatIsPadding(t *testing.T) {
 	}
 	must(t, host.Close())
 	err := (<-done).errs[negotiate.DPU]
-	mustFail(t, err, job.ErrSource)
+	jobtest.MustFail(t, err, job.ErrSource)
 	if !strings.Contains(err.Error(), "/proc/self/status has no known size") {
 		t.Errorf("got %v, want an error that names the file", err)
 	}

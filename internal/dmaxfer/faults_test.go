@@ -14,6 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -49,7 +50,7 @@ func (s *setup) sweepMessages(
 ) {
 	t.Helper()
 	want := content(3*testChunk + 1)
-	writeFile(t, sender.File, want)
+	jobtest.WriteFile(t, sender.File, want)
 	for n, fired := 0, true; fired; n++ {
 		if n > 20 {
 			t.Fatal("the conversation does not end")
@@ -112,15 +113,15 @@ func mustBeTrue(t *testing.T, both outcome, disturbed bool, sender, receiver *Op
 		must(t, both.errs[sender.Side])
 		must(t, both.errs[receiver.Side])
 	}
-	mustHold(t, filepath.Dir(sender.File), "file")
-	mustContain(t, sender.File, want)
+	jobtest.MustHold(t, filepath.Dir(sender.File), "file")
+	jobtest.MustContain(t, sender.File, want)
 	if _, err := os.Stat(receiver.File); err == nil {
-		mustHold(t, filepath.Dir(receiver.File), "file")
-		mustContain(t, receiver.File, want)
+		jobtest.MustHold(t, filepath.Dir(receiver.File), "file")
+		jobtest.MustContain(t, receiver.File, want)
 		mayHaveTheFile(t, both, receiver.Side)
 		return
 	}
-	mustHold(t, filepath.Dir(receiver.File))
+	jobtest.MustHold(t, filepath.Dir(receiver.File))
 	if both.errs[sender.Side] == nil || both.errs[receiver.Side] == nil {
 		t.Errorf("a side reports success, and there is no file: %v", both.errs)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 )
 
 // A device that moves no bytes reports that each copy succeeded. The digests differ, and no file appears.
@@ -18,7 +19,7 @@ func TestCopyOfNoBytesFailsItsDigest(t *testing.T) {
 	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
-			writeFile(t, way[0].File, content(3*testChunk))
+			jobtest.WriteFile(t, way[0].File, content(3*testChunk))
 			both := setup.run(t.Context())
 			mustBe(t, both.errs[way[1].Side], job.ErrDigest)
 			if _, err := os.Stat(way[1].File); !errors.Is(err, os.ErrNotExist) {

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 )
 
 // A bandwidth so low that a chunk takes longer than the idle timeout is the user's choice, and no stall. A deadline
@@ -18,7 +20,7 @@ func TestRunPaced(t *testing.T) {
 			for _, paced := range []int{0, 1} {
 				sides := [2]Options{*way[0], *way[1]}
 				sides[0].File, sides[1].File = t.TempDir()+"/file", t.TempDir()+"/file"
-				writeFile(t, sides[0].File, content(2*testChunk))
+				jobtest.WriteFile(t, sides[0].File, content(2*testChunk))
 				sides[0].IdleTimeout, sides[1].IdleTimeout = 200*time.Millisecond, 200*time.Millisecond
 				sides[paced].Bandwidth = 2 * testChunk // half a second for the second chunk
 				both := setup.runAs(t.Context(), sides[0], sides[1])
@@ -33,7 +35,7 @@ func TestRunPacedWithinADeadline(t *testing.T) {
 	late := errors.New("too late")
 	setup := newSetup(t, "")
 	setup.host.Bandwidth = 1
-	writeFile(t, setup.host.File, content(2*testChunk))
+	jobtest.WriteFile(t, setup.host.File, content(2*testChunk))
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, late)
 	defer cancel()
 	both := setup.runAs(ctx, setup.host, setup.dpu)

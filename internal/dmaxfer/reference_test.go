@@ -10,6 +10,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -29,13 +30,13 @@ func TestReferenceKeepsLimits(t *testing.T) {
 				sender.ReferenceOnly = true
 				limit(&receiver)
 				receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
-				writeFile(t, sender.File, "content")
+				jobtest.WriteFile(t, sender.File, "content")
 				both := setup.runAs(t.Context(), sender, receiver)
 				mustBe(t, both.errs[receiver.Side], kind)
 				if both.errs[sender.Side] == nil {
 					t.Error("the sender says that a copy succeeded which was refused")
 				}
-				mustHold(t, filepath.Dir(receiver.File))
+				jobtest.MustHold(t, filepath.Dir(receiver.File))
 			})
 		}
 		setup.closeEarly(t)
@@ -51,7 +52,7 @@ func TestReferenceTellsWhatItDoes(t *testing.T) {
 			sender, receiver := *way[0], *way[1]
 			receiver.File, sender.File = filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "file")
 			want := content(3*testChunk + 1)
-			writeFile(t, sender.File, want)
+			jobtest.WriteFile(t, sender.File, want)
 			var events []job.Event
 			sender.Notify, sender.Progress = func(e job.Event) { events = append(events, e) }, &job.Progress{}
 			both := setup.runAs(t.Context(), sender, receiver)

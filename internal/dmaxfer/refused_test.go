@@ -11,6 +11,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -53,22 +54,22 @@ func refused(t *testing.T, function string, n int, way string) bool {
 	setup.host.Wait, setup.dpu.Wait = 200*time.Millisecond, 200*time.Millisecond
 	sender, receiver := setup.directions()[way][0], setup.directions()[way][1]
 	want := content(7 * testChunk)
-	writeFile(t, sender.File, want)
+	jobtest.WriteFile(t, sender.File, want)
 	both := setup.run(t.Context())
-	mustHold(t, filepath.Dir(sender.File), "file")
+	jobtest.MustHold(t, filepath.Dir(sender.File), "file")
 	if (both.errs[negotiate.Host] == nil) != (both.errs[negotiate.DPU] == nil) {
 		t.Errorf("the sides do not agree: %v", both.errs)
 	}
 	if both.errs[receiver.Side] == nil {
-		mustContain(t, receiver.File, want)
-		mustHold(t, filepath.Dir(receiver.File), "file")
+		jobtest.MustContain(t, receiver.File, want)
+		jobtest.MustHold(t, filepath.Dir(receiver.File), "file")
 		return false
 	}
 	if _, err := os.Stat(receiver.File); err == nil {
 		t.Errorf("the file has its name, and yet: %v", both.errs)
 	}
 	setup.mustRun(t, sender, receiver, int64(len(want)))
-	mustContain(t, receiver.File, want)
-	mustHold(t, filepath.Dir(receiver.File), "file")
+	jobtest.MustContain(t, receiver.File, want)
+	jobtest.MustHold(t, filepath.Dir(receiver.File), "file")
 	return true
 }

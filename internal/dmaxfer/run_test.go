@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -106,12 +107,12 @@ func TestRunBothWays(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				sender, receiver := way[0], way[1]
 				want := content(size)
-				writeFile(t, sender.File, want)
+				jobtest.WriteFile(t, sender.File, want)
 				_ = os.Remove(receiver.File)
 				setup.mustRun(t, sender, receiver, int64(size))
-				mustContain(t, receiver.File, want)
-				mustHold(t, filepath.Dir(sender.File), "file")
-				mustHold(t, filepath.Dir(receiver.File), "file")
+				jobtest.MustContain(t, receiver.File, want)
+				jobtest.MustHold(t, filepath.Dir(sender.File), "file")
+				jobtest.MustHold(t, filepath.Dir(receiver.File), "file")
 				must(t, os.Remove(sender.File))
 			})
 		}
@@ -149,18 +150,18 @@ func TestRunReplacesOnlyOnRequest(t *testing.T) {
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
-			writeFile(t, sender.File, "new")
-			writeFile(t, receiver.File, "old content")
+			jobtest.WriteFile(t, sender.File, "new")
+			jobtest.WriteFile(t, receiver.File, "old content")
 			both := setup.run(t.Context())
 			for _, err := range both.errs {
-				mustFail(t, err, job.ErrSource)
+				jobtest.MustFail(t, err, job.ErrSource)
 			}
-			mustContain(t, sender.File, "new")
-			mustContain(t, receiver.File, "old content")
+			jobtest.MustContain(t, sender.File, "new")
+			jobtest.MustContain(t, receiver.File, "old content")
 			receiver.Overwrite = true
 			setup.mustRun(t, sender, receiver, 3)
 			receiver.Overwrite = false
-			mustContain(t, receiver.File, "new")
+			jobtest.MustContain(t, receiver.File, "new")
 			must(t, os.Remove(sender.File))
 			must(t, os.Remove(receiver.File))
 		})
@@ -171,10 +172,10 @@ func TestRunWithoutAFile(t *testing.T) {
 	setup := newSetup(t, "")
 	both := setup.run(t.Context())
 	for _, err := range both.errs {
-		mustFail(t, err, job.ErrSource)
+		jobtest.MustFail(t, err, job.ErrSource)
 	}
-	mustHold(t, filepath.Dir(setup.host.File))
-	mustHold(t, filepath.Dir(setup.dpu.File))
+	jobtest.MustHold(t, filepath.Dir(setup.host.File))
+	jobtest.MustHold(t, filepath.Dir(setup.dpu.File))
 }
 
 // A driver that does not pin files costs memory and a warning, and nothing else.
@@ -186,12 +187,12 @@ func TestRunWhereFilesAreNotPinned(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
 			want := content(10 * testChunk)
-			writeFile(t, sender.File, want)
+			jobtest.WriteFile(t, sender.File, want)
 			both := setup.mustRun(t, sender, receiver, int64(len(want)))
 			if !both.summaries[negotiate.Host].Anonymous || both.summaries[negotiate.DPU].Anonymous {
 				t.Errorf("%+v does not tell who held the file in memory", both.summaries)
 			}
-			mustContain(t, receiver.File, want)
+			jobtest.MustContain(t, receiver.File, want)
 			must(t, os.Remove(sender.File))
 			must(t, os.Remove(receiver.File))
 		})
@@ -204,7 +205,7 @@ func TestRunAlone(t *testing.T) {
 		o.Wait = 10 * time.Millisecond
 		_, err := Run(t.Context(), o)
 		mustBe(t, err, comch.ErrPeerAbsent)
-		mustHold(t, filepath.Dir(o.File))
+		jobtest.MustHold(t, filepath.Dir(o.File))
 	}
 }
 
@@ -219,7 +220,7 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 		o := setup.dpu
 		spoil(&o)
 		_, err := Run(t.Context(), o)
-		mustFail(t, err, kind)
+		jobtest.MustFail(t, err, kind)
 	}
 	o := setup.dpu
 	o.Representor = "ff:1f.7"
@@ -236,7 +237,7 @@ func TestFailedStartIsReported(t *testing.T) {
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			waiting, failing := *way[0], *way[1]
-			writeFile(t, waiting.File, "content")
+			jobtest.WriteFile(t, waiting.File, "content")
 			failing.File = filepath.Dir(failing.File)
 			failing.ExitCode = func(error) int { return int(negotiate.AbortSource) }
 			waited := make(chan error, 1)
@@ -246,7 +247,7 @@ func TestFailedStartIsReported(t *testing.T) {
 			}()
 			for {
 				_, err := Run(t.Context(), failing)
-				mustFail(t, err, job.ErrSource)
+				jobtest.MustFail(t, err, job.ErrSource)
 				select {
 				case told := <-waited:
 					said, is := errors.AsType[*negotiate.PeerAborted](told)
@@ -277,7 +278,7 @@ func TestFailedStartDisturbsNoCopy(t *testing.T) {
 	for _, o := range []Options{setup.host, setup.dpu} {
 		o.File = filepath.Dir(o.File)
 		_, err := Run(t.Context(), o)
-		mustFail(t, err, job.ErrSource)
+		jobtest.MustFail(t, err, job.ErrSource)
 		must(t, host.Send(t.Context(), []byte("still here")))
 		_, err = dpu.Recv(t.Context())
 		must(t, err)
@@ -292,7 +293,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	for name, way := range setup.directions() {
 		t.Run(name, func(t *testing.T) {
 			sender, receiver := way[0], way[1]
-			writeFile(t, sender.File, content(10*testChunk))
+			jobtest.WriteFile(t, sender.File, content(10*testChunk))
 			ctx, cancel := context.WithCancelCause(t.Context())
 			timer := time.AfterFunc(50*time.Millisecond, func() { cancel(because) })
 			defer timer.Stop()
@@ -302,7 +303,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 					t.Errorf("the %s says that a copy succeeded which cannot have", side)
 				}
 			}
-			mustHold(t, filepath.Dir(receiver.File))
+			jobtest.MustHold(t, filepath.Dir(receiver.File))
 			must(t, os.Remove(sender.File))
 		})
 	}
@@ -312,11 +313,11 @@ func TestRunWithoutProgress(t *testing.T) {
 	setup := newSetup(t, "task_latency_us=60000000")
 	setup.dpu.IdleTimeout = 20 * time.Millisecond
 	setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
-	writeFile(t, setup.host.File, content(testChunk))
+	jobtest.WriteFile(t, setup.host.File, content(testChunk))
 	both := setup.run(t.Context())
 	mustBe(t, both.errs[negotiate.DPU], job.ErrIdle)
 	if both.errs[negotiate.Host] == nil {
 		t.Error("the host says that a copy succeeded which cannot have")
 	}
-	mustHold(t, filepath.Dir(setup.dpu.File))
+	jobtest.MustHold(t, filepath.Dir(setup.dpu.File))
 }

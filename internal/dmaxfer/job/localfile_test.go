@@ -1,21 +1,28 @@
-package job
+package job_test
 
 import (
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
+func find(t *testing.T, path string, overwrite bool) (*job.LocalFile, error) {
+	return job.Find(t.Context(), job.Search{Path: path, Overwrite: overwrite, IdleTimeout: time.Minute})
+}
+
 // mustInspect closes what it returns at the end of the test.
-func mustInspect(t *testing.T, path string, overwrite bool) *LocalFile {
+func mustInspect(t *testing.T, path string, overwrite bool) *job.LocalFile {
 	t.Helper()
-	p, err := Search{Path: path, Overwrite: overwrite}.inspect()
+	p, err := find(t, path, overwrite)
 	must(t, err)
 	t.Cleanup(p.Close)
 	return p
@@ -23,18 +30,18 @@ func mustInspect(t *testing.T, path string, overwrite bool) *LocalFile {
 
 func mustNotInspect(t *testing.T, path string, overwrite bool, kind error) {
 	t.Helper()
-	p, err := Search{Path: path, Overwrite: overwrite}.inspect()
+	p, err := find(t, path, overwrite)
 	if err == nil {
 		p.Close()
 	}
-	mustFail(t, err, kind)
+	jobtest.MustFail(t, err, kind)
 	if shown := quote.Bare(path); !strings.Contains(err.Error(), shown[max(0, len(shown)-len(filepath.Base(path))):]) {
 		t.Errorf("%q does not name %s", err, path)
 	}
 }
 
 func TestInspectFile(t *testing.T) {
-	path := writeFile(t, "file", "content")
+	path := jobtest.WriteFile(t, "file", "content")
 	p := mustInspect(t, path, false)
 	if p.Source == nil || p.Source.Info().Size != 7 || p.Path != path {
 		t.Errorf("%s became %+v", path, p)
@@ -45,7 +52,7 @@ func TestInspectFile(t *testing.T) {
 }
 
 func TestInspectEmptyFile(t *testing.T) {
-	if local := mustInspect(t, writeFile(t, "file", ""), false).Local(); !local.HasFile || local.Size != 0 {
+	if local := mustInspect(t, jobtest.WriteFile(t, "file", ""), false).Local(); !local.HasFile || local.Size != 0 {
 		t.Errorf("the peer is told %+v", local)
 	}
 }
@@ -58,20 +65,20 @@ func TestInspectAbsent(t *testing.T) {
 			t.Errorf("nothing became %+v", p)
 		}
 	}
-	mustHold(t, directory)
+	jobtest.MustHold(t, directory)
 }
 
 func TestInspectOverwrite(t *testing.T) {
-	path := writeFile(t, "file", "content")
+	path := jobtest.WriteFile(t, "file", "content")
 	p := mustInspect(t, path, true)
 	if p.Source != nil || !p.Replaces || !p.Overwrite || p.Local().HasFile {
 		t.Errorf("a file to be replaced became %+v", p)
 	}
-	mustContain(t, path, "content")
+	jobtest.MustContain(t, path, "content")
 }
 
 func TestInspectLink(t *testing.T) {
-	path := writeFile(t, "file", "content")
+	path := jobtest.WriteFile(t, "file", "content")
 	link := filepath.Join(t.TempDir(), "link")
 	must(t, os.Symlink(path, link))
 	for _, overwrite := range []bool{false, true} {
@@ -94,14 +101,14 @@ func TestInspectFollowsTheKernel(t *testing.T) {
 	if p := mustInspect(t, through, true); !p.Replaces || p.Path != through {
 		t.Errorf("%s became %+v", through, p)
 	}
-	mustNotInspect(t, root+"/missing/../name", false, ErrTarget)
-	mustNotInspect(t, root+"/missing/../name", true, ErrTarget)
-	mustNotInspect(t, root+"/elsewhere/file/../name", false, ErrSource)
-	mustNotInspect(t, root+"/"+strings.Repeat("n", 256), false, ErrSettings)
-	mustNotInspect(t, root+strings.Repeat("/.", 2048)+"/name", false, ErrSettings)
-	mustNotInspect(t, root+"/new/", false, ErrTarget)
-	mustNotInspect(t, root+"/elsewhere/", false, ErrSource)
-	mustNotInspect(t, root+"/..", true, ErrSource)
+	mustNotInspect(t, root+"/missing/../name", false, job.ErrTarget)
+	mustNotInspect(t, root+"/missing/../name", true, job.ErrTarget)
+	mustNotInspect(t, root+"/elsewhere/file/../name", false, job.ErrSource)
+	mustNotInspect(t, root+"/"+strings.Repeat("n", 256), false, job.ErrSettings)
+	mustNotInspect(t, root+strings.Repeat("/.", 2048)+"/name", false, job.ErrSettings)
+	mustNotInspect(t, root+"/new/", false, job.ErrTarget)
+	mustNotInspect(t, root+"/elsewhere/", false, job.ErrSource)
+	mustNotInspect(t, root+"/..", true, job.ErrSource)
 }
 
 // The symlink of a stranger in a directory like /tmp is no target for root, whatever fs.protected_symlinks is set to.
@@ -112,14 +119,14 @@ func TestInspectRefusesUntrustedSymlinks(t *testing.T) {
 	folder := t.TempDir()
 	must(t, os.Chmod(folder, os.ModeSticky|0o777))
 	for name, to := range map[string]string{
-		"link": writeFile(t, "file", "content"), "dangling": filepath.Join(folder, "new"),
+		"link": jobtest.WriteFile(t, "file", "content"), "dangling": filepath.Join(folder, "new"),
 	} {
 		must(t, os.Symlink(to, filepath.Join(folder, name)))
 		must(t, os.Lchown(filepath.Join(folder, name), 65534, 65534))
 	}
 	mustNotInspect(t, filepath.Join(folder, "link"), true, disk.ErrUntrustedLink)
-	mustNotInspect(t, filepath.Join(folder, "link"), true, ErrTarget)
-	mustHold(t, folder, "dangling", "link")
+	mustNotInspect(t, filepath.Join(folder, "link"), true, job.ErrTarget)
+	jobtest.MustHold(t, folder, "dangling", "link")
 }
 
 func TestInspectRefusesWhatIsNoFile(t *testing.T) {
@@ -134,16 +141,16 @@ func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	must(t, os.Symlink(loop, loop))
 	for _, path := range []string{directory, pipe, dangling, toDirectory, loop, "/dev/null"} {
 		for _, overwrite := range []bool{false, true} {
-			mustNotInspect(t, path, overwrite, ErrSource)
+			mustNotInspect(t, path, overwrite, job.ErrSource)
 		}
 	}
 }
 
 func TestInspectWantsADirectory(t *testing.T) {
-	file := writeFile(t, "file", "content")
-	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), false, ErrTarget)
-	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), true, ErrTarget)
-	mustNotInspect(t, filepath.Join(file, "name"), false, ErrSource)
+	file := jobtest.WriteFile(t, "file", "content")
+	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), false, job.ErrTarget)
+	mustNotInspect(t, filepath.Join(t.TempDir(), "missing", "name"), true, job.ErrTarget)
+	mustNotInspect(t, filepath.Join(file, "name"), false, job.ErrSource)
 }
 
 // Only others than root are kept out by permissions.
@@ -153,8 +160,8 @@ func TestInspectMinds(t *testing.T) {
 	}
 	closed := t.TempDir()
 	must(t, os.Chmod(closed, 0o500))
-	mustNotInspect(t, filepath.Join(closed, "name"), false, ErrTarget)
-	unreadable := writeFile(t, "file", "content")
+	mustNotInspect(t, filepath.Join(closed, "name"), false, job.ErrTarget)
+	unreadable := jobtest.WriteFile(t, "file", "content")
 	must(t, os.Chmod(unreadable, 0))
-	mustNotInspect(t, unreadable, false, ErrSource)
+	mustNotInspect(t, unreadable, false, job.ErrSource)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -44,9 +45,9 @@ func TestShapeIsChosen(t *testing.T) {
 
 func TestShapeBeyondTheDeviceIsRefused(t *testing.T) {
 	s := docatest.OpenSides(t, "")
-	mustFail(t, job.CheckLimits(s.DPU, negotiate.DPU, 2*mega+1, 0), job.ErrSettings)
-	mustFail(t, job.CheckLimits(s.DPU, negotiate.DPU, 0, 1025), job.ErrSettings)
-	mustFail(t, job.CheckLimits(s.Host, negotiate.Host, 2*mega+1, 0), job.ErrSettings)
+	jobtest.MustFail(t, job.CheckLimits(s.DPU, negotiate.DPU, 2*mega+1, 0), job.ErrSettings)
+	jobtest.MustFail(t, job.CheckLimits(s.DPU, negotiate.DPU, 0, 1025), job.ErrSettings)
+	jobtest.MustFail(t, job.CheckLimits(s.Host, negotiate.Host, 2*mega+1, 0), job.ErrSettings)
 	must(t, job.CheckLimits(s.Host, negotiate.Host, 2*mega, 1025)) // the peer's engine copies
 }
 
