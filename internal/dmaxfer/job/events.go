@@ -5,7 +5,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Event is something that the user may want to know when it happens: a PeerKnown, Planned, Retransmitted, Warned or Kept.
+// Event is something that the user may want to know when it happens: a PeerKnown, Planned, Retransmitted, Warned or
+// Kept.
 type Event interface{ event() }
 
 // PeerKnown reports what the peer is.
