@@ -12,6 +12,24 @@
 // it, which says how much of it is verified. Where nothing is to be kept for a later transfer the content is in a file
 // without a name, and the partial file only holds the lock.
 //
-// The operating system is behind the interfaces FS, Dir and File. OS implements them; package disktest has file systems
-// that fail on demand or lose power.
+// The life of a directory that is received, Tree:
+//
+//	OpenTree ─► Root ─► Enter ─► Put, Stage, Partial, Symlink, Link ... ─► Leave, Release ─► Close(true): complete
+//	   ▲                  └── Enter ...                                         │
+//	   └── continues what is unfinished, without Overwrite ◄────────────────────┴── Close(false): the marker remains
+//
+// Each entry is committed by itself. A small file has no name until it is complete; it is renamed from a temporary name
+// where it replaces another file, or where the file system has no files without a name. Names are resolved in the
+// directory that contains them, which was itself opened by its name in the directory above, never through a symlink.
+// The marker is .NAME.dma-copy-part beside the root.
+//
+// With DurabilityFull small files are made durable in batches:
+//
+//	Stage, Stage ... ─► Sync: content ─► Commit, Commit ... ─► Sync: names ─► all of them may be acknowledged
+//
+// Sync is one syncfs(2) where that reports what could not be written: on known local file systems, from Linux 5.8 on.
+// Elsewhere Stage flushes each file and Sync each directory whose names have changed.
+//
+// The operating system is behind the interfaces FS, Dir, Draft and File. OS implements them; package disktest has file
+// systems that fail on demand or lose power.
 package disk

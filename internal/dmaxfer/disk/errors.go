@@ -69,6 +69,10 @@ func NewError(kind, err error, next, cause string, args ...any) *Error {
 
 // CannotCreate returns the ErrTarget for a path at which no file can be created.
 func CannotCreate(path string, err error) error {
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EILSEQ) || errors.Is(err, unix.ENAMETOOLONG) {
+		return NewError(ErrTarget, err, "choose another name, or another file system",
+			"cannot create %s: the file system refuses the name: %s", path, Reason(err))
+	}
 	return NewError(kindOfWrite(err), err, afterFailedCreate(err), "cannot create %s: %s", path, Reason(err))
 }
 

@@ -14,6 +14,13 @@ type Leftover struct {
 	Prefix   int64     // verified bytes; 0 if unknown
 	Modified Timestamp // time of the last write
 	InUse    bool      // a running transfer has locked it
+	Tree     bool      // it is the marker of a tree: what was received is in the directory of this name
+}
+
+// IsLeftover reports whether a name is that of a partial file or of its journal, which an interrupted transfer leaves.
+func IsLeftover(name string) bool {
+	return strings.HasPrefix(name, ".") &&
+		(strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, journalSuffix))
 }
 
 // FindPartials lists the partial files in a directory, sorted by name. It changes nothing. It briefly locks each
@@ -43,6 +50,7 @@ func lookAtPartial(dir Dir, name string) Leftover {
 	}
 	found.Size, found.Modified = info.Size, info.Modified
 	found.InUse = isLocked(dir, name)
+	found.Tree = isMarker(dir, name)
 	journal := strings.TrimSuffix(name, partialSuffix) + journalSuffix
 	if _, err := dir.Stat(journal); err == nil {
 		found.Journal = journal

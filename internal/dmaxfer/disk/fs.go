@@ -59,6 +59,9 @@ type Dir interface {
 	// Names returns the names of all entries, sorted.
 	Names() ([]string, error)
 
+	// List returns the names of all entries in a compact form. It must not be called concurrently with itself or Names.
+	List() (*NameList, error)
+
 	// MayCreate returns an error if this user cannot create files here.
 	MayCreate() error
 
@@ -77,6 +80,91 @@ type Dir interface {
 	// Sync makes earlier changes of names durable.
 	Sync() error
 
+	// OpenChild opens the directory of this name. It fails with unix.ENOTDIR or unix.ELOOP for anything else.
+	OpenChild(name string) (Dir, error)
+
+	// OpenBeneath opens the directory at a relative path whose components are all directories: neither symlinks nor
+	// "..", so that the result is below this directory whatever other processes do. It fails with unix.ELOOP,
+	// unix.ENOTDIR or unix.EXDEV for any other path.
+	OpenBeneath(path string) (Dir, error)
+
+	// MakeDir creates a directory with the given permission bits, less the umask. It fails with fs.ErrExist if the name
+	// exists.
+	MakeDir(name string, permissions uint32) error
+
+	// RemoveDir removes an empty directory.
+	RemoveDir(name string) error
+
+	// CreateDraft creates a file for writing with the given permission bits, whatever the umask. An empty name
+	// creates a file without a name, which fails with errors.ErrUnsupported where the system cannot create or name
+	// such files, or where it may report failed writes only when a file is closed. Otherwise it fails with fs.ErrExist
+	// if the name exists.
+	CreateDraft(name string, permissions uint32) (Draft, error)
+
+	// Symlink creates a symlink with this text. It fails with fs.ErrExist if the name exists.
+	Symlink(text, name string) error
+
+	// LinkTo creates another name of a file in a directory of the same FS. It does not follow a symlink. It fails with
+	// fs.ErrExist if the name exists.
+	LinkTo(name string, in Dir, as string) error
+
+	// SetLinkModified sets the modification time of a symlink itself.
+	SetLinkModified(name string, at Timestamp) error
+
+	// SetLinkOwner sets user and group of a symlink itself.
+	SetLinkOwner(name string, uid, gid uint32) error
+
+	// SetMode sets the directory's permission bits and sticky bit. The set-group-ID bit stays as it is.
+	SetMode(mode uint32) error
+
+	// SetOwner sets the directory's user and group.
+	SetOwner(uid, gid uint32) error
+
+	// SetModified sets the directory's modification time.
+	SetModified(at Timestamp) error
+
+	// Xattrs returns the directory's extended attributes that this user may read, sorted by name.
+	Xattrs() ([]Xattr, error)
+
+	// SetXattr sets one extended attribute of the directory.
+	SetXattr(attribute Xattr) error
+
+	// CanSyncFS reports whether SyncFS keeps its promise here. Otherwise each file and directory has to be flushed.
+	CanSyncFS() bool
+
+	// SyncFS makes everything durable that was written to the directory's file system before, content and names. It
+	// fails if anything could not be written since the directory was opened, by any process; it reports that once.
+	SyncFS() error
+
+	io.Closer
+}
+
+// Draft is a new file that is written once, from its beginning. Its methods must be called
+// one at a time.
+type Draft interface {
+	// Write writes all of p where the last Write ended.
+	Write(p []byte) (int, error)
+
+	// SetMode sets the permission bits. It ignores set-id bits.
+	SetMode(permissions uint32) error
+
+	// SetOwner sets user and group.
+	SetOwner(uid, gid uint32) error
+
+	// SetModified sets the modification time.
+	SetModified(at Timestamp) error
+
+	// SetXattr sets one extended attribute.
+	SetXattr(attribute Xattr) error
+
+	// Sync makes content and metadata durable.
+	Sync() error
+
+	// NameIn names a file that was created without a name, in a directory of the same file system. It fails with
+	// fs.ErrExist if the name exists, and with errors.ErrUnsupported for any other file.
+	NameIn(dir Dir, name string) error
+
+	// Close closes the handle. Some file systems report failed writes only here.
 	io.Closer
 }
 

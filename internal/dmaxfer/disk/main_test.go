@@ -25,6 +25,10 @@ func TestMain(m *testing.M) {
 		hold(path)
 		return
 	}
+	if path := os.Getenv(fillVariable); path != "" {
+		fill(path)
+		return
+	}
 	os.Exit(m.Run())
 }
 

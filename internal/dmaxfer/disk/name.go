@@ -108,7 +108,7 @@ func (p *Partial) earlierTag(entries []string) string {
 func checkReusable(found Info, self Self) error {
 	switch {
 	case !found.Mode.IsRegular():
-		return errors.New("it is not a regular file")
+		return errNotRegular
 	case found.UID != self.UID:
 		return errors.New("it belongs to another user")
 	case found.Links > 1:

@@ -14,6 +14,11 @@ func OpenPartial(on FS, path string, want Wanted) (*Partial, error) {
 	if err != nil {
 		return nil, CannotCreate(path, err)
 	}
+	return openPartial(on, at, want)
+}
+
+// openPartial creates or resumes the partial file at a location, whose Dir it closes at the end or if it fails.
+func openPartial(on FS, at *Location, want Wanted) (*Partial, error) {
 	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name, want: want}
 	if err := p.open(at.Found); err != nil {
 		if !p.closed {
@@ -70,6 +75,8 @@ func (p *Partial) checkReplaced(found *Info) error {
 		return nil
 	case !p.want.Overwrite:
 		return NewError(ErrExists, nil, nextIfExists, "%s already exists", p.path)
+	case found.Mode&fs.ModeSymlink != 0: // of a tree: it is replaced
+		return nil
 	case !found.Mode.IsRegular():
 		return NewError(ErrTarget, nil, "name a regular file", "cannot replace %s: it is not a regular file", p.path)
 	case p.want.Backup && len(p.base) == maxNameLength:

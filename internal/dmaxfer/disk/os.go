@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -32,8 +33,10 @@ func openDir(at int, path, shown string) (Dir, error) {
 	if err != nil {
 		return nil, &fs.PathError{Op: "open", Path: shown, Err: err}
 	}
-	return &osDir{handle: os.NewFile(uintptr(fd), shown)}, nil
+	return newOSDir(fd, shown), nil
 }
+
+func newOSDir(fd int, shown string) *osDir { return &osDir{handle: os.NewFile(uintptr(fd), shown)} }
 
 func (osFS) Stat(path string) (Info, error) {
 	var stat unix.Stat_t
@@ -65,7 +68,15 @@ func umask() uint32 {
 }
 
 // osDir operates on names relative to its handle, so that replacing a directory of its path has no effect.
-type osDir struct{ handle *os.File }
+type osDir struct {
+	handle *os.File
+
+	known   sync.Once // isLocal is set
+	isLocal bool
+
+	acl   sync.Once // isACL is set
+	isACL bool
+}
 
 // fd may be used while the directory is open, which Dir requires of its callers.
 func (d *osDir) fd() int { return int(d.handle.Fd()) }
@@ -116,11 +127,14 @@ func (d *osDir) ReadLink(name string) (Link, error) {
 }
 
 func (d *osDir) Open(name string, readOnly bool) (File, error) {
-	access := unix.O_RDWR
-	if readOnly {
-		access = unix.O_RDONLY
+	if !readOnly {
+		return d.open(name, unix.O_RDWR|unix.O_NONBLOCK)
 	}
-	return d.open(name, access|unix.O_NONBLOCK)
+	fd, err := d.openat(name, unix.O_RDONLY|unix.O_NONBLOCK)
+	if err != nil {
+		return nil, err
+	}
+	return &rawFile{directory: d.handle.Name(), name: name, fd: fd}, nil
 }
 
 func (d *osDir) Create(name string) (File, error) {
@@ -134,8 +148,8 @@ func (d *osDir) CreateUnnamed(shown string) (File, error) {
 		fd, err = unix.Openat(d.fd(), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, privateMode)
 		return err
 	})
-	if errors.Is(err, unix.EISDIR) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOENT) {
-		err = errors.ErrUnsupported // a kernel or a file system that does not know the flag
+	if isUnnamedUnsupported(err) {
+		err = errors.ErrUnsupported
 	}
 	if err != nil {
 		return nil, d.failed("create", shown, err)
@@ -154,15 +168,19 @@ func (d *osDir) CreateUnnamed(shown string) (File, error) {
 }
 
 func (d *osDir) open(name string, flags int) (File, error) {
-	var fd int
-	err := retry(func() (err error) {
+	fd, err := d.openat(name, flags)
+	if err != nil {
+		return nil, err
+	}
+	return asFile(os.NewFile(uintptr(fd), d.path(name)), nil)
+}
+
+func (d *osDir) openat(name string, flags int) (fd int, err error) {
+	err = retry(func() (err error) {
 		fd, err = unix.Openat(d.fd(), name, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY, privateMode)
 		return err
 	})
-	if err != nil {
-		return nil, d.failed("open", name, err)
-	}
-	return asFile(os.NewFile(uintptr(fd), d.path(name)), nil)
+	return fd, d.failed("open", name, err)
 }
 
 func (d *osDir) Stat(name string) (Info, error) {

@@ -48,6 +48,17 @@ func TestLinkAndRemove(t *testing.T) {
 	}
 }
 
+func TestKernelVersion(t *testing.T) {
+	for release, want := range map[string]bool{
+		"5.8.0": true, "5.15.0-91-generic": true, "6.1": true, "10.0.1": true, "5.8-rc1": true,
+		"5.7.19": false, "4.19.0-25-amd64": false, "3.10.0-1160.el7.x86_64": false, "": false, "unknown": false,
+	} {
+		if got := atLeast(release, 5, 8); got != want {
+			t.Errorf("%q: %t", release, got)
+		}
+	}
+}
+
 func TestReason(t *testing.T) {
 	for _, err := range []error{
 		unix.EIO, &fs.PathError{Op: "open", Path: "/x", Err: unix.EIO}, &os.LinkError{Op: "link", Err: unix.EIO},

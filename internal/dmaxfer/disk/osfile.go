@@ -128,16 +128,26 @@ func (f osFile) fallocate(mode uint32, offset, length int64) error {
 	return f.call("fallocate", func(fd int) error { return unix.Fallocate(fd, mode, offset, length) })
 }
 
-func (f osFile) NextData(offset int64) (int64, error) {
-	return f.seek(offset, unix.SEEK_DATA, func(int64) int64 { return offset })
+func (f osFile) NextData(offset int64) (int64, error) { return nextData(f, offset) }
+
+func (f osFile) NextHole(offset int64) (int64, error) { return nextHole(f, offset) }
+
+// descriptor is a file by its descriptor.
+type descriptor interface {
+	call(op string, call func(fd int) error) error
+	Info() (Info, error)
 }
 
-func (f osFile) NextHole(offset int64) (int64, error) {
-	return f.seek(offset, unix.SEEK_HOLE, func(size int64) int64 { return size })
+func nextData(f descriptor, offset int64) (int64, error) {
+	return seek(f, offset, unix.SEEK_DATA, func(int64) int64 { return offset })
+}
+
+func nextHole(f descriptor, offset int64) (int64, error) {
+	return seek(f, offset, unix.SEEK_HOLE, func(size int64) int64 { return size })
 }
 
 // seek returns the result for a file without holes if the file system does not report them.
-func (f osFile) seek(offset int64, whence int, withoutHoles func(size int64) int64) (int64, error) {
+func seek(f descriptor, offset int64, whence int, withoutHoles func(size int64) int64) (int64, error) {
 	found := int64(0)
 	err := f.call("lseek", func(fd int) (err error) {
 		found, err = unix.Seek(fd, offset, whence)

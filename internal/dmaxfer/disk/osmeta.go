@@ -6,21 +6,12 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
 
-// SetModified uses the descriptor: utimensat(2) without a path is futimens(3).
 func (f osFile) SetModified(at Timestamp) error {
-	times := [2]unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
-	return f.call("futimens", func(fd int) error {
-		_, _, number := unix.Syscall6(unix.SYS_UTIMENSAT, uintptr(fd), 0, uintptr(unsafe.Pointer(&times)), 0, 0, 0)
-		if number != 0 {
-			return number
-		}
-		return nil
-	})
+	return f.call("futimens", func(fd int) error { return setModified(fd, at) })
 }
 
 // Xattrs omits attributes that this user may not read or that were removed meanwhile.

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -100,7 +101,7 @@ func (p *Partial) setAttributes(meta Metadata) error {
 	keep, mode := p.want.Preserve, p.modeOf(meta)
 	if keep.Owner {
 		if err := p.file.SetOwner(meta.UID, meta.GID); err != nil {
-			return p.cannotKeep("its owner", "run as root, or leave owner out of --preserve", err)
+			return p.cannotKeep("its owner", nextIfNoOwner, err)
 		}
 	}
 	if keep.Xattrs {
@@ -124,18 +125,23 @@ func (p *Partial) setAttributes(meta Metadata) error {
 func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
 
 func (p *Partial) setXattrs(attributes []Xattr) error {
-	const next = "choose another file system, or leave xattr out of --preserve"
 	for _, attribute := range attributes {
-		what := fmt.Sprintf("its extended attribute %q", attribute.Name)
 		if !MayPreserve(attribute.Name) {
-			return NewError(ErrTarget, nil, next,
-				"cannot preserve %s on %s: it is not in the user namespace", what, p.path)
+			return p.cannotKeep(nameOfXattr(attribute), nextIfNoXattr, errNotUserXattr)
 		}
 		if err := p.file.SetXattr(attribute); err != nil {
-			return p.cannotKeep(what, next, err)
+			return p.cannotKeep(nameOfXattr(attribute), nextIfNoXattr, err)
 		}
 	}
 	return nil
+}
+
+const nextIfNoXattr = "choose another file system, or leave xattr out of --preserve"
+
+var errNotUserXattr = errors.New("it is not in the user namespace")
+
+func nameOfXattr(attribute Xattr) string {
+	return fmt.Sprintf("its extended attribute %q", attribute.Name)
 }
 
 func (p *Partial) cannotKeep(what, next string, err error) error {

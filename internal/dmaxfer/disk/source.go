@@ -23,24 +23,19 @@ func OpenSource(on FS, path string) (*Source, error) {
 		return nil, NewError(ErrSource, err, "make it readable for this user, or name another file",
 			"cannot read %s: %s", path, Reason(err))
 	}
-	source, err := newSource(file)
-	if err != nil {
-		_ = file.Close()
-		return nil, err
+	was, err := file.Info()
+	if err == nil && was.Mode.IsRegular() {
+		return NewSource(file, was), nil
 	}
-	return source, nil
+	_ = file.Close() // was not read
+	if err != nil {
+		return nil, CannotStat(path, err)
+	}
+	return nil, NotRegular(path, was.Mode)
 }
 
-func newSource(file File) (*Source, error) {
-	was, err := file.Info()
-	if err != nil {
-		return nil, CannotStat(file.Name(), err)
-	}
-	if !was.Mode.IsRegular() {
-		return nil, NotRegular(file.Name(), was.Mode)
-	}
-	return &Source{file: file, atOpen: was}, nil
-}
+// NewSource returns the source for an open regular file with the given Info. Close closes the file.
+func NewSource(file File, atOpen Info) *Source { return &Source{file: file, atOpen: atOpen} }
 
 // CannotStat returns the ErrSource for a path that cannot be examined.
 func CannotStat(path string, err error) error {
@@ -62,14 +57,16 @@ func (s *Source) Info() Info { return s.atOpen }
 // File returns the open file, for callers that map it or read its attributes.
 func (s *Source) File() File { return s.file }
 
-// Fingerprint returns a digest of the file's identity, by which a receiver recognises the source when a transfer is
-// resumed. It does not depend on the content.
-func (s *Source) Fingerprint() [16]byte {
-	text := make([]byte, 0, 48)
-	for _, n := range []uint64{
-		s.atOpen.Device, s.atOpen.Inode, uint64(s.atOpen.Size),
-		uint64(s.atOpen.Modified.Sec), uint64(s.atOpen.Modified.Nsec),
-		uint64(s.atOpen.Changed.Sec), uint64(s.atOpen.Changed.Nsec),
+// Fingerprint returns the fingerprint of the file's identity when it was opened.
+func (s *Source) Fingerprint() [16]byte { return s.atOpen.Fingerprint() }
+
+// Fingerprint returns a digest of the identity, by which a receiver recognises the source when a transfer is resumed.
+// It does not depend on the content.
+func (i Identity) Fingerprint() [16]byte {
+	text := make([]byte, 0, 56)
+	for _, n := range [...]uint64{
+		i.Device, i.Inode, uint64(i.Size),
+		uint64(i.Modified.Sec), uint64(i.Modified.Nsec), uint64(i.Changed.Sec), uint64(i.Changed.Nsec),
 	} {
 		text = binary.BigEndian.AppendUint64(text, n)
 	}

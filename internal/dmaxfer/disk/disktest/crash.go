@@ -18,7 +18,7 @@ type change struct {
 // snapshot is the state of a Memory after one operation.
 type snapshot struct {
 	op      string
-	durable map[string]map[string]*node // names, by directory
+	durable map[*directory]map[string]*node // names
 	pending []change
 	files   map[*node]versions
 }
@@ -30,12 +30,7 @@ func (m *Memory) Record() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.recording, m.snapshots = true, nil
-	for _, dir := range m.dirs {
-		m.makeDurable(dir)
-		for _, n := range dir.now {
-			n.durable, n.shared = n.now, true
-		}
-	}
+	m.syncAll(func(uint64) bool { return true })
 	m.step("start")
 }
 
@@ -67,6 +62,24 @@ func (m *Memory) makeDurable(dir *directory) {
 	m.pending = slices.DeleteFunc(left, func(c change) bool { return c.dir == dir })
 }
 
+// syncAll makes everything on the given devices durable.
+func (m *Memory) syncAll(on func(device uint64) bool) {
+	for _, dir := range m.everMade {
+		if !on(dir.device) {
+			continue
+		}
+		m.makeDurable(dir)
+		for _, n := range dir.now {
+			n.durable, n.shared = n.now, true
+		}
+	}
+	for n := range m.opened {
+		if on(n.device) {
+			n.durable, n.shared = n.now, true
+		}
+	}
+}
+
 // step records the state after an operation.
 func (m *Memory) step(op string) {
 	if !m.recording {
@@ -74,12 +87,12 @@ func (m *Memory) step(op string) {
 	}
 	at := snapshot{
 		op:      op,
-		durable: make(map[string]map[string]*node),
+		durable: make(map[*directory]map[string]*node),
 		pending: slices.Clone(m.pending),
 		files:   make(map[*node]versions),
 	}
-	for path, dir := range m.dirs {
-		at.durable[path] = maps.Clone(dir.durable)
+	for _, dir := range m.everMade {
+		at.durable[dir] = maps.Clone(dir.durable)
 		for _, n := range dir.durable {
 			at.add(n)
 		}
@@ -144,10 +157,10 @@ func (at *snapshot) crash(m *Memory, step int, yield func(Crash) bool) bool {
 }
 
 // names returns the directory entries if the given changes survive.
-func (at *snapshot) names(survives []bool) (names map[string]map[string]*node, kept []string) {
-	names = make(map[string]map[string]*node)
-	for path, durable := range at.durable {
-		names[path] = maps.Clone(durable)
+func (at *snapshot) names(survives []bool) (names map[*directory]map[string]*node, kept []string) {
+	names = make(map[*directory]map[string]*node)
+	for dir, durable := range at.durable {
+		names[dir] = maps.Clone(durable)
 	}
 	for i, c := range at.pending {
 		if !survives[i] {
@@ -156,9 +169,9 @@ func (at *snapshot) names(survives []bool) (names map[string]map[string]*node, k
 		kept = append(kept, c.what)
 		for name, n := range c.names {
 			if n == nil {
-				delete(names[c.dir.path], name)
+				delete(names[c.dir], name)
 			} else {
-				names[c.dir.path][name] = n
+				names[c.dir][name] = n
 			}
 		}
 	}
@@ -166,7 +179,7 @@ func (at *snapshot) names(survives []bool) (names map[string]map[string]*node, k
 }
 
 // dirty returns the named files with unflushed content, in the order of their creation.
-func (at *snapshot) dirty(names map[string]map[string]*node) []*node {
+func (at *snapshot) dirty(names map[*directory]map[string]*node) []*node {
 	var found []*node
 	for _, dir := range names {
 		for _, n := range dir {
@@ -200,27 +213,45 @@ func applyOutcome(outcome int, v versions) *content {
 	return left
 }
 
-// reboot returns a file system with the surviving names and content.
-func (at *snapshot) reboot(m *Memory, names map[string]map[string]*node, chosen map[*node]*content) *Memory {
-	made := NewMemory(slices.Collect(maps.Keys(names))...)
+// reboot returns a file system with the surviving names and content. A directory survives if its name does.
+func (at *snapshot) reboot(m *Memory, names map[*directory]map[string]*node, chosen map[*node]*content) *Memory {
+	made := NewMemory()
 	made.self, made.clock, made.inodes = m.self, m.clock, m.inodes
 	nodes := make(map[*node]*node)
-	for path, dir := range names {
-		made.dirs[path].mode, made.dirs[path].uid = m.dirs[path].mode, m.dirs[path].uid
-		for name, n := range dir {
+	var restore func(dir *directory) *directory
+	restore = func(dir *directory) *directory {
+		if again := made.dirs[dir.path]; again != nil {
+			return again
+		}
+		again := made.newDirectory(dir.path, dir.mode)
+		again.uid, again.gid, again.number = dir.uid, dir.gid, dir.number
+		again.device, again.root = dir.device, dir.root
+		made.dirs[dir.path] = again
+		for name, n := range names[dir] {
 			if nodes[n] == nil {
-				left := chosen[n]
-				if left == nil {
-					left = at.files[n].now
-				}
-				nodes[n] = &node{
-					number: n.number, link: n.link, now: left, durable: left, shared: true, changed: n.changed,
-				}
+				nodes[n] = at.survivor(n, chosen[n])
 			}
-			made.dirs[path].now[name], made.dirs[path].durable[name] = nodes[n], nodes[n]
+			if n.dir != nil {
+				nodes[n].dir = restore(n.dir)
+			}
+			again.now[name], again.durable[name] = nodes[n], nodes[n]
+		}
+		return again
+	}
+	for dir := range names {
+		if dir.root {
+			restore(dir)
 		}
 	}
 	return made
+}
+
+// survivor returns a file after the reboot, with the given content, or with its current content if that is nil.
+func (at *snapshot) survivor(n *node, left *content) *node {
+	if left == nil {
+		left = at.files[n].now
+	}
+	return &node{number: n.number, link: n.link, now: left, durable: left, shared: true, changed: n.changed}
 }
 
 // manyChanges is the number of changes up to which all subsets are tested.

@@ -1,6 +1,7 @@
 package disktest
 
 import (
+	"errors"
 	"io/fs"
 	"maps"
 	"path/filepath"
@@ -25,6 +26,8 @@ type Memory struct {
 	clock    disk.Timestamp
 	opened   map[*node]int // number of handles
 	openDirs int
+	lacking  Lacking
+	everMade []*directory
 
 	recording bool
 	pending   []change // changes of names since their directory's last Sync
@@ -35,14 +38,22 @@ type Memory struct {
 type directory struct {
 	path         string
 	mode         fs.FileMode // permission bits and sticky bit
-	uid          uint32
+	uid, gid     uint32
+	modified     disk.Timestamp
+	xattrs       map[string]string
+	number       uint64
+	device       uint64 // of its file system; 1 unless Mount has changed it
+	root         bool   // it was there from the beginning
+	removed      bool
 	now, durable map[string]*node
 }
 
-// node is a file. now is replaced and not modified while it is shared.
+// node is a file, or the entry of a directory in its parent. now is replaced and not modified while it is shared.
 type node struct {
 	number       uint64
-	link         string // target of a symlink; empty for other files
+	link         string     // target of a symlink; empty for other files
+	dir          *directory // nil: a file or symlink
+	device       uint64     // of the directory in which it was created
 	now, durable *content
 	shared       bool // now is shared with a snapshot
 	changed      disk.Timestamp
@@ -56,9 +67,33 @@ func NewMemory(directories ...string) *Memory {
 	}
 	for _, path := range directories {
 		path = filepath.Clean(path)
-		m.dirs[path] = &directory{path: path, mode: 0o755, now: make(map[string]*node), durable: make(map[string]*node)}
+		m.dirs[path] = m.newDirectory(path, 0o755)
+		m.dirs[path].root = true
+	}
+	for path, dir := range m.dirs {
+		if parent := m.dirs[filepath.Dir(path)]; parent != nil && parent != dir {
+			entry := m.entryOf(dir)
+			parent.now[filepath.Base(path)], parent.durable[filepath.Base(path)] = entry, entry
+		}
 	}
 	return m
+}
+
+func (m *Memory) newDirectory(path string, mode fs.FileMode) *directory {
+	m.inodes++
+	made := &directory{
+		path: path, mode: mode, number: m.inodes, device: 1, modified: m.tick(),
+		now: make(map[string]*node), durable: make(map[string]*node), xattrs: make(map[string]string),
+	}
+	m.everMade = append(m.everMade, made)
+	return made
+}
+
+// entryOf returns the entry of a directory in its parent.
+func (m *Memory) entryOf(dir *directory) *node {
+	made := m.newNode(fs.ModeDir)
+	made.dir, made.durable = dir, made.now
+	return made
 }
 
 // SetSelf changes the identity of the process.
@@ -66,6 +101,14 @@ func (m *Memory) SetSelf(self disk.Self) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.self = self
+}
+
+// Mount puts a directory on a file system of its own. What is created there later is on it, too.
+func (m *Memory) Mount(path string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dir := m.dirs[filepath.Clean(path)]
+	dir.device = dir.number + 1
 }
 
 // Limit sets the capacity of the file system in bytes.
@@ -186,6 +229,9 @@ func (m *Memory) freeBytes() int64 {
 }
 
 func (m *Memory) info(n *node) disk.Info {
+	if n.dir != nil {
+		return n.dir.info()
+	}
 	links := uint64(0)
 	for _, dir := range m.dirs {
 		for _, other := range dir.now {
@@ -281,8 +327,11 @@ func (d *memoryDir) Open(name string, readOnly bool) (disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if n.link != "" {
+	switch {
+	case n.link != "":
 		return nil, failed("open", name, unix.ELOOP)
+	case n.dir != nil:
+		return nil, failed("open", name, unix.EISDIR)
 	}
 	if d.fs.self.UID != 0 && (n.now.uid != d.fs.self.UID || n.now.mode&0o200 == 0 && !readOnly) {
 		return nil, failed("open", name, unix.EACCES)
@@ -292,28 +341,51 @@ func (d *memoryDir) Open(name string, readOnly bool) (disk.File, error) {
 
 // Create implements disk.Dir.
 func (d *memoryDir) Create(name string) (disk.File, error) {
-	n, unlock, err := d.lookup("create", name)
-	defer unlock()
-	if n != nil {
-		return nil, failed("create", name, unix.EEXIST)
-	}
-	if d.closed || len(name) > 255 {
+	made, err := d.create(name, 0o600)
+	if err != nil {
 		return nil, err
 	}
-	made := d.fs.newNode(0o600)
+	return made, nil
+}
+
+func (d *memoryDir) create(name string, mode fs.FileMode) (*handle, error) {
+	_, unlock, err := d.absent("create", name)
+	defer unlock()
+	if err != nil {
+		return nil, err
+	}
+	made := d.fs.newNode(mode)
+	made.device = d.dir.device
 	d.fs.rename("create "+name, d.dir, map[string]*node{name: made})
 	return d.fs.handle(made, d.path(name), false), nil
+}
+
+// absent is lookup for a name that is about to be created.
+func (d *memoryDir) absent(op, name string) (n *node, unlock func(), err error) {
+	n, unlock, err = d.lookup(op, name)
+	switch {
+	case n != nil:
+		err = failed(op, name, unix.EEXIST)
+	case d.dir.removed:
+		err = failed(op, name, unix.ENOENT)
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	}
+	return n, unlock, err
 }
 
 // CreateUnnamed implements disk.Dir.
 func (d *memoryDir) CreateUnnamed(shown string) (disk.File, error) {
 	d.fs.mu.Lock()
 	defer d.fs.mu.Unlock()
-	if d.closed {
+	switch {
+	case d.closed:
 		return nil, failed("create", shown, fs.ErrClosed)
+	case d.fs.lacking.Unnamed:
+		return nil, failed("create", shown, errors.ErrUnsupported)
 	}
 	made := d.fs.handle(d.fs.newNode(0o600), d.path(shown), false)
-	made.unnamedIn = d.dir
+	made.unnamedIn, made.node.device = d.dir, d.dir.device
 	return made, nil
 }
 
@@ -347,8 +419,16 @@ func (d *memoryDir) Rename(from, to string) error {
 	if err != nil || n == d.dir.now[to] {
 		return err
 	}
-	if old := d.dir.now[to]; !d.mayUnlink(n) || old != nil && !d.mayUnlink(old) {
+	old := d.dir.now[to]
+	switch {
+	case len(to) > 255:
+		return failed("rename", to, unix.ENAMETOOLONG)
+	case n.dir != nil:
+		return failed("rename", to, unix.EOPNOTSUPP) // paths of directories are fixed
+	case !d.mayUnlink(n) || old != nil && !d.mayUnlink(old):
 		return failed("rename", to, unix.EPERM)
+	case old != nil && old.dir != nil:
+		return failed("rename", to, unix.EISDIR)
 	}
 	d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
 	return nil
@@ -358,8 +438,11 @@ func (d *memoryDir) Rename(from, to string) error {
 func (d *memoryDir) RenameIfAbsent(from, to string) error {
 	n, unlock, err := d.lookup("rename", from)
 	defer unlock()
-	if err == nil && d.dir.now[to] != nil {
+	switch {
+	case err == nil && d.dir.now[to] != nil:
 		err = failed("rename", to, unix.EEXIST)
+	case err == nil && len(to) > 255:
+		err = failed("rename", to, unix.ENAMETOOLONG)
 	}
 	if err == nil {
 		d.fs.rename("rename "+from+" "+to, d.dir, map[string]*node{from: nil, to: n})
@@ -371,21 +454,37 @@ func (d *memoryDir) RenameIfAbsent(from, to string) error {
 func (d *memoryDir) Link(from, to string) error {
 	n, unlock, err := d.lookup("link", from)
 	defer unlock()
-	if err == nil && d.dir.now[to] != nil {
-		err = failed("link", to, unix.EEXIST)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		n.changed = d.fs.tick()
-		d.fs.rename("link "+from+" "+to, d.dir, map[string]*node{to: n})
+	return d.fs.link(from, n, d.dir, to)
+}
+
+// link gives a file another name.
+func (m *Memory) link(from string, n *node, in *directory, to string) error {
+	switch {
+	case in.now[to] != nil:
+		return failed("link", to, unix.EEXIST)
+	case n.dir != nil:
+		return failed("link", to, unix.EPERM)
+	case len(to) > 255:
+		return failed("link", to, unix.ENAMETOOLONG)
+	case in.removed:
+		return failed("link", to, unix.ENOENT)
 	}
-	return err
+	n.changed = m.tick()
+	m.rename("link "+from+" "+to, in, map[string]*node{to: n})
+	return nil
 }
 
 // Remove implements disk.Dir.
 func (d *memoryDir) Remove(name string) error {
 	n, unlock, err := d.lookup("remove", name)
 	defer unlock()
-	if err == nil && !d.mayUnlink(n) {
+	switch {
+	case err == nil && n.dir != nil:
+		err = failed("remove", name, unix.EISDIR)
+	case err == nil && !d.mayUnlink(n):
 		err = failed("remove", name, unix.EPERM)
 	}
 	if err == nil {

@@ -302,16 +302,31 @@ func (h *handle) Lock() error {
 }
 
 // GiveName implements disk.File.
-func (h *handle) GiveName(name string) error {
+func (h *handle) GiveName(name string) error { return h.nameIn(h.unnamedIn, name) }
+
+// NameIn implements disk.Draft.
+func (h *handle) NameIn(dir disk.Dir, name string) error {
+	in, is := dir.(*memoryDir)
+	if !is || h.unnamedIn == nil {
+		return failed("link", name, errors.ErrUnsupported)
+	}
+	return h.nameIn(in.dir, name)
+}
+
+func (h *handle) nameIn(in *directory, name string) error {
 	return h.use("link", func(*content) error {
 		switch {
 		case h.unnamedIn == nil:
 			return failed("link", name, errors.ErrUnsupported)
-		case h.unnamedIn.now[name] != nil:
+		case in.now[name] != nil:
 			return failed("link", name, unix.EEXIST)
+		case in.removed:
+			return failed("link", name, unix.ENOENT)
+		case len(name) > 255:
+			return failed("link", name, unix.ENAMETOOLONG)
 		}
 		h.node.changed = h.fs.tick()
-		h.fs.rename("name "+name, h.unnamedIn, map[string]*node{name: h.node})
+		h.fs.rename("name "+name, in, map[string]*node{name: h.node})
 		return nil
 	})
 }

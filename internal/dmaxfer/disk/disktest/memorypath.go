@@ -117,7 +117,10 @@ func (m *Memory) openDir(from, path string) (disk.Dir, error) {
 }
 
 func (d *directory) info() disk.Info {
-	return disk.Info{Mode: fs.ModeDir | d.mode, Links: 2, UID: d.uid}
+	return disk.Info{
+		Identity: disk.Identity{Device: d.device, Inode: d.number, Modified: d.modified},
+		Mode:     fs.ModeDir | d.mode, Links: 2, UID: d.uid, GID: d.gid,
+	}
 }
 
 // mayUnlink implements the rule of sticky directories.

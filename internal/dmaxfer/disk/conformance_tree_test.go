@@ -1,0 +1,239 @@
+package disk_test
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// Tests of directories, symlinks, links and drafts that every FS must pass.
+
+func TestDirectoriesAreMadeAndRemoved(t *testing.T) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
+		must(t, dir.MakeDir("child", 0o777))
+		mustBe(t, dir.MakeDir("child", 0o700), fs.ErrExist)
+		mustBe(t, dir.MakeDir("file", 0o700), fs.ErrExist)
+		mustBe(t, dir.MakeDir(strings.Repeat("n", 256), 0o700), unix.ENAMETOOLONG)
+		info, err := dir.Stat("child")
+		must(t, err)
+		self := at.fs.Self()
+		if info.Mode != fs.ModeDir|fs.FileMode(0o777&^self.Umask) || info.UID != self.UID {
+			t.Errorf("a new directory is %+v", info)
+		}
+		child, err := dir.OpenChild("child")
+		must(t, err)
+		opened, err := child.Info()
+		must(t, err)
+		if !opened.SameFile(info.Identity) || opened.SameFile(mustInfo(t, file).Identity) {
+			t.Errorf("%+v was opened, and not %+v", opened, info)
+		}
+		must(t, mustCreate(t, child, "file").Close())
+		mustBe(t, dir.RemoveDir("child"), unix.ENOTEMPTY)
+		must(t, child.Remove("file"))
+		mustBe(t, dir.RemoveDir("file"), unix.ENOTDIR)
+		mustBe(t, dir.RemoveDir("absent"), fs.ErrNotExist)
+		must(t, dir.RemoveDir("child"))
+		_, err = child.Create("late")
+		mustBe(t, err, fs.ErrNotExist)
+		must(t, child.Close())
+		at.mustHold(t, "file")
+	})
+}
+
+func TestDirectoriesAreNotFiles(t *testing.T) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
+		must(t, dir.MakeDir("child", 0o700))
+		_, err := dir.Open("child", false)
+		mustBe(t, err, unix.EISDIR)
+		mustBe(t, dir.Remove("child"), unix.EISDIR)
+		mustBe(t, dir.Link("child", "other"), unix.EPERM)
+		mustBe(t, dir.Rename("file", "child"), unix.EISDIR)
+		mustBe(t, dir.RenameIfAbsent("file", "child"), fs.ErrExist)
+		at.mustHold(t, "child", "file")
+	})
+}
+
+func TestOnlyDirectoriesBelowAreOpened(t *testing.T) {
+	conform(t, func(t *testing.T, _ testDir, dir disk.Dir, _ disk.File) {
+		mustMakeDirs(t, dir, "a", "a/b", "a/b/c")
+		must(t, dir.Symlink("a", "link"))
+		must(t, dir.Symlink("/", "root"))
+		c, err := dir.OpenBeneath("a/b/c")
+		must(t, err)
+		must(t, mustCreate(t, c, "inside").Close())
+		must(t, c.Close())
+		b, err := dir.OpenBeneath("a/b")
+		must(t, err)
+		_, err = b.OpenBeneath("c/inside")
+		mustBe(t, err, unix.ENOTDIR)
+		_, err = b.OpenBeneath("absent")
+		mustBe(t, err, fs.ErrNotExist)
+		must(t, b.Close())
+		for path, want := range map[string]error{
+			"link": unix.ENOTDIR, "link/b": unix.ELOOP, "root/tmp": unix.ELOOP, "..": unix.EXDEV, "a/../..": unix.EXDEV,
+			"a/b/c/../../../..": unix.EXDEV, "/": unix.EXDEV, "/tmp": unix.EXDEV, "file": unix.ENOTDIR,
+		} {
+			if opened, err := dir.OpenBeneath(path); !errors.Is(err, want) && !isRefusal(err) {
+				t.Errorf("%s: %v, %v", path, opened, err)
+			}
+		}
+		for _, name := range []string{"link", "root", "file"} {
+			if opened, err := dir.OpenChild(name); !isRefusal(err) {
+				t.Errorf("%s: %v, %v", name, opened, err)
+			}
+		}
+	})
+}
+
+func isRefusal(err error) bool {
+	return errors.Is(err, unix.ELOOP) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.EXDEV)
+}
+
+// mustMakeDirs makes directories by their paths below dir.
+func mustMakeDirs(t *testing.T, dir disk.Dir, paths ...string) {
+	t.Helper()
+	for _, path := range paths {
+		parent, name := disk.Split(path)
+		if parent == "." {
+			must(t, dir.MakeDir(name, 0o700))
+			continue
+		}
+		in, err := dir.OpenBeneath(strings.TrimSuffix(parent, "/"))
+		must(t, err)
+		must(t, in.MakeDir(name, 0o700))
+		must(t, in.Close())
+	}
+}
+
+func TestSymlinksAreCreatedAndChanged(t *testing.T) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
+		must(t, dir.Symlink("file", "link"))
+		mustBe(t, dir.Symlink("other", "link"), fs.ErrExist)
+		mustBe(t, dir.Symlink("other", strings.Repeat("n", 256)), unix.ENAMETOOLONG)
+		before := mustInfo(t, file)
+		when := disk.Timestamp{Sec: 1_000_000_001, Nsec: 999_999_999}
+		must(t, dir.SetLinkModified("link", when))
+		self := at.fs.Self().UID
+		link, err := dir.ReadLink("link")
+		must(t, err)
+		must(t, dir.SetLinkOwner("link", self, link.GID))
+		link, err = dir.ReadLink("link")
+		must(t, err)
+		if link.Text != "file" || link.Modified != when || link.UID != self || link.Mode&fs.ModeSymlink == 0 {
+			t.Errorf("the symlink is %+v", link)
+		}
+		if after := mustInfo(t, file); after.Modified != before.Modified {
+			t.Error("the time of the symlink's target was set")
+		}
+		mustBe(t, dir.SetLinkModified("absent", when), fs.ErrNotExist)
+		mustBe(t, dir.SetLinkOwner("absent", self, link.GID), fs.ErrNotExist)
+	})
+}
+
+func TestLinksBetweenDirectories(t *testing.T) {
+	conform(t, func(t *testing.T, _ testDir, dir disk.Dir, file disk.File) {
+		mustWrite(t, file, newText, 0)
+		must(t, dir.MakeDir("child", 0o700))
+		must(t, dir.Symlink("file", "link"))
+		child, err := dir.OpenChild("child")
+		must(t, err)
+		must(t, dir.LinkTo("file", child, "again"))
+		mustBe(t, dir.LinkTo("file", child, "again"), fs.ErrExist)
+		mustBe(t, dir.LinkTo("absent", child, "x"), fs.ErrNotExist)
+		mustBe(t, dir.LinkTo("child", child, "x"), unix.EPERM)
+		must(t, dir.LinkTo("link", child, "link"))
+		again, err := child.Stat("again")
+		must(t, err)
+		if info := mustInfo(t, file); !again.SameFile(info.Identity) || info.Links != 2 {
+			t.Errorf("%+v is no other name of %+v", again, info)
+		}
+		if link, err := child.ReadLink("link"); err != nil || link.Text != "file" {
+			t.Errorf("the link of a symlink is %+v, %v", link, err)
+		}
+		must(t, child.Close())
+	})
+}
+
+func TestAttributesOfDirectories(t *testing.T) {
+	conform(t, func(t *testing.T, _ testDir, dir disk.Dir, _ disk.File) {
+		when := disk.Timestamp{Sec: -5, Nsec: 7}
+		info, err := dir.Info()
+		must(t, err)
+		must(t, dir.SetOwner(info.UID, info.GID))
+		must(t, dir.SetMode(unix.S_ISVTX|0o750))
+		if err := dir.SetXattr(disk.Xattr{Name: "user.x", Value: []byte("y")}); err == nil {
+			found, err := dir.Xattrs()
+			must(t, err)
+			is := func(a disk.Xattr) bool { return a.Name == "user.x" && string(a.Value) == "y" }
+			if !slices.ContainsFunc(found, is) {
+				t.Errorf("there are %q", found)
+			}
+		} else {
+			mustBe(t, err, errors.ErrUnsupported)
+		}
+		must(t, dir.SetModified(when))
+		info, err = dir.Info()
+		must(t, err)
+		if info.Mode != fs.ModeDir|fs.ModeSticky|0o750 || info.Modified != when {
+			t.Errorf("the directory is %+v", info)
+		}
+	})
+}
+
+func TestDrafts(t *testing.T) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
+		must(t, dir.MakeDir("child", 0o700))
+		child, err := dir.OpenChild("child")
+		must(t, err)
+		when := disk.Timestamp{Sec: 1_000_000_001, Nsec: 999_999_999}
+		for _, name := range []string{"", "named"} {
+			draft, err := dir.CreateDraft(name, 0o666)
+			must(t, err)
+			for _, part := range []string{newText[:5000], newText[5000:]} {
+				n, err := draft.Write([]byte(part))
+				must(t, err)
+				if n != len(part) {
+					t.Errorf("%d bytes were written", n)
+				}
+			}
+			must(t, draft.SetModified(when))
+			must(t, draft.Sync())
+			final := "named"
+			if name == "" {
+				mustBe(t, draft.NameIn(child, strings.Repeat("n", 256)), unix.ENAMETOOLONG)
+				mustBe(t, draft.NameIn(dir, "file"), fs.ErrExist)
+				must(t, draft.NameIn(child, "given"))
+				final = "child/given"
+			} else {
+				mustBe(t, draft.NameIn(dir, "other"), errors.ErrUnsupported)
+				_, err := dir.CreateDraft(name, 0o600)
+				mustBe(t, err, fs.ErrExist)
+			}
+			must(t, draft.Close())
+			at.mustContain(t, final, newText)
+			info, err := at.fs.Stat(at.path(final))
+			must(t, err)
+			if info.Mode != 0o666 || info.Modified != when || info.Links != 1 {
+				t.Errorf("%s is %+v", final, info)
+			}
+		}
+		draft, err := dir.CreateDraft("", 0o600)
+		must(t, err)
+		must(t, draft.SetMode(0o4755))
+		must(t, draft.NameIn(dir, "private"))
+		must(t, draft.Close())
+		if info, err := dir.Stat("private"); err != nil || info.Mode != 0o755 {
+			t.Errorf("there is %+v, %v", info, err)
+		}
+		must(t, child.Close())
+		if dir.CanSyncFS() {
+			must(t, dir.SyncFS())
+		}
+	})
+}

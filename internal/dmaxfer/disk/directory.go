@@ -1,0 +1,334 @@
+package disk
+
+import (
+	"container/list"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// privateDirectory is the mode of a directory that is being filled.
+	privateDirectory = 0o700
+
+	// directoryMode is the mode of a new directory, less the umask, if the source's mode is not preserved.
+	directoryMode = 0o777
+)
+
+// Directory is a directory of a Tree. It is reference counted: Enter returns it held once. Its handle is closed when
+// other directories are used more recently, and opened again when it is needed, so that many directories may be held.
+type Directory struct {
+	tree   *Tree
+	parent *Directory // held; nil: the root
+	name   string     // in parent; the root's: its path, for messages
+	was    Identity   // only device and inode are used
+	fresh  bool       // this transfer has created it
+	mode   *uint32    // to restore in Leave: it was made writable; nil: it was
+	system *system
+
+	opening sync.Mutex // held while its handle is opened
+
+	// The following are guarded by tree.mu.
+	refs  int
+	users int // calls that use dir
+	dir   Dir // nil: closed
+	idle  *list.Element
+}
+
+// Path returns the path below the root, for messages: empty for the root.
+func (d *Directory) Path() string { return d.path("") }
+
+// path returns the path of a name below the root.
+func (d *Directory) path(name string) string {
+	var names []string
+	if name != "" {
+		names = append(names, name)
+	}
+	for ; d.parent != nil; d = d.parent {
+		names = append(names, d.name)
+	}
+	slices.Reverse(names)
+	return strings.Join(names, "/")
+}
+
+// shown returns the path of a name for messages; the root's is its own path.
+func (d *Directory) shown(name string) string {
+	if d.parent == nil && name == "" {
+		return d.name
+	}
+	return d.path(name)
+}
+
+// Fresh reports whether this transfer has created the directory.
+func (d *Directory) Fresh() bool { return d.fresh }
+
+// begin prepares a directory that was just opened for being filled.
+func (d *Directory) begin(dir Dir) error {
+	info, err := dir.Info()
+	if err != nil {
+		return d.failed("examining", "", err)
+	}
+	d.was = info.Identity
+	if d.system, err = d.tree.systemOf(dir, info.Device); err != nil {
+		return d.failed("examining", "", err)
+	}
+	mode := uint32(info.Mode.Perm())
+	if d.fresh || mode&privateDirectory == privateDirectory || info.UID != d.tree.self.UID || info.UID == 0 {
+		return nil
+	}
+	if info.Mode&fs.ModeSticky != 0 {
+		mode |= unix.S_ISVTX
+	}
+	if err := dir.SetMode(mode | privateDirectory); err != nil {
+		return d.failed("setting the mode of", "", err)
+	}
+	d.mode = &mode
+	return nil
+}
+
+// Enter returns the directory of this name, held. If it is absent it is created with mode 0700, which Leave replaces;
+// unless create is set, that fails with fs.ErrNotExist. created reports whether it was. Anything else of this name is
+// an error.
+func (d *Directory) Enter(name string, create bool) (child *Directory, created bool, err error) {
+	if err := d.checkName(name); err != nil {
+		return nil, false, err
+	}
+	dir, created, err := d.openChild(name, create)
+	if err != nil {
+		return nil, false, err
+	}
+	d.Hold()
+	child = &Directory{tree: d.tree, parent: d, name: name, fresh: created, refs: 1}
+	if err := child.begin(dir); err != nil {
+		_ = dir.Close() // was only read
+		d.Release()
+		return nil, created, err
+	}
+	child.adopt(dir)
+	child.unuse()
+	if created {
+		err = errors.Join(d.changed(), child.changed())
+	}
+	if err != nil {
+		child.Release()
+		return nil, created, err
+	}
+	return child, created, nil
+}
+
+func (d *Directory) openChild(name string, create bool) (dir Dir, created bool, err error) {
+	in, err := d.use()
+	if err != nil {
+		return nil, false, err
+	}
+	defer d.unuse()
+	if create {
+		err = in.MakeDir(name, privateDirectory)
+		created = err == nil
+	}
+	if err == nil || errors.Is(err, fs.ErrExist) {
+		dir, err = in.OpenChild(name)
+	}
+	switch {
+	case err == nil:
+		return dir, created, nil
+	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
+		return nil, false, NewError(ErrTarget, err, nextIfInTheWay,
+			"cannot create the directory %s: something else has its name", d.path(name))
+	default:
+		return nil, created, d.cannotCreate(name, err)
+	}
+}
+
+const nextIfInTheWay = "rename or remove it in the target"
+
+// Leave gives the directory its final mode, and owner, extended attributes and modification time as the transfer
+// preserves them. It must be called after everything in it is committed. A directory that existed keeps its mode
+// unless modes are preserved.
+func (d *Directory) Leave(meta Metadata) error {
+	dir, err := d.use()
+	if err != nil {
+		return err
+	}
+	defer d.unuse()
+	if d.flushesNames() {
+		return d.tree.flusher.leave(d, dir, func() error { return d.setAttributes(dir, meta) })
+	}
+	return d.setAttributes(dir, meta)
+}
+
+// setAttributes uses the order of Partial.setAttributes.
+func (d *Directory) setAttributes(dir Dir, meta Metadata) error {
+	keep := d.tree.opt.Preserve
+	if keep.Owner {
+		if err := dir.SetOwner(meta.UID, meta.GID); err != nil {
+			return d.cannotKeep("", "its owner", nextIfNoOwner, err)
+		}
+	}
+	if keep.Xattrs {
+		if err := d.setXattrs("", dir, meta.Xattrs); err != nil {
+			return err
+		}
+	}
+	if mode := d.finalMode(meta); mode != nil {
+		if err := dir.SetMode(*mode); err != nil {
+			return d.failed("setting the mode of", "", err)
+		}
+	}
+	if keep.Times {
+		if err := dir.SetModified(meta.Modified); err != nil {
+			return d.failed("setting the time of", "", err)
+		}
+	}
+	return nil
+}
+
+// finalMode returns nil if the mode stays as it is.
+func (d *Directory) finalMode(meta Metadata) *uint32 {
+	switch {
+	case d.tree.opt.Preserve.Mode:
+		return new(meta.Mode & 0o1777)
+	case d.fresh:
+		return new(directoryMode &^ d.tree.self.Umask)
+	default:
+		return d.mode
+	}
+}
+
+// Stat returns the Info of an entry, of a symlink itself. It fails with fs.ErrNotExist if there is none.
+func (d *Directory) Stat(name string) (info Info, err error) {
+	err = d.with(func(dir Dir) (err error) {
+		info, err = dir.Stat(name)
+		return err
+	})
+	return info, d.wrap("examining", name, err)
+}
+
+// ReadLink returns a symlink. It fails with unix.EINVAL for any other file.
+func (d *Directory) ReadLink(name string) (link Link, err error) {
+	err = d.with(func(dir Dir) (err error) {
+		link, err = dir.ReadLink(name)
+		return err
+	})
+	return link, d.wrap("reading", name, err)
+}
+
+// Unchanged reports whether a regular file of this name has this size and modification time.
+func (d *Directory) Unchanged(name string, size int64, modified Timestamp) (bool, error) {
+	if d.fresh {
+		return false, nil // only this transfer creates files here
+	}
+	info, err := d.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	return info.Mode.IsRegular() && info.Size == size && info.Modified == modified, nil
+}
+
+// Open opens a regular file for reading. It does not follow a symlink.
+func (d *Directory) Open(name string) (file File, err error) {
+	err = d.with(func(dir Dir) (err error) {
+		file, err = dir.Open(name, true)
+		return err
+	})
+	if err != nil {
+		return nil, d.wrap("opening", name, err)
+	}
+	info, err := file.Info()
+	if err == nil && !info.Mode.IsRegular() {
+		err = errNotRegular
+	}
+	if err != nil {
+		_ = file.Close() // is not used
+		return nil, d.failed("opening", name, err)
+	}
+	return file, nil
+}
+
+var errNotRegular = errors.New("it is not a regular file")
+
+// Partial opens the partial file of a large file, as OpenPartial does. want.Overwrite is that of the tree. A symlink is
+// replaced and not followed.
+func (d *Directory) Partial(name string, want Wanted) (*Partial, error) {
+	if err := d.checkName(name); err != nil {
+		return nil, err
+	}
+	dir, err := d.use()
+	if err != nil {
+		return nil, err
+	}
+	d.Hold()
+	held := &heldDir{Dir: dir, in: d}
+	want.Overwrite = d.tree.opt.Overwrite
+	l := &Location{Dir: held, Name: name, Path: d.path(name)}
+	found, err := dir.Stat(name)
+	switch {
+	case err == nil:
+		l.Found = &found
+	case !errors.Is(err, fs.ErrNotExist):
+		_ = held.Close() // was only read
+		return nil, d.cannotCreate(name, err)
+	}
+	return openPartial(d.tree.fs, l, want)
+}
+
+// heldDir is the handle of a Directory while a Partial uses it.
+type heldDir struct {
+	Dir
+	in *Directory
+}
+
+// Close implements Dir.
+func (h *heldDir) Close() error {
+	h.in.unuse()
+	h.in.Release()
+	return nil
+}
+
+const nextIfNoOwner = "run as root, or leave owner out of --preserve"
+
+func (d *Directory) cannotKeep(name, what, next string, err error) error {
+	return NewError(ErrTarget, err, next, "cannot preserve %s on %s: %s", what, d.shown(name), Reason(err))
+}
+
+// setXattrs sets extended attributes of a file or directory.
+func (d *Directory) setXattrs(name string, of interface{ SetXattr(Xattr) error }, attributes []Xattr) error {
+	for _, attribute := range attributes {
+		what := nameOfXattr(attribute)
+		if !MayPreserve(attribute.Name) {
+			return d.cannotKeep(name, what, nextIfNoXattr, errNotUserXattr)
+		}
+		if err := of.SetXattr(attribute); err != nil {
+			return d.cannotKeep(name, what, nextIfNoXattr, err)
+		}
+	}
+	return nil
+}
+
+// wrap is failed for an error that may be nil or an *Error already.
+func (d *Directory) wrap(doing, name string, err error) error {
+	if _, is := errors.AsType[*Error](err); err == nil || is {
+		return err
+	}
+	return d.failed(doing, name, err)
+}
+
+// failed returns the error of a call for an entry, or for the directory itself if name is empty.
+func (d *Directory) failed(doing, name string, err error) error {
+	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "%s %s failed: %s", doing, d.shown(name), Reason(err))
+}
+
+// cannotCreate returns the error for an entry that cannot be created, unless err is an *Error already.
+func (d *Directory) cannotCreate(name string, err error) error {
+	if _, is := errors.AsType[*Error](err); is {
+		return err
+	}
+	return CannotCreate(d.path(name), err)
+}

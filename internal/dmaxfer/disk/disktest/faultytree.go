@@ -1,0 +1,126 @@
+package disktest
+
+import (
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+func (d *faultyDir) OpenChild(name string) (disk.Dir, error) {
+	return d.on.openDir(d.dir.OpenChild, name)
+}
+
+func (d *faultyDir) OpenBeneath(path string) (disk.Dir, error) {
+	return d.on.openDir(d.dir.OpenBeneath, path)
+}
+
+func (d *faultyDir) MakeDir(name string, permissions uint32) error {
+	return d.on.do("mkdir", name, func() error { return d.dir.MakeDir(name, permissions) })
+}
+
+func (d *faultyDir) RemoveDir(name string) error {
+	return d.on.do("rmdir", name, func() error { return d.dir.RemoveDir(name) })
+}
+
+func (d *faultyDir) CreateDraft(name string, permissions uint32) (draft disk.Draft, err error) {
+	err = d.on.do("create", name, func() (err error) {
+		draft, err = d.dir.CreateDraft(name, permissions)
+		return err
+	})
+	if err == nil {
+		return &faultyDraft{draft: draft, on: d.on, name: name}, nil
+	}
+	if draft != nil {
+		_ = draft.Close() // the caller has no handle
+	}
+	return nil, err
+}
+
+func (d *faultyDir) Symlink(text, name string) error {
+	return d.on.do("symlink", name, func() error { return d.dir.Symlink(text, name) })
+}
+
+func (d *faultyDir) LinkTo(name string, in disk.Dir, as string) error {
+	return d.on.do("link", as, func() error { return d.dir.LinkTo(name, unwrap(in), as) })
+}
+
+// unwrap returns the directory of the file system below, which its methods expect as an argument.
+func unwrap(dir disk.Dir) disk.Dir {
+	if faulty, is := dir.(*faultyDir); is {
+		return faulty.dir
+	}
+	return dir
+}
+
+func (d *faultyDir) SetLinkModified(name string, at disk.Timestamp) error {
+	return d.on.do("utimes", name, func() error { return d.dir.SetLinkModified(name, at) })
+}
+
+func (d *faultyDir) SetLinkOwner(name string, uid, gid uint32) error {
+	return d.on.do("chown", name, func() error { return d.dir.SetLinkOwner(name, uid, gid) })
+}
+
+func (d *faultyDir) SetMode(mode uint32) error {
+	return d.on.do("chmod", d.path, func() error { return d.dir.SetMode(mode) })
+}
+
+func (d *faultyDir) SetOwner(uid, gid uint32) error {
+	return d.on.do("chown", d.path, func() error { return d.dir.SetOwner(uid, gid) })
+}
+
+func (d *faultyDir) SetModified(at disk.Timestamp) error {
+	return d.on.do("utimes", d.path, func() error { return d.dir.SetModified(at) })
+}
+
+func (d *faultyDir) Xattrs() (attributes []disk.Xattr, err error) {
+	err = d.on.do("xattrs", d.path, func() (err error) {
+		attributes, err = d.dir.Xattrs()
+		return err
+	})
+	return attributes, err
+}
+
+func (d *faultyDir) SetXattr(attribute disk.Xattr) error {
+	return d.on.do("setxattr", d.path, func() error { return d.dir.SetXattr(attribute) })
+}
+
+func (d *faultyDir) CanSyncFS() bool { return d.dir.CanSyncFS() }
+
+func (d *faultyDir) SyncFS() error { return d.on.do("syncfs", d.path, d.dir.SyncFS) }
+
+// faultyDraft is a draft of a Faulty.
+type faultyDraft struct {
+	draft disk.Draft
+	on    *Faulty
+	name  string // empty: it was created without a name
+}
+
+func (f *faultyDraft) do(op string, operation func() error) error {
+	return f.on.do(op, f.name, operation)
+}
+
+func (f *faultyDraft) Write(p []byte) (int, error) {
+	return f.on.move("write", f.name, p, f.draft.Write)
+}
+
+func (f *faultyDraft) SetMode(permissions uint32) error {
+	return f.do("chmod", func() error { return f.draft.SetMode(permissions) })
+}
+
+func (f *faultyDraft) SetOwner(uid, gid uint32) error {
+	return f.do("chown", func() error { return f.draft.SetOwner(uid, gid) })
+}
+
+func (f *faultyDraft) SetModified(at disk.Timestamp) error {
+	return f.do("utimes", func() error { return f.draft.SetModified(at) })
+}
+
+func (f *faultyDraft) SetXattr(attribute disk.Xattr) error {
+	return f.do("setxattr", func() error { return f.draft.SetXattr(attribute) })
+}
+
+func (f *faultyDraft) Sync() error { return f.do("sync", f.draft.Sync) }
+
+func (f *faultyDraft) NameIn(dir disk.Dir, name string) error {
+	return f.on.do("name", name, func() error { return f.draft.NameIn(unwrap(dir), name) })
+}
+
+func (f *faultyDraft) Close() error { return f.on.closing(f.name, f.draft.Close) }

@@ -1,0 +1,273 @@
+package disktest
+
+import (
+	"errors"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// OpenChild implements disk.Dir.
+func (d *memoryDir) OpenChild(name string) (disk.Dir, error) {
+	n, unlock, err := d.lookup("open", name)
+	defer unlock()
+	switch {
+	case err != nil:
+	case n.link != "":
+		err = failed("open", name, unix.ELOOP)
+	case n.dir == nil:
+		err = failed("open", name, unix.ENOTDIR)
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.fs.openDirs++
+	return &memoryDir{fs: d.fs, dir: n.dir}, nil
+}
+
+// OpenBeneath implements disk.Dir.
+func (d *memoryDir) OpenBeneath(path string) (disk.Dir, error) {
+	at := disk.Dir(d)
+	for name := range strings.SplitSeq(path, "/") {
+		var next disk.Dir
+		err := failed("open", path, unix.EXDEV)
+		if name != "" && name != "." && name != ".." {
+			next, err = at.OpenChild(name)
+		}
+		if at != disk.Dir(d) {
+			_ = at.Close() // cannot fail
+		}
+		if err != nil {
+			return nil, err
+		}
+		at = next
+	}
+	return at, nil
+}
+
+// MakeDir implements disk.Dir.
+func (d *memoryDir) MakeDir(name string, permissions uint32) error {
+	_, unlock, err := d.absent("mkdir", name)
+	defer unlock()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(d.dir.path, name)
+	made := d.fs.newDirectory(path, fs.FileMode(permissions&^d.fs.self.Umask&0o777))
+	made.uid, made.device = d.fs.self.UID, d.dir.device
+	d.fs.dirs[path] = made
+	d.fs.rename("mkdir "+name, d.dir, map[string]*node{name: d.fs.entryOf(made)})
+	return nil
+}
+
+// RemoveDir implements disk.Dir.
+func (d *memoryDir) RemoveDir(name string) error {
+	n, unlock, err := d.lookup("rmdir", name)
+	defer unlock()
+	switch {
+	case err != nil:
+	case n.dir == nil:
+		err = failed("rmdir", name, unix.ENOTDIR)
+	case len(n.dir.now) > 0:
+		err = failed("rmdir", name, unix.ENOTEMPTY)
+	case !d.mayUnlink(n):
+		err = failed("rmdir", name, unix.EPERM)
+	}
+	if err != nil {
+		return err
+	}
+	n.dir.removed = true
+	delete(d.fs.dirs, n.dir.path)
+	d.fs.rename("rmdir "+name, d.dir, map[string]*node{name: nil})
+	return nil
+}
+
+// CreateDraft implements disk.Dir.
+func (d *memoryDir) CreateDraft(name string, permissions uint32) (disk.Draft, error) {
+	mode := fs.FileMode(permissions & 0o777)
+	if name != "" {
+		made, err := d.create(name, mode)
+		if err != nil {
+			return nil, err
+		}
+		return made, nil
+	}
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	switch {
+	case d.closed:
+		return nil, failed("create", ".", fs.ErrClosed)
+	case d.fs.lacking.Unnamed:
+		return nil, failed("create", ".", errors.ErrUnsupported)
+	}
+	made := d.fs.handle(d.fs.newNode(mode), d.path("unnamed"), false)
+	made.unnamedIn, made.node.device = d.dir, d.dir.device
+	return made, nil
+}
+
+// Symlink implements disk.Dir.
+func (d *memoryDir) Symlink(text, name string) error {
+	_, unlock, err := d.absent("symlink", name)
+	defer unlock()
+	if err != nil {
+		return err
+	}
+	made := d.fs.newNode(fs.ModeSymlink | 0o777)
+	made.link, made.durable = text, made.now
+	made.now.size = int64(len(text))
+	d.fs.rename("symlink "+name, d.dir, map[string]*node{name: made})
+	return nil
+}
+
+// LinkTo implements disk.Dir.
+func (d *memoryDir) LinkTo(name string, in disk.Dir, as string) error {
+	other, is := in.(*memoryDir)
+	if !is {
+		return failed("link", as, unix.EXDEV)
+	}
+	n, unlock, err := d.lookup("link", name)
+	defer unlock()
+	if err != nil {
+		return err
+	}
+	return d.fs.link(name, n, other.dir, as)
+}
+
+// SetLinkModified implements disk.Dir.
+func (d *memoryDir) SetLinkModified(name string, at disk.Timestamp) error {
+	return d.changeLink("utimes", name, func(c *content) error {
+		c.modified = at
+		return nil
+	})
+}
+
+// SetLinkOwner implements disk.Dir.
+func (d *memoryDir) SetLinkOwner(name string, uid, gid uint32) error {
+	return d.changeLink("chown", name, func(c *content) error {
+		if d.fs.self.UID != 0 && (uid != c.uid || gid != c.gid) {
+			return unix.EPERM
+		}
+		c.uid, c.gid = uid, gid
+		return nil
+	})
+}
+
+// changeLink changes the attributes of a symlink. They are durable with its name.
+func (d *memoryDir) changeLink(op, name string, change func(c *content) error) error {
+	n, unlock, err := d.lookup(op, name)
+	defer unlock()
+	if err != nil {
+		return err
+	}
+	changed := n.now.clone()
+	if err := change(changed); err != nil {
+		return failed(op, name, err)
+	}
+	n.now, n.durable, n.changed = changed, changed, d.fs.tick()
+	d.fs.step(op + " " + name)
+	return nil
+}
+
+// changeSelf changes the attributes of the directory. They are durable at once: no promise depends on them.
+func (d *memoryDir) changeSelf(op string, change func() error) error {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	if d.closed {
+		return failed(op, d.dir.path, fs.ErrClosed)
+	}
+	if err := change(); err != nil {
+		return failed(op, d.dir.path, err)
+	}
+	d.fs.step(op + " " + d.dir.path)
+	return nil
+}
+
+// SetMode implements disk.Dir.
+func (d *memoryDir) SetMode(mode uint32) error {
+	return d.changeSelf("chmod", func() error {
+		d.dir.mode = fs.FileMode(mode & 0o777)
+		if mode&unix.S_ISVTX != 0 {
+			d.dir.mode |= fs.ModeSticky
+		}
+		return nil
+	})
+}
+
+// SetOwner implements disk.Dir.
+func (d *memoryDir) SetOwner(uid, gid uint32) error {
+	return d.changeSelf("chown", func() error {
+		if d.fs.self.UID != 0 && (uid != d.dir.uid || gid != d.dir.gid) {
+			return unix.EPERM
+		}
+		d.dir.uid, d.dir.gid = uid, gid
+		return nil
+	})
+}
+
+// SetModified implements disk.Dir.
+func (d *memoryDir) SetModified(at disk.Timestamp) error {
+	return d.changeSelf("utimes", func() error {
+		d.dir.modified = at
+		return nil
+	})
+}
+
+// Xattrs implements disk.Dir.
+func (d *memoryDir) Xattrs() (attributes []disk.Xattr, err error) {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(d.dir.xattrs)) {
+		attributes = append(attributes, disk.Xattr{Name: name, Value: []byte(d.dir.xattrs[name])})
+	}
+	return attributes, nil
+}
+
+// SetXattr implements disk.Dir.
+func (d *memoryDir) SetXattr(attribute disk.Xattr) error {
+	return d.changeSelf("setxattr", func() error {
+		if !strings.Contains(attribute.Name, ".") {
+			return unix.EOPNOTSUPP
+		}
+		d.dir.xattrs[attribute.Name] = string(attribute.Value)
+		return nil
+	})
+}
+
+// Lacking are features that a Memory does not have. Its methods fail with errors.ErrUnsupported then.
+type Lacking struct {
+	SyncFS  bool // CanSyncFS reports false
+	Unnamed bool // files without a name
+}
+
+// Without removes features.
+func (m *Memory) Without(features Lacking) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lacking = features
+}
+
+// CanSyncFS implements disk.Dir.
+func (d *memoryDir) CanSyncFS() bool {
+	d.fs.mu.Lock()
+	defer d.fs.mu.Unlock()
+	return !d.fs.lacking.SyncFS
+}
+
+// SyncFS implements disk.Dir.
+func (d *memoryDir) SyncFS() error {
+	m := d.fs
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.lacking.SyncFS {
+		return failed("syncfs", d.dir.path, errors.ErrUnsupported)
+	}
+	m.syncAll(func(device uint64) bool { return device == d.dir.device })
+	m.step("syncfs")
+	return nil
+}

@@ -1,0 +1,118 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// IsReserved reports whether a name has the form of those that transfers use for unfinished files. A tree refuses
+// entries with such names, because they could be taken for its own.
+func IsReserved(name string) bool {
+	if !strings.HasPrefix(name, ".") {
+		return false
+	}
+	for _, suffix := range []string{partialSuffix, journalSuffix, backupSuffix, linkSuffix} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// checkName refuses names that could lead out of the directory, or are reserved.
+func (d *Directory) checkName(name string) error {
+	switch {
+	case name == "", name == ".", name == "..", strings.ContainsAny(name, "/\x00"):
+		return NewError(ErrTarget, nil, "rename it in the source", "%q is not a name", name)
+	case IsReserved(name):
+		return NewError(ErrTarget, nil, "rename it in the source, or exclude it",
+			"the name of %s is reserved for unfinished files", d.path(name))
+	}
+	return nil
+}
+
+// temporaryOf returns the name that an entry has until it is complete, where it needs one.
+func temporaryOf(name string) string { return namesOf(name, "").link }
+
+// nameNew gives a file that is complete its final name by calling give, which fails if the name exists. An entry that
+// may be replaced is renamed over from a temporary name.
+func (d *Directory) nameNew(dir Dir, name string, give func(name string) error) error {
+	err := give(name)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := d.checkReplaceable(dir, name, err); err != nil {
+		return err
+	}
+	temporary := temporaryOf(name)
+	if err := d.withoutStale(dir, temporary, func() error { return give(temporary) }); err != nil {
+		return err
+	}
+	err = dir.Rename(temporary, name)
+	if err != nil {
+		_ = dir.Remove(temporary) // the first error is reported
+	}
+	return err
+}
+
+// renameNew gives an entry with a temporary name its final one.
+func (d *Directory) renameNew(dir Dir, temporary, name string) error {
+	err := dir.RenameIfAbsent(temporary, name)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if err := d.checkReplaceable(dir, name, err); err != nil {
+		return err
+	}
+	return dir.Rename(temporary, name)
+}
+
+// checkReplaceable returns an error unless an existing entry may be replaced by a file or a symlink. exists is the
+// error that reported it.
+func (d *Directory) checkReplaceable(dir Dir, name string, exists error) error {
+	found, err := dir.Stat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil // it was removed meanwhile
+	case err != nil:
+		return d.failed("examining", name, err)
+	case found.Mode.IsDir():
+		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot create %s: a directory has its name", d.path(name))
+	case !found.Mode.IsRegular() && found.Mode&fs.ModeSymlink == 0:
+		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot replace %s: it is not a regular file", d.path(name))
+	case !d.tree.opt.Overwrite:
+		return NewError(ErrExists, exists, nextIfExists, "%s already exists: another process created it", d.path(name))
+	default:
+		return nil
+	}
+}
+
+// withoutStale calls a function that creates a temporary name, a second time if a killed transfer had left the name.
+func (d *Directory) withoutStale(dir Dir, temporary string, create func() error) error {
+	err := create()
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if found, err := dir.Stat(temporary); err == nil {
+		if err := d.checkStale(found); err != nil {
+			return err
+		}
+		if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return create()
+}
+
+// checkStale returns an error if an entry with a temporary name cannot be of a killed transfer of this user.
+func (d *Directory) checkStale(found Info) error {
+	switch {
+	case found.Mode.IsDir():
+		return errors.New("a directory has the name of its temporary file")
+	case found.UID != d.tree.self.UID && d.tree.self.UID != 0:
+		return errors.New("another user's file has the name of its temporary file")
+	default:
+		return nil
+	}
+}

@@ -1,0 +1,117 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// Symlink creates a symlink with this text, or replaces a file or symlink if the tree allows it. Of meta only owner and
+// modification time are used.
+func (d *Directory) Symlink(name, text string, meta Metadata) error {
+	if err := d.checkName(name); err != nil {
+		return err
+	}
+	dir, err := d.use()
+	if err != nil {
+		return err
+	}
+	defer d.unuse()
+	temporary := temporaryOf(name)
+	err = d.withoutStale(dir, temporary, func() error { return dir.Symlink(text, temporary) })
+	if err != nil {
+		return d.cannotCreate(name, err)
+	}
+	err = d.setLinkAttributes(dir, temporary, name, meta)
+	if err == nil {
+		err = d.renameNew(dir, temporary, name)
+	}
+	if err != nil {
+		_ = dir.Remove(temporary) // the first error is reported
+		return d.cannotCreate(name, err)
+	}
+	return d.changed()
+}
+
+func (d *Directory) setLinkAttributes(dir Dir, temporary, name string, meta Metadata) error {
+	keep := d.tree.opt.Preserve
+	if keep.Owner {
+		if err := dir.SetLinkOwner(temporary, meta.UID, meta.GID); err != nil {
+			return d.cannotKeep(name, "its owner", nextIfNoOwner, err)
+		}
+	}
+	if keep.Times {
+		if err := dir.SetLinkModified(temporary, meta.Modified); err != nil {
+			return d.failed("setting the time of", name, err)
+		}
+	}
+	return nil
+}
+
+// Link creates another name of a regular file, which is named by its path below the tree's root. An existing file or
+// symlink is replaced if the tree allows it.
+func (d *Directory) Link(name, target string) error {
+	if err := d.checkName(name); err != nil {
+		return err
+	}
+	for component := range strings.SplitSeq(target, "/") {
+		if err := d.checkName(component); err != nil {
+			return err
+		}
+	}
+	parent, base := Split(target)
+	from, release, err := d.tree.beneath(parent)
+	if err == nil {
+		err = d.linkFrom(from, base, name)
+		release()
+	}
+	if _, is := errors.AsType[*Error](err); err != nil && !is {
+		return NewError(kindOfWrite(err), err, "receive it as a file of its own (leave links out of --preserve)",
+			"cannot make %s a hard link to %s: %s", d.path(name), target, Reason(err))
+	}
+	return err
+}
+
+// beneath opens a directory of the tree by its path below the root, as Split returns it.
+func (t *Tree) beneath(path string) (dir Dir, release func(), err error) {
+	root, err := t.root.use()
+	if err != nil {
+		return nil, nil, err
+	}
+	if path == "." {
+		return root, t.root.unuse, nil
+	}
+	defer t.root.unuse()
+	dir, err = root.OpenBeneath(strings.TrimSuffix(path, "/"))
+	if err != nil {
+		return nil, nil, err
+	}
+	return dir, func() { _ = dir.Close() }, nil // was only read
+}
+
+// linkFrom does nothing if the name is already one of the file: a rename between two names of it would have no effect.
+func (d *Directory) linkFrom(from Dir, base, name string) error {
+	found, err := from.Stat(base)
+	if err != nil {
+		return err
+	}
+	if !found.Mode.IsRegular() {
+		return errNotRegular
+	}
+	to, err := d.use()
+	if err != nil {
+		return err
+	}
+	defer d.unuse()
+	is, err := to.Stat(name)
+	if err == nil && is.SameFile(found.Identity) {
+		return nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := d.nameNew(to, name, func(name string) error { return from.LinkTo(base, to, name) }); err != nil {
+		return err
+	}
+	return d.changed()
+}

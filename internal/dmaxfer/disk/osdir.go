@@ -1,0 +1,192 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+)
+
+// openDirectory are the flags by which a directory is opened below another one: never through a symlink.
+const openDirectory = unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC
+
+func (d *osDir) OpenChild(name string) (Dir, error) {
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat(d.fd(), name, openDirectory, 0)
+		return err
+	})
+	if err != nil {
+		return nil, d.failed("open", name, err)
+	}
+	return newOSDir(fd, d.path(name)), nil
+}
+
+// noOpenat2 is set when the kernel, or a filter of system calls, does not know openat2(2).
+var noOpenat2 atomic.Bool
+
+// OpenBeneath uses openat2(2), or opens one component after the other.
+func (d *osDir) OpenBeneath(path string) (Dir, error) {
+	if noOpenat2.Load() || len(path) >= unix.PathMax {
+		return d.openEach(path)
+	}
+	var fd int
+	err := retry(func() (err error) {
+		fd, err = unix.Openat2(d.fd(), path, &unix.OpenHow{
+			Flags:   openDirectory,
+			Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+		})
+		return err
+	})
+	switch {
+	case err == nil:
+		return newOSDir(fd, d.path(path)), nil
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL):
+		noOpenat2.Store(true)
+		return d.openEach(path)
+	case errors.Is(err, unix.EAGAIN): // another process renames directories of the path
+		return d.openEach(path)
+	default:
+		return nil, d.failed("open", path, err)
+	}
+}
+
+// openEach opens the directories of a path one after the other.
+func (d *osDir) openEach(path string) (Dir, error) {
+	at, opened := d.fd(), -1
+	for name := range strings.SplitSeq(path, "/") {
+		next, err := openComponent(at, name)
+		if opened >= 0 {
+			_ = unix.Close(opened) // was only read
+		}
+		if err != nil {
+			return nil, d.failed("open", path, err)
+		}
+		at, opened = next, next
+	}
+	return newOSDir(opened, d.path(path)), nil
+}
+
+func openComponent(at int, name string) (fd int, err error) {
+	if name == "" || name == "." || name == ".." {
+		return -1, unix.EXDEV
+	}
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(at, name, openDirectory, 0)
+		return err
+	})
+	return fd, err
+}
+
+func (d *osDir) MakeDir(name string, permissions uint32) error {
+	return d.failed("mkdir", name, retry(func() error { return unix.Mkdirat(d.fd(), name, permissions) }))
+}
+
+func (d *osDir) RemoveDir(name string) error {
+	return d.failed("rmdir", name, retry(func() error { return unix.Unlinkat(d.fd(), name, unix.AT_REMOVEDIR) }))
+}
+
+func (d *osDir) Symlink(text, name string) error {
+	return d.failed("symlink", name, retry(func() error { return unix.Symlinkat(text, d.fd(), name) }))
+}
+
+func (d *osDir) LinkTo(name string, in Dir, as string) error {
+	other, is := in.(*osDir)
+	if !is {
+		return d.failed("link", as, unix.EXDEV)
+	}
+	return d.failed("link", as, retry(func() error { return unix.Linkat(d.fd(), name, other.fd(), as, 0) }))
+}
+
+func (d *osDir) SetLinkModified(name string, at Timestamp) error {
+	times := []unix.Timespec{{Nsec: unix.UTIME_OMIT}, {Sec: at.Sec, Nsec: int64(at.Nsec)}}
+	return d.failed("utimes", name, retry(func() error {
+		return unix.UtimesNanoAt(d.fd(), name, times, unix.AT_SYMLINK_NOFOLLOW)
+	}))
+}
+
+func (d *osDir) SetLinkOwner(name string, uid, gid uint32) error {
+	return d.failed("chown", name, retry(func() error {
+		return unix.Fchownat(d.fd(), name, int(uid), int(gid), unix.AT_SYMLINK_NOFOLLOW)
+	}))
+}
+
+// SetMode reads the mode first, because fchmod(2) would clear the set-group-ID bit, which a directory inherits.
+func (d *osDir) SetMode(mode uint32) error {
+	var stat unix.Stat_t
+	if err := retry(func() error { return unix.Fstat(d.fd(), &stat) }); err != nil {
+		return d.failed("chmod", ".", err)
+	}
+	wanted := mode&0o1777 | stat.Mode&unix.S_ISGID
+	if stat.Mode&0o7777 == wanted {
+		return nil
+	}
+	return d.failed("chmod", ".", retry(func() error { return unix.Fchmod(d.fd(), wanted) }))
+}
+
+func (d *osDir) SetOwner(uid, gid uint32) error {
+	return d.failed("chown", ".", retry(func() error { return unix.Fchown(d.fd(), int(uid), int(gid)) }))
+}
+
+func (d *osDir) SetModified(at Timestamp) error {
+	return d.failed("utimes", ".", retry(func() error { return setModified(d.fd(), at) }))
+}
+
+func (d *osDir) Xattrs() ([]Xattr, error) {
+	file, err := asFile(d.handle, nil)
+	if err != nil {
+		return nil, err
+	}
+	return file.Xattrs()
+}
+
+func (d *osDir) SetXattr(attribute Xattr) error {
+	return d.failed("setxattr", ".", retry(func() error {
+		return unix.Fsetxattr(d.fd(), attribute.Name, attribute.Value, 0)
+	}))
+}
+
+func (d *osDir) CanSyncFS() bool { return d.isKnown() && syncfsReports() }
+
+func (d *osDir) SyncFS() error {
+	return d.failed("syncfs", ".", retry(func() error { return unix.Syncfs(d.fd()) }))
+}
+
+// syncfsReports reports whether the kernel returns write errors from syncfs(2), which it does since version 5.8, and
+// no filter of system calls refuses it.
+var syncfsReports = sync.OnceValue(func() bool {
+	var name unix.Utsname
+	if unix.Uname(&name) != nil || !atLeast(unix.ByteSliceToString(name.Release[:]), 5, 8) {
+		return false
+	}
+	return errors.Is(unix.Syncfs(-1), unix.EBADF)
+})
+
+// atLeast reports whether a kernel release, such as "5.15.0-91-generic", is of this version or a later one.
+func atLeast(release string, major, minor int) bool {
+	var gotMajor, gotMinor int
+	if _, err := fmt.Sscanf(release, "%d.%d", &gotMajor, &gotMinor); err != nil {
+		return false
+	}
+	return gotMajor > major || gotMajor == major && gotMinor >= minor
+}
+
+// isKnown reports whether the directory is on a file system that reports failed writes at the latest by fsync(2) and
+// syncfs(2), and not only when the file is closed.
+func (d *osDir) isKnown() bool {
+	d.known.Do(func() {
+		var stat unix.Statfs_t
+		if retry(func() error { return unix.Fstatfs(d.fd(), &stat) }) != nil {
+			return
+		}
+		switch stat.Type {
+		case unix.EXT4_SUPER_MAGIC, unix.XFS_SUPER_MAGIC, unix.BTRFS_SUPER_MAGIC, unix.TMPFS_MAGIC,
+			unix.F2FS_SUPER_MAGIC:
+			d.isLocal = true
+		}
+	})
+	return d.isLocal
+}

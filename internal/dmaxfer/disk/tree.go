@@ -1,0 +1,232 @@
+package disk
+
+import (
+	"container/list"
+	"errors"
+	"io/fs"
+	"strings"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// TreeState is what a path leads to for the target of a tree.
+type TreeState int
+
+// The states of FindTree.
+const (
+	TreeAbsent        TreeState = iota // nothing, in an existing directory
+	TreeExists                         // a directory
+	TreeUnfinished                     // a directory that an interrupted transfer has left; the next one continues it
+	TreeNotADirectory                  // a file, or anything else that is not a directory
+)
+
+// TreeOptions are the properties of the transfer that fills a Tree.
+type TreeOptions struct {
+	Overwrite  bool // existing files and symlinks may be replaced; an unfinished tree's always are
+	Durability Durability
+	Preserve   Preserve // attributes of the source that files, directories and symlinks get
+}
+
+// Tree is the target of a transfer of a directory. Everything is created below its root: each name is resolved in the
+// open directory that contains it and no symlink is followed. If another process moves a directory out of the tree
+// while it is open, what is received into that directory moves with it. A Tree and its directories may be used
+// concurrently.
+//
+// While it is filled, a marker beside the root, named like a Partial of the root's name, is locked, so that only one
+// transfer fills the directory. It remains if the transfer is interrupted, and tells the next one that it may
+// continue. If this user cannot create files beside an existing root, or the root is named by "." or "..", there is no
+// marker: Overwrite is needed each time, and nothing keeps two transfers from filling the directory at once.
+type Tree struct {
+	fs      FS
+	self    Self
+	opt     TreeOptions
+	marker  *marker // nil: it could not be created
+	root    *Directory
+	flusher flusher
+
+	mu   sync.Mutex
+	open int        // directories with an open handle
+	idle *list.List // of *Directory: those that no call uses, the least recently used first
+}
+
+// FindTree returns what is at path for the target of a tree. It changes nothing. Errors are an ErrTarget.
+func FindTree(on FS, path string) (TreeState, error) {
+	at, err := locateTree(on, path)
+	if err != nil {
+		return TreeAbsent, err
+	}
+	defer at.Dir.Close()
+	switch {
+	case at.Found == nil:
+		return TreeAbsent, nil
+	case !at.Found.Mode.IsDir():
+		return TreeNotADirectory, nil
+	case isUnfinished(on, at):
+		return TreeUnfinished, nil
+	default:
+		return TreeExists, nil
+	}
+}
+
+// locateTree ignores slashes at the end of a path.
+func locateTree(on FS, path string) (*Location, error) {
+	if trimmed := strings.TrimRight(path, "/"); trimmed != "" {
+		path = trimmed
+	}
+	at, err := Locate(on, path)
+	if err != nil {
+		return nil, CannotCreate(path, err)
+	}
+	return at, nil
+}
+
+// OpenTree opens the directory at path, following symlinks like Locate, or creates it with mode 0700. Errors are an
+// ErrTarget: ErrExists if there is a directory, no interrupted transfer has left it and Overwrite is not set; ErrBusy
+// if another process is receiving it.
+func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
+	at, err := locateTree(on, path)
+	if err != nil {
+		return nil, err
+	}
+	defer at.Dir.Close()
+	if at.Found != nil && !at.Found.Mode.IsDir() {
+		return nil, NewError(ErrTarget, nil, "name a directory, or remove it",
+			"cannot receive a directory as %s: it is not a directory", at.Path)
+	}
+	t := &Tree{fs: on, self: on.Self(), opt: o, idle: list.New()}
+	t.flusher.syncing = make(chan struct{}, 1)
+	if err := t.openMarker(at); err != nil {
+		return nil, err
+	}
+	if err := t.openRoot(at); err != nil {
+		t.removeNewMarker()
+		return nil, err
+	}
+	return t, nil
+}
+
+// openMarker creates or adopts the marker. An unfinished tree may be changed, as with Overwrite.
+func (t *Tree) openMarker(at *Location) (err error) {
+	if at.Found != nil && !t.opt.Overwrite && !isUnfinished(t.fs, at) {
+		return NewError(ErrExists, nil, nextIfExists, "%s already exists", at.Path)
+	}
+	t.marker, err = openMarker(t.fs, at)
+	switch {
+	case err == nil:
+		t.opt.Overwrite = t.opt.Overwrite || at.Found != nil
+		return nil
+	case at.Found != nil && t.opt.Overwrite && cannotMark(err):
+		return nil
+	default:
+		return err
+	}
+}
+
+// removeNewMarker removes a marker that this Tree has created, before anything was received.
+func (t *Tree) removeNewMarker() {
+	if t.marker != nil {
+		_ = t.marker.close(!t.marker.unfinished) // an earlier error is reported
+	}
+}
+
+// openRoot creates the root if it is absent, and opens it.
+func (t *Tree) openRoot(at *Location) error {
+	if at.Found != nil {
+		return t.enterRoot(at)
+	}
+	if err := at.Dir.MakeDir(at.Name, privateDirectory); err != nil {
+		return CannotCreate(at.Path, err)
+	}
+	err := t.syncParent(at)
+	if err == nil {
+		err = t.enterRoot(at)
+	}
+	if err != nil {
+		_ = at.Dir.RemoveDir(at.Name) // the first error is reported
+	}
+	return err
+}
+
+func (t *Tree) enterRoot(at *Location) error {
+	open := at.Dir.OpenChild
+	if at.Name == "." {
+		open = at.Dir.OpenDir
+	}
+	dir, err := open(at.Name)
+	if err != nil {
+		return CannotCreate(at.Path, err)
+	}
+	// The root is in use until Close, so that its handle stays open.
+	t.root = &Directory{tree: t, refs: 1, fresh: at.Found == nil, name: at.Path, dir: dir, users: 1}
+	t.open = 1
+	if err := t.root.begin(dir); err != nil {
+		_ = dir.Close() // was only read
+		t.flusher.close()
+		return err
+	}
+	return nil
+}
+
+// syncParent makes root and marker durable, so that a loss of power leaves no unfinished tree without its marker.
+func (t *Tree) syncParent(at *Location) error {
+	if t.opt.Durability != negotiate.DurabilityFull {
+		return nil
+	}
+	err := t.marker.file.Sync()
+	if err == nil {
+		err = at.Dir.Sync()
+	}
+	if err != nil {
+		return NewError(kindOfWrite(err), err, afterFailedWrite(err), "flushing the directory of %s failed: %s",
+			at.Path, Reason(err))
+	}
+	return nil
+}
+
+// Root returns the tree's root. It is valid until Close.
+func (t *Tree) Root() *Directory { return t.root }
+
+// Renamed returns a sentence that says why the marker does not have the usual name; empty if it has.
+func (t *Tree) Renamed() string {
+	if t.marker == nil {
+		return ""
+	}
+	return t.marker.renamed
+}
+
+// Marked reports whether an interrupted transfer leaves a marker, so that the next one continues without Overwrite.
+func (t *Tree) Marked() bool { return t.marker != nil }
+
+// Resumed reports whether an interrupted transfer had left the tree.
+func (t *Tree) Resumed() bool { return t.marker != nil && t.marker.unfinished }
+
+// Close closes the tree. If done, it removes the marker; otherwise the marker remains for the next transfer. It waits
+// for a Sync that runs; no other call may run. Directories that are still held can be released afterwards, and staged
+// files discarded; everything else fails.
+func (t *Tree) Close(done bool) error {
+	t.flusher.close()
+	var err error
+	if t.marker != nil {
+		err = t.marker.close(done)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for e := t.idle.Front(); e != nil; e = e.Next() {
+		d := e.Value.(*Directory)
+		_ = d.dir.Close() // was only read
+		d.dir = nil
+	}
+	t.idle.Init()
+	if t.root.dir != nil {
+		_ = t.root.dir.Close() // was only read
+		t.root.dir = nil
+	}
+	t.open = 0
+	return err
+}
+
+// cannotMark reports whether an error means that this user cannot create a file beside the root.
+func cannotMark(err error) bool {
+	return errors.Is(err, fs.ErrPermission) || errors.Is(err, errReadOnly) || errors.Is(err, errNoMarkerName)
+}
