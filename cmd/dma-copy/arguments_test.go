@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -16,7 +17,7 @@ func TestTwoDashesAmongTheFlagsOfACopy(t *testing.T) {
 		"--pci-addr b1:00.1 -- --file=x",
 	} {
 		got, want := mustRun(t, nil, words(line)...), mustRun(t, nil, "-p", "b1:00.1", "-f", "x")
-		if got != want || got.Device != "b1:00.1" || got.File != "x" {
+		if !reflect.DeepEqual(got, want) || got.Device != "b1:00.1" || got.File != "x" {
 			t.Errorf("%s: %+v, want %+v", line, got, want)
 		}
 	}

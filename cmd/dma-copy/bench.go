@@ -24,6 +24,7 @@ import (
 // The arguments of bench.
 const (
 	benchCopy   = "copy"
+	benchTree   = "tree"
 	benchEngine = "engine"
 	benchShow   = "show"
 )
@@ -33,19 +34,21 @@ func benchCommand() command {
 	return command{
 		name:    "bench",
 		summary: "Measure copies and the DMA engine alone",
-		takes:   []string{"[copy|engine]", "show RECORD"},
+		takes:   []string{"[copy|tree|engine]", "show RECORD"},
 		about: `Measures the program and its DMA engine on the software device, both sides on
 this machine. The results say nothing about a card.
 
 copy         files through the whole program, a process for each side, and the
              same by the tools that are installed
+tree         the same with directory trees that it makes: a first copy, and the
+             same again when nothing has changed
 engine       memory to memory, no files: the upper bound for a copy
 show RECORD  prints what an earlier run wrote with -o json; - is stdin
 
-Without an argument it does both. All candidates take turns, with the source in
-the page cache and no target; ratios are to cp. A candidate that fails is
-reported, the others continue, and the exit code is 12. Temporary files are
-removed.
+Without an argument it does copy and engine. All candidates take turns, with the
+source in the page cache and no target; ratios are to cp, those of trees also to
+rsync -a. A candidate that fails is reported, the others continue, and the exit
+code is 12. Temporary files are removed.
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
@@ -63,6 +66,9 @@ func runBench(ctx context.Context, streams streams, s config.Bench, args []strin
 		return err
 	}
 	if s.Plot != "" {
+		if plan.Trees != nil {
+			return errPlotOfTrees
+		}
 		if err := plotFile(s.Plot).Check(); err != nil { // before the measurement, which takes minutes
 			return err
 		}
@@ -90,9 +96,13 @@ func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 		Driver: s.Driver.Options(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
-	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchEngine}, args[0]) {
-		return plan, exit.Usagef("unexpected argument %s: dma-copy bench takes copy, engine, show RECORD or nothing",
-			quote.Text(args[len(args)-1]))
+	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchTree, benchEngine}, args[0]) {
+		return plan, exit.Usagef("unexpected argument %s: "+
+			"dma-copy bench takes copy, tree, engine, show RECORD or nothing", quote.Text(args[len(args)-1]))
+	}
+	if len(args) == 1 && args[0] == benchTree {
+		plan.Trees = s.TreePlan()
+		return plan, nil
 	}
 	if len(args) == 0 || args[0] == benchCopy {
 		plan.Copies = s.CopyPlan()
@@ -134,9 +144,14 @@ func writeRecord(w io.Writer, form config.BenchForm, record *bench.Record) error
 	return encoder.Encode(record)
 }
 
+var errPlotOfTrees = exit.Usagef("--plot draws files and the engine only, not trees: leave it out")
+
 func plotBench(ctx context.Context, path string, record *bench.Record) error {
 	if path == "" {
 		return nil
+	}
+	if record.Copies == nil && record.Engine == nil {
+		return errPlotOfTrees
 	}
 	var content bytes.Buffer
 	err := record.Plot(&content)

@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 )
 
 // benchPlanOf returns the plan of a command line.
@@ -34,7 +35,7 @@ func TestBenchPlans(t *testing.T) {
 	if err != nil || both.Copies == nil || both.Engine == nil || both.Runs != 5 || both.Warmup != 1 {
 		t.Fatalf("%+v, error %v", both, err)
 	}
-	if c := both.Copies; c.Durability != "none" || !slices.Equal(c.Tools, bench.ToolNames) ||
+	if c := both.Copies; c.Durability != "none" || !slices.Equal(c.Tools, bench.ToolNames) || both.Trees != nil ||
 		!slices.Equal(c.Digests, []string{"crc32c"}) || len(c.Directions) != 2 {
 		t.Errorf("copies %+v", c)
 	}
@@ -48,6 +49,19 @@ func TestBenchPlans(t *testing.T) {
 		len(c.Tools) != 0 || c.Durability != "full" ||
 		!slices.Equal(c.Directions, []bench.Direction{bench.DPUToHost}) || c.Directory != "there" {
 		t.Errorf("copies %+v", c)
+	}
+	trees, err := benchPlanOf(t, "tree --trees deep,small --files 70 --tools rsync,tar --digests none --dir there")
+	if err != nil || trees.Copies != nil || trees.Engine != nil {
+		t.Fatalf("%+v, error %v", trees, err)
+	}
+	if p := trees.Trees; !slices.Equal(p.Shapes, []filetree.Shape{filetree.Deep, filetree.Small}) || p.Files != 70 ||
+		!slices.Equal(p.Tools, []string{"rsync", "tar"}) || !slices.Equal(p.Digests, []string{"none"}) ||
+		len(p.Chunks) != 1 || len(p.Directions) != 2 || p.Directory != "there" {
+		t.Errorf("trees %+v", p)
+	}
+	all, err := benchPlanOf(t, "tree")
+	if err != nil || !slices.Equal(all.Trees.Shapes, filetree.Shapes) || all.Trees.Files != 0 {
+		t.Errorf("%+v, error %v", all.Trees, err)
 	}
 	engine, err := benchPlanOf(t, "engine --sizes 2M,1M --depths 3 --model bluefield3")
 	if err != nil || engine.Copies != nil || engine.Engine.Bytes != 2<<20 ||
@@ -64,12 +78,17 @@ func TestRefusedBenches(t *testing.T) {
 		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the ` +
 			`device's choice`},
 		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
-		{"--tools vi", `--tools "vi": "vi" is not one of the choices; give cp, rsync, dd or socat`},
+		{"--tools vi", `--tools "vi": "vi" is not one of the choices; give cp, rsync, dd, socat or tar`},
+		{"tree --trees wide", `--trees "wide": "wide" is not one of the choices; give small, source, deep or huge-dir`},
+		{"tree --files x", `--files "x": not a number of files; give 1 to 1000000, or 0 for that of each tree`},
+		{"tree --files 1000001",
+			`--files "1000001": not a number of files; give 1 to 1000000, or 0 for that of each tree`},
 		{"--runs 0", `--runs "0": not a number of rounds; give 1 to 1000`},
 		{"--warmup -1", `--warmup "-1": not a number of rounds; give 0 to 1000`},
 		{"--model a=1,b", `--model "a=1,b": not a model; give a name such as bluefield3`},
 		{"engine --chunks 0", "--chunks 0 is for copies only: give the engine's task sizes, or name bench copy"},
-		{"copy engine", `unexpected argument "engine": dma-copy bench takes copy, engine, show RECORD or nothing`},
+		{"copy engine",
+			`unexpected argument "engine": dma-copy bench takes copy, tree, engine, show RECORD or nothing`},
 	}
 	for _, tc := range cases {
 		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence ||

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -115,16 +116,17 @@ func copyOnDevice(
 	}
 	options := copyOptions(s, device, side, streams.data, log)
 	address := device.Info().PCIAddress
-	if err := placement.Apply(placement.ThisMachine, driver.Hardware(), address, s.Placement, log); err != nil {
+	err = selectEntries(ctx, s, streams.stdin, &options)
+	if err == nil {
+		err = placement.Apply(placement.ThisMachine, driver.Hardware(), address, s.Placement, log)
+	}
+	if err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
 	r.Reporter.Begin(pathOf(driver, device, side, s))
 	summary, err := transfer(ctx, r, options)
-	if err != nil {
-		return r.Failure(side, err)
-	}
-	return r.Reporter.Succeed(summary)
+	return r.Conclude(side, summary, err)
 }
 
 // pathOf describes the device and driver of the copy for the reports.
@@ -180,6 +182,10 @@ func startLimit(ctx context.Context, cancel context.CancelCauseFunc, limit time.
 	context.AfterFunc(ctx, func() { timer.Stop() })
 }
 
+var linkModes = map[config.LinkChoice]tree.LinkMode{
+	config.LinksCopy: tree.LinksCopy, config.LinksFollow: tree.LinksFollow, config.LinksSkip: tree.LinksSkip,
+}
+
 func copyOptions(
 	s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger,
 ) dmaxfer.Options {
@@ -189,6 +195,8 @@ func copyOptions(
 		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == config.VerifyReadback,
 		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,
+		Links: linkModes[s.Links], HardLinks: s.Preserve.Links, Checksum: s.Checksum, DryRun: s.DryRun,
+		FailFast: s.FailFast, RefuseSame: s.IfSame == config.SameError, MaxEntries: s.MaxEntries,
 		Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxHoles: s.MaxHoles, MaxDuration: s.MaxDuration,
 		Stdin: data.stdin, Stdout: data.stdout, Software: softwareName(), ExitCode: report.ExitCode,
 		Placement: placement.Lanes{},

@@ -16,8 +16,8 @@ import (
 const helpIntroduction = `Usage: dma-copy [DOCA Flags] [Program Flags]
        dma-copy COMMAND [Flags]
 
-Copies one file between a host and its BlueField DPU. Run it on both sides; the
-side that has the file sends it, the other side creates it.
+Copies a file or a directory between a host and its BlueField DPU. Run it on
+both sides; the side that has it sends it, the other side creates it.
 `
 
 const helpGeneralFlags = `
@@ -34,6 +34,8 @@ const helpClosing = `
 Examples:
   host$ dma-copy -p b1:00.1 -f image.bin
   dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/image.bin
+  host$ dma-copy -p b1:00.1 -f photos --exclude '*.tmp'
+  dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f /var/tmp/photos
   host$ tar c photos | dma-copy -p b1:00.1 -f -
   dpu$  dma-copy -p 03:00.1 -r b1:00.1 -f photos.tar
 
@@ -43,7 +45,8 @@ the first one wins.
 Environment:
   DMA_COPY_<FLAG>                Any flag but help and version, in capitals with
                                  _ for -, as in DMA_COPY_PCI_ADDR=b1:00.1 or
-                                 DMA_COPY_QUIET=true; empty counts as not set
+                                 DMA_COPY_QUIET=true; empty counts as not set.
+                                 A flag that may be repeated: one value per line
   DMA_COPY_CONFIG                Another file with defaults, in the shape of the
                                  --json file, than /etc/dma-copy/config.json
   DMA_COPY_SOFT_DIR              Runtime directory of software devices; only its
@@ -58,14 +61,15 @@ Exit codes:
   0         done; verified and durable as requested
   1         any other failure
   3         usage or configuration
-  4         source: on neither side, on both, unreadable, not a regular file
+  4         source: on neither side, different on both, unreadable, neither a
+            regular file nor a directory
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
   7         peer absent, lost or timed out; outcome unknown
   9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
-  12        some of several failed (verify, bench)
+  12        some of several failed (entries of a tree, verify, bench)
   13        hardware not available (--require-hw)
   14        stopped by a limit, such as --timeout
   129       SIGHUP, unless it was ignored at the start (nohup); as SIGTERM

@@ -1,4 +1,4 @@
-// Command dma-copy copies a file between a host and its BlueField DPU.
+// Command dma-copy copies files and directories between a host and its BlueField DPU.
 package main
 
 import (

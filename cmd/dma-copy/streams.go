@@ -18,6 +18,7 @@ import (
 
 // streams are the standard streams and the environment of the program, as a value that tests can replace.
 type streams struct {
+	stdin    io.Reader // for a list of paths
 	stdout   io.Writer
 	stderr   io.Writer
 	terminal bool               // stderr is a terminal
@@ -54,6 +55,9 @@ func (c closedStreams) check(s config.Copy) error {
 			return exit.Usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
 		}
 	}
+	if c[0] && s.FilesFrom == config.Stream {
+		return exit.Usagef("--files-from - uses %s, and it is closed: %s", streamNames[0], next)
+	}
 	if c[1] && s.Output == config.OutputJSON {
 		return exit.Usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
 	}
@@ -68,7 +72,7 @@ func (closedFile) Write([]byte) (int, error) { return 0, unix.EBADF }
 
 func standardStreams() streams {
 	s := streams{
-		stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv,
+		stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, terminal: isTerminal(os.Stderr), env: os.LookupEnv,
 		closed: findClosedStreams(),
 	}
 	if s.closed[1] {

@@ -14,16 +14,18 @@ func verifyCommand() command {
 	return command{
 		name:    "verify",
 		summary: "Compare files by digest, read from disk",
-		takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST FILE...", "--write MANIFEST PATH..."},
+		takes:   []string{"FILE COPY", "[DIR] MANIFEST", "--check MANIFEST PATH...", "--write MANIFEST PATH..."},
 		about: `Reads files from disk, bypassing the page cache where possible, and reports
 whether their content is as expected. Needs no device.
 
 FILE COPY               compares two files, byte by byte as well
 MANIFEST                checks each file it lists, relative to its directory
 DIR MANIFEST            the same, relative to DIR: a tree against its copy
+--check MANIFEST DIR    the same
 --check MANIFEST FILE   checks these files only, which it may list by another
                         directory if the names are the same
---write MANIFEST PATH   lists files, and all files below directories
+--write MANIFEST PATH   lists files, and all files below directories, sorted;
+                        symlinks are left out
 
 A manifest has lines of ALGORITHM:HEX  PATH, or is the output of sha256sum.
 Each file is one line on stdout, ok or FAIL. The exit code is 0 if all are ok, 9

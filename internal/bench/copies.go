@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"slices"
 
@@ -11,7 +12,7 @@ import (
 // programName is the name of this program among the candidates.
 const programName = "dma-copy"
 
-// copyCandidate is a candidate that copies a file.
+// copyCandidate is a candidate that copies a file or a tree.
 type copyCandidate interface {
 	candidate
 	commands() [][]string
@@ -23,25 +24,21 @@ type copyEntry struct {
 	result CopyResult
 }
 
-// measureCopies measures all sizes. It uses folder for the settings of the processes.
-func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames) (*CopyRecord, error) {
+// measureCopies measures all sizes.
+func (p Plan) measureCopies(ctx context.Context, m *pairConfig) (*CopyRecord, error) {
 	w, err := newWorkspace(p.Copies.directory())
 	if err != nil {
 		return nil, err
 	}
 	defer w.close()
-	if err := w.checkSpace(slices.Max(p.Copies.Sizes)); err != nil {
+	largest := slices.Max(p.Copies.Sizes)
+	if err := w.checkSpace(space{
+		what: fmt.Sprintf("a file of %s and its copy", sizeText(largest)), bytes: 2 * largest, inodes: 2,
+		next: "smaller files with --sizes",
+	}); err != nil {
 		return nil, err
 	}
-	m, err := p.newPairConfig(folder, names)
-	if err != nil {
-		return nil, err
-	}
-	record := &CopyRecord{
-		Directory: p.Copies.directory(), FileSystem: fileSystemOf(w.folder), Durability: p.Copies.Durability,
-		Tools: findTools(ctx, p.Copies.Tools),
-	}
-	p.notifyMissingTools(record.Tools)
+	record := &CopyRecord{CopySetup: p.newSetup(ctx, w, p.Copies.CopySettings, fileTools)}
 	for _, size := range p.Copies.Sizes {
 		results, err := p.measureSize(ctx, w, m, record.Tools, size)
 		if err != nil {
@@ -52,19 +49,25 @@ func (p Plan) measureCopies(ctx context.Context, folder string, names sideNames)
 	return record, nil
 }
 
-func (c *CopyPlan) directory() string {
-	if c.Directory == "" {
+func (s *CopySettings) directory() string {
+	if s.Directory == "" {
 		return os.TempDir()
 	}
-	return c.Directory
+	return s.Directory
 }
 
-func (p Plan) notifyMissingTools(tools []Tool) {
-	for _, tool := range tools {
+// newSetup finds those of the tools that are usable.
+func (p Plan) newSetup(ctx context.Context, w *workspace, s CopySettings, usable []string) CopySetup {
+	setup := CopySetup{
+		Directory: s.directory(), FileSystem: fileSystemOf(w.folder), Durability: s.Durability,
+		Tools: findTools(ctx, s.Tools, usable),
+	}
+	for _, tool := range setup.Tools {
 		if !tool.installed() {
 			p.notify("%s is not installed, skipping it", tool.Name)
 		}
 	}
+	return setup
 }
 
 // measureSize measures one group: all candidates copy the same file, interleaved.
@@ -74,55 +77,58 @@ func (p Plan) measureSize(
 	if err := w.makeSource(ctx, size); err != nil {
 		return nil, err
 	}
-	memoryTouched := true
-	entries := w.toolEntries(tools, size, p.Copies.Durability, &memoryTouched)
-	entries = append(entries, p.Copies.ownEntries(w, m, size, &memoryTouched)...)
-	p.notify("copies of %s: %s in %s each", sizeText(size), english.Plural(len(entries), "candidate", ""),
+	t := fileTask{w.newConditions(size)}
+	entries := t.toolEntries(tools, p.Copies.Durability)
+	entries = append(entries, t.ownEntries(m, p.Copies)...)
+	outcomes, err := p.measureGroup(ctx, "copies of "+sizeText(size), entries)
+	if err != nil {
+		return nil, err
+	}
+	results := conclude(entries, outcomes, t.memoryTouched)
+	setRatios(results)
+	return results, nil
+}
+
+// measureGroup runs the candidates interleaved.
+func (p Plan) measureGroup(ctx context.Context, what string, entries []copyEntry) ([]outcome, error) {
+	p.notify("%s: %s in %s each", what, english.Plural(len(entries), "candidate", ""),
 		english.Plural(p.Runs+p.Warmup, "round", ""))
 	candidates := make([]candidate, len(entries))
 	for i := range entries {
 		candidates[i] = entries[i]
 	}
-	outcomes, err := p.rounds().measure(ctx, candidates)
-	if err != nil {
-		return nil, err
-	}
-	return conclude(entries, outcomes, memoryTouched), nil
+	return p.rounds().measure(ctx, candidates)
 }
 
-func (w *workspace) toolEntries(
-	tools []Tool, size int64, durability string, memoryTouched *bool,
-) (entries []copyEntry) {
+func (t fileTask) toolEntries(tools []Tool, durability string) (entries []copyEntry) {
 	for _, tool := range tools {
 		if tool.installed() {
+			stages := append(t.workspace.fileStages(tool.Name), t.workspace.syncFile(durability)...)
 			entries = append(entries, copyEntry{
-				copyCandidate: w.newToolCopy(tool.Name, size, durability, memoryTouched),
-				result:        CopyResult{Contender: tool.Name, Bytes: size},
+				copyCandidate: &toolCopy{task: t, stages: stages},
+				result:        CopyResult{Contender: tool.Name, Bytes: t.size},
 			})
 		}
 	}
 	return entries
 }
 
-func (c *CopyPlan) ownEntries(w *workspace, m *pairConfig, size int64, memoryTouched *bool) (entries []copyEntry) {
+func (t fileTask) ownEntries(m *pairConfig, c *CopyPlan) (entries []copyEntry) {
 	for _, v := range c.variants() {
 		entries = append(entries, copyEntry{
-			copyCandidate: w.newPairCopy(m, size, v, memoryTouched),
-			result: CopyResult{
-				Contender: programName, Bytes: size,
-				Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
-			},
+			copyCandidate: m.newPairCopy(t, v, t.workspace.source(), t.workspace.target()),
+			result:        v.result(t.size),
 		})
 	}
 	return entries
 }
 
-func (c *CopyPlan) variants() (all []variant) {
-	for _, direction := range c.Directions {
-		for _, chunk := range c.Chunks {
-			for _, depth := range c.Depths {
-				for _, digest := range c.Digests {
-					all = append(all, variant{direction, chunk, depth, digest, c.Durability})
+func (s *CopySettings) variants() (all []variant) {
+	for _, direction := range s.Directions {
+		for _, chunk := range s.Chunks {
+			for _, depth := range s.Depths {
+				for _, digest := range s.Digests {
+					all = append(all, variant{direction, chunk, depth, digest, s.Durability})
 				}
 			}
 		}
@@ -130,7 +136,15 @@ func (c *CopyPlan) variants() (all []variant) {
 	return all
 }
 
-// conclude turns outcomes into results. Ratios are to the first candidate if that is cp and has not failed.
+// result returns what is known of the result before the measurement.
+func (v variant) result(bytes int64) CopyResult {
+	return CopyResult{
+		Contender: programName, Bytes: bytes,
+		Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
+	}
+}
+
+// conclude turns outcomes into results, without ratios.
 func conclude(entries []copyEntry, outcomes []outcome, memoryTouched bool) []CopyResult {
 	var results []CopyResult
 	for i, e := range entries {
@@ -142,7 +156,6 @@ func conclude(entries []copyEntry, outcomes []outcome, memoryTouched bool) []Cop
 		result.setOutcome(outcomes[i])
 		results = append(results, result)
 	}
-	setRatios(results)
 	return results
 }
 
@@ -159,17 +172,28 @@ func (r *CopyResult) setOutcome(o outcome) {
 	}
 }
 
+// setRatios sets the ratios to the first candidate if that is cp and has not failed.
 func setRatios(results []CopyResult) {
-	if len(results) == 0 || results[0].Contender != toolCp || results[0].Seconds == nil {
+	if len(results) == 0 || results[0].Contender != toolCp {
 		return
 	}
-	standard := results[0].Seconds.P50
 	for i := range results {
-		if r := &results[i]; r.Seconds != nil {
-			r.Ratio = standard / r.Seconds.P50
-			if r.CopySeconds != nil {
-				r.CopyRatio = standard / r.CopySeconds.P50
-			}
-		}
+		r := &results[i]
+		r.Ratio, r.CopyRatio = r.ratiosTo(results[0])
 	}
+}
+
+// ratiosTo returns how many times as fast as another candidate this one is, as a whole and by its transfer alone: 0 if
+// either has failed or reports no such time.
+func (r *CopyResult) ratiosTo(standard CopyResult) (whole, transfer float64) {
+	if standard.Seconds == nil {
+		return 0, 0
+	}
+	if r.Seconds != nil {
+		whole = standard.Seconds.P50 / r.Seconds.P50
+	}
+	if r.CopySeconds != nil {
+		transfer = standard.Seconds.P50 / r.CopySeconds.P50
+	}
+	return whole, transfer
 }

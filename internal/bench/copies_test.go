@@ -37,7 +37,7 @@ func TestWorkspaceDetectsAWrongTarget(t *testing.T) {
 		if err := os.WriteFile(f.target(), changed, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return f.checkRun(t.Context(), int64(len(content)), true)
+		return fileTask{f.newConditions(int64(len(content)))}.check(t.Context(), true)
 	}
 	if err := check(content); err != nil {
 		t.Error(err)
@@ -50,8 +50,7 @@ func TestWorkspaceDetectsAWrongTarget(t *testing.T) {
 	if err := check(content); err == nil || !strings.Contains(err.Error(), "offset 2097152") {
 		t.Errorf("error %v for a target with a wrong byte", err)
 	}
-	memoryTouched := true
-	if err := f.prepareRun(1<<20, &memoryTouched); err != nil {
+	if err := (fileTask{f.newConditions(1 << 20)}).prepare(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(f.target()); !errors.Is(err, os.ErrNotExist) {
@@ -67,10 +66,11 @@ func TestWorkspaceDetectsAWrongTarget(t *testing.T) {
 
 func TestWorkspaceWithoutSpace(t *testing.T) {
 	f := newTestWorkspace(t, 1)
-	if err := f.checkSpace(1 << 20); err != nil {
+	if err := f.checkSpace(space{bytes: 1 << 20, inodes: 1}); err != nil {
 		t.Error(err)
 	}
-	if err := f.checkSpace(1 << 60); !errors.Is(err, job.ErrTarget) {
+	err := f.checkSpace(space{what: "files", bytes: 1 << 60, next: "do less"})
+	if !errors.Is(err, job.ErrTarget) || !strings.Contains(err.Error(), "but files need 1 EiB: name another") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := newWorkspace(filepath.Join(t.TempDir(), "absent")); !errors.Is(err, job.ErrTarget) {
@@ -80,9 +80,9 @@ func TestWorkspaceWithoutSpace(t *testing.T) {
 
 func TestCpCopies(t *testing.T) {
 	f := newTestWorkspace(t, 1<<20)
-	memoryTouched := true
 	for _, durability := range []string{"none", "file", "full"} {
-		c := f.newToolCopy(toolCp, 1<<20, durability, &memoryTouched)
+		entries := fileTask{f.newConditions(1 << 20)}.toolEntries([]Tool{{toolCp, "9.1"}}, durability)
+		c := entries[0].copyCandidate
 		outcomes, err := rounds{counted: 2}.measure(t.Context(), []candidate{c})
 		if err != nil || outcomes[0].err != nil || len(outcomes[0].runs) != 2 || outcomes[0].runs[0].Seconds <= 0 {
 			t.Errorf("%s: %+v, error %v", durability, outcomes, err)
@@ -178,7 +178,7 @@ func TestEnvironmentOfTheSides(t *testing.T) {
 }
 
 func TestVariants(t *testing.T) {
-	c := CopyPlan{
+	c := CopySettings{
 		Chunks: []int64{0, 4096}, Depths: []int{1, 2, 3}, Directions: []Direction{HostToDPU, DPUToHost},
 		Digests: []string{"none", "crc32c"}, Durability: "file",
 	}
@@ -208,13 +208,19 @@ func TestRatiosAreToCp(t *testing.T) {
 	}
 }
 
+// testSettings are those of a copy in one way, compared with cp.
+func testSettings(directory string) CopySettings {
+	return CopySettings{
+		Chunks: []int64{0}, Depths: []int{0}, Directions: []Direction{HostToDPU}, Digests: []string{"none"},
+		Durability: "none", Directory: directory, Tools: []string{toolCp},
+	}
+}
+
 // A program that copies nothing is reported, and cp continues.
 func TestMeasureReportsFailures(t *testing.T) {
 	p := Plan{
 		Copies: &CopyPlan{
-			Sizes: []int64{4096}, Chunks: []int64{0}, Depths: []int{0}, Directions: []Direction{HostToDPU},
-			Digests: []string{"none"}, Durability: "none",
-			Directory: t.TempDir(), Tools: []string{toolCp},
+			Sizes: []int64{4096}, CopySettings: testSettings(t.TempDir()),
 		},
 		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 2, Program: "/bin/false", Tell: func(string) {},
 	}
@@ -241,7 +247,7 @@ func TestMeasureIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errFake)
 	p := Plan{
-		Copies: &CopyPlan{Sizes: []int64{4096}, Durability: "none", Directory: t.TempDir(), Tools: []string{toolCp}},
+		Copies: &CopyPlan{Sizes: []int64{4096}, CopySettings: testSettings(t.TempDir())},
 		Driver: doca.Options{Choice: doca.ChooseSoft}, Runs: 1, Tell: func(string) {},
 	}
 	if _, err := Measure(ctx, p); !errors.Is(err, errFake) && !errors.Is(err, doca.ErrNoCgo) {

@@ -30,8 +30,17 @@ func Measure(ctx context.Context, p Plan) (*Record, error) {
 		return nil, err
 	}
 	r := p.newRecord(driver, limits)
+	m, err := p.newPairConfig(folder, names)
+	if err != nil {
+		return nil, err
+	}
 	if p.Copies != nil {
-		if r.Copies, err = p.measureCopies(ctx, folder, names); err != nil {
+		if r.Copies, err = p.measureCopies(ctx, m); err != nil {
+			return nil, err
+		}
+	}
+	if p.Trees != nil {
+		if r.Trees, err = p.measureTrees(ctx, m); err != nil {
 			return nil, err
 		}
 	}

@@ -24,10 +24,8 @@ type variant struct {
 
 // pairCopy is the candidate for this program: a process for each side.
 type pairCopy struct {
-	workspace     *workspace
-	size          int64
-	host, dpu     child
-	memoryTouched *bool
+	task
+	host, dpu child
 
 	chunk int64 // as negotiated
 	depth int
@@ -74,19 +72,20 @@ func withoutProgramVariables(environment []string) []string {
 	return kept
 }
 
-func (w *workspace) newPairCopy(m *pairConfig, size int64, v variant, memoryTouched *bool) *pairCopy {
-	hostFile, dpuFile := w.source(), w.target()
+// newPairCopy returns the candidate that copies the source to a target. The receiver gets more flags.
+func (m *pairConfig) newPairCopy(t task, v variant, source, target string, receiverFlags ...string) *pairCopy {
+	host, dpu := []string{"-f", source}, append([]string{"-f", target}, receiverFlags...)
 	if v.direction == DPUToHost {
-		hostFile, dpuFile = dpuFile, hostFile
+		host, dpu = dpu, host
 	}
 	return &pairCopy{
-		workspace: w, size: size, memoryTouched: memoryTouched,
-		host: m.child(v, "-p", m.sides.host, "-f", hostFile),
-		dpu:  m.child(v, "-p", m.sides.dpu, "-r", m.sides.representor, "-f", dpuFile),
+		task: t,
+		host: m.child(v, append([]string{"-p", m.sides.host}, host...)),
+		dpu:  m.child(v, append([]string{"-p", m.sides.dpu, "-r", m.sides.representor}, dpu...)),
 	}
 }
 
-func (m *pairConfig) child(v variant, side ...string) child {
+func (m *pairConfig) child(v variant, side []string) child {
 	argv := append([]string{"dma-copy"}, side...)
 	argv = append(argv, m.driver...)
 	argv = append(argv, "-o", "json", "--progress", "never", "--digest", v.digest, "--durability", v.durability)
@@ -97,14 +96,6 @@ func (m *pairConfig) child(v variant, side ...string) child {
 		argv = append(argv, "--depth", strconv.Itoa(v.depth))
 	}
 	return child{path: m.program, argv: argv, environment: m.environment, stdout: new(bytes.Buffer)}
-}
-
-func (c *pairCopy) prepare(context.Context) error {
-	return c.workspace.prepareRun(c.size, c.memoryTouched)
-}
-
-func (c *pairCopy) check(ctx context.Context, thoroughly bool) error {
-	return c.workspace.checkRun(ctx, c.size, thoroughly)
 }
 
 // The DPU is started first, because it is the server of the connection.

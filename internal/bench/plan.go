@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -16,7 +17,8 @@ const (
 // Plan is what to measure. Every list but Tools has at least one entry. A chunk or depth of 0 leaves the choice to the
 // program.
 type Plan struct {
-	Copies *CopyPlan   // nil: no copies
+	Copies *CopyPlan   // nil: no copies of files
+	Trees  *TreePlan   // nil: no copies of trees
 	Engine *EnginePlan // nil: no measurement of the engine alone
 
 	Driver doca.Options // ChooseAuto means the software device, because both sides must be on this machine
@@ -31,16 +33,28 @@ type Plan struct {
 	Tell func(string) // called with what is measured next and what is skipped; not nil
 }
 
-// CopyPlan is what to copy: each size in each direction with each chunk, depth and digest.
+// CopyPlan is which files to copy, and how.
 type CopyPlan struct {
-	Sizes      []int64 // bytes
+	Sizes []int64 // bytes
+	CopySettings
+}
+
+// TreePlan is which trees to copy, and how.
+type TreePlan struct {
+	Shapes []filetree.Shape
+	Files  int // of each tree; 0: as many as its shape has by itself
+	CopySettings
+}
+
+// CopySettings is how to copy: in each direction with each chunk, depth and digest.
+type CopySettings struct {
 	Chunks     []int64 // bytes
 	Depths     []int
 	Directions []Direction
 	Digests    []string
 	Durability string   // none, file or full
 	Directory  string   // for source and target; empty: a temporary directory
-	Tools      []string // some of ToolNames
+	Tools      []string // some of ToolNames; those that cannot copy what is copied are left out
 }
 
 // EnginePlan is what the engine copies: each task size at each depth in each direction.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// ErrNothingToPlot means that no candidate succeeded.
+// ErrNothingToPlot means that no candidate succeeded, or that the record has only trees, of which there is no chart.
 var ErrNothingToPlot = errors.New("nothing to plot")
 
 // Plot draws a record as SVG: the throughput of copies over their size, and for each direction the throughput of the

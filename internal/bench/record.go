@@ -3,6 +3,8 @@ package bench
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 )
 
 // recordVersion is the version of the JSON format (docs/bench.schema.json). It changes only if a field is removed or
@@ -21,6 +23,7 @@ type Record struct {
 	Machine Machine       `json:"machine"`
 	Device  Device        `json:"device"`
 	Copies  *CopyRecord   `json:"copies,omitempty"`
+	Trees   *TreeRecord   `json:"trees,omitempty"`
 	Engine  *EngineRecord `json:"engine,omitempty"`
 }
 
@@ -36,11 +39,32 @@ type Device struct {
 
 // CopyRecord is the result of copying files.
 type CopyRecord struct {
-	Directory  string       `json:"directory"`
-	FileSystem string       `json:"file_system"`
-	Durability string       `json:"durability"`
-	Tools      []Tool       `json:"tools"`
-	Results    []CopyResult `json:"results"`
+	CopySetup
+	Results []CopyResult `json:"results"`
+}
+
+// TreeRecord is the result of copying trees.
+type TreeRecord struct {
+	CopySetup
+	Shapes  []TreeShape  `json:"shapes"`
+	Results []TreeResult `json:"results"`
+}
+
+// CopySetup is what is the same for all copies of a record.
+type CopySetup struct {
+	Directory  string `json:"directory"`
+	FileSystem string `json:"file_system"`
+	Durability string `json:"durability"`
+	Tools      []Tool `json:"tools"`
+}
+
+// TreeShape describes a tree that was copied.
+type TreeShape struct {
+	Shape       filetree.Shape `json:"tree"`
+	Files       int            `json:"files"`
+	Directories int            `json:"directories"` // without the root
+	Symlinks    int            `json:"symlinks"`
+	Bytes       int64          `json:"bytes"` // of all files
 }
 
 // CopyResult is the result of one candidate at one size. Direction to Digest are set for copies of this program only.
@@ -64,6 +88,17 @@ type CopyResult struct {
 	CPUPerGiB   float64 `json:"cpu_seconds_per_gib,omitempty"`
 	Ratio       float64 `json:"ratio_to_cp,omitempty"`      // 2: twice as fast as cp; of the medians
 	CopyRatio   float64 `json:"copy_ratio_to_cp,omitempty"` // the same for CopySeconds
+}
+
+// TreeResult is the result of one candidate with one tree. Bytes are those of all its files.
+type TreeResult struct {
+	CopyResult
+	Shape          filetree.Shape `json:"tree"`
+	Repeated       bool           `json:"repeated"`                      // the target was a copy of the source already
+	FilesPerSecond float64        `json:"files_per_second,omitempty"`    // of the median
+	CPU            float64        `json:"cpu_seconds,omitempty"`         // of one run, the median
+	RsyncRatio     float64        `json:"ratio_to_rsync,omitempty"`      // 2: twice as fast as rsync -a; of the medians
+	RsyncCopyRatio float64        `json:"copy_ratio_to_rsync,omitempty"` // the same for CopySeconds
 }
 
 // EngineRecord is the result of the engine alone.
@@ -91,6 +126,11 @@ const gibibyte = 1 << 30
 func (r *Record) Failed() (failed, all int) {
 	if r.Copies != nil {
 		for _, result := range r.Copies.Results {
+			all, failed = all+1, failed+countIf(result.Error != "")
+		}
+	}
+	if r.Trees != nil {
+		for _, result := range r.Trees.Results {
 			all, failed = all+1, failed+countIf(result.Error != "")
 		}
 	}

@@ -16,7 +16,13 @@ func (r *Record) Write(w io.Writer, form Form) error {
 	if c := r.Copies; c != nil {
 		s.paragraph(c.heading())
 		s.table(c.table())
-		s.list(c.failures())
+		s.list(append(c.missing(), c.failures()...))
+	}
+	if t := r.Trees; t != nil {
+		s.paragraph(t.heading())
+		s.list(t.shapes())
+		s.table(t.table())
+		s.list(append(t.missing(), t.failures()...))
 	}
 	if e := r.Engine; e != nil {
 		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:",
@@ -66,11 +72,25 @@ func (c *CopyRecord) heading() string {
 		c.FileSystem, c.Durability, c.flushNote())
 }
 
-func (c *CopyRecord) flushNote() string {
+func (c *CopySetup) flushNote() string {
 	if c.Durability == "none" {
 		return ""
 	}
 	return ", which, like every tool, is followed by sync"
+}
+
+// missing returns a line about the tools that are not installed, if there are any.
+func (c *CopySetup) missing() []string {
+	var names []string
+	for _, tool := range c.Tools {
+		if !tool.installed() {
+			names = append(names, tool.Name)
+		}
+	}
+	if names == nil {
+		return nil
+	}
+	return []string{"not installed: " + strings.Join(names, ", ")}
 }
 
 var copyHead = []string{
@@ -104,29 +124,28 @@ func median(s *Spread) string {
 	return secondsText(s.P50)
 }
 
-// label names a candidate and those of its settings that differ within the record.
-func (c *CopyRecord) label(r CopyResult) string {
+func (c *CopyRecord) label(r CopyResult) string { return label(r, c.Results) }
+
+// label names a candidate and those of its settings that differ among all results.
+func label(r CopyResult, all []CopyResult) string {
 	if r.Contender != programName {
 		return r.Contender
 	}
+	// Only the results that did not fail have the negotiated values.
+	ours := slices.DeleteFunc(slices.Clone(all), func(r CopyResult) bool {
+		return r.Contender != programName || r.Error != ""
+	})
 	words := []string{r.Contender, string(r.Direction)}
-	if varies(c.ours(), func(r CopyResult) int64 { return r.Chunk }) {
+	if varies(ours, func(r CopyResult) int64 { return r.Chunk }) {
 		words = append(words, sizeText(r.Chunk))
 	}
-	if varies(c.ours(), func(r CopyResult) int { return r.Depth }) {
+	if varies(ours, func(r CopyResult) int { return r.Depth }) {
 		words = append(words, fmt.Sprintf("depth %d", r.Depth))
 	}
-	if varies(c.ours(), func(r CopyResult) string { return r.Digest }) {
+	if varies(ours, func(r CopyResult) string { return r.Digest }) {
 		words = append(words, r.Digest)
 	}
 	return strings.Join(words, " ")
-}
-
-// ours returns the results of this program that did not fail; only those have the negotiated values.
-func (c *CopyRecord) ours() []CopyResult {
-	return slices.DeleteFunc(slices.Clone(c.Results), func(r CopyResult) bool {
-		return r.Contender != programName || r.Error != ""
-	})
 }
 
 func varies[R any, V comparable](results []R, of func(R) V) bool {

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -18,6 +20,42 @@ var update = flag.Bool("update", false, "rewrite the golden files")
 func spreadAt(seconds float64) *Spread {
 	s := spreadOf([]float64{seconds, seconds * 0.9, seconds * 1.2})
 	return &s
+}
+
+var sampleSetup = CopySetup{
+	Directory: "/tmp", FileSystem: "ext4", Durability: "full", Tools: []Tool{{toolCp, "cp 9.1"}, {toolRsync, ""}},
+}
+
+// sampleTrees returns a record of trees with every field, including a failure.
+func sampleTrees() *TreeRecord {
+	result := func(contender string, repeated bool, seconds float64) TreeResult {
+		return TreeResult{
+			CopyResult: CopyResult{Contender: contender, Bytes: 40_960_000, Seconds: spreadAt(seconds)},
+			Shape:      filetree.Small, Repeated: repeated, FilesPerSecond: 10_000 / seconds, CPU: seconds,
+		}
+	}
+	ours := func(direction Direction, repeated bool, seconds float64) TreeResult {
+		r := result(programName, repeated, seconds)
+		r.Direction, r.CopySeconds, r.FirstByte = direction, spreadAt(seconds/2), spreadAt(0.01)
+		return r
+	}
+	trees := &TreeRecord{
+		CopySetup: sampleSetup,
+		Shapes: []TreeShape{
+			{Shape: filetree.Small, Files: 10_000, Directories: 100, Symlinks: 1, Bytes: 40_960_000},
+		},
+		Results: []TreeResult{
+			result(toolCp, false, 0.2), result(toolRsync, false, 0.4), result(toolRsync, true, 0.08),
+			result(toolTar, false, 0.25),
+			ours(HostToDPU, false, 0.1), ours(HostToDPU, true, 0.04), ours(DPUToHost, false, 0.2),
+			{
+				CopyResult: CopyResult{Contender: programName, Direction: DPUToHost, Error: "a | b\nc"},
+				Shape:      filetree.Small, Repeated: true,
+			},
+		},
+	}
+	setTreeRatios(trees.Results)
+	return trees
 }
 
 // sample returns a record with every field, including a failure and characters to escape.
@@ -31,7 +69,7 @@ func sample() *Record {
 		}
 	}
 	copies := &CopyRecord{
-		Directory: "/tmp", FileSystem: "ext4", Durability: "full", Tools: []Tool{{toolCp, "cp 9.1"}, {"rsync", ""}},
+		CopySetup: sampleSetup,
 		Results: []CopyResult{
 			{Contender: toolCp, Bytes: 2 << 20, Seconds: spreadAt(0.002), Rate: 1 << 30, CPUPerGiB: 0.4},
 			ours(2<<20, HostToDPU, 1, 0.01), ours(2<<20, HostToDPU, 16, 0.008),
@@ -60,7 +98,7 @@ func sample() *Record {
 			HugePages: "madvise", ShmemHuge: "never", Load: 0.25,
 		},
 		Device: Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
-		Copies: copies, Engine: engine,
+		Copies: copies, Trees: sampleTrees(), Engine: engine,
 	}
 }
 
@@ -105,7 +143,7 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil || before.String() != after.String() {
 		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
 	}
-	if failed, all := read.Failed(); failed != 2 || all != 11 {
+	if failed, all := read.Failed(); failed != 3 || all != 19 {
 		t.Errorf("%d of %d failed", failed, all)
 	}
 	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {
@@ -164,6 +202,9 @@ func TestNothingToPlot(t *testing.T) {
 	r := &Record{Copies: &CopyRecord{Results: []CopyResult{{Contender: "cp", Error: "failed"}}}}
 	if err := r.Plot(io.Discard); !errors.Is(err, ErrNothingToPlot) {
 		t.Errorf("error %v", err)
+	}
+	if err := (&Record{Trees: sampleTrees()}).Plot(io.Discard); !errors.Is(err, ErrNothingToPlot) {
+		t.Errorf("error %v for trees", err)
 	}
 }
 

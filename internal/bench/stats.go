@@ -5,7 +5,9 @@ import "slices"
 // Spread is the distribution of the durations of several runs, in seconds. Percentiles between two runs are
 // interpolated, so the p99 of a few runs is close to the longest one.
 type Spread struct {
+	P25  float64   `json:"p25,omitempty"`
 	P50  float64   `json:"p50"`
+	P75  float64   `json:"p75,omitempty"`
 	P99  float64   `json:"p99"`
 	Min  float64   `json:"min"`
 	Max  float64   `json:"max"`
@@ -16,7 +18,8 @@ type Spread struct {
 func spreadOf(runs []float64) Spread {
 	sorted := slices.Sorted(slices.Values(runs))
 	return Spread{
-		P50: percentile(sorted, 0.50), P99: percentile(sorted, 0.99),
+		P25: percentile(sorted, 0.25), P50: percentile(sorted, 0.50), P75: percentile(sorted, 0.75),
+		P99: percentile(sorted, 0.99),
 		Min: sorted[0], Max: sorted[len(sorted)-1], Runs: runs,
 	}
 }

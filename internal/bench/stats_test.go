@@ -34,8 +34,8 @@ func TestPercentileOfManyRuns(t *testing.T) {
 	for i := range 101 {
 		runs = append(runs, float64(100-i))
 	}
-	if s := spreadOf(runs); s.P50 != 50 || s.P99 != 99 {
-		t.Errorf("p50 %v, p99 %v", s.P50, s.P99)
+	if s := spreadOf(runs); s.P25 != 25 || s.P50 != 50 || s.P75 != 75 || s.P99 != 99 {
+		t.Errorf("p25 %v, p50 %v, p75 %v, p99 %v", s.P25, s.P50, s.P75, s.P99)
 	}
 }
 

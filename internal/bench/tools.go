@@ -5,14 +5,31 @@ import (
 	"errors"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 )
 
-// ToolNames are the tools to compare with. Ratios are to the first one.
-var ToolNames = []string{toolCp, "rsync", "dd", "socat"}
+// The tools to compare with.
+const (
+	toolCp    = "cp"
+	toolRsync = "rsync"
+	toolDD    = "dd"
+	toolSocat = "socat"
+	toolTar   = "tar"
+)
 
-const toolCp = "cp"
+// ToolNames are the tools to compare with.
+var ToolNames = []string{toolCp, toolRsync, toolDD, toolSocat, toolTar}
+
+// The tools that copy files and those that copy trees. Ratios are to the first one, those of trees also to the second.
+var (
+	fileTools = []string{toolCp, toolRsync, toolDD, toolSocat}
+	treeTools = []string{toolCp, toolRsync, toolTar}
+)
 
 // Tool is another program that copies files.
 type Tool struct {
@@ -25,54 +42,92 @@ func (t Tool) installed() bool { return t.Version != "" }
 // socatBlock makes socat read and write blocks of 1 MiB.
 const socatBlock = "1048576"
 
-// copyStages returns the command lines that copy the source to the target.
-func (w *workspace) copyStages(tool string) [][]child {
+// fileStages returns the command lines that copy the source, a file, to the target.
+func (w *workspace) fileStages(tool string) [][]child {
 	switch tool {
-	case "rsync":
-		return [][]child{{{argv: []string{"rsync", w.source(), w.target()}}}}
-	case "dd":
-		return [][]child{{{argv: []string{"dd", "if=" + w.source(), "of=" + w.target(), "bs=1M", "status=none"}}}}
-	case "socat":
+	case toolRsync:
+		return single(toolRsync, w.source(), w.target())
+	case toolDD:
+		return single(toolDD, "if="+w.source(), "of="+w.target(), "bs=1M", "status=none")
+	case toolSocat:
 		return [][]child{{
 			socatChild("ABSTRACT-LISTEN:"+w.socket(), "CREATE:"+w.target()),
 			socatChild("OPEN:"+w.source()+",rdonly", "ABSTRACT-CONNECT:"+w.socket()+",retry=10000,interval=0.001"),
 		}}
 	default:
-		return [][]child{{{argv: []string{toolCp, "--reflink=never", w.source(), w.target()}}}}
+		return single(toolCp, "--reflink=never", w.source(), w.target())
 	}
 }
+
+// treeStages returns the command lines that copy the source, a tree, to a target.
+func (w *workspace) treeStages(tool, target string) [][]child {
+	switch tool {
+	case toolRsync:
+		return single(toolRsync, "-a", w.source()+"/", target+"/")
+	case toolTar:
+		const pipe = `mkdir "$2" && tar -C "$1" -cf - . | tar -C "$2" -xpf -`
+		return single("sh", "-c", pipe, "sh", w.source(), target)
+	default:
+		return single(toolCp, "-r", "--reflink=never", w.source(), target)
+	}
+}
+
+// treePreserved returns what of a tree a tool preserves with the flags of treeStages.
+func treePreserved(tool string) filetree.Comparison {
+	switch tool {
+	case toolRsync:
+		return filetree.Comparison{Modes: true, Times: time.Nanosecond}
+	case toolTar:
+		return filetree.Comparison{Modes: true, Times: time.Second}
+	default:
+		return filetree.Comparison{}
+	}
+}
+
+// single returns the stages of one process.
+func single(argv ...string) [][]child { return [][]child{{{argv: argv}}} }
 
 func socatChild(from, to string) child {
 	return child{argv: []string{"socat", "-u", "-b", socatBlock, from, to}}
 }
 
-// syncStages returns the command lines that make the copy of a tool as durable as one of this program.
-func (w *workspace) syncStages(durability string) [][]child {
+// syncFile returns the command lines that make the copy of a file by a tool as durable as one by this program.
+func (w *workspace) syncFile(durability string) [][]child {
 	switch durability {
 	case "file":
-		return [][]child{{{argv: []string{"sync", w.target()}}}}
+		return single("sync", w.target())
 	case "full":
-		return [][]child{{{argv: []string{"sync", w.target(), w.targetDir()}}}}
+		return single("sync", w.target(), w.targetDir())
 	default:
 		return nil
 	}
 }
 
+// syncTree is syncFile for a tree. It flushes the whole file system, which costs less than each file by itself.
+func syncTree(target, durability string) [][]child {
+	if durability == "none" {
+		return nil
+	}
+	return single("sync", "-f", target)
+}
+
 // versionLine matches the first line with a version number.
 var versionLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^.*\d+\.\d+.*$`) })
 
-// findTools asks each tool for its version.
-func findTools(ctx context.Context, names []string) []Tool {
+// findTools asks those of the named tools that are usable for their versions.
+func findTools(ctx context.Context, names, usable []string) []Tool {
 	var tools []Tool
-	for _, name := range names {
-		tools = append(tools, Tool{Name: name, Version: versionOf(ctx, name)})
+	for _, name := range usable {
+		if slices.Contains(names, name) {
+			tools = append(tools, Tool{Name: name, Version: versionOf(ctx, name)})
+		}
 	}
 	return tools
 }
 
 func versionOf(ctx context.Context, name string) string {
 	versionFlag := "--version"
-	if name == "socat" {
+	if name == toolSocat {
 		versionFlag = "-V"
 	}
 	output, err := exec.CommandContext(ctx, name, versionFlag).Output()
@@ -87,28 +142,13 @@ func versionOf(ctx context.Context, name string) string {
 
 // toolCopy is the candidate for a tool.
 type toolCopy struct {
-	workspace     *workspace
-	size          int64
-	stages        [][]child
-	memoryTouched *bool // whether memory was touched before all runs of the group
-}
-
-func (w *workspace) newToolCopy(tool string, size int64, durability string, memoryTouched *bool) *toolCopy {
-	stages := append(w.copyStages(tool), w.syncStages(durability)...)
-	return &toolCopy{workspace: w, size: size, stages: stages, memoryTouched: memoryTouched}
-}
-
-func (c *toolCopy) prepare(context.Context) error {
-	return c.workspace.prepareRun(c.size, c.memoryTouched)
+	task
+	stages [][]child
 }
 
 func (c *toolCopy) run(ctx context.Context) (Run, error) {
 	run, _, err := runStages(ctx, c.stages)
 	return run, err
-}
-
-func (c *toolCopy) check(ctx context.Context, thoroughly bool) error {
-	return c.workspace.checkRun(ctx, c.size, thoroughly)
 }
 
 func (c *toolCopy) commands() [][]string { return commandsOf(c.stages) }

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
@@ -34,7 +36,12 @@ func newWorkspace(parent string) (*workspace, error) {
 		return nil, directoryError(err, "name another directory with --dir", "cannot use %s", parent)
 	}
 	w := &workspace{parent: parent, folder: folder, buffer: make([]byte, blockSize)}
-	return w, os.Mkdir(w.targetDir(), 0o700)
+	return w, w.reset()
+}
+
+// reset removes the source and all targets.
+func (w *workspace) reset() error {
+	return errors.Join(removeContent(w.folder), os.Mkdir(w.targetDir(), 0o700))
 }
 
 // directoryError returns the error for a directory in which nothing can be copied.
@@ -52,26 +59,44 @@ func (w *workspace) source() string    { return disk.Join(w.folder, "source") }
 func (w *workspace) targetDir() string { return disk.Join(w.folder, "received") }
 func (w *workspace) target() string    { return disk.Join(w.targetDir(), "target") }
 
+// keptTarget returns the name of one of the targets that stay when a run is prepared.
+func (w *workspace) keptTarget(number int) string {
+	return disk.Join(w.folder, fmt.Sprintf("kept-%d", number))
+}
+
 // socket returns the name of an abstract socket, because the path of a file may be too long for a socket.
 func (w *workspace) socket() string {
 	_, name := disk.Split(w.folder)
 	return name
 }
 
-// checkSpace returns an error if there is no space for a file of that size and its copy.
-func (w *workspace) checkSpace(size int64) error {
+// space is what a source and its copies take of a file system.
+type space struct {
+	what   string // for the message
+	bytes  int64
+	inodes int64
+	next   string // what else the user can do than name another directory
+}
+
+// checkSpace returns an error if there is no such space.
+func (w *workspace) checkSpace(needed space) error {
 	var system unix.Statfs_t
 	if err := unix.Statfs(w.folder, &system); err != nil {
 		return fmt.Errorf("free space in %s: %w", w.folder, err)
 	}
-	free, wanted := int64(system.Bavail)*system.Bsize, 2*size+slack
+	free, wanted := int64(system.Bavail)*system.Bsize, needed.bytes+slack
 	if system.Type == unix.TMPFS_MAGIC {
 		free = min(free, availableMemory()) // the size of a tmpfs may exceed the memory
 	}
+	next := "name another directory with --dir, or " + needed.next
 	if free < wanted {
-		return directoryError(nil, "name another directory with --dir, or smaller files with --sizes",
-			"%s has %s free, but a file of %s and its copy need %s",
-			w.parent, sizeText(free), sizeText(size), sizeText(wanted))
+		return directoryError(nil, next, "%s has %s free, but %s need %s",
+			w.parent, sizeText(free), needed.what, sizeText(wanted))
+	}
+	// Some file systems have no fixed number of inodes.
+	if inodes := int64(system.Ffree); system.Files > 0 && inodes < needed.inodes {
+		return directoryError(nil, next, "%s has %d free inodes, but %s need %d",
+			w.parent, inodes, needed.what, needed.inodes)
 	}
 	return nil
 }
@@ -97,23 +122,44 @@ func (w *workspace) makeSource(ctx context.Context, size int64) error {
 	return errors.Join(file.Sync(), file.Close())
 }
 
-// clear removes what a run has left, including partial files.
-func (w *workspace) clear() error {
-	left, err := os.ReadDir(w.targetDir())
+// flush writes everything of the file system to its disk, so that no run has to.
+func (w *workspace) flush() error {
+	directory, err := os.Open(w.folder)
+	if err != nil {
+		return err
+	}
+	defer directory.Close() // only read from
+	return unix.Syncfs(int(directory.Fd()))
+}
+
+// clear removes what a run has left, including partial files. Kept targets stay.
+func (w *workspace) clear() error { return removeContent(w.targetDir()) }
+
+func removeContent(directory string) error {
+	left, err := os.ReadDir(directory)
 	if err != nil {
 		return err
 	}
 	for _, entry := range left {
-		if err := os.RemoveAll(disk.Join(w.targetDir(), entry.Name())); err != nil {
+		if err := os.RemoveAll(disk.Join(directory, entry.Name())); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// warm reads the source, so that all of it is in the page cache.
+// warm reads the source, a file or a tree, so that all of it is in the page cache.
 func (w *workspace) warm() error {
-	file, err := os.Open(w.source())
+	return filepath.WalkDir(w.source(), func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		return w.warmFile(path)
+	})
+}
+
+func (w *workspace) warmFile(path string) error {
+	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
@@ -142,39 +188,9 @@ func (w *workspace) checkSize(size int64) error {
 
 // checkContent compares the target with the source, byte by byte.
 func (w *workspace) checkContent(ctx context.Context) error {
-	var files [2]*os.File
-	for i, path := range []string{w.source(), w.target()} {
-		file, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		defer file.Close() // only read from
-		files[i] = file
-	}
-	found, err := digest.Compare(ctx, digest.XXH3, files[0], files[1])
-	if err == nil && !found.Same() {
-		err = fmt.Errorf("the target differs from the source, first at offset %d", found.Differ)
+	at, err := filetree.CompareFiles(ctx, w.source(), w.target())
+	if err == nil && at >= 0 {
+		err = fmt.Errorf("the target differs from the source, first at offset %d", at)
 	}
 	return err
-}
-
-// prepareRun establishes the conditions of every run: no target, the source in the page cache, memory that the
-// hypervisor has granted.
-func (w *workspace) prepareRun(size int64, memoryTouched *bool) error {
-	if err := w.clear(); err != nil {
-		return err
-	}
-	if err := w.warm(); err != nil {
-		return err
-	}
-	*memoryTouched = touchMemory(size) && *memoryTouched
-	return nil
-}
-
-// checkRun verifies the target of a run, and its content if thoroughly is set.
-func (w *workspace) checkRun(ctx context.Context, size int64, thoroughly bool) error {
-	if err := w.checkSize(size); err != nil || !thoroughly {
-		return err
-	}
-	return w.checkContent(ctx)
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -27,22 +28,35 @@ const (
 
 // TestNoWrongByteIsKept lets the software device flip bits, drop bytes and duplicate some, in any chunk.
 func TestNoWrongByteIsKept(t *testing.T) {
-	random := rand.New(rand.NewPCG(uint64(*corruptions), 5))
+	noWrongByteIsKept(t, *corruptions, (*setup).corrupted)
+}
+
+// The same holds for small files, of which several are in one chunk.
+func TestNoWrongByteOfATreeIsKept(t *testing.T) {
+	noWrongByteIsKept(t, *corruptions/4, (*setup).corruptedTree)
+}
+
+// noWrongByteIsKept has copies with corruptions, of which each returns how many were noticed.
+func noWrongByteIsKept(
+	t *testing.T, corruptions int, run func(s *setup, t *testing.T, sender, receiver *Options, faults string) int64,
+) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(uint64(corruptions), 5))
 	noticed := int64(0)
-	for done := 0; done < *corruptions; done += corruptionsAtOnce {
+	for done := 0; done < corruptions; done += corruptionsAtOnce {
 		faults := corruptingFaults(random)
 		t.Setenv("DMA_COPY_SOFT_FAULTS", faults)
 		setup := newSetup(t, "")
 		setup.host.Log, setup.dpu.Log = zerolog.Nop(), zerolog.Nop()
 		way := setup.directions()[[]string{"from the host", "from the DPU"}[done/corruptionsAtOnce%2]]
-		noticed += setup.corrupted(t, way[0], way[1], faults)
+		noticed += run(setup, t, way[0], way[1], faults)
 		setup.closeEarly(t)
 		if t.Failed() {
 			return
 		}
 	}
-	if noticed < int64(*corruptions)*9/10 {
-		t.Errorf("only %d of %d corruptions were noticed, and yet every byte is right", noticed, *corruptions)
+	if noticed < int64(corruptions)*9/10 {
+		t.Errorf("only %d of %d corruptions were noticed, and yet every byte is right", noticed, corruptions)
 	}
 }
 
@@ -70,6 +84,32 @@ func (s *setup) corrupted(t *testing.T, sender, receiver *Options, faults string
 	jobtest.MustContain(t, receiver.File, want)
 	must(t, os.Remove(sender.File))
 	must(t, os.Remove(receiver.File))
+	return both.summaries[sender.Side].Retries
+}
+
+// corruptedTree copies small files, of which one or two fit into a chunk. It returns how many chunks were
+// retransmitted.
+func (s *setup) corruptedTree(t *testing.T, sender, receiver *Options, faults string) int64 {
+	t.Helper()
+	const files = 2 * corruptionsAtOnce * corruptedRun
+	all := content(files * testChunk)
+	contentOf := func(i int) string { return all[i*testChunk : i*testChunk+testChunk/3+i%(testChunk/2)] }
+	must(t, os.Mkdir(sender.File, 0o755))
+	for i := range files {
+		jobtest.WriteFile(t, filepath.Join(sender.File, fmt.Sprint(i)), contentOf(i))
+	}
+	both := s.run(t.Context())
+	for side, err := range both.errs {
+		if err != nil {
+			t.Fatalf("the %s failed with faults %s: %v", side, faults, err)
+		}
+	}
+	for i := range files {
+		jobtest.MustContain(t, filepath.Join(receiver.File, fmt.Sprint(i)), contentOf(i))
+	}
+	jobtest.MustHold(t, filepath.Dir(receiver.File), "file")
+	must(t, os.RemoveAll(sender.File))
+	must(t, os.RemoveAll(receiver.File))
 	return both.summaries[sender.Side].Retries
 }
 

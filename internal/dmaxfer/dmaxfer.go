@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -43,6 +44,17 @@ type Options struct {
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
 	Placement     native.Placement
+
+	// The options from Links to MaxEntries are for trees; Links to FilesFrom have an effect on the sender only.
+	Links      tree.LinkMode
+	HardLinks  bool         // preserve hard links within the tree, if the other side wants it too
+	Filter     *tree.Filter // of the entries to send; nil: all
+	FilesFrom  []string     // paths to send, relative to File; nil: all
+	Checksum   bool         // compare the content of what both sides have, not size and time
+	DryRun     bool         // decide what would be transferred, and change nothing
+	FailFast   bool         // the first entry that fails ends the transfer
+	RefuseSame bool         // if both sides have File and neither may be replaced, fail even if they are the same
+	MaxEntries int64        // of a tree; 0: no limit
 
 	ReferenceOnly bool // speak the reference protocol with any peer
 
@@ -99,6 +111,10 @@ func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
 	if o.ReferenceOnly && file.Unsized != nil {
 		file.Close()
 		return nil, file.NeedsNative("the reference protocol does not support streams", nil)
+	}
+	if o.ReferenceOnly && file.Directory {
+		return nil, job.NewError(job.ErrSettings, nil, "leave out --protocol reference, or name a file",
+			"%s is a directory, and the reference protocol copies single files only", file.Path)
 	}
 	return file, nil
 }

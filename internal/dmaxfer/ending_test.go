@@ -2,6 +2,7 @@ package dmaxfer
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -41,17 +42,20 @@ func runWith(
 	return c, e, c.last
 }
 
-func isCommit(message []byte) bool { return negotiate.DecodeCommit(message) == nil }
-
-func isDone(message []byte) bool {
-	_, err := negotiate.DecodeDone(message)
-	return err == nil
+func isMessage(message []byte, is negotiate.Type) bool {
+	return len(message) >= 4 && negotiate.Type(binary.LittleEndian.Uint32(message)) == is
 }
 
-func isPrepared(message []byte) bool {
-	_, err := negotiate.DecodePrepared(message)
-	return err == nil
+// isEnd reports whether a message permits the receiver to commit a file.
+func isEnd(message []byte) bool {
+	return isMessage(message, negotiate.TypeEnd) || isMessage(message, negotiate.TypePack)
 }
+
+func isResults(message []byte) bool { return isMessage(message, negotiate.TypeResults) }
+
+func isFinish(message []byte) bool { return isMessage(message, negotiate.TypeFinish) }
+
+func isFinished(message []byte) bool { return isMessage(message, negotiate.TypeFinished) }
 
 func bothSides(t *testing.T, run func(t *testing.T, sender negotiate.Side)) {
 	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
@@ -59,32 +63,31 @@ func bothSides(t *testing.T, run func(t *testing.T, sender negotiate.Side)) {
 	}
 }
 
-// After COMMIT an interruption has no effect: the receiver commits, and the sender learns of it.
-func TestInterruptedAfterCommit(t *testing.T) {
-	t.Run("sender", func(t *testing.T) {
-		bothSides(t, func(t *testing.T, sender negotiate.Side) {
-			c, e := runInterruptedAtCommit(t, sender, sender)
-			c.mustSucceed("although the sender was interrupted", e)
+// A side that is interrupted when the receiver may commit ends as the other does: with the file, or without it.
+func TestInterruptedAfterTheEnd(t *testing.T) {
+	for _, role := range []string{"sender", "receiver"} {
+		t.Run(role, func(t *testing.T) {
+			bothSides(t, func(t *testing.T, sender negotiate.Side) {
+				interrupted := sender
+				if role == "receiver" {
+					interrupted = sender.Other()
+				}
+				c, e := runInterruptedAt(t, sender, interrupted, isEnd)
+				mustAgreeAfterInterruption(t, c, e)
+				c, e = runInterruptedAt(t, sender, interrupted, isResults)
+				c.mustSucceed("although the "+role+" was interrupted after the commit", e)
+			})
 		})
-	})
-	t.Run("receiver", func(t *testing.T) {
-		bothSides(t, func(t *testing.T, sender negotiate.Side) {
-			c, e := runInterruptedAtCommit(t, sender, sender.Other())
-			if e.errs[sender] != nil { // the receiver may have been interrupted before COMMIT arrived
-				mustBe(t, e.errs[sender.Other()], errInterrupted)
-				c.agreement(e)
-				return
-			}
-			c.mustSucceed("although the receiver was interrupted", e)
-		})
-	})
+	}
 }
 
-// runInterruptedAtCommit interrupts a side when COMMIT passes.
-func runInterruptedAtCommit(t *testing.T, sender, interrupted negotiate.Side) (*checker, results) {
+// runInterruptedAt interrupts a side when a certain message passes.
+func runInterruptedAt(
+	t *testing.T, sender, interrupted negotiate.Side, is func(message []byte) bool,
+) (*checker, results) {
 	t.Helper()
 	c, e, _ := runWith(t, sender, func(a *attempt, message []byte) delivery {
-		if isCommit(message) {
+		if is(message) {
 			a.stop[interrupted](errInterrupted)
 		}
 		return delivery{message: message}
@@ -92,10 +95,26 @@ func runInterruptedAtCommit(t *testing.T, sender, interrupted negotiate.Side) (*
 	return c, e
 }
 
-// The final rename is not interrupted, and the sender learns of it.
+// mustAgreeAfterInterruption expects the same outcome on both sides, which is that of the target.
+func mustAgreeAfterInterruption(t *testing.T, c *checker, e results) {
+	t.Helper()
+	if c.done() {
+		c.mustSucceed("although a side was interrupted", e)
+		return
+	}
+	for side, err := range e.errs {
+		if code(err) != int(negotiate.AbortInterrupted) {
+			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		}
+	}
+	c.finalName(e)
+}
+
+// The final rename is not interrupted, and the sender learns of it, even if it is the one that was interrupted.
 func TestInterruptedDuringTheRename(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		for range 20 { // a message that may be sent or not goes out in some of them
+		for i := range 40 { // a message that may be sent or not goes out in some of them
+			interrupted := negotiate.Side(i % 2)
 			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 			c := &checker{scenario: sc, t: t}
 			c.disks = sc.newDisks()
@@ -104,11 +123,11 @@ func TestInterruptedDuringTheRename(t *testing.T) {
 				c.last = a
 				a.file = func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
 					if side != sender && op == "rename" {
-						a.stop[side](errInterrupted)
+						a.stop[interrupted](errInterrupted)
 					}
 					return nil
 				}
-				c.mustSucceed("although the receiver was interrupted", a.run())
+				c.mustSucceed("although the "+interrupted.String()+" was interrupted", a.run())
 			})
 		}
 	})
@@ -221,7 +240,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 // meetNative is the beginning of a conversation, as a side that has a file.
 func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiate.NativeSession {
 	t.Helper()
-	hello := negotiate.Hello{Flags: negotiate.FlagHasFile, Chunk: 4096, Depth: 4, Size: 1, Software: "test"}
+	hello := negotiate.Hello{Flags: negotiate.FlagFile, Chunk: 4096, Depth: 4, Software: "test"}
 	first := negotiate.NewSession(side, negotiate.Local{HasFile: true, Size: 1, Native: &hello},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: maxFileSize})
 	if opening := first.Start(); opening != nil {
@@ -237,24 +256,18 @@ func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiat
 	return step.Native
 }
 
-// A connection that is lost after COMMIT does not keep the file from its name, and leaves the sender in doubt.
-func TestLostAfterCommit(t *testing.T) {
+// A connection that is lost after END does not keep the file from its name, and leaves the sender in doubt until it has
+// the result.
+func TestLostAfterTheEnd(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
-			return delivery{message: message, cut: isDone(message)}
+			return delivery{message: message, cut: isResults(message)}
 		})
 		mustBeInDoubt(t, c, e)
-		c, e, _ = runWith(t, sender, func(a *attempt, message []byte) delivery {
-			if isCommit(message) {
-				_ = a.network.ends[sender].Close() // right after it
-			}
-			return delivery{message: message}
+		c, e, _ = runWith(t, sender, func(_ *attempt, message []byte) delivery {
+			return delivery{message: message, cut: isFinished(message)}
 		})
-		if e.errs[sender] == nil {
-			t.Error("the sender reports success without a DONE")
-		}
-		must(t, e.errs[sender.Other()])
-		c.finalName(e)
+		c.mustSucceed("although the last message was lost", e)
 	})
 }
 
@@ -272,56 +285,52 @@ func mustBeInDoubt(t *testing.T, c *checker, e results) {
 	c.names(false)
 }
 
-// The digests of both sides are compared by both: each has to notice alone, and nothing wrong is kept.
+// The receiver compares the digests, and nothing wrong is kept.
 func TestDigestsThatDiffer(t *testing.T) {
-	for name, is := range map[string]func(message []byte) (negotiate.Total, error){
-		"read": negotiate.DecodeEnd, "written": negotiate.DecodePrepared,
-	} {
-		t.Run(name, func(t *testing.T) {
-			bothSides(t, func(t *testing.T, sender negotiate.Side) {
-				c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
-					if _, err := is(message); err == nil {
-						message[len(message)-1] ^= 1 // of the digest
-					}
-					return delivery{message: message}
-				})
-				for side, err := range e.errs {
-					if code(err) != int(negotiate.AbortDigest) {
-						t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
-					}
-				}
-				c.finalName(e)
-				c.names(false)
-			})
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
+			if isEnd(message) {
+				message[len(message)-1] ^= 1 // of the digest
+			}
+			return delivery{message: message}
 		})
-	}
+		for side, err := range e.errs {
+			if code(err) != int(negotiate.AbortDigest) {
+				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+			}
+		}
+		c.finalName(e)
+		c.names(false)
+	})
 }
 
-// A sender that is interrupted while it waits for DONE waits a moment longer, and no more.
-func TestInterruptedWithoutDone(t *testing.T) {
+// A sender that is interrupted while it waits for the result waits a moment longer, and no more.
+func TestInterruptedWithoutAResult(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		var interrupted time.Time
+		var interrupted atomic.Pointer[time.Time] // both directions are delivered concurrently
 		c, e, _ := runWith(t, sender, func(a *attempt, message []byte) delivery {
-			if isDone(message) {
-				interrupted = time.Now()
+			if isResults(message) {
+				now := time.Now()
+				interrupted.Store(&now)
 				a.stop[sender](errInterrupted)
+			}
+			if interrupted.Load() != nil {
 				return delivery{}
 			}
 			return delivery{message: message}
 		})
 		mustBeInDoubt(t, c, e)
-		if took := e.ended[sender].Sub(interrupted); took > 2*job.PartingTime {
+		if took := e.ended[sender].Sub(*interrupted.Load()); took > 2*job.PartingTime {
 			t.Errorf("the interrupted sender took %s", took)
 		}
 	})
 }
 
-// A single message that cannot be sent is no end of the connection: a COMMIT or DONE that arrives after it still
-// counts.
+// A single message that cannot be sent is no end of the connection: what arrives after it still counts.
 func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 	for name, is := range map[string]struct{ delayed, since func(message []byte) bool }{
-		"receiver": {isCommit, isPrepared},
-		"sender":   {isDone, isCommit},
+		"receiver": {isFinish, isResults},
+		"sender":   {isResults, isEnd},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bothSides(t, func(t *testing.T, sender negotiate.Side) {

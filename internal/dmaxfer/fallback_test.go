@@ -40,7 +40,7 @@ func (s *setup) receiveFromReference(t *testing.T, use func(comch.Conn) comch.Co
 	done := make(chan outcome, 1)
 	go func() { done <- talk(t, s.dpu, use(dpu)) }()
 
-	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 1, 1}}
+	offer := negotiate.Direction{FileInHost: true, Size: uint64(len(want)), Offer: [3]byte{0xDC, 2, 2}}
 	must(t, host.Send(t.Context(), offer.Encode()))
 	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
@@ -69,7 +69,7 @@ func TestStreamForOfferThatIsPadding(t *testing.T) {
 	done := make(chan outcome, 1)
 	go func() { done <- talk(t, setup.dpu, dpu) }()
 
-	must(t, host.Send(t.Context(), negotiate.Direction{Offer: [3]byte{0xDC, 1, 1}}.Encode()))
+	must(t, host.Send(t.Context(), negotiate.Direction{Offer: [3]byte{0xDC, 2, 2}}.Encode()))
 	if answer := mustReceive(t, host).(negotiate.Direction); answer.Offer == [3]byte{} {
 		t.Fatal("what looked like an offer was not taken for one, so this shows nothing")
 	}

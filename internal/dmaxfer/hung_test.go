@@ -120,7 +120,7 @@ func (c *checker) mustEndWith(e results, since time.Time, limit time.Duration, w
 // hangLimit is how long after the last progress a side may end.
 func (c *checker) hangLimit(a *attempt) time.Duration {
 	limit := c.Idle + time.Second + 2*job.ReturnTime
-	if a.committed.Load() {
+	if a.ended.Load() {
 		return limit + job.LongestRename
 	}
 	return limit

@@ -16,7 +16,7 @@ import (
 func TestHostRetriesAfterSilentDisconnect(t *testing.T) {
 	refusal := negotiate.Status{Success: false}.Encode()
 	disagrees := negotiate.Direction{FileInHost: true}.Encode()
-	accepts := negotiate.Direction{Offer: [3]byte{0xdc, 1, 1}}.Encode()
+	accepts := negotiate.Direction{Offer: [3]byte{0xdc, 2, 2}}.Encode()
 	for name, is := range map[string]struct {
 		says          []byte
 		unsent        bool // the host's DIRECTION

@@ -144,7 +144,7 @@ func TestMalformedExtendedAttributes(t *testing.T) {
 	sc.Xattrs = true
 	c := &checker{scenario: sc, t: t}
 	e := c.run(sc.newDisks(), fault{}, injection{message: func(_ negotiate.Side, _ int, message []byte) delivery {
-		if m, err := negotiate.DecodeMetadata(message); err == nil {
+		if _, m, err := negotiate.DecodeMetadata(message); err == nil {
 			m.Part[0] = 0xff // of the length of a name
 		}
 		return delivery{message: message}

@@ -47,7 +47,7 @@ func (p peer) reference() reference.Config {
 	o := &p.options
 	c := reference.Config{
 		Side: o.Side, Conn: p.conn, Device: o.Device, File: p.file, Chunk: o.Chunk, Depth: o.Depth,
-		MaxFileSize: maxFileSize, MaxBytes: o.MaxBytes, Expect: o.Expect, Backup: o.Backup,
+		MaxFileSize: maxFileSize, MaxBytes: o.MaxBytes, Expect: o.Expect, DryRun: o.DryRun, Backup: o.Backup,
 		IdleTimeout: o.IdleTimeout, Log: o.Log, Progress: o.Progress, Notify: o.Notify,
 	}
 	if !o.ReferenceOnly {
@@ -65,6 +65,8 @@ func (p peer) native() native.Config {
 		Chunk: o.Chunk, Depth: o.Depth, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
 		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
 		NoResume: o.NoResume, AllowChanging: o.AllowChanging,
+		Links: o.Links, Filter: o.Filter, FilesFrom: o.FilesFrom, HardLinks: o.HardLinks, Checksum: o.Checksum,
+		DryRun: o.DryRun, FailFast: o.FailFast, RefuseSame: o.RefuseSame, MaxEntries: o.MaxEntries,
 		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, MaxBytes: o.MaxBytes, MaxHoles: o.MaxHoles,
 		Software: o.Software, Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
 	}

@@ -32,6 +32,12 @@ type scenario struct {
 	Bandwidth                        int64         // bytes per second, as the receiver wants it; 0: any
 	Corruption                       int64         // percent of the chunks that are corrupted, and retransmitted
 
+	Checksum, FailFast bool // of trees
+
+	Tree, OldTree fileTree          // of source and target, if a directory is copied
+	Linked        map[string]string // hard links in Tree: the first name of the file, by each other one
+	HardLinks     bool              // are preserved
+
 	content string // of the source
 	old     string // what the target's name holds before, if Overwrite
 }
@@ -152,7 +158,10 @@ func newFault(random *rand.Rand, sc scenario, steps int64) fault {
 }
 
 func (sc *scenario) sourcePath() string {
-	if sc.FromStream {
+	switch {
+	case sc.Tree != nil:
+		return simTree
+	case sc.FromStream:
 		return simStream
 	}
 	return simPath
@@ -169,6 +178,13 @@ func (sc *scenario) targetPath() string {
 func (sc *scenario) newDisks() [2]*disktest.Memory {
 	disks := [2]*disktest.Memory{disktest.NewMemory("/files"), disktest.NewMemory("/files")}
 	disks[negotiate.DPU].Fills()
+	if sc.Tree != nil {
+		putTree(disks[sc.Sender], simTree, sc.Tree, sc.Linked)
+		if sc.Overwrite {
+			putTree(disks[sc.Sender.Other()], simTree, sc.OldTree, nil)
+		}
+		return disks
+	}
 	putSparse(disks[sc.Sender], sc.sourcePath(), sc.content)
 	if sc.Overwrite {
 		disks[sc.Sender.Other()].Put(simPath, sc.old)
@@ -184,7 +200,11 @@ func putSparse(on *disktest.Memory, path, content string) {
 		panic(err)
 	}
 	defer dir.Close()
-	file, err := dir.Open(path[len("/files/"):], false)
+	fillSparse(dir, path[len("/files/"):], content)
+}
+
+func fillSparse(dir disk.Dir, name, content string) {
+	file, err := dir.Open(name, false)
 	if err != nil {
 		panic(err)
 	}

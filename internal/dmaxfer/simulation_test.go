@@ -38,7 +38,7 @@ func simulate(t *testing.T, seed uint64) {
 	t.Helper()
 	sc, random := newScenario(seed)
 	check := &checker{scenario: sc, t: t}
-	defer check.report()
+	defer check.report("TestSimulation")
 	clean := check.attempt(sc.newDisks(), fault{})
 	check.mustSucceed("without faults", clean)
 	disks := sc.newDisks()
@@ -69,16 +69,18 @@ type checker struct {
 	disks [2]*disktest.Memory
 	last  *attempt
 
+	tolerance time.Duration // beyond the idle timeout, of a peer that only claims progress
+
 	otherSource bool // what was kept is not of what the source is now
 	garbled     bool // a chunk may have got a wrong offset, which a resumed transfer finds and repairs
 	untidy      bool // a side was stopped, or failed, between two names
 }
 
-func (c *checker) report() {
+func (c *checker) report(test string) {
 	if c.t.Failed() {
 		c.t.Logf("seed %d: %+v", c.Seed, c.describe())
 		c.t.Logf("fault: %v", c.fault)
-		c.t.Logf("again with: go test ./internal/dmaxfer -run TestSimulation -sim.seed=%d", c.Seed)
+		c.t.Logf("again with: go test ./internal/dmaxfer -run %s -sim.seed=%d", test, c.Seed)
 	}
 }
 
@@ -123,11 +125,11 @@ func (c *checker) nothingIsOpen() {
 	}
 }
 
-// inTime allows a side the idle timeout, and a second, after anything has moved.
+// inTime allows a side the idle timeout, the tolerance, and a second, after anything has moved.
 func (c *checker) inTime(e results) {
 	c.t.Helper()
 	for side, at := range e.ended {
-		if took := at.Sub(time.Unix(0, c.last.progress.Load())); took > c.Idle+time.Second {
+		if took := at.Sub(time.Unix(0, c.last.progress.Load())); took > c.Idle+c.tolerance+time.Second {
 			c.t.Errorf("the %s ended %s after the last progress: %v", negotiate.Side(side), took, e.errs[side])
 		}
 	}
@@ -220,12 +222,17 @@ func (c *checker) agreement(e results) {
 	if (sent == nil) == (received == nil) && !e.native {
 		return // the reference protocol, in which they begin, carries no reasons
 	}
+	unknown := errors.Is(sent, negotiate.ErrOutcomeUnknown)
 	switch c.fault.Kind {
 	case crashed:
 		c.survivor(e)
 		return
-	case connectionLost, peerSilent, messageCut, messageGarbled, cancelled:
-		if received == nil && errors.Is(sent, negotiate.ErrOutcomeUnknown) {
+	case messageCut, messageGarbled:
+		if unknown && (received == nil || code(received) == int(negotiate.AbortProtocol)) {
+			return // a sender that no longer understands the receiver does not learn the outcome
+		}
+	case connectionLost, peerSilent, cancelled:
+		if unknown && received == nil {
 			return
 		}
 	}

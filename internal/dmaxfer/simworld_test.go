@@ -3,8 +3,10 @@ package dmaxfer
 import (
 	"context"
 	"errors"
+	"maps"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -13,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -47,15 +50,17 @@ type attempt struct {
 	struck    atomic.Bool
 	messages  [2]atomic.Int64 // by the side that sent them
 	dead      [2]atomic.Bool  // a side that crashed does nothing more
-	committed atomic.Bool     // the sender has let the receiver give the file its name
+	ended     atomic.Bool     // the sender has let the receiver commit a file
 	corrupted atomic.Int64    // chunks that were corrupted by chance
 	progress  atomic.Int64    // when there was some, as time.Time.UnixNano
 
 	mu      sync.Mutex
-	resumed int64             // bytes, as READY said
+	resumed int64             // bytes, as ANSWERS said
 	resent  int64             // bytes below that which came as data nevertheless
 	beats   [2]negotiate.Beat // by side, the last
 	hellos  int
+	changed string      // the file of a tree that has changed, relative to it
+	done    [2]outcomes // by side, what was told of the entries of a tree
 }
 
 // injection is what a test adds to an attempt, in place of a fault. All may be nil.
@@ -77,6 +82,7 @@ type results struct {
 	resume int64 // that the receiver offered
 	resent int64 // of that, what came as data
 	steps  int64
+	done   [2]outcomes
 }
 
 // errInterrupted is what Ctrl-C is here.
@@ -117,7 +123,7 @@ func (a *attempt) run() results {
 	sides.Wait()
 	a.network.carrier.Wait()
 	result.resume, result.resent, result.steps = a.resumed, a.resent, a.step.Load()
-	result.native = a.hellos == 2
+	result.native, result.done = a.hellos == 2, a.done
 	return result
 }
 
@@ -261,7 +267,8 @@ func (a *attempt) garble(message []byte) []byte {
 	at := a.below(int64(len(garbled)))
 	_, direction := negotiate.Decode(message)
 	_, hello := negotiate.DecodeHello(message)
-	if direction == nil || hello == nil {
+	if direction == nil || hello == nil || isMessage(message, negotiate.TypeEntries) ||
+		isMessage(message, negotiate.TypePack) && a.Digest == digest.None {
 		at %= 4
 	}
 	garbled[at] ^= byte(1 + a.below(255))
@@ -276,14 +283,15 @@ func (a *attempt) listen(from negotiate.Side, message []byte) {
 		a.beats[from] = beat
 		a.moved()
 	}
-	if resume, err := negotiate.DecodeReady(message); err == nil {
-		a.resumed = int64(resume)
+	answers, _ := negotiate.DecodeAnswers(nil, message)
+	for _, answer := range answers {
+		a.resumed += int64(answer.Offset)
 	}
 	if _, err := negotiate.DecodeHello(message); err == nil {
 		a.hellos++
 	}
-	if isCommit(message) {
-		a.committed.Store(true)
+	if isEnd(message) {
+		a.ended.Store(true)
 	}
 	records, err := negotiate.DecodeChunks(nil, message)
 	if err != nil {
@@ -304,7 +312,7 @@ func (a *attempt) files(side negotiate.Side) disk.FS {
 		}
 		a.happened()
 		switch op {
-		case "read", "write", "allocate", "flush", "sync", "rename":
+		case "read", "write", "allocate", "flush", "sync", "rename", "syncfs", "name", "mkdir", "symlink":
 			a.moved()
 		}
 		if a.file != nil {
@@ -313,16 +321,39 @@ func (a *attempt) files(side negotiate.Side) disk.FS {
 		if a.strikes(diskFails, side) {
 			return &disktest.Fault{Err: a.fault.Errno, Done: a.fault.Done}
 		}
-		return nil
+		return a.slow(op)
 	})
+	if a.Tree != nil {
+		return faulty
+	}
 	return slowFS{faulty, a.pause()}
+}
+
+// slow delays what takes long on the disk of a tree, whose directories slowFS does not know.
+func (a *attempt) slow(op string) *disktest.Fault {
+	if a.Tree == nil || a.DiskDelay == 0 {
+		return nil
+	}
+	switch op {
+	case "read", "write", "sync", "syncfs", "rename", "name", "create", "mkdir":
+		over := make(chan struct{})
+		time.AfterFunc(time.Duration(a.below(int64(a.DiskDelay))), func() { close(over) })
+		return &disktest.Fault{Hang: over}
+	}
+	return nil
 }
 
 func (a *attempt) pause() func() { return pauses(a.below, a.DiskDelay) }
 
 // changeSource does what another program would do to the file.
 func (a *attempt) changeSource() {
-	path := a.sourcePath()
+	path, size := a.sourcePath(), int64(len(a.content))
+	if a.Tree != nil {
+		if a.changed = a.anyFile(); a.changed == "" {
+			return
+		}
+		path, size = filepath.Join(path, a.changed), int64(len(a.Tree[a.changed].text))
+	}
 	dir, err := a.disks[a.Sender].OpenDir(filepath.Dir(path))
 	if err != nil {
 		return
@@ -335,12 +366,26 @@ func (a *attempt) changeSource() {
 	defer file.Close()
 	switch a.below(3) {
 	case 0:
-		_, _ = file.WriteAt([]byte("changed"), a.below(int64(len(a.content))))
+		_, _ = file.WriteAt([]byte("changed"), a.below(size))
 	case 1:
-		_, _ = file.WriteAt([]byte("appended"), int64(len(a.content)))
+		_, _ = file.WriteAt([]byte("appended"), size)
 	default:
-		_ = file.Truncate(int64(len(a.content)) / 2)
+		_ = file.Truncate(size / 2)
 	}
+}
+
+// anyFile returns a regular file of the tree, or nothing if it has none.
+func (a *attempt) anyFile() string {
+	var files []string
+	for _, name := range slices.Sorted(maps.Keys(a.Tree)) {
+		if a.Tree[name].mode == 0 && len(a.Linked) == 0 {
+			files = append(files, name)
+		}
+	}
+	if len(files) == 0 {
+		return ""
+	}
+	return files[a.below(int64(len(files)))]
 }
 
 // options are a side's.
@@ -349,6 +394,16 @@ func (a *attempt) options(side negotiate.Side) (o Options) {
 		Side: side, FS: a.files(side), File: simPath, Log: zerolog.Nop(),
 		Chunk: a.Chunk, Depth: a.Depth, IdleTimeout: a.Idle, Digest: a.Digest, Durability: a.Durability,
 		Software: "simulation", ExitCode: exitClass,
+	}
+	if a.Tree != nil {
+		o.File, o.Checksum, o.FailFast = simTree, a.Checksum, a.FailFast
+		o.HardLinks = a.HardLinks
+		a.done[side] = outcomes{}
+		o.Notify = func(e job.Event) {
+			if is, done := e.(job.FileDone); done {
+				a.done[side][is.Path] = is
+			}
+		}
 	}
 	if a.wish != nil {
 		defer func() { a.wish(&o) }()
@@ -402,6 +457,9 @@ func (a *attempt) holdsStream() bool {
 	return false
 }
 
+// someFailed is what the program ends with if only some entries of a tree have failed.
+const someFailed negotiate.AbortCode = 12
+
 // exitClass is what the program ends with.
 func exitClass(err error) int {
 	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
@@ -412,6 +470,7 @@ func exitClass(err error) int {
 		code negotiate.AbortCode
 	}{
 		{errInterrupted, negotiate.AbortInterrupted},
+		{job.ErrSomeFailed, someFailed},
 		{job.ErrLimit, negotiate.AbortLimit},
 		{job.ErrDigest, negotiate.AbortDigest},
 		{job.ErrSourceChanged, negotiate.AbortSourceChanged},
@@ -421,6 +480,7 @@ func exitClass(err error) int {
 		{negotiate.ErrPeerLost, negotiate.AbortPeer},
 		{comch.ErrPeerLost, negotiate.AbortPeer},
 		{job.ErrIdle, negotiate.AbortPeer},
+		{job.ErrHung, negotiate.AbortPeer},
 	} {
 		if errors.Is(err, class.is) {
 			return int(class.code)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -129,14 +128,7 @@ func TestEveryFileCallFails(t *testing.T) {
 			}
 			for _, done := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, ", on the ", side, ", done ", done), func(t *testing.T) {
-					sweep(t, sc, diskFails, func(fails func(int, string) bool) injection {
-						return injection{file: func(at negotiate.Side, i int, op, name string) *disktest.Fault {
-							if at != side || !fails(i, op+" "+name) {
-								return nil
-							}
-							return &disktest.Fault{Err: syscall.EIO, Done: done}
-						}}
-					}, want)
+					sweep(t, sc, diskFails, failingFileCall(side, done), want)
 				})
 			}
 		}
@@ -146,63 +138,88 @@ func TestEveryFileCallFails(t *testing.T) {
 // errBroken is what a device says in a sweep.
 var errBroken = &doca.Error{Op: "doca_ctx_start", Code: doca.CodeDriver}
 
-func TestEveryDeviceCallFails(t *testing.T) {
-	faults := map[string]func(t *deviceFaults, fail func() error){
-		"opening":    func(t *deviceFaults, fail func() error) { t.open = func(string) error { return fail() } },
-		"submitting": func(t *deviceFaults, fail func() error) { t.submit = fail },
-		"moving": func(t *deviceFaults, fail func() error) {
-			t.arrive = func(int64) (int, error) { return -1, fail() }
-		},
-		"closing": func(t *deviceFaults, fail func() error) { t.closing = func(string) error { return fail() } },
+// failingDeviceCalls are the kinds of calls to a device, and how one comes to fail.
+var failingDeviceCalls = map[string]func(t *deviceFaults, fail func() error){
+	"opening":    func(t *deviceFaults, fail func() error) { t.open = func(string) error { return fail() } },
+	"submitting": func(t *deviceFaults, fail func() error) { t.submit = fail },
+	"moving": func(t *deviceFaults, fail func() error) {
+		t.arrive = func(int64) (int, error) { return -1, fail() }
+	},
+	"closing": func(t *deviceFaults, fail func() error) { t.closing = func(string) error { return fail() } },
+}
+
+// failingDeviceCall lets one call of a kind fail.
+func failingDeviceCall(
+	call string, set func(t *deviceFaults, fail func() error),
+) func(fails func(int, string) bool) injection {
+	return func(fails func(int, string) bool) injection {
+		device, calls := noDeviceFaults(), atomic.Int64{}
+		set(device, func() error {
+			if fails(int(calls.Add(1)-1), call) {
+				return errBroken
+			}
+			return nil
+		})
+		return injection{device: device}
 	}
+}
+
+func TestEveryDeviceCallFails(t *testing.T) {
 	for name, sc := range sweepScenarios() {
-		for call, set := range faults {
+		for call, set := range failingDeviceCalls {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
-				sweep(t, sc, engineFails, func(fails func(int, string) bool) injection {
-					device, calls := noDeviceFaults(), atomic.Int64{}
-					set(device, func() error {
-						if fails(int(calls.Add(1)-1), call) {
-							return errBroken
-						}
-						return nil
-					})
-					return injection{device: device}
-				}, oneOf(negotiate.AbortDevice))
+				sweep(t, sc, engineFails, failingDeviceCall(call, set), oneOf(negotiate.AbortDevice))
 			})
 		}
 	}
 }
 
+// messageFault is what becomes of a message, and what a copy may end with then.
+type messageFault struct {
+	kind     faultKind
+	delivery func(message []byte) delivery
+	want     func(int) bool
+}
+
+var failingMessages = map[string]messageFault{
+	"cut": {
+		connectionLost, func([]byte) delivery { return delivery{cut: true} }, oneOf(negotiate.AbortPeer),
+	},
+	"silence": {
+		peerSilent, func([]byte) delivery { return delivery{freeze: true} }, oneOf(negotiate.AbortPeer),
+	},
+	"short": {
+		messageCut, func(m []byte) delivery { return delivery{message: m[:min(len(m), 5)]} },
+		oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+	},
+	"garbage": {
+		messageGarbled, func([]byte) delivery {
+			return delivery{message: []byte("garbage, and more of it than a message has")}
+		},
+		oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
+	},
+}
+
+// failingMessage delivers one message of a side otherwise.
+func failingMessage(
+	from negotiate.Side, deliver func(message []byte) delivery,
+) func(fails func(int, string) bool) injection {
+	return func(fails func(int, string) bool) injection {
+		return injection{message: func(at negotiate.Side, i int, message []byte) delivery {
+			if at != from || !fails(i, fmt.Sprintf("%x", message)) {
+				return delivery{message: message}
+			}
+			return deliver(message)
+		}}
+	}
+}
+
 func TestEveryNativeMessageFails(t *testing.T) {
-	lost := oneOf(negotiate.AbortPeer)
-	for fault, make := range map[string]struct {
-		delivery func(message []byte) delivery
-		want     func(int) bool
-	}{
-		"cut":     {func([]byte) delivery { return delivery{cut: true} }, lost},
-		"silence": {func([]byte) delivery { return delivery{freeze: true} }, lost},
-		"short": {
-			func(m []byte) delivery { return delivery{message: m[:min(len(m), 5)]} },
-			oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
-		},
-		"garbage": {
-			func(m []byte) delivery {
-				return delivery{message: []byte("garbage, and more of it than a message has")}
-			},
-			oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
-		},
-	} {
+	for fault, is := range failingMessages {
 		for name, sc := range sweepScenarios() {
 			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 				t.Run(fmt.Sprint(fault, " of the ", from, ", ", name), func(t *testing.T) {
-					sweep(t, sc, connectionLost, func(fails func(int, string) bool) injection {
-						return injection{message: func(at negotiate.Side, i int, message []byte) delivery {
-							if at != from || !fails(i, fmt.Sprintf("%x", message)) {
-								return delivery{message: message}
-							}
-							return make.delivery(message)
-						}}
-					}, make.want)
+					sweep(t, sc, is.kind, failingMessage(from, is.delivery), is.want)
 				})
 			}
 		}

@@ -8,7 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-const abortSize = 12 // without the text
+const (
+	abortSize     = 12 // without the text
+	cancelledSize = 8
+)
 
 // AbortCode is why a side gives up. The numbers are the program's exit codes.
 type AbortCode uint8
@@ -89,4 +92,15 @@ func DecodeAbort(msg []byte) (*PeerAborted, error) {
 		return nil, malformed(TypeAbort, "a text of %d bytes, limit %d", len(msg)-abortSize, MaxAbortText)
 	}
 	return &PeerAborted{Code: AbortCode(msg[4]).known(), Text: string(msg[abortSize:])}, nil
+}
+
+// AppendCancelled appends a CANCELLED: after the sender's ABORT, the receiver commits nothing more.
+func AppendCancelled(dst []byte) []byte { return appendPadding(appendType(dst, TypeCancelled), 4) }
+
+// DecodeCancelled decodes a CANCELLED. It fails with ErrMalformed.
+func DecodeCancelled(msg []byte) error {
+	if err := checkFixed(msg, TypeCancelled, cancelledSize); err != nil {
+		return err
+	}
+	return checkPadding(TypeCancelled, msg[4:])
 }

@@ -9,15 +9,25 @@
 //	DPU:  Idle ─► AwaitDirection ─► AwaitExport ─► Copying ─► AwaitDisconnect ─► Done
 //
 // In AwaitDirection it finds out whether the peer also speaks the native protocol. Then its state is HandedOver, and a
-// NativeSession continues:
+// NativeSession continues, with the same states for both roles:
 //
-//	sender:   Idle ─► AwaitHello ─► AwaitReady ─► Sending ─► AwaitPrepared ─► Deciding ─► AwaitDone ─► Done
-//	receiver: Idle ─► AwaitHello ─► Preparing ─► Receiving ─► Verifying ─► AwaitCommit ─► Committing
-//	               ─► AwaitDisconnect ─► Done
+//	Idle ─► AwaitHello ─► Ready ─► Transferring ─► Finishing ─► Ready ─► ... ─► Done
+//	                                        └───────────┴─► Cancelling ─► Failed
 //
-// The commit states of a transfer follow from these. A sender is cancellable up to Deciding, has the commit sent in
-// AwaitDone, and is committed when Done. A receiver is cancellable up to AwaitCommit, committing in Committing, and
-// committed from AwaitDisconnect on.
+// TRANSFER begins a transfer, FINISH says that the sender has sent everything, FINISHED that the receiver has decided
+// everything. In Cancelling the sender has aborted while the receiver may be committing entries.
+//
+// A transfer consists of entries. Each has a phase, which is the same on both sides as far as the messages have
+// arrived, and says which role sends the next message about the entry:
+//
+//	file:     unanswered (receiver) ─need─► needed (sender) ─END or PACK─► ended (receiver) ─result─► decided
+//	          unanswered ─sum─► asked (sender) ─SUM─► summed (receiver) ─need─► needed
+//	          unanswered, summed ─have─► decided; ended ─the pack was bad─► needed
+//	another:  unanswered (receiver) ─result, have─► decided
+//
+// A role whose turn it is may fail the entry; the receiver may do so at any time. The entry is decided when the other
+// role has answered with a FAILURE of its own, so that no message about a decided entry is ever on its way. The commit
+// states of an entry follow: it is cancellable until ended, then the commit is sent, and it is committed by the result.
 //
 // Every state can change to Failed, which is final. A DPU in AwaitHello whose host turns out to speak the reference
 // protocol returns to its Session: the NativeSession is HandedOver then.

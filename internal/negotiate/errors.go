@@ -10,9 +10,13 @@ import (
 var (
 	ErrBothHaveFile   = errors.New("both the host and the DPU have the file")
 	ErrNeitherHasFile = errors.New("neither the host nor the DPU has the file")
-	ErrTooLarge       = errors.New("too large")
-	ErrMalformed      = errors.New("malformed message")
-	ErrOutOfOrder     = errors.New("out of order")
+	// ErrKindMismatch is a file on one side and a directory on the other.
+	ErrKindMismatch = errors.New("one side has a file, the other a directory")
+	// ErrTreeStream is a directory on one side and a stream on the other.
+	ErrTreeStream = errors.New("a directory cannot be copied from or to a stream")
+	ErrTooLarge   = errors.New("too large")
+	ErrMalformed  = errors.New("malformed message")
+	ErrOutOfOrder = errors.New("out of order")
 
 	// ErrPeerRefused is the DPU's STATUS(0) in place of its DIRECTION. The reference protocol has no reason codes, so
 	// the text lists the possible ones.
@@ -24,17 +28,18 @@ var (
 	ErrPeerLost = errors.New("the connection was lost before the copy ended")
 	// ErrDisagreement is a DPU's answer that contradicts the host's knowledge of which side has the file.
 	ErrDisagreement = errors.New("host and DPU disagree about who has the file")
-	// ErrAborted is this side's own Finish(false) or Abort.
+	// ErrAborted is this side's own Finish(false) or Abort. In Cancelling it becomes the error of the sender when the
+	// outcome of every entry is known.
 	ErrAborted = errors.New("aborted on this side")
 
 	// ErrVersion is a peer that speaks the native protocol, but no common version of it.
 	ErrVersion = errors.New("no common version of the native protocol")
-	// ErrNeedsNative is a stream, whose length is not known in advance, with a peer that speaks the reference
-	// protocol only.
-	ErrNeedsNative = errors.New("a stream needs the native protocol, which the peer does not support")
+	// ErrNeedsNative is a directory, or a stream, whose length is not known in advance, with a peer that speaks the
+	// reference protocol only.
+	ErrNeedsNative = errors.New("a directory or a stream needs the native protocol, which the peer does not support")
 	// ErrEmptyFile is an empty file with a peer that is not known to be a dma-copy.
 	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
-	// ErrOutcomeUnknown is a sender that lost the receiver between its COMMIT and the receiver's DONE.
+	// ErrOutcomeUnknown is a sender that lost the receiver before the results of entries that it had sent completely.
 	ErrOutcomeUnknown = errors.New("transfer outcome unknown: the receiver did not confirm the commit")
 )
 

@@ -2,31 +2,19 @@ package negotiate
 
 import (
 	"encoding/binary"
-	"math"
 	"math/bits"
 )
 
-const helloSize = 88 // without the software's name
+const helloSize = 40 // without the software's name
 
-// Timestamp is a time of a file.
-type Timestamp struct {
-	Sec  int64  // since 1970, may be negative
-	Nsec uint32 // below 10^9
-}
-
-// Hello is the content of a HELLO: a side's limits, its file and its options.
+// Hello is the content of a HELLO: a side's limits and options, and what it has.
 type Hello struct {
 	Flags      Flags
 	Version    uint8 // the agreed one; NewNative sets it
 	Digest     Digest
 	Durability Durability
-	Chunk      uint32    // bytes of the largest supported slot: a power of two from MinChunk to MaxChunk
-	Depth      uint32    // largest supported depth, from 1 to MaxDepth
-	Size       uint64    // bytes of the file, at most MaxSize; 0 without FlagHasFile
-	MTime      Timestamp // of the file, like the fields below
-	Mode       uint32    // permission bits, at most MaxMode
-	UID, GID   uint32
-	Identity   [16]byte // equal as long as the file is unchanged; for resuming
+	Chunk      uint32   // bytes of the largest supported slot: a power of two from MinChunk to MaxChunk
+	Depth      uint32   // largest supported depth, from 1 to MaxDepth
 	Session    [16]byte // random
 	Software   string   // name and version of the program: printable ASCII, at most MaxSoftwareName
 }
@@ -38,12 +26,6 @@ func AppendHello(dst []byte, h Hello) []byte {
 	dst = append(dst, h.Version, byte(h.Digest), byte(h.Durability), 0)
 	dst = binary.BigEndian.AppendUint32(dst, h.Chunk)
 	dst = binary.BigEndian.AppendUint32(dst, h.Depth)
-	dst = binary.BigEndian.AppendUint64(dst, h.Size)
-	dst = binary.BigEndian.AppendUint64(dst, uint64(h.MTime.Sec))
-	for _, number := range [...]uint32{h.MTime.Nsec, h.Mode, h.UID, h.GID} {
-		dst = binary.BigEndian.AppendUint32(dst, number)
-	}
-	dst = append(dst, h.Identity[:]...)
 	dst = append(dst, h.Session[:]...)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(len(h.Software)))
 	dst = appendPadding(dst, 2)
@@ -56,9 +38,9 @@ func DecodeHello(msg []byte) (Hello, error) {
 		return Hello{}, err
 	}
 	err := firstError(
-		checkTail(msg, TypeHello, helloSize, uint64(binary.BigEndian.Uint16(msg[84:]))),
+		checkTail(msg, TypeHello, helloSize, uint64(binary.BigEndian.Uint16(msg[36:]))),
 		checkPadding(TypeHello, msg[11:12]),
-		checkPadding(TypeHello, msg[86:88]),
+		checkPadding(TypeHello, msg[38:40]),
 	)
 	if err != nil {
 		return Hello{}, err
@@ -78,13 +60,7 @@ func readHello(msg []byte) Hello {
 		Durability: Durability(msg[10]),
 		Chunk:      binary.BigEndian.Uint32(msg[12:]),
 		Depth:      binary.BigEndian.Uint32(msg[16:]),
-		Size:       binary.BigEndian.Uint64(msg[20:]),
-		MTime:      Timestamp{int64(binary.BigEndian.Uint64(msg[28:])), binary.BigEndian.Uint32(msg[36:])},
-		Mode:       binary.BigEndian.Uint32(msg[40:]),
-		UID:        binary.BigEndian.Uint32(msg[44:]),
-		GID:        binary.BigEndian.Uint32(msg[48:]),
-		Identity:   [16]byte(msg[52:]),
-		Session:    [16]byte(msg[68:]),
+		Session:    [16]byte(msg[20:]),
 		Software:   string(msg[helloSize:]),
 	}
 }
@@ -94,9 +70,8 @@ func (h Hello) check() error {
 	switch {
 	case h.Flags&^knownFlags != 0:
 		return malformed(TypeHello, "unknown flags %#x", uint32(h.Flags&^knownFlags))
-	case h.Flags.Has(FlagHasFile) && h.Flags&(FlagStream|FlagOverwrite) != 0:
-		return malformed(TypeHello, "flags %#x: a side that has the file neither is a stream nor overwrites",
-			uint32(h.Flags))
+	case bits.OnesCount32(uint32(h.Flags&(FlagFile|FlagTree|FlagStream))) > 1:
+		return malformed(TypeHello, "flags %#x: a side has a file, a tree or a stream", uint32(h.Flags))
 	case h.Version == 0:
 		return malformed(TypeHello, "version 0")
 	case !h.Digest.Known():
@@ -109,22 +84,11 @@ func (h Hello) check() error {
 	case h.Depth < 1 || h.Depth > MaxDepth:
 		return malformed(TypeHello, "%d slots; 1 to %d are required", h.Depth, MaxDepth)
 	}
-	return h.checkFile()
+	return h.checkSoftware()
 }
 
-func (h Hello) checkFile() error {
-	switch {
-	case h.Size != 0 && !h.Flags.Has(FlagHasFile):
-		return malformed(TypeHello, "a size of %d bytes without a file", h.Size)
-	case h.Size > MaxSize:
-		return malformed(TypeHello, "a file of %d bytes, limit %d", h.Size, uint64(MaxSize))
-	case h.MTime.Nsec >= 1e9:
-		return malformed(TypeHello, "%d nanoseconds in a second", h.MTime.Nsec)
-	case h.Mode > MaxMode:
-		return malformed(TypeHello, "mode %#o, limit %#o", h.Mode, MaxMode)
-	case h.UID == math.MaxUint32 || h.GID == math.MaxUint32: // chown(2) would not change the owner
-		return malformed(TypeHello, "uid %d and gid %d, limit %d", h.UID, h.GID, uint32(math.MaxUint32-1))
-	case len(h.Software) > MaxSoftwareName:
+func (h Hello) checkSoftware() error {
+	if len(h.Software) > MaxSoftwareName {
 		return malformed(TypeHello, "a name of %d bytes, limit %d", len(h.Software), MaxSoftwareName)
 	}
 	for _, octet := range []byte(h.Software) {

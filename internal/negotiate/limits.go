@@ -12,9 +12,15 @@ const (
 	MaxMode    = 0o7777                      // permission bits of a file
 	MaxHello   = helloSize + MaxSoftwareName // bytes of the message
 
-	MaxMetadata     = 256 << 10 // bytes of all extended attributes
+	MaxOpen  = 1024 // entries from the oldest undecided one to the newest
+	MaxName  = 255  // bytes of an entry's name
+	MaxPath  = 4096 // bytes of an entry's path: the names, joined by '/'
+	MaxLink  = 4095 // bytes of a symlink's text
+	maxLevel = 2048 // depth of an entry; MaxPath permits no more
+
+	MaxMetadata     = 256 << 10 // bytes of an entry's extended attributes
 	MaxSoftwareName = 64        // bytes
-	MaxAbortText    = 512       // bytes
+	MaxAbortText    = 512       // bytes, also of a FAILURE
 	MaxDigestSize   = 32        // bytes of the longest digest
 )
 

@@ -11,26 +11,35 @@ type NativeStep struct {
 
 	Plan       Plan       // with Planned
 	Window     Window     // with WindowOpened
-	Resume     uint64     // with PeerReady: number of bytes at the start of the file to claim
-	Records    []Record   // with Announced
+	Entries    []Entry    // with EntriesAnnounced
+	Answers    []Answer   // with Answered
+	Records    []Record   // with Announced, also of entries that this side has failed; all are to be acknowledged
+	Pack       Pack       // with Packed, likewise
 	Acks       []Ack      // with Acknowledged
-	Beat       Beat       // with PeerBeat
+	Entry      uint32     // with PeerEnded, PeerSum and PeerMetadata, also of an entry that this side has failed
+	Size       uint64     // with PeerEnded, bytes
+	Digest     []byte     // with PeerEnded, of Plan.Digest; with PeerSum, of Plan.SumDigest
 	Metadata   Metadata   // with PeerMetadata
-	Size       uint64     // with PeerEnded and PeerPrepared, bytes
-	Digest     []byte     // with PeerEnded and PeerPrepared, of Plan.Digest; empty for DigestNone
-	Durability Durability // with PeerDone: what the receiver really did
+	Failure    Failure    // with EntryFailed; with PeerAborting, where it has no entry
+	Results    []uint32   // with Committed: numbers of the entries
+	Total      uint32     // with PeerFinish: number of the entries announced
+	Missing    uint32     // with PeerFinish: number of further entries, which the sender could not announce
+	Durability Durability // with PeerFinished: what the receiver really did
+	Counts     Counts     // with PeerFinished
+	Beat       Beat       // with PeerBeat
 
 	// With ToReference: the session that continues, and its step: Exported, together with the Agreement.
 	Reference     *Session
 	ReferenceStep Step
 }
 
-// NativeSession is one side of one transfer in the native protocol. It is not safe for concurrent use.
+// NativeSession is one side of a session in the native protocol: transfers one after another, all in the direction of
+// the plan. It is not safe for concurrent use.
 //
 // Call Start, pass every received message to Receive, and do what the NativeStep requires. All other methods except
-// the accessors report this side's own progress and return the message to send. A call that the state or its
-// arguments do not allow returns an *Error and changes nothing; a failed session returns the error that it failed
-// with.
+// the accessors report this side's own progress and return the message to send, appended to dst; they do not allocate
+// if its capacity is sufficient. A call that the state or its arguments do not allow returns dst with an *Error and
+// changes nothing; a failed session returns the error that it failed with.
 type NativeSession struct {
 	side      Side
 	own       Hello
@@ -39,21 +48,30 @@ type NativeSession struct {
 	state     State
 	reference *Session // continues with a reference host; nil if there was no Session before
 	failure   *Error   // why the state is Failed
+	aborting  *Error   // in Cancelling: what the failure will be
 
-	plan     Plan
-	window   bool // WINDOW has been sent or received
-	ready    bool // READY has been sent or received
-	resume   uint64
-	slots    slotTable
-	metadata assembly
-	size     uint64 // bytes, by END
+	plan      Plan
+	window    bool // WINDOW has been sent or received
+	transfers int  // finished ones
+	slots     slotTable
+	entries   entryTable
+	order     entryOrder
 
 	ownBeat, peerBeat Beat
 
-	// Reused by Receive.
+	reused reused
+}
+
+// reused has what a NativeStep refers to.
+type reused struct {
+	entries []Entry
+	answers []Answer
 	records []Record
+	packed  []PackedFile
 	acks    []Ack
+	results []uint32
 	octets  []byte
+	reply   []byte
 }
 
 // NewNative returns a session in state Idle for one version of the protocol. own is this side's HELLO; its Version is
@@ -83,17 +101,39 @@ func (n *NativeSession) Reached() State {
 	return n.state
 }
 
-// Resume returns how many bytes at the start of the file the receiver has by READY; before that, 0.
-func (n *NativeSession) Resume() uint64 { return n.resume }
-
 // Plan returns the plan; it is zero before Planned.
 func (n *NativeSession) Plan() Plan { return n.plan }
 
 // Peer returns the peer's HELLO; it is zero before Planned.
 func (n *NativeSession) Peer() Hello { return n.peer }
 
-// Outstanding returns the number of slots whose record is not acknowledged.
+// Transfers returns how many transfers of the session have finished.
+func (n *NativeSession) Transfers() int { return n.transfers }
+
+// Undecided returns the number of entries of this transfer that are not decided. One that this side has failed counts
+// until the peer's FAILURE arrives.
+func (n *NativeSession) Undecided() int { return n.entries.undecided }
+
+// Unconfirmed returns the number of undecided entries that were sent completely: the receiver may commit them.
+func (n *NativeSession) Unconfirmed() int { return n.entries.unconfirmed }
+
+// Outstanding returns the number of slots in flight.
 func (n *NativeSession) Outstanding() int { return n.slots.outstanding }
+
+// Room returns the number of entries that the sender may announce now.
+func (n *NativeSession) Room() int {
+	if n.state != Transferring {
+		return 0
+	}
+	return n.entries.room()
+}
+
+// Settled reports whether everything of the transfer is decided and acknowledged, so that the receiver may call
+// Finished after PeerFinish.
+func (n *NativeSession) Settled() bool { return n.entries.undecided == 0 && n.slots.outstanding == 0 }
+
+// Counts returns the outcomes of this transfer's entries so far, or of the last one between two transfers.
+func (n *NativeSession) Counts() Counts { return n.entries.counts }
 
 // Propose replaces the chunk size and depth in this side's HELLO, until it is sent: the DPU answers the host's. It
 // fails with ErrMalformed for values that a peer would refuse.
@@ -120,34 +160,78 @@ func (n *NativeSession) Start() []byte {
 	return AppendHello(nil, n.own)
 }
 
+// Window is called on the host once after Planned and returns the WINDOW to send: Plan.WindowLength bytes at address
+// in the memory that the descriptor exports. It fails with ErrTooLarge if the message exceeds Limits.MaxMessage, and
+// with ErrMalformed for an empty descriptor or a range that wraps around.
+func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error) {
+	if n.side != Host || n.window || !sessionMessages[TypeWindow].sent.has(n.state) {
+		return nil, n.refuse(outOfOrder(TypeWindow))
+	}
+	w := Window{Address: address, Length: n.plan.WindowLength(), Descriptor: descriptor}
+	if err := w.check(); err != nil {
+		return nil, n.refuse(err)
+	}
+	if err := n.checkFits(TypeWindow, windowSize+len(descriptor)); err != nil {
+		return nil, n.refuse(err)
+	}
+	n.window = true
+	return AppendWindow(nil, w), nil
+}
+
+// Beat is called on either side after Planned and appends the HEARTBEAT to send. It fails with ErrMalformed for less
+// work than before in the same phase. The phases begin again with each transfer: on the sender by Transfer, on the
+// receiver by Finished.
+func (n *NativeSession) Beat(dst []byte, b Beat) ([]byte, error) {
+	if !sessionMessages[TypeHeartbeat].sent.has(n.state) {
+		return dst, n.refuse(outOfOrder(TypeHeartbeat))
+	}
+	if err := checkBeat(b, n.ownBeat); err != nil {
+		return dst, n.refuse(err)
+	}
+	n.ownBeat = b
+	return AppendBeat(dst, b), nil
+}
+
 // Abort gives up in any state and never fails. It returns the ABORT to send, or nil if the peer does not listen any
-// more. text gives the reason to the peer's user.
+// more. text gives the reason to the peer's user. On a sender whose receiver may be committing entries the state is
+// then Cancelling: their results are still received, and a second call ends the session at once.
 func (n *NativeSession) Abort(code AbortCode, text string) []byte {
 	if n.state == Failed {
 		return nil
 	}
-	reason := &Error{Err: ErrAborted}
-	if n.state == AwaitDone {
-		reason.Err = ErrOutcomeUnknown
-	}
+	reason := &Error{State: n.state, Err: ErrAborted}
 	notice := n.notice(code, text)
-	n.fail(reason)
+	switch {
+	case !n.awaitsResults():
+		n.fail(reason)
+	case n.state == Cancelling:
+		n.fail(&Error{Err: ErrOutcomeUnknown})
+	default:
+		n.aborting, n.state = reason, Cancelling
+	}
 	return notice
 }
 
-// Disconnected reports the end of the connection. It returns nil if the transfer was complete, otherwise ErrPeerLost,
+// awaitsResults reports whether the peer may be committing entries.
+func (n *NativeSession) awaitsResults() bool {
+	return n.planned() && n.sends() && n.entries.unconfirmed > 0
+}
+
+// Disconnected reports the end of the connection. It returns nil between two transfers, otherwise ErrPeerLost,
 // ErrOutcomeUnknown, or the error with which the session had failed.
 func (n *NativeSession) Disconnected() error {
-	switch n.state {
-	case Failed:
+	switch {
+	case n.state == Failed:
 		return n.failure
-	case Done:
+	case n.state == Done:
 		return nil
-	case AwaitDisconnect:
+	case n.state == Ready && n.transfers > 0:
 		n.state = Done
 		return nil
-	case AwaitDone:
+	case n.awaitsResults():
 		return n.fail(&Error{Err: ErrOutcomeUnknown})
+	case n.state == Cancelling:
+		return n.endCancelling()
 	}
 	return n.fail(&Error{Err: ErrPeerLost})
 }
@@ -157,10 +241,10 @@ func (n *NativeSession) sends() bool { return n.plan.Sender == n.side }
 // planned reports whether both HELLOs are known.
 func (n *NativeSession) planned() bool { return n.plan.Version != 0 }
 
-// notice returns an ABORT, or nil if the peer does not listen: a sender that is Done disconnects.
+// notice returns an ABORT, or nil if the peer does not listen or has been told.
 func (n *NativeSession) notice(code AbortCode, text string) []byte {
-	gone := n.state == Done && !n.sends()
-	if gone || n.state == Failed || n.state == HandedOver {
+	told := n.state == Cancelling && n.sends()
+	if told || n.state == Done || n.state == Failed || n.state == HandedOver {
 		return nil
 	}
 	return AppendAbort(nil, code, truncateText(text, min(MaxAbortText, n.limits.MaxMessage-abortSize)))
@@ -178,6 +262,12 @@ func (n *NativeSession) fail(failure *Error) error {
 	n.failure = failure
 	n.state = Failed
 	return failure
+}
+
+// endCancelling ends the session with the reason for which it was cancelled.
+func (n *NativeSession) endCancelling() error {
+	n.failure, n.state = n.aborting, Failed
+	return n.failure
 }
 
 // refuse returns the error for a call that is not possible. Nothing was sent, so the state stays.

@@ -60,7 +60,7 @@ func (s *speaker) speak(t *testing.T, msg []byte) []byte {
 	if typeOf(msg) == TypeHello {
 		return s.native.Start()
 	}
-	message, err := decodeNative(msg)
+	message, err := decodeNative(msg, s.native.Plan().Digest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,30 +74,47 @@ func (s *speaker) speak(t *testing.T, msg []byte) []byte {
 // call makes the call that sends a decoded message.
 func call(n *NativeSession, message any) ([]byte, error) {
 	switch m := message.(type) {
-	case PeerAborted:
-		return n.Abort(m.Code, m.Text), nil
 	case Window:
 		return n.Window(m.Address, m.Descriptor)
-	case readyMessage:
-		return n.Ready(uint64(m))
-	case []Record:
-		return n.Chunks(nil, m)
-	case []Ack:
-		return n.Acks(nil, m)
 	case Beat:
 		return n.Beat(nil, m)
-	case Metadata:
-		return n.Metadata(m)
+	case PeerAborted:
+		return n.Abort(m.Code, m.Text), nil
+	case cancelledMessage:
+		return n.Cancelled(nil)
+	case transferMessage:
+		return n.Transfer(nil)
+	case []Entry:
+		return callEntries(n, m)
+	case []Answer:
+		return n.Answers(nil, m)
+	case metadataMessage:
+		return n.Metadata(nil, m.Entry, m.Metadata)
+	case []Record:
+		return n.Chunks(nil, m)
+	case Pack:
+		return n.Pack(nil, m)
+	case []Ack:
+		return n.Acks(nil, m)
 	case endMessage:
-		return n.End(m.Size, m.Digest)
-	case preparedTotal:
-		return n.Prepared(m.Digest)
-	case commitMessage:
-		return n.Commit()
-	case Durability:
-		return n.Done(m)
+		return n.End(nil, m.Entry, m.Size, m.Digest)
+	case sumMessage:
+		return n.Sum(nil, m.Entry, m.Digest)
+	case Failure:
+		return n.Fail(nil, m)
+	case resultsMessage:
+		return n.Results(nil, m)
+	case finishMessage:
+		return n.Finish(nil, m.Missing)
+	case finishedMessage:
+		return n.Finished(nil, m.Durability)
 	}
 	return nil, errors.New("no call sends this message")
+}
+
+func callEntries(n *NativeSession, entries []Entry) ([]byte, error) {
+	msg, _, err := n.Entries(nil, entries)
+	return msg, err
 }
 
 type nativeConversation struct {
@@ -170,7 +187,7 @@ func TestNativeConversationVectors(t *testing.T) {
 // versionsMeet connects two sides that support different versions.
 func versionsMeet(host, dpu Versions) (*speaker, *speaker) {
 	own, peers := senderHello(), receiverHello()
-	sending := newSpeaker(Host, Local{HasFile: true, Size: own.Size, Native: &own, Versions: host}, nativeLimits)
+	sending := newSpeaker(Host, Local{HasFile: true, Size: nativeSize, Native: &own, Versions: host}, nativeLimits)
 	receiving := newSpeaker(DPU, Local{Native: &peers, Versions: dpu}, nativeLimits)
 	receiving.Start()
 	receiving.receive(sending.Start())
@@ -203,7 +220,7 @@ func TestVersionSkew(t *testing.T) {
 			t.Errorf("%v and %v: %v, %v", test.host, test.dpu, host.err, dpu.err)
 			continue
 		}
-		k := &pair{t, host.native, dpu.native}
+		k := &pair{t: t, sender: host.native, receiver: dpu.native}
 		dpu.native.Start()
 		k.pass(k.pass(host.native.Start(), dpu.native, Planned).Reply, host.native, Planned)
 		if got := host.native.Plan().Version; got != test.want {
@@ -222,12 +239,42 @@ func wantNoCommonVersion(t *testing.T, s *speaker, own, peer Versions) {
 	}
 }
 
+// A peer of version 1, which copied one file per connection, is refused on either side, and both versions are named.
+func TestPeerOfVersion1IsRefused(t *testing.T) {
+	for _, test := range []struct{ host, dpu Versions }{{Supported, Versions{1, 1}}, {Versions{1, 1}, Supported}} {
+		host, dpu := versionsMeet(test.host, test.dpu)
+		wantNoCommonVersion(t, host, test.host, test.dpu)
+		wantNoCommonVersion(t, dpu, test.dpu, test.host)
+	}
+	host, _ := versionsMeet(Supported, Versions{1, 1})
+	want := "negotiation in state await-direction at DIRECTION: no common version of the native protocol: " +
+		"the host supports version 2, the DPU version 1"
+	if host.err == nil || host.err.Error() != want {
+		t.Errorf("got  %v\nwant %s", host.err, want)
+	}
+}
+
+// A directory cannot be copied with a peer that speaks the reference protocol.
+func TestDirectoryNeedsTheNativeProtocol(t *testing.T) {
+	own := treeHello()
+	host := NewSession(Host, Local{HasFile: true, Native: &own}, nativeLimits)
+	host.Start()
+	step, err := host.Receive(Direction{FileInHost: true}.Encode())
+	wantNative(t, err, ErrNeedsNative)
+	wantBytes(t, step.Reply, Status{}.Encode())
+	dpu := NewSession(DPU, Local{Native: &own}, nativeLimits)
+	dpu.Start()
+	step, err = dpu.Receive(Direction{FileInHost: true, Size: 5}.Encode())
+	wantNative(t, err, ErrNeedsNative)
+	wantBytes(t, step.Reply, Status{}.Encode())
+}
+
 // Padding that is no offer, or no answer to one, selects the reference protocol.
 func TestPaddingThatOffersNothing(t *testing.T) {
 	own := senderHello()
 	for _, padding := range [][3]byte{
-		{}, {0, 1, 1}, {offerMark, 0, 0}, {offerMark, 0, 1}, {offerMark, 2, 1}, {offerMark, 255, 1}, {0xff, 0xff, 0xff},
-		{refusalMark, 0, 3}, {refusalMark, 3, 2}, {refusalMark, 1, 1},
+		{}, {0, 2, 2}, {offerMark, 0, 0}, {offerMark, 0, 1}, {offerMark, 2, 1}, {offerMark, 255, 1}, {0xff, 0xff, 0xff},
+		{refusalMark, 0, 3}, {refusalMark, 3, 2}, {refusalMark, 2, 2},
 	} {
 		host := NewSession(Host, Local{HasFile: true, Size: 5, Native: &own}, nativeLimits)
 		host.Start()
@@ -268,7 +315,7 @@ func TestReferenceHostAfterMistakenOffer(t *testing.T) {
 		}
 		dpu := newSpeaker(DPU, test.dpu, nativeLimits)
 		dpu.Start()
-		test.host.Offer = [3]byte{offerMark, 1, 1}
+		test.host.Offer = [3]byte{offerMark, 2, 2}
 		dpu.receive(test.host.Encode())
 		dpu.native.Start()
 		step, err := dpu.native.Receive(Export{Address: 4096, Descriptor: []byte{1}}.Encode())

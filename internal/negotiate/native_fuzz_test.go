@@ -5,29 +5,61 @@ import (
 	"errors"
 	"reflect"
 	"runtime"
+	"slices"
+	"strings"
 	"testing"
 )
 
 // Decoding never panics, and encoding an accepted message returns the same bytes.
-func FuzzNativeDecode(f *testing.F) {
+func FuzzNativeDecode(f *testing.F) { fuzzDecode(f) }
+
+// The targets below each concentrate on messages of one kind.
+
+func FuzzDecodeTransfer(f *testing.F) {
+	fuzzDecode(f, TypeTransfer, TypeFinish, TypeFinished, TypeCancelled)
+}
+func FuzzDecodeEntries(f *testing.F)  { fuzzDecode(f, TypeEntries) }
+func FuzzDecodeAnswers(f *testing.F)  { fuzzDecode(f, TypeAnswers) }
+func FuzzDecodeMetadata(f *testing.F) { fuzzDecode(f, TypeMetadata) }
+func FuzzDecodeChunks(f *testing.F)   { fuzzDecode(f, TypeChunks, TypeAcks) }
+func FuzzDecodePack(f *testing.F)     { fuzzDecode(f, TypePack) }
+func FuzzDecodeEnd(f *testing.F)      { fuzzDecode(f, TypeEnd, TypeSum) }
+func FuzzDecodeResults(f *testing.F)  { fuzzDecode(f, TypeResults, TypeFailure) }
+
+// fuzzDecode makes every input a message of one of the types, or leaves them as they are.
+func fuzzDecode(f *testing.F, types ...Type) {
 	for _, v := range nativeVectors(f) {
-		f.Add([]byte(v.Hex))
+		if len(types) == 0 || slices.Contains(types, typeOf(v.Hex)) {
+			f.Add([]byte(v.Hex), uint8(v.digest(f)))
+		}
 	}
-	f.Fuzz(func(t *testing.T, msg []byte) {
-		message, err := decodeNative(msg)
-		if err != nil {
-			wantMalformedNative(t, message, err)
-			return
+	f.Fuzz(func(t *testing.T, msg []byte, digest uint8) {
+		if len(types) > 0 && len(msg) >= typeSize {
+			t := types[int(msg[0])%len(types)]
+			if given := typeOf(msg); slices.Contains(types, given) {
+				t = given
+			}
+			msg = append(appendType(nil, t), msg[typeSize:]...)
 		}
-		encoded := encodeNative(message)
-		if _, abort := message.(PeerAborted); !abort {
-			wantBytes(t, encoded, msg)
-		}
-		again, err := decodeNative(encoded)
-		if err != nil || typeOf(msg) != TypeAbort && !reflect.DeepEqual(again, message) {
-			t.Fatalf("%+v became %+v, %v", message, again, err)
-		}
+		checkDecoding(t, msg, Digest(digest)%5)
 	})
+}
+
+func checkDecoding(t *testing.T, msg []byte, d Digest) {
+	message, err := decodeNative(msg, d)
+	if err != nil {
+		wantMalformedNative(t, message, err)
+		return
+	}
+	encoded := encodeNative(message, d)
+	free := typeOf(msg) == TypeAbort || typeOf(msg) == TypeFailure // their codes and texts are made valid
+	if !free {
+		wantBytes(t, encoded, msg)
+	}
+	again, err := decodeNative(encoded, d)
+	if err != nil || !free && !reflect.DeepEqual(again, message) {
+		t.Fatalf("%+v became %+v, %v", message, again, err)
+	}
 }
 
 // For any messages and calls from the DIRECTIONs on, a session stays in a state of its protocol, sends only messages
@@ -37,10 +69,10 @@ func FuzzNativeDecode(f *testing.F) {
 // arguments, and one with the arguments of the message that follows.
 func FuzzNativeSession(f *testing.F) {
 	for _, r := range nativeRoles {
-		f.Add(r.side == DPU, r.sends, nativeScript(r))
+		f.Add(r.side == DPU, r.sends, uint8(r.course), nativeScript(r))
 	}
-	f.Fuzz(func(t *testing.T, dpu, sends bool, script []byte) {
-		r := nativeRole{Host, sends}
+	f.Fuzz(func(t *testing.T, dpu, sends bool, course uint8, script []byte) {
+		r := nativeRole{Host, sends, gridCourse(course % 3)}
 		if dpu {
 			r.side = DPU
 		}
@@ -58,7 +90,7 @@ var nativeFuzzLimits = Limits{MaxMessage: 239, MaxFileSize: 1 << 40}
 
 func play(t *testing.T, r nativeRole, script []byte) *speaker {
 	own := r.hello()
-	s := newSpeaker(r.side, Local{HasFile: r.sends, Size: own.Size, Native: &own}, nativeFuzzLimits)
+	s := newSpeaker(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: &own}, nativeFuzzLimits)
 	for len(script) > 0 {
 		if s.native == nil {
 			script = playReference(t, s, script)
@@ -106,7 +138,7 @@ func playNative(t *testing.T, n *NativeSession, script []byte) (rest []byte) {
 	msg, rest := takeCounted(script)
 	step, err := n.Receive(bytes.Clone(msg))
 	checkAnyReply(t, step.Reply)
-	if (err != nil) != (n.State() == Failed) ||
+	if err == nil && n.State() == Failed && before != Cancelling || err != nil && n.State() != Failed ||
 		err != nil && (step.Event != None || before == Failed && step.Reply != nil) {
 		t.Fatalf("% x in %s: %s, %+v, %v", msg, before, n.State(), step, err)
 	}
@@ -114,77 +146,126 @@ func playNative(t *testing.T, n *NativeSession, script []byte) (rest []byte) {
 }
 
 func playCall(t *testing.T, n *NativeSession, msg []byte) {
-	message, err := decodeNative(msg)
+	message, err := decodeNative(msg, n.Plan().Digest)
 	if err != nil {
 		return
 	}
-	before := *n
-	before.slots.lengths, before.slots.inFlight = bytesOf(n.slots.lengths), bytesOf(n.slots.inFlight)
+	before := snapshot(n)
 	said, err := call(n, message)
 	if _, abort := message.(PeerAborted); abort {
-		if n.State() != Failed {
+		if n.State() != Failed && n.State() != Cancelling {
 			t.Fatalf("gave up in %s and came to %s", before.state, n.State())
 		}
 		checkAnyReply(t, said)
 		return
 	}
-	var failure *Error
 	if err == nil {
 		checkAnyReply(t, said)
-	} else if _, hello := message.(Hello); !hello && (said != nil || !errors.As(err, &failure) || failure.State == 0) {
+		return
+	}
+	_, hello := message.(Hello)
+	var failure *Error
+	if !hello && (said != nil || !errors.As(err, &failure) || failure.State == 0) {
 		t.Fatalf("refused %+v with % x, %v", message, said, err)
 	}
-	if err != nil && (n.state != before.state || n.slots.outstanding != before.slots.outstanding ||
-		n.slots.covered() != before.slots.covered() || !reflect.DeepEqual(n.slots.inFlight, before.slots.inFlight)) {
+	if !reflect.DeepEqual(snapshot(n), before) {
 		t.Fatalf("refused %+v, and yet it changed something", message)
 	}
 }
 
-func bytesOf[T any](s []T) []T { return append([]T(nil), s...) }
+// nativeSnapshot has what a refused call must not change.
+type nativeSnapshot struct {
+	state       State
+	slots       []slot
+	outstanding int
+	entries     entryTable
+	next        uint32
+	path        string
+}
+
+func snapshot(n *NativeSession) nativeSnapshot {
+	entries := n.entries
+	entries.ring = slices.Clone(entries.ring)
+	return nativeSnapshot{n.state, slices.Clone(n.slots.slots), n.slots.outstanding, entries, n.order.next,
+		string(n.order.path)}
+}
 
 func checkAnyReply(t *testing.T, msg []byte) {
 	t.Helper()
 	if msg == nil {
 		return
 	}
-	_, native := decodeNative(msg)
+	_, native := decodeNative(msg, DigestCRC32C)
 	_, reference := Decode(msg)
 	if native != nil && reference != nil || len(msg) > nativeFuzzLimits.MaxMessage {
 		t.Fatalf("sent % x: %v, %v", msg, native, reference)
 	}
 }
 
-// checkNative checks that a session's memory is within its limits and its slot table is consistent.
+// checkNative checks that a session's memory is within its limits and its tables are consistent.
 func checkNative(t *testing.T, n *NativeSession) {
 	t.Helper()
-	if cap(n.records) > MaxRecords(nativeFuzzLimits.MaxMessage) || cap(n.acks) > MaxAcks(nativeFuzzLimits.MaxMessage) ||
-		len(n.octets) > nativeFuzzLimits.MaxMessage || len(n.slots.inFlight) > MaxDepth {
-		t.Fatalf("%d records, %d acknowledgements, %d octets, %d slots", cap(n.records), cap(n.acks), len(n.octets),
-			len(n.slots.inFlight))
+	longest := nativeFuzzLimits.MaxMessage
+	if cap(n.reused.records) > MaxRecords(longest) || cap(n.reused.acks) > MaxAcks(longest) ||
+		cap(n.reused.entries) > longest/entrySize || cap(n.reused.answers) > MaxAnswers(longest) ||
+		len(n.reused.octets) > longest || len(n.slots.slots) > MaxDepth || len(n.entries.ring) > MaxOpen ||
+		len(n.order.path) > MaxPath || len(n.order.ends) > maxLevel {
+		t.Fatalf("a session of more than its limits: %+v", n)
 	}
-	taken, pending := 0, uint64(0)
-	for slot, is := range n.slots.inFlight {
-		if is {
-			taken++
-			pending += n.slots.lengths[slot]
-		}
-	}
-	if taken != n.slots.outstanding || pending != n.slots.pending || n.planned() && n.slots.covered() > n.sizeLimit() {
-		t.Fatalf("%d outstanding of %d bytes, counted %d of %d; %d of %d claimed", n.slots.outstanding, n.slots.pending,
-			taken, pending, n.slots.covered(), n.sizeLimit())
-	}
-	if n.State().String() == "" || n.State() == AwaitDirection || n.State() == AwaitExport {
-		t.Fatalf("in state %s", n.State())
+	checkEntryTable(t, n)
+	if name := n.State().String(); name == "" || n.State() == AwaitDirection || n.State() == AwaitExport {
+		t.Fatalf("in state %q", name)
 	}
 }
+
+// checkEntryTable compares the counters of the tables with what they count.
+func checkEntryTable(t *testing.T, n *NativeSession) {
+	t.Helper()
+	undecided, unconfirmed, outstanding, packed := 0, 0, 0, 0
+	pending := map[uint32]uint64{}
+	for _, s := range n.slots.slots {
+		if s.marked {
+			t.Fatal("a slot is marked")
+		}
+		if s.inFlight {
+			outstanding++
+			pending[s.entry] += s.length
+		}
+	}
+	for number := n.entries.oldest; number != n.entries.next; number++ {
+		e := n.entries.at(number)
+		if e.phase != decided {
+			undecided++
+			if e.pending != pending[number] || e.covered() > n.sizeLimit(e) || e.marked {
+				t.Fatalf("entry %d: %+v, %d bytes pending", number, e, pending[number])
+			}
+		}
+		if e.phase == ended && !e.failed {
+			unconfirmed++
+		}
+		if e.packed {
+			packed++
+		}
+	}
+	if cancelled := n.State() == Failed && n.entries.unconfirmed == 0; undecided != n.entries.undecided ||
+		unconfirmed != n.entries.unconfirmed && !cancelled || outstanding != n.slots.outstanding ||
+		packed > 0 && outstanding == 0 || total(n.entries.counts)+undecided < int(n.entries.next) {
+		t.Fatalf("%d undecided, %d unconfirmed, %d outstanding; counted %d, %d, %d; %d packed", n.entries.undecided,
+			n.entries.unconfirmed, n.slots.outstanding, undecided, unconfirmed, outstanding, packed)
+	}
+}
+
+func total(c Counts) int { return int(c.Committed) + int(c.Unchanged) + int(c.Failed) }
 
 // nativeScript returns the script of a transfer without faults for one role.
 func nativeScript(r nativeRole) []byte {
 	own, peer := r.hello(), r.peer().hello()
-	own.Version, peer.Version = 1, 1
+	own.Version, peer.Version = Supported.Max, Supported.Max
 	var script []byte
-	say := func(message any) { script = append(append(script, nativeFuzzCall), counted(encodeNative(message))...) }
-	hear := func(message any) { script = append(script, counted(encodeNative(message))...) }
+	say := func(message any) {
+		script = append(append(script, nativeFuzzCall), counted(encodeNative(message, DigestCRC32C))...)
+	}
+	hear := func(message any) { script = append(script, counted(encodeNative(message, DigestCRC32C))...) }
 	host, dpu, sender, receiver := say, hear, say, hear
 	if r.side == DPU {
 		host, dpu = hear, say
@@ -193,22 +274,62 @@ func nativeScript(r nativeRole) []byte {
 		sender, receiver = hear, say
 	}
 	script = append(script, nativeFuzzStart)
-	script = append(script, counted(Direction{Offer: [3]byte{offerMark, 1, 1}}.Encode())...)
+	script = append(script, counted(Direction{Offer: [3]byte{offerMark, 2, 2}}.Encode())...)
 	script = append(script, nativeFuzzStart)
 	hear(peer)
 	host(Window{nativeAddress, 2 * gridChunk, nativeDescriptor})
-	receiver(readyMessage(gridChunk))
+	sender(transferMessage{})
 	dpu(Beat{1, 1})
-	sender([]Record{{ClaimRecord, 0, 1, 0, gridChunk, 5}})
-	receiver([]Ack{{1, true}})
-	sender([]Record{{DataRecord, 1, 0, 0, gridChunk, 5}})
-	sender(Metadata{3, 0, []byte("abc")})
-	receiver([]Ack{{0, false}})
-	sender(endMessage{DigestCRC32C, gridChunk, nativeDigest})
-	receiver(preparedTotal{DigestCRC32C, gridChunk, nativeDigest})
-	sender(commitMessage{})
-	receiver(DurabilityFull)
+	if r.course == gridTree {
+		nativeTreeScript(sender, receiver)
+	} else {
+		nativeFileScript(r, sender, receiver)
+	}
 	return append(script, nativeFuzzDisconnect)
+}
+
+func nativeFileScript(r nativeRole, sender, receiver func(any)) {
+	sender([]Entry{r.root()})
+	receiver([]Answer{{Kind: AnswerSum}})
+	sender(sumMessage{0, nativeDigest})
+	if r.course == gridPacked {
+		receiver(need(0))
+		sender(gridMetadata)
+		sender(gridPackOne)
+		receiver([]Ack{{}})
+	} else {
+		nativeChunksScript(sender, receiver)
+	}
+	receiver(resultsMessage{0})
+	sender(finishMessage{1, 0})
+	receiver(finishedMessage{DurabilityFull, Counts{Committed: 1}})
+}
+
+func nativeChunksScript(sender, receiver func(any)) {
+	receiver([]Answer{{Kind: AnswerNeed, Offset: gridChunk}})
+	sender([]Record{{ClaimRecord, 0, 1, 0, 0, gridChunk, 5}})
+	receiver([]Ack{{1, true}})
+	sender([]Record{{DataRecord, 1, 0, 0, 0, gridChunk, 5}})
+	sender(gridMetadata)
+	receiver([]Ack{{0, false}})
+	sender(gridEnd)
+}
+
+func nativeTreeScript(sender, receiver func(any)) {
+	sender([]Entry{rootDirectory(), fileAt(1, "a", 5), fileAt(1, "b", 5)})
+	sender([]Entry{entryAt(1, EntryDirectory, "c"), fileAt(2, "d", 5)})
+	receiver(resultsMessage{3, 0})
+	receiver(need(1, 2, 4))
+	sender(Pack{Slot: 1, Files: []PackedFile{{Entry: 1, Length: 5}, {Entry: 4, Position: 5, Length: 5}}})
+	receiver([]Ack{{1, true}})
+	sender(Pack{Slot: 0, Attempt: 1, Files: []PackedFile{{Entry: 1, Length: 5}, {Entry: 4, Position: 5, Length: 5}}})
+	sender(Failure{2, AbortSource, "gone"})
+	receiver(Failure{2, AbortSource, ""})
+	receiver([]Ack{{0, false}})
+	receiver(resultsMessage{1, 4})
+	sender(finishMessage{5, 1})
+	receiver(Failure{3, AbortTarget, "times"})
+	receiver(finishedMessage{DurabilityFull, Counts{Committed: 4, Failed: 2}})
 }
 
 // The seeds must reach the end of a transfer.
@@ -220,12 +341,12 @@ func TestNativeFuzzScriptsComplete(t *testing.T) {
 	}
 }
 
-// The memory of a session depends on the number of slots and not on the window's size.
+// The memory of a session depends on neither the window's size nor anything else that the peer says.
 func TestReceiveHelloAllocatesLittle(t *testing.T) {
-	const rounds, perRound = 100, 64 << 10
-	own, peer := receiverHello(), senderHello()
+	const rounds, perRound = 100, 256 << 10
+	own, peer := receiverHello(), treeHello()
 	own.Chunk, own.Depth, peer.Chunk, peer.Depth = MaxChunk, MaxDepth, MaxChunk, MaxDepth
-	peer.Version, peer.Size = 1, MaxSize
+	peer.Version = Supported.Max
 	msg := AppendHello(nil, peer)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -236,6 +357,61 @@ func TestReceiveHelloAllocatesLittle(t *testing.T) {
 	}
 	runtime.ReadMemStats(&after)
 	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > rounds*perRound {
-		t.Errorf("%d plans of 2^46 bytes allocated %d bytes", rounds, allocated)
+		t.Errorf("%d plans of 2^40 bytes allocated %d bytes", rounds, allocated)
 	}
+}
+
+// FuzzEntryOrder compares which entries a receiver accepts with a model of a file system: a set of full paths. Each
+// entry of the script has three bytes: its kind, depth and name.
+func FuzzEntryOrder(f *testing.F) {
+	f.Add([]byte{1, 1, 'a', 0, 2, 'a', 0, 2, 'b', 1, 1, 'b', 2, 2, 'a', 0, 1, 'c'})
+	f.Add([]byte{0, 1, 'a', 0, 1, 'a', 0, 2, 'a', 0, 1, 'A'})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		n := reachNative(t, nativeRole{DPU, false, gridTree}, "unanswered+metadata")
+		must(t)(n.Results(nil, []uint32{0}))
+		files := modelTree{kinds: map[string]EntryKind{"": EntryDirectory}}
+		for ; len(script) >= 3; script = script[3:] {
+			e := entryAt(int(script[1]%8), EntryKind(script[0]%3)+1, string(script[2:3]))
+			if e.Link = nil; e.Kind == EntrySymlink {
+				e.Link = []byte("x")
+			}
+			path, allowed := files.add(e)
+			_, err := n.Receive(AppendEntries(nil, []Entry{e}))
+			if (err == nil) != allowed {
+				t.Fatalf("%q at depth %d as %q: %v, the model says %v", e.Name, e.Depth, path, err, allowed)
+			}
+			if err != nil {
+				return
+			}
+			must(t)(n.Fail(nil, Failure{Entry: n.order.next - 1}))
+			mustReceive(t, n, AppendFailure(nil, Failure{Entry: n.order.next - 1}))
+		}
+	})
+}
+
+// modelTree is a model of the entries: it keeps all full paths.
+type modelTree struct {
+	kinds map[string]EntryKind
+	last  []string          // names of the last entry's path
+	after map[string]string // last name in each directory
+}
+
+// add adds an entry if it is allowed.
+func (m *modelTree) add(e Entry) (path string, allowed bool) {
+	if m.after == nil {
+		m.after = map[string]string{}
+	}
+	name := string(e.Name)
+	if e.Depth < 1 || e.Depth > len(m.last)+1 || name == "/" || name == "." || name == "\x00" {
+		return name, false
+	}
+	parent := strings.Join(m.last[:e.Depth-1], "/")
+	path = strings.TrimPrefix(parent+"/"+name, "/")
+	_, exists := m.kinds[path]
+	if exists || m.kinds[parent] != EntryDirectory || m.after[parent] >= name {
+		return path, false
+	}
+	m.kinds[path], m.after[parent] = e.Kind, name
+	m.last = append(append([]string(nil), m.last[:e.Depth-1]...), name)
+	return path, true
 }

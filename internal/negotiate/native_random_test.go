@@ -1,63 +1,81 @@
 package negotiate
 
 import (
-	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"testing"
 )
 
-// randomTransfer is a transfer in which a script decides in which order messages arrive and the sides act, and which
-// chunks are damaged. Both sides must be done in the end.
-type randomTransfer struct {
+// randomSession is a session in which a script decides in which order messages arrive and both sides act, what they
+// decide about each entry, and what is damaged. Both sides count the outcomes themselves, and agree in the end.
+type randomSession struct {
 	*pair
 	script     []byte
 	toSender   [][]byte // sent and not delivered
 	toReceiver [][]byte
-	todo       []Record // records that the sender has not announced
-	sent       map[uint32]Record
-	received   map[uint32]Record // not acknowledged yet
-	order      []uint32          // slots of received
-	metadata   []byte            // not sent yet
 	work       uint64
-	size       uint64
+	from, to   actor
 }
 
-const randomMetadata = 700
+// actor is what one side knows about the entries of the transfer. It acts only on what its session has told it.
+type actor struct {
+	entries   []*actorEntry
+	announced int
+	slots     []actorSlot
+	counts    Counts
+	late      int  // failures of directories that were decided
+	finished  bool // FINISH or FINISHED is sent
+}
 
-func newRandomTransfer(t testing.TB, sending Side, size, resume uint64, stream bool, script []byte) *randomTransfer {
+type actorEntry struct {
+	Entry
+	phase    phase
+	metadata int      // bytes not sent, or not received
+	todo     []Record // sender: not announced
+	packed   bool     // receiver: in a pack in flight
+	acked    uint64   // receiver: bytes acknowledged as good
+	size     uint64   // receiver: by END
+	late     bool     // receiver: decided, and not a directory, which may still fail
+}
+
+// actorSlot is a slot in flight: one record or one pack.
+type actorSlot struct {
+	number uint16
+	record Record
+	pack   []PackedFile
+	tries  uint8
+}
+
+// randomKind is what a random session transfers.
+type randomKind byte
+
+const (
+	randomFile randomKind = iota
+	randomStream
+	randomTree
+	randomCompare
+	randomDryRun
+	randomKinds
+)
+
+func newRandomSession(t testing.TB, sending Side, kind randomKind, script []byte) *randomSession {
 	from, to := senderHello(), receiverHello()
-	from.Size, from.Depth, to.Depth = size, 5, 3
-	if stream {
-		from, resume = receiverHello(), 0
-		from.Flags |= FlagStream
+	from.Depth, to.Depth = 5, 3
+	switch kind {
+	case randomStream:
+		from.Flags ^= FlagFile | FlagStream
+	case randomTree:
+		from.Flags ^= FlagFile | FlagTree
+	case randomCompare:
+		sending, to.Flags = Host, to.Flags|FlagFile
+	case randomDryRun:
+		from.Flags ^= FlagFile | FlagTree | FlagDryRun
 	}
-	m := &randomTransfer{
-		pair: newPair(t, sending, from, to), script: script, size: size, metadata: make([]byte, randomMetadata),
-		sent: map[uint32]Record{}, received: map[uint32]Record{},
-	}
-	m.cut(min(resume, size))
-	return m
-}
-
-// cut creates the records of the whole file: claims, and then alternating holes and data.
-func (m *randomTransfer) cut(resume uint64) {
-	for offset := uint64(0); offset < m.size; {
-		r := Record{Kind: DataRecord, Offset: offset, Length: min(MinChunk, m.size-offset)}
-		switch {
-		case offset < resume:
-			r.Kind, r.Length = ClaimRecord, min(MinChunk, resume-offset)
-		case offset%3 == 1:
-			r.Kind = HoleRecord
-		case offset%3 == 2:
-			r.Length = min(1000, r.Length)
-		}
-		m.todo = append(m.todo, r)
-		offset += r.Length
-	}
+	return &randomSession{pair: newPair(t, sending, from, to), script: script}
 }
 
 // chance returns the next decision of the script, below n; 0 at the end of the script.
-func (m *randomTransfer) chance(n int) int {
+func (m *randomSession) chance(n int) int {
 	if len(m.script) == 0 {
 		return 0
 	}
@@ -66,26 +84,83 @@ func (m *randomTransfer) chance(n int) int {
 	return int(octet) % n
 }
 
-func (m *randomTransfer) run() {
-	for len(m.script) > 0 {
-		m.move(m.chance(6))
+// run makes as many transfers as the script is long.
+func (m *randomSession) run() {
+	host := m.on(Host)
+	if m.chance(2) == 0 {
+		m.tell(host)(host.Window(nativeAddress, nativeDescriptor))
 	}
-	for turns := 0; m.sender.State() != Done || len(m.toReceiver) > 0; turns++ {
-		if turns > 100_000 {
-			m.t.Fatalf("sender in %s, receiver in %s, and nothing moves", m.sender.State(), m.receiver.State())
+	for first := true; first || len(m.script) > 0; first = false {
+		m.transfer()
+	}
+	for _, n := range []*NativeSession{m.sender, m.receiver} {
+		if err := n.Disconnected(); err != nil {
+			m.t.Fatal(err)
 		}
-		m.move(turns % 4)
-	}
-	if err := m.sender.Disconnected(); err != nil {
-		m.t.Fatal(err)
-	}
-	if err := m.receiver.Disconnected(); err != nil {
-		m.t.Fatal(err)
 	}
 	wantNativeStates(m.t, m.pair, Done, Done)
 }
 
-func (m *randomTransfer) move(what int) {
+func (m *randomSession) transfer() {
+	m.from, m.to = actor{entries: m.grow()}, actor{}
+	m.tell(m.sender)(m.sender.Transfer(nil))
+	for turns := 0; m.sender.State() != Ready || len(m.toReceiver)+len(m.toSender) > 0; turns++ {
+		if turns > 200_000 {
+			m.t.Fatalf("sender in %s, receiver in %s, and nothing moves", m.sender.State(), m.receiver.State())
+		}
+		if len(m.script) > 0 {
+			m.move(m.chance(6))
+		} else {
+			m.move(turns % 4)
+		}
+	}
+	if m.from.counts != m.to.counts || m.from.counts != m.sender.Counts() || m.to.counts != m.receiver.Counts() ||
+		total(m.from.counts) != len(m.from.entries)+m.from.late {
+		m.t.Fatalf("%d entries: the sides counted %+v and %+v, their sessions %+v and %+v", len(m.from.entries),
+			m.from.counts, m.to.counts, m.sender.Counts(), m.receiver.Counts())
+	}
+}
+
+// grow returns the entries of a random transfer.
+func (m *randomSession) grow() []*actorEntry {
+	root := &actorEntry{Entry: rootFile()}
+	root.Size = uint64(m.chance(4)) * 3000
+	if m.sender.Plan().StreamSource {
+		root.Size, root.Flags = 0, EntrySizeUnknown|EntryChunked
+	}
+	entries := []*actorEntry{root}
+	if m.sender.Plan().Tree {
+		entries = []*actorEntry{{Entry: rootDirectory()}}
+		m.growInto(&entries, 1, 12)
+	}
+	for _, e := range entries {
+		if m.sender.Plan().XAttr && e.Kind != EntryHardLink && m.chance(4) == 1 {
+			e.Flags |= EntryHasMetadata
+			e.metadata = 30
+		}
+	}
+	return entries
+}
+
+func (m *randomSession) growInto(entries *[]*actorEntry, depth, most int) {
+	for i := range m.chance(most) {
+		e := &actorEntry{Entry: entryAt(depth, EntryKind(1+m.chance(4)), fmt.Sprintf("n%d", 10+i))}
+		*entries = append(*entries, e)
+		switch e.Kind {
+		case EntryFile:
+			e.Size = []uint64{0, 1, 700, 4096, 9000}[m.chance(5)]
+			if e.Size > MinChunk || m.chance(4) == 1 {
+				e.Flags = EntryChunked
+			}
+		case EntryDirectory:
+			m.growInto(entries, depth+1, most/2+1)
+		default:
+			e.Link = []byte("n10")
+		}
+	}
+}
+
+func (m *randomSession) move(what int) {
 	switch what {
 	case 0:
 		m.advanceSender()
@@ -102,201 +177,459 @@ func (m *randomTransfer) move(what int) {
 	}
 }
 
-func (m *randomTransfer) arrive(queue *[][]byte, to *NativeSession, hear func(NativeStep)) {
+func (m *randomSession) arrive(queue *[][]byte, to *NativeSession, hear func(NativeStep)) {
 	if len(*queue) == 0 {
 		return
 	}
 	msg := (*queue)[0]
 	*queue = (*queue)[1:]
+	name := typeOf(msg)
 	step, err := to.Receive(msg)
 	clear(msg)
 	if err != nil {
-		m.t.Fatalf("sender in %s, receiver in %s: %v", m.sender.State(), m.receiver.State(), err)
+		m.t.Fatalf("%s: sender in %s, receiver in %s: %v", name, m.sender.Reached(), m.receiver.Reached(), err)
+	}
+	if step.Reply != nil {
+		m.tell(to)(append([]byte(nil), step.Reply...), nil)
 	}
 	hear(step)
 }
 
-func (m *randomTransfer) tell(from *NativeSession, msg []byte, err error) {
-	if err != nil {
-		m.t.Fatalf("sender in %s, receiver in %s: %v", m.sender.State(), m.receiver.State(), err)
-	}
-	if from == m.sender {
-		m.toReceiver = append(m.toReceiver, msg)
-	} else {
-		m.toSender = append(m.toSender, msg)
+func (m *randomSession) tell(from *NativeSession) func([]byte, error) {
+	return func(msg []byte, err error) {
+		m.t.Helper()
+		if err != nil {
+			m.t.Fatalf("sender in %s, receiver in %s: %v", m.sender.State(), m.receiver.State(), err)
+		}
+		if from == m.sender {
+			m.toReceiver = append(m.toReceiver, msg)
+		} else {
+			m.toSender = append(m.toSender, msg)
+		}
 	}
 }
 
-func (m *randomTransfer) beat(n *NativeSession) {
-	if n.State() == Done {
+func (m *randomSession) beat(n *NativeSession) {
+	m.work++
+	m.tell(n)(n.Beat(nil, Beat{0, m.work}))
+}
+
+// ensureWindow sends the host's WINDOW late, when a record needs it, and reports whether the sender may use it.
+func (m *randomSession) ensureWindow() bool {
+	if host := m.on(Host); !host.window && host.State() != Idle {
+		m.tell(host)(host.Window(nativeAddress, nativeDescriptor))
+	}
+	return m.sender.window
+}
+
+func (m *randomSession) advanceSender() {
+	if m.sender.State() != Transferring && m.sender.State() != Finishing {
 		return
 	}
-	m.work++
-	msg, err := n.Beat(nil, Beat{min(MaxPhase, uint32(m.work/10)), m.work})
-	m.tell(n, msg, err)
+	if m.from.announced < len(m.from.entries) && (m.from.announced == 0 || m.chance(3) == 0) {
+		m.announceEntries()
+		return
+	}
+	busy := false
+	start := m.chance(max(1, m.from.announced))
+	for i := range m.from.announced {
+		number := uint32((start + i) % m.from.announced)
+		e := m.from.entries[number]
+		if m.advanceEntry(number, e) {
+			return
+		}
+		if e.Kind == EntryFile && e.phase != ended && e.phase != decided || e.metadata > 0 && e.phase != decided {
+			busy = true
+		}
+	}
+	if !busy && m.from.announced == len(m.from.entries) && !m.from.finished {
+		m.from.finished = true
+		m.tell(m.sender)(m.sender.Finish(nil, 0))
+	}
 }
 
-// openWindow sends the host's WINDOW, whether it is the sender or the receiver.
-func (m *randomTransfer) openWindow(n *NativeSession) bool {
-	if n.side != Host || n.window {
+func (m *randomSession) announceEntries() {
+	var list []Entry
+	for _, e := range m.from.entries[m.from.announced:] {
+		if list = append(list, e.Entry); len(list) > m.chance(8) {
+			break
+		}
+	}
+	if m.sender.Room() == 0 {
+		return
+	}
+	msg, used, err := m.sender.Entries(nil, list)
+	for _, e := range m.from.entries[m.from.announced : m.from.announced+used] {
+		e.phase = unanswered
+	}
+	m.from.announced += used
+	m.tell(m.sender)(msg, err)
+}
+
+// advanceEntry does the next thing about an entry, if it is the sender's turn.
+func (m *randomSession) advanceEntry(number uint32, e *actorEntry) bool {
+	switch {
+	case e.metadata > 0 && (e.phase == needed || e.Kind != EntryFile && e.phase == unanswered):
+		part := make([]byte, min(e.metadata, 1+m.chance(20)))
+		offset := uint32(30 - e.metadata)
+		e.metadata -= len(part)
+		m.tell(m.sender)(m.sender.Metadata(nil, number, Metadata{30, offset, part}))
+	case e.phase == asked && m.chance(8) == 7, e.phase == needed && m.chance(16) == 15:
+		e.phase = decided
+		m.from.counts.Failed++
+		m.tell(m.sender)(m.sender.Fail(nil, Failure{Entry: number, Code: AbortSource}))
+	case e.phase == asked:
+		e.phase = summed
+		m.tell(m.sender)(m.sender.Sum(nil, number, nativeDigest))
+	case e.phase == needed || e.phase == ended && len(e.todo) > 0:
+		return m.sendContent(number, e)
+	default:
 		return false
 	}
-	msg, err := n.Window(nativeAddress, nativeDescriptor)
-	m.tell(n, msg, err)
 	return true
 }
 
-func (m *randomTransfer) advanceSender() {
-	switch m.sender.State() {
-	case AwaitReady:
-		m.openWindow(m.sender)
-	case Sending:
-		m.advanceSending()
-	case Deciding:
-		msg, err := m.sender.Commit()
-		m.tell(m.sender, msg, err)
-	}
-}
-
-func (m *randomTransfer) advanceSending() {
+func (m *randomSession) sendContent(number uint32, e *actorEntry) bool {
+	chunked := e.Flags.Has(EntryChunked)
+	free, vacant := m.vacantSlot()
 	switch {
-	case len(m.metadata) > 0 && m.chance(3) == 0:
-		part := m.metadata[:min(len(m.metadata), 1+m.chance(256))]
-		msg, err := m.sender.Metadata(Metadata{randomMetadata, uint32(randomMetadata - len(m.metadata)), part})
-		m.metadata = m.metadata[len(part):]
-		m.tell(m.sender, msg, err)
-	case len(m.todo) > 0:
-		m.announce()
-	case len(m.sent) == 0 && len(m.metadata) == 0:
-		msg, err := m.sender.End(m.size, nativeDigest)
-		m.tell(m.sender, msg, err)
+	case e.phase == needed && chunked && (len(e.todo) == 0 || m.chance(4) == 0):
+		e.phase = ended
+		size := e.Size
+		if e.Flags.Has(EntrySizeUnknown) {
+			size = randomStreamSize
+		}
+		m.tell(m.sender)(m.sender.End(nil, number, size, nativeDigest))
+	case !vacant || !m.ensureWindow():
+		return false
+	case !chunked:
+		m.sendPack(free)
+	case len(e.todo) > 0:
+		r := e.todo[0]
+		e.todo = e.todo[1:]
+		r.Slot = free
+		m.from.slots = append(m.from.slots, actorSlot{number: free, record: r})
+		m.tell(m.sender)(m.sender.Chunks(nil, []Record{r}))
+	default:
+		return false
 	}
+	return true
 }
 
-func (m *randomTransfer) announce() {
-	var records []Record
-	most := 1 + m.chance(4)
-	for slot := range m.sender.Plan().Depth {
-		if _, taken := m.sent[slot]; taken || len(m.todo) == 0 || len(records) == most {
+const randomStreamSize = 7001
+
+func (m *randomSession) vacantSlot() (uint16, bool) {
+	for slot := range uint16(m.sender.Plan().Depth) {
+		taken := false
+		for _, s := range m.from.slots {
+			taken = taken || s.number == slot
+		}
+		if !taken {
+			return slot, true
+		}
+	}
+	return 0, false
+}
+
+// sendPack packs all small files that are needed.
+func (m *randomSession) sendPack(slot uint16) {
+	p, position := Pack{Slot: slot, Attempt: 0}, uint64(0)
+	for number, e := range m.from.entries[:m.from.announced] {
+		if e.phase != needed || e.Flags.Has(EntryChunked) || e.metadata > 0 || position+e.Size > MinChunk {
 			continue
 		}
-		r := m.todo[0]
-		m.todo = m.todo[1:]
-		r.Slot = slot
-		m.sent[slot] = r
-		records = append(records, r)
+		p.Files = append(p.Files, PackedFile{Entry: uint32(number), Position: uint32(position), Length: uint32(e.Size)})
+		position += e.Size
+		e.phase = ended
 	}
-	if len(records) > 0 {
-		msg, err := m.sender.Chunks(nil, records)
-		m.tell(m.sender, msg, err)
+	if len(p.Files) == 0 {
+		return
 	}
+	m.from.slots = append(m.from.slots, actorSlot{number: slot, pack: p.Files})
+	m.tell(m.sender)(m.sender.Pack(nil, p))
 }
 
-func (m *randomTransfer) hearSender(step NativeStep) {
+func (m *randomSession) hearSender(step NativeStep) {
+	for _, a := range step.Answers {
+		m.hearAnswer(m.from.entries[a.Entry], a)
+	}
 	for _, a := range step.Acks {
-		r := m.sent[a.Slot]
-		delete(m.sent, a.Slot)
-		if a.Bad {
-			r.Attempt++
-			if r.Kind == ClaimRecord {
-				r.Kind = DataRecord
+		m.hearAck(a)
+	}
+	for _, number := range step.Results {
+		m.from.entries[number].phase = decided
+		m.from.counts.Committed++
+	}
+	if step.Event == EntryFailed {
+		m.hearFailure(&m.from, step.Failure.Entry)
+	}
+	if step.Event == PeerFinished && step.Counts != m.from.counts {
+		m.t.Fatalf("finished with %+v, counted %+v", step.Counts, m.from.counts)
+	}
+}
+
+func (m *randomSession) hearFailure(a *actor, number uint32) {
+	e := a.entries[number]
+	if e.Kind == EntryDirectory && e.phase == decided {
+		a.late++
+	}
+	e.phase, e.todo = decided, nil
+	a.counts.Failed++
+}
+
+func (m *randomSession) hearAnswer(e *actorEntry, a Answer) {
+	switch {
+	case a.Kind == AnswerHave:
+		e.phase = decided
+		m.from.counts.Unchanged++
+	case a.Kind == AnswerSum:
+		e.phase = asked
+	case m.sender.Plan().DryRun:
+		e.phase = decided
+		m.from.counts.Committed++
+	default:
+		if e.phase = needed; e.Flags.Has(EntryChunked) {
+			e.todo = cut(a.Entry, e, a.Offset)
+		}
+	}
+}
+
+// cut returns the records of a whole file: claims, and then holes and data.
+func cut(number uint32, e *actorEntry, resume uint64) []Record {
+	size := e.Size
+	if e.Flags.Has(EntrySizeUnknown) {
+		size = randomStreamSize
+	}
+	var records []Record
+	for offset := uint64(0); offset < size; {
+		r := Record{Kind: DataRecord, Entry: number, Offset: offset, Length: min(MinChunk, size-offset)}
+		switch {
+		case offset < resume:
+			r.Kind, r.Length = ClaimRecord, min(MinChunk, resume-offset)
+		case offset%3 == 1:
+			r.Kind = HoleRecord
+		case offset%3 == 2:
+			r.Length = min(1000, r.Length)
+		}
+		records = append(records, r)
+		offset += r.Length
+	}
+	return records
+}
+
+func (m *randomSession) hearAck(a Ack) {
+	for i, s := range m.from.slots {
+		if uint32(s.number) != a.Slot {
+			continue
+		}
+		m.from.slots = append(m.from.slots[:i:i], m.from.slots[i+1:]...)
+		if !a.Bad {
+			return
+		}
+		for _, f := range s.pack {
+			if e := m.from.entries[f.Entry]; e.phase != decided {
+				e.phase = needed
 			}
-			m.todo = append(m.todo, r)
 		}
+		if e := m.from.entries[s.record.Entry]; s.pack == nil && e.phase != decided {
+			s.record.Attempt++
+			if s.record.Kind == ClaimRecord {
+				s.record.Kind = DataRecord
+			}
+			e.todo = append(e.todo, s.record)
+		}
+		return
 	}
+	m.t.Fatalf("slot %d was acknowledged", a.Slot)
 }
 
-func (m *randomTransfer) hearReceiver(step NativeStep) {
+func (m *randomSession) hearReceiver(step NativeStep) {
+	for _, e := range step.Entries {
+		got := &actorEntry{Entry: e, phase: unanswered, size: e.Size}
+		if e.Flags.Has(EntryHasMetadata) {
+			got.metadata = 30
+		}
+		m.to.entries = append(m.to.entries, got)
+	}
 	for _, r := range step.Records {
-		m.received[r.Slot] = r
-		m.order = append(m.order, r.Slot)
+		m.to.slots = append(m.to.slots, actorSlot{number: r.Slot, record: r, tries: r.Attempt})
 	}
-	if step.Event == PeerEnded && (step.Size != m.size || !bytes.Equal(step.Digest, nativeDigest)) {
-		m.t.Fatalf("ended %d of %d bytes, % x", step.Size, m.size, step.Digest)
+	switch step.Event {
+	case Packed:
+		files := append([]PackedFile(nil), step.Pack.Files...)
+		m.to.slots = append(m.to.slots, actorSlot{number: step.Pack.Slot, pack: files})
+		for _, f := range files {
+			m.to.entries[f.Entry].packed = true
+			m.reach(f.Entry, ended)
+		}
+	case PeerMetadata:
+		m.to.entries[step.Entry].metadata -= len(step.Metadata.Part)
+	case PeerEnded:
+		m.to.entries[step.Entry].size = step.Size
+		m.reach(step.Entry, ended)
+	case PeerSum:
+		m.reach(step.Entry, summed)
+	case EntryFailed:
+		m.hearFailure(&m.to, step.Failure.Entry)
 	}
 }
 
-func (m *randomTransfer) advanceReceiver() {
-	n := m.receiver
-	switch n.State() {
-	case Preparing:
-		m.prepare()
-	case Receiving:
+// reach changes the phase of an entry that the receiver has not failed.
+func (m *randomSession) reach(number uint32, to phase) {
+	if e := m.to.entries[number]; e.phase != decided {
+		e.phase = to
+	}
+}
+
+func (m *randomSession) advanceReceiver() {
+	if m.receiver.State() != Transferring && m.receiver.State() != Finishing {
+		return
+	}
+	if len(m.to.slots) > 0 && m.chance(2) == 0 {
 		m.acknowledge()
-	case Verifying:
-		msg, err := n.Prepared(nativeDigest)
-		m.tell(n, msg, err)
-	case Committing:
-		msg, err := n.Done(DurabilityFull)
-		m.tell(n, msg, err)
-	}
-}
-
-func (m *randomTransfer) prepare() {
-	n := m.receiver
-	if n.side == Host && m.chance(2) == 0 && m.openWindow(n) {
 		return
 	}
-	if n.ready {
-		m.openWindow(n)
-		return
-	}
-	if n.side == Host || n.window {
-		msg, err := n.Ready(m.claims())
-		m.tell(n, msg, err)
-	}
-}
-
-func (m *randomTransfer) claims() (resume uint64) {
-	for _, r := range m.todo {
-		if r.Kind == ClaimRecord {
-			resume = r.Offset + r.Length
+	start := m.chance(max(1, len(m.to.entries)))
+	for i := range m.to.entries {
+		number := uint32((start + i) % len(m.to.entries))
+		if m.decide(number, m.to.entries[number]) {
+			return
 		}
 	}
-	return resume
+	if m.receiver.State() == Finishing && m.receiver.Settled() {
+		m.tell(m.receiver)(m.receiver.Finished(nil, DurabilityFull))
+	}
 }
 
-// acknowledge acknowledges some of the received records in any order.
-func (m *randomTransfer) acknowledge() {
+// decide does the next thing about an entry, if it is the receiver's turn.
+func (m *randomSession) decide(number uint32, e *actorEntry) bool {
+	switch {
+	case e.phase == decided && (e.Kind != EntryDirectory || e.late):
+		return false
+	case (e.phase == decided || e.phase == needed || e.phase == asked) && m.chance(64) != 63:
+		return false
+	case e.phase == decided, e.phase == needed, e.phase == asked, m.chance(16) == 15:
+		m.failByReceiver(number, e)
+	case e.Kind == EntryFile && e.phase != ended:
+		m.answerFile(number, e)
+	case e.Kind == EntryFile && (e.acked != e.size || e.packed), e.metadata > 0:
+		return false
+	case m.receiver.Plan().Compare || e.Kind != EntryFile && m.chance(4) == 1:
+		e.late = e.Kind != EntryDirectory
+		m.decideEntry(e, &m.to.counts.Unchanged)
+		m.tell(m.receiver)(m.receiver.Answers(nil, []Answer{{Entry: number, Kind: AnswerHave}}))
+	default:
+		e.late = e.Kind != EntryDirectory
+		m.decideEntry(e, &m.to.counts.Committed)
+		m.tell(m.receiver)(m.receiver.Results(nil, []uint32{number}))
+	}
+	return true
+}
+
+func (m *randomSession) decideEntry(e *actorEntry, count *uint32) {
+	e.phase = decided
+	*count++
+}
+
+func (m *randomSession) failByReceiver(number uint32, e *actorEntry) {
+	e.late = true
+	m.decideEntry(e, &m.to.counts.Failed)
+	m.tell(m.receiver)(m.receiver.Fail(nil, Failure{Entry: number, Code: AbortTarget}))
+}
+
+func (m *randomSession) answerFile(number uint32, e *actorEntry) {
+	a := Answer{Entry: number, Kind: AnswerNeed}
+	stream := e.Flags.Has(EntrySizeUnknown)
+	switch m.chance(4) {
+	case 1:
+		if e.phase == unanswered && !stream {
+			a.Kind = AnswerSum
+		}
+	case 2:
+		if !stream {
+			a.Kind = AnswerHave
+		}
+	case 3:
+		if e.Flags.Has(EntryChunked) && m.receiver.Plan().Resumable() && !m.receiver.Plan().DryRun {
+			a.Offset = e.Size / 2
+		}
+	}
+	if m.receiver.Plan().Compare && a.Kind == AnswerNeed {
+		a = Answer{Entry: number, Kind: AnswerHave}
+	}
+	switch {
+	case a.Kind == AnswerHave:
+		m.decideEntry(e, &m.to.counts.Unchanged)
+	case a.Kind == AnswerSum:
+		e.phase = asked
+	case m.receiver.Plan().DryRun:
+		m.decideEntry(e, &m.to.counts.Committed)
+	default:
+		e.phase = needed
+	}
+	m.tell(m.receiver)(m.receiver.Answers(nil, []Answer{a}))
+}
+
+// acknowledge acknowledges some of the slots in flight in any order.
+func (m *randomSession) acknowledge() {
 	var acks []Ack
 	for range 1 + m.chance(3) {
-		if len(m.order) == 0 {
+		if len(m.to.slots) == 0 {
 			break
 		}
-		at := m.chance(len(m.order))
-		slot := m.order[at]
-		m.order = append(m.order[:at], m.order[at+1:]...)
-		acks = append(acks, Ack{Slot: slot, Bad: m.received[slot].Attempt < MaxAttempt && m.chance(4) == 3})
-		delete(m.received, slot)
+		at := m.chance(len(m.to.slots))
+		s := m.to.slots[at]
+		m.to.slots = append(m.to.slots[:at:at], m.to.slots[at+1:]...)
+		a := Ack{Slot: uint32(s.number), Bad: s.tries < MaxAttempt && m.chance(4) == 3}
+		acks = append(acks, a)
+		m.account(s, a.Bad)
 	}
-	if len(acks) > 0 {
-		msg, err := m.receiver.Acks(nil, acks)
-		m.tell(m.receiver, msg, err)
+	m.tell(m.receiver)(m.receiver.Acks(nil, acks))
+}
+
+func (m *randomSession) account(s actorSlot, bad bool) {
+	for _, f := range s.pack {
+		e := m.to.entries[f.Entry]
+		if e.packed = false; bad && e.phase != decided {
+			e.phase = needed
+		} else if !bad {
+			e.acked = e.size
+		}
+	}
+	if s.pack == nil && !bad {
+		m.to.entries[s.record.Entry].acked += s.record.Length
 	}
 }
 
 func FuzzNativeTransfer(f *testing.F) {
-	for _, size := range []uint64{0, 1, MinChunk, 3*MinChunk + 1, 100_001} {
-		f.Add(true, false, size, size/2, []byte{0, 1, 2, 3, 4, 5})
-		f.Add(false, true, size, uint64(0), []byte("a script is any bytes"))
+	for kind := range randomKinds {
+		f.Add(true, byte(kind), []byte{0, 1, 2, 3, 4, 5})
+		f.Add(false, byte(kind), []byte("a script is any bytes"))
 	}
-	f.Fuzz(func(t *testing.T, hostSends, stream bool, size, resume uint64, script []byte) {
+	f.Fuzz(func(t *testing.T, hostSends bool, kind byte, script []byte) {
 		sending := DPU
 		if hostSends {
 			sending = Host
 		}
-		newRandomTransfer(t, sending, size%(1<<20), resume%(1<<20), stream, script).run()
+		newRandomSession(t, sending, randomKind(kind)%randomKinds, script).run()
 	})
 }
 
 func TestNativeRandomTransfers(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 0))
-	for range 300 {
-		script := make([]byte, random.IntN(2000))
+	outcomes := Counts{}
+	for range 500 {
+		script := make([]byte, random.IntN(3000))
 		for i := range script {
 			script[i] = byte(random.Uint32())
 		}
-		size, resume := random.Uint64N(200_000), random.Uint64N(200_000)
-		newRandomTransfer(t, Side(random.IntN(2)), size, resume, random.IntN(4) == 0, script).run()
+		m := newRandomSession(t, Side(random.IntN(2)), randomKind(random.IntN(int(randomKinds))), script)
+		m.run()
+		last := m.sender.Counts()
+		outcomes = Counts{outcomes.Committed + last.Committed, outcomes.Unchanged + last.Unchanged,
+			outcomes.Failed + last.Failed}
+	}
+	if outcomes.Committed == 0 || outcomes.Unchanged == 0 || outcomes.Failed == 0 {
+		t.Errorf("not every outcome occurred: %+v", outcomes)
 	}
 }

@@ -4,33 +4,10 @@ import "errors"
 
 // This file handles the peer's messages in a NativeSession.
 
-// nativeTransition is a message that a state expects. All others are out of order, except for those allowed at any
-// time.
-type nativeTransition struct {
-	sends   bool // this side sends; false before that is known
-	state   State
-	message Type
-}
-
-type nativeHandler func(*NativeSession, []byte) (NativeStep, error)
-
-var nativeTransitions = map[nativeTransition]nativeHandler{
-	{false, AwaitHello, TypeHello}:      (*NativeSession).receiveHello,
-	{true, AwaitReady, TypeWindow}:      (*NativeSession).receiveWindow,
-	{false, Preparing, TypeWindow}:      (*NativeSession).receiveWindow,
-	{true, AwaitReady, TypeReady}:       (*NativeSession).receiveReady,
-	{false, Receiving, TypeChunks}:      (*NativeSession).receiveChunks,
-	{true, Sending, TypeAcks}:           (*NativeSession).receiveAcks,
-	{false, Receiving, TypeMetadata}:    (*NativeSession).receiveMetadata,
-	{false, Receiving, TypeEnd}:         (*NativeSession).receiveEnd,
-	{true, AwaitPrepared, TypePrepared}: (*NativeSession).receivePrepared,
-	{false, AwaitCommit, TypeCommit}:    (*NativeSession).receiveCommit,
-	{true, AwaitDone, TypeDone}:         (*NativeSession).receiveDone,
-}
-
 // Receive processes one message of the peer and retains no reference to it. After an error the session has failed;
-// the Reply tells the peer, unless the peer knows or does not listen any more. Receive does not allocate for CHUNKS,
-// ACKS and HEARTBEAT.
+// the Reply tells the peer, unless the peer knows or does not listen any more. In Cancelling the session may have
+// failed without an error: the outcome of every entry is known then. Receive does not allocate for ENTRIES, ANSWERS,
+// CHUNKS, PACK, ACKS, END, RESULTS and HEARTBEAT.
 func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 	if n.state == Failed {
 		return NativeStep{}, n.failure
@@ -53,12 +30,8 @@ func (n *NativeSession) Receive(msg []byte) (NativeStep, error) {
 }
 
 func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
-	sends := n.planned() && n.sends()
-	if handle, expected := nativeTransitions[nativeTransition{sends, n.state, message}]; expected {
-		return handle(n, msg)
-	}
-	if message == TypeHeartbeat && n.planned() {
-		return n.receiveBeat(msg)
+	if r := n.rule(message, !n.sends()); r.received.has(n.state) {
+		return r.handle(n, msg)
 	}
 	if _, known := typeNames[message]; !known {
 		return NativeStep{}, malformed(message, "unknown type, in %d bytes", len(msg))
@@ -77,7 +50,7 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	if n.side == DPU {
 		host, dpu, reply = peer, n.own, AppendHello(nil, n.own)
 	}
-	plan, err := Decide(host, dpu, n.limits)
+	plan, err := Decide(host, dpu)
 	if nothingToCopy(err) {
 		return NativeStep{Reply: reply}, n.fail(asError(err))
 	}
@@ -90,24 +63,31 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 
 // nothingToCopy reports whether the peer derives the same error from the HELLOs.
 func nothingToCopy(err error) bool {
-	return errors.Is(err, ErrBothHaveFile) || errors.Is(err, ErrNeitherHasFile)
+	for _, shared := range [...]error{ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream} {
+		if errors.Is(err, shared) {
+			return true
+		}
+	}
+	return false
 }
 
+// adopt allocates everything that the transfers need.
 func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	n.plan, n.peer = plan, peer
-	n.slots = newSlotTable(plan.Depth)
-	n.state = Preparing
+	n.slots, n.entries, n.order = newSlotTable(plan.Depth), newEntryTable(), newEntryOrder()
+	n.state = Ready
+	longest, depth := n.limits.MaxMessage, int(plan.Depth)
+	n.reused.octets = make([]byte, 0, longest)
+	n.reused.reply = make([]byte, 0, failureSize)
 	if n.sends() {
-		n.state = AwaitReady
-		n.acks = make([]Ack, 0, n.maxElements(MaxAcks))
-	} else {
-		n.records = make([]Record, 0, n.maxElements(MaxRecords))
+		n.reused.acks = make([]Ack, 0, min(MaxAcks(longest), depth))
+		n.reused.answers = make([]Answer, 0, min(MaxAnswers(longest), MaxOpen))
+		n.reused.results = make([]uint32, 0, min(MaxResults(longest), MaxOpen))
+		return
 	}
-}
-
-// maxElements returns the longest list that a message may have: each element needs a slot of its own.
-func (n *NativeSession) maxElements(fit func(maxMessage int) int) int {
-	return min(fit(n.limits.MaxMessage), int(n.plan.Depth))
+	n.reused.records = make([]Record, 0, min(MaxRecords(longest), depth))
+	n.reused.packed = make([]PackedFile, 0, min(MaxPacked(longest, plan.Digest), MaxOpen))
+	n.reused.entries = make([]Entry, 0, min((longest-listSize)/entrySize, MaxOpen))
 }
 
 func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {
@@ -122,116 +102,208 @@ func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {
 		return NativeStep{}, malformed(TypeWindow, "%d bytes instead of %d", w.Length, due)
 	}
 	n.window = true
-	n.startRecords()
 	return NativeStep{Event: WindowOpened, Window: w}, nil
 }
 
-func (n *NativeSession) receiveReady(msg []byte) (NativeStep, error) {
-	if n.ready || n.side == Host && !n.window {
-		return NativeStep{}, outOfOrder(TypeReady)
+func (n *NativeSession) receiveTransfer(msg []byte) (NativeStep, error) {
+	if err := DecodeTransfer(msg); err != nil {
+		return NativeStep{}, err
 	}
-	resume, err := DecodeReady(msg)
+	n.peerBeat = Beat{}
+	n.beginTransfer()
+	return NativeStep{Event: TransferBegun}, nil
+}
+
+func (n *NativeSession) receiveEntries(msg []byte) (NativeStep, error) {
+	entries, err := DecodeEntries(n.reused.entries[:0], n.copyOctets(msg))
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkResume(resume); err != nil {
-		return NativeStep{}, err
+	for i := range entries {
+		if err := n.checkEntry(&entries[i]); err != nil {
+			return NativeStep{}, err
+		}
+		n.addEntry(&entries[i])
 	}
-	n.ready, n.resume = true, resume
-	n.startRecords()
-	return NativeStep{Event: PeerReady, Resume: resume}, nil
+	n.reused.entries = entries
+	return NativeStep{Event: EntriesAnnounced, Entries: entries}, nil
 }
 
-// startRecords allows records as soon as the DPU knows the window and the receiver is ready.
-func (n *NativeSession) startRecords() {
-	if !n.window || !n.ready {
-		return
+func (n *NativeSession) receiveAnswers(msg []byte) (NativeStep, error) {
+	answers, err := DecodeAnswers(n.reused.answers[:0], msg)
+	if err != nil {
+		return NativeStep{}, err
 	}
-	n.state = Receiving
-	if n.sends() {
-		n.state = Sending
+	if err := n.answer(answers); err != nil {
+		return NativeStep{}, err
 	}
+	n.reused.answers = answers
+	return NativeStep{Event: Answered, Answers: answers}, nil
+}
+
+func (n *NativeSession) receiveMetadata(msg []byte) (NativeStep, error) {
+	entry, m, err := DecodeMetadata(msg)
+	if err != nil {
+		return NativeStep{}, err
+	}
+	if err := n.addMetadata(entry, m); err != nil {
+		return NativeStep{}, err
+	}
+	m.Part = n.copyOctets(m.Part)
+	return NativeStep{Event: PeerMetadata, Entry: entry, Metadata: m}, nil
 }
 
 func (n *NativeSession) receiveChunks(msg []byte) (NativeStep, error) {
-	records, err := DecodeChunks(n.records[:0], msg)
+	if !n.window {
+		return NativeStep{}, outOfOrder(TypeChunks)
+	}
+	records, err := DecodeChunks(n.reused.records[:0], msg)
 	if err != nil {
 		return NativeStep{}, err
 	}
 	if err := n.announce(records); err != nil {
 		return NativeStep{}, err
 	}
-	n.records = records
+	n.reused.records = records
 	return NativeStep{Event: Announced, Records: records}, nil
 }
 
+func (n *NativeSession) receivePack(msg []byte) (NativeStep, error) {
+	if !n.window {
+		return NativeStep{}, outOfOrder(TypePack)
+	}
+	p, err := DecodePack(n.reused.packed[:0], msg, n.plan.Digest)
+	if err != nil {
+		return NativeStep{}, err
+	}
+	if err := n.announcePack(p); err != nil {
+		return NativeStep{}, err
+	}
+	n.reused.packed = p.Files
+	return NativeStep{Event: Packed, Pack: p}, nil
+}
+
 func (n *NativeSession) receiveAcks(msg []byte) (NativeStep, error) {
-	acks, err := DecodeAcks(n.acks[:0], msg)
+	acks, err := DecodeAcks(n.reused.acks[:0], msg)
 	if err != nil {
 		return NativeStep{}, err
 	}
 	if err := n.acknowledge(acks); err != nil {
 		return NativeStep{}, err
 	}
-	n.acks = acks
+	n.reused.acks = acks
+	n.stopIfDecided() // a pack that arrived damaged is not committed
 	return NativeStep{Event: Acknowledged, Acks: acks}, nil
 }
 
-func (n *NativeSession) receiveMetadata(msg []byte) (NativeStep, error) {
-	m, err := DecodeMetadata(msg)
-	if err != nil {
-		return NativeStep{}, err
-	}
-	if err := n.addMetadata(m); err != nil {
-		return NativeStep{}, err
-	}
-	m.Part = n.copyOctets(m.Part)
-	return NativeStep{Event: PeerMetadata, Metadata: m}, nil
-}
-
 func (n *NativeSession) receiveEnd(msg []byte) (NativeStep, error) {
-	t, err := DecodeEnd(msg)
+	entry, size, digest, err := DecodeEnd(msg, n.plan.Digest)
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkEnd(t); err != nil {
+	if err := n.end(entry, size); err != nil {
 		return NativeStep{}, err
 	}
-	n.size = t.Size
-	n.state = Verifying
-	return NativeStep{Event: PeerEnded, Size: t.Size, Digest: n.copyOctets(t.Digest)}, nil
+	return NativeStep{Event: PeerEnded, Entry: entry, Size: size, Digest: n.copyOctets(digest)}, nil
 }
 
-func (n *NativeSession) receivePrepared(msg []byte) (NativeStep, error) {
-	t, err := DecodePrepared(msg)
+func (n *NativeSession) receiveSum(msg []byte) (NativeStep, error) {
+	entry, digest, err := DecodeSum(msg, n.plan.SumDigest())
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkPrepared(t); err != nil {
+	if err := n.sum(entry); err != nil {
 		return NativeStep{}, err
 	}
-	n.state = Deciding
-	return NativeStep{Event: PeerPrepared, Size: t.Size, Digest: n.copyOctets(t.Digest)}, nil
+	return NativeStep{Event: PeerSum, Entry: entry, Digest: n.copyOctets(digest)}, nil
 }
 
-func (n *NativeSession) receiveCommit(msg []byte) (NativeStep, error) {
-	if err := DecodeCommit(msg); err != nil {
-		return NativeStep{}, err
-	}
-	n.state = Committing
-	return NativeStep{Event: PeerCommit}, nil
-}
-
-func (n *NativeSession) receiveDone(msg []byte) (NativeStep, error) {
-	d, err := DecodeDone(msg)
+// receiveFailure decides the entry. If this side has failed it as well, that is all; otherwise the reply tells the peer
+// that no further message about the entry is on its way.
+func (n *NativeSession) receiveFailure(msg []byte) (NativeStep, error) {
+	f, err := DecodeFailure(msg)
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkDone(d); err != nil {
+	e := n.entries.open(f.Entry)
+	step := NativeStep{Event: EntryFailed, Failure: f}
+	switch {
+	case e == nil && n.sends() && n.entries.failLate(f.Entry):
+		return step, nil
+	case e == nil || !n.sends() && !e.failed && !e.maySenderFail():
+		return NativeStep{}, wrongTurn(TypeFailure, "entry %d does not expect it", f.Entry)
+	case e.failed:
+		n.entries.change(e, decided)
+		return NativeStep{}, nil
+	}
+	n.entries.fail(e)
+	n.entries.change(e, decided)
+	if n.state != Cancelling {
+		step.Reply = AppendFailure(n.reused.reply[:0], Failure{Entry: f.Entry, Code: f.Code})
+	}
+	n.stopIfDecided()
+	return step, nil
+}
+
+func (n *NativeSession) receiveResults(msg []byte) (NativeStep, error) {
+	results, err := DecodeResults(n.reused.results[:0], msg)
+	if err != nil {
 		return NativeStep{}, err
 	}
-	n.state = Done
-	return NativeStep{Event: PeerDone, Durability: d}, nil
+	if err := n.commit(results); err != nil {
+		return NativeStep{}, err
+	}
+	n.reused.results = results
+	n.stopIfDecided()
+	return NativeStep{Event: Committed, Results: results}, nil
+}
+
+// stopIfDecided ends a sender's Cancelling when the outcome of every entry is known.
+func (n *NativeSession) stopIfDecided() {
+	if n.state == Cancelling && n.entries.unconfirmed == 0 {
+		n.endCancelling()
+	}
+}
+
+func (n *NativeSession) receiveFinish(msg []byte) (NativeStep, error) {
+	total, missing, err := DecodeFinish(msg)
+	if err != nil {
+		return NativeStep{}, err
+	}
+	if err := n.checkFinish(total); err != nil {
+		return NativeStep{}, err
+	}
+	if missing > 0 && !n.plan.Tree {
+		return NativeStep{}, malformed(TypeFinish, "%d missing entries of a file", missing)
+	}
+	n.state = Finishing
+	return NativeStep{Event: PeerFinish, Total: total, Missing: missing}, nil
+}
+
+func (n *NativeSession) receiveFinished(msg []byte) (NativeStep, error) {
+	d, counts, err := DecodeFinished(msg)
+	if err != nil {
+		return NativeStep{}, err
+	}
+	if err := n.checkFinished(d); err != nil {
+		return NativeStep{}, err
+	}
+	if counts != n.entries.counts {
+		return NativeStep{}, malformed(TypeFinished, "counts %v instead of %v", counts, n.entries.counts)
+	}
+	n.peerBeat = Beat{}
+	n.finishTransfer()
+	return NativeStep{Event: PeerFinished, Durability: d, Counts: counts}, nil
+}
+
+// receiveCancelled ends the session: what the receiver has not confirmed, it has not committed.
+func (n *NativeSession) receiveCancelled(msg []byte) (NativeStep, error) {
+	if err := DecodeCancelled(msg); err != nil {
+		return NativeStep{}, err
+	}
+	n.entries.unconfirmed = 0
+	n.endCancelling()
+	return NativeStep{Event: PeerCancelled}, nil
 }
 
 func (n *NativeSession) receiveBeat(msg []byte) (NativeStep, error) {
@@ -246,19 +318,25 @@ func (n *NativeSession) receiveBeat(msg []byte) (NativeStep, error) {
 	return NativeStep{Event: PeerBeat, Beat: b}, nil
 }
 
-// receiveAbort ends the session. An ABORT is not answered.
+// receiveAbort ends the session. An ABORT is not answered, except by a receiver that may be committing entries: it says
+// when it has stopped.
 func (n *NativeSession) receiveAbort(msg []byte) (NativeStep, error) {
 	reason, err := DecodeAbort(msg)
 	if err != nil {
 		return n.failWithNotice(err)
 	}
-	return NativeStep{}, n.fail(&Error{Message: TypeAbort, Err: reason})
+	failure := &Error{State: n.state, Message: TypeAbort, Err: reason}
+	if n.planned() && !n.sends() && n.state != Cancelling && n.entries.unconfirmed > 0 {
+		n.aborting, n.state = failure, Cancelling
+		return NativeStep{Event: PeerAborting, Failure: Failure{Code: reason.Code, Text: reason.Text}}, nil
+	}
+	return NativeStep{}, n.fail(failure)
 }
 
 // copyOctets copies bytes that a step refers to, because the caller may reuse the message.
 func (n *NativeSession) copyOctets(octets []byte) []byte {
-	n.octets = append(n.octets[:0], octets...)
-	return n.octets
+	n.reused.octets = append(n.reused.octets[:0], octets...)
+	return n.reused.octets
 }
 
 // mayBeReference reports whether the message can be that of a reference host whose padding only looked like an offer

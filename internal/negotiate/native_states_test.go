@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// These tests try every message and every call in every state of a native session, in all four roles. The expected
-// results are in testdata/native-states.txt, which docs/PROTOCOL.md quotes and explains.
+// These tests try every message and every call in every situation of a native session: in both roles, on both sides,
+// with a file and with a directory. The expected results are in testdata/native-states.txt, which docs/PROTOCOL.md
+// quotes and explains. Rows in which host and DPU differ end with the side.
 
 // gridChunk is the whole file of the grid: one chunk, so that one record more or less makes a difference.
 const gridChunk = MinChunk
@@ -19,130 +21,253 @@ var nativeErrors = map[string]error{
 	"both-have-file":   ErrBothHaveFile,
 	"neither-has-file": ErrNeitherHasFile,
 	"peer-failed":      ErrPeerFailed,
-	"peer-lost":        ErrPeerLost,
+	"needs-native":     ErrNeedsNative,
+	"aborted":          ErrAborted,
 	"outcome-unknown":  ErrOutcomeUnknown,
 }
 
-// nativeRole is one of the four tables.
+// nativeRole is one of the tables.
 type nativeRole struct {
-	side  Side
-	sends bool
+	side   Side
+	sends  bool
+	course gridCourse
 }
 
+// gridCourse is what is transferred: a file in chunks, a file in a pack, or an empty directory.
+type gridCourse int
+
+const (
+	gridFile gridCourse = iota
+	gridPacked
+	gridTree
+)
+
+// String returns the name of the table.
 func (r nativeRole) String() string {
+	name := "receives"
 	if r.sends {
-		return r.side.String() + "-sends"
+		name = "sends"
 	}
-	return r.side.String() + "-receives"
+	return name + [...]string{gridFile: "", gridPacked: "-pack", gridTree: "-tree"}[r.course]
 }
 
 func (r nativeRole) hello() Hello {
-	if r.sends {
-		h := senderHello()
-		h.Size = gridChunk
-		return h
+	switch {
+	case !r.sends:
+		return receiverHello()
+	case r.course == gridTree:
+		return treeHello()
 	}
-	return receiverHello()
+	return senderHello()
 }
 
-func (r nativeRole) peer() nativeRole { return nativeRole{r.side.Other(), !r.sends} }
+func (r nativeRole) peer() nativeRole { return nativeRole{r.side.Other(), !r.sends, r.course} }
 
-var nativeRoles = []nativeRole{{Host, true}, {Host, false}, {DPU, true}, {DPU, false}}
+// root returns the only entry of the transfer.
+func (r nativeRole) root() Entry {
+	e := rootFile()
+	e.Size = gridChunk
+	switch r.course {
+	case gridPacked:
+		e.Flags = 0
+	case gridTree:
+		e = rootDirectory()
+	}
+	e.Flags |= EntryHasMetadata
+	return e
+}
 
-// nativeColumns returns the situations of a role in their order. The text after a plus is what happened in the state.
-// The last ones are reached by failures.
-func nativeColumns(r nativeRole) []string {
-	columns := []string{"idle", "await-hello"}
-	switch r {
-	case nativeRole{Host, true}:
-		columns = append(columns, "await-ready", "await-ready+window")
-	case nativeRole{DPU, true}:
-		columns = append(columns, "await-ready", "await-ready+window", "await-ready+ready")
-	case nativeRole{Host, false}:
-		columns = append(columns, "preparing", "preparing+window", "preparing+ready")
-	default:
-		columns = append(columns, "preparing", "preparing+window")
+// nativeRoles has those with the same table next to each other.
+var nativeRoles = []nativeRole{
+	{Host, true, gridFile}, {DPU, true, gridFile}, {Host, false, gridFile}, {DPU, false, gridFile},
+	{Host, true, gridPacked}, {DPU, true, gridPacked}, {Host, false, gridPacked}, {DPU, false, gridPacked},
+	{Host, true, gridTree}, {DPU, true, gridTree}, {Host, false, gridTree}, {DPU, false, gridTree},
+}
+
+// author says who sends a message of the grid.
+type author int
+
+const (
+	byHost author = iota
+	bySender
+	byReceiver
+	byBoth
+)
+
+// gridStep is how a situation is reached: from another one, by a message.
+type gridStep struct {
+	name    string // of the situation
+	from    string
+	by      author
+	message any // to be sent or received, according to the role
+	call    func(*NativeSession)
+}
+
+var (
+	gridFailure  = Failure{Entry: 0, Code: AbortTarget, Text: "no"}
+	gridMetadata = metadataMessage{0, Metadata{5, 0, []byte("12345")}}
+	gridRecords  = []Record{{Kind: DataRecord, Length: gridChunk, Check: 7}}
+	gridPackOne  = Pack{Files: []PackedFile{{Length: gridChunk, Check: 7, Digest: [MaxDigestSize]byte{1}}}}
+	gridEnd      = endMessage{0, gridChunk, nativeDigest}
+)
+
+// gridBeginning leads both kinds of transfers to their first entry.
+func gridBeginning(r nativeRole) []gridStep {
+	hello := r.peer().hello()
+	hello.Version = Supported.Max
+	return []gridStep{
+		{"await-hello", "idle", 0, nil, func(n *NativeSession) { n.Start() }},
+		{"ready", "await-hello", 0, nil, func(n *NativeSession) { _, _ = n.Receive(AppendHello(nil, hello)) }},
+		{"ready+window", "ready", byHost, Window{nativeAddress, 2 * gridChunk, nativeDescriptor}, nil},
+		{"transferring", "ready+window", bySender, transferMessage{}, nil},
+		{"unanswered", "transferring", bySender, []Entry{r.root()}, nil},
+	}
+}
+
+// gridSteps returns the situations of a role in their order, without the first.
+func gridSteps(r nativeRole) []gridStep {
+	course := [...]func(nativeRole) []gridStep{
+		gridFile: gridFileSteps, gridPacked: gridPackSteps, gridTree: gridTreeSteps,
+	}[r.course]
+	steps := append(gridBeginning(r), course(r)...)
+	return append(steps, gridStep{"failed", "idle", 0, nil, func(n *NativeSession) { n.Abort(AbortFailure, "") }})
+}
+
+func gridFileSteps(r nativeRole) []gridStep {
+	failing := byReceiver
+	if r.sends {
+		failing = bySender
+	}
+	committed := finishedMessage{DurabilityFull, Counts{Committed: 1}}
+	return []gridStep{
+		{"needed", "unanswered", byReceiver, need(0), nil},
+		{"needed+metadata", "needed", bySender, gridMetadata, nil},
+		{"needed+1", "needed+metadata", bySender, gridRecords, nil},
+		{"needed+all", "needed+1", byReceiver, []Ack{{}}, nil},
+		{"asked", "unanswered", byReceiver, []Answer{{Kind: AnswerSum}}, nil},
+		{"summed", "asked", bySender, sumMessage{0, nativeDigest}, nil},
+		{"failing", "needed+metadata", failing, gridFailure, nil},
+		{"ended", "needed+all", bySender, gridEnd, nil},
+		{"decided", "ended", byReceiver, resultsMessage{0}, nil},
+		{"finishing", "ended", bySender, finishMessage{1, 0}, nil},
+		{"finishing+decided", "decided", bySender, finishMessage{1, 0}, nil},
+		{"cancelling", "ended", bySender, PeerAborted{AbortInterrupted, ""}, nil},
+		{"ready+again", "finishing+decided", byReceiver, committed, nil},
+		{"done", "ready+again", 0, nil, func(n *NativeSession) { _ = n.Disconnected() }},
+	}
+}
+
+// gridPackSteps has what differs from a file in chunks.
+func gridPackSteps(nativeRole) []gridStep {
+	return []gridStep{
+		{"needed", "unanswered", byReceiver, need(0), nil},
+		{"needed+metadata", "needed", bySender, gridMetadata, nil},
+		{"packed", "needed+metadata", bySender, gridPackOne, nil},
+		{"needed+again", "packed", byReceiver, []Ack{{Bad: true}}, nil},
+		{"ended", "packed", byReceiver, []Ack{{}}, nil},
+		{"decided", "ended", byReceiver, resultsMessage{0}, nil},
+		{"finishing+packed", "packed", bySender, finishMessage{1, 0}, nil},
+		{"finishing+needed+again", "finishing+packed", byReceiver, []Ack{{Bad: true}}, nil},
+		{"cancelling", "packed", bySender, PeerAborted{AbortInterrupted, ""}, nil},
+	}
+}
+
+func gridTreeSteps(r nativeRole) []gridStep {
+	steps := []gridStep{
+		{"unanswered+metadata", "unanswered", bySender, gridMetadata, nil},
+		{"decided", "unanswered+metadata", byReceiver, resultsMessage{0}, nil},
+		{"decided+failed", "decided", byReceiver, gridFailure, nil},
+		{"finishing", "unanswered+metadata", bySender, finishMessage{1, 0}, nil},
+		{"finishing+decided", "decided", bySender, finishMessage{1, 0}, nil},
 	}
 	if r.sends {
-		columns = append(columns, "sending", "sending+1", "sending+all", "await-prepared", "deciding", "await-done")
-	} else {
-		columns = append(columns,
-			"receiving", "receiving+1", "receiving+all", "verifying", "await-commit", "committing", "await-disconnect")
+		return steps
 	}
-	columns = append(columns, "done", "failed")
-	if r.side == DPU {
-		columns = append(columns, "handed-over")
+	return append(steps, gridStep{"failing", "unanswered", byReceiver, gridFailure, nil})
+}
+
+// situation returns the column of a session.
+func situation(n *NativeSession) string {
+	switch n.State() {
+	case Ready:
+		switch {
+		case n.transfers > 0:
+			return "ready+again"
+		case n.window:
+			return "ready+window"
+		}
+		return "ready"
+	case Transferring:
+		if n.order.next > 0 {
+			return entrySituation(n)
+		}
+	case Finishing:
+		if name := entrySituation(n); name != "ended" && name != "unanswered+metadata" {
+			return "finishing+" + name
+		}
 	}
-	return columns
+	return n.State().String()
+}
+
+func entrySituation(n *NativeSession) string {
+	e := n.entries.at(0)
+	name := [...]string{
+		decided: "decided", unanswered: "unanswered", needed: "needed", asked: "asked", summed: "summed",
+		ended: "ended",
+	}[e.phase]
+	switch {
+	case e.phase == decided && n.Counts().Failed > 0 && n.Plan().Tree:
+		return "decided+failed"
+	case e.failed && e.phase != decided:
+		return "failing"
+	case e.packed && e.phase == ended:
+		return "packed"
+	case e.phase != needed && e.phase != unanswered:
+		return name
+	case n.slots.outstanding > 0:
+		return name + "+1"
+	case e.again:
+		return name + "+again"
+	case e.acked > 0:
+		return name + "+all"
+	case e.metadata.total > 0:
+		return name + "+metadata"
+	}
+	return name
 }
 
 // reachNative returns a new session in the given situation.
 func reachNative(t *testing.T, r nativeRole, column string) *NativeSession {
 	t.Helper()
-	n := handedOver(t, r)
-	steps := []func(){
-		func() { n.Start() },
-		func() { mustReceive(t, n, helloOf(r.peer())) },
+	if column == "idle" {
+		return handedOver(t, r)
 	}
-	window := func() {
-		if r.side == Host {
-			must(t)(n.Window(nativeAddress, nativeDescriptor))
-			return
+	for _, step := range gridSteps(r) {
+		if step.name != column {
+			continue
 		}
-		mustReceive(t, n, gridWindow(2*gridChunk))
-	}
-	ready := func() {
-		if r.sends {
-			mustReceive(t, n, AppendReady(nil, 0))
-			return
+		n := reachNative(t, r, step.from)
+		step.take(t, n)
+		if got := situation(n); got != column {
+			t.Fatalf("%s: wanted to get to %s, and got to %s", r, column, got)
 		}
-		must(t)(n.Ready(0))
+		return n
 	}
-	switch column {
-	case "preparing+ready", "await-ready+ready":
-		steps = append(steps, ready)
-	case "failed":
-		steps = []func(){func() { n.Abort(AbortFailure, "") }}
-	case "handed-over":
-		steps = nil
-		n = reachNative(t, nativeRole{DPU, false}, "await-hello")
-		mustReceive(t, n, Export{Address: 1, Descriptor: []byte{1}}.Encode())
-	default:
-		steps = append(append(steps, window, ready), nativeCourse(t, n, r)...)
-	}
-	for _, step := range steps {
-		if column == situation(n) {
-			break
-		}
-		step()
-	}
-	if got := situation(n); got != column {
-		t.Fatalf("%s: wanted to get to %s, and got to %s", r, column, got)
-	}
-	return n
+	t.Fatalf("%s has no situation %s", r, column)
+	return nil
 }
 
-// nativeCourse has the steps after the beginning of the records.
-func nativeCourse(t *testing.T, n *NativeSession, r nativeRole) []func() {
-	total := Total{DigestCRC32C, gridChunk, nativeDigest}
-	if r.sends {
-		return []func(){
-			func() { must(t)(n.Chunks(nil, []Record{data(0, 0, gridChunk)})) },
-			func() { mustReceive(t, n, AppendAcks(nil, good(0))) },
-			func() { must(t)(n.End(gridChunk, nativeDigest)) },
-			func() { mustReceive(t, n, AppendPrepared(nil, total)) },
-			func() { must(t)(n.Commit()) },
-			func() { mustReceive(t, n, AppendDone(nil, DurabilityFull)) },
+func (s gridStep) take(t *testing.T, n *NativeSession) {
+	t.Helper()
+	switch {
+	case s.call != nil:
+		s.call(n)
+	case s.by == byHost && n.side == Host, s.by == bySender && n.sends(), s.by == byReceiver && !n.sends():
+		if _, err := call(n, s.message); err != nil {
+			t.Fatalf("%s: %v", s.name, err)
 		}
-	}
-	return []func(){
-		func() { mustReceive(t, n, AppendChunks(nil, []Record{data(0, 0, gridChunk)})) },
-		func() { must(t)(n.Acks(nil, good(0))) },
-		func() { mustReceive(t, n, AppendEnd(nil, total)) },
-		func() { must(t)(n.Prepared(nativeDigest)) },
-		func() { mustReceive(t, n, AppendCommit(nil)) },
-		func() { must(t)(n.Done(DurabilityFull)) },
-		func() { _ = n.Disconnected() },
+	default:
+		mustReceive(t, n, encodeNative(s.message, DigestCRC32C))
 	}
 }
 
@@ -150,9 +275,9 @@ func nativeCourse(t *testing.T, n *NativeSession, r nativeRole) []func() {
 func handedOver(t *testing.T, r nativeRole) *NativeSession {
 	t.Helper()
 	own := r.hello()
-	s := NewSession(r.side, Local{HasFile: r.sends, Size: own.Size, Native: &own}, nativeLimits)
+	s := NewSession(r.side, Local{HasFile: r.sends, Size: gridChunk, Native: &own}, nativeLimits)
 	s.Start()
-	heard := Direction{FileInHost: r.side == DPU && !r.sends, Size: own.Size, Offer: [3]byte{offerMark, 1, 1}}
+	heard := Direction{FileInHost: r.side == DPU && !r.sends, Size: gridChunk, Offer: [3]byte{offerMark, 2, 2}}
 	step, err := s.Receive(heard.Encode())
 	if err != nil || step.Event != ToNative {
 		t.Fatalf("%s: %s, %v", r, step.Event, err)
@@ -165,37 +290,6 @@ func mustReceive(t *testing.T, n *NativeSession, msg []byte) {
 	if _, err := n.Receive(msg); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// situation returns the column of a session.
-func situation(n *NativeSession) string {
-	name := n.State().String()
-	switch n.State() {
-	case Preparing, AwaitReady:
-		if n.window {
-			name += "+window"
-		}
-		if n.ready {
-			name += "+ready"
-		}
-	case Sending, Receiving:
-		if n.slots.outstanding > 0 {
-			name += "+1"
-		} else if n.slots.acknowledged > 0 {
-			name += "+all"
-		}
-	}
-	return name
-}
-
-func helloOf(r nativeRole) []byte {
-	h := r.hello()
-	h.Version = 1
-	return AppendHello(nil, h)
-}
-
-func gridWindow(length uint64) []byte {
-	return AppendWindow(nil, Window{Address: nativeAddress, Length: length, Descriptor: nativeDescriptor})
 }
 
 type nativeOutcome struct {
@@ -220,6 +314,106 @@ func nativeReceived(name string, messages ...[]byte) []nativeInput {
 	return inputs
 }
 
+// nativeInputs returns the rows. Some have several inputs with the same result.
+func nativeInputs(r nativeRole) []nativeInput {
+	inputs := nativeHellos(r)
+	for _, m := range gridMessages(r) {
+		inputs = append(inputs, nativeReceived(r.row(m, !r.sends), encodeNative(m.value, DigestCRC32C))...)
+	}
+	inputs = append(inputs, referenceMessages(r)...)
+	inputs = append(inputs, nativeReceived("malformed", nil, []byte{0x24, 0, 0}, []byte{4, 0, 0, 0},
+		[]byte{0x15, 0, 0, 0}, []byte{0x1f, 0, 0, 0}, []byte{0x2d, 0, 0, 0}, []byte{0, 0, 0, 0x80},
+		make([]byte, nativeLimits.MaxMessage+1))...)
+	return append(inputs, nativeCalls(r)...)
+}
+
+// row returns the row of a message or, in lower case, of the call that sends it. All that the other role would receive
+// or call share a row. fromSender says that a sender sends it here.
+func (r nativeRole) row(m gridMessage, fromSender bool) string {
+	switch {
+	case m.by == bySender && !fromSender:
+		return "of-sender"
+	case m.by == byReceiver && fromSender:
+		return "of-receiver"
+	case m.by == byHost:
+		return m.name + "@" + r.side.String()
+	}
+	return m.name
+}
+
+func nativeHellos(r nativeRole) []nativeInput {
+	own, peer := r.hello(), r.peer().hello()
+	own.Version, peer.Version = Supported.Max, Supported.Max
+	own.Flags |= FlagRefuseSame
+	inputs := nativeReceived("HELLO@"+r.side.String(), AppendHello(nil, peer))
+	return append(inputs, nativeReceived("HELLO,alike@"+r.side.String(), AppendHello(nil, own))...)
+}
+
+type gridMessage struct {
+	name  string
+	by    author // byBoth for either role
+	value any
+}
+
+// gridMessages returns what is both received and sent by calls.
+func gridMessages(r nativeRole) []gridMessage {
+	return []gridMessage{
+		{"WINDOW", byHost, Window{nativeAddress, 2 * gridChunk, nativeDescriptor}},
+		{"HEARTBEAT", byBoth, Beat{1, 2}},
+		{"ABORT", byBoth, PeerAborted{AbortDigest, "no"}},
+		{"CANCELLED", byReceiver, cancelledMessage{}},
+		{"TRANSFER", bySender, transferMessage{}},
+		{"ENTRIES", bySender, []Entry{r.root()}},
+		{"ANSWERS(need)", byReceiver, need(0)},
+		{"ANSWERS(have)", byReceiver, []Answer{{Kind: AnswerHave}}},
+		{"ANSWERS(sum)", byReceiver, []Answer{{Kind: AnswerSum}}},
+		{"METADATA", bySender, gridMetadata},
+		{"CHUNKS", bySender, gridRecords},
+		{"PACK", bySender, gridPackOne},
+		{"ACKS(ok)", byReceiver, []Ack{{}}},
+		{"ACKS(bad)", byReceiver, []Ack{{Bad: true}}},
+		{"END", bySender, gridEnd},
+		{"SUM", bySender, sumMessage{0, nativeDigest}},
+		{"FAILURE", byBoth, gridFailure},
+		{"RESULTS", byReceiver, resultsMessage{0}},
+		{"FINISH", bySender, finishMessage{1, 0}},
+		{"FINISHED", byReceiver, finishedMessage{DurabilityFull, Counts{Committed: 1}}},
+	}
+}
+
+// referenceMessages returns the messages of the reference protocol. Only a DPU tells them apart.
+func referenceMessages(r nativeRole) []nativeInput {
+	export := Export{Address: nativeAddress, Descriptor: nativeDescriptor}.Encode()
+	failure, others := Status{}.Encode(), [][]byte{Direction{}.Encode(), Status{Success: true}.Encode()}
+	if r.side == Host {
+		return nativeReceived("reference", append(others, export, failure)...)
+	}
+	inputs := nativeReceived("reference", others...)
+	inputs = append(inputs, nativeReceived("EXPORT@DPU", export)...)
+	inputs = append(inputs, nativeReceived("EXPORT,malformed@DPU", export[:24])...)
+	return append(inputs, nativeReceived("STATUS(0)@DPU", failure)...)
+}
+
+// nativeCalls returns the calls: the messages' names in lower case.
+func nativeCalls(r nativeRole) []nativeInput {
+	inputs := []nativeInput{nativeCall("start()@"+r.side.String(), func(n *NativeSession) ([]byte, error) {
+		return n.Start(), nil
+	})}
+	for _, m := range gridMessages(r) {
+		m.name = strings.ToLower(m.name)
+		if !strings.Contains(m.name, "(") {
+			m.name += "()"
+		}
+		name := r.row(m, r.sends)
+		if strings.HasPrefix(name, "of-") {
+			name += "()"
+		}
+		inputs = append(inputs, nativeCall(name, func(n *NativeSession) ([]byte, error) { return call(n, m.value) }))
+	}
+	return append(inputs,
+		nativeCall("disconnected()", func(n *NativeSession) ([]byte, error) { return nil, n.Disconnected() }))
+}
+
 func nativeCall(name string, call func(*NativeSession) ([]byte, error)) nativeInput {
 	return nativeInput{name, func(n *NativeSession) nativeOutcome {
 		message, err := call(n)
@@ -227,113 +421,26 @@ func nativeCall(name string, call func(*NativeSession) ([]byte, error)) nativeIn
 	}}
 }
 
-// nativeInputs returns the rows. Some have several inputs with the same result.
-func nativeInputs(r nativeRole) []nativeInput {
-	inputs := append(nativeMessages(r), referenceMessages()...)
-	inputs = append(inputs, nativeReceived("malformed",
-		nil, []byte{0x14, 0, 0}, []byte{4, 0, 0, 0}, []byte{0x1c, 0, 0, 0}, make([]byte, nativeLimits.MaxMessage+1))...)
-	return append(inputs, nativeCalls()...)
-}
-
-func nativeMessages(r nativeRole) []nativeInput {
-	one, total := []Record{data(0, 0, gridChunk)}, Total{DigestCRC32C, gridChunk, nativeDigest}
-	outside := []Record{data(2, 0, gridChunk)}
-	var inputs []nativeInput
-	for _, row := range []struct {
-		name     string
-		messages [][]byte
-	}{
-		{"HELLO", [][]byte{helloOf(r.peer())}},
-		{"HELLO,alike", [][]byte{helloOf(r)}},
-		{"HELLO,malformed", [][]byte{helloOf(r.peer())[:87], AppendHello(nil, r.peer().hello())}},
-		{"WINDOW", [][]byte{gridWindow(2 * gridChunk)}},
-		{"WINDOW,malformed", [][]byte{gridWindow(2*gridChunk - 1), gridWindow(0), gridWindow(2 * gridChunk)[:32]}},
-		{"READY", [][]byte{AppendReady(nil, 0), AppendReady(nil, gridChunk)}},
-		{"READY,malformed", [][]byte{AppendReady(nil, gridChunk+1), AppendReady(nil, 0)[:15]}},
-		{"CHUNKS", [][]byte{AppendChunks(nil, one)}},
-		{"CHUNKS,malformed", [][]byte{AppendChunks(nil, outside), AppendChunks(nil, nil), AppendChunks(nil, one)[:39]}},
-		{"ACKS", [][]byte{AppendAcks(nil, good(0))}},
-		{"ACKS,malformed", [][]byte{AppendAcks(nil, good(2)), AppendAcks(nil, nil), AppendAcks(nil, good(0))[:15]}},
-		{"HEARTBEAT", [][]byte{AppendBeat(nil, Beat{1, 2})}},
-		{"HEARTBEAT,malformed", [][]byte{AppendBeat(nil, Beat{1, 2})[:15]}},
-		{"METADATA", [][]byte{AppendMetadata(nil, Metadata{5, 0, []byte("12345")})}},
-		{"METADATA,malformed", [][]byte{
-			AppendMetadata(nil, Metadata{5, 1, []byte("2345")}), AppendMetadata(nil, Metadata{}),
-		}},
-		{"END", [][]byte{AppendEnd(nil, total)}},
-		{"END,malformed", [][]byte{
-			AppendEnd(nil, Total{DigestXXH3, gridChunk, make([]byte, 9)}), AppendEnd(nil, total)[:19],
-		}},
-		{"PREPARED", [][]byte{AppendPrepared(nil, total)}},
-		{"PREPARED,malformed", [][]byte{
-			AppendPrepared(nil, Total{DigestCRC32C, 1, nativeDigest}), AppendPrepared(nil, total)[:19],
-		}},
-		{"COMMIT", [][]byte{AppendCommit(nil)}},
-		{"COMMIT,malformed", [][]byte{AppendCommit(nil)[:7]}},
-		{"DONE", [][]byte{AppendDone(nil, DurabilityFull)}},
-		{"DONE,malformed", [][]byte{AppendDone(nil, 3), AppendDone(nil, 0)[:7]}},
-		{"ABORT", [][]byte{AppendAbort(nil, AbortDigest, "no"), AppendAbort(nil, AbortFailure, "")}},
-		{"ABORT,malformed", [][]byte{AppendAbort(nil, AbortDigest, "no")[:13]}},
-	} {
-		inputs = append(inputs, nativeReceived(row.name, row.messages...)...)
-	}
-	return inputs
-}
-
-func referenceMessages() []nativeInput {
-	export := Export{Address: nativeAddress, Descriptor: nativeDescriptor}.Encode()
-	inputs := nativeReceived("DIRECTION", Direction{}.Encode())
-	inputs = append(inputs, nativeReceived("EXPORT", export)...)
-	inputs = append(inputs, nativeReceived("EXPORT,malformed", export[:24])...)
-	inputs = append(inputs, nativeReceived("STATUS(0)", Status{}.Encode())...)
-	return append(inputs, nativeReceived("STATUS(1)", Status{Success: true}.Encode())...)
-}
-
-func nativeCalls() []nativeInput {
-	return []nativeInput{
-		nativeCall("Start()", func(n *NativeSession) ([]byte, error) { return n.Start(), nil }),
-		nativeCall("Window()", func(n *NativeSession) ([]byte, error) {
-			return n.Window(nativeAddress, nativeDescriptor)
-		}),
-		nativeCall("Ready()", func(n *NativeSession) ([]byte, error) { return n.Ready(gridChunk) }),
-		nativeCall("Chunks()", func(n *NativeSession) ([]byte, error) {
-			return n.Chunks(nil, []Record{data(0, 0, gridChunk)})
-		}),
-		nativeCall("Acks()", func(n *NativeSession) ([]byte, error) { return n.Acks(nil, good(0)) }),
-		nativeCall("Beat()", func(n *NativeSession) ([]byte, error) { return n.Beat(nil, Beat{1, 2}) }),
-		nativeCall("Metadata()", func(n *NativeSession) ([]byte, error) {
-			return n.Metadata(Metadata{5, 0, []byte("12345")})
-		}),
-		nativeCall("End()", func(n *NativeSession) ([]byte, error) { return n.End(gridChunk, nativeDigest) }),
-		nativeCall("Prepared()", func(n *NativeSession) ([]byte, error) { return n.Prepared(nativeDigest) }),
-		nativeCall("Commit()", func(n *NativeSession) ([]byte, error) { return n.Commit() }),
-		nativeCall("Done()", func(n *NativeSession) ([]byte, error) { return n.Done(DurabilityFull) }),
-		nativeCall("Abort()", func(n *NativeSession) ([]byte, error) { return n.Abort(AbortTarget, "full"), nil }),
-		nativeCall("Disconnected()", func(n *NativeSession) ([]byte, error) { return nil, n.Disconnected() }),
-	}
-}
-
 // nativeCell formats the result of an input like the grid. usual is the row's usual result.
-func nativeCell(before State, failure error, n *NativeSession, got nativeOutcome, usual string) string {
-	silent := got.message == nil && got.event == None
+func nativeCell(before string, failure error, n *NativeSession, got nativeOutcome, usual string) string {
+	after, silent := situation(n), got.message == nil && got.event == None
 	switch {
-	case before == Failed && n.State() == Failed && silent && (got.err == nil || got.err == failure):
+	case before == "failed" && after == "failed" && silent && (got.err == nil || got.err == failure):
 		return "="
-	case got.err == nil && n.State() == before && silent:
+	case got.err == nil && after == before && silent:
 		return "."
-	case got.err != nil && n.State() == before && silent:
+	case got.err != nil && after == before && silent:
 		return "-"
 	case got.err != nil:
 		return errorCell(got)
 	}
-	cell := n.State().String()
-	if n.State() == before {
-		cell = "ok"
+	if after == before {
+		after = "ok"
 	}
 	if brings := brings(got); brings != usual {
-		cell += "(" + brings + ")"
+		after += "(" + brings + ")"
 	}
-	return cell
+	return after
 }
 
 func brings(got nativeOutcome) string {
@@ -365,7 +472,7 @@ func errorCell(got nativeOutcome) string {
 	return "!" + name
 }
 
-// errorName returns short names for the two most frequent errors.
+// errorName returns one letter for the most frequent errors.
 func errorName(err error) string {
 	var aborted *PeerAborted
 	switch {
@@ -373,8 +480,10 @@ func errorName(err error) string {
 		return "x"
 	case errors.Is(err, ErrMalformed):
 		return "m"
+	case errors.Is(err, ErrPeerLost):
+		return "l"
 	case errors.As(err, &aborted):
-		return "peer-aborted"
+		return "a"
 	}
 	for name, sentinel := range nativeErrors {
 		if errors.Is(err, sentinel) {
@@ -382,6 +491,14 @@ func errorName(err error) string {
 		}
 	}
 	return err.Error()
+}
+
+func nativeColumns(r nativeRole) []string {
+	columns := []string{"idle"}
+	for _, step := range gridSteps(r) {
+		columns = append(columns, step.name)
+	}
+	return columns
 }
 
 func TestNativeEveryInputInEveryState(t *testing.T) {
@@ -395,9 +512,9 @@ func TestNativeEveryInputInEveryState(t *testing.T) {
 				key := gridKey{r.String(), column, in.name}
 				used[key] = true
 				n := reachNative(t, r, column)
-				before, failure := n.State(), error(n.failure)
+				failure := error(n.failure)
 				got := in.apply(n)
-				if cell := nativeCell(before, failure, n, got, grid[usual]); cell != grid[key] {
+				if cell := nativeCell(column, failure, n, got, grid[usual]); cell != grid[key] {
 					t.Errorf("%v: got %s, want %q (%v)", key, cell, grid[key], got.err)
 				}
 				checkNativeError(t, key, n, got.err)
@@ -408,6 +525,77 @@ func TestNativeEveryInputInEveryState(t *testing.T) {
 		if !used[key] {
 			t.Errorf("native-states.txt speaks of %v, which does not exist", key)
 		}
+	}
+}
+
+// expectedIn has the states in which a malformed message is not even expected otherwise; the entries do not matter.
+var expectedIn = map[string][]State{
+	"WINDOW":    {Ready, Transferring, Finishing, Cancelling},
+	"HEARTBEAT": {Ready, Transferring, Finishing, Cancelling},
+	"ABORT":     {Idle, AwaitHello, Ready, Transferring, Finishing, Cancelling, Done},
+	"CANCELLED": {Cancelling},
+	"TRANSFER":  {Ready},
+	"ENTRIES":   {Transferring},
+	"ANSWERS":   {Transferring, Finishing, Cancelling},
+	"METADATA":  {Transferring},
+	"CHUNKS":    {Transferring, Finishing},
+	"PACK":      {Transferring, Finishing},
+	"ACKS":      {Transferring, Finishing, Cancelling},
+	"END":       {Transferring, Finishing},
+	"SUM":       {Transferring},
+	"RESULTS":   {Transferring, Finishing, Cancelling},
+	"FINISH":    {Transferring},
+	"FINISHED":  {Finishing},
+}
+
+// A message that is malformed by itself fails with malformed in the states in which its type is expected, and with
+// out-of-order in all others.
+func TestNativeMalformedMessagesInEveryState(t *testing.T) {
+	for _, r := range nativeRoles {
+		for _, column := range nativeColumns(r) {
+			for _, m := range gridMessages(r) {
+				msg := encodeNative(m.value, DigestCRC32C)
+				for _, wrong := range [][]byte{msg[:len(msg)-1], append(msg[:len(msg):len(msg)], 0)} {
+					n := reachNative(t, r, column)
+					want := ErrOutOfOrder
+					if malformedIsExpected(n, r, m) {
+						want = ErrMalformed
+					}
+					if _, err := n.Receive(wrong); column != "failed" && !errors.Is(err, want) {
+						t.Errorf("%s on the %s: malformed %s in %s: %v, want %v", r, r.side, m.name, column, err, want)
+					}
+				}
+			}
+		}
+	}
+}
+
+func malformedIsExpected(n *NativeSession, r nativeRole, m gridMessage) bool {
+	name, _, _ := strings.Cut(m.name, "(")
+	switch {
+	case m.by == bySender && r.sends, m.by == byReceiver && !r.sends:
+		return false
+	case name == "WINDOW" && (r.side == Host || n.window):
+		return false
+	case name == "FAILURE" && n.State() == Cancelling:
+		return r.sends
+	case name == "FAILURE":
+		return n.State() == Transferring || n.State() == Finishing
+	}
+	return slices.Contains(expectedIn[name], n.State())
+}
+
+// A session that has handed over to the reference protocol does nothing any more.
+func TestNativeHandedOver(t *testing.T) {
+	r := nativeRole{DPU, false, gridFile}
+	for _, in := range nativeInputs(r) {
+		n := reachNative(t, r, "await-hello")
+		mustReceive(t, n, Export{Address: 1, Descriptor: []byte{1}}.Encode())
+		got := in.apply(n)
+		if got.message != nil || got.event != None || n.State() != HandedOver && n.State() != Failed {
+			t.Errorf("%s: %+v in %s", in.name, got, n.State())
+		}
+		checkNativeError(t, gridKey{r.String(), "handed-over", in.name}, n, got.err)
 	}
 }
 

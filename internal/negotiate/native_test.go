@@ -20,19 +20,48 @@ var (
 
 func senderHello() Hello {
 	h := receiverHello()
-	h.Flags |= FlagHasFile
-	h.Size = nativeSize
-	h.MTime = Timestamp{Sec: -1, Nsec: 999999999}
-	h.Mode, h.UID, h.GID = 0o640, 1000, 100
-	h.Identity = [16]byte{1, 2, 3}
+	h.Flags |= FlagFile
+	return h
+}
+
+func treeHello() Hello {
+	h := receiverHello()
+	h.Flags |= FlagTree
 	return h
 }
 
 func receiverHello() Hello {
 	return Hello{
-		Flags: FlagXAttr, Digest: DigestCRC32C, Durability: DurabilityFull, Chunk: MinChunk, Depth: 2,
+		Flags: FlagXAttr | FlagLinks, Digest: DigestCRC32C, Durability: DurabilityFull, Chunk: MinChunk, Depth: 2,
 		Session: [16]byte{15: 1}, Software: "dma-copy 1.0",
 	}
+}
+
+// rootFile is the only entry of a transfer of one file.
+func rootFile() Entry {
+	return Entry{
+		Kind: EntryFile, Flags: EntryChunked, Mode: 0o640, MTime: Timestamp{Sec: -1, Nsec: 999999999},
+		UID: 1000, GID: 100, Size: nativeSize, Identity: [16]byte{1, 2, 3},
+	}
+}
+
+func rootDirectory() Entry { return Entry{Kind: EntryDirectory, Mode: 0o755} }
+
+func entryAt(depth int, kind EntryKind, name string) Entry {
+	return Entry{Kind: kind, Depth: depth, Mode: 0o644, Name: []byte(name)}
+}
+
+func fileAt(depth int, name string, size uint64) Entry {
+	e := entryAt(depth, EntryFile, name)
+	e.Size = size
+	return e
+}
+
+// chunkedAt returns a file that comes in chunks.
+func chunkedAt(depth int, name string, size uint64) Entry {
+	e := fileAt(depth, name, size)
+	e.Flags = EntryChunked
+	return e
 }
 
 // pair is two native sessions, a sender and a receiver, with a reliable channel.
@@ -44,10 +73,7 @@ type pair struct {
 func newPair(t testing.TB, sending Side, from, to Hello) *pair {
 	t.Helper()
 	k := &pair{t: t, sender: newNative(t, sending, from), receiver: newNative(t, sending.Other(), to)}
-	host, dpu := k.sender, k.receiver
-	if sending == DPU {
-		host, dpu = dpu, host
-	}
+	host, dpu := k.on(Host), k.on(DPU)
 	if dpu.Start() != nil {
 		t.Fatal("the DPU opens")
 	}
@@ -58,7 +84,7 @@ func newPair(t testing.TB, sending Side, from, to Hello) *pair {
 
 func newNative(t testing.TB, side Side, own Hello) *NativeSession {
 	t.Helper()
-	n, err := NewNative(side, 1, own, nativeLimits)
+	n, err := NewNative(side, Supported.Max, own, nativeLimits)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,8 +126,8 @@ func (k *pair) say(from *NativeSession, event Event) func([]byte, error) NativeS
 	}
 }
 
-// open brings both sides to the states Sending and Receiving.
-func (k *pair) open(resume uint64) {
+// open passes the window and begins a transfer.
+func (k *pair) open() {
 	k.t.Helper()
 	host := k.on(Host)
 	window := k.say(host, WindowOpened)(host.Window(nativeAddress, nativeDescriptor)).Window
@@ -110,144 +136,136 @@ func (k *pair) open(resume uint64) {
 		!bytes.Equal(window.Descriptor, want.Descriptor) {
 		k.t.Fatalf("got %+v, want %+v", window, want)
 	}
-	if got := k.say(k.receiver, PeerReady)(k.receiver.Ready(resume)).Resume; got != resume {
-		k.t.Fatalf("resumes from %d, want %d", got, resume)
+	k.begin()
+}
+
+func (k *pair) begin() {
+	k.t.Helper()
+	k.say(k.sender, TransferBegun)(k.sender.Transfer(nil))
+	wantNativeStates(k.t, k, Transferring, Transferring)
+}
+
+// announce announces all entries in one message.
+func (k *pair) announce(entries ...Entry) {
+	k.t.Helper()
+	msg, used, err := k.sender.Entries(nil, entries)
+	if err == nil && used != len(entries) {
+		k.t.Fatalf("%d of %d entries were announced", used, len(entries))
 	}
-	wantNativeStates(k.t, k, Sending, Receiving)
+	k.say(k.sender, EntriesAnnounced)(msg, err)
+}
+
+func (k *pair) answer(answers ...Answer) {
+	k.t.Helper()
+	k.say(k.receiver, Answered)(k.receiver.Answers(nil, answers))
+}
+
+func need(entries ...uint32) []Answer {
+	var answers []Answer
+	for _, entry := range entries {
+		answers = append(answers, Answer{Entry: entry, Kind: AnswerNeed})
+	}
+	return answers
 }
 
 // settle sends records and acknowledges them with one message.
-func (k *pair) settle(records []Record, acks []Ack) {
+func (k *pair) settle(records []Record, acks ...Ack) {
 	k.t.Helper()
-	step := k.say(k.sender, Announced)(k.sender.Chunks(nil, records))
-	if len(step.Records) != len(records) || step.Records[0] != records[0] {
-		k.t.Fatalf("got %+v, want %+v", step.Records, records)
-	}
-	step = k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, acks))
-	if len(step.Acks) != len(acks) || step.Acks[0] != acks[0] {
-		k.t.Fatalf("got %+v, want %+v", step.Acks, acks)
-	}
+	k.say(k.sender, Announced)(k.sender.Chunks(nil, records))
+	k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, acks))
 }
 
-// finish brings both sides from the last acknowledgement to the end.
-func (k *pair) finish(size uint64) {
+func (k *pair) end(entry uint32, size uint64) {
 	k.t.Helper()
-	end := k.say(k.sender, PeerEnded)(k.sender.End(size, nativeDigest))
-	prepared := k.say(k.receiver, PeerPrepared)(k.receiver.Prepared(end.Digest))
-	if end.Size != size || prepared.Size != size || !bytes.Equal(prepared.Digest, nativeDigest) {
-		k.t.Fatalf("ended with %+v, prepared %+v", end, prepared)
+	k.say(k.sender, PeerEnded)(k.sender.End(nil, entry, size, nativeDigest))
+}
+
+func (k *pair) commit(entries ...uint32) {
+	k.t.Helper()
+	k.say(k.receiver, Committed)(k.receiver.Results(nil, entries))
+}
+
+// fail passes a FAILURE and the peer's answer.
+func (k *pair) fail(by *NativeSession, f Failure) {
+	k.t.Helper()
+	step := k.say(by, EntryFailed)(by.Fail(nil, f))
+	k.pass(step.Reply, by, None)
+}
+
+// finish ends the transfer.
+func (k *pair) finish(want Counts) {
+	k.t.Helper()
+	total := k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0)).Total
+	wantNativeStates(k.t, k, Finishing, Finishing)
+	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, k.receiver.Plan().Durability))
+	if total != k.sender.order.next || step.Counts != want {
+		k.t.Fatalf("the transfer ended with %+v of %d, want %+v", step.Counts, total, want)
 	}
-	wantNativeStates(k.t, k, Deciding, AwaitCommit)
-	k.say(k.sender, PeerCommit)(k.sender.Commit())
-	if got := k.say(k.receiver, PeerDone)(k.receiver.Done(DurabilityFull)).Durability; got != DurabilityFull {
-		k.t.Fatalf("durability %s", got)
-	}
-	wantNativeStates(k.t, k, Done, AwaitDisconnect)
-	if err := errors.Join(k.sender.Disconnected(), k.receiver.Disconnected()); err != nil {
-		k.t.Fatal(err)
-	}
-	wantNativeStates(k.t, k, Done, Done)
+	wantNativeStates(k.t, k, Ready, Ready)
 }
 
 func wantNativeStates(t testing.TB, k *pair, sender, receiver State) {
 	t.Helper()
 	if k.sender.State() != sender || k.receiver.State() != receiver {
-		t.Fatalf("sender in %s, receiver in %s; want %s and %s", k.sender.State(), k.receiver.State(), sender, receiver)
+		t.Fatalf("states %s and %s instead of %s and %s", k.sender.State(), k.receiver.State(), sender, receiver)
 	}
 }
 
-func data(slot uint32, offset, length uint64) Record {
-	return Record{Kind: DataRecord, Slot: slot, Offset: offset, Length: length, Check: 7}
-}
-
-func good(slots ...uint32) []Ack {
-	var acks []Ack
-	for _, slot := range slots {
-		acks = append(acks, Ack{Slot: slot})
+func wantNative(t testing.TB, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Fatalf("got %v, want %v", err, want)
 	}
-	return acks
 }
 
-func bothSides(t *testing.T, test func(t *testing.T, sending Side)) {
+// bothWays runs a test with either side as the sender.
+func bothWays(t *testing.T, run func(*testing.T, Side)) {
 	for _, sending := range []Side{Host, DPU} {
-		t.Run(sending.String()+"-sends", func(t *testing.T) { test(t, sending) })
+		t.Run(sending.String()+" sends", func(t *testing.T) { run(t, sending) })
 	}
 }
 
-func TestNativeCopy(t *testing.T) {
-	bothSides(t, func(t *testing.T, sending Side) {
-		k := newPair(t, sending, senderHello(), receiverHello())
-		if k.sender.Plan() != k.receiver.Plan() || k.sender.Plan().Sender != sending {
-			t.Fatalf("plans %+v and %+v", k.sender.Plan(), k.receiver.Plan())
-		}
-		k.open(0)
-		hole := Record{Kind: HoleRecord, Slot: 1, Offset: 4096, Length: 4096}
-		k.settle([]Record{data(0, 0, 4096), hole}, []Ack{{0, true}, {1, false}})
-		again := data(1, 0, 4096)
-		again.Attempt = 1
-		k.settle([]Record{again, data(0, 8192, nativeSize-8192)}, good(0, 1))
-		k.finish(nativeSize)
-	})
-}
+func TestTransferOfOneFile(t *testing.T) { bothWays(t, transferOneFile) }
 
-func TestNativeResume(t *testing.T) {
-	bothSides(t, func(t *testing.T, sending Side) {
-		k := newPair(t, sending, senderHello(), receiverHello())
-		k.open(8192)
-		claims := []Record{{ClaimRecord, 0, 0, 0, 4096, 5}, {ClaimRecord, 0, 1, 4096, 4096, 6}}
-		k.settle(claims, []Ack{{1, true}, {0, false}})
-		k.settle([]Record{data(0, 4096, 4096), data(1, 8192, nativeSize-8192)}, good(0, 1))
-		k.finish(nativeSize)
-	})
-}
-
-func TestNativeStream(t *testing.T) {
-	bothSides(t, func(t *testing.T, sending Side) {
-		stream := receiverHello()
-		stream.Flags = FlagStream
-		k := newPair(t, sending, stream, receiverHello())
-		if p := k.receiver.Plan(); p.SizeKnown || p.Resumable() {
-			t.Fatalf("%+v of a stream", p)
-		}
-		k.open(0)
-		k.settle([]Record{data(1, 0, 4096), data(0, 4096, 4)}, good(1, 0))
-		k.finish(4100)
-	})
-}
-
-func TestNativeEmptyFile(t *testing.T) {
-	bothSides(t, func(t *testing.T, sending Side) {
-		from := senderHello()
-		from.Size = 0
-		k := newPair(t, sending, from, receiverHello())
-		k.open(0)
-		k.finish(0)
-	})
-}
-
-// Messages of a running transfer allocate nothing, on either side and in either direction.
-func TestNativeHotPathAllocatesNothing(t *testing.T) {
-	from, to := senderHello(), receiverHello()
-	from.Flags, from.Size, from.Depth, to.Depth = FlagStream, 0, 64, 64
-	from.MTime, from.Mode = Timestamp{}, 0
-	k := newPair(t, Host, from, to)
-	k.open(0)
-	if cap(k.receiver.records) < 64 || cap(k.sender.acks) < 64 {
-		t.Error("the first messages allocate")
+func transferOneFile(t *testing.T, sending Side) {
+	k := newPair(t, sending, senderHello(), receiverHello())
+	k.open()
+	for range 2 {
+		k.announce(rootFile())
+		k.answer(need(0)...)
+		k.settle([]Record{data(0, 0, 0, 4096), data(0, 1, 4096, 4096)}, Ack{Slot: 1}, Ack{Slot: 0, Bad: true})
+		k.end(0, nativeSize)
+		k.settle([]Record{data(0, 1, 0, 4096), data(0, 0, 8192, 1808)}, Ack{Slot: 0}, Ack{Slot: 1})
+		k.commit(0)
+		k.finish(Counts{Committed: 1})
+		k.begin()
 	}
-	records, acks := make([]Record, 64), make([]Ack, 64)
-	for slot := range records {
-		records[slot], acks[slot] = data(uint32(slot), 0, 1), Ack{Slot: uint32(slot)}
-	}
-	buffer := make([]byte, 0, nativeLimits.MaxMessage)
-	work := uint64(0)
-	allocations := testing.AllocsPerRun(100, func() {
-		k.say(k.sender, Announced)(k.sender.Chunks(buffer, records))
-		k.say(k.receiver, Acknowledged)(k.receiver.Acks(buffer, acks))
-		work++
-		k.say(k.sender, PeerBeat)(k.sender.Beat(buffer, Beat{1, work}))
-	})
-	if allocations != 0 {
-		t.Errorf("%v allocations per round", allocations)
-	}
+}
+
+func data(entry uint32, slot uint16, offset, length uint64) Record {
+	return Record{Kind: DataRecord, Slot: slot, Entry: entry, Offset: offset, Length: length, Check: 1}
+}
+
+func TestTransferOfATree(t *testing.T) { bothWays(t, transferTree) }
+
+func transferTree(t *testing.T, sending Side) {
+	k := newPair(t, sending, treeHello(), receiverHello())
+	k.open()
+	symlink, link := entryAt(1, EntrySymlink, "c"), entryAt(1, EntryHardLink, "d")
+	symlink.Link, link.Link = []byte("../x"), []byte("a/y")
+	k.announce(rootDirectory(), entryAt(1, EntryDirectory, "a"), fileAt(2, "x", 10), fileAt(2, "y", 0),
+		fileAt(1, "b", 100), symlink, link)
+	k.commit(0, 1, 5, 6)
+	k.answer(append(need(2, 3), Answer{Entry: 4, Kind: AnswerSum})...)
+	files := []PackedFile{{Entry: 2, Length: 10}, {Entry: 3, Position: 16}}
+	k.say(k.sender, Packed)(k.sender.Pack(nil, Pack{Slot: 1, Files: files}))
+	k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, []Ack{{Slot: 1, Bad: true}}))
+	k.say(k.sender, Packed)(k.sender.Pack(nil, Pack{Slot: 0, Attempt: 1, Files: files}))
+	k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, []Ack{{Slot: 0}}))
+	k.commit(3)
+	k.say(k.sender, PeerSum)(k.sender.Sum(nil, 4, nativeDigest))
+	k.answer(Answer{Entry: 4, Kind: AnswerHave})
+	k.fail(k.receiver, Failure{Entry: 2, Code: AbortTarget, Text: "no space left"})
+	k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: 1, Code: AbortTarget}))
+	k.finish(Counts{Committed: 5, Unchanged: 1, Failed: 2})
 }

@@ -5,7 +5,10 @@ package negotiate
 // offers reports whether this side prefers the native protocol.
 func (s *Session) offers() bool { return s.local.Native != nil }
 
-func (s *Session) streams() bool { return s.offers() && s.local.Native.Flags.Has(FlagStream) }
+// needsNative reports whether this side has what the reference protocol cannot copy.
+func (s *Session) needsNative() bool {
+	return s.offers() && s.local.Native.Flags&(FlagStream|FlagTree) != 0
+}
 
 // answerOffer is the DPU's answer to a host that offers versions. The HELLOs then say which side has the file.
 func (s *Session) answerOffer(offered Versions) (Step, error) {

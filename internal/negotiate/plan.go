@@ -1,14 +1,15 @@
 package negotiate
 
-// Plan is the result of the two HELLOs.
+// Plan is the result of the two HELLOs. It holds for all transfers of the session.
 type Plan struct {
 	Version uint8
 	Sender  Side
 
-	Size         uint64 // bytes, if SizeKnown
-	SizeKnown    bool   // false for a stream, whose length is known at its end
-	StreamTarget bool   // the receiver writes to a stream
-	Overwrite    bool   // the receiver may replace a file
+	Tree         bool // a directory is transferred; otherwise one file or a stream
+	StreamSource bool // the sender reads from a stream, whose size is known at its end
+	StreamTarget bool // the receiver writes to a stream
+	Overwrite    bool // the receiver may replace files
+	Compare      bool // both sides have it and neither overwrites: nothing is written
 
 	Chunk uint32 // bytes of a slot, and the largest record of data or a claim
 	Depth uint32 // depth of the window
@@ -18,27 +19,28 @@ type Plan struct {
 	Readback   bool // the receiver reads back what it has written
 	Sparse     bool // the receiver keeps the source's holes; otherwise it fills them with zeros
 
-	// Attributes of the source; of a stream, as its side states them.
-	MTime    Timestamp
-	Mode     uint32 // permission bits
-	UID, GID uint32
-	Identity [16]byte
-
-	Owner         bool // the receiver applies UID and GID
+	Owner         bool // the receiver applies the owners of the entries
 	XAttr         bool // the sender may send extended attributes, and the receiver applies them
-	AllowChanging bool // the source may change during the copy
+	Links         bool // the sender may announce hard links
+	AllowChanging bool // files may change during the transfer
+	Checksum      bool // files are compared by content
+	DryRun        bool // nothing is written; the answer need decides an entry
+	FailFast      bool // the first entry that fails ends the transfer
 }
 
 // WindowLength returns the length of the host's window in bytes.
 func (p Plan) WindowLength() uint64 { return uint64(p.Depth) * uint64(p.Chunk) }
 
-// Resumable reports whether the receiver may resume an earlier transfer. That needs checksums to compare, and neither
-// side may be a stream.
-func (p Plan) Resumable() bool { return p.SizeKnown && !p.StreamTarget && p.Digest != DigestNone }
+// Resumable reports whether the receiver may resume files of an earlier transfer. That needs checksums to compare, and
+// neither side may be a stream.
+func (p Plan) Resumable() bool { return !p.StreamSource && !p.StreamTarget && p.Digest != DigestNone }
+
+// SumDigest returns the algorithm of a SUM: that of the plan, or CRC-32C if there is none.
+func (p Plan) SumDigest() Digest { return max(p.Digest, DigestCRC32C) }
 
 // Decide computes the plan from both HELLOs. Both sides call it and get the same result. It fails with
-// ErrBothHaveFile, ErrNeitherHasFile, ErrMalformed, or ErrTooLarge for a file larger than limits.MaxFileSize.
-func Decide(host, dpu Hello, limits Limits) (Plan, error) {
+// ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream or ErrMalformed.
+func Decide(host, dpu Hello) (Plan, error) {
 	if err := firstError(host.check(), dpu.check()); err != nil {
 		return Plan{}, err
 	}
@@ -53,20 +55,21 @@ func Decide(host, dpu Hello, limits Limits) (Plan, error) {
 	if sender == DPU {
 		from, to = dpu, host
 	}
-	if limit := limits.fileSize(); from.Size > limit {
-		return Plan{}, tooLarge(TypeHello, "the sender's file has", from.Size, limit)
+	if err := checkKinds(from.Flags, to.Flags); err != nil {
+		return Plan{}, &Error{Message: TypeHello, Err: err}
 	}
 	return makePlan(sender, from, to), nil
 }
 
-// chooseSender returns the sender, or why there is none. The role of a stream follows from that of the other side.
+// chooseSender returns the sender, or why there is none. Of two sides that have the file the host sends it for
+// comparison. The role of a stream follows from that of the other side.
 func chooseSender(host, dpu Flags) (Side, error) {
 	switch {
-	case host.Has(FlagHasFile) && dpu.Has(FlagHasFile):
+	case host.isSource() && dpu.isSource() && (host | dpu).Has(FlagRefuseSame):
 		return 0, ErrBothHaveFile
-	case host.Has(FlagHasFile):
+	case host.isSource():
 		return Host, nil
-	case dpu.Has(FlagHasFile):
+	case dpu.isSource():
 		return DPU, nil
 	case host.Has(FlagStream) == dpu.Has(FlagStream):
 		return 0, ErrNeitherHasFile
@@ -78,29 +81,45 @@ func chooseSender(host, dpu Flags) (Side, error) {
 	return 0, ErrNeitherHasFile
 }
 
+// isSource reports whether the side has a file or a directory that it does not offer for replacement.
+func (f Flags) isSource() bool { return f&(FlagFile|FlagTree) != 0 && !f.Has(FlagOverwrite) }
+
+// checkKinds checks that the sender's file, directory or stream can become what the receiver has.
+func checkKinds(from, to Flags) error {
+	switch {
+	case (from | to).Has(FlagTree | FlagStream):
+		return ErrTreeStream
+	case (from | to).Has(FlagTree | FlagFile):
+		return ErrKindMismatch
+	}
+	return nil
+}
+
 func makePlan(sender Side, from, to Hello) Plan {
 	either := from.Flags | to.Flags
 	both := from.Flags & to.Flags
+	compare := from.Flags.isSource() && to.Flags.isSource()
+	dryRun := either.Has(FlagDryRun)
 	return Plan{
 		Version:       from.Version,
 		Sender:        sender,
-		Size:          from.Size,
-		SizeKnown:     from.Flags.Has(FlagHasFile),
+		Tree:          from.Flags.Has(FlagTree),
+		StreamSource:  from.Flags.Has(FlagStream),
 		StreamTarget:  to.Flags.Has(FlagStream),
 		Overwrite:     to.Flags.Has(FlagOverwrite),
+		Compare:       compare,
 		Chunk:         min(from.Chunk, to.Chunk),
 		Depth:         min(from.Depth, to.Depth),
 		Digest:        max(from.Digest, to.Digest),
 		Durability:    max(from.Durability, to.Durability),
 		Readback:      either.Has(FlagReadback),
 		Sparse:        !either.Has(FlagNoSparse),
-		MTime:         from.MTime,
-		Mode:          from.Mode,
-		UID:           from.UID,
-		GID:           from.GID,
-		Identity:      from.Identity,
 		Owner:         both.Has(FlagOwner),
-		XAttr:         both.Has(FlagXAttr),
+		XAttr:         both.Has(FlagXAttr) && !compare && !dryRun,
+		Links:         both.Has(FlagLinks),
 		AllowChanging: from.Flags.Has(FlagAllowChanging),
+		Checksum:      either.Has(FlagChecksum),
+		DryRun:        dryRun,
+		FailFast:      either.Has(FlagFailFast),
 	}
 }

@@ -2,26 +2,25 @@ package negotiate
 
 import (
 	"errors"
-	"math"
 	"testing"
 )
 
 // ends are the kinds of ends that a side can have.
 var ends = map[string]Flags{
-	"file":             FlagHasFile,
+	"file":             FlagFile,
+	"tree":             FlagTree,
 	"nothing":          0,
 	"overwrite":        FlagOverwrite,
+	"overwrite,file":   FlagOverwrite | FlagFile,
+	"overwrite,tree":   FlagOverwrite | FlagTree,
 	"stream":           FlagStream,
 	"overwrite,stream": FlagOverwrite | FlagStream,
 }
 
 func endHello(name string) Hello {
 	h := receiverHello()
-	h.Version = 1
+	h.Version = 2
 	h.Flags = ends[name]
-	if h.Flags.Has(FlagHasFile) {
-		h.Size = nativeSize
-	}
 	return h
 }
 
@@ -29,27 +28,46 @@ func endHello(name string) Hello {
 func TestDecideWhoSends(t *testing.T) {
 	type pairing struct{ first, second string }
 	outcomes := map[pairing]error{
-		{"file", "file"}:                         ErrBothHaveFile,
+		{"file", "tree"}:                         ErrKindMismatch,
 		{"file", "nothing"}:                      nil,
 		{"file", "overwrite"}:                    nil,
+		{"file", "overwrite,file"}:               nil,
+		{"file", "overwrite,tree"}:               ErrKindMismatch,
 		{"file", "stream"}:                       nil,
 		{"file", "overwrite,stream"}:             nil,
+		{"tree", "nothing"}:                      nil,
+		{"tree", "overwrite"}:                    nil,
+		{"tree", "overwrite,file"}:               ErrKindMismatch,
+		{"tree", "overwrite,tree"}:               nil,
+		{"tree", "stream"}:                       ErrTreeStream,
+		{"tree", "overwrite,stream"}:             ErrTreeStream,
 		{"stream", "nothing"}:                    nil,
 		{"stream", "overwrite"}:                  nil,
+		{"stream", "overwrite,file"}:             nil,
+		{"stream", "overwrite,tree"}:             ErrTreeStream,
 		{"stream", "stream"}:                     ErrNeitherHasFile,
 		{"stream", "overwrite,stream"}:           ErrNeitherHasFile,
 		{"nothing", "nothing"}:                   ErrNeitherHasFile,
 		{"nothing", "overwrite"}:                 ErrNeitherHasFile,
+		{"nothing", "overwrite,file"}:            ErrNeitherHasFile,
+		{"nothing", "overwrite,tree"}:            ErrNeitherHasFile,
 		{"nothing", "overwrite,stream"}:          ErrNeitherHasFile,
 		{"overwrite", "overwrite"}:               ErrNeitherHasFile,
+		{"overwrite", "overwrite,file"}:          ErrNeitherHasFile,
+		{"overwrite", "overwrite,tree"}:          ErrNeitherHasFile,
 		{"overwrite", "overwrite,stream"}:        ErrNeitherHasFile,
+		{"overwrite,file", "overwrite,file"}:     ErrNeitherHasFile,
+		{"overwrite,file", "overwrite,tree"}:     ErrNeitherHasFile,
+		{"overwrite,file", "overwrite,stream"}:   ErrNeitherHasFile,
+		{"overwrite,tree", "overwrite,tree"}:     ErrNeitherHasFile,
+		{"overwrite,tree", "overwrite,stream"}:   ErrNeitherHasFile,
 		{"overwrite,stream", "overwrite,stream"}: ErrNeitherHasFile,
 	}
 	for first := range ends {
 		for second := range ends {
 			_, one := outcomes[pairing{first, second}]
 			_, other := outcomes[pairing{second, first}]
-			if !one && !other {
+			if compares := first == second && (first == "file" || first == "tree"); !one && !other && !compares {
 				t.Errorf("nothing is said of %s and %s", first, second)
 			}
 		}
@@ -62,7 +80,7 @@ func TestDecideWhoSends(t *testing.T) {
 
 func checkSender(t *testing.T, host, dpu string, sender Side, want error) {
 	t.Helper()
-	plan, err := Decide(endHello(host), endHello(dpu), nativeLimits)
+	plan, err := Decide(endHello(host), endHello(dpu))
 	if !errors.Is(err, want) || (err == nil) != (want == nil) {
 		t.Errorf("%s and %s: %v, want %v", host, dpu, err, want)
 	}
@@ -72,30 +90,51 @@ func checkSender(t *testing.T, host, dpu string, sender Side, want error) {
 		}
 		return
 	}
-	from, to := host, dpu
+	from, to := ends[host], ends[dpu]
 	if sender == DPU {
-		from, to = dpu, host
+		from, to = to, from
 	}
-	if plan.Sender != sender || plan.SizeKnown != (from == "file") || plan.StreamTarget != ends[to].Has(FlagStream) ||
-		plan.Overwrite != ends[to].Has(FlagOverwrite) {
+	got := Plan{Sender: plan.Sender, Tree: plan.Tree, StreamSource: plan.StreamSource, StreamTarget: plan.StreamTarget,
+		Overwrite: plan.Overwrite, Compare: plan.Compare}
+	wanted := Plan{Sender: sender, Tree: from.Has(FlagTree), StreamSource: from.Has(FlagStream),
+		StreamTarget: to.Has(FlagStream), Overwrite: to.Has(FlagOverwrite)}
+	if got != wanted {
 		t.Errorf("%s and %s: %+v", host, dpu, plan)
 	}
 }
 
-func TestDecideTakesTheFileFromItsSender(t *testing.T) {
+// Where both sides have it and neither overwrites, they only compare, unless one of them refuses that.
+func TestDecideBothHaveIt(t *testing.T) {
+	for _, end := range []string{"file", "tree"} {
+		host, dpu := endHello(end), endHello(end)
+		host.Flags |= FlagXAttr
+		dpu.Flags |= FlagXAttr
+		plan, err := Decide(host, dpu)
+		if err != nil || plan.Sender != Host || !plan.Compare || plan.XAttr || plan.Tree != (end == "tree") {
+			t.Errorf("%s: %+v, %v", end, plan, err)
+		}
+		for _, h := range []*Hello{&host, &dpu} {
+			h.Flags |= FlagRefuseSame
+			if plan, err := Decide(host, dpu); !errors.Is(err, ErrBothHaveFile) || plan != (Plan{}) {
+				t.Errorf("%s, refused: %+v, %v", end, plan, err)
+			}
+			h.Flags &^= FlagRefuseSame
+		}
+	}
+}
+
+func TestDecideIsTheSameOnBothSides(t *testing.T) {
 	from, to := senderHello(), receiverHello()
 	from.Version, to.Version = 7, 7
-	to.MTime, to.Mode, to.UID, to.GID, to.Identity = Timestamp{9, 9}, 9, 9, 9, [16]byte{9}
 	want := Plan{
-		Version: 7, Sender: Host, Size: nativeSize, SizeKnown: true, Chunk: MinChunk, Depth: 2, Digest: DigestCRC32C,
-		Durability: DurabilityFull, Sparse: true, MTime: from.MTime, Mode: from.Mode, UID: from.UID, GID: from.GID,
-		Identity: from.Identity, XAttr: true,
+		Version: 7, Sender: Host, Chunk: MinChunk, Depth: 2, Digest: DigestCRC32C, Durability: DurabilityFull,
+		Sparse: true, XAttr: true, Links: true,
 	}
-	if got, err := Decide(from, to, nativeLimits); err != nil || got != want {
+	if got, err := Decide(from, to); err != nil || got != want {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 	want.Sender = DPU
-	if got, err := Decide(to, from, nativeLimits); err != nil || got != want {
+	if got, err := Decide(to, from); err != nil || got != want {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
 }
@@ -134,13 +173,25 @@ func TestDecideWishes(t *testing.T) {
 			func(p Plan) bool { return p.AllowChanging }},
 		"changing target": {func(*Hello) {}, func(h *Hello) { h.Flags |= FlagAllowChanging },
 			func(p Plan) bool { return !p.AllowChanging }},
+		"links of one": {func(*Hello) {}, func(h *Hello) { h.Flags &^= FlagLinks },
+			func(p Plan) bool { return !p.Links }},
+		"checksum of either": {func(h *Hello) { h.Flags |= FlagChecksum }, func(*Hello) {},
+			func(p Plan) bool { return p.Checksum }},
+		"dry run of either": {func(*Hello) {}, func(h *Hello) { h.Flags |= FlagDryRun },
+			func(p Plan) bool { return p.DryRun && !p.XAttr }},
+		"fail-fast of either": {func(h *Hello) { h.Flags |= FlagFailFast }, func(*Hello) {},
+			func(p Plan) bool { return p.FailFast && !p.DryRun && !p.Checksum }},
+		"sum without a digest": {func(h *Hello) { h.Digest = DigestNone }, func(h *Hello) { h.Digest = DigestNone },
+			func(p Plan) bool { return p.SumDigest() == DigestCRC32C }},
+		"sum with a digest": {func(h *Hello) { h.Digest = DigestBLAKE3 }, func(*Hello) {},
+			func(p Plan) bool { return p.SumDigest() == DigestBLAKE3 }},
 	} {
 		from, to := senderHello(), receiverHello()
-		from.Version, to.Version = 1, 1
+		from.Version, to.Version = 2, 2
 		test.from(&from)
 		test.to(&to)
 		for _, hellos := range [][2]Hello{{from, to}, {to, from}} {
-			if plan, err := Decide(hellos[0], hellos[1], nativeLimits); err != nil || !test.holds(plan) {
+			if plan, err := Decide(hellos[0], hellos[1]); err != nil || !test.holds(plan) {
 				t.Errorf("%s: %+v, %v", name, plan, err)
 			}
 		}
@@ -148,23 +199,16 @@ func TestDecideWishes(t *testing.T) {
 }
 
 func TestDecideRefuses(t *testing.T) {
-	for name, test := range map[string]struct {
-		spoil  func(host, dpu *Hello)
-		limits Limits
-		want   error
-	}{
-		"versions":    {func(_, dpu *Hello) { dpu.Version = 2 }, nativeLimits, ErrMalformed},
-		"host's slot": {func(host, _ *Hello) { host.Depth = 0 }, nativeLimits, ErrMalformed},
-		"DPU's chunk": {func(_, dpu *Hello) { dpu.Chunk = 5000 }, nativeLimits, ErrMalformed},
-		"operator's limit": {func(*Hello, *Hello) {}, Limits{MaxMessage: 4080, MaxFileSize: nativeSize - 1},
-			ErrTooLarge},
-		"protocol's limit": {func(host, _ *Hello) { host.Size = MaxSize + 1 }, Limits{4080, math.MaxUint64},
-			ErrMalformed},
+	for name, spoil := range map[string]func(host, dpu *Hello){
+		"versions":    func(_, dpu *Hello) { dpu.Version = 3 },
+		"host's slot": func(host, _ *Hello) { host.Depth = 0 },
+		"DPU's chunk": func(_, dpu *Hello) { dpu.Chunk = 5000 },
+		"two kinds":   func(host, _ *Hello) { host.Flags |= FlagFile | FlagTree },
 	} {
 		host, dpu := senderHello(), receiverHello()
-		host.Version, dpu.Version = 1, 1
-		test.spoil(&host, &dpu)
-		if plan, err := Decide(host, dpu, test.limits); !errors.Is(err, test.want) || plan != (Plan{}) {
+		host.Version, dpu.Version = 2, 2
+		spoil(&host, &dpu)
+		if plan, err := Decide(host, dpu); !errors.Is(err, ErrMalformed) || plan != (Plan{}) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
 	}

@@ -34,20 +34,21 @@ func (k Kind) String() string {
 	return fmt.Sprintf("kind %d", uint8(k))
 }
 
-// Record announces one chunk of the file. It occupies its slot until it is acknowledged, whatever its kind.
+// Record announces one chunk of a file. It occupies its slot until it is acknowledged, whatever its kind.
 type Record struct {
 	Kind    Kind
 	Attempt uint8 // number of times that the chunk was sent before, at most MaxAttempt
-	Slot    uint32
+	Slot    uint16
+	Entry   uint32
 	Offset  uint64 // in the file in bytes
 	Length  uint64 // bytes, never 0; at most a chunk unless it is a hole
 	Check   uint64 // checksum of the chunk by the plan's digest; 0 for a hole
 }
 
-// Ack is the receiver's acknowledgement of the record in a slot, which is vacant then.
+// Ack is the receiver's acknowledgement of the record or the pack in a slot, which is vacant then.
 type Ack struct {
 	Slot uint32
-	Bad  bool // the chunk must be sent again, as data
+	Bad  bool // the chunk, or the whole pack, must be sent again, as data
 }
 
 // MaxRecords returns the number of records in a message of maxMessage bytes.
@@ -60,8 +61,9 @@ func MaxAcks(maxMessage int) int { return max(0, maxMessage-listSize) / ackSize 
 func AppendChunks(dst []byte, records []Record) []byte {
 	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeChunks), uint32(len(records)))
 	for _, r := range records {
-		dst = append(dst, byte(r.Kind), r.Attempt, 0, 0)
-		dst = binary.BigEndian.AppendUint32(dst, r.Slot)
+		dst = append(dst, byte(r.Kind), r.Attempt)
+		dst = binary.BigEndian.AppendUint16(dst, r.Slot)
+		dst = binary.BigEndian.AppendUint32(dst, r.Entry)
 		dst = binary.BigEndian.AppendUint64(dst, r.Offset)
 		dst = binary.BigEndian.AppendUint64(dst, r.Length)
 		dst = binary.BigEndian.AppendUint64(dst, r.Check)
@@ -90,7 +92,8 @@ func decodeRecord(b []byte) (Record, error) {
 	r := Record{
 		Kind:    Kind(b[0]),
 		Attempt: b[1],
-		Slot:    binary.BigEndian.Uint32(b[4:]),
+		Slot:    binary.BigEndian.Uint16(b[2:]),
+		Entry:   binary.BigEndian.Uint32(b[4:]),
 		Offset:  binary.BigEndian.Uint64(b[8:]),
 		Length:  binary.BigEndian.Uint64(b[16:]),
 		Check:   binary.BigEndian.Uint64(b[24:]),
@@ -101,7 +104,7 @@ func decodeRecord(b []byte) (Record, error) {
 	if r.Attempt > MaxAttempt {
 		return Record{}, malformed(TypeChunks, "attempt %d, limit %d", r.Attempt, MaxAttempt)
 	}
-	return r, checkPadding(TypeChunks, b[2:4])
+	return r, nil
 }
 
 // AppendAcks appends an ACKS.

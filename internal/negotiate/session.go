@@ -160,7 +160,7 @@ func (s *Session) answerDirection(message Message) (Step, error) {
 // checkPlacement decides which side has the file, by the rules of the reference program.
 func (s *Session) checkPlacement(host Direction) *Error {
 	switch {
-	case s.streams():
+	case s.needsNative():
 		return &Error{Message: TypeDirection, Err: ErrNeedsNative}
 	case host.FileInHost && s.local.HasFile:
 		return &Error{Message: TypeDirection, Err: ErrBothHaveFile}
@@ -178,7 +178,7 @@ func (s *Session) acceptAnswer(message Message) (Step, error) {
 			return step, err
 		}
 	}
-	if s.streams() {
+	if s.needsNative() {
 		return s.failWithNotice(&Error{Message: TypeDirection, Err: ErrNeedsNative})
 	}
 	if answer.FileInHost != s.local.HasFile {
@@ -296,7 +296,7 @@ func (s *Session) peerListens() bool {
 
 func (s *Session) peerFailure() *Error {
 	if s.side == Host && s.state == AwaitDirection {
-		if s.streams() {
+		if s.needsNative() {
 			return &Error{Message: TypeStatus, Err: ErrNeedsNative}
 		}
 		return &Error{Message: TypeStatus, Err: ErrPeerRefused}

@@ -1,48 +1,41 @@
 package negotiate
 
-// slotTable tracks which slots are in flight: announced and not acknowledged yet. Both sides keep the same table.
+// slot is one slot of the window.
+type slot struct {
+	inFlight bool // announced and not acknowledged yet
+	marked   bool // named by the list that is being checked
+	packed   bool // has a pack; otherwise a record
+	entry    uint32
+	length   uint64 // bytes of the record
+	first    uint16 // with packed: place in the entry table of the first file
+}
+
+// slotTable tracks which slots are in flight. Both sides keep the same table.
 type slotTable struct {
-	lengths      []uint64 // of each slot's last record
-	inFlight     []bool   // by slot
-	outstanding  int      // number of slots in flight
-	pending      uint64   // bytes of the records in flight
-	acknowledged uint64   // bytes acknowledged as good
+	slots       []slot
+	outstanding int // number of slots in flight
 }
 
-func newSlotTable(slots uint32) slotTable {
-	return slotTable{lengths: make([]uint64, slots), inFlight: make([]bool, slots)}
-}
+func newSlotTable(depth uint32) slotTable { return slotTable{slots: make([]slot, depth)} }
 
-// exists reports whether the window has such a slot.
-func (t *slotTable) exists(slot uint32) bool { return uint64(slot) < uint64(len(t.inFlight)) }
-
-// covered returns the number of bytes in flight or acknowledged, which no further record may cover.
-func (t *slotTable) covered() uint64 { return t.pending + t.acknowledged }
-
-func (t *slotTable) occupy(slot uint32, length uint64) {
-	t.lengths[slot], t.inFlight[slot] = length, true
-	t.outstanding++
-	t.pending += length
-}
-
-// release undoes occupy for a record that was not sent.
-func (t *slotTable) release(slot uint32) {
-	t.inFlight[slot] = false
-	t.outstanding--
-	t.pending -= t.lengths[slot]
-}
-
-func (t *slotTable) acknowledge(a Ack) {
-	t.release(a.Slot)
-	if !a.Bad {
-		t.acknowledged += t.lengths[a.Slot]
+// vacant returns a slot for a new record or pack.
+func (t *slotTable) vacant(message Type, number uint32) (*slot, error) {
+	if uint64(number) >= uint64(len(t.slots)) {
+		return nil, malformed(message, "slot %d of %d", number, len(t.slots))
 	}
+	if t.slots[number].inFlight {
+		return nil, &Error{Message: message, Err: ErrOutOfOrder, Detail: "a slot in flight"}
+	}
+	return &t.slots[number], nil
 }
 
-// undoAcknowledge undoes acknowledge for an acknowledgement that was not sent.
-func (t *slotTable) undoAcknowledge(a Ack) {
-	if !a.Bad {
-		t.acknowledged -= t.lengths[a.Slot]
+// inFlight returns a slot that may be acknowledged.
+func (t *slotTable) inFlight(number uint32) (*slot, error) {
+	if uint64(number) >= uint64(len(t.slots)) {
+		return nil, malformed(TypeAcks, "slot %d of %d", number, len(t.slots))
 	}
-	t.occupy(a.Slot, t.lengths[a.Slot])
+	if s := &t.slots[number]; s.inFlight && !s.marked {
+		return s, nil
+	}
+	return nil, &Error{Message: TypeAcks, Err: ErrOutOfOrder, Detail: "an acknowledgement for a slot not in flight"}
 }

@@ -64,19 +64,13 @@ const (
 	HandedOver // another session continues
 )
 
-// The states of a NativeSession, in addition to Idle, AwaitDisconnect, Done, Failed and HandedOver.
+// The states of a NativeSession, in addition to Idle, Done, Failed and HandedOver.
 const (
-	AwaitHello    State = iota + HandedOver + 1 // until the peer's HELLO
-	AwaitReady                                  // sender: until the host's WINDOW and the receiver's READY
-	Sending                                     // sender: until the call of End
-	AwaitPrepared                               // sender: until the receiver's PREPARED
-	Deciding                                    // sender: until the call of Commit
-	AwaitDone                                   // sender, commit sent: until the receiver's DONE
-	Preparing                                   // receiver: until the host's WINDOW and the call of Ready
-	Receiving                                   // receiver: until the sender's END
-	Verifying                                   // receiver: until the call of Prepared
-	AwaitCommit                                 // receiver: until the sender's COMMIT
-	Committing                                  // receiver: until the call of Done
+	AwaitHello   State = iota + HandedOver + 1 // until the peer's HELLO
+	Ready                                      // planned, between two transfers
+	Transferring                               // until the sender's FINISH
+	Finishing                                  // until the receiver's FINISHED
+	Cancelling                                 // the sender has aborted; until the outcome of all entries is known
 )
 
 var stateNames = map[State]string{
@@ -90,16 +84,10 @@ var stateNames = map[State]string{
 	Failed:          "failed",
 	HandedOver:      "handed-over",
 	AwaitHello:      "await-hello",
-	AwaitReady:      "await-ready",
-	Sending:         "sending",
-	AwaitPrepared:   "await-prepared",
-	Deciding:        "deciding",
-	AwaitDone:       "await-done",
-	Preparing:       "preparing",
-	Receiving:       "receiving",
-	Verifying:       "verifying",
-	AwaitCommit:     "await-commit",
-	Committing:      "committing",
+	Ready:           "ready",
+	Transferring:    "transferring",
+	Finishing:       "finishing",
+	Cancelling:      "cancelling",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
@@ -124,25 +112,34 @@ const (
 
 // The events of a NativeSession, in a NativeStep.
 const (
-	Planned      Event = iota + ToNative + 1 // Plan is set; the host creates the window, the receiver its target
-	WindowOpened                             // Window is set, on the DPU
-	PeerReady                                // Resume is set, on the sender
-	Announced                                // Records is set, on the receiver: fetch, check, write, then call Acks
-	Acknowledged                             // Acks is set, on the sender
-	PeerBeat                                 // Beat is set
-	PeerMetadata                             // Metadata is set, on the receiver
-	PeerEnded                                // Size and Digest are set, on the receiver: verify, then call Prepared
-	PeerPrepared                             // Size and Digest are set, on the sender: compare, then call Commit
-	PeerCommit                               // on the receiver: commit, then call Done
-	PeerDone                                 // Durability is set, on the sender: disconnect
-	ToReference                              // Reference is set, on the DPU: the host speaks the reference protocol
+	Planned          Event = iota + ToNative + 1 // Plan is set; the host creates the window
+	WindowOpened                                 // Window is set, on the DPU
+	TransferBegun                                // on the receiver
+	EntriesAnnounced                             // Entries is set, on the receiver: call Answers, Results or Fail
+	Answered                                     // Answers is set, on the sender
+	PeerMetadata                                 // Entry and Metadata are set, on the receiver
+	Announced                                    // Records is set, on the receiver: fetch, check, write, call Acks
+	Packed                                       // Pack is set, on the receiver: as Announced, then call Results
+	Acknowledged                                 // Acks is set, on the sender
+	PeerEnded                                    // Entry, Size and Digest are set, on the receiver: call Results
+	PeerSum                                      // Entry and Digest are set, on the receiver: answer again
+	EntryFailed                                  // Failure is set
+	Committed                                    // Results is set, on the sender
+	PeerFinish                                   // Total and Missing are set, on the receiver: call Finished
+	PeerFinished                                 // Durability and Counts are set, on the sender
+	PeerBeat                                     // Beat is set
+	PeerCancelled                                // on the sender in Cancelling: nothing more will be committed
+	PeerAborting                                 // Failure is set, on the receiver: stop, then call Cancelled
+	ToReference                                  // Reference is set, on the DPU: the host speaks the reference protocol
 )
 
 var eventNames = [...]string{
 	None: "none", Agreed: "agreed", Exported: "exported", Finished: "finished", ToNative: "to-native",
-	Planned: "planned", WindowOpened: "window-opened", PeerReady: "peer-ready", Announced: "announced",
-	Acknowledged: "acknowledged", PeerBeat: "peer-beat", PeerMetadata: "peer-metadata", PeerEnded: "peer-ended",
-	PeerPrepared: "peer-prepared", PeerCommit: "peer-commit", PeerDone: "peer-done", ToReference: "to-reference",
+	Planned: "planned", WindowOpened: "window-opened", TransferBegun: "transfer-begun",
+	EntriesAnnounced: "entries-announced", Answered: "answered", PeerMetadata: "peer-metadata", Announced: "announced",
+	Packed: "packed", Acknowledged: "acknowledged", PeerEnded: "peer-ended", PeerSum: "peer-sum",
+	EntryFailed: "entry-failed", Committed: "committed", PeerFinish: "peer-finish", PeerFinished: "peer-finished",
+	PeerBeat: "peer-beat", PeerCancelled: "peer-cancelled", PeerAborting: "peer-aborting", ToReference: "to-reference",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

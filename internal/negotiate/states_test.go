@@ -83,9 +83,9 @@ func gridInputs() []input {
 		received("DIRECTION(0,over)", Direction{Size: overSize}.Encode()),
 		received("DIRECTION(1,100)dc0103",
 			Direction{FileInHost: true, Size: agreedSize, Offer: [3]byte{0xdc, 1, 3}}.Encode()),
-		received("DIRECTION(0,100)dc0101", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 1, 1}}.Encode()),
 		received("DIRECTION(0,100)dc0202", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 2, 2}}.Encode()),
-		received("DIRECTION(0,100)dd0203", Direction{Size: agreedSize, Offer: [3]byte{0xdd, 2, 3}}.Encode()),
+		received("DIRECTION(0,100)dc0101", Direction{Size: agreedSize, Offer: [3]byte{0xdc, 1, 1}}.Encode()),
+		received("DIRECTION(0,100)dd0101", Direction{Size: agreedSize, Offer: [3]byte{0xdd, 1, 1}}.Encode()),
 		received("EXPORT", Export{Address: gridAddress, Descriptor: gridDescriptor}.Encode()),
 		received("EXPORT,wraps", Export{Address: math.MaxUint64 - agreedSize + 2, Descriptor: gridDescriptor}.Encode()),
 		received("STATUS(1)", Status{Success: true}.Encode()),
@@ -145,7 +145,7 @@ func TestEveryStateBelongsToARole(t *testing.T) {
 			t.Errorf("no side has state %s", state)
 		}
 	}
-	for state := Idle; state <= Committing; state++ {
+	for state := Idle; state <= Cancelling; state++ {
 		if stateNames[state] == "" {
 			t.Errorf("state %d has no name", int(state))
 		}
@@ -252,7 +252,7 @@ func advance(s *Session, toNative bool) error {
 	case AwaitDirection:
 		heard := Direction{FileInHost: s.local.HasFile == (s.side == Host), Size: agreedSize}
 		if toNative {
-			heard.Offer = [3]byte{offerMark, 1, 1}
+			heard.Offer = [3]byte{offerMark, 2, 2}
 		}
 		return second(s.Receive(heard.Encode()))
 	case AwaitExport:
@@ -328,7 +328,7 @@ func (want expectation) check(t *testing.T, key gridKey, got outcome, s *Session
 	if want.event == Exported {
 		wantExport = string(gridDescriptor)
 	}
-	native := got.step.Native != nil && got.step.Version == 1 && got.step.Native.State() == Idle
+	native := got.step.Native != nil && got.step.Version == 2 && got.step.Native.State() == Idle
 	if (want.event == ToNative) != native {
 		t.Errorf("%v: got version %d, session %+v", key, got.step.Version, got.step.Native)
 	}
@@ -378,13 +378,13 @@ func gridReply(name string, s *Session) []byte {
 			reply[15] = agreedSize
 		}
 		if name == "O" {
-			copy(reply[5:], []byte{0xdc, 1, 1})
+			copy(reply[5:], []byte{0xdc, 2, 2})
 		}
 		return reply
 	case "A":
-		return []byte{1, 0, 0, 0, 0, 0xdc, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+		return []byte{1, 0, 0, 0, 0, 0xdc, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0}
 	case "R":
-		return []byte{1, 0, 0, 0, 0, 0xdd, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0}
+		return []byte{1, 0, 0, 0, 0, 0xdd, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0}
 	case "E":
 		reply := []byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x7f, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 10}
 		return append(reply, "descriptor"...)

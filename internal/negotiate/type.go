@@ -15,20 +15,30 @@ const (
 	TypeStatus    Type = 3
 )
 
-// The types of the native protocol's messages.
+// The types of the native protocol's messages about the session.
 const (
 	TypeHello Type = iota + 0x10
-	TypeAbort
-	TypeReady
 	TypeWindow
-	TypeChunks
-	TypeAcks
 	TypeHeartbeat
-	TypeEnd
-	TypePrepared
-	TypeCommit
-	TypeDone
+	TypeAbort
+	TypeCancelled
+)
+
+// The types of the native protocol's messages about a transfer.
+const (
+	TypeTransfer Type = iota + 0x20
+	TypeEntries
+	TypeAnswers
 	TypeMetadata
+	TypeChunks
+	TypePack
+	TypeAcks
+	TypeEnd
+	TypeSum
+	TypeFailure
+	TypeResults
+	TypeFinish
+	TypeFinished
 )
 
 var typeNames = map[Type]string{
@@ -36,17 +46,23 @@ var typeNames = map[Type]string{
 	TypeExport:    "EXPORT",
 	TypeStatus:    "STATUS",
 	TypeHello:     "HELLO",
-	TypeAbort:     "ABORT",
-	TypeReady:     "READY",
 	TypeWindow:    "WINDOW",
-	TypeChunks:    "CHUNKS",
-	TypeAcks:      "ACKS",
 	TypeHeartbeat: "HEARTBEAT",
-	TypeEnd:       "END",
-	TypePrepared:  "PREPARED",
-	TypeCommit:    "COMMIT",
-	TypeDone:      "DONE",
+	TypeAbort:     "ABORT",
+	TypeCancelled: "CANCELLED",
+	TypeTransfer:  "TRANSFER",
+	TypeEntries:   "ENTRIES",
+	TypeAnswers:   "ANSWERS",
 	TypeMetadata:  "METADATA",
+	TypeChunks:    "CHUNKS",
+	TypePack:      "PACK",
+	TypeAcks:      "ACKS",
+	TypeEnd:       "END",
+	TypeSum:       "SUM",
+	TypeFailure:   "FAILURE",
+	TypeResults:   "RESULTS",
+	TypeFinish:    "FINISH",
+	TypeFinished:  "FINISHED",
 }
 
 // String returns the message's name in docs/PROTOCOL.md.

@@ -87,18 +87,24 @@ func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
 // Flags are properties and options of a side, in its HELLO.
 type Flags uint32
 
-// The flags. A side that overwrites its file is the receiver, and does not set FlagHasFile.
+// The flags. FlagFile, FlagTree and FlagStream exclude each other.
 const (
-	FlagHasFile       Flags = 1 << iota // it has the file
-	FlagStream                          // it has a stream: sends if the peer has no file, otherwise receives
-	FlagOverwrite                       // it receives, even if the file exists
+	FlagFile          Flags = 1 << iota // it has a regular file
+	FlagTree                            // it has a directory
+	FlagStream                          // it has a stream: sends if the peer has nothing, otherwise receives
+	FlagOverwrite                       // it receives, even if it has a file or a directory
 	FlagNoSparse                        // holes are filled with zeros
 	FlagReadback                        // the receiver reads back what it wrote
 	FlagOwner                           // sender: uid and gid are valid; receiver: it will apply them
 	FlagXAttr                           // sender: it has extended attributes to send; receiver: it will apply them
-	FlagAllowChanging                   // sender: its file may change during the transfer
+	FlagAllowChanging                   // sender: its files may change during the transfer
+	FlagLinks                           // hard links within the transfer are preserved
+	FlagChecksum                        // files are compared by content, not by size and mtime
+	FlagDryRun                          // nothing is written
+	FlagRefuseSame                      // both sides having the file is an error, even if it is the same
+	FlagFailFast                        // the first entry that fails ends the transfer
 
-	knownFlags = FlagAllowChanging<<1 - 1
+	knownFlags = FlagFailFast<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.

@@ -8,7 +8,7 @@ type Versions struct {
 }
 
 // Supported is the range of versions that this package speaks.
-var Supported = Versions{Min: 1, Max: 1}
+var Supported = Versions{Min: 2, Max: 2}
 
 // The first of a DIRECTION's three padding bytes. The other two are a range of versions; zeros are no offer.
 const (

@@ -5,10 +5,7 @@ import (
 	"math"
 )
 
-const (
-	readySize  = 16
-	windowSize = 32 // without the descriptor
-)
+const windowSize = 32 // without the descriptor
 
 // Window is the host's memory through which the file is transferred: Plan.Depth slots of Plan.Chunk bytes each.
 type Window struct {
@@ -61,19 +58,4 @@ func (w Window) check() error {
 		return malformed(TypeWindow, "%d bytes at address %#x wrap around", w.Length, w.Address)
 	}
 	return nil
-}
-
-// AppendReady appends a READY. resume is the number of bytes at the start of the file that the receiver has from an
-// earlier transfer and the sender should claim.
-func AppendReady(dst []byte, resume uint64) []byte {
-	dst = appendPadding(appendType(dst, TypeReady), 4)
-	return binary.BigEndian.AppendUint64(dst, resume)
-}
-
-// DecodeReady decodes a READY. It fails with ErrMalformed.
-func DecodeReady(msg []byte) (resume uint64, err error) {
-	if err := checkFixed(msg, TypeReady, readySize); err != nil {
-		return 0, err
-	}
-	return binary.BigEndian.Uint64(msg[8:]), checkPadding(TypeReady, msg[4:8])
 }

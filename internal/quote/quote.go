@@ -3,6 +3,7 @@
 package quote
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -21,6 +22,18 @@ func Text(text string) string { return `"` + bounded(text, inQuotes) + `"` }
 // Bare returns text without quotes and with unprintable characters escaped, at most Longest characters, for file
 // names inside a sentence.
 func Bare(text string) string { return bounded(text, bare) }
+
+// Path returns a file name on one line from which all its bytes can be restored: unprintable characters, bytes that are
+// not UTF-8 and backslashes are escaped as in a Go string. Unlike Bare it does not shorten.
+func Path(name string) string {
+	shown, _ := start(name, math.MaxInt, func(character string) string {
+		if character == `\` {
+			return `\\`
+		}
+		return bare(character)
+	})
+	return shown
+}
 
 func inQuotes(character string) string {
 	quoted := strconv.Quote(character)

@@ -35,6 +35,26 @@ func TestText(t *testing.T) {
 	}
 }
 
+// The bytes of any name can be restored from its path in a message, which is one line.
+func TestPath(t *testing.T) {
+	for name, want := range map[string]string{
+		"a b/größe": "a b/größe", "a\nb\xff": `a\nb\xff`, `a\nb`: `a\\nb`, `"`: `"`, "\ufffd": "\ufffd",
+		strings.Repeat("x", 200): strings.Repeat("x", 200),
+	} {
+		if got := Path(name); got != want {
+			t.Errorf("%q: %s, want %s", name, got, want)
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		name := string(rapid.SliceOf(rapid.Byte()).Draw(t, "name"))
+		path := Path(name)
+		restored, err := strconv.Unquote(`"` + strings.ReplaceAll(path, `"`, `\"`) + `"`)
+		if err != nil || restored != name || Printable(path) != path {
+			t.Errorf("%q: %s, restored %q, error %v", name, path, restored, err)
+		}
+	})
+}
+
 // Whatever the text is, the result is short and printable, and a short text can be read back.
 func TestAnyText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

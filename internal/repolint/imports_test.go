@@ -38,7 +38,8 @@ var layers = []layer{
 	{packages: []string{"internal/dmaxfer"}},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
 	{packages: []string{
-		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/disk", "internal/dmaxfer/digest",
+		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/tree", "internal/dmaxfer/disk",
+		"internal/dmaxfer/digest",
 	}},
 	{packages: []string{negotiatePackage, "internal/comch"}, independent: true},
 	{packages: []string{docaPackage}},

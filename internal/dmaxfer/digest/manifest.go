@@ -1,9 +1,12 @@
 package digest
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -13,26 +16,57 @@ type Entry struct {
 	Path string // as written in the manifest; the caller knows what it is relative to
 }
 
-// ParseManifest reads lines of the form "ALGORITHM:HEX PATH", and the output of sha256sum: "HEX PATH" or "HEX *PATH",
-// with a leading backslash if the path contains escapes. It ignores empty lines and lines that start with #. An error
-// contains the line number.
-func ParseManifest(text string) ([]Entry, error) {
-	var entries []Entry
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		line = strings.TrimSuffix(line, "\n")
-		if line == "" || line[0] == '#' {
+// maxLine is longer than any line about a file, in bytes. It bounds what is read of a file that is not a manifest.
+const maxLine = 64 << 10
+
+// Manifest reads a manifest entry by entry, so that one of any size needs little memory. It is for one goroutine.
+type Manifest struct {
+	lines  *bufio.Reader
+	number int // of the last line
+}
+
+// ReadManifest returns the reader of a manifest: lines of the form "ALGORITHM:HEX PATH", and the output of sha256sum:
+// "HEX PATH" or "HEX *PATH", with a leading backslash if the path contains escapes. Empty lines and lines that start
+// with # are ignored.
+func ReadManifest(from io.Reader) *Manifest {
+	return &Manifest{lines: bufio.NewReaderSize(from, maxLine)}
+}
+
+// Next returns the next entry, or io.EOF at the end. What is wrong with a line is a *LineError; other errors are those
+// of the reader.
+func (m *Manifest) Next() (Entry, error) {
+	for {
+		line, err := m.lines.ReadSlice('\n')
+		m.number++
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			return Entry{}, &LineError{m.number, fmt.Errorf("longer than %d bytes", maxLine)}
+		case err != nil && (!errors.Is(err, io.EOF) || len(line) == 0):
+			return Entry{}, err
+		}
+		line = bytes.TrimSuffix(line, []byte("\n"))
+		if len(line) == 0 || line[0] == '#' {
 			continue
 		}
-		entry, err := parseEntry(line)
+		entry, err := parseEntry(string(line))
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", number, err)
+			return Entry{}, &LineError{m.number, err}
 		}
-		entries = append(entries, entry)
+		return entry, nil
 	}
-	return entries, nil
 }
+
+// LineError is what is wrong with a line of a manifest.
+type LineError struct {
+	Line int // from 1
+	Err  error
+}
+
+// Error returns the message with the line number.
+func (e *LineError) Error() string { return fmt.Sprintf("line %d: %v", e.Line, e.Err) }
+
+// Unwrap returns the error without the line number.
+func (e *LineError) Unwrap() error { return e.Err }
 
 // String returns the manifest line of the entry, without the line end.
 func (e Entry) String() string {

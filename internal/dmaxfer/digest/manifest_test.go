@@ -1,12 +1,31 @@
 package digest
 
 import (
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 )
 
 const sha256OfNothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
+// parseManifest returns all entries.
+func parseManifest(text string) ([]Entry, error) {
+	manifest := ReadManifest(strings.NewReader(text))
+	var entries []Entry
+	for {
+		entry, err := manifest.Next()
+		if err == io.EOF {
+			return entries, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		entries = append(entries, entry)
+	}
+}
 
 func mustParse(t *testing.T, text string) Sum {
 	t.Helper()
@@ -33,7 +52,7 @@ func TestManifest(t *testing.T) {
 		{mustParse(t, "sha256:"+sha256OfNothing), "f\\\n\r"},
 		{mustParse(t, "crc32c:00000000"), "  blanks, and no end"},
 	}
-	if got, err := ParseManifest(text); err != nil || !slices.Equal(got, want) {
+	if got, err := parseManifest(text); err != nil || !slices.Equal(got, want) {
 		t.Errorf("error %v\n got %+v\nwant %+v", err, got, want)
 	}
 }
@@ -54,20 +73,29 @@ func TestManifestsThatAreNone(t *testing.T) {
 		{"none:  a", "none has no digest; give another algorithm"},
 		{`\crc32c:1f0e22c4  a\b`, `invalid escape in the path, not one of \\, \n and \r`},
 		{`\crc32c:1f0e22c4  a\`, `invalid escape in the path, not one of \\, \n and \r`},
+		{"crc32c:1f0e22c4  " + strings.Repeat("a", maxLine), "longer than 65536 bytes"},
 	}
 	for _, tc := range cases {
-		_, err := ParseManifest("# one\ncrc32c:00000000  fine\n" + tc.line + "\n")
+		_, err := parseManifest("# one\ncrc32c:00000000  fine\n" + tc.line + "\n")
 		if want := "line 3: " + tc.sentence; err == nil || err.Error() != want {
 			t.Errorf("%q: error %v, want %s", tc.line, err, want)
 		}
 	}
 }
 
-func FuzzParseManifest(f *testing.F) {
+// An error of the reader is no end of the manifest.
+func TestManifestThatCannotBeRead(t *testing.T) {
+	broken := iotest.TimeoutReader(iotest.OneByteReader(strings.NewReader("crc32c:00000000  fine\n")))
+	if _, err := ReadManifest(broken).Next(); !errors.Is(err, iotest.ErrTimeout) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func FuzzManifest(f *testing.F) {
 	f.Add("crc32c:1f0e22c4  a\n" + sha256OfNothing + " *b\n")
 	f.Add(`\` + sha256OfNothing + `  a\\b\n`)
 	f.Fuzz(func(t *testing.T, text string) {
-		entries, err := ParseManifest(text)
+		entries, err := parseManifest(text)
 		if err != nil {
 			return
 		}
@@ -75,7 +103,7 @@ func FuzzParseManifest(f *testing.F) {
 		for _, entry := range entries {
 			again.WriteString(entry.String() + "\n")
 		}
-		if got, err := ParseManifest(again.String()); err != nil || !slices.Equal(got, entries) {
+		if got, err := parseManifest(again.String()); err != nil || !slices.Equal(got, entries) {
 			t.Errorf("%q was written as %q: error %v", text, again.String(), err)
 		}
 	})

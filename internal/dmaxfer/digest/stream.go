@@ -5,11 +5,13 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync"
 )
 
 // Of reads from until its end and returns the digest and the number of bytes read. If ctx ends, Of returns its cause.
 func Of(ctx context.Context, a Algorithm, from io.Reader) (Sum, int64, error) {
 	s := newStream(a, from)
+	defer s.release()
 	for {
 		chunk, err := s.next(ctx)
 		if err != nil {
@@ -47,6 +49,8 @@ func (e *ReadError) Unwrap() error { return e.Err }
 // the cause of ctx.
 func Compare(ctx context.Context, a Algorithm, first, second io.Reader) (Comparison, error) {
 	streams := [2]*stream{newStream(a, first), newStream(a, second)}
+	defer streams[0].release()
+	defer streams[1].release()
 	result := Comparison{Differ: -1}
 	for {
 		var chunks [2][]byte
@@ -96,19 +100,25 @@ func firstDifference(offset int64, chunks [2][]byte) int64 {
 type stream struct {
 	from   io.Reader
 	read   *Ledger
-	buffer []byte
+	buffer *[readSize]byte
 }
 
+// buffers are reused: a new one takes longer to clear than a small file to read.
+var buffers = sync.Pool{New: func() any { return new([readSize]byte) }}
+
 func newStream(a Algorithm, from io.Reader) *stream {
-	return &stream{from: from, read: NewLedger(a, 0), buffer: make([]byte, readSize)}
+	return &stream{from: from, read: NewLedger(a, 0), buffer: buffers.Get().(*[readSize]byte)}
 }
+
+// release makes the buffer available to other streams. The stream, and chunks of it, must not be used any more.
+func (s *stream) release() { buffers.Put(s.buffer) }
 
 // next returns the next chunk of readSize bytes, a shorter one at the end of the stream, and then empty ones.
 func (s *stream) next(ctx context.Context) ([]byte, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	n, err := fill(s.from, s.buffer)
+	n, err := fill(s.from, s.buffer[:])
 	if err != nil || n == 0 {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package digest
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -68,4 +69,31 @@ func (s Sum) String() string {
 		return None.String()
 	}
 	return s.algorithm.String() + ":" + hex.EncodeToString(s.bytes[:s.algorithm.Size()])
+}
+
+// CopyTo copies the digest to the start of b, which is long enough, in the form of Bytes.
+func (s Sum) CopyTo(b []byte) { copy(b, s.bytes[:s.algorithm.Size()]) }
+
+// SumOf returns the digest of a whole file whose Check is known. It allocates only if that is not the digest.
+func SumOf(a Algorithm, content []byte, check uint64) Sum {
+	sum := Sum{algorithm: a}
+	switch a {
+	case None:
+	case CRC32C:
+		binary.BigEndian.PutUint32(sum.bytes[:], uint32(check))
+	case XXH3:
+		binary.BigEndian.PutUint64(sum.bytes[:], check)
+	default:
+		return hashOf(a, content)
+	}
+	return sum
+}
+
+// hashOf returns the digest of content by an ordered algorithm. It is a function of its own because its Sum escapes to
+// the heap.
+func hashOf(a Algorithm, content []byte) Sum {
+	sum, hash := Sum{algorithm: a}, newHash(a)
+	_, _ = hash.Write(content) // never fails
+	hash.Sum(sum.bytes[:0])
+	return sum
 }

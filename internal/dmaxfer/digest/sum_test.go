@@ -69,6 +69,45 @@ func TestSumTravels(t *testing.T) {
 	}
 }
 
+// The digest of a whole file is the same whether it comes from a stream or from the content and its checksum.
+func TestSumOfContent(t *testing.T) {
+	for _, a := range negotiate.Digests() {
+		for _, length := range []int{0, 1, 63, 64, 4096, 100_000} {
+			content := counting(length)
+			want, _, err := Of(t.Context(), a, bytes.NewReader(content))
+			if got := SumOf(a, content, Check(a, content)); got != want || err != nil {
+				t.Errorf("%s of %d bytes: %s, want %s, error %v", a, length, got, want, err)
+			}
+		}
+	}
+}
+
+// Files that share a slot have their checksum already, so that their digest costs nothing.
+func TestSumOfContentAllocatesNothing(t *testing.T) {
+	content := counting(4096)
+	for _, a := range []Algorithm{None, CRC32C, XXH3} {
+		check := Check(a, content)
+		if got := testing.AllocsPerRun(100, func() { _ = SumOf(a, content, check) }); got != 0 {
+			t.Errorf("%s: %v allocations", a, got)
+		}
+	}
+}
+
+// CopyTo fills as many bytes as the digest has, and leaves the others alone.
+func TestSumIsCopied(t *testing.T) {
+	for _, a := range negotiate.Digests() {
+		sum := SumOf(a, counting(100), Check(a, counting(100)))
+		target := bytes.Repeat([]byte{0xEE}, negotiate.MaxDigestSize+1)
+		sum.CopyTo(target)
+		if got := target[:a.Size()]; !bytes.Equal(got, sum.Bytes()) {
+			t.Errorf("%s: %x, want %x", a, got, sum.Bytes())
+		}
+		if rest := target[a.Size():]; !bytes.Equal(rest, bytes.Repeat([]byte{0xEE}, len(rest))) {
+			t.Errorf("%s: the bytes after it are %x", a, rest)
+		}
+	}
+}
+
 func TestSumsThatAreNone(t *testing.T) {
 	if _, err := NewSum(Algorithm(len(negotiate.Digests())), nil); err == nil {
 		t.Error("a sum of no algorithm")

@@ -5,8 +5,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Event is something that the user may want to know when it happens: a PeerKnown, Planned, Retransmitted, Warned or
-// Kept.
+// Event is something that the user may want to know when it happens: a PeerKnown, Planned, FileDone, Retransmitted,
+// Warned or Kept.
 type Event interface{ event() }
 
 // PeerKnown reports what the peer is.
@@ -19,7 +19,9 @@ type PeerKnown struct {
 // Planned reports what is about to be transferred, and how.
 type Planned struct {
 	Sent       bool  // by this side
-	Size       int64 // bytes; Unknown for a stream
+	Tree       bool  // a directory, otherwise a file or a stream
+	Compare    bool  // both sides have it and neither overwrites it, so that nothing is written
+	Size       int64 // bytes; Unknown for a stream or a tree
 	Chunk      int64 // bytes; 0 on a host in the reference protocol
 	Depth      int   // chunks in flight; 0 on a host in the reference protocol
 	Digest     digest.Algorithm

@@ -32,10 +32,14 @@ type LocalFile struct {
 	Name      string       // the path to open, as given
 	Path      string       // the path to show: as given, with the symlinks at its end resolved
 	Source    *disk.Source // nil: this side receives, unless it is a stream
+	Directory bool         // there is a directory; this side sends it, or with Overwrite receives into it
 	Stream    bool
 	Unsized   disk.File // a source that is sent as a stream, because its size is not known; nil: standard streams
 	Overwrite bool      // the target may replace a file
 	Replaces  bool      // and there is one
+
+	// Unfinished says that an interrupted transfer has left a directory, which this side continues to receive.
+	Unfinished bool
 
 	stdin, stdout func() (disk.File, error)
 }
@@ -83,6 +87,8 @@ func (s Search) inspect() (*LocalFile, error) {
 		return nil, s.cannotExamineTarget(err)
 	case err != nil:
 		return nil, disk.CannotStat(s.Path, err)
+	case info.Mode.IsDir():
+		return s.directory()
 	case !info.Mode.IsRegular():
 		return nil, disk.NotRegular(s.Path, info.Mode)
 	case s.Overwrite:
@@ -95,6 +101,19 @@ func (s Search) inspect() (*LocalFile, error) {
 func (s Search) found(f LocalFile) *LocalFile {
 	f.FS, f.Name, f.stdin, f.stdout = s.FS, s.Path, s.Stdin, s.Stdout
 	return &f
+}
+
+// directory is what is sent, unless an interrupted transfer has left it.
+func (s Search) directory() (*LocalFile, error) {
+	state, err := disk.FindTree(s.FS, s.Path)
+	if err != nil {
+		return nil, err
+	}
+	f := LocalFile{Path: shownPath(s.FS, s.Path), Directory: true, Overwrite: s.Overwrite, Replaces: s.Overwrite}
+	if state == disk.TreeUnfinished && !s.Overwrite {
+		f.Directory, f.Unfinished = false, true
+	}
+	return s.found(f), nil
 }
 
 // source opens the file. One whose size is not that of its content becomes a stream.
@@ -157,6 +176,9 @@ func (s Search) cannotExamineTarget(err error) error {
 
 // Local returns what the negotiation has to know of the file.
 func (f *LocalFile) Local() negotiate.Local {
+	if f.Directory && !f.Overwrite {
+		return negotiate.Local{HasFile: true}
+	}
 	if f.Source == nil {
 		return negotiate.Local{}
 	}
@@ -203,12 +225,27 @@ const nextIfBoth = "use --overwrite on the side whose file may be replaced, or r
 // side is this one. It returns any other error as it is.
 func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 	path, peer := f.Path, side.Other()
+	if _, explained := errors.AsType[*Error](err); explained {
+		return err
+	}
 	switch {
 	case errors.Is(err, negotiate.ErrNeedsNative) && f.Unsized != nil:
 		why := fmt.Sprintf("the %s uses the reference protocol, which does not support streams", peer)
 		return f.NeedsNative(why, err)
+	case errors.Is(err, negotiate.ErrNeedsNative) && f.Directory:
+		return NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or name a file",
+			"%s is a directory, and the %s uses the reference protocol, which copies single files only", path, peer)
+	case errors.Is(err, negotiate.ErrBothHaveFile) && f.Directory:
+		return NewError(ErrSource, err, "use --overwrite on the side whose directory may be changed",
+			"both sides have the directory (here: %s)", path)
 	case errors.Is(err, negotiate.ErrBothHaveFile):
 		return NewError(ErrSource, err, nextIfBoth, "both sides have the file (here: %s)", path)
+	case errors.Is(err, negotiate.ErrKindMismatch):
+		return NewError(ErrSource, err, "name two files or two directories",
+			"one side has a file, and the other a directory (here: %s)", path)
+	case errors.Is(err, negotiate.ErrTreeStream):
+		return NewError(ErrSource, err, "name a directory on both sides, or copy an archive of it (tar)",
+			"a directory cannot be copied from or to a stream (here: %s)", path)
 	case !errors.Is(err, negotiate.ErrNeitherHasFile):
 		return err
 	case f.Unsized != nil:

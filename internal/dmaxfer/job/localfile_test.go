@@ -107,8 +107,11 @@ func TestInspectFollowsTheKernel(t *testing.T) {
 	mustNotInspect(t, root+"/"+strings.Repeat("n", 256), false, job.ErrSettings)
 	mustNotInspect(t, root+strings.Repeat("/.", 2048)+"/name", false, job.ErrSettings)
 	mustNotInspect(t, root+"/new/", false, job.ErrTarget)
-	mustNotInspect(t, root+"/elsewhere/", false, job.ErrSource)
-	mustNotInspect(t, root+"/..", true, job.ErrSource)
+	for path, overwrite := range map[string]bool{root + "/elsewhere/": false, root + "/..": true} {
+		if p := mustInspect(t, path, overwrite); !p.Directory || p.Replaces != overwrite {
+			t.Errorf("%s became %+v", path, p)
+		}
+	}
 }
 
 // The symlink of a stranger in a directory like /tmp is no target for root, whatever fs.protected_symlinks is set to.
@@ -135,14 +138,38 @@ func TestInspectRefusesWhatIsNoFile(t *testing.T) {
 	must(t, unix.Mkfifo(pipe, 0o600))
 	dangling := filepath.Join(directory, "dangling")
 	must(t, os.Symlink(filepath.Join(directory, "nowhere"), dangling))
-	toDirectory := filepath.Join(directory, "to-directory")
-	must(t, os.Symlink(directory, toDirectory))
 	loop := filepath.Join(directory, "loop")
 	must(t, os.Symlink(loop, loop))
-	for _, path := range []string{directory, pipe, dangling, toDirectory, loop, "/dev/null"} {
+	for _, path := range []string{pipe, dangling, loop, "/dev/null"} {
 		for _, overwrite := range []bool{false, true} {
 			mustNotInspect(t, path, overwrite, job.ErrSource)
 		}
+	}
+}
+
+// A directory is sent, or received into with Overwrite, unless an interrupted transfer has left it.
+func TestInspectFindsDirectories(t *testing.T) {
+	directory := t.TempDir()
+	link := filepath.Join(directory, "link")
+	target := filepath.Join(directory, "target")
+	must(t, os.Mkdir(target, 0o700))
+	must(t, os.Symlink(target, link))
+	for _, path := range []string{target, link} {
+		for _, overwrite := range []bool{false, true} {
+			p := mustInspect(t, path, overwrite)
+			if !p.Directory || p.Unfinished || p.Overwrite != overwrite || p.Path != target {
+				t.Errorf("%s became %+v", path, p)
+			}
+			if has := p.Local().HasFile; has == overwrite {
+				t.Errorf("%s, overwrite %t: the side has it: %t", path, overwrite, has)
+			}
+		}
+	}
+	tree, err := disk.OpenTree(disk.OS, target, disk.TreeOptions{Overwrite: true})
+	must(t, err)
+	must(t, tree.Close(false))
+	if p := mustInspect(t, target, false); p.Directory || !p.Unfinished || p.Local().HasFile {
+		t.Errorf("an unfinished directory became %+v", p)
 	}
 }
 

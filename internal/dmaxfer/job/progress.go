@@ -40,6 +40,9 @@ type Progress struct {
 	total   int64
 	resumed int64
 	began   time.Time // the phase Moving
+
+	files, filesFound, found int64
+	walked                   bool
 }
 
 // Sample is the progress of a transfer at one moment.
@@ -51,6 +54,12 @@ type Sample struct {
 	Work    int64         // bytes done in this phase, such as flushed when Finishing
 	Elapsed time.Duration // since the phase Moving began; 0 before
 	Shares  pump.Shares   // of the lanes' time, by stage
+
+	// The fields below are for a tree; FilesFound is 0 for a file or a stream.
+	Files      int64 // entries that are decided
+	FilesFound int64 // entries that the sender has found so far
+	Found      int64 // bytes of the files that it has found so far
+	Walked     bool  // it has found all of them: FilesFound and Found are final
 }
 
 // Sample returns the progress as of now.
@@ -60,6 +69,7 @@ func (p *Progress) Sample() Sample {
 	defer p.mu.Unlock()
 	s := Sample{
 		Phase: p.phase, Moved: p.moved, Total: p.total, Resumed: p.resumed, Work: int64(p.work), Shares: shares,
+		Files: p.files, FilesFound: p.filesFound, Found: p.found, Walked: p.walked,
 	}
 	if !p.began.IsZero() {
 		s.Elapsed = time.Since(p.began)
@@ -113,6 +123,30 @@ func (p *Progress) Worked(done int64) {
 func (p *Progress) Touch() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.work++
+}
+
+// FoundEntry counts an entry of a tree, and the bytes of a file.
+func (p *Progress) FoundEntry(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.filesFound++
+	p.found += bytes
+	p.work++
+}
+
+// FoundAll says that all entries of a tree have been found.
+func (p *Progress) FoundAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.walked = true
+}
+
+// DecidedEntry counts an entry of a tree that is decided.
+func (p *Progress) DecidedEntry() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.files++
 	p.work++
 }
 

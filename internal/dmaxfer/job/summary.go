@@ -8,11 +8,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Summary is the result of a successful transfer. The fields from Sum to Shares are set in the native protocol only.
+// Summary is the result of a successful transfer, or of a tree of which some entries failed. The fields from Sum to
+// Shares are set in the native protocol only.
 type Summary struct {
 	Sent      bool   // by this side; otherwise received
 	Path      string // as given, with the symlinks at its end resolved; "-" for a stream
-	Size      int64  // bytes
+	Size      int64  // bytes; of a tree, those of the files that both sides have now
 	Elapsed   time.Duration
 	Protocol  negotiate.Protocol
 	Chunk     int64 // bytes; 0 on the host in the reference protocol, where the peer decides
@@ -27,6 +28,9 @@ type Summary struct {
 	Messages   int64                // sent to the peer
 	Changing   bool                 // the source was allowed to change during the transfer
 	Shares     pump.Shares          // of the lanes' time, by stage
+
+	Tree     *TreeSummary // nil for a file or a stream
+	UpToDate bool         // both sides had the same file or tree, and nothing was transferred
 
 	// Unconfirmed reports, on a receiver that has committed, how the sender failed to confirm; empty if it confirmed.
 	Unconfirmed string

@@ -5,77 +5,242 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// account is what a transfer tells its user: events, progress, and the summary, which the owner of the transfer writes.
+// account is what a transfer tells its user: events, progress, and the summary. Its methods may be called by any
+// goroutine of the transfer, except that planned, done and result are the owner's.
 type account struct {
 	terms    *terms
-	messages int64 // sent to the peer
+	messages int64 // sent to the peer; written by the owner
 	started  time.Time
-	summary  job.Summary
 	retries  atomic.Int64
 	replaced atomic.Int64 // bytes that an earlier transfer had left, and that were sent nevertheless
 
-	mu    sync.Mutex // Notify is running
-	muted bool       // and must not be called any more
+	mu      sync.Mutex // Notify is running
+	muted   bool       // and must not be called any more
+	summary job.Summary
+	opened  bool         // this side's window is open
+	plan    *job.Planned // set once content is to be transferred
+	moving  bool         // both: the phase Moving has begun
+	copied  bool         // the only file has been committed
+	bytes   int64        // of the files found
 }
 
 // planned tells what is about to be transferred.
 func (a *account) planned(peer negotiate.Hello) {
-	plan, size := &a.terms.plan, a.terms.size()
+	plan, size := &a.terms.plan, a.terms.localSize()
+	a.mu.Lock()
 	a.summary = job.Summary{
 		Sent: a.terms.sends(), Path: a.terms.config.File.Path, Size: size, Protocol: negotiate.Native,
 		Chunk: int64(plan.Chunk), Depth: int(plan.Depth), Readback: plan.Readback && !plan.StreamTarget,
 		Changing: plan.AllowChanging,
 	}
+	if plan.Tree {
+		a.summary.Tree = &job.TreeSummary{DryRun: plan.DryRun}
+	}
+	a.mu.Unlock()
 	a.terms.config.Progress.SetTotal(size)
-	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Int64("bytes", size).Stringer("digest", plan.Digest).
+	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Bool("tree", plan.Tree).Stringer("digest", plan.Digest).
 		Stringer("durability", plan.Durability).Str("peer", peer.Software).Msg("agreed")
 	a.notify(job.PeerKnown{Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software})
+	if plan.Tree {
+		a.begins(job.Unknown, 0)
+	}
 }
 
-// begins tells that the transfer begins, and how many bytes of the file the receiver already has.
-func (a *account) begins(resume int64) {
-	a.summary.Resumed = resume
-	a.terms.config.Progress.SetResumed(resume)
-	a.terms.config.Log.Info().Int64("chunk", a.summary.Chunk).Int("depth", a.summary.Depth).
-		Int64("resumed", resume).Msg("copying")
-	a.notify(job.Planned{
-		Sent: a.summary.Sent, Size: a.terms.size(), Chunk: a.summary.Chunk, Depth: a.summary.Depth,
-		Digest: a.terms.plan.Digest, Durability: a.terms.plan.Durability, Resumed: resume,
-	})
+// begins tells that the content of a file of that size is about to be transferred, and how many bytes of it the
+// receiver already has. Of a tree the first call counts.
+func (a *account) begins(size, resume int64) {
+	plan, progress := &a.terms.plan, a.terms.config.Progress
+	a.mu.Lock()
+	a.summary.Resumed += resume
+	resumed, first := a.summary.Resumed, a.plan == nil
+	if first {
+		a.plan = &job.Planned{
+			Sent: a.terms.sends(), Tree: plan.Tree, Compare: plan.Compare, Size: size,
+			Chunk: int64(plan.Chunk), Depth: int(plan.Depth),
+			Digest: plan.Digest, Durability: plan.Durability, Resumed: resume,
+		}
+	}
+	a.mu.Unlock()
+	progress.SetResumed(resumed)
+	if first && plan.Tree {
+		a.notify(*a.plan) // before the first of its entries
+	} else if first {
+		progress.SetTotal(size)
+	}
+	a.moves()
 }
 
-// chunkMoved is called by the lanes. Data below what the receiver already had replaces what was there.
-func (a *account) chunkMoved(chunk pump.Chunk) {
-	a.terms.config.Progress.ChunkMoved(chunk.Length)
-	if chunk.Kind == negotiate.DataRecord && chunk.Offset+chunk.Length <= a.summary.Resumed {
+// windowOpened notes that this side's window is open.
+func (a *account) windowOpened() {
+	a.mu.Lock()
+	a.opened = true
+	a.mu.Unlock()
+	a.moves()
+}
+
+// moves tells that data is about to move, once there is some and the window is open.
+func (a *account) moves() {
+	a.mu.Lock()
+	begins := a.opened && a.plan != nil && !a.moving
+	a.moving = a.moving || begins
+	a.mu.Unlock()
+	if !begins {
+		return
+	}
+	a.terms.config.Progress.Enter(job.Moving)
+	a.terms.config.Log.Info().Int64("bytes", a.plan.Size).Int64("chunk", a.plan.Chunk).Int("depth", a.plan.Depth).
+		Int64("resumed", a.plan.Resumed).Msg("copying")
+	if !a.plan.Tree {
+		a.notify(*a.plan)
+	}
+}
+
+// chunkMoved counts a chunk that the receiver has. Data below what it already had replaces what was there.
+func (a *account) chunkMoved(resumed int64, chunk pump.Chunk) {
+	a.bytesMoved(chunk.Length)
+	if chunk.Kind == negotiate.DataRecord && chunk.Offset+chunk.Length <= resumed {
 		a.replaced.Add(chunk.Length)
 	}
 }
 
-// retransmitting is called by the lanes.
-func (a *account) retransmitting(chunk pump.Chunk) {
+// bytesMoved counts bytes that the receiver has.
+func (a *account) bytesMoved(length int64) { a.terms.config.Progress.ChunkMoved(length) }
+
+// retransmitting tells that a unit is sent again.
+func (a *account) retransmitting(unit *pump.Unit) {
 	a.retries.Add(1)
-	a.terms.config.Log.Warn().Int64("offset", chunk.Offset).Int64("bytes", chunk.Length).
+	offset, length := int64(0), unit.Used()
+	if !unit.Packed() {
+		offset = unit.Chunk().Offset
+	}
+	a.terms.config.Log.Warn().Int64("offset", offset).Int64("bytes", length).
 		Msg("checksum mismatch, retransmitting chunk")
-	a.notify(job.Retransmitted{Offset: chunk.Offset, Length: chunk.Length})
+	a.notify(job.Retransmitted{Offset: offset, Length: length})
+}
+
+// found counts an entry of the source; size is job.Unknown for a stream.
+func (a *account) found(size int64) {
+	a.mu.Lock()
+	a.bytes += max(size, 0)
+	a.mu.Unlock()
+	if a.terms.plan.Tree {
+		a.terms.config.Progress.FoundEntry(max(size, 0))
+	}
+}
+
+// bytesFound returns how many bytes the files have that were found.
+func (a *account) bytesFound() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.bytes
+}
+
+// walked notes that all entries have been found.
+func (a *account) walked() {
+	if a.terms.plan.Tree {
+		a.terms.config.Progress.FoundAll()
+	}
+}
+
+// content notes size and digest of the only file.
+func (a *account) content(size int64, sum digest.Sum) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.summary.Size, a.summary.Sum = size, sum
+}
+
+// decided counts an entry and tells its outcome.
+func (a *account) decided(path string, kind negotiate.EntryKind, size int64, action job.Action, err error) {
+	if kind != negotiate.EntryFile {
+		size = 0
+	}
+	if !a.terms.plan.Tree {
+		a.mu.Lock()
+		a.summary.UpToDate, a.copied = action == job.Unchanged, action == job.Copied
+		if action == job.Unchanged {
+			a.summary.Size = size
+		}
+		a.mu.Unlock()
+		return
+	}
+	a.terms.config.Progress.DecidedEntry()
+	a.mu.Lock()
+	a.summary.Tree.Add(job.FileDone{Path: path, Kind: kind, Action: action, Bytes: max(size, 0), Err: err})
+	if action == job.Unchanged || action == job.Copied || action == job.WouldCopy {
+		a.summary.Size = max(a.summary.Size, 0) + max(size, 0)
+	}
+	a.mu.Unlock()
+	a.notify(job.FileDone{Path: path, Kind: kind, Action: action, Bytes: max(size, 0), Err: err})
+}
+
+// skipped counts an entry of a kind that is not transferred.
+func (a *account) skipped(path string) { a.decided(path, 0, 0, job.Skipped, nil) }
+
+// missing counts entries that the sender could not announce, as one failure in the summary's list.
+func (a *account) missing(entries int64) {
+	if entries == 0 {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.summary.Tree.AddFailure(job.FailedEntry{Err: job.NewError(job.ErrSource, nil, "see its error messages",
+		"the %s could not read %d of its entries", a.terms.config.Side.Other(), entries)})
+	a.summary.Tree.Failed += entries - 1
 }
 
 // done completes the summary.
 func (a *account) done(d negotiate.Durability) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
 	a.summary.Durability = d
 	a.summary.Resumed -= a.replaced.Load()
-	a.summary.Retries = a.retries.Load()
 	a.summary.Messages = a.messages
-	a.summary.Shares = a.terms.config.Progress.Stages().Shares()
-	a.summary.Elapsed = time.Since(a.started)
 }
 
-// notify may be called by any goroutine of the transfer.
+// result returns the summary.
+func (a *account) result() job.Summary {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.summary.Tree != nil {
+		a.summary.UpToDate = a.terms.plan.Compare && a.summary.Tree.Failed == 0
+	}
+	a.summary.Retries = a.retries.Load()
+	a.summary.Shares = a.terms.config.Progress.Stages().Shares()
+	a.summary.Elapsed = time.Since(a.started)
+	return a.summary
+}
+
+// someFailed returns job.ErrSomeFailed if the transfer is complete except for some entries.
+func (a *account) someFailed() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.summary.Tree != nil && a.summary.Tree.Failed > 0 {
+		return job.ErrSomeFailed
+	}
+	return nil
+}
+
+// renamed reports whether the receiver has the only file.
+func (a *account) renamed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.copied || a.summary.UpToDate
+}
+
+// unconfirmed notes how the sender of a committed file failed to confirm.
+func (a *account) unconfirmed(how string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.summary.Unconfirmed = how
+}
+
+// notify calls the caller's Notify, one call at a time.
 func (a *account) notify(e job.Event) {
 	if a.terms.config.Notify == nil {
 		return

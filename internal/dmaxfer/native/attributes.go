@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -15,21 +14,26 @@ const attributeHeader = 8
 
 // errAttributes blames the sender.
 var errAttributes = &negotiate.Error{
-	State: negotiate.Verifying, Message: negotiate.TypeMetadata, Err: negotiate.ErrMalformed,
+	State: negotiate.Transferring, Message: negotiate.TypeMetadata, Err: negotiate.ErrMalformed,
 	Detail: "malformed extended attributes from the peer",
 }
 
-// readAttributes returns the extended attributes of the source, as they are sent.
-func readAttributes(f *job.LocalFile) ([]byte, error) {
-	attributes, err := f.Source.File().Xattrs()
+// readAttributes returns the extended attributes of a file, as they are sent; path is for messages.
+func readAttributes(file disk.File, path string) ([]byte, error) {
+	attributes, err := file.Xattrs()
 	if err != nil {
-		return nil, job.NewError(job.ErrSource, err, "leave xattr out of --preserve",
-			"cannot read the extended attributes of %s: %s", f.Path, disk.Reason(err))
+		return nil, disk.NewError(disk.ErrSource, err, "leave xattr out of --preserve",
+			"cannot read the extended attributes of %s: %s", path, disk.Reason(err))
 	}
+	return encodeWithin(attributes, path)
+}
+
+// encodeWithin encodes extended attributes that fit into METADATA.
+func encodeWithin(attributes []disk.Xattr, path string) ([]byte, error) {
 	blob := encodeAttributes(attributes)
 	if len(blob) > negotiate.MaxMetadata {
-		return nil, job.NewError(job.ErrSource, nil, "leave xattr out of --preserve",
-			"%s has %d bytes of extended attributes, more than %d", f.Path, len(blob), negotiate.MaxMetadata)
+		return nil, disk.NewError(disk.ErrSource, nil, "leave xattr out of --preserve",
+			"%s has %d bytes of extended attributes, more than %d", path, len(blob), negotiate.MaxMetadata)
 	}
 	return blob, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -33,6 +34,17 @@ type Config struct {
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
+
+	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
+	Links      tree.LinkMode
+	Filter     *tree.Filter // of the entries to send; nil: all
+	FilesFrom  []string     // paths to send, relative to the tree; nil: all
+	HardLinks  bool         // preserve them, if the other side wants it too
+	Checksum   bool         // compare the content of what both sides have, not size and time
+	DryRun     bool         // decide what would be transferred, and change nothing
+	FailFast   bool         // the first entry that fails ends the transfer
+	RefuseSame bool         // if both sides have it and neither may be replaced, fail even if they are the same
+	MaxEntries int64
 
 	IdleTimeout time.Duration // without progress
 	Bandwidth   int64         // bytes per second
@@ -61,14 +73,6 @@ func (c *Config) Hello() negotiate.Hello {
 		Chunk: chunk, Depth: depth, Software: c.Software,
 	}
 	_, _ = rand.Read(h.Session[:]) // never fails
-	if source := c.File.Source; source != nil {
-		info := source.Info()
-		h.Size = uint64(info.Size)
-		h.MTime = negotiate.Timestamp(info.Modified)
-		h.Mode = uint32(info.Mode.Perm())
-		h.UID, h.GID = info.UID, info.GID
-		h.Identity = source.Fingerprint()
-	}
 	return h
 }
 
@@ -83,7 +87,8 @@ func (c *Config) digest() digest.Algorithm {
 func (c *Config) flags() negotiate.Flags {
 	var flags negotiate.Flags
 	for flag, set := range map[negotiate.Flags]bool{
-		negotiate.FlagHasFile:       c.File.Source != nil,
+		negotiate.FlagFile:          c.File.Source != nil || c.File.Replaces && !c.File.Directory,
+		negotiate.FlagTree:          c.File.Directory,
 		negotiate.FlagStream:        c.File.Stream,
 		negotiate.FlagOverwrite:     c.File.Overwrite,
 		negotiate.FlagNoSparse:      c.NoSparse || c.File.Dense(),
@@ -91,6 +96,11 @@ func (c *Config) flags() negotiate.Flags {
 		negotiate.FlagOwner:         c.Owner,
 		negotiate.FlagXAttr:         c.Xattrs,
 		negotiate.FlagAllowChanging: c.AllowChanging,
+		negotiate.FlagLinks:         c.HardLinks,
+		negotiate.FlagChecksum:      c.Checksum || c.Expect != nil,
+		negotiate.FlagDryRun:        c.DryRun,
+		negotiate.FlagRefuseSame:    c.RefuseSame,
+		negotiate.FlagFailFast:      c.FailFast,
 	} {
 		if set {
 			flags |= flag

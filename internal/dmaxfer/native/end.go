@@ -14,47 +14,29 @@ import (
 
 // This file is how a transfer ends: what cannot be undone, what the cause is, and who is told.
 
-// commitState is how far this side is beyond the point of no return. It follows from the state of the session.
-type commitState int
-
-const (
-	cancellable commitState = iota // the transfer can be given up
-	commitSent                     // a sender has sent COMMIT, and does not know whether the receiver has committed
-	committing                     // a receiver renames the target, which must not be interrupted
-	committed                      // the target has its final name
-)
-
-func (t *transfer) commit() commitState {
-	switch t.session.Reached() {
-	case negotiate.AwaitDone:
-		return commitSent
-	case negotiate.Committing:
-		return committing
-	case negotiate.AwaitDisconnect, negotiate.Done:
-		return committed
-	}
-	return cancellable
-}
-
-// stepUninterrupted keeps a user from interrupting what cannot be undone. A side that waits for the other's last
+// stepUninterrupted keeps a user from interrupting what cannot be undone. A receiver that waits for the sender's last
 // message gets a little time to receive it.
 func (t *transfer) stepUninterrupted(ctx, late, latest context.Context) error {
-	switch t.commit() {
-	case cancellable:
-		return t.step(ctx)
-	case committing:
+	switch {
+	case t.role != nil && t.role.committing():
 		return t.stepToCommit(latest)
-	default:
+	case t.committed():
 		return t.step(late)
 	}
+	return t.step(ctx)
+}
+
+// committed reports whether the receiver has committed what there is to commit, as far as this side knows.
+func (t *transfer) committed() bool {
+	return t.role != nil && (t.role.committed() || t.session.Transfers() > 0)
 }
 
 // stepToCommit serves neither the peer nor the user before ctx ends: what they could ask for comes too late. The calls
 // that rename the target do not report how far they are, and the peer is to wait for them.
 func (t *transfer) stepToCommit(ctx context.Context) error {
 	select {
-	case finish := <-t.ended:
-		return finish()
+	case <-t.posted.arrived:
+		return t.servePosted(ctx)
 	case <-ctx.Done():
 		return job.RenameHung(t.config.File.Path, context.Cause(ctx))
 	case <-t.watch.pulse():
@@ -80,8 +62,8 @@ func (t *transfer) explain(ctx context.Context, err error) error {
 }
 
 // awaitCause does not wait for long: a single message that cannot be sent is no end of the connection. What the peer
-// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a DONE, or a
-// message of the reference protocol, and while a COMMIT is followed there is no reason to end.
+// sent before it went, and what can no longer be done as it asked, comes before its last messages. After a FINISHED, or
+// a message of the reference protocol, and during the rename of the only file there is no reason to end.
 func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	enough := time.After(job.LossNotice)
 	for {
@@ -89,7 +71,7 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 		switch {
 		case newErr != nil && !job.MayFollowLoss(newErr):
 			return newErr
-		case received && (t.complete() || t.commit() == committing):
+		case received && (t.complete() || t.committing() && !t.terms.plan.Tree):
 			return nil
 		}
 		ended, arrived := t.config.Conn.Done(), t.inbox.Arrived()
@@ -106,21 +88,22 @@ func (t *transfer) awaitCause(ctx context.Context, err error) error {
 	}
 }
 
+func (t *transfer) committing() bool { return t.role != nil && t.role.committing() }
+
 // conclude returns what an error means for the transfer. What happens after the commit does not take the success away:
-// the target is there, verified and as durable as was asked for, whether the sender learns of it or not. A sender that
-// has sent COMMIT does not know the outcome, unless the receiver reports why it could not.
+// the target is there, verified and as durable as was asked for, whether the sender learns of it or not.
 func (t *transfer) conclude(err error) error {
-	switch t.commit() {
-	case committed:
-		t.config.Log.Info().Err(err).Msg(job.NotConfirmed)
-		t.account.summary.Unconfirmed = job.Unconfirmed(err, t.config.Side.Other())
-		return nil
-	case commitSent:
-		if _, told := errors.AsType[*negotiate.PeerAborted](err); !told {
-			return job.OutcomeUnknown(t.config.Side.Other(), err)
-		}
+	if !t.committed() {
+		return err
 	}
-	return err
+	if t.terms.sends() {
+		t.config.Log.Info().Err(err).Msg("target committed, but the receiver did not confirm the end of the transfer")
+		t.account.done(t.terms.durability())
+		return nil
+	}
+	t.config.Log.Info().Err(err).Msg(job.NotConfirmed)
+	t.account.unconfirmed(job.Unconfirmed(err, t.config.Side.Other()))
+	return nil
 }
 
 // lost follows the end of the connection, and all that the peer has sent before. It does not stop a commit.
@@ -129,7 +112,7 @@ func (t *transfer) lost(ctx context.Context) error {
 	switch {
 	case err == nil:
 		return t.take(ctx, message)
-	case t.commit() == committing:
+	case t.committing():
 		return nil
 	case errors.Is(err, comch.ErrPeerLost):
 		return t.session.Disconnected()
@@ -146,8 +129,83 @@ func corrupted(path string, failed error) error {
 	return failed
 }
 
-// tell tells the peer why this side gives up.
-func (t *transfer) tell(err error) { t.partWith(t.session.Abort(t.code(err), err.Error())) }
+// tell tells the peer why this side gives up. A sender then waits for the results of what the receiver may have
+// committed by then, and returns what the error has become by that.
+func (t *transfer) tell(err error) error {
+	unconfirmed := t.terms.sends() && t.session.Unconfirmed() > 0
+	message := t.session.Abort(t.code(err), err.Error())
+	if t.session.State() != negotiate.Cancelling {
+		t.partWith(message)
+		if unconfirmed && !toldWhy(err) {
+			return job.OutcomeUnknown(t.config.Side.Other(), err)
+		}
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
+	defer cancel()
+	if sendErr := t.config.Conn.Send(ctx, message); sendErr != nil {
+		t.config.Log.Debug().Err(sendErr).Msg("could not report the failure to the peer")
+	}
+	for t.session.State() == negotiate.Cancelling {
+		message, recvErr := t.inbox.Recv(ctx)
+		if recvErr != nil {
+			return job.OutcomeUnknown(t.config.Side.Other(), err)
+		}
+		step, failure := t.session.Receive(message)
+		if toldWhy(failure) {
+			break // what it has not reported by then it has not committed
+		}
+		t.takeLate(step)
+	}
+	if t.terms.plan.Tree || !t.account.renamed() {
+		return err
+	}
+	return nil // all that there was to commit has been committed
+}
+
+// toldWhy reports whether the receiver has said why it could not commit.
+func toldWhy(err error) bool {
+	_, told := errors.AsType[*negotiate.PeerAborted](err)
+	return told
+}
+
+// takeLate counts what the receiver has committed before it was told that the transfer is given up.
+func (t *transfer) takeLate(step negotiate.NativeStep) {
+	switch step.Event {
+	case negotiate.Committed, negotiate.EntryFailed, negotiate.PeerFinished:
+		if err := t.role.take(context.Background(), step); err != nil {
+			t.config.Log.Debug().Err(err).Msg("after the transfer was given up")
+		}
+	}
+}
+
+// reportCancelled tells a sender that has given up what has been committed, and that nothing more will be. It does not
+// wait for long for what is just being committed; the sender then does not know the outcome.
+func (t *transfer) reportCancelled() {
+	if t.haltCommits() {
+		if message, err := t.session.Cancelled(t.message[:0]); err == nil {
+			t.partWith(message)
+		}
+	}
+}
+
+// haltCommits has a receiver that gives up report what it has committed, before it says why it gives up. It does not
+// wait for long for what is just being committed.
+func (t *transfer) haltCommits() (reported bool) {
+	if t.role == nil || t.terms.sends() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
+	defer cancel()
+	err := t.role.halt(ctx)
+	if err == nil && t.outbox() != nil {
+		err = t.role.flush(ctx)
+	}
+	if err != nil {
+		t.config.Log.Debug().Err(err).Msg("could not report what was committed")
+	}
+	return err == nil
+}
 
 // partWith sends the last message, if there is one, and lets the peer disconnect first: a connection that is cut at
 // once may lose the message.
@@ -167,6 +225,7 @@ func (t *transfer) partWith(message []byte) {
 	}
 }
 
+// code implements link.
 func (t *transfer) code(err error) negotiate.AbortCode {
 	if t.config.ExitCode == nil {
 		return negotiate.AbortFailure
@@ -216,7 +275,7 @@ func (t *transfer) notifyKept(kept job.Kept) {
 // abandon keeps what still can be kept while a call hangs. That may hang as well. A target that may have its final name
 // by now is left alone.
 func (t *transfer) abandon(failed error) (kept job.Kept) {
-	if t.role == nil || t.commit() != cancellable {
+	if t.role == nil || t.committing() || t.committed() {
 		return job.Kept{}
 	}
 	done := make(chan job.Kept, 1)

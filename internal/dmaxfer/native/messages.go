@@ -83,8 +83,11 @@ func (t *transfer) sendBeat(ctx context.Context) error {
 
 // run implements link.
 func (t *transfer) run(call func() (finish func() error)) {
-	t.jobs.Go(func() { t.ended <- call() })
+	t.jobs.Go(func() { t.posted.add(call()) })
 }
+
+// post implements link.
+func (t *transfer) post(call func() error) { t.posted.add(call) }
 
 // failWith is the end of a job that has failed.
 func failWith(err error) func() error { return func() error { return err } }
@@ -130,7 +133,7 @@ func (p *poller) Poll() {
 		return
 	}
 	if t.broken = p.exchange(); t.broken != nil {
-		t.run(func() func() error { return nothing })
+		t.post(nothing) // wakes the goroutine that leads the transfer
 	}
 }
 
@@ -161,26 +164,17 @@ func (p *poller) Stop() { p.transfer.inbox.StopPolling() }
 // Patience implements pump.Poller.
 func (p *poller) Patience() int { return p.transfer.inbox.Patience() }
 
-// list sends what the lanes have for the peer, in as many messages as that takes.
-type list[T any] struct {
-	link   link
-	most   int // items of a message
-	buffer []byte
-	encode func(dst []byte, items []T) ([]byte, error)
-}
-
-func newList[T any](l link, maxMessage, most int, encode func([]byte, []T) ([]byte, error)) *list[T] {
-	return &list[T]{link: l, most: most, buffer: make([]byte, 0, maxMessage), encode: encode}
-}
-
-func (l *list[T]) send(ctx context.Context, items []T) error {
+// sendList sends a list in as many messages as that takes; encode is a call of the session.
+func sendList[T any](
+	ctx context.Context, l link, buffer []byte, most int, items []T, encode func([]byte, []T) ([]byte, error),
+) error {
 	for len(items) > 0 {
-		n := min(len(items), l.most)
-		message, err := l.encode(l.buffer, items[:n])
+		n := min(len(items), most)
+		message, err := encode(buffer, items[:n])
 		if err != nil {
 			return err
 		}
-		if err := l.link.send(ctx, message); err != nil {
+		if err := l.send(ctx, message); err != nil {
 			return err
 		}
 		items = items[n:]

@@ -42,7 +42,7 @@ const (
 	// pacedChunks is how many chunks per second a transfer with a bandwidth limit has, unless they would be too small.
 	pacedChunks = 8
 
-	// maxLanes is how many goroutines copy chunks. A third one finds nothing that the two others leave idle.
+	// maxLanes is how many goroutines move units. A third one finds nothing that the two others leave idle.
 	maxLanes = 2
 
 	// smallFile is the size below which a file is transferred before pinning its lanes could pay.
@@ -57,6 +57,27 @@ const (
 	// slowChunk is how long one chunk may take that the bandwidth limit or a disk delays. It is within the second that
 	// a side may take beyond its idle timeout.
 	slowChunk = time.Second
+
+	// slowEntry is how long one entry of a tree may take, for example on a disk that writes its journal.
+	slowEntry = 20 * time.Millisecond
+
+	// slowFlush is how long the flush of a file system may take, and flushTick how often it counts as progress.
+	slowFlush = 2 * time.Minute
+	flushTick = time.Second
+
+	// slowWalk is how long a sender may look for something to send.
+	slowWalk = 10 * time.Minute
+
+	// walkBatch is how many entries the walk of a source passes on at once, and fewWaiting how many wait at most to be
+	// announced when it does.
+	walkBatch  = 64
+	fewWaiting = 128
+
+	// maxFailedPaths is how many failed files are known to later hard links. They take 16 MiB at most.
+	maxFailedPaths = 256 << 10
+
+	// smallestHole is the size below which a sparse file is sent without its holes.
+	smallestHole = 64 << 10
 
 	// slowestDisk is how many bytes per second are allocated, flushed or read back at least.
 	slowestDisk = 4 << 20

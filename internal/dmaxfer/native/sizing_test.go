@@ -102,7 +102,7 @@ func TestBuffersOfALane(t *testing.T) {
 		"a host, in order": {negotiate.Host, digest.SHA256, 8},
 	} {
 		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}}, plan: negotiate.Plan{
-			Sender: c.side.Other(), Depth: 8, Chunk: 4096, SizeKnown: true, Digest: c.digest,
+			Sender: c.side.Other(), Depth: 8, Chunk: 4096, Digest: c.digest,
 		}}
 		if got := agreed.layout().Buffers; got != c.want {
 			t.Errorf("%s: %d buffers, not %d", name, got, c.want)
@@ -125,37 +125,42 @@ func (f fewCPUs) Lanes(int) pump.Pinning { return f }
 
 // Lanes are pinned in a transfer that is worth it, unless the device copies with a processor of its own.
 func TestPinning(t *testing.T) {
-	large := negotiate.Plan{SizeKnown: true, Size: 1 << 30, Digest: digest.CRC32C}
+	const large, small = 1 << 30, 1 << 20
+	plan := negotiate.Plan{Digest: digest.CRC32C}
 	with := func(change func(p *negotiate.Plan)) negotiate.Plan {
-		p := large
+		p := plan
 		change(&p)
 		return p
 	}
 	for name, c := range map[string]struct {
 		plan      negotiate.Plan
+		size      int64
 		placement Placement
 		stream    bool
 		distant   bool
 		pinned    bool
 	}{
-		"large":            {plan: large, placement: fewCPUs{}, pinned: true},
-		"without a wish":   {plan: large},
-		"a distant device": {plan: large, placement: fewCPUs{}, distant: true},
-		"small":            {plan: with(func(p *negotiate.Plan) { p.Size = 1 << 20 }), placement: fewCPUs{}},
+		"large":            {plan: plan, size: large, placement: fewCPUs{}, pinned: true},
+		"without a wish":   {plan: plan, size: large},
+		"a distant device": {plan: plan, size: large, placement: fewCPUs{}, distant: true},
+		"small":            {plan: plan, size: small, placement: fewCPUs{}},
+		"of unknown size":  {plan: plan, size: job.Unknown, placement: fewCPUs{}},
 		"ordered": {
-			plan: with(func(p *negotiate.Plan) { p.Digest = digest.SHA256 }), placement: fewCPUs{},
+			plan: with(func(p *negotiate.Plan) { p.Digest = digest.SHA256 }), size: large, placement: fewCPUs{},
 		},
 		"from a stream": {
-			plan: with(func(p *negotiate.Plan) { p.SizeKnown, p.Size = false, 0 }), placement: fewCPUs{},
+			plan: with(func(p *negotiate.Plan) { p.StreamSource = true }), size: large, placement: fewCPUs{},
 		},
-		"to a stream":     {plan: with(func(p *negotiate.Plan) { p.StreamTarget = true }), placement: fewCPUs{}},
-		"a stream's side": {plan: large, placement: fewCPUs{}, stream: true},
+		"to a stream": {
+			plan: with(func(p *negotiate.Plan) { p.StreamTarget = true }), size: large, placement: fewCPUs{},
+		},
+		"a stream's side": {plan: plan, size: large, placement: fewCPUs{}, stream: true},
 	} {
 		agreed := terms{plan: c.plan, config: &Config{
 			Placement: c.placement, Memory: device{traits: Traits{Distant: c.distant}},
 			File: &job.LocalFile{Stream: c.stream},
 		}}
-		if got := agreed.pinning(); (got != nil) != c.pinned {
+		if got := agreed.pinning(c.size); (got != nil) != c.pinned {
 			t.Errorf("%s: pinned by %v", name, got)
 		}
 		if got := agreed.config.sizing().shared; got != (c.placement != nil && !c.distant) {

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // target is what a receiver writes to: a partial file that is renamed in the end, or a stream.
@@ -26,16 +26,14 @@ type target interface {
 	// advance notes how many bytes from the beginning are verified.
 	advance(prefix int64) error
 
-	// finish makes what was received, whose digest is sum, durable but for its name.
-	finish(ctx context.Context, sum digest.Sum, attributes []byte) error
+	// finish gives what was received, whose digest is sum, its attributes, and makes it durable but for its name.
+	finish(ctx context.Context, sum digest.Sum, meta disk.Metadata) error
 
-	// commit gives it its final name, and durability returns what it then has.
+	// commit gives it its final name.
 	commit() error
-	durability() negotiate.Durability
 
-	// close, keep and discard end it: committed, to be resumed, or not wanted. keep returns how many bytes it has kept,
-	// or why nothing of what was verified.
-	close() error
+	// keep and discard end a target that is not committed: to be resumed, or not wanted. keep returns how many bytes it
+	// has kept, or why nothing of what was verified.
 	keep() (kept int64, lost string)
 	discard() error
 
@@ -44,9 +42,9 @@ type target interface {
 }
 
 // openTarget opens what the plan wants written.
-func openTarget(ctx context.Context, t *terms) (target, error) {
+func openTarget(ctx context.Context, t *terms, e *arriving) (target, error) {
 	if t.config.File.Stream {
 		return openStreamTarget(ctx, t)
 	}
-	return openFileTarget(t)
+	return openFileTarget(t, e, true)
 }

@@ -13,30 +13,36 @@ import (
 // fileTarget is a file that gets its final name when it is complete.
 type fileTarget struct {
 	partial  *disk.Partial
-	plan     negotiate.Plan
+	plan     *negotiate.Plan
+	known    bool // the size was announced
 	progress *job.Progress
 	length   int64 // bytes that are verified
 }
 
 var _ target = (*fileTarget)(nil)
 
-func openFileTarget(t *terms) (target, error) {
-	plan, c := t.plan, t.config
-	partial, err := disk.OpenPartial(c.File.FS, c.File.Name, disk.Wanted{
-		Size: int64(plan.Size), Known: plan.SizeKnown,
-		Modified: disk.Timestamp(plan.MTime), Identity: plan.Identity,
+func openFileTarget(t *terms, e *arriving, resume bool) (*fileTarget, error) {
+	plan, c, known := &t.plan, t.config, e.size != job.Unknown
+	wanted := disk.Wanted{
+		Size: max(e.size, 0), Known: known,
+		Modified: e.meta.Modified, Identity: e.identity,
 		Digest:    byte(plan.Digest),
-		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: !c.NoResume, Sparse: plan.Sparse,
+		Overwrite: plan.Overwrite, Backup: c.Backup, Resume: resume && !c.NoResume, Sparse: plan.Sparse,
 		Fill:        t.layout().Lanes > 1,
 		WriteBehind: plan.Durability != negotiate.DurabilityNone,
-		Preserve: disk.Preserve{
-			Mode: plan.SizeKnown, Times: plan.SizeKnown, Owner: plan.SizeKnown && plan.Owner, Xattrs: plan.XAttr,
-		},
-	})
+		Preserve:    disk.Preserve{Mode: known, Times: known, Owner: known && plan.Owner, Xattrs: plan.XAttr},
+	}
+	var partial *disk.Partial
+	var err error
+	if e.directory != nil {
+		partial, err = e.directory.of.Partial(e.name, wanted)
+	} else {
+		partial, err = disk.OpenPartial(c.File.FS, c.File.Name, wanted)
+	}
 	if err != nil {
 		return nil, err
 	}
-	return &fileTarget{partial: partial, plan: plan, progress: c.Progress}, nil
+	return &fileTarget{partial: partial, plan: plan, known: known, progress: c.Progress}, nil
 }
 
 // ReadAt implements pump.Target.
@@ -54,7 +60,7 @@ func (f *fileTarget) resumable() int64   { return f.partial.Resumable() }
 func (f *fileTarget) warnings() []string { return job.TargetWarnings(f.partial) }
 
 func (f *fileTarget) allocate(ctx context.Context) error {
-	if !f.plan.SizeKnown {
+	if !f.known {
 		return nil
 	}
 	return f.partial.Allocate(ctx, f.progress.Worked)
@@ -67,18 +73,11 @@ func (f *fileTarget) advance(prefix int64) error {
 	return f.partial.Advance(prefix)
 }
 
-func (f *fileTarget) finish(ctx context.Context, sum digest.Sum, attributes []byte) error {
+func (f *fileTarget) finish(ctx context.Context, sum digest.Sum, meta disk.Metadata) error {
 	if f.plan.Readback {
 		if err := f.readBack(ctx, sum); err != nil {
 			return err
 		}
-	}
-	meta := disk.Metadata{
-		Size: f.length, Mode: f.plan.Mode, Modified: disk.Timestamp(f.plan.MTime), UID: f.plan.UID, GID: f.plan.GID,
-	}
-	var err error
-	if meta.Xattrs, err = decodeAttributes(attributes); err != nil {
-		return err
 	}
 	return f.partial.Prepare(ctx, meta, f.plan.Durability, f.progress.Worked)
 }
@@ -100,9 +99,7 @@ func (f *fileTarget) readBack(ctx context.Context, sum digest.Sum) error {
 	return nil
 }
 
-func (f *fileTarget) commit() error                    { return f.partial.Commit(f.plan.Durability) }
-func (f *fileTarget) durability() negotiate.Durability { return f.plan.Durability }
-func (f *fileTarget) close() error                     { return nil }
+func (f *fileTarget) commit() error { return f.partial.Commit(f.plan.Durability) }
 
 func (f *fileTarget) keep() (kept int64, lost string) {
 	kept = f.partial.Keep()

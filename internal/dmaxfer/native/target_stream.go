@@ -8,7 +8,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // streamTarget writes chunks to a stream, to which they come in order.
@@ -81,7 +80,7 @@ func (s *streamTarget) Punch(offset, length int64) error {
 
 // finish closes the stream while that can still be a failure of the transfer: behind it there may be a file, and some
 // file systems report only then that they have lost it.
-func (s *streamTarget) finish(context.Context, digest.Sum, []byte) error {
+func (s *streamTarget) finish(context.Context, digest.Sum, disk.Metadata) error {
 	if err := s.out.Close(); err != nil {
 		return job.NewError(job.ErrTarget, err, "check the process that reads the output",
 			"closing %s failed: %s", s.out.Name(), disk.Reason(err))
@@ -89,17 +88,15 @@ func (s *streamTarget) finish(context.Context, digest.Sum, []byte) error {
 	return nil
 }
 
-func (s *streamTarget) resumable() int64                 { return 0 }
-func (s *streamTarget) warnings() []string               { return nil }
-func (s *streamTarget) allocate(context.Context) error   { return nil }
-func (s *streamTarget) concurrent() bool                 { return false }
-func (s *streamTarget) advance(int64) error              { return nil }
-func (s *streamTarget) commit() error                    { return nil }
-func (s *streamTarget) durability() negotiate.Durability { return negotiate.DurabilityNone }
+func (s *streamTarget) resumable() int64               { return 0 }
+func (s *streamTarget) warnings() []string             { return nil }
+func (s *streamTarget) allocate(context.Context) error { return nil }
+func (s *streamTarget) concurrent() bool               { return false }
+func (s *streamTarget) advance(int64) error            { return nil }
+func (s *streamTarget) commit() error                  { return nil }
 
 // The following have nothing to close: a stream that is not finished is closed when the transfer's context ends.
 
-func (s *streamTarget) close() error          { return nil }
 func (s *streamTarget) keep() (int64, string) { return 0, "" }
 func (s *streamTarget) discard() error        { return nil }
 func (s *streamTarget) abandon(bool) int64    { return 0 }

@@ -6,6 +6,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -20,17 +21,57 @@ type terms struct {
 
 func (t *terms) sends() bool { return t.plan.Sender == t.config.Side }
 
-// size returns that of the file in bytes, or job.Unknown.
-func (t *terms) size() int64 {
-	if !t.plan.SizeKnown {
-		return job.Unknown
+// tolerant reports whether the transfer goes on after an entry has failed.
+func (t *terms) tolerant() bool { return t.plan.Tree && !t.plan.FailFast }
+
+// durability returns what a target has when it is committed. That of a stream is not known.
+func (t *terms) durability() negotiate.Durability {
+	if t.plan.StreamTarget {
+		return negotiate.DurabilityNone
 	}
-	return int64(t.plan.Size)
+	return t.plan.Durability
+}
+
+// sumAlgorithm returns that of the digests by which content is compared before it is sent.
+func (t *terms) sumAlgorithm() digest.Algorithm { return t.plan.SumDigest() }
+
+// localSize returns that of the file on this side in bytes, or job.Unknown.
+func (t *terms) localSize() int64 {
+	if t.sends() && t.config.File.Source != nil {
+		return t.config.File.Source.Info().Size
+	}
+	return job.Unknown
+}
+
+// holes returns how the holes of a source are sent.
+func (t *terms) holes() pump.Holes {
+	switch {
+	case !t.plan.Sparse:
+		return pump.FillHoles
+	case t.plan.Readback:
+		return pump.CheckHoles
+	default:
+		return pump.KeepHoles
+	}
+}
+
+// packs reports whether a file of a tree is sent together with others. One with holes is sent in chunks, and so is one
+// that is to be read back.
+func (t *terms) packs(info disk.Info) bool {
+	if t.plan.Readback || info.Size > int64(t.plan.Chunk) {
+		return false
+	}
+	return !t.plan.Sparse || info.Allocated >= info.Size || info.Size < smallestHole
+}
+
+// longestLink returns how many bytes the text of a link may have beside a name.
+func (t *terms) longestLink(name int) int {
+	return t.config.Conn.MaxMessage() - negotiate.MaxEntrySize(name, 0)
 }
 
 // inOrder reports whether chunks have to be taken in the order of their offsets.
 func (t *terms) inOrder() bool {
-	return t.plan.Digest.Ordered() || !t.plan.SizeKnown || t.config.File.Stream
+	return t.plan.Digest.Ordered() || t.plan.StreamSource || t.config.File.Stream
 }
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
@@ -69,12 +110,12 @@ func (t *terms) chunkPatience() time.Duration {
 	return slowChunk
 }
 
-// pinning returns how the lanes are pinned; nil: they are not. A device with a processor of its own leaves this one's
-// CPUs alone. The single lanes of both sides are better on different CPUs, and a small file is transferred before
-// pinning could pay.
-func (t *terms) pinning() pump.Pinning {
+// pinning returns how the lanes are pinned for a file of that size; nil: they are not. A device with a processor of its
+// own leaves this one's CPUs alone. The single lanes of both sides are better on different CPUs, and a small file is
+// transferred before pinning could pay.
+func (t *terms) pinning(size int64) pump.Pinning {
 	if t.config.Placement == nil || t.config.Memory.Traits().Distant ||
-		t.inOrder() || t.plan.StreamTarget || t.plan.Size < smallFile {
+		t.inOrder() || t.plan.StreamTarget || size < smallFile {
 		return nil
 	}
 	return t.config.Placement.Lanes(maxLanes)
@@ -82,18 +123,37 @@ func (t *terms) pinning() pump.Pinning {
 
 // check refuses what the peer may want and this side's user does not.
 func (t *terms) check() error {
-	if t.config.MaxBytes > 0 && t.plan.SizeKnown && t.plan.Size > uint64(t.config.MaxBytes) {
-		return job.OverLimit(t.config.File.Path, int64(t.plan.Size), t.config.MaxBytes)
-	}
-	if err := t.checkHoles(); err != nil {
-		return err
-	}
 	if e := t.config.Expect; e != nil && t.plan.Digest != e.Algorithm() {
 		return job.NewError(job.ErrSettings, nil, "use the same --digest on both sides",
 			"--expect names a %s digest, but the %s requires the stronger %s",
 			e.Algorithm(), t.config.Side.Other(), t.plan.Digest)
 	}
+	if t.config.Expect != nil && t.plan.Tree {
+		return job.NewError(job.ErrSettings, nil, "leave out --expect, and compare with dma-copy verify",
+			"--expect names the digest of one file, but %s is a directory", t.config.File.Path)
+	}
 	return nil
+}
+
+// checkSize refuses a file, or the files of a tree, that are larger than this side's user allows.
+func (t *terms) checkSize(bytes int64) error {
+	if t.config.MaxBytes > 0 && bytes > t.config.MaxBytes {
+		return job.OverLimit(t.config.File.Path, bytes, t.config.MaxBytes)
+	}
+	return nil
+}
+
+// checkEntries refuses a tree with more entries than this side's user allows.
+func (t *terms) checkEntries(entries int64) error {
+	if t.config.MaxEntries > 0 && entries > t.config.MaxEntries {
+		return t.overEntries()
+	}
+	return nil
+}
+
+func (t *terms) overEntries() error {
+	return job.NewError(job.ErrLimit, nil, "raise --max-entries, or exclude some",
+		"%s has more than %d entries", t.config.File.Path, t.config.MaxEntries)
 }
 
 // readsHoles reports whether the zeros of a hole cost as much as data: for a digest that has no closed form for them,
@@ -124,8 +184,8 @@ func (t *terms) overHoles() error {
 
 // checkContent compares what was transferred with what the user allows.
 func (t *terms) checkContent(size int64, sum digest.Sum) error {
-	if t.config.MaxBytes > 0 && size > t.config.MaxBytes {
-		return job.OverLimit(t.config.File.Path, size, t.config.MaxBytes)
+	if err := t.checkSize(size); err != nil {
+		return err
 	}
 	if e := t.config.Expect; e != nil && sum != *e {
 		return job.NewError(job.ErrDigest, nil, "check the source, or correct --expect",

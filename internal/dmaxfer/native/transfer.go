@@ -33,7 +33,10 @@ func Run(ctx context.Context, c Config, session *negotiate.NativeSession, hostSi
 	if err == nil {
 		err = t.lead(ctx)
 	}
-	return Result{Summary: t.account.summary, Reference: t.reference, Early: t.inbox.close()}, err
+	if err == nil {
+		err = t.account.someFailed()
+	}
+	return Result{Summary: t.account.result(), Reference: t.reference, Early: t.inbox.close()}, err
 }
 
 // Tell tells the peer of a session that has not been started why this side gives up.
@@ -43,7 +46,7 @@ func Tell(c Config, session *negotiate.NativeSession, failed error) {
 	t.inbox.close()
 }
 
-// transfer is one file with one peer. The holder of owner owns it, and the session in it: the goroutine that calls
+// transfer is one transfer with one peer. The holder of owner owns it, and the session in it: the goroutine that calls
 // lead, unless it waits for something to happen. Calls that may hang are made by jobs, which report to it.
 //
 //	messages ─────────────►┐                ┌─► session ─► messages to the peer
@@ -66,9 +69,9 @@ type transfer struct {
 	message []byte        // the buffer of heartbeats
 	limiter *rate.Limiter // nil: no bandwidth limit
 
-	broken    error             // what a lane has noticed of the peer, and ends the transfer
-	skipInbox bool              // the next step serves anything but the inbox
-	ended     chan func() error // what is left to do by the owner when a job has ended
+	broken    error   // what a lane has noticed of the peer, and ends the transfer
+	skipInbox bool    // the next step serves anything but the inbox
+	posted    mailbox // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
 	reference *negotiate.Step // set if the peer speaks the reference protocol
 
@@ -85,7 +88,7 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 		config: &c, terms: agreed, session: session, inbox: newInbox(c.Conn),
 		account: &account{terms: agreed, started: time.Now()},
 		message: make([]byte, 0, c.Conn.MaxMessage()),
-		ended:   make(chan func() error, 2),
+		posted:  newMailbox(),
 	}
 }
 
@@ -123,6 +126,14 @@ type role interface {
 	// patience returns how long heartbeats of the peer alone keep the transfer alive, with what the peer has to do now.
 	patience() time.Duration
 
+	// committing reports whether a receiver renames a target, which must not be interrupted, and committed whether the
+	// receiver has the only file, by its word on the sender.
+	committing() bool
+	committed() bool
+
+	// halt has a receiver commit nothing more, and waits for what it is just committing.
+	halt(ctx context.Context) error
+
 	// settle ends the role; failed is why the transfer did, or nil. It returns what is kept for a later transfer.
 	settle(failed error) (kept job.Kept, err error)
 
@@ -145,6 +156,12 @@ type link interface {
 	// run makes a call that may take long or hang in another goroutine. The owner calls what it returns, unless the
 	// transfer has ended by then.
 	run(call func() (finish func() error))
+
+	// post has the owner call something, unless the transfer has ended by then. It may be called by any goroutine.
+	post(call func() error)
+
+	// code returns the exit code for an error, for the peer.
+	code(err error) negotiate.AbortCode
 
 	// poller lets the lanes exchange messages with the peer while ctx lasts.
 	poller(ctx context.Context) pump.Poller
@@ -175,8 +192,13 @@ func (t *transfer) lead(ctx context.Context) error {
 	t.owner.acquire()
 	working, stop := context.WithCancelCause(ctx)
 	err := t.converse(working)
-	if err != nil {
-		t.tell(err)
+	if t.session.State() == negotiate.Cancelling { // by the sender, which waits for the results
+		stop(errEnded)
+		t.reportCancelled()
+	} else if err != nil {
+		stop(errEnded)
+		t.haltCommits()
+		err = t.tell(err)
 	}
 	stop(errEnded)
 	returned, err := t.windUp(err)
@@ -208,10 +230,16 @@ func (t *transfer) converse(ctx context.Context) error {
 	return nil
 }
 
-// complete reports whether this session has nothing left to do: it is done, or another one continues.
+// complete reports whether there is nothing left to do: a sender has had its transfer, a receiver has lost its peer
+// after that, or another session continues.
 func (t *transfer) complete() bool {
-	state := t.session.State()
-	return state == negotiate.Done || state == negotiate.HandedOver
+	switch t.session.State() {
+	case negotiate.Done, negotiate.HandedOver:
+		return true
+	case negotiate.Ready:
+		return t.session.Transfers() > 0 && t.terms.sends()
+	}
+	return false
 }
 
 // step handles the next thing that happens. A peer that always has a message does not keep this side from anything
@@ -251,8 +279,8 @@ func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle
 		return nothing
 	case <-t.config.Conn.Done():
 		return func() error { return t.lost(ctx) }
-	case finish := <-t.ended:
-		return func() error { return t.finish(ctx, finish) }
+	case <-t.posted.arrived:
+		return func() error { return t.servePosted(ctx) }
 	case <-waiting:
 		return func() error { return t.flush(ctx) }
 	case <-t.watch.pulse():
@@ -264,13 +292,49 @@ func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle
 
 func nothing() error { return nil }
 
-// finish does what is left to do of a job.
-func (t *transfer) finish(ctx context.Context, finish func() error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx) // which may well be why the job has ended
+// servePosted does what was posted.
+func (t *transfer) servePosted(ctx context.Context) error {
+	for _, call := range t.posted.take() {
+		if ctx.Err() != nil {
+			return context.Cause(ctx) // which may well be why a job has ended
+		}
+		t.watch.progressed()
+		if err := call(); err != nil {
+			return err
+		}
 	}
-	t.watch.progressed()
-	return finish()
+	return nil
+}
+
+// mailbox has what goroutines of a transfer want its owner to do.
+type mailbox struct {
+	arrived chan struct{} // delivers a token when there is something
+
+	mu    *sync.Mutex
+	calls *[]func() error
+}
+
+func newMailbox() mailbox {
+	return mailbox{arrived: make(chan struct{}, 1), mu: new(sync.Mutex), calls: new([]func() error)}
+}
+
+// add never blocks.
+func (m mailbox) add(call func() error) {
+	m.mu.Lock()
+	*m.calls = append(*m.calls, call)
+	m.mu.Unlock()
+	select {
+	case m.arrived <- struct{}{}:
+	default:
+	}
+}
+
+func (m mailbox) take() []func() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	calls := *m.calls
+	*m.calls = nil
+	return calls
 }
 
 // take lets the session judge a message and does what it asks for.
@@ -291,10 +355,12 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(l, step.Window) })
 		return nil
 	case negotiate.PeerBeat:
-		if t.commit() != committed { // after that there is nothing to work on
+		if t.session.State() != negotiate.Ready || t.session.Transfers() == 0 { // after it there is no work
 			t.watch.peerWorked(step.Beat)
 		}
 		return nil
+	case negotiate.PeerAborting:
+		return failed(step.Failure)
 	case negotiate.ToReference:
 		t.reference = &step.ReferenceStep
 		return nil
@@ -352,6 +418,7 @@ func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
 			return err
 		}
 	}
+	t.account.windowOpened()
 	return t.role.windowOpened(ctx, w)
 }
 

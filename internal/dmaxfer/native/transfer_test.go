@@ -3,6 +3,9 @@ package native
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -20,7 +23,8 @@ const testMessage = 512
 func started(t *testing.T) *negotiate.NativeSession {
 	t.Helper()
 	session, err := negotiate.NewNative(
-		negotiate.DPU, 1, negotiate.Hello{Chunk: 4096, Depth: 1}, negotiate.Limits{MaxMessage: testMessage},
+		negotiate.DPU, negotiate.Supported.Max, negotiate.Hello{Chunk: 4096, Depth: 1},
+		negotiate.Limits{MaxMessage: testMessage},
 	)
 	must(t, err)
 	session.Start()
@@ -48,7 +52,8 @@ func TestReturnToReferenceCountsMoreThanTheLoss(t *testing.T) {
 	reference := negotiate.NewSession(negotiate.DPU, negotiate.Local{Marked: true, Native: &hello},
 		negotiate.Limits{MaxMessage: testMessage, MaxFileSize: 1})
 	reference.Start()
-	offer := negotiate.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, 1, 1}}
+	versions := negotiate.Supported
+	offer := negotiate.Direction{FileInHost: true, Size: 1, Offer: [3]byte{0xDC, versions.Min, versions.Max}}
 	step, err := reference.Receive(offer.Encode())
 	must(t, err)
 	step.Native.Start()
@@ -78,7 +83,7 @@ func TestInterruptionIsTheCause(t *testing.T) {
 			err = tr.step(ctx)
 		}
 		mustBe(t, err, interrupted)
-		tr.ended = make(chan func() error, cap(tr.ended))
+		tr.posted = newMailbox()
 	}
 }
 
@@ -102,4 +107,72 @@ func TestPatienceIsCounted(t *testing.T) {
 		waited.end() // and the bubble ends: nothing is left
 		unused.end()
 	})
+}
+
+// A mailbox keeps what is posted in its order, delivers one token for any number of calls, and never blocks.
+func TestMailbox(t *testing.T) {
+	m := newMailbox()
+	var called []int
+	for i := range 100 {
+		m.add(func() error { called = append(called, i); return nil })
+	}
+	if len(m.arrived) != 1 {
+		t.Errorf("%d tokens", len(m.arrived))
+	}
+	for _, call := range m.take() {
+		must(t, call())
+	}
+	if len(called) != 100 || !slices.IsSorted(called) {
+		t.Errorf("called %v", called)
+	}
+	if left := m.take(); len(left) != 0 {
+		t.Errorf("%d calls are left", len(left))
+	}
+}
+
+// No call is lost, whenever it is posted: a token follows each.
+func TestMailboxLosesNothing(t *testing.T) {
+	const posters, calls = 4, 2000
+	m := newMailbox()
+	var done atomic.Int64
+	var posting sync.WaitGroup
+	for range posters {
+		posting.Go(func() {
+			for range calls {
+				m.add(func() error { done.Add(1); return nil })
+			}
+		})
+	}
+	for done.Load() < posters*calls {
+		<-m.arrived
+		for _, call := range m.take() {
+			must(t, call())
+		}
+	}
+	posting.Wait()
+}
+
+// What is posted while the transfer is served is done before it waits again, and its error ends the transfer.
+func TestPostedErrorEndsTheTransfer(t *testing.T) {
+	because := errors.New("a job has failed")
+	_, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
+	tr := newTransfer(Config{Side: negotiate.DPU, Conn: dpu, File: &job.LocalFile{}}, started(t))
+	tr.watch.start(negotiate.DPU, time.Hour)
+	defer tr.watch.stop()
+	tr.owner.acquire()
+	var order []string
+	tr.post(func() error {
+		order = append(order, "first")
+		tr.post(func() error { order = append(order, "third"); return because })
+		return nil
+	})
+	tr.post(func() error { order = append(order, "second"); return nil })
+	var err error
+	for err == nil {
+		err = tr.step(t.Context())
+	}
+	mustBe(t, err, because)
+	if !slices.Equal(order, []string{"first", "second", "third"}) {
+		t.Errorf("called %v", order)
+	}
 }

@@ -24,13 +24,15 @@ func unbroken() error { return nil }
 func newPair(size int) *pair {
 	content := make([]byte, size)
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(content)
-	return &pair{
-		source: newMemory(content), target: newMemory(make([]byte, size)), chunk: 64, slots: 4, lanes: [2]int{2, 2},
+	p := &pair{
+		chunk: 64, slots: 4, lanes: [2]int{2, 2}, atOnce: 1,
 		algorithm: digest.CRC32C, corrupt: never, broken: unbroken,
 	}
+	p.file = p.addFile(content)
+	return p
 }
 
-// drawPair draws a transfer that succeeds.
+// drawPair draws a transfer of one file that succeeds.
 func drawPair(t *rapid.T) *pair {
 	p := newPair(rapid.IntRange(0, 6000).Draw(t, "size"))
 	p.chunk = rapid.Int64Range(1, 300).Draw(t, "chunk")
@@ -49,10 +51,17 @@ func drawPair(t *rapid.T) *pair {
 	}
 	if p.algorithm != digest.None {
 		p.corruptAFew(rapid.IntRange(0, 20).Draw(t, "percent"))
-		drawClaims(t, p)
 	}
-	drawHoles(t, p)
+	p.drawContent(t, p.file)
 	return p
+}
+
+// drawContent draws how a file is sent.
+func (p *pair) drawContent(t *rapid.T, f *file) {
+	if p.algorithm != digest.None {
+		drawClaims(t, f)
+	}
+	drawHoles(t, f)
 }
 
 // corruptAFew corrupts moves, at most as many as one chunk may be retransmitted.
@@ -65,27 +74,27 @@ func (p *pair) corruptAFew(percent int) {
 }
 
 // drawHoles makes the source sparse. If holes are checked, some of the reported holes contain data.
-func drawHoles(t *rapid.T, p *pair) {
-	p.holes = rapid.SampledFrom([]Holes{KeepHoles, CheckHoles, FillHoles}).Draw(t, "holes")
-	size := int64(len(p.source.bytes))
+func drawHoles(t *rapid.T, f *file) {
+	f.holes = rapid.SampledFrom([]Holes{KeepHoles, CheckHoles, FillHoles}).Draw(t, "holes")
+	size := int64(len(f.source.bytes))
 	for offset := int64(0); offset < size; {
 		length := min(rapid.Int64Range(1, 1000).Draw(t, "extent"), size-offset)
 		extent := disk.Extent{Offset: offset, Length: length, Hole: rapid.Bool().Draw(t, "hole")}
-		if extent.Hole && (p.holes == KeepHoles || rapid.Bool().Draw(t, "honest")) {
-			clear(p.source.bytes[offset : offset+length])
+		if extent.Hole && (f.holes == KeepHoles || rapid.Bool().Draw(t, "honest")) {
+			clear(f.source.bytes[offset : offset+length])
 		}
-		p.source.extents = append(p.source.extents, extent)
+		f.source.extents = append(f.source.extents, extent)
 		offset += length
 	}
 }
 
 // drawClaims gives the target the prefix of an earlier transfer, with some wrong bytes.
-func drawClaims(t *rapid.T, p *pair) {
-	p.resume = rapid.Int64Range(0, int64(len(p.source.bytes))).Draw(t, "resumed")
-	copy(p.target.bytes, p.source.bytes[:p.resume])
+func drawClaims(t *rapid.T, f *file) {
+	f.resume = rapid.Int64Range(0, int64(len(f.source.bytes))).Draw(t, "resumed")
+	copy(f.target.bytes, f.source.bytes[:f.resume])
 	for range rapid.IntRange(0, 3).Draw(t, "wrong bytes") {
-		if p.resume > 0 {
-			p.target.bytes[rapid.Int64Range(0, p.resume-1).Draw(t, "wrong byte")] ^= 1
+		if f.resume > 0 {
+			f.target.bytes[rapid.Int64Range(0, f.resume-1).Draw(t, "wrong byte")] ^= 1
 		}
 	}
 }
@@ -95,24 +104,43 @@ func (p *pair) mustCopy(t fataler) {
 	p.build()
 	sent, received := p.run(context.Background())
 	must(t, errors.Join(sent, received, p.wire.violation))
-	if !bytes.Equal(p.source.bytes, p.target.bytes) {
-		t.Fatalf("%d bytes arrived changed", len(p.source.bytes))
+	for _, f := range p.files {
+		p.mustHave(t, f)
 	}
-	size := int64(len(p.source.bytes))
-	want, _, err := digest.Of(context.Background(), p.algorithm, bytes.NewReader(p.source.bytes))
-	must(t, err)
-	for side, sum := range map[string]func() (int64, digest.Sum){"sender": p.sender.Sum, "receiver": p.receiver.Sum} {
-		if length, got := sum(); length != size || got != want {
-			t.Fatalf("the %s makes it %d bytes of %v, not %d of %v", side, length, got, size, want)
-		}
-	}
-	if p.moved.Load() != size || p.stored != size || p.prefix != size {
-		t.Fatalf("%d bytes were counted as %d sent, %d stored, %d without a gap",
-			size, p.moved.Load(), p.stored, p.prefix)
+	if p.packs.Load() != p.afterPacks.Load() {
+		t.Fatalf("%d packs were stored, %d ended", p.packs.Load(), p.afterPacks.Load())
 	}
 	if p.retransmits[0].Load() != p.retransmits[1].Load() {
-		t.Fatalf("the sender retransmitted %d chunks, the receiver rejected %d",
+		t.Fatalf("the sender retransmitted %d units, the receiver rejected %d",
 			p.retransmits[0].Load(), p.retransmits[1].Load())
+	}
+}
+
+// mustHave checks that the target has the content of the source, and what both sides know of it.
+func (p *pair) mustHave(t fataler, f *file) {
+	t.Helper()
+	if !bytes.Equal(f.source.bytes, f.target.bytes) {
+		t.Fatalf("%d bytes of file %d arrived changed", len(f.source.bytes), f.number)
+	}
+	size := int64(len(f.source.bytes))
+	want, _, err := digest.Of(context.Background(), p.algorithm, bytes.NewReader(f.source.bytes))
+	must(t, err)
+	if length, got := f.sent(); length != size || got != want {
+		t.Fatalf("the sender makes file %d %d bytes of %v, not %d of %v", f.number, length, got, size, want)
+	}
+	if f.whole {
+		if f.moved.Load() != size || f.packed.Load() != 1 {
+			t.Fatalf("%d bytes of file %d were counted as %d, stored %d times",
+				size, f.number, f.moved.Load(), f.packed.Load())
+		}
+		return
+	}
+	if length, got := f.incoming.Prefix(), f.incoming.Sum(); length != size || got != want {
+		t.Fatalf("the receiver makes file %d %d bytes of %v, not %d of %v", f.number, length, got, size, want)
+	}
+	if f.moved.Load() != size || f.stored != size || f.prefix != size {
+		t.Fatalf("%d bytes of file %d were counted as %d sent, %d stored, %d without a gap",
+			size, f.number, f.moved.Load(), f.stored, f.prefix)
 	}
 }
 
@@ -184,12 +212,12 @@ func TestChunkThatIsNeverAccepted(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- p.sender.Run(t.Context()) }()
 	for attempt := range 1 + negotiate.MaxAttempt {
-		<-p.sender.Outbox().Waiting()
-		records := p.sender.Outbox().Take()
-		if len(records) != 1 || int(records[0].Attempt) != attempt {
-			t.Fatalf("%+v at attempt %d", records, attempt)
+		<-p.announced.Waiting()
+		announced := p.announced.Take()
+		if len(announced) != 1 || int(announced[0].Unit.Record.Attempt) != attempt {
+			t.Fatalf("%+v at attempt %d", announced, attempt)
 		}
-		p.sender.Acknowledge([]negotiate.Ack{{Slot: records[0].Slot, Bad: true}})
+		p.sender.Acknowledge([]negotiate.Ack{{Slot: uint32(announced[0].Unit.Record.Slot), Bad: true}})
 	}
 	mustBe(t, <-ended, ErrCorrupted)
 }
@@ -253,7 +281,7 @@ func TestWaitingLanesEndWithTheirContext(t *testing.T) {
 	ended := make(chan error)
 	go func() { ended <- p.sender.Run(ctx) }()
 	go func() { ended <- p.receiver.Run(ctx) }()
-	<-p.sender.Outbox().Waiting() // without an answer
+	<-p.announced.Waiting() // without an answer
 	cancel(because)
 	mustBe(t, <-ended, because)
 	mustBe(t, <-ended, because)
@@ -266,16 +294,17 @@ func TestLongHolesCanBeInterrupted(t *testing.T) {
 	interrupted := errors.New("interrupted")
 	var chunks []Chunk
 	r := NewReceiver(ReceiverConfig{
-		Target: discardTarget{}, Depth: 1, Batch: 1,
+		Depth:   1,
 		Buffers: []Slots{NewSlots(make([]byte, 64), 64)}, Engines: []Engine{NewCopier(nil, nil, 1, digest.None)},
-		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Retransmit: func(Chunk) {},
-		Moved: func(chunk Chunk, _ int64) error {
-			chunks = append(chunks, chunk)
-			stop(interrupted)
-			return nil
-		},
+		InOrder: true, Digest: digest.XXH3, Stages: new(Stages), Outbox: NewBatch[Reply](1, 1),
 	})
-	r.Take([]negotiate.Record{{Kind: negotiate.HoleRecord, Offset: 0, Length: 4 * holeStep}})
+	in := NewIncoming(discardTarget{}, digest.XXH3, 1)
+	in.Moved = func(chunk Chunk, _ int64) error {
+		chunks = append(chunks, chunk)
+		stop(interrupted)
+		return nil
+	}
+	r.Take(negotiate.Record{Kind: negotiate.HoleRecord, Offset: 0, Length: 4 * holeStep}, in)
 	r.End()
 	if err := r.Run(ctx); !errors.Is(err, interrupted) {
 		t.Errorf("it ended with %v", err)
@@ -296,23 +325,24 @@ func (discardTarget) Punch(int64, int64) error    { return nil }
 func TestWrongChunksWithoutEnd(t *testing.T) {
 	const chunk, slots = 64, 3
 	window, private := make([]byte, slots*chunk), make([]byte, slots*chunk)
+	replies := NewBatch[Reply](slots, 1)
 	r := NewReceiver(ReceiverConfig{
-		Target: newMemory(make([]byte, 10*chunk)), Depth: slots, Batch: 1, Buffers: []Slots{NewSlots(private, chunk)},
+		Depth: slots, Buffers: []Slots{NewSlots(private, chunk)},
 		Engines: []Engine{NewCopier(window, private, slots, digest.CRC32C)}, Digest: digest.CRC32C, Stages: &Stages{},
-		Pace:  func(context.Context, int64) error { return nil },
-		Moved: func(Chunk, int64) error { return nil }, Retransmit: func(Chunk) {},
+		Pace: func(context.Context, int64) error { return nil }, Retransmit: func(*Unit) {}, Outbox: replies,
 	})
+	in := NewIncoming(newMemory(make([]byte, 10*chunk)), digest.CRC32C, slots)
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(t.Context()) }()
-	wrong := []negotiate.Record{{Kind: negotiate.DataRecord, Length: chunk, Check: 1}}
+	wrong := negotiate.Record{Kind: negotiate.DataRecord, Length: chunk, Check: 1}
 	for times := 1; ; times++ {
-		r.Take(wrong)
+		r.Take(wrong, in)
 		select {
 		case err := <-ended:
 			mustBe(t, err, ErrCorrupted)
 			return
-		case <-r.Outbox().Waiting():
-			r.Outbox().Take()
+		case <-replies.Waiting():
+			replies.Take()
 		}
 		if times > maxAttempts*slots {
 			t.Fatalf("it was sent %d times", times)

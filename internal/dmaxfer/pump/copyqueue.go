@@ -3,8 +3,6 @@ package pump
 import (
 	"context"
 	"fmt"
-
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // copyQueue hands one lane's copies to its engine. Without an engine it is empty.
@@ -57,6 +55,4 @@ func (q *copyQueue) inFlight() int {
 	return q.engine.Inflight()
 }
 
-func moveFailed(r *negotiate.Record, err error) error {
-	return fmt.Errorf("copying %d bytes at %d: %w", r.Length, r.Offset, err)
-}
+func moveFailed(u *Unit, err error) error { return fmt.Errorf("copying %s: %w", u, err) }

@@ -1,8 +1,9 @@
-// Package pump moves the chunks of a file between the file and the window, the registered memory through which the two
-// sides of a transfer exchange them. It must not know a protocol state, a file name or a device: files, engines and the
+// Package pump moves content between files and the window, the registered memory through which the two sides of a
+// transfer exchange it. A slot of the window carries a unit: a chunk of one file, or several whole files. It must not
+// know a protocol state, a file name or a device: files, engines and the
 // way to the peer are interfaces.
 //
-//	Sender    file ─read─► slot ─checksum─► [engine ─► window] ─► announce ... acknowledged ─► slot is vacant
+//	Sender    feed ─read─► slot ─checksum─► [engine ─► window] ─► announce ... acknowledged ─► slot is vacant
 //	Receiver  announced ─► [engine: window ─► buffer] ─checksum─► file ─► acknowledge
 //
 // The slots of the window have these states, which the session of package negotiate enforces:

@@ -26,12 +26,12 @@ func chunkOf(r *negotiate.Record) Chunk {
 	return Chunk{Kind: r.Kind, Offset: int64(r.Offset), Length: int64(r.Length)}
 }
 
-// addToLedger adds a chunk to a ledger, whose digest needs either the chunk's checksum or, in order, its bytes.
-func addToLedger(ledger *digest.Ledger, a digest.Algorithm, chunk Chunk, bytes []byte, check uint64) error {
+// AddToLedger adds a chunk to a ledger, whose digest needs either the chunk's checksum or, in order, its bytes.
+func AddToLedger(ledger *digest.Ledger, chunk Chunk, bytes []byte, check uint64) error {
 	switch {
 	case chunk.Kind == negotiate.HoleRecord:
 		return ledger.AddHole(chunk.Offset, chunk.Length)
-	case a.Ordered():
+	case ledger.Algorithm().Ordered():
 		return ledger.Write(chunk.Offset, bytes)
 	default:
 		return ledger.Add(chunk.Offset, chunk.Length, check)

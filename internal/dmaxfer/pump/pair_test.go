@@ -16,28 +16,28 @@ import (
 
 // pair is a Sender and a Receiver that share a window, without a protocol between them.
 type pair struct {
-	source, target *memory
-	chunk          int64
-	slots          int
-	lanes          [2]int // of the sender, of the receiver
-	algorithm      digest.Algorithm
-	holes          Holes
-	resume         int64
-	hostSends      bool // the sender reads into the window, and the receiver has the engines
-	inOrder        bool
-	stream         io.Reader // replaces the source if not nil
-	seed           uint64
-	pinning        Pinning      // for the lanes of both sides
-	corrupt        func() bool  // reports whether to corrupt the next move
-	broken         func() error // error of the next move
+	*file             // the first one
+	files     []*file // all
+	atOnce    int     // files that are read in turns
+	chunk     int64
+	slots     int
+	lanes     [2]int // of the sender, of the receiver
+	algorithm digest.Algorithm
+	hostSends bool // the sender reads into the window, and the receiver has the engines
+	inOrder   bool
+	seed      uint64
+	pinning   Pinning      // for the lanes of both sides
+	corrupt   func() bool  // reports whether to corrupt the next move
+	broken    func() error // error of the next move
 
 	sender      *Sender
 	receiver    *Receiver
+	announced   *Batch[Announcement]
+	replies     *Batch[Reply]
 	stages      [2]Stages
-	moved       atomic.Int64 // bytes, counted by the sender
-	stored      int64        // bytes, counted by the receiver
-	prefix      int64        // last one reported by the receiver
 	retransmits [2]atomic.Int64
+	packs       atomic.Int64 // stored
+	afterPacks  atomic.Int64 // calls of what StorePack returned
 	wire        wire
 }
 
@@ -48,21 +48,27 @@ type wire struct {
 	claims    int
 	messages  [2]int // of the sender, of the receiver
 	violation error
-	records   []negotiate.Record
 	acks      []negotiate.Ack
+}
+
+// addFile adds a file; its number is its entry.
+func (p *pair) addFile(content []byte) *file {
+	f := &file{number: len(p.files), source: newMemory(content), target: newMemory(make([]byte, len(content)))}
+	p.files = append(p.files, f)
+	return f
 }
 
 func (p *pair) build() {
 	window := make([]byte, int64(p.slots)*p.chunk)
 	p.wire.taken = make([]bool, p.slots)
-	sent := SenderConfig{
-		Batch:  max(1, p.slots/4),
-		Reader: NewFileReader(p.source, p.resume, p.holes), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
-		Digest: p.algorithm, Stages: &p.stages[0], Pinning: p.pinning,
-		Moved: func(chunk Chunk) { p.moved.Add(chunk.Length) }, Retransmit: func(Chunk) { p.retransmits[0].Add(1) },
+	batch := max(1, p.slots/4)
+	p.announced, p.replies = NewBatch[Announcement](2*p.slots, batch), NewBatch[Reply](2*p.slots, batch)
+	for _, f := range p.files {
+		f.build(p)
 	}
-	if p.stream != nil {
-		sent.Reader = NewStreamReader(streamOf{p.stream})
+	sent := SenderConfig{
+		Feed: newFileFeed(p), Slots: NewSlots(window, p.chunk), Lanes: p.lanes[0],
+		Digest: p.algorithm, Stages: &p.stages[0], Pinning: p.pinning, Outbox: p.announced,
 	}
 	if !p.hostSends {
 		own := make([]byte, len(window))
@@ -72,10 +78,9 @@ func (p *pair) build() {
 		}
 	}
 	received := ReceiverConfig{
-		Batch:  max(1, p.slots/4),
-		Target: p.target, Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1],
-		Pinning: p.pinning,
-		Moved:   p.storedChunk, Retransmit: func(Chunk) { p.retransmits[1].Add(1) },
+		Depth: p.slots, InOrder: p.inOrder, Digest: p.algorithm, Stages: &p.stages[1],
+		Pinning: p.pinning, Outbox: p.replies,
+		StorePack: p.storePack, Retransmit: func(*Unit) { p.retransmits[1].Add(1) },
 	}
 	for lane := range p.lanes[1] {
 		count := (p.slots + p.lanes[1] - 1) / p.lanes[1]
@@ -97,13 +102,29 @@ func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
 	}
 }
 
-func (p *pair) storedChunk(chunk Chunk, prefix int64) error {
-	p.stored += chunk.Length
-	if prefix < p.prefix {
-		return errors.New("the prefix decreased")
+// storePack is ReceiverConfig.StorePack.
+func (p *pair) storePack(_ context.Context, pack *negotiate.Pack, content []byte) (after func(), err error) {
+	for i := range pack.Files {
+		packed := &pack.Files[i]
+		bytes := ContentOf(packed, content)
+		sum := digest.SumOf(p.algorithm, bytes, packed.Check)
+		if [negotiate.MaxDigestSize]byte(packed.Digest) != padded(sum) {
+			return nil, fmt.Errorf("the digest of file %d is not %s", packed.Entry, sum)
+		}
+		f := p.files[packed.Entry]
+		if err := f.target.WriteAt(bytes, 0); err != nil {
+			return nil, err
+		}
+		f.packed.Add(1)
 	}
-	p.prefix = prefix
-	return nil
+	p.packs.Add(1)
+	return func() { p.afterPacks.Add(1) }, nil
+}
+
+// padded returns the digest as in a pack.
+func padded(sum digest.Sum) (padded [negotiate.MaxDigestSize]byte) {
+	sum.CopyTo(padded[:])
+	return padded
 }
 
 // run executes the transfer and returns the error of each side.
@@ -135,41 +156,63 @@ func (p *pair) run(ctx context.Context) (sent, received error) {
 func (p *pair) carry(ctx context.Context) {
 	for {
 		select {
-		case <-p.sender.Outbox().Waiting():
+		case <-p.announced.Waiting():
 			p.wire.messages[0]++
-			p.wire.records = append(p.wire.records[:0], p.sender.Outbox().Take()...)
-			for i := range p.wire.records {
-				p.announced(&p.wire.records[i])
-			}
-			p.receiver.Take(p.wire.records)
-		case <-p.receiver.Outbox().Waiting():
+			p.deliverAnnounced()
+		case <-p.replies.Waiting():
 			p.wire.messages[1]++
-			p.wire.acks = append(p.wire.acks[:0], p.receiver.Outbox().Take()...)
-			for _, a := range p.wire.acks {
-				if !p.wire.taken[a.Slot] {
-					p.wire.violation = fmt.Errorf("slot %d is acknowledged twice", a.Slot)
-				}
-				p.wire.taken[a.Slot] = false
-			}
-			p.sender.Acknowledge(p.wire.acks)
+			p.deliverReplies()
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (p *pair) announced(r *negotiate.Record) {
-	switch {
-	case p.wire.taken[r.Slot]:
-		p.wire.violation = fmt.Errorf("slot %d is announced twice", r.Slot)
-	case r.Kind != negotiate.HoleRecord && r.Length > uint64(p.chunk):
-		p.wire.violation = fmt.Errorf("a chunk of %d bytes for slots of %d bytes", r.Length, p.chunk)
+// deliverAnnounced passes to the receiver what the sender has announced.
+func (p *pair) deliverAnnounced() {
+	for _, a := range p.announced.Take() {
+		p.inspect(a.Unit)
+		if a.Unit.Packed() {
+			p.receiver.TakePack(a.Unit.Pack)
+		} else {
+			p.receiver.Take(a.Unit.Record, p.files[a.Unit.Record.Entry].incoming)
+		}
 	}
-	p.wire.taken[r.Slot] = true
+}
+
+// deliverReplies passes the acknowledgements to the sender.
+func (p *pair) deliverReplies() {
+	p.wire.acks = p.wire.acks[:0]
+	for _, r := range p.replies.Take() {
+		if !p.wire.taken[r.Ack.Slot] {
+			p.wire.violation = fmt.Errorf("slot %d is acknowledged twice", r.Ack.Slot)
+		}
+		p.wire.taken[r.Ack.Slot] = false
+		p.wire.acks = append(p.wire.acks, r.Ack)
+	}
+	p.sender.Acknowledge(p.wire.acks)
+}
+
+// inspect checks an announced unit.
+func (p *pair) inspect(u *Unit) {
+	slot, r := u.Record.Slot, &u.Record
+	switch {
+	case p.wire.taken[slot]:
+		p.wire.violation = fmt.Errorf("slot %d is announced twice", slot)
+	case u.Used() > p.chunk:
+		p.wire.violation = fmt.Errorf("%s for slots of %d bytes", u, p.chunk)
+	case u.Packed() && (u.Pack.Slot != slot || u.Pack.Attempt != r.Attempt):
+		p.wire.violation = fmt.Errorf("slot %d, attempt %d of a pack in slot %d, attempt %d",
+			u.Pack.Slot, u.Pack.Attempt, slot, r.Attempt)
+	}
+	p.wire.taken[slot] = true
+	if u.Packed() {
+		return
+	}
 	switch {
 	case r.Kind == negotiate.ClaimRecord:
 		p.wire.claims++
-	case r.Kind == negotiate.DataRecord && int64(r.Offset+r.Length) <= p.resume:
+	case r.Kind == negotiate.DataRecord && int64(r.Offset+r.Length) <= p.files[r.Entry].resume:
 		p.wire.dataBelow += int64(r.Length)
 	}
 }

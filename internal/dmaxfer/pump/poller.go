@@ -3,8 +3,6 @@ package pump
 import (
 	"context"
 	"time"
-
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Poller lets lanes exchange messages with the peer themselves. A message that a lane sends or receives between two
@@ -82,15 +80,15 @@ func (m *messenger) whileBlocked(work func() error) error {
 	return work()
 }
 
-// pace waits until the bandwidth limit allows the chunk. wait may be nil.
-func (m *messenger) pace(ctx context.Context, wait func(context.Context, int64) error, chunk *negotiate.Record) error {
+// pace waits until the bandwidth limit allows so many bytes. wait may be nil.
+func (m *messenger) pace(ctx context.Context, wait func(context.Context, int64) error, bytes int64) error {
 	if wait == nil {
 		return nil
 	}
 	return m.whileBlocked(func() error {
 		watch := m.stages.start()
 		defer watch.charge(RateLimit)
-		return wait(ctx, int64(chunk.Length))
+		return wait(ctx, bytes)
 	})
 }
 
@@ -115,14 +113,30 @@ func (m *messenger) sleep(work func() error) error {
 	return err
 }
 
-// receive returns the next item that the peer sends, or open = false if the inbox is closed. It polls for a while
-// before it sleeps.
-func receive[T any](ctx context.Context, m *messenger, inbox <-chan T) (item T, open bool, err error) {
+// arrival is what a lane has waited for.
+type arrival int
+
+const (
+	arrivedItem arrival = iota
+	arrivedEnd          // the inbox is closed
+	arrivedWake         // the lane is to look around
+)
+
+// receive returns the next item that the peer sends, unless the inbox is closed or wake delivers a token before; wake
+// may be nil. It polls for a while before it sleeps.
+func receive[T any](
+	ctx context.Context, m *messenger, inbox <-chan T, wake <-chan struct{},
+) (item T, what arrival, err error) {
+	var open bool
 	for n := range m.pollLimit() {
 		select {
 		case item, open = <-inbox:
-			return item, open, nil
+			return item, itemOrEnd(open), nil
 		default:
+		}
+		if len(wake) > 0 {
+			<-wake
+			return item, arrivedWake, nil
 		}
 		if n == flushAfter {
 			m.out.Flush()
@@ -133,10 +147,21 @@ func receive[T any](ctx context.Context, m *messenger, inbox <-chan T) (item T, 
 	err = m.sleep(func() error {
 		select {
 		case item, open = <-inbox:
+			what = itemOrEnd(open)
+			return nil
+		case <-wake:
+			what = arrivedWake
 			return nil
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
 	})
-	return item, open, err
+	return item, what, err
+}
+
+func itemOrEnd(open bool) arrival {
+	if open {
+		return arrivedItem
+	}
+	return arrivedEnd
 }

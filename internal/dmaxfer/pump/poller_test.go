@@ -86,7 +86,7 @@ func TestPatienceWithASlowPeerEnds(t *testing.T) {
 		for wait := range 10 {
 			polled.polls = 0
 			time.AfterFunc(time.Second, func() { inbox <- wait })
-			if got, _, err := receive(t.Context(), d, inbox); got != wait || err != nil {
+			if got, _, err := receive(t.Context(), d, inbox, nil); got != wait || err != nil {
 				t.Fatalf("received %d, %v", got, err)
 			}
 			if want := 64>>wait + 1; polled.polls != want {
@@ -95,7 +95,7 @@ func TestPatienceWithASlowPeerEnds(t *testing.T) {
 		}
 		for range 10 {
 			time.AfterFunc(100*time.Microsecond, func() { inbox <- 7 })
-			if got, _, err := receive(t.Context(), d, inbox); got != 7 || err != nil {
+			if got, _, err := receive(t.Context(), d, inbox, nil); got != 7 || err != nil {
 				t.Fatalf("received %d, %v", got, err)
 			}
 		}
@@ -115,7 +115,7 @@ func TestSleepingLaneNotifiesTheCarrier(t *testing.T) {
 		go func() { ended <- p.sender.Run(ctx) }()
 		synctest.Wait()
 		select {
-		case <-p.sender.Outbox().Waiting():
+		case <-p.announced.Waiting():
 		default:
 			t.Error("there is no notification")
 		}
@@ -131,8 +131,8 @@ func TestPollersNeedNoCarrier(t *testing.T) {
 	exchange := func() {
 		exchanging.Lock()
 		defer exchanging.Unlock()
-		p.receiver.Take(p.sender.Outbox().Take())
-		p.sender.Acknowledge(p.receiver.Outbox().Take())
+		p.deliverAnnounced()
+		p.deliverReplies()
 	}
 	p.sender.lanes[0].peer.poller = &countingPoller{patience: 1 << 30, exchange: exchange}
 	p.receiver.lanes[0].peer.poller = &countingPoller{patience: 1 << 30, exchange: exchange}
@@ -143,5 +143,21 @@ func TestPollersNeedNoCarrier(t *testing.T) {
 	must(t, <-received)
 	if !bytes.Equal(p.source.bytes, p.target.bytes) {
 		t.Error("the bytes arrived changed")
+	}
+}
+
+// A lane that polls is woken like one that sleeps.
+func TestWakeEndsPolling(t *testing.T) {
+	polled := &countingPoller{patience: 1 << 30}
+	m := &messenger{poller: polled, out: NewBatch[int](1, 1), cpu: newLaneCPU(nil, 0)}
+	wake := make(chan struct{}, 1)
+	polled.exchange = func() {
+		if polled.polls == 3 {
+			wake <- struct{}{}
+		}
+	}
+	_, what, err := receive(t.Context(), m, make(chan int), wake)
+	if what != arrivedWake || err != nil || polled.polls != 3 || len(wake) != 0 {
+		t.Errorf("arrival %d, error %v after %d polls, %d tokens left", what, err, polled.polls, len(wake))
 	}
 }

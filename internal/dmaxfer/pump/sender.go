@@ -2,17 +2,39 @@ package pump
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"sync"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
+// Feed supplies what a sender sends. Its methods are called by all lanes concurrently, Next and Checked in turns by the
+// same lane.
+type Feed interface {
+	// Next fills buffer with a chunk, or with whole files, and describes it in unit, which is empty. It returns
+	// ErrLater if there is nothing to send before the next call of Sender.Wake, and io.EOF if nothing follows.
+	Next(buffer []byte, unit *Unit) error
+
+	// Checked is called when the checksums of the unit have been computed and before it is announced. content is what
+	// Next has put into the buffer.
+	Checked(unit *Unit, content []byte) error
+
+	// Delivered is called when the receiver has acknowledged the unit.
+	Delivered(unit *Unit)
+
+	// Retransmitting is called when a unit is about to be sent again after a checksum mismatch.
+	Retransmitting(unit *Unit)
+}
+
+// ErrLater is returned by a Feed that has nothing to send yet.
+var ErrLater = errors.New("nothing to send yet")
+
 // SenderConfig configures a Sender. The caller keeps ownership of everything in it.
 type SenderConfig struct {
-	Reader Reader
+	Feed   Feed
 	Digest digest.Algorithm
 	Stages *Stages
 
@@ -35,48 +57,52 @@ type SenderConfig struct {
 	// Pinning pins the lanes to CPUs. If nil, the lanes are not pinned.
 	Pinning Pinning
 
-	// Batch is the number of chunks, at least 1, that are announced together while there are more to send.
-	Batch int
-
-	// Moved is called for each chunk that the receiver has.
-	Moved func(chunk Chunk)
-
-	// Retransmit is called for each chunk that is sent again.
-	Retransmit func(chunk Chunk)
+	// Outbox takes the announcements. The Feed may add the ends of files to it.
+	Outbox *Batch[Announcement]
 }
 
-// Sender reads a file and sends it chunk by chunk.
+// Sender sends what its Feed supplies, slot by slot.
 type Sender struct {
 	config SenderConfig
 	lanes  []*senderLane
-	outbox *Batch[negotiate.Record]
+}
 
-	mu     sync.Mutex
-	ledger *digest.Ledger
+// Announcement is what a sender's lanes have for the peer: the unit in a slot, or the end of a file.
+type Announcement struct {
+	Unit *Unit // valid until its slot is acknowledged; nil: End is set
+	End  *End
+}
+
+// End is the end of a file that was sent in chunks.
+type End struct {
+	Entry uint32
+	Size  int64 // bytes
+	Sum   digest.Sum
 }
 
 // NewSender returns a Sender. Run starts it.
 func NewSender(c SenderConfig) *Sender {
-	slots := c.Slots.Count()
-	s := &Sender{
-		config: c,
-		outbox: NewBatch[negotiate.Record](slots, c.Batch),
-		ledger: digest.NewLedger(c.Digest, slots),
-	}
+	s := &Sender{config: c}
 	for i := range c.Lanes {
 		s.lanes = append(s.lanes, newSenderLane(s, i))
 	}
 	return s
 }
 
-// Outbox returns the records for the peer.
-func (s *Sender) Outbox() *Batch[negotiate.Record] { return s.outbox }
-
 // Acknowledge processes the receiver's acknowledgements of announced slots. It never blocks, because a slot is
 // acknowledged once for each time it was announced.
 func (s *Sender) Acknowledge(acks []negotiate.Ack) {
 	for _, ack := range acks {
-		s.lanes[int(ack.Slot)%len(s.lanes)].inbox <- ack
+		s.lanes[int(ack.Slot)%len(s.lanes)].inbox <- laneInput{ack: ack}
+	}
+}
+
+// Wake lets all lanes ask the Feed again. It never blocks, and may be called at any time.
+func (s *Sender) Wake() {
+	for _, l := range s.lanes {
+		if l.woken.CompareAndSwap(false, true) {
+			l.inbox <- laneInput{wake: true} // which has capacity for all acknowledgements and one of these
+		}
 	}
 }
 
@@ -86,40 +112,44 @@ func (s *Sender) Run(ctx context.Context) error {
 	return runLanes(ctx, s.lanes, s.config.Pinning)
 }
 
-// Sum returns length and digest of what was read, after Run.
-func (s *Sender) Sum() (int64, digest.Sum) { return s.ledger.Prefix(), s.ledger.Sum() }
+// laneInput is an acknowledgement for a lane, or has it ask the Feed again.
+type laneInput struct {
+	ack  negotiate.Ack
+	wake bool
+}
 
-// senderLane sends chunks through the slots whose number modulo the number of lanes is its own.
+// senderLane sends units through the slots whose number modulo the number of lanes is its own.
 type senderLane struct {
 	sender *Sender
 	peer   messenger
 	copies copyQueue // no engine on a host
-	inbox  chan negotiate.Ack
-	vacant []int              // slots; the last one became vacant last and is most likely in the cache
-	owned  int                // number of this lane's slots
-	ended  bool               // the reader has returned io.EOF
-	sent   []negotiate.Record // by slot: the record of its chunk
+	inbox  chan laneInput
+	woken  atomic.Bool // there is a call to ask the feed again in inbox
+	vacant []int       // slots; the last one became vacant last and is most likely in the cache
+	owned  int         // number of this lane's slots
+	ended  bool        // the feed has returned io.EOF
+	units  []Unit      // by slot
 }
 
 func newSenderLane(s *Sender, number int) *senderLane {
 	slots := s.config.Slots.Count()
 	l := &senderLane{
 		sender: s,
-		peer:   newMessenger(s.config.Poller, s.config.Stages, s.outbox, s.config.Pinning, number),
-		sent:   make([]negotiate.Record, slots),
+		peer:   newMessenger(s.config.Poller, s.config.Stages, s.config.Outbox, s.config.Pinning, number),
+		units:  make([]Unit, slots),
 	}
 	for slot := number; slot < slots; slot += s.config.Lanes {
 		l.vacant = append(l.vacant, slot)
 	}
 	l.owned = len(l.vacant)
-	l.inbox = make(chan negotiate.Ack, l.owned)
+	l.inbox = make(chan laneInput, l.owned+1)
 	if s.config.Engines != nil {
 		l.copies = newCopyQueue(s.config.Engines[number], s.config.Stages, l.owned, l.owned)
 	}
 	return l
 }
 
-// run alternates between reading a chunk and handling the progress of others. It waits only if it can do neither.
+// run alternates between filling a slot and handling the progress of others. It waits only if it can do neither.
 func (l *senderLane) run(ctx context.Context) error {
 	l.peer.start()
 	defer l.peer.stop()
@@ -141,24 +171,31 @@ func (l *senderLane) run(ctx context.Context) error {
 	}
 }
 
-// readNext fills a vacant slot, if there is one and the file has not ended.
+// readNext fills a vacant slot, if there is one and something to send.
 func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	if l.ended || len(l.vacant) == 0 {
 		return false, nil
 	}
 	slot := l.vacant[len(l.vacant)-1]
+	unit := &l.units[slot]
+	unit.reset(slot)
+	buffer := l.sender.config.Slots.bytes(slot, l.sender.config.Slots.size)
 	watch := l.sender.config.Stages.start()
-	chunk, err := l.sender.config.Reader.Next(l.sender.config.Slots.bytes(slot, l.sender.config.Slots.size))
+	err := l.sender.config.Feed.Next(buffer, unit)
 	watch.charge(Reading)
-	if err == io.EOF {
+	switch {
+	case err == io.EOF:
 		l.ended = true
 		return false, nil
-	}
-	if err != nil {
+	case err == ErrLater:
+		return false, nil
+	case err != nil:
 		return false, err
 	}
 	l.vacant = l.vacant[:len(l.vacant)-1]
-	l.sent[slot], err = l.makeRecord(slot, chunk)
+	content := buffer[:unit.Used()]
+	unit.check(l.sender.config.Digest, content)
+	err = l.sender.config.Feed.Checked(unit, content)
 	watch.charge(Checking)
 	if err == nil {
 		err = l.send(ctx, slot)
@@ -166,47 +203,29 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	return true, err
 }
 
-// makeRecord returns the chunk's record with its checksum and adds the chunk to the ledger.
-func (l *senderLane) makeRecord(slot int, chunk Chunk) (negotiate.Record, error) {
-	record := negotiate.Record{
-		Kind: chunk.Kind, Slot: uint32(slot), Offset: uint64(chunk.Offset), Length: uint64(chunk.Length),
-	}
-	if chunk.Kind == negotiate.HoleRecord {
-		return record, l.sender.addToLedger(chunk, nil, 0)
-	}
-	bytes := l.sender.config.Slots.bytes(slot, chunk.Length)
-	record.Check = digest.Check(l.sender.config.Digest, bytes)
-	return record, l.sender.addToLedger(chunk, bytes, record.Check)
-}
-
-func (s *Sender) addToLedger(chunk Chunk, bytes []byte, check uint64) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return addToLedger(s.ledger, s.config.Digest, chunk, bytes, check)
-}
-
-// send announces the chunk in a slot, or first copies it to the window if it is elsewhere.
+// send announces the unit in a slot, or first copies it to the window if it is elsewhere.
 func (l *senderLane) send(ctx context.Context, slot int) error {
-	record := &l.sent[slot]
-	if record.Kind != negotiate.DataRecord {
-		l.sender.outbox.Add(*record)
+	unit := &l.units[slot]
+	used := unit.Used()
+	if used == 0 || !unit.Packed() && unit.Record.Kind == negotiate.ClaimRecord {
+		l.sender.config.Outbox.Add(Announcement{Unit: unit})
 		return nil
 	}
-	if err := l.peer.pace(ctx, l.sender.config.Pace, record); err != nil {
+	if err := l.peer.pace(ctx, l.sender.config.Pace, used); err != nil {
 		return err
 	}
 	if l.copies.engine == nil {
-		l.sender.outbox.Add(*record)
+		l.sender.config.Outbox.Add(Announcement{Unit: unit})
 		return nil
 	}
 	offset := l.sender.config.Slots.offset(slot)
-	l.copies.add(Move{Window: offset, Buffer: offset, Length: int64(record.Length), Tag: slot})
+	l.copies.add(Move{Window: offset, Buffer: offset, Length: used, Tag: slot})
 	return nil
 }
 
 // progress handles what has happened to chunks in flight. With wait it sleeps until something happens.
 func (l *senderLane) progress(ctx context.Context, wait bool) error {
-	acked, err := l.drainAcks(ctx)
+	acked, err := l.drainInbox(ctx)
 	if err != nil {
 		return err
 	}
@@ -229,56 +248,65 @@ func (l *senderLane) progress(ctx context.Context, wait bool) error {
 
 func (l *senderLane) awaitAck(ctx context.Context) error {
 	watch := l.sender.config.Stages.start()
-	ack, _, err := receive(ctx, &l.peer, l.inbox)
+	input, _, err := receive(ctx, &l.peer, l.inbox, nil)
 	watch.charge(Peer)
 	if err != nil {
 		return err
 	}
-	return l.handleAck(ctx, ack)
+	return l.handle(ctx, input)
 }
 
-// announce adds the records of chunks that have reached the window to the outbox.
+// handle processes an input. A call to ask the feed again is followed by doing so.
+func (l *senderLane) handle(ctx context.Context, input laneInput) error {
+	if input.wake {
+		l.woken.Store(false)
+		return nil
+	}
+	return l.handleAck(ctx, input.ack)
+}
+
+// announce adds the units that have reached the window to the outbox.
 func (l *senderLane) announce(copied []Moved) error {
 	for _, m := range copied {
 		if m.Err != nil {
-			return moveFailed(&l.sent[m.Tag], m.Err)
+			return moveFailed(&l.units[m.Tag], m.Err)
 		}
-		l.sender.outbox.Add(l.sent[m.Tag])
+		l.sender.config.Outbox.Add(Announcement{Unit: &l.units[m.Tag]})
 	}
 	return nil
 }
 
-func (l *senderLane) drainAcks(ctx context.Context) (handled bool, err error) {
+// drainInbox handles what has arrived.
+func (l *senderLane) drainInbox(ctx context.Context) (handled bool, err error) {
 	for {
 		select {
-		case ack := <-l.inbox:
-			if err := l.handleAck(ctx, ack); err != nil {
+		case input := <-l.inbox:
+			handled = true
+			if err := l.handle(ctx, input); err != nil {
 				return true, err
 			}
-			handled = true
 		default:
 			return handled, nil
 		}
 	}
 }
 
-// handleAck frees the slot, or sends its chunk again.
+// handleAck frees the slot, or sends its unit again.
 func (l *senderLane) handleAck(ctx context.Context, ack negotiate.Ack) error {
 	slot := int(ack.Slot)
-	record := &l.sent[slot]
-	chunk := chunkOf(record)
+	unit := &l.units[slot]
 	if !ack.Bad {
 		l.vacant = append(l.vacant, slot)
-		l.sender.config.Moved(chunk)
+		l.sender.config.Feed.Delivered(unit)
 		return nil
 	}
-	if record.Kind == negotiate.ClaimRecord {
-		record.Kind = negotiate.DataRecord // the receiver does not have it after all
+	if unit.Record.Kind == negotiate.ClaimRecord {
+		unit.Record.Kind = negotiate.DataRecord // the receiver does not have it after all
 		return l.send(ctx, slot)
 	}
-	if record.Attempt++; record.Attempt == maxAttempts {
-		return fmt.Errorf("%d bytes at %d: %w", record.Length, record.Offset, ErrCorrupted)
+	if unit.attempted() == maxAttempts {
+		return fmt.Errorf("%s: %w", unit, ErrCorrupted)
 	}
-	l.sender.config.Retransmit(chunk)
+	l.sender.config.Feed.Retransmitting(unit)
 	return l.send(ctx, slot)
 }

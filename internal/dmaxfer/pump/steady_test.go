@@ -1,15 +1,17 @@
 package pump
 
 import (
+	"context"
 	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// mallocs returns the number of allocations of a transfer of so many chunks, including its set-up.
+// mallocs returns the number of allocations of a transfer of so many chunks.
 func mallocs(t *testing.T, chunks int, algorithm digest.Algorithm) uint64 {
 	p := newPair(64 * chunks)
 	p.algorithm, p.slots = algorithm, 8
@@ -17,6 +19,11 @@ func mallocs(t *testing.T, chunks int, algorithm digest.Algorithm) uint64 {
 		p.lanes, p.inOrder = [2]int{1, 1}, true
 	}
 	p.build()
+	return p.mallocs(t)
+}
+
+// mallocs returns the number of allocations of a transfer after its set-up.
+func (p *pair) mallocs(t *testing.T) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	sent, received := p.run(t.Context())
@@ -34,6 +41,27 @@ func TestChunksAllocateNothing(t *testing.T) {
 		if extra > (many-few)/20 {
 			t.Errorf("%s: %d more chunks allocate %d times", algorithm, many-few, extra)
 		}
+	}
+}
+
+// packMallocs returns the number of allocations of a transfer of so many packs of 4 files.
+func packMallocs(t *testing.T, packs int) uint64 {
+	p := newPackedPair(make([]int, 4*packs)...)
+	for _, f := range p.files {
+		f.source.bytes, f.target.bytes = make([]byte, 16), make([]byte, 16)
+	}
+	p.slots, p.lanes = 8, [2]int{2, 2}
+	p.build()
+	p.receiver.config.StorePack = func(context.Context, *negotiate.Pack, []byte) (func(), error) { return nil, nil }
+	return p.mallocs(t)
+}
+
+func TestPacksAllocateNothing(t *testing.T) {
+	const few, many = 500, 5500
+	packMallocs(t, few)
+	extra := int64(packMallocs(t, many)) - int64(packMallocs(t, few))
+	if extra > (many-few)/20 {
+		t.Errorf("%d more packs allocate %d times", many-few, extra)
 	}
 }
 

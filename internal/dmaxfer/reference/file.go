@@ -42,6 +42,12 @@ func (t *Transfer) checkAllowed() error {
 			"the %s uses the reference protocol, which has no digest to compare with %s",
 			t.config.Side.Other(), t.config.Expect)
 	}
+	if t.config.DryRun {
+		const next = "run dma-copy on the other side too, or leave out --dry-run"
+		return job.NewError(negotiate.ErrNeedsNative, nil, next,
+			"the %s uses the reference protocol, in which only a copy shows what would be copied",
+			t.config.Side.Other())
+	}
 	if size := t.outcome.Summary.Size; t.config.MaxBytes > 0 && size > t.config.MaxBytes {
 		return job.OverLimit(t.config.File.Path, size, t.config.MaxBytes)
 	}

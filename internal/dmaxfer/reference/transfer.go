@@ -27,6 +27,7 @@ type Config struct {
 	MaxFileSize uint64           // bytes of a file that the peer announces
 	MaxBytes    int64            // of the file, by the user's wish
 	Expect      *digest.Sum      // makes this protocol impossible, because it has no digests
+	DryRun      bool             // makes it impossible, too: it can only copy
 	Backup      bool             // keep what is replaced as NAME~
 	IdleTimeout time.Duration
 	Log         zerolog.Logger

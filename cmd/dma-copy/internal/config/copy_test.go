@@ -1,6 +1,7 @@
 package config
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -75,11 +76,32 @@ func TestAcceptedCommandLines(t *testing.T) {
 		{"the reference's protocol", "-f x --protocol reference", func(s *Copy) { s.Protocol = ProtocolReference }},
 		{"events, no progress", "-f x -o json --progress never",
 			func(s *Copy) { s.Output, s.Progress = OutputJSON, ProgressNever }},
+		{"preserve hard links", "-f x --preserve links,xattr",
+			func(s *Copy) { s.Preserve = Preserved{Xattr: true, Links: true} }},
+		{"patterns in the order of the command line",
+			"-f x --exclude *.o --include=a --exclude-from ignore --exclude b --include c", func(s *Copy) {
+				s.Filters = []FilterRule{{FilterExclude, "*.o"}, {FilterInclude, "a"}, {FilterExcludeFrom, "ignore"},
+					{FilterExclude, "b"}, {FilterInclude, "c"}}
+			}},
+		{"patterns of all copies and a stream", "-f - --exclude *.o --expect crc32c:1f0e22c4", func(s *Copy) {
+			s.File, s.Filters = "-", []FilterRule{{FilterExclude, "*.o"}}
+			s.Expect, _ = digest.ParseSum("crc32c:1f0e22c4")
+		}},
+		{"a list of paths", "-f x --files-from list", func(s *Copy) { s.FilesFrom = "list" }},
+		{"a list of paths on stdin, with NUL bytes", "-f x --files-from - -0",
+			func(s *Copy) { s.FilesFrom, s.Null = "-", true }},
+		{"short switches together", "-0f x --files-from list",
+			func(s *Copy) { s.FilesFrom, s.Null = "list", true }},
+		{"symlinks", "-f x --links follow", func(s *Copy) { s.Links = LinksFollow }},
+		{"a plan by content", "-f x --dry-run --checksum", func(s *Copy) { s.DryRun, s.Checksum = true, true }},
+		{"a strict tree", "-f x --fail-fast --if-same error --max-entries 10000000 --events all", func(s *Copy) {
+			s.FailFast, s.IfSame, s.MaxEntries, s.Events = true, SameError, 10_000_000, EventsAll
+		}},
 		{"file like a flag", "--file=--quiet", func(s *Copy) { s.File = "--quiet" }},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
-			if got, want := mustLoad(t, nil, words(tc.line)...), defaults(tc.want); got != want {
+			if got, want := mustLoad(t, nil, words(tc.line)...), defaults(tc.want); !reflect.DeepEqual(got, want) {
 				t.Errorf("dma-copy %s:\n got %+v\nwant %+v", tc.line, got, want)
 			}
 		})

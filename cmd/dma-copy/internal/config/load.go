@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
@@ -36,21 +38,51 @@ const originDefault = "default"
 // Declare adds the flags of a command. Their values are text: one parser per option serves flags, files and variables,
 // and runs once precedence is decided.
 func Declare(flags *pflag.FlagSet, s Settings) {
+	lists := map[string]*[]given{}
 	for _, opt := range s.options() {
-		declareFlag(flags, opt, opt.name, opt.short)
+		if opt.list != "" && lists[opt.list] == nil {
+			lists[opt.list] = new([]given)
+		}
+		declareFlag(flags, opt, opt.name, opt.short, lists[opt.list])
 		if opt.alias != "" {
-			declareFlag(flags, opt, opt.alias, opt.aliasKey)
+			declareFlag(flags, opt, opt.alias, opt.aliasKey, lists[opt.list])
 		}
 	}
 }
 
-func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
-	flags.StringP(name, short, opt.fallback, opt.help)
+// declareFlag adds one flag. list is nil for a single value.
+func declareFlag(flags *pflag.FlagSet, opt option, name, short string, list *[]given) {
+	if list == nil {
+		flags.StringP(name, short, opt.fallback, opt.help)
+	} else {
+		flags.VarP(&listFlag{option: opt.name, list: list}, name, short, opt.help)
+	}
 	flags.Lookup(name).Hidden = opt.hidden
 	if opt.isSwitch() {
 		flags.Lookup(name).NoOptDefVal = "true"
 	}
 }
+
+// listFlag is the value of a flag that may be repeated. All flags of one list append to the same slice, which keeps
+// their order on the command line.
+type listFlag struct {
+	option string
+	list   *[]given
+}
+
+var _ pflag.Value = (*listFlag)(nil)
+
+// Set implements pflag.Value.
+func (f *listFlag) Set(text string) error {
+	*f.list = append(*f.list, given{text: text, origin: "--" + f.option, option: f.option})
+	return nil
+}
+
+// String implements pflag.Value. Nothing is shown as a default.
+func (f *listFlag) String() string { return "" }
+
+// Type implements pflag.Value.
+func (f *listFlag) Type() string { return "string" }
 
 // Load fills in the settings of a command from parsed flags, the parameter file, the environment, the machine's file
 // and the defaults, in this order of precedence. The notes say which input has no effect. Errors have the code
@@ -58,8 +90,11 @@ func declareFlag(flags *pflag.FlagSet, opt option, name, short string) {
 func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
 	merged, table := viper.New(), s.options()
 	notes, err = mergeOrigins(merged, flags, env, table)
-	for _, opt := range table {
-		err = cmp.Or(err, assignWinner(winner(merged, opt.name), opt))
+	for i, opt := range table {
+		if earlier := slices.IndexFunc(table, func(o option) bool { return o.key() == opt.key() }); earlier < i {
+			continue // the list was assigned with its first option
+		}
+		err = cmp.Or(err, assignWinner(winner(merged, opt.key()), opt, table))
 	}
 	return notes, err
 }
@@ -78,14 +113,18 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 	used := layer{}
 	var failed error
 	for _, opt := range table {
-		merged.SetDefault(opt.name, given{text: opt.fallback, origin: originDefault})
+		merged.SetDefault(opt.key(), given{text: opt.fallback, origin: originDefault})
 		for _, name := range opt.names() {
 			flag := flags.Lookup(name)
 			if !flag.Changed {
 				continue
 			}
+			if repeated, is := flag.Value.(*listFlag); is {
+				merged.Set(opt.key(), given{items: *repeated.list})
+				continue
+			}
 			failed = cmp.Or(failed, used.add(opt, given{text: flag.Value.String(), origin: "--" + name}))
-			merged.Set(opt.name, used[opt.name])
+			merged.Set(opt.key(), used[opt.key()])
 		}
 	}
 	return failed
@@ -127,16 +166,26 @@ func loadEnvironment(env Environment, table []option) (layer, error) {
 			if !ok {
 				continue
 			}
-			failed = cmp.Or(failed, environment.add(opt, given{text: text, origin: variableName(name)}))
+			for _, value := range variableValues(opt, text) {
+				failed = cmp.Or(failed, environment.add(opt, given{text: value, origin: variableName(name)}))
+			}
 		}
 	}
 	return environment, failed
 }
 
+// variableValues returns the values in a variable: one per line for an option that may be repeated.
+func variableValues(opt option, text string) []string {
+	if opt.list == "" {
+		return []string{text}
+	}
+	return slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" })
+}
+
 func mergeLayer(merged *viper.Viper, values layer) error {
 	keys := make(map[string]any, len(values))
-	for name, value := range values {
-		keys[name] = value
+	for key, value := range values {
+		keys[key] = value
 	}
 	if err := merged.MergeConfigMap(keys); err != nil {
 		return fmt.Errorf("merge the settings: %w", err)
@@ -145,15 +194,26 @@ func mergeLayer(merged *viper.Viper, values layer) error {
 }
 
 // winner returns the value of highest precedence.
-func winner(merged *viper.Viper, name string) given {
-	value, ok := merged.Get(name).(given)
+func winner(merged *viper.Viper, key string) given {
+	value, ok := merged.Get(key).(given)
 	if !ok {
-		panic("internal error: no default for " + name)
+		panic("internal error: no default for " + key)
 	}
 	return value
 }
 
-func assignWinner(value given, opt option) error {
+// assignWinner assigns the value of an option, or the items of the list that the option and others of the table append
+// to.
+func assignWinner(value given, opt option, table []option) error {
+	for _, item := range value.items {
+		of, _ := optionByName(table, item.option)
+		if err := of.assign(item.text); err != nil {
+			return badValue(item, err)
+		}
+	}
+	if opt.list != "" {
+		return nil
+	}
 	if value.origin == originDefault && value.text == "" {
 		return nil // the zero value means that the option was not given
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -45,9 +46,21 @@ var samples = map[string][][3]string{
 	"verify":         {{"readback", "digest", "readback"}, {"digest", "readback", "digest"}},
 	"durability":     {{"none", "file", "full"}, {"file", "none", "file"}},
 	"sparse":         {{"never", "auto", "never"}, {"auto", "never", "auto"}},
-	"preserve":       {{"owner", "xattr", "owner,xattr"}},
+	"preserve":       {{"owner", "xattr", "owner,xattr,links"}},
 	"cpuprofile":     {{"by-flag", "by-file", "by-variable"}},
 	"quiet":          {{"true", "false", "true"}, {"false", "true", "false"}},
+	"include":        {{"by-flag", "by-file", "by-variable"}},
+	"exclude":        {{"by-flag", "by-file", "by-variable"}},
+	"exclude-from":   {{"by-flag", "by-file", "by-variable"}},
+	"files-from":     {{"by-flag", "by-file", "by-variable"}},
+	"null":           {{"true", "false", "true"}, {"false", "true", "false"}},
+	"links":          {{"copy", "follow", "skip"}},
+	"checksum":       {{"true", "false", "true"}, {"false", "true", "false"}},
+	"if-same":        {{"error", "skip", "error"}, {"skip", "error", "skip"}},
+	"dry-run":        {{"true", "false", "true"}, {"false", "true", "false"}},
+	"fail-fast":      {{"true", "false", "true"}, {"false", "true", "false"}},
+	"max-entries":    {{"1", "2", "3"}},
+	"events":         {{"all", "failures", "all"}, {"failures", "all", "failures"}},
 }
 
 func TestPrecedenceOfEveryKey(t *testing.T) {
@@ -73,6 +86,9 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 	if opt.name != "file" {
 		args = append(args, "-f", "x")
 	}
+	if opt.name == "null" {
+		args = append(args, "--files-from", "x")
+	}
 	if present&4 != 0 {
 		variables[variableName(opt.name)], want = values[2], values[2]
 	}
@@ -88,14 +104,18 @@ func checkPrecedence(t *testing.T, opt option, values [3]string, present int) {
 			"--file is missing: name the file to send or to create with -f FILE")
 		return
 	}
-	expected := defaults()
+	expected := defaults(func(s *Copy) {
+		if opt.name == "null" {
+			s.FilesFrom = "x"
+		}
+	})
 	if want != "" {
 		bound, _ := optionByName(expected.options(), opt.name)
 		if err := bound.assign(want); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if got := mustLoad(t, variables, args...); got != expected {
+	if got := mustLoad(t, variables, args...); !reflect.DeepEqual(got, expected) {
 		t.Errorf("flags %q, variables %q:\n got %+v\nwant %+v", args, variables, got, expected)
 	}
 }
@@ -137,8 +157,10 @@ func TestVariableNames(t *testing.T) {
 		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT
 		DMA_COPY_OVERWRITE DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS
-		DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY DMA_COPY_ALLOW_CHANGING
-		DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME DMA_COPY_BWLIMIT
+		DMA_COPY_EVENTS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY DMA_COPY_ALLOW_CHANGING
+		DMA_COPY_DURABILITY DMA_COPY_SPARSE DMA_COPY_PRESERVE DMA_COPY_NO_RESUME
+		DMA_COPY_INCLUDE DMA_COPY_EXCLUDE DMA_COPY_EXCLUDE_FROM DMA_COPY_FILES_FROM DMA_COPY_NULL DMA_COPY_LINKS
+		DMA_COPY_CHECKSUM DMA_COPY_IF_SAME DMA_COPY_DRY_RUN DMA_COPY_FAIL_FAST DMA_COPY_MAX_ENTRIES DMA_COPY_BWLIMIT
 		DMA_COPY_CPUPROFILE`)
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -194,6 +216,43 @@ func TestAliasInEveryLayer(t *testing.T) {
 	}
 }
 
+// The patterns of the origin of highest precedence replace those of all others: they are one list, whose order matters.
+func TestPatternsOfSeveralOrigins(t *testing.T) {
+	inNewDir(t, "params.json", `{"doca_program_flags": {"include": "by-file", "exclude": ["by-file"]}}`)
+	variables := map[string]string{
+		"DMA_COPY_EXCLUDE": "first\n\nsecond\n", "DMA_COPY_INCLUDE": "by-variable", "DMA_COPY_EXCLUDE_FROM": "list",
+	}
+	for _, tc := range []struct {
+		line string
+		want []FilterRule
+	}{
+		{"-f x", []FilterRule{{FilterInclude, "by-variable"}, {FilterExclude, "first"}, {FilterExclude, "second"},
+			{FilterExcludeFrom, "list"}}},
+		{"-f x -j params.json", []FilterRule{{FilterInclude, "by-file"}, {FilterExclude, "by-file"}}},
+		{"-f x -j params.json --exclude by-flag", []FilterRule{{FilterExclude, "by-flag"}}},
+	} {
+		if got := mustLoad(t, variables, words(tc.line)...).Filters; !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v", tc.line, got, tc.want)
+		}
+	}
+	mustRefuse(t, loadCopy(map[string]string{"DMA_COPY_EXCLUDE": "a\n" + strings.Repeat("b", maxPattern+1)}, "-f", "x"),
+		`DMA_COPY_EXCLUDE "`+strings.Repeat("b", 39)+`...`+strings.Repeat("b", 38)+
+			`": longer than 4096 bytes; give a pattern such as *.tmp or build/`)
+}
+
+// An empty array in a parameter file clears the list of the machine's own file.
+func TestNoPatternsInsteadOfDefaults(t *testing.T) {
+	inNewDir(t, "site.json", `{"doca_program_flags": {"exclude": ["*.tmp"]}}`)
+	writeFile(t, "params.json", `{"doca_program_flags": {"include": []}}`)
+	variables := map[string]string{siteVariable: "site.json"}
+	if got := mustLoad(t, variables, "-f", "x").Filters; !slices.Equal(got, []FilterRule{{FilterExclude, "*.tmp"}}) {
+		t.Errorf("%+v from the machine's file", got)
+	}
+	if got := mustLoad(t, variables, "-f", "x", "-j", "params.json").Filters; got != nil {
+		t.Errorf("%+v in spite of an empty list", got)
+	}
+}
+
 func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 	variables := map[string]string{}
 	for _, opt := range (&Copy{}).options() {
@@ -201,14 +260,14 @@ func TestEmptyVariableCountsAsNotSet(t *testing.T) {
 			variables[variableName(name)] = ""
 		}
 	}
-	if got := mustLoad(t, variables, "-f", "x"); got != defaults() {
+	if got := mustLoad(t, variables, "-f", "x"); !reflect.DeepEqual(got, defaults()) {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestOverriddenVariableIsNotChecked(t *testing.T) {
 	variables := map[string]string{"DMA_COPY_WAIT": "endless"}
-	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); got != defaults() {
+	if got := mustLoad(t, variables, "-f", "x", "--wait", "30s"); !reflect.DeepEqual(got, defaults()) {
 		t.Errorf("got %+v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"strings"
 )
 
@@ -15,7 +16,8 @@ type option struct {
 	value    string // placeholder of the value in the help; empty for a switch
 	fallback string // the default, spelled as on the command line; empty: none
 	json     jsonShape
-	assign   func(text string) error // sets the field that the option is bound to
+	list     string                  // list that the option appends to, maybe with others; empty: a single value
+	assign   func(text string) error // sets the field that the option is bound to, or appends to it
 	help     string
 	hidden   bool // for developers of the program: not in the help, and never suggested
 }
@@ -41,6 +43,7 @@ var (
 	jsonText   = jsonShape{`"`, "a string"}
 	jsonNumber = jsonShape{`0"`, "a number or a string"}
 	jsonSwitch = jsonShape{`tf`, "true or false"}
+	jsonList   = jsonShape{`"[`, "a string or an array of strings"}
 )
 
 // everyOption returns the options of all commands, so that one parameter file serves all of them. Where several
@@ -70,6 +73,21 @@ func into[T any](field *T, parse func(string) (T, error)) func(string) error {
 		return nil
 	}
 }
+
+// appending returns an assignment that parses a text and appends the result to field.
+func appending[T any](field *[]T, parse func(string) (T, error)) func(string) error {
+	return func(text string) error {
+		value, err := parse(text)
+		if err != nil {
+			return err
+		}
+		*field = append(*field, value)
+		return nil
+	}
+}
+
+// key returns the name under which the value of the option is merged: that of its list, or its own.
+func (o option) key() string { return cmp.Or(o.list, o.name) }
 
 // names returns the long names of the option, the alias last.
 func (o option) names() []string {

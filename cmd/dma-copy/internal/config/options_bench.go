@@ -8,6 +8,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -41,6 +42,13 @@ func (s *Bench) whatOptions() []option {
 			assign: into(&s.Sizes, parseList(parseSomeBytes)),
 			help: "File sizes; the largest is also what a run of\nthe engine copies\n" +
 				"(default 2MiB,64MiB,1GiB; engine: 1GiB)"},
+		{group: AddedFlags, name: "trees", value: "TREE,...", json: jsonText,
+			assign: into(&s.Trees, parseList(parseOneOf(filetree.Shapes...))),
+			help: "Trees: small (10,000 files of 4 KiB), source\n(5,000 of a source tree), deep (300 levels),\n" +
+				"huge-dir (100,000 in one directory); default:\nall of them"},
+		{group: AddedFlags, name: "files", value: "COUNT", fallback: "0", json: jsonNumber,
+			assign: into(&s.Files, parseFiles),
+			help:   "Files of each tree; 0: as many as it has by\nitself"},
 		{group: AddedFlags, name: "chunks", value: "SIZE,...", json: jsonText,
 			assign: into(&s.Chunks, parseList(parseChunk)),
 			help: "As --chunk of a copy, where 0 is automatic; for\nthe engine, bytes per task\n" +
@@ -61,7 +69,8 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","),
 			json:   jsonText,
 			assign: into(&s.Tools, parseTools),
-			help:   "Tools to compare with, if installed; none\ncompares with no tool"},
+			help: "Tools to compare with, if installed; none\ncompares with no tool. dd and socat copy files\n" +
+				"only, tar copies trees only"},
 	}
 }
 
@@ -98,11 +107,19 @@ func (s *Bench) reportOptions() []option {
 	}
 }
 
-// CopyPlan returns what is measured of copies, with defaults for what was not given.
+// CopyPlan returns what is measured of copies of files, with defaults for what was not given.
 func (s *Bench) CopyPlan() *bench.CopyPlan {
-	return &bench.CopyPlan{
-		Sizes: orElse(s.Sizes, defaultSizes), Chunks: orElse(s.Chunks, defaultChunks),
-		Depths:     orElse(s.Depths, defaultDepths),
+	return &bench.CopyPlan{Sizes: orElse(s.Sizes, defaultSizes), CopySettings: s.copySettings()}
+}
+
+// TreePlan returns what is measured of copies of trees, with defaults for what was not given.
+func (s *Bench) TreePlan() *bench.TreePlan {
+	return &bench.TreePlan{Shapes: orElse(s.Trees, filetree.Shapes), Files: s.Files, CopySettings: s.copySettings()}
+}
+
+func (s *Bench) copySettings() bench.CopySettings {
+	return bench.CopySettings{
+		Chunks: orElse(s.Chunks, defaultChunks), Depths: orElse(s.Depths, defaultDepths),
 		Directions: s.Directions, Digests: s.Digests, Durability: s.Durability.String(), Directory: s.Directory,
 		Tools: s.Tools,
 	}
@@ -173,6 +190,17 @@ func parseTools(text string) ([]string, error) {
 		return nil, nil
 	}
 	return parseList(parseOneOf(bench.ToolNames...))(text)
+}
+
+// mostFiles bounds the time that making a tree takes, and the memory of comparing it.
+const mostFiles = 1_000_000
+
+func parseFiles(text string) (int, error) {
+	count, err := parseCount(text)
+	if err != nil || count > mostFiles {
+		return 0, fmt.Errorf("not a number of files; give 1 to %d, or 0 for that of each tree", mostFiles)
+	}
+	return count, nil
 }
 
 const mostRounds = 1000

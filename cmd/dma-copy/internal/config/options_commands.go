@@ -48,6 +48,12 @@ func (s *Verify) options() []option {
 		{group: AddedFlags, name: "write", value: "MANIFEST", json: jsonText,
 			assign: into(&s.NewManifest, parsePath),
 			help:   "Write a manifest; - is stdout"},
+		{group: AddedFlags, name: "relative-to", value: "DIR", json: jsonText,
+			assign: into(&s.RelativeTo, parsePath),
+			help:   "With --write: list paths relative to DIR, not\nto the directory of the manifest"},
+		{group: AddedFlags, name: "extra", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Extra, parseSwitch),
+			help:   "Also fail for each file of the directory that\nthe manifest does not list"},
 		{group: AddedFlags, name: "allow-outside", fallback: "false", json: jsonSwitch,
 			assign: into(&s.AllowOutside, parseSwitch),
 			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +

@@ -12,7 +12,7 @@ func (s *Copy) options() []option {
 	return slices.Concat(
 		generalOptions(&s.LogLevel, &s.Driver), s.fileOptions(), driverOptions(&s.Driver), s.deviceOptions(),
 		placementOptions(&s.Placement), s.runOptions(), s.reportOptions(), s.contentOptions(), s.targetOptions(),
-		s.limitOptions(), s.developerOptions())
+		s.treeOptions(), s.limitOptions(), s.developerOptions())
 }
 
 // fileOptions are those of DOCA's own program.
@@ -22,7 +22,8 @@ func (s *Copy) fileOptions() []option {
 		representorOption(&s.Representor),
 		{group: ProgramFlags, name: "file", short: "f", value: "FILE",
 			json: jsonText, assign: into(&s.File, parsePath),
-			help: "File to send, or to create; mandatory; - is\nstdin, or stdout if the other side has a file"},
+			help: "File or directory to send, or to create;\nmandatory; - is stdin, or stdout if the other\n" +
+				"side has a file"},
 	}
 }
 
@@ -55,7 +56,7 @@ func (s *Copy) runOptions() []option {
 			help: "Timeout for the copy, from when both sides are\nconnected; 0 is none"},
 		{group: AddedFlags, name: "max-bytes", value: "SIZE", fallback: "0",
 			json: jsonNumber, assign: into(&s.MaxBytes, parseMostBytes),
-			help: "Refuse a larger file; 0 is no limit"},
+			help: "Refuse a larger file or tree; 0 is no limit"},
 		{group: AddedFlags, name: "max-holes", value: "SIZE", fallback: "256GiB",
 			json: jsonNumber, assign: into(&s.MaxHoles, parseMostBytes),
 			help: "Refuse a file with more holes, which take as\n" +
@@ -65,7 +66,8 @@ func (s *Copy) runOptions() []option {
 			help: "Timeout without progress"},
 		{group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Overwrite, parseSwitch),
-			help:   "Receive here, replacing FILE if it exists;\nrequired on one side if both have it"},
+			help: "Receive here, replacing FILE if it exists, or\nthe files in it that differ; required on one\n" +
+				"side if both have FILE and differ"},
 		{group: AddedFlags, name: "backup", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Backup, parseSwitch),
 			help:   "With --overwrite: keep the old file as FILE~"},
@@ -85,6 +87,9 @@ func (s *Copy) reportOptions() []option {
 			json:   jsonText,
 			assign: into(&s.Progress, parseOneOf(ProgressAuto, ProgressNever, ProgressAlways)),
 			help:   "auto is a bar on a terminal, else a line every\n10s; always a line every second, even if quiet"},
+		{group: AddedFlags, name: "events", value: "all|failures", fallback: string(eventsFailures), json: jsonText,
+			assign: into(&s.Events, parseOneOf(EventsAll, eventsFailures)),
+			help:   "With -o json: entries of a tree with an event"},
 		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Quiet, parseSwitch),
 			help:   "Print no summary and no progress"},
@@ -121,17 +126,69 @@ func (s *Copy) targetOptions() []option {
 		{group: NativeFlags, name: "sparse", value: "auto|never", fallback: string(sparseAuto), json: jsonText,
 			assign: into(&s.Sparse, parseOneOf(sparseAuto, SparseNever)),
 			help:   "never: fill holes with zeros"},
-		{group: NativeFlags, name: "preserve", value: "owner,xattr", json: jsonText,
+		{group: NativeFlags, name: "preserve", value: "owner,xattr,links",
+			json:   jsonText,
 			assign: into(&s.Preserve, parsePreserved),
-			help:   "Preserve them too, if set on both sides; mode\nand modification time are always preserved"},
+			help: "Preserve them too, if set on both sides; mode\nand modification time are always preserved;\n" +
+				"links: hard links between the files of a tree"},
 		{group: NativeFlags, name: "no-resume", fallback: "false", json: jsonSwitch,
 			assign: into(&s.NoResume, parseSwitch),
 			help:   "Receiver: neither resume an earlier copy, nor\nkeep a partial file on failure"},
 	}
 }
 
+// filterList is the list to which --include, --exclude and --exclude-from append: their order matters.
+const filterList = "filters"
+
+// treeOptions are about directories, and about files that the receiver has already.
+func (s *Copy) treeOptions() []option {
+	return append(s.selectionOptions(),
+		option{group: NativeFlags, name: "links", value: "copy|follow|skip", fallback: string(LinksCopy),
+			json:   jsonText,
+			assign: into(&s.Links, parseOneOf(LinksCopy, LinksFollow, LinksSkip)),
+			help:   "Sender: symlinks in a tree as symlinks, as what\nthey point to inside of it, or not at all"},
+		option{group: NativeFlags, name: "checksum", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Checksum, parseSwitch),
+			help:   "Compare files that both sides have by digest,\nnot by size and modification time"},
+		option{group: NativeFlags, name: "if-same", value: "skip|error", fallback: string(sameSkip), json: jsonText,
+			assign: into(&s.IfSame, parseOneOf(sameSkip, SameError)),
+			help:   "If both sides have the same file: succeed, or\nfail as for files that differ"},
+		option{group: NativeFlags, name: "dry-run", fallback: "false", json: jsonSwitch,
+			assign: into(&s.DryRun, parseSwitch),
+			help:   "Print what would be copied and change nothing"},
+		option{group: NativeFlags, name: "fail-fast", fallback: "false", json: jsonSwitch,
+			assign: into(&s.FailFast, parseSwitch),
+			help:   "Stop at the first entry of a tree that fails"},
+	)
+}
+
+// selectionOptions select the entries of a tree that are sent.
+func (s *Copy) selectionOptions() []option {
+	return []option{
+		{group: NativeFlags, name: "include", value: "PATTERN", json: jsonList, list: filterList,
+			assign: appending(&s.Filters, parseRule(FilterInclude, parsePattern)),
+			help: "Sender of a tree: send what matches a pattern\nas in .gitignore. Of all --include, --exclude\n" +
+				"and --exclude-from the first that matches wins"},
+		{group: NativeFlags, name: "exclude", value: "PATTERN", json: jsonList, list: filterList,
+			assign: appending(&s.Filters, parseRule(FilterExclude, parsePattern)),
+			help:   "Sender of a tree: do not send what matches"},
+		{group: NativeFlags, name: "exclude-from", value: "FILE", json: jsonList, list: filterList,
+			assign: appending(&s.Filters, parseRule(FilterExcludeFrom, parsePath)),
+			help:   "The same for the patterns in a file such as\n.gitignore; all three may be repeated"},
+		{group: NativeFlags, name: "files-from", value: "FILE", json: jsonText,
+			assign: into(&s.FilesFrom, parsePath),
+			help:   "Sender of a tree: send the paths in FILE only,\none per line, relative to it; - is stdin"},
+		{group: NativeFlags, name: "null", short: "0", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Null, parseSwitch),
+			help:   "Paths in --files-from end with NUL bytes"},
+	}
+}
+
 func (s *Copy) limitOptions() []option {
 	return []option{
+		{group: NativeFlags, name: "max-entries", value: "COUNT", fallback: "0", json: jsonNumber,
+			assign: into(&s.MaxEntries, parseEntries),
+			help:   "Refuse a tree with more entries; 0 is no limit"},
 		{group: NativeFlags, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
 			assign: into(&s.Bandwidth, parseRate),
 			help:   "Bandwidth limit in bytes per second, such as\n100MiB; 0 is no limit"},

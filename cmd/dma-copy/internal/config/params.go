@@ -36,13 +36,21 @@ const (
 type given struct {
 	text   string
 	origin string
+	option string  // for an item of a list: the option by which it was given
+	items  []given // for a list, in the order in which they were given; text is empty then
 }
 
-// layer holds the values of one origin by the name of the option.
+// layer holds the values of one origin by the key of the option.
 type layer map[string]given
 
-// add stores a value. An option given by both of its names must have the same value.
+// add stores a value, or appends it to the list of the option. An option given by both of its names must have the same
+// value.
 func (l layer) add(opt option, value given) error {
+	if opt.list != "" {
+		value.option = opt.name
+		l[opt.list] = given{items: append(l[opt.list].items, value)}
+		return nil
+	}
 	earlier, ok := l[opt.name]
 	if ok && earlier.text != value.text {
 		return exit.Usagef("%s %s and %s %s differ: both name the same thing, so give one of them",
@@ -160,6 +168,31 @@ func (f *paramsFile) readKey(group, key string, where, value hujson.Value) error
 	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
 		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted, kindName(value))
 	}
+	if array, is := value.Value.(*hujson.Array); is {
+		return f.addArray(group, opt, key, array)
+	}
+	return f.addValue(opt, key, where, value)
+}
+
+// addArray stores the strings of an array for the option. An empty one replaces the list of a lower origin, too.
+func (f *paramsFile) addArray(group string, opt option, key string, array *hujson.Array) error {
+	if f.layer[opt.list].items == nil {
+		f.layer[opt.list] = given{items: []given{}}
+	}
+	for _, element := range array.Elements {
+		if element.Value.Kind() != '"' {
+			return f.failAt(element, "%s in %s must be an array of strings, not of %s", quote.Text(key), group,
+				kindName(element))
+		}
+		if err := f.addValue(opt, key, element, element); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addValue stores a literal for the option; where is what an error points to.
+func (f *paramsFile) addValue(opt option, key string, where, value hujson.Value) error {
 	entry := given{
 		text:   value.Value.(hujson.Literal).String(),
 		origin: fmt.Sprintf("%s: %s", f.position(where), key),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"syscall"
 	"testing"
@@ -48,13 +49,20 @@ func TestAcceptedParameterFiles(t *testing.T) {
 				s.Driver.Name, s.Role = DriverSoft, RoleHost
 				s.Wait, s.Timeout, s.IdleTimeout = time.Minute, time.Hour, 5*time.Second
 			}},
+		{"patterns in the order of the file", `{"doca_program_flags": {"file": "x",
+			"include": ["keep.o", "*.c"], "exclude-from": "ignore", "exclude": ["*.o", "tmp/"]}}`,
+			func(s *Copy) {
+				s.Filters = []FilterRule{{FilterInclude, "keep.o"}, {FilterInclude, "*.c"},
+					{FilterExcludeFrom, "ignore"}, {FilterExclude, "*.o"}, {FilterExclude, "tmp/"}}
+			}},
+		{"no pattern", `{"doca_program_flags": {"file": "x", "exclude": []}}`, func(*Copy) {}},
 		{"escaped text", `{"doca_program_flags": {"file": "\u0078"}}`, func(*Copy) {}},
 		{"escaped key", `{"doca_program_flags": {"\u0066ile": "x"}}`, func(*Copy) {}},
 	}
 	for _, tc := range cases {
 		t.Run(tc.name, func(t *testing.T) {
 			inNewDir(t, "params.json", tc.text)
-			if got, want := mustLoad(t, nil, "-j", "params.json"), defaults(tc.want); got != want {
+			if got, want := mustLoad(t, nil, "-j", "params.json"), defaults(tc.want); !reflect.DeepEqual(got, want) {
 				t.Errorf("%s:\n got %+v\nwant %+v", tc.text, got, want)
 			}
 		})
@@ -117,6 +125,12 @@ func TestRefusedParameterFiles(t *testing.T) {
 			`params.json:2: duplicate key "wait" in doca_program_flags: keep one of them`},
 		{"key twice, once escaped", `{"doca_program_flags": {"file": "x", "\u0066ile": "y"}}`,
 			`params.json:1: duplicate key "file" in doca_program_flags: keep one of them`},
+		{"pattern not a string", "{\"doca_program_flags\": {\"exclude\": [\"a\",\n7]}}",
+			`params.json:2: "exclude" in doca_program_flags must be an array of strings, not of a number`},
+		{"patterns not an array", `{"doca_program_flags": {"include": 7}}`,
+			`params.json:1: "include" in doca_program_flags must be a string or an array of strings, not a number`},
+		{"pattern empty", "{\"doca_program_flags\": {\"exclude\": [\"a\",\n\"\"]}}",
+			`params.json:2: exclude "": not a pattern; give one line as in .gitignore, such as *.tmp or build/`},
 		{"two devices", "{\"doca_program_flags\": {\"pci-addr\": \"a\",\n\"dev-pci\": \"b\"}}",
 			`params.json:1: pci-addr "a" and params.json:2: dev-pci "b" differ: both name the same thing, so give ` +
 				`one of them`},
@@ -204,7 +218,7 @@ func TestParameterFileFromPipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := fmt.Sprintf("/dev/fd/%d", reader.Fd())
-	if got := mustLoad(t, nil, "-j", path); got != defaults() {
+	if got := mustLoad(t, nil, "-j", path); !reflect.DeepEqual(got, defaults()) {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -235,20 +249,28 @@ func FuzzParameterFile(f *testing.F) {
 	f.Add(readFuzzSeed(f, "dpu.json"))
 	f.Add(`{"doca_program_flags": {"dev-pci": "a", "pci-addr": "b", "depth": 1e9, "quiet": [null]}}`)
 	f.Add("{\"doca_dpdk_flags\": {}} // \u2028")
-	table := everyOption()
+	f.Add(`{"doca_program_flags": {"include": ["a", "b/"], "exclude": "*", "exclude-from": [7]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if checkParamsText([]byte(text)) != nil {
 			return
 		}
+		table := everyOption()
 		file := paramsFile{path: "params.json", text: []byte(text), table: table, layer: layer{}}
 		if err := file.parse(); err != nil {
 			checkSentence(t, err)
 			return
 		}
-		for name, value := range file.layer {
-			opt, _ := optionByName(table, name)
-			if err := opt.assign(value.text); err != nil {
-				t.Errorf("%s %q got through: %v", name, value.text, err)
+		for key, value := range file.layer {
+			values := value.items
+			if values == nil {
+				value.option = key
+				values = []given{value}
+			}
+			for _, value := range values {
+				opt, _ := optionByName(table, value.option)
+				if err := opt.assign(value.text); err != nil {
+					t.Errorf("%s %q got through: %v", value.option, value.text, err)
+				}
 			}
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/bench"
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -59,6 +60,17 @@ type Copy struct {
 	NoResume      bool      // neither use nor keep a partial file
 	AllowChanging bool      // the source may change while it is read
 	CPUProfile    string    // file; empty: none
+
+	Filters    []FilterRule // which entries of a tree this side sends; first match wins
+	FilesFrom  string       // file with the paths that this side sends of a tree, Stream for stdin; empty: all
+	Null       bool         // the paths in FilesFrom end with NUL bytes
+	Links      LinkChoice
+	Checksum   bool  // compare the content of files that both sides have, not size and time
+	DryRun     bool  // change nothing
+	FailFast   bool  // the first entry that fails ends the transfer
+	MaxEntries int64 // of a tree; 0 is no limit
+	IfSame     SameChoice
+	Events     EventChoice
 }
 
 // Bench holds the settings of bench. An empty list stands for the default of each kind of measurement.
@@ -66,6 +78,8 @@ type Bench struct {
 	LogLevel   Level
 	Driver     Driver
 	Sizes      []int64
+	Trees      []filetree.Shape
+	Files      int // of a tree; 0: its own number
 	Chunks     []int64
 	Depths     []int
 	Directions []bench.Direction
@@ -105,6 +119,8 @@ type Verify struct {
 	Manifest     string           // to check named files against; empty: not given
 	NewManifest  string           // to write, "-" to stdout; empty: none
 	AllowOutside bool             // follow a manifest's entries out of its directory
+	RelativeTo   string           // directory that names in NewManifest are relative to; empty: that of NewManifest
+	Extra        bool             // files that the manifest does not list are failures
 	Overwrite    bool             // NewManifest may be replaced
 	Quiet        bool             // print failures only
 }
@@ -202,6 +218,47 @@ const (
 type Preserved struct {
 	Owner bool
 	Xattr bool
+	Links bool // hard links between the files of a tree
+}
+
+// LinkChoice is what the sender of a tree does with symlinks.
+type LinkChoice string
+
+const (
+	LinksCopy   LinkChoice = "copy"   // as symlinks
+	LinksFollow LinkChoice = "follow" // as what they point to, inside the tree
+	LinksSkip   LinkChoice = "skip"   // not at all
+)
+
+// SameChoice is the result of a copy if both sides have the same file and neither may be replaced.
+type SameChoice string
+
+const (
+	sameSkip  SameChoice = "skip" // success
+	SameError SameChoice = "error"
+)
+
+// EventChoice selects the entries of a tree that have an event of their own.
+type EventChoice string
+
+const (
+	EventsAll      EventChoice = "all"
+	eventsFailures EventChoice = "failures"
+)
+
+// FilterKind is what a FilterRule does with what it matches.
+type FilterKind int
+
+const (
+	FilterInclude     FilterKind = iota // the entries that match Text are sent
+	FilterExclude                       // they are not sent
+	FilterExcludeFrom                   // Text is a file of patterns in the form of .gitignore
+)
+
+// FilterRule is one --include, --exclude or --exclude-from.
+type FilterRule struct {
+	Kind FilterKind
+	Text string
 }
 
 const (

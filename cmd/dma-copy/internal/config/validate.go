@@ -30,7 +30,28 @@ func (s Copy) Validate() error {
 	if err := ValidatePlacement(s.Placement); err != nil {
 		return err
 	}
+	if err := s.validateTree(); err != nil {
+		return err
+	}
 	return s.validateProtocol()
+}
+
+// validateTree refuses settings for trees beside those for a single file. Patterns are not refused, because they may be
+// the machine's defaults.
+func (s Copy) validateTree() error {
+	switch {
+	case s.Null && s.FilesFrom == "":
+		return exit.Usagef(
+			"--null is for the list of --files-from: name that with --files-from FILE, or leave --null out")
+	case s.IsStream() && s.FilesFrom != "":
+		return exit.Usagef("-f - conflicts with --files-from: a stream is not a tree, so leave one of them out")
+	case s.IsStream() && s.DryRun:
+		return exit.Usagef("-f - conflicts with --dry-run: a stream has no plan, so leave one of them out")
+	case s.Expects() && s.FilesFrom != "":
+		return exit.Usagef("--expect %s conflicts with --files-from: a tree has no digest, so leave one of them out",
+			s.Expect)
+	}
+	return nil
 }
 
 // ValidatePlacement returns an error if the wish has both CPUs and a NUMA node.
@@ -53,6 +74,10 @@ func (s Copy) validateProtocol() error {
 		return exit.Usagef("-f - conflicts with --protocol reference: %s", next)
 	case s.Expects():
 		return exit.Usagef("--expect %s conflicts with --protocol reference: %s", s.Expect, next)
+	case s.DryRun:
+		return exit.Usagef("--dry-run conflicts with --protocol reference: %s", next)
+	case s.FilesFrom != "":
+		return exit.Usagef("--files-from conflicts with --protocol reference: %s", next)
 	}
 	return nil
 }
@@ -71,6 +96,7 @@ func (s Copy) BeyondReference() []string {
 		"--preserve":        s.Preserve != Preserved{},
 		"--bwlimit":         s.Bandwidth > 0,
 		"--digest":          s.Digest > defaultDigest,
+		"--checksum":        s.Checksum,
 	} {
 		if asked {
 			names = append(names, name)

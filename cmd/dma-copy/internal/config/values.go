@@ -15,6 +15,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
@@ -191,10 +192,47 @@ func parsePreserved(text string) (Preserved, error) {
 			p.Owner = true
 		case "xattr":
 			p.Xattr = true
+		case "links":
+			p.Links = true
 		default:
-			return Preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr or both with a comma",
+			return Preserved{}, fmt.Errorf("%s cannot be preserved; give owner, xattr, links or several with commas",
 				quote.Text(word))
 		}
 	}
 	return p, nil
+}
+
+// maxPattern is longer than any path, in bytes.
+const maxPattern = 4096
+
+func parsePattern(text string) (string, error) {
+	switch {
+	case text == "" || strings.ContainsAny(text, "\x00\n"):
+		return "", errors.New("not a pattern; give one line as in .gitignore, such as *.tmp or build/")
+	case len(text) > maxPattern:
+		return "", fmt.Errorf("longer than %d bytes; give a pattern such as *.tmp or build/", maxPattern)
+	}
+	if _, err := tree.NewFilter([]tree.Rule{{Pattern: text}}); err != nil {
+		return "", fmt.Errorf("not a pattern: %w", errors.Unwrap(err))
+	}
+	return text, nil
+}
+
+// parseRule returns a parser of a FilterRule from that of its text.
+func parseRule(kind FilterKind, parse func(string) (string, error)) func(string) (FilterRule, error) {
+	return func(text string) (FilterRule, error) {
+		text, err := parse(text)
+		return FilterRule{Kind: kind, Text: text}, err
+	}
+}
+
+func parseEntries(text string) (int64, error) {
+	if !countPattern().MatchString(text) {
+		return 0, errors.New("not a count; give a whole number such as 1000000, or 0 for no limit")
+	}
+	count, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, errors.New("too large; give a number such as 1000000")
+	}
+	return count, nil
 }

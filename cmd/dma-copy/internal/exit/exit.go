@@ -25,7 +25,7 @@ const (
 	Digest        = 9 // digest mismatch
 	SourceChanged = 10
 	Protocol      = 11
-	SomeFailed    = 12 // some of several files or measurements failed
+	SomeFailed    = 12 // some of several entries, files or measurements failed
 	NotHardware   = 13 // hardware required and not available
 	Limit         = 14 // stopped by a limit that the user set
 	Signal        = 128

@@ -3,8 +3,10 @@ package fileio
 import (
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -57,6 +59,37 @@ func TestReplacementKeepsNewFile(t *testing.T) {
 	if err := (Replacement{Path: "sums", Overwrite: true}).Write(t.Context(), []byte("ours")); err != nil ||
 		readFile(t, "sums") != "ours" {
 		t.Errorf("error %v, content %q", err, readFile(t, "sums"))
+	}
+}
+
+// What does not fit into memory at once is written under a temporary name, of which nothing is left.
+func TestReplacementOfManyPieces(t *testing.T) {
+	inNewDir(t, "sums", "theirs")
+	for _, commit := range []bool{false, true} {
+		w, err := Replacement{Path: "sums", Overwrite: true}.Create()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		for i := range 300 {
+			piece := strings.Repeat(string(rune('a'+i%26)), 10_000)
+			want += piece
+			if n, err := io.WriteString(w, piece); n != len(piece) || err != nil {
+				t.Fatalf("%d bytes, error %v", n, err)
+			}
+		}
+		if !commit {
+			want = "theirs"
+		} else if err := w.Commit(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		w.Discard()
+		if got := readFile(t, "sums"); got != want {
+			t.Errorf("%d bytes, want %d", len(got), len(want))
+		}
+		if left, _ := os.ReadDir("."); len(left) != 1 {
+			t.Errorf("left behind: %v", left)
+		}
 	}
 }
 

@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -22,6 +24,9 @@ type SideError struct {
 	Kept      int64  // bytes from which a later copy resumes
 	Lost      string // why no verified bytes are kept; empty if none were lost
 	Resumable bool   // the receiver may have kept some
+	Partly    bool   // the receiver may have some entries of a tree, which a later copy skips
+
+	Tree *job.TreeSummary // the result, if Err is that some entries of a tree failed; otherwise nil
 }
 
 // Error returns the error with its side.
@@ -30,10 +35,36 @@ func (e *SideError) Error() string { return fmt.Sprintf("%s: %v", e.Side, e.Err)
 // Unwrap returns the error without its side.
 func (e *SideError) Unwrap() error { return e.Err }
 
-// WriteError prints the one line that a failed run leaves on stderr: side, cause, hint.
+// WriteError prints the one line that a failed run leaves on stderr: side, cause, hint. For a tree, the entries that
+// failed come first, each on a line.
 func WriteError(w io.Writer, err error) {
+	if failed, is := errors.AsType[*SideError](err); is && failed.Tree != nil {
+		for _, entry := range failed.Tree.Failures {
+			fmt.Fprintf(w, "dma-copy: %s: %s\n", failed.Side, entrySentence(failed.Side, entry.Path, entry.Err))
+		}
+		if more := failed.Tree.Failed - int64(len(failed.Tree.Failures)); more > 0 {
+			fmt.Fprintf(w, "dma-copy: %s: and %s more\n", failed.Side, humanize.Comma(more))
+		}
+	}
 	fmt.Fprintf(w, "dma-copy: %s\n", Sentence(err))
 }
+
+// entrySentence returns an entry of a tree and why it failed.
+func entrySentence(side negotiate.Side, path string, err error) string {
+	return entryName(path) + ": " + entryReason(side, err)
+}
+
+// entryReason returns why an entry of a tree failed, and the next step.
+func entryReason(side negotiate.Side, err error) string {
+	text, hint := err.Error(), classify(err).hint
+	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		text = fmt.Sprintf("the %s reports: %s", side.Other(), said.Text)
+	}
+	return quote.Printable(strings.ReplaceAll(joined(": ", text, hint), "\n", "; "))
+}
+
+// entryName returns the path of an entry for a line of text.
+func entryName(path string) string { return quote.Path(cmp.Or(path, ".")) }
 
 // Sentence returns that line without the name of the program.
 func Sentence(err error) string {
@@ -45,6 +76,10 @@ func Sentence(err error) string {
 			text += "; " + hung.Error()
 		}
 	}
+	if sided && failed.Tree != nil {
+		text = fmt.Sprintf("%s: %s of %s failed", failed.Side, humanize.Comma(failed.Tree.Failed),
+			plural(entriesOf(*failed.Tree), "entry", "entries"))
+	}
 	if found.hint != "" {
 		text += ": " + found.hint
 	}
@@ -54,15 +89,31 @@ func Sentence(err error) string {
 	return quote.Printable(strings.ReplaceAll(text, "\n", "; "))
 }
 
+// plural returns a number with its noun, whose plural is regular if many is empty.
+func plural(n int64, one, many string) string {
+	return humanize.Comma(n) + " " + english.PluralWord(int(min(n, 2)), one, many)
+}
+
+// entriesOf returns the number of all entries of a tree.
+func entriesOf(t job.TreeSummary) int64 { return copiedEntries(t) + t.Unchanged + t.Skipped + t.Failed }
+
+// copiedEntries returns the number of entries that were copied, or would be in a dry run.
+func copiedEntries(t job.TreeSummary) int64 {
+	return t.Files + t.Directories + t.Symlinks + t.HardLinks
+}
+
 // whatIsKept returns a clause that says whether the copy can be resumed. A sender does not know; it says so only after
 // failures that leave most receivers with something to resume from.
 func whatIsKept(failed *SideError, code int) string {
+	leavesSome := code > exit.Signal || code == exit.Peer || code == exit.Limit
 	switch {
 	case failed.Kept > 0:
 		return fmt.Sprintf("; %s are kept: run the same command to resume", humanize.IBytes(uint64(failed.Kept)))
 	case failed.Lost != "":
 		return "; nothing is kept: " + failed.Lost
-	case failed.Resumable && (code > exit.Signal || code == exit.Peer || code == exit.Limit):
+	case failed.Partly && leavesSome:
+		return "; run the same command to copy the rest"
+	case failed.Resumable && leavesSome:
 		return "; run the same command to resume from what the receiver kept"
 	}
 	return ""

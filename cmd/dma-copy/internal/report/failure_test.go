@@ -22,7 +22,7 @@ func onHost(err error) error { return &SideError{Side: negotiate.Host, Err: err}
 func onDPU(err error) error  { return &SideError{Side: negotiate.DPU, Err: err} }
 
 func aborted(code negotiate.AbortCode, text string) error {
-	return &negotiate.Error{State: negotiate.Receiving, Err: &negotiate.PeerAborted{Code: code, Text: text}}
+	return &negotiate.Error{State: negotiate.Transferring, Err: &negotiate.PeerAborted{Code: code, Text: text}}
 }
 
 // TestReportedLines covers failures that no script can produce.
@@ -68,7 +68,7 @@ func TestReportedLines(t *testing.T) {
 		{"the peer says nothing", onDPU(aborted(negotiate.AbortProtocol, "")), 11,
 			"DPU: the host aborted without a reason"},
 		{"the outcome is unknown",
-			onHost(&negotiate.Error{State: negotiate.AwaitDone, Err: negotiate.ErrOutcomeUnknown}), 7,
+			onHost(&negotiate.Error{State: negotiate.Finishing, Err: negotiate.ErrOutcomeUnknown}), 7,
 			"host: transfer outcome unknown: the DPU did not confirm the commit: " +
 				"compare both files (dma-copy verify)"},
 		{"no version in common", onHost(&negotiate.Error{Err: negotiate.ErrVersion,
@@ -87,6 +87,13 @@ func TestReportedLines(t *testing.T) {
 		{"stopped, as the sender",
 			&SideError{Side: negotiate.Host, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Resumable: true}, 143,
 			"host: stopped by SIGTERM; run the same command to resume from what the receiver kept"},
+		{"stopped, in a tree",
+			&SideError{Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Partly: true}, 143,
+			"DPU: stopped by SIGTERM; run the same command to copy the rest"},
+		{"stopped in a large file of a tree", &SideError{
+			Side: negotiate.DPU, Err: exit.Interrupted{Signal: syscall.SIGTERM}, Kept: 3 << 20, Partly: true,
+		}, 143, "DPU: stopped by SIGTERM; 3.0 MiB are kept: run the same command to resume"},
+		{"refused, in a tree", &SideError{Side: negotiate.DPU, Err: job.ErrTarget, Partly: true}, 5, "DPU: target"},
 		{"changed, as the sender", &SideError{Side: negotiate.Host, Err: job.ErrSourceChanged, Resumable: true}, 10,
 			"host: source changed"},
 		{"no such device", &doca.NotFoundError{Kind: "device", Name: "x", Available: []string{"a", "b"}}, 6,

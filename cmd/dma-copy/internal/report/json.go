@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/rs/zerolog"
 
@@ -42,8 +44,9 @@ type (
 	}
 	planEvent struct {
 		eventHeader
-		File       string `json:"file"`
+		fileName
 		Direction  string `json:"direction"`
+		Tree       bool   `json:"tree,omitempty"`
 		Bytes      *int64 `json:"bytes,omitempty"`
 		Chunk      int64  `json:"chunk,omitempty"`
 		Depth      int    `json:"depth,omitempty"`
@@ -59,15 +62,30 @@ type (
 		Rate    float64            `json:"bytes_per_second"`
 		Elapsed float64            `json:"elapsed_seconds"`
 		Stages  map[string]float64 `json:"stages,omitempty"`
+		*treeProgress
+	}
+	treeProgress struct {
+		Entries      int64 `json:"entries"`
+		EntriesFound int64 `json:"entries_found"`
+		BytesFound   int64 `json:"bytes_found"`
+		Walked       bool  `json:"walked"`
 	}
 	fileEvent struct {
 		eventHeader
-		File       string `json:"file"`
+		fileName
 		Direction  string `json:"direction"`
+		Kind       string `json:"kind,omitempty"`
+		Action     string `json:"action"`
 		Bytes      int64  `json:"bytes"`
 		Verified   bool   `json:"verified"`
 		Digest     string `json:"digest,omitempty"`
 		Durability string `json:"durability,omitempty"`
+		Code       int    `json:"code,omitempty"`
+		Message    string `json:"message,omitempty"`
+	}
+	fileName struct {
+		File string `json:"file"`
+		Raw  []byte `json:"file_base64,omitempty"` // Base64, of a name that is not UTF-8
 	}
 	retryEvent struct {
 		eventHeader
@@ -86,7 +104,7 @@ type (
 	}
 	summaryEvent struct {
 		eventHeader
-		Files      int                `json:"files"`
+		Files      int64              `json:"files"`
 		Bytes      int64              `json:"bytes"`
 		Resumed    int64              `json:"resumed_bytes"`
 		Copied     int64              `json:"copied_bytes"`
@@ -104,8 +122,20 @@ type (
 		Depth      int                `json:"depth,omitempty"`
 		Stages     map[string]float64 `json:"stages,omitempty"`
 		Bottleneck string             `json:"bottleneck,omitempty"`
+		UpToDate   bool               `json:"up_to_date,omitempty"`
+		Tree       *treeCounts        `json:"tree,omitempty"`
 
 		Unconfirmed string `json:"unconfirmed,omitempty"`
+	}
+	treeCounts struct {
+		Files       int64 `json:"files"`
+		Directories int64 `json:"directories"`
+		Symlinks    int64 `json:"symlinks"`
+		HardLinks   int64 `json:"hard_links"`
+		Unchanged   int64 `json:"unchanged"`
+		Skipped     int64 `json:"skipped"`
+		Failed      int64 `json:"failed"`
+		DryRun      bool  `json:"dry_run"`
 	}
 )
 
@@ -115,8 +145,10 @@ type jsonReporter struct {
 	every   time.Duration
 	now     func() time.Time
 	file    string
+	entries bool // each entry of a tree has an event, not only those that failed
 	path    Path
 	native  bool
+	planned job.Planned
 	speed   speed
 	log     zerolog.Logger
 	failed  error // of lines that could not be written
@@ -126,7 +158,10 @@ type jsonReporter struct {
 var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
-	r := &jsonReporter{encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File, log: log}
+	r := &jsonReporter{
+		encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File,
+		entries: s.Events == config.EventsAll || s.DryRun, log: log,
+	}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
 		r.every = 0
 	}
@@ -134,7 +169,7 @@ func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 }
 
 // write writes an event. Once the reader has closed its end, further events are dropped; any other error is returned
-// by Succeed.
+// by Result.
 func (r *jsonReporter) write(line any) {
 	if r.closed {
 		return
@@ -164,7 +199,12 @@ func (r *jsonReporter) Event(e job.Event) {
 			Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
 		})
 	case job.Planned:
+		r.planned = e
 		r.write(r.plan(e))
+	case job.FileDone:
+		if r.entries || e.Action == job.Failed {
+			r.write(r.entry(e))
+		}
 	case job.Retransmitted:
 		r.write(retryEvent{r.start("retry"), e.Offset, e.Length})
 	case job.Warned:
@@ -174,7 +214,8 @@ func (r *jsonReporter) Event(e job.Event) {
 
 func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
-		eventHeader: r.start("plan"), File: r.file, Direction: direction(e.Sent), Bytes: known(e.Size),
+		eventHeader: r.start("plan"), fileName: nameInEvent(r.file), Direction: direction(e.Sent), Tree: e.Tree,
+		Bytes: known(e.Size),
 		Chunk: e.Chunk, Depth: e.Depth, Resumed: e.Resumed,
 	}
 	if r.native {
@@ -183,45 +224,102 @@ func (r *jsonReporter) plan(e job.Planned) planEvent {
 	return line
 }
 
+var entryKinds = map[negotiate.EntryKind]string{
+	negotiate.EntryFile: "file", negotiate.EntryDirectory: "directory", negotiate.EntrySymlink: "symlink",
+	negotiate.EntryHardLink: "hard-link",
+}
+
+// entry returns the event of an entry of a tree.
+func (r *jsonReporter) entry(e job.FileDone) fileEvent {
+	line := fileEvent{
+		eventHeader: r.start("file"), fileName: nameInEvent(cmp.Or(e.Path, ".")), Direction: direction(r.planned.Sent),
+		Kind: entryKinds[e.Kind], Action: e.Action.String(), Bytes: e.Bytes,
+	}
+	switch e.Action {
+	case job.Copied:
+		line.Verified = e.Kind == negotiate.EntryFile && r.planned.Digest != digest.None
+		line.Durability = r.planned.Durability.String()
+	case job.Failed:
+		line.Code, line.Message = ExitCode(e.Err), entryReason(r.path.Side, e.Err)
+	}
+	return line
+}
+
+// nameInEvent returns a path for an event, with its bytes if it is not UTF-8 and the text shows replacement characters.
+func nameInEvent(path string) fileName {
+	if utf8.ValidString(path) {
+		return fileName{File: path}
+	}
+	return fileName{File: path, Raw: []byte(path)}
+}
+
 func (r *jsonReporter) Interval() time.Duration { return r.every }
 
 func (r *jsonReporter) Progress(s job.Sample) {
 	if s.Phase == job.Meeting {
 		return // the hello event ends this phase
 	}
-	r.write(progressEvent{
-		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: known(s.Total),
+	line := progressEvent{
+		eventHeader: r.start("progress"), Phase: s.Phase.String(), Bytes: s.Moved, Total: totalOf(s),
 		Rate: r.speed.update(s), Elapsed: s.Elapsed.Seconds(), Stages: stagesOf(s.Shares),
-	})
+	}
+	if s.FilesFound > 0 {
+		line.treeProgress = &treeProgress{s.Files, s.FilesFound, s.Found, s.Walked}
+	}
+	r.write(line)
 }
 
-func (r *jsonReporter) Succeed(s job.Summary) error {
-	compared := s.Sum.Algorithm() != digest.None
-	file := fileEvent{
-		eventHeader: r.start("file"), File: s.Path, Direction: direction(s.Sent), Bytes: s.Size, Verified: compared,
+func (r *jsonReporter) Result(s job.Summary) error {
+	if s.Tree == nil {
+		r.write(r.single(s))
 	}
-	if compared {
-		file.Digest = s.Sum.String()
-	}
-	if r.native {
-		file.Durability = s.Durability.String()
-	}
-	r.write(file)
-	r.write(r.summary(s, compared))
+	r.write(r.summary(s))
 	if r.failed != nil {
 		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", r.failed)
 	}
 	return nil
 }
 
-func (r *jsonReporter) summary(s job.Summary, compared bool) summaryEvent {
+// single returns the event of a file or a stream that is complete.
+func (r *jsonReporter) single(s job.Summary) fileEvent {
+	line := fileEvent{
+		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Direction: direction(s.Sent),
+		Action: job.Copied.String(), Bytes: s.Size, Verified: compared(s, r.planned),
+	}
+	if s.UpToDate {
+		line.Action = job.Unchanged.String()
+	}
+	if s.Sum.Algorithm() != digest.None {
+		line.Digest = s.Sum.String()
+	}
+	if r.native && !s.UpToDate {
+		line.Durability = s.Durability.String()
+	}
+	return line
+}
+
+// compared reports whether both sides have computed the same digests.
+func compared(s job.Summary, planned job.Planned) bool {
+	if s.Tree != nil {
+		return planned.Digest != digest.None && !s.Tree.DryRun
+	}
+	return s.Sum.Algorithm() != digest.None
+}
+
+func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 	line := summaryEvent{
 		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
-		Protocol: s.Protocol.String(), Verified: compared, Readback: s.Readback, Changing: s.Changing,
+		Protocol: s.Protocol.String(), Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
-		Stages: stagesOf(s.Shares), Unconfirmed: s.Unconfirmed,
+		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, Unconfirmed: s.Unconfirmed,
+	}
+	if t := s.Tree; t != nil {
+		line.Files = t.Files
+		line.Tree = &treeCounts{
+			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Unchanged, t.Skipped, t.Failed, t.DryRun,
+		}
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {
 		line.Bottleneck = stageKey(busy)

@@ -37,7 +37,7 @@ func everyEvent(p *jsonReporter) {
 		Shares: pump.Shares{0.5, 0.5}})
 	p.Event(job.Retransmitted{Offset: 4, Length: 4})
 	p.Event(job.Warned{Text: "beware"})
-	_ = p.Succeed(job.Summary{
+	_ = p.Result(job.Summary{
 		Path: "file", Size: 10, Resumed: 3, Elapsed: time.Second, Protocol: negotiate.Native, Chunk: 4, Depth: 2,
 		Sum: sum, Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
 		Unconfirmed: "the host did not confirm",
@@ -74,7 +74,7 @@ func TestEventsLeaveOutUnknownValues(t *testing.T) {
 	p.Event(job.PeerKnown{Protocol: negotiate.Reference})
 	p.Event(job.Planned{Size: job.Unknown})
 	p.Progress(job.Sample{Phase: job.Moving, Total: job.Unknown})
-	_ = p.Succeed(job.Summary{Protocol: negotiate.Reference})
+	_ = p.Result(job.Summary{Protocol: negotiate.Reference})
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -95,7 +95,7 @@ func TestEventsLeaveOutUnknownValues(t *testing.T) {
 func TestEventsOnAFullDisk(t *testing.T) {
 	p := newJSON(fullDisk{}, config.Copy{File: "file"}, zerolog.Nop())
 	p.Event(job.Warned{Text: "beware"})
-	if err := p.Succeed(job.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
+	if err := p.Result(job.Summary{}); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
 		t.Errorf("error %v", err)
 	}
 }

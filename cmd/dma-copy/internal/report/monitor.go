@@ -1,6 +1,7 @@
 package report
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -40,6 +41,7 @@ func (m *Monitor) Event(e job.Event) {
 		m.planned = e
 		m.Reporter.Event(e)
 		m.warnOfReadback()
+		m.warnOfList()
 		return
 	case job.Kept:
 		m.kept = e
@@ -66,6 +68,17 @@ func (m *Monitor) warnOfReadback() {
 		m.Reporter.Event(job.Warned{
 			Text: "--verify readback compares nothing, because both sides use --digest none",
 		})
+	}
+}
+
+// warnOfList warns of a list of paths where this side sends no tree. Patterns may be the machine's defaults.
+func (m *Monitor) warnOfList() {
+	switch {
+	case m.settings.FilesFrom == "" || m.planned.Tree && (m.planned.Sent || m.planned.Compare):
+	case m.planned.Sent:
+		m.Reporter.Event(job.Warned{Text: "the source is a file, where --files-from has no effect"})
+	default:
+		m.Reporter.Event(job.Warned{Text: "this side receives, where --files-from has no effect"})
 	}
 }
 
@@ -102,10 +115,21 @@ func (m *Monitor) sample() {
 	m.Reporter.Progress(sample)
 }
 
-// Failure returns the error of a copy that failed on this side, with what it has left behind. It is called after the
-// copy has ended.
-func (m *Monitor) Failure(side negotiate.Side, err error) error {
-	return &SideError{Side: side, Err: err, Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable()}
+// Conclude reports the result of a copy that has ended with err on this side. It returns the error of the run, with
+// what the copy has left behind.
+func (m *Monitor) Conclude(side negotiate.Side, s job.Summary, err error) error {
+	if err == nil {
+		return m.Reporter.Result(s)
+	}
+	failed := &SideError{
+		Side: side, Err: err, Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable(),
+		Partly: m.planned.Tree && m.Progress.Sample().Files > 0,
+	}
+	if s.Tree == nil || !errors.Is(err, job.ErrSomeFailed) {
+		return failed
+	}
+	failed.Tree = s.Tree
+	return errors.Join(failed, m.Reporter.Result(s))
 }
 
 // resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows.

@@ -61,6 +61,8 @@ var libraryOutcomes = []struct {
 	is func(error) bool
 	outcome
 }{
+	{one(job.ErrSomeFailed),
+		outcome{exit.SomeFailed, "remove the causes and run the same command to copy these entries", nil}},
 	{one(job.ErrLimit), outcome{exit.Limit, "", nil}},
 	{one(doca.ErrBadAddress), outcome{exit.Usage, "", nil}},
 	{one(job.ErrSettings), outcome{exit.Usage, "", nil}},

@@ -79,34 +79,69 @@ func joined(separator string, parts ...string) string {
 	return strings.Join(there, separator)
 }
 
-// percentOf returns the percentage done, or nothing for a stream, whose size is unknown.
+// percentOf returns the percentage done, or nothing as long as the total is unknown.
 func percentOf(s job.Sample) string {
-	if s.Total == job.Unknown {
+	if totalOf(s) == nil {
 		return ""
 	}
 	return fmt.Sprintf("%d%%", int(100*fraction(s)))
 }
 
+// totalOf returns the number of bytes to copy, or nil if that is unknown: of a stream, and of a tree before all of it
+// was found.
+func totalOf(s job.Sample) *int64 {
+	switch {
+	case s.FilesFound == 0:
+		return known(s.Total)
+	case s.Walked:
+		return &s.Found
+	default:
+		return nil
+	}
+}
+
+// fraction returns which part of the bytes has been copied, or of the entries if they have no bytes.
 func fraction(s job.Sample) float64 {
-	if s.Total <= 0 {
+	done, total := s.Moved, *totalOf(s)
+	if total == 0 {
+		done, total = s.Files, s.FilesFound
+	}
+	if total <= 0 {
 		return 1
 	}
-	return min(1, float64(s.Moved)/float64(s.Total))
+	return min(1, float64(done)/float64(total))
 }
 
 func progressFields(s job.Sample, rate float64) []string {
-	fields := []string{humanize.IBytes(uint64(s.Moved))}
-	if s.Total != job.Unknown {
-		fields[0] += "/" + humanize.IBytes(uint64(s.Total))
-	}
+	fields := amounts(s)
 	if s.Phase != job.Moving || rate <= 0 {
 		return fields
 	}
 	fields = append(fields, humanize.IBytes(uint64(rate))+"/s")
-	if s.Total != job.Unknown {
-		fields = append(fields, "ETA "+eta(s.Total-s.Moved, rate))
+	if total := totalOf(s); total != nil {
+		fields = append(fields, "ETA "+eta(*total-s.Moved, rate))
 	}
 	return fields
+}
+
+// amounts returns what is done of what there is to do. For a tree a plus sign follows what is found so far, until that
+// is all.
+func amounts(s job.Sample) []string {
+	moved := humanize.IBytes(uint64(s.Moved))
+	if s.FilesFound == 0 {
+		if s.Total != job.Unknown {
+			moved += "/" + humanize.IBytes(uint64(s.Total))
+		}
+		return []string{moved}
+	}
+	more := "+"
+	if s.Walked {
+		more = ""
+	}
+	return []string{
+		fmt.Sprintf("%d/%d%s entries", s.Files, s.FilesFound, more),
+		fmt.Sprintf("%s/%s%s", moved, humanize.IBytes(uint64(s.Found)), more),
+	}
 }
 
 func eta(left int64, rate float64) string {
@@ -122,7 +157,7 @@ func doing(s job.Sample) string {
 	switch {
 	case s.Phase == job.Preparing:
 		return "preallocating"
-	case s.Phase == job.Finishing && s.Work > s.Total && s.Total != job.Unknown:
+	case s.Phase == job.Finishing && s.FilesFound == 0 && s.Work > s.Total && s.Total != job.Unknown:
 		return "reading back"
 	case s.Phase == job.Finishing:
 		return "flushing"

@@ -29,6 +29,14 @@ func halfwayWith(change func(*job.Sample)) job.Sample {
 	return s
 }
 
+// treeHalfway returns the sample of a tree whose entries have all been found, with a change.
+func treeHalfway(change func(*job.Sample)) job.Sample {
+	return halfwayWith(func(s *job.Sample) {
+		s.Found, s.Total, s.Files, s.FilesFound, s.Walked = s.Total, job.Unknown, 120, 5600, true
+		change(s)
+	})
+}
+
 func TestProgressLine(t *testing.T) {
 	const fast = 100 << 20
 	cases := []struct {
@@ -58,6 +66,16 @@ func TestProgressLine(t *testing.T) {
 			"62%  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  read 2% rate limit 98%"},
 		{"of a stream", halfwayWith(func(s *job.Sample) { s.Total = job.Unknown }), fast, 80,
 			"870 MiB  100 MiB/s  read 34% dma 50% write 16%"},
+		{"of a tree that is being read", treeHalfway(func(s *job.Sample) { s.Walked = false }), fast, 80,
+			"120/5600+ entries  870 MiB/1.4 GiB+  100 MiB/s  read 34% dma 50% write 16%"},
+		{"of a tree", treeHalfway(func(*job.Sample) {}), fast, 80,
+			" 62% [======>    ] 120/5600 entries  870 MiB/1.4 GiB  100 MiB/s  ETA 6s  dma 50%"},
+		{"of a tree of 40 columns", treeHalfway(func(*job.Sample) {}), fast, 40,
+			"62%  120/5600 entries  870 MiB/1.4 GiB"},
+		{"of empty files", treeHalfway(func(s *job.Sample) { s.Moved, s.Found, s.Files = 0, 0, 1400 }), 0, 0,
+			"25%  1400/5600 entries  0 B/0 B  read 34% dma 50% write 16%"},
+		{"while a tree is flushed", treeHalfway(func(s *job.Sample) { s.Phase, s.Work = job.Finishing, 1<<40 }), 0, 0,
+			"62%  120/5600 entries  870 MiB/1.4 GiB  flushing"},
 		{"of an empty file", job.Sample{Phase: job.Moving}, 0, 40, "100% [=========================] 0 B/0 B"},
 		{"while space is allocated", halfwayWith(func(s *job.Sample) { s.Phase, s.Moved = job.Preparing, 0 }), 0, 0,
 			"0%  0 B/1.4 GiB  preallocating"},
@@ -148,7 +166,7 @@ func TestScreen(t *testing.T) {
 // Without a terminal the text reporter never moves the cursor.
 func TestTextReporterWithoutTerminal(t *testing.T) {
 	var out bytes.Buffer
-	p := newText(&out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
+	p := newText(io.Discard, &out, nil, config.Copy{Progress: config.ProgressAuto}, zerolog.Nop())
 	if p.Interval() != lineInterval {
 		t.Errorf("a line each %s", p.Interval())
 	}
@@ -164,8 +182,8 @@ func TestWaitingForThePeer(t *testing.T) {
 	var out, log, events bytes.Buffer
 	terminal := &Screen{out: &out, width: func() int { return 40 }}
 	for _, f := range []Reporter{
-		newText(&out, terminal, config.Copy{}, zerolog.Nop()),
-		newText(&log, nil, config.Copy{}, zerolog.Nop()),
+		newText(io.Discard, &out, terminal, config.Copy{}, zerolog.Nop()),
+		newText(io.Discard, &log, nil, config.Copy{}, zerolog.Nop()),
 		newJSON(&events, config.Copy{}, zerolog.Nop()),
 	} {
 		f.Begin(Path{Side: negotiate.Host})
@@ -195,7 +213,7 @@ func TestProgressIntervals(t *testing.T) {
 		{nil, config.ProgressNever, false, 0},
 	} {
 		s := config.Copy{Progress: tc.progress, Quiet: tc.quiet}
-		if got := newText(io.Discard, tc.screen, s, zerolog.Nop()).Interval(); got != tc.want {
+		if got := newText(io.Discard, io.Discard, tc.screen, s, zerolog.Nop()).Interval(); got != tc.want {
 			t.Errorf("--progress %s, quiet %t, terminal %t: %s, want %s", tc.progress, tc.quiet, tc.screen != nil, got,
 				tc.want)
 		}

@@ -29,17 +29,21 @@ type Reporter interface {
 	Progress(s job.Sample)
 	Interval() time.Duration
 
-	// Succeed or Fail ends the copy. Succeed returns an error if what was reported could not be written.
-	Succeed(s job.Summary) error
+	// Result reports what the copy has done. It returns an error if what was reported could not be written.
+	Result(s job.Summary) error
+
+	// Fail is called with the error of a copy that failed, after Result if that is of a tree of which some entries
+	// failed.
 	Fail(err error)
 }
 
 // New returns the reporter that the settings ask for. Events go to stdout, unless that may be where the file's bytes
-// go; text goes to stderr, whose screen is nil unless it is a terminal that can move its cursor.
+// go; text goes to stderr, whose screen is nil unless it is a terminal that can move its cursor, and the plan of a dry
+// run to stdout.
 func New(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) Reporter {
 	switch {
 	case s.Output != config.OutputJSON:
-		return newText(stderr, screen, s, log)
+		return newText(stdout, stderr, screen, s, log)
 	case s.IsStream():
 		return newJSON(stderr, s, log)
 	default:

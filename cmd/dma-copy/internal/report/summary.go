@@ -27,12 +27,19 @@ type Path struct {
 	Reason   string // why this driver; empty if the user chose it
 }
 
-// writeSummary prints what a successful copy did, and over which path the bytes went. It claims no more than this side
-// knows: the reference protocol compares no bytes and tells a sender nothing about durability.
-func writeSummary(w io.Writer, s job.Summary, path Path) {
-	fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
-		round(s.Elapsed), rate(s), sumOf(s))
-	fmt.Fprintf(w, "      %s\n", joined(", ", verified(s), durability(s, path.Side), retries(s)))
+// writeSummary prints what a copy did, and over which path the bytes went. It claims no more than this side knows: the
+// reference protocol compares no bytes and tells a sender nothing about durability.
+func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
+	switch {
+	case s.UpToDate:
+		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", nameOf(s), humanize.IBytes(uint64(s.Size)), sumOf(s))
+	case s.Tree != nil:
+		writeTreeSummary(w, s, planned, path.Side)
+	default:
+		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
+			round(s.Elapsed), rate(s), sumOf(s))
+		fmt.Fprintf(w, "      %s\n", joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
+	}
 	if s.Resumed > 0 {
 		fmt.Fprintf(w, "      %s\n", resumed(s))
 	}
@@ -46,6 +53,51 @@ func writeSummary(w io.Writer, s job.Summary, path Path) {
 	if path.Reason != "" {
 		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
 	}
+}
+
+// writeTreeSummary prints the two lines about a tree: what was copied, and what else there was.
+func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, side negotiate.Side) {
+	t := s.Tree
+	outcome, did := "ok", verb(s)
+	switch {
+	case t.DryRun && s.Sent:
+		outcome, did = "plan", "would send"
+	case t.DryRun:
+		outcome, did = "plan", "would receive"
+	case t.Failed > 0:
+		outcome = "part"
+	}
+	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s), copiedOf(*t),
+		humanize.IBytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
+	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
+	if t.DryRun {
+		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
+		return
+	}
+	fmt.Fprintf(w, "      %s\n",
+		joined("; ", rest, joined(", ", verified(s, planned), durability(s, side), retries(s))))
+}
+
+// copiedOf lists what was copied of a tree, by kind.
+func copiedOf(t job.TreeSummary) string {
+	list := []string{plural(t.Files, "file", "")}
+	for _, kind := range []struct {
+		count     int64
+		one, many string
+	}{{t.Directories, "directory", "directories"}, {t.Symlinks, "symlink", ""}, {t.HardLinks, "hard link", ""}} {
+		if kind.count > 0 {
+			list = append(list, plural(kind.count, kind.one, kind.many))
+		}
+	}
+	return strings.Join(list, ", ")
+}
+
+// countOf returns a number with a word, or nothing for 0.
+func countOf(n int64, what string) string {
+	if n == 0 {
+		return ""
+	}
+	return humanize.Comma(n) + " " + what
 }
 
 func verb(s job.Summary) string {
@@ -73,11 +125,11 @@ func sumOf(s job.Summary) string {
 	return "  " + s.Sum.String()
 }
 
-func verified(s job.Summary) string {
+func verified(s job.Summary, planned job.Planned) string {
 	switch {
 	case s.Protocol != negotiate.Native:
 		return "not verified (reference protocol)"
-	case s.Sum.Algorithm() == digest.None:
+	case !compared(s, planned):
 		return "not verified (digest none)"
 	case s.Changing:
 		return "verified as read; the source was allowed to change"
@@ -128,7 +180,17 @@ func resumed(s job.Summary) string {
 }
 
 // copied returns how many bytes this run has copied.
-func copied(s job.Summary) int64 { return s.Size - s.Resumed }
+func copied(s job.Summary) int64 {
+	switch {
+	case s.UpToDate:
+		return 0
+	case s.Tree != nil && s.Tree.DryRun:
+		return 0
+	case s.Tree != nil:
+		return s.Tree.Bytes - s.Resumed
+	}
+	return s.Size - s.Resumed
+}
 
 func retries(s job.Summary) string {
 	if s.Retries == 0 {

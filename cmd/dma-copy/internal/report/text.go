@@ -1,8 +1,12 @@
 package report
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -10,6 +14,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 const (
@@ -24,19 +29,24 @@ const (
 
 // textReporter writes a copy as text on stderr.
 type textReporter struct {
-	out    io.Writer
-	screen *Screen // nil: lines only
-	log    zerolog.Logger
-	every  time.Duration
-	quiet  bool
-	path   Path
-	speed  speed
+	out     io.Writer
+	screen  *Screen // nil: lines only
+	log     zerolog.Logger
+	every   time.Duration
+	quiet   bool
+	path    Path
+	planned job.Planned
+	plan    *bufio.Writer // of a dry run; nil: none
+	speed   speed
 }
 
 var _ Reporter = (*textReporter)(nil)
 
-func newText(out io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *textReporter {
+func newText(stdout, out io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *textReporter {
 	r := &textReporter{out: out, screen: screen, log: log, quiet: s.Quiet}
+	if s.DryRun {
+		r.plan = bufio.NewWriter(stdout)
+	}
 	switch {
 	case s.Progress == config.ProgressNever, s.Progress == config.ProgressAuto && s.Quiet:
 	case screen != nil:
@@ -54,13 +64,37 @@ func (r *textReporter) Begin(path Path) { r.path = path }
 func (r *textReporter) Event(e job.Event) {
 	switch e := e.(type) {
 	case job.Planned:
+		r.planned = e
 		if e.Resumed > 0 && !r.quiet {
 			fmt.Fprintf(r.out, "resuming at %d %%: %s of %s already present\n", 100*e.Resumed/max(1, e.Size),
 				humanize.IBytes(uint64(e.Resumed)), humanize.IBytes(uint64(e.Size)))
 		}
+	case job.FileDone:
+		if r.plan != nil {
+			r.clear() // the plan may go to the same terminal
+			fmt.Fprintln(r.plan, planLine(r.path.Side, e))
+		}
 	case job.Warned:
 		r.log.Warn().Msg(e.Text)
 	}
+}
+
+// planLine returns the line about an entry in the plan of a dry run: action, size of a file in bytes, path.
+func planLine(side negotiate.Side, e job.FileDone) string {
+	action, size, name := e.Action.String(), "-", entryName(e.Path)
+	if e.Action == job.WouldCopy {
+		action = "copy"
+	}
+	switch e.Kind {
+	case negotiate.EntryFile:
+		size = strconv.FormatInt(e.Bytes, 10)
+	case negotiate.EntryDirectory:
+		name += "/"
+	}
+	if e.Action == job.Failed {
+		name = entrySentence(side, e.Path, e.Err)
+	}
+	return fmt.Sprintf("%-9s  %14s  %s", action, size, name)
 }
 
 func (r *textReporter) Interval() time.Duration { return r.every }
@@ -86,17 +120,32 @@ func (r *textReporter) waiting() {
 	}
 }
 
-// Succeed ignores a closed stderr: the copy is done.
-func (r *textReporter) Succeed(s job.Summary) error {
+// Result ignores a closed stderr: the copy is done.
+func (r *textReporter) Result(s job.Summary) error {
 	r.clear()
+	err := r.endPlan()
 	if !r.quiet {
-		writeSummary(r.out, s, r.path)
+		writeSummary(r.out, s, r.planned, r.path)
+	}
+	return err
+}
+
+// endPlan prints what is left of the plan. A reader that has closed its end has read enough.
+func (r *textReporter) endPlan() error {
+	if r.plan == nil {
+		return nil
+	}
+	if err := r.plan.Flush(); err != nil && !errors.Is(err, syscall.EPIPE) {
+		return fmt.Errorf("print the plan: %w", err)
 	}
 	return nil
 }
 
 // Fail removes the progress line. The error itself is printed by main, as for any command.
-func (r *textReporter) Fail(error) { r.clear() }
+func (r *textReporter) Fail(error) {
+	r.clear()
+	_ = r.endPlan() // the copy has failed anyway
+}
 
 func (r *textReporter) clear() {
 	if r.screen != nil {

@@ -1,8 +1,12 @@
 package verify
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,9 +18,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// maxManifestSize bounds what is read of a file that may not be a manifest, in bytes.
-const maxManifestSize = 256 << 20
 
 // expected is a file and its expected digest.
 type expected struct {
@@ -32,86 +33,120 @@ func (e expected) open() (*fileio.Source, error) {
 	return fileio.OpenWithin(e.within, e.path)
 }
 
-// checkListed checks the files of a manifest in a directory, by default the directory of the manifest.
+// checkListed checks the files of a manifest in a directory, by default the directory of the manifest. The manifest is
+// read twice: nothing is checked unless all of it is valid.
 func (v verifier) checkListed(ctx context.Context, manifest, directory string) error {
-	if directory == "" {
-		directory = directoryOf(manifest)
-	}
-	entries, err := loadManifest(manifest)
+	directory = cmp.Or(directory, directoryOf(manifest))
+	opened, err := openManifest(manifest)
 	if err != nil {
 		return err
 	}
-	if v.settings.AllowOutside {
-		return v.checkFiles(ctx, manifest, anywhere(entries, directory))
-	}
-	root, err := os.OpenRoot(directory)
-	if err != nil {
-		return fileio.CannotRead(directory, err, "check the path and its permissions")
-	}
-	defer root.Close()
-	files := make([]expected, len(entries))
-	for i, entry := range entries {
-		if !filepath.IsLocal(entry.Path) {
-			return exit.Usagef(
-				"%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
-				quote.Bare(manifest), quote.Bare(entry.Path), quote.Bare(withoutLastSlash(directory)))
+	defer opened.close()
+	var root *os.Root
+	if !v.settings.AllowOutside {
+		if root, err = os.OpenRoot(directory); err != nil {
+			return fileio.CannotRead(directory, err, "check the path and its permissions")
 		}
-		files[i] = expected{path: entry.Path, within: root, sum: entry.Sum}
+		defer root.Close()
 	}
-	return v.checkFiles(ctx, manifest, files)
-}
-
-func withoutLastSlash(directory string) string {
-	if directory == "/" {
-		return directory
+	number, err := opened.validate(directory, root != nil)
+	if err != nil {
+		return err
 	}
-	return strings.TrimSuffix(directory, "/")
-}
-
-// anywhere returns the entries of a manifest that may lead out of the directory.
-func anywhere(entries []digest.Entry, directory string) []expected {
-	files := make([]expected, len(entries))
-	for i, entry := range entries {
-		files[i] = expected{path: disk.Join(directory, entry.Path), sum: entry.Sum}
+	var known *paths
+	if v.settings.Extra {
+		known = newPaths(number)
 	}
-	return files
+	next := func() (expected, error) {
+		entry, err := opened.next()
+		if err != nil {
+			return expected{}, err
+		}
+		if known != nil {
+			known.add(entry.Path)
+		}
+		if root == nil {
+			return expected{path: disk.Join(directory, entry.Path), sum: entry.Sum}, nil
+		}
+		return expected{path: entry.Path, within: root, sum: entry.Sum}, nil
+	}
+	var count tally
+	if err := v.checkFiles(ctx, next, &count); err != nil {
+		return err
+	}
+	if known != nil {
+		if err := v.reportExtra(ctx, manifest, directory, known, &count); err != nil {
+			return err
+		}
+	}
+	return count.outcome(manifest)
 }
 
 // checkNamed checks the named files only.
 func (v verifier) checkNamed(ctx context.Context, manifest string, paths []string) error {
-	entries, err := loadManifest(manifest)
+	opened, err := openManifest(manifest)
 	if err != nil {
 		return err
 	}
-	files := make([]expected, len(paths))
-	for i, path := range paths {
-		sum, err := lookUp(path, manifest, entries)
-		if err != nil {
-			return err
-		}
-		files[i] = expected{path: path, sum: sum}
+	defer opened.close()
+	files, err := lookUp(opened, paths)
+	if err != nil {
+		return err
 	}
-	return v.checkFiles(ctx, manifest, files)
+	next := func() (expected, error) {
+		if len(files) == 0 {
+			return expected{}, io.EOF
+		}
+		file := files[0]
+		files = files[1:]
+		return file, nil
+	}
+	var count tally
+	if err := v.checkFiles(ctx, next, &count); err != nil {
+		return err
+	}
+	return count.outcome(manifest)
 }
 
-// lookUp returns the digest of a file in a manifest: by directory and name, else by the name alone, for a file that
-// was copied elsewhere. A name that is listed twice with different digests is an error.
-func lookUp(path, manifest string, entries []digest.Entry) (found digest.Sum, err error) {
-	_, wanted := disk.Split(path)
-	for _, entry := range entries {
-		if _, listed := disk.Split(entry.Path); listed != wanted {
-			continue
-		}
-		if sameDirectory(path, disk.Join(directoryOf(manifest), entry.Path)) {
-			return entry.Sum, nil
-		}
-		if found != (digest.Sum{}) && found != entry.Sum {
-			err = exit.Usagef("%s lists several files named %s: give the directory, as in dma-copy verify DIR MANIFEST",
-				quote.Bare(manifest), quote.Bare(wanted))
-		}
-		found = entry.Sum
+// lookUp returns the digests of files in a manifest: by directory and name, else by the name alone, for a file that was
+// copied elsewhere. A name that is listed twice with different digests is an error.
+func lookUp(manifest *openedManifest, paths []string) ([]expected, error) {
+	files, byName := make([]expected, len(paths)), map[string][]int{}
+	for i, path := range paths {
+		files[i].path = path
+		_, name := disk.Split(path)
+		byName[name] = append(byName[name], i)
 	}
-	return found, err
+	exact, ambiguous := make([]bool, len(paths)), make([]bool, len(paths))
+	for {
+		entry, err := manifest.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		_, name := disk.Split(entry.Path)
+		for _, i := range byName[name] {
+			switch file := &files[i]; {
+			case exact[i]:
+			case sameDirectory(file.path, disk.Join(directoryOf(manifest.path), entry.Path)):
+				file.sum, exact[i] = entry.Sum, true
+			default:
+				ambiguous[i] = ambiguous[i] || file.sum != (digest.Sum{}) && file.sum != entry.Sum
+				file.sum = entry.Sum
+			}
+		}
+	}
+	for i, file := range files {
+		if ambiguous[i] && !exact[i] {
+			_, name := disk.Split(file.path)
+			return nil, exit.Usagef(
+				"%s lists several files named %s: give the directory, as in dma-copy verify DIR MANIFEST",
+				quote.Bare(manifest.path), quote.Bare(name))
+		}
+	}
+	return files, nil
 }
 
 // sameDirectory reports whether two paths are in one directory.
@@ -123,99 +158,160 @@ func sameDirectory(a, b string) bool {
 	return errA == nil && errB == nil && os.SameFile(infoA, infoB)
 }
 
-// loadManifest reads a manifest, which must list at least one file.
-func loadManifest(path string) ([]digest.Entry, error) {
-	text, err := readManifest(path)
+// openedManifest reads a manifest.
+type openedManifest struct {
+	path    string
+	file    *fileio.Source
+	entries *digest.Manifest
+}
+
+// openManifest opens a manifest, which must list at least one file.
+func openManifest(path string) (*openedManifest, error) {
+	file, err := fileio.Open(path)
 	if err != nil {
 		return nil, err
 	}
-	entries, err := digest.ParseManifest(text)
+	m := &openedManifest{path: path, file: file, entries: digest.ReadManifest(file.File)}
+	_, err = m.next()
+	if err == io.EOF {
+		err = exit.Usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
+	}
+	if err == nil {
+		err = m.rewind()
+	}
 	if err != nil {
-		return nil, exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with",
-			quote.Bare(path), err)
+		m.close()
+		return nil, err
 	}
-	if len(entries) == 0 {
-		return nil, exit.Usagef("%s lists no file: write a manifest with dma-copy verify --write", quote.Bare(path))
-	}
-	return entries, nil
+	return m, nil
 }
 
-func readManifest(path string) (string, error) {
-	file, err := fileio.Open(path)
+func (m *openedManifest) close() { m.file.Close() }
+
+// next returns the next entry, or io.EOF.
+func (m *openedManifest) next() (digest.Entry, error) {
+	entry, err := m.entries.Next()
+	if _, malformed := errors.AsType[*digest.LineError](err); malformed {
+		return entry, exit.Usagef("%s is not a manifest: %w; name one, or a second file to compare it with",
+			quote.Bare(m.path), err)
+	}
+	if err != nil && err != io.EOF {
+		err = m.file.Failed(err)
+	}
+	return entry, err
+}
+
+func (m *openedManifest) rewind() error {
+	if _, err := m.file.File.Seek(0, io.SeekStart); err != nil {
+		return m.file.Failed(err)
+	}
+	m.entries = digest.ReadManifest(m.file.File)
+	return nil
+}
+
+// validate reads all entries and returns their number. With local set, they must not lead out of the directory.
+func (m *openedManifest) validate(directory string, local bool) (number int, err error) {
+	for ; ; number++ {
+		entry, err := m.next()
+		if err == io.EOF {
+			return number, m.rewind()
+		}
+		if err != nil {
+			return 0, err
+		}
+		if local && !filepath.IsLocal(entry.Path) {
+			return 0, exit.Usagef(
+				"%s lists %s, which is outside of %s: allow that with --allow-outside if you trust the manifest",
+				quote.Bare(m.path), quote.Bare(entry.Path), quote.Bare(withoutLastSlash(directory)))
+		}
+	}
+}
+
+func withoutLastSlash(directory string) string {
+	if directory == "/" {
+		return directory
+	}
+	return strings.TrimSuffix(directory, "/")
+}
+
+// checkFiles checks all files, also after mismatches, until ctx ends.
+func (v verifier) checkFiles(ctx context.Context, next func() (expected, error), count *tally) error {
+	return inOrder(ctx, next, v.read, func(file expected, found content) error {
+		return v.judge(file, found, count)
+	})
+}
+
+// content is what a file contains.
+type content struct {
+	path string // of the file with its directory
+	sum  digest.Sum
+	err  error
+}
+
+func (v verifier) read(ctx context.Context, file expected) (found content) {
+	if file.sum.Algorithm() == digest.None {
+		return content{path: file.path}
+	}
+	opened, err := file.open()
 	if err != nil {
-		return "", err
+		return content{path: shownPath(file), err: err}
 	}
-	defer file.Close()
-	text, err := fileio.ReadAtMost(file.File, maxManifestSize)
-	if errors.Is(err, fileio.ErrTooLarge) {
-		return "", exit.Usagef(
-			"%s is not a manifest: it is larger than %d bytes; name one, or a second file to compare it with",
-			quote.Bare(path), maxManifestSize)
+	found.path = opened.Path
+	found.sum, _, found.err = v.digestOf(ctx, file.sum.Algorithm(), opened)
+	return found
+}
+
+// shownPath returns the path of a file with its directory.
+func shownPath(file expected) string {
+	if file.within == nil {
+		return file.path
 	}
-	if err != nil {
-		return "", file.Failed(err)
+	return disk.Join(file.within.Name(), file.path)
+}
+
+// judge prints and counts the result of a file. It returns an error if the check cannot go on.
+func (v verifier) judge(file expected, found content, count *tally) error {
+	failed, explained := errors.AsType[*job.Error](found.err)
+	switch {
+	case file.sum.Algorithm() == digest.None:
+		count.unreadable++
+		return v.printResult(false, "%s: the manifest does not list it", found.path)
+	case errors.Is(found.err, fs.ErrNotExist):
+		count.missing++
+		return v.printResult(false, "%s: missing", found.path)
+	case explained:
+		count.unreadable++
+		return v.printResult(false, "%s", failed.Cause)
+	case found.err != nil:
+		return found.err
+	case found.sum == file.sum:
+		count.fine++
+		return v.printResult(true, "%s  %s", found.path, found.sum)
 	}
-	return string(text), nil
+	count.different++
+	return v.printResult(false, "%s: digest mismatch: got %s, expected %s", found.path, found.sum, file.sum)
 }
 
 // tally counts the results.
-type tally struct{ fine, different, unreadable int }
-
-// checkFiles checks all files, also after mismatches, until ctx ends.
-func (v verifier) checkFiles(ctx context.Context, manifest string, files []expected) error {
-	var count tally
-	for _, file := range files {
-		if err := v.checkFile(ctx, file, &count); err != nil {
-			return err
-		}
-	}
-	return count.outcome(manifest, len(files))
-}
-
-func (v verifier) checkFile(ctx context.Context, file expected, count *tally) error {
-	if file.sum.Algorithm() == digest.None {
-		count.unreadable++
-		return v.printResult(false, "%s: the manifest does not list it", file.path)
-	}
-	path, got, err := v.read(ctx, file)
-	if failed, is := errors.AsType[*job.Error](err); is {
-		count.unreadable++
-		return v.printResult(false, "%s", failed.Cause)
-	}
-	if err != nil {
-		return err
-	}
-	if got == file.sum {
-		count.fine++
-		return v.printResult(true, "%s  %s", path, got)
-	}
-	count.different++
-	return v.printResult(false, "%s: digest mismatch: got %s, expected %s", path, got, file.sum)
-}
-
-// read returns the path of a file with its directory, and its digest.
-func (v verifier) read(ctx context.Context, file expected) (string, digest.Sum, error) {
-	opened, err := file.open()
-	if err != nil {
-		return "", digest.Sum{}, err
-	}
-	sum, _, err := v.digestOf(ctx, file.sum.Algorithm(), opened)
-	return opened.Path, sum, err
-}
+type tally struct{ fine, different, missing, unreadable, extra int }
 
 // outcome returns an error if files failed. Its exit code depends on whether all failed and, if so, on whether there
 // was a mismatch.
-func (t tally) outcome(manifest string, of int) error {
+func (t tally) outcome(manifest string) error {
 	code := exit.Source
+	failed := t.different + t.missing + t.unreadable + t.extra
 	switch {
-	case t.fine == of:
+	case failed == 0:
 		return nil
 	case t.fine > 0:
 		code = exit.SomeFailed
 	case t.different > 0:
 		code = exit.Digest
 	}
-	return exit.Errorf(code, "see the lines with FAIL",
-		"%d of %d files do not match %s (%d differ, %d could not be checked)",
-		of-t.fine, of, quote.Bare(manifest), t.different, t.unreadable)
+	reasons := fmt.Sprintf("%d differ, %d missing, %d could not be checked", t.different, t.missing, t.unreadable)
+	if t.extra > 0 {
+		reasons += fmt.Sprintf(", %d not listed", t.extra)
+	}
+	return exit.Errorf(code, "see the lines with FAIL", "%d of %d files do not match %s (%s)",
+		failed, failed+t.fine, quote.Bare(manifest), reasons)
 }

@@ -35,6 +35,13 @@ func (v verifier) run(ctx context.Context, args []string) error {
 	switch {
 	case s.Manifest != "" && s.NewManifest != "":
 		return exit.Usagef("--check and --write exclude each other: give one of them")
+	case s.RelativeTo != "" && s.NewManifest == "":
+		return exit.Usagef("--relative-to is for --write: name the directory of the files as in " +
+			"dma-copy verify DIR MANIFEST")
+	case s.Manifest != "" && len(args) == 1 && isDirectory(args[0]):
+		return v.checkListed(ctx, s.Manifest, args[0])
+	case s.Extra && (s.NewManifest != "" || s.Manifest != "" || len(args) == 2 && !isDirectory(args[0])):
+		return exit.Usagef("--extra is for the files of a directory: give [DIR] MANIFEST, or --check MANIFEST DIR")
 	case s.Manifest != "" && len(args) > 0:
 		return v.checkNamed(ctx, s.Manifest, args)
 	case s.NewManifest != "" && len(args) > 0:

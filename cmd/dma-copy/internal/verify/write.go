@@ -1,10 +1,11 @@
 package verify
 
 import (
+	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,108 +23,196 @@ import (
 
 const toStdout = "-"
 
-// writeManifest writes the digests of files, and of all files below directories. Nothing is written unless all of them
-// could be read.
+// listing writes one manifest.
+type listing struct {
+	verifier
+	manifest string
+	to       io.Writer
+	count    int
+	total    int64 // bytes
+}
+
+// writeManifest writes the digests of files, and of all files below directories. A file gets its name only if all of
+// them could be read.
 func (v verifier) writeManifest(ctx context.Context, manifest string, paths []string) error {
-	if err := v.checkTarget(manifest); err != nil {
-		return err
-	}
-	files, err := v.gather(ctx, manifest, paths)
-	if err != nil {
-		return err
-	}
-	var text strings.Builder
-	var total int64
-	for _, path := range files {
-		file, err := fileio.Open(path)
-		if err != nil {
-			return err
-		}
-		sum, size, err := v.digestOf(ctx, v.settings.Digest, file)
-		if err != nil {
-			return err
-		}
-		name, err := nameIn(manifest, path)
-		if err != nil {
-			return err
-		}
-		text.WriteString(digest.Entry{Sum: sum, Path: name}.String() + "\n")
-		total += size
-	}
-	return v.deliver(ctx, manifest, text.String(), len(files), total)
-}
-
-// checkTarget reports early what would otherwise fail after hours of reading.
-func (v verifier) checkTarget(manifest string) error {
 	if manifest == toStdout {
-		return nil
+		buffered := bufio.NewWriter(v.stdout)
+		l := listing{verifier: v, manifest: manifest, to: buffered}
+		if err := l.list(ctx, paths); err != nil {
+			return err
+		}
+		return cannotPrint(buffered.Flush())
 	}
-	return v.target(manifest).Check()
-}
-
-func (v verifier) target(manifest string) fileio.Replacement {
-	return fileio.Replacement{Path: manifest, Overwrite: v.settings.Overwrite, Hint: "name another file"}
-}
-
-// gather returns the files to list, at least one.
-func (v verifier) gather(ctx context.Context, manifest string, paths []string) (files []string, err error) {
-	for _, path := range paths {
-		if !isDirectory(path) {
-			files = append(files, path) // opened later, where errors are reported
-			continue
-		}
-		below, err := v.gatherBelow(ctx, manifest, path)
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, below...)
-	}
-	if len(files) == 0 {
-		cause := "there is no file in " + quote.Bare(strings.Join(paths, ", "))
-		return nil, &job.Error{Kind: job.ErrSource, Cause: cause, Next: "name files"}
-	}
-	return files, nil
-}
-
-// gatherBelow returns the files below a directory. It leaves out the manifest itself, if that is replaced, and logs
-// and leaves out what is not a regular file.
-func (v verifier) gatherBelow(ctx context.Context, manifest, directory string) (files []string, err error) {
-	replaced, _ := os.Stat(manifest)
-	tree := strings.TrimRight(directory, "/") + "/" // a symlink to a directory is followed
-	err = fs.WalkDir(os.DirFS(tree), ".", func(name string, entry fs.DirEntry, err error) error {
-		path := tree + name
-		if err != nil {
-			return fileio.CannotRead(path, err, "check the path and its permissions")
-		}
-		if ctx.Err() != nil || entry.IsDir() {
-			return context.Cause(ctx)
-		}
-		if !entry.Type().IsRegular() {
-			v.log.Warn().Str("path", path).Msg("left out of the manifest: not a regular file")
-			return nil
-		}
-		if info, err := entry.Info(); err == nil && replaced != nil && os.SameFile(info, replaced) {
-			return nil
-		}
-		files = append(files, path)
-		return nil
-	})
-	return files, err
-}
-
-// nameIn returns a file's path relative to the directory of the manifest, or to the current one for a manifest on
-// stdout.
-func nameIn(manifest, path string) (string, error) {
-	directory := directoryOf(manifest)
-	name, err := relative(directory, path, absolute)
-	if err == nil && !filepath.IsLocal(name) {
-		// A path with .. is correct between the directories themselves only, not between symlinks to them.
-		name, err = relative(directory, path, resolved)
-	}
+	file, err := fileio.Replacement{
+		Path: manifest, Overwrite: v.settings.Overwrite, Hint: "name another file",
+	}.Create()
 	if err != nil {
-		return "", fmt.Errorf("name %s in the manifest: %w", quote.Bare(path), err)
+		return err
 	}
-	return name, nil
+	defer file.Discard()
+	l := listing{verifier: v, manifest: manifest, to: file}
+	if err := l.list(ctx, paths); err != nil {
+		return err
+	}
+	if err := file.Commit(ctx); err != nil || v.settings.Quiet {
+		return err
+	}
+	_, err = fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
+		quote.Printable(manifest), english.Plural(l.count, "file", ""), humanize.IBytes(uint64(l.total)))
+	return err
+}
+
+func cannotPrint(err error) error {
+	if err != nil {
+		return fmt.Errorf("print the manifest: %w", err)
+	}
+	return nil
+}
+
+// list writes the lines of all files, at least one.
+func (l *listing) list(ctx context.Context, paths []string) error {
+	for rest := paths; len(rest) > 0; {
+		list, n := l.listBelow, 1
+		if !isDirectory(rest[0]) {
+			list, n = l.listNamed, slices.IndexFunc(rest, isDirectory)
+		}
+		if n < 0 {
+			n = len(rest)
+		}
+		if err := list(ctx, rest[:n]); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	if l.count == 0 {
+		cause := "there is no file in " + quote.Bare(strings.Join(paths, ", "))
+		return &job.Error{Kind: job.ErrSource, Cause: cause, Next: "name files"}
+	}
+	return nil
+}
+
+// listNamed writes the lines of files.
+func (l *listing) listNamed(ctx context.Context, paths []string) error {
+	next := func() (listed, error) {
+		if len(paths) == 0 {
+			return listed{}, io.EOF
+		}
+		path := paths[0]
+		paths = paths[1:]
+		name, err := l.nameOf(path)
+		return listed{name, func() (*fileio.Source, error) { return fileio.Open(path) }}, err
+	}
+	return inOrder(ctx, next, l.examine, l.add)
+}
+
+// listBelow writes the lines of the files below one directory.
+func (l *listing) listBelow(ctx context.Context, paths []string) error {
+	directory := paths[0]
+	prefix, err := relative(l.base(), directory)
+	if err != nil {
+		return cannotName(directory, err)
+	}
+	root, err := os.OpenRoot(directory)
+	if err != nil {
+		return fileio.CannotRead(directory, err, "check the path and its permissions")
+	}
+	defer root.Close()
+	walk, err := openWalk(directory, l.manifest, l.logLeftOut)
+	if err != nil {
+		return err
+	}
+	defer walk.close()
+	next := func() (listed, error) {
+		path, err := walk.next()
+		open := func() (*fileio.Source, error) { return fileio.OpenWithin(root, path) }
+		return listed{disk.Join(prefix, path), open}, err
+	}
+	return inOrder(ctx, next, l.examine, l.add)
+}
+
+// listed is a file to list.
+type listed struct {
+	name string // in the manifest
+	open func() (*fileio.Source, error)
+}
+
+// examined is what a file contains.
+type examined struct {
+	sum  digest.Sum
+	size int64
+	err  error
+}
+
+func (l *listing) examine(ctx context.Context, file listed) (found examined) {
+	opened, err := file.open()
+	if err != nil {
+		return examined{err: err}
+	}
+	found.sum, found.size, found.err = l.digestOf(ctx, l.settings.Digest, opened)
+	return found
+}
+
+// add writes the line of a file.
+func (l *listing) add(file listed, found examined) error {
+	if found.err != nil {
+		return found.err
+	}
+	l.count++
+	l.total += found.size
+	_, err := io.WriteString(l.to, digest.Entry{Sum: found.sum, Path: file.name}.String()+"\n")
+	if _, explained := errors.AsType[*job.Error](err); explained {
+		return err
+	}
+	return cannotPrint(err)
+}
+
+// logLeftOut logs what is not listed.
+func (l *listing) logLeftOut(path string) {
+	l.log.Warn().Str("path", path).Msg("left out of the manifest: not a regular file")
+}
+
+// base returns the directory that names in the manifest are relative to.
+func (l *listing) base() string {
+	if l.settings.RelativeTo != "" {
+		return l.settings.RelativeTo
+	}
+	return directoryOf(l.manifest) // the current one for stdout
+}
+
+// nameOf returns a file's path relative to the base.
+func (l *listing) nameOf(path string) (string, error) {
+	parent, name := disk.Split(path)
+	way, err := relative(l.base(), parent)
+	if err != nil {
+		return "", cannotName(path, err)
+	}
+	return disk.Join(way, name), nil
+}
+
+func cannotName(path string, err error) error {
+	return fmt.Errorf("name %s in the manifest: %w", quote.Bare(path), err)
+}
+
+// relative returns the path from one directory to another.
+func relative(from, to string) (string, error) {
+	way, err := relativeBy(absolute, from, to)
+	if err == nil && !filepath.IsLocal(way) {
+		// A path with .. is correct between the directories themselves only, not between symlinks to them.
+		way, err = relativeBy(resolved, from, to)
+	}
+	return way, err
+}
+
+func relativeBy(resolve func(string) (string, error), from, to string) (string, error) {
+	from, err := resolve(from)
+	if err != nil {
+		return "", err
+	}
+	to, err = resolve(to)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Rel(from, to)
 }
 
 // absolute keeps symlinks, unless a ".." follows them: then only the kernel knows the directory.
@@ -141,37 +230,4 @@ func resolved(path string) (string, error) {
 		return "", err
 	}
 	return filepath.Abs(real)
-}
-
-// relative returns the path from a directory to a file, which may be a symlink itself.
-func relative(directory, path string, resolve func(string) (string, error)) (string, error) {
-	from, err := resolve(directory)
-	if err != nil {
-		return "", err
-	}
-	parent, name := disk.Split(path)
-	to, err := resolve(parent)
-	if err != nil {
-		return "", err
-	}
-	way, err := filepath.Rel(from, to)
-	return disk.Join(way, name), err
-}
-
-func (v verifier) deliver(ctx context.Context, manifest, text string, count int, total int64) error {
-	if manifest == toStdout {
-		if _, err := io.WriteString(v.stdout, text); err != nil {
-			return fmt.Errorf("print the manifest: %w", err)
-		}
-		return nil
-	}
-	if err := v.target(manifest).Write(ctx, []byte(text)); err != nil {
-		return err
-	}
-	if v.settings.Quiet {
-		return nil
-	}
-	_, err := fmt.Fprintf(v.stderr, "ok    wrote %s  %s, %s\n",
-		quote.Printable(manifest), english.Plural(count, "file", ""), humanize.IBytes(uint64(total)))
-	return err
 }

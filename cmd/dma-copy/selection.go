@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// maxListSize bounds what is read of a file of patterns or paths, in bytes: it is kept in memory.
+const maxListSize = 256 << 20
+
+// selectEntries sets which entries of a tree are sent. It reads the files of patterns and paths, which may be pipes,
+// until the end of ctx.
+func selectEntries(ctx context.Context, s config.Copy, stdin io.Reader, o *dmaxfer.Options) error {
+	var filter *tree.Filter
+	var paths []string
+	err := fileio.Interruptible(ctx, func() (err error) {
+		if filter, err = filterOf(s.Filters); err != nil {
+			return err
+		}
+		paths, err = pathsOf(s, stdin)
+		return err
+	})
+	if err != nil {
+		return err // the job may still be at work
+	}
+	o.Filter, o.FilesFrom = filter, paths
+	return nil
+}
+
+// filterOf returns the filter for the rules, nil if there are none.
+func filterOf(given []config.FilterRule) (*tree.Filter, error) {
+	if len(given) == 0 {
+		return nil, nil
+	}
+	var rules []tree.Rule
+	for _, rule := range given {
+		if rule.Kind != config.FilterExcludeFrom {
+			rules = append(rules, tree.Rule{Include: rule.Kind == config.FilterInclude, Pattern: rule.Text})
+			continue
+		}
+		more, err := readList("--exclude-from", rule.Text, nil, tree.ParsePatterns)
+		if err != nil {
+			return nil, err
+		}
+		rules = append(rules, more...)
+	}
+	return tree.NewFilter(rules)
+}
+
+// pathsOf returns the paths of --files-from, nil without that flag.
+func pathsOf(s config.Copy, stdin io.Reader) ([]string, error) {
+	if s.FilesFrom == "" {
+		return nil, nil
+	}
+	separator := byte('\n')
+	if s.Null {
+		separator = 0
+	}
+	parse := func(from io.Reader) ([]string, error) { return tree.ParsePaths(from, separator) }
+	paths, err := readList("--files-from", s.FilesFrom, stdin, parse)
+	if err == nil && len(paths) == 0 {
+		err = exit.Usagef("--files-from %s: the list is empty; leave --files-from out to send all",
+			quote.Text(s.FilesFrom))
+	}
+	return paths, err
+}
+
+// readList parses the file that a flag names, or stdin if that is not nil and the name stands for it.
+func readList[T any](flag, path string, stdin io.Reader, parse func(io.Reader) ([]T, error)) ([]T, error) {
+	from := stdin
+	if stdin == nil || path != config.Stream {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, exit.Usagef("%s %s: %s; check the path and its permissions", flag, quote.Text(path),
+				disk.Reason(err))
+		}
+		defer file.Close() // only read
+		from = file
+	}
+	limited := &io.LimitedReader{R: from, N: maxListSize + 1}
+	list, err := parse(limited)
+	if limited.N == 0 {
+		err = fmt.Errorf("larger than %d bytes", maxListSize)
+	}
+	if failed, is := errors.AsType[*os.PathError](err); is {
+		err = failed.Err
+	}
+	if err != nil {
+		return nil, exit.Usagef("%s %s: %w", flag, quote.Text(path), err)
+	}
+	return list, nil
+}

@@ -1,0 +1,179 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/dustin/go-humanize/english"
+
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+)
+
+// treeEntry is a candidate that copies a tree.
+type treeEntry struct {
+	copyEntry
+	repeated bool // the target is a copy of the source already
+}
+
+// measureTrees measures all shapes.
+func (p Plan) measureTrees(ctx context.Context, m *pairConfig) (*TreeRecord, error) {
+	w, err := newWorkspace(p.Trees.directory())
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	for _, shape := range p.Trees.Shapes {
+		if err := w.checkSpace(p.Trees.space(shape)); err != nil {
+			return nil, err
+		}
+	}
+	record := &TreeRecord{CopySetup: p.newSetup(ctx, w, p.Trees.CopySettings, treeTools)}
+	for _, shape := range p.Trees.Shapes {
+		tree := filetree.New(shape, p.Trees.Files)
+		p.notify("tree %s: %s, %s", shape, english.Plural(tree.Files, "file", ""), sizeText(tree.Bytes))
+		results, err := p.measureTree(ctx, w, m, record.Tools, tree)
+		if err != nil {
+			return nil, err
+		}
+		for i := range results {
+			results[i].Shape = shape
+		}
+		record.Shapes = append(record.Shapes, TreeShape{
+			Shape: shape, Files: tree.Files, Directories: tree.Directories, Symlinks: tree.Symlinks, Bytes: tree.Bytes,
+		})
+		record.Results = append(record.Results, results...)
+	}
+	return record, nil
+}
+
+// space returns what the source, one target and the kept targets take.
+func (p *TreePlan) space(shape filetree.Shape) space {
+	const blockSize = 4096 // that files are rounded up to
+	tree := filetree.New(shape, p.Files)
+	trees := int64(2 + 1 + len(p.variants())) // rsync and each variant keep a target
+	nodes := int64(tree.Files + tree.Directories + tree.Symlinks)
+	return space{
+		what:  fmt.Sprintf("a tree of %d files (%s) and its copies", tree.Files, shape),
+		bytes: trees * (tree.Bytes + nodes*blockSize), inodes: trees * nodes,
+		next: "fewer files with --files",
+	}
+}
+
+// measureTree measures one group: all candidates copy the same tree, interleaved.
+func (p Plan) measureTree(
+	ctx context.Context, w *workspace, m *pairConfig, tools []Tool, tree *filetree.Tree,
+) ([]TreeResult, error) {
+	if err := w.reset(); err != nil {
+		return nil, err
+	}
+	if err := tree.Write(ctx, w.source()); err != nil {
+		return nil, err
+	}
+	if err := w.flush(); err != nil {
+		return nil, err
+	}
+	g := &treeGroup{conditions: w.newConditions(tree.Bytes), tree: tree, durability: p.Trees.Durability}
+	g.addTools(tools)
+	g.addOwn(m, p.Trees.variants())
+	entries := make([]copyEntry, len(g.entries))
+	for i, e := range g.entries {
+		entries[i] = e.copyEntry
+	}
+	outcomes, err := p.measureGroup(ctx, "copies of the tree", entries)
+	if err != nil {
+		return nil, err
+	}
+	return g.conclude(conclude(entries, outcomes, g.memoryTouched), outcomes), nil
+}
+
+// treeGroup has the candidates that copy one tree.
+type treeGroup struct {
+	*conditions
+	tree       *filetree.Tree
+	durability string
+	entries    []treeEntry
+}
+
+func (g *treeGroup) addTools(tools []Tool) {
+	for _, tool := range tools {
+		if !tool.installed() {
+			continue
+		}
+		copyTo := func(t task, target string) copyCandidate {
+			stages := append(g.workspace.treeStages(tool.Name, target), syncTree(target, g.durability)...)
+			return &toolCopy{task: t, stages: stages}
+		}
+		result := CopyResult{Contender: tool.Name, Bytes: g.tree.Bytes}
+		g.addFirst(treePreserved(tool.Name), result, copyTo)
+		if tool.Name == toolRsync { // the others copy everything again
+			g.addRepeated(treePreserved(tool.Name), result, copyTo, copyTo)
+		}
+	}
+}
+
+func (g *treeGroup) addOwn(m *pairConfig, variants []variant) {
+	for _, v := range variants {
+		copyTo := func(t task, target string) copyCandidate {
+			return m.newPairCopy(t, v, g.workspace.source(), target)
+		}
+		copyOver := func(t task, target string) copyCandidate {
+			return m.newPairCopy(t, v, g.workspace.source(), target, "--overwrite")
+		}
+		preserved := filetree.Comparison{Modes: true, Times: time.Nanosecond}
+		g.addFirst(preserved, v.result(g.tree.Bytes), copyTo)
+		g.addRepeated(preserved, v.result(g.tree.Bytes), copyTo, copyOver)
+	}
+}
+
+// newCopy returns a candidate that copies the source to a target.
+type newCopy func(t task, target string) copyCandidate
+
+func (g *treeGroup) addFirst(preserved filetree.Comparison, result CopyResult, copyTo newCopy) {
+	t := treeTask{conditions: g.conditions, tree: g.tree, target: g.workspace.target(), comparison: preserved}
+	g.entries = append(g.entries, treeEntry{copyEntry: copyEntry{copyTo(t, t.target), result}})
+}
+
+// addRepeated adds a candidate with a target of its own, which it makes before its first run.
+func (g *treeGroup) addRepeated(preserved filetree.Comparison, result CopyResult, first, again newCopy) {
+	target := g.workspace.keptTarget(len(g.entries))
+	t := &repeatTask{
+		treeTask: treeTask{conditions: g.conditions, tree: g.tree, target: target, comparison: preserved},
+		first:    first(nil, target), // only its run is used
+	}
+	g.entries = append(g.entries, treeEntry{copyEntry{again(t, target), result}, true})
+}
+
+// conclude adds what is special about trees to the results of all candidates.
+func (g *treeGroup) conclude(results []CopyResult, outcomes []outcome) []TreeResult {
+	all := make([]TreeResult, len(results))
+	for i, r := range results {
+		all[i] = TreeResult{CopyResult: r, Repeated: g.entries[i].repeated}
+		if r.Seconds != nil {
+			all[i].FilesPerSecond = float64(g.tree.Files) / r.Seconds.P50
+		}
+		if cpu := outcomes[i].spread(cpuOf); cpu != nil {
+			all[i].CPU = cpu.P50
+		}
+	}
+	setTreeRatios(all)
+	return all
+}
+
+// setTreeRatios sets the ratios to cp and rsync where they have done the same: cp never repeats a copy.
+func setTreeRatios(results []TreeResult) {
+	for i := range results {
+		r := &results[i]
+		for _, standard := range results {
+			if standard.Repeated != r.Repeated {
+				continue
+			}
+			switch standard.Contender {
+			case toolCp:
+				r.Ratio, r.CopyRatio = r.ratiosTo(standard.CopyResult)
+			case toolRsync:
+				r.RsyncRatio, r.RsyncCopyRatio = r.ratiosTo(standard.CopyResult)
+			}
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package job
+
+import (
+	"errors"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// ErrSomeFailed means that a tree was transferred, except for entries that failed; the Summary counts them.
+var ErrSomeFailed = errors.New("some entries failed")
+
+// Action is what a transfer has done with an entry of a tree.
+type Action int
+
+// The actions.
+const (
+	Copied    Action = iota // the receiver has it from this transfer
+	Unchanged               // the receiver had it
+	Skipped                 // it is of a kind that is not transferred
+	Failed                  // the receiver does not have it; FileDone.Err says why
+	WouldCopy               // a dry run would have copied it
+)
+
+var actionNames = [...]string{"copied", "unchanged", "skipped", "failed", "would-copy"}
+
+// String returns the action's name in events.
+func (a Action) String() string { return actionNames[a] }
+
+// FileDone reports that an entry of a tree is decided. There is one for each entry.
+type FileDone struct {
+	Path   string // relative to the tree, components joined by "/"; empty: the directory itself. Any bytes but NUL
+	Kind   negotiate.EntryKind
+	Action Action
+	Bytes  int64 // size of a file; 0 for other kinds
+	Err    error // nil unless Action is Failed
+}
+
+func (FileDone) event() {}
+
+// TreeSummary is the result of the transfer of a tree.
+type TreeSummary struct {
+	Files       int64 // regular files that were copied
+	Directories int64 // directories that were created or whose metadata was set
+	Symlinks    int64 // symlinks that were created
+	HardLinks   int64 // hard links that were created
+	Unchanged   int64 // entries that the receiver had
+	Skipped     int64 // entries of a kind that is not transferred
+	Failed      int64
+	Bytes       int64         // of the copied files
+	Failures    []FailedEntry // the first maxFailures of Failed
+	DryRun      bool          // nothing was changed; Files to Bytes count what would have been copied
+}
+
+// maxFailures is how many failures a TreeSummary has.
+const maxFailures = 20
+
+// FailedEntry is an entry of a tree that the receiver does not have, and why.
+type FailedEntry struct {
+	Path string // as in FileDone
+	Err  error
+}
+
+// AddFailure counts a failed entry, and keeps it if it is one of the first.
+func (s *TreeSummary) AddFailure(e FailedEntry) {
+	s.Failed++
+	if len(s.Failures) < maxFailures {
+		s.Failures = append(s.Failures, e)
+	}
+}
+
+// Add counts an entry by its outcome.
+func (s *TreeSummary) Add(e FileDone) {
+	switch e.Action {
+	case Unchanged:
+		s.Unchanged++
+	case Skipped:
+		s.Skipped++
+	case Failed:
+		s.AddFailure(FailedEntry{Path: e.Path, Err: e.Err})
+	default:
+		s.addCopied(e)
+	}
+}
+
+func (s *TreeSummary) addCopied(e FileDone) {
+	switch e.Kind {
+	case negotiate.EntryFile:
+		s.Files++
+		s.Bytes += e.Bytes
+	case negotiate.EntryDirectory:
+		s.Directories++
+	case negotiate.EntrySymlink:
+		s.Symlinks++
+	case negotiate.EntryHardLink:
+		s.HardLinks++
+	}
+}

@@ -1,0 +1,137 @@
+package native
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file is how a planner compares trees that both sides have and that nobody overwrites. Which of them counts is
+// not known, so one that has more than the other differs as well.
+
+// ownTree lists what the receiver of a comparison has, in the order of the sender's entries.
+type ownTree struct {
+	walk *tree.Walk
+	next string // path of the next entry
+	end  bool
+}
+
+// openOwn opens the tree that this side would send. What it would leave out is not compared.
+func openOwn(c *Config) (*ownTree, error) {
+	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{Links: c.Links, Filter: c.Filter, Only: c.FilesFrom})
+	if err != nil {
+		return nil, err
+	}
+	return &ownTree{walk: walk}, nil
+}
+
+// advance finds the next entry.
+func (o *ownTree) advance() error {
+	found, err := o.walk.Next()
+	if errors.Is(err, io.EOF) {
+		o.end = true
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	o.next = found.Path()
+	found.Release()
+	return nil
+}
+
+// before reports whether a path comes before another one in a tree, where the content of a directory follows it.
+func before(path, other string) bool {
+	return strings.ReplaceAll(path, "/", "\x00") < strings.ReplaceAll(other, "/", "\x00")
+}
+
+// passOwn returns an error if this side has an entry before e, or any more if e is nil, that the sender does not have.
+func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
+	if !p.receiver.terms.plan.Compare || !p.receiver.terms.plan.Tree {
+		return nil
+	}
+	if p.own == nil {
+		if p.own, err = openOwn(p.receiver.terms.config); err != nil {
+			return err
+		}
+		if err = p.own.advance(); err != nil {
+			return err
+		}
+	}
+	if p.own.end || e != nil && before(e.path, p.own.next) {
+		return nil // planning e finds that it is not there
+	}
+	if e == nil || p.own.next != e.path {
+		return p.differs(p.own.next)
+	}
+	p.receiver.terms.config.Progress.Touch()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return p.own.advance()
+}
+
+func (p *planner) closeOwn() {
+	if p.own != nil {
+		p.own.walk.Close()
+	}
+}
+
+// differs ends a comparison; path is what differs below the root.
+func (p *planner) differs(path string) error {
+	what, next := p.receiver.terms.config.File.Path, "use --overwrite on the side whose file may be replaced"
+	if p.receiver.terms.plan.Tree {
+		what, next = "the directory "+what, "use --overwrite on the side whose directory may be changed"
+		if path != "" {
+			return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, next,
+				"both sides have %s, and %s in it differs", what, path)
+		}
+	}
+	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, next, "both sides have %s, and they differ", what)
+}
+
+// noDirectory reports whether an entry could not be opened as a directory because it is something else.
+func noDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) }
+
+// compareLink compares a hard link: here, too, both names are those of one file.
+func (p *planner) compareLink(e *arriving) error {
+	info, found, err := p.stat(e)
+	if err != nil {
+		return p.receiver.fail(e, err)
+	}
+	first, err := p.statPath(e.link)
+	switch {
+	case !found, errors.Is(err, fs.ErrNotExist), err == nil && !first.SameFile(info.Identity):
+		return p.differs(e.path)
+	case err != nil:
+		return p.receiver.fail(e, disk.CannotStat(e.link, err))
+	}
+	p.receiver.commitAs(job.Unchanged, e)
+	return nil
+}
+
+// statPath returns the Info of a path below the root, following no symlink.
+func (p *planner) statPath(path string) (disk.Info, error) {
+	dir := p.stack[0].seen
+	for {
+		name, rest, below := strings.Cut(path, "/")
+		if !below {
+			return dir.Stat(name)
+		}
+		child, err := dir.OpenChild(name)
+		if err != nil {
+			return disk.Info{}, err
+		}
+		defer child.Close()
+		dir, path = child, rest
+	}
+}

@@ -1,0 +1,158 @@
+package native
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// newLinkedSource returns a source of a file of that size with two more names.
+func newLinkedSource(size int) *disktest.Memory {
+	m := disktest.NewMemory("/", "/src", "/src/z")
+	m.Put("/src/file", repeated("linked", size))
+	m.Link("/src/file", "/src/link")
+	m.Link("/src/file", "/src/z/link")
+	return m
+}
+
+// newLinkMeeting returns a meeting that preserves hard links.
+func newLinkMeeting(t *testing.T, from, to *disktest.Memory) *meeting {
+	m := newMeeting(t, from, to)
+	m.sender.config.HardLinks, m.receiver.config.HardLinks = true, true
+	return m
+}
+
+// Hard links are made when the file that they are names of has been committed, however that was sent and flushed.
+func TestHardLinksWaitForTheirFile(t *testing.T) {
+	for _, size := range []int{0, 100, 30 * 4096} {
+		for d := negotiate.DurabilityNone; d <= negotiate.DurabilityFull; d++ {
+			m := newLinkMeeting(t, newLinkedSource(size), newTarget())
+			m.sender.config.Durability = d
+			faulty := m.onReceiver(faultless)
+			m.mustSucceed()
+			m.mustHaveSame()
+			committed := "name file"
+			if size > 4096 {
+				committed = "rename file"
+			}
+			trace := faulty.Trace()
+			mustFollow(t, trace, committed, "link link")
+			if s := m.receiver.summary.Tree; s.Files != 1 || s.HardLinks != 2 {
+				t.Errorf("%d bytes: %+v", size, s)
+			}
+		}
+	}
+}
+
+// Hard links of a file that is there already are made at once.
+func TestHardLinksOfAnUnchangedFile(t *testing.T) {
+	to := disktest.NewMemory("/", "/dst", "/dst/t", "/dst/t/z")
+	from := newLinkedSource(100)
+	to.Put("/dst/t/file", repeated("linked", 100))
+	setAttributes(t, from, "/src/file", 0o600, 1000)
+	setAttributes(t, to, "/dst/t/file", 0o600, 1000)
+	m := newLinkMeeting(t, from, to)
+	m.receiver.search.Overwrite = true
+	m.mustSucceed()
+	m.mustHaveSame()
+	if s := m.receiver.summary.Tree; s.Files != 0 || s.HardLinks != 2 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// Hard links fail with the file that they are names of. They are not made to what the receiver has in its place.
+func TestHardLinksFailWithTheirFile(t *testing.T) {
+	for name, c := range map[string]struct {
+		size    int
+		failing string
+		exists  bool
+	}{
+		"small":              {100, "name file", false},
+		"large":              {30 * 4096, "chmod .file.dma-copy-part", false},
+		"small, replaced":    {100, "name file", true},
+		"large, replaced":    {30 * 4096, "chmod .file.dma-copy-part", true},
+		"not even a partial": {30 * 4096, "create .file.dma-copy-part", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			to := newTarget()
+			if c.exists {
+				to = disktest.NewMemory("/", "/dst", "/dst/t")
+				to.Put("/dst/t/file", "old")
+			}
+			m := newLinkMeeting(t, newLinkedSource(c.size), to)
+			m.receiver.search.Overwrite = c.exists
+			faulty := m.onReceiver(failing(c.failing))
+			m.mustFailInPart("file", "link", "z/link")
+			if !faulty.Fired() {
+				t.Errorf("nothing failed: %q", faulty.Trace())
+			}
+			for _, path := range []string{"/dst/t/link", "/dst/t/z/link"} {
+				if text, found := to.Get(path); found {
+					t.Errorf("%s has %q", path, text)
+				}
+			}
+		})
+	}
+}
+
+// Hard links to a file that the sender cannot send fail, too.
+func TestHardLinksFailWithTheirSource(t *testing.T) {
+	for _, size := range []int{100, 30 * 4096} {
+		m := newLinkMeeting(t, newLinkedSource(size), newTarget())
+		m.sender.search.FS = disktest.NewFaulty(m.from, failing("read file"))
+		m.mustFailInPart("file", "link", "z/link")
+		for _, p := range []*party{m.sender, m.receiver} {
+			if got := p.actions()["z/link"]; got != job.Failed.String() {
+				t.Errorf("%d bytes: %s", size, got)
+			}
+		}
+	}
+}
+
+// A hard link that is announced long after its file has failed fails, too.
+func TestLateHardLinkFailsWithItsFile(t *testing.T) {
+	from, to := newLinkedSource(100), disktest.NewMemory("/", "/dst", "/dst/t")
+	for i := range 2 * negotiate.MaxOpen {
+		from.Put(fmt.Sprintf("/src/m%04d", i), "")
+	}
+	to.Put("/dst/t/file", "old")
+	m := newLinkMeeting(t, from, to)
+	m.receiver.search.Overwrite = true
+	m.onReceiver(failing("name file"))
+	m.mustFailInPart("file", "link", "z/link")
+	if text, found := to.Get("/dst/t/z/link"); found {
+		t.Errorf("the link has %q", text)
+	}
+}
+
+// With too many failed files every further hard link fails, so that they take a bounded amount of memory.
+func TestFailedPathsAreBounded(t *testing.T) {
+	failed := newFailedPaths()
+	for i := range maxFailedPaths {
+		failed.add(fmt.Sprint(i))
+	}
+	if !failed.has("0") || !failed.has(fmt.Sprint(maxFailedPaths-1)) || failed.has("another") {
+		t.Error("the set does not have what was added, or has more")
+	}
+	failed.add("one too many")
+	failed.add("and one more")
+	if !failed.has("another") || len(failed.hashes) > maxFailedPaths+1 {
+		t.Errorf("%d paths are kept", len(failed.hashes))
+	}
+}
+
+// A file that has changed is replaced by a new one, of which its other names become hard links.
+func TestHardLinksOfAChangedFile(t *testing.T) {
+	for _, size := range []int{100, 30 * 4096} {
+		m := newLinkMeeting(t, newLinkedSource(size), newTarget())
+		m.mustSucceed()
+		m.from.Write("/src/file", "changed", 0)
+		again := newLinkMeeting(t, m.from, m.to)
+		again.receiver.search.Overwrite = true
+		again.mustSucceed()
+		again.mustHaveSame()
+	}
+}

@@ -1,0 +1,44 @@
+package tree
+
+import (
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Entry is a file, directory or symlink of the tree.
+type Entry struct {
+	Kind  negotiate.EntryKind
+	Depth int    // 0 for the root
+	Name  string // in its directory, any bytes but '/' and zero; empty for the root
+	Info  disk.Info
+	Link  string // the text of a symlink; for a hard link, the path of the file's first entry
+
+	// Xattrs are those of a directory, if Options.Xattrs is set. Those of a file are read from its Source.
+	Xattrs []disk.Xattr
+
+	// Dir is the folder of a regular file, held until Release; nil for other kinds.
+	Dir *Folder
+
+	// Err is a *disk.Error if the entry, and what is below it, cannot be sent. The walk goes on after it. Kind and Info
+	// may then be unknown.
+	Err error
+
+	in   string // path of the directory with a slash at the end; empty in the root
+	file string // the name in Dir, which is not Name if a symlink was followed
+}
+
+// Path returns the path relative to the root, empty for the root.
+func (e *Entry) Path() string { return e.in + e.Name }
+
+// Open opens the regular file that the walk found. If another file has taken its place the error is an
+// ErrSourceChanged. The file's size and times may differ from Info, if it was written meanwhile. All errors are a
+// *disk.Error. Open may be called concurrently.
+func (e *Entry) Open() (*disk.Source, error) { return e.Dir.Open(e.file, e.Info.Identity, e.Path()) }
+
+// Release lets go of the entry's folder. Open must not be called afterwards, unless its caller holds Dir.
+func (e *Entry) Release() {
+	if e.Dir != nil {
+		e.Dir.Release()
+		e.Dir = nil
+	}
+}

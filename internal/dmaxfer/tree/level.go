@@ -1,0 +1,98 @@
+package tree
+
+import (
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+// maxNames is the number of bytes that the lists of names of all levels may take before those of the upper ones are
+// dropped. They are read again when the walk comes back.
+const maxNames = 24 << 20
+
+// level is a directory whose entries the walk goes through.
+type level struct {
+	folder *Folder
+	in     string // its path with a slash at the end; empty for the root
+
+	names *disk.NameList // all names; nil if only has the paths, or if the list was dropped
+	next  int            // index in names
+	last  string         // name after which a list that was dropped goes on
+
+	restricted bool
+	only       []string // paths from Options.Only that start with in, sorted; if restricted
+}
+
+// takeName returns the next name, and the listed paths below it. There is none at the end.
+func (l *level) takeName() (name string, below []string, found bool) {
+	if l.restricted {
+		return l.takePath()
+	}
+	if l.next == l.names.Len() {
+		return "", nil, false
+	}
+	l.next++
+	return l.names.Name(l.next - 1), nil, true
+}
+
+func (l *level) takePath() (name string, below []string, found bool) {
+	if len(l.only) == 0 {
+		return "", nil, false
+	}
+	name, _, _ = strings.Cut(l.only[0][len(l.in):], "/")
+	n := 1
+	for n < len(l.only) && isAtOrBelow(l.only[n][len(l.in):], name) {
+		n++
+	}
+	below, l.only = l.only[:n], l.only[n:]
+	if len(below[0]) == len(l.in)+len(name) {
+		below = below[1:]
+	}
+	return name, below, true
+}
+
+func isAtOrBelow(path, name string) bool {
+	return strings.HasPrefix(path, name) && (len(path) == len(name) || path[len(name)] == '/')
+}
+
+// list reads the names, those after last if it did before.
+func (l *level) list() error {
+	dir, err := l.folder.acquire()
+	if err != nil {
+		return err
+	}
+	defer l.folder.release()
+	names, err := dir.List()
+	if err != nil {
+		return err
+	}
+	l.names = names
+	if l.last != "" {
+		l.next = names.After(l.last)
+	}
+	return nil
+}
+
+// drop frees the list of names.
+func (l *level) drop() {
+	if l.next > 0 {
+		l.last = l.names.Name(l.next - 1)
+	}
+	l.names, l.next = nil, 0
+}
+
+// dropNames drops the lists of the uppermost levels, which the walk needs last, until the rest fits.
+func (w *Walk) dropNames() {
+	total := 0
+	for _, l := range w.stack {
+		if l.names != nil {
+			total += l.names.Size()
+		}
+	}
+	for i := 0; total > w.maxNames && i < len(w.stack)-1; i++ {
+		if l := w.stack[i]; l.names != nil {
+			total -= l.names.Size()
+			l.drop()
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package negotiate
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+const entrySize = 60 // without name and link
+
+// EntryKind is the kind of an entry.
+type EntryKind uint8
+
+// The kinds.
+const (
+	EntryFile EntryKind = iota + 1
+	EntryDirectory
+	EntrySymlink
+	EntryHardLink // another name of an earlier file of the transfer
+)
+
+// entryKindNames is the only table of the names.
+var entryKindNames = [...]string{
+	EntryFile: "file", EntryDirectory: "directory", EntrySymlink: "symlink", EntryHardLink: "hard link",
+}
+
+// Known reports whether k is one of the kinds above.
+func (k EntryKind) Known() bool { return k != 0 && int(k) < len(entryKindNames) }
+
+// String returns the kind's name in docs/PROTOCOL.md.
+func (k EntryKind) String() string {
+	if !k.Known() {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return entryKindNames[k]
+}
+
+// EntryFlags are properties of an entry.
+type EntryFlags uint8
+
+// The flags.
+const (
+	EntrySizeUnknown EntryFlags = 1 << iota // a stream, whose size is known at its end
+	EntryHasMetadata                        // extended attributes follow in METADATA
+	EntryChunked                            // the file comes in CHUNKS; otherwise it comes in a PACK
+
+	knownEntryFlags = EntryChunked<<1 - 1
+)
+
+// Has reports whether all of the wanted flags are set.
+func (f EntryFlags) Has(wanted EntryFlags) bool { return f&wanted == wanted }
+
+// Timestamp is a time of a file.
+type Timestamp struct {
+	Sec  int64  // since 1970, may be negative
+	Nsec uint32 // below 10^9
+}
+
+// Entry is a file, directory, symlink or hard link of a transfer. Its parent is the last entry of the previous depth
+// that was announced before it; the first entry, the root, has none.
+type Entry struct {
+	Number   uint32 // its position in the transfer, from 0; not on the wire
+	Kind     EntryKind
+	Flags    EntryFlags
+	Depth    int    // 0 for the root, at most 2048
+	Mode     uint32 // permission bits, at most MaxMode
+	MTime    Timestamp
+	UID, GID uint32
+	Size     uint64   // bytes of a file of known size, at most MaxSize; otherwise 0
+	Identity [16]byte // of a file, equal as long as it is unchanged, for resuming; otherwise zeros
+	Name     []byte   // the last component of the path; empty for the root
+	// Link is the text of a symlink, or the path of the file of which a hard link is another name, below the root.
+	Link []byte
+}
+
+// MaxEntrySize returns the length of an ENTRIES with one entry whose name and link have these lengths. It must not
+// exceed the channel's longest message.
+func MaxEntrySize(name, link int) int { return listSize + entrySize + name + link }
+
+// AppendEntries appends an ENTRIES without checking it.
+func AppendEntries(dst []byte, entries []Entry) []byte {
+	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeEntries), uint32(len(entries)))
+	for i := range entries {
+		dst = appendEntry(dst, &entries[i])
+	}
+	return dst
+}
+
+func appendEntry(dst []byte, e *Entry) []byte {
+	dst = append(dst, byte(e.Kind), byte(e.Flags))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
+	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
+	for _, number := range [...]uint32{e.MTime.Nsec, e.UID, e.GID, 0} {
+		dst = binary.BigEndian.AppendUint32(dst, number)
+	}
+	dst = binary.BigEndian.AppendUint64(dst, e.Size)
+	dst = append(dst, e.Identity[:]...)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Name)))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Link)))
+	dst = append(dst, e.Name...)
+	return append(dst, e.Link...)
+}
+
+// DecodeEntries appends the entries of an ENTRIES to dst; their names and links share memory with msg, their numbers
+// are 0. It checks everything that does not depend on the plan or on other entries. It fails with ErrMalformed and
+// returns dst unchanged.
+func DecodeEntries(dst []Entry, msg []byte) ([]Entry, error) {
+	if err := checkType(msg, TypeEntries, listSize); err != nil {
+		return dst, err
+	}
+	count := binary.BigEndian.Uint32(msg[4:])
+	if count == 0 {
+		return dst, malformed(TypeEntries, "an empty list")
+	}
+	entries, rest := dst, msg[listSize:]
+	for range count {
+		var e Entry
+		var err error
+		if e, rest, err = decodeEntry(rest); err != nil {
+			return dst, err
+		}
+		entries = append(entries, e)
+	}
+	if len(rest) != 0 {
+		return dst, malformed(TypeEntries, "%d bytes after %d entries", len(rest), count)
+	}
+	return entries, nil
+}
+
+func decodeEntry(b []byte) (e Entry, rest []byte, err error) {
+	if len(b) < entrySize {
+		return Entry{}, nil, malformed(TypeEntries, "%d bytes, too short for an entry", len(b))
+	}
+	name, link := int(binary.BigEndian.Uint16(b[56:])), int(binary.BigEndian.Uint16(b[58:]))
+	if len(b) < entrySize+name+link {
+		return Entry{}, nil, malformed(TypeEntries, "%d bytes for an entry of %d", len(b), entrySize+name+link)
+	}
+	e = Entry{
+		Kind:     EntryKind(b[0]),
+		Flags:    EntryFlags(b[1]),
+		Depth:    int(binary.BigEndian.Uint16(b[2:])),
+		Mode:     binary.BigEndian.Uint32(b[4:]),
+		MTime:    Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
+		UID:      binary.BigEndian.Uint32(b[20:]),
+		GID:      binary.BigEndian.Uint32(b[24:]),
+		Size:     binary.BigEndian.Uint64(b[32:]),
+		Identity: [16]byte(b[40:]),
+		Name:     b[entrySize : entrySize+name : entrySize+name],
+		Link:     b[entrySize+name : entrySize+name+link : entrySize+name+link],
+	}
+	if err := firstError(checkPadding(TypeEntries, b[28:32]), e.check()); err != nil {
+		return Entry{}, nil, err
+	}
+	return e, b[entrySize+name+link:], nil
+}
+
+// check checks everything that does not depend on the plan or on other entries.
+func (e *Entry) check() error {
+	switch {
+	case !e.Kind.Known():
+		return malformed(TypeEntries, "an entry of unknown %s", e.Kind)
+	case e.Flags&^knownEntryFlags != 0:
+		return malformed(TypeEntries, "unknown flags %#x of an entry", uint8(e.Flags&^knownEntryFlags))
+	case e.Mode > MaxMode:
+		return malformed(TypeEntries, "mode %#o, limit %#o", e.Mode, MaxMode)
+	case e.MTime.Nsec >= 1e9:
+		return malformed(TypeEntries, "%d nanoseconds in a second", e.MTime.Nsec)
+	case e.UID == math.MaxUint32 || e.GID == math.MaxUint32: // chown(2) would not change the owner
+		return malformed(TypeEntries, "uid %d and gid %d, limit %d", e.UID, e.GID, uint32(math.MaxUint32-1))
+	}
+	return firstError(e.checkContent(), e.checkName(), e.checkLink())
+}
+
+// checkContent checks what only a file may have.
+func (e *Entry) checkContent() error {
+	switch {
+	case e.Size > MaxSize:
+		return malformed(TypeEntries, "a file of %d bytes, limit %d", e.Size, uint64(MaxSize))
+	case e.Flags.Has(EntrySizeUnknown) && (e.Size != 0 || !e.Flags.Has(EntryChunked)):
+		return malformed(TypeEntries, "flags %#x of a file of unknown size and %d bytes", uint8(e.Flags), e.Size)
+	case e.Kind != EntryFile && (e.Size != 0 || e.Identity != [16]byte{} || e.Flags&^EntryHasMetadata != 0):
+		return malformed(TypeEntries, "a %s with the size, identity or flags of a file", e.Kind)
+	case e.Kind == EntryHardLink && e.Flags.Has(EntryHasMetadata):
+		return malformed(TypeEntries, "a hard link with metadata of its own")
+	}
+	return nil
+}
+
+func (e *Entry) checkName() error {
+	switch {
+	case e.Depth > maxLevel:
+		return malformed(TypeEntries, "an entry at depth %d, limit %d", e.Depth, maxLevel)
+	case e.Depth == 0 && len(e.Name) != 0:
+		return malformed(TypeEntries, "a root with a name of %d bytes", len(e.Name))
+	case e.Depth == 0 && e.Kind != EntryFile && e.Kind != EntryDirectory:
+		return malformed(TypeEntries, "a %s as the root", e.Kind)
+	case e.Depth > 0 && !validName(e.Name):
+		return malformed(TypeEntries, "a name of %d bytes that no file can have", len(e.Name))
+	}
+	return nil
+}
+
+// validName reports whether name is one component of a path, and neither "." nor "..".
+func validName(name []byte) bool {
+	if len(name) == 0 || len(name) > MaxName || bytes.IndexByte(name, '/') >= 0 || bytes.IndexByte(name, 0) >= 0 {
+		return false
+	}
+	return string(name) != "." && string(name) != ".."
+}
+
+func (e *Entry) checkLink() error {
+	valid := false
+	switch e.Kind {
+	case EntrySymlink:
+		valid = 0 < len(e.Link) && len(e.Link) <= MaxLink && bytes.IndexByte(e.Link, 0) < 0
+	case EntryHardLink:
+		valid = validPath(e.Link)
+	default:
+		valid = len(e.Link) == 0
+	}
+	if !valid {
+		return malformed(TypeEntries, "a %s with a link of %d bytes that it cannot have", e.Kind, len(e.Link))
+	}
+	return nil
+}
+
+// validPath reports whether path consists of valid names and is at most MaxPath bytes long.
+func validPath(path []byte) bool {
+	if len(path) > MaxPath {
+		return false
+	}
+	for more := true; more; {
+		var name []byte
+		if name, path, more = bytes.Cut(path, []byte{'/'}); !validName(name) {
+			return false
+		}
+	}
+	return true
+}

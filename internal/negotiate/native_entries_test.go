@@ -1,0 +1,259 @@
+package negotiate
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestEntriesAtTheirBoundaries(t *testing.T) {
+	directory, link := entryAt(1, EntryDirectory, "d"), entryAt(1, EntryHardLink, "z")
+	link.Link = []byte("d/a")
+	setup := checkSetup{treeHello(), receiverHello(), func(k *pair) {
+		k.announce(rootDirectory(), directory, fileAt(2, "b", 1))
+	}}
+	list := func(entries ...Entry) []Entry { return entries }
+	setup.run(t, true, []nativeCheck{
+		{"next sibling", nil, list(fileAt(2, "c", 1)), nil},
+		{"longer name", nil, list(fileAt(2, "b\x00"[:1]+"0", 1)), nil},
+		{"high byte", nil, list(fileAt(2, "\xff", 1)), nil},
+		{"sibling of the parent", nil, list(fileAt(1, "e", 1)), nil},
+		{"directory after its content", nil, list(fileAt(1, "d0", 1)), nil},
+		{"hard link", nil, list(link), nil},
+		{"no entries", nil, list(), ErrMalformed},
+		{"duplicate", nil, list(fileAt(2, "b", 1)), ErrMalformed},
+		{"directory of a file's name", nil, list(entryAt(2, EntryDirectory, "b")), ErrMalformed},
+		{"unsorted", nil, list(fileAt(2, "a", 1)), ErrMalformed},
+		{"in a pack", nil, list(fileAt(2, "c", MinChunk)), nil},
+		{"too large for a pack", nil, list(fileAt(2, "c", MinChunk+1)), ErrMalformed},
+		{"in chunks", nil, list(chunkedAt(2, "c", MinChunk+1)), nil},
+		{"capital after small", nil, list(fileAt(2, "B", 1)), ErrMalformed},
+		{"parent's name again", nil, list(entryAt(1, EntryDirectory, "d")), ErrMalformed},
+		{"before the parent", nil, list(fileAt(1, "c", 1)), ErrMalformed},
+		{"child of a file", nil, list(fileAt(3, "a", 1)), ErrMalformed},
+		{"depth that is skipped", func(k *pair) { k.announce(entryAt(2, EntryDirectory, "c")) },
+			list(fileAt(4, "a", 1)), ErrMalformed},
+		{"second root", nil, list(rootDirectory()), ErrMalformed},
+		{"stream in a tree", nil, list(Entry{Kind: EntryFile, Flags: rootStream().Flags, Depth: 2, Name: []byte("c")}),
+			ErrMalformed},
+		{"child of a symlink", func(k *pair) {
+			e := entryAt(2, EntrySymlink, "c")
+			e.Link = []byte("/")
+			k.announce(e)
+		}, list(fileAt(3, "passwd", 1)), ErrMalformed},
+		{"after the end of a subtree", func(k *pair) {
+			k.announce(entryAt(1, EntryDirectory, "e"), fileAt(2, "z", 1), entryAt(1, EntryDirectory, "f"))
+		}, list(fileAt(2, "a", 1)), nil},
+	})
+}
+
+// The second entry of a message is checked against the first.
+func TestEntriesOfOneMessageAreChecked(t *testing.T) {
+	for name, entries := range map[string][]Entry{
+		"duplicate":       {rootDirectory(), fileAt(1, "a", 0), fileAt(1, "a", 0)},
+		"child of a file": {rootDirectory(), fileAt(1, "a", 0), fileAt(2, "a", 0)},
+		"second root":     {rootDirectory(), rootDirectory()},
+	} {
+		k := newPair(t, Host, treeHello(), receiverHello())
+		k.open()
+		step, err := k.receiver.Receive(AppendEntries(nil, entries))
+		wantCheck(t, name, err, ErrMalformed)
+		if step.Entries != nil {
+			t.Errorf("%s: got %d entries beside the error", name, len(step.Entries))
+		}
+	}
+}
+
+func TestRootsAtTheirBoundaries(t *testing.T) {
+	list := func(entries ...Entry) []Entry { return entries }
+	tree := checkSetup{treeHello(), receiverHello(), nil}
+	tree.run(t, true, []nativeCheck{
+		{"directory", nil, list(rootDirectory()), nil},
+		{"file in place of a tree", nil, list(rootFile()), ErrMalformed},
+		{"no root", nil, list(fileAt(1, "a", 1)), ErrMalformed},
+	})
+	file := checkSetup{senderHello(), receiverHello(), nil}
+	file.run(t, true, []nativeCheck{
+		{"file", nil, list(rootFile()), nil},
+		{"directory in place of a file", nil, list(rootDirectory()), ErrMalformed},
+		{"stream in place of a file", nil, list(rootStream()), ErrMalformed},
+		{"second file", func(k *pair) { k.announce(rootFile()) }, list(fileAt(1, "a", 1)), ErrMalformed},
+		{"second root", func(k *pair) { k.announce(rootFile()) }, list(rootFile()), ErrMalformed},
+	})
+	stream := checkSetup{streamHello(), receiverHello(), nil}
+	stream.run(t, true, []nativeCheck{
+		{"stream", nil, list(rootStream()), nil},
+		{"file in place of a stream", nil, list(rootFile()), ErrMalformed},
+	})
+	plain := treeHello()
+	plain.Flags &^= FlagLinks
+	link := entryAt(1, EntryHardLink, "z")
+	link.Link = []byte("a")
+	disagreed := checkSetup{plain, receiverHello(), func(k *pair) { k.announce(rootDirectory()) }}
+	disagreed.run(t, true, []nativeCheck{{"hard link that was not agreed on", nil, list(link), ErrMalformed}})
+}
+
+// openDirectories announces and commits directories in one another, with names of the given lengths.
+func openDirectories(k *pair, lengths ...int) {
+	k.announce(rootDirectory())
+	k.commit(0)
+	for i, length := range lengths {
+		k.announce(entryAt(i+1, EntryDirectory, strings.Repeat("n", length)))
+		k.commit(uint32(i + 1))
+	}
+}
+
+// A path has at most 4096 bytes, with the slashes, and thus at most 2048 names.
+func TestPathsAtTheirBoundaries(t *testing.T) {
+	long := func(k *pair) {
+		openDirectories(k, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255)
+	}
+	setup := checkSetup{treeHello(), receiverHello(), long}
+	name := func(length int) []Entry { return []Entry{fileAt(16, strings.Repeat("n", length), 0)} }
+	setup.run(t, true, []nativeCheck{
+		{"4095 bytes", nil, name(255), nil},
+		{"4096 bytes", func(k *pair) { k.announce(entryAt(16, EntryDirectory, strings.Repeat("n", 254))) },
+			[]Entry{fileAt(17, "n", 0)}, nil},
+		{"4097 bytes", func(k *pair) { k.announce(entryAt(16, EntryDirectory, strings.Repeat("n", 255))) },
+			[]Entry{fileAt(17, "n", 0)}, ErrMalformed},
+		{"short again", nil, []Entry{fileAt(1, "o", 0)}, nil},
+	})
+	deep := make([]int, 2047)
+	for i := range deep {
+		deep[i] = 1
+	}
+	setup.before = func(k *pair) { openDirectories(k, deep...) }
+	setup.run(t, true, []nativeCheck{
+		{"deepest", nil, []Entry{fileAt(2048, "n", 0)}, nil},
+		{"deepest, longest", nil, []Entry{fileAt(2048, "nn", 0)}, nil},
+		{"deepest, too long", nil, []Entry{fileAt(2048, "nnn", 0)}, ErrMalformed},
+		{"too deep", func(k *pair) { k.announce(entryAt(2048, EntryDirectory, "n")) }, []Entry{fileAt(2049, "n", 0)},
+			ErrMalformed},
+	})
+}
+
+// manyFiles returns files for the root, numbered from 0.
+func manyFiles(from, to int) []Entry {
+	var files []Entry
+	for i := from; i < to; i++ {
+		files = append(files, fileAt(1, fmt.Sprintf("f%08d", i), 1))
+	}
+	return files
+}
+
+// announceAll announces entries in as many messages as needed.
+func (k *pair) announceAll(entries []Entry) {
+	k.t.Helper()
+	for len(entries) > 0 {
+		msg, used, err := k.sender.Entries(nil, entries)
+		step := k.say(k.sender, EntriesAnnounced)(msg, err)
+		for i, e := range step.Entries {
+			if e.Number != entries[i].Number || !bytes.Equal(e.Name, entries[i].Name) {
+				k.t.Fatalf("entry %d %q arrived as %d %q", entries[i].Number, entries[i].Name, e.Number, e.Name)
+			}
+		}
+		entries = entries[used:]
+	}
+}
+
+// However many entries there are, at most MaxOpen are between the oldest undecided and the newest.
+func TestOpenEntriesAreBounded(t *testing.T) {
+	k := newPair(t, Host, treeHello(), receiverHello())
+	k.open()
+	k.announce(rootDirectory())
+	k.announceAll(manyFiles(0, MaxOpen-1))
+	one := manyFiles(MaxOpen, MaxOpen+1)
+	for _, decide := range []func(){
+		func() {},
+		func() { k.answer(Answer{Entry: MaxOpen - 1, Kind: AnswerHave}) },
+		func() { k.answer(Answer{Entry: 1, Kind: AnswerHave}) },
+	} {
+		decide()
+		if _, _, err := k.sender.Entries(nil, one); k.sender.Room() != 0 || err == nil {
+			t.Fatalf("room for %d while the first entry is undecided: %v", k.sender.Room(), err)
+		}
+	}
+	k.commit(0)
+	if k.sender.Room() != 2 || k.sender.Undecided() != MaxOpen-3 {
+		t.Errorf("room for %d, %d undecided", k.sender.Room(), k.sender.Undecided())
+	}
+	msg, used, err := k.sender.Entries(nil, manyFiles(MaxOpen, MaxOpen+10))
+	if used != 2 {
+		t.Errorf("announced %d entries, %v", used, err)
+	}
+	k.say(k.sender, EntriesAnnounced)(msg, err)
+	_, err = k.receiver.Receive(AppendEntries(nil, manyFiles(MaxOpen+10, MaxOpen+11)))
+	wantNative(t, err, ErrOutOfOrder)
+}
+
+// A pack in flight keeps the places of its files, even if they are decided.
+func TestPackInFlightKeepsItsPlaces(t *testing.T) {
+	k := newPair(t, Host, treeHello(), receiverHello())
+	k.open()
+	k.announce(rootDirectory())
+	k.commit(0)
+	k.announceAll(manyFiles(0, 3))
+	k.answer(need(1, 2, 3)...)
+	k.say(k.sender, Packed)(k.sender.Pack(nil, packOf(
+		PackedFile{Entry: 1, Length: 1}, PackedFile{Entry: 2, Position: 1, Length: 1})))
+	k.fail(k.receiver, Failure{Entry: 1})
+	k.announceAll(manyFiles(3, MaxOpen))
+	if k.sender.Room() != 0 {
+		t.Errorf("room for %d", k.sender.Room())
+	}
+	k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, []Ack{{}}))
+	if k.sender.Room() != 1 {
+		t.Errorf("room for %d after the acknowledgement", k.sender.Room())
+	}
+	k.commit(2)
+	if k.sender.Room() != 2 {
+		t.Errorf("room for %d after the result", k.sender.Room())
+	}
+}
+
+// A message has as many entries as fit; one that cannot be announced is refused when it is the first.
+func TestEntriesFitTheChannel(t *testing.T) {
+	k := newPair(t, Host, treeHello(), receiverHello())
+	k.open()
+	k.announce(rootDirectory())
+	msg, used, err := k.sender.Entries(nil, manyFiles(0, 100))
+	if length := MaxEntrySize(9, 0) - listSize; err != nil || used != (4080-listSize)/length || len(msg) > 4080 {
+		t.Errorf("%d entries in %d bytes, %v", used, len(msg), err)
+	}
+	link := entryAt(1, EntrySymlink, "g")
+	for length, want := range map[int]error{4080 - MaxEntrySize(1, 0): nil, 4081 - MaxEntrySize(1, 0): ErrTooLarge} {
+		link.Link = bytes.Repeat([]byte("x"), length)
+		sender := newPair(t, Host, treeHello(), receiverHello())
+		sender.open()
+		sender.announce(rootDirectory())
+		msg, used, err := sender.sender.Entries(nil, []Entry{link})
+		wantCheck(t, fmt.Sprintf("a symlink of %d bytes", length), err, want)
+		if want == nil && (len(msg) != 4080 || used != 1) || want != nil && (len(msg) != 0 || used != 0) {
+			t.Errorf("%d entries in %d bytes", used, len(msg))
+		}
+	}
+	bad := []Entry{fileAt(1, "h", 0), fileAt(1, "..", 0), fileAt(1, "i", 0)}
+	if _, used, err := k.sender.Entries(nil, bad); used != 1 || err != nil {
+		t.Errorf("announced %d of a list whose second entry is wrong, %v", used, err)
+	}
+	if msg, used, err := k.sender.Entries([]byte("x"), bad[1:]); used != 0 || err == nil || string(msg) != "x" {
+		t.Errorf("announced %d of a list whose first entry is wrong, % x, %v", used, msg, err)
+	}
+}
+
+// The names of a step do not depend on the message after Receive.
+func TestEntriesShareNoMemoryWithMessages(t *testing.T) {
+	k := newPair(t, Host, treeHello(), receiverHello())
+	k.open()
+	k.announce(rootDirectory())
+	msg, _, err := k.sender.Entries(nil, []Entry{fileAt(1, "name", 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	step, err := k.receiver.Receive(msg)
+	clear(msg)
+	if err != nil || len(step.Entries) != 1 || string(step.Entries[0].Name) != "name" || step.Entries[0].Number != 1 {
+		t.Errorf("%+v, %v", step.Entries, err)
+	}
+}

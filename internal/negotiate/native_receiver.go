@@ -1,0 +1,134 @@
+package negotiate
+
+// This file has the calls of the receiver, and Fail, which both roles have.
+
+// Answers appends an ANSWERS. There may be 1 to MaxAnswers(Limits.MaxMessage) answers, each for a file after
+// EntriesAnnounced or PeerSum; AnswerHave also for another entry. In a dry run AnswerNeed decides the entry. It fails
+// with ErrTooLarge, also for the need of a file above Limits.MaxFileSize, ErrMalformed or ErrOutOfOrder.
+func (n *NativeSession) Answers(dst []byte, answers []Answer) ([]byte, error) {
+	err := n.mayCall(TypeAnswers)
+	if err == nil {
+		err = n.checkList(TypeAnswers, len(answers), answerSize)
+	}
+	if err == nil {
+		err = n.checkNeeds(answers)
+	}
+	if err == nil {
+		err = n.answer(answers)
+	}
+	if err != nil {
+		return dst, n.refuse(err)
+	}
+	return AppendAnswers(dst, answers), nil
+}
+
+// checkNeeds keeps this side from accepting a file above its own limit.
+func (n *NativeSession) checkNeeds(answers []Answer) error {
+	for _, a := range answers {
+		e, limit := n.entries.open(a.Entry), n.limits.fileSize()
+		if a.Kind == AnswerNeed && e != nil && e.size > limit {
+			return tooLarge(TypeAnswers, "the file has", e.size, limit)
+		}
+	}
+	return nil
+}
+
+// Acks appends an ACKS. Each slot is vacant then. There may be 1 to MaxAcks(Limits.MaxMessage) acknowledgements. It
+// fails with ErrTooLarge, ErrMalformed, and with ErrOutOfOrder for a slot that is vacant.
+func (n *NativeSession) Acks(dst []byte, acks []Ack) ([]byte, error) {
+	err := n.mayCall(TypeAcks)
+	if err == nil {
+		err = n.checkList(TypeAcks, len(acks), ackSize)
+	}
+	if err == nil {
+		err = n.acknowledge(acks)
+	}
+	if err != nil {
+		return dst, n.refuse(err)
+	}
+	return AppendAcks(dst, acks), nil
+}
+
+// Results appends a RESULTS: the entries with these numbers are committed. It is called for a file after PeerEnded or
+// Packed when all its bytes are acknowledged, for another entry when its metadata is complete. There may be 1 to
+// MaxResults(Limits.MaxMessage) numbers. It fails with ErrTooLarge, ErrMalformed or ErrOutOfOrder.
+func (n *NativeSession) Results(dst []byte, entries []uint32) ([]byte, error) {
+	err := n.mayCall(TypeResults)
+	if err == nil {
+		err = n.checkList(TypeResults, len(entries), resultSize)
+	}
+	if err == nil {
+		err = n.commit(entries)
+	}
+	if err != nil {
+		return dst, n.refuse(err)
+	}
+	return AppendResults(dst, entries), nil
+}
+
+// Fail appends a FAILURE. The receiver calls it for any undecided entry, and once for a directory that is decided.
+// The sender calls it for a file after AnswerNeed or AnswerSum, before its End, Pack or Sum. The entry counts as
+// undecided until the peer's FAILURE arrives, which is no event. It fails with ErrOutOfOrder.
+func (n *NativeSession) Fail(dst []byte, f Failure) ([]byte, error) {
+	err := n.mayCall(TypeFailure)
+	if err == nil {
+		err = n.failEntry(f.Entry)
+	}
+	if err != nil {
+		return dst, n.refuse(err)
+	}
+	return appendFailure(dst, f, min(MaxAbortText, n.limits.MaxMessage-failureSize)), nil
+}
+
+func (n *NativeSession) failEntry(number uint32) error {
+	e := n.entries.open(number)
+	switch {
+	case e == nil && !n.sends() && n.entries.failLate(number):
+		return nil
+	case e == nil || e.failed || n.sends() && !e.maySenderFail():
+		return wrongTurn(TypeFailure, "entry %d does not expect it", number)
+	}
+	n.entries.fail(e)
+	if n.state == Cancelling { // the sender answers nothing
+		n.entries.change(e, decided)
+	}
+	return nil
+}
+
+// maySenderFail reports whether it is the sender's turn.
+func (e *openEntry) maySenderFail() bool { return e.phase == needed || e.phase == asked }
+
+// Finished appends a FINISHED. It is called after PeerFinish when Settled: what was committed has durability d. It
+// fails with ErrOutOfOrder, and with ErrMalformed for less than planned, unless the target is a stream or nothing may
+// be written.
+func (n *NativeSession) Finished(dst []byte, d Durability) ([]byte, error) {
+	err := n.mayCall(TypeFinished)
+	if err == nil {
+		err = n.checkFinished(d)
+	}
+	if err != nil {
+		return dst, n.refuse(err)
+	}
+	n.ownBeat = Beat{}
+	n.finishTransfer()
+	return AppendFinished(dst, d, n.entries.counts), nil
+}
+
+// Cancelled appends a CANCELLED. It is called after PeerAborting, when nothing more will be committed. The session has
+// failed then.
+func (n *NativeSession) Cancelled(dst []byte) ([]byte, error) {
+	if err := n.mayCall(TypeCancelled); err != nil {
+		return dst, n.refuse(err)
+	}
+	n.endCancelling()
+	return AppendCancelled(dst), nil
+}
+
+// MayFail reports whether Fail is in order for an entry that is not decided here: the peer has not failed it meanwhile.
+func (n *NativeSession) MayFail(entry uint32) bool {
+	if n.mayCall(TypeFailure) != nil {
+		return false
+	}
+	e := n.entries.open(entry)
+	return e != nil && !e.failed && (!n.sends() || e.maySenderFail())
+}

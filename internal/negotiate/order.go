@@ -1,0 +1,69 @@
+package negotiate
+
+import (
+	"bytes"
+	"math"
+)
+
+// entryOrder checks that entries are announced depth first and that siblings are sorted by name. It has the path of
+// the last entry: the previous sibling of a new one is a component of it. Its memory is bounded by MaxPath.
+type entryOrder struct {
+	next uint32    // number of the next entry
+	kind EntryKind // of the last entry
+	path []byte    // of the last entry, its components joined by '/'
+	ends []uint16  // by depth - 1: where the component ends in path
+}
+
+func newEntryOrder() entryOrder {
+	return entryOrder{path: make([]byte, 0, MaxPath+MaxName+1), ends: make([]uint16, 0, maxLevel)}
+}
+
+func (o *entryOrder) reset() { o.next, o.kind, o.path, o.ends = 0, 0, o.path[:0], o.ends[:0] }
+
+// check checks an entry, which is valid by itself, against those before it.
+func (o *entryOrder) check(e *Entry) error {
+	depth := len(o.ends) // of the last entry
+	switch {
+	case o.next == math.MaxUint32:
+		return malformed(TypeEntries, "more than %d entries", uint32(math.MaxUint32))
+	case (e.Depth == 0) != (o.next == 0):
+		return malformed(TypeEntries, "entry %d at depth %d", o.next, e.Depth)
+	case e.Depth == 0:
+		return nil
+	case e.Depth > depth+1 || e.Depth == depth+1 && o.kind != EntryDirectory:
+		return malformed(TypeEntries, "an entry at depth %d after a %s at depth %d", e.Depth, o.kind, depth)
+	case e.Depth <= depth && bytes.Compare(o.component(e.Depth), e.Name) >= 0:
+		return malformed(TypeEntries, "entry %d does not follow its sibling in the order of the names", o.next)
+	case o.parentEnd(e.Depth)+min(e.Depth-1, 1)+len(e.Name) > MaxPath:
+		return malformed(TypeEntries, "a path of more than %d bytes", MaxPath)
+	}
+	return nil
+}
+
+// add makes e, which check has accepted, the last entry.
+func (o *entryOrder) add(e *Entry) {
+	o.next++
+	o.kind = e.Kind
+	if e.Depth == 0 {
+		return
+	}
+	o.path, o.ends = o.path[:o.parentEnd(e.Depth)], o.ends[:e.Depth-1]
+	if e.Depth > 1 {
+		o.path = append(o.path, '/')
+	}
+	o.path = append(o.path, e.Name...)
+	o.ends = append(o.ends, uint16(len(o.path)))
+}
+
+// component returns the name of the last entry, or of its directory, at a depth from 1.
+func (o *entryOrder) component(depth int) []byte {
+	return o.path[o.parentEnd(depth)+min(depth-1, 1) : o.ends[depth-1]]
+}
+
+// parentEnd returns the length of the path of the directory of an entry at a depth from 1.
+func (o *entryOrder) parentEnd(depth int) int {
+	if depth < 2 {
+		return 0
+	}
+	return int(o.ends[depth-2])
+}
