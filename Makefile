@@ -29,7 +29,7 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill soak race nocgo quirks \
+.PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill trees soak race nocgo quirks \
 	asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo bench profile linear \
 	instructions vuln cover ci clean
 # Targets that run in parallel would compete for the CPUs and mix their output.
@@ -70,12 +70,18 @@ test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as
 	$(CRASH_TEST) -run TestCrashAtRandomTime -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestSignalAtRandomTime -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestStallAtRandomTime -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
+	$(CRASH_TEST) -run TestTreeCrashAtRandomTime -tree.kills=$$(($(KILLS) / 10 + 1)) -tree.seed=$(KILLSEED)
+
+# The checkout must not change meanwhile.
+trees: ## copy this checkout and the sources of Go as trees, both ways, and compare them with find and rsync
+	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestRealTrees \
+		-trees="$(CURDIR):$$($(GO) env GOROOT)/src"
 
 soak: ## COPIES copies in one process (default 1000), and a tenth as many in two, with a check for leaks at the end
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
 
 # Tests that kill or stop processes at random times are about files and peers; the race detector only slows them down.
-NOT_UNDER_RACE := ^Test(Crash|Stall)AtRandomTime$$
+NOT_UNDER_RACE := ^Test(Crash|Stall|TreeCrash)AtRandomTime$$
 race: ## the Go tests under the race detector
 	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' ./...
 

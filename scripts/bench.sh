@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the measurements of docs/BENCHMARKS.md, writes the tables there between the markers, and the plots beside it. The
-# results stay in build/bench as JSON. With arguments (engine model durable disk memory large) it runs only these.
+# results stay in build/bench as JSON. With arguments (engine model durable disk memory large trees) only these run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,10 +23,10 @@ put() {
 	mv "$page.new" "$page"
 }
 
-# show NAME: prints a record as Markdown, with a plot unless that would have single points only.
+# show NAME: prints a record as Markdown, with a plot unless it has trees, or single points only.
 show() {
 	local plot=(--plot "docs/bench-$1.svg")
-	[[ $1 != large-* ]] || plot=()
+	[[ $1 != large-* && $1 != trees-* ]] || plot=()
 	"$program" bench show "$records/$1.json" -o markdown "${plot[@]}"
 	[ "${#plot[@]}" -eq 0 ] || printf '\n![%s](bench-%s.svg)\n' "$1" "$1"
 }
@@ -50,10 +50,17 @@ has_space() {
 	[ -d "$2" ] && [ "$(df --output=avail -m "$2" | tail -n 1)" -gt "$1" ]
 }
 
-# copies NAME MIB DIR FLAGS...: measures copies in DIR, or skips them if there is no space.
+# copies NAME MIB DIR FLAGS...: measures copies of files in DIR, or skips them if there is no space.
 copies() {
+	copies_of copy "$@"
+}
+
+# copies_of copy|tree NAME MIB DIR FLAGS...
+copies_of() {
+	local what=$1
+	shift
 	if has_space "$2" "$3"; then
-		measure "$1" copy --dir "${@:3}"
+		measure "$1" "$what" --dir "${@:3}"
 	else
 		echo "skipping $1: less than $2 MiB free in $3" >&2
 	fi
@@ -69,6 +76,12 @@ large() {
 	copies large-memory 9000 /dev/shm --sizes 1GiB,4GiB --tools cp
 }
 
+# tmpfs takes a page for each file.
+trees() {
+	copies_of tree trees-disk 4000 "$records"
+	copies_of tree trees-memory 4000 /dev/shm
+}
+
 durable() { copies durable 3000 "$records" --sizes 2MiB,64MiB,1GiB --durability full --tools cp; }
 
 engine() { measure engine engine --chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64; }
@@ -79,5 +92,5 @@ model() {
 		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64,128
 }
 
-[ $# -gt 0 ] || set -- engine model durable disk memory large
+[ $# -gt 0 ] || set -- engine model durable disk memory large trees
 for name in "$@"; do "$name"; done

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Copies real files between a host and a DPU process over the software device, in both directions, and verifies them.
+# Copies files and a directory between a host and a DPU process over the software device, and verifies them.
 # Shows the commands as typed in two terminals, and the output of each side.
 set -euo pipefail
 
@@ -35,9 +35,9 @@ output_of() {
 	sed "s/^/$(printf '%-4s│   ' "$1")/" "$work/$1.out"
 }
 
-# copy FILE: runs both sides; either may start first.
+# copy FILE [FLAG...]: runs both sides, that of the DPU with the flags; either may start first.
 copy() {
-	local host=(-p b1:00.1 -f "$1") dpu=(-p 03:00.1 -r b1:00.1 -f "$1") failed=0 host_pid dpu_pid
+	local host=(-p b1:00.1 -f "$1") dpu=(-p 03:00.1 -r b1:00.1 -f "$@") failed=0 host_pid dpu_pid
 	echo "host│ \$ dma-copy ${host[*]}"
 	echo "dpu │ \$ dma-copy ${dpu[*]}"
 	side host "${host[@]}" & host_pid=$!
@@ -68,6 +68,27 @@ round_trip() {
 	cmp "$work/original" "$work/host/$1"
 }
 
+# make_tree DIRECTORY: creates a directory with files, an empty one, and a symlink.
+make_tree() {
+	mkdir -p "$work/host/$1/letters" "$work/host/$1/empty"
+	for letter in a b c d e f g h; do
+		echo "$letter" > "$work/host/$1/letters/$letter"
+	done
+	ln -s letters/a "$work/host/$1/first"
+}
+
+# verify_tree DIRECTORY: compares the copy of a directory with a manifest of the original.
+verify_tree() {
+	local write=(--write "host/$1.sums" --relative-to "host/$1" -l ERROR "host/$1")
+	local check=(--extra --quiet "dpu/$1" "host/$1.sums")
+	echo "    │ \$ dma-copy verify ${write[*]}"
+	(cd "$work" && "$program" verify "${write[@]}") 2>&1 | sed 's/^/    │   /'
+	echo "    │ \$ dma-copy verify ${check[*]}"
+	(cd "$work" && "$program" verify "${check[@]}") | sed 's/^/    │   /'
+	diff -r --no-dereference "$work/host/$1" "$work/dpu/$1"
+	echo
+}
+
 cp "$("$go" env GOROOT)/bin/go" "$work/host/go"
 : > "$work/host/empty"
 printf 'Data by DMA, messages by Comch.\n' > "$work/host/words.txt"
@@ -75,4 +96,11 @@ printf 'Data by DMA, messages by Comch.\n' > "$work/host/words.txt"
 for file in go empty words.txt; do
 	round_trip "$file"
 done
-echo "All files were copied unchanged in both directions."
+
+make_tree tree
+copy tree
+echo 'host│ $ echo B > tree/letters/b'
+echo B > "$work/host/tree/letters/b"
+copy tree --overwrite # copies the file that has changed
+verify_tree tree
+echo "All files were copied unchanged."

@@ -11,8 +11,10 @@ const (
 	exitTarget        = 5
 	exitDevice        = 6
 	exitPeer          = 7
+	exitDigest        = 9
 	exitSourceChanged = 10
 	exitProtocol      = 11
+	exitSomeFailed    = 12
 	exitLimit         = 14
 	exitSignal        = 128 // plus the signal's number
 

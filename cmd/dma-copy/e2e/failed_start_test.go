@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"path/filepath"
 	"regexp"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // startAttempts is how often a side that cannot start is run until the waiting side has heard of it. Once is enough
@@ -26,7 +29,7 @@ func TestFailedStart(t *testing.T) {
 	for _, failed := range []failedStart{
 		{"directory missing", "/missing/file", "", exitTarget,
 			"missing/file does not exist, and neither does its directory: create"},
-		{"source is a directory", "", "", exitSource, " is a directory: name a regular file"},
+		{"source is a FIFO", "/pipe", "", exitSource, " is not a regular file: name a regular file"},
 		{"chunk too large", "/other", "--chunk 2097153", exitUsage, "--chunk 2097153 exceeds the limit of 2.0 MiB"},
 		{"no such CPUs", "/other", "--cores 8191", exitUsage, "--cores 8191: this process may use none of these CPUs"},
 	} {
@@ -45,6 +48,7 @@ func (c failedStart) test(f *fixture, name string) {
 	lines := map[string]string{"host": "dma-copy -p b1:00.1 -f host", "dpu": "dma-copy -p 03:00.1 -r b1:00.1 -f dpu"}
 	peer := peerOf(name)
 	f.createFile(peer, 1000)
+	must(f.t, unix.Mkfifo(filepath.Join(f.dir, name, "pipe"), 0o644))
 	waiting := f.start(peer, lines[peer]+"/file -l INFO --wait 10m")
 	waiting.waitForLog(logWaiting)
 	for range startAttempts {

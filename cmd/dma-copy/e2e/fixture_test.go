@@ -14,9 +14,10 @@ const runtimeDir = ".run"
 // fixture is a directory with a host/ and a dpu/ in which both sides of a transfer run: what a script has, for tests
 // that are written in Go.
 type fixture struct {
-	t           *testing.T
-	dir         string
-	environment []string
+	t            *testing.T
+	dir          string
+	environment  []string
+	unprivileged bool // the programs run as user nobody, if the test runs as root
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -71,7 +72,9 @@ func (f *fixture) startWithClosed(closed closedOutputs, name, line string) side 
 	for strings.Contains(argv[0], "=") {
 		environment, argv = append(environment[:len(environment):len(environment)], argv[0]), argv[1:]
 	}
-	p, err := startProcess(processOptions{name: name, dir: f.dir, environment: environment, argv: argv, closed: closed})
+	p, err := startProcess(processOptions{
+		name: name, dir: f.dir, environment: environment, unprivileged: f.unprivileged, argv: argv, closed: closed,
+	})
 	must(f.t, err)
 	f.t.Cleanup(p.kill)
 	return side{process: p, t: f.t}

@@ -25,9 +25,9 @@ const (
 	programVariable = "DMA_COPY_TEST_PROGRAM"
 )
 
-// TestMain runs the tests, or the model of the reference program if this binary is called as refpeer.
+// TestMain runs the tests, or a model of a peer if this binary is called as refpeer or nativepeer.
 func TestMain(m *testing.M) {
-	testscript.Main(leakChecked{m}, map[string]func(){"refpeer": refpeerMain})
+	testscript.Main(leakChecked{m}, map[string]func(){"refpeer": refpeerMain, "nativepeer": nativepeerMain})
 }
 
 // leakChecked fails a test run that leaves goroutines behind.

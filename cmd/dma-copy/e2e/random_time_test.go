@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 )
@@ -195,16 +196,35 @@ func (s *scenario) expectLeftFiles(cleanedUp bool) {
 }
 
 // expectRepeated runs the same two commands again and returns how many bytes they resumed. They complete the transfer
-// with what the first left; if that was committed and nothing may be overwritten, they are refused.
+// with what the first left, or find the target up to date and leave it alone.
 func (s *scenario) expectRepeated(committed bool) (resumed int64) {
 	s.t.Helper()
-	if committed && !s.overwrites {
-		s.startTransfer().expectExit(exitSource)
-		s.expectSameFiles()
-		s.expectClean()
+	if committed {
+		s.expectUpToDate()
 		return 0
 	}
 	resumed = resumableBytes(s.t, s.receiverDir())
 	s.expectComplete(resumed)
 	return resumed
+}
+
+// expectUpToDate expects the two commands to find nothing to do, and to leave the target as it is.
+func (s *scenario) expectUpToDate() {
+	s.t.Helper()
+	before, err := os.Stat(s.path(s.receiver()))
+	must(s.t, err)
+	sides := s.startTransfer()
+	sides.expectExit(exitOK)
+	for _, name := range bothSides {
+		if printed := sides[name].stdout.String(); !strings.Contains(printed, `"action":"unchanged"`) {
+			s.t.Errorf("%s: the file is not reported as unchanged; stdout:\n%s", name, printed)
+		}
+	}
+	after, err := os.Stat(s.path(s.receiver()))
+	must(s.t, err)
+	if !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
+		s.t.Error("the target was up to date, and has been replaced")
+	}
+	s.expectSameFiles()
+	s.expectClean()
 }

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/bench/filetree"
 )
 
 // TestOpenFilesLimit raises the limit on open files of both sides, from one that hardly starts a program to one that is
@@ -41,6 +43,25 @@ func (f *fixture) checkOpenFilesLimit(limit int, enough bool) {
 		one.expectStderr("cannot open enough files: ", "raise the limit on open files (ulimit -n 1024)")
 	}
 }
+
+// TestTreeOpenFiles copies a deep and a wide tree with few open files.
+func TestTreeOpenFiles(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []filetree.Shape{filetree.Deep, filetree.Small} {
+		t.Run(string(shape), func(t *testing.T) {
+			t.Parallel()
+			forEachSender(t, func(f *fixture, sender string) {
+				f.makeTree(sender, shape, 400)
+				prefix := f.underLimit(fmt.Sprintf("ulimit -n %d", treeOpenFiles))
+				f.startBoth(map[string]string{"host": prefix + hostTree, "dpu": prefix + dpuTree}).expectExit(exitOK)
+				f.expectSameTrees(sender, sameTree)
+			})
+		})
+	}
+}
+
+// treeOpenFiles is a limit on open files that is enough for any tree.
+const treeOpenFiles = 256
 
 // TestRuntimeLimits sets limits with which the Go runtime would crash, with a stack trace and exit code 2 or 134.
 func TestRuntimeLimits(t *testing.T) {
