@@ -357,7 +357,7 @@ func (p *planner) planContent(ctx context.Context, e *arriving, info disk.Info, 
 	case plan.Compare && !same:
 		return p.differs(e.path)
 	case same && (plan.Overwrite || plan.Tree):
-		p.have(e)
+		return p.have(e)
 	default:
 		return p.need(ctx, e)
 	}
@@ -373,12 +373,42 @@ func (p *planner) sameAttributes(e *arriving, info disk.Info) bool {
 	return uint32(info.Mode.Perm()) == e.meta.Mode&0o777
 }
 
-// have answers that the content of a file is there.
-func (p *planner) have(e *arriving) {
+// have answers that the content of a file is there. The only file of a transfer is made as durable as planned: it may
+// have been written a moment ago. A tree is flushed at the end.
+func (p *planner) have(e *arriving) error {
 	if e.depth == 0 {
+		if err := p.receiver.whileFlushing(func() error { return p.flushFound(e) }); err != nil {
+			return err
+		}
 		p.receiver.setRoot(unneeded)
 	}
 	p.receiver.have(e)
+	return nil
+}
+
+// flushFound flushes a file that the target has already, and its name.
+func (p *planner) flushFound(e *arriving) error {
+	plan, c := &p.receiver.terms.plan, p.receiver.terms.config
+	if plan.Durability == negotiate.DurabilityNone || p.reads() {
+		return nil
+	}
+	file, err := p.openFile(e)
+	if err != nil {
+		return err
+	}
+	err = file.Sync()
+	_ = file.Close() // was only read
+	if err == nil && plan.Durability == negotiate.DurabilityFull {
+		var at *disk.Location
+		if at, err = disk.Locate(c.File.FS, c.File.Name); err == nil {
+			err = at.Dir.Sync()
+			_ = at.Dir.Close() // was only read
+		}
+	}
+	if err != nil {
+		return disk.NewError(disk.ErrTarget, err, "check the disk", "flushing %s failed: %s", e.path, disk.Reason(err))
+	}
+	return nil
 }
 
 // need answers that the content of a file is needed. A file that fits into one slot needs no preparation.
@@ -460,8 +490,7 @@ func (p *planner) compareSum(ctx context.Context, s summed) error {
 	case err != nil:
 		return p.receiver.fail(s.entry, err)
 	case own == s.sum:
-		p.have(s.entry)
-		return nil
+		return p.have(s.entry)
 	case p.receiver.terms.plan.Compare:
 		return p.differs(s.entry.path)
 	}

@@ -327,9 +327,12 @@ func (r *receiver) renameStaged(batch []stagedFile) (renamed []*arriving, err er
 	return renamed, nil
 }
 
-// flushTree makes what is staged and named durable. A call that flushes a file system does not report how far it is,
-// and may have to write what other processes have written, too. For some time it counts as progress.
-func (r *receiver) flushTree() error {
+// flushTree makes what is staged and named durable.
+func (r *receiver) flushTree() error { return r.whileFlushing(r.planner.tree.Sync) }
+
+// whileFlushing makes a call that flushes. It does not report how far it is, and may have to write what other processes
+// have written, too. For some time it counts as progress.
+func (r *receiver) whileFlushing(flush func() error) error {
 	stop := make(chan struct{})
 	defer close(stop)
 	go func() {
@@ -344,7 +347,7 @@ func (r *receiver) flushTree() error {
 			}
 		}
 	}()
-	return r.planner.tree.Sync()
+	return flush()
 }
 
 func (r *receiver) discard(batch []stagedFile) {

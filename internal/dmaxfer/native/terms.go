@@ -24,9 +24,10 @@ func (t *terms) sends() bool { return t.plan.Sender == t.config.Side }
 // tolerant reports whether the transfer goes on after an entry has failed.
 func (t *terms) tolerant() bool { return t.plan.Tree && !t.plan.FailFast }
 
-// durability returns what a target has when it is committed. That of a stream is not known.
+// durability returns what a target has when it is committed. That of a stream is not known, nor that of what is only
+// compared.
 func (t *terms) durability() negotiate.Durability {
-	if t.plan.StreamTarget {
+	if t.plan.StreamTarget || t.plan.Compare {
 		return negotiate.DurabilityNone
 	}
 	return t.plan.Durability
