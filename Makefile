@@ -80,8 +80,10 @@ trees: ## copy this checkout and the sources of Go as trees, both ways, and comp
 soak: ## COPIES copies in one process (default 1000), and a tenth as many in two, with a check for leaks at the end
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
 
-# Tests that kill or stop processes at random times are about files and peers; the race detector only slows them down.
-NOT_UNDER_RACE := ^Test(Crash|Stall|TreeCrash)AtRandomTime$$
+# Tests that the race detector only slows down: of processes that are killed or stopped at random times, of symlinks
+# that another process makes, of what a loss of power leaves, and of the settings.
+NOT_UNDER_RACE := ^Test((Crash|Stall|TreeCrash)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|$\
+PrecedenceOfEveryKey)$$
 race: ## the Go tests under the race detector
 	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' ./...
 
