@@ -120,7 +120,7 @@ func TestRefusedLists(t *testing.T) {
 	}
 }
 
-// A list from a pipe that nobody writes to does not keep a signal from ending the program.
+// A list from a pipe without a writer does not keep a signal from ending the program.
 func TestWaitingForAListIsInterrupted(t *testing.T) {
 	reader, writer := io.Pipe()
 	defer writer.Close() // ends the reading, which is left behind

@@ -113,8 +113,8 @@ var treeDifferences = []struct {
 	}},
 }
 
-// TestTreeOverATreeIsRefused repeats the commands of a complete copy after one of the trees has been changed. Nobody
-// has said which of them counts, so both sides end with 4 and name --overwrite, and both trees stay as they are.
+// TestTreeOverATreeIsRefused repeats the commands of a complete copy after one of the trees has been changed. Neither
+// side overwrites, so both sides end with 4 and name --overwrite, and both trees stay as they are.
 func TestTreeOverATreeIsRefused(t *testing.T) {
 	t.Parallel()
 	for _, difference := range treeDifferences {

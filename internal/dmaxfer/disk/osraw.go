@@ -17,7 +17,7 @@ type rawFile struct {
 	directory, name string // for messages
 	fd              int
 
-	// state is twice the number of calls that use the descriptor, plus one after Close. Whoever leaves one behind
+	// state is twice the number of calls that use the descriptor, plus one after Close. The last of them
 	// closes the descriptor, so that a call that hangs never uses that of another file.
 	state atomic.Int64
 

@@ -15,7 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// This file is how a planner compares trees that both sides have and that nobody overwrites. Which of them counts is
+// This file is how a planner compares trees that both sides have and neither overwrites. Which of them counts is
 // not known, so one that has more than the other differs as well.
 
 // ownTree lists what the receiver of a comparison has, in the order of the sender's entries.

@@ -85,7 +85,7 @@ func (o *outgoing) closeUnused() {
 	}
 }
 
-// errDecided means that the content of an entry is not wanted any more. It is reported to nobody.
+// errDecided means that the content of an entry is not wanted any more. It is not reported.
 var errDecided = errors.New("internal error: the entry is decided")
 
 // content is what an entry has to send: a file, or else a stream.

@@ -150,7 +150,7 @@ func TestWalkAgreesWithFind(t *testing.T) {
 	}
 }
 
-// goSources returns the directory of the standard library, a tree of about 10,000 files that nobody changes.
+// goSources returns the directory of the standard library, a tree of about 10,000 files.
 func goSources(t testing.TB) string {
 	t.Helper()
 	out, err := exec.Command("go", "env", "GOROOT").Output()

@@ -11,7 +11,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 )
 
-// paths is a set of paths in 8 bytes for each: their hashes, with a seed that nobody can foresee. In a set of ten
+// paths is a set of paths in 8 bytes for each: their hashes, with a random seed. In a set of ten
 // million paths another path seems to be with a probability below 1e-12.
 type paths struct {
 	seed   maphash.Seed
