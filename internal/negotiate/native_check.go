@@ -23,6 +23,8 @@ func (n *NativeSession) checkEntry(e *Entry) error {
 		return wrongTurn(TypeEntries, "more than %d open entries", MaxOpen)
 	case e.Depth == 0 && (e.Kind == EntryDirectory) != n.plan.Tree:
 		return malformed(TypeEntries, "a %s as the root", e.Kind)
+	case e.Depth == 0 && e.Kind == EntryFile && !e.Flags.Has(EntryChunked): // a PACK names files of directories
+		return malformed(TypeEntries, "a file as the root that does not come in chunks")
 	case stream != n.plan.StreamSource:
 		return malformed(TypeEntries, "a size that is known of a stream only, or unknown of a file")
 	case e.Kind == EntryFile && !e.Flags.Has(EntryChunked) && e.Size > uint64(n.plan.Chunk):

@@ -78,6 +78,7 @@ func TestRootsAtTheirBoundaries(t *testing.T) {
 		{"file", nil, list(rootFile()), nil},
 		{"directory in place of a file", nil, list(rootDirectory()), ErrMalformed},
 		{"stream in place of a file", nil, list(rootStream()), ErrMalformed},
+		{"file that does not come in chunks", nil, list(fileAt(0, "", 1)), ErrMalformed},
 		{"second file", func(k *pair) { k.announce(rootFile()) }, list(fileAt(1, "a", 1)), ErrMalformed},
 		{"second root", func(k *pair) { k.announce(rootFile()) }, list(rootFile()), ErrMalformed},
 	})

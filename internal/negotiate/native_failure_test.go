@@ -333,10 +333,10 @@ func TestMayFail(t *testing.T) {
 	for _, r := range nativeRoles {
 		for _, column := range nativeColumns(r) {
 			n := reachNative(t, r, column)
-			may := n.MayFail(0)
-			_, err := n.Fail(nil, gridFailure)
+			may := n.MayFail(r.entry())
+			_, err := n.Fail(nil, r.failure())
 			late := r.course == gridTree && !r.sends && strings.HasSuffix(column, "decided")
-			if may != (err == nil) && !late || n.MayFail(0) && err == nil {
+			if may != (err == nil) && !late || n.MayFail(r.entry()) && err == nil {
 				t.Errorf("%s in %s: %v, and then %v", r, column, may, err)
 			}
 		}

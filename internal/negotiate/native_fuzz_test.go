@@ -289,30 +289,32 @@ func nativeScript(r nativeRole) []byte {
 }
 
 func nativeFileScript(r nativeRole, sender, receiver func(any)) {
-	sender([]Entry{r.root()})
-	receiver([]Answer{{Kind: AnswerSum}})
-	sender(sumMessage{0, nativeDigest})
+	sender(r.entries())
+	receiver(r.answer(AnswerSum))
+	sender(sumMessage{r.entry(), nativeDigest})
+	committed := resultsMessage{0}
 	if r.course == gridPacked {
-		receiver(need(0))
-		sender(gridMetadata)
-		sender(gridPackOne)
+		receiver(r.answer(AnswerNeed))
+		sender(r.metadata())
+		sender(r.pack())
 		receiver([]Ack{{}})
+		committed = resultsMessage{0, 1}
 	} else {
-		nativeChunksScript(sender, receiver)
+		nativeChunksScript(r, sender, receiver)
 	}
-	receiver(resultsMessage{0})
-	sender(finishMessage{1, 0})
-	receiver(finishedMessage{DurabilityFull, Counts{Committed: 1}})
+	receiver(committed)
+	sender(r.finish())
+	receiver(finishedMessage{DurabilityFull, Counts{Committed: uint32(len(committed))}})
 }
 
-func nativeChunksScript(sender, receiver func(any)) {
+func nativeChunksScript(r nativeRole, sender, receiver func(any)) {
 	receiver([]Answer{{Kind: AnswerNeed, Offset: gridChunk}})
 	sender([]Record{{ClaimRecord, 0, 1, 0, 0, gridChunk, 5}})
 	receiver([]Ack{{1, true}})
 	sender([]Record{{DataRecord, 1, 0, 0, 0, gridChunk, 5}})
-	sender(gridMetadata)
+	sender(r.metadata())
 	receiver([]Ack{{0, false}})
-	sender(gridEnd)
+	sender(r.end())
 }
 
 func nativeTreeScript(sender, receiver func(any)) {

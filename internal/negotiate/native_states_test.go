@@ -33,7 +33,7 @@ type nativeRole struct {
 	course gridCourse
 }
 
-// gridCourse is what is transferred: a file in chunks, a file in a pack, or an empty directory.
+// gridCourse is what is transferred: a file in chunks, a file of a directory in a pack, or an empty directory.
 type gridCourse int
 
 const (
@@ -55,27 +55,33 @@ func (r nativeRole) hello() Hello {
 	switch {
 	case !r.sends:
 		return receiverHello()
-	case r.course == gridTree:
-		return treeHello()
+	case r.course == gridFile:
+		return senderHello()
 	}
-	return senderHello()
+	return treeHello()
 }
 
 func (r nativeRole) peer() nativeRole { return nativeRole{r.side.Other(), !r.sends, r.course} }
 
-// root returns the only entry of the transfer.
-func (r nativeRole) root() Entry {
-	e := rootFile()
-	e.Size = gridChunk
+// entries returns those of the transfer. The last one is the entry of the table. The directory of a file in a pack is
+// never decided.
+func (r nativeRole) entries() []Entry {
+	var entries []Entry
 	switch r.course {
+	case gridFile:
+		entries = []Entry{rootFile()}
+		entries[0].Size = gridChunk
 	case gridPacked:
-		e.Flags = 0
+		entries = []Entry{rootDirectory(), fileAt(1, "a", gridChunk)}
 	case gridTree:
-		e = rootDirectory()
+		entries = []Entry{rootDirectory()}
 	}
-	e.Flags |= EntryHasMetadata
-	return e
+	entries[len(entries)-1].Flags |= EntryHasMetadata
+	return entries
 }
+
+// entry returns the number of the entry of the table.
+func (r nativeRole) entry() uint32 { return uint32(len(r.entries())) - 1 }
 
 // nativeRoles has those with the same table next to each other.
 var nativeRoles = []nativeRole{
@@ -103,13 +109,29 @@ type gridStep struct {
 	call    func(*NativeSession)
 }
 
-var (
-	gridFailure  = Failure{Entry: 0, Code: AbortTarget, Text: "no"}
-	gridMetadata = metadataMessage{0, Metadata{5, 0, []byte("12345")}}
-	gridRecords  = []Record{{Kind: DataRecord, Length: gridChunk, Check: 7}}
-	gridPackOne  = Pack{Files: []PackedFile{{Length: gridChunk, Check: 7, Digest: [MaxDigestSize]byte{1}}}}
-	gridEnd      = endMessage{0, gridChunk, nativeDigest}
-)
+func (r nativeRole) failure() Failure {
+	return Failure{Entry: r.entry(), Code: AbortTarget, Text: "no"}
+}
+
+func (r nativeRole) metadata() metadataMessage {
+	return metadataMessage{r.entry(), Metadata{5, 0, []byte("12345")}}
+}
+
+func (r nativeRole) records() []Record {
+	return []Record{{Kind: DataRecord, Entry: r.entry(), Length: gridChunk, Check: 7}}
+}
+
+func (r nativeRole) pack() Pack {
+	return Pack{Files: []PackedFile{
+		{Entry: r.entry(), Length: gridChunk, Check: 7, Digest: [MaxDigestSize]byte{1}},
+	}}
+}
+
+func (r nativeRole) answer(kind AnswerKind) []Answer { return []Answer{{Entry: r.entry(), Kind: kind}} }
+
+func (r nativeRole) end() endMessage { return endMessage{r.entry(), gridChunk, nativeDigest} }
+
+func (r nativeRole) finish() finishMessage { return finishMessage{r.entry() + 1, 0} }
 
 // gridBeginning leads both kinds of transfers to their first entry.
 func gridBeginning(r nativeRole) []gridStep {
@@ -120,7 +142,7 @@ func gridBeginning(r nativeRole) []gridStep {
 		{"ready", "await-hello", 0, nil, func(n *NativeSession) { _, _ = n.Receive(AppendHello(nil, hello)) }},
 		{"ready+window", "ready", byHost, Window{nativeAddress, 2 * gridChunk, nativeDescriptor}, nil},
 		{"transferring", "ready+window", bySender, transferMessage{}, nil},
-		{"unanswered", "transferring", bySender, []Entry{r.root()}, nil},
+		{"unanswered", "transferring", bySender, r.entries(), nil},
 	}
 }
 
@@ -140,17 +162,17 @@ func gridFileSteps(r nativeRole) []gridStep {
 	}
 	committed := finishedMessage{DurabilityFull, Counts{Committed: 1}}
 	return []gridStep{
-		{"needed", "unanswered", byReceiver, need(0), nil},
-		{"needed+metadata", "needed", bySender, gridMetadata, nil},
-		{"needed+1", "needed+metadata", bySender, gridRecords, nil},
+		{"needed", "unanswered", byReceiver, r.answer(AnswerNeed), nil},
+		{"needed+metadata", "needed", bySender, r.metadata(), nil},
+		{"needed+1", "needed+metadata", bySender, r.records(), nil},
 		{"needed+all", "needed+1", byReceiver, []Ack{{}}, nil},
-		{"asked", "unanswered", byReceiver, []Answer{{Kind: AnswerSum}}, nil},
-		{"summed", "asked", bySender, sumMessage{0, nativeDigest}, nil},
-		{"failing", "needed+metadata", failing, gridFailure, nil},
-		{"ended", "needed+all", bySender, gridEnd, nil},
-		{"decided", "ended", byReceiver, resultsMessage{0}, nil},
-		{"finishing", "ended", bySender, finishMessage{1, 0}, nil},
-		{"finishing+decided", "decided", bySender, finishMessage{1, 0}, nil},
+		{"asked", "unanswered", byReceiver, r.answer(AnswerSum), nil},
+		{"summed", "asked", bySender, sumMessage{r.entry(), nativeDigest}, nil},
+		{"failing", "needed+metadata", failing, r.failure(), nil},
+		{"ended", "needed+all", bySender, r.end(), nil},
+		{"decided", "ended", byReceiver, resultsMessage{r.entry()}, nil},
+		{"finishing", "ended", bySender, r.finish(), nil},
+		{"finishing+decided", "decided", bySender, r.finish(), nil},
 		{"cancelling", "ended", bySender, PeerAborted{AbortInterrupted, ""}, nil},
 		{"ready+again", "finishing+decided", byReceiver, committed, nil},
 		{"done", "ready+again", 0, nil, func(n *NativeSession) { _ = n.Disconnected() }},
@@ -158,15 +180,15 @@ func gridFileSteps(r nativeRole) []gridStep {
 }
 
 // gridPackSteps has what differs from a file in chunks.
-func gridPackSteps(nativeRole) []gridStep {
+func gridPackSteps(r nativeRole) []gridStep {
 	return []gridStep{
-		{"needed", "unanswered", byReceiver, need(0), nil},
-		{"needed+metadata", "needed", bySender, gridMetadata, nil},
-		{"packed", "needed+metadata", bySender, gridPackOne, nil},
+		{"needed", "unanswered", byReceiver, r.answer(AnswerNeed), nil},
+		{"needed+metadata", "needed", bySender, r.metadata(), nil},
+		{"packed", "needed+metadata", bySender, r.pack(), nil},
 		{"needed+again", "packed", byReceiver, []Ack{{Bad: true}}, nil},
 		{"ended", "packed", byReceiver, []Ack{{}}, nil},
-		{"decided", "ended", byReceiver, resultsMessage{0}, nil},
-		{"finishing+packed", "packed", bySender, finishMessage{1, 0}, nil},
+		{"decided", "ended", byReceiver, resultsMessage{r.entry()}, nil},
+		{"finishing+packed", "packed", bySender, r.finish(), nil},
 		{"finishing+needed+again", "finishing+packed", byReceiver, []Ack{{Bad: true}}, nil},
 		{"cancelling", "packed", bySender, PeerAborted{AbortInterrupted, ""}, nil},
 	}
@@ -174,16 +196,16 @@ func gridPackSteps(nativeRole) []gridStep {
 
 func gridTreeSteps(r nativeRole) []gridStep {
 	steps := []gridStep{
-		{"unanswered+metadata", "unanswered", bySender, gridMetadata, nil},
-		{"decided", "unanswered+metadata", byReceiver, resultsMessage{0}, nil},
-		{"decided+failed", "decided", byReceiver, gridFailure, nil},
-		{"finishing", "unanswered+metadata", bySender, finishMessage{1, 0}, nil},
-		{"finishing+decided", "decided", bySender, finishMessage{1, 0}, nil},
+		{"unanswered+metadata", "unanswered", bySender, r.metadata(), nil},
+		{"decided", "unanswered+metadata", byReceiver, resultsMessage{r.entry()}, nil},
+		{"decided+failed", "decided", byReceiver, r.failure(), nil},
+		{"finishing", "unanswered+metadata", bySender, r.finish(), nil},
+		{"finishing+decided", "decided", bySender, r.finish(), nil},
 	}
 	if r.sends {
 		return steps
 	}
-	return append(steps, gridStep{"failing", "unanswered", byReceiver, gridFailure, nil})
+	return append(steps, gridStep{"failing", "unanswered", byReceiver, r.failure(), nil})
 }
 
 // situation returns the column of a session.
@@ -210,13 +232,13 @@ func situation(n *NativeSession) string {
 }
 
 func entrySituation(n *NativeSession) string {
-	e := n.entries.at(0)
+	e := n.entries.at(n.entries.next - 1)
 	name := [...]string{
 		decided: "decided", unanswered: "unanswered", needed: "needed", asked: "asked", summed: "summed",
 		ended: "ended",
 	}[e.phase]
 	switch {
-	case e.phase == decided && n.Counts().Failed > 0 && n.Plan().Tree:
+	case e.phase == decided && n.Counts().Failed > 0 && e.kind == EntryDirectory:
 		return "decided+failed"
 	case e.failed && e.phase != decided:
 		return "failing"
@@ -363,20 +385,20 @@ func gridMessages(r nativeRole) []gridMessage {
 		{"ABORT", byBoth, PeerAborted{AbortDigest, "no"}},
 		{"CANCELLED", byReceiver, cancelledMessage{}},
 		{"TRANSFER", bySender, transferMessage{}},
-		{"ENTRIES", bySender, []Entry{r.root()}},
-		{"ANSWERS(need)", byReceiver, need(0)},
-		{"ANSWERS(have)", byReceiver, []Answer{{Kind: AnswerHave}}},
-		{"ANSWERS(sum)", byReceiver, []Answer{{Kind: AnswerSum}}},
-		{"METADATA", bySender, gridMetadata},
-		{"CHUNKS", bySender, gridRecords},
-		{"PACK", bySender, gridPackOne},
+		{"ENTRIES", bySender, r.entries()},
+		{"ANSWERS(need)", byReceiver, r.answer(AnswerNeed)},
+		{"ANSWERS(have)", byReceiver, r.answer(AnswerHave)},
+		{"ANSWERS(sum)", byReceiver, r.answer(AnswerSum)},
+		{"METADATA", bySender, r.metadata()},
+		{"CHUNKS", bySender, r.records()},
+		{"PACK", bySender, r.pack()},
 		{"ACKS(ok)", byReceiver, []Ack{{}}},
 		{"ACKS(bad)", byReceiver, []Ack{{Bad: true}}},
-		{"END", bySender, gridEnd},
-		{"SUM", bySender, sumMessage{0, nativeDigest}},
-		{"FAILURE", byBoth, gridFailure},
-		{"RESULTS", byReceiver, resultsMessage{0}},
-		{"FINISH", bySender, finishMessage{1, 0}},
+		{"END", bySender, r.end()},
+		{"SUM", bySender, sumMessage{r.entry(), nativeDigest}},
+		{"FAILURE", byBoth, r.failure()},
+		{"RESULTS", byReceiver, resultsMessage{r.entry()}},
+		{"FINISH", bySender, r.finish()},
 		{"FINISHED", byReceiver, finishedMessage{DurabilityFull, Counts{Committed: 1}}},
 	}
 }
