@@ -20,7 +20,7 @@ func (n *NativeSession) checkEntry(e *Entry) error {
 	}
 	switch stream := e.Kind == EntryFile && e.Flags.Has(EntrySizeUnknown); {
 	case n.entries.room() == 0:
-		return wrongTurn(TypeEntries, "more than %d open entries", MaxOpen)
+		return wrongTurn(TypeEntries, "more than %d open entries", len(n.entries.ring))
 	case e.Depth == 0 && (e.Kind == EntryDirectory) != n.plan.Tree:
 		return malformed(TypeEntries, "a %s as the root", e.Kind)
 	case e.Depth == 0 && e.Kind == EntryFile && !e.Flags.Has(EntryChunked): // a PACK names files of directories
@@ -351,9 +351,9 @@ func (n *NativeSession) announcePack(p Pack) error {
 
 // linkPack makes a list of the files of a pack. The last refers to itself.
 func (n *NativeSession) linkPack(s *slot, files []PackedFile) {
-	next := uint16(files[len(files)-1].Entry % MaxOpen)
+	next := n.entries.place(files[len(files)-1].Entry)
 	for i := len(files) - 1; i >= 0; i-- {
-		place := uint16(files[i].Entry % MaxOpen)
+		place := n.entries.place(files[i].Entry)
 		e := &n.entries.ring[place]
 		e.marked, e.packed, e.next = false, true, next
 		n.entries.change(e, ended)

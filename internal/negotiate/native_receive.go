@@ -71,23 +71,30 @@ func nothingToCopy(err error) bool {
 	return false
 }
 
-// adopt allocates everything that the transfers need.
+// adopt allocates everything that the transfers need. A transfer of one file needs little of it.
 func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	n.plan, n.peer = plan, peer
-	n.slots, n.entries, n.order = newSlotTable(plan.Depth), newEntryTable(), newEntryOrder()
+	open := 1
+	if plan.Tree {
+		open = MaxOpen
+		n.order = newEntryOrder()
+	}
+	n.slots, n.entries = newSlotTable(plan.Depth), newEntryTable(open)
 	n.state = Ready
 	longest, depth := n.limits.MaxMessage, int(plan.Depth)
 	n.reused.octets = make([]byte, 0, longest)
 	n.reused.reply = make([]byte, 0, failureSize)
 	if n.sends() {
 		n.reused.acks = make([]Ack, 0, min(MaxAcks(longest), depth))
-		n.reused.answers = make([]Answer, 0, min(MaxAnswers(longest), MaxOpen))
-		n.reused.results = make([]uint32, 0, min(MaxResults(longest), MaxOpen))
+		n.reused.answers = make([]Answer, 0, min(MaxAnswers(longest), open))
+		n.reused.results = make([]uint32, 0, min(MaxResults(longest), open))
 		return
 	}
 	n.reused.records = make([]Record, 0, min(MaxRecords(longest), depth))
-	n.reused.packed = make([]PackedFile, 0, min(MaxPacked(longest, plan.Digest), MaxOpen))
-	n.reused.entries = make([]Entry, 0, min((longest-listSize)/entrySize, MaxOpen))
+	n.reused.entries = make([]Entry, 0, min((longest-listSize)/entrySize, open))
+	if plan.Tree {
+		n.reused.packed = make([]PackedFile, 0, min(MaxPacked(longest, plan.Digest), open))
+	}
 }
 
 func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {

@@ -46,7 +46,7 @@ func (e *openEntry) complete() bool {
 
 // entryTable is a ring of the entries from the oldest undecided one to the newest.
 type entryTable struct {
-	ring         []openEntry
+	ring         []openEntry // its length is a power of two
 	oldest, next uint32
 	undecided    int
 	unconfirmed  int    // ended, and not failed on this side
@@ -54,13 +54,17 @@ type entryTable struct {
 	counts       Counts
 }
 
-func newEntryTable() entryTable { return entryTable{ring: make([]openEntry, MaxOpen)} }
+// newEntryTable returns a table for that many undecided entries, which is a power of two.
+func newEntryTable(open int) entryTable { return entryTable{ring: make([]openEntry, open)} }
 
 func (t *entryTable) reset() { *t = entryTable{ring: t.ring} }
 
-func (t *entryTable) room() int { return MaxOpen - int(t.next-t.oldest) }
+func (t *entryTable) room() int { return len(t.ring) - int(t.next-t.oldest) }
 
-func (t *entryTable) at(number uint32) *openEntry { return &t.ring[number%MaxOpen] }
+func (t *entryTable) at(number uint32) *openEntry { return &t.ring[t.place(number)] }
+
+// place returns the index of an entry in ring.
+func (t *entryTable) place(number uint32) uint16 { return uint16(number & uint32(len(t.ring)-1)) }
 
 // inTable reports whether the entry has a place in the table, even if it is decided.
 func (t *entryTable) inTable(number uint32) bool { return number-t.oldest < t.next-t.oldest }
