@@ -1,6 +1,9 @@
 package negotiate
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // This file has what both sides of a NativeSession do for the same message: one before it sends the message, the other
 // when it arrives. A list is checked completely before anything of it takes effect.
@@ -29,6 +32,8 @@ func (n *NativeSession) checkEntry(e *Entry) error {
 		return malformed(TypeEntries, "a size that is known of a stream only, or unknown of a file")
 	case e.Kind == EntryFile && !e.Flags.Has(EntryChunked) && e.Size > uint64(n.plan.Chunk):
 		return malformed(TypeEntries, "a file of %d bytes for a pack, in a slot of %d", e.Size, n.plan.Chunk)
+	case e.Size > math.MaxInt64-n.entries.bytes: // programs add the sizes up
+		return malformed(TypeEntries, "%d bytes more than %d in one transfer", e.Size, n.entries.bytes)
 	case e.Kind == EntryHardLink && !n.plan.Links:
 		return malformed(TypeEntries, "a hard link that was not agreed on")
 	case e.Flags.Has(EntryHasMetadata) && !n.plan.XAttr:
@@ -146,13 +151,21 @@ func (n *NativeSession) commit(results []uint32) error {
 func (n *NativeSession) announce(records []Record) error {
 	for i, r := range records {
 		if err := n.announceRecord(r); err != nil {
-			for _, taken := range records[:i] {
-				n.release(&n.slots.slots[taken.Slot])
+			for k := range records[:i] {
+				n.retract(&records[k])
 			}
 			return err
 		}
 	}
 	return nil
+}
+
+// retract undoes announceRecord.
+func (n *NativeSession) retract(r *Record) {
+	e := n.release(&n.slots.slots[r.Slot])
+	if r.Kind == ClaimRecord {
+		e.claimed -= r.Length
+	}
 }
 
 func (n *NativeSession) announceRecord(r Record) error {
@@ -182,6 +195,9 @@ func (n *NativeSession) announceRecord(r Record) error {
 	*s = slot{inFlight: true, entry: r.Entry, length: r.Length}
 	n.slots.outstanding++
 	e.pending += r.Length
+	if r.Kind == ClaimRecord {
+		e.claimed += r.Length
+	}
 	return nil
 }
 
@@ -215,7 +231,8 @@ func (d Digest) maxChecksum() uint64 {
 }
 
 // checkExtent checks that a record is within the file, a claim within the resumed prefix, and that all records of the
-// file together do not cover more than the file.
+// file together do not cover more than the file. Claims that were refused are not made again, so that a sender cannot
+// have the receiver compare its prefix without end.
 func (n *NativeSession) checkExtent(r Record, e *openEntry) error {
 	end := n.sizeLimit(e)
 	if r.Kind == ClaimRecord {
@@ -223,6 +240,9 @@ func (n *NativeSession) checkExtent(r Record, e *openEntry) error {
 	}
 	if r.Offset > end || r.Length > end-r.Offset {
 		return malformed(TypeChunks, "%s of %d bytes at %d, beyond %d", r.Kind, r.Length, r.Offset, end)
+	}
+	if r.Kind == ClaimRecord && r.Length > e.resume-e.claimed {
+		return malformed(TypeChunks, "%d bytes claimed after %d, of %d", r.Length, e.claimed, e.resume)
 	}
 	if covered := e.covered(); r.Length > n.sizeLimit(e)-covered {
 		return malformed(TypeChunks, "%d bytes more than the %d that were announced; the limit is %d",

@@ -156,6 +156,30 @@ func TestRecordsOfAStreamAtTheirBoundaries(t *testing.T) {
 	})
 }
 
+// A sender claims no byte twice, whatever the receiver has found.
+func TestClaimsAtTheirBoundaries(t *testing.T) {
+	claim := func(offset, length uint64) Record {
+		r := data(0, 1, offset, length)
+		r.Kind = ClaimRecord
+		return r
+	}
+	needed := needRoot(rootFile(), 5000)
+	setup := checkSetup{fourSlots(senderHello()), fourSlots(receiverHello()), func(k *pair) {
+		needed(k)
+		k.settle([]Record{claim(0, 4096)}, Ack{Slot: 1, Bad: true})
+	}}
+	setup.run(t, true, []nativeCheck{
+		{"the rest", nil, []Record{claim(4096, 904)}, nil},
+		{"the rest and a byte", nil, []Record{claim(4000, 905)}, ErrMalformed},
+		{"the same", nil, []Record{claim(0, 4096)}, ErrMalformed},
+		{"the same as data", nil, []Record{data(0, 1, 0, 4096)}, nil},
+		{"a refused list", func(k *pair) {
+			_, err := k.sender.Chunks(nil, []Record{claim(4096, 904), data(0, 1, 0, 4096)})
+			wantNative(k.t, err, ErrOutOfOrder)
+		}, []Record{claim(4096, 904)}, nil},
+	})
+}
+
 func TestRecordsNeedTheWindow(t *testing.T) {
 	k := newPair(t, DPU, senderHello(), receiverHello())
 	k.begin()

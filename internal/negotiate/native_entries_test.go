@@ -3,6 +3,7 @@ package negotiate
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 )
@@ -45,6 +46,26 @@ func TestEntriesAtTheirBoundaries(t *testing.T) {
 		{"after the end of a subtree", func(k *pair) {
 			k.announce(entryAt(1, EntryDirectory, "e"), fileAt(2, "z", 1), entryAt(1, EntryDirectory, "f"))
 		}, list(fileAt(2, "a", 1)), nil},
+	})
+}
+
+// The sizes of all files of a transfer add up to what fits into 63 bits, so that programs can add them up.
+func TestSizesAddUp(t *testing.T) {
+	setup := checkSetup{treeHello(), receiverHello(), func(k *pair) {
+		k.sender.entries.bytes, k.receiver.entries.bytes = math.MaxInt64-15, math.MaxInt64-15
+		k.announce(rootDirectory(), chunkedAt(1, "a", 10))
+	}}
+	setup.run(t, true, []nativeCheck{
+		{"all", nil, []Entry{chunkedAt(1, "b", 5)}, nil},
+		{"one byte more", nil, []Entry{chunkedAt(1, "b", 6)}, ErrMalformed},
+		{"in a pack", nil, []Entry{fileAt(1, "b", 6)}, ErrMalformed},
+		{"another transfer", func(k *pair) {
+			k.sender.entries.reset()
+			k.receiver.entries.reset()
+			k.sender.order.reset()
+			k.receiver.order.reset()
+			k.announce(rootDirectory())
+		}, []Entry{chunkedAt(1, "b", MaxSize)}, nil},
 	})
 }
 

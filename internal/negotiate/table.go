@@ -27,6 +27,7 @@ type openEntry struct {
 
 	size     uint64 // bytes, if known
 	resume   uint64 // claims lie below
+	claimed  uint64 // bytes of all claims
 	pending  uint64 // bytes of the records in flight
 	acked    uint64 // bytes acknowledged as good
 	metadata assembly
@@ -50,6 +51,7 @@ type entryTable struct {
 	oldest, next uint32
 	undecided    int
 	unconfirmed  int    // ended, and not failed on this side
+	bytes        uint64 // of all files, also of decided ones
 	directories  uint32 // decided, and not failed
 	counts       Counts
 }
@@ -81,6 +83,7 @@ func (t *entryTable) add(e *Entry) {
 	*t.at(t.next) = openEntry{kind: e.Kind, flags: e.Flags, phase: unanswered, size: e.Size}
 	t.next++
 	t.undecided++
+	t.bytes += e.Size
 }
 
 // change changes the phase of an undecided entry.
