@@ -3,7 +3,9 @@ package native
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -137,6 +139,41 @@ func TestFileThatChangesDuringTheTransfer(t *testing.T) {
 	}
 	if _, found := m.to.Get("/dst/t/a"); found {
 		t.Error("a file that changed has its name")
+	}
+}
+
+// A file that fails is closed, and counted, when no lane writes it any more.
+func TestFailedFileIsClosedAfterItsLastWrite(t *testing.T) {
+	from := disktest.NewMemory("/", "/src")
+	from.Put("/src/a", repeated("a", 60*4096))
+	from.Put("/src/b", "b")
+	m := newMeeting(t, from, newTarget())
+	writes := 0
+	var writing atomic.Bool
+	m.onReceiver(func(_ int, op, name string) *disktest.Fault {
+		if name != ".a.dma-copy-part" {
+			return nil
+		}
+		if op != "write" {
+			if writing.Load() {
+				t.Errorf("%s of %s during a write", op, name)
+			}
+			return nil
+		}
+		switch writes++; writes {
+		case 1:
+			hang := make(chan struct{})
+			writing.Store(true)
+			time.AfterFunc(time.Second, func() { writing.Store(false); close(hang) })
+			return &disktest.Fault{Hang: hang}
+		case 2:
+			return &disktest.Fault{Err: unix.EIO}
+		}
+		return nil
+	})
+	m.mustFailInPart("a")
+	if writes < 2 {
+		t.Errorf("%d writes", writes)
 	}
 }
 

@@ -83,15 +83,17 @@ func (r *receiver) failOwner(e *arriving, err error) error {
 	return r.flush(r.working)
 }
 
-// abandonEntry ends a claimed entry that is not received, and removes what has been received of it.
+// abandonEntry ends a claimed entry that is not received, and removes what has been received of it as soon as no lane
+// writes it any more.
 func (r *receiver) abandonEntry(e *arriving, err error) {
-	if e.in != nil {
-		e.in.Ignore()
+	if e.in == nil {
+		r.decided(e, job.Failed, err)
+		return
 	}
-	if e.target != nil {
+	e.in.Ignore(func() {
 		_ = r.settleTarget(e.target, err) // the first error is the one that counts
-	}
-	r.decided(e, job.Failed, err)
+		r.decided(e, job.Failed, err)
+	})
 }
 
 // entered notes that a directory is on the stack of the planner.

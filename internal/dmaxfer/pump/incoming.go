@@ -36,6 +36,12 @@ type Incoming struct {
 	failed  atomic.Bool
 	waiting atomic.Pointer[receiverLane] // has chunks of it that wait for earlier ones
 
+	using struct {
+		mu    sync.Mutex
+		lanes int    // that use the target
+		then  func() // to be called when none does any more; nil: nothing
+	}
+
 	mu     sync.Mutex
 	ledger *digest.Ledger
 }
@@ -59,9 +65,22 @@ func (in *Incoming) Sum() digest.Sum {
 	return in.ledger.Sum()
 }
 
-// Ignore has all further chunks acknowledged and not stored, as well as those that wait for earlier ones.
-func (in *Incoming) Ignore() {
+// Ignore has all further chunks acknowledged and not stored, as well as those that wait for earlier ones. then is called
+// when no lane uses the target any more, which may be closed from then on: before Ignore returns, or by the last lane.
+func (in *Incoming) Ignore(then func()) {
+	in.fails()
+	in.using.mu.Lock()
+	in.using.then = then
+	then = in.due()
+	in.using.mu.Unlock()
+	then()
+}
+
+// fails has no more chunks stored, and wakes the lane that has chunks which wait for earlier ones.
+func (in *Incoming) fails() {
+	in.using.mu.Lock()
 	in.failed.Store(true)
+	in.using.mu.Unlock()
 	if l := in.waiting.Load(); l != nil {
 		select {
 		case l.ignored <- struct{}{}:
@@ -70,11 +89,40 @@ func (in *Incoming) Ignore() {
 	}
 }
 
+// acquire is called by a lane before it uses the target, and reports whether it may. It then calls letGo.
+func (in *Incoming) acquire() bool {
+	in.using.mu.Lock()
+	defer in.using.mu.Unlock()
+	if in.failed.Load() {
+		return false
+	}
+	in.using.lanes++
+	return true
+}
+
+// letGo ends the use that began with acquire.
+func (in *Incoming) letGo() {
+	in.using.mu.Lock()
+	in.using.lanes--
+	then := in.due()
+	in.using.mu.Unlock()
+	then()
+}
+
+// due returns what is to be done now, which happens once: no lane acquires the target after Ignore. The caller has
+// locked using.mu.
+func (in *Incoming) due() (then func()) {
+	if in.using.lanes > 0 || in.using.then == nil {
+		return func() {}
+	}
+	return in.using.then
+}
+
 // fail returns the error that ends the transfer because of err, or nil.
 func (in *Incoming) fail(err error) error {
 	if err == nil || in.Failed == nil {
 		return err
 	}
-	in.Ignore()
+	in.fails()
 	return in.Failed(err)
 }

@@ -3,6 +3,7 @@ package pump
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -82,7 +83,10 @@ func zeroChunk(slot int) negotiate.Record {
 // Chunks of a file that is ignored, or is not known any more, are acknowledged at once and not stored.
 func TestIgnoredFilesAreAcknowledged(t *testing.T) {
 	ignored := NewIncoming(newMemory(make([]byte, 640)), digest.CRC32C, 8)
-	ignored.Ignore()
+	unused := 0
+	if ignored.Ignore(func() { unused++ }); unused != 1 {
+		t.Errorf("a target that no lane uses was released %d times", unused)
+	}
 	for name, in := range map[string]*Incoming{"ignored": ignored, "unknown": nil} {
 		r, replies := newSilentReceiver(4)
 		for slot := range 3 {
@@ -96,6 +100,100 @@ func TestIgnoredFilesAreAcknowledged(t *testing.T) {
 	}
 	if ignored.Prefix() != 0 || ignored.Target.(*memory).written != 0 {
 		t.Errorf("%d bytes of an ignored file were written", ignored.Target.(*memory).written)
+	}
+}
+
+// stuckTarget is a Target whose first use ends with release. The others fail.
+type stuckTarget struct {
+	used    atomic.Int64
+	release chan struct{}
+}
+
+func (s *stuckTarget) use() error {
+	if s.used.Add(1) > 1 {
+		return errDisk
+	}
+	<-s.release
+	return nil
+}
+
+func (s *stuckTarget) WriteAt([]byte, int64) error { return s.use() }
+func (s *stuckTarget) ReadAt([]byte, int64) error  { return s.use() }
+func (s *stuckTarget) Punch(_, _ int64) error      { return s.use() }
+
+// A target that has failed on one lane is not released before the other lane has ended its call.
+func TestTargetIsReleasedAfterItsLastUse(t *testing.T) {
+	for _, kind := range []negotiate.Kind{negotiate.DataRecord, negotiate.HoleRecord, negotiate.ClaimRecord} {
+		t.Run(kind.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { releaseStuckTarget(t, kind) })
+		})
+	}
+}
+
+func releaseStuckTarget(t *testing.T, kind negotiate.Kind) {
+	r, replies := newLanesReceiver(2)
+	target := &stuckTarget{release: make(chan struct{})}
+	in := NewIncoming(target, digest.CRC32C, 2)
+	released := 0
+	in.Moved = func(Chunk, int64) error { return nil }
+	in.Failed = func(error) error {
+		in.Ignore(func() { released++ })
+		return nil
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- r.Run(t.Context()) }()
+	for slot := range 2 {
+		record := zeroChunk(slot)
+		if record.Kind = kind; kind == negotiate.HoleRecord {
+			record.Check = 0
+		}
+		r.Take(record, in)
+		synctest.Wait()
+	}
+	if released != 0 || target.used.Load() != 2 {
+		t.Errorf("released %d times during a call, after %d", released, target.used.Load())
+	}
+	close(target.release)
+	r.End()
+	must(t, <-ended)
+	if got := len(replies.Take()); released != 1 || got != 2 {
+		t.Errorf("released %d times, %d acknowledgements", released, got)
+	}
+}
+
+// newLanesReceiver returns a receiver with so many lanes and slots, nothing in its window, and its outbox.
+func newLanesReceiver(lanes int) (*Receiver, *Batch[Reply]) {
+	window, replies := make([]byte, lanes*64), NewBatch[Reply](lanes, 1)
+	c := ReceiverConfig{
+		Depth: lanes, Digest: digest.CRC32C, Stages: &Stages{}, Retransmit: func(*Unit) {}, Outbox: replies,
+	}
+	for range lanes {
+		private := make([]byte, 64)
+		c.Buffers = append(c.Buffers, NewSlots(private, 64))
+		c.Engines = append(c.Engines, NewCopier(window, private, 1, digest.CRC32C))
+	}
+	return NewReceiver(c), replies
+}
+
+// Of a hole the rest is not stored when its file is ignored.
+func TestIgnoredHoleEnds(t *testing.T) {
+	r, replies := newSilentReceiver(2)
+	in := NewIncoming(discardTarget{}, digest.CRC32C, 2)
+	steps, released := 0, 0
+	in.Moved = func(Chunk, int64) error {
+		if steps++; steps == 2 {
+			in.Ignore(func() { released++ })
+		}
+		if released != 0 {
+			t.Error("released during a use")
+		}
+		return nil
+	}
+	r.Take(negotiate.Record{Kind: negotiate.HoleRecord, Length: 5 * holeStep}, in)
+	r.End()
+	must(t, r.Run(t.Context()))
+	if got := len(replies.Take()); steps != 2 || released != 1 || got != 1 {
+		t.Errorf("%d steps, released %d times, %d acknowledgements", steps, released, got)
 	}
 }
 
@@ -115,7 +213,7 @@ func TestIgnoredFileReleasesWaitingChunks(t *testing.T) {
 		if got := len(replies.Take()); got != 0 {
 			t.Errorf("%d chunks that wait for an earlier one are acknowledged", got)
 		}
-		in.Ignore()
+		in.Ignore(func() {})
 		synctest.Wait()
 		if got := len(replies.Take()); got != 3 {
 			t.Errorf("%d acknowledgements, want 3", got)

@@ -217,9 +217,14 @@ func (l *receiverLane) goodPack(buffer int) bool {
 func (l *receiverLane) compare(ctx context.Context, buffer int) error {
 	held := &l.held[buffer]
 	in := held.Ref.(*Incoming)
+	if !in.acquire() {
+		l.acknowledge(buffer, false)
+		return nil
+	}
 	watch := l.receiver.config.Stages.start()
 	err := in.Target.ReadAt(l.buffers.bytes(buffer, held.Used()), int64(held.Record.Offset))
 	watch.charge(Writing)
+	in.letGo()
 	if err != nil {
 		return l.failed(in, buffer, err)
 	}

@@ -49,13 +49,16 @@ func (l *receiverLane) takeNext() (buffer int, due bool) {
 
 func (l *receiverLane) store(ctx context.Context, buffer int) error {
 	unit := &l.held[buffer]
-	switch {
-	case unit.Packed():
+	if unit.Packed() {
 		return l.storePack(ctx, buffer)
-	case ignored(unit):
+	}
+	in := unit.Ref.(*Incoming)
+	if !in.acquire() {
 		l.acknowledge(buffer, false)
 		return nil
-	case unit.Record.Kind == negotiate.HoleRecord:
+	}
+	defer in.letGo()
+	if unit.Record.Kind == negotiate.HoleRecord {
 		return l.storeHole(ctx, buffer)
 	}
 	return l.storeChunk(buffer)
@@ -115,8 +118,12 @@ func (l *receiverLane) storeHole(ctx context.Context, buffer int) error {
 	unit := &l.held[buffer]
 	hole, in := unit.Chunk(), unit.Ref.(*Incoming)
 	for end := hole.Offset + hole.Length; hole.Offset < end; hole.Offset += hole.Length {
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case in.failed.Load(): // meanwhile
+			l.acknowledge(buffer, false)
+			return nil
 		}
 		hole.Length = min(holeStep, end-hole.Offset)
 		watch := l.receiver.config.Stages.start()
