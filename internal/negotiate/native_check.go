@@ -448,9 +448,12 @@ func (n *NativeSession) sum(number uint32) error {
 
 // checkFinish checks that the sender has nothing to send for any entry, except for a second time. The receiver may have
 // asked for that before it received the FINISH.
-func (n *NativeSession) checkFinish(total uint32) error {
-	if total != n.entries.next || total == 0 {
+func (n *NativeSession) checkFinish(total, missing uint32) error {
+	switch {
+	case total != n.entries.next || total == 0:
 		return malformed(TypeFinish, "%d entries in total, %d announced", total, n.entries.next)
+	case missing > 0 && !n.plan.Tree:
+		return malformed(TypeFinish, "%d missing entries of a file", missing)
 	}
 	for number := n.entries.oldest; number != n.entries.next; number++ {
 		e := n.entries.at(number)

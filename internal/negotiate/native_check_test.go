@@ -311,7 +311,18 @@ func TestDryRunSendsNothing(t *testing.T) {
 
 // A receiver does not accept a file above its own limit, whatever the caller says.
 func TestReceiverKeepsItsOwnLimit(t *testing.T) {
-	n, err := NewNative(Host, 2, receiverHello(), Limits{MaxMessage: 4080, MaxFileSize: nativeSize - 1})
+	k := limitedPair(t, nativeSize)
+	k.answer(need(0)...)
+	k = limitedPair(t, nativeSize-1)
+	_, err := k.receiver.Answers(nil, need(0))
+	wantNative(t, err, ErrTooLarge)
+	k.fail(k.receiver, Failure{Entry: 0, Code: AbortLimit})
+	k.finish(Counts{Failed: 1})
+}
+
+// limitedPair returns a pair that has announced a file of nativeSize bytes to a receiver with that limit.
+func limitedPair(t *testing.T, limit uint64) *pair {
+	n, err := NewNative(Host, 2, receiverHello(), Limits{MaxMessage: 4080, MaxFileSize: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,10 +331,7 @@ func TestReceiverKeepsItsOwnLimit(t *testing.T) {
 	k.pass(k.pass(n.Start(), k.sender, Planned).Reply, n, Planned)
 	k.begin()
 	k.announce(rootFile())
-	_, err = n.Answers(nil, need(0))
-	wantNative(t, err, ErrTooLarge)
-	k.fail(n, Failure{Entry: 0, Code: AbortLimit})
-	k.finish(Counts{Failed: 1})
+	return k
 }
 
 func packOf(files ...PackedFile) Pack { return Pack{Files: files} }
@@ -558,6 +566,14 @@ func TestFinishAtItsBoundaries(t *testing.T) {
 			k.announce(rootDirectory())
 			k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0))
 		}, []Entry{fileAt(1, "a", 0)}, ErrOutOfOrder},
+	})
+	file := checkSetup{senderHello(), receiverHello(), func(k *pair) {
+		needRoot(rootFile(), 0)(k)
+		k.end(0, nativeSize)
+	}}
+	file.run(t, true, []nativeCheck{
+		{"file", nil, finishMessage{1, 0}, nil},
+		{"missing entry of a file", nil, finishMessage{1, 1}, ErrMalformed},
 	})
 	for _, total := range []uint32{0, 2, math.MaxUint32} {
 		k := setup.pair(t, nativeCheck{})

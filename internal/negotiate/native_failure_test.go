@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -54,6 +55,8 @@ func TestFailuresOfTheReceiverAtTheirBoundaries(t *testing.T) {
 		nativeCheck{"decided", func(k *pair) { k.fail(k.receiver, Failure{Entry: 1}) }, Failure{Entry: 1},
 			ErrOutOfOrder},
 		nativeCheck{"committed file", func(k *pair) { k.commit(4) }, Failure{Entry: 4}, ErrOutOfOrder},
+		nativeCheck{"committed file beside a directory", func(k *pair) { k.commit(0, 4) }, Failure{Entry: 4},
+			ErrOutOfOrder},
 		nativeCheck{"committed directory", func(k *pair) { k.commit(0) }, Failure{Entry: 0}, nil},
 		nativeCheck{"unchanged directory", func(k *pair) { k.answer(Answer{Kind: AnswerHave}) }, Failure{Entry: 0},
 			nil},
@@ -61,6 +64,11 @@ func TestFailuresOfTheReceiverAtTheirBoundaries(t *testing.T) {
 			k.commit(0)
 			k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: 0}))
 		}, Failure{Entry: 0}, ErrOutOfOrder},
+		nativeCheck{"committed directory twice beside another", func(k *pair) {
+			k.announce(entryAt(1, EntryDirectory, "e"))
+			k.commit(0, 5)
+			k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: 5}))
+		}, Failure{Entry: 5}, ErrOutOfOrder},
 	))
 }
 
@@ -236,6 +244,9 @@ func TestOutcomeOfACancelledTransfer(t *testing.T) {
 		"stopped in time": {func(k *pair) error {
 			k.cancel()
 			k.say(k.receiver, PeerCancelled)(k.receiver.Cancelled(nil))
+			if open := k.sender.Unconfirmed(); open != 0 {
+				return fmt.Errorf("%d unconfirmed", open)
+			}
 			return k.sender.Disconnected()
 		}, ErrAborted},
 		"stopped too late": {func(k *pair) error {

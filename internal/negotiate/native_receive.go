@@ -277,11 +277,8 @@ func (n *NativeSession) receiveFinish(msg []byte) (NativeStep, error) {
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkFinish(total); err != nil {
+	if err := n.checkFinish(total, missing); err != nil {
 		return NativeStep{}, err
-	}
-	if missing > 0 && !n.plan.Tree {
-		return NativeStep{}, malformed(TypeFinish, "%d missing entries of a file", missing)
 	}
 	n.state = Finishing
 	return NativeStep{Event: PeerFinish, Total: total, Missing: missing}, nil

@@ -140,11 +140,12 @@ func (n *NativeSession) Sum(dst []byte, entry uint32, digest []byte) ([]byte, er
 }
 
 // Finish appends a FINISH. It is called when every file is ended, failed or decided. missing is the number of entries
-// that the sender found and could not announce. It fails with ErrOutOfOrder, and with ErrMalformed without an entry.
+// that the sender found and could not announce. It fails with ErrOutOfOrder, and with ErrMalformed without an entry, or
+// with missing ones of a transfer without a tree.
 func (n *NativeSession) Finish(dst []byte, missing uint32) ([]byte, error) {
 	err := n.mayCall(TypeFinish)
 	if err == nil {
-		err = n.checkFinish(n.entries.next)
+		err = n.checkFinish(n.entries.next, missing)
 	}
 	if err != nil {
 		return dst, n.refuse(err)
