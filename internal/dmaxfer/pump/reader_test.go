@@ -1,0 +1,40 @@
+package pump
+
+import (
+	"io"
+	"slices"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// kindsOf returns the kinds of all chunks of a reader with a buffer of 64 bytes.
+func kindsOf(t *testing.T, r Reader) []negotiate.Kind {
+	t.Helper()
+	var kinds []negotiate.Kind
+	for {
+		chunk, err := r.Next(make([]byte, 64))
+		if err == io.EOF {
+			return kinds
+		}
+		must(t, err)
+		kinds = append(kinds, chunk.Kind)
+	}
+}
+
+// A hole is sent as one if it is to be kept. If holes are checked, one that has other bytes than zeros is sent as data.
+func TestHolesOfASource(t *testing.T) {
+	const data, hole = negotiate.DataRecord, negotiate.HoleRecord
+	content := make([]byte, 256)
+	content[0], content[200] = 1, 1
+	source := newMemory(content)
+	source.extents = []disk.Extent{{Offset: 0, Length: 64}, {Offset: 64, Length: 192, Hole: true}}
+	for holes, want := range map[Holes][]negotiate.Kind{
+		KeepHoles: {data, hole}, CheckHoles: {data, hole, hole, data}, FillHoles: {data, data, data, data},
+	} {
+		if got := kindsOf(t, NewFileReader(source, 0, holes)); !slices.Equal(got, want) {
+			t.Errorf("%d: got %v, want %v", holes, got, want)
+		}
+	}
+}
