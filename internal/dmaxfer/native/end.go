@@ -129,6 +129,16 @@ func corrupted(path string, failed error) error {
 	return failed
 }
 
+// giveUp tells the peer why this side ends the transfer. The ABORT of a receiver means that it commits nothing more, so
+// while a commit of a tree hangs it sends none: the end of the connection then leaves the sender in doubt about what it
+// has ended. Of a single file, the text of the ABORT says that the outcome is unknown.
+func (t *transfer) giveUp(err error) error {
+	if !t.haltCommits() && t.terms.plan.Tree {
+		return err
+	}
+	return t.tell(err)
+}
+
 // tell tells the peer why this side gives up. A sender then waits for the results of what the receiver may have
 // committed by then, and returns what the error has become by that.
 func (t *transfer) tell(err error) error {
@@ -190,7 +200,7 @@ func (t *transfer) reportCancelled() {
 }
 
 // haltCommits has a receiver that gives up report what it has committed, before it says why it gives up. It does not
-// wait for long for what is just being committed.
+// wait for long for what is just being committed. It reports whether the sender has been told of all commits.
 func (t *transfer) haltCommits() (reported bool) {
 	if t.role == nil || t.terms.sends() {
 		return true

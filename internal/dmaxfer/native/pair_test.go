@@ -73,8 +73,9 @@ type meeting struct {
 	from, to         *disktest.Memory
 	sender, receiver *party
 	dpuSends         bool
-	late             bool // the DPU opens the window when nothing else happens any more
-	corrupted        int  // copies of the DPU that arrive with a wrong byte, of the first ones
+	late             bool   // the DPU opens the window when nothing else happens any more
+	corrupted        int    // copies of the DPU that arrive with a wrong byte, of the first ones
+	ended            func() // is called when both sides have ended; may be nil
 
 	mu       sync.Mutex
 	messages map[negotiate.Type]int
@@ -142,6 +143,9 @@ func (m *meeting) meet(t *testing.T) {
 		})
 	}
 	sides.Wait()
+	if m.ended != nil {
+		m.ended()
+	}
 }
 
 // mustSucceed runs the transfer, and fails the test unless both sides report the same success.

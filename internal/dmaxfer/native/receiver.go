@@ -64,7 +64,7 @@ type receiver struct {
 	stageable   *weighted.Weighted // has stageLimit permits, one for each file that is staged
 	stageLimit  int64
 	flushing    bool          // a job commits staged files
-	commits     int           // lanes and jobs that are committing files of a tree
+	commits     int           // lanes and jobs that are committing files
 	halted      bool          // nothing may be committed any more
 	idle        chan struct{} // closed when halted and nothing is being committed
 }
@@ -366,9 +366,10 @@ func (r *receiver) checkComplete() {
 	}
 }
 
-// conclude flushes what is not durable yet, in a job, and reports the end of the transfer.
+// conclude flushes what is not durable yet, in a job, and reports the end of the transfer. An interruption does not keep
+// the sender from learning what has been committed.
 func (r *receiver) conclude() error {
-	if err := r.flush(r.working); err != nil {
+	if err := r.flush(context.WithoutCancel(r.working)); err != nil {
 		return err
 	}
 	if !r.session.Settled() {
@@ -518,8 +519,8 @@ func (r *receiver) halt(ctx context.Context) error {
 	}
 }
 
-// beginCommit reports whether a lane or a job may commit files of a tree. If so it calls endCommit when their results
-// are in the outbox.
+// beginCommit reports whether a lane or a job may commit files. If so it calls endCommit when their results are in the
+// outbox.
 func (r *receiver) beginCommit() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -84,27 +84,33 @@ func (r *receiver) finishFile(e *arriving) error {
 			if err != nil {
 				return r.failOwner(e, err)
 			}
-			r.commitFile(ctx, e)
-			return nil
+			return r.commitFile(ctx, e)
 		}
 	})
 	return nil
 }
 
 // commitFile gives a file its final name. This is not interrupted.
-func (r *receiver) commitFile(ctx context.Context, e *arriving) {
+func (r *receiver) commitFile(ctx context.Context, e *arriving) error {
+	if !r.beginCommit() {
+		return errHalted
+	}
 	r.renames++
 	r.link.run(func() func() error {
 		err := e.target.commit()
+		if err == nil {
+			r.commit(e)
+		}
+		r.endCommit()
 		return func() error {
 			r.renames--
 			if err != nil {
 				return r.failOwner(e, err)
 			}
-			r.commit(e)
 			return r.flush(context.WithoutCancel(ctx))
 		}
 	})
+	return nil
 }
 
 // stagedFile is a file of a pack that gets its final name once its content has been flushed.

@@ -197,8 +197,7 @@ func (t *transfer) lead(ctx context.Context) error {
 		t.reportCancelled()
 	} else if err != nil {
 		stop(errEnded)
-		t.haltCommits()
-		err = t.tell(err)
+		err = t.giveUp(err)
 	}
 	stop(errEnded)
 	returned, err := t.windUp(err)

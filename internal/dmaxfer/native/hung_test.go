@@ -1,0 +1,111 @@
+package native
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// hangingAt returns a Plan by which the operation of this number among such, given as "op name" and counted from 1,
+// hangs until release is called, in the test's bubble.
+func hangingAt(number int, operation string) (plan disktest.Plan, release func()) {
+	var until chan struct{}
+	plan = func(_ int, op, name string) *disktest.Fault {
+		if !strings.HasPrefix(op+" "+name, operation) {
+			return nil
+		}
+		if number--; number != 0 {
+			return nil
+		}
+		until = make(chan struct{}) // in the bubble, where the operation waits for it
+		return &disktest.Fault{Hang: until}
+	}
+	return plan, func() {
+		if until != nil {
+			close(until)
+		}
+	}
+}
+
+// A receiver of which a commit hangs does not claim that nothing more will be committed: the sender does not know the
+// outcome, and the file may get its name later.
+func TestCommitOfATreeThatHangs(t *testing.T) {
+	for name, c := range map[string]struct {
+		number     int
+		operation  string
+		file       string
+		durability negotiate.Durability
+	}{
+		"of a small file":     {1, "name f001", "/dst/t/f001", negotiate.DurabilityNone},
+		"of a staged file":    {1, "name f001", "/dst/t/f001", negotiate.DurabilityFull},
+		"of the staged names": {2, "syncfs", "/dst/t/f001", negotiate.DurabilityFull},
+		"of a large file":     {1, "rename large", "/dst/t/large", negotiate.DurabilityNone},
+	} {
+		for _, dpuSends := range []bool{false, true} {
+			t.Run(name, func(t *testing.T) {
+				from := newSmallSource(3)
+				if strings.HasSuffix(c.file, "large") {
+					from.Put("/src/large", repeated("large", 20*4096))
+				}
+				m := newMeeting(t, from, newTarget())
+				m.dpuSends = dpuSends
+				m.config(func(of *Config) { of.Durability = c.durability })
+				plan, release := hangingAt(c.number, c.operation)
+				faulty := m.onReceiver(plan)
+				m.ended = release
+				m.run()
+				mustBe(t, m.sender.err, negotiate.ErrOutcomeUnknown)
+				mustBe(t, m.receiver.err, job.ErrHung)
+				if !faulty.Fired() || m.messages[negotiate.TypeAbort] > 1 {
+					t.Errorf("%d messages ABORT after\n%s", m.messages[negotiate.TypeAbort], strings.Join(faulty.Trace(), "\n"))
+				}
+				if _, found := m.to.Get(c.file); !found {
+					t.Error("the file has not got its name when the call returned")
+				}
+			})
+		}
+	}
+}
+
+// A receiver that gives up while it renames a large file waits for that, and reports it before its ABORT.
+func TestLargeFileIsReportedBeforeTheAbort(t *testing.T) {
+	for _, dpuSends := range []bool{false, true} {
+		from := disktest.NewMemory("/", "/src")
+		for _, path := range []string{"/src/a", "/src/b"} {
+			from.Put(path, repeated(path, 20*4096))
+		}
+		m := newMeeting(t, from, newTarget())
+		m.dpuSends = dpuSends
+		m.sender.config.FailFast = true
+		m.onReceiver(func(_ int, op, name string) *disktest.Fault {
+			switch {
+			case op == "rename" && name == "a":
+				time.Sleep(job.PartingTime / 2)
+			case op == "utimes" && strings.HasPrefix(name, ".b."):
+				time.Sleep(job.PartingTime / 4)
+				return &disktest.Fault{Err: unix.EIO}
+			}
+			return nil
+		})
+		m.run()
+		mustBe(t, m.receiver.err, unix.EIO)
+		if !abortedWith(m.sender.err, negotiate.AbortTarget) {
+			t.Errorf("the sender ended with %v", m.sender.err)
+		}
+		_, found := m.to.Get("/dst/t/a")
+		for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
+			if copied := p.actions()["a"] == job.Copied.String(); copied != found {
+				t.Errorf("the file has its name: %t, the %s says that it is copied: %t", found, side, copied)
+			}
+		}
+		if !found {
+			t.Error("the file was not renamed")
+		}
+	}
+}
