@@ -73,6 +73,37 @@ func TestStagedFilesAreDiscarded(t *testing.T) {
 	}
 }
 
+// A transfer that ends with the first entry that fails has reported what was committed before, on both sides.
+func TestCommittedFilesAreReportedBeforeAFailure(t *testing.T) {
+	for _, durability := range []negotiate.Durability{
+		negotiate.DurabilityNone, negotiate.DurabilityFile, negotiate.DurabilityFull,
+	} {
+		for _, dpuSends := range []bool{false, true} {
+			m := newMeeting(t, newSmallSource(50), newTarget())
+			m.dpuSends, m.receiver.config.Durability = dpuSends, durability
+			failFast(m)
+			m.onReceiver(failAfter(3, "name"))
+			m.run()
+			mustBe(t, m.receiver.err, unix.EIO)
+			found := 0
+			for path := range describeTree(t, m.to, "/dst/t") {
+				if path == "." {
+					continue
+				}
+				found++
+				for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
+					if p.actions()[path] != job.Copied.String() {
+						t.Errorf("%s: %s is there, and the %s was not told", durability, path, side)
+					}
+				}
+			}
+			if found != 3 {
+				t.Errorf("%s: %d files are there", durability, found)
+			}
+		}
+	}
+}
+
 // Where files cannot be written without a name, they have temporary ones until they are flushed. Those are removed.
 func TestTemporaryNamesAreRemoved(t *testing.T) {
 	for _, operation := range []string{"write", "sync .f", "rename"} {

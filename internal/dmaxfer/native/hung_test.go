@@ -33,6 +33,13 @@ func hangingAt(number int, operation string) (plan disktest.Plan, release func()
 	}
 }
 
+// slow returns a Fault by which an operation takes that long.
+func slow(duration time.Duration) *disktest.Fault {
+	until := make(chan struct{})
+	time.AfterFunc(duration, func() { close(until) })
+	return &disktest.Fault{Hang: until}
+}
+
 // A receiver of which a commit hangs does not claim that nothing more will be committed: the sender does not know the
 // outcome, and the file may get its name later.
 func TestCommitOfATreeThatHangs(t *testing.T) {
@@ -86,9 +93,10 @@ func TestLargeFileIsReportedBeforeTheAbort(t *testing.T) {
 		m.onReceiver(func(_ int, op, name string) *disktest.Fault {
 			switch {
 			case op == "rename" && name == "a":
-				time.Sleep(job.PartingTime / 2)
+				return slow(job.PartingTime / 2)
+			case op == "chmod" && strings.HasPrefix(name, ".b."):
+				return slow(job.PartingTime / 4)
 			case op == "utimes" && strings.HasPrefix(name, ".b."):
-				time.Sleep(job.PartingTime / 4)
 				return &disktest.Fault{Err: unix.EIO}
 			}
 			return nil

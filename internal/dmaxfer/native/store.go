@@ -132,7 +132,8 @@ func stageLimit() int64 {
 	return max(1, int64(files.Cur)-otherFiles)
 }
 
-// storePack implements pump.ReceiverConfig.StorePack: it writes whole files.
+// storePack implements pump.ReceiverConfig.StorePack: it writes whole files. What ends the transfer does so after what
+// was committed before it is reported.
 func (r *receiver) storePack(ctx context.Context, pack *negotiate.Pack, content []byte) (after func(), err error) {
 	permits, err := r.permitStaging(ctx, len(pack.Files))
 	if err != nil {
@@ -142,19 +143,29 @@ func (r *receiver) storePack(ctx context.Context, pack *negotiate.Pack, content 
 		r.stageable.Release(permits)
 		return nil, errHalted
 	}
-	var stored []*arriving
-	var staged []stagedFile
-	defer func() {
-		if len(staged) == 0 {
-			r.stageable.Release(permits)
+	stored, staged, failed := r.storeFiles(ctx, pack, content)
+	if len(staged) == 0 {
+		r.stageable.Release(permits)
+	} else {
+		staged[len(staged)-1].permits = permits
+	}
+	return func() {
+		r.commit(stored...)
+		if failed == nil {
+			r.stage(staged)
 		} else {
-			staged[len(staged)-1].permits = permits
-		}
-		if err != nil {
 			r.discard(staged)
-			r.endCommit()
+			r.link.post(failWith(failed))
 		}
-	}()
+		r.endCommit()
+	}, nil
+}
+
+// storeFiles writes the files of a pack, until one of them ends the transfer. It returns those that have their final
+// names, and those that are only staged.
+func (r *receiver) storeFiles(
+	ctx context.Context, pack *negotiate.Pack, content []byte,
+) (stored []*arriving, staged []stagedFile, failed error) {
 	for i := range pack.Files {
 		if ctx.Err() != nil {
 			break // the results of those before are still sent
@@ -164,14 +175,14 @@ func (r *receiver) storePack(ctx context.Context, pack *negotiate.Pack, content 
 		case e == nil:
 			continue // it has been decided
 		case e.in != nil:
-			return nil, misuse(negotiate.TypePack, e.number)
+			return stored, staged, misuse(negotiate.TypePack, e.number)
 		}
 		r.terms.config.Progress.Touch()
 		file, err := r.storeWhole(e, &pack.Files[i], pump.ContentOf(&pack.Files[i], content))
 		switch {
 		case err != nil:
 			if err := r.fail(e, err); err != nil {
-				return nil, err
+				return stored, staged, err
 			}
 		case file != nil:
 			staged = append(staged, stagedFile{entry: e, file: file})
@@ -179,11 +190,7 @@ func (r *receiver) storePack(ctx context.Context, pack *negotiate.Pack, content 
 			stored = append(stored, e)
 		}
 	}
-	return func() {
-		r.commit(stored...)
-		r.stage(staged)
-		r.endCommit()
-	}, nil
+	return stored, staged, nil
 }
 
 // permitStaging waits until the files of a pack may be staged, as far as they will be.
@@ -282,11 +289,16 @@ func (r *receiver) commitStaged() error {
 		if len(batch) == 0 {
 			continue
 		}
+		full := r.terms.plan.Durability == negotiate.DurabilityFull
 		renamed, err = r.renameStaged(batch)
-		committing = err == nil && r.terms.plan.Durability == negotiate.DurabilityFull
-		if !committing {
-			r.reportRenamed(renamed, err)
+		if committing = err == nil && full; committing {
+			continue
 		}
+		flushed := error(nil)
+		if full {
+			flushed = r.flushTree()
+		}
+		r.reportRenamed(renamed, flushed)
 		if err != nil {
 			return err
 		}
@@ -313,12 +325,13 @@ func (r *receiver) takeStaged(more bool) []stagedFile {
 	return batch
 }
 
-// renameStaged gives files their final names. It returns the entries of those that have them.
+// renameStaged gives files their final names, until one of them ends the transfer. It returns the entries of those that
+// have them.
 func (r *receiver) renameStaged(batch []stagedFile) (renamed []*arriving, err error) {
 	for i, s := range batch {
 		if r.working.Err() != nil {
 			r.discard(batch[i:])
-			return nil, context.Cause(r.working)
+			return renamed, context.Cause(r.working)
 		}
 		err := s.file.Commit()
 		r.stageable.Release(s.permits)
@@ -326,7 +339,7 @@ func (r *receiver) renameStaged(batch []stagedFile) (renamed []*arriving, err er
 			renamed = append(renamed, s.entry)
 		} else if err := r.fail(s.entry, err); err != nil {
 			r.discard(batch[i+1:])
-			return nil, err
+			return renamed, err
 		}
 		r.terms.config.Progress.Touch()
 	}
