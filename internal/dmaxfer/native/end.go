@@ -162,8 +162,11 @@ func (t *transfer) tell(err error) error {
 			return job.OutcomeUnknown(t.config.Side.Other(), err)
 		}
 		step, failure := t.session.Receive(message)
-		if toldWhy(failure) {
-			break // what it has not reported by then it has not committed
+		switch {
+		case toldWhy(failure):
+			return err // what it has not reported by then it has not committed
+		case failure != nil:
+			return job.OutcomeUnknown(t.config.Side.Other(), err)
 		}
 		t.takeLate(step)
 	}

@@ -80,6 +80,27 @@ func TestCommitOfATreeThatHangs(t *testing.T) {
 	}
 }
 
+// A sender that has given up and does not understand the results that it waits for does not know the outcome.
+func TestResultsThatAreNotUnderstood(t *testing.T) {
+	from := disktest.NewMemory("/", "/src")
+	from.Put("/src/large", repeated("large", 20*4096))
+	m := newMeeting(t, from, newTarget())
+	m.onReceiver(func(_ int, op, name string) *disktest.Fault {
+		if op+" "+name != "rename large" {
+			return nil
+		}
+		m.sender.interrupt(errInterrupted)
+		return slow(job.PartingTime / 2)
+	})
+	m.alter = func(message []byte) {
+		if _, err := negotiate.DecodeResults(nil, message); err == nil && m.sent(negotiate.TypeAbort) {
+			message[len(message)-1] = 1 // of the padding
+		}
+	}
+	m.run()
+	mustBe(t, m.sender.err, negotiate.ErrOutcomeUnknown)
+}
+
 // A receiver that gives up while it renames a large file waits for that, and reports it before its ABORT.
 func TestLargeFileIsReportedBeforeTheAbort(t *testing.T) {
 	for _, dpuSends := range []bool{false, true} {

@@ -73,9 +73,10 @@ type meeting struct {
 	from, to         *disktest.Memory
 	sender, receiver *party
 	dpuSends         bool
-	late             bool   // the DPU opens the window when nothing else happens any more
-	corrupted        int    // copies of the DPU that arrive with a wrong byte, of the first ones
-	ended            func() // is called when both sides have ended; may be nil
+	late             bool                 // the DPU opens the window when nothing else happens any more
+	corrupted        int                  // copies of the DPU that arrive with a wrong byte, of the first ones
+	ended            func()               // is called when both sides have ended; may be nil
+	alter            func(message []byte) // may change a message on its way; may be nil
 
 	mu       sync.Mutex
 	messages map[negotiate.Type]int
@@ -226,7 +227,17 @@ type tapped struct {
 // Send implements comch.Conn.
 func (c *tapped) Send(ctx context.Context, message []byte) error {
 	c.meeting.record(message)
+	if c.meeting.alter != nil {
+		c.meeting.alter(message)
+	}
 	return c.End.Send(ctx, message)
+}
+
+// sent reports whether a message of this type has been sent by either side.
+func (m *meeting) sent(kind negotiate.Type) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.messages[kind] > 0
 }
 
 func (m *meeting) record(message []byte) {
