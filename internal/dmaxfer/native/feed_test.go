@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -535,4 +536,14 @@ func TestResumedFileIsClaimed(t *testing.T) {
 		t.Errorf("%d bytes were moved, want %d", got, 3*slot)
 	}
 	f.mustClose()
+}
+
+// A file that the protocol cannot carry fails alone.
+func TestFileThatIsTooLarge(t *testing.T) {
+	s := newFed(t, disktest.NewMemory("/", "/src"), nil).source.(*treeSource)
+	for size, want := range map[int64]error{negotiate.MaxSize: nil, negotiate.MaxSize + 1: disk.ErrSource} {
+		found := tree.Entry{Kind: negotiate.EntryFile, Depth: 1, Name: "f"}
+		found.Info.Size = size
+		mustBe(t, s.entry(found).err, want)
+	}
 }

@@ -36,7 +36,11 @@ func (f *fileSource) next(context.Context) ([]sourceEntry, error) {
 	o := &outgoing{kind: negotiate.EntryFile, path: c.File.Path, size: job.Unknown, open: f.openStream}
 	e := negotiate.Entry{Kind: negotiate.EntryFile, Flags: negotiate.EntrySizeUnknown}
 	if c.File.Source != nil {
-		if err := f.terms.checkHoles(); err != nil {
+		err := checkFile(c.File.Path, c.File.Source.Info().Size)
+		if err == nil {
+			err = f.terms.checkHoles()
+		}
+		if err != nil {
 			return nil, err
 		}
 		o.open = func() (*content, error) { return &content{source: c.File.Source, close: func() {}}, nil }
@@ -166,6 +170,7 @@ func (s *treeSource) entry(found tree.Entry) sourceEntry {
 	o := &outgoing{kind: found.Kind, path: found.Path(), release: found.Release}
 	err := found.Err
 	if err == nil && found.Kind == negotiate.EntryFile {
+		err = checkFile(o.path, found.Info.Size)
 		o.size = found.Info.Size
 		o.packed = s.terms.packs(found.Info)
 		o.open = func() (*content, error) { return s.openFound(&found) }

@@ -144,6 +144,16 @@ func (t *terms) checkSize(bytes int64) error {
 	return nil
 }
 
+// checkFile refuses a file that the protocol cannot carry.
+func checkFile(path string, bytes int64) error {
+	if bytes > negotiate.MaxSize {
+		return disk.NewError(disk.ErrSource, nil, "exclude it, or split it",
+			"%s is too large: %s exceeds the protocol's limit of %s",
+			path, humanize.IBytes(uint64(bytes)), humanize.IBytes(negotiate.MaxSize))
+	}
+	return nil
+}
+
 // checkEntries refuses a tree with more entries than this side's user allows.
 func (t *terms) checkEntries(entries int64) error {
 	if t.config.MaxEntries > 0 && entries > t.config.MaxEntries {
