@@ -180,7 +180,10 @@ func (a *account) decided(path string, kind negotiate.EntryKind, size int64, act
 }
 
 // skipped counts an entry of a kind that is not transferred.
-func (a *account) skipped(path string) { a.decided(path, 0, 0, job.Skipped, nil) }
+func (a *account) skipped(path string) {
+	a.found(0)
+	a.decided(path, 0, 0, job.Skipped, nil)
+}
 
 // missing counts entries that the sender could not announce, as one failure in the summary's list.
 func (a *account) missing(entries int64) {

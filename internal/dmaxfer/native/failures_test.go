@@ -212,7 +212,11 @@ func TestFailedFileIsClosedAfterItsLastWrite(t *testing.T) {
 func TestEntriesThatCannotBeAnnounced(t *testing.T) {
 	m := newMeeting(t, newTreeSource(t), newTarget())
 	m.sender.search.FS = disktest.NewFaulty(m.from, failing("stat small", "open b"))
+	m.sender.config.Progress = &job.Progress{}
 	m.run()
+	if s := m.sender.config.Progress.Sample(); s.Files != s.FilesFound || !s.Walked {
+		t.Errorf("%d of %d entries are decided", s.Files, s.FilesFound)
+	}
 	mustBe(t, m.sender.err, job.ErrSomeFailed)
 	mustBe(t, m.receiver.err, job.ErrSomeFailed)
 	if s, r := m.sender.summary.Tree.Failed, m.receiver.summary.Tree.Failed; s != r || s == 0 {

@@ -175,6 +175,7 @@ func (s *sender) missing(e sourceEntry) error {
 		return e.err
 	}
 	s.unannounced++
+	s.account.found(0)
 	s.account.decided(e.path, e.kind, 0, job.Failed, e.err)
 	return nil
 }
@@ -417,7 +418,7 @@ func (s *sender) computeSum(ctx context.Context) {
 			if s.sums = s.sums[1:]; len(s.sums) > 0 {
 				s.computeSum(ctx)
 			}
-			if err != nil {
+			if err != nil || o.decided.Load() { // the receiver may have failed it meanwhile
 				return s.cannotSend(ctx, o, err)
 			}
 			message, err := s.session.Sum(s.message, o.number, sum.Bytes())
