@@ -169,14 +169,22 @@ func (a *account) decided(path string, kind negotiate.EntryKind, size int64, act
 		a.mu.Unlock()
 		return
 	}
-	a.terms.config.Progress.DecidedEntry()
+	a.decidedEntry()
+	a.report(job.FileDone{Path: path, Kind: kind, Action: action, Bytes: max(size, 0), Err: err})
+}
+
+// decidedEntry counts an entry of a tree whose outcome is reported later.
+func (a *account) decidedEntry() { a.terms.config.Progress.DecidedEntry() }
+
+// report tells the outcome of an entry of a tree, once for each.
+func (a *account) report(done job.FileDone) {
 	a.mu.Lock()
-	a.summary.Tree.Add(job.FileDone{Path: path, Kind: kind, Action: action, Bytes: max(size, 0), Err: err})
-	if action == job.Unchanged || action == job.Copied || action == job.WouldCopy {
-		a.summary.Size = max(a.summary.Size, 0) + max(size, 0)
+	a.summary.Tree.Add(done)
+	if done.Action == job.Unchanged || done.Action == job.Copied || done.Action == job.WouldCopy {
+		a.summary.Size = max(a.summary.Size, 0) + done.Bytes
 	}
 	a.mu.Unlock()
-	a.notify(job.FileDone{Path: path, Kind: kind, Action: action, Bytes: max(size, 0), Err: err})
+	a.notify(done)
 }
 
 // skipped counts an entry of a kind that is not transferred.

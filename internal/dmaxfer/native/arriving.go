@@ -32,6 +32,7 @@ type arriving struct {
 	attributes []byte // extended ones, as they arrive
 	awaited    bool   // attributes are not complete yet
 
+	action    job.Action // of a directory that is decided, until it is left
 	directory *directory // that contains it; nil for a root
 	links     []*arriving
 

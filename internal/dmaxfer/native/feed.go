@@ -29,9 +29,10 @@ type outgoing struct {
 	release func()
 
 	// The following are used by the owner of the transfer until the file is queued.
-	answered bool  // the receiver's answer is final
-	flushing bool  // the receiver flushes and commits it
-	resume   int64 // bytes that the receiver has, by its answer
+	answered  bool               // the receiver's answer is final
+	flushing  bool               // the receiver flushes and commits it
+	resume    int64              // bytes that the receiver has, by its answer
+	directory *settlingDirectory // nil: it is none
 
 	content *content
 	reader  pump.Reader

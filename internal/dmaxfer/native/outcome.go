@@ -118,11 +118,7 @@ func (r *receiver) leave(d *directory) {
 		if !last {
 			return
 		}
-		if d.of != nil {
-			if err := d.of.Leave(d.entry.meta); err != nil {
-				r.failLate(d.entry, err)
-			}
-		}
+		r.setAttributes(d)
 		d.close()
 		r.mu.Lock()
 		delete(r.directories, d)
@@ -130,6 +126,20 @@ func (r *receiver) leave(d *directory) {
 		d = d.parent
 	}
 	r.checkComplete()
+}
+
+// setAttributes gives a directory its final mode and times, and reports its outcome.
+func (r *receiver) setAttributes(d *directory) {
+	if d.failed != nil {
+		return // it has been reported
+	}
+	if d.of != nil {
+		if err := d.of.Leave(d.entry.meta); err != nil {
+			r.failLate(d.entry, err)
+			return
+		}
+	}
+	r.account.report(job.FileDone{Path: d.entry.path, Kind: d.entry.kind, Action: d.entry.action})
 }
 
 // failure is an entry that has failed here.
@@ -149,7 +159,7 @@ func (r *receiver) failLate(e *arriving, err error) {
 	r.mu.Lock()
 	r.failed++
 	r.mu.Unlock()
-	r.account.decided(e.path, e.kind, 0, job.Failed, err)
+	r.account.report(job.FileDone{Path: e.path, Kind: e.kind, Action: job.Failed, Err: err})
 }
 
 // claim makes the caller the one that decides an entry. It then adds the reply for the peer, which may announce
@@ -194,8 +204,13 @@ func (r *receiver) decided(e *arriving, action job.Action, err error) {
 		r.failed++
 	}
 	links, in := e.links, e.directory
+	e.action = action
 	r.mu.Unlock()
-	r.account.decided(e.path, e.kind, e.size, action, err)
+	if e.kind == negotiate.EntryDirectory && err == nil {
+		r.account.decidedEntry() // it is reported when it is left
+	} else {
+		r.account.decided(e.path, e.kind, e.size, action, err)
+	}
 	for _, l := range links {
 		action, linkErr := job.Failed, errFileFailed(l)
 		if err == nil {

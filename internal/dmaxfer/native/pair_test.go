@@ -166,21 +166,30 @@ func (m *meeting) mustFailInPart(paths ...string) {
 	mustBe(m.t, m.sender.err, job.ErrSomeFailed)
 	mustBe(m.t, m.receiver.err, job.ErrSomeFailed)
 	m.mustAgree()
-	var failed []string
-	for path, action := range m.receiver.actions() {
-		if strings.Contains(action, job.Failed.String()) {
-			failed = append(failed, path)
+	for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
+		var failed []string
+		for path, action := range p.actions() {
+			if action == job.Failed.String() {
+				failed = append(failed, path)
+			}
 		}
-	}
-	slices.Sort(failed)
-	if !slices.Equal(failed, paths) {
-		m.t.Errorf("failed: %q, want %q", failed, paths)
+		slices.Sort(failed)
+		if !slices.Equal(failed, paths) {
+			m.t.Errorf("failed on the %s: %q, want %q", side, failed, paths)
+		}
 	}
 }
 
-// mustAgree fails the test unless both sides count the same.
+// mustAgree fails the test unless both sides count the same, and report each entry once.
 func (m *meeting) mustAgree() {
 	m.t.Helper()
+	for side, p := range map[string]*party{"sender": m.sender, "receiver": m.receiver} {
+		for path, actions := range p.actions() {
+			if strings.Contains(actions, ",") {
+				m.t.Errorf("the %s reports %s as %s", side, path, actions)
+			}
+		}
+	}
 	if m.sender.summary.Tree == nil || m.receiver.summary.Tree == nil {
 		if m.sender.summary.Sum != m.receiver.summary.Sum || m.sender.summary.Size != m.receiver.summary.Size {
 			m.t.Errorf("summaries:\n%+v\n%+v", m.sender.summary, m.receiver.summary)

@@ -35,10 +35,11 @@ type sender struct {
 
 	table      [negotiate.MaxOpen]*outgoing // undecided entries, by number
 	announced  uint32                       // entries
-	unanswered int                          // files
-	owed       int64                        // bytes that the receiver allocates, or flushes before a result
-	sums       []*outgoing                  // whose digest the receiver wants; the first one is being computed
-	allKnown   bool                         // no file will be needed any more
+	settling   settling
+	unanswered int         // files
+	owed       int64       // bytes that the receiver allocates, or flushes before a result
+	sums       []*outgoing // whose digest the receiver wants; the first one is being computed
+	allKnown   bool        // no file will be needed any more
 
 	window *Window
 	lanes  *pump.Sender // once this side's window is open
@@ -76,6 +77,7 @@ func newSender(t *terms, session *negotiate.NativeSession, l link, a *account) *
 		message: make([]byte, 0, maxMessage),
 		records: make([]negotiate.Record, 0, negotiate.MaxRecords(maxMessage)),
 	}
+	s.settling.report = a.report
 	s.feed = feed{
 		terms: t, outbox: s.box, account: a, most: negotiate.MaxPacked(maxMessage, t.plan.Digest), ending: s.ending,
 		opening: make(semaphore, 1),
@@ -229,7 +231,7 @@ func (s *sender) announce(ctx context.Context) (announced int, err error) {
 	}
 	sent := s.waiting[:used]
 	for i := range sent {
-		s.register(sent[i].outgoing)
+		s.register(sent[i].outgoing, sent[i].described.Depth)
 	}
 	if err := s.link.send(ctx, message); err != nil {
 		return 0, err
@@ -242,8 +244,9 @@ func (s *sender) announce(ctx context.Context) (announced int, err error) {
 	return used, s.sendAttributes(ctx, last)
 }
 
-func (s *sender) register(o *outgoing) {
+func (s *sender) register(o *outgoing, depth int) {
 	o.number = s.announced
+	s.settling.announced(o, depth)
 	s.announced++
 	s.table[o.number%negotiate.MaxOpen] = o
 	if o.kind == negotiate.EntryFile {
@@ -344,6 +347,7 @@ func (s *sender) take(ctx context.Context, step negotiate.NativeStep) error {
 	case negotiate.EntryFailed:
 		return s.refused(ctx, step.Failure)
 	case negotiate.PeerFinished:
+		s.settling.finish()
 		s.account.done(step.Durability)
 		return nil
 	}
@@ -397,7 +401,12 @@ func (s *sender) decide(o *outgoing, action job.Action, err error) {
 		s.owed -= max(o.size, 0)
 	}
 	o.decide()
-	s.account.decided(o.path, o.kind, o.size, action, err)
+	if o.kind == negotiate.EntryDirectory && err == nil {
+		s.account.decidedEntry()
+		o.directory.decided(action)
+	} else {
+		s.account.decided(o.path, o.kind, o.size, action, err)
+	}
 }
 
 // wantSum computes the digest of a file in a job, after those that were wanted before.
@@ -508,7 +517,7 @@ func (s *sender) refused(ctx context.Context, f negotiate.Failure) error {
 		s.decide(o, job.Failed, err)
 		return s.advance(ctx)
 	}
-	s.account.decided("", negotiate.EntryDirectory, 0, job.Failed, err)
+	s.settling.failed(f.Entry, err)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/rs/zerolog"
@@ -109,5 +110,44 @@ func TestFileThatFailsDuringItsDigest(t *testing.T) {
 	must(t, finish())
 	if len(l.files) != 1 || l.files[0].Action != job.Failed {
 		t.Errorf("reported %+v", l.files)
+	}
+}
+
+// A directory that fails after its result is reported once, with its path, for as long as the sender remembers it. Other
+// directories are reported when they cannot fail any more.
+func TestDirectoriesThatFailLate(t *testing.T) {
+	l := newLoneSender(t)
+	l.announces(negotiate.EntryDirectory, 0, "", 0)
+	l.receives(negotiate.AppendResults(nil, []uint32{0}))
+	const more = 5
+	for i := range uint32(maxSettling + more) {
+		l.announces(negotiate.EntryDirectory, 1, fmt.Sprintf("d%06d", i), 0)
+		l.receives(negotiate.AppendResults(nil, []uint32{i + 1}))
+	}
+	if got := len(l.files); got != more-1 { // the last one may still contain something
+		t.Errorf("%d directories were reported", got)
+	}
+	for _, number := range []uint32{0, more + 1} {
+		l.receives(negotiate.AppendFailure(nil, negotiate.Failure{Entry: number, Code: negotiate.AbortTarget, Text: "no"}))
+	}
+	l.settling.finish()
+	reported := map[string]job.Action{}
+	for _, f := range l.files {
+		if _, twice := reported[f.Path]; twice {
+			t.Errorf("%q was reported twice", f.Path)
+		}
+		reported[f.Path] = f.Action
+	}
+	if len(reported) != maxSettling+more+1 {
+		t.Errorf("%d directories were reported", len(reported))
+	}
+	for path, action := range reported {
+		late := path == "" || path == fmt.Sprintf("d%06d", more)
+		if (action == job.Failed) != late {
+			t.Errorf("%q was reported as %s", path, action)
+		}
+	}
+	if s := l.account.result().Tree; s.Directories != maxSettling+more-1 || s.Failed != 2 {
+		t.Errorf("%+v", s)
 	}
 }

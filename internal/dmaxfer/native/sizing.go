@@ -73,6 +73,10 @@ const (
 	walkBatch  = 64
 	fewWaiting = 128
 
+	// maxSettling is how many directories a sender remembers after the last entry in them, in case that the receiver
+	// fails to set their attributes. They take 16 MiB at most.
+	maxSettling = 4 * negotiate.MaxOpen
+
 	// maxFailedPaths is how many failed files are known to later hard links. They take 16 MiB at most.
 	maxFailedPaths = 256 << 10
 
