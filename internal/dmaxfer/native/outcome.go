@@ -130,14 +130,12 @@ func (r *receiver) leave(d *directory) {
 
 // setAttributes gives a directory its final mode and times, and reports its outcome.
 func (r *receiver) setAttributes(d *directory) {
-	if d.failed != nil {
-		return // it has been reported
+	if d.of == nil {
+		return // nothing is written, or it has failed before; it has been reported
 	}
-	if d.of != nil {
-		if err := d.of.Leave(d.entry.meta); err != nil {
-			r.failLate(d.entry, err)
-			return
-		}
+	if err := d.of.Leave(d.entry.meta); err != nil {
+		r.failLate(d.entry, err)
+		return
 	}
 	r.account.report(job.FileDone{Path: d.entry.path, Kind: d.entry.kind, Action: d.entry.action})
 }
@@ -206,7 +204,7 @@ func (r *receiver) decided(e *arriving, action job.Action, err error) {
 	links, in := e.links, e.directory
 	e.action = action
 	r.mu.Unlock()
-	if e.kind == negotiate.EntryDirectory && err == nil {
+	if err == nil && r.terms.failsLate(e.kind) {
 		r.account.decidedEntry() // it is reported when it is left
 	} else {
 		r.account.decided(e.path, e.kind, e.size, action, err)

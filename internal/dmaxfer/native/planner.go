@@ -163,9 +163,6 @@ func notCreated(e *arriving, failed error) error {
 		"cannot create %s: its directory could not be created", e.path)
 }
 
-// reads reports whether nothing may be written.
-func (p *planner) reads() bool { return p.receiver.terms.plan.DryRun || p.receiver.terms.plan.Compare }
-
 // planDirectory enters or creates a directory. Where that fails everything below fails, too.
 func (p *planner) planDirectory(e *arriving, in *directory, open bool) error {
 	d := &directory{entry: e, parent: in}
@@ -175,7 +172,7 @@ func (p *planner) planDirectory(e *arriving, in *directory, open bool) error {
 		err = notCreated(e, in.failed)
 	case !open:
 		err = errWithdrawn
-	case p.reads():
+	case !p.receiver.terms.writes():
 		created, err = p.lookInto(d)
 	default:
 		created, err = p.enter(d)
@@ -284,7 +281,7 @@ func (p *planner) planSymlink(e *arriving) error {
 		return p.receiver.fail(e, err)
 	case !same && p.receiver.terms.plan.Compare:
 		return p.differs(e.path)
-	case !same && !p.reads():
+	case !same && p.receiver.terms.writes():
 		err = e.directory.of.Symlink(e.name, e.link, e.meta)
 	}
 	if err != nil {
@@ -389,7 +386,7 @@ func (p *planner) have(e *arriving) error {
 // flushFound flushes a file that the target has already, and its name.
 func (p *planner) flushFound(e *arriving) error {
 	plan, c := &p.receiver.terms.plan, p.receiver.terms.config
-	if plan.Durability == negotiate.DurabilityNone || p.reads() {
+	if plan.Durability == negotiate.DurabilityNone || !p.receiver.terms.writes() {
 		return nil
 	}
 	file, err := p.openFile(e)

@@ -349,5 +349,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 		if n := m.messages[negotiate.TypeChunks] + m.messages[negotiate.TypePack]; n != 0 {
 			t.Errorf("%d messages with content", n)
 		}
+		if first := m.receiver.files[0].Path; first != "" {
+			t.Errorf("the plan of the receiver begins with %s", first)
+		}
 	}
 }

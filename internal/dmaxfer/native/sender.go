@@ -401,7 +401,7 @@ func (s *sender) decide(o *outgoing, action job.Action, err error) {
 		s.owed -= max(o.size, 0)
 	}
 	o.decide()
-	if o.kind == negotiate.EntryDirectory && err == nil {
+	if err == nil && s.terms.failsLate(o.kind) {
 		s.account.decidedEntry()
 		o.directory.decided(action)
 	} else {

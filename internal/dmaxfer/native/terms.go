@@ -24,6 +24,15 @@ func (t *terms) sends() bool { return t.plan.Sender == t.config.Side }
 // tolerant reports whether the transfer goes on after an entry has failed.
 func (t *terms) tolerant() bool { return t.plan.Tree && !t.plan.FailFast }
 
+// writes reports whether anything may be changed in the target.
+func (t *terms) writes() bool { return !t.plan.DryRun && !t.plan.Compare }
+
+// failsLate reports whether an entry that the receiver has may fail nevertheless: the attributes of a directory are set
+// after its content.
+func (t *terms) failsLate(kind negotiate.EntryKind) bool {
+	return kind == negotiate.EntryDirectory && t.writes()
+}
+
 // durability returns what a target has when it is committed. That of a stream is not known, nor that of what is only
 // compared.
 func (t *terms) durability() negotiate.Durability {
