@@ -163,7 +163,7 @@ func (a *account) decided(path string, kind negotiate.EntryKind, size int64, act
 	if !a.terms.plan.Tree {
 		a.mu.Lock()
 		a.summary.UpToDate, a.copied = action == job.Unchanged, action == job.Copied
-		if action == job.Unchanged {
+		if action == job.Unchanged || action == job.WouldCopy {
 			a.summary.Size = size
 		}
 		a.mu.Unlock()
