@@ -10,16 +10,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// outcome is that of the root of a transfer of one file.
-type outcome int
-
-const (
-	undecided outcome = iota
-	unneeded          // the target has the content already
-	renamed           // committed
-)
-
-// arriving is an entry that the receiver has not decided yet.
+// arriving is an entry that the receiver has not decided yet. One goroutine after another works on it: the owner of the
+// transfer when it is announced, the planner, and then, for what its content becomes, lanes and jobs. Each passes it on
+// by a queue, a message of the sender, or a mutex.
 type arriving struct {
 	number     uint32
 	kind       negotiate.EntryKind
@@ -37,15 +30,15 @@ type arriving struct {
 	links     []*arriving
 
 	// The following are set before the sender is told that the entry is needed.
+	chunked bool // it comes in chunks, although it would fit into a slot
 	resume  int64
-	chunked bool           // it comes in chunks, although it would fit into a slot
-	target  target         // nil: the file comes with others in one slot, or the entry has no content
-	in      *pump.Incoming // the same
-	counted bool           // in receiver.needed
+	in      *pump.Incoming // nil: the file comes with others in one slot, or the entry has no content
+	counted bool           // in openEntries.needed
 
 	mu       sync.Mutex
-	prefix   int64 // bytes from the beginning that are stored
-	ended    bool  // the sender has read all of it
+	target   target // nil where in is
+	prefix   int64  // bytes from the beginning that are stored
+	ended    bool   // the sender has read all of it
 	endSize  int64
 	endSum   digest.Sum
 	complete bool // and this side has stored all of it
@@ -66,40 +59,41 @@ func newArriving(from *negotiate.Entry) *arriving {
 	return e
 }
 
-func (r *receiver) register(e *arriving) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.table[e.number%negotiate.MaxOpen] = e
-	r.open++
+// open sets what the content in chunks is written to.
+func (e *arriving) open(t target, in *pump.Incoming) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.target, e.in = t, in
 }
 
-// entry returns an undecided entry, or nil.
-func (r *receiver) entry(number uint32) *arriving {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e := r.table[number%negotiate.MaxOpen]; e != nil && e.number == number {
-		return e
-	}
-	return nil
+// opened returns the target; nil if there is none. It may be called while another goroutine opens it.
+func (e *arriving) opened() target {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.target
 }
 
-// place notes where an entry is, and reports whether it is undecided still.
-func (r *receiver) place(e *arriving, in *directory) (open bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.table[e.number%negotiate.MaxOpen] != e {
+// ends notes what the sender has read, and reports whether this side has stored all of it.
+func (e *arriving) ends(size int64, sum digest.Sum) (complete bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.ended, e.endSize, e.endSum = true, size, sum
+	return e.checkComplete()
+}
+
+// stores notes how many bytes from the beginning are stored, and reports whether that is all.
+func (e *arriving) stores(prefix int64) (complete bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.prefix, e.meta.Size = prefix, prefix
+	return e.checkComplete()
+}
+
+// checkComplete reports whether both sides are through with a file, once. The caller has locked e.mu.
+func (e *arriving) checkComplete() bool {
+	if !e.ended || e.complete || e.prefix != e.endSize {
 		return false
 	}
-	if e.directory = in; in != nil {
-		in.pending++
-	}
+	e.complete = true
 	return true
-}
-
-// expect notes that the sender will send the content of an entry.
-func (r *receiver) expect(e *arriving) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e.counted = true
-	r.needed++
 }

@@ -56,11 +56,11 @@ func before(path, other string) bool {
 
 // passOwn returns an error if this side has an entry before e, or any more if e is nil, that the sender does not have.
 func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
-	if !p.receiver.terms.plan.Compare || !p.receiver.terms.plan.Tree {
+	if !p.terms.plan.Compare || !p.terms.plan.Tree {
 		return nil
 	}
 	if p.own == nil {
-		if p.own, err = openOwn(p.receiver.terms.config); err != nil {
+		if p.own, err = openOwn(p.terms.config); err != nil {
 			return err
 		}
 		if err = p.own.advance(); err != nil {
@@ -73,7 +73,7 @@ func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
 	if e == nil || p.own.next != e.path {
 		return p.differs(p.own.next)
 	}
-	p.receiver.terms.config.Progress.Touch()
+	p.terms.config.Progress.Touch()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -88,8 +88,8 @@ func (p *planner) closeOwn() {
 
 // differs ends a comparison; path is what differs below the root.
 func (p *planner) differs(path string) error {
-	what, next := p.receiver.terms.config.File.Path, "use --overwrite on the side whose file may be replaced"
-	if p.receiver.terms.plan.Tree {
+	what, next := p.terms.config.File.Path, "use --overwrite on the side whose file may be replaced"
+	if p.terms.plan.Tree {
 		what, next = "the directory "+what, "use --overwrite on the side whose directory may be changed"
 		if path != "" {
 			return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, next,
@@ -106,16 +106,16 @@ func noDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) || errors
 func (p *planner) compareLink(e *arriving) error {
 	info, found, err := p.stat(e)
 	if err != nil {
-		return p.receiver.fail(e, err)
+		return p.fail(e, err)
 	}
 	first, err := p.statPath(e.link)
 	switch {
 	case !found, errors.Is(err, fs.ErrNotExist), err == nil && !first.SameFile(info.Identity):
 		return p.differs(e.path)
 	case err != nil:
-		return p.receiver.fail(e, disk.CannotStat(e.link, err))
+		return p.fail(e, disk.CannotStat(e.link, err))
 	}
-	p.receiver.commitAs(job.Unchanged, e)
+	p.commitAs(job.Unchanged, e)
 	return nil
 }
 

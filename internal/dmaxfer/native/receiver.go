@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
-
-	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -21,76 +18,48 @@ import (
 //	                    ├─ unchanged ─────────────────────────────► answer
 //	                    └─ needed ─► answer ... lanes ─┬─ in chunks ─► finish ─► commit ─► result
 //	                                                   └─ in a pack ─► put, or stage ─► flush ─► result
+//
+// The owner of the transfer uses it. What lanes and jobs share with it is in the parts, which say who may call them.
 type receiver struct {
-	terms   *terms
+	*outcomes
 	session *negotiate.NativeSession
-	link    link
-	account *account
-	working context.Context // of the transfer; set by begin
 
-	window  *Window
-	lanes   *pump.Receiver // once this side's window is open
 	planner *planner
-	box     *pump.Batch[pump.Reply]
+	digests *digestComparison
+	chunks  *chunkStore
+	packs   *packStore
+	gate    *commitGate
+	end     *conclusion
 
-	// The following are used by the owner of the transfer only.
+	window *Window
+	lanes  *pump.Receiver // once this side's window is open
+	ended  bool           // the lanes have been told that no unit follows
+	whole  *arriving      // the only file, when all of it is stored
+
 	held         []*arriving // announced, and waiting for their extended attributes, or behind one that does
 	entries      int64       // announced
-	allAnnounced bool        // nothing follows
-	ended        bool        // the lanes have been told so
-	whole        *arriving   // the only file, when all of it is stored
 	announced    int64       // bytes of the files
 	holes        int64       // bytes of holes that were announced
-	renames      int         // jobs that rename a target
-	message      []byte      // reused for each message
-	acks         []negotiate.Ack
-	answers      []negotiate.Answer
-	results      []uint32
-	failures     []failure
-
-	mu          sync.Mutex
-	table       [negotiate.MaxOpen]*arriving // undecided entries, by number
-	open        int                          // number of entries in table
-	needed      int                          // those of them whose content the sender is to send
-	directories map[*directory]bool          // that have not got their final attributes yet
-	finishing   bool                         // nothing will be announced any more
-	missing     uint32                       // entries that the sender could not announce
-	lanesDone   bool
-	concluding  bool        // everything is decided
-	failed      int64       // entries
-	failedFiles failedPaths // if hard links are preserved
-	root        outcome
-	staged      []stagedFile
-	stageable   *weighted.Weighted // has stageLimit permits, one for each file that is staged
-	stageLimit  int64
-	flushing    bool          // a job commits staged files
-	commits     int           // lanes and jobs that are committing files
-	halted      bool          // nothing may be committed any more
-	idle        chan struct{} // closed when halted and nothing is being committed
+	allAnnounced bool        // nothing follows
 }
 
 func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account) *receiver {
-	maxMessage := t.config.Conn.MaxMessage()
-	r := &receiver{
-		terms: t, session: session, link: l, account: a,
-		box:     pump.NewBatch[pump.Reply](2*int(t.plan.Depth), t.batch()),
-		message: make([]byte, 0, maxMessage),
-		acks:    make([]negotiate.Ack, 0, negotiate.MaxAcks(maxMessage)),
-		answers: make([]negotiate.Answer, 0, negotiate.MaxAnswers(maxMessage)),
-		results: make([]uint32, 0, negotiate.MaxResults(maxMessage)),
-	}
-	r.planner = newPlanner(r)
-	r.stageLimit = stageLimit()
-	r.stageable = weighted.NewWeighted(r.stageLimit)
-	r.directories, r.failedFiles = make(map[*directory]bool), newFailedPaths()
-	r.idle = make(chan struct{})
+	r := &receiver{session: session, gate: newCommitGate()}
+	r.outcomes = &outcomes{terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled)}
+	r.open.failedFiles = newFailedPaths()
+	r.chunks = &chunkStore{outcomes: r.outcomes, gate: r.gate, wholeStored: r.wholeStored}
+	r.planner = newPlanner(r.outcomes, r.chunks)
+	r.digests = &digestComparison{planner: r.planner}
+	r.packs = newPackStore(r.outcomes, r.gate, r.planner.flushTree)
+	r.end = &conclusion{outcomes: r.outcomes, closeTree: r.planner.closeTree}
+	r.changed = r.end.check
 	return r
 }
 
 // begin implements role. The planner works in a job, since that can take as long as the disk does, while the window is
 // opened.
 func (r *receiver) begin(ctx context.Context) error {
-	r.working = ctx
+	r.chunks.working, r.packs.working, r.end.working = ctx, ctx, ctx
 	if !r.terms.plan.Tree {
 		r.terms.config.Progress.Enter(job.Preparing)
 	}
@@ -118,9 +87,9 @@ func (r *receiver) start(ctx context.Context) {
 	w := r.window
 	r.lanes = pump.NewReceiver(pump.ReceiverConfig{
 		Depth: r.terms.layout().Depth, Buffers: w.Buffers, Engines: w.Engines, InOrder: r.terms.inOrder(),
-		Digest: r.terms.plan.Digest, Stages: r.terms.config.Progress.Stages(), Outbox: r.box,
+		Digest: r.terms.plan.Digest, Stages: r.terms.config.Progress.Stages(), Outbox: r.replies.box,
 		Pinning: r.terms.pinning(r.announced), Pace: r.link.pace(), Poller: r.link.poller(ctx),
-		StorePack: r.storePack, Retransmit: r.account.retransmitting,
+		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting,
 	})
 	r.link.run(func() func() error {
 		err := corrupted(r.terms.config.File.Path, r.lanes.Run(ctx))
@@ -146,14 +115,18 @@ func (r *receiver) endLanes() {
 	}
 }
 
+// wholeStored follows the last byte of the only file.
+func (r *receiver) wholeStored(e *arriving) {
+	r.whole = e
+	r.endLanes()
+}
+
 // lanesEnded follows the end of the lanes, and the release of the window.
 func (r *receiver) lanesEnded() error {
-	r.mu.Lock()
-	r.lanesDone = true
-	r.mu.Unlock()
-	r.checkComplete()
+	r.end.lanesEnded()
+	r.end.check()
 	if r.whole != nil {
-		return r.finishFile(r.whole)
+		return r.chunks.finish(r.whole)
 	}
 	return nil
 }
@@ -163,7 +136,7 @@ func (r *receiver) settled() {
 	if r.allAnnounced && r.session.Undecided() == 0 {
 		r.endLanes()
 	}
-	r.checkComplete()
+	r.end.check()
 }
 
 // misplaced blames the sender for chunks that do not make up a file.
@@ -199,7 +172,7 @@ func (r *receiver) take(ctx context.Context, step negotiate.NativeStep) error {
 		r.lanes.TakePack(step.Pack)
 		return nil
 	case negotiate.PeerEnded:
-		return r.end(step)
+		return r.endFile(step)
 	case negotiate.PeerSum:
 		return r.compare(ctx, step)
 	case negotiate.EntryFailed:
@@ -222,7 +195,7 @@ func (r *receiver) announce(ctx context.Context, entries []negotiate.Entry) erro
 		if err := r.terms.checkEntries(r.entries); err != nil {
 			return err
 		}
-		r.register(e)
+		r.open.add(e)
 		e.awaited = e.awaited && e.kind != negotiate.EntryFile // of that they come when it is needed
 		r.held = append(r.held, e)
 	}
@@ -243,7 +216,7 @@ func (r *receiver) passHeld() {
 
 // addAttributes adds a fragment of the extended attributes of an entry.
 func (r *receiver) addAttributes(number uint32, m negotiate.Metadata) error {
-	e := r.entry(number)
+	e := r.open.entry(number)
 	if e == nil {
 		return nil // it has been decided
 	}
@@ -266,7 +239,7 @@ func (r *receiver) takeChunks(records []negotiate.Record) error {
 		if err := r.countHoles(&records[i]); err != nil {
 			return err
 		}
-		e := r.entry(records[i].Entry)
+		e := r.open.entry(records[i].Entry)
 		switch {
 		case e == nil:
 			r.lanes.Take(records[i], nil)
@@ -299,23 +272,20 @@ func (r *receiver) countHoles(record *negotiate.Record) error {
 	return nil
 }
 
-// end notes what the sender has read of a file.
-func (r *receiver) end(step negotiate.NativeStep) error {
+// endFile notes what the sender has read of a file.
+func (r *receiver) endFile(step negotiate.NativeStep) error {
 	sum, err := digest.NewSum(r.terms.plan.Digest, step.Digest)
 	if err != nil {
 		return err
 	}
-	e := r.entry(step.Entry)
-	if e == nil {
+	e := r.open.entry(step.Entry)
+	switch {
+	case e == nil:
 		return nil // it has failed here
-	}
-	if e.in == nil {
+	case e.in == nil:
 		return misuse(negotiate.TypeEnd, e.number)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended, e.endSize, e.endSum = true, int64(step.Size), sum
-	r.checkStored(e)
+	r.chunks.end(e, int64(step.Size), sum)
 	return nil
 }
 
@@ -325,8 +295,8 @@ func (r *receiver) compare(ctx context.Context, step negotiate.NativeStep) error
 	if err != nil {
 		return err
 	}
-	if e := r.entry(step.Entry); e != nil {
-		r.planner.compare(ctx, e, sum)
+	if e := r.open.entry(step.Entry); e != nil {
+		r.digests.compare(ctx, e, sum)
 	}
 	return nil
 }
@@ -337,8 +307,8 @@ func (r *receiver) withdrawn(f negotiate.Failure) error {
 	if !r.terms.tolerant() {
 		return err
 	}
-	if e := r.entry(f.Entry); e != nil && r.claimFailed(e) {
-		r.abandonEntry(e, err)
+	if e := r.open.entry(f.Entry); e != nil {
+		r.outcomes.withdrawn(e, err)
 	}
 	return nil
 }
@@ -348,63 +318,9 @@ func (r *receiver) finish(missing uint32) error {
 	r.allAnnounced = true
 	r.account.missing(int64(missing))
 	r.planner.close()
-	r.mu.Lock()
-	r.finishing, r.missing = true, missing
-	r.mu.Unlock()
+	r.end.finish(missing)
 	r.settled()
 	return nil
-}
-
-// checkComplete ends the transfer once everything is decided and no lane is at work.
-func (r *receiver) checkComplete() {
-	r.mu.Lock()
-	complete := r.finishing && r.lanesDone && r.open == 0 && len(r.directories) == 0 && !r.concluding
-	r.concluding = r.concluding || complete
-	r.mu.Unlock()
-	if complete {
-		r.link.post(r.conclude)
-	}
-}
-
-// conclude flushes what is not durable yet, in a job, and reports the end of the transfer. An interruption does not keep
-// the sender from learning what has been committed.
-func (r *receiver) conclude() error {
-	if err := r.flush(context.WithoutCancel(r.working)); err != nil {
-		return err
-	}
-	if !r.session.Settled() {
-		r.mu.Lock()
-		r.concluding = false // until the sender has confirmed which entries have failed
-		r.mu.Unlock()
-		return nil
-	}
-	r.mu.Lock()
-	whole := r.failed == 0 && r.missing == 0
-	r.mu.Unlock()
-	r.link.run(func() func() error {
-		err := r.planner.closeTree(whole)
-		return func() error {
-			if err != nil {
-				return err
-			}
-			return r.sendFinished(context.WithoutCancel(r.working))
-		}
-	})
-	return nil
-}
-
-func (r *receiver) sendFinished(ctx context.Context) error {
-	if err := r.flush(ctx); err != nil {
-		return err
-	}
-	durability := r.terms.durability()
-	r.terms.config.Progress.Enter(job.Concluding)
-	message, err := r.session.Finished(r.message, durability)
-	if err != nil {
-		return err
-	}
-	r.account.done(durability)
-	return r.link.send(ctx, message)
 }
 
 // outbox implements role. Nothing is sent that would let the sender announce content before there are lanes.
@@ -412,181 +328,69 @@ func (r *receiver) outbox() outbox {
 	if r.lanes == nil {
 		return nil
 	}
-	return r.box
+	return r.replies.box
 }
 
-// flush implements role. Acknowledgements come first: the result of a file follows that of its last chunk.
-func (r *receiver) flush(ctx context.Context) error {
-	replies := r.box.Take()
-	r.acks = r.acks[:0]
-	for i := range replies {
-		if replies[i].Other == nil {
-			r.acks = append(r.acks, replies[i].Ack)
-		}
-	}
-	if err := sendList(ctx, r.link, r.message, negotiate.MaxAcks(cap(r.message)), r.acks, r.session.Acks); err != nil {
-		return err
-	}
-	r.answers, r.results = r.answers[:0], r.results[:0]
-	r.failures = r.failures[:0]
-	for i := range replies {
-		switch reply := replies[i].Other.(type) {
-		case negotiate.Answer:
-			r.answers = append(r.answers, reply)
-		case []uint32:
-			r.results = append(r.results, reply...)
-		case failure:
-			r.failures = append(r.failures, reply)
-		}
-	}
-	if err := r.sendOutcomes(ctx); err != nil {
-		return err
-	}
-	r.settled()
-	return nil
-}
-
-func (r *receiver) sendOutcomes(ctx context.Context) error {
-	most := cap(r.message)
-	if r.session.State() == negotiate.Cancelling {
-		r.answers = r.answers[:0] // a sender that has given up wants none
-	}
-	err := sendList(ctx, r.link, r.message, negotiate.MaxAnswers(most), r.answers, r.session.Answers)
-	if err != nil {
-		return err
-	}
-	err = sendList(ctx, r.link, r.message, negotiate.MaxResults(most), r.results, r.session.Results)
-	if err != nil {
-		return err
-	}
-	for _, f := range r.failures {
-		if !f.late && !r.session.MayFail(f.entry) {
-			continue // the sender has failed it, too
-		}
-		message, err := r.session.Fail(r.message, negotiate.Failure{
-			Entry: f.entry, Code: r.link.code(f.err), Text: f.err.Error(),
-		})
-		if err != nil {
-			return err
-		}
-		if err := r.link.send(ctx, message); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// flush implements role.
+func (r *receiver) flush(ctx context.Context) error { return r.replies.flush(ctx) }
 
 // patience implements role. What a sender does shows in its chunks, unless it looks for something to send, or computes
 // a digest.
 func (r *receiver) patience() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	finishing, concluding := r.end.waits()
+	_, needed, _ := r.open.counts()
 	switch {
-	case r.flushing || r.concluding: // the sender waits for this side
+	case concluding || r.packs.isFlushing(): // the sender waits for this side
 		return slowFlush
-	case r.needed == 0 && !r.finishing && r.terms.plan.Tree:
+	case needed == 0 && !finishing && r.terms.plan.Tree:
 		return slowWalk
 	}
-	patience := max(r.terms.chunkPatience(), slowWork(r.planner.summing()))
+	patience := max(r.terms.chunkPatience(), slowWork(r.digests.summing()))
 	if r.terms.plan.Tree { // many files may come in one chunk
-		patience = max(patience, time.Duration(r.needed)*slowEntry)
+		patience = max(patience, time.Duration(needed)*slowEntry)
 	}
 	return patience
 }
 
 // committing and committed implement role.
-func (r *receiver) committing() bool { return r.renames > 0 }
-
-func (r *receiver) committed() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.root != undecided
-}
+func (r *receiver) committing() bool { return r.chunks.renames > 0 }
+func (r *receiver) committed() bool  { return r.rootDecided.Load() }
 
 // halt implements role.
-func (r *receiver) halt(ctx context.Context) error {
-	r.mu.Lock()
-	r.halted = true
-	if r.commits == 0 {
-		close(r.idle)
-	}
-	r.mu.Unlock()
-	select {
-	case <-r.idle:
-		return nil
-	case <-ctx.Done():
-		return errors.New("a file is still being committed")
-	}
-}
-
-// beginCommit reports whether a lane or a job may commit files. If so it calls endCommit when their results are in the
-// outbox.
-func (r *receiver) beginCommit() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.halted {
-		return false
-	}
-	r.commits++
-	return true
-}
-
-func (r *receiver) endCommit() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.commits--; r.commits == 0 && r.halted {
-		close(r.idle)
-	}
-}
-
-// errHalted ends what would commit files after halt.
-var errHalted = errors.New("the transfer was given up")
+func (r *receiver) halt(ctx context.Context) error { return r.gate.halt(ctx) }
 
 // settle implements role. It keeps what a later transfer can resume, and nothing that is known to be wrong.
 func (r *receiver) settle(failed error) (kept job.Kept, err error) {
-	r.mu.Lock()
-	staged, open := r.staged, r.table
-	r.mu.Unlock()
-	r.discard(staged)
+	r.packs.settle()
 	var errs []error
-	for _, e := range open {
-		if e == nil || e.target == nil {
-			continue
-		}
+	for _, t := range r.open.targets() {
 		if failed != nil && !worthless(failed) {
-			bytes, lost := e.target.keep()
+			bytes, lost := t.keep()
 			kept = job.Kept{Bytes: kept.Bytes + bytes, Lost: lost}
 			continue
 		}
-		errs = append(errs, r.settleTarget(e.target, failed))
+		errs = append(errs, settleTarget(r.terms, t, failed))
 	}
-	for d := range r.directories {
-		d.close()
-	}
+	r.directories.close()
 	errs = append(errs, r.planner.settle())
 	return kept, errors.Join(errs...)
 }
 
-// settleTarget ends a target that is not committed.
-func (r *receiver) settleTarget(t target, failed error) error {
-	if worthless(failed) || r.terms.config.NoResume {
-		return t.discard()
-	}
-	_, _ = t.keep()
-	return nil
-}
-
 // abandon implements role. It does nothing before the target has been preallocated.
 func (r *receiver) abandon(failed error) (kept job.Kept) {
-	r.mu.Lock()
-	open := r.table
-	r.mu.Unlock()
-	for _, e := range open {
-		if e != nil && e.target != nil {
-			kept.Bytes += e.target.abandon(!worthless(failed))
-		}
+	for _, t := range r.open.targets() {
+		kept.Bytes += t.abandon(!worthless(failed))
 	}
 	return kept
+}
+
+// settleTarget ends a target that is not committed.
+func settleTarget(t *terms, of target, failed error) error {
+	if worthless(failed) || t.config.NoResume {
+		return of.discard()
+	}
+	_, _ = of.keep()
+	return nil
 }
 
 // worthless reports whether a failure means that what was received is of no use. If a chunk could not be transferred

@@ -1,0 +1,130 @@
+package native
+
+import (
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// openEntries are the entries of a receiver that are not decided yet. Any goroutine of the transfer uses it.
+type openEntries struct {
+	mu          sync.Mutex
+	table       [negotiate.MaxOpen]*arriving // by number; nil: decided, or being decided
+	undecided   int
+	needed      int   // those of them whose content the sender is to send
+	failed      int64 // entries
+	failedFiles failedPaths
+}
+
+// add adds an announced entry.
+func (o *openEntries) add(e *arriving) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.table[e.number%negotiate.MaxOpen] = e
+	o.undecided++
+}
+
+// entry returns an entry that nobody decides yet, or nil.
+func (o *openEntries) entry(number uint32) *arriving {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e := o.table[number%negotiate.MaxOpen]; e != nil && e.number == number {
+		return e
+	}
+	return nil
+}
+
+// expect notes that the sender will send the content of an entry.
+func (o *openEntries) expect(e *arriving) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e.counted = true
+	o.needed++
+}
+
+// claim makes the caller the one that decides an entry. It then adds the reply for the peer, which may announce
+// another entry in its place as soon as that has been sent, and calls decided.
+func (o *openEntries) claim(e *arriving) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.claimLocked(e)
+}
+
+// claimFailed is claim for a file that fails. A hard link that is announced later learns of it if remember is set.
+func (o *openEntries) claimFailed(e *arriving, remember bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.claimLocked(e) {
+		return false
+	}
+	if remember && e.kind == negotiate.EntryFile {
+		o.failedFiles.add(e.path)
+	}
+	return true
+}
+
+// claimLocked is claim for a caller that has locked mu.
+func (o *openEntries) claimLocked(e *arriving) bool {
+	place := &o.table[e.number%negotiate.MaxOpen]
+	if *place != e {
+		return false
+	}
+	*place = nil
+	return true
+}
+
+// decided counts a claimed entry, and returns the hard links that waited for it.
+func (o *openEntries) decided(e *arriving, failed bool) (links []*arriving) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.undecided--
+	if e.counted {
+		o.needed--
+	}
+	if failed {
+		o.failed++
+	}
+	return e.links
+}
+
+// failedLate counts an entry that was decided before.
+func (o *openEntries) failedLate() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failed++
+}
+
+// awaitFile has a hard link wait for its file if that is undecided, and otherwise reports whether the file has failed.
+func (o *openEntries) awaitFile(l *arriving) (waits, failed bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.table {
+		if e != nil && e.kind == negotiate.EntryFile && e.path == l.link {
+			e.links = append(e.links, l)
+			return true, false
+		}
+	}
+	return false, o.failedFiles.has(l.link)
+}
+
+// counts returns the numbers of entries that are undecided, needed, and failed.
+func (o *openEntries) counts() (undecided, needed int, failed int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.undecided, o.needed, o.failed
+}
+
+// targets returns the open targets of the entries.
+func (o *openEntries) targets() (opened []target) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.table {
+		if e == nil {
+			continue
+		}
+		if t := e.opened(); t != nil {
+			opened = append(opened, t)
+		}
+	}
+	return opened
+}

@@ -1,0 +1,94 @@
+package native
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+)
+
+// This file is how a planner creates or compares directories.
+
+// notCreated returns the error for an entry whose directory has failed.
+func notCreated(e *arriving, failed error) error {
+	return disk.NewError(disk.ErrTarget, failed, "see the failure of the directory",
+		"cannot create %s: its directory could not be created", e.path)
+}
+
+// planDirectory enters or creates a directory. Where that fails everything below fails, too.
+func (p *planner) planDirectory(e *arriving, in *directory) error {
+	d := &directory{entry: e, parent: in}
+	created, err := false, error(nil)
+	switch {
+	case in != nil && in.failed != nil:
+		err = notCreated(e, in.failed)
+	case !p.terms.writes():
+		created, err = p.lookInto(d)
+	default:
+		created, err = p.enter(d)
+	}
+	d.failed = err
+	p.stack = append(p.stack, d)
+	p.directories.enter(d)
+	switch {
+	case err != nil:
+		return p.fail(e, err)
+	case created && p.terms.plan.Compare:
+		return p.differs(e.path)
+	}
+	p.commitAs(p.action(created), e)
+	return nil
+}
+
+// action returns what has been done about a directory or a symlink.
+func (p *planner) action(created bool) job.Action {
+	switch {
+	case !created:
+		return job.Unchanged
+	case p.terms.plan.DryRun:
+		return job.WouldCopy
+	default:
+		return job.Copied
+	}
+}
+
+// enter opens a directory to write into it.
+func (p *planner) enter(d *directory) (created bool, err error) {
+	if d.parent != nil {
+		d.of, created, err = d.parent.of.Enter(d.entry.name, true)
+		return created, err
+	}
+	c, plan := p.terms.config, &p.terms.plan
+	p.tree, err = disk.OpenTree(c.File.FS, c.File.Name, disk.TreeOptions{
+		Overwrite: plan.Overwrite, Durability: plan.Durability,
+		Preserve: disk.Preserve{Mode: true, Times: true, Owner: plan.Owner, Xattrs: plan.XAttr},
+	})
+	if err != nil {
+		return false, err
+	}
+	d.of = p.tree.Root()
+	if sentence := p.tree.Renamed(); sentence != "" {
+		p.account.notify(job.Warned{Text: sentence})
+	}
+	return d.of.Fresh(), nil
+}
+
+// lookInto opens a directory to compare what is in it.
+func (p *planner) lookInto(d *directory) (absent bool, err error) {
+	switch {
+	case d.parent == nil:
+		d.seen, err = p.terms.config.File.FS.OpenDir(p.terms.config.File.Name)
+	case d.parent.seen == nil:
+		return true, nil
+	default:
+		d.seen, err = d.parent.seen.OpenChild(d.entry.name)
+	}
+	if errors.Is(err, fs.ErrNotExist) || p.terms.plan.Compare && noDirectory(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, disk.CannotCreate(d.entry.path, err)
+	}
+	return false, nil
+}
