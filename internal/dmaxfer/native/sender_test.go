@@ -75,8 +75,8 @@ func (l *loneSender) announces(kind negotiate.EntryKind, depth int, name string,
 		return &content{source: openedFile(l.t, repeated(name, int(size))), close: func() {}}, nil
 	}
 	e := negotiate.Entry{Kind: kind, Depth: depth, Name: []byte(name), Size: uint64(size)}
-	l.waiting = append(l.waiting, newSourceEntry(o, e))
-	must(l.t, l.advance(l.t.Context()))
+	l.announcer.waiting = append(l.announcer.waiting, newSourceEntry(o, e))
+	must(l.t, l.announcer.advance(l.t.Context()))
 }
 
 // receives has the sender take a message.
@@ -130,7 +130,7 @@ func TestDirectoriesThatFailLate(t *testing.T) {
 	for _, number := range []uint32{0, more + 1} {
 		l.receives(negotiate.AppendFailure(nil, negotiate.Failure{Entry: number, Code: negotiate.AbortTarget, Text: "no"}))
 	}
-	l.settling.finish()
+	l.entries.settling.finish()
 	reported := map[string]job.Action{}
 	for _, f := range l.files {
 		if _, twice := reported[f.Path]; twice {
