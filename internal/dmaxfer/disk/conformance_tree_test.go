@@ -133,6 +133,7 @@ func TestSymlinksAreCreatedAndChanged(t *testing.T) {
 		}
 		mustBe(t, dir.SetLinkModified("absent", when), fs.ErrNotExist)
 		mustBe(t, dir.SetLinkOwner("absent", self, link.GID), fs.ErrNotExist)
+		mustBe(t, dir.SetLinkOwner("file", self, link.GID), unix.EINVAL)
 	})
 }
 

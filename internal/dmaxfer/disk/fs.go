@@ -111,7 +111,7 @@ type Dir interface {
 	// SetLinkModified sets the modification time of a symlink itself.
 	SetLinkModified(name string, at Timestamp) error
 
-	// SetLinkOwner sets user and group of a symlink itself.
+	// SetLinkOwner sets user and group of a symlink itself. It fails with unix.EINVAL for any other file.
 	SetLinkOwner(name string, uid, gid uint32) error
 
 	// SetMode sets the directory's permission bits and sticky bit. The set-group-ID bit stays as it is.

@@ -102,28 +102,38 @@ func (d *osDir) Info() (Info, error) {
 
 // ReadLink opens the symlink itself, so that owner and text are those of the same one.
 func (d *osDir) ReadLink(name string) (Link, error) {
-	var fd int
-	err := retry(func() (err error) {
-		fd, err = unix.Openat(d.fd(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
-		return err
-	})
+	fd, info, err := d.openLink(name)
 	if err != nil {
 		return Link{}, d.failed("readlink", name, err)
 	}
 	defer unix.Close(fd)
-	var stat unix.Stat_t
-	if err := unix.Fstat(fd, &stat); err != nil {
-		return Link{}, d.failed("readlink", name, err)
-	}
-	if stat.Mode&unix.S_IFMT != unix.S_IFLNK {
-		return Link{}, d.failed("readlink", name, unix.EINVAL)
-	}
 	text := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(fd, "", text)
 	if err != nil {
 		return Link{}, d.failed("readlink", name, err)
 	}
-	return Link{Info: infoOf(&stat), Text: string(text[:n])}, nil
+	return Link{Info: info, Text: string(text[:n])}, nil
+}
+
+// openLink returns a descriptor that names a symlink itself. It fails with unix.EINVAL for any other file.
+func (d *osDir) openLink(name string) (fd int, info Info, err error) {
+	err = retry(func() (err error) {
+		fd, err = unix.Openat(d.fd(), name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		return err
+	})
+	if err != nil {
+		return -1, Info{}, err
+	}
+	var stat unix.Stat_t
+	err = unix.Fstat(fd, &stat)
+	if err == nil && stat.Mode&unix.S_IFMT != unix.S_IFLNK {
+		err = unix.EINVAL
+	}
+	if err != nil {
+		_ = unix.Close(fd) // only names the file
+		return -1, Info{}, err
+	}
+	return fd, infoOf(&stat), nil
 }
 
 func (d *osDir) Open(name string, readOnly bool) (File, error) {
@@ -141,8 +151,14 @@ func (d *osDir) Create(name string) (File, error) {
 	return d.open(name, unix.O_RDWR|unix.O_CREAT|unix.O_EXCL)
 }
 
+// hasProc reports whether a file without a name can be named by its path in /proc, which needs no privilege.
+var hasProc = sync.OnceValue(func() bool { return unix.Access("/proc/self/fd", unix.F_OK) == nil })
+
 // CreateUnnamed also checks that /proc is available, which naming the file needs.
 func (d *osDir) CreateUnnamed(shown string) (File, error) {
+	if !hasProc() {
+		return nil, d.failed("create", shown, errors.ErrUnsupported)
+	}
 	var fd int
 	err := retry(func() (err error) {
 		fd, err = unix.Openat(d.fd(), ".", unix.O_TMPFILE|unix.O_RDWR|unix.O_CLOEXEC, privateMode)
@@ -153,10 +169,6 @@ func (d *osDir) CreateUnnamed(shown string) (File, error) {
 	}
 	if err != nil {
 		return nil, d.failed("create", shown, err)
-	}
-	if unix.Access(descriptorPath(fd), unix.F_OK) != nil {
-		_ = unix.Close(fd) // is not used
-		return nil, d.failed("create", shown, errors.ErrUnsupported)
 	}
 	file, err := asFile(os.NewFile(uintptr(fd), d.path(shown)), nil)
 	if err != nil {

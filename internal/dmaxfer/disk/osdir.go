@@ -108,9 +108,15 @@ func (d *osDir) SetLinkModified(name string, at Timestamp) error {
 	}))
 }
 
+// SetLinkOwner opens the symlink itself: another process may rename a file to its name, whose owner must not change.
 func (d *osDir) SetLinkOwner(name string, uid, gid uint32) error {
+	fd, _, err := d.openLink(name)
+	if err != nil {
+		return d.failed("chown", name, err)
+	}
+	defer unix.Close(fd)
 	return d.failed("chown", name, retry(func() error {
-		return unix.Fchownat(d.fd(), name, int(uid), int(gid), unix.AT_SYMLINK_NOFOLLOW)
+		return unix.Fchownat(fd, "", int(uid), int(gid), unix.AT_EMPTY_PATH)
 	}))
 }
 
@@ -151,8 +157,15 @@ func (d *osDir) SetXattr(attribute Xattr) error {
 
 func (d *osDir) CanSyncFS() bool { return d.isKnown() && syncfsReports() }
 
+// SyncFS also calls fsync(2). syncfs(2) succeeds without doing anything on a file system that is read-only, which ext4
+// becomes after an error. Before Linux 5.17 it ignores errors of the file system other than failed writes, and without
+// a journal ext4 writes metadata after it has flushed the cache of the disk.
 func (d *osDir) SyncFS() error {
-	return d.failed("syncfs", ".", retry(func() error { return unix.Syncfs(d.fd()) }))
+	err := retry(func() error { return unix.Syncfs(d.fd()) })
+	if err != nil {
+		return d.failed("syncfs", ".", err)
+	}
+	return d.failed("fsync", ".", retry(func() error { return unix.Fsync(d.fd()) }))
 }
 
 // syncfsReports reports whether the kernel returns write errors from syncfs(2), which it does since version 5.8, and

@@ -23,7 +23,7 @@ type osDraft struct {
 func (d *osDir) CreateDraft(name string, permissions uint32) (Draft, error) {
 	path, flags := name, unix.O_WRONLY|unix.O_CREAT|unix.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC
 	if name == "" {
-		if !d.isKnown() {
+		if !d.isKnown() || !hasProc() {
 			return nil, d.failed("create", ".", errors.ErrUnsupported)
 		}
 		path, flags = ".", unix.O_WRONLY|unix.O_TMPFILE|unix.O_CLOEXEC

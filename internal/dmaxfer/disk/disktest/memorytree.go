@@ -141,7 +141,7 @@ func (d *memoryDir) LinkTo(name string, in disk.Dir, as string) error {
 
 // SetLinkModified implements disk.Dir.
 func (d *memoryDir) SetLinkModified(name string, at disk.Timestamp) error {
-	return d.changeLink("utimes", name, func(c *content) error {
+	return d.changeLink("utimes", name, func(_ *node, c *content) error {
 		c.modified = at
 		return nil
 	})
@@ -149,7 +149,10 @@ func (d *memoryDir) SetLinkModified(name string, at disk.Timestamp) error {
 
 // SetLinkOwner implements disk.Dir.
 func (d *memoryDir) SetLinkOwner(name string, uid, gid uint32) error {
-	return d.changeLink("chown", name, func(c *content) error {
+	return d.changeLink("chown", name, func(n *node, c *content) error {
+		if n.link == "" {
+			return unix.EINVAL
+		}
 		if d.fs.self.UID != 0 && (uid != c.uid || gid != c.gid) {
 			return unix.EPERM
 		}
@@ -159,14 +162,14 @@ func (d *memoryDir) SetLinkOwner(name string, uid, gid uint32) error {
 }
 
 // changeLink changes the attributes of a symlink. They are durable with its name.
-func (d *memoryDir) changeLink(op, name string, change func(c *content) error) error {
+func (d *memoryDir) changeLink(op, name string, change func(n *node, c *content) error) error {
 	n, unlock, err := d.lookup(op, name)
 	defer unlock()
 	if err != nil {
 		return err
 	}
 	changed := n.now.clone()
-	if err := change(changed); err != nil {
+	if err := change(n, changed); err != nil {
 		return failed(op, name, err)
 	}
 	n.now, n.durable, n.changed = changed, changed, d.fs.tick()
