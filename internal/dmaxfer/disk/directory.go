@@ -130,10 +130,14 @@ func (d *Directory) openChild(name string, create bool) (dir Dir, created bool, 
 		err = in.MakeDir(name, privateDirectory)
 		created = err == nil
 	}
+	exists := err
 	if err == nil || errors.Is(err, fs.ErrExist) {
 		dir, err = in.OpenChild(name)
 	}
 	switch {
+	case err == nil && d.fresh && exists != nil:
+		_ = dir.Close() // is not used
+		return nil, false, d.collides(name, exists)
 	case err == nil:
 		return dir, created, nil
 	case errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ELOOP):
@@ -217,21 +221,6 @@ func (d *Directory) ReadLink(name string) (link Link, err error) {
 	return link, d.wrap("reading", name, err)
 }
 
-// Unchanged reports whether a regular file of this name has this size and modification time.
-func (d *Directory) Unchanged(name string, size int64, modified Timestamp) (bool, error) {
-	if d.fresh {
-		return false, nil // only this transfer creates files here
-	}
-	info, err := d.Stat(name)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
-	case err != nil:
-		return false, err
-	}
-	return info.Mode.IsRegular() && info.Size == size && info.Modified == modified, nil
-}
-
 // Open opens a regular file for reading. It does not follow a symlink.
 func (d *Directory) Open(name string) (file File, err error) {
 	err = d.with(func(dir Dir) (err error) {
@@ -254,8 +243,8 @@ func (d *Directory) Open(name string) (file File, err error) {
 
 var errNotRegular = errors.New("it is not a regular file")
 
-// Partial opens the partial file of a large file, as OpenPartial does. want.Overwrite is that of the tree. A symlink is
-// replaced and not followed.
+// Partial opens the partial file of a large file, as OpenPartial does. want.Overwrite is set if existing entries of this
+// directory may be replaced. A symlink is replaced and not followed.
 func (d *Directory) Partial(name string, want Wanted) (*Partial, error) {
 	if err := d.checkName(name); err != nil {
 		return nil, err
@@ -266,7 +255,7 @@ func (d *Directory) Partial(name string, want Wanted) (*Partial, error) {
 	}
 	d.Hold()
 	held := &heldDir{Dir: dir, in: d}
-	want.Overwrite = d.tree.opt.Overwrite
+	want.Overwrite = d.mayReplace()
 	l := &Location{Dir: held, Name: name, Path: d.path(name)}
 	found, err := dir.Stat(name)
 	switch {

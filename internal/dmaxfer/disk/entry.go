@@ -81,11 +81,25 @@ func (d *Directory) checkReplaceable(dir Dir, name string, exists error) error {
 		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot create %s: a directory has its name", d.path(name))
 	case !found.Mode.IsRegular() && found.Mode&fs.ModeSymlink == 0:
 		return NewError(ErrTarget, exists, nextIfInTheWay, "cannot replace %s: it is not a regular file", d.path(name))
+	case d.fresh:
+		return d.collides(name, exists)
 	case !d.tree.opt.Overwrite:
 		return NewError(ErrExists, exists, nextIfExists, "%s already exists: another process created it", d.path(name))
 	default:
 		return nil
 	}
+}
+
+// mayReplace reports whether entries may be replaced. In a directory that this transfer has created there are only its
+// own, and those of other processes.
+func (d *Directory) mayReplace() bool { return d.tree.opt.Overwrite && !d.fresh }
+
+// collides returns the error for a name that exists in a directory that this transfer has created. The file system may
+// take two names of the source for one, for example if it ignores case.
+func (d *Directory) collides(name string, exists error) error {
+	return NewError(ErrExists, exists, "rename it in the source, or choose another file system",
+		"%s already exists: the file system takes it for another name of the source, or another process created it",
+		d.path(name))
 }
 
 // withoutStale calls a function that creates a temporary name, a second time if a killed transfer had left the name.

@@ -292,28 +292,11 @@ func TestForeignTemporaryNamesAreRefused(t *testing.T) {
 	inside(memoryPlace(m), "tree").mustHold(t, ".a.dma-copy-new", ".b.dma-copy-new")
 }
 
-func TestUnchanged(t *testing.T) {
+func TestFilesOfATreeAreOpened(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
-		when := metaOf("").Modified
 		tree := treeOf(t, at, allTimes, func(in testDir) { in.link("file", "link") })
 		root := tree.Root()
 		must(t, root.Put("file", []byte(oldText), metaOf(oldText)))
-		for _, c := range []struct {
-			name string
-			size int
-			when disk.Timestamp
-			want bool
-		}{
-			{"file", len(oldText), when, true},
-			{"file", len(oldText) - 1, when, false},
-			{"file", len(oldText), disk.Timestamp{Sec: when.Sec, Nsec: when.Nsec + 1}, false},
-			{"link", len(oldText), when, false},
-			{"absent", 0, when, false},
-		} {
-			if is, err := root.Unchanged(c.name, int64(c.size), c.when); is != c.want || err != nil {
-				t.Errorf("%+v: %t, %v", c, is, err)
-			}
-		}
 		_, err := root.Open("link")
 		mustFail(t, err, disk.ErrTarget)
 		_, err = root.Open("absent")
@@ -323,6 +306,29 @@ func TestUnchanged(t *testing.T) {
 		mustRead(t, file, oldText, 0)
 		must(t, file.Close())
 		must(t, tree.Close(true))
+	})
+}
+
+// A name that exists in a directory which this transfer has created is that of another entry on a file system that
+// ignores case, or another process's.
+func TestNamesThatCollideInANewDirectory(t *testing.T) {
+	everywhere(t, func(t *testing.T, at testDir) {
+		tree := treeOf(t, at, allTimes, func(testDir) {})
+		dir := mustEnter(t, tree.Root(), "dir")
+		must(t, dir.Put("file", []byte(oldText), metaOf(oldText)))
+		mustEnter(t, dir, "inner").Release()
+		const collision = "takes it for another name of the source"
+		mustFail(t, dir.Put("file", nil, metaOf("")), disk.ErrExists, collision)
+		mustFail(t, dir.Symlink("file", "x", metaOf("")), disk.ErrExists, collision)
+		must(t, dir.Put("other", nil, metaOf("")))
+		mustFail(t, dir.Link("file", "dir/other"), disk.ErrExists, collision)
+		_, err := dir.Partial("file", wanted(len(newText)))
+		mustFail(t, err, disk.ErrExists)
+		_, _, err = dir.Enter("inner", true)
+		mustFail(t, err, disk.ErrExists, collision)
+		dir.Release()
+		must(t, tree.Close(true))
+		at.mustContain(t, "tree/dir/file", oldText)
 	})
 }
 

@@ -23,6 +23,51 @@ func IsLeftover(name string) bool {
 		(strings.HasSuffix(name, partialSuffix) || strings.HasSuffix(name, journalSuffix))
 }
 
+// RemoveLeftovers removes what an interrupted transfer of the file at path has left although the file is complete: a
+// partial file, and what belongs to it. It does not touch what another process is receiving, or what belongs to another
+// user, and reports no errors: what remains is removed by the next transfer that replaces the file.
+func RemoveLeftovers(on FS, path string) {
+	if at, err := Locate(on, path); err == nil {
+		removeLeftovers(on, at)
+	}
+}
+
+// RemoveLeftovers is RemoveLeftovers for a file of this directory, if an interrupted transfer may have left the tree.
+func (d *Directory) RemoveLeftovers(name string) {
+	if d.fresh || d.tree.marker != nil && !d.tree.marker.unfinished || d.checkName(name) != nil {
+		return
+	}
+	if dir, err := d.use(); err == nil {
+		d.Hold()
+		removeLeftovers(d.tree.fs, &Location{Dir: &heldDir{Dir: dir, in: d}, Name: name, Path: d.path(name)})
+	}
+}
+
+// removeLeftovers closes the location's Dir.
+func removeLeftovers(on FS, at *Location) {
+	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name}
+	defer p.close()
+	if p.chooseNames() != nil || !p.hasLeftovers() {
+		return
+	}
+	// The lock of the partial file keeps other transfers from creating theirs meanwhile.
+	if _, err := p.openAndLock(); err != nil {
+		return
+	}
+	_ = p.removeStale(p.names.journal)
+	_ = p.removeStale(p.names.link)
+	_ = p.removeName()
+}
+
+func (p *Partial) hasLeftovers() bool {
+	for _, name := range []string{p.names.partial, p.names.journal, p.names.link} {
+		if _, err := p.dir.Stat(name); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
 // FindPartials lists the partial files in a directory, sorted by name. It changes nothing. It briefly locks each
 // file, so a transfer that opens one of them at the same time is delayed by at most 50 ms.
 func FindPartials(on FS, directory string) ([]Leftover, error) {

@@ -21,25 +21,34 @@ func (d *Directory) Hold() {
 func (d *Directory) Release() {
 	t := d.tree
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	var closed []Dir
 	for ; d != nil; d = d.parent {
 		if d.refs--; d.refs > 0 || d.parent == nil {
-			return
+			break
 		}
-		t.shut(d)
+		if d.dir != nil {
+			closed = append(closed, t.shut(d))
+		}
 	}
+	t.mu.Unlock()
+	closeAll(closed)
 }
 
-// shut closes the handle of a directory that no call uses.
-func (t *Tree) shut(d *Directory) {
-	if d.dir == nil {
-		return
-	}
-	_ = d.dir.Close() // was only read
+// shut takes the handle of a directory that no call uses. The caller has locked mu, and closes the handle after it has
+// unlocked it, because that may take long.
+func (t *Tree) shut(d *Directory) Dir {
+	dir := d.dir
 	d.dir = nil
 	t.idle.Remove(d.idle)
 	d.idle = nil
 	t.open--
+	return dir
+}
+
+func closeAll(handles []Dir) {
+	for _, dir := range handles {
+		_ = dir.Close() // was only read
+	}
 }
 
 // with calls a function with the directory's handle, which stays open meanwhile.
@@ -89,28 +98,32 @@ func (d *Directory) take() Dir {
 func (d *Directory) unuse() {
 	t := d.tree
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	var closed []Dir
 	if d.users--; d.users == 0 {
 		d.idle = t.idle.PushBack(d)
-		t.closeIdle()
+		closed = t.shutIdle()
 	}
+	t.mu.Unlock()
+	closeAll(closed)
 }
 
 // adopt stores a new handle, which the caller uses.
 func (d *Directory) adopt(dir Dir) {
 	t := d.tree
 	t.mu.Lock()
-	defer t.mu.Unlock()
 	d.dir, d.users = dir, d.users+1
 	t.open++
-	t.closeIdle()
+	closed := t.shutIdle()
+	t.mu.Unlock()
+	closeAll(closed)
 }
 
-// closeIdle closes the least recently used handles while there are too many.
-func (t *Tree) closeIdle() {
+// shutIdle takes the least recently used handles while there are too many, as shut does.
+func (t *Tree) shutIdle() (closed []Dir) {
 	for t.open > maxOpenDirectories && t.idle.Len() > 0 {
-		t.shut(t.idle.Front().Value.(*Directory))
+		closed = append(closed, t.shut(t.idle.Front().Value.(*Directory)))
 	}
+	return closed
 }
 
 // reopen opens the directory again from the nearest one above that is open. The path between has no symlinks, and it

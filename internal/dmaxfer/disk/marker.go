@@ -66,17 +66,23 @@ func (m *marker) write() error {
 	return nil
 }
 
-// close removes the marker if done, unless another file has its name.
-func (m *marker) close(done bool) error {
-	var err error
-	if done {
-		if err = m.removeName(); err != nil {
-			err = NewError(kindOfWrite(err), err, "remove it", "cannot remove %s beside %s: %s",
-				m.names.partial, m.path, Reason(err))
-		}
+// close removes the marker if done, unless another file has its name. If durable, no loss of power brings it back.
+func (m *marker) close(done, durable bool) error {
+	defer m.Partial.close()
+	if !done {
+		return nil
 	}
-	m.Partial.close()
-	return err
+	if err := m.removeName(); err != nil {
+		return NewError(kindOfWrite(err), err, "remove it", "cannot remove %s beside %s: %s",
+			m.names.partial, m.path, Reason(err))
+	}
+	if !durable {
+		return nil
+	}
+	if err := m.dir.Sync(); err != nil {
+		return parentNotFlushed(m.path, err)
+	}
+	return nil
 }
 
 // isUnfinished reports whether a marker of this user stands beside a directory.

@@ -30,7 +30,7 @@ type Staged struct {
 // Stage creates a file without its final name. With DurabilityFile and DurabilityFull a Tree.Sync must follow before
 // Commit, and with the latter another one after it.
 func (d *Directory) Stage(name string, content []byte, meta Metadata) (*Staged, error) {
-	return d.stage(name, content, meta, d.flushesFiles())
+	return d.stage(name, content, meta, d.FlushesFiles())
 }
 
 func (d *Directory) stage(name string, content []byte, meta Metadata, flush bool) (*Staged, error) {

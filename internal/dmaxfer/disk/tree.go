@@ -126,16 +126,22 @@ func (t *Tree) openMarker(at *Location) (err error) {
 // removeNewMarker removes a marker that this Tree has created, before anything was received.
 func (t *Tree) removeNewMarker() {
 	if t.marker != nil {
-		_ = t.marker.close(!t.marker.unfinished) // an earlier error is reported
+		_ = t.marker.close(!t.marker.unfinished, false) // an earlier error is reported
 	}
 }
 
 // openRoot creates the root if it is absent, and opens it.
 func (t *Tree) openRoot(at *Location) error {
 	if at.Found != nil {
+		if err := t.syncParent(at); err != nil {
+			return err
+		}
 		return t.enterRoot(at)
 	}
 	if err := at.Dir.MakeDir(at.Name, privateDirectory); err != nil {
+		if !errors.Is(err, fs.ErrExist) {
+			_ = at.Dir.RemoveDir(at.Name) // a failed call may have created it
+		}
 		return CannotCreate(at.Path, err)
 	}
 	err := t.syncParent(at)
@@ -168,20 +174,28 @@ func (t *Tree) enterRoot(at *Location) error {
 	return nil
 }
 
-// syncParent makes root and marker durable, so that a loss of power leaves no unfinished tree without its marker.
+// syncParent makes root and marker durable, so that a loss of power leaves no unfinished tree without its marker. An
+// existing root may not be durable yet, either.
 func (t *Tree) syncParent(at *Location) error {
 	if t.opt.Durability != negotiate.DurabilityFull {
 		return nil
 	}
-	err := t.marker.file.Sync()
+	err := error(nil)
+	if t.marker != nil {
+		err = t.marker.file.Sync()
+	}
 	if err == nil {
 		err = at.Dir.Sync()
 	}
 	if err != nil {
-		return NewError(kindOfWrite(err), err, afterFailedWrite(err), "flushing the directory of %s failed: %s",
-			at.Path, Reason(err))
+		return parentNotFlushed(at.Path, err)
 	}
 	return nil
+}
+
+func parentNotFlushed(path string, err error) error {
+	return NewError(kindOfWrite(err), err, afterFailedWrite(err), "flushing the directory of %s failed: %s", path,
+		Reason(err))
 }
 
 // Root returns the tree's root. It is valid until Close.
@@ -201,28 +215,27 @@ func (t *Tree) Marked() bool { return t.marker != nil }
 // Resumed reports whether an interrupted transfer had left the tree.
 func (t *Tree) Resumed() bool { return t.marker != nil && t.marker.unfinished }
 
-// Close closes the tree. If done, it removes the marker; otherwise the marker remains for the next transfer. It waits
-// for a Sync that runs; no other call may run. Directories that are still held can be released afterwards, and staged
+// Close closes the tree. If done, it removes the marker, durably with DurabilityFull; otherwise the marker remains for
+// the next transfer. It waits for a Sync that runs; no other call may run. Directories that are still held can be released afterwards, and staged
 // files discarded; everything else fails.
 func (t *Tree) Close(done bool) error {
 	t.flusher.close()
 	var err error
 	if t.marker != nil {
-		err = t.marker.close(done)
+		err = t.marker.close(done, t.opt.Durability == negotiate.DurabilityFull)
 	}
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	for e := t.idle.Front(); e != nil; e = e.Next() {
-		d := e.Value.(*Directory)
-		_ = d.dir.Close() // was only read
-		d.dir = nil
+	var closed []Dir
+	for t.idle.Len() > 0 {
+		closed = append(closed, t.shut(t.idle.Front().Value.(*Directory)))
 	}
-	t.idle.Init()
 	if t.root.dir != nil {
-		_ = t.root.dir.Close() // was only read
+		closed = append(closed, t.root.dir)
 		t.root.dir = nil
 	}
 	t.open = 0
+	t.mu.Unlock()
+	closeAll(closed)
 	return err
 }
 

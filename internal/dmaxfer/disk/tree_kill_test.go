@@ -2,8 +2,10 @@ package disk_test
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -42,7 +44,7 @@ func fill(path string) {
 }
 
 func fillRound(root *disk.Directory, round int) error {
-	dir, _, err := root.Enter("dir", true)
+	dir, err := enterAgain(root, "dir")
 	if err != nil {
 		return err
 	}
@@ -57,6 +59,20 @@ func fillRound(root *disk.Directory, round int) error {
 		}
 	}
 	return dir.Leave(metaOf(""))
+}
+
+// enterAgain returns a directory in which entries may be replaced, which is not so in a new one.
+func enterAgain(in *disk.Directory, name string) (*disk.Directory, error) {
+	dir, _, err := in.Enter(name, false)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return dir, err
+	}
+	if dir, _, err = in.Enter(name, true); err != nil {
+		return nil, err
+	}
+	dir.Release()
+	dir, _, err = in.Enter(name, false)
+	return dir, err
 }
 
 // A killed process leaves whole files, and the next one continues.

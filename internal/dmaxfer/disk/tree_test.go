@@ -447,3 +447,65 @@ func TestManyDirectoriesAreSynced(t *testing.T) {
 		t.Errorf("%d handles are open", open)
 	}
 }
+
+// Closing a directory may take long. Meanwhile the tree can be used.
+func TestTreeIsFilledWhileADirectoryIsClosed(t *testing.T) {
+	_, m := inMemory()
+	hanging, hang := make(chan struct{}), make(chan struct{})
+	faulty := disktest.NewFaulty(m, func(_ int, op, name string) *disktest.Fault {
+		if op != "close" || name != "slow" {
+			return nil
+		}
+		close(hanging)
+		return &disktest.Fault{Hang: hang}
+	})
+	tree, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{})
+	must(t, err)
+	slow := mustEnter(t, tree.Root(), "slow")
+	released := make(chan struct{})
+	go func() {
+		slow.Release()
+		close(released)
+	}()
+	<-hanging
+	dir := mustEnter(t, tree.Root(), "dir")
+	must(t, dir.Put("file", []byte(newText), metaOf(newText)))
+	dir.Release()
+	select {
+	case <-released:
+		t.Error("the directory has been closed")
+	default:
+	}
+	close(hang)
+	<-released
+	must(t, tree.Close(true))
+	if open := m.Handles(); open != 0 {
+		t.Errorf("%d handles are open", open)
+	}
+}
+
+// A failed call that has created the root nevertheless leaves no directory, which the next transfer would not continue.
+func TestRootOfAFailedCallIsRemoved(t *testing.T) {
+	at, m := inMemory()
+	faulty := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "mkdir" {
+			return &disktest.Fault{Err: unix.EIO, Done: true}
+		}
+		return nil
+	})
+	_, err := disk.OpenTree(faulty, "/there/tree", disk.TreeOptions{})
+	mustFail(t, err, disk.ErrTarget, "cannot create /there/tree")
+	at.mustHold(t)
+	others := disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
+		if op == "mkdir" {
+			dir, err := m.OpenDir("/there")
+			must(t, err)
+			must(t, dir.MakeDir("tree", 0o755))
+			must(t, dir.Close())
+		}
+		return nil
+	})
+	_, err = disk.OpenTree(others, "/there/tree", disk.TreeOptions{})
+	mustFail(t, err, disk.ErrTarget, "file exists")
+	at.mustHold(t, "tree")
+}

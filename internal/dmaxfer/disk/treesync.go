@@ -96,11 +96,10 @@ func (f *flusher) syncChanged() error {
 func (t *Tree) systemOf(dir Dir, device uint64) (*system, error) {
 	f := &t.flusher
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, s := range f.systems {
-		if s.device == device {
-			return s, nil
-		}
+	found := f.known(device)
+	f.mu.Unlock()
+	if found != nil {
+		return found, nil
 	}
 	made := &system{device: device}
 	if t.opt.Durability != negotiate.DurabilityNone && dir.CanSyncFS() {
@@ -109,13 +108,46 @@ func (t *Tree) systemOf(dir Dir, device uint64) (*system, error) {
 			return nil, err
 		}
 	}
-	f.systems = append(f.systems, made)
-	return made, nil
+	f.mu.Lock()
+	if found = f.known(device); found == nil {
+		found = made
+		f.systems = append(f.systems, made)
+	}
+	f.mu.Unlock()
+	if found != made && made.dir != nil {
+		_ = made.dir.Close() // was only read
+	}
+	return found, nil
 }
 
-// flushesFiles reports whether a staged file has to be flushed by itself.
-func (d *Directory) flushesFiles() bool {
+// known returns the file system of this device if there is one. The caller has locked mu.
+func (f *flusher) known(device uint64) *system {
+	for _, s := range f.systems {
+		if s.device == device {
+			return s
+		}
+	}
+	return nil
+}
+
+// FlushesFiles reports whether files have to be flushed one by one, because Tree.Sync does not flush their content.
+func (d *Directory) FlushesFiles() bool {
 	return d.tree.opt.Durability != negotiate.DurabilityNone && d.system.dir == nil
+}
+
+// Flush makes the content of a file durable that the tree has already, if FlushesFiles. Its name is durable after Leave
+// or Tree.Sync.
+func (d *Directory) Flush(name string) error {
+	if !d.FlushesFiles() {
+		return nil
+	}
+	file, err := d.Open(name)
+	if err != nil {
+		return err
+	}
+	err = file.Sync()
+	_ = file.Close() // was only read
+	return d.wrap("flushing", name, err)
 }
 
 // flushesNames reports whether the directory has to be flushed by itself after a change of its names or attributes.
