@@ -34,6 +34,7 @@ type arriving struct {
 	resume  int64
 	in      *pump.Incoming // nil: the file comes with others in one slot, or the entry has no content
 	counted bool           // in openEntries.needed
+	permit  bool           // of openEntries.openable
 
 	mu       sync.Mutex
 	target   target // nil where in is

@@ -3,6 +3,8 @@ package native
 import (
 	"sync"
 
+	weighted "golang.org/x/sync/semaphore"
+
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -14,6 +16,7 @@ type openEntries struct {
 	needed      int   // those of them whose content the sender is to send
 	failed      int64 // entries
 	failedFiles failedPaths
+	openable    *weighted.Weighted // has a permit for each file of a tree that is open and comes in chunks
 }
 
 // add adds an announced entry.
@@ -40,6 +43,18 @@ func (o *openEntries) expect(e *arriving) {
 	defer o.mu.Unlock()
 	e.counted = true
 	o.needed++
+}
+
+// permit keeps a permit of openable for an entry until that is decided. If it has been decided already, permit releases
+// it and reports false.
+func (o *openEntries) permit(e *arriving) (undecided bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	e.permit = o.table[e.number%negotiate.MaxOpen] == e
+	if !e.permit {
+		o.openable.Release(1)
+	}
+	return e.permit
 }
 
 // claim makes the caller the one that decides an entry. It then adds the reply for the peer, which may announce
@@ -83,6 +98,9 @@ func (o *openEntries) decided(e *arriving, failed bool) (links []*arriving) {
 	}
 	if failed {
 		o.failed++
+	}
+	if e.permit {
+		o.openable.Release(1)
 	}
 	return e.links
 }

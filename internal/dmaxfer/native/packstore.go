@@ -6,7 +6,6 @@ import (
 	"sync"
 
 	weighted "golang.org/x/sync/semaphore"
-	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -35,8 +34,7 @@ type packStore struct {
 	flushing bool // a job commits staged files
 }
 
-func newPackStore(o *outcomes, gate *commitGate, flushTree func() error) *packStore {
-	limit := stageLimit()
+func newPackStore(o *outcomes, gate *commitGate, limit int64, flushTree func() error) *packStore {
 	return &packStore{
 		outcomes: o, gate: gate, flushTree: flushTree, stageable: weighted.NewWeighted(limit), stageLimit: limit,
 	}
@@ -47,18 +45,6 @@ type stagedFile struct {
 	entry   *arriving
 	file    *disk.Staged
 	permits int64 // of packStore.stageable, for the whole pack: with the last file of it
-}
-
-// otherFiles is how many files a receiver has open at most, besides those that are staged.
-const otherFiles = 128
-
-// stageLimit returns how many files may be staged at once. Each has a descriptor.
-func stageLimit() int64 {
-	var files unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= otherFiles+negotiate.MaxOpen {
-		return negotiate.MaxOpen
-	}
-	return max(1, int64(files.Cur)-otherFiles)
 }
 
 // storePack implements pump.ReceiverConfig.StorePack: it writes whole files. What ends the transfer does so after what

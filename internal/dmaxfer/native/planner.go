@@ -313,6 +313,9 @@ func (p *planner) need(ctx context.Context, e *arriving) error {
 		return nil
 	}
 	if e.chunked {
+		if undecided, err := p.chunks.permitOpening(ctx, e); !undecided {
+			return err
+		}
 		if err := p.prepare(ctx, e); err != nil {
 			return p.fail(e, err)
 		}

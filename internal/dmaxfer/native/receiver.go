@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	weighted "golang.org/x/sync/semaphore"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -46,11 +48,12 @@ type receiver struct {
 func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account) *receiver {
 	r := &receiver{session: session, gate: newCommitGate()}
 	r.outcomes = &outcomes{terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled)}
-	r.open.failedFiles = newFailedPaths()
+	targets, staged := fileLimits()
+	r.open.failedFiles, r.open.openable = newFailedPaths(), weighted.NewWeighted(targets)
 	r.chunks = &chunkStore{outcomes: r.outcomes, gate: r.gate, wholeStored: r.wholeStored}
 	r.planner = newPlanner(r.outcomes, r.chunks)
 	r.digests = &digestComparison{planner: r.planner}
-	r.packs = newPackStore(r.outcomes, r.gate, r.planner.flushTree)
+	r.packs = newPackStore(r.outcomes, r.gate, staged, r.planner.flushTree)
 	r.end = &conclusion{outcomes: r.outcomes, closeTree: r.planner.closeTree}
 	r.changed = r.end.check
 	return r

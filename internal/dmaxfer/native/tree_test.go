@@ -1,7 +1,10 @@
 package native
 
 import (
+	"fmt"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -133,6 +136,41 @@ func TestExtendedAttributesArrive(t *testing.T) {
 		}
 		if got := m.messages[negotiate.TypeMetadata]; (got > 0) != wanted {
 			t.Errorf("%d messages of attributes, wanted by both sides: %t", got, wanted)
+		}
+	}
+}
+
+// However many files there are that come in chunks, few of them are open at once.
+func TestFewFilesAreOpen(t *testing.T) {
+	const count = 4 * maxTargets
+	from, to, most := disktest.NewMemory("/", "/src"), newTarget(), 0
+	for i := range count {
+		from.Put(fmt.Sprintf("/src/%03d", i), repeated("content", 2*4096+i))
+	}
+	m := newMeeting(t, from, to)
+	m.receiver.search.FS = disktest.NewFaulty(to, func(int, string, string) *disktest.Fault {
+		most = max(most, to.Handles())
+		return nil
+	})
+	m.mustSucceed()
+	if s := m.receiver.summary.Tree; s.Files != count {
+		t.Errorf("%+v", s)
+	}
+	if most > maxTargets*filesOfATarget {
+		t.Errorf("%d files and directories were open", most)
+	}
+}
+
+// With few descriptors there are few of each kind, but always one.
+func TestFileLimits(t *testing.T) {
+	var before unix.Rlimit
+	must(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &before))
+	t.Cleanup(func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) })
+	for _, limit := range []uint64{64, 256, 1024, 4096, min(before.Cur, 1<<20)} {
+		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: before.Max}))
+		targets, staged := fileLimits()
+		if targets < 1 || staged < 1 || limit > 128 && targets*filesOfATarget+staged+otherFiles > int64(limit) {
+			t.Errorf("of %d descriptors there are %d targets and %d staged files", limit, targets, staged)
 		}
 	}
 }

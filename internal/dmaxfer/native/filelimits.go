@@ -1,0 +1,26 @@
+package native
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// The numbers of descriptors that a receiver of a tree needs.
+const (
+	otherFiles     = 128 // besides those of the files that it receives
+	filesOfATarget = 5   // file and its duplicate, journal, directory, and the userfaultfd(2) of a file on tmpfs
+	maxTargets     = 64
+)
+
+// fileLimits returns how many files may be open at once that come in chunks, and how many may be staged. Each of the
+// latter has a descriptor.
+func fileLimits() (targets, staged int64) {
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= 1<<20 {
+		return maxTargets, negotiate.MaxOpen
+	}
+	left := int64(files.Cur) - otherFiles
+	targets = min(max(left/2/filesOfATarget, 1), maxTargets)
+	return targets, min(max(left-targets*filesOfATarget, 1), negotiate.MaxOpen)
+}
