@@ -26,6 +26,9 @@ type summed struct {
 
 // compare compares the content of a file with a digest of the sender's, in a job and after those before it.
 func (d *digestComparison) compare(ctx context.Context, e *arriving, sum digest.Sum) {
+	if e.directory != nil {
+		d.planner.directories.await(e.directory)
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	first := summed{e, sum}
@@ -53,6 +56,9 @@ func (d *digestComparison) nextSum() (next summed, more bool) {
 
 func (d *digestComparison) compareSum(ctx context.Context, s summed) error {
 	defer d.planner.replies.hurry()
+	if s.entry.directory != nil {
+		defer d.planner.leave(s.entry.directory)
+	}
 	own, err := d.sum(ctx, s.entry, s.sum.Algorithm())
 	if err == nil && s.entry.depth == 0 && own == s.sum {
 		err = d.planner.terms.checkContent(s.entry.size, own)

@@ -49,7 +49,8 @@ func (s *directories) enter(d *directory) {
 	}
 }
 
-// await has a directory wait for an entry in it.
+// await has a directory wait for an entry in it, or for a job besides its entries, of which the sender may withdraw the
+// one that the job works on.
 func (s *directories) await(d *directory) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -267,15 +267,27 @@ func (p *planner) sameAttributes(e *arriving, info disk.Info) bool {
 	return uint32(info.Mode.Perm()) == e.meta.Mode&0o777
 }
 
-// haveContent answers that the content of a file is there. The only file of a transfer is made as durable as planned: it may
-// have been written a moment ago. A tree is flushed at the end.
+// haveContent answers that the content of a file is there. It is made as durable as planned: it may have been written a
+// moment ago. What an interrupted transfer has left beside it is removed.
 func (p *planner) haveContent(e *arriving) error {
+	c, in := p.terms.config, e.directory
 	if e.depth == 0 {
-		err := whileFlushing(p.terms.config.Progress, func() error { return p.flushFound(e) })
+		err := whileFlushing(c.Progress, func() error { return p.flushFound(e) })
 		if err != nil {
 			return err
 		}
+		if !p.terms.plan.DryRun {
+			disk.RemoveLeftovers(c.File.FS, c.File.Name)
+		}
 		p.rootDecided.Store(true)
+	}
+	if in != nil && in.of != nil {
+		if in.of.FlushesFiles() { // otherwise the tree is flushed at the end
+			if err := whileFlushing(c.Progress, func() error { return in.of.Flush(e.name) }); err != nil {
+				return p.fail(e, err)
+			}
+		}
+		in.of.RemoveLeftovers(e.name)
 	}
 	p.outcomes.have(e)
 	return nil

@@ -165,6 +165,7 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 		}
 		switch {
 		case a.Kind == negotiate.AnswerHave:
+			s.removeLeftovers()
 			s.entries.decide(o, job.Unchanged, nil)
 		case a.Kind == negotiate.AnswerSum:
 			s.digests.want(ctx, o)
@@ -182,6 +183,19 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 		}
 	}
 	return s.announcer.advance(ctx)
+}
+
+// removeLeftovers removes what an interrupted transfer in the other direction has left beside a file that both sides
+// have. Nobody depends on it.
+func (s *sender) removeLeftovers() {
+	if !s.terms.plan.Compare || s.terms.plan.Tree || s.terms.plan.DryRun {
+		return
+	}
+	file := s.terms.config.File
+	s.link.run(func() func() error {
+		disk.RemoveLeftovers(file.FS, file.Name)
+		return nothing
+	})
 }
 
 // cannotSend goes on without an entry, unless it is all there is. Lanes call it, too.

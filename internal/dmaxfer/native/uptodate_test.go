@@ -62,12 +62,78 @@ func (m *meeting) config(change func(c *Config)) {
 }
 
 // lost reports whether the target can be gone, or differ, when the power fails after the last operation.
-func lost(m *disktest.Memory) bool {
+func lost(m *disktest.Memory) bool { return isLost(m, "/dst/t") }
+
+func isLost(m *disktest.Memory, path string) bool {
 	last := m.Steps() - 1
 	for crash := range m.Crashes() {
-		if text, found := crash.FS.Get("/dst/t"); crash.Step == last && (!found || text != "content") {
+		if text, found := crash.FS.Get(path); crash.Step == last && (!found || text != "content") {
 			return true
 		}
 	}
 	return false
+}
+
+// The files of a tree are made durable as well, where one call does not flush everything.
+func TestUnchangedFileOfATreeIsFlushed(t *testing.T) {
+	for _, lacking := range []disktest.Lacking{{}, {SyncFS: true}} {
+		from, to := disktest.NewMemory("/", "/src"), newTarget()
+		from.Put("/src/file", "content")
+		to.Without(lacking)
+		to.Record()
+		first := newMeeting(t, from, to)
+		first.config(func(c *Config) { c.Durability = negotiate.DurabilityNone })
+		first.mustSucceed()
+		if !isLost(to, "/dst/t/file") {
+			t.Fatal("the file was flushed although the transfer did not promise it")
+		}
+		again := newMeeting(t, from, to)
+		again.config(func(c *Config) { c.Durability = negotiate.DurabilityFull })
+		again.receiver.search.Overwrite = true
+		again.mustSucceed()
+		if s := again.receiver.summary.Tree; s.Unchanged != 2 {
+			t.Errorf("%+v", s)
+		}
+		if isLost(to, "/dst/t/file") {
+			t.Errorf("with %+v the file does not survive a loss of power", lacking)
+		}
+	}
+}
+
+// A receiver that was killed after the final rename has left its journal, on either side.
+func TestLeftoversOfAnUnchangedFileAreRemoved(t *testing.T) {
+	const journal = ".t.dma-copy-journal"
+	for _, overwrite := range []bool{false, true} {
+		from, to := disktest.NewMemory("/", "/src"), newTarget()
+		from.Put("/src/t", "content")
+		from.Put("/src/"+journal, "journal")
+		m := newMeeting(t, from, to)
+		m.sender.search.Path = "/src/t"
+		m.mustSucceed()
+		to.Put("/dst/"+journal, "journal")
+		again := newMeeting(t, from, to)
+		again.sender.search.Path, again.receiver.search.Overwrite = "/src/t", overwrite
+		again.mustSucceed()
+		if _, left := to.Get("/dst/" + journal); left || !again.receiver.summary.UpToDate {
+			t.Errorf("overwrite %t: it is %t that the receiver's journal is left", overwrite, left)
+		}
+		if _, left := from.Get("/src/" + journal); left != overwrite { // a sender that knows its role changes nothing
+			t.Errorf("overwrite %t: it is %t that the sender's journal is left", overwrite, left)
+		}
+	}
+}
+
+// The journal of a file of a tree is removed when the interrupted tree is continued.
+func TestLeftoversInAnInterruptedTreeAreRemoved(t *testing.T) {
+	const journal = "/dst/t/.file.dma-copy-journal"
+	from, to := disktest.NewMemory("/", "/src"), newTarget()
+	from.Put("/src/file", "content")
+	newMeeting(t, from, to).mustSucceed()
+	to.Put(journal, "journal")
+	to.Put("/dst/.t.dma-copy-part", "dma-copy tree\n")
+	again := newMeeting(t, from, to)
+	again.mustSucceed()
+	if _, left := to.Get(journal); left || again.receiver.summary.Tree.Unchanged != 2 {
+		t.Errorf("it is %t that the journal is left, after %+v", left, again.receiver.summary.Tree)
+	}
 }
