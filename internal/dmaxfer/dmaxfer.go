@@ -116,5 +116,8 @@ func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
 		return nil, job.NewError(job.ErrSettings, nil, "leave out --protocol reference, or name a file",
 			"%s is a directory, and the reference protocol copies single files only", file.Path)
 	}
+	if file.Foreign != "" && o.Notify != nil {
+		o.Notify(job.Warned{Text: file.Path + " may be incomplete: " + file.Foreign})
+	}
 	return file, nil
 }

@@ -2,6 +2,7 @@ package disk
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 )
@@ -99,6 +100,23 @@ func isUnfinished(on FS, at *Location) bool {
 		return false
 	}
 	return isMarker(p.dir, p.names.partial)
+}
+
+// ForeignMarker returns a sentence about what may be another user's marker beside the directory at path, or an empty
+// string. That user's next transfer continues the directory, and nobody else's: otherwise anybody who may create files
+// beside a directory could have it overwritten.
+func ForeignMarker(on FS, path string) string {
+	at, err := locateTree(on, path)
+	if err != nil {
+		return ""
+	}
+	defer at.Dir.Close()
+	name := namesOf(at.Name, "").partial
+	found, err := at.Dir.Stat(name)
+	if err != nil || found.UID == on.Self().UID || !found.Mode.IsRegular() || found.Size != int64(len(markerText)) {
+		return ""
+	}
+	return fmt.Sprintf("an interrupted copy of user %d has left %s beside it", found.UID, name)
 }
 
 // isMarker reports whether a regular file has the content of a marker.

@@ -110,7 +110,7 @@ func checkReusable(found Info, self Self) error {
 	case !found.Mode.IsRegular():
 		return errNotRegular
 	case found.UID != self.UID:
-		return errors.New("it belongs to another user")
+		return fmt.Errorf("it belongs to user %d", found.UID)
 	case found.Links > 1:
 		return errors.New("it has more than one hard link")
 	default:

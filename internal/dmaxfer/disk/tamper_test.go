@@ -434,7 +434,7 @@ func TestNamesThatAreTakenElsewhere(t *testing.T) {
 	at.put(partialName, "another's")
 	m.SetSelf(disk.Self{UID: 1000})
 	_, err := disk.OpenPartial(at.fs, at.path("file"), copies["new"])
-	mustFail(t, err, disk.ErrTarget, "belongs to another user")
+	mustFail(t, err, disk.ErrTarget, "belongs to user")
 	m.SetDirectory("/there", os.ModeSticky|0o777, 0)
 	p := mustOpen(t, at, "file", copies["new"])
 	must(t, receive(t, p, newText, negotiate.DurabilityNone))

@@ -311,6 +311,35 @@ func TestMarkerBesideAForeignFile(t *testing.T) {
 	at.mustHold(t, ".tree.dma-copy-part", "tree")
 }
 
+// Another user's marker does not make a directory an unfinished tree, but the user learns of it.
+func TestForeignMarkerIsNamed(t *testing.T) {
+	at, m := inMemory()
+	m.SetSelf(disk.Self{UID: 7})
+	must(t, mustOpenTree(t, at, "tree", disk.TreeOptions{}).Close(false))
+	must(t, mustOpenTree(t, at, "own", disk.TreeOptions{}).Close(true))
+	m.Put("/there/.own.dma-copy-part", oldText)
+	if got := disk.ForeignMarker(at.fs, at.path("tree")); got != "" {
+		t.Errorf("of its own user: %s", got)
+	}
+	for _, other := range []disk.Self{{UID: 0}, {UID: 1000}} {
+		m.SetSelf(other)
+		const want = "an interrupted copy of user 7 has left .tree.dma-copy-part beside it"
+		if got := disk.ForeignMarker(at.fs, at.path("tree/")); got != want {
+			t.Errorf("there is %q", got)
+		}
+		for _, path := range []string{"own", ".", "absent", "absent/tree"} {
+			if got := disk.ForeignMarker(at.fs, at.path(path)); got != "" {
+				t.Errorf("%s: %s", path, got)
+			}
+		}
+		if state, err := disk.FindTree(at.fs, at.path("tree")); state != disk.TreeExists || err != nil {
+			t.Errorf("the tree is in state %d, %v", state, err)
+		}
+		_, err := disk.OpenTree(at.fs, at.path("tree"), disk.TreeOptions{Overwrite: true})
+		mustFail(t, err, disk.ErrTarget, "it belongs to user 7")
+	}
+}
+
 // FindPartials tells a marker from the partial file of a file.
 func TestMarkerIsFound(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {

@@ -41,6 +41,9 @@ type LocalFile struct {
 	// Unfinished says that an interrupted transfer has left a directory, which this side continues to receive.
 	Unfinished bool
 
+	// Foreign says that another user's transfer may not have finished the directory, as disk.ForeignMarker does.
+	Foreign string
+
 	stdin, stdout func() (disk.File, error)
 }
 
@@ -112,6 +115,9 @@ func (s Search) directory() (*LocalFile, error) {
 	f := LocalFile{Path: shownPath(s.FS, s.Path), Directory: true, Overwrite: s.Overwrite, Replaces: s.Overwrite}
 	if state == disk.TreeUnfinished && !s.Overwrite {
 		f.Directory, f.Unfinished = false, true
+	}
+	if state == disk.TreeExists {
+		f.Foreign = disk.ForeignMarker(s.FS, s.Path)
 	}
 	return s.found(f), nil
 }

@@ -88,15 +88,22 @@ func (p *planner) closeOwn() {
 
 // differs ends a comparison; path is what differs below the root.
 func (p *planner) differs(path string) error {
-	what, next := p.terms.config.File.Path, "use --overwrite on the side whose file may be replaced"
-	if p.terms.plan.Tree {
-		what, next = "the directory "+what, "use --overwrite on the side whose directory may be changed"
-		if path != "" {
-			return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, next,
-				"both sides have %s, and %s in it differs", what, path)
-		}
+	file, cause := p.terms.config.File, negotiate.ErrBothHaveFile
+	if !p.terms.plan.Tree {
+		return job.NewError(job.ErrSource, cause, "use --overwrite on the side whose file may be replaced",
+			"both sides have %s, and they differ", file.Path)
 	}
-	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, next, "both sides have %s, and they differ", what)
+	next := "use --overwrite on the side whose directory may be changed"
+	if file.Foreign != "" {
+		return job.NewError(job.ErrSource, cause,
+			"run this side as that user to continue that copy, or remove that file and "+next,
+			"both sides have the directory %s, and they differ: %s", file.Path, file.Foreign)
+	}
+	if path == "" {
+		return job.NewError(job.ErrSource, cause, next, "both sides have the directory %s, and they differ", file.Path)
+	}
+	return job.NewError(job.ErrSource, cause, next, "both sides have the directory %s, and %s in it differs",
+		file.Path, path)
 }
 
 // noDirectory reports whether an entry could not be opened as a directory because it is something else.

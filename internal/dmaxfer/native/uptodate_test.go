@@ -1,9 +1,12 @@
 package native
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -135,5 +138,24 @@ func TestLeftoversInAnInterruptedTreeAreRemoved(t *testing.T) {
 	again.mustSucceed()
 	if _, left := to.Get(journal); left || again.receiver.summary.Tree.Unchanged != 2 {
 		t.Errorf("it is %t that the journal is left, after %+v", left, again.receiver.summary.Tree)
+	}
+}
+
+// A directory that another user's transfer has not finished is not continued, and the message says how it can be.
+func TestTreeOfAnotherUserIsNotContinued(t *testing.T) {
+	from, to := disktest.NewMemory("/", "/src"), newTarget()
+	from.Put("/src/file", "content")
+	to.SetSelf(disk.Self{UID: 7})
+	tree, err := disk.OpenTree(to, "/dst/t", disk.TreeOptions{})
+	must(t, err)
+	must(t, tree.Close(false))
+	to.SetSelf(disk.Self{UID: 0})
+	m := newMeeting(t, from, to)
+	m.run()
+	mustBe(t, m.receiver.err, job.ErrSource)
+	for _, words := range []string{"copy of user 7 has left .t.dma-copy-part beside it", "run this side as that user"} {
+		if !strings.Contains(m.receiver.err.Error(), words) {
+			t.Errorf("%q does not say %q", m.receiver.err, words)
+		}
 	}
 }
