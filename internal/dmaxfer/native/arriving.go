@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -28,6 +29,7 @@ type arriving struct {
 	action    job.Action // of a directory that is decided, until it is left
 	directory *directory // that contains it; nil for a root
 	links     []*arriving
+	own       *tree.Entry // in a comparison of trees: what this side has in its place; nil: nothing
 
 	// The following are set before the sender is told that the entry is needed.
 	chunked bool // it comes in chunks, although it would fit into a slot

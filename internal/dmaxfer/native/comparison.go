@@ -7,8 +7,6 @@ import (
 	"io/fs"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -21,11 +19,11 @@ import (
 // ownTree lists what the receiver of a comparison has, in the order of the sender's entries.
 type ownTree struct {
 	walk *tree.Walk
-	next string // path of the next entry
-	end  bool
+	next *tree.Entry // nil at the end
 }
 
-// openOwn opens the tree that this side would send. What it would leave out is not compared.
+// openOwn opens the tree that this side would send. What it would leave out is not compared, and symlinks that it would
+// follow are compared as what they point to.
 func openOwn(c *Config) (*ownTree, error) {
 	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{Links: c.Links, Filter: c.Filter, Only: c.FilesFrom})
 	if err != nil {
@@ -37,15 +35,14 @@ func openOwn(c *Config) (*ownTree, error) {
 // advance finds the next entry.
 func (o *ownTree) advance() error {
 	found, err := o.walk.Next()
-	if errors.Is(err, io.EOF) {
-		o.end = true
-		return nil
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
+		o.next = nil
+	case err != nil:
 		return err
+	default:
+		o.next = &found
 	}
-	o.next = found.Path()
-	found.Release()
 	return nil
 }
 
@@ -54,7 +51,8 @@ func before(path, other string) bool {
 	return strings.ReplaceAll(path, "/", "\x00") < strings.ReplaceAll(other, "/", "\x00")
 }
 
-// passOwn returns an error if this side has an entry before e, or any more if e is nil, that the sender does not have.
+// passOwn finds what this side has in place of e. It returns an error if there is an entry before e, or any more if e is
+// nil, that the sender does not have.
 func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
 	if !p.terms.plan.Compare || !p.terms.plan.Tree {
 		return nil
@@ -67,12 +65,16 @@ func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
 			return err
 		}
 	}
-	if p.own.end || e != nil && before(e.path, p.own.next) {
+	if p.own.next == nil || e != nil && before(e.path, p.own.next.Path()) {
 		return nil // planning e finds that it is not there
 	}
-	if e == nil || p.own.next != e.path {
-		return p.differs(p.own.next)
+	if e == nil || p.own.next.Path() != e.path {
+		return p.differs(p.own.next.Path())
 	}
+	if !p.open.compareWith(e, p.own.next) {
+		p.own.next.Release() // e has been decided
+	}
+	p.own.next = nil
 	p.terms.config.Progress.Touch()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -81,9 +83,13 @@ func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
 }
 
 func (p *planner) closeOwn() {
-	if p.own != nil {
-		p.own.walk.Close()
+	if p.own == nil {
+		return
 	}
+	if p.own.next != nil {
+		p.own.next.Release()
+	}
+	p.own.walk.Close()
 }
 
 // differs ends a comparison; path is what differs below the root.
@@ -105,9 +111,6 @@ func (p *planner) differs(path string) error {
 	return job.NewError(job.ErrSource, cause, next, "both sides have the directory %s, and %s in it differs",
 		file.Path, path)
 }
-
-// noDirectory reports whether an entry could not be opened as a directory because it is something else.
-func noDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) }
 
 // compareLink compares a hard link: here, too, both names are those of one file.
 func (p *planner) compareLink(e *arriving) error {

@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 )
 
 // digestComparison compares files that the target has with digests of the sender's, one after another in a job. The
@@ -21,6 +22,7 @@ type digestComparison struct {
 // summed is a file whose content is compared with a digest of the sender's.
 type summed struct {
 	entry *arriving
+	own   *tree.Entry // held; nil: it is not a file of a comparison of trees
 	sum   digest.Sum
 }
 
@@ -31,7 +33,12 @@ func (d *digestComparison) compare(ctx context.Context, e *arriving, sum digest.
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	first := summed{e, sum}
+	first := summed{e, nil, sum}
+	if e.own != nil {
+		held := *e.own
+		held.Dir.Hold()
+		first.own = &held
+	}
 	if d.sums = append(d.sums, first); len(d.sums) == 1 {
 		d.planner.link.run(func() func() error {
 			for next, more := first, true; more; next, more = d.nextSum() {
@@ -59,7 +66,10 @@ func (d *digestComparison) compareSum(ctx context.Context, s summed) error {
 	if s.entry.directory != nil {
 		defer d.planner.leave(s.entry.directory)
 	}
-	own, err := d.sum(ctx, s.entry, s.sum.Algorithm())
+	own, err := d.sum(ctx, s)
+	if s.own != nil {
+		s.own.Release()
+	}
 	if err == nil && s.entry.depth == 0 && own == s.sum {
 		err = d.planner.terms.checkContent(s.entry.size, own)
 		d.planner.account.content(s.entry.size, own)
@@ -76,17 +86,40 @@ func (d *digestComparison) compareSum(ctx context.Context, s summed) error {
 }
 
 // sum computes the digest of what the target has in place of a file.
-func (d *digestComparison) sum(ctx context.Context, e *arriving, a digest.Algorithm) (digest.Sum, error) {
-	file, err := d.planner.openOwn(e)
+func (d *digestComparison) sum(ctx context.Context, s summed) (digest.Sum, error) {
+	file, err := d.open(s)
 	if err != nil {
 		return digest.Sum{}, err
 	}
 	defer file.Close()
-	sum, _, err := digest.Of(ctx, a, touchingReader{file, d.planner.terms.config.Progress})
+	sum, _, err := digest.Of(ctx, s.sum.Algorithm(), touchingReader{file, d.planner.terms.config.Progress})
 	if err != nil && ctx.Err() == nil {
-		err = disk.NewError(disk.ErrTarget, err, "check the disk", "reading %s failed: %s", e.path, disk.Reason(err))
+		err = disk.NewError(disk.ErrTarget, err, "check the disk", "reading %s failed: %s",
+			s.entry.path, disk.Reason(err))
 	}
 	return sum, err
+}
+
+func (d *digestComparison) open(s summed) (disk.File, error) {
+	if s.own == nil {
+		return d.planner.openOwn(s.entry)
+	}
+	source, err := s.own.Open()
+	if err != nil {
+		return nil, err
+	}
+	return source.File(), nil // which closes it, too
+}
+
+// settle releases what was to be compared when the transfer has ended.
+func (d *digestComparison) settle() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, s := range d.sums {
+		if s.own != nil {
+			s.own.Release()
+		}
+	}
 }
 
 // touchingReader reports the progress of reading a file.

@@ -5,6 +5,7 @@ import (
 
 	weighted "golang.org/x/sync/semaphore"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -43,6 +44,17 @@ func (o *openEntries) expect(e *arriving) {
 	defer o.mu.Unlock()
 	e.counted = true
 	o.needed++
+}
+
+// compareWith notes what an entry is compared with until it is decided. It reports false if it is already.
+func (o *openEntries) compareWith(e *arriving, own *tree.Entry) (undecided bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.table[e.number%negotiate.MaxOpen] != e {
+		return false
+	}
+	e.own = own
+	return true
 }
 
 // permit keeps a permit of openable for an entry until that is decided. If it has been decided already, permit releases
@@ -102,6 +114,9 @@ func (o *openEntries) decided(e *arriving, failed bool) (links []*arriving) {
 	if e.permit {
 		o.openable.Release(1)
 	}
+	if e.own != nil {
+		e.own.Release()
+	}
 	return e.links
 }
 
@@ -130,6 +145,17 @@ func (o *openEntries) counts() (undecided, needed int, failed int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.undecided, o.needed, o.failed
+}
+
+// settle releases what the entries are compared with when the transfer has ended.
+func (o *openEntries) settle() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, e := range o.table {
+		if e != nil && e.own != nil {
+			e.own.Release()
+		}
+	}
 }
 
 // targets returns the open targets of the entries.

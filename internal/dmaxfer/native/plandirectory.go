@@ -74,17 +74,21 @@ func (p *planner) enter(d *directory) (created bool, err error) {
 	return d.of.Fresh(), nil
 }
 
-// lookInto opens a directory to compare what is in it.
+// lookInto finds out whether the target has a directory. It opens it to look at what is in it, except in a comparison,
+// for which the planner has a list of this side's entries.
 func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	switch {
 	case d.parent == nil:
 		d.seen, err = p.terms.config.File.FS.OpenDir(p.terms.config.File.Name)
+	case p.terms.plan.Compare:
+		info, found, err := p.stat(d.entry)
+		return !found || !info.Mode.IsDir(), err
 	case d.parent.seen == nil:
 		return true, nil
 	default:
 		d.seen, err = d.parent.seen.OpenChild(d.entry.name)
 	}
-	if errors.Is(err, fs.ErrNotExist) || p.terms.plan.Compare && noDirectory(err) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil
 	}
 	if err != nil {

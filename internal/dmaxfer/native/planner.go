@@ -143,10 +143,12 @@ func (p *planner) plan(ctx context.Context, e *arriving) error {
 	return p.planFile(ctx, e)
 }
 
-// stat returns the Info of what an entry would replace; found is false if there is nothing.
+// stat returns the Info of what an entry would replace, or is compared with; found is false if there is nothing.
 func (p *planner) stat(e *arriving) (info disk.Info, found bool, err error) {
 	switch d := e.directory; {
-	case d.of != nil && d.of.Fresh(), d.of == nil && d.seen == nil:
+	case e.own != nil:
+		return e.own.Info, true, e.own.Err
+	case p.terms.plan.Compare, d.of != nil && d.of.Fresh(), d.of == nil && d.seen == nil:
 		return disk.Info{}, false, nil
 	case d.of != nil:
 		info, err = d.of.Stat(e.name)
@@ -195,9 +197,12 @@ func (p *planner) sameLink(e *arriving) (bool, error) {
 		return false, err
 	}
 	var link disk.Link
-	if e.directory.of != nil {
+	switch {
+	case e.own != nil:
+		return e.own.Link == e.link, nil
+	case e.directory.of != nil:
 		link, err = e.directory.of.ReadLink(e.name)
-	} else {
+	default:
 		link, err = e.directory.seen.ReadLink(e.name)
 	}
 	if err != nil {

@@ -365,6 +365,8 @@ func (r *receiver) halt(ctx context.Context) error { return r.gate.halt(ctx) }
 // settle implements role. It keeps what a later transfer can resume, and nothing that is known to be wrong.
 func (r *receiver) settle(failed error) (kept job.Kept, err error) {
 	r.packs.settle()
+	r.digests.settle()
+	r.open.settle()
 	var errs []error
 	for _, t := range r.open.targets() {
 		if failed != nil && !worthless(failed) {

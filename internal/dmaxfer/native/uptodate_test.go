@@ -7,6 +7,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -156,6 +157,36 @@ func TestTreeOfAnotherUserIsNotContinued(t *testing.T) {
 	for _, words := range []string{"copy of user 7 has left .t.dma-copy-part beside it", "run this side as that user"} {
 		if !strings.Contains(m.receiver.err.Error(), words) {
 			t.Errorf("%q does not say %q", m.receiver.err, words)
+		}
+	}
+}
+
+// A side that has sent what its symlinks point to has the same tree as the other, whichever of them compares.
+func TestFollowedLinksAreCompared(t *testing.T) {
+	for _, dpuSends := range []bool{false, true} {
+		for _, checksum := range []bool{false, true} {
+			from, to := disktest.NewMemory("/", "/src", "/src/dir"), newTarget()
+			from.Put("/src/dir/file", "content")
+			from.Symlink("dir/file", "/src/a-file", 1000)
+			from.Symlink("dir", "/src/z-dir", 1000)
+			repeat := func() *meeting {
+				m := newMeeting(t, from, to)
+				m.dpuSends, m.sender.config.Links = dpuSends, tree.LinksFollow
+				m.config(func(c *Config) { c.Checksum = checksum })
+				return m
+			}
+			repeat().mustSucceed()
+			again := repeat()
+			again.mustSucceed()
+			if !again.sender.summary.UpToDate || !again.receiver.summary.UpToDate {
+				t.Errorf("DPU sends %t, checksum %t: %+v", dpuSends, checksum, again.sender.summary)
+			}
+			from.Put("/src/dir/file", "another")
+			different := repeat()
+			different.run()
+			if different.sender.err == nil || !strings.Contains(different.sender.err.Error(), "a-file in it differs") {
+				t.Errorf("DPU sends %t, checksum %t: %v", dpuSends, checksum, different.sender.err)
+			}
 		}
 	}
 }
