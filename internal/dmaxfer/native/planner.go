@@ -190,7 +190,7 @@ func (p *planner) planSymlink(e *arriving) error {
 	return nil
 }
 
-// sameLink reports whether the target has the symlink already.
+// sameLink reports whether the target has the symlink already. In a comparison its time and owner do not count.
 func (p *planner) sameLink(e *arriving) (bool, error) {
 	info, found, err := p.stat(e)
 	if err != nil || !found || info.Mode&fs.ModeSymlink == 0 {
@@ -208,7 +208,9 @@ func (p *planner) sameLink(e *arriving) (bool, error) {
 	if err != nil {
 		return false, cannotExamine(e, err)
 	}
-	return link.Text == e.link, nil
+	plan := &p.receiver.terms.plan
+	sameOwner := !plan.Owner || link.UID == e.meta.UID && link.GID == e.meta.GID
+	return link.Text == e.link && link.Modified == e.meta.Modified && sameOwner, nil
 }
 
 // planLink makes a hard link, at once or when the file that it is another name of has been committed.

@@ -283,12 +283,22 @@ func TestNothingIsLookedForInNewDirectories(t *testing.T) {
 	}
 }
 
-// linkTo returns a function that creates a symlink in the target.
-func linkTo(text string) func(*disktest.Memory) {
-	return func(m *disktest.Memory) { m.Symlink(text, "/dst/t/l", 1000) }
+// linkTo returns a function that creates a symlink in the target, with a time of the given number of seconds.
+func linkTo(text string, seconds int64) func(*disktest.Memory) {
+	return func(m *disktest.Memory) {
+		m.Symlink(text, "/dst/t/l", 1000)
+		setLinkModified(m, "/dst/t", seconds)
+	}
 }
 
-// A symlink is replaced only if it has another text.
+func setLinkModified(m *disktest.Memory, directory string, seconds int64) {
+	if dir, err := m.OpenDir(directory); err == nil {
+		_ = dir.SetLinkModified("l", disk.Timestamp{Sec: seconds})
+		_ = dir.Close()
+	}
+}
+
+// A symlink is replaced only if it has another text or time, of which only the text counts in a comparison.
 func TestDecisionsAboutSymlinks(t *testing.T) {
 	const kept, replaced = "unchanged", "copied"
 	for name, c := range map[string]struct {
@@ -297,14 +307,16 @@ func TestDecisionsAboutSymlinks(t *testing.T) {
 		wish   wish
 	}{
 		"missing":       {func(*disktest.Memory) {}, replaced, wish{overwrite: true}},
-		"same":          {linkTo("text"), kept, wish{overwrite: true}},
-		"other":         {linkTo("other"), replaced, wish{overwrite: true}},
+		"same":          {linkTo("text", 5), kept, wish{overwrite: true}},
+		"other time":    {linkTo("text", 6), replaced, wish{overwrite: true}},
+		"other":         {linkTo("other", 5), replaced, wish{overwrite: true}},
 		"a file":        {func(m *disktest.Memory) { m.Put("/dst/t/l", "text") }, replaced, wish{overwrite: true}},
-		"compared same": {linkTo("text"), kept, wish{}},
+		"compared same": {linkTo("text", 6), kept, wish{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			from, to := disktest.NewMemory("/", "/src"), disktest.NewMemory("/", "/dst", "/dst/t")
 			from.Symlink("text", "/src/l", 1000)
+			setLinkModified(from, "/src", 5)
 			c.put(to)
 			m := newMeeting(t, from, to)
 			c.wish.of(m)
