@@ -59,8 +59,9 @@ type Dir interface {
 	// Names returns the names of all entries, sorted.
 	Names() ([]string, error)
 
-	// List returns the names of all entries in a compact form. It must not be called concurrently with itself or Names.
-	List() (*NameList, error)
+	// List returns the names that are sorted after the given one, in a compact form. If they take more than limit
+	// bytes, it returns the first of them, at least one. It must not be called concurrently with itself or Names.
+	List(after string, limit int) (*NameList, error)
 
 	// MayCreate returns an error if this user cannot create files here.
 	MayCreate() error

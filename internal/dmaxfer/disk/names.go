@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,12 +16,13 @@ const (
 	maxBlocks = 1 << (32 - blockBits)
 )
 
-// NameList holds the names of a directory's entries, sorted bytewise. It takes five bytes for each name besides the
-// name itself. Its methods may be called concurrently.
+// NameList holds names of a directory's entries, sorted bytewise. It takes five bytes for each name besides the name
+// itself. Its methods may be called concurrently.
 type NameList struct {
 	refs   []uint32
 	blocks [][]byte
 	size   int
+	more   bool
 }
 
 // Len returns the number of names.
@@ -34,16 +34,8 @@ func (l *NameList) Name(i int) string { return string(l.at(l.refs[i])) }
 // Size returns how many bytes of memory the list takes.
 func (l *NameList) Size() int { return l.size }
 
-// After returns the index of the first name that is sorted after the given one.
-func (l *NameList) After(name string) int {
-	i, found := slices.BinarySearchFunc(l.refs, name, func(ref uint32, name string) int {
-		return strings.Compare(string(l.at(ref)), name)
-	})
-	if found {
-		i++
-	}
-	return i
-}
+// More reports whether names that are sorted after the last one were left out.
+func (l *NameList) More() bool { return l.more }
 
 func (l *NameList) at(ref uint32) []byte {
 	block := l.blocks[ref>>blockBits]
@@ -51,9 +43,9 @@ func (l *NameList) at(ref uint32) []byte {
 	return block[start : start+int(block[start-1])]
 }
 
-// NewNameList returns the list of the given names, each of them at most 255 bytes long.
-func NewNameList(names []string) (*NameList, error) {
-	l := new(nameCollector)
+// NewNameList returns the list of those of the given names that are sorted after a name, as Dir.List does.
+func NewNameList(names []string, after string, limit int) (*NameList, error) {
+	c := &nameCollector{after: after, limit: limit}
 	expected := 0
 	for _, name := range names {
 		expected += 1 + len(name)
@@ -62,41 +54,67 @@ func NewNameList(names []string) (*NameList, error) {
 		if len(name) > maxNameLength {
 			return nil, unix.ENAMETOOLONG
 		}
-		if err := l.add([]byte(name), expected); err != nil {
+		if err := c.add([]byte(name), expected); err != nil {
 			return nil, err
 		}
 		expected -= 1 + len(name)
 	}
-	return l.sorted(), nil
+	return c.sorted(), nil
 }
 
 // nameCollector makes a NameList of names in any order.
 type nameCollector struct {
+	after string // names up to this one are left out
+	limit int    // bytes that the list may take
+
 	blocks [][]byte
 	count  int
-	size   int
+	size   int    // bytes of the blocks
+	used   int    // those that have names
+	cut    []byte // names from this one on are left out; nil: none
 }
 
-// add appends a name. expected is the number of bytes that are known to be needed from now on.
+// add appends a name, unless it is left out. expected is the number of bytes that are known to be needed from now on.
 func (c *nameCollector) add(name []byte, expected int) error {
+	if string(name) <= c.after || c.cut != nil && bytes.Compare(name, c.cut) >= 0 {
+		return nil
+	}
 	last := len(c.blocks) - 1
 	if last < 0 || cap(c.blocks[last])-len(c.blocks[last]) < 1+len(name) {
 		if len(c.blocks) == maxBlocks {
 			return fmt.Errorf("the names take more than %d bytes: %w", c.size, unix.EFBIG)
 		}
 		// The blocks of a small directory have the size of its names, and those of a large one are few.
-		size := min(max(expected, 2*c.size), blockSize)
+		size := min(max(expected, 2*c.size, 1+len(name)), blockSize)
 		c.blocks = append(c.blocks, make([]byte, 0, size))
 		c.size += size
 		last++
 	}
 	c.blocks[last] = append(append(c.blocks[last], byte(len(name))), name...)
 	c.count++
+	c.used += 1 + len(name)
+	if c.used+4*c.count > c.limit && c.count > 1 {
+		return c.halve()
+	}
+	return nil
+}
+
+// halve leaves out the second half of the names that were collected.
+func (c *nameCollector) halve() error {
+	all := c.sorted()
+	kept := all.refs[:len(all.refs)/2]
+	half := &nameCollector{after: c.after, limit: c.limit, cut: bytes.Clone(all.at(all.refs[len(kept)]))}
+	for _, ref := range kept {
+		if err := half.add(all.at(ref), 0); err != nil {
+			return err
+		}
+	}
+	*c = *half
 	return nil
 }
 
 func (c *nameCollector) sorted() *NameList {
-	l := &NameList{refs: make([]uint32, 0, c.count), blocks: c.blocks, size: c.size + 4*c.count}
+	l := &NameList{refs: make([]uint32, 0, c.count), blocks: c.blocks, size: c.size + 4*c.count, more: c.cut != nil}
 	for i, block := range c.blocks {
 		for offset := 0; offset < len(block); offset += 1 + int(block[offset]) {
 			l.refs = append(l.refs, uint32(i)<<blockBits|uint32(offset))

@@ -40,7 +40,7 @@ func TestListHasAllNames(t *testing.T) {
 		want = append(want, "symlink")
 		slices.Sort(want)
 		for range 2 { // starts at the beginning again
-			names, err := dir.List()
+			names, err := dir.List("", 1<<30)
 			must(t, err)
 			if got := namesOf(names); !slices.Equal(got, want) {
 				t.Errorf("%d names, want %d", len(got), len(want))
@@ -53,9 +53,9 @@ func TestListOfAnEmptyDirectory(t *testing.T) {
 	dir, err := disk.OS.OpenDir(t.TempDir())
 	must(t, err)
 	defer dir.Close()
-	names, err := dir.List()
+	names, err := dir.List("", 1<<30)
 	must(t, err)
-	if names.Len() != 0 || names.After("x") != 0 {
+	if names.Len() != 0 || names.More() {
 		t.Errorf("there are %q", namesOf(names))
 	}
 }
@@ -67,45 +67,64 @@ func TestListOfARemovedDirectory(t *testing.T) {
 	must(t, err)
 	defer dir.Close()
 	must(t, os.Remove(folder))
-	if names, err := dir.List(); err == nil && names.Len() > 0 {
+	if names, err := dir.List("", 1<<30); err == nil && names.Len() > 0 {
 		t.Errorf("there are %q", namesOf(names))
 	}
 }
 
+// With any limit the lists that follow one another have all names, and none takes much more than the limit.
 func TestNameList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		names := rapid.SliceOfDistinct(rapid.StringN(1, 60, 255), rapid.ID).Draw(t, "names")
-		l, err := disk.NewNameList(names)
-		if err != nil {
-			t.Fatal(err)
+		limit := rapid.IntRange(0, 500).Draw(t, "limit")
+		var got []string
+		for after, more := "", true; more; {
+			l, err := disk.NewNameList(names, after, limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			page := namesOf(l)
+			taken := 0
+			for _, name := range page {
+				taken += len(name) + 5
+			}
+			if more = l.More(); len(page) > 1 && taken > limit || more && len(page) == 0 {
+				t.Fatalf("there are %q after %q with a limit of %d", page, after, limit)
+			}
+			got = append(got, page...)
+			if more {
+				after = page[len(page)-1]
+			}
 		}
 		slices.Sort(names)
-		if got := namesOf(l); !slices.Equal(got, names) {
+		if !slices.Equal(got, names) {
 			t.Fatalf("got %q, want %q", got, names)
-		}
-		limit := rapid.StringN(0, 3, -1).Draw(t, "limit")
-		if len(names) > 0 && rapid.Bool().Draw(t, "exact") {
-			limit = rapid.SampledFrom(names).Draw(t, "name")
-		}
-		if after := l.After(limit); !slices.Equal(namesOf(l)[after:], namesAfter(names, limit)) {
-			t.Errorf("after %q there is %q of %q", limit, namesOf(l)[after:], names)
 		}
 	})
 }
 
-// namesAfter returns the names that are sorted after limit.
-func namesAfter(names []string, limit string) (after []string) {
-	for _, name := range names {
-		if name > limit {
-			after = append(after, name)
-		}
-	}
-	return after
+func TestNameThatIsTooLong(t *testing.T) {
+	_, err := disk.NewNameList([]string{"a", strings.Repeat("n", 256)}, "", 1000)
+	mustBe(t, err, unix.ENAMETOOLONG)
 }
 
-func TestNameThatIsTooLong(t *testing.T) {
-	_, err := disk.NewNameList([]string{"a", strings.Repeat("n", 256)})
-	mustBe(t, err, unix.ENAMETOOLONG)
+// Lists of an open directory follow one another, too.
+func TestListIsContinued(t *testing.T) {
+	conform(t, func(t *testing.T, at testDir, dir disk.Dir, _ disk.File) {
+		for i := range 600 {
+			at.put(fmt.Sprintf("%03d", (i*7)%600), "")
+		}
+		first, err := dir.List("", 100*(3+5))
+		must(t, err)
+		if n := first.Len(); n < 50 || n > 100 || !first.More() || first.Name(n-1) != fmt.Sprintf("%03d", n-1) {
+			t.Errorf("there are %q", namesOf(first))
+		}
+		last, err := dir.List("597", 100*(3+5))
+		must(t, err)
+		if got := namesOf(last); !slices.Equal(got, []string{"598", "599", "file"}) || last.More() {
+			t.Errorf("there are %q", got)
+		}
+	})
 }
 
 // TestListOfManyNamesIsCompact bounds all that is allocated for the list of a large directory, which includes the peak.
@@ -121,7 +140,7 @@ func TestListOfManyNamesIsCompact(t *testing.T) {
 	defer dir.Close()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	names, err := dir.List()
+	names, err := dir.List("", 1<<30)
 	runtime.ReadMemStats(&after)
 	must(t, err)
 	if names.Len() != count || names.Name(0) != "file-000001" || names.Name(count-1) != "x" {

@@ -14,13 +14,13 @@ const listBufferSize = 64 << 10
 var listBuffers = sync.Pool{New: func() any { return new([listBufferSize]byte) }}
 
 // List reads the directory without package os, which would return a slice of strings.
-func (d *osDir) List() (*NameList, error) {
+func (d *osDir) List(after string, limit int) (*NameList, error) {
 	if err := retry(func() error { _, err := unix.Seek(d.fd(), 0, 0); return err }); err != nil {
 		return nil, d.failed("list", ".", err)
 	}
 	buffer := listBuffers.Get().(*[listBufferSize]byte)
 	defer listBuffers.Put(buffer)
-	names := new(nameCollector)
+	names := &nameCollector{after: after, limit: limit}
 	for {
 		n := 0
 		err := retry(func() (err error) {

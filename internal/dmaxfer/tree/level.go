@@ -7,7 +7,8 @@ import (
 )
 
 // maxNames is the number of bytes that the lists of names of all levels may take before those of the upper ones are
-// dropped. They are read again when the walk comes back.
+// dropped. They are read again when the walk comes back. Each has at most half of them: of a directory of more names
+// only the first ones are read, and the others when the walk has gone through these.
 const maxNames = 24 << 20
 
 // level is a directory whose entries the walk goes through.
@@ -15,9 +16,9 @@ type level struct {
 	folder *Folder
 	in     string // its path with a slash at the end; empty for the root
 
-	names *disk.NameList // all names; nil if only has the paths, or if the list was dropped
+	names *disk.NameList // those after last; nil if only has the paths, or if the list was dropped
 	next  int            // index in names
-	last  string         // name after which a list that was dropped goes on
+	last  string         // the last name before those of the list; empty for the first list
 
 	restricted bool
 	only       []string // paths from Options.Only that start with in, sorted; if restricted
@@ -55,22 +56,24 @@ func isAtOrBelow(path, name string) bool {
 	return strings.HasPrefix(path, name) && (len(path) == len(name) || path[len(name)] == '/')
 }
 
-// list reads the names, those after last if it did before.
-func (l *level) list() error {
+// list reads names, those after last.
+func (l *level) list(limit int) error {
 	dir, err := l.folder.acquire()
 	if err != nil {
 		return err
 	}
 	defer l.folder.release()
-	names, err := dir.List()
-	if err != nil {
-		return err
+	l.names, err = dir.List(l.last, limit)
+	return err
+}
+
+// more reports whether there are names that have not been read. They are after those of the list, which it drops.
+func (l *level) more() bool {
+	if l.restricted || !l.names.More() {
+		return false
 	}
-	l.names = names
-	if l.last != "" {
-		l.next = names.After(l.last)
-	}
-	return nil
+	l.drop()
+	return true
 }
 
 // drop frees the list of names.

@@ -49,6 +49,47 @@ func TestDirectoriesOfManyNamesTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// TestOneDirectoryOfManyNamesTakesLittleMemory walks a directory whose list alone does not fit.
+func TestOneDirectoryOfManyNamesTakesLittleMemory(t *testing.T) {
+	const count = 40_000
+	root := inMemory(t)
+	build(t, root, "x")
+	for i := range count {
+		must(t, os.Link(filepath.Join(root, "x"), fmt.Sprintf("%s/name-%05d", root, i*7919%count)))
+	}
+	w, err := tree.Open(disk.OS, root, tree.Options{})
+	must(t, err)
+	defer w.Close()
+	const limit = 100_000 // bytes, of 600,000 that all names take
+	w.Restrict(tree.Limits{Names: limit})
+	before, largest := heap(), 0
+	first, err := w.Next()
+	must(t, err)
+	first.Release()
+	for i := range count {
+		e, err := w.Next()
+		must(t, err)
+		if want := fmt.Sprintf("name-%05d", i); e.Name != want {
+			t.Fatalf("%s, want %s", e.Name, want)
+		}
+		e.Release()
+		if i%(count/20) == 0 {
+			largest = max(largest, heap()-before)
+		}
+	}
+	if e, err := w.Next(); err != nil || e.Name != "x" {
+		t.Errorf("%s (%v)", e.Name, err)
+	} else {
+		e.Release()
+	}
+	if _, err := w.Next(); err != io.EOF {
+		t.Errorf("at the end: %v", err)
+	}
+	if largest > 2*limit {
+		t.Errorf("the walk takes %d bytes", largest)
+	}
+}
+
 // heap returns the number of bytes in use.
 func heap() int {
 	runtime.GC()

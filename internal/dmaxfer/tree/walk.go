@@ -142,7 +142,7 @@ func (w *Walk) next() (Entry, error) {
 	for len(w.stack) > 0 {
 		at := w.stack[len(w.stack)-1]
 		if !at.restricted && at.names == nil {
-			if err := at.list(); err != nil {
+			if err := at.list(w.maxNames / 2); err != nil {
 				entry := w.unfinished(at, err)
 				w.pop()
 				return entry, nil
@@ -150,7 +150,9 @@ func (w *Walk) next() (Entry, error) {
 		}
 		name, below, found := at.takeName()
 		if !found {
-			w.pop()
+			if !at.more() {
+				w.pop()
+			}
 			continue
 		}
 		if entry, found := w.examine(at, name, below); found {
@@ -189,7 +191,7 @@ func (w *Walk) begin(folder *Folder, entry *Entry, below []string) error {
 		next.in = entry.Path() + "/"
 	}
 	if err == nil && !next.restricted {
-		err = next.list()
+		err = next.list(w.maxNames / 2)
 	}
 	if err != nil {
 		folder.Release()
