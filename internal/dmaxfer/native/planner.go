@@ -192,14 +192,15 @@ func (p *planner) planSymlink(e *arriving) error {
 
 // sameLink reports whether the target has the symlink already. In a comparison its time and owner do not count.
 func (p *planner) sameLink(e *arriving) (bool, error) {
+	if e.own != nil {
+		return p.isLink(e.path, e.link), nil
+	}
 	info, found, err := p.stat(e)
 	if err != nil || !found || info.Mode&fs.ModeSymlink == 0 {
 		return false, err
 	}
 	var link disk.Link
 	switch {
-	case e.own != nil:
-		return e.own.Link == e.link, nil
 	case e.directory.of != nil:
 		link, err = e.directory.of.ReadLink(e.name)
 	default:

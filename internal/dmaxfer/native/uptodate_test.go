@@ -161,6 +161,27 @@ func TestTreeOfAnotherUserIsNotContinued(t *testing.T) {
 	}
 }
 
+// A side that has received symlinks, and would follow them if it sent, has the same tree as well.
+func TestReceivedLinksAreCompared(t *testing.T) {
+	from, to := disktest.NewMemory("/", "/src", "/src/dir"), newTarget()
+	from.Put("/src/file", "content")
+	from.Symlink("../file", "/src/dir/link", 1000)
+	newMeeting(t, from, to).mustSucceed()
+	for _, text := range []string{"../file", "/src/file"} {
+		m := newMeeting(t, from, to)
+		m.receiver.config.Links = tree.LinksFollow
+		m.run()
+		if same := text == "../file"; (m.receiver.err == nil) != same {
+			t.Errorf("%s: %v", text, m.receiver.err)
+		}
+		in, err := from.OpenDir("/src/dir")
+		must(t, err)
+		must(t, in.Remove("link"))
+		must(t, in.Close())
+		from.Symlink("/src/file", "/src/dir/link", 1000)
+	}
+}
+
 // A side that has sent what its symlinks point to has the same tree as the other, whichever of them compares.
 func TestFollowedLinksAreCompared(t *testing.T) {
 	for _, dpuSends := range []bool{false, true} {
