@@ -45,9 +45,9 @@ func (d *Directory) RemoveLeftovers(name string) {
 
 // removeLeftovers closes the location's Dir.
 func removeLeftovers(on FS, at *Location) {
-	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name}
+	p := &Partial{fs: on, dir: at.Dir, path: at.Path, base: at.Name, names: namesOf(at.Name, "")}
 	defer p.close()
-	if p.chooseNames() != nil || !p.hasLeftovers() {
+	if !p.hasLeftovers() || p.chooseNames() != nil {
 		return
 	}
 	// The lock of the partial file keeps other transfers from creating theirs meanwhile.

@@ -114,9 +114,6 @@ func (o *openEntries) decided(e *arriving, failed bool) (links []*arriving) {
 	if e.permit {
 		o.openable.Release(1)
 	}
-	if e.own != nil {
-		e.own.Release()
-	}
 	return e.links
 }
 
@@ -147,10 +144,8 @@ func (o *openEntries) counts() (undecided, needed int, failed int64) {
 	return o.undecided, o.needed, o.failed
 }
 
-// settle releases what the entries are compared with when the transfer has ended.
+// settle releases what the entries are compared with when the transfer has ended, and nobody else uses them.
 func (o *openEntries) settle() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	for _, e := range o.table {
 		if e != nil && e.own != nil {
 			e.own.Release()

@@ -108,6 +108,9 @@ func (o *outcomes) abandonEntry(e *arriving, err error) {
 func (o *outcomes) decided(e *arriving, action job.Action, err error) {
 	e.action = action
 	links, in := o.open.decided(e, err != nil), e.directory
+	if e.own != nil {
+		e.own.Release()
+	}
 	if err == nil && o.terms.failsLate(e.kind) {
 		o.account.decidedEntry() // it is reported when it is left
 	} else {

@@ -200,16 +200,15 @@ func (p *planner) sameLink(e *arriving) (bool, error) {
 		return false, err
 	}
 	var link disk.Link
-	switch {
-	case e.directory.of != nil:
+	if e.directory.of != nil {
 		link, err = e.directory.of.ReadLink(e.name)
-	default:
+	} else {
 		link, err = e.directory.seen.ReadLink(e.name)
 	}
 	if err != nil {
 		return false, cannotExamine(e, err)
 	}
-	plan := &p.receiver.terms.plan
+	plan := &p.terms.plan
 	sameOwner := !plan.Owner || link.UID == e.meta.UID && link.GID == e.meta.GID
 	return link.Text == e.link && link.Modified == e.meta.Modified && sameOwner, nil
 }
