@@ -291,14 +291,17 @@ func (t *transfer) await(ctx context.Context, otherwise <-chan struct{}) (handle
 
 func nothing() error { return nil }
 
-// servePosted does what was posted.
+// servePosted does what was posted. After a failure the rest is still to be done: the transfer goes on if a job is
+// renaming a target, and ends with what that job posts.
 func (t *transfer) servePosted(ctx context.Context) error {
-	for _, call := range t.posted.take() {
+	calls := t.posted.take()
+	for i, call := range calls {
 		if ctx.Err() != nil {
 			return context.Cause(ctx) // which may well be why a job has ended
 		}
 		t.watch.progressed()
 		if err := call(); err != nil {
+			t.posted.putBack(calls[i+1:])
 			return err
 		}
 	}
@@ -322,6 +325,21 @@ func (m mailbox) add(call func() error) {
 	m.mu.Lock()
 	*m.calls = append(*m.calls, call)
 	m.mu.Unlock()
+	m.signal()
+}
+
+// putBack adds calls before those that have been added since they were taken.
+func (m mailbox) putBack(calls []func() error) {
+	if len(calls) == 0 {
+		return
+	}
+	m.mu.Lock()
+	*m.calls = append(calls, *m.calls...)
+	m.mu.Unlock()
+	m.signal()
+}
+
+func (m mailbox) signal() {
 	select {
 	case m.arrived <- struct{}{}:
 	default:

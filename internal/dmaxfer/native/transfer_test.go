@@ -176,3 +176,34 @@ func TestPostedErrorEndsTheTransfer(t *testing.T) {
 		t.Errorf("called %v", order)
 	}
 }
+
+// What was posted after a call that fails is not lost: the failure may be no reason to end the transfer.
+func TestPostedCallsAfterAFailure(t *testing.T) {
+	failed := errors.New("failed")
+	var done []int
+	x := &transfer{posted: newMailbox()}
+	post := func(i int, err error) {
+		x.posted.add(func() error {
+			done = append(done, i)
+			return err
+		})
+	}
+	post(0, nil)
+	post(1, failed)
+	post(2, nil)
+	if err := x.servePosted(t.Context()); !errors.Is(err, failed) {
+		t.Errorf("got %v, want the failure of the second call", err)
+	}
+	post(3, nil)
+	select {
+	case <-x.posted.arrived:
+	default:
+		t.Error("nothing says that there are more calls")
+	}
+	if err := x.servePosted(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if want := []int{0, 1, 2, 3}; !slices.Equal(done, want) {
+		t.Errorf("the calls %v were made, want %v", done, want)
+	}
+}
