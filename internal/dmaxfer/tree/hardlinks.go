@@ -13,6 +13,7 @@ type hardLinks struct {
 	files     map[fileID]linkedFile
 	pathBytes int
 	maxFiles  int
+	follows   bool // symlinks lead to files as well, which therefore have more names than hard links
 	full      bool // a file was left out
 }
 
@@ -27,7 +28,9 @@ type linkedFile struct {
 // for the first file that the table cannot remember.
 func (h *hardLinks) first(info disk.Info, path string) (first string, seen, overflow bool) {
 	id := fileID{info.Device, info.Inode}
-	if known, found := h.files[id]; found {
+	if known, found := h.files[id]; found && h.follows {
+		return known.path, true, false
+	} else if found {
 		known.left--
 		if known.left > 0 {
 			h.files[id] = known

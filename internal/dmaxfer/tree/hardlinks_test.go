@@ -25,6 +25,13 @@ func TestHardLinkToWhatIsExcludedIsAFile(t *testing.T) {
 	mustList(t, root, tree.Options{HardLinks: true, Filter: filter}, "b (a)", "c = b")
 }
 
+func TestHardLinksBesideSymlinksThatAreFollowed(t *testing.T) {
+	root := t.TempDir()
+	build(t, root, "a", "b -> a", "c -> a", "d = a", "e = a")
+	mustList(t, root, tree.Options{HardLinks: true, Links: tree.LinksFollow},
+		"a", "b = a", "c = a", "d = a", "e = a")
+}
+
 func TestHardLinksThatAreTooMany(t *testing.T) {
 	root := t.TempDir()
 	var warnings []string

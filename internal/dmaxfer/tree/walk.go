@@ -94,7 +94,7 @@ func Open(on disk.FS, path string, o Options) (*Walk, error) {
 	}
 	return &Walk{
 		options: o, path: path, root: newRoot(dir, info.Identity, maxOpenFolders),
-		linked: hardLinks{maxFiles: maxLinkedFiles}, maxNames: maxNames,
+		linked: hardLinks{maxFiles: maxLinkedFiles, follows: o.Links == LinksFollow}, maxNames: maxNames,
 	}, nil
 }
 
