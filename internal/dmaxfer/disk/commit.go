@@ -153,31 +153,36 @@ func (p *Partial) backUp() error {
 	if !p.want.Backup || !p.want.Overwrite {
 		return nil
 	}
-	temporary := p.names.backup
-	err := p.dir.Remove(temporary)
+	return backUp(p.dir, p.base, p.names.backup, p.path)
+}
+
+// backUp gives a file, if there is one, a second name, NAME~, in place of another file of that name. temporary is used
+// on the way; path is for messages.
+func backUp(dir Dir, name, temporary, path string) error {
+	err := dir.Remove(temporary)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = p.dir.Link(p.base, temporary)
+		err = dir.Link(name, temporary)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // nothing is replaced
 	}
 	if err == nil {
-		err = p.dir.Rename(temporary, p.base+"~")
+		err = dir.Rename(temporary, name+"~")
 	}
 	if err == nil {
-		err = p.dropSecondLink(temporary)
+		err = dropSecondLink(dir, temporary)
 	}
 	if err != nil {
-		_ = p.dir.Remove(temporary) // the first error is reported
+		_ = dir.Remove(temporary) // the first error is reported
 		return NewError(kindOfWrite(err), err, "leave out --backup, or choose a file system with hard links",
-			"cannot back up %s as %s~: %s", p.path, p.base, Reason(err))
+			"cannot back up %s as %s~: %s", path, name, Reason(err))
 	}
 	return nil
 }
 
 // dropSecondLink removes the temporary name if NAME~ was already the same file: the rename has no effect then.
-func (p *Partial) dropSecondLink(temporary string) error {
-	if err := p.dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+func dropSecondLink(dir Dir, temporary string) error {
+	if err := dir.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

@@ -129,6 +129,39 @@ func TestWhatIsInTheWay(t *testing.T) {
 	})
 }
 
+// A file that a symlink or a hard link replaces is kept if backups are wanted, and another symlink is not.
+func TestBackupsOfWhatLinksReplace(t *testing.T) {
+	for _, backup := range []bool{true, false} {
+		everywhere(t, func(t *testing.T, at testDir) {
+			must(t, mustOpenTree(t, at, "tree", disk.TreeOptions{}).Close(true))
+			tree := mustOpenTree(t, at, "tree", disk.TreeOptions{Overwrite: true, Backup: backup})
+			root := tree.Root()
+			for _, name := range []string{"first", "symlink", "hard", "hard~"} {
+				must(t, root.Put(name, []byte("old "+name), metaOf("old "+name)))
+			}
+			must(t, root.Symlink("dangling", "nowhere", metaOf("")))
+			must(t, root.Symlink("symlink", "first", metaOf("")))
+			must(t, root.Link("hard", "first"))
+			must(t, root.Link("hard", "first")) // is one of its names now, which needs no backup
+			must(t, root.Symlink("dangling", "first", metaOf("")))
+			must(t, root.Symlink("new", "first", metaOf("")))
+			must(t, tree.Close(true))
+			at.mustContain(t, "tree/hard", "old first")
+			if backup {
+				at.mustContain(t, "tree/symlink~", "old symlink")
+				at.mustContain(t, "tree/hard~", "old hard")
+			} else {
+				at.mustContain(t, "tree/hard~", "old hard~")
+			}
+			for name, want := range map[string]bool{"symlink~": backup, "dangling~": false, "new~": false} {
+				if _, err := at.fs.Stat(at.path("tree/" + name)); (err == nil) != want {
+					t.Errorf("with backups %t, %s: %v", backup, name, err)
+				}
+			}
+		})
+	}
+}
+
 // What is still open when a tree is given up can be released afterwards.
 func TestTreeIsClosedFirst(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
