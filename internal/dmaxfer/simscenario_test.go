@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -32,11 +33,16 @@ type scenario struct {
 	Bandwidth                        int64         // bytes per second, as the receiver wants it; 0: any
 	Corruption                       int64         // percent of the chunks that are corrupted, and retransmitted
 
-	Checksum, FailFast bool // of trees
+	Tree, OldTree     fileTree          // of source and target, if a directory is copied; nil: there is no target
+	Linked, OldLinked map[string]string // hard links in them: the first name of the file, by each other one
+	HardLinks         bool              // are preserved
+	Links             tree.LinkMode
+	Rules             []rule   // of the filter
+	Only              []string // list of files; nil: all
 
-	Tree, OldTree fileTree          // of source and target, if a directory is copied
-	Linked        map[string]string // hard links in Tree: the first name of the file, by each other one
-	HardLinks     bool              // are preserved
+	Asks                       negotiate.Side // for the next three
+	Checksum, DryRun, FailFast bool
+	MaxBytes, MaxEntries       [2]int64 // by side
 
 	content string // of the source
 	old     string // what the target's name holds before, if Overwrite
@@ -180,8 +186,8 @@ func (sc *scenario) newDisks() [2]*disktest.Memory {
 	disks[negotiate.DPU].Fills()
 	if sc.Tree != nil {
 		putTree(disks[sc.Sender], simTree, sc.Tree, sc.Linked)
-		if sc.Overwrite {
-			putTree(disks[sc.Sender.Other()], simTree, sc.OldTree, nil)
+		if sc.OldTree != nil {
+			putTree(disks[sc.Sender.Other()], simTree, sc.OldTree, sc.OldLinked)
 		}
 		return disks
 	}

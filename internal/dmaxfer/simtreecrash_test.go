@@ -16,7 +16,7 @@ import (
 
 // crashedTree is the transfer of a tree after which the receiver loses power at any time.
 type crashedTree struct {
-	treeChecker
+	*treeChecker
 	receiver *disktest.Memory
 
 	mu        sync.Mutex
@@ -34,10 +34,7 @@ func TestTreeSurvivesALossOfPower(t *testing.T) {
 				name := fmt.Sprint(durability, ", syncfs ", syncs, ", overwrite ", overwrite)
 				t.Run(name, func(t *testing.T) {
 					sc := crashScenario(durability, overwrite)
-					c := &crashedTree{
-						treeChecker: treeChecker{checker: &checker{scenario: sc, t: t}, old: sc.OldTree},
-						confirmed:   map[string]int{},
-					}
+					c := &crashedTree{treeChecker: newTreeChecker(t, sc), confirmed: map[string]int{}}
 					c.copyAndCrash(syncs)
 				})
 			}
@@ -72,7 +69,11 @@ func (c *crashedTree) copyAndCrash(syncs bool) {
 	c.receiver.Record()
 	e := c.run(disks, fault{}, injection{wish: func(o *Options) {
 		if o.Side == c.Sender {
-			o.Notify = c.confirm
+			told := o.Notify
+			o.Notify = func(e job.Event) {
+				told(e)
+				c.confirm(e)
+			}
 		}
 	}})
 	c.mustSucceed("before the loss of power", e)
@@ -105,7 +106,7 @@ func (c *crashedTree) check(crash disktest.Crash) {
 	for name, want := range c.Tree {
 		is, found := got[name]
 		was, existed := c.old[name]
-		old, whole := found == existed && is == was, found && is == want
+		old, whole := found == existed && is.same(was), found && is.same(want)
 		confirmed, known := c.confirmed[name]
 		switch {
 		case !old && !whole && (c.Durability != negotiate.DurabilityNone || want.mode != 0):

@@ -38,7 +38,7 @@ func TestSlowTrees(t *testing.T) {
 					sc.Tree[fmt.Sprint("b/", i)] = treeEntry{text: "small"}
 					sc.Tree[fmt.Sprint("b/e/", i)] = treeEntry{mode: fs.ModeDir}
 				}
-				c := &treeChecker{checker: &checker{scenario: sc, t: t}}
+				c := newTreeChecker(t, sc)
 				var begun, was atomic.Bool
 				e := c.run(sc.newDisks(), fault{}, injection{
 					message: func(_ negotiate.Side, _ int, message []byte) delivery {

@@ -19,6 +19,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -396,14 +397,7 @@ func (a *attempt) options(side negotiate.Side) (o Options) {
 		Software: "simulation", ExitCode: exitClass,
 	}
 	if a.Tree != nil {
-		o.File, o.Checksum, o.FailFast = simTree, a.Checksum, a.FailFast
-		o.HardLinks = a.HardLinks
-		a.done[side] = outcomes{}
-		o.Notify = func(e job.Event) {
-			if is, done := e.(job.FileDone); done {
-				a.done[side][is.Path] = is
-			}
-		}
+		a.addTreeOptions(&o, side)
 	}
 	if a.wish != nil {
 		defer func() { a.wish(&o) }()
@@ -424,6 +418,35 @@ func (a *attempt) options(side negotiate.Side) (o Options) {
 		o.File, o.Stdout = "-", a.stdout
 	}
 	return o
+}
+
+func (a *attempt) addTreeOptions(o *Options, side negotiate.Side) {
+	o.File, o.HardLinks = simTree, a.HardLinks
+	o.MaxBytes, o.MaxEntries = a.MaxBytes[side], a.MaxEntries[side]
+	if side == a.Asks {
+		o.Checksum, o.DryRun, o.FailFast = a.Checksum, a.DryRun, a.FailFast
+	}
+	if side == a.Sender {
+		o.Links, o.FilesFrom, o.Filter = a.Links, a.Only, a.filter()
+	}
+	a.done[side] = outcomes{}
+	o.Notify = func(e job.Event) {
+		if is, done := e.(job.FileDone); done {
+			a.done[side][is.Path] = is
+		}
+	}
+}
+
+func (a *attempt) filter() *tree.Filter {
+	var rules []tree.Rule
+	for _, r := range a.Rules {
+		rules = append(rules, r.Rule)
+	}
+	filter, err := tree.NewFilter(rules)
+	if err != nil {
+		panic(err)
+	}
+	return filter
 }
 
 func (a *attempt) stdin() (disk.File, error) {

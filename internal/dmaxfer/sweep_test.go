@@ -2,8 +2,10 @@ package dmaxfer
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -71,15 +73,47 @@ func (c *checker) interrupt(disks [2]*disktest.Memory) {
 	}})
 }
 
+// oracle holds the attempts of a scenario to what is promised: a checker, or for a directory a treeChecker.
+type oracle interface {
+	attempts() *checker
+	stage() [2]*disktest.Memory
+	run(disks [2]*disktest.Memory, what fault, with injection) results
+	mustSucceed(when string, e results)
+	judge(e results)        // after any fault
+	judgeHung(e results)    // after a call that hangs
+	remains(e results) bool // there is something left to copy
+}
+
+func newOracle(t *testing.T, sc scenario, what fault) oracle {
+	if sc.Tree != nil {
+		c := newTreeChecker(t, sc)
+		c.fault = what
+		return c
+	}
+	return &checker{scenario: sc, t: t, fault: what}
+}
+
+func (c *checker) attempts() *checker { return c }
+
+func (c *checker) remains(results) bool { return !c.done() }
+
+// allSweepScenarios are those of single files and of trees.
+func allSweepScenarios() map[string]scenario {
+	all := sweepScenarios()
+	maps.Copy(all, treeSweepScenarios())
+	return all
+}
+
 // sweep runs the scenario with the fault that inject makes for call n, until it is not reached. want says what a failed
-// copy should end with.
+// copy should end with; in a tree it may also be that some entries failed.
 func sweep(
 	t *testing.T, sc scenario, kind faultKind, inject func(fails func(i int, what string) bool) injection,
 	want func(code int) bool,
 ) {
 	t.Helper()
 	for n := range sweepLimit {
-		c := &checker{scenario: sc, t: t, fault: fault{Kind: kind}, untidy: kind == diskFails}
+		c := newOracle(t, sc, fault{Kind: kind, Done: true})
+		c.attempts().untidy = kind == diskFails
 		disks := c.stage()
 		var failed atomic.Pointer[string]
 		e := c.run(disks, fault{}, inject(func(i int, what string) bool {
@@ -88,17 +122,15 @@ func sweep(
 			}
 			return i == n
 		}))
+		c.attempts().inTime(e)
 		if failed.Load() == nil {
+			c.attempts().untidy = false
 			c.mustSucceed("without the fault", e)
 			return
 		}
 		c.judge(e)
-		for side, err := range e.errs {
-			if err != nil && e.native && !want(code(err)) {
-				t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
-			}
-		}
-		if !t.Failed() && !c.done() {
+		c.attempts().mustEndAs(e, want)
+		if !t.Failed() && c.remains(e) {
 			c.mustSucceed("afterwards", c.run(disks, fault{}, injection{}))
 		}
 		if t.Failed() {
@@ -106,6 +138,16 @@ func sweep(
 		}
 	}
 	t.Fatal("the copy does not end")
+}
+
+// mustEndAs holds both sides to a code, unless they have not got as far as their protocol.
+func (c *checker) mustEndAs(e results, want func(code int) bool) {
+	c.t.Helper()
+	for side, err := range e.errs {
+		if err != nil && e.native && !want(code(err)) {
+			c.t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)
+		}
+	}
 }
 
 func oneOf(codes ...negotiate.AbortCode) func(int) bool {
@@ -120,18 +162,34 @@ func oneOf(codes ...negotiate.AbortCode) func(int) bool {
 }
 
 func TestEveryFileCallFails(t *testing.T) {
-	for name, sc := range sweepScenarios() {
+	for name, sc := range allSweepScenarios() {
 		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
-			want := oneOf(negotiate.AbortTarget)
+			codes := []negotiate.AbortCode{negotiate.AbortTarget}
 			if side == sc.Sender {
-				want = oneOf(negotiate.AbortSource)
+				codes[0] = negotiate.AbortSource
 			}
+			if sc.Tree != nil {
+				codes = append(codes, someFailed)
+			}
+			want := oneOf(codes...)
 			for _, done := range []bool{false, true} {
 				t.Run(fmt.Sprint(name, ", on the ", side, ", done ", done), func(t *testing.T) {
 					sweep(t, sc, diskFails, failingFileCall(side, done), want)
 				})
 			}
 		}
+	}
+}
+
+// failingFileCall lets one file call of a side fail.
+func failingFileCall(side negotiate.Side, done bool) func(fails func(int, string) bool) injection {
+	return func(fails func(int, string) bool) injection {
+		return injection{file: func(at negotiate.Side, i int, op, name string) *disktest.Fault {
+			if at != side || !fails(i, op+" "+name) {
+				return nil
+			}
+			return &disktest.Fault{Err: syscall.EIO, Done: done}
+		}}
 	}
 }
 
@@ -165,7 +223,7 @@ func failingDeviceCall(
 }
 
 func TestEveryDeviceCallFails(t *testing.T) {
-	for name, sc := range sweepScenarios() {
+	for name, sc := range allSweepScenarios() {
 		for call, set := range failingDeviceCalls {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
 				sweep(t, sc, engineFails, failingDeviceCall(call, set), oneOf(negotiate.AbortDevice))
@@ -216,7 +274,7 @@ func failingMessage(
 
 func TestEveryNativeMessageFails(t *testing.T) {
 	for fault, is := range failingMessages {
-		for name, sc := range sweepScenarios() {
+		for name, sc := range allSweepScenarios() {
 			for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 				t.Run(fmt.Sprint(fault, " of the ", from, ", ", name), func(t *testing.T) {
 					sweep(t, sc, is.kind, failingMessage(from, is.delivery), is.want)

@@ -136,6 +136,15 @@ func (m *Memory) Put(path, text string) {
 	dir.now[base], dir.durable[base] = made, made
 }
 
+// Special creates a file of another type, such as a FIFO, in an existing directory.
+func (m *Memory) Special(path string, kind fs.FileMode) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	made := m.newNode(kind | 0o600)
+	dir := m.dirs[filepath.Dir(path)]
+	dir.now[filepath.Base(path)], dir.durable[filepath.Base(path)] = made, made
+}
+
 // Write changes a file like another process, whatever its mode.
 func (m *Memory) Write(path, text string, offset int64) {
 	m.mu.Lock()

@@ -1,0 +1,347 @@
+package dmaxfer
+
+import (
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// treeModel is what a transfer without faults does, given what both sides have. It shares no code with the program.
+type treeModel struct {
+	*scenario
+	source, target fileTree // target is nil if there is none
+	compares       bool     // both sides have the tree, and neither may be changed
+	selects        bool     // the sender selects entries, otherwise the other side of a comparison does
+	entries        []*modelEntry
+}
+
+// modelEntry is an entry of the source, and what becomes of it.
+type modelEntry struct {
+	path   string
+	of     string    // path in the source of what is sent: that of a symlink that is followed leads to another one
+	is     treeEntry // there
+	first  string    // of a hard link: the path that is linked to
+	action job.Action
+	code   negotiate.AbortCode // of a failure
+	unsent bool                // the receiver does not learn of it
+	want   treeEntry           // content of the target afterwards, unless it fails
+	keeps  bool                // the file of the target is kept with its attributes, because the digests agree
+}
+
+// isDirectory reports whether a directory is sent.
+func (e *modelEntry) isDirectory() bool { return e.is.mode == fs.ModeDir }
+
+// foretell returns the model of a transfer. The sender of the scenario selects entries; in a comparison it may be the
+// host that sends all of its own.
+func foretell(sc scenario, source, target fileTree, compares bool) *treeModel {
+	m := &treeModel{scenario: &sc, source: source, target: target, compares: compares}
+	selects := sc.Sender
+	if compares {
+		sc.Sender = negotiate.Host
+	}
+	m.selects = selects == sc.Sender
+	m.entries = m.list(source, m.selects)
+	m.decide()
+	return m
+}
+
+// list returns what a sender finds in a tree, in order.
+func (m *treeModel) list(of fileTree, selects bool) []*modelEntry {
+	l := &lister{scenario: *m.scenario, of: of, first: map[uint64]string{}}
+	if !selects {
+		l.Links, l.Only, l.Rules = tree.LinksCopy, nil, nil
+	}
+	l.found = append(l.found, &modelEntry{is: treeEntry{mode: fs.ModeDir}})
+	l.directory("", "", []string{""})
+	return l.found
+}
+
+// lister walks a tree.
+type lister struct {
+	scenario
+	of    fileTree
+	found []*modelEntry
+	first map[uint64]string // path of the first entry of a file that has several names
+}
+
+// directory lists what is in the directory of, whose entries are sent below at; inside are the directories above it.
+func (l *lister) directory(at, of string, inside []string) {
+	names := l.of.children(of)
+	if l.Only != nil {
+		names = l.listed(at)
+	}
+	for _, name := range names {
+		l.entry(path.Join(at, name), path.Join(of, name), inside)
+	}
+}
+
+// listed returns the names in a directory that the list of files has, or below which it has something.
+func (l *lister) listed(in string) (names []string) {
+	for _, at := range l.Only {
+		if below, is := strings.CutPrefix("/"+at, strings.TrimSuffix("/"+in, "/")+"/"); is {
+			name, _, _ := strings.Cut(below, "/")
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func (l *lister) entry(at, of string, inside []string) {
+	is, exists := l.of[of]
+	if l.excludes(at, is.mode == fs.ModeDir) {
+		return
+	}
+	if !exists {
+		l.fails(at)
+		return
+	}
+	if is.mode == fs.ModeSymlink && l.Links == tree.LinksSkip {
+		return
+	}
+	if is.mode == fs.ModeSymlink && l.Links == tree.LinksFollow {
+		to, found := l.of.resolve(parent(of), is.text)
+		if !found {
+			l.fails(at)
+			return
+		}
+		of, is = to, l.of[to]
+		if to == "" {
+			is.mode = fs.ModeDir
+		}
+	}
+	switch {
+	case is.mode == fs.ModeDir && l.Links == tree.LinksFollow && slices.Contains(inside, of):
+		l.fails(at)
+	case is.mode == fs.ModeDir:
+		l.found = append(l.found, &modelEntry{path: at, of: of, is: is})
+		l.directory(at, of, append(slices.Clone(inside), of))
+	case is.mode == fs.ModeNamedPipe:
+		l.found = append(l.found, &modelEntry{path: at, of: of, is: is, action: job.Skipped, unsent: true})
+	case l.Only != nil && len(l.listed(at)) > 0: // something is listed below what is no directory
+		l.fails(at)
+	default:
+		e := &modelEntry{path: at, of: of, is: is}
+		if is.mode == 0 && is.links > 1 && l.HardLinks {
+			if e.first = l.first[is.inode]; e.first == "" {
+				l.first[is.inode] = at
+			}
+		}
+		l.found = append(l.found, e)
+	}
+}
+
+func (l *lister) fails(at string) {
+	l.found = append(l.found, &modelEntry{path: at, action: job.Failed, code: negotiate.AbortSource, unsent: true})
+}
+
+// resolve returns what a symlink in a directory leads to; found is false if that is not in the tree.
+func (t fileTree) resolve(in, text string) (to string, found bool) {
+	const most = 40 // symlinks one after the other
+	for todo, links := text, 0; ; {
+		if strings.HasPrefix(todo, "/") || links > most {
+			return "", false
+		}
+		name, rest, more := strings.Cut(todo, "/")
+		is, exists := t[path.Join(in, name)]
+		switch {
+		case name == "" && !more:
+			return in, true
+		case name == "" || name == ".":
+		case name == ".." && in == "":
+			return "", false
+		case name == "..":
+			in = parent(in)
+		case !exists:
+			return "", false
+		case is.mode == fs.ModeDir:
+			in = path.Join(in, name)
+		case is.mode == fs.ModeSymlink:
+			links++
+			if more {
+				rest = "/" + rest
+			}
+			rest = is.text + rest
+		case more:
+			return "", false
+		default:
+			return path.Join(in, name), true
+		}
+		todo = rest
+	}
+}
+
+// excludes reports whether the patterns exclude an entry: the first that matches decides.
+func (sc *scenario) excludes(at string, isDirectory bool) bool {
+	for _, r := range sc.Rules {
+		if r.matches(at, isDirectory) {
+			return !r.Include
+		}
+	}
+	return false
+}
+
+// decide sets what the receiver does with the entries.
+func (m *treeModel) decide() {
+	failed := map[string]bool{}
+	by := map[string]*modelEntry{}
+	for _, e := range m.entries {
+		if e.unsent {
+			continue
+		}
+		by[e.path], e.want = e, e.is
+		was, existed := m.target[e.path]
+		switch {
+		case e.path == "":
+			existed = m.target != nil
+			e.action = m.copies(!existed)
+		case failed[parent(e.path)]:
+			e.fail()
+		case e.isDirectory() && existed && was.mode != fs.ModeDir:
+			e.fail() // something is in the way
+		case !e.isDirectory() && was.mode == fs.ModeDir && !m.DryRun: // which does not look so closely
+			e.fail()
+		case e.isDirectory():
+			e.action = m.copies(!existed)
+		case e.first != "":
+			m.decideLink(e, by[e.first], was)
+		case e.is.mode == fs.ModeSymlink:
+			e.action = m.copies(!was.same(e.is))
+		default:
+			unchanged := existed && m.unchanged(e, was)
+			e.action, e.keeps = m.copies(!unchanged), unchanged && m.Checksum
+		}
+		failed[e.path] = e.action == job.Failed
+	}
+}
+
+// decideLink decides about a hard link to an earlier file. A dry run looks neither whether it is there, nor what has
+// become of the file.
+func (m *treeModel) decideLink(e, first *modelEntry, was treeEntry) {
+	e.want, e.keeps = first.want, first.keeps
+	same := was.isFile() && was.inode == m.target[first.path].inode && first.action == job.Unchanged
+	if e.action = m.copies(!same || m.DryRun && !m.compares); first.action == job.Failed && !m.DryRun {
+		e.fail()
+	}
+}
+
+func (e *modelEntry) fail() { e.action, e.code = job.Failed, negotiate.AbortTarget }
+
+// copies returns the action for an entry that the target needs or not.
+func (m *treeModel) copies(needed bool) job.Action {
+	switch {
+	case !needed:
+		return job.Unchanged
+	case m.DryRun:
+		return job.WouldCopy
+	default:
+		return job.Copied
+	}
+}
+
+// unchanged reports whether a file is taken for what the target has.
+func (m *treeModel) unchanged(e *modelEntry, was treeEntry) bool {
+	quick := was.mode == 0 && len(was.text) == len(e.is.text) && was.modified == e.is.modified && was.perm == e.is.perm
+	if m.Checksum || m.compares && !quick {
+		return was.same(e.is)
+	}
+	if quick {
+		e.want = was
+	}
+	return quick
+}
+
+// differs reports whether a comparison finds a difference: something that is sent, or that the receiver would send.
+func (m *treeModel) differs() bool {
+	own := map[string]bool{}
+	for _, e := range m.list(m.target, !m.selects) {
+		own[e.path] = e.action != job.Skipped
+	}
+	for _, e := range m.entries {
+		if !e.unsent && e.action != job.Unchanged {
+			return true
+		}
+		own[e.path] = own[e.path] && e.unsent
+	}
+	for _, only := range own {
+		if only {
+			return true
+		}
+	}
+	return false
+}
+
+// codes returns what both sides may end with. If there are several, they may end with different ones.
+func (m *treeModel) codes() []int {
+	var codes []int
+	if m.compares && m.differs() {
+		codes = append(codes, int(negotiate.AbortSource))
+	}
+	if m.exceeds() {
+		codes = append(codes, int(negotiate.AbortLimit))
+	}
+	failed := false
+	for _, e := range m.entries {
+		if e.action != job.Failed {
+			continue
+		}
+		if failed = true; m.FailFast && !slices.Contains(codes, int(e.code)) {
+			codes = append(codes, int(e.code))
+		}
+	}
+	switch {
+	case len(codes) > 0:
+		return codes
+	case failed:
+		return []int{int(someFailed)}
+	default:
+		return []int{0}
+	}
+}
+
+// exceeds reports whether the transfer is beyond the limits of a side. Those of the sender count what it cannot send.
+func (m *treeModel) exceeds() bool {
+	bytes, counts := int64(0), [2]int64{}
+	receiver := m.Sender.Other()
+	for _, e := range m.entries {
+		if e.action == job.Skipped {
+			continue
+		}
+		counts[m.Sender]++
+		if e.unsent {
+			continue
+		}
+		counts[receiver]++
+		if e.is.mode == 0 && e.first == "" {
+			bytes += int64(len(e.is.text))
+		}
+	}
+	for side := range counts {
+		if limit := m.MaxBytes[side]; limit > 0 && bytes > limit {
+			return true
+		}
+		if limit := m.MaxEntries[side]; limit > 0 && counts[side] > limit {
+			return true
+		}
+	}
+	return false
+}
+
+// rule is a pattern that includes or excludes entries, and what it matches.
+type rule struct {
+	tree.Rule
+	matches func(at string, isDirectory bool) bool
+}
+
+// String is for the report of a failed seed.
+func (r rule) String() string {
+	if r.Include {
+		return "+" + r.Pattern
+	}
+	return "-" + r.Pattern
+}
