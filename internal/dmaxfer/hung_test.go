@@ -142,8 +142,8 @@ func (c *checker) mustSayHung(h *hanging, e results) {
 	}
 }
 
-// sweepHangs lets call 0 hang, then call 1, until a copy gets by without. Both sides end in time, and the one whose call
-// hangs says so. It returns how much of a file was kept at most.
+// sweepHangs lets call 0 hang, then call 1, until a copy gets by without. Both sides end in time, and the one whose
+// call hangs says so. It returns how much of a file was kept at most.
 func sweepHangs(
 	t *testing.T, sc scenario, inject func(h *hanging) injection, held func(h *hanging, a *attempt),
 ) (kept int64) {

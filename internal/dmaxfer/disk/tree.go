@@ -24,7 +24,7 @@ const (
 // TreeOptions are the properties of the transfer that fills a Tree.
 type TreeOptions struct {
 	Overwrite  bool // existing files and symlinks may be replaced; an unfinished tree's always are
-	Backup     bool // a file that a link replaces is kept as NAME~; for one that a Partial replaces Wanted.Backup counts
+	Backup     bool // a file that a link replaces is kept as NAME~; for a Partial Wanted.Backup counts
 	Durability Durability
 	Preserve   Preserve // attributes of the source that files, directories and symlinks get
 }
