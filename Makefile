@@ -57,8 +57,9 @@ test: ## all Go tests, then the C tests
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
 	GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
 
-test-sim: ## SIMSEEDS simulated transfers with faults (default 10000), from seed SIMFIRST on
-	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestSimulation -sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
+test-sim: ## SIMSEEDS simulated transfers of files and of trees (default 10000) with faults, from seed SIMFIRST on
+	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run 'Test(Tree)?Simulation' \
+		-sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
 
 test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the software device
@@ -72,7 +73,7 @@ test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as
 	$(CRASH_TEST) -run TestStallAtRandomTime -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestTreeCrashAtRandomTime -tree.kills=$$(($(KILLS) / 10 + 1)) -tree.seed=$(KILLSEED)
 
-# The checkout must not change meanwhile.
+# The checkout must not change meanwhile. The comparison with rsync needs rsync.
 trees: ## copy this checkout and the sources of Go as trees, both ways, and compare them with find and rsync
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestRealTrees \
 		-trees="$(CURDIR):$$($(GO) env GOROOT)/src"
@@ -80,12 +81,19 @@ trees: ## copy this checkout and the sources of Go as trees, both ways, and comp
 soak: ## COPIES copies in one process (default 1000), and a tenth as many in two, with a check for leaks at the end
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
 
-# Tests that the race detector only slows down: of processes that are killed or stopped at random times, of symlinks
-# that another process makes, of what a loss of power leaves, and of the settings.
-NOT_UNDER_RACE := ^Test((Crash|Stall|TreeCrash)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|$\
-PrecedenceOfEveryKey)$$
-race: ## the Go tests under the race detector
-	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' ./...
+# What the race detector only slows down: packages without goroutines, whose tests have none either, and tests of
+# processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
+# leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, and of deep
+# trees.
+NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
+	internal/doca/internal/cabi internal/negotiate internal/repolint
+NOT_UNDER_RACE := ^Test((Crash|Stall|TreeCrash)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|DeepTree|Sparse|$\
+LongTextInParameterFilesIsCut|LongNumbersAreCut)$$|^TestScripts$$/^bench|^TestSizes$$/^104857600|$\
+^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
+race: ## the Go tests under the race detector, except for packages without goroutines
+	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)
+	$(GO) test -race -count=1 $(PARALLEL) -skip '$(NOT_UNDER_RACE)' \
+		$$($(GO) list ./... | grep -vE '/($(subst $() ,|,$(strip $(NO_GOROUTINES))))$$')
 
 sdk: ## the development kit in $(SDKDIR) (default build/sdk): DOCA's headers and libraries over the software device
 	$(MAKE) $(SDK)
@@ -105,7 +113,8 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device)$$
 # Tests over a channel and a window in memory, without a device.
-WITHOUT_DEVICE := ^(TestSimulation|TestEveryMessageFails|TestEveryNativeMessageFails|TestPeerThatStops)
+WITHOUT_DEVICE := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|Device)Call(Fails|Hangs)|$\
+PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
 	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... \
@@ -113,9 +122,10 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer.
+# The C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of the device layer under AddressSanitizer
-	$(MAKE) $(CTEST) asan ubsan
+	$(MAKE) $(CTEST) ubsan
 	$(GO) test -asan -count=1 -skip '^TestKit' ./internal/doca/...
 
 tsan: ## the C tests under ThreadSanitizer

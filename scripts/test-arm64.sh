@@ -17,7 +17,8 @@ emulator=(qemu-aarch64-static -L "$arm64_root")
 native=(bin/dma-copy)
 emulated=("${emulator[@]}" bin/dma-copy-arm64)
 go_packages=(./internal/doca/... ./internal/comch/... ./internal/negotiate/...)
-any_architecture='^Test(EveryCallRefused|Kit)' # do not depend on the architecture, and take long under emulation
+# These do not depend on the architecture, and take long under emulation.
+any_architecture='^Test(EveryCallRefused|Kit|NativeVectorsWithABitChanged|Native.*InEveryState)'
 c_tests=internal/doca/internal/softdev/ctest
 not_emulated=(remote_copy_test remote_access_test remote_thread_test)
 

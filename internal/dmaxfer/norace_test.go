@@ -4,3 +4,6 @@ package dmaxfer
 
 // fewSeeds is how many seeds a run of all tests tries.
 const fewSeeds = 1000
+
+// sweepStep is how far apart the calls are that a sweep lets fail.
+const sweepStep = 1

@@ -125,8 +125,8 @@ func newTreeScenario(seed uint64) (scenario, *rand.Rand) {
 		sc.OldTree = sc.Tree.older(random, sc.Chunk)
 		sc.OldLinked = keptLinks(sc.Linked, sc.OldTree)
 	case yes(8):
-		sc.OldTree, sc.OldLinked = sc.Tree.other(random), maps.Clone(sc.Linked)
-		maps.DeleteFunc(sc.OldLinked, func(name, _ string) bool { return !sc.OldTree[name].same(sc.Tree[name]) })
+		sc.OldTree = sc.Tree.other(random)
+		sc.OldLinked = keptLinks(sc.Linked, sc.OldTree)
 	}
 	return sc, random
 }

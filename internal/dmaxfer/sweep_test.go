@@ -111,7 +111,7 @@ func sweep(
 	want func(code int) bool,
 ) {
 	t.Helper()
-	for n := range sweepLimit {
+	for n := 0; n < sweepLimit; n += sweepStep {
 		c := newOracle(t, sc, fault{Kind: kind, Done: true})
 		c.attempts().untidy = kind == diskFails
 		disks := c.stage()

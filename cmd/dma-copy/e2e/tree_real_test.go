@@ -12,7 +12,7 @@ import (
 )
 
 var treeDirs = flag.String("trees", "",
-	"directories that TestRealTrees copies, separated by colons; default: a small one")
+	"directories that TestRealTrees copies, separated by colons; default: a part of this module")
 
 // TestRealTrees copies directories of this machine in both directions, and compares the copies with what find and, if
 // it is installed, rsync say of them. The same commands then find nothing to do.
@@ -20,7 +20,7 @@ func TestRealTrees(t *testing.T) {
 	t.Parallel()
 	dirs := filepath.SplitList(*treeDirs)
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(moduleRoot, "internal", "negotiate")}
+		dirs = []string{filepath.Join(moduleRoot, "internal")}
 	}
 	for _, dir := range dirs {
 		source, err := filepath.Abs(dir)
