@@ -20,7 +20,7 @@ func TestRealTrees(t *testing.T) {
 	t.Parallel()
 	dirs := filepath.SplitList(*treeDirs)
 	if len(dirs) == 0 {
-		dirs = []string{filepath.Join(moduleRoot, "internal")}
+		dirs = []string{filepath.Join(moduleRoot, "internal", "dmaxfer")}
 	}
 	for _, dir := range dirs {
 		source, err := filepath.Abs(dir)
