@@ -112,21 +112,21 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device)$$
-# Tests over a channel and a window in memory, without a device.
-WITHOUT_DEVICE := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|Device)Call(Fails|Hangs)|$\
-PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides)
+# Tests over a channel and a window in memory, without a device, and of the kit, which is the same device.
+WITHOUT_QUIRKS := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|Device)Call(Fails|Hangs)|$\
+PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides|Kit)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
-	$(GO) test -count=1 -skip '$(WITHOUT_DEVICE)' ./internal/doca/... ./internal/comch/... \
+	$(GO) test -count=1 -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
 		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
-# A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer.
-# The C tests are built with both sanitizers at once.
+# A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,
+# and one test waits for a modelled bandwidth. The C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of the device layer under AddressSanitizer
 	$(MAKE) $(CTEST) ubsan
-	$(GO) test -asan -count=1 -skip '^TestKit' ./internal/doca/...
+	$(GO) test -asan -count=1 -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) tsan
