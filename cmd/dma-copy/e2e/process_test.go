@@ -186,14 +186,14 @@ func (p *process) checkExit(code int, wantWarning bool) error {
 
 var (
 	// progressLine matches the lines that a transfer prints before its outcome is known.
-	progressLine = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |[0-9.]+ \wi?B(  |$))`)
+	progressLine = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
 
 	// raceWarning is printed by the race detector's runtime where /proc is not mounted.
 	raceWarning = regexp.MustCompile(`^==\d+==WARNING: reading executable name failed `)
 )
 
-// checkStderr checks what holds for every run: a failure prints exactly one line, a success prints no error, and no
-// unexpected warning is logged. Log lines that the test has asked for do not count.
+// checkStderr checks what holds for every run: a failure prints exactly one line, unless only some entries failed, a
+// success prints no error, and no unexpected warning is logged. Log lines that the test has asked for do not count.
 func checkStderr(stderr string, code int, wantWarning bool) error {
 	var errorLines, otherLines, warnings int
 	for line := range strings.Lines(stderr) {
@@ -212,7 +212,9 @@ func checkStderr(stderr string, code int, wantWarning bool) error {
 		return fmt.Errorf("%d warnings, expected: %t", warnings, wantWarning)
 	case code == exitOK && errorLines > 0:
 		return errors.New("a successful run printed an error")
-	case code != exitOK && code != exitKilled && (errorLines != 1 || otherLines != 0):
+	case code == exitSomeFailed && errorLines == 0:
+		return errors.New("a failure printed no error")
+	case code != exitOK && code != exitKilled && code != exitSomeFailed && (errorLines != 1 || otherLines != 0):
 		return errors.New("a failure is not exactly one line")
 	}
 	return nil
