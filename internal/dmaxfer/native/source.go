@@ -211,7 +211,25 @@ func (s *treeSource) openFound(found *tree.Entry) (*content, error) {
 		return nil, disk.NewError(disk.ErrSourceChanged, nil, "copy again when no other process writes to it",
 			"%s changed during the copy", found.Path())
 	}
+	if err := checkEmpty(source, found); err != nil {
+		source.Close()
+		return nil, err
+	}
 	return &content{source: source, close: source.Close}, nil
+}
+
+// checkEmpty refuses a file that has content although its size is 0, as many have in /proc. One of another size than
+// that of its content is noticed when it is read.
+func checkEmpty(source *disk.Source, found *tree.Entry) error {
+	if found.Info.Size > 0 {
+		return nil
+	}
+	unsized, err := source.Unsized()
+	if err == nil && unsized != nil { // which source.Close closes
+		err = disk.NewError(disk.ErrSource, nil, "copy it to a regular file first, and send that",
+			"%s has content, although its size is 0", found.Path())
+	}
+	return err
 }
 
 // attributes reads the extended attributes of an entry.
