@@ -29,7 +29,7 @@ func TestFailedStart(t *testing.T) {
 	for _, failed := range []failedStart{
 		{"directory missing", "/missing/file", "", exitTarget,
 			"missing/file does not exist, and neither does its directory: create"},
-		{"source is a FIFO", "/pipe", "", exitSource, " is not a regular file: name a regular file"},
+		{"source is a FIFO", "/pipe", "", exitSource, " is neither a regular file nor a directory: name a regular "},
 		{"chunk too large", "/other", "--chunk 2097153", exitUsage, "--chunk 2097153 exceeds the limit of 2.0 MiB"},
 		{"no such CPUs", "/other", "--cores 8191", exitUsage, "--cores 8191: this process may use none of these CPUs"},
 	} {

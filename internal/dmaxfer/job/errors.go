@@ -10,7 +10,7 @@ import (
 
 // The kinds of an Error; errors.Is finds them.
 var (
-	// ErrSource means that the source is missing, unreadable, or not a regular file.
+	// ErrSource means that the source is missing, unreadable, or neither a regular file nor a directory.
 	ErrSource = disk.ErrSource
 
 	// ErrSourceChanged means that the source changed or vanished during the transfer.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -37,6 +38,9 @@ type LocalFile struct {
 	Unsized   disk.File // a source that is sent as a stream, because its size is not known; nil: standard streams
 	Overwrite bool      // the target may replace a file
 	Replaces  bool      // and there is one
+
+	// NoFile says that the target cannot be a file, because its path ends with a slash.
+	NoFile bool
 
 	// Unfinished says that an interrupted transfer has left a directory, which this side continues to receive.
 	Unfinished bool
@@ -82,7 +86,7 @@ func (s Search) inspect() (*LocalFile, error) {
 	info, err := s.FS.Stat(s.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return s.target()
+		return s.absent()
 	case errors.Is(err, unix.ENAMETOOLONG):
 		return nil, NewError(ErrSettings, err, "choose a shorter name",
 			"%s is not a valid file name: %s", s.Path, disk.Reason(err))
@@ -93,7 +97,8 @@ func (s Search) inspect() (*LocalFile, error) {
 	case info.Mode.IsDir():
 		return s.directory()
 	case !info.Mode.IsRegular():
-		return nil, disk.NotRegular(s.Path, info.Mode)
+		return nil, NewError(ErrSource, nil, "name a regular file or a directory",
+			"%s is neither a regular file nor a directory", s.Path)
 	case s.Overwrite:
 		return s.target()
 	}
@@ -150,6 +155,21 @@ func shownPath(on disk.FS, path string) string {
 	return at.Path
 }
 
+// absent is where a target is to be created. After a path with a slash at its end that can only be a directory.
+func (s Search) absent() (*LocalFile, error) {
+	path := strings.TrimRight(s.Path, "/")
+	noFile := path != s.Path && path != ""
+	if noFile {
+		s.Path = path
+	}
+	f, err := s.target()
+	if err != nil {
+		return nil, err
+	}
+	f.NoFile = noFile
+	return f, nil
+}
+
 // target finds early what would keep the target from being created.
 func (s Search) target() (*LocalFile, error) {
 	at, err := disk.Locate(s.FS, s.Path)
@@ -189,6 +209,15 @@ func (f *LocalFile) Local() negotiate.Local {
 		return negotiate.Local{}
 	}
 	return negotiate.Local{HasFile: true, Size: uint64(f.Source.Info().Size)}
+}
+
+// CheckFile returns an error if a file may not be received here. The sender is the other side.
+func (f *LocalFile) CheckFile(sender negotiate.Side) error {
+	if !f.NoFile {
+		return nil
+	}
+	return NewError(ErrTarget, nil, "leave out the slash at the end of the path",
+		"%s/ does not exist, and the %s sends a file, not a directory", f.Path, sender)
 }
 
 // Dense reports whether there is a source without holes, for which a receiver can preallocate.
@@ -262,7 +291,7 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 			"neither side has a file: this side uses a stream (-f -), and the %s uses one too or only receives", peer)
 	case f.Replaces:
 		return NewError(ErrSource, err, "leave out --overwrite on the sending side",
-			"this side receives %s (--overwrite), but the %s has no file to send, or uses --overwrite too", path, peer)
+			"this side receives %s (--overwrite), but the %s has nothing to send, or uses --overwrite too", path, peer)
 	}
 	return NewError(ErrSource, err, "check the path on the sending side", "neither side has the file (here: %s)", path)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -106,7 +107,6 @@ func TestInspectFollowsTheKernel(t *testing.T) {
 	mustNotInspect(t, root+"/elsewhere/file/../name", false, job.ErrSource)
 	mustNotInspect(t, root+"/"+strings.Repeat("n", 256), false, job.ErrSettings)
 	mustNotInspect(t, root+strings.Repeat("/.", 2048)+"/name", false, job.ErrSettings)
-	mustNotInspect(t, root+"/new/", false, job.ErrTarget)
 	for path, overwrite := range map[string]bool{root + "/elsewhere/": false, root + "/..": true} {
 		if p := mustInspect(t, path, overwrite); !p.Directory || p.Replaces != overwrite {
 			t.Errorf("%s became %+v", path, p)
@@ -177,6 +177,26 @@ func TestInspectFindsDirectories(t *testing.T) {
 			t.Errorf("a directory that another user has not finished became %+v", p)
 		}
 	}
+}
+
+// A slash at the end of a path that does not exist permits a directory there, and no file.
+func TestInspectTrailingSlash(t *testing.T) {
+	directory := t.TempDir()
+	for _, slashes := range []string{"/", "//"} {
+		p := mustInspect(t, filepath.Join(directory, "new")+slashes, false)
+		if want := filepath.Join(directory, "new"); p.Name != want || p.Path != want || p.Local().HasFile {
+			t.Errorf("a path with a slash became %+v", p)
+		}
+		jobtest.MustFail(t, p.CheckFile(negotiate.Host), job.ErrTarget)
+	}
+	must(t, mustInspect(t, filepath.Join(directory, "new"), false).CheckFile(negotiate.Host))
+	must(t, os.Symlink("nowhere", filepath.Join(directory, "dangling")))
+	for _, path := range []string{"missing/new/", "dangling/"} {
+		if _, err := find(t, filepath.Join(directory)+"/"+path, true); err == nil {
+			t.Errorf("%s can be created", path)
+		}
+	}
+	jobtest.MustHold(t, directory, "dangling")
 }
 
 func TestInspectWantsADirectory(t *testing.T) {

@@ -142,15 +142,29 @@ func (t *terms) check() error {
 		return job.NewError(job.ErrSettings, nil, "leave out --expect, and compare with dma-copy verify",
 			"--expect names the digest of one file, but %s is a directory", t.config.File.Path)
 	}
+	if !t.plan.Tree && !t.sends() {
+		if err := t.config.File.CheckFile(t.plan.Sender); err != nil {
+			return err
+		}
+	}
+	if t.plan.DryRun && (t.plan.StreamSource || t.plan.StreamTarget) {
+		return job.NewError(job.ErrSettings, nil, "leave out --dry-run, or name a file or directory on both sides",
+			"a stream has no plan that --dry-run could print")
+	}
 	return nil
 }
 
 // checkSize refuses a file, or the files of a tree, that are larger than this side's user allows.
 func (t *terms) checkSize(bytes int64) error {
-	if t.config.MaxBytes > 0 && bytes > t.config.MaxBytes {
-		return job.OverLimit(t.config.File.Path, bytes, t.config.MaxBytes)
+	switch limit := t.config.MaxBytes; {
+	case limit == 0 || bytes <= limit:
+		return nil
+	case t.plan.Tree: // of which there may be more
+		return job.NewError(job.ErrLimit, nil, "raise --max-bytes, or exclude some",
+			"the files of %s have more than %s", t.config.File.Path, humanize.IBytes(uint64(limit)))
+	default:
+		return job.OverLimit(t.config.File.Path, bytes, limit)
 	}
-	return nil
 }
 
 // checkFile refuses a file that the protocol cannot carry.

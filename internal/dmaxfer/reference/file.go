@@ -48,6 +48,11 @@ func (t *Transfer) checkAllowed() error {
 			"the %s uses the reference protocol, in which only a copy shows what would be copied",
 			t.config.Side.Other())
 	}
+	if !t.sends() {
+		if err := t.config.File.CheckFile(t.config.Side.Other()); err != nil {
+			return err
+		}
+	}
 	if size := t.outcome.Summary.Size; t.config.MaxBytes > 0 && size > t.config.MaxBytes {
 		return job.OverLimit(t.config.File.Path, size, t.config.MaxBytes)
 	}
