@@ -61,6 +61,9 @@ func (c closedStreams) check(s config.Copy) error {
 	if c[1] && s.Output == config.OutputJSON {
 		return exit.Usagef("-o json uses %s, and it is closed: %s", streamNames[1], next)
 	}
+	if c[1] && s.DryRun {
+		return exit.Usagef("--dry-run uses %s, and it is closed: %s", streamNames[1], next)
+	}
 	return nil
 }
 

@@ -30,6 +30,7 @@ type Summary struct {
 	Shares     pump.Shares          // of the lanes' time, by stage
 
 	Tree     *TreeSummary // nil for a file or a stream
+	DryRun   bool         // nothing was changed; the numbers are those of what would have been copied
 	UpToDate bool         // both sides had the same file or tree, and nothing was transferred
 
 	// Unconfirmed reports, on a receiver that has committed, how the sender failed to confirm; empty if it confirmed.

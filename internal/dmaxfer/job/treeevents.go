@@ -26,7 +26,7 @@ var actionNames = [...]string{"copied", "unchanged", "skipped", "failed", "would
 // String returns the action's name in events.
 func (a Action) String() string { return actionNames[a] }
 
-// FileDone reports that an entry of a tree is decided. There is one for each entry.
+// FileDone reports that an entry of a tree is decided. There is one for each entry that this side knows.
 type FileDone struct {
 	Path   string // relative to the tree, components joined by "/"; empty: the directory itself. Any bytes but NUL
 	Kind   negotiate.EntryKind
@@ -40,15 +40,15 @@ func (FileDone) event() {}
 // TreeSummary is the result of the transfer of a tree.
 type TreeSummary struct {
 	Files       int64 // regular files that were copied
-	Directories int64 // directories that were created or whose metadata was set
+	Directories int64 // directories that were created
 	Symlinks    int64 // symlinks that were created
 	HardLinks   int64 // hard links that were created
-	Unchanged   int64 // entries that the receiver had
+	Unchanged   int64 // entries that the receiver had; of directories it may have set mode and times
 	Skipped     int64 // entries of a kind that is not transferred
 	Failed      int64
+	Unreadable  int64         // of Failed, on a receiver: entries that the sender could not read, and has not announced
 	Bytes       int64         // of the copied files
-	Failures    []FailedEntry // the first maxFailures of Failed
-	DryRun      bool          // nothing was changed; Files to Bytes count what would have been copied
+	Failures    []FailedEntry // the first maxFailures of Failed, without Unreadable
 }
 
 // maxFailures is how many failures a TreeSummary has.
@@ -58,6 +58,22 @@ const maxFailures = 20
 type FailedEntry struct {
 	Path string // as in FileDone
 	Err  error
+}
+
+// Entries returns the number of all entries.
+func (s *TreeSummary) Entries() int64 {
+	return s.CopiedEntries() + s.Unchanged + s.Skipped + s.Failed
+}
+
+// CopiedEntries returns the number of entries that were copied, or would have been in a dry run.
+func (s *TreeSummary) CopiedEntries() int64 {
+	return s.Files + s.Directories + s.Symlinks + s.HardLinks
+}
+
+// AddUnreadable counts entries that the sender could not read, on a receiver, which does not know their causes.
+func (s *TreeSummary) AddUnreadable(entries int64) {
+	s.Failed += entries
+	s.Unreadable += entries
 }
 
 // AddFailure counts a failed entry, and keeps it if it is one of the first.

@@ -37,10 +37,10 @@ func (a *account) planned(peer negotiate.Hello) {
 	a.summary = job.Summary{
 		Sent: a.terms.sends(), Path: a.terms.config.File.Path, Size: size, Protocol: negotiate.Native,
 		Chunk: int64(plan.Chunk), Depth: int(plan.Depth), Readback: plan.Readback && !plan.StreamTarget,
-		Changing: plan.AllowChanging,
+		Changing: plan.AllowChanging, DryRun: plan.DryRun,
 	}
 	if plan.Tree {
-		a.summary.Tree = &job.TreeSummary{DryRun: plan.DryRun}
+		a.summary.Tree = &job.TreeSummary{}
 	}
 	a.mu.Unlock()
 	a.terms.config.Progress.SetTotal(size)
@@ -124,7 +124,7 @@ func (a *account) retransmitting(unit *pump.Unit) {
 	a.notify(job.Retransmitted{Offset: offset, Length: length})
 }
 
-// found counts an entry of the source; size is job.Unknown for a stream.
+// found counts an entry that the sender has found; size is job.Unknown for a stream.
 func (a *account) found(size int64) {
 	a.mu.Lock()
 	a.bytes += max(size, 0)
@@ -141,7 +141,7 @@ func (a *account) bytesFound() int64 {
 	return a.bytes
 }
 
-// walked notes that all entries have been found.
+// walked notes that the sender has found all entries.
 func (a *account) walked() {
 	if a.terms.plan.Tree {
 		a.terms.config.Progress.FoundAll()
@@ -193,16 +193,20 @@ func (a *account) skipped(path string) {
 	a.decided(path, 0, 0, job.Skipped, nil)
 }
 
-// missing counts entries that the sender could not announce, as one failure in the summary's list.
-func (a *account) missing(entries int64) {
+// missing counts an entry of the sender's that is not announced.
+func (a *account) missing(path string, kind negotiate.EntryKind, err error) {
+	a.found(0)
+	a.decided(path, kind, 0, job.Failed, err)
+}
+
+// missingThere counts entries that the sender has not announced.
+func (a *account) missingThere(entries int64) {
 	if entries == 0 {
 		return
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.summary.Tree.AddFailure(job.FailedEntry{Err: job.NewError(job.ErrSource, nil, "see its error messages",
-		"the %s could not read %d of its entries", a.terms.config.Side.Other(), entries)})
-	a.summary.Tree.Failed += entries - 1
+	a.summary.Tree.AddUnreadable(entries)
 }
 
 // done completes the summary.

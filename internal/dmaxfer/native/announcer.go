@@ -3,7 +3,6 @@ package native
 import (
 	"context"
 
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -56,8 +55,7 @@ func (a *announcer) missing(e sourceEntry) error {
 		return e.err
 	}
 	a.unannounced++
-	a.account.found(0)
-	a.account.decided(e.path, e.kind, 0, job.Failed, e.err)
+	a.account.missing(e.path, e.kind, e.err)
 	return nil
 }
 

@@ -350,8 +350,8 @@ func TestDryRunChangesNothing(t *testing.T) {
 		m.sender.config.DryRun, m.receiver.search.Overwrite = true, exists
 		m.sender.config.HardLinks, m.receiver.config.HardLinks = true, true
 		m.mustSucceed()
-		if s := m.receiver.summary.Tree; !s.DryRun || s.Files != 6 || s.HardLinks != 1 || s.Symlinks != 2 {
-			t.Errorf("%+v", s)
+		if s := m.receiver.summary; !s.DryRun || s.Tree.Files != 6 || s.Tree.HardLinks != 1 || s.Tree.Symlinks != 2 {
+			t.Errorf("%+v %+v", s, s.Tree)
 		}
 		if exists {
 			mustBeSame(t, describeTree(t, to, "/dst/t"), before)

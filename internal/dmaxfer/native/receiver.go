@@ -198,6 +198,7 @@ func (r *receiver) announce(ctx context.Context, entries []negotiate.Entry) erro
 		if err := r.terms.checkEntries(r.entries); err != nil {
 			return err
 		}
+		r.account.found(e.size)
 		r.open.add(e)
 		e.awaited = e.awaited && e.kind != negotiate.EntryFile // of that they come when it is needed
 		r.held = append(r.held, e)
@@ -319,7 +320,8 @@ func (r *receiver) withdrawn(f negotiate.Failure) error {
 // finish notes that nothing will be announced any more, except again.
 func (r *receiver) finish(missing uint32) error {
 	r.allAnnounced = true
-	r.account.missing(int64(missing))
+	r.account.walked()
+	r.account.missingThere(int64(missing))
 	r.planner.close()
 	r.end.finish(missing)
 	r.settled()

@@ -47,18 +47,6 @@ func TestComparedFileIsNotFlushed(t *testing.T) {
 	}
 }
 
-// Both sides of a dry run know the size of the file that would be copied.
-func TestDryRunOfAFile(t *testing.T) {
-	from := disktest.NewMemory("/")
-	from.Put("/src", "content")
-	m := newMeeting(t, from, newTarget())
-	m.sender.config.DryRun = true
-	m.mustSucceed()
-	if s := m.receiver.summary; s.Size != int64(len("content")) || s.UpToDate {
-		t.Errorf("summary: %+v", s)
-	}
-}
-
 // config changes the configuration of both sides.
 func (m *meeting) config(change func(c *Config)) {
 	change(&m.sender.config)

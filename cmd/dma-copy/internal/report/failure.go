@@ -42,8 +42,13 @@ func WriteError(w io.Writer, err error) {
 		for _, entry := range failed.Tree.Failures {
 			fmt.Fprintf(w, "dma-copy: %s: %s\n", failed.Side, entrySentence(failed.Side, entry.Path, entry.Err))
 		}
-		if more := failed.Tree.Failed - int64(len(failed.Tree.Failures)); more > 0 {
+		unreadable := failed.Tree.Unreadable
+		if more := failed.Tree.Failed - unreadable - int64(len(failed.Tree.Failures)); more > 0 {
 			fmt.Fprintf(w, "dma-copy: %s: and %s more\n", failed.Side, humanize.Comma(more))
+		}
+		if unreadable > 0 {
+			fmt.Fprintf(w, "dma-copy: %s: the %s could not read %s: see its error messages\n",
+				failed.Side, failed.Side.Other(), plural(unreadable, "entry", "entries"))
 		}
 	}
 	fmt.Fprintf(w, "dma-copy: %s\n", Sentence(err))
@@ -78,7 +83,7 @@ func Sentence(err error) string {
 	}
 	if sided && failed.Tree != nil {
 		text = fmt.Sprintf("%s: %s of %s failed", failed.Side, humanize.Comma(failed.Tree.Failed),
-			plural(entriesOf(*failed.Tree), "entry", "entries"))
+			plural(failed.Tree.Entries(), "entry", "entries"))
 	}
 	if found.hint != "" {
 		text += ": " + found.hint
@@ -92,14 +97,6 @@ func Sentence(err error) string {
 // plural returns a number with its noun, whose plural is regular if many is empty.
 func plural(n int64, one, many string) string {
 	return humanize.Comma(n) + " " + english.PluralWord(int(min(n, 2)), one, many)
-}
-
-// entriesOf returns the number of all entries of a tree.
-func entriesOf(t job.TreeSummary) int64 { return copiedEntries(t) + t.Unchanged + t.Skipped + t.Failed }
-
-// copiedEntries returns the number of entries that were copied, or would be in a dry run.
-func copiedEntries(t job.TreeSummary) int64 {
-	return t.Files + t.Directories + t.Symlinks + t.HardLinks
 }
 
 // whatIsKept returns a clause that says whether the copy can be resumed. A sender does not know; it says so only after

@@ -123,6 +123,7 @@ type (
 		Stages     map[string]float64 `json:"stages,omitempty"`
 		Bottleneck string             `json:"bottleneck,omitempty"`
 		UpToDate   bool               `json:"up_to_date,omitempty"`
+		DryRun     bool               `json:"dry_run,omitempty"`
 		Tree       *treeCounts        `json:"tree,omitempty"`
 
 		Unconfirmed string `json:"unconfirmed,omitempty"`
@@ -135,6 +136,7 @@ type (
 		Unchanged   int64 `json:"unchanged"`
 		Skipped     int64 `json:"skipped"`
 		Failed      int64 `json:"failed"`
+		Unreadable  int64 `json:"unreadable,omitempty"`
 		DryRun      bool  `json:"dry_run"`
 	}
 )
@@ -284,15 +286,12 @@ func (r *jsonReporter) Result(s job.Summary) error {
 func (r *jsonReporter) single(s job.Summary) fileEvent {
 	line := fileEvent{
 		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Direction: direction(s.Sent),
-		Action: job.Copied.String(), Bytes: s.Size, Verified: compared(s, r.planned),
-	}
-	if s.UpToDate {
-		line.Action = job.Unchanged.String()
+		Action: singleFile(s).Action.String(), Bytes: s.Size, Verified: compared(s, r.planned),
 	}
 	if s.Sum.Algorithm() != digest.None {
 		line.Digest = s.Sum.String()
 	}
-	if r.native && !s.UpToDate {
+	if r.native && !s.UpToDate && !s.DryRun {
 		line.Durability = s.Durability.String()
 	}
 	return line
@@ -301,7 +300,7 @@ func (r *jsonReporter) single(s job.Summary) fileEvent {
 // compared reports whether both sides have computed the same digests.
 func compared(s job.Summary, planned job.Planned) bool {
 	if s.Tree != nil {
-		return planned.Digest != digest.None && !s.Tree.DryRun
+		return planned.Digest != digest.None && !s.DryRun
 	}
 	return s.Sum.Algorithm() != digest.None
 }
@@ -313,12 +312,12 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
 		Protocol: s.Protocol.String(), Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
-		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, Unconfirmed: s.Unconfirmed,
+		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, DryRun: s.DryRun, Unconfirmed: s.Unconfirmed,
 	}
 	if t := s.Tree; t != nil {
 		line.Files = t.Files
 		line.Tree = &treeCounts{
-			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Unchanged, t.Skipped, t.Failed, t.DryRun,
+			t.Files, t.Directories, t.Symlinks, t.HardLinks, t.Unchanged, t.Skipped, t.Failed, t.Unreadable, s.DryRun,
 		}
 	}
 	if busy := s.Shares.Busiest(); s.Shares[busy] > 0 {

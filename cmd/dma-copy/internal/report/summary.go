@@ -35,6 +35,9 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", nameOf(s), humanize.IBytes(uint64(s.Size)), sumOf(s))
 	case s.Tree != nil:
 		writeTreeSummary(w, s, planned, path.Side)
+	case s.DryRun:
+		fmt.Fprintf(w, "plan  would %s %s  %s\n      nothing was changed\n", intention(s), nameOf(s),
+			humanize.IBytes(uint64(s.Size)))
 	default:
 		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
 			round(s.Elapsed), rate(s), sumOf(s))
@@ -60,22 +63,23 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, side nego
 	t := s.Tree
 	outcome, did := "ok", verb(s)
 	switch {
-	case t.DryRun && s.Sent:
-		outcome, did = "plan", "would send"
-	case t.DryRun:
-		outcome, did = "plan", "would receive"
+	case s.DryRun:
+		outcome, did = "plan", "would "+intention(s)
 	case t.Failed > 0:
 		outcome = "part"
 	}
 	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s), copiedOf(*t),
 		humanize.IBytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
 	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
-	if t.DryRun {
+	if s.DryRun {
 		fmt.Fprintf(w, "      %s\n", joined("; ", rest, "nothing was changed"))
 		return
 	}
-	fmt.Fprintf(w, "      %s\n",
-		joined("; ", rest, joined(", ", verified(s, planned), durability(s, side), retries(s))))
+	checked := ""
+	if t.Files > 0 { // what is unchanged may only have been compared by size and time
+		checked = verified(s, planned)
+	}
+	fmt.Fprintf(w, "      %s\n", joined("; ", rest, joined(", ", checked, durability(s, side), retries(s))))
 }
 
 // copiedOf lists what was copied of a tree, by kind.
@@ -105,6 +109,13 @@ func verb(s job.Summary) string {
 		return "sent"
 	}
 	return "received"
+}
+
+func intention(s job.Summary) string {
+	if s.Sent {
+		return "send"
+	}
+	return "receive"
 }
 
 func nameOf(s job.Summary) string {
@@ -182,9 +193,7 @@ func resumed(s job.Summary) string {
 // copied returns how many bytes this run has copied.
 func copied(s job.Summary) int64 {
 	switch {
-	case s.UpToDate:
-		return 0
-	case s.Tree != nil && s.Tree.DryRun:
+	case s.UpToDate, s.DryRun:
 		return 0
 	case s.Tree != nil:
 		return s.Tree.Bytes - s.Resumed

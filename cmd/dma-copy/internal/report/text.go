@@ -123,11 +123,26 @@ func (r *textReporter) waiting() {
 // Result ignores a closed stderr: the copy is done.
 func (r *textReporter) Result(s job.Summary) error {
 	r.clear()
+	if r.plan != nil && s.Tree == nil {
+		fmt.Fprintln(r.plan, planLine(r.path.Side, singleFile(s)))
+	}
 	err := r.endPlan()
 	if !r.quiet {
 		writeSummary(r.out, s, r.planned, r.path)
 	}
 	return err
+}
+
+// singleFile returns what has been done about the file of a transfer without a tree.
+func singleFile(s job.Summary) job.FileDone {
+	e := job.FileDone{Path: s.Path, Kind: negotiate.EntryFile, Action: job.Copied, Bytes: s.Size}
+	switch {
+	case s.UpToDate:
+		e.Action = job.Unchanged
+	case s.DryRun:
+		e.Action = job.WouldCopy
+	}
+	return e
 }
 
 // endPlan prints what is left of the plan. A reader that has closed its end has read enough.

@@ -35,6 +35,12 @@ func treeResult(change func(*job.TreeSummary)) job.Summary {
 	}
 }
 
+// planned returns the summary of a dry run.
+func planned(s job.Summary) job.Summary {
+	s.DryRun = true
+	return s
+}
+
 // entries are one entry of each action.
 var entries = []job.FileDone{
 	{Path: "", Kind: negotiate.EntryDirectory, Action: job.Unchanged},
@@ -61,9 +67,14 @@ func TestTreeSummaryAsText(t *testing.T) {
 		{"without a digest", treeResult(func(t *job.TreeSummary) {}), job.Planned{Tree: true},
 			"ok    sent photos  9,900 files, 1 directory, 2 symlinks, 40 MiB in 200ms (200 MiB/s)\n" +
 				"      100 unchanged; not verified (digest none), durable on the DPU\n"},
-		{"a plan", treeResult(func(t *job.TreeSummary) { t.DryRun = true }), treePlan,
+		{"nothing copied", treeResult(func(t *job.TreeSummary) {
+			t.Files, t.Directories, t.Symlinks, t.Bytes = 0, 0, 0, 0
+		}), treePlan, "ok    sent photos  0 files, 0 B in 200ms\n      100 unchanged; durable on the DPU\n"},
+		{"a plan", planned(treeResult(func(*job.TreeSummary) {})), treePlan,
 			"plan  would send photos  9,900 files, 1 directory, 2 symlinks, 40 MiB in 200ms\n" +
 				"      100 unchanged; nothing was changed\n"},
+		{"a plan of a file", planned(job.Summary{Path: "x", Size: 3 << 20}), job.Planned{},
+			"plan  would receive x  3.0 MiB\n      nothing was changed\n"},
 		{"a file that both sides have", job.Summary{Path: "x", Size: 3 << 20, UpToDate: true}, job.Planned{},
 			"ok    x is already up to date  3.0 MiB\n"},
 	}
@@ -101,6 +112,23 @@ func TestPlanOfADryRun(t *testing.T) {
 		"failed                  0  z: target: no space\n"
 	if stdout.String() != want || stderr.Len() > 0 {
 		t.Errorf("printed\n%swant\n%s; on stderr %q", stdout.String(), want, stderr.String())
+	}
+}
+
+// A dry run of a single file prints a line for it, which says whether it would be copied.
+func TestPlanOfAFile(t *testing.T) {
+	for want, s := range map[string]job.Summary{
+		"copy                   10  a\\nb\n": {Path: "a\nb", Size: 10, DryRun: true},
+		"unchanged              10  file\n":  {Path: "file", Size: 10, DryRun: true, UpToDate: true},
+	} {
+		var stdout strings.Builder
+		p := newText(&stdout, io.Discard, nil, config.Copy{DryRun: true}, zerolog.Nop())
+		if err := p.Result(s); err != nil {
+			t.Fatal(err)
+		}
+		if stdout.String() != want {
+			t.Errorf("printed\n%swant\n%s", stdout.String(), want)
+		}
 	}
 }
 
@@ -180,6 +208,31 @@ func TestEventsOfAFileThatIsUpToDate(t *testing.T) {
 	}
 }
 
+// The events of a dry run of a file do not claim that it was copied, verified or flushed.
+func TestEventsOfADryRunOfAFile(t *testing.T) {
+	var out bytes.Buffer
+	p := newJSON(&out, config.Copy{File: "file", DryRun: true}, zerolog.Nop())
+	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 2})
+	summary := job.Summary{
+		Path: "file", Size: 10, DryRun: true, Elapsed: time.Second, Protocol: negotiate.Native,
+		Durability: negotiate.DurabilityFull,
+	}
+	if err := p.Result(summary); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	for _, part := range []string{`"action":"would-copy","bytes":10,"verified":false}`, `"dry_run":true`,
+		`"copied_bytes":0`, `"bytes_per_second":0`} {
+		if !strings.Contains(out.String(), part) {
+			t.Errorf("%s without %s", out.String(), part)
+		}
+	}
+}
+
 // Each of the first failures is a line on stderr, then their number; the exit code is that of a partial success.
 func TestFailedEntries(t *testing.T) {
 	reporter := &recorder{}
@@ -217,6 +270,37 @@ func TestFailedEntries(t *testing.T) {
 	}
 	if len(lines) != len(want)+16 {
 		t.Errorf("%d lines:\n%s", len(lines), said.String())
+	}
+}
+
+// Entries that only the sender knows are one line on the receiver, and are counted in its event.
+func TestUnreadableEntries(t *testing.T) {
+	var out bytes.Buffer
+	p := newJSON(&out, config.Copy{}, zerolog.Nop())
+	p.Begin(treePath)
+	summary := treeResult(func(t *job.TreeSummary) {
+		t.AddFailure(job.FailedEntry{Path: "a", Err: errors.New("no space left on device")})
+		t.AddFailure(job.FailedEntry{Path: "dir", Err: errors.New("not permitted")})
+		t.AddUnreadable(1200)
+	})
+	err := NewMonitor(p, config.Copy{}).Conclude(negotiate.Host, summary, job.ErrSomeFailed)
+	for line := range strings.Lines(out.String()) {
+		if _, err := checkEvent(line); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if want := `"failed":1202,"unreadable":1200`; !strings.Contains(out.String(), want) {
+		t.Errorf("%s without %s", out.String(), want)
+	}
+	var said strings.Builder
+	WriteError(&said, err)
+	want := "dma-copy: host: a: no space left on device\n" +
+		"dma-copy: host: dir: not permitted\n" +
+		"dma-copy: host: the DPU could not read 1,200 entries: see its error messages\n" +
+		"dma-copy: host: 1,202 of 11,205 entries failed: " +
+		"remove the causes and run the same command to copy these entries\n"
+	if said.String() != want {
+		t.Errorf("printed\n%swant\n%s", said.String(), want)
 	}
 }
 
