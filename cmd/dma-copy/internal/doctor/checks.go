@@ -272,11 +272,17 @@ func checkPartials(m machine) []finding {
 
 func checkPartial(left disk.Leftover, now time.Time) finding {
 	what := fmt.Sprintf("partial file %s in the current directory: %s", left.Name, verifiedPart(left))
+	if left.Tree {
+		what = fmt.Sprintf("%s in the current directory: the copy of a directory is not complete", left.Name)
+	}
 	age := humanize.RelTime(time.Unix(left.Modified.Sec, int64(left.Modified.Nsec)), now, "ago", "from now")
 	files := strings.TrimSuffix(left.Name+" and "+left.Journal, " and ")
 	switch {
 	case left.InUse:
 		return ok("%s, in use by a running copy", what)
+	case left.Tree:
+		return warn("run the same command to copy the rest, or delete "+left.Name+" to leave the directory as it is",
+			"%s, interrupted %s", what, age)
 	case left.Prefix > 0:
 		return warn("run the same command to resume, or delete "+files, "%s, last written %s", what, age)
 	default:

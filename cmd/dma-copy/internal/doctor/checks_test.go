@@ -326,12 +326,20 @@ func TestCheckPartials(t *testing.T) {
 	resumable := disk.Leftover{Name: part, Journal: journal, Size: 4096, Prefix: 2048, Total: 8192}
 	running := resumable
 	running.InUse = true
+	marker := disk.Leftover{Name: part, Size: 14, Tree: true}
+	lockedMarker := marker
+	lockedMarker.InUse = true
 	runCheckCases(t, []checkCase{
 		{"resumable", checkOldPartial(resumable), verdictWarn, 0, []string{part, "2.0 KiB of 8.0 KiB verified",
 			"2 hours ago  -- run the same command", part + " and " + journal}},
 		{"running", checkOldPartial(running), verdictOK, 0, []string{part, "in use"}},
 		{"useless", checkOldPartial(disk.Leftover{Name: part, Size: 4096}), verdictWarn, 0,
 			[]string{"4.0 KiB, none", "-- delete " + part + ";"}},
+		{"of a tree", checkOldPartial(marker), verdictWarn, 0,
+			[]string{part + " in the current directory: the copy of a directory is not complete, interrupted 2 hours",
+				"-- run the same command to copy the rest, or delete " + part + " to leave"}},
+		{"of a running tree", checkOldPartial(lockedMarker), verdictOK, 0,
+			[]string{"the copy of a directory is not complete, in use by a running copy"}},
 		{"with control characters", checkOldPartial(disk.Leftover{Name: ".\x1b[2J.dma-copy-part"}), verdictWarn, 0,
 			[]string{`.\x1b[2J.dma-copy-part`}},
 	})
