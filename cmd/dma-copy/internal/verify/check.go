@@ -312,6 +312,10 @@ func (t tally) outcome(manifest string) error {
 	if t.extra > 0 {
 		reasons += fmt.Sprintf(", %d not listed", t.extra)
 	}
-	return exit.Errorf(code, "see the lines with FAIL", "%d of %d files do not match %s (%s)",
+	next := "see the lines with FAIL"
+	if t.missing > 0 && t.fine+t.different+t.unreadable == 0 {
+		next += "; if the manifest has the name of another directory in its paths, write it with --relative-to"
+	}
+	return exit.Errorf(code, next, "%d of %d files do not match %s (%s)",
 		failed, failed+t.fine, quote.Bare(manifest), reasons)
 }
