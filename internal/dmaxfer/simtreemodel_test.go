@@ -18,6 +18,7 @@ type treeModel struct {
 	compares       bool     // both sides have the tree, and neither may be changed
 	selects        bool     // the sender selects entries, otherwise the other side of a comparison does
 	entries        []*modelEntry
+	own            map[string]*modelEntry // in a comparison, what the receiver would send, by path
 }
 
 // modelEntry is an entry of the source, and what becomes of it.
@@ -46,6 +47,12 @@ func foretell(sc scenario, source, target fileTree, compares bool) *treeModel {
 	}
 	m.selects = selects == sc.Sender
 	m.entries = m.list(source, m.selects)
+	if compares {
+		m.own = map[string]*modelEntry{}
+		for _, e := range m.list(target, !m.selects) {
+			m.own[e.path] = e
+		}
+	}
 	m.decide()
 	return m
 }
@@ -195,7 +202,7 @@ func (m *treeModel) decide() {
 			continue
 		}
 		by[e.path], e.want = e, e.is
-		was, existed := m.target[e.path]
+		was, existed := m.found(e)
 		switch {
 		case e.path == "":
 			existed = m.target != nil
@@ -218,6 +225,16 @@ func (m *treeModel) decide() {
 		}
 		failed[e.path] = e.action == job.Failed
 	}
+}
+
+// found returns what the receiver has in place of an entry. In a comparison it takes a symlink that it would follow for
+// what that leads to, unless a symlink is sent.
+func (m *treeModel) found(e *modelEntry) (was treeEntry, exists bool) {
+	if own := m.own[e.path]; own != nil && e.is.mode != fs.ModeSymlink {
+		return own.is, true
+	}
+	was, exists = m.target[e.path]
+	return was, exists
 }
 
 // decideLink decides about a hard link to an earlier file. A dry run looks neither whether it is there, nor what has
@@ -259,7 +276,7 @@ func (m *treeModel) unchanged(e *modelEntry, was treeEntry) bool {
 // differs reports whether a comparison finds a difference: something that is sent, or that the receiver would send.
 func (m *treeModel) differs() bool {
 	own := map[string]bool{}
-	for _, e := range m.list(m.target, !m.selects) {
+	for _, e := range m.own {
 		own[e.path] = e.action != job.Skipped
 	}
 	for _, e := range m.entries {

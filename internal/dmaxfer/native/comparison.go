@@ -22,8 +22,8 @@ type ownTree struct {
 	next *tree.Entry // nil at the end
 }
 
-// openOwn opens the tree that this side would send. What it would leave out is not compared, and symlinks that it would
-// follow are compared as what they point to.
+// openOwn opens the tree that this side would send. Symlinks that it would follow are compared as what they point to.
+// What it would leave out is compared only if the sender has it.
 func openOwn(c *Config) (*ownTree, error) {
 	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{Links: c.Links, Filter: c.Filter, Only: c.FilesFrom})
 	if err != nil {

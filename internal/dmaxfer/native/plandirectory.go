@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io/fs"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
@@ -74,25 +76,26 @@ func (p *planner) enter(d *directory) (created bool, err error) {
 	return d.of.Fresh(), nil
 }
 
-// lookInto finds out whether the target has a directory. It opens it to look at what is in it, except in a comparison,
-// for which the planner has a list of this side's entries.
+// lookInto opens a directory to look at what is in it. In a comparison a followed symlink can stand for it, which is not
+// opened: the planner has a list of what this side would send.
 func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	switch {
 	case d.parent == nil:
 		d.seen, err = p.terms.config.File.FS.OpenDir(p.terms.config.File.Name)
-	case p.terms.plan.Compare:
-		info, found, err := p.stat(d.entry)
-		return !found || !info.Mode.IsDir(), err
-	case d.parent.seen == nil:
-		return true, nil
-	default:
+	case d.parent.seen != nil:
 		d.seen, err = d.parent.seen.OpenChild(d.entry.name)
 	}
-	if errors.Is(err, fs.ErrNotExist) {
+	own := d.entry.own
+	switch {
+	case own != nil:
+		return !own.Info.Mode.IsDir(), own.Err
+	case errors.Is(err, fs.ErrNotExist), p.terms.plan.Compare && noDirectory(err), d.seen == nil && err == nil:
 		return true, nil
-	}
-	if err != nil {
+	case err != nil:
 		return false, disk.CannotCreate(d.entry.path, err)
 	}
 	return false, nil
 }
+
+// noDirectory reports whether an entry could not be opened as a directory because it is something else.
+func noDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) }

@@ -148,7 +148,7 @@ func (p *planner) stat(e *arriving) (info disk.Info, found bool, err error) {
 	switch d := e.directory; {
 	case e.own != nil:
 		return e.own.Info, true, e.own.Err
-	case p.terms.plan.Compare, d.of != nil && d.of.Fresh(), d.of == nil && d.seen == nil:
+	case d.of != nil && d.of.Fresh(), d.of == nil && d.seen == nil:
 		return disk.Info{}, false, nil
 	case d.of != nil:
 		info, err = d.of.Stat(e.name)
