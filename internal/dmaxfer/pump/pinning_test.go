@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 )
 
 // testPinning counts what the lanes ask for. It pins nothing, but lets them behave as if.
@@ -56,7 +58,28 @@ func TestWaitingToWriteAloneEnds(t *testing.T) {
 		}
 	}
 	writing.Unlock()
-	if !s.lock(&writing) {
-		t.Error("an unlocked mutex was not locked")
+	if !s.lock(&writing) || s.vain != 0 {
+		t.Errorf("an unlocked mutex was not locked, or only after %d yields the next time", maxYields>>s.vain)
+	}
+}
+
+// Pinned lanes take turns to write to a target that serializes them.
+func TestSerialWritesTakeTurns(t *testing.T) {
+	r, _ := newLanesReceiver(2)
+	l := r.lanes[0]
+	r.writing.Lock() // by the other lane
+	for _, c := range []struct{ pinned, serial, waits bool }{
+		{true, true, true}, {true, false, false}, {false, true, false},
+	} {
+		in := NewIncoming(discardTarget{}, digest.CRC32C, 2)
+		in.SerialWrites, l.peer.cpu.pinned, l.peer.cpu.vain = c.serial, c.pinned, 0
+		must(t, l.write(in, make([]byte, 64), 0))
+		if waited := l.peer.cpu.vain > 0; waited != c.waits {
+			t.Errorf("%+v: waited %v", c, waited)
+		}
+	}
+	r.writing.Unlock()
+	if !r.writing.TryLock() {
+		t.Error("still locked")
 	}
 }

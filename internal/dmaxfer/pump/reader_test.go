@@ -38,3 +38,32 @@ func TestHolesOfASource(t *testing.T) {
 		}
 	}
 }
+
+// endingStream has so many bytes, and may be read once.
+type endingStream struct {
+	t     *testing.T
+	bytes int
+}
+
+func (s *endingStream) Next([]byte) (int, error) {
+	if s.bytes < 0 {
+		s.t.Error("read after its end")
+		return 0, io.EOF
+	}
+	n := s.bytes
+	s.bytes = -1
+	return n, io.EOF
+}
+
+// A stream is not read after its end, which may come with its last bytes: it could wait for more.
+func TestStreamIsNotReadAfterItsEnd(t *testing.T) {
+	for bytes, want := range map[int]int{0: 0, 10: 1} {
+		r := NewStreamReader(&endingStream{t, bytes})
+		if got := len(kindsOf(t, r)); got != want {
+			t.Errorf("%d chunks of %d bytes", got, bytes)
+		}
+		if _, err := r.Next(make([]byte, 64)); err != io.EOF {
+			t.Errorf("after the end: %v", err)
+		}
+	}
+}
