@@ -57,6 +57,9 @@ func TestWaitingToWriteAloneEnds(t *testing.T) {
 			t.Error("a locked mutex was locked")
 		}
 	}
+	if s.vain != 40 {
+		t.Errorf("waited %d times in vain, not 40", s.vain)
+	}
 	writing.Unlock()
 	if !s.lock(&writing) || s.vain != 0 {
 		t.Errorf("an unlocked mutex was not locked, or only after %d yields the next time", maxYields>>s.vain)
