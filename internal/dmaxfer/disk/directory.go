@@ -243,8 +243,8 @@ func (d *Directory) Open(name string) (file File, err error) {
 
 var errNotRegular = errors.New("it is not a regular file")
 
-// Partial opens the partial file of a large file, as OpenPartial does. want.Overwrite is set if existing entries of this
-// directory may be replaced. A symlink is replaced and not followed.
+// Partial opens the partial file of a large file, as OpenPartial does. It sets want.Overwrite if existing entries of
+// this directory may be replaced. A symlink is replaced and not followed.
 func (d *Directory) Partial(name string, want Wanted) (*Partial, error) {
 	if err := d.checkName(name); err != nil {
 		return nil, err

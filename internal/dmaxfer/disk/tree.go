@@ -217,8 +217,8 @@ func (t *Tree) Marked() bool { return t.marker != nil }
 func (t *Tree) Resumed() bool { return t.marker != nil && t.marker.unfinished }
 
 // Close closes the tree. If done, it removes the marker, durably with DurabilityFull; otherwise the marker remains for
-// the next transfer. It waits for a Sync that runs; no other call may run. Directories that are still held can be released afterwards, and staged
-// files discarded; everything else fails.
+// the next transfer. It waits for a Sync that runs; no other call may run. Directories that are still held can be
+// released afterwards, and staged files discarded; everything else fails.
 func (t *Tree) Close(done bool) error {
 	t.flusher.close()
 	var err error

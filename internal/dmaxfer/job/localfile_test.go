@@ -173,7 +173,8 @@ func TestInspectFindsDirectories(t *testing.T) {
 	}
 	if os.Geteuid() == 0 { // only root can change the owner
 		must(t, os.Chown(filepath.Join(directory, ".target.dma-copy-part"), 65534, 65534))
-		if p := mustInspect(t, target, false); !p.Directory || p.Unfinished || !strings.Contains(p.Foreign, "user 65534") {
+		p := mustInspect(t, target, false)
+		if !p.Directory || p.Unfinished || !strings.Contains(p.Foreign, "user 65534") {
 			t.Errorf("a directory that another user has not finished became %+v", p)
 		}
 	}

@@ -51,8 +51,8 @@ func before(path, other string) bool {
 	return strings.ReplaceAll(path, "/", "\x00") < strings.ReplaceAll(other, "/", "\x00")
 }
 
-// passOwn finds what this side has in place of e. It returns an error if there is an entry before e, or any more if e is
-// nil, that the sender does not have.
+// passOwn finds what this side has in place of e. It returns an error if there is an entry before e, or any more if e
+// is nil, that the sender does not have.
 func (p *planner) passOwn(ctx context.Context, e *arriving) (err error) {
 	if !p.terms.plan.Compare || !p.terms.plan.Tree {
 		return nil
@@ -138,8 +138,8 @@ func (p *planner) statPath(path string) (info disk.Info, err error) {
 	return info, err
 }
 
-// isLink reports whether there is a symlink of this text at a path below the root. A side that follows symlinks may have
-// received it as one.
+// isLink reports whether there is a symlink of this text at a path below the root. A side that follows symlinks may
+// have received it as one.
 func (p *planner) isLink(path, text string) bool {
 	return p.atPath(path, func(in disk.Dir, name string) error {
 		link, err := in.ReadLink(name)
