@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -197,5 +198,28 @@ func TestFollowedLinksAreCompared(t *testing.T) {
 				t.Errorf("DPU sends %t, checksum %t: %v", dpuSends, checksum, different.sender.err)
 			}
 		}
+	}
+}
+
+// laterLink starts no jobs.
+type laterLink struct{ link }
+
+func (laterLink) run(func() func() error) {}
+
+// A directory stays open while one of its files is compared, although the sender withdraws the file.
+func TestDirectoryWaitsForAComparison(t *testing.T) {
+	o := &outcomes{link: laterLink{}}
+	o.changed = func() {}
+	d := &digestComparison{planner: newPlanner(o, nil)}
+	in := &directory{}
+	o.directories.enter(in)
+	d.compare(t.Context(), &arriving{number: 1, depth: 1, directory: in}, digest.Sum{})
+	o.leave(in) // the last that the planner has in it
+	if o.directories.empty() {
+		t.Error("the directory has been left")
+	}
+	o.leave(in) // the comparison
+	if !o.directories.empty() {
+		t.Error("the directory has not been left")
 	}
 }
