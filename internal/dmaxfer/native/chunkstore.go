@@ -12,7 +12,7 @@ import (
 //
 //	chunks ─► target ─► both sides have all of it ─► flushed ─► renamed
 //
-// Lanes and the planner call expect and stored, the owner of the transfer everything else.
+// Lanes and the planner call expect and stored, jobs prepare, and the owner of the transfer everything else.
 type chunkStore struct {
 	*outcomes
 	gate    *commitGate
@@ -79,32 +79,43 @@ func (s *chunkStore) complete(e *arriving) error {
 	return nil
 }
 
-// finish compares what has been written with what has been read, and makes it durable in a job. Unless the transfer has
-// ended by then, another job gives it its final name.
+// finish prepares a file in a job.
 func (s *chunkStore) finish(e *arriving) error {
+	s.link.run(func() func() error { return s.prepare(e) })
+	return nil
+}
+
+// prepare compares, in a job, what has been written with what has been read, and makes it durable. Unless the transfer
+// has ended by then, another job gives it its final name.
+func (s *chunkStore) prepare(e *arriving) (next func() error) {
 	sum := e.in.Sum()
+	err := s.verify(e, sum)
+	if err == nil {
+		err = e.target.finish(s.working, sum, e.meta)
+	}
+	return func() error {
+		if err != nil {
+			return s.failNow(e, err)
+		}
+		return s.rename(e)
+	}
+}
+
+// verify compares the digest of what has been written with that of what has been read.
+func (s *chunkStore) verify(e *arriving, sum digest.Sum) error {
 	if sum != e.endSum {
-		const next = "copy again; if it recurs, check the memory of both sides"
-		return s.failNow(e, job.NewError(job.ErrDigest, nil, next,
+		return job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory of both sides",
 			"digest mismatch of %s: source has %d bytes, %s, target %d bytes, %s",
-			e.path, e.endSize, e.endSum, e.in.Prefix(), sum))
+			e.path, e.endSize, e.endSum, e.in.Prefix(), sum)
 	}
-	if !s.terms.plan.Tree {
-		if err := s.terms.checkContent(e.endSize, sum); err != nil {
-			return err
-		}
-		s.account.content(e.endSize, sum)
-		s.terms.config.Progress.Enter(job.Finishing)
+	if s.terms.plan.Tree {
+		return nil
 	}
-	s.link.run(func() func() error {
-		err := e.target.finish(s.working, sum, e.meta)
-		return func() error {
-			if err != nil {
-				return s.failNow(e, err)
-			}
-			return s.rename(e)
-		}
-	})
+	if err := s.terms.checkContent(e.endSize, sum); err != nil {
+		return err
+	}
+	s.account.content(e.endSize, sum)
+	s.terms.config.Progress.Enter(job.Finishing)
 	return nil
 }
 

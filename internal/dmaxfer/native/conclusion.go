@@ -57,8 +57,8 @@ func (c *conclusion) check() {
 	}
 }
 
-// conclude flushes what is not durable yet, in a job, and reports the end of the transfer. An interruption does not keep
-// the sender from learning what has been committed.
+// conclude flushes what is not durable yet of a tree, in a job, and reports the end of the transfer. An interruption
+// does not keep the sender from learning what has been committed.
 func (c *conclusion) conclude() error {
 	if err := c.replies.flush(context.WithoutCancel(c.working)); err != nil {
 		return err
@@ -68,6 +68,9 @@ func (c *conclusion) conclude() error {
 		c.concluding = false // until the sender has confirmed which entries have failed
 		c.mu.Unlock()
 		return nil
+	}
+	if !c.terms.plan.Tree {
+		return c.sendFinished(context.WithoutCancel(c.working))
 	}
 	_, _, failed := c.open.counts()
 	whole := failed == 0 && c.missing == 0

@@ -10,8 +10,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// digestQueue computes and sends the digests that a receiver wants, one after another in jobs. The owner of the transfer
-// uses it.
+// digestQueue computes and sends the digests that a receiver wants, one after another in jobs. The owner of the
+// transfer uses it.
 type digestQueue struct {
 	terms   *terms
 	session *negotiate.NativeSession

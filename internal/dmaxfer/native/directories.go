@@ -14,7 +14,7 @@ type directory struct {
 	seen   disk.Dir        // in place of it, where nothing may be written; nil: it does not exist
 	failed error           // why nothing can be created in it
 
-	pending int // its undecided entries and directories, and its place on the planner's stack; guarded by directories.mu
+	pending int // its undecided entries and directories, and its place on the stack; guarded by directories.mu
 }
 
 func (d *directory) close() {

@@ -15,5 +15,12 @@
 //	                                 └─ needed ─► stored ─► finished ─ renamed ─► decided
 //
 // The transfer owns the session and runs the loop; a role does what the session's events ask for, and knows of the
-// transfer only its link. What takes long, or may hang, runs in jobs and lanes, which report to the loop.
+// transfer only its link. What takes long, or may hang, runs in jobs and lanes, which report to the loop. The parts of a
+// role refer to each other in one direction:
+//
+//	sender ─► announcer ─► finder
+//	sender ─► announcer, transmitter ─► sentEntries ─► settling
+//	sender ─► feed, digestQueue
+//	receiver ─► digestComparison ─► planner ─► chunkStore
+//	receiver ─► planner, chunkStore, packStore, conclusion ─► outcomes ─► openEntries, directories, replies
 package native

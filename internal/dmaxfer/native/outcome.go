@@ -9,7 +9,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// outcomes decides the entries of a receiver, and tells the sender and the user. Any goroutine of the transfer calls it.
+// outcomes decides the entries of a receiver, and tells the sender and the user. Any goroutine of the transfer calls
+// it.
 type outcomes struct {
 	terms       *terms
 	account     *account

@@ -14,8 +14,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// packStore stores the files of a receiver that come in packs. With a durability they are staged, and a job flushes many
-// of them at once before they get their final names:
+// packStore stores the files of a receiver that come in packs. With a durability they are staged, and a job flushes
+// many of them at once before they get their final names:
 //
 //	pack ─┬─► put
 //	      └─► staged ─► flushed ─► named ─► flushed

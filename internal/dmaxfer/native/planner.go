@@ -236,9 +236,9 @@ func (p *planner) planFile(ctx context.Context, e *arriving) error {
 
 // planRoot decides whether the file of a transfer without a tree is needed.
 func (p *planner) planRoot(ctx context.Context, e *arriving) error {
-	c := p.terms.config
-	if e.size == job.Unknown || c.File.Stream {
-		return p.need(ctx, e)
+	c, plan := p.terms.config, &p.terms.plan
+	if e.size == job.Unknown || c.File.Stream || !plan.Overwrite && !plan.Compare {
+		return p.need(ctx, e) // what is there, if anything, fails it
 	}
 	info, err := c.File.FS.Stat(c.File.Name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

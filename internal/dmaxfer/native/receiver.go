@@ -33,8 +33,9 @@ type receiver struct {
 	gate    *commitGate
 	end     *conclusion
 
-	window *Window
-	lanes  *pump.Receiver // once this side's window is open
+	window *Window        // once it is open
+	due    bool           // entries were announced; of a single file: it has been planned
+	lanes  *pump.Receiver // nil: not started yet
 	ended  bool           // the lanes have been told that no unit follows
 	whole  *arriving      // the only file, when all of it is stored
 
@@ -63,29 +64,38 @@ func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account)
 // opened.
 func (r *receiver) begin(ctx context.Context) error {
 	r.chunks.working, r.packs.working, r.end.working = ctx, ctx, ctx
-	if !r.terms.plan.Tree {
+	if r.terms.plan.Tree {
+		r.runPlanner(ctx, func() error { return r.planner.run(ctx) }, nothing)
+	} else {
 		r.terms.config.Progress.Enter(job.Preparing)
 	}
+	return nil
+}
+
+// runPlanner makes a call of the planner in a job, after which the owner calls planned.
+func (r *receiver) runPlanner(ctx context.Context, call, planned func() error) {
 	r.link.run(func() func() error {
-		if err := r.planner.run(ctx); err != nil && ctx.Err() == nil {
+		switch err := call(); {
+		case err == nil:
+			return planned
+		case ctx.Err() == nil:
 			return failWith(err)
 		}
 		return nothing // an interruption does not end what is being committed
 	})
-	return nil
 }
 
 // windowOpened implements role.
 func (r *receiver) windowOpened(ctx context.Context, w *Window) error {
 	r.window = w
-	r.start(ctx)
-	return nil
+	return r.start(ctx)
 }
 
-// start starts the lanes once there is a window, and the size of a file is known.
-func (r *receiver) start(ctx context.Context) {
-	if r.lanes != nil || r.window == nil || r.entries == 0 {
-		return
+// start starts the lanes once there are a window and entries, and sends the answers that waited for that. Those of a
+// single file start when its target is open, which needs the CPUs on which they would poll.
+func (r *receiver) start(ctx context.Context) error {
+	if r.lanes != nil || r.window == nil || !r.due {
+		return nil
 	}
 	w := r.window
 	r.lanes = pump.NewReceiver(pump.ReceiverConfig{
@@ -105,9 +115,9 @@ func (r *receiver) start(ctx context.Context) {
 		if err != nil {
 			return failWith(misplaced(err))
 		}
-		return r.lanesEnded
+		return r.lanesEnded()
 	})
-	r.settled()
+	return r.flush(ctx)
 }
 
 // endLanes says that no unit follows.
@@ -124,14 +134,14 @@ func (r *receiver) wholeStored(e *arriving) {
 	r.endLanes()
 }
 
-// lanesEnded follows the end of the lanes, and the release of the window.
-func (r *receiver) lanesEnded() error {
+// lanesEnded follows the end of the lanes, and the release of the window, in the job that ran them.
+func (r *receiver) lanesEnded() (next func() error) {
 	r.end.lanesEnded()
 	r.end.check()
-	if r.whole != nil {
-		return r.chunks.finish(r.whole)
+	if r.whole == nil { // set before the lanes ended
+		return nothing
 	}
-	return nil
+	return r.chunks.prepare(r.whole)
 }
 
 // settled ends the lanes when the sender can announce no content any more, and the transfer when all is decided.
@@ -203,8 +213,22 @@ func (r *receiver) announce(ctx context.Context, entries []negotiate.Entry) erro
 		e.awaited = e.awaited && e.kind != negotiate.EntryFile // of that they come when it is needed
 		r.held = append(r.held, e)
 	}
+	if !r.terms.plan.Tree {
+		return r.planFile(ctx)
+	}
 	r.passHeld()
-	r.start(ctx)
+	r.due = true
+	return r.start(ctx)
+}
+
+// planFile has the only entry of a transfer planned.
+func (r *receiver) planFile(ctx context.Context) error {
+	e := r.held[0]
+	r.held = nil
+	r.runPlanner(ctx, func() error { return r.planner.plan(ctx, e) }, func() error {
+		r.due = true
+		return r.start(ctx)
+	})
 	return nil
 }
 

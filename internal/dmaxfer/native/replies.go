@@ -7,8 +7,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// replies are what the lanes and jobs of a receiver have for the sender. Any goroutine of the transfer adds to them; the
-// owner of the transfer calls flush.
+// replies are what the lanes and jobs of a receiver have for the sender. Any goroutine of the transfer adds to them;
+// the owner of the transfer calls flush.
 type replies struct {
 	session *negotiate.NativeSession
 	link    link

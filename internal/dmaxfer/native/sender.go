@@ -25,14 +25,17 @@ type sender struct {
 	session *negotiate.NativeSession
 	link    link
 	account *account
-	message []byte // reused for each message
+	message []byte          // reused for each message
+	working context.Context // of the transfer; set by begin
 
 	finder      *finder
 	announcer   *announcer
 	entries     *sentEntries
 	digests     *digestQueue
 	feed        *feed
-	lanes       *pump.Sender // once this side's window is open
+	window      *Window      // once it is open
+	due         bool         // there is something to send, or nothing will be
+	lanes       *pump.Sender // nil: not started yet
 	transmitter *transmitter
 }
 
@@ -53,9 +56,9 @@ func newSender(t *terms, session *negotiate.NativeSession, l link, a *account) *
 	return s
 }
 
-// begin implements role. It starts the transfer, and finds its entries in a job.
+// begin implements role. It starts the transfer, and finds its entries, in a job if that may take long.
 func (s *sender) begin(ctx context.Context) error {
-	s.feed.working = ctx
+	s.working, s.feed.working = ctx, ctx
 	s.feed.failed = func(o *outgoing, err error) error { return s.cannotSend(ctx, o, err) }
 	message, err := s.session.Transfer(s.message)
 	if err != nil {
@@ -67,6 +70,15 @@ func (s *sender) begin(ctx context.Context) error {
 	if !s.terms.plan.Tree {
 		s.terms.config.Progress.Enter(job.Preparing)
 	}
+	if s.terms.describesAtOnce() {
+		if err := s.finder.findFile(ctx); err != nil {
+			return err
+		}
+		if err := s.announcer.found(ctx); err != nil {
+			return err
+		}
+		return s.announcer.walkEnded(ctx)
+	}
 	s.link.run(func() func() error {
 		if err := s.finder.find(ctx, func() error { return s.announcer.found(ctx) }); err != nil {
 			return failWith(err)
@@ -76,8 +88,18 @@ func (s *sender) begin(ctx context.Context) error {
 	return nil
 }
 
-// windowOpened implements role. It starts the lanes.
-func (s *sender) windowOpened(ctx context.Context, w *Window) error {
+// windowOpened implements role.
+func (s *sender) windowOpened(_ context.Context, w *Window) error {
+	s.window = w
+	if s.terms.plan.Tree || s.due {
+		s.start()
+	}
+	return nil
+}
+
+// start starts the lanes.
+func (s *sender) start() {
+	ctx, w := s.working, s.window
 	s.lanes = pump.NewSender(pump.SenderConfig{
 		Feed: s.feed, Slots: w.Slots, Engines: w.Engines, Lanes: s.terms.layout().Lanes,
 		Digest: s.terms.plan.Digest, Stages: s.terms.config.Progress.Stages(), Outbox: s.transmitter.box,
@@ -94,7 +116,6 @@ func (s *sender) windowOpened(ctx context.Context, w *Window) error {
 		}
 		return func() error { return s.finish(ctx) }
 	})
-	return nil
 }
 
 // allKnown lets the lanes end after what they have.
@@ -103,10 +124,15 @@ func (s *sender) allKnown() {
 	s.wake()
 }
 
-// wake has the lanes look for something to send.
+// wake has the lanes look for something to send. Those of a single file start then: the receiver has to open its target
+// before, and needs the CPUs on which they would poll.
 func (s *sender) wake() {
-	if s.lanes != nil {
+	s.due = true
+	switch {
+	case s.lanes != nil:
 		s.lanes.Wake()
+	case s.window != nil:
+		s.start()
 	}
 }
 

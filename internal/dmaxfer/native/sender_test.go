@@ -113,8 +113,8 @@ func TestFileThatFailsDuringItsDigest(t *testing.T) {
 	}
 }
 
-// A directory that fails after its result is reported once, with its path, for as long as the sender remembers it. Other
-// directories are reported when they cannot fail any more.
+// A directory that fails after its result is reported once, with its path, for as long as the sender remembers it.
+// Other directories are reported when they cannot fail any more.
 func TestDirectoriesThatFailLate(t *testing.T) {
 	l := newLoneSender(t)
 	l.announces(negotiate.EntryDirectory, 0, "", 0)
@@ -128,7 +128,8 @@ func TestDirectoriesThatFailLate(t *testing.T) {
 		t.Errorf("%d directories were reported", got)
 	}
 	for _, number := range []uint32{0, more + 1} {
-		l.receives(negotiate.AppendFailure(nil, negotiate.Failure{Entry: number, Code: negotiate.AbortTarget, Text: "no"}))
+		failure := negotiate.Failure{Entry: number, Code: negotiate.AbortTarget, Text: "no"}
+		l.receives(negotiate.AppendFailure(nil, failure))
 	}
 	l.entries.settling.finish()
 	reported := map[string]job.Action{}

@@ -194,6 +194,11 @@ func (t *terms) overEntries() error {
 // and for a readback.
 func (t *terms) readsHoles() bool { return t.plan.Digest.Ordered() || t.plan.Readback }
 
+// describesAtOnce reports whether a sender can describe what it sends without a call that may hang.
+func (t *terms) describesAtOnce() bool {
+	return !t.plan.Tree && !t.plan.XAttr && !(t.config.MaxHoles > 0 && t.readsHoles())
+}
+
 // checkHoles has a sender refuse before a byte moves what the receiver would refuse as the holes arrive.
 func (t *terms) checkHoles() error {
 	if t.config.MaxHoles == 0 || t.config.File.Source == nil || !t.plan.Sparse || !t.readsHoles() {
