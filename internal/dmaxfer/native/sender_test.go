@@ -28,7 +28,7 @@ func (*steps) code(error) negotiate.AbortCode                      { return nego
 func (*steps) poller(context.Context) pump.Poller                  { return nil }
 func (*steps) pace() func(ctx context.Context, length int64) error { return nil }
 
-// loneSender is a sender of a tree whose receiver is played by the test.
+// loneSender is a sender whose receiver is played by the test.
 type loneSender struct {
 	*sender
 	t     *testing.T
@@ -36,21 +36,28 @@ type loneSender struct {
 	files []job.FileDone // that were reported
 }
 
-// newLoneSender returns a sender that has agreed with a receiver and begun the transfer.
+// newLoneSender returns a sender of a tree that has agreed with a receiver and begun the transfer.
 func newLoneSender(t *testing.T) *loneSender {
+	t.Helper()
+	return newLoneSenderOf(t, negotiate.FlagTree, &job.LocalFile{
+		FS: disktest.NewMemory("/", "/src"), Name: "/src", Path: "/src", Directory: true,
+	})
+}
+
+func newLoneSenderOf(t *testing.T, what negotiate.Flags, file *job.LocalFile) *loneSender {
 	t.Helper()
 	conn, _ := comchtest.NewPair(4096, comchtest.Faultless, comchtest.Faultless)
 	l := &loneSender{t: t, steps: &steps{}}
 	c := &Config{
-		Side: negotiate.Host, Conn: conn, Progress: &job.Progress{}, Log: zerolog.Nop(),
-		File: &job.LocalFile{FS: disktest.NewMemory("/", "/src"), Name: "/src", Path: "/src", Directory: true},
+		Side: negotiate.Host, Conn: conn, Progress: &job.Progress{}, Log: zerolog.Nop(), File: file,
+		Memory: &sharedMemory{},
 		Notify: func(e job.Event) {
 			if done, is := e.(job.FileDone); is {
 				l.files = append(l.files, done)
 			}
 		},
 	}
-	hello := negotiate.Hello{Version: negotiate.Supported.Max, Chunk: 4096, Depth: 4, Flags: negotiate.FlagTree}
+	hello := negotiate.Hello{Version: negotiate.Supported.Max, Chunk: 4096, Depth: 4, Flags: what}
 	session, err := negotiate.NewNative(negotiate.Host, hello.Version, hello, negotiate.Limits{
 		MaxMessage: 4096, MaxFileSize: 1 << 40,
 	})
@@ -150,5 +157,20 @@ func TestDirectoriesThatFailLate(t *testing.T) {
 	}
 	if s := l.account.result().Tree; s.Directories != maxSettling+more-1 || s.Failed != 2 {
 		t.Errorf("%+v", s)
+	}
+}
+
+// A single file is announced without a job, and its lanes start when the receiver wants something of it.
+func TestSingleFileNeedsFewJobs(t *testing.T) {
+	l := newLoneSenderOf(t, negotiate.FlagFile, &job.LocalFile{Path: "/src", Source: openedFile(t, "content")})
+	w, err := l.terms.config.Memory.Expose(l.terms.layout())
+	must(t, err)
+	must(t, l.windowOpened(t.Context(), w))
+	if l.entries.announced != 1 || len(l.steps.jobs) != 0 {
+		t.Errorf("%d entries were announced, %d jobs started", l.entries.announced, len(l.steps.jobs))
+	}
+	l.receives(negotiate.AppendAnswers(nil, []negotiate.Answer{{Kind: negotiate.AnswerNeed}}))
+	if l.lanes == nil || len(l.steps.jobs) != 1 {
+		t.Errorf("%d jobs run after the answer", len(l.steps.jobs))
 	}
 }
