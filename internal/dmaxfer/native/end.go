@@ -146,10 +146,13 @@ func (t *transfer) tell(err error) error {
 	message := t.session.Abort(t.code(err), err.Error())
 	if t.session.State() != negotiate.Cancelling {
 		t.partWith(message)
-		if unconfirmed && !toldWhy(err) {
-			return job.OutcomeUnknown(t.config.Side.Other(), err)
+		if !unconfirmed || toldWhy(err) {
+			return err
 		}
-		return err
+		if errors.Is(err, negotiate.ErrOutcomeUnknown) {
+			err = negotiate.ErrPeerLost // which is why the session does not know
+		}
+		return job.OutcomeUnknown(t.config.Side.Other(), err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 )
 
 // hangingAt returns a Plan by which the operation of this number among such, given as "op name" and counted from 1,
-// hangs until release is called, in the test's bubble.
-func hangingAt(number int, operation string) (plan disktest.Plan, release func()) {
+// hangs until release is called, in the test's bubble. A second later interrupt is called.
+func hangingAt(number int, operation string, interrupt func()) (plan disktest.Plan, release func()) {
 	var until chan struct{}
 	plan = func(_ int, op, name string) *disktest.Fault {
 		if !strings.HasPrefix(op+" "+name, operation) {
@@ -24,6 +24,7 @@ func hangingAt(number int, operation string) (plan disktest.Plan, release func()
 			return nil
 		}
 		until = make(chan struct{}) // in the bubble, where the operation waits for it
+		time.AfterFunc(time.Second, interrupt)
 		return &disktest.Fault{Hang: until}
 	}
 	return plan, func() {
@@ -40,8 +41,8 @@ func slow(duration time.Duration) *disktest.Fault {
 	return &disktest.Fault{Hang: until}
 }
 
-// A receiver of which a commit hangs does not claim that nothing more will be committed: the sender does not know the
-// outcome, and the file may get its name later.
+// A receiver that is interrupted while a commit hangs does not claim that nothing more will be committed: the sender does
+// not know the outcome, and the file may get its name later.
 func TestCommitOfATreeThatHangs(t *testing.T) {
 	for name, c := range map[string]struct {
 		number     int
@@ -63,13 +64,17 @@ func TestCommitOfATreeThatHangs(t *testing.T) {
 				m := newMeeting(t, from, newTarget())
 				m.dpuSends = dpuSends
 				m.config(func(of *Config) { of.Durability = c.durability })
-				plan, release := hangingAt(c.number, c.operation)
+				plan, release := hangingAt(c.number, c.operation, func() { m.receiver.interrupt(errInterrupted) })
 				faulty := m.onReceiver(plan)
 				m.ended = release
 				m.run()
 				mustBe(t, m.sender.err, negotiate.ErrOutcomeUnknown)
 				mustBe(t, m.receiver.err, job.ErrHung)
-				if !faulty.Fired() || m.messages[negotiate.TypeAbort] > 1 {
+				mustBe(t, m.receiver.err, errInterrupted)
+				if text := m.sender.err.Error(); strings.Count(text, "unknown") != 1 {
+					t.Errorf("the sender says: %s", text)
+				}
+				if !faulty.Fired() || m.messages[negotiate.TypeAbort] != 0 {
 					t.Errorf("%d messages ABORT", m.messages[negotiate.TypeAbort])
 				}
 				if _, found := m.to.Get(c.file); !found {
