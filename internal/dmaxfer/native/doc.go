@@ -15,8 +15,8 @@
 //	                                 └─ needed ─► stored ─► finished ─ renamed ─► decided
 //
 // The transfer owns the session and runs the loop; a role does what the session's events ask for, and knows of the
-// transfer only its link. What takes long, or may hang, runs in jobs and lanes, which report to the loop. The parts of a
-// role refer to each other in one direction:
+// transfer only its link. What takes long, or may hang, runs in jobs and lanes, which report to the loop. The parts of
+// a role refer to each other in one direction:
 //
 //	sender ─► announcer ─► finder
 //	sender ─► announcer, transmitter ─► sentEntries ─► settling

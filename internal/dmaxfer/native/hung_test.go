@@ -41,8 +41,8 @@ func slow(duration time.Duration) *disktest.Fault {
 	return &disktest.Fault{Hang: until}
 }
 
-// A receiver that is interrupted while a commit hangs does not claim that nothing more will be committed: the sender does
-// not know the outcome, and the file may get its name later.
+// A receiver that is interrupted while a commit hangs does not claim that nothing more will be committed: the sender
+// does not know the outcome, and the file may get its name later.
 func TestCommitOfATreeThatHangs(t *testing.T) {
 	for name, c := range map[string]struct {
 		number     int
