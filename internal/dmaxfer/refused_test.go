@@ -68,6 +68,7 @@ func refused(t *testing.T, function string, n int, way string) bool {
 	if _, err := os.Stat(receiver.File); err == nil {
 		t.Errorf("the file has its name, and yet: %v", both.errs)
 	}
+	sender.Wait, receiver.Wait = time.Minute, time.Minute // no call is refused any more
 	setup.mustRun(t, sender, receiver, int64(len(want)))
 	jobtest.MustContain(t, receiver.File, want)
 	jobtest.MustHold(t, filepath.Dir(receiver.File), "file")
