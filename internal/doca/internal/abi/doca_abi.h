@@ -136,6 +136,12 @@ typedef uint32_t doca_dpa_dev_mmap_t;
 typedef uint64_t doca_dpa_dev_comch_consumer_t;
 typedef uint64_t doca_dpa_dev_comch_consumer_completion_t;
 typedef uint64_t doca_dpa_dev_comch_producer_t;
+typedef uint64_t doca_dpa_dev_sync_event_t;
+typedef uint64_t doca_dpa_dev_sync_event_remote_net_t;
+
+/* Handles for a GPU. */
+typedef uint64_t doca_gpu_dev_sync_event_t;
+typedef uint64_t doca_gpu_dev_sync_event_remote_net_t;
 
 struct doca_dpa;
 struct doca_dpa_thread;
@@ -168,6 +174,13 @@ struct doca_comch_consumer_completion;
 struct doca_comch_consumer_task_post_recv;
 struct doca_comch_producer;
 struct doca_comch_producer_task_send;
+struct doca_sync_event;
+struct doca_sync_event_remote_net;
+struct doca_sync_event_task_get;
+struct doca_sync_event_task_notify_set;
+struct doca_sync_event_task_notify_add;
+struct doca_sync_event_task_wait_eq;
+struct doca_sync_event_task_wait_neq;
 
 typedef void(doca_mmap_memrange_free_cb_t)(void *addr, size_t len, void *cookie);
 
@@ -196,6 +209,25 @@ typedef void (*doca_comch_consumer_task_post_recv_completion_cb_t)(struct doca_c
 								   union doca_data ctx_user_data);
 
 typedef void (*doca_comch_producer_task_send_completion_cb_t)(struct doca_comch_producer_task_send *task,
+							      union doca_data task_user_data,
+							      union doca_data ctx_user_data);
+
+typedef void (*doca_sync_event_task_get_completion_cb_t)(struct doca_sync_event_task_get *task,
+							 union doca_data task_user_data, union doca_data ctx_user_data);
+
+typedef void (*doca_sync_event_task_notify_set_completion_cb_t)(struct doca_sync_event_task_notify_set *task,
+								union doca_data task_user_data,
+								union doca_data ctx_user_data);
+
+typedef void (*doca_sync_event_task_notify_add_completion_cb_t)(struct doca_sync_event_task_notify_add *task,
+								union doca_data task_user_data,
+								union doca_data ctx_user_data);
+
+typedef void (*doca_sync_event_task_wait_eq_completion_cb_t)(struct doca_sync_event_task_wait_eq *task,
+							     union doca_data task_user_data,
+							     union doca_data ctx_user_data);
+
+typedef void (*doca_sync_event_task_wait_neq_completion_cb_t)(struct doca_sync_event_task_wait_neq *task,
 							      union doca_data task_user_data,
 							      union doca_data ctx_user_data);
 

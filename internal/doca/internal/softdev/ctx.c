@@ -47,7 +47,8 @@ static bool nothing_outstanding(const struct doca_ctx *ctx)
 void soft_ctx_init(struct doca_ctx *ctx, const struct soft_ctx_class *class, struct doca_dev *dev)
 {
 	*ctx = (struct doca_ctx){.class = class, .dev = dev, .state = DOCA_CTX_STATE_IDLE};
-	atomic_fetch_add(&dev->users, 1);
+	if (dev != NULL)
+		atomic_fetch_add(&dev->users, 1);
 }
 
 doca_error_t soft_ctx_fini(struct doca_ctx *ctx)
@@ -55,7 +56,8 @@ doca_error_t soft_ctx_fini(struct doca_ctx *ctx)
 	if (ctx->state != DOCA_CTX_STATE_IDLE)
 		return DOCA_ERROR_IN_USE;
 	soft_pe_disconnect(ctx);
-	atomic_fetch_sub(&ctx->dev->users, 1);
+	if (ctx->dev != NULL)
+		atomic_fetch_sub(&ctx->dev->users, 1);
 	return DOCA_SUCCESS;
 }
 

@@ -26,7 +26,10 @@
 
 #include "doca_abi.h"
 
-/* What a kind of context (DMA, Comch server, client, consumer, producer) supplies to the shared state machine. */
+/*
+ * What a kind of context (DMA, Comch server, client, consumer, producer, sync event) supplies to the shared state
+ * machine.
+ */
 struct soft_ctx_class {
 	const char *name;
 	bool is_comch;
@@ -70,7 +73,7 @@ struct soft_ctx_class {
 
 struct doca_ctx {
 	const struct soft_ctx_class *class;
-	struct doca_dev *dev;
+	struct doca_dev *dev; /* NULL: a sync event */
 	struct doca_pe *pe;
 	struct doca_ctx *next; /* on the same progress engine */
 	enum doca_ctx_states state;
@@ -94,7 +97,7 @@ struct doca_task {
 
 /* ---- for the kinds of contexts ---- */
 
-/* Initializes the part of a context that all kinds share; the device gains a user. */
+/* Initializes the part of a context that all kinds share; the device, if there is one, gains a user. */
 void soft_ctx_init(struct doca_ctx *ctx, const struct soft_ctx_class *class, struct doca_dev *dev);
 
 /* For X_destroy: IN_USE unless IDLE; otherwise disconnects the context from its engine and releases the device. */

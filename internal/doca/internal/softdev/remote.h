@@ -35,4 +35,16 @@ void soft_import_close(struct soft_import *import);
 doca_error_t soft_import_read(struct soft_import *import, void *local, const void *remote, size_t len);
 doca_error_t soft_import_write(struct soft_import *import, void *remote, const void *local, size_t len);
 
+/* For access without a copy. */
+
+/*
+ * Returns the memory as it is mapped here, whatever the limit remote_mapping says; NULL if it is not a memfd. It is
+ * valid until soft_import_close, and accessed only between soft_import_begin and soft_import_end.
+ */
+void *soft_import_map(struct soft_import *import);
+
+/* Until soft_import_end the exporter does not end the access. IO_FAILED: it has, or it died. */
+doca_error_t soft_import_begin(struct soft_import *import);
+void soft_import_end(struct soft_import *import);
+
 #endif

@@ -154,10 +154,16 @@ static bool map_backing(struct soft_import *import)
 	return true;
 }
 
+void *soft_import_map(struct soft_import *import)
+{
+	if (import->mapping == NULL && (import->backing != REMOTE_BACKING_ANONYMOUS || !map_backing(import)))
+		return NULL;
+	return import->mapped;
+}
+
 static void choose_method(struct soft_import *import)
 {
-	bool mapped = import->backing == REMOTE_BACKING_ANONYMOUS && soft_limits()->remote_mapping != 0 &&
-		      map_backing(import);
+	bool mapped = soft_limits()->remote_mapping != 0 && soft_import_map(import) != NULL;
 	atomic_init(&import->method, mapped ? REMOTE_BY_MAPPING : REMOTE_BY_PROCESS);
 }
 
@@ -315,16 +321,29 @@ static bool enter(struct remote_gate *gate)
 }
 
 /* A memfd outlives its process and process ids are reused, so only the socket shows whether the exporter lives. */
-static doca_error_t copy(struct soft_import *import, enum direction direction, void *local, const void *remote,
-			 size_t len)
+doca_error_t soft_import_begin(struct soft_import *import)
 {
 	if (soft_socket_hung_up(import->socket) || !enter(import->gate))
 		return access_ended(import);
+	return DOCA_SUCCESS;
+}
+
+void soft_import_end(struct soft_import *import)
+{
+	atomic_fetch_sub(&import->gate->busy, 1);
+}
+
+static doca_error_t copy(struct soft_import *import, enum direction direction, void *local, const void *remote,
+			 size_t len)
+{
+	doca_error_t result = soft_import_begin(import);
+	if (result != DOCA_SUCCESS)
+		return result;
 	size_t offset = (uintptr_t)remote - (uintptr_t)import->range.addr;
-	doca_error_t result = copy_by_chosen(import, direction, local, offset, len);
+	result = copy_by_chosen(import, direction, local, offset, len);
 	if (result == DOCA_ERROR_AGAIN)
 		result = copy_by_chosen(import, direction, local, offset, len);
-	atomic_fetch_sub(&import->gate->busy, 1);
+	soft_import_end(import);
 	return result;
 }
 

@@ -30,6 +30,14 @@
 /* Bytes that a copy through a temporary file moves at once. */
 #define SOFT_BOUNCE_BYTES ((size_t)1 << 20)
 
+/* ---- Sync events ---- */
+
+/* Tasks of one kind of one sync event. */
+#define SOFT_MAX_SYNC_TASKS (1 << 16)
+
+/* How often a progress engine that sleeps wakes up because a sync event has a wait task that is not satisfied. */
+#define SOFT_SYNC_POLL_NS 1000000ull
+
 /* ---- Progress ---- */
 
 /*
