@@ -176,6 +176,20 @@ func TestVendorWithoutOptional(t *testing.T) {
 	}
 }
 
+// No copy uses sync events, so a release that does not have them, or under other names, is as good as any.
+func TestVendorWithoutSyncEvents(t *testing.T) {
+	r := renamed{}
+	for _, f := range functions(t) {
+		if strings.HasPrefix(f.name, "doca_sync_event_") {
+			r[f.name] = "absent_" + f.name
+		}
+	}
+	if len(r) == 0 {
+		t.Fatal("the list has no sync events")
+	}
+	mustLoad(t, makeLibraries(t, r))
+}
+
 func TestVendorWithFormerNames(t *testing.T) {
 	r := renamed{}
 	for _, f := range functions(t) {
