@@ -26,18 +26,19 @@ bool block_is_whole(const uint8_t *block, size_t len, uint32_t number)
 	return true;
 }
 
-void block_number_encode(uint8_t *imm, uint32_t number)
+void label_encode(uint8_t imm[LABEL_SIZE], const struct label *label)
 {
-	uint32_t encoded = htobe32(number);
-	memcpy(imm, &encoded, BLOCK_NUMBER);
+	uint32_t number = htobe32(label->number);
+	memcpy(imm, &number, sizeof(number));
+	imm[sizeof(number)] = label->is_text;
 }
 
-bool block_number_decode(const uint8_t *imm, uint32_t imm_len, uint32_t *number)
+bool label_decode(const uint8_t *imm, uint32_t imm_len, struct label *label)
 {
-	uint32_t encoded;
-	if (imm == NULL || imm_len != BLOCK_NUMBER)
+	uint32_t number;
+	if (imm == NULL || imm_len != LABEL_SIZE || imm[sizeof(number)] > 1)
 		return false;
-	memcpy(&encoded, imm, BLOCK_NUMBER);
-	*number = be32toh(encoded);
+	memcpy(&number, imm, sizeof(number));
+	*label = (struct label){.number = be32toh(number), .is_text = imm[sizeof(number)] == 1};
 	return true;
 }

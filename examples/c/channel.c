@@ -97,34 +97,37 @@ static void on_sent(struct doca_comch_task_send *task, union doca_data task_user
 	doca_task_free(doca_comch_task_send_as_task(task));
 }
 
-static doca_error_t alloc(struct channel *channel, const char *text, struct doca_comch_task_send **task)
+static doca_error_t alloc(struct channel *channel, const void *message, size_t len, struct doca_comch_task_send **task)
 {
-	uint32_t len = (uint32_t)strlen(text);
+	if (len > UINT32_MAX)
+		return DOCA_ERROR_TOO_BIG;
 	if (channel->server != NULL)
-		return doca_comch_server_task_send_alloc_init(channel->server, channel->peer, text, len, task);
-	return doca_comch_client_task_send_alloc_init(channel->client, channel->peer, text, len, task);
+		return doca_comch_server_task_send_alloc_init(channel->server, channel->peer, message, (uint32_t)len,
+							      task);
+	return doca_comch_client_task_send_alloc_init(channel->client, channel->peer, message, (uint32_t)len, task);
 }
 
-/* The text must live until the callback, which frees it. */
-static doca_error_t submit(struct channel *channel, char *text)
+/* The message must live until the callback, which frees it. */
+static doca_error_t submit(struct channel *channel, void *message, size_t len)
 {
 	struct doca_comch_task_send *task;
-	doca_error_t result = alloc(channel, text, &task);
+	doca_error_t result = alloc(channel, message, len, &task);
 	if (result != DOCA_SUCCESS)
 		return result;
-	doca_task_set_user_data(doca_comch_task_send_as_task(task), (union doca_data){.ptr = text});
+	doca_task_set_user_data(doca_comch_task_send_as_task(task), (union doca_data){.ptr = message});
 	result = doca_task_submit(doca_comch_task_send_as_task(task));
 	if (result != DOCA_SUCCESS)
 		doca_task_free(doca_comch_task_send_as_task(task));
 	return result;
 }
 
-doca_error_t channel_send(struct channel *channel, const char *text)
+doca_error_t channel_send(struct channel *channel, const void *message, size_t len)
 {
-	char *copy = strdup(text);
+	void *copy = malloc(len);
 	if (copy == NULL)
 		return DOCA_ERROR_NO_MEMORY;
-	doca_error_t result = submit(channel, copy);
+	memcpy(copy, message, len);
+	doca_error_t result = submit(channel, copy, len);
 	if (result != DOCA_SUCCESS)
 		free(copy);
 	return result;
@@ -162,18 +165,15 @@ static doca_error_t start_server(struct channel *channel)
 	return result == DOCA_SUCCESS ? start(channel) : result;
 }
 
-doca_error_t channel_serve(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service)
+static doca_error_t serve(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service)
 {
 	doca_error_t result = representor_open(dev, rep_pci, &channel->rep);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = doca_comch_server_create(dev, channel->rep, service, &channel->server);
+	if (result == DOCA_SUCCESS)
+		result = doca_comch_server_create(dev, channel->rep, service, &channel->server);
 	if (result == DOCA_SUCCESS)
 		result = start_server(channel);
 	while (result == DOCA_SUCCESS && !channel->had_peer)
 		engines_progress(channel->engines);
-	if (result != DOCA_SUCCESS)
-		channel_close(channel);
 	return result;
 }
 
@@ -190,14 +190,24 @@ static doca_error_t start_client(struct channel *channel)
 	return result == DOCA_SUCCESS ? doca_comch_client_get_connection(client, &channel->peer) : result;
 }
 
-doca_error_t channel_call(struct channel *channel, struct doca_dev *dev, const char *service)
+static doca_error_t call(struct channel *channel, struct doca_dev *dev, const char *service)
 {
 	doca_error_t result = doca_comch_client_create(dev, service, &channel->client);
-	if (result == DOCA_SUCCESS)
-		result = start_client(channel);
+	return result == DOCA_SUCCESS ? start_client(channel) : result;
+}
+
+doca_error_t channel_open(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service)
+{
+	bool is_server = doca_comch_cap_server_is_supported(doca_dev_as_devinfo(dev)) == DOCA_SUCCESS;
+	doca_error_t result = is_server ? serve(channel, dev, rep_pci, service) : call(channel, dev, service);
 	if (result != DOCA_SUCCESS)
 		channel_close(channel);
 	return result;
+}
+
+const char *channel_side(const struct channel *channel)
+{
+	return channel->server != NULL ? "DPU" : "host";
 }
 
 bool channel_is_connected(const struct channel *channel)

@@ -33,11 +33,14 @@ struct channel {
 };
 
 /*
- * Both return when the ends are connected; engines and listener must be set. A server waits for its client; a client
- * fails with NOT_CONNECTED without a server. rep_pci is the address of the host's function.
+ * Returns when the ends are connected; engines and listener must be set. dev determines which end this is: a device of
+ * the DPU is a server and waits for its client; one of the host is a client and fails with NOT_CONNECTED without a
+ * server. rep_pci is the address of the host's function, for the server.
  */
-doca_error_t channel_serve(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service);
-doca_error_t channel_call(struct channel *channel, struct doca_dev *dev, const char *service);
+doca_error_t channel_open(struct channel *channel, struct doca_dev *dev, const char *rep_pci, const char *service);
+
+/* "DPU" or "host". */
+const char *channel_side(const struct channel *channel);
 
 /* Hangs up. No consumer or producer may be left on the connection. */
 void channel_close(struct channel *channel);
@@ -45,8 +48,8 @@ void channel_close(struct channel *channel);
 /* Reports whether the connection is up. */
 bool channel_is_connected(const struct channel *channel);
 
-/* Copies the text, and sends it. */
-doca_error_t channel_send(struct channel *channel, const char *text);
+/* Copies the message, and sends it. */
+doca_error_t channel_send(struct channel *channel, const void *message, size_t len);
 
 /* Whether all that was sent has left. */
 bool channel_has_sent(const struct channel *channel);

@@ -7,7 +7,7 @@
 #include <doca_dev.h>
 
 #define FLAG_SIZE 256
-#define MAX_FLAGS 3
+#define MAX_FLAGS 4
 
 struct flag {
 	const char *short_name, *long_name, *arguments, *description;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of one end of a stream: the blocks in flight, and buffers over them. */
+/* The memory of one direction of a stream at one end: the blocks in flight, and buffers over them. */
 #ifndef EXAMPLES_POOL_H
 #define EXAMPLES_POOL_H
 

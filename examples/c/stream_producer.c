@@ -1,162 +1,158 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
 #include <doca_buf.h>
-#include <doca_comch_producer.h>
 #include <doca_ctx.h>
 #include <doca_error.h>
 #include <doca_pe.h>
 
-#include "block.h"
-#include "pool.h"
-#include "stream_send.h"
-
-/* A producer with the buffers that are not on their way. */
-struct outlet {
-	struct doca_comch_producer *producer;
-	struct doca_buf *idle[BLOCKS_AT_ONCE];
-	size_t num_idle;
-	doca_error_t result;
-};
+#include "stream.h"
 
 /* ---- Sends ---- */
 
-/* For success and failure: the task has the status. The end of the stream has no buffer. */
+/* For success and failure: the task has the status. */
 static void on_sent(struct doca_comch_producer_task_send *task, union doca_data task_user_data,
 		    union doca_data ctx_user_data)
 {
 	struct outlet *outlet = ctx_user_data.ptr;
 	doca_error_t status = doca_task_get_status(doca_comch_producer_task_send_as_task(task));
 	DOCA_ERROR_PROPAGATE(outlet->result, status);
-	if (task_user_data.ptr != NULL)
-		outlet->idle[outlet->num_idle++] = task_user_data.ptr;
+	outlet->idle[outlet->num_idle++] = task_user_data.ptr;
 	doca_task_free(doca_comch_producer_task_send_as_task(task));
 }
 
-/* AGAIN, as long as the consumer has posted too few buffers: progress, and once more. */
-static doca_error_t submit(struct sender *sender, const struct outlet *outlet, struct doca_task *task)
+/* A task that is not submitted is freed, and its buffer idle again. */
+static void take_back(struct outlet *outlet, struct doca_task *task)
+{
+	outlet->idle[outlet->num_idle++] = doca_task_get_user_data(task).ptr;
+	doca_task_free(task);
+}
+
+/* AGAIN, as long as the consumer has posted too few buffers: the same task is tried again later. */
+static doca_error_t submit(struct outlet *outlet, struct doca_task *task)
 {
 	doca_error_t result = doca_task_submit(task);
-	while (result == DOCA_ERROR_AGAIN) {
-		if (!sender->has_consumer || !channel_is_connected(&sender->channel))
-			return DOCA_ERROR_NOT_CONNECTED;
-		engines_progress(&sender->engines);
-		result = outlet->result == DOCA_SUCCESS ? doca_task_submit(task) : outlet->result;
-	}
+	outlet->refused = result == DOCA_ERROR_AGAIN ? task : NULL;
+	if (result != DOCA_SUCCESS && result != DOCA_ERROR_AGAIN)
+		take_back(outlet, task);
 	return result;
 }
 
-/* With NULL for a buffer, only the number is sent. */
-static doca_error_t send_numbered(struct sender *sender, struct outlet *outlet, struct doca_buf *buf, uint32_t number)
+static doca_error_t send_labelled(struct outlet *outlet, uint32_t consumer_id, const struct label *label)
 {
-	uint8_t imm[BLOCK_NUMBER];
+	uint8_t imm[LABEL_SIZE];
 	struct doca_comch_producer_task_send *task;
-	block_number_encode(imm, number);
-	doca_error_t result = doca_comch_producer_task_send_alloc_init(outlet->producer, buf, imm, BLOCK_NUMBER,
-								       sender->consumer_id, &task);
-	if (result != DOCA_SUCCESS)
-		return result;
-	doca_task_set_user_data(doca_comch_producer_task_send_as_task(task), (union doca_data){.ptr = buf});
-	result = submit(sender, outlet, doca_comch_producer_task_send_as_task(task));
-	if (result != DOCA_SUCCESS)
-		doca_task_free(doca_comch_producer_task_send_as_task(task));
-	return result;
-}
-
-/* Waits until at most this many sends are on their way. */
-static doca_error_t wait_for_sends(struct sender *sender, const struct outlet *outlet, size_t at_most)
-{
-	const struct doca_ctx *ctx = doca_comch_producer_as_ctx(outlet->producer);
-	size_t inflight = 0;
-	(void)doca_ctx_get_num_inflight_tasks(ctx, &inflight);
-	while (outlet->result == DOCA_SUCCESS && inflight > at_most) {
-		if (!channel_is_connected(&sender->channel))
-			return DOCA_ERROR_NOT_CONNECTED;
-		engines_progress(&sender->engines);
-		(void)doca_ctx_get_num_inflight_tasks(ctx, &inflight);
-	}
-	return outlet->result;
-}
-
-static doca_error_t send_block(struct sender *sender, struct outlet *outlet, uint32_t number)
-{
-	void *block;
-	doca_error_t result = wait_for_sends(sender, outlet, BLOCKS_AT_ONCE - 1);
-	if (result != DOCA_SUCCESS)
-		return result;
 	struct doca_buf *buf = outlet->idle[outlet->num_idle - 1];
-	result = doca_buf_get_data(buf, &block);
+	label_encode(imm, label);
+	doca_error_t result =
+		doca_comch_producer_task_send_alloc_init(outlet->producer, buf, imm, LABEL_SIZE, consumer_id, &task);
 	if (result != DOCA_SUCCESS)
 		return result;
-	block_fill(block, number);
 	outlet->num_idle--;
-	result = send_numbered(sender, outlet, buf, number);
-	if (result != DOCA_SUCCESS)
-		outlet->idle[outlet->num_idle++] = buf;
-	return result;
+	doca_task_set_user_data(doca_comch_producer_task_send_as_task(task), (union doca_data){.ptr = buf});
+	return submit(outlet, doca_comch_producer_task_send_as_task(task));
 }
 
-static doca_error_t send_all(struct sender *sender, struct outlet *outlet, uint32_t count)
+static doca_error_t send_block(struct outlet *outlet, uint32_t consumer_id)
 {
-	doca_error_t result = DOCA_SUCCESS;
-	for (uint32_t number = 0; number < count && result == DOCA_SUCCESS; number++)
-		result = send_block(sender, outlet, number);
+	const struct label label = {.number = outlet->sent};
+	void *block;
+	doca_error_t result = doca_buf_get_data(outlet->idle[outlet->num_idle - 1], &block);
+	if (result != DOCA_SUCCESS)
+		return result;
+	block_fill(block, outlet->sent++);
+	return send_labelled(outlet, consumer_id, &label);
+}
+
+static doca_error_t send_text(struct outlet *outlet, uint32_t consumer_id)
+{
+	const struct label label = {.number = outlet->count, .is_text = true};
+	struct doca_buf *buf = outlet->idle[outlet->num_idle - 1];
+	size_t len = strlen(outlet->text) + 1;
+	void *block;
+	doca_error_t result = doca_buf_get_data(buf, &block);
 	if (result == DOCA_SUCCESS)
-		result = wait_for_sends(sender, outlet, BLOCKS_AT_ONCE - 1);
-	if (result == DOCA_SUCCESS)
-		result = send_numbered(sender, outlet, NULL, count);
-	return result == DOCA_SUCCESS ? wait_for_sends(sender, outlet, 0) : result;
+		result = doca_buf_set_data(buf, block, len);
+	if (result != DOCA_SUCCESS)
+		return result;
+	memcpy(block, outlet->text, len);
+	outlet->text_sent = true;
+	return send_labelled(outlet, consumer_id, &label);
+}
+
+doca_error_t outlet_send(struct outlet *outlet, uint32_t consumer_id)
+{
+	doca_error_t result = outlet->result;
+	if (result == DOCA_SUCCESS && outlet->refused != NULL)
+		result = submit(outlet, outlet->refused);
+	while (result == DOCA_SUCCESS && outlet->num_idle > 0 && !outlet->text_sent)
+		result =
+			outlet->sent < outlet->count ? send_block(outlet, consumer_id) : send_text(outlet, consumer_id);
+	return result == DOCA_ERROR_AGAIN ? DOCA_SUCCESS : result;
+}
+
+bool outlet_is_done(const struct outlet *outlet)
+{
+	return outlet->text_sent && outlet->num_idle == BLOCKS_AT_ONCE;
 }
 
 /* ---- The producer ---- */
 
-static doca_error_t start(struct sender *sender, struct outlet *outlet)
+static doca_error_t start(struct outlet *outlet)
 {
 	struct doca_ctx *ctx = doca_comch_producer_as_ctx(outlet->producer);
-	doca_error_t result = doca_pe_connect_ctx(sender->engines.data, ctx);
+	doca_error_t result = doca_pe_connect_ctx(outlet->engines->data, ctx);
 	if (result == DOCA_SUCCESS)
 		result = doca_ctx_set_user_data(ctx, (union doca_data){.ptr = outlet});
 	if (result == DOCA_SUCCESS)
 		result = doca_comch_producer_task_send_set_conf(outlet->producer, on_sent, on_sent, BLOCKS_AT_ONCE);
-	return result == DOCA_SUCCESS ? engines_start(&sender->engines, ctx) : result;
+	return result == DOCA_SUCCESS ? engines_start(outlet->engines, ctx) : result;
 }
 
-static doca_error_t produce_from(struct sender *sender, struct outlet *outlet, uint32_t count)
+static doca_error_t fill_idle(struct outlet *outlet)
 {
-	doca_error_t result = doca_comch_producer_create(sender->channel.peer, &outlet->producer);
-	if (result != DOCA_SUCCESS)
-		return result;
-	result = start(sender, outlet);
-	if (result == DOCA_SUCCESS)
-		result = send_all(sender, outlet, count);
-	engines_stop(&sender->engines, doca_comch_producer_as_ctx(outlet->producer));
-	doca_comch_producer_destroy(outlet->producer);
-	return result;
-}
-
-/* ---- Memory ---- */
-
-static doca_error_t produce_with_pool(struct sender *sender, const struct pool *pool, uint32_t count)
-{
-	struct outlet outlet = {.num_idle = 0};
 	doca_error_t result = DOCA_SUCCESS;
-	while (result == DOCA_SUCCESS && outlet.num_idle < BLOCKS_AT_ONCE) {
-		result = pool_get_full(pool, outlet.num_idle, &outlet.idle[outlet.num_idle]);
+	while (result == DOCA_SUCCESS && outlet->num_idle < BLOCKS_AT_ONCE) {
+		result = pool_get_full(&outlet->pool, outlet->num_idle, &outlet->idle[outlet->num_idle]);
 		if (result == DOCA_SUCCESS)
-			outlet.num_idle++;
+			outlet->num_idle++;
 	}
-	if (result == DOCA_SUCCESS)
-		result = produce_from(sender, &outlet, count);
-	while (outlet.num_idle > 0)
-		doca_buf_dec_refcount(outlet.idle[--outlet.num_idle], NULL);
 	return result;
 }
 
-doca_error_t stream_produce(struct sender *sender, uint32_t count)
+static void release_pool(struct outlet *outlet)
 {
-	struct pool pool;
-	doca_error_t result = pool_create(sender->dev, &pool);
+	while (outlet->num_idle > 0)
+		doca_buf_dec_refcount(outlet->idle[--outlet->num_idle], NULL);
+	pool_destroy(&outlet->pool);
+}
+
+doca_error_t outlet_open(struct outlet *outlet, struct doca_dev *dev, const struct channel *channel, uint32_t count,
+			 const char *text)
+{
+	*outlet = (struct outlet){.engines = channel->engines, .count = count, .text = text};
+	doca_error_t result = pool_create(dev, &outlet->pool);
 	if (result != DOCA_SUCCESS)
 		return result;
-	result = produce_with_pool(sender, &pool, count);
-	pool_destroy(&pool);
+	result = fill_idle(outlet);
+	if (result == DOCA_SUCCESS)
+		result = doca_comch_producer_create(channel->peer, &outlet->producer);
+	if (result != DOCA_SUCCESS) {
+		release_pool(outlet);
+		return result;
+	}
+	result = start(outlet);
+	if (result != DOCA_SUCCESS)
+		outlet_close(outlet);
 	return result;
+}
+
+/* Sends in flight come back to on_sent, so all buffers are idle then. */
+void outlet_close(struct outlet *outlet)
+{
+	if (outlet->refused != NULL)
+		take_back(outlet, outlet->refused);
+	engines_stop(outlet->engines, doca_comch_producer_as_ctx(outlet->producer));
+	doca_comch_producer_destroy(outlet->producer);
+	release_pool(outlet);
 }

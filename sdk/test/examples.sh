@@ -55,40 +55,52 @@ export_and_import() {
 	! run dma_import --descriptor "$work/descriptor" 2> /dev/null || fail "dma_import read memory of a dead process"
 }
 
-# A client that comes too early fails, so it tries until the server is there.
+# Runs a program on both sides, with $work/dpu and $work/host for what they print. The host is started again as long as
+# the DPU's server is not there: a client that comes too early fails. The result is the DPU's, and the host's if that
+# ended later.
+#
+#   both PROGRAM HOST-TEXT DPU-TEXT [FLAG...]
+both() {
+	local program=$1 host_text=$2 dpu_text=$3 server served=0
+	shift 3
+	run "$program" --pci-addr 03:00.0 --rep-pci b1:00.0 --text "$dpu_text" "$@" > "$work/dpu" 2> "$work/err" &
+	server=$!
+	until run "$program" --pci-addr b1:00.0 --text "$host_text" "$@" > "$work/host" 2>> "$work/err"; do
+		kill -0 "$server" 2> /dev/null || { served=1; break; }
+	done
+	wait "$server" && [ "$served" -eq 0 ]
+}
+
+# $1: side; then the lines that it must have printed, in any order.
+expect_lines() {
+	local side=$1
+	shift
+	diff <(printf '%s\n' "$@" | sort) <(sort "$work/$side") ||
+		fail "the $side printed something else: $(cat "$work/err")"
+}
+
 ping() {
-	run comch_ping --pci-addr 03:00.0 --rep-pci b1:00.0 > "$work/dpu" &
-	local server=$!
-	until run comch_ping --pci-addr b1:00.0 > "$work/host" 2> /dev/null; do
-		kill -0 "$server" 2> /dev/null || fail "the server is gone"
-	done
-	wait "$server" || fail "the server failed"
-	diff <(printf 'DPU got "%s"\n' 'ping host' 'pong DPU') <(sort "$work/dpu") || fail "the DPU got something else"
-	diff <(printf 'host got "%s"\n' 'ping DPU' 'pong host') <(sort "$work/host") || fail "the host got something else"
+	both comch_ping 'from the host' 'from the DPU' || fail "comch_ping failed: $(cat "$work/err")"
+	expect_lines dpu 'DPU got "ping from the host"' 'DPU got "pong from the DPU"'
+	expect_lines host 'host got "ping from the DPU"' 'host got "pong from the host"'
 }
 
-# A sender that comes too early fails, too. The verdict is left in $work/verdict; the result is the receiver's.
-stream() {
-	run stream_receive -p 03:00.0 -r b1:00.0 > "$work/verdict" 2> "$work/err" &
-	local receiver=$!
-	until run stream_send -p b1:00.0 -n "$1" > /dev/null 2>&1; do
-		kill -0 "$receiver" 2> /dev/null || break
-	done
-	wait "$receiver"
-}
-
+# Both streams run at the same time, so both sides see a fault.
 streams() {
-	local count
+	local count all
 	for count in 0 1 500; do
-		stream "$count" || fail "the stream of $count blocks failed: $(cat "$work/verdict" "$work/err")"
-		[ "$(cat "$work/verdict")" = "$count blocks, $((count * 65536)) bytes, all in order and whole" ] ||
-			fail "the stream of $count blocks became $(cat "$work/verdict")"
+		all="$count blocks, $((count * 65536)) bytes, all in order and whole"
+		both comch_stream 'some words' 'other words' --count "$count" ||
+			fail "the streams of $count blocks failed: $(cat "$work/dpu" "$work/host" "$work/err")"
+		expect_lines dpu 'DPU got "some words"' "DPU got $all"
+		expect_lines host 'host got "other words"' "host got $all"
 	done
-	DMA_COPY_SOFT_FAULTS=again=50 stream 100 || fail "the stream did not survive full queues"
-	! DMA_COPY_SOFT_FAULTS=fail=21:IO_FAILED stream 100 || fail "the stream lost a block and was called whole"
-	grep -q ' blocks, .*, 0 of them out of order or damaged, and no end$' "$work/verdict" ||
-		fail "a cut stream was called $(cat "$work/verdict")"
-	! run stream_send -n -1 2> /dev/null || fail "stream_send took a negative count"
+	DMA_COPY_SOFT_FAULTS=again=50 both comch_stream a b || fail "the streams did not survive full queues"
+	! DMA_COPY_SOFT_FAULTS=fail=21:IO_FAILED both comch_stream a b ||
+		fail "the stream lost a block and was called whole"
+	grep -q ' blocks, .*, 0 of them out of order or damaged, and no end$' "$work/dpu" ||
+		fail "a cut stream was called $(cat "$work/dpu")"
+	! run comch_stream -n -1 2> /dev/null || fail "comch_stream took a negative count"
 }
 
 work=$(mktemp -d)
