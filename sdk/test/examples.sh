@@ -103,6 +103,11 @@ streams() {
 	! run comch_stream -n -1 2> /dev/null || fail "comch_stream took a negative count"
 }
 
+signal() {
+	both sync_event_remote '' 'copied and signalled' || fail "sync_event_remote failed: $(cat "$work/err")"
+	expect_lines host 'copied and signalled'
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export DMA_COPY_SOFT_DIR=$work/soft
@@ -113,4 +118,5 @@ local_copy
 export_and_import
 ping
 streams
+signal
 echo "examples ($how): ok"
