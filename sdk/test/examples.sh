@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # The examples, built by pkg-config against the kit and run against each other, as host and DPU.
 #
-#   examples.sh KIT OUT shared|static
+#   examples.sh KIT OUT shared|static|meson
+#
+# meson: linked against the shared libraries like shared, but built by meson.build instead of the Makefile.
 set -euo pipefail
 
 kit=${1:?usage: examples.sh KIT OUT shared|static}
@@ -16,6 +18,14 @@ fail() {
 
 build() {
 	local static=()
+	if [ "$how" = meson ]; then
+		rm -rf "$out"
+		{
+			CC=${CC:-gcc} meson setup "$out" "$root/examples/c" --werror --pkg-config-path "$kit/lib/pkgconfig" &&
+				ninja -C "$out"
+		} > "$work/build" || fail "meson does not build them: $(cat "$work/build")"
+		return
+	fi
 	[ "$how" = shared ] || static=(STATIC=1)
 	make -s -C "$root/examples/c" OUT="$out" CC="${CC:-gcc}" PKG_CONFIG_PATH="$kit/lib/pkgconfig" \
 		CFLAGS='-O1 -g -Wall -Wextra -Werror' "${static[@]}"
@@ -25,7 +35,7 @@ build() {
 run() {
 	local program=$1
 	shift
-	if [ "$how" = shared ]; then
+	if [ "$how" != static ]; then
 		LD_LIBRARY_PATH=$kit/lib timeout 60 "$out/$program" "$@"
 	else
 		env -u LD_LIBRARY_PATH timeout 60 "$out/$program" "$@"

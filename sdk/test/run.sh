@@ -29,4 +29,9 @@ make -s -C "$here/.." SDKDIR="$out/sanitized" OUT="$out/sanitized-objects" \
 
 "$here/examples.sh" "$kit" "$out/examples" shared
 "$here/examples.sh" "$kit" "$out/examples" static
+if command -v meson > /dev/null && command -v ninja > /dev/null; then
+	"$here/examples.sh" "$kit" "$out/examples" meson
+else
+	echo "examples (meson): skipped, because meson or ninja is not installed"
+fi
 "$here/loader.sh" "$kit" "$root/bin/dma-copy"
