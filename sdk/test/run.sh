@@ -20,6 +20,7 @@ diff -r "$kit" "$out/relative"
 # "include" is relative because headers.sh wants it so.
 (cd "$kit" && CFLAGS='-Wall -Wextra -Werror' "$root/scripts/headers.sh" include)
 "$here/exports.sh" "$kit"
+"$here/older_names.sh" "$kit" "$root/docs/SDK.md"
 
 make -s -C "$here/.." SDKDIR="$out/sanitized" OUT="$out/sanitized-objects" \
 	CFLAGS='-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all'

@@ -17,6 +17,8 @@
 //	comch_connection, comch_send
 //	lane, fast, consumer, consumer_task,   fast path
 //	producer
+//	sync_event, sync_share, sync_call,     sync events: life, export and import, direct calls, tasks, places that are
+//	sync_task, sync_unsupported            not supported
 //	configure                              applies settings; calls the modules that parse them
 //	unsupported, table                     functions the device does not have; all functions as one table (Ops)
 //
