@@ -4,6 +4,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "../ctx.h"
+#include "../now.h"
+#include "../sizes.h"
 #include "setup.h"
 
 #define ALL UINT64_MAX
@@ -416,6 +419,8 @@ static void a_sleeping_engine_sees_an_update(void)
 	subject_open(&s);
 	CHECK_OK(soft_doca_pe_get_notification_handle(s.pe, &handle.fd));
 	submit_wait(&s, 1, ALL, 1);
+	uint64_t now = soft_now_ns();
+	CHECK(soft_ctx_ready_at(s.ctx) >= now + SOFT_SYNC_POLL_NS); /* it sleeps until then */
 	CHECK_OK(soft_doca_pe_request_notification(s.pe));
 	CHECK(poll(&handle, 1, 30000) == 1); /* time to look */
 	CHECK(soft_doca_pe_progress(s.pe) == 0 && s.num_calls == 0);
