@@ -20,7 +20,8 @@
 //	sync_event, sync_share, sync_call,     sync events: life, export and import, direct calls, tasks, places that are
 //	sync_task, sync_unsupported            not supported
 //	configure                              applies settings; calls the modules that parse them
-//	unsupported, table                     functions the device does not have; all functions as one table (Ops)
+//	unsupported, no_dpa                    functions the device does not have
+//	table                                  all functions as one table (Ops)
 //
 // State machines are drawn where their states are declared: contexts and tasks in ctx.h, connections in
 // comch_connection.h.

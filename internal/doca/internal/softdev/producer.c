@@ -4,6 +4,8 @@
  * memory, oldest task first.
  */
 #define _GNU_SOURCE
+#include "producer.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,38 +21,6 @@
 #include "now.h"
 #include "sizes.h"
 #include "soft.h"
-
-struct doca_comch_producer_task_send {
-	struct doca_task task; /* first */
-	STAILQ_ENTRY(doca_comch_producer_task_send) queued;
-	const struct doca_buf *buf; /* NULL: immediate data only */
-	uint32_t consumer_id;
-	uint8_t *imm; /* max_imm_data_len bytes of the producer's imm */
-	uint32_t imm_len;
-	struct soft_lane *lane; /* while submitted */
-	doca_error_t fault;     /* injected */
-};
-
-STAILQ_HEAD(send_queue, doca_comch_producer_task_send);
-
-struct doca_comch_producer {
-	struct doca_ctx ctx; /* first */
-	struct soft_member member;
-	doca_comch_producer_task_send_completion_cb_t sent, failed;
-	uint32_t num_tasks;
-
-	/* From start to IDLE. */
-	struct doca_comch_producer_task_send *tasks;
-	uint8_t *imm;
-	uint32_t imm_capacity; /* of one task */
-	uint64_t retry_at;     /* when to retry, because the lane of the oldest task was full; 0: at once */
-	struct send_queue pool, unsent;
-};
-
-static struct doca_comch_producer *producer_of(const struct doca_ctx *ctx)
-{
-	return (struct doca_comch_producer *)ctx;
-}
 
 /* ---- what may be sent ---- */
 
@@ -114,7 +84,7 @@ static doca_error_t make_pool(struct doca_comch_producer *producer)
 
 static doca_error_t producer_start(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *producer = producer_of(ctx);
+	struct doca_comch_producer *producer = soft_producer_of(ctx);
 	if (producer->num_tasks == 0) {
 		soft_detail("a producer needs doca_comch_producer_task_send_set_conf before it starts");
 		return DOCA_ERROR_INVALID_VALUE;
@@ -131,7 +101,7 @@ static doca_error_t producer_start(struct doca_ctx *ctx)
 /* From now on progress flushes the tasks. */
 static void producer_stopping(struct doca_ctx *ctx)
 {
-	producer_of(ctx)->retry_at = 0;
+	soft_producer_of(ctx)->retry_at = 0;
 }
 
 static bool producer_quiet(const struct doca_ctx *ctx)
@@ -142,7 +112,7 @@ static bool producer_quiet(const struct doca_ctx *ctx)
 
 static void producer_idle(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *producer = producer_of(ctx);
+	struct doca_comch_producer *producer = soft_producer_of(ctx);
 	free_pool(producer);
 	soft_member_deactivate(&producer->member, ctx->pe);
 }
@@ -152,7 +122,7 @@ static void producer_idle(struct doca_ctx *ctx)
 /* The callback is called last: it may free the task, submit it again, or stop the context. */
 static void producer_ended(struct doca_task *task)
 {
-	struct doca_comch_producer *producer = producer_of(task->ctx);
+	struct doca_comch_producer *producer = soft_producer_of(task->ctx);
 	if (task->status == DOCA_ERROR_IO_FAILED)
 		soft_ctx_fail(&producer->ctx);
 	(task->status == DOCA_SUCCESS ? producer->sent : producer->failed)((struct doca_comch_producer_task_send *)task,
@@ -161,7 +131,7 @@ static void producer_ended(struct doca_task *task)
 
 static void complete(struct doca_comch_producer_task_send *task, doca_error_t status)
 {
-	STAILQ_REMOVE_HEAD(&producer_of(task->task.ctx)->unsent, queued);
+	STAILQ_REMOVE_HEAD(&soft_producer_of(task->task.ctx)->unsent, queued);
 	soft_lane_unref(task->lane);
 	task->lane = NULL;
 	soft_task_complete(&task->task, status);
@@ -169,7 +139,7 @@ static void complete(struct doca_comch_producer_task_send *task, doca_error_t st
 
 static doca_error_t execute(const struct doca_comch_producer_task_send *task)
 {
-	const struct doca_comch_producer *producer = producer_of(task->task.ctx);
+	const struct doca_comch_producer *producer = soft_producer_of(task->task.ctx);
 	const void *bytes = task->buf == NULL ? NULL : task->buf->data;
 	if (producer_validate(&task->task) == DOCA_SUCCESS)
 		return soft_lane_deliver(task->lane, producer->member.id, bytes, data_len(task), task->imm,
@@ -218,7 +188,7 @@ static bool flush(struct doca_comch_producer *producer)
 
 static bool producer_progress(struct doca_ctx *ctx)
 {
-	struct doca_comch_producer *producer = producer_of(ctx);
+	struct doca_comch_producer *producer = soft_producer_of(ctx);
 	soft_member_clear_wakeup(&producer->member);
 	if (ctx->state == DOCA_CTX_STATE_STOPPING)
 		return flush(producer);
@@ -230,7 +200,7 @@ static bool producer_progress(struct doca_ctx *ctx)
 
 static uint64_t producer_ready_at(const struct doca_ctx *ctx)
 {
-	const struct doca_comch_producer *producer = producer_of(ctx);
+	const struct doca_comch_producer *producer = soft_producer_of(ctx);
 	return STAILQ_EMPTY(&producer->unsent) ? UINT64_MAX : producer->retry_at;
 }
 
@@ -243,7 +213,7 @@ static uint64_t producer_ready_at(const struct doca_ctx *ctx)
 static doca_error_t producer_submit(struct doca_task *task)
 {
 	struct doca_comch_producer_task_send *send = (struct doca_comch_producer_task_send *)task;
-	struct doca_comch_producer *producer = producer_of(task->ctx);
+	struct doca_comch_producer *producer = soft_producer_of(task->ctx);
 	struct soft_lane *lane = soft_lane_find(producer->member.fast, send->consumer_id);
 	if (lane == NULL) {
 		soft_detail("the peer has no consumer %u", (unsigned)send->consumer_id);
@@ -262,7 +232,7 @@ static doca_error_t producer_submit(struct doca_task *task)
 
 static void producer_release(struct doca_task *task)
 {
-	STAILQ_INSERT_HEAD(&producer_of(task->ctx)->pool, (struct doca_comch_producer_task_send *)task, queued);
+	STAILQ_INSERT_HEAD(&soft_producer_of(task->ctx)->pool, (struct doca_comch_producer_task_send *)task, queued);
 }
 
 static const struct soft_ctx_class producer_class = {
@@ -283,7 +253,7 @@ static const struct soft_ctx_class producer_class = {
 /* Immediate data beyond the maximum is cut off: the function cannot return an error. */
 static void set_imm(struct doca_comch_producer_task_send *task, const uint8_t *imm_data, uint32_t imm_data_len)
 {
-	uint32_t capacity = producer_of(task->task.ctx)->imm_capacity;
+	uint32_t capacity = soft_producer_of(task->task.ctx)->imm_capacity;
 	task->imm_len = imm_data == NULL ? 0 : imm_data_len < capacity ? imm_data_len : capacity;
 	if (task->imm_len > 0)
 		memcpy(task->imm, imm_data, task->imm_len);

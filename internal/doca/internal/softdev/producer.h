@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Producers, of a connection (producer.c) or of a message queue. */
+#ifndef DMA_COPY_SOFT_PRODUCER_H
+#define DMA_COPY_SOFT_PRODUCER_H
+
+#include "ctx.h"
+#include "doca_abi.h"
+#include "fast.h"
+
+struct doca_comch_producer_task_send {
+	struct doca_task task; /* first */
+	STAILQ_ENTRY(doca_comch_producer_task_send) queued;
+	const struct doca_buf *buf; /* NULL: immediate data only */
+	uint32_t consumer_id;
+	uint8_t *imm; /* max_imm_data_len bytes of the producer's imm */
+	uint32_t imm_len;
+	struct soft_lane *lane; /* while submitted */
+	doca_error_t fault;     /* injected */
+};
+
+STAILQ_HEAD(send_queue, doca_comch_producer_task_send);
+
+struct doca_comch_producer {
+	struct doca_ctx ctx; /* first */
+	struct soft_member member;
+	doca_comch_producer_task_send_completion_cb_t sent, failed;
+	uint32_t num_tasks;
+
+	/* From start to IDLE. */
+	struct doca_comch_producer_task_send *tasks;
+	uint8_t *imm;
+	uint32_t imm_capacity; /* of one task */
+	uint64_t retry_at;     /* when to retry, because the lane of the oldest task was full; 0: at once */
+	struct send_queue pool, unsent;
+};
+
+static inline struct doca_comch_producer *soft_producer_of(const struct doca_ctx *ctx)
+{
+	return (struct doca_comch_producer *)ctx;
+}
+
+#endif
