@@ -61,7 +61,7 @@ static void abandon_memory(struct doca_comch_consumer *consumer)
 
 /* ---- the pool of tasks ---- */
 
-static void free_pool(struct doca_comch_consumer *consumer)
+void soft_consumer_free_pool(struct doca_comch_consumer *consumer)
 {
 	free(consumer->tasks);
 	free(consumer->imm);
@@ -70,7 +70,7 @@ static void free_pool(struct doca_comch_consumer *consumer)
 	consumer->imm = consumer->packet = NULL;
 }
 
-static doca_error_t make_pool(struct doca_comch_consumer *consumer)
+doca_error_t soft_consumer_make_pool(struct doca_comch_consumer *consumer)
 {
 	size_t imm_len = consumer->imm_data_len;
 	STAILQ_INIT(&consumer->pool);
@@ -80,7 +80,7 @@ static doca_error_t make_pool(struct doca_comch_consumer *consumer)
 	consumer->imm = calloc(consumer->num_tasks, imm_len + 1);
 	consumer->packet = malloc(sizeof(struct soft_delivery) + imm_len);
 	if (consumer->tasks == NULL || consumer->imm == NULL || consumer->packet == NULL) {
-		free_pool(consumer);
+		soft_consumer_free_pool(consumer);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	for (uint32_t i = 0; i < consumer->num_tasks; i++) {
@@ -144,7 +144,7 @@ static void close_lane(struct doca_comch_consumer *consumer)
 /* Producers write into the memory map, so it can be neither stopped nor destroyed until they no longer may. */
 static doca_error_t acquire(struct doca_comch_consumer *consumer)
 {
-	doca_error_t result = make_pool(consumer);
+	doca_error_t result = soft_consumer_make_pool(consumer);
 	if (result != DOCA_SUCCESS)
 		return result;
 	result = make_notices(consumer);
@@ -165,7 +165,7 @@ close_lane:
 free_notices:
 	free_notices(consumer);
 free_pool:
-	free_pool(consumer);
+	soft_consumer_free_pool(consumer);
 	return result;
 }
 
@@ -174,7 +174,7 @@ static void release(struct doca_comch_consumer *consumer)
 	atomic_fetch_sub(&consumer->mmap->shared, 1);
 	close_lane(consumer);
 	free_notices(consumer);
-	free_pool(consumer);
+	soft_consumer_free_pool(consumer);
 }
 
 /* The control channel grants the registration, so RUNNING waits for its progress. */
@@ -307,6 +307,12 @@ static const struct soft_ctx_class consumer_class = {
 	.release = soft_consumer_release,
 };
 
+static void leave_connection(struct doca_comch_consumer *consumer)
+{
+	soft_member_leave(&consumer->member);
+	atomic_fetch_sub(&consumer->mmap->consumers, 1);
+}
+
 doca_error_t soft_doca_comch_consumer_create(struct doca_comch_connection *comch_connection, struct doca_mmap *buf_mmap,
 					     struct doca_comch_consumer **consumer)
 {
@@ -328,6 +334,7 @@ doca_error_t soft_doca_comch_consumer_create(struct doca_comch_connection *comch
 	atomic_fetch_add(&buf_mmap->consumers, 1);
 	created->mmap = buf_mmap;
 	created->lane = -1;
+	created->leave = leave_connection;
 	soft_ctx_init(&created->ctx, &consumer_class, fast->dev);
 	*consumer = created;
 	return DOCA_SUCCESS;
@@ -340,8 +347,7 @@ doca_error_t soft_doca_comch_consumer_destroy(struct doca_comch_consumer *consum
 	doca_error_t result = soft_ctx_fini(&consumer->ctx);
 	if (result != DOCA_SUCCESS)
 		return result;
-	soft_member_leave(&consumer->member);
-	atomic_fetch_sub(&consumer->mmap->consumers, 1);
+	consumer->leave(consumer);
 	free(consumer);
 	return DOCA_SUCCESS;
 }

@@ -29,6 +29,7 @@ struct doca_comch_consumer {
 	doca_comch_consumer_task_post_recv_completion_cb_t received, failed;
 	uint32_t num_tasks;
 	uint32_t imm_data_len;
+	void (*leave)(struct doca_comch_consumer *consumer); /* before it is freed */
 
 	/* From start to IDLE. */
 	struct soft_export *export;
@@ -46,6 +47,12 @@ static inline struct doca_comch_consumer *soft_consumer_of(const struct doca_ctx
 {
 	return (struct doca_comch_consumer *)ctx;
 }
+
+/* ---- consumer.c ---- */
+
+/* The tasks of a consumer that starts. NO_MEMORY. */
+doca_error_t soft_consumer_make_pool(struct doca_comch_consumer *consumer);
+void soft_consumer_free_pool(struct doca_comch_consumer *consumer);
 
 /* ---- consumer_task.c ---- */
 

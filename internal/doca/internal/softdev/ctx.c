@@ -13,7 +13,8 @@
 /* The callback sees the context in its new state, and may destroy it: do not use it afterwards. */
 static void announce(struct doca_ctx *ctx, enum doca_ctx_states prev)
 {
-	soft_pe_notify(ctx->pe);
+	if (ctx->pe != NULL)
+		soft_pe_notify(ctx->pe);
 	if (ctx->state_changed != NULL)
 		ctx->state_changed(ctx->user_data, ctx, prev, ctx->state);
 }
@@ -109,7 +110,7 @@ doca_error_t soft_doca_ctx_start(struct doca_ctx *ctx)
 		return DOCA_ERROR_INVALID_VALUE;
 	if (ctx->state != DOCA_CTX_STATE_IDLE)
 		return DOCA_ERROR_BAD_STATE;
-	if (ctx->pe == NULL)
+	if (ctx->pe == NULL && !ctx->class->needs_no_engine)
 		return DOCA_ERROR_NOT_CONNECTED;
 	doca_error_t result = ctx->class->start(ctx);
 	if (result == DOCA_SUCCESS)
@@ -135,7 +136,8 @@ doca_error_t soft_doca_ctx_stop(struct doca_ctx *ctx)
 	doca_error_t result = ctx->class->stoppable == NULL ? DOCA_SUCCESS : ctx->class->stoppable(ctx);
 	if (result != DOCA_SUCCESS)
 		return result;
-	if (ctx->state == DOCA_CTX_STATE_RUNNING && !soft_pe_progressing(ctx->pe) && nothing_outstanding(ctx)) {
+	bool in_callback = ctx->pe != NULL && soft_pe_progressing(ctx->pe);
+	if (ctx->state == DOCA_CTX_STATE_RUNNING && !in_callback && nothing_outstanding(ctx)) {
 		become_idle(ctx);
 		return DOCA_SUCCESS;
 	}

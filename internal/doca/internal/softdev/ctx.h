@@ -33,6 +33,7 @@
 struct soft_ctx_class {
 	const char *name;
 	bool is_comch;
+	bool needs_no_engine; /* starts without a progress engine: its data path is not on this CPU */
 
 	/* SUCCESS: RUNNING. IN_PROGRESS: progress will call soft_ctx_running or soft_ctx_fail. Else refused: IDLE. */
 	doca_error_t (*start)(struct doca_ctx *ctx);

@@ -89,8 +89,10 @@ static bool in_use(const struct doca_mmap *mmap)
 }
 
 /* DOCA returns NOT_PERMITTED if a registration cannot be ended. */
-static doca_error_t revoke_export(struct doca_mmap *mmap)
+static doca_error_t revoke_access(struct doca_mmap *mmap)
 {
+	if (mmap->revoke_dpa != NULL)
+		mmap->revoke_dpa(mmap);
 	if (mmap->export != NULL && soft_export_close(mmap->export) != DOCA_SUCCESS)
 		return DOCA_ERROR_NOT_PERMITTED;
 	mmap->export = NULL;
@@ -101,7 +103,7 @@ doca_error_t soft_doca_mmap_destroy(struct doca_mmap *mmap)
 {
 	if (mmap == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (in_use(mmap) || atomic_load(&mmap->consumers) > 0 || revoke_export(mmap) != DOCA_SUCCESS)
+	if (in_use(mmap) || atomic_load(&mmap->consumers) > 0 || revoke_access(mmap) != DOCA_SUCCESS)
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (mmap->import != NULL)
 		soft_import_close(mmap->import);
@@ -135,7 +137,7 @@ doca_error_t soft_doca_mmap_start(struct doca_mmap *mmap)
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (mmap->started)
 		return DOCA_ERROR_BAD_STATE;
-	if (!mmap->has_range || mmap->num_devs == 0)
+	if (!mmap->has_range || (mmap->num_devs == 0 && mmap->dpa == NULL))
 		return DOCA_ERROR_INVALID_VALUE;
 	doca_error_t result = pin(mmap);
 	if (result == DOCA_SUCCESS)
@@ -151,7 +153,7 @@ doca_error_t soft_doca_mmap_stop(struct doca_mmap *mmap)
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (!mmap->started)
 		return DOCA_ERROR_BAD_STATE;
-	doca_error_t result = revoke_export(mmap);
+	doca_error_t result = revoke_access(mmap);
 	if (result == DOCA_SUCCESS)
 		mmap->started = false;
 	return result;

@@ -28,6 +28,10 @@ struct doca_mmap {
 	void *free_cookie;
 	struct soft_export *export; /* NULL until exported; closed at stop */
 	struct soft_import *import; /* non-NULL: made by create_from_export */
+
+	/* For a DPA; NULL without one. */
+	const struct doca_dpa *dpa;                       /* whose memory it maps, instead of memory of the program */
+	void (*revoke_dpa)(const struct doca_mmap *mmap); /* ends the DPA's access, at stop and destruction */
 };
 
 /* Reports whether dev was added to the map. */

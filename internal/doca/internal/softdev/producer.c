@@ -56,7 +56,7 @@ static doca_error_t producer_validate(const struct doca_task *task)
 
 /* ---- start and stop ---- */
 
-static void free_pool(struct doca_comch_producer *producer)
+void soft_producer_free_pool(struct doca_comch_producer *producer)
 {
 	free(producer->tasks);
 	free(producer->imm);
@@ -64,15 +64,15 @@ static void free_pool(struct doca_comch_producer *producer)
 	producer->imm = NULL;
 }
 
-static doca_error_t make_pool(struct doca_comch_producer *producer)
+doca_error_t soft_producer_make_pool(struct doca_comch_producer *producer, uint32_t imm_capacity)
 {
 	STAILQ_INIT(&producer->pool);
 	STAILQ_INIT(&producer->unsent);
-	producer->imm_capacity = (uint32_t)soft_limits()->max_imm_data_len;
+	producer->imm_capacity = imm_capacity;
 	producer->tasks = calloc(producer->num_tasks, sizeof(*producer->tasks));
 	producer->imm = calloc(producer->num_tasks, (size_t)producer->imm_capacity + 1);
 	if (producer->tasks == NULL || producer->imm == NULL) {
-		free_pool(producer);
+		soft_producer_free_pool(producer);
 		return DOCA_ERROR_NO_MEMORY;
 	}
 	for (uint32_t i = 0; i < producer->num_tasks; i++) {
@@ -92,7 +92,7 @@ static doca_error_t producer_start(struct doca_ctx *ctx)
 	doca_error_t result = soft_member_activate(&producer->member, ctx->pe);
 	if (result != DOCA_SUCCESS)
 		return result;
-	result = make_pool(producer);
+	result = soft_producer_make_pool(producer, (uint32_t)soft_limits()->max_imm_data_len);
 	if (result != DOCA_SUCCESS)
 		soft_member_deactivate(&producer->member, ctx->pe);
 	return result;
@@ -113,14 +113,14 @@ static bool producer_quiet(const struct doca_ctx *ctx)
 static void producer_idle(struct doca_ctx *ctx)
 {
 	struct doca_comch_producer *producer = soft_producer_of(ctx);
-	free_pool(producer);
+	soft_producer_free_pool(producer);
 	soft_member_deactivate(&producer->member, ctx->pe);
 }
 
 /* ---- progress ---- */
 
 /* The callback is called last: it may free the task, submit it again, or stop the context. */
-static void producer_ended(struct doca_task *task)
+void soft_producer_ended(struct doca_task *task)
 {
 	struct doca_comch_producer *producer = soft_producer_of(task->ctx);
 	if (task->status == DOCA_ERROR_IO_FAILED)
@@ -230,7 +230,7 @@ static doca_error_t producer_submit(struct doca_task *task)
 	return DOCA_SUCCESS;
 }
 
-static void producer_release(struct doca_task *task)
+void soft_producer_release(struct doca_task *task)
 {
 	STAILQ_INSERT_HEAD(&soft_producer_of(task->ctx)->pool, (struct doca_comch_producer_task_send *)task, queued);
 }
@@ -246,8 +246,8 @@ static const struct soft_ctx_class producer_class = {
 	.ready_at = producer_ready_at,
 	.validate = producer_validate,
 	.submit = producer_submit,
-	.ended = producer_ended,
-	.release = producer_release,
+	.ended = soft_producer_ended,
+	.release = soft_producer_release,
 };
 
 /* Immediate data beyond the maximum is cut off: the function cannot return an error. */
@@ -331,6 +331,11 @@ struct doca_task *soft_doca_comch_producer_task_send_as_task(struct doca_comch_p
 
 /* ---- functions of DOCA ---- */
 
+static void leave_connection(struct doca_comch_producer *producer)
+{
+	soft_member_leave(&producer->member);
+}
+
 doca_error_t soft_doca_comch_producer_create(struct doca_comch_connection *comch_connection,
 					     struct doca_comch_producer **producer)
 {
@@ -345,6 +350,7 @@ doca_error_t soft_doca_comch_producer_create(struct doca_comch_connection *comch
 		free(created);
 		return result;
 	}
+	created->leave = leave_connection;
 	soft_ctx_init(&created->ctx, &producer_class, fast->dev);
 	*producer = created;
 	return DOCA_SUCCESS;
@@ -357,7 +363,7 @@ doca_error_t soft_doca_comch_producer_destroy(struct doca_comch_producer *produc
 	doca_error_t result = soft_ctx_fini(&producer->ctx);
 	if (result != DOCA_SUCCESS)
 		return result;
-	soft_member_leave(&producer->member);
+	producer->leave(producer);
 	free(producer);
 	return DOCA_SUCCESS;
 }

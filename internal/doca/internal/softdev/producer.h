@@ -12,7 +12,7 @@ struct doca_comch_producer_task_send {
 	STAILQ_ENTRY(doca_comch_producer_task_send) queued;
 	const struct doca_buf *buf; /* NULL: immediate data only */
 	uint32_t consumer_id;
-	uint8_t *imm; /* max_imm_data_len bytes of the producer's imm */
+	uint8_t *imm; /* imm_capacity bytes of the producer's imm */
 	uint32_t imm_len;
 	struct soft_lane *lane; /* while submitted */
 	doca_error_t fault;     /* injected */
@@ -25,6 +25,7 @@ struct doca_comch_producer {
 	struct soft_member member;
 	doca_comch_producer_task_send_completion_cb_t sent, failed;
 	uint32_t num_tasks;
+	void (*leave)(struct doca_comch_producer *producer); /* before it is freed */
 
 	/* From start to IDLE. */
 	struct doca_comch_producer_task_send *tasks;
@@ -38,5 +39,13 @@ static inline struct doca_comch_producer *soft_producer_of(const struct doca_ctx
 {
 	return (struct doca_comch_producer *)ctx;
 }
+
+/* The tasks of a producer that starts, each with so many bytes of immediate data. NO_MEMORY. */
+doca_error_t soft_producer_make_pool(struct doca_comch_producer *producer, uint32_t imm_capacity);
+void soft_producer_free_pool(struct doca_comch_producer *producer);
+
+/* The members of soft_ctx_class that are the same for all producers. */
+void soft_producer_ended(struct doca_task *task);
+void soft_producer_release(struct doca_task *task);
 
 #endif
