@@ -178,7 +178,7 @@ doca_error_t soft_doca_mmap_add_dev(struct doca_mmap *mmap, struct doca_dev *dev
 {
 	if (mmap == NULL || dev == NULL)
 		return DOCA_ERROR_INVALID_VALUE;
-	if (mmap->import != NULL || mmap->started)
+	if (mmap->import != NULL || mmap->started || mmap->dpa != NULL)
 		return DOCA_ERROR_NOT_PERMITTED;
 	if (soft_mmap_has_dev(mmap, dev))
 		return DOCA_ERROR_ALREADY_EXIST;

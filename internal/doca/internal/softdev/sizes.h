@@ -49,6 +49,9 @@
 /* How long a producer waits before it tries again to send to a consumer whose socket is full. */
 #define SOFT_FULL_LANE_NS 1000000ull
 
+/* How long stopping a thread of a DPA waits for its kernel to call a device function. */
+#define SOFT_KERNEL_STOP_NS 5000000000ull
+
 /* ---- Sockets ---- */
 
 /* Connections to a Comch server, or to the export service, that have not yet authenticated: each costs a descriptor. */
