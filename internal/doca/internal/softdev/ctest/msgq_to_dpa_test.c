@@ -5,8 +5,6 @@
 #include <sched.h>
 #include <stdatomic.h>
 
-#include "../dpa/consumer_completion.h"
-
 #define FIRST_CONSUMER 1
 
 /* ---- code of the DPA ---- */
