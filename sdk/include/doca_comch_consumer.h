@@ -99,21 +99,27 @@ const uint8_t *doca_comch_consumer_task_post_recv_get_imm_data(const struct doca
 DOCA_STABLE
 uint32_t doca_comch_consumer_task_post_recv_get_imm_data_len(const struct doca_comch_consumer_task_post_recv *task);
 
-/* Receiving on the DPA. NOT_SUPPORTED here: there is none, and so no completion context either. */
+/*
+ * Receiving on the DPA, from a message queue (doca_comch_msgq.h): a completion context holds the messages of its
+ * consumers. Sizes are rounded up to powers of two.
+ */
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_create(struct doca_comch_consumer_completion **consumer_comp);
 
+/* The thread that messages activate, started before the context; without one the DPA's code polls. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_set_dpa_thread(struct doca_comch_consumer_completion *consumer_comp,
 							   struct doca_dpa_thread *dpa_thread);
 
+/* IN_USE while started. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_destroy(struct doca_comch_consumer_completion *consumer_comp);
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_start(struct doca_comch_consumer_completion *consumer_comp);
 
+/* IN_USE while a consumer of it runs. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_stop(struct doca_comch_consumer_completion *consumer_comp);
 
@@ -122,6 +128,7 @@ doca_error_t
 doca_comch_consumer_completion_get_dpa_handle(struct doca_comch_consumer_completion *consumer_comp,
 					      doca_dpa_dev_comch_consumer_completion_t *consumer_comp_handle);
 
+/* 1 by default. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_set_max_num_consumers(struct doca_comch_consumer_completion *consumer_comp,
 								  uint32_t max_num_consumers);
@@ -131,6 +138,7 @@ doca_error_t
 doca_comch_consumer_completion_get_max_num_consumers(const struct doca_comch_consumer_completion *consumer_comp,
 						     uint32_t *max_num_consumers);
 
+/* Of all its consumers together. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_set_max_num_recv(struct doca_comch_consumer_completion *consumer_comp,
 							     uint32_t max_num_recv);
@@ -139,6 +147,7 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_get_max_num_recv(const struct doca_comch_consumer_completion *consumer_comp,
 							     uint32_t *max_num_recv);
 
+/* At most, and by default, 32 bytes. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_set_imm_data_len(struct doca_comch_consumer_completion *consumer_comp,
 							     uint32_t imm_data_len);
@@ -147,14 +156,20 @@ DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_completion_get_imm_data_len(const struct doca_comch_consumer_completion *consumer_comp,
 							     uint32_t *imm_data_len);
 
+/*
+ * For a consumer on the DPA, before its context starts; mandatory, as are doca_ctx_set_datapath_on_dpa and the next.
+ * NOT_SUPPORTED for other consumers.
+ */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_set_dev_max_num_recv(struct doca_comch_consumer *consumer, uint32_t dev_num_recv);
 
+/* The context is started. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_set_completion(struct doca_comch_consumer *consumer,
 						struct doca_comch_consumer_completion *consumer_comp,
 						uint32_t user_data);
 
+/* BAD_STATE unless it runs on the DPA. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_consumer_get_dpa_handle(struct doca_comch_consumer *consumer,
 						doca_dpa_dev_comch_consumer_t *dpa_consumer);

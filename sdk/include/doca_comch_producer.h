@@ -94,15 +94,20 @@ DOCA_STABLE
 void doca_comch_producer_task_send_set_imm_data(struct doca_comch_producer_task_send *task, uint8_t *imm_data,
 						uint32_t imm_data_len);
 
-/* Sending from the DPA. NOT_SUPPORTED here: there is none. */
+/*
+ * Sending from the DPA, to a message queue (doca_comch_msgq.h), before its context starts; both are mandatory, as is
+ * doca_ctx_set_datapath_on_dpa. NOT_SUPPORTED for other producers. The size is rounded up to a power of two.
+ */
 
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_producer_set_dev_max_num_send(struct doca_comch_producer *producer, uint32_t dev_num_send);
 
+/* The context is started. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_producer_dpa_completion_attach(struct doca_comch_producer *producer,
 						       struct doca_dpa_completion *dpa_comp);
 
+/* BAD_STATE unless it runs on the DPA. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_comch_producer_get_dpa_handle(struct doca_comch_producer *producer,
 						doca_dpa_dev_comch_producer_t *dpa_producer);

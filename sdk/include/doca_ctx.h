@@ -60,10 +60,14 @@ doca_error_t doca_ctx_set_completion_vector(struct doca_ctx *ctx, uint32_t comp_
 DOCA_EXPERIMENTAL
 doca_error_t doca_ctx_cap_get_num_completion_vectors(const struct doca_devinfo *devinfo, uint32_t *num_comp_vectors);
 
-/* NOT_SUPPORTED here: there is neither a GPU nor a DPA. */
+/* NOT_SUPPORTED here: there is no GPU. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_ctx_set_datapath_on_gpu(struct doca_ctx *ctx, struct doca_gpu *gpu_dev);
 
+/*
+ * For the consumers or producers of a message queue (doca_comch_msgq.h) that are on its DPA. Such a context needs no
+ * progress engine. NOT_SUPPORTED for other contexts.
+ */
 DOCA_EXPERIMENTAL
 doca_error_t doca_ctx_set_datapath_on_dpa(struct doca_ctx *ctx, struct doca_dpa *dpa_dev);
 

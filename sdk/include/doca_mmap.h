@@ -126,11 +126,12 @@ doca_error_t doca_mmap_cap_is_create_from_export_pci_supported(const struct doca
 DOCA_EXPERIMENTAL
 doca_error_t doca_mmap_enable_thread_safety(struct doca_mmap *mmap);
 
-/* NOT_SUPPORTED here: there is no DPA. */
+/* What the DPA's code has in the place of a started map, until it is stopped. NOT_FOUND: dev was not added. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_mmap_dev_get_dpa_handle(struct doca_mmap *mmap, const struct doca_dev *dev,
 					  doca_dpa_dev_mmap_t *dpa_mmap_handle);
 
+/* Memory of a DPA instead of the program's; no device is added. */
 DOCA_EXPERIMENTAL
 doca_error_t doca_mmap_set_dpa_memrange(struct doca_mmap *mmap, struct doca_dpa *dpa, uint64_t dpa_addr, size_t len);
 

@@ -10,6 +10,7 @@
 #include "doca_pe.h"
 #include "doca_sync_event.h"
 #include "doca_version.h"
+#include "dpa/soft_dpa.h"
 #include "soft.h"
 
 const char *soft_doca_version_runtime(void)
@@ -25,6 +26,11 @@ const char *soft_doca_version_runtime(void)
 const struct doca_ops *priv_doca_ops(void)
 {
 	return soft_ops();
+}
+
+__attribute__((visibility("default"))) const struct doca_dpa_ops *priv_doca_dpa_ops(void)
+{
+	return soft_dpa_ops();
 }
 
 bool priv_doca_describe_model(char *text, size_t size)

@@ -30,7 +30,8 @@ check_functions() {
 	shift
 	expected=$(declared "${@/#/$kit/include/doca_}")
 	[ "$library" != common ] ||
-		expected=$(printf '%s\npriv_doca_describe_model INTERNAL\npriv_doca_ops INTERNAL\n' "$expected" | sort)
+		expected=$(printf '%s\n' "$expected" 'priv_doca_describe_model INTERNAL' 'priv_doca_dpa_ops INTERNAL' \
+			'priv_doca_ops INTERNAL' | sort)
 	diff <(echo "$expected") <(exported "$kit/lib/libdoca_$library.so") ||
 		complain "libdoca_$library: the headers have '<', the library has '>'"
 }
@@ -53,13 +54,15 @@ check_archive() {
 
 check_functions common error.h version.h log.h dev.h mmap.h buf.h buf_inventory.h ctx.h pe.h sync_event.h
 check_functions dma dma.h
-check_functions comch comch.h comch_consumer.h comch_producer.h
+check_functions comch comch.h comch_consumer.h comch_msgq.h comch_producer.h
+check_functions dpa dpa.h dpa_dev.h dpa_dev_buf.h dpa_dev_comch_msgq.h
 check_functions argp argp.h
 check_identity common ''
 check_identity dma 'libdoca_common.so.2 '
 check_identity comch 'libdoca_common.so.2 '
+check_identity dpa 'libdoca_common.so.2 '
 check_identity argp 'libdoca_common.so.2 libjson-c.so.5 '
-for library in common dma comch argp; do
+for library in common dma comch dpa argp; do
 	check_archive "$library"
 done
 [ "$failed" -eq 0 ] && echo "exports: ok"
