@@ -118,6 +118,25 @@ signal() {
 	expect_lines host 'copied and signalled'
 }
 
+# The DPA answers in capital letters and in order, also when there are more pings than receives.
+dpa_answers() {
+	local count
+	for count in 0 3 1000; do
+		run msgq_ping -t 'a ping' -n "$count" > "$work/answers" 2> "$work/err" ||
+			fail "msgq_ping of $count pings failed: $(cat "$work/err")"
+		diff <(for ((i = 1; i <= count; i++)); do echo "the DPA answered $i: \"A PING\""; done) "$work/answers" ||
+			fail "msgq_ping got other answers"
+		[ ! -s "$work/err" ] || fail "msgq_ping complains: $(cat "$work/err")"
+	done
+	! run msgq_ping -t '28 bytes are one byte beyond' 2> /dev/null || fail "msgq_ping took a text that is too long"
+}
+
+dpa_copies() {
+	[ "$(run dpa_dma_copy --text 'by the DPA' 2> "$work/err")" = 'by the DPA' ] ||
+		fail "dpa_dma_copy lost the text: $(cat "$work/err")"
+	[ "$(run dpa_dma_copy -p b1:00.1)" = 'Hello' ] || fail "dpa_dma_copy failed on the host"
+}
+
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 export DMA_COPY_SOFT_DIR=$work/soft
@@ -129,4 +148,6 @@ export_and_import
 ping
 streams
 signal
+dpa_answers
+dpa_copies
 echo "examples ($how): ok"
