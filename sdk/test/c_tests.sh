@@ -25,12 +25,18 @@ build_and_run() {
 }
 
 mkdir -p "$out"
+export DMA_COPY_SOFT_DIR=$out/soft
+mkdir -p -m 700 "$DMA_COPY_SOFT_DIR"
 cd "$here"
 "${CC:-gcc}" "${flags[@]}" -fsyntax-only -I"$kit/include" -I"$abi" prototypes_test.c
 echo "prototypes: ok"
 PACKAGES=doca-common build_and_run macros_test macros_test.c
 PACKAGES=doca-common build_and_run macros_dpu_test macros_test.c -DDOCA_ARCH_DPU -DWANT_DPU
 PACKAGES=doca-common build_and_run log_test log_test.c capture.c
+# The DPA's code has another language standard, no experimental functions, and is a file of its own.
+"${CC:-gcc}" -std=c11 -g -Wall -Wextra -Werror "${sanitizers[@]}" -I"$kit/include" -c -o "$out/dpa_test_dev.o" \
+	dpa_test_dev.c
+PACKAGES='doca-dpa doca-common' build_and_run dpa_test dpa_test.c "$out/dpa_test_dev.o" capture.c
 argp=(argp_lines.c argp_program.c)
 for about in flags json endings calls; do
 	PACKAGES='doca-argp doca-common' build_and_run "argp_${about}_test" "argp_${about}_test.c" "${argp[@]}" capture.c

@@ -23,8 +23,19 @@
 //	unsupported, no_dpa                    functions the device does not have
 //	table                                  all functions as one table (Ops)
 //
+// The directory dpa has a DPA and message queues to it, in C alone. Only the development kit is linked with it, in the
+// place of no_dpa.c. From the bottom up:
+//
+//	object, dpa, heap                      the lock and handles; DPAs; their memory
+//	kernel, thread, ring                   code of a DPA while it runs; threads; queues of completion contexts
+//	completion, consumer_completion,       completion contexts
+//	notification
+//	mapping                                copies between memory maps
+//	msgq, msgq_consumer, msgq_producer     message queues, their consumers and producers
+//	dpa_table                              all functions as one table (soft_dpa.h)
+//
 // State machines are drawn where their states are declared: contexts and tasks in ctx.h, connections in
-// comch_connection.h.
+// comch_connection.h, threads of a DPA in dpa/thread.h.
 //
 // Callers use that table, as they use DOCA's libraries: packages with C are linked one by one, so C outside this
 // directory cannot call the device by name. What the device offers beyond DOCA is exported here, in Go.
