@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Comch's message queues: immediate data of up to 32 bytes between the CPU and a DPA of the same device. A queue has one
- * direction; a dialogue takes two. There is no server, no client and no connection.
+ * Comch's message queues: immediate data of up to 32 bytes between the CPU and a DPA of the same device. A queue has
+ * one direction; a dialogue takes two. There is no server, no client and no connection.
  *
  *   create -> settings -> start -> consumers and producers -> their destruction -> stop -> destroy
  *

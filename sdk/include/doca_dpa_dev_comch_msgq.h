@@ -62,8 +62,8 @@ void doca_dpa_dev_comch_producer_post_send_imm_only(doca_dpa_dev_comch_producer_
 						    const uint8_t *imm, uint32_t imm_length, uint32_t flags);
 
 /*
- * Copies, and then sends the message. Both ranges must lie in their memory maps and not overlap; the destination's needs
- * LOCAL_READ_WRITE. At most one of the maps may be an import.
+ * Copies, and then sends the message. Both ranges must lie in their memory maps and not overlap; the map of the
+ * destination needs LOCAL_READ_WRITE. At most one of the maps may be an import.
  */
 DOCA_STABLE
 void doca_dpa_dev_comch_producer_dma_copy(doca_dpa_dev_comch_producer_t producer, uint32_t consumer_id,

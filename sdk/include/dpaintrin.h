@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The header of NVIDIA's compiler for a DPA, as far as code of a DPA commonly uses it: fences, which are full ones here,
- * and clocks.
+ * The header of NVIDIA's compiler for a DPA, as far as code of a DPA commonly uses it: fences, which are full ones
+ * here, and clocks.
  */
 #ifndef DPAINTRIN_H_
 #define DPAINTRIN_H_

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What libdoca_dpa exports: the functions of the CPU and, because the DPA's code is a part of the program, the DPA's. */
+/* What libdoca_dpa exports: the functions of the CPU and those of the DPA, whose code is a part of the program. */
 #include "doca_dpa.h"
 #include "doca_dpa_dev.h"
 #include "doca_dpa_dev_buf.h"

@@ -32,7 +32,7 @@ includes() {
 	local header language
 	for header in "$kit"/include/doca_*.h; do
 		case $header in
-		*/doca_abi.h | */doca_dpa_abi.h | *config.h | */doca_compat.h | */doca_common_defines.h | */doca_version.h) continue ;;
+		*_abi.h | *config.h | */doca_compat.h | */doca_common_defines.h | */doca_version.h) continue ;;
 		esac
 		for language in c c++; do
 			compile "$language" -fsyntax-only -I"$kit/include" "-DHEADER=<${header##*/}>" "$here/includes_test.c" ||

@@ -3,7 +3,7 @@
  * Threads of a DPA. Each is a thread of this process that waits to be activated, and then runs its kernel from the
  * beginning.
  *
- *   IDLE ── thread_start ──► INERT ── thread_run ──► ARMED ── activated ──► RUNNING ── thread_finish, return ──► FINISHED
+ *   IDLE ── thread_start ──► INERT ── thread_run ──► ARMED ── activated ──► RUNNING ── finish, return ──► FINISHED
  *     ▲                                                ▲                       │
  *     │                                                └── thread_reschedule ──┘
  *     └── thread_stop, from any state: a kernel that runs ends in the next device function that it calls
