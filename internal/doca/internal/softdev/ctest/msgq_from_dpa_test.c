@@ -14,6 +14,7 @@ struct echo {
 };
 
 void echoing(uint64_t arg);
+void pouring(uint64_t arg);
 
 static void answer(const struct echo *echo, doca_dpa_dev_comch_consumer_completion_element_t element)
 {
@@ -39,9 +40,22 @@ void echoing(uint64_t arg)
 	soft_doca_dpa_dev_thread_reschedule();
 }
 
+/* Sends whenever it can, and never ends. */
+void pouring(uint64_t arg)
+{
+	const struct msgq_handles *handles = (const struct msgq_handles *)(uintptr_t)arg;
+	static const uint8_t imm[] = {1};
+	for (;;) {
+		if (!soft_doca_dpa_dev_comch_producer_is_consumer_empty(handles->producer, FIRST_CONSUMER))
+			soft_doca_dpa_dev_comch_producer_post_send_imm_only(handles->producer, FIRST_CONSUMER, imm,
+									    sizeof(imm), FLUSH | UNREPORTED);
+	}
+}
+
 DPA_KIT_APP(test_app)
 DPA_KIT_RPC(run_body, uint64_t, uint64_t)
 DPA_KIT_KERNEL(echoing)
+DPA_KIT_KERNEL(pouring)
 
 struct send {
 	const struct msgq_handles *handles;
@@ -71,6 +85,12 @@ static uint64_t send_from_stack(void *arg)
 static uint64_t ack_receives(void *arg)
 {
 	soft_doca_dpa_dev_comch_consumer_ack(((const struct msgq_handles *)arg)->consumer, 8);
+	return 0;
+}
+
+static uint64_t notify(void *arg)
+{
+	soft_doca_dpa_dev_thread_notify(*(const doca_dpa_dev_notification_completion_t *)arg);
 	return 0;
 }
 
@@ -376,6 +396,29 @@ static void two_queues_make_a_dialogue(void)
 	dpa_close(dpa);
 }
 
+/* The order of public programs: the message queues end before the thread, whose kernel still uses them. */
+static void queues_can_end_before_the_kernel(void)
+{
+	struct doca_dpa_notification_completion *notification;
+	doca_dpa_dev_notification_completion_t handle;
+	open_with(8);
+	end.reposts = true;
+	from_dpa_post(&end, MSGQ_TASKS);
+	struct msgq_handles handles = end.handles;
+	struct doca_dpa_thread *thread = thread_open(dpa, pouring, (uint64_t)(uintptr_t)&handles);
+	CHECK_OK(soft_doca_dpa_notification_completion_create(dpa, thread, &notification));
+	CHECK_OK(soft_doca_dpa_notification_completion_start(notification));
+	CHECK_OK(soft_doca_dpa_notification_completion_get_dpa_handle(notification, &handle));
+	CHECK_OK(soft_doca_dpa_thread_run(thread));
+	on_dpa(dpa, notify, &handle);
+	while (end.received < 1000)
+		soft_doca_pe_progress(end.pe);
+	from_dpa_close(&end);
+	CHECK_OK(soft_doca_dpa_notification_completion_destroy(notification));
+	CHECK_OK(soft_doca_dpa_thread_destroy(thread));
+	dpa_close(dpa);
+}
+
 int main(void)
 {
 	fixture_open(&fixture, NULL);
@@ -390,6 +433,7 @@ int main(void)
 	RUN(a_stop_keeps_what_has_arrived);
 	RUN(a_stopped_producer_sends_nothing);
 	RUN(two_queues_make_a_dialogue);
+	RUN(queues_can_end_before_the_kernel);
 	fixture_close(&fixture);
 	return 0;
 }

@@ -47,6 +47,7 @@ void soft_kernel_error(struct soft_kernel *kernel, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(kernel->error, sizeof(kernel->error), format, args);
 	va_end(args);
+	kernel->error_level = kernel->dpa->failed ? DOCA_LOG_LEVEL_DEBUG : DOCA_LOG_LEVEL_WARNING;
 	kernel->dpa->failed = true;
 }
 
@@ -58,7 +59,7 @@ void soft_kernel_leave(struct soft_kernel *kernel)
 	char text[sizeof(kernel->error) + 32];
 	snprintf(text, sizeof(text), "error on the DPA: %s", kernel->error);
 	kernel->error[0] = '\0';
-	soft_log(DOCA_LOG_LEVEL_WARNING, text);
+	soft_log(kernel->error_level, text);
 }
 
 void soft_kernel_leave_poll(struct soft_kernel *kernel, bool found)

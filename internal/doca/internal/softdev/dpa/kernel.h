@@ -25,7 +25,8 @@ struct soft_kernel {
 	uint64_t local_storage;
 	const bool *stopping; /* of the thread, under the lock: the next device function does not return; may be NULL */
 	unsigned idle_polls;  /* in a row that found nothing, up to SOFT_IDLE_POLLS */
-	char error[160];      /* to be logged without the lock */
+	char error[160];      /* to be logged without the lock, at this level */
+	uint32_t error_level;
 	jmp_buf end;
 };
 
@@ -40,7 +41,10 @@ enum soft_kernel_end soft_kernel_run(struct soft_kernel *kernel, void (*body)(vo
  */
 struct soft_kernel *soft_kernel_enter(const char *function);
 
-/* The kernel has made an error: the DPA has failed, which doca_dpa_peek_at_last_error reports. Under the lock. */
+/*
+ * The kernel has made an error: the DPA has failed, which doca_dpa_peek_at_last_error reports. Only the first error of
+ * a DPA is a warning in the log, because a kernel that polls may repeat it for ever. Under the lock.
+ */
 void soft_kernel_error(struct soft_kernel *kernel, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Releases the lock and logs the error, if there was one. */
