@@ -250,7 +250,7 @@ static struct doca_mmap *import_of(const struct exporter *exporter)
 /* Imported memory can be either end, if its exporter permits. */
 static void imports_can_be_copied(void)
 {
-	struct exporter exporter = start_exporter(MALLOC, PCI_WRITE);
+	struct exporter exporter = start_exporter(ALLOC, PCI_WRITE);
 	open_all(DOCA_ACCESS_FLAG_LOCAL_READ_ONLY, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	struct doca_mmap *import = import_of(&exporter);
 	uint8_t *bytes = malloc(LEN);
@@ -279,7 +279,7 @@ static void imports_can_be_copied(void)
 
 static void the_exporter_decides_over_its_memory(void)
 {
-	struct exporter exporter = start_exporter(MALLOC, PCI_READ);
+	struct exporter exporter = start_exporter(ALLOC, PCI_READ);
 	open_all(DOCA_ACCESS_FLAG_LOCAL_READ_ONLY, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	struct doca_mmap *import = import_of(&exporter);
 	struct copy fetch = right;
@@ -300,7 +300,7 @@ static void the_exporter_decides_over_its_memory(void)
 /* A dead exporter's memory cannot be accessed, and the message is not sent. */
 static void a_copy_can_fail_half_way(void)
 {
-	struct exporter exporter = start_exporter(MALLOC, PCI_WRITE);
+	struct exporter exporter = start_exporter(ALLOC, PCI_WRITE);
 	open_all(DOCA_ACCESS_FLAG_LOCAL_READ_ONLY, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	struct doca_mmap *import = import_of(&exporter);
 	struct copy fetch = right;

@@ -11,7 +11,10 @@
 
 static atomic_uint activations, drained;
 
+static atomic_bool go_on;
+
 void draining(uint64_t handles);
+void dawdling(uint64_t handles);
 
 /* Handles what has arrived, rearms, and waits for more. */
 void draining(uint64_t handles)
@@ -29,9 +32,23 @@ void draining(uint64_t handles)
 	soft_doca_dpa_dev_thread_reschedule();
 }
 
+/* Polls only from its second run on, which nothing but its own request can bring about. */
+void dawdling(uint64_t handles)
+{
+	if (atomic_load(&activations) > 0)
+		draining(handles);
+	atomic_fetch_add(&activations, 1);
+	while (!atomic_load(&go_on))
+		sched_yield();
+	soft_doca_dpa_dev_comch_consumer_completion_request_notification(
+		((const struct msgq_handles *)(uintptr_t)handles)->arrivals);
+	soft_doca_dpa_dev_thread_reschedule();
+}
+
 DPA_KIT_APP(test_app)
 DPA_KIT_RPC(run_body, uint64_t, uint64_t)
 DPA_KIT_KERNEL(draining)
+DPA_KIT_KERNEL(dawdling)
 
 struct ack {
 	const struct msgq_handles *handles;
@@ -315,6 +332,28 @@ static void await_drained(unsigned count)
 		sched_yield();
 }
 
+/* Messages that arrive while the kernel runs are not forgotten. */
+static void a_request_sees_what_has_arrived(void)
+{
+	atomic_store(&activations, 0);
+	atomic_store(&drained, 0);
+	dpa = dpa_open();
+	struct doca_dpa_thread *thread = thread_open(dpa, dawdling, (uint64_t)(uintptr_t)&end.handles);
+	to_dpa_open(&end, dpa, thread, 4);
+	receive(4);
+	CHECK_OK(soft_doca_dpa_thread_run(thread));
+	CHECK_OK(to_dpa_send(&end, FIRST_CONSUMER, "one", 3));
+	while (atomic_load(&activations) == 0)
+		sched_yield();
+	CHECK_OK(to_dpa_send(&end, FIRST_CONSUMER, "two", 3));
+	atomic_store(&go_on, true);
+	await_drained(2);
+	CHECK_DPA_OK(dpa);
+	to_dpa_close(&end);
+	CHECK_OK(soft_doca_dpa_thread_destroy(thread));
+	dpa_close(dpa);
+}
+
 /* Each message activates the thread, whether it arrives before or after the request for notification. */
 static void arrivals_activate_the_thread(void)
 {
@@ -372,6 +411,7 @@ int main(void)
 	RUN(a_message_ends_with_its_ack);
 	RUN(only_what_was_polled_can_be_acked);
 	RUN(handles_are_checked);
+	RUN(a_request_sees_what_has_arrived);
 	RUN(arrivals_activate_the_thread);
 	RUN(a_send_can_be_made_to_fail);
 	fixture_close(&fixture);
