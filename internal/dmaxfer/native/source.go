@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -73,13 +76,23 @@ func (f *fileSource) close() {}
 // describe returns what is announced of an entry.
 func describe(info disk.Info, kind negotiate.EntryKind) negotiate.Entry {
 	e := negotiate.Entry{
-		Kind: kind, Mode: uint32(info.Mode.Perm()), MTime: negotiate.Timestamp(info.Modified),
+		Kind: kind, Mode: permissions(info.Mode), MTime: negotiate.Timestamp(info.Modified),
 		UID: info.UID, GID: info.GID,
 	}
 	if kind == negotiate.EntryFile {
 		e.Size, e.Identity = uint64(info.Size), info.Fingerprint()
 	}
 	return e
+}
+
+// permissions returns what is kept of a mode. Without its sticky bit a directory that all may write would let anyone
+// remove the files of others.
+func permissions(mode fs.FileMode) uint32 {
+	kept := uint32(mode.Perm())
+	if mode.IsDir() && mode&fs.ModeSticky != 0 {
+		kept |= unix.S_ISVTX
+	}
+	return kept
 }
 
 func newSourceEntry(o *outgoing, e negotiate.Entry) sourceEntry {

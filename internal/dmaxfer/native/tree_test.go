@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"io/fs"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -172,5 +173,17 @@ func TestFileLimits(t *testing.T) {
 		if targets < 1 || staged < 1 || limit > 128 && targets*filesOfATarget+staged+otherFiles > int64(limit) {
 			t.Errorf("of %d descriptors there are %d targets and %d staged files", limit, targets, staged)
 		}
+	}
+}
+
+// A directory that all may write keeps its sticky bit, without which anyone could remove the files of others.
+func TestStickyDirectory(t *testing.T) {
+	from, to := disktest.NewMemory("/", "/src", "/src/shared"), newTarget()
+	from.SetDirectory("/src/shared", fs.ModeSticky|0o777, 0)
+	newMeeting(t, from, to).mustSucceed()
+	made, err := to.Stat("/dst/t/shared")
+	must(t, err)
+	if made.Mode&fs.ModeSticky == 0 || made.Mode.Perm() != 0o777 {
+		t.Errorf("mode %s", made.Mode)
 	}
 }
