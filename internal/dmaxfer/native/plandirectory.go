@@ -76,8 +76,8 @@ func (p *planner) enter(d *directory) (created bool, err error) {
 	return d.of.Fresh(), nil
 }
 
-// lookInto opens a directory to look at what is in it. In a comparison a followed symlink can stand for it, which is not
-// opened: the planner has a list of what this side would send.
+// lookInto opens a directory to look at what is in it. In a comparison a followed symlink can stand for it, which is
+// not opened: the planner has a list of what this side would send.
 func (p *planner) lookInto(d *directory) (absent bool, err error) {
 	switch {
 	case d.parent == nil:

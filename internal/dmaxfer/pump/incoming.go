@@ -65,8 +65,9 @@ func (in *Incoming) Sum() digest.Sum {
 	return in.ledger.Sum()
 }
 
-// Ignore has all further chunks acknowledged and not stored, as well as those that wait for earlier ones. then is called
-// when no lane uses the target any more, which may be closed from then on: before Ignore returns, or by the last lane.
+// Ignore has all further chunks acknowledged and not stored, as well as those that wait for earlier ones. then is
+// called when no lane uses the target any more, which may be closed from then on: before Ignore returns, or by the last
+// lane.
 func (in *Incoming) Ignore(then func()) {
 	in.fails()
 	in.using.mu.Lock()
