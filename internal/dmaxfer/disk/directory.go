@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"errors"
 	"io/fs"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -150,9 +151,17 @@ func (d *Directory) openChild(name string, create bool) (dir Dir, created bool, 
 
 const nextIfInTheWay = "rename or remove it in the target"
 
-// Leave gives the directory its final mode, and owner, extended attributes and modification time as the transfer
-// preserves them. It must be called after everything in it is committed. A directory that existed keeps its mode
-// unless modes are preserved.
+// SetXattrs sets extended attributes if the transfer preserves them. It is called before Leave, which makes them as
+// durable as planned.
+func (d *Directory) SetXattrs(attributes iter.Seq[Xattr]) error {
+	if !d.tree.opt.Preserve.Xattrs || attributes == nil {
+		return nil
+	}
+	return d.with(func(dir Dir) error { return d.setXattrs("", dir, attributes) })
+}
+
+// Leave gives the directory its final mode, and owner and modification time as the transfer preserves them. It must be
+// called after everything in it is committed. A directory that existed keeps its mode unless modes are preserved.
 func (d *Directory) Leave(meta Metadata) error {
 	dir, err := d.use()
 	if err != nil {
@@ -165,17 +174,12 @@ func (d *Directory) Leave(meta Metadata) error {
 	return d.setAttributes(dir, meta)
 }
 
-// setAttributes uses the order of Partial.setAttributes.
+// setAttributes uses the order of Partial.setAttributes. SetXattrs comes before.
 func (d *Directory) setAttributes(dir Dir, meta Metadata) error {
 	keep := d.tree.opt.Preserve
 	if keep.Owner {
 		if err := dir.SetOwner(meta.UID, meta.GID); err != nil {
 			return d.cannotKeep("", "its owner", nextIfNoOwner, err)
-		}
-	}
-	if keep.Xattrs {
-		if err := d.setXattrs("", dir, meta.Xattrs); err != nil {
-			return err
 		}
 	}
 	if mode := d.finalMode(meta); mode != nil {
@@ -288,8 +292,8 @@ func (d *Directory) cannotKeep(name, what, next string, err error) error {
 }
 
 // setXattrs sets extended attributes of a file or directory.
-func (d *Directory) setXattrs(name string, of interface{ SetXattr(Xattr) error }, attributes []Xattr) error {
-	for _, attribute := range attributes {
+func (d *Directory) setXattrs(name string, of interface{ SetXattr(Xattr) error }, attributes iter.Seq[Xattr]) error {
+	for attribute := range attributes {
 		what := nameOfXattr(attribute)
 		if !MayPreserve(attribute.Name) {
 			return d.cannotKeep(name, what, nextIfNoXattr, errNotUserXattr)

@@ -3,6 +3,7 @@ package disk_test
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"os"
 	"slices"
 	"strings"
@@ -451,11 +452,51 @@ func TestOwners(t *testing.T) {
 	}
 }
 
+// xattrs returns what Metadata has of extended attributes.
+func xattrs(attributes ...disk.Xattr) iter.Seq[disk.Xattr] { return slices.Values(attributes) }
+
+// mustHaveXattr fails the test unless a directory has this extended attribute and no other.
+func mustHaveXattr(t *testing.T, m *disktest.Memory, path, name, value string) {
+	t.Helper()
+	dir, err := m.OpenDir(path)
+	must(t, err)
+	found, err := dir.Xattrs()
+	must(t, errors.Join(err, dir.Close()))
+	if len(found) != 1 || found[0].Name != name || string(found[0].Value) != value {
+		t.Errorf("%s has %q", path, found)
+	}
+}
+
+// A directory has its extended attributes when they are set, and keeps them when it is left. They are set only if the
+// transfer preserves them.
+func TestExtendedAttributesOfADirectory(t *testing.T) {
+	for _, preserved := range []bool{true, false} {
+		m := disktest.NewMemory("/there")
+		tree := mustOpenTree(t, memoryPlace(m), "tree", disk.TreeOptions{Preserve: disk.Preserve{Xattrs: preserved}})
+		dir := mustEnter(t, tree.Root(), "dir")
+		must(t, dir.SetXattrs(nil))
+		must(t, dir.SetXattrs(xattrs(disk.Xattr{Name: "user.x", Value: []byte("y")})))
+		must(t, dir.Leave(disk.Metadata{Mode: 0o500}))
+		dir.Release()
+		must(t, tree.Close(true))
+		if preserved {
+			mustHaveXattr(t, m, "/there/tree/dir", "user.x", "y")
+			continue
+		}
+		found, err := m.OpenDir("/there/tree/dir")
+		must(t, err)
+		if attributes, err := found.Xattrs(); len(attributes) != 0 || err != nil {
+			t.Errorf("the directory has %q, error %v", attributes, err)
+		}
+		must(t, found.Close())
+	}
+}
+
 func TestExtendedAttributesInATree(t *testing.T) {
 	m := disktest.NewMemory("/there")
 	tree := mustOpenTree(t, memoryPlace(m), "tree", disk.TreeOptions{Preserve: disk.Preserve{Mode: true, Xattrs: true}})
 	root := tree.Root()
-	meta := disk.Metadata{Mode: 0o444, Xattrs: []disk.Xattr{{Name: "user.x", Value: []byte("y")}}}
+	meta := disk.Metadata{Mode: 0o444, Xattrs: xattrs(disk.Xattr{Name: "user.x", Value: []byte("y")})}
 	must(t, root.Put("file", nil, meta))
 	file, err := root.Open("file")
 	must(t, err)
@@ -465,10 +506,17 @@ func TestExtendedAttributesInATree(t *testing.T) {
 		t.Errorf("there is %q, mode %v", found, mode)
 	}
 	must(t, file.Close())
+	must(t, root.SetXattrs(meta.Xattrs))
+	mustHaveXattr(t, m, "/there/tree", "user.x", "y")
 	for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access"} {
-		meta.Xattrs[0].Name = name
+		meta.Xattrs = xattrs(disk.Xattr{Name: name})
 		mustFail(t, root.Put("other", nil, meta), disk.ErrTarget, "it is not in the user namespace")
-		mustFail(t, root.Leave(meta), disk.ErrTarget, "it is not in the user namespace")
+		mustFail(t, root.SetXattrs(meta.Xattrs), disk.ErrTarget, "it is not in the user namespace")
+	}
+	err = root.SetXattrs(xattrs(disk.Xattr{Name: strings.Repeat("x", 1<<18)}))
+	mustFail(t, err, disk.ErrTarget, "it is not in the user namespace")
+	if length := len(err.Error()); length > 1000 {
+		t.Errorf("an error of %d bytes", length)
 	}
 	must(t, tree.Close(true))
 }

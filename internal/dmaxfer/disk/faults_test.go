@@ -48,7 +48,7 @@ func copyAll(t *testing.T, on disk.FS, want disk.Wanted, giveUp func(*disk.Parti
 		return err
 	}
 	meta := disk.Metadata{
-		Size: int64(len(newText)), Mode: 0o640, UID: on.Self().UID, Xattrs: []disk.Xattr{{Name: "user.x"}},
+		Size: int64(len(newText)), Mode: 0o640, UID: on.Self().UID, Xattrs: xattrs(disk.Xattr{Name: "user.x"}),
 	}
 	if err := p.Prepare(t.Context(), meta, negotiate.DurabilityFull, nil); err != nil {
 		return err

@@ -309,7 +309,7 @@ func TestMetadataIsPreserved(t *testing.T) {
 		self := at.fs.Self()
 		meta := disk.Metadata{
 			Size: 10, Mode: 0o400, Modified: disk.Timestamp{Sec: 77, Nsec: 3}, UID: self.UID,
-			Xattrs: []disk.Xattr{{Name: "user.x", Value: []byte("y")}},
+			Xattrs: xattrs(disk.Xattr{Name: "user.x", Value: []byte("y")}),
 		}
 		want := wanted(10)
 		want.Preserve = disk.Preserve{Mode: true, Times: true, Owner: true}
@@ -342,7 +342,7 @@ func TestAttributesThatGiveRightsAreRefused(t *testing.T) {
 		want.Preserve.Xattrs = true
 		for _, name := range []string{"security.capability", "trusted.x", "system.posix_acl_access", "user", ""} {
 			p := mustOpen(t, at, "file", want)
-			meta := disk.Metadata{Size: 1, Xattrs: []disk.Xattr{{Name: name}}}
+			meta := disk.Metadata{Size: 1, Xattrs: xattrs(disk.Xattr{Name: name})}
 			err := p.Prepare(t.Context(), meta, negotiate.DurabilityNone, nil)
 			mustFail(t, err, disk.ErrTarget, "cannot preserve")
 			p.Discard()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -18,7 +19,8 @@ type Metadata struct {
 	Mode     uint32 // permission bits, without set-id bits
 	Modified Timestamp
 	UID, GID uint32
-	Xattrs   []Xattr // "user." attributes only
+
+	Xattrs iter.Seq[Xattr] // "user." attributes only; nil: none. Those of a directory are set by SetXattrs
 }
 
 // Prepare does everything that can still fail, so that little is left for Commit: it sets size and attributes, and
@@ -124,8 +126,11 @@ func (p *Partial) setAttributes(meta Metadata) error {
 // like set-id bits.
 func MayPreserve(attribute string) bool { return strings.HasPrefix(attribute, "user.") }
 
-func (p *Partial) setXattrs(attributes []Xattr) error {
-	for _, attribute := range attributes {
+func (p *Partial) setXattrs(attributes iter.Seq[Xattr]) error {
+	if attributes == nil {
+		return nil
+	}
+	for attribute := range attributes {
 		if !MayPreserve(attribute.Name) {
 			return p.cannotKeep(nameOfXattr(attribute), nextIfNoXattr, errNotUserXattr)
 		}
@@ -140,8 +145,9 @@ const nextIfNoXattr = "choose another file system, or leave xattr out of --prese
 
 var errNotUserXattr = errors.New("it is not in the user namespace")
 
+// nameOfXattr returns no more of a name than a file system can store: that of a peer may be much longer.
 func nameOfXattr(attribute Xattr) string {
-	return fmt.Sprintf("its extended attribute %q", attribute.Name)
+	return fmt.Sprintf("its extended attribute %.255q", attribute.Name)
 }
 
 func (p *Partial) cannotKeep(what, next string, err error) error {

@@ -46,7 +46,7 @@ func (d *Directory) stage(name string, content []byte, meta Metadata, flush bool
 	if err != nil {
 		return nil, err
 	}
-	s, err := d.create(dir, name, mode, len(meta.Xattrs) > 0)
+	s, err := d.create(dir, name, mode, meta.Xattrs != nil)
 	if err != nil {
 		return nil, err
 	}
@@ -111,12 +111,12 @@ func (s *Staged) fill(content []byte, meta Metadata, mode uint32, flush bool) er
 			return d.cannotKeep(s.name, "its owner", nextIfNoOwner, err)
 		}
 	}
-	if keep.Xattrs {
+	if keep.Xattrs && meta.Xattrs != nil {
 		if err := d.setXattrs(s.name, s.draft, meta.Xattrs); err != nil {
 			return err
 		}
 	}
-	if s.temporary != "" || len(meta.Xattrs) > 0 {
+	if s.temporary != "" || meta.Xattrs != nil {
 		if err := s.draft.SetMode(mode); err != nil {
 			return d.failed("setting the mode of", s.name, err)
 		}

@@ -87,7 +87,7 @@ type treeReceiver struct {
 func receiveTree(t *testing.T, on disk.FS, c treeCase) *treeReceiver {
 	r := &treeReceiver{t: t, results: make(map[string]error)}
 	r.meta = disk.Metadata{
-		Mode: 0o750, UID: on.Self().UID, Modified: disk.Timestamp{Sec: 9}, Xattrs: []disk.Xattr{{Name: "user.x"}},
+		Mode: 0o750, UID: on.Self().UID, Modified: disk.Timestamp{Sec: 9}, Xattrs: xattrs(disk.Xattr{Name: "user.x"}),
 	}
 	tree, err := disk.OpenTree(on, "/there/tree", c.options())
 	if err != nil {
@@ -96,6 +96,7 @@ func receiveTree(t *testing.T, on disk.FS, c treeCase) *treeReceiver {
 	}
 	r.tree = tree
 	root := tree.Root()
+	r.note("", root.SetXattrs(r.meta.Xattrs))
 	r.note("a", root.Put("a", []byte(newEntries["a"]), r.meta))
 	if dir := r.enter(root, "dir"); dir != nil {
 		r.receiveDir(dir)
@@ -120,6 +121,9 @@ func receiveTree(t *testing.T, on disk.FS, c treeCase) *treeReceiver {
 func (r *treeReceiver) enter(in *disk.Directory, name string) *disk.Directory {
 	child, _, err := in.Enter(name, true)
 	r.note("", err)
+	if child != nil {
+		r.note("", child.SetXattrs(r.meta.Xattrs))
+	}
 	return child
 }
 

@@ -23,8 +23,12 @@ type arriving struct {
 	meta       disk.Metadata
 	identity   [16]byte
 	link       string
-	attributes []byte // extended ones, as they arrive
-	awaited    bool   // attributes are not complete yet
+
+	attributes       []byte // extended ones, while they arrive
+	hasAttributes    bool
+	awaited          bool  // the entry is not planned before its attributes are complete
+	overLimit        bool  // its attributes exceed the limit and are not held, so that it fails
+	attributePermits int64 // of openEntries.fileAttributes or otherAttributes; guarded by openEntries.mu
 
 	action    job.Action // of a directory that is decided, until it is left
 	directory *directory // that contains it; nil for a root
@@ -51,7 +55,7 @@ func newArriving(from *negotiate.Entry) *arriving {
 	e := &arriving{
 		number: from.Number, kind: from.Kind, depth: from.Depth, name: string(from.Name), link: string(from.Link),
 		size: int64(from.Size), identity: from.Identity,
-		chunked: from.Flags.Has(negotiate.EntryChunked), awaited: from.Flags.Has(negotiate.EntryHasMetadata),
+		chunked: from.Flags.Has(negotiate.EntryChunked), hasAttributes: from.Flags.Has(negotiate.EntryHasMetadata),
 		meta: disk.Metadata{
 			Size: int64(from.Size), Mode: from.Mode, Modified: disk.Timestamp(from.MTime), UID: from.UID, GID: from.GID,
 		},

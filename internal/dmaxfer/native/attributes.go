@@ -2,6 +2,7 @@ package native
 
 import (
 	"encoding/binary"
+	"iter"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -52,21 +53,35 @@ func encodeAttributes(attributes []disk.Xattr) []byte {
 	return blob
 }
 
-// decodeAttributes trusts no length. Package disk checks the names when it sets them.
-func decodeAttributes(blob []byte) ([]disk.Xattr, error) {
-	var attributes []disk.Xattr
-	for len(blob) > 0 {
-		if len(blob) < attributeHeader {
+// decodeAttributes checks the lengths, and returns the attributes. They are decoded one by one when they are set, since
+// all of them can take many times the memory of the blob. Package disk checks the names then.
+func decodeAttributes(blob []byte) (iter.Seq[disk.Xattr], error) {
+	for rest := blob; len(rest) > 0; {
+		var valid bool
+		if _, _, rest, valid = cutAttribute(rest); !valid {
 			return nil, errAttributes
 		}
-		name := uint64(binary.BigEndian.Uint32(blob))
-		value := uint64(binary.BigEndian.Uint32(blob[4:]))
-		blob = blob[attributeHeader:]
-		if name == 0 || name+value > uint64(len(blob)) {
-			return nil, errAttributes
-		}
-		attributes = append(attributes, disk.Xattr{Name: string(blob[:name]), Value: blob[name : name+value]})
-		blob = blob[name+value:]
 	}
-	return attributes, nil
+	return func(yield func(disk.Xattr) bool) {
+		for rest := blob; len(rest) > 0; {
+			var name, value []byte
+			if name, value, rest, _ = cutAttribute(rest); !yield(disk.Xattr{Name: string(name), Value: value}) {
+				return
+			}
+		}
+	}, nil
+}
+
+// cutAttribute returns the first attribute of a blob, and what follows it. It trusts no length.
+func cutAttribute(blob []byte) (name, value, rest []byte, valid bool) {
+	if len(blob) < attributeHeader {
+		return nil, nil, nil, false
+	}
+	nameLength := uint64(binary.BigEndian.Uint32(blob))
+	end := nameLength + uint64(binary.BigEndian.Uint32(blob[4:]))
+	blob = blob[attributeHeader:]
+	if nameLength == 0 || end > uint64(len(blob)) {
+		return nil, nil, nil, false
+	}
+	return blob[:nameLength], blob[nameLength:end], blob[end:], true
 }

@@ -30,11 +30,8 @@ func (s *chunkStore) permitOpening(ctx context.Context, e *arriving) (undecided 
 	if !s.terms.plan.Tree {
 		return true, nil
 	}
-	if !s.open.openable.TryAcquire(1) {
-		s.replies.hurry() // the sender has to know which files to send before
-		if s.open.openable.Acquire(ctx, 1) != nil {
-			return false, context.Cause(ctx)
-		}
+	if err := s.acquire(ctx, s.open.openable, 1); err != nil {
+		return false, err
 	}
 	return s.open.permit(e), nil
 }

@@ -18,6 +18,17 @@ type openEntries struct {
 	failed      int64 // entries
 	failedFiles failedPaths
 	openable    *weighted.Weighted // has a permit for each file of a tree that is open and comes in chunks
+
+	// Each has maxAttributes permits, one for each byte of the extended attributes of needed files, and of other entries
+	// that are not planned yet.
+	fileAttributes, otherAttributes *weighted.Weighted
+}
+
+func newOpenEntries(targets int64) openEntries {
+	return openEntries{
+		failedFiles: newFailedPaths(), openable: weighted.NewWeighted(targets),
+		fileAttributes: weighted.NewWeighted(maxAttributes), otherAttributes: weighted.NewWeighted(maxAttributes),
+	}
 }
 
 // add adds an announced entry.
@@ -69,6 +80,43 @@ func (o *openEntries) permit(e *arriving) (undecided bool) {
 	return e.permit
 }
 
+// permitAttributes is permit for the permits that the extended attributes of a file may need.
+func (o *openEntries) permitAttributes(e *arriving) (undecided bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.table[e.number%negotiate.MaxOpen] != e {
+		o.fileAttributes.Release(negotiate.MaxMetadata)
+		return false
+	}
+	e.attributePermits = negotiate.MaxMetadata
+	return true
+}
+
+// holdAttributes prepares an entry for extended attributes of that many bytes. It reports false if they exceed the
+// limit. Those of a file never do: it has permits for more.
+func (o *openEntries) holdAttributes(e *arriving, bytes int64) (held bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if e.kind != negotiate.EntryFile {
+		if !o.otherAttributes.TryAcquire(bytes) {
+			return false
+		}
+		e.attributePermits = bytes
+	} else if surplus := e.attributePermits - bytes; surplus > 0 {
+		o.fileAttributes.Release(surplus)
+		e.attributePermits = bytes
+	}
+	return true
+}
+
+// releaseAttributes releases the permits of a directory or symlink whose extended attributes are not held any more.
+func (o *openEntries) releaseAttributes(e *arriving) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.otherAttributes.Release(e.attributePermits)
+	e.attributePermits = 0
+}
+
 // claim makes the caller the one that decides an entry. It then adds the reply for the peer, which may announce
 // another entry in its place as soon as that has been sent, and calls decided.
 func (o *openEntries) claim(e *arriving) bool {
@@ -113,6 +161,10 @@ func (o *openEntries) decided(e *arriving, failed bool) (links []*arriving) {
 	}
 	if e.permit {
 		o.openable.Release(1)
+	}
+	if e.kind == negotiate.EntryFile {
+		o.fileAttributes.Release(e.attributePermits)
+		e.attributePermits = 0
 	}
 	return e.links
 }

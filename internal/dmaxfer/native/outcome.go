@@ -1,8 +1,11 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
+
+	weighted "golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -21,6 +24,18 @@ type outcomes struct {
 
 	rootDecided atomic.Bool // the only file has its final name, or was there already
 	changed     func()      // is called after an entry has been decided or a directory left
+}
+
+// acquire waits for permits that entries release when they are decided.
+func (o *outcomes) acquire(ctx context.Context, of *weighted.Weighted, permits int64) error {
+	if of.TryAcquire(permits) {
+		return nil
+	}
+	o.replies.hurry() // the sender has to know which files to send before
+	if of.Acquire(ctx, permits) != nil {
+		return context.Cause(ctx)
+	}
+	return nil
 }
 
 // commit reports entries that have their final names.
@@ -152,7 +167,11 @@ func (o *outcomes) setAttributes(d *directory) {
 	if d.of == nil {
 		return // nothing is written, or it has failed before; it has been reported
 	}
-	if err := d.of.Leave(d.entry.meta); err != nil {
+	err := d.of.Leave(d.entry.meta)
+	if d.unset != nil {
+		err = d.unset
+	}
+	if err != nil {
 		o.failLate(d.entry, err)
 		return
 	}

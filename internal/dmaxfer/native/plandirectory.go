@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 
+	"github.com/dustin/go-humanize"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -25,12 +26,15 @@ func (p *planner) planDirectory(e *arriving, in *directory) error {
 	switch {
 	case in != nil && in.failed != nil:
 		err = notCreated(e, in.failed)
+	case e.overLimit:
+		err = errHeldAttributes(e)
 	case !p.terms.writes():
 		created, err = p.lookInto(d)
 	default:
 		created, err = p.enter(d)
 	}
 	d.failed = err
+	p.applyAttributes(d)
 	p.stack = append(p.stack, d)
 	p.directories.enter(d)
 	switch {
@@ -41,6 +45,23 @@ func (p *planner) planDirectory(e *arriving, in *directory) error {
 	}
 	p.commitAs(p.action(created), e)
 	return nil
+}
+
+// errHeldAttributes returns the error for an entry whose extended attributes this side has not held.
+func errHeldAttributes(e *arriving) error {
+	return job.NewError(job.ErrLimit, nil, "leave xattr out of --preserve",
+		"cannot create %s: the extended attributes of directories that are not created yet exceed %s",
+		e.path, humanize.IBytes(maxAttributes))
+}
+
+// applyAttributes sets the extended attributes of a directory when it has been entered, so that they are not held while
+// it is filled. A failure is reported when it is left, like one of its mode or times.
+func (p *planner) applyAttributes(d *directory) {
+	if d.of != nil {
+		d.unset = d.of.SetXattrs(d.entry.meta.Xattrs)
+	}
+	d.entry.meta.Xattrs = nil
+	p.open.releaseAttributes(d.entry)
 }
 
 // action returns what has been done about a directory or a symlink.

@@ -130,9 +130,15 @@ func (p *planner) plan(ctx context.Context, e *arriving) error {
 	if e.kind == negotiate.EntryDirectory {
 		return p.planDirectory(e, in)
 	}
+	if e.kind == negotiate.EntrySymlink { // which has no user attributes
+		e.meta.Xattrs = nil
+		p.open.releaseAttributes(e)
+	}
 	switch {
 	case in != nil && in.failed != nil:
 		return p.fail(e, notCreated(e, in.failed))
+	case e.overLimit:
+		return p.fail(e, errHeldAttributes(e))
 	case e.kind == negotiate.EntrySymlink:
 		return p.planSymlink(e)
 	case e.kind == negotiate.EntryHardLink:
@@ -325,11 +331,20 @@ func (p *planner) flushFound(e *arriving) error {
 	return nil
 }
 
-// need answers that the content of a file is needed. A file that fits into one slot needs no preparation.
+// need answers that the content of a file is needed. A file that fits into one slot needs no preparation. One with
+// extended attributes waits until they can be held, of which it is not known yet how many bytes they have.
 func (p *planner) need(ctx context.Context, e *arriving) error {
 	if p.terms.plan.DryRun {
 		p.wouldNeed(e)
 		return nil
+	}
+	if e.hasAttributes {
+		if err := p.acquire(ctx, p.open.fileAttributes, negotiate.MaxMetadata); err != nil {
+			return err
+		}
+		if !p.open.permitAttributes(e) {
+			return nil
+		}
 	}
 	if e.chunked {
 		if undecided, err := p.chunks.permitOpening(ctx, e); !undecided {

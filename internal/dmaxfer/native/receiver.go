@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"time"
 
-	weighted "golang.org/x/sync/semaphore"
-
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -48,9 +46,10 @@ type receiver struct {
 
 func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account) *receiver {
 	r := &receiver{session: session, gate: newCommitGate()}
-	r.outcomes = &outcomes{terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled)}
 	targets, staged := fileLimits()
-	r.open.failedFiles, r.open.openable = newFailedPaths(), weighted.NewWeighted(targets)
+	r.outcomes = &outcomes{
+		terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled), open: newOpenEntries(targets),
+	}
 	r.chunks = &chunkStore{outcomes: r.outcomes, gate: r.gate, wholeStored: r.wholeStored}
 	r.planner = newPlanner(r.outcomes, r.chunks)
 	r.digests = &digestComparison{planner: r.planner}
@@ -210,7 +209,7 @@ func (r *receiver) announce(ctx context.Context, entries []negotiate.Entry) erro
 		}
 		r.account.found(e.size)
 		r.open.add(e)
-		e.awaited = e.awaited && e.kind != negotiate.EntryFile // of that they come when it is needed
+		e.awaited = e.hasAttributes && e.kind != negotiate.EntryFile // of that they come when it is needed
 		r.held = append(r.held, e)
 	}
 	if !r.terms.plan.Tree {
@@ -242,21 +241,32 @@ func (r *receiver) passHeld() {
 	r.held = r.held[:copy(r.held, r.held[ready:])]
 }
 
-// addAttributes adds a fragment of the extended attributes of an entry.
+// addAttributes adds a fragment of the extended attributes of an entry. Of a directory or symlink that exceeds the limit
+// they are dropped, and the planner fails it.
 func (r *receiver) addAttributes(number uint32, m negotiate.Metadata) error {
 	e := r.open.entry(number)
 	if e == nil {
 		return nil // it has been decided
 	}
-	e.attributes = append(e.attributes, m.Part...)
-	if uint32(len(e.attributes)) < m.Total {
+	if m.Offset == 0 {
+		if e.overLimit = !r.open.holdAttributes(e, int64(m.Total)); !e.overLimit {
+			e.attributes = make([]byte, 0, m.Total)
+		}
+	}
+	if !e.overLimit {
+		e.attributes = append(e.attributes, m.Part...)
+	}
+	if m.Offset+uint32(len(m.Part)) < m.Total {
 		return nil
 	}
-	var err error
-	if e.meta.Xattrs, err = decodeAttributes(e.attributes); err != nil {
-		return err
+	if !e.overLimit {
+		attributes, err := decodeAttributes(e.attributes)
+		if err != nil {
+			return err
+		}
+		e.meta.Xattrs, e.attributes = attributes, nil
 	}
-	e.attributes, e.awaited = nil, false
+	e.awaited = false
 	r.passHeld()
 	return nil
 }

@@ -80,6 +80,10 @@ const (
 	// maxFailedPaths is how many failed files are known to later hard links. They take 16 MiB at most.
 	maxFailedPaths = 256 << 10
 
+	// maxAttributes is how many bytes of extended attributes a receiver holds of needed files, and of directories and
+	// symlinks that it has not planned yet, each.
+	maxAttributes = 16 << 20
+
 	// smallestHole is the size below which a sparse file is sent without its holes.
 	smallestHole = 64 << 10
 
