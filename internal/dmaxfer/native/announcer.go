@@ -90,12 +90,16 @@ func (a *announcer) advance(ctx context.Context) error {
 func (a *announcer) announce(ctx context.Context) (announced int, err error) {
 	a.described = a.described[:0]
 	for i := range a.waiting {
+		held := a.waiting[i].heldAfterwards()
+		if a.entries.heldThere+held > maxAttributes {
+			break // the receiver would fail it
+		}
 		a.described = append(a.described, a.waiting[i].described)
-		if len(a.waiting[i].attributes) > 0 && a.waiting[i].kind != negotiate.EntryFile {
+		if held > 0 {
 			break // they come right after the entry
 		}
 	}
-	if a.session.Room() == 0 {
+	if a.session.Room() == 0 || len(a.described) == 0 {
 		return 0, nil
 	}
 	message, used, err := a.session.Entries(a.message, a.described)
@@ -130,7 +134,7 @@ func (a *announcer) sendAttributes(ctx context.Context, o *outgoing) error {
 			return err
 		}
 	}
-	o.attributes = nil
+	o.dropAttributes()
 	return nil
 }
 

@@ -20,8 +20,12 @@ type outgoing struct {
 	path       string // for messages and events
 	size       int64  // bytes; job.Unknown for a stream
 	packed     bool   // may be sent together with others
-	attributes []byte // extended ones, as they are sent
+	attributes []byte // extended ones, as they are sent; nil when they have been
+	heldThere  int64  // bytes of those that the receiver holds until it has decided a directory
 	decided    atomic.Bool
+
+	// attributesDropped is called when attributes are not held any more. It may be nil.
+	attributesDropped func()
 
 	// open opens the content, and release lets go of what open needs. Both are nil for an entry without content.
 	open    func() (*content, error)
@@ -62,11 +66,30 @@ func (o *outgoing) letGo() {
 	o.closeUnused()
 }
 
+// heldAfterwards returns how many bytes of extended attributes follow the announcement of the entry. Those of a file are
+// sent when the receiver is prepared for them.
+func (o *outgoing) heldAfterwards() int64 {
+	if o.kind == negotiate.EntryFile {
+		return 0
+	}
+	return int64(len(o.attributes))
+}
+
+// dropAttributes is called when the extended attributes have been sent, or are not wanted.
+func (o *outgoing) dropAttributes() {
+	o.attributes = nil
+	if o.attributesDropped != nil {
+		o.attributesDropped()
+		o.attributesDropped = nil
+	}
+}
+
 // decide ends the entry. A lane that uses its content closes it.
 func (o *outgoing) decide() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.decided.Store(true)
+	o.dropAttributes()
 	o.closeUnused()
 }
 

@@ -63,7 +63,7 @@ func newLoneSenderOf(t *testing.T, what negotiate.Flags, file *job.LocalFile) *l
 	})
 	must(t, err)
 	session.Start()
-	hello.Flags = 0
+	hello.Flags &= negotiate.FlagXAttr
 	step, err := session.Receive(negotiate.AppendHello(nil, hello))
 	must(t, err)
 	agreed := &terms{config: c, plan: step.Plan}

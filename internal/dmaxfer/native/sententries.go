@@ -15,6 +15,7 @@ type sentEntries struct {
 	table      [negotiate.MaxOpen]*outgoing // by number
 	announced  uint32
 	settling   settling
+	heldThere  int64 // bytes of extended attributes of directories
 	unanswered int   // files
 	owed       int64 // bytes that the receiver allocates, or flushes before a result
 }
@@ -29,6 +30,8 @@ func (s *sentEntries) add(o *outgoing, depth int) {
 	s.settling.announced(o, depth)
 	s.announced++
 	s.table[o.number%negotiate.MaxOpen] = o
+	o.heldThere = o.heldAfterwards()
+	s.heldThere += o.heldThere
 	if o.kind == negotiate.EntryFile {
 		s.unanswered++
 		s.owed += max(o.size, 0)
@@ -69,6 +72,7 @@ func (s *sentEntries) ended(o *outgoing) {
 // decide ends an entry. What lanes still have of it is not sent any more.
 func (s *sentEntries) decide(o *outgoing, action job.Action, err error) {
 	s.table[o.number%negotiate.MaxOpen] = nil
+	s.heldThere -= o.heldThere
 	if o.kind == negotiate.EntryFile {
 		s.answered(o)
 	}

@@ -81,7 +81,7 @@ const (
 	maxFailedPaths = 256 << 10
 
 	// maxAttributes is how many bytes of extended attributes a receiver holds of needed files, and of directories and
-	// symlinks that it has not planned yet, each.
+	// symlinks that it has not planned yet, each; and how many a sender holds of entries that it has found.
 	maxAttributes = 16 << 20
 
 	// smallestHole is the size below which a sparse file is sent without its holes.

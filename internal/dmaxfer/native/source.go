@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	weighted "golang.org/x/sync/semaphore"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -111,6 +113,9 @@ type treeSource struct {
 	walk    *tree.Walk
 	omitted int         // depth of a directory that cannot be sent, nor what is below it; 0: none
 	unsent  failedPaths // files that are not announced, nor hard links to them
+
+	attributes *weighted.Weighted // has maxAttributes permits, for each byte of those of the entries that were passed on
+	waiting    *sourceEntry       // for permits; nil: none
 }
 
 func openTreeSource(t *terms, a *account) (entrySource, error) {
@@ -126,11 +131,21 @@ func openTreeSource(t *terms, a *account) (entrySource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &treeSource{terms: t, walk: walk, unsent: newFailedPaths()}, nil
+	return &treeSource{
+		terms: t, walk: walk, unsent: newFailedPaths(), attributes: weighted.NewWeighted(maxAttributes),
+	}, nil
 }
 
-// next implements entrySource.
+// next implements entrySource. An entry waits until its extended attributes may be held, besides those of the entries
+// before it, which next has passed on.
 func (s *treeSource) next(ctx context.Context) (entries []sourceEntry, err error) {
+	if e := s.waiting; e != nil {
+		if s.attributes.Acquire(ctx, int64(len(e.attributes))) != nil {
+			return nil, context.Cause(ctx)
+		}
+		s.waiting = nil
+		entries = append(entries, s.holding(*e))
+	}
 	for len(entries) < walkBatch {
 		if ctx.Err() != nil {
 			return entries, context.Cause(ctx)
@@ -150,9 +165,21 @@ func (s *treeSource) next(ctx context.Context) (entries []sourceEntry, err error
 		if e.err != nil && found.Depth == 0 {
 			return entries, e.err
 		}
-		entries = append(entries, e)
+		if !s.attributes.TryAcquire(int64(len(e.attributes))) {
+			s.waiting = &e
+			return entries, nil
+		}
+		entries = append(entries, s.holding(e))
 	}
 	return entries, nil
+}
+
+// holding returns an entry that has permits for its extended attributes.
+func (s *treeSource) holding(e sourceEntry) sourceEntry {
+	if bytes := int64(len(e.attributes)); bytes > 0 {
+		e.attributesDropped = func() { s.attributes.Release(bytes) }
+	}
+	return e
 }
 
 // omits releases an entry below a directory that cannot be sent, and reports whether it is one.
@@ -189,7 +216,7 @@ func (s *treeSource) entry(found tree.Entry) sourceEntry {
 		o.open = func() (*content, error) { return s.openFound(&found) }
 	}
 	if err == nil && s.terms.plan.XAttr {
-		o.attributes, err = s.attributes(&found)
+		o.attributes, err = s.readAttributes(&found)
 	}
 	if err == nil && len(found.Link) > s.terms.longestLink(len(found.Name)) {
 		err = disk.NewError(disk.ErrSource, nil, "shorten it, or exclude it",
@@ -202,6 +229,7 @@ func (s *treeSource) entry(found tree.Entry) sourceEntry {
 	if err != nil {
 		s.notSent(&found)
 		found.Release()
+		o.attributes = nil
 		return sourceEntry{outgoing: o, err: err}
 	}
 	e := describe(found.Info, found.Kind)
@@ -245,11 +273,13 @@ func checkEmpty(source *disk.Source, found *tree.Entry) error {
 	return err
 }
 
-// attributes reads the extended attributes of an entry.
-func (s *treeSource) attributes(found *tree.Entry) ([]byte, error) {
+// readAttributes reads the extended attributes of an entry.
+func (s *treeSource) readAttributes(found *tree.Entry) ([]byte, error) {
 	switch found.Kind {
 	case negotiate.EntryDirectory:
-		return encodeWithin(found.Xattrs, found.Path())
+		attributes := found.Xattrs
+		found.Xattrs = nil // which is held until the entry is decided
+		return encodeWithin(attributes, found.Path())
 	case negotiate.EntryFile:
 		c, err := s.openFound(found)
 		if err != nil {
@@ -262,4 +292,9 @@ func (s *treeSource) attributes(found *tree.Entry) ([]byte, error) {
 }
 
 // close implements entrySource.
-func (s *treeSource) close() { s.walk.Close() }
+func (s *treeSource) close() {
+	if s.waiting != nil {
+		s.waiting.decide()
+	}
+	s.walk.Close()
+}
