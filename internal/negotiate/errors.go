@@ -14,6 +14,8 @@ var (
 	ErrKindMismatch = errors.New("one side has a file, the other a directory")
 	// ErrTreeStream is a directory on one side and a stream on the other.
 	ErrTreeStream = errors.New("a directory cannot be copied from or to a stream")
+	// ErrNoPath is a pair of sides of which one cannot or will not use DMA, and one not producers and consumers.
+	ErrNoPath     = errors.New("host and DPU have no data path in common")
 	ErrTooLarge   = errors.New("too large")
 	ErrMalformed  = errors.New("malformed message")
 	ErrOutOfOrder = errors.New("out of order")
@@ -34,9 +36,10 @@ var (
 
 	// ErrVersion is a peer that speaks the native protocol, but no common version of it.
 	ErrVersion = errors.New("no common version of the native protocol")
-	// ErrNeedsNative is a directory, or a stream, whose length is not known in advance, with a peer that speaks the
-	// reference protocol only.
-	ErrNeedsNative = errors.New("a directory or a stream needs the native protocol, which the peer does not support")
+	// ErrNeedsNative is a directory, a stream, whose length is not known in advance, or a side without DMA, with a peer
+	// that speaks the reference protocol only.
+	ErrNeedsNative = errors.New(
+		"a directory, a stream or a copy without DMA needs the native protocol, which the peer does not support")
 	// ErrEmptyFile is an empty file with a peer that is not known to be a dma-copy.
 	ErrEmptyFile = errors.New("the file is empty, which doca_dma_copy cannot copy")
 	// ErrOutcomeUnknown is a sender that lost the receiver before the results of entries that it had sent completely.

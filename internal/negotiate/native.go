@@ -160,15 +160,16 @@ func (n *NativeSession) Start() []byte {
 	return AppendHello(nil, n.own)
 }
 
-// Window is called on the host once after Planned and returns the WINDOW to send: Plan.WindowLength bytes at address
-// in the memory that the descriptor exports. It fails with ErrTooLarge if the message exceeds Limits.MaxMessage, and
-// with ErrMalformed for an empty descriptor or a range that wraps around.
+// Window is called on the side of Plan.WindowOwner once after Planned and returns the WINDOW to send. On PathDMA the
+// window is at address in the memory that the descriptor exports. On PathFast address is 0, and the descriptor names
+// the consumers; see ConsumerIDs. It fails with ErrTooLarge if the message exceeds Limits.MaxMessage, and with
+// ErrMalformed for an empty descriptor, a range that wraps around, or what ConsumerIDs would refuse.
 func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error) {
-	if n.side != Host || n.window || !sessionMessages[TypeWindow].sent.has(n.state) {
+	if n.side != n.plan.WindowOwner() || n.window || !sessionMessages[TypeWindow].sent.has(n.state) {
 		return nil, n.refuse(outOfOrder(TypeWindow))
 	}
 	w := Window{Address: address, Length: n.plan.WindowLength(), Descriptor: descriptor}
-	if err := w.check(); err != nil {
+	if err := w.check(n.plan); err != nil {
 		return nil, n.refuse(err)
 	}
 	if err := n.checkFits(TypeWindow, windowSize+len(descriptor)); err != nil {

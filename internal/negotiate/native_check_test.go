@@ -704,6 +704,54 @@ func TestWindowsAtTheirBoundaries(t *testing.T) {
 	}
 }
 
+// fastPair returns a session on PathFast with two slots.
+func fastPair(t *testing.T, sending Side) *pair {
+	from, to := senderHello(), receiverHello()
+	from.Flags, to.Flags = from.Flags|FlagFast|FlagNoDMA, to.Flags|FlagFast
+	return newPair(t, sending, from, to)
+}
+
+// On PathFast the receiver has the window, whatever its side.
+func TestWindowOfConsumers(t *testing.T) {
+	for _, sending := range []Side{Host, DPU} {
+		k := fastPair(t, sending)
+		address, descriptor := windowOf(k.sender.Plan())
+		_, err := k.sender.Window(address, descriptor)
+		wantCheck(t, "of the sender", err, ErrOutOfOrder)
+		k.open()
+		k.announce(rootFile())
+		k.answer(need(0)...)
+		k.say(k.sender, Announced)(k.sender.Chunks(nil, []Record{{Kind: DataRecord, Length: 1}}))
+		late := AppendWindow(nil, Window{address, k.sender.Plan().WindowLength(), descriptor})
+		_, err = k.receiver.Receive(late)
+		wantNative(t, err, ErrOutOfOrder)
+	}
+}
+
+func TestConsumersAtTheirBoundaries(t *testing.T) {
+	for name, test := range map[string]struct {
+		address uint64
+		ids     []byte
+		want    error
+	}{
+		"one":               {0, AppendConsumers(nil, []uint32{1}), nil},
+		"one for each slot": {0, AppendConsumers(nil, []uint32{0, 1<<32 - 1}), nil},
+		"none":              {0, nil, ErrMalformed},
+		"more than slots":   {0, AppendConsumers(nil, []uint32{1, 2, 3}), ErrMalformed},
+		"one twice":         {0, AppendConsumers(nil, []uint32{1, 1}), ErrMalformed},
+		"half an id":        {0, make([]byte, 6), ErrMalformed},
+		"an address":        {1, AppendConsumers(nil, []uint32{1}), ErrMalformed},
+	} {
+		k := fastPair(t, Host)
+		_, err := k.receiver.Window(test.address, test.ids)
+		wantCheck(t, name, err, test.want)
+		_, err = k.sender.Receive(AppendWindow(nil, Window{test.address, k.sender.Plan().WindowLength(), test.ids}))
+		if test.want == nil && err != nil || test.want != nil && !errors.Is(err, test.want) {
+			t.Errorf("%s: received with %v", name, err)
+		}
+	}
+}
+
 // The checksum of a record has the size that the planned digest gives it.
 func TestChecksumsByDigest(t *testing.T) {
 	for digest, largest := range map[Digest]uint64{

@@ -71,7 +71,12 @@ func newRandomSession(t testing.TB, sending Side, kind randomKind, script []byte
 	case randomDryRun:
 		from.Flags ^= FlagFile | FlagTree | FlagDryRun
 	}
-	return &randomSession{pair: newPair(t, sending, from, to), script: script}
+	m := &randomSession{script: script}
+	if m.chance(2) == 1 {
+		from.Flags, to.Flags = from.Flags|FlagFast, to.Flags|FlagFast|FlagNoDMA
+	}
+	m.pair = newPair(t, sending, from, to)
+	return m
 }
 
 // chance returns the next decision of the script, below n; 0 at the end of the script.
@@ -86,9 +91,8 @@ func (m *randomSession) chance(n int) int {
 
 // run makes as many transfers as the script is long.
 func (m *randomSession) run() {
-	host := m.on(Host)
 	if m.chance(2) == 0 {
-		m.tell(host)(host.Window(nativeAddress, nativeDescriptor))
+		m.sendWindow()
 	}
 	for first := true; first || len(m.script) > 0; first = false {
 		m.transfer()
@@ -214,12 +218,17 @@ func (m *randomSession) beat(n *NativeSession) {
 	m.tell(n)(n.Beat(nil, Beat{0, m.work}))
 }
 
-// ensureWindow sends the host's WINDOW late, when a record needs it, and reports whether the sender may use it.
+// ensureWindow sends the WINDOW late, when a record needs it, and reports whether the sender may use it.
 func (m *randomSession) ensureWindow() bool {
-	if host := m.on(Host); !host.window && host.State() != Idle {
-		m.tell(host)(host.Window(nativeAddress, nativeDescriptor))
+	if owner := m.windowOwner(); !owner.window && owner.State() != Idle {
+		m.sendWindow()
 	}
 	return m.sender.window
+}
+
+func (m *randomSession) sendWindow() {
+	owner := m.windowOwner()
+	m.tell(owner)(owner.Window(windowOf(owner.Plan())))
 }
 
 func (m *randomSession) advanceSender() {

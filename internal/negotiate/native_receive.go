@@ -63,7 +63,7 @@ func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 
 // nothingToCopy reports whether the peer derives the same error from the HELLOs.
 func nothingToCopy(err error) bool {
-	for _, shared := range [...]error{ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream} {
+	for _, shared := range [...]error{ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath} {
 		if errors.Is(err, shared) {
 			return true
 		}
@@ -98,15 +98,15 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 }
 
 func (n *NativeSession) receiveWindow(msg []byte) (NativeStep, error) {
-	if n.side == Host || n.window {
+	if n.side == n.plan.WindowOwner() || n.window {
 		return NativeStep{}, outOfOrder(TypeWindow)
 	}
 	w, err := DecodeWindow(msg)
+	if err == nil {
+		err = w.check(n.plan)
+	}
 	if err != nil {
 		return NativeStep{}, err
-	}
-	if due := n.plan.WindowLength(); w.Length != due {
-		return NativeStep{}, malformed(TypeWindow, "%d bytes instead of %d", w.Length, due)
 	}
 	n.window = true
 	return NativeStep{Event: WindowOpened, Window: w}, nil

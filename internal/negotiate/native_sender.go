@@ -63,7 +63,7 @@ func (n *NativeSession) Metadata(dst []byte, entry uint32, m Metadata) ([]byte, 
 // Chunks appends a CHUNKS. It is called for files with EntryChunked after AnswerNeed. Each record occupies its slot.
 // There may be 1 to MaxRecords(Limits.MaxMessage) records. It fails with ErrTooLarge, with ErrMalformed for a record
 // that the plan or the entry does not permit, and with ErrOutOfOrder for a slot in flight, for an entry that is not
-// needed, and on the host before Window, on the DPU before WindowOpened.
+// needed, and before the WINDOW.
 func (n *NativeSession) Chunks(dst []byte, records []Record) ([]byte, error) {
 	err := n.mayAnnounce(TypeChunks)
 	if err == nil {
@@ -98,7 +98,7 @@ func (n *NativeSession) Pack(dst []byte, p Pack) ([]byte, error) {
 	return AppendPack(dst, p, n.plan.Digest), nil
 }
 
-// mayAnnounce checks that the DPU knows the window.
+// mayAnnounce checks that both sides know the window.
 func (n *NativeSession) mayAnnounce(message Type) error {
 	if !n.window {
 		return wrongTurn(message, "there is no window")

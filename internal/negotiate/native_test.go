@@ -126,12 +126,23 @@ func (k *pair) say(from *NativeSession, event Event) func([]byte, error) NativeS
 	}
 }
 
+func (k *pair) windowOwner() *NativeSession { return k.on(k.sender.Plan().WindowOwner()) }
+
+// windowOf returns a window for the plan.
+func windowOf(p Plan) (address uint64, descriptor []byte) {
+	if p.Path == PathFast {
+		return 0, AppendConsumers(nil, []uint32{7, 8})
+	}
+	return nativeAddress, nativeDescriptor
+}
+
 // open passes the window and begins a transfer.
 func (k *pair) open() {
 	k.t.Helper()
-	host := k.on(Host)
-	window := k.say(host, WindowOpened)(host.Window(nativeAddress, nativeDescriptor)).Window
-	want := Window{nativeAddress, k.sender.Plan().WindowLength(), nativeDescriptor}
+	owner := k.windowOwner()
+	address, descriptor := windowOf(owner.Plan())
+	window := k.say(owner, WindowOpened)(owner.Window(address, descriptor)).Window
+	want := Window{address, k.sender.Plan().WindowLength(), descriptor}
 	if window.Address != want.Address || window.Length != want.Length ||
 		!bytes.Equal(window.Descriptor, want.Descriptor) {
 		k.t.Fatalf("got %+v, want %+v", window, want)

@@ -5,9 +5,9 @@ package negotiate
 // offers reports whether this side prefers the native protocol.
 func (s *Session) offers() bool { return s.local.Native != nil }
 
-// needsNative reports whether this side has what the reference protocol cannot copy.
+// needsNative reports whether this side has what the reference protocol cannot copy, or cannot copy it by DMA.
 func (s *Session) needsNative() bool {
-	return s.offers() && s.local.Native.Flags&(FlagStream|FlagTree) != 0
+	return s.offers() && s.local.Native.Flags&(FlagStream|FlagTree|FlagNoDMA) != 0
 }
 
 // answerOffer is the DPU's answer to a host that offers versions. The HELLOs then say which side has the file.

@@ -11,6 +11,7 @@ type Plan struct {
 	Overwrite    bool // the receiver may replace files
 	Compare      bool // both sides have it and neither overwrites: nothing is written
 
+	Path  Path
 	Chunk uint32 // bytes of a slot, and the largest record of data or a claim
 	Depth uint32 // depth of the window
 
@@ -28,8 +29,17 @@ type Plan struct {
 	FailFast      bool // the first entry that fails ends the transfer
 }
 
-// WindowLength returns the length of the host's window in bytes.
+// WindowLength returns the length of the window in bytes.
 func (p Plan) WindowLength() uint64 { return uint64(p.Depth) * uint64(p.Chunk) }
+
+// WindowOwner returns the side that has the window in its memory and sends WINDOW: the host, whose memory the DPU's
+// engine reaches, or the receiver, to whose consumers the sender's producers send.
+func (p Plan) WindowOwner() Side {
+	if p.Path == PathFast {
+		return p.Sender.Other()
+	}
+	return Host
+}
 
 // Resumable reports whether the receiver may resume files of an earlier transfer. That needs checksums to compare, and
 // neither side may be a stream.
@@ -39,7 +49,7 @@ func (p Plan) Resumable() bool { return !p.StreamSource && !p.StreamTarget && p.
 func (p Plan) SumDigest() Digest { return max(p.Digest, DigestCRC32C) }
 
 // Decide computes the plan from both HELLOs. Both sides call it and get the same result. It fails with
-// ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream or ErrMalformed.
+// ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath or ErrMalformed.
 func Decide(host, dpu Hello) (Plan, error) {
 	if err := firstError(host.check(), dpu.check()); err != nil {
 		return Plan{}, err
@@ -58,7 +68,11 @@ func Decide(host, dpu Hello) (Plan, error) {
 	if err := checkKinds(from.Flags, to.Flags); err != nil {
 		return Plan{}, &Error{Message: TypeHello, Err: err}
 	}
-	return makePlan(sender, from, to), nil
+	path, err := choosePath(host.Flags, dpu.Flags)
+	if err != nil {
+		return Plan{}, &Error{Message: TypeHello, Err: err}
+	}
+	return makePlan(sender, path, from, to), nil
 }
 
 // chooseSender returns the sender, or why there is none. Of two sides that have the file the host sends it for
@@ -95,7 +109,18 @@ func checkKinds(from, to Flags) error {
 	return nil
 }
 
-func makePlan(sender Side, from, to Hello) Plan {
+// choosePath returns DMA if both sides can and will use it.
+func choosePath(host, dpu Flags) (Path, error) {
+	switch {
+	case !(host | dpu).Has(FlagNoDMA):
+		return PathDMA, nil
+	case (host & dpu).Has(FlagFast):
+		return PathFast, nil
+	}
+	return 0, ErrNoPath
+}
+
+func makePlan(sender Side, path Path, from, to Hello) Plan {
 	either := from.Flags | to.Flags
 	both := from.Flags & to.Flags
 	compare := from.Flags.isSource() && to.Flags.isSource()
@@ -108,6 +133,7 @@ func makePlan(sender Side, from, to Hello) Plan {
 		StreamTarget:  to.Flags.Has(FlagStream),
 		Overwrite:     to.Flags.Has(FlagOverwrite),
 		Compare:       compare,
+		Path:          path,
 		Chunk:         min(from.Chunk, to.Chunk),
 		Depth:         min(from.Depth, to.Depth),
 		Digest:        max(from.Digest, to.Digest),

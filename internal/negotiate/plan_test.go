@@ -123,6 +123,32 @@ func TestDecideBothHaveIt(t *testing.T) {
 	}
 }
 
+func TestDecidePath(t *testing.T) {
+	for _, test := range []struct {
+		host, dpu Flags
+		path      Path
+		err       error
+	}{
+		{0, 0, PathDMA, nil},
+		{FlagFast, FlagFast, PathDMA, nil},
+		{FlagFast | FlagNoDMA, FlagFast, PathFast, nil},
+		{FlagFast, FlagFast | FlagNoDMA, PathFast, nil},
+		{FlagFast | FlagNoDMA, FlagFast | FlagNoDMA, PathFast, nil},
+		{FlagFast | FlagNoDMA, 0, 0, ErrNoPath},
+		{0, FlagFast | FlagNoDMA, 0, ErrNoPath},
+		{FlagNoDMA, FlagFast, 0, ErrNoPath},
+		{0, FlagNoDMA, 0, ErrNoPath},
+	} {
+		from, to := senderHello(), receiverHello()
+		from.Version, to.Version = 7, 7
+		from.Flags, to.Flags = from.Flags|test.host, to.Flags|test.dpu
+		plan, err := Decide(from, to)
+		if !errors.Is(err, test.err) || plan.Path != test.path {
+			t.Errorf("%#x and %#x: %s, %v", test.host, test.dpu, plan.Path, err)
+		}
+	}
+}
+
 func TestDecideIsTheSameOnBothSides(t *testing.T) {
 	from, to := senderHello(), receiverHello()
 	from.Version, to.Version = 7, 7

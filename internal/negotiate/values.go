@@ -84,6 +84,23 @@ func (d Durability) String() string {
 // Known reports whether d is one of the durabilities above.
 func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
 
+// Path is how the content of files gets from the sender to the receiver.
+type Path uint8
+
+// The paths. Both sides prefer PathDMA.
+const (
+	PathDMA  Path = iota // the DPU's engine copies between its memory and the window, which is the host's
+	PathFast             // the sender's producers send to the receiver's consumers, in whose memory the window is
+)
+
+// String returns the path's name in the parameter --path.
+func (p Path) String() string {
+	if p == PathFast {
+		return "fast"
+	}
+	return "dma"
+}
+
 // Flags are properties and options of a side, in its HELLO.
 type Flags uint32
 
@@ -103,8 +120,10 @@ const (
 	FlagDryRun                          // nothing is written
 	FlagRefuseSame                      // both sides having the file is an error, even if it is the same
 	FlagFailFast                        // the first entry that fails ends the transfer
+	FlagNoDMA                           // it cannot or will not do its part of PathDMA
+	FlagFast                            // it can do its part of PathFast
 
-	knownFlags = FlagFailFast<<1 - 1
+	knownFlags = FlagFast<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.

@@ -3,15 +3,16 @@ package negotiate
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 const windowSize = 32 // without the descriptor
 
-// Window is the host's memory through which the file is transferred: Plan.Depth slots of Plan.Chunk bytes each.
+// Window is the memory through which content is transferred: Plan.Depth slots of Plan.Chunk bytes each.
 type Window struct {
-	Address    uint64 // of the first slot in the host's address space
+	Address    uint64 // on PathDMA of the first slot in the host's address space; on PathFast 0
 	Length     uint64 // bytes
-	Descriptor []byte // opaque, from doca_mmap_export_pci; never empty
+	Descriptor []byte // on PathDMA opaque, from doca_mmap_export_pci; on PathFast of AppendConsumers; never empty
 }
 
 // AppendWindow appends a WINDOW without checking it.
@@ -42,13 +43,57 @@ func DecodeWindow(msg []byte) (Window, error) {
 		Length:     binary.BigEndian.Uint64(msg[16:]),
 		Descriptor: append([]byte(nil), msg[windowSize:]...),
 	}
-	if err := w.check(); err != nil {
+	if err := w.checkRange(); err != nil {
 		return Window{}, err
 	}
 	return w, nil
 }
 
-func (w Window) check() error {
+// check checks everything, by the plan.
+func (w Window) check(p Plan) error {
+	if err := w.checkRange(); err != nil {
+		return err
+	}
+	if due := p.WindowLength(); w.Length != due {
+		return malformed(TypeWindow, "%d bytes instead of %d", w.Length, due)
+	}
+	if p.Path != PathFast {
+		return nil
+	}
+	if w.Address != 0 {
+		return malformed(TypeWindow, "address %#x of consumers", w.Address)
+	}
+	_, err := ConsumerIDs(w.Descriptor, p.Depth)
+	return err
+}
+
+// AppendConsumers appends the descriptor of a window on PathFast: the ids of the receiver's consumers. The sender's
+// producers send slot s to number s modulo the number of consumers.
+func AppendConsumers(dst []byte, ids []uint32) []byte {
+	for _, id := range ids {
+		dst = binary.BigEndian.AppendUint32(dst, id)
+	}
+	return dst
+}
+
+// ConsumerIDs returns the ids in the descriptor of a window on PathFast: at least one and at most one for each slot,
+// all different. It fails with ErrMalformed.
+func ConsumerIDs(descriptor []byte, depth uint32) ([]uint32, error) {
+	if len(descriptor)%4 != 0 || len(descriptor) == 0 || len(descriptor)/4 > int(depth) {
+		return nil, malformed(TypeWindow, "%d bytes of consumers for %d slots", len(descriptor), depth)
+	}
+	var ids []uint32
+	for ; len(descriptor) > 0; descriptor = descriptor[4:] {
+		id := binary.BigEndian.Uint32(descriptor)
+		if slices.Contains(ids, id) {
+			return nil, malformed(TypeWindow, "consumer %d twice", id)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func (w Window) checkRange() error {
 	switch {
 	case len(w.Descriptor) == 0:
 		return malformed(TypeWindow, "the descriptor is empty")
