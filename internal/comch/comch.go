@@ -12,6 +12,8 @@ package comch
 import (
 	"context"
 	"errors"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
 var (
@@ -53,6 +55,14 @@ type Conn interface {
 
 	// Close ends the connection and unblocks Send and Recv. Closing twice is harmless.
 	Close() error
+}
+
+// FastPath is implemented by a Conn over which producers and consumers can be made. They are to be closed before it.
+// The methods are those of doca.Connection.
+type FastPath interface {
+	NewConsumer(ctx context.Context, region *doca.Region, config doca.ConsumerConfig) (*doca.Consumer, error)
+	NewProducer(depth int) (*doca.Producer, error)
+	PeerConsumers() (ids []uint32, changed <-chan struct{})
 }
 
 // Polling is implemented by a Conn whose messages can also be taken without a wait, by a caller that would otherwise

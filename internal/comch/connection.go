@@ -15,8 +15,9 @@ type connection struct {
 }
 
 var (
-	_ Conn    = (*connection)(nil)
-	_ Polling = (*connection)(nil)
+	_ Conn     = (*connection)(nil)
+	_ Polling  = (*connection)(nil)
+	_ FastPath = (*connection)(nil)
 )
 
 func (c *connection) Send(ctx context.Context, message []byte) error {

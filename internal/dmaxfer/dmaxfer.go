@@ -21,11 +21,12 @@ const maxFileSize = 1 << 46
 // Options describe one transfer. The zero value of a limit is no limit.
 type Options struct {
 	Side        negotiate.Side
-	Device      *doca.Device  // a host function on the host, a function of the DPU there
-	Representor string        // on the DPU: PCI address of the host function to serve
-	File        string        // what is sent if it exists, otherwise created; "-": standard input or output
-	FS          disk.FS       // where File is; nil: the operating system's
-	Overwrite   bool          // receive, and replace File if it exists
+	Device      *doca.Device // a host function on the host, a function of the DPU there
+	Representor string       // on the DPU: PCI address of the host function to serve
+	File        string       // what is sent if it exists, otherwise created; "-": standard input or output
+	FS          disk.FS      // where File is; nil: the operating system's
+	Overwrite   bool         // receive, and replace File if it exists
+	Path        job.PathChoice
 	Chunk       int64         // bytes; 0: chosen
 	Depth       int           // chunks in flight; 0: chosen
 	Wait        time.Duration // for the peer to appear and be free
@@ -68,6 +69,8 @@ type Options struct {
 	Progress      *job.Progress             // updated during the transfer; may be nil
 	Notify        func(job.Event)           // called by one goroutine at a time, which waits for it; may be nil
 	ExitCode      func(error) int           // of this program after an error, for the peer; nil: 1
+
+	paths job.Paths // that follow from Path and Device
 }
 
 // Run carries out one transfer. It returns nil when the target has its final name and is durable, as far as the
@@ -92,8 +95,14 @@ func Run(ctx context.Context, o Options) (job.Summary, error) {
 
 // prepare finds out whether this side can do its part, before it looks for the peer.
 func (o *Options) prepare(ctx context.Context) (*job.LocalFile, error) {
-	if err := job.CheckCapable(o.Device.Info(), o.Side); err != nil {
+	paths, err := job.ChoosePaths(o.Path, o.Device.Info(), o.Side)
+	if err != nil {
 		return nil, err
+	}
+	o.paths = paths
+	if o.ReferenceOnly && paths.NoDMA {
+		return nil, job.NewError(job.ErrSettings, nil, "leave out --protocol reference",
+			"the reference protocol copies by DMA only")
 	}
 	if err := job.CheckLimits(o.Device, o.Side, o.Chunk, o.Depth); err != nil {
 		return nil, err

@@ -22,15 +22,38 @@ func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, err
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
 		var summary job.Summary
-		if summary, err = transferOver(ctx, o, file, conn, conn.Close); !turnedAway(err) {
+		summary, err = transferOver(ctx, o, file, conn, conn.Close)
+		switch {
+		case turnedAway(err):
+			o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
+				"it may be serving another host")
+			level = zerolog.DebugLevel // after the first time
+		case leavesDMA(err, o.paths):
+			o.leaveDMA()
+		default:
 			return summary, err
 		}
-		o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
-			"it may be serving another host")
-		level = zerolog.DebugLevel // after the first time
 		conn, err = dialer.Redial(ctx)
 	}
 	return job.Summary{}, err
+}
+
+// leavesDMA reports whether the transfer ended because the DPU may not import the host's memory, before any content was
+// transferred, and can be made on the fast path.
+func leavesDMA(err error, p job.Paths) bool {
+	if p.NoDMA || !p.Fast {
+		return false
+	}
+	aborted, is := errors.AsType[*negotiate.PeerAborted](err)
+	return errors.Is(err, job.ErrNoDMA) || is && aborted.Code == negotiate.AbortNoDMA
+}
+
+func (o *Options) leaveDMA() {
+	o.Log.Warn().Msg("the DPU may not import the host's memory: copying over producers and consumers instead")
+	o.paths.NoDMA = true
+	if o.Progress != nil {
+		o.Progress.Restart()
+	}
 }
 
 // turnedAway reports whether a host lost the DPU before that had answered: nothing was agreed, so the host may retry.
@@ -42,13 +65,19 @@ func turnedAway(err error) bool {
 // serve is Run on the DPU: it waits until it may serve the representor, and then for the first host.
 func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, error) {
 	wait := comch.Within(o.Wait)
-	conn, disconnect, err := acceptOne(ctx, o, wait, func(rep *doca.Representor) (*comch.Listener, error) {
-		return listen(ctx, o, rep, wait)
-	})
-	if err != nil {
-		return job.Summary{}, err
+	for {
+		conn, disconnect, err := acceptOne(ctx, o, wait, func(rep *doca.Representor) (*comch.Listener, error) {
+			return listen(ctx, o, rep, wait)
+		})
+		if err != nil {
+			return job.Summary{}, err
+		}
+		summary, err := transferOver(ctx, o, file, conn, disconnect)
+		if !leavesDMA(err, o.paths) {
+			return summary, err
+		}
+		o.leaveDMA()
 	}
-	return transferOver(ctx, o, file, conn, disconnect)
 }
 
 // acceptOne accepts the first host of the representor, and disconnects others until disconnect is called.
@@ -90,7 +119,7 @@ func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wa
 func transferOver(
 	ctx context.Context, o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
 ) (job.Summary, error) {
-	summary, err := peer{o, file, conn, native.NewMemory(o.Device)}.transfer(ctx)
+	summary, err := peer{o, file, conn, native.NewMemory(o.Device, conn)}.transfer(ctx)
 	if closeErr := disconnect(); err == nil && closeErr != nil {
 		o.Log.Warn().Err(closeErr).Msg("the control channel did not close cleanly")
 	}
@@ -113,7 +142,7 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 		o.Log.Debug().Err(err).Msg("could not report the failure to a peer")
 		return
 	}
-	peer{o, &job.LocalFile{}, conn, native.NewMemory(o.Device)}.refuse(ctx, failed)
+	peer{o, &job.LocalFile{}, conn, native.NewMemory(o.Device, conn)}.refuse(ctx, failed)
 	_ = disconnect() // why this side cannot start is what counts
 }
 

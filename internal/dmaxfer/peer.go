@@ -61,7 +61,7 @@ func (p peer) reference() reference.Config {
 func (p peer) native() native.Config {
 	o := &p.options
 	return native.Config{
-		Side: o.Side, Conn: p.conn, Memory: p.memory, Placement: o.Placement, File: p.file,
+		Side: o.Side, Conn: p.conn, Memory: p.memory, Paths: o.paths, Placement: o.Placement, File: p.file,
 		Chunk: o.Chunk, Depth: o.Depth, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
 		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
 		NoResume: o.NoResume, AllowChanging: o.AllowChanging,

@@ -221,7 +221,7 @@ func TestRunRefusesBeforeItWaits(t *testing.T) {
 		job.ErrSettings:   func(o *Options) { o.Chunk = 1 << 30 },
 		job.ErrSource:     func(o *Options) { o.File = notAFile },
 		job.ErrTarget:     func(o *Options) { o.File = filepath.Join(o.File, "missing", "file") },
-		job.ErrCapability: func(o *Options) { o.Device = setup.Host },
+		job.ErrCapability: func(o *Options) { o.Device, o.Path = setup.Host, job.OnlyDMA },
 	} {
 		o := setup.dpu
 		spoil(&o)

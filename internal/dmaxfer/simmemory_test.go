@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -73,9 +74,9 @@ type busMemory struct {
 	seed uint64
 }
 
-func (m busMemory) Traits() native.Traits { return native.Traits{} }
+func (m busMemory) Traits(job.Paths) native.Traits { return native.Traits{} }
 
-func (m busMemory) Expose(l native.Layout) (*native.Window, error) {
+func (m busMemory) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
 	if err := m.deviceFaults.open("window"); err != nil {
 		return nil, err
 	}
@@ -85,11 +86,14 @@ func (m busMemory) Expose(l native.Layout) (*native.Window, error) {
 	m.mu.Unlock()
 	w := native.NewHostWindow(l, memory)
 	w.Address, w.Descriptor = 0x10000, []byte("descriptor")
+	if l.Path == negotiate.PathFast {
+		w.Address, w.Descriptor = 0, negotiate.AppendConsumers(nil, []uint32{1})
+	}
 	w.AddCloser(m.track("window", m.revoke))
 	return w, nil
 }
 
-func (m busMemory) Open(l native.Layout, _ negotiate.Window) (*native.Window, error) {
+func (m busMemory) Open(_ context.Context, l native.Layout, _ negotiate.Window) (*native.Window, error) {
 	w := &native.Window{}
 	own := make([]byte, l.Length())
 	if l.Sends {

@@ -33,6 +33,8 @@ type scenario struct {
 	Bandwidth                        int64         // bytes per second, as the receiver wants it; 0: any
 	Corruption                       int64         // percent of the chunks that are corrupted, and retransmitted
 
+	FastPath bool // the sender does not use DMA
+
 	Tree, OldTree     fileTree          // of source and target, if a directory is copied; nil: there is no target
 	Linked, OldLinked map[string]string // hard links in them: the first name of the file, by each other one
 	HardLinks         bool              // are preserved
@@ -105,6 +107,7 @@ func newScenario(seed uint64) (scenario, *rand.Rand) {
 		NetDelay:    pick(random, 0, 100*time.Microsecond, 5*time.Millisecond),
 		EngineDelay: pick(random, 0, time.Millisecond, 20*time.Millisecond),
 		DiskDelay:   pick(random, 0, 100*time.Microsecond, 10*time.Millisecond),
+		FastPath:    seed%3 == 0,
 	}
 	if yes(10) {
 		sc.Bandwidth = pick[int64](random, 16<<10, 100<<10)

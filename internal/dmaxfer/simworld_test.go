@@ -149,6 +149,7 @@ func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, e
 		return job.Summary{}, err
 	}
 	defer file.Close()
+	o.paths = job.Paths{NoDMA: a.FastPath && side == a.Sender, Fast: true}
 	return peer{o, file, conn, busMemory{a.bus, a.Seed}}.transfer(ctx)
 }
 

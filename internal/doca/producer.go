@@ -143,6 +143,14 @@ func (p *Producer) Reap(ctx context.Context, into []Completion) (int, error) {
 	return p.port.reap(ctx, func() int { return p.poll(into) })
 }
 
+// Poll is Reap without waiting.
+func (p *Producer) Poll(into []Completion) int {
+	if p.port.handle == nil {
+		return 0
+	}
+	return p.poll(into)
+}
+
 func (p *Producer) poll(into []Completion) int {
 	if len(p.arrived) == 0 {
 		p.collect()

@@ -9,18 +9,67 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// CheckCapable refuses a device that can negotiate, but cannot do its side's part of the transfer.
-func CheckCapable(device doca.DeviceInfo, side negotiate.Side) error {
-	const next = "choose another device with -p, or check that the card is in DPU mode (not NIC mode)"
+// PathChoice is which data paths the user permits.
+type PathChoice uint8
+
+// The choices.
+const (
+	AnyPath  PathChoice = iota // DMA if both sides can, otherwise the fast path
+	OnlyDMA                    // the DPU's DMA engine copies
+	OnlyFast                   // Comch producers and consumers
+)
+
+// Paths are the data paths that a side can and will use: at least one. The zero value is DMA alone.
+type Paths struct{ NoDMA, Fast bool }
+
+// ChoosePaths returns the paths that the user permits and the device can do on its side. It fails with ErrCapability if
+// there is none.
+func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side negotiate.Side) (Paths, error) {
+	byDMA, byFast := checkDMA(device, side), checkFast(device)
+	p := Paths{NoDMA: choice == OnlyFast || byDMA != nil, Fast: choice != OnlyDMA && byFast == nil}
+	switch {
+	case !p.NoDMA || p.Fast:
+		return p, nil
+	case choice == OnlyFast:
+		return p, byFast
+	}
+	return p, byDMA
+}
+
+// checkDMA refuses a device that can negotiate, but cannot do its side's part of a copy by DMA.
+func checkDMA(device doca.DeviceInfo, side negotiate.Side) error {
 	switch {
 	case side == negotiate.Host && !device.ExportSupported:
-		return NewError(ErrCapability, nil, next, "%s cannot export memory to the DPU", device.PCIAddress)
+		return incapable(device, "cannot export memory to the DPU")
 	case side == negotiate.DPU && !device.ImportSupported:
-		return NewError(ErrCapability, nil, next, "%s cannot import memory from the host", device.PCIAddress)
+		return incapable(device, "cannot import memory from the host")
 	case side == negotiate.DPU && !device.MemcpySupported:
-		return NewError(ErrCapability, nil, next, "%s does not support DMA copies", device.PCIAddress)
+		return incapable(device, "does not support DMA copies")
 	}
 	return nil
+}
+
+// slotNumber is how many bytes of immediate data the fast path needs.
+const slotNumber = 4
+
+// checkFast refuses a device without producers and consumers, in either role.
+func checkFast(device doca.DeviceInfo) error {
+	switch {
+	case !device.Producer.Supported || !device.Consumer.Supported:
+		return incapable(device, "does not support Comch producers and consumers")
+	case device.MaxImmediate < slotNumber:
+		return incapable(device, "does not support immediate data")
+	case device.Consumer.MaxBuffer > 0 && device.Consumer.MaxBuffer < negotiate.MinChunk,
+		device.Producer.MaxBuffer > 0 && device.Producer.MaxBuffer < negotiate.MinChunk:
+		return incapable(device, "sends and receives less than 4 KiB at once over producers and consumers")
+	}
+	return nil
+}
+
+func incapable(device doca.DeviceInfo, why string) error {
+	return NewError(ErrCapability, nil,
+		"choose another device with -p, or check that the card is in DPU mode (not NIC mode)",
+		"%s %s", device.PCIAddress, why)
 }
 
 // CheckLimits refuses a chunk, in bytes, or a depth that is beyond the device; 0 stands for the default. On the host,

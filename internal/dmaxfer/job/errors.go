@@ -28,6 +28,9 @@ var (
 	// ErrCapability means that the device lacks a capability that its side needs.
 	ErrCapability = errors.New("capability")
 
+	// ErrNoDMA means that the DPU may not import the host's memory, and that both sides can use the fast path instead.
+	ErrNoDMA = errors.New("no DMA")
+
 	// ErrCopy means that the DMA engine failed during the transfer, most likely because the host's memory is gone.
 	ErrCopy = errors.New("copy")
 

@@ -270,6 +270,12 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 	case errors.Is(err, negotiate.ErrNeedsNative) && f.Directory:
 		return NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or name a file",
 			"%s is a directory, and the %s uses the reference protocol, which copies single files only", path, peer)
+	case errors.Is(err, negotiate.ErrNeedsNative) && !f.Stream:
+		return NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --path fast",
+			"the %s uses the reference protocol, which copies by DMA, and this side cannot or may not use DMA", peer)
+	case errors.Is(err, negotiate.ErrNoPath):
+		return NewError(ErrCapability, nil, "leave out --path on both sides, and see what dma-copy devices lists there",
+			"%s: one of them does not use DMA, and one not the fast path", negotiate.ErrNoPath)
 	case errors.Is(err, negotiate.ErrBothHaveFile) && f.Directory:
 		return NewError(ErrSource, err, "use --overwrite on the side whose directory may be changed",
 			"both sides have the directory (here: %s)", path)

@@ -62,6 +62,14 @@ type Sample struct {
 	Walked     bool  // it has found all of them: FilesFound and Found are final
 }
 
+// Restart makes the progress that of a transfer that has not begun, except for the time of the stages.
+func (p *Progress) Restart() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.phase, p.work, p.moved, p.total, p.resumed, p.began = 0, 0, 0, 0, 0, time.Time{}
+	p.files, p.filesFound, p.found, p.walked = 0, 0, 0, false
+}
+
 // Sample returns the progress as of now.
 func (p *Progress) Sample() Sample {
 	shares := p.stages.Shares()

@@ -36,15 +36,15 @@ func (a *account) planned(peer negotiate.Hello) {
 	a.mu.Lock()
 	a.summary = job.Summary{
 		Sent: a.terms.sends(), Path: a.terms.config.File.Path, Size: size, Protocol: negotiate.Native,
-		Chunk: int64(plan.Chunk), Depth: int(plan.Depth), Readback: plan.Readback && !plan.StreamTarget,
-		Changing: plan.AllowChanging, DryRun: plan.DryRun,
+		DataPath: plan.Path, Chunk: int64(plan.Chunk), Depth: int(plan.Depth),
+		Readback: plan.Readback && !plan.StreamTarget, Changing: plan.AllowChanging, DryRun: plan.DryRun,
 	}
 	if plan.Tree {
 		a.summary.Tree = &job.TreeSummary{}
 	}
 	a.mu.Unlock()
 	a.terms.config.Progress.SetTotal(size)
-	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Bool("tree", plan.Tree).Stringer("digest", plan.Digest).
+	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Stringer("path", plan.Path).Bool("tree", plan.Tree).Stringer("digest", plan.Digest).
 		Stringer("durability", plan.Durability).Str("peer", peer.Software).Msg("agreed")
 	a.notify(job.PeerKnown{Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software})
 	if plan.Tree {

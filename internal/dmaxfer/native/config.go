@@ -20,6 +20,7 @@ type Config struct {
 	Side      negotiate.Side
 	Conn      comch.Conn
 	Memory    Memory
+	Paths     job.Paths // that this side can and will use
 	Placement Placement // nil: lanes are not pinned to CPUs
 	File      *job.LocalFile
 	Chunk     int64 // bytes; 0: chosen
@@ -76,6 +77,9 @@ func (c *Config) Hello() negotiate.Hello {
 	return h
 }
 
+// traits returns those of this side's device.
+func (c *Config) traits() Traits { return c.Memory.Traits(c.Paths) }
+
 // digest is at least that of the expected content.
 func (c *Config) digest() digest.Algorithm {
 	if c.Expect != nil {
@@ -101,6 +105,8 @@ func (c *Config) flags() negotiate.Flags {
 		negotiate.FlagDryRun:        c.DryRun,
 		negotiate.FlagRefuseSame:    c.RefuseSame,
 		negotiate.FlagFailFast:      c.FailFast,
+		negotiate.FlagNoDMA:         c.Paths.NoDMA,
+		negotiate.FlagFast:          c.Paths.Fast,
 	} {
 		if set {
 			flags |= flag

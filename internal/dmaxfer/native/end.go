@@ -243,6 +243,9 @@ func (t *transfer) partWith(message []byte) {
 
 // code implements link.
 func (t *transfer) code(err error) negotiate.AbortCode {
+	if errors.Is(err, job.ErrNoDMA) {
+		return negotiate.AbortNoDMA
+	}
 	if t.config.ExitCode == nil {
 		return negotiate.AbortFailure
 	}

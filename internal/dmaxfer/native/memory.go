@@ -1,28 +1,58 @@
 package native
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// deviceMemory is the Memory of a DOCA device.
-type deviceMemory struct{ device *doca.Device }
+// deviceMemory is the Memory of a DOCA device and a connection of it.
+type deviceMemory struct {
+	device *doca.Device
+	conn   comch.Conn
+}
 
-// NewMemory returns the Memory of a DOCA device.
-func NewMemory(device *doca.Device) Memory { return deviceMemory{device} }
+// NewMemory returns the Memory of a DOCA device and a connection of it.
+func NewMemory(device *doca.Device, conn comch.Conn) Memory { return deviceMemory{device, conn} }
 
 // Traits implements Memory.
-func (d deviceMemory) Traits() Traits {
-	return Traits{Largest: int64(d.device.Info().MaxBufferSize), Distant: d.device.Distant()}
+func (d deviceMemory) Traits(p job.Paths) Traits {
+	info := d.device.Info()
+	t := Traits{Distant: d.device.Distant()}
+	if !p.NoDMA {
+		t.Largest = int64(info.MaxBufferSize)
+	}
+	if p.Fast {
+		consumer, producer := info.Consumer, info.Producer
+		t.Largest = least(t.Largest, int64(consumer.MaxBuffer), int64(producer.MaxBuffer))
+		t.Deepest = least(int64(consumer.MaxTasks), int64(producer.MaxTasks))
+		t.Lanes = least(int64(consumer.MaxPorts), int64(producer.MaxPorts))
+	}
+	return t
+}
+
+// least returns the smallest of several limits; 0 stands for no limit.
+func least(limits ...int64) int64 {
+	smallest := int64(0)
+	for _, l := range limits {
+		if smallest == 0 || l != 0 && l < smallest {
+			smallest = l
+		}
+	}
+	return smallest
 }
 
 // Expose implements Memory.
-func (d deviceMemory) Expose(l Layout) (*Window, error) {
+func (d deviceMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
+	if l.Path == negotiate.PathFast {
+		return d.exposeConsumers(ctx, l)
+	}
 	access := doca.RemoteWrite
 	if l.Sends {
 		access = doca.RemoteRead
@@ -42,7 +72,10 @@ func (d deviceMemory) Expose(l Layout) (*Window, error) {
 }
 
 // Open implements Memory.
-func (d deviceMemory) Open(l Layout, of negotiate.Window) (*Window, error) {
+func (d deviceMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+	if l.Path == negotiate.PathFast {
+		return d.openProducers(ctx, l, of)
+	}
 	w := &Window{}
 	if err := d.openInto(w, l, of); err != nil {
 		return nil, errors.Join(err, w.Close())

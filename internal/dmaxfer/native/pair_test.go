@@ -271,10 +271,10 @@ type sharedMemory struct {
 }
 
 // Traits implements Memory.
-func (*sharedMemory) Traits() Traits { return Traits{} }
+func (*sharedMemory) Traits(job.Paths) Traits { return Traits{} }
 
 // Expose implements Memory.
-func (s *sharedMemory) Expose(l Layout) (*Window, error) {
+func (s *sharedMemory) Expose(_ context.Context, l Layout) (*Window, error) {
 	s.window = make([]byte, l.Length())
 	w := NewHostWindow(l, s.window)
 	w.Address, w.Descriptor = 4096, []byte("window")
@@ -282,7 +282,7 @@ func (s *sharedMemory) Expose(l Layout) (*Window, error) {
 }
 
 // Open implements Memory. Its engines copy with the CPU.
-func (s *sharedMemory) Open(l Layout, _ negotiate.Window) (*Window, error) {
+func (s *sharedMemory) Open(_ context.Context, l Layout, _ negotiate.Window) (*Window, error) {
 	if s.late {
 		time.Sleep(time.Second) // virtual
 	}

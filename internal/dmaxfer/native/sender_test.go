@@ -163,7 +163,7 @@ func TestDirectoriesThatFailLate(t *testing.T) {
 // A single file is announced without a job, and its lanes start when the receiver wants something of it.
 func TestSingleFileNeedsFewJobs(t *testing.T) {
 	l := newLoneSenderOf(t, negotiate.FlagFile, &job.LocalFile{Path: "/src", Source: openedFile(t, "content")})
-	w, err := l.terms.config.Memory.Expose(l.terms.layout())
+	w, err := l.terms.config.Memory.Expose(t.Context(), l.terms.layout())
 	must(t, err)
 	must(t, l.windowOpened(t.Context(), w))
 	if l.entries.announced != 1 || len(l.steps.jobs) != 0 {

@@ -107,7 +107,7 @@ type sizing struct {
 }
 
 func (c *Config) sizing() sizing {
-	s := sizing{Traits: c.Memory.Traits()}
+	s := sizing{Traits: c.traits()}
 	s.shared = !s.Distant && c.Placement != nil && c.Placement.Lanes(maxLanes) != nil
 	return s
 }
@@ -159,15 +159,20 @@ func (c *Config) suitableChunk(size int64, s sizing) int64 {
 
 // depth returns as many slots as were asked for, or as a file of that size keeps busy.
 func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
+	wanted := int64(c.Depth)
+	if wanted == 0 {
+		wanted = c.suitableDepth(size, int64(chunk), s)
+	}
+	return uint32(least(wanted, negotiate.MaxDepth, s.Deepest))
+}
+
+func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
 	_, largest := s.largest()
 	switch {
-	case c.Depth != 0:
-		return uint32(min(c.Depth, negotiate.MaxDepth))
 	case c.Side == negotiate.Host:
 		return hostDepth
 	case size == 0:
-		return uint32(largest)
+		return largest
 	}
-	rounds := size / int64(chunk) / fewestRounds
-	return uint32(min(max(rounds, fewestSlots), largest))
+	return min(max(size/chunk/fewestRounds, fewestSlots), largest)
 }

@@ -92,20 +92,24 @@ func TestBatches(t *testing.T) {
 // A lane that fetches a chunk itself needs one buffer for it, unless chunks wait in buffers to be written in order.
 func TestBuffersOfALane(t *testing.T) {
 	for name, c := range map[string]struct {
-		side   negotiate.Side
-		digest digest.Algorithm
-		want   int
+		side    negotiate.Side
+		path    negotiate.Path
+		digest  digest.Algorithm
+		buffers int
 	}{
-		"DPU":              {negotiate.DPU, digest.CRC32C, 4},
-		"DPU, in order":    {negotiate.DPU, digest.SHA256, 8},
-		"a host":           {negotiate.Host, digest.CRC32C, 1},
-		"a host, in order": {negotiate.Host, digest.SHA256, 8},
+		"DPU":                     {negotiate.DPU, negotiate.PathDMA, digest.CRC32C, 4},
+		"DPU, in order":           {negotiate.DPU, negotiate.PathDMA, digest.SHA256, 8},
+		"DPU, fast path":          {negotiate.DPU, negotiate.PathFast, digest.CRC32C, 1},
+		"DPU, fast and in order":  {negotiate.DPU, negotiate.PathFast, digest.SHA256, 8},
+		"a host":                  {negotiate.Host, negotiate.PathDMA, digest.CRC32C, 1},
+		"a host, in order":        {negotiate.Host, negotiate.PathDMA, digest.SHA256, 8},
+		"a host on the fast path": {negotiate.Host, negotiate.PathFast, digest.CRC32C, 1},
 	} {
-		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}}, plan: negotiate.Plan{
-			Sender: c.side.Other(), Depth: 8, Chunk: 4096, Digest: c.digest,
+		agreed := terms{config: &Config{Side: c.side, File: &job.LocalFile{}, Memory: device{}}, plan: negotiate.Plan{
+			Sender: c.side.Other(), Path: c.path, Depth: 8, Chunk: 4096, Digest: c.digest,
 		}}
-		if got := agreed.layout().Buffers; got != c.want {
-			t.Errorf("%s: %d buffers, not %d", name, got, c.want)
+		if got := agreed.layout().Buffers; got != c.buffers {
+			t.Errorf("%s: %d buffers, not %d", name, got, c.buffers)
 		}
 	}
 }
@@ -116,7 +120,7 @@ type device struct {
 	traits Traits
 }
 
-func (d device) Traits() Traits { return d.traits }
+func (d device) Traits(job.Paths) Traits { return d.traits }
 
 // fewCPUs is the Placement of a process with no more CPUs than lanes.
 type fewCPUs struct{ pump.Pinning }
@@ -165,6 +169,33 @@ func TestPinning(t *testing.T) {
 		}
 		if got := agreed.config.sizing().shared; got != (c.placement != nil && !c.distant) {
 			t.Errorf("%s: CPUs are shared: %t", name, got)
+		}
+	}
+}
+
+// A device that can have only one producer or consumer on a connection has one lane.
+func TestLanesOfAConnection(t *testing.T) {
+	for limit, want := range map[int64]int{0: maxLanes, 1: 1, 2: 2, 64: maxLanes} {
+		agreed := terms{
+			config: &Config{File: &job.LocalFile{}, Memory: device{traits: Traits{Lanes: limit}}},
+			plan:   negotiate.Plan{Path: negotiate.PathFast, Depth: 8, Chunk: 4096, Digest: digest.CRC32C},
+		}
+		if got := agreed.layout().Lanes; got != want {
+			t.Errorf("%d per connection: %d lanes, not %d", limit, got, want)
+		}
+	}
+}
+
+// The window keeps to what the device can have in flight, whatever was asked for.
+func TestDepthOfADevice(t *testing.T) {
+	for _, asked := range []int{0, 3, 64} {
+		c := Config{Side: negotiate.Host, Depth: asked}
+		want := uint32(5)
+		if asked == 3 {
+			want = 3
+		}
+		if got := c.depth(0, 4096, sizing{Traits: Traits{Deepest: 5}}); got != want {
+			t.Errorf("%d slots were asked for: got %d", asked, got)
 		}
 	}
 }

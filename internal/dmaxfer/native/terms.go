@@ -86,17 +86,17 @@ func (t *terms) inOrder() bool {
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
 // need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
-// on the host, it reuses one buffer.
+// on the host and from a consumer, it reuses one buffer.
 func (t *terms) layout() Layout {
 	l := Layout{
-		Sends: t.sends(), Digest: t.plan.Digest, Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
+		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest, Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
 	l.Lanes = min(maxLanes, l.Depth)
-	if t.inOrder() {
+	if limit := t.config.traits().Lanes; t.inOrder() || limit == 1 {
 		l.Lanes = 1
 	}
 	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
-	if t.config.Side == negotiate.Host && !t.inOrder() {
+	if (t.config.Side == negotiate.Host || l.Path == negotiate.PathFast) && !t.inOrder() {
 		l.Buffers = 1
 	}
 	return l
@@ -124,7 +124,7 @@ func (t *terms) chunkPatience() time.Duration {
 // own leaves this one's CPUs alone. The single lanes of both sides are better on different CPUs, and a small file is
 // transferred before pinning could pay.
 func (t *terms) pinning(size int64) pump.Pinning {
-	if t.config.Placement == nil || t.config.Memory.Traits().Distant ||
+	if t.config.Placement == nil || t.config.traits().Distant ||
 		t.inOrder() || t.plan.StreamTarget || size < smallFile {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -323,7 +324,7 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	case negotiate.Planned:
 		return t.begin(ctx, step.Plan)
 	case negotiate.WindowOpened:
-		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(l, step.Window) })
+		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Open(ctx, l, step.Window) })
 		return nil
 	case negotiate.PeerBeat:
 		if t.session.State() != negotiate.Ready || t.session.Transfers() == 0 { // after it there is no work
@@ -359,14 +360,16 @@ func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
 	if err := t.role.begin(ctx); err != nil {
 		return err
 	}
-	if t.config.Side == negotiate.Host {
-		t.openWindow(ctx, t.config.Memory.Expose)
+	if t.ownsWindow() {
+		t.openWindow(ctx, func(l Layout) (*Window, error) { return t.config.Memory.Expose(ctx, l) })
 	}
 	return nil
 }
 
+func (t *transfer) ownsWindow() bool { return t.config.Side == t.terms.plan.WindowOwner() }
+
 // openWindow opens this side's end of the window in a job: a device may take its time to register memory, or wait for
-// the host, and meanwhile both sides send heartbeats. The host then tells the DPU where the window is.
+// the peer, and meanwhile both sides send heartbeats. The window's owner then tells the peer where it is.
 func (t *transfer) openWindow(ctx context.Context, open func(Layout) (*Window, error)) {
 	layout := t.terms.layout()
 	t.run(func() func() error {
@@ -380,7 +383,7 @@ func (t *transfer) openWindow(ctx context.Context, open func(Layout) (*Window, e
 }
 
 func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
-	if t.config.Side == negotiate.Host {
+	if t.ownsWindow() {
 		message, err := t.session.Window(w.Address, w.Descriptor)
 		if err != nil {
 			return err
@@ -393,18 +396,29 @@ func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
 	return t.role.windowOpened(ctx, w)
 }
 
-// notOpened blames a host that has fallen silent: a device may need one that runs to import its memory, and only
-// reports that it failed.
+// notOpened blames a window's owner that has fallen silent: a device may need one that runs to import its memory, and
+// only reports that it failed.
 func (t *transfer) notOpened(ctx context.Context, err error) error {
-	if t.config.Side == negotiate.Host {
+	if t.ownsWindow() {
 		return err
 	}
 	if _, receiveErr := t.receive(ctx); receiveErr != nil {
 		return receiveErr
 	}
+	if t.mayUseFast(err) {
+		return job.NewError(job.ErrNoDMA, err, "use --path fast", "the DPU may not import the host's memory")
+	}
 	if t.watch.missedBeat() {
 		return job.NewError(job.ErrIdle, err, "check the other side",
-			"timeout: no message from the host, and its window cannot be imported")
+			"timeout: no message from the %s, and its window cannot be opened", t.config.Side.Other())
 	}
 	return err
+}
+
+// mayUseFast reports whether the transfer can begin again on PathFast after the window could not be opened. What a
+// stream has delivered so far cannot be read again.
+func (t *transfer) mayUseFast(err error) bool {
+	refused := errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported)
+	return refused && t.terms.plan.Path == negotiate.PathDMA && t.config.Paths.Fast &&
+		t.session.Peer().Flags.Has(negotiate.FlagFast) && !t.terms.plan.StreamSource
 }

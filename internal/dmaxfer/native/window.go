@@ -1,33 +1,39 @@
 package native
 
 import (
+	"context"
 	"io"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // Memory is what a transfer needs of a device. It is called by one goroutine at a time.
 type Memory interface {
-	// Traits returns those of the device.
-	Traits() Traits
+	// Traits returns those that all of the paths have.
+	Traits(p job.Paths) Traits
 
-	// Expose makes the window, on the host, with its Address and Descriptor.
-	Expose(l Layout) (*Window, error)
+	// Expose makes the window, on the side of Plan.WindowOwner, with its Address and Descriptor. ctx ends the wait for
+	// the device.
+	Expose(ctx context.Context, l Layout) (*Window, error)
 
-	// Open opens the host's window, on the DPU.
-	Open(l Layout, w negotiate.Window) (*Window, error)
+	// Open opens the peer's window. ctx ends the wait for the device.
+	Open(ctx context.Context, l Layout, w negotiate.Window) (*Window, error)
 }
 
 // Traits are what the sizes of a window are chosen by.
 type Traits struct {
 	Largest int64 // bytes that the device copies at once; 0 if it does not say
+	Deepest int64 // slots that it can have in flight; 0 if a lane can wait for it
+	Lanes   int64 // of one connection; 0 if it does not say
 	Distant bool  // it copies with another processor than this one, and other caches
 }
 
 // Layout is how a side arranges its memory for a transfer.
 type Layout struct {
+	Path    negotiate.Path
 	Sends   bool
 	Digest  digest.Algorithm
 	Chunk   int64 // bytes of a slot
@@ -45,7 +51,7 @@ type Window struct {
 	Buffers []pump.Slots  // of a receiver, by lane
 	Engines []pump.Engine // by lane; none where the slots are the window
 
-	Address    uint64 // how the DPU opens the window, of a host
+	Address    uint64 // how the peer opens the window, of its owner
 	Descriptor []byte
 
 	opened []io.Closer

@@ -1,0 +1,67 @@
+package job
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// capable returns a device that can do everything.
+func capable() doca.DeviceInfo {
+	var d doca.DeviceInfo
+	d.ExportSupported, d.ImportSupported, d.MemcpySupported = true, true, true
+	d.Producer.Supported, d.Consumer.Supported, d.MaxImmediate = true, true, 32
+	return d
+}
+
+func TestChoosePaths(t *testing.T) {
+	everything := func(*doca.DeviceInfo) {}
+	noFast := func(d *doca.DeviceInfo) { d.Consumer.Supported = false }
+	noDMA := func(d *doca.DeviceInfo) { d.ExportSupported, d.ImportSupported = false, false }
+	nothing := func(d *doca.DeviceInfo) { noFast(d); noDMA(d) }
+	for name, test := range map[string]struct {
+		choice PathChoice
+		device func(*doca.DeviceInfo)
+		want   *Paths // nil: refused
+	}{
+		"auto, both":             {AnyPath, everything, &Paths{Fast: true}},
+		"auto, no fast path":     {AnyPath, noFast, &Paths{}},
+		"auto, no DMA":           {AnyPath, noDMA, &Paths{NoDMA: true, Fast: true}},
+		"auto, nothing":          {AnyPath, nothing, nil},
+		"dma, both":              {OnlyDMA, everything, &Paths{}},
+		"dma, no DMA":            {OnlyDMA, noDMA, nil},
+		"fast, both":             {OnlyFast, everything, &Paths{NoDMA: true, Fast: true}},
+		"fast, no fast path":     {OnlyFast, noFast, nil},
+		"fast, no immediate":     {OnlyFast, func(d *doca.DeviceInfo) { d.MaxImmediate = 3 }, nil},
+		"fast, no producers":     {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.Supported = false }, nil},
+		"fast, small buffers":    {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4095 }, nil},
+		"fast, small messages":   {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.MaxBuffer = 4095 }, nil},
+		"fast, smallest buffers": {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4096 }, &Paths{true, true}},
+	} {
+		device := capable()
+		test.device(&device)
+		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			got, err := ChoosePaths(test.choice, device, side)
+			switch {
+			case test.want == nil && !errors.Is(err, ErrCapability):
+				t.Errorf("%s on the %s: %+v, %v", name, side, got, err)
+			case test.want != nil && (err != nil || got != *test.want):
+				t.Errorf("%s on the %s: %+v, %v", name, side, got, err)
+			}
+		}
+	}
+}
+
+// A DPU without an engine cannot copy by DMA, even if it may import memory; a host needs no engine.
+func TestEngineOfTheDPU(t *testing.T) {
+	device := capable()
+	device.MemcpySupported = false
+	if p, err := ChoosePaths(AnyPath, device, negotiate.DPU); err != nil || !p.NoDMA {
+		t.Errorf("DPU: %+v, %v", p, err)
+	}
+	if p, err := ChoosePaths(AnyPath, device, negotiate.Host); err != nil || p.NoDMA {
+		t.Errorf("host: %+v, %v", p, err)
+	}
+}

@@ -1,0 +1,386 @@
+package native
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// This file is PathFast: the window is memory that the receiver posts to its consumers, one for each lane, and the
+// sender's producers send to it. The immediate data of a message is the number of its slot. The records that describe
+// what is in the slot travel over the control channel, as with DMA: those of a pack are longer than immediate data may
+// be, and the session sees them in one order with everything else.
+
+// slotNumberSize is the size of the immediate data.
+const slotNumberSize = 4
+
+// errNoFastPath is a connection without producers and consumers. The plan does not choose the path then.
+var errNoFastPath = errors.New("the connection has no producers and consumers")
+
+func (d deviceMemory) fastPath() (comch.FastPath, error) {
+	if fast, has := d.conn.(comch.FastPath); has {
+		return fast, nil
+	}
+	return nil, errNoFastPath
+}
+
+// exposeConsumers makes the window of a receiver.
+func (d deviceMemory) exposeConsumers(ctx context.Context, l Layout) (*Window, error) {
+	fast, err := d.fastPath()
+	if err != nil {
+		return nil, err
+	}
+	w := &Window{}
+	for lane := range l.Lanes {
+		engine, err := d.addConsumer(ctx, w, fast, l, lane)
+		if err != nil {
+			return nil, errors.Join(err, w.Close())
+		}
+		w.Descriptor = negotiate.AppendConsumers(w.Descriptor, []uint32{engine.consumer.ID()})
+	}
+	return w, nil
+}
+
+// addConsumer adds that of one lane, with one posted buffer for each of the lane's slots.
+func (d deviceMemory) addConsumer(
+	ctx context.Context, w *Window, fast comch.FastPath, l Layout, lane int,
+) (*consumerEngine, error) {
+	slots := (l.Depth - lane + l.Lanes - 1) / l.Lanes
+	region, err := d.device.Alloc(int64(slots)*l.Chunk, doca.LocalWrite|doca.RemoteWrite)
+	if err != nil {
+		return nil, fmt.Errorf("registering buffers: %w", err)
+	}
+	w.AddCloser(region)
+	consumer, err := fast.NewConsumer(ctx, region, doca.ConsumerConfig{Depth: slots, Immediate: slotNumberSize})
+	if err != nil {
+		return nil, fmt.Errorf("starting a consumer: %w", err)
+	}
+	w.AddCloser(consumer)
+	private := make([]byte, int64(l.Buffers)*l.Chunk)
+	engine := newConsumerEngine(consumer, region.Bytes(), private, l, lane, slots)
+	w.Buffers = append(w.Buffers, pump.NewSlots(private, l.Chunk))
+	w.Engines = append(w.Engines, engine)
+	return engine, engine.postAll()
+}
+
+// openProducers opens a sender's end of a window.
+func (d deviceMemory) openProducers(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+	fast, err := d.fastPath()
+	if err != nil {
+		return nil, err
+	}
+	ids, err := negotiate.ConsumerIDs(of.Descriptor, uint32(l.Depth))
+	if err != nil {
+		return nil, err
+	}
+	if err := awaitConsumers(ctx, d.conn, fast, ids); err != nil {
+		return nil, err
+	}
+	w := &Window{}
+	if err := d.addProducers(w, fast, l, ids); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func (d deviceMemory) addProducers(w *Window, fast comch.FastPath, l Layout, consumers []uint32) error {
+	region, err := d.device.Alloc(l.Length(), doca.LocalRead)
+	if err != nil {
+		return fmt.Errorf("registering buffers: %w", err)
+	}
+	w.AddCloser(region)
+	w.Slots = pump.NewSlots(region.Bytes(), l.Chunk)
+	for range l.Lanes {
+		depth := (l.Depth + l.Lanes - 1) / l.Lanes
+		producer, err := fast.NewProducer(depth)
+		if err != nil {
+			return fmt.Errorf("starting a producer: %w", err)
+		}
+		w.AddCloser(producer)
+		w.Engines = append(w.Engines, newProducerEngine(producer, region, consumers, l, depth))
+	}
+	return nil
+}
+
+// awaitConsumers waits until the device knows the peer's consumers: their ids may arrive over the control channel
+// before.
+func awaitConsumers(ctx context.Context, conn comch.Conn, fast comch.FastPath, wanted []uint32) error {
+	for {
+		known, changed := fast.PeerConsumers()
+		if !slices.ContainsFunc(wanted, func(id uint32) bool { return !slices.Contains(known, id) }) {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-conn.Done():
+			return comch.ErrPeerLost
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// producerEngine is the pump.Engine of a sender's lane: each move is a message to the consumer of its slot.
+type producerEngine struct {
+	*doca.Producer
+	region    *doca.Region
+	consumers []uint32
+	chunk     int64
+	depth     int
+	numbers   [][]byte           // by slot: its immediate data
+	pending   []doca.FastMessage // not accepted by the device yet
+	ended     []doca.Completion  // reused
+}
+
+var _ pump.Engine = (*producerEngine)(nil)
+
+func newProducerEngine(
+	producer *doca.Producer, region *doca.Region, consumers []uint32, l Layout, depth int,
+) *producerEngine {
+	p := &producerEngine{
+		Producer: producer, region: region, consumers: consumers, chunk: l.Chunk, depth: depth,
+		pending: make([]doca.FastMessage, 0, depth), ended: make([]doca.Completion, depth),
+	}
+	for slot := range l.Depth {
+		p.numbers = append(p.numbers, binary.BigEndian.AppendUint32(nil, uint32(slot)))
+	}
+	return p
+}
+
+// Submit implements pump.Engine.
+func (p *producerEngine) Submit(moves []pump.Move) (int, error) {
+	moves = moves[:min(len(moves), p.depth-p.Inflight())]
+	for _, m := range moves {
+		slot := int(m.Window / p.chunk)
+		p.pending = append(p.pending, doca.FastMessage{
+			To: p.consumers[slot%len(p.consumers)], Source: p.region, Offset: m.Buffer, Length: m.Length,
+			Immediate: p.numbers[slot], Tag: uint64(m.Tag),
+		})
+	}
+	return len(moves), p.send(p.Producer.Send)
+}
+
+// send has the device accept pending messages. It accepts fewer while it is full, and until the peer's buffers are
+// known here.
+func (p *producerEngine) send(by func([]doca.FastMessage) (int, error)) error {
+	if len(p.pending) == 0 {
+		return nil
+	}
+	n, err := by(p.pending)
+	p.pending = p.pending[:copy(p.pending, p.pending[n:])]
+	if errors.Is(err, doca.ErrQueueFull) {
+		return nil
+	}
+	return err
+}
+
+// Reap implements pump.Engine.
+func (p *producerEngine) Reap(ctx context.Context, into []pump.Moved) (int, error) {
+	if p.Producer.Inflight() == 0 {
+		wait := func(m []doca.FastMessage) (int, error) { return p.Producer.SendWait(ctx, m) }
+		if err := p.send(wait); err != nil {
+			return 0, err
+		}
+	}
+	n, err := p.Producer.Reap(ctx, p.ended[:min(len(into), len(p.ended))])
+	if err == nil {
+		err = p.send(p.Producer.Send)
+	}
+	return p.take(n, into), err
+}
+
+// Poll implements pump.Engine. What keeps a message from being sent is reported by Submit or Reap.
+func (p *producerEngine) Poll(into []pump.Moved) int {
+	if p.Producer.Inflight() == 0 {
+		return 0
+	}
+	return p.take(p.Producer.Poll(p.ended[:min(len(into), len(p.ended))]), into)
+}
+
+func (p *producerEngine) take(n int, into []pump.Moved) int {
+	for i, c := range p.ended[:n] {
+		into[i] = pump.Moved{Tag: int(c.Tag), Err: c.Err}
+	}
+	return n
+}
+
+// Inflight implements pump.Engine.
+func (p *producerEngine) Inflight() int { return len(p.pending) + p.Producer.Inflight() }
+
+// consumerEngine is the pump.Engine of a receiver's lane. A move ends when the message of its slot has been copied out
+// of the posted buffer that it has arrived in. That buffer is posted again before the slot can be acknowledged, so that
+// there is always one for each slot that the sender may use.
+type consumerEngine struct {
+	consumer    *doca.Consumer
+	posted      []byte // the buffers for messages
+	private     []byte // the lane's own
+	chunk       int64
+	depth       int // slots of the window
+	lane, lanes int
+	digest      digest.Algorithm
+
+	slots    []slotArrival // of this lane, in the order of their numbers
+	wanted   int           // moves that wait for their message
+	received []doca.Received
+	ended    []pump.Moved
+	broken   error // why no further message can be taken
+}
+
+// slotArrival is what has happened of the two events that a move needs, which come in any order.
+type slotArrival struct {
+	arrived bool  // the message is in a posted buffer:
+	buffer  int64 // its offset
+	length  int64
+
+	wanted bool
+	move   pump.Move
+}
+
+var _ pump.Engine = (*consumerEngine)(nil)
+
+func newConsumerEngine(consumer *doca.Consumer, posted, private []byte, l Layout, lane, slots int) *consumerEngine {
+	return &consumerEngine{
+		consumer: consumer, posted: posted, private: private, chunk: l.Chunk, depth: l.Depth,
+		lane: lane, lanes: l.Lanes, digest: l.Digest, slots: make([]slotArrival, slots),
+		received: make([]doca.Received, slots), ended: make([]pump.Moved, 0, slots),
+	}
+}
+
+// postAll posts all buffers.
+func (c *consumerEngine) postAll() error {
+	for slot := range c.slots {
+		if err := c.post(int64(slot) * c.chunk); err != nil {
+			return err
+		}
+	}
+	return c.collect()
+}
+
+func (c *consumerEngine) post(buffer int64) error {
+	_, err := c.consumer.Post([]doca.Receive{{Offset: buffer, Length: c.chunk, Tag: uint64(buffer)}})
+	return err
+}
+
+// Submit implements pump.Engine.
+func (c *consumerEngine) Submit(moves []pump.Move) (int, error) {
+	for _, m := range moves {
+		s := &c.slots[int(m.Window/c.chunk)/c.lanes]
+		s.wanted, s.move = true, m
+		c.wanted++
+		if err := c.settle(s); err != nil {
+			return 0, err
+		}
+	}
+	return len(moves), c.collect()
+}
+
+// collect takes what has arrived, and makes buffers known to the peer that were posted again.
+func (c *consumerEngine) collect() error {
+	for {
+		if c.broken != nil {
+			return c.broken
+		}
+		n, err := c.consumer.Push(c.received)
+		if err != nil {
+			return err
+		}
+		c.take(n)
+		if n == 0 {
+			return c.broken
+		}
+	}
+}
+
+// take handles messages. The first error is kept.
+func (c *consumerEngine) take(n int) {
+	for i := range c.received[:n] {
+		if err := c.arrive(&c.received[i]); err != nil && c.broken == nil {
+			c.broken = err
+		}
+	}
+}
+
+// arrive checks what the peer has sent.
+func (c *consumerEngine) arrive(r *doca.Received) error {
+	if r.Err != nil {
+		return r.Err
+	}
+	if len(r.Immediate) != slotNumberSize {
+		return c.violation("%d bytes of immediate data", len(r.Immediate))
+	}
+	slot := binary.BigEndian.Uint32(r.Immediate)
+	if slot >= uint32(c.depth) || int(slot)%c.lanes != c.lane {
+		return c.violation("slot %d is not one of this consumer", slot)
+	}
+	s := &c.slots[int(slot)/c.lanes]
+	if s.arrived {
+		return c.violation("slot %d twice", slot)
+	}
+	s.arrived, s.buffer, s.length = true, int64(r.Tag), r.Length
+	return c.settle(s)
+}
+
+// settle ends the move of a slot if its message has arrived.
+func (c *consumerEngine) settle(s *slotArrival) error {
+	if !s.arrived || !s.wanted {
+		return nil
+	}
+	m := s.move
+	if s.length != m.Length {
+		return c.violation("a message of %d bytes for a record of %d", s.length, m.Length)
+	}
+	from, to := c.posted[s.buffer:s.buffer+m.Length], c.private[m.Buffer:m.Buffer+m.Length]
+	moved := pump.Moved{Tag: m.Tag}
+	if m.Plain {
+		copy(to, from)
+	} else {
+		moved.Checked, moved.Check = true, digest.CheckedCopy(c.digest, to, from)
+	}
+	c.ended = append(c.ended, moved)
+	s.arrived, s.wanted = false, false
+	c.wanted--
+	return c.post(s.buffer)
+}
+
+func (c *consumerEngine) violation(format string, args ...any) error {
+	return &negotiate.Error{Err: negotiate.ErrMalformed, Detail: "on the fast path: " + fmt.Sprintf(format, args...)}
+}
+
+// Reap implements pump.Engine.
+func (c *consumerEngine) Reap(ctx context.Context, into []pump.Moved) (int, error) {
+	for len(c.ended) == 0 && c.wanted > 0 {
+		if c.broken != nil {
+			return 0, c.broken
+		}
+		n, err := c.consumer.Reap(ctx, c.received)
+		if err != nil {
+			return 0, err
+		}
+		c.take(n)
+	}
+	return c.Poll(into), nil
+}
+
+// Poll implements pump.Engine. An error is reported by Submit or Reap.
+func (c *consumerEngine) Poll(into []pump.Moved) int {
+	if c.wanted > 0 || len(c.ended) > 0 {
+		_ = c.collect() // keeps the error
+	}
+	n := copy(into, c.ended)
+	c.ended = c.ended[:copy(c.ended, c.ended[n:])]
+	return n
+}
+
+// Inflight implements pump.Engine.
+func (c *consumerEngine) Inflight() int { return c.wanted + len(c.ended) }
+
+// Close implements pump.Engine.
+func (c *consumerEngine) Close() error { return c.consumer.Close() }
