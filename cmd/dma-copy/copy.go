@@ -186,12 +186,16 @@ var linkModes = map[config.LinkChoice]tree.LinkMode{
 	config.LinksCopy: tree.LinksCopy, config.LinksFollow: tree.LinksFollow, config.LinksSkip: tree.LinksSkip,
 }
 
+var pathChoices = map[config.PathChoice]job.PathChoice{
+	config.PathAuto: job.AnyPath, config.PathDMA: job.OnlyDMA, config.PathFast: job.OnlyFast,
+}
+
 func copyOptions(
 	s config.Copy, device *doca.Device, side negotiate.Side, data dataStreams, log zerolog.Logger,
 ) dmaxfer.Options {
 	o := dmaxfer.Options{
 		Side: side, Device: device, Representor: s.Representor, File: s.File, Overwrite: s.Overwrite,
-		Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
+		Path: pathChoices[s.Path], Chunk: s.Chunk, Depth: s.Depth, Wait: s.Wait, IdleTimeout: s.IdleTimeout, Log: log,
 		Digest: s.Digest, Durability: s.Durability, Readback: s.Verify == config.VerifyReadback,
 		NoSparse: s.Sparse == config.SparseNever, Owner: s.Preserve.Owner, Xattrs: s.Preserve.Xattr, Backup: s.Backup,
 		NoResume: s.NoResume, AllowChanging: s.AllowChanging, ReferenceOnly: s.Protocol == config.ProtocolReference,

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -33,6 +34,7 @@ type scenario struct {
 	*fixture
 	disrupted, sender string
 	overwrites        bool // the receiver has an old file under the final name
+	fast              bool // on the fast path
 	random            *rand.Rand
 	flags             map[string]string // more flags of each side
 
@@ -49,7 +51,8 @@ func forEachScenario(t *testing.T, seed uint64, test func(s *scenario, i int)) {
 	t.Run("scenarios", func(t *testing.T) {
 		for i := range scenarioCount {
 			s := &scenario{
-				disrupted: bothSides[i&1], sender: bothSides[i>>1&1], overwrites: i>>2 == 1, flags: map[string]string{},
+				disrupted: bothSides[i&1], sender: bothSides[i>>1&1], overwrites: i>>2 == 1,
+				fast: bits.OnesCount(uint(i))%2 == 1, flags: map[string]string{},
 			}
 			t.Run(s.String(), func(t *testing.T) {
 				t.Parallel()
@@ -68,6 +71,9 @@ func (s *scenario) String() string {
 	name := fmt.Sprintf("%s_disrupted_%s_sends", s.disrupted, s.sender)
 	if s.overwrites {
 		name += "_over_an_old_file"
+	}
+	if s.fast {
+		name += "_fast"
 	}
 	return name
 }
@@ -93,6 +99,9 @@ func (s *scenario) startTransfer() sidePair {
 	lines := map[string]string{"host": hostCommand + scenarioFlags, "dpu": scenarioLimits + dpuCommand + scenarioFlags}
 	if s.overwrites {
 		lines[s.receiver()] += "--overwrite "
+	}
+	if s.fast {
+		lines["host"] += fastFlag
 	}
 	sides := sidePair{}
 	for _, name := range bothSides {

@@ -40,7 +40,7 @@ func explainUnknownFlag(command string, flags *pflag.FlagSet, unknown *pflag.Not
 	name := unknown.GetSpecifiedName()
 	spelled, guess := "--"+name, phrase.Nearest(name, flagNames(flags))
 	if unknown.GetSpecifiedShortnames() != "" {
-		spelled, guess = "-"+name, nearestToLetter(name, flagNames(flags))
+		spelled, guess = "-"+name, nearestToLetter(name, flags)
 		if isShortName(name) {
 			guess = "" // the letter is a flag of another command
 		}
@@ -57,10 +57,17 @@ func isShortName(letter string) bool {
 		func(opt option) bool { return opt.short == letter || opt.aliasKey == letter })
 }
 
-// nearestToLetter returns the flag that begins with the letter: the user abbreviated it, or used the wrong case.
-func nearestToLetter(letter string, names []string) string {
-	for _, name := range names {
-		if strings.HasPrefix(name, strings.ToLower(letter)) {
+// nearestToLetter returns the flag that has the letter in the other case, or else begins with it: the user abbreviated
+// it.
+func nearestToLetter(letter string, flags *pflag.FlagSet) string {
+	lower := strings.ToLower(letter)
+	if len(lower) == 1 {
+		if flag := flags.ShorthandLookup(lower); flag != nil {
+			return flag.Name
+		}
+	}
+	for _, name := range flagNames(flags) {
+		if strings.HasPrefix(name, lower) {
 			return name
 		}
 	}

@@ -55,6 +55,7 @@ var samples = map[string][][3]string{
 	"files-from":     {{"by-flag", "by-file", "by-variable"}},
 	"null":           {{"true", "false", "true"}, {"false", "true", "false"}},
 	"links":          {{"copy", "follow", "skip"}},
+	"path":           {{"auto", "dma", "fast"}},
 	"checksum":       {{"true", "false", "true"}, {"false", "true", "false"}},
 	"if-same":        {{"error", "skip", "error"}, {"skip", "error", "skip"}},
 	"dry-run":        {{"true", "false", "true"}, {"false", "true", "false"}},
@@ -154,7 +155,7 @@ func TestVariableNames(t *testing.T) {
 	}
 	want := strings.Fields(`DMA_COPY_LOG_LEVEL DMA_COPY_SDK_LOG_LEVEL DMA_COPY_JSON DMA_COPY_PCI_ADDR DMA_COPY_DEV_PCI
 		DMA_COPY_REP_PCI DMA_COPY_FILE DMA_COPY_DRIVER DMA_COPY_REQUIRE_HW DMA_COPY_DOCA_LIBDIR
-		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
+		DMA_COPY_ROLE DMA_COPY_CHUNK DMA_COPY_DEPTH DMA_COPY_PATH DMA_COPY_NUMA DMA_COPY_CORES DMA_COPY_WAIT
 		DMA_COPY_TIMEOUT DMA_COPY_MAX_DURATION DMA_COPY_MAX_BYTES DMA_COPY_MAX_HOLES DMA_COPY_IDLE_TIMEOUT
 		DMA_COPY_OVERWRITE DMA_COPY_BACKUP DMA_COPY_PROTOCOL DMA_COPY_OUTPUT DMA_COPY_PROGRESS
 		DMA_COPY_EVENTS DMA_COPY_QUIET DMA_COPY_DIGEST DMA_COPY_EXPECT DMA_COPY_VERIFY DMA_COPY_ALLOW_CHANGING

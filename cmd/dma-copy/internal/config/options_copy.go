@@ -40,6 +40,10 @@ func (s *Copy) deviceOptions() []option {
 		{group: AddedFlags, name: "depth", value: "COUNT", fallback: "0",
 			json: jsonNumber, assign: into(&s.Depth, parseCount),
 			help: "DMA tasks in flight; 0 is automatic. Between\ntwo dma-copy the smaller of both sides"},
+		{group: NativeFlags, name: "path", value: "auto|dma|fast", fallback: string(PathAuto),
+			json: jsonText, assign: into(&s.Path, parseOneOf(PathAuto, PathDMA, PathFast)),
+			help: "How file data is copied: by DMA, or over Comch\nproducers and consumers (fast); auto is dma if\n" +
+				"both sides support it"},
 	}
 }
 

@@ -53,6 +53,7 @@ type Copy struct {
 	Output        OutputForm
 	Digest        digest.Algorithm
 	Expect        digest.Sum // digest of the only content that may be copied; zero: any
+	Path          PathChoice
 	Verify        Verification
 	Durability    negotiate.Durability
 	Sparse        SparseChoice
@@ -84,6 +85,7 @@ type Bench struct {
 	Depths     []int
 	Directions []bench.Direction
 	Digests    []string
+	Paths      []string
 	Durability negotiate.Durability
 	Tools      []string
 	Runs       int // at least one
@@ -196,6 +198,15 @@ const (
 	ProgressAuto   ProgressChoice = "auto"
 	ProgressNever  ProgressChoice = "never"
 	ProgressAlways ProgressChoice = "always"
+)
+
+// PathChoice is how the content of files is copied.
+type PathChoice string
+
+const (
+	PathAuto PathChoice = "auto" // by DMA if both sides can, otherwise over producers and consumers
+	PathDMA  PathChoice = "dma"
+	PathFast PathChoice = "fast"
 )
 
 // Verification selects what a receiver compares with the digest of the sender.

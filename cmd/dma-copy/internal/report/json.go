@@ -114,6 +114,7 @@ type (
 		Driver     string             `json:"driver"`
 		Hardware   bool               `json:"hardware"`
 		Protocol   string             `json:"protocol"`
+		DataPath   string             `json:"data_path"`
 		Verified   bool               `json:"verified"`
 		Readback   bool               `json:"readback"`
 		Changing   bool               `json:"allow_changing"`
@@ -310,7 +311,7 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
-		Protocol: s.Protocol.String(), Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
+		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(), Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, DryRun: s.DryRun, Unconfirmed: s.Unconfirmed,
 	}

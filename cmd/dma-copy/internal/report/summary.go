@@ -232,6 +232,9 @@ func round(d time.Duration) time.Duration {
 
 func shapeOf(s job.Summary) string {
 	var parts []string
+	if s.DataPath == negotiate.PathFast {
+		parts = append(parts, "over producers and consumers")
+	}
 	if s.Chunk > 0 {
 		parts = append(parts, "chunk "+humanize.IBytes(uint64(s.Chunk)), fmt.Sprintf("depth %d", s.Depth))
 	}
