@@ -36,17 +36,19 @@ func TestBenchPlans(t *testing.T) {
 		t.Fatalf("%+v, error %v", both, err)
 	}
 	if c := both.Copies; c.Durability != "none" || !slices.Equal(c.Tools, bench.ToolNames) || both.Trees != nil ||
-		!slices.Equal(c.Digests, []string{"crc32c"}) || len(c.Directions) != 2 {
+		!slices.Equal(c.Digests, []string{"crc32c"}) || !slices.Equal(c.Paths, []string{"auto"}) ||
+		len(c.Directions) != 2 {
 		t.Errorf("copies %+v", c)
 	}
 	copies, err := benchPlanOf(t,
-		"copy --sizes 1K,2G --chunks 0,64KiB --tools none --durability full --directions dpu-to-host --dir there")
+		"copy --sizes 1K,2G --chunks 0,64KiB --paths dma,fast --tools none --durability full "+
+			"--directions dpu-to-host --dir there")
 	if err != nil || copies.Engine != nil {
 		t.Fatalf("%+v, error %v", copies, err)
 	}
 	if c := copies.Copies; !slices.Equal(c.Sizes, []int64{1 << 10, 2 << 30}) ||
 		!slices.Equal(c.Chunks, []int64{0, 64 << 10}) ||
-		len(c.Tools) != 0 || c.Durability != "full" ||
+		len(c.Tools) != 0 || !slices.Equal(c.Paths, []string{"dma", "fast"}) || c.Durability != "full" ||
 		!slices.Equal(c.Directions, []bench.Direction{bench.DPUToHost}) || c.Directory != "there" {
 		t.Errorf("copies %+v", c)
 	}

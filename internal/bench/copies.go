@@ -128,7 +128,9 @@ func (s *CopySettings) variants() (all []variant) {
 		for _, chunk := range s.Chunks {
 			for _, depth := range s.Depths {
 				for _, digest := range s.Digests {
-					all = append(all, variant{direction, chunk, depth, digest, s.Durability})
+					for _, path := range s.Paths {
+						all = append(all, variant{direction, chunk, depth, digest, path, s.Durability})
+					}
 				}
 			}
 		}
@@ -140,7 +142,7 @@ func (s *CopySettings) variants() (all []variant) {
 func (v variant) result(bytes int64) CopyResult {
 	return CopyResult{
 		Contender: programName, Bytes: bytes,
-		Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest,
+		Direction: v.direction, Chunk: v.chunk, Depth: v.depth, Digest: v.digest, Path: v.path,
 	}
 }
 

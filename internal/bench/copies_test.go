@@ -180,10 +180,10 @@ func TestEnvironmentOfTheSides(t *testing.T) {
 func TestVariants(t *testing.T) {
 	c := CopySettings{
 		Chunks: []int64{0, 4096}, Depths: []int{1, 2, 3}, Directions: []Direction{HostToDPU, DPUToHost},
-		Digests: []string{"none", "crc32c"}, Durability: "file",
+		Digests: []string{"none", "crc32c"}, Paths: []string{"dma", "fast"}, Durability: "file",
 	}
 	all := c.variants()
-	if len(all) != 24 || len(distinct(all, func(v variant) variant { return v })) != 24 {
+	if len(all) != 48 || len(distinct(all, func(v variant) variant { return v })) != 48 {
 		t.Errorf("%d variants: %v", len(all), all)
 	}
 }
@@ -212,7 +212,7 @@ func TestRatiosAreToCp(t *testing.T) {
 func testSettings(directory string) CopySettings {
 	return CopySettings{
 		Chunks: []int64{0}, Depths: []int{0}, Directions: []Direction{HostToDPU}, Digests: []string{"none"},
-		Durability: "none", Directory: directory, Tools: []string{toolCp},
+		Paths: []string{"auto"}, Durability: "none", Directory: directory, Tools: []string{toolCp},
 	}
 }
 

@@ -19,6 +19,7 @@ type variant struct {
 	chunk      int64
 	depth      int
 	digest     string
+	path       string
 	durability string
 }
 
@@ -89,6 +90,9 @@ func (m *pairConfig) child(v variant, side []string) child {
 	argv := append([]string{"dma-copy"}, side...)
 	argv = append(argv, m.driver...)
 	argv = append(argv, "-o", "json", "--progress", "never", "--digest", v.digest, "--durability", v.durability)
+	if v.path != "" {
+		argv = append(argv, "--path", v.path)
+	}
 	if v.chunk > 0 {
 		argv = append(argv, "--chunk", strconv.FormatInt(v.chunk, 10))
 	}

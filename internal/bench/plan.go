@@ -46,12 +46,13 @@ type TreePlan struct {
 	CopySettings
 }
 
-// CopySettings is how to copy: in each direction with each chunk, depth and digest.
+// CopySettings is how to copy: in each direction with each chunk, depth, digest and data path.
 type CopySettings struct {
 	Chunks     []int64 // bytes
 	Depths     []int
 	Directions []Direction
 	Digests    []string
+	Paths      []string // auto, dma or fast
 	Durability string   // none, file or full
 	Directory  string   // for source and target; empty: a temporary directory
 	Tools      []string // some of ToolNames; those that cannot copy what is copied are left out

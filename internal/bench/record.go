@@ -67,7 +67,7 @@ type TreeShape struct {
 	Bytes       int64          `json:"bytes"` // of all files
 }
 
-// CopyResult is the result of one candidate at one size. Direction to Digest are set for copies of this program only.
+// CopyResult is the result of one candidate at one size. Direction to Path are set for copies of this program only.
 // The fields about time are missing if the candidate failed.
 type CopyResult struct {
 	Contender     string     `json:"contender"`
@@ -76,6 +76,7 @@ type CopyResult struct {
 	Chunk         int64      `json:"chunk,omitempty"` // as negotiated
 	Depth         int        `json:"depth,omitempty"`
 	Digest        string     `json:"digest,omitempty"`
+	Path          string     `json:"path,omitempty"` // as asked for: auto, dma or fast
 	Commands      [][]string `json:"commands"`
 	MemoryTouched bool       `json:"memory_touched"` // before each run
 	Error         string     `json:"error,omitempty"`

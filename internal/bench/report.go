@@ -145,6 +145,9 @@ func label(r CopyResult, all []CopyResult) string {
 	if varies(ours, func(r CopyResult) string { return r.Digest }) {
 		words = append(words, r.Digest)
 	}
+	if varies(ours, func(r CopyResult) string { return r.Path }) {
+		words = append(words, "path "+r.Path)
+	}
 	return strings.Join(words, " ")
 }
 

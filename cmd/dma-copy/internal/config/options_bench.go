@@ -63,6 +63,9 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
 			assign: into(&s.Digests, parseList(parseDigestName)),
 			help:   "As --digest of a copy"},
+		{group: AddedFlags, name: "paths", value: "PATH,...", fallback: string(PathAuto), json: jsonText,
+			assign: into(&s.Paths, parseList(parsePathName)),
+			help:   "As --path of a copy"},
 		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
@@ -120,7 +123,8 @@ func (s *Bench) TreePlan() *bench.TreePlan {
 func (s *Bench) copySettings() bench.CopySettings {
 	return bench.CopySettings{
 		Chunks: orElse(s.Chunks, defaultChunks), Depths: orElse(s.Depths, defaultDepths),
-		Directions: s.Directions, Digests: s.Digests, Durability: s.Durability.String(), Directory: s.Directory,
+		Directions: s.Directions, Digests: s.Digests, Paths: s.Paths,
+		Durability: s.Durability.String(), Directory: s.Directory,
 		Tools: s.Tools,
 	}
 }
@@ -183,6 +187,11 @@ func parseSomeBytes(text string) (int64, error) {
 func parseDigestName(text string) (string, error) {
 	a, err := parseCopyDigest(text)
 	return a.String(), err
+}
+
+func parsePathName(text string) (string, error) {
+	path, err := parseOneOf(PathAuto, PathDMA, PathFast)(text)
+	return string(path), err
 }
 
 func parseTools(text string) ([]string, error) {
