@@ -26,19 +26,21 @@ func TestChoosePaths(t *testing.T) {
 		device func(*doca.DeviceInfo)
 		want   *Paths // nil: refused
 	}{
-		"auto, both":             {AnyPath, everything, &Paths{Fast: true}},
-		"auto, no fast path":     {AnyPath, noFast, &Paths{}},
-		"auto, no DMA":           {AnyPath, noDMA, &Paths{NoDMA: true, Fast: true}},
-		"auto, nothing":          {AnyPath, nothing, nil},
-		"dma, both":              {OnlyDMA, everything, &Paths{}},
-		"dma, no DMA":            {OnlyDMA, noDMA, nil},
-		"fast, both":             {OnlyFast, everything, &Paths{NoDMA: true, Fast: true}},
-		"fast, no fast path":     {OnlyFast, noFast, nil},
-		"fast, no immediate":     {OnlyFast, func(d *doca.DeviceInfo) { d.MaxImmediate = 3 }, nil},
-		"fast, no producers":     {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.Supported = false }, nil},
-		"fast, small buffers":    {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4095 }, nil},
-		"fast, small messages":   {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.MaxBuffer = 4095 }, nil},
-		"fast, smallest buffers": {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4096 }, &Paths{true, true}},
+		"auto, both":           {AnyPath, everything, &Paths{Fast: true}},
+		"auto, no fast path":   {AnyPath, noFast, &Paths{}},
+		"auto, no DMA":         {AnyPath, noDMA, &Paths{NoDMA: true, Fast: true}},
+		"auto, nothing":        {AnyPath, nothing, nil},
+		"dma, both":            {OnlyDMA, everything, &Paths{}},
+		"dma, no DMA":          {OnlyDMA, noDMA, nil},
+		"fast, both":           {OnlyFast, everything, &Paths{NoDMA: true, Fast: true}},
+		"fast, no fast path":   {OnlyFast, noFast, nil},
+		"fast, no immediate":   {OnlyFast, func(d *doca.DeviceInfo) { d.MaxImmediate = 3 }, nil},
+		"fast, no producers":   {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.Supported = false }, nil},
+		"fast, small buffers":  {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4095 }, nil},
+		"fast, small messages": {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.MaxBuffer = 4095 }, nil},
+		"fast, smallest buffers": {
+			OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4096 }, &Paths{true, true},
+		},
 	} {
 		device := capable()
 		test.device(&device)

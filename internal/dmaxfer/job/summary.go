@@ -19,7 +19,7 @@ type Summary struct {
 	DataPath  negotiate.Path // of the content
 	Chunk     int64          // bytes; 0 on the host in the reference protocol, where the peer decides
 	Depth     int            // chunks in flight; 0 on the host in the reference protocol
-	Anonymous bool           // the host held the file in anonymous memory, because the driver would not pin a mapping of it
+	Anonymous bool           // the host held the file in anonymous memory: the driver would not pin a mapping of it
 
 	Sum        digest.Sum           // of what was read on one side and written on the other; None: not verified
 	Durability negotiate.Durability // of the target

@@ -44,8 +44,9 @@ func (a *account) planned(peer negotiate.Hello) {
 	}
 	a.mu.Unlock()
 	a.terms.config.Progress.SetTotal(size)
-	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Stringer("path", plan.Path).Bool("tree", plan.Tree).Stringer("digest", plan.Digest).
-		Stringer("durability", plan.Durability).Str("peer", peer.Software).Msg("agreed")
+	a.terms.config.Log.Info().Stringer("sender", plan.Sender).Stringer("path", plan.Path).
+		Bool("tree", plan.Tree).Stringer("digest", plan.Digest).Stringer("durability", plan.Durability).
+		Str("peer", peer.Software).Msg("agreed")
 	a.notify(job.PeerKnown{Protocol: negotiate.Native, Version: int(plan.Version), Software: peer.Software})
 	if plan.Tree {
 		a.begins(job.Unknown, 0)

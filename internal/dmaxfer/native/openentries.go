@@ -19,8 +19,8 @@ type openEntries struct {
 	failedFiles failedPaths
 	openable    *weighted.Weighted // has a permit for each file of a tree that is open and comes in chunks
 
-	// Each has maxAttributes permits, one for each byte of the extended attributes of needed files, and of other entries
-	// that are not planned yet.
+	// Each has maxAttributes permits, one for each byte of the extended attributes of needed files, and of other
+	// entries that are not planned yet.
 	fileAttributes, otherAttributes *weighted.Weighted
 }
 

@@ -66,8 +66,8 @@ func (o *outgoing) letGo() {
 	o.closeUnused()
 }
 
-// heldAfterwards returns how many bytes of extended attributes follow the announcement of the entry. Those of a file are
-// sent when the receiver is prepared for them.
+// heldAfterwards returns how many bytes of extended attributes follow the announcement of the entry. Those of a file
+// are sent when the receiver is prepared for them.
 func (o *outgoing) heldAfterwards() int64 {
 	if o.kind == negotiate.EntryFile {
 		return 0

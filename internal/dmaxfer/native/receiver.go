@@ -241,8 +241,8 @@ func (r *receiver) passHeld() {
 	r.held = r.held[:copy(r.held, r.held[ready:])]
 }
 
-// addAttributes adds a fragment of the extended attributes of an entry. Of a directory or symlink that exceeds the limit
-// they are dropped, and the planner fails it.
+// addAttributes adds a fragment of the extended attributes of an entry. Of a directory or symlink that exceeds the
+// limit they are dropped, and the planner fails it.
 func (r *receiver) addAttributes(number uint32, m negotiate.Metadata) error {
 	e := r.open.entry(number)
 	if e == nil {

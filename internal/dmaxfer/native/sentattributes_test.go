@@ -106,6 +106,20 @@ func TestSenderWaitsForDirectoriesWithAttributes(t *testing.T) {
 	}
 }
 
+func decideAll(entries []sourceEntry) {
+	for _, e := range entries {
+		e.decide()
+	}
+}
+
+// attributeBytes returns how many bytes of extended attributes entries hold.
+func attributeBytes(entries []sourceEntry) (bytes int) {
+	for _, e := range entries {
+		bytes += len(e.attributes)
+	}
+	return bytes
+}
+
 // A sender holds no more extended attributes of the entries that it has found than the limit. It goes on when some of
 // them have been sent, or their entries are decided.
 func TestSourceHoldsFewAttributes(t *testing.T) {
@@ -126,35 +140,33 @@ func TestSourceHoldsFewAttributes(t *testing.T) {
 		}, &account{})
 		must(t, err)
 		var found []sourceEntry
-		ended := false
-		go func() {
-			for err := error(nil); err == nil; {
-				var more []sourceEntry
-				more, err = source.next(t.Context())
-				found = append(found, more...)
-				ended = err == io.EOF
+		waited := 0
+		for err == nil {
+			type result struct {
+				entries []sourceEntry
+				err     error
 			}
-		}()
-		for sent := 0; !ended; {
+			results := make(chan result, 1)
+			go func() {
+				entries, err := source.next(t.Context())
+				results <- result{entries, err}
+			}()
 			synctest.Wait()
-			held := 0
-			for _, e := range found {
-				held += len(e.attributes)
+			if len(results) == 0 {
+				waited++
+				decideAll(found)
 			}
-			if held > maxAttributes || len(found) == sent {
+			next := <-results
+			found, err = append(found, next.entries...), next.err
+			if held := attributeBytes(found); held > maxAttributes {
 				t.Fatalf("%d entries were found, %d bytes are held", len(found), held)
 			}
-			for ; sent < len(found); sent++ {
-				found[sent].decide()
-			}
-			synctest.Wait()
 		}
-		for _, e := range found {
-			e.decide()
+		mustBe(t, err, io.EOF)
+		if len(found) != 1+files || waited != 1 {
+			t.Errorf("%d entries were found, the source has waited %d times", len(found), waited)
 		}
-		if len(found) != 1+files {
-			t.Errorf("%d entries were found", len(found))
-		}
+		decideAll(found)
 		source.close()
 	})
 	if got := from.Handles(); got != 0 {

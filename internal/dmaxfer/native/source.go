@@ -114,7 +114,7 @@ type treeSource struct {
 	omitted int         // depth of a directory that cannot be sent, nor what is below it; 0: none
 	unsent  failedPaths // files that are not announced, nor hard links to them
 
-	attributes *weighted.Weighted // has maxAttributes permits, for each byte of those of the entries that were passed on
+	attributes *weighted.Weighted // has maxAttributes permits, one for each byte of those that were passed on
 	waiting    *sourceEntry       // for permits; nil: none
 }
 

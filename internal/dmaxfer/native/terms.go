@@ -89,7 +89,8 @@ func (t *terms) inOrder() bool {
 // on the host and from a consumer, it reuses one buffer.
 func (t *terms) layout() Layout {
 	l := Layout{
-		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest, Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
+		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
+		Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
 	l.Lanes = min(maxLanes, l.Depth)
 	if limit := t.config.traits().Lanes; t.inOrder() || limit == 1 {

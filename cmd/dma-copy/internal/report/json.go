@@ -311,7 +311,8 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
-		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(), Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
+		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(),
+		Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, DryRun: s.DryRun, Unconfirmed: s.Unconfirmed,
 	}
