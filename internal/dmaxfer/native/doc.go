@@ -1,11 +1,11 @@
 // Package native is a session in the protocol that two dma-copy speak, and the transfer in it: of a file, a stream or a
-// directory, through a window of slots on the host, with digests and resume. It starts where the reference protocol has
+// directory, through a window of slots, with digests and resume. It starts where the reference protocol has
 // found out that both sides speak it, and returns to it, by Result.Reference, where the peer does not after all. It
 // must not know how the peers met, nor what a message looks like: that is negotiate's.
 //
 //	Run ─ HELLO ─ plan ─┬─ role ─┬─ sender    source ─► entries ─► feed ─► lanes ─► slots ─► [engine ─►] window
 //	                    │        └─ receiver  entries ─► planner; window ─► [engine ─►] buffers ─► lanes ─► target
-//	                    └─ window: exposed by the host, opened by the DPU
+//	                    └─ window: exposed by its owner, opened by the peer; by DMA (dma.go) or producers (fast.go)
 //
 // The state of negotiate.NativeSession is the only state of the session. The life of an entry:
 //

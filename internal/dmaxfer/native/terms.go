@@ -93,7 +93,7 @@ func (t *terms) layout() Layout {
 		Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
 	l.Lanes = min(maxLanes, l.Depth)
-	if limit := t.config.traits().Lanes; t.inOrder() || limit == 1 {
+	if t.inOrder() || l.Path == negotiate.PathFast && t.config.traits().Lanes == 1 {
 		l.Lanes = 1
 	}
 	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
