@@ -75,7 +75,7 @@ func (c *treeChecker) withoutFaults(random *rand.Rand) results {
 		c.mustSucceed("without limits", c.attempt(disks, fault{}))
 	}
 	if !c.t.Failed() && random.IntN(3) == 0 {
-		c.mustSucceed("once more", c.attempt(disks, fault{}))
+		c.mustSucceed("repeated", c.attempt(disks, fault{}))
 	}
 	c.scenario = of
 	return clean

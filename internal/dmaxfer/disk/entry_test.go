@@ -78,7 +78,7 @@ func TestExistingEntriesAreReplaced(t *testing.T) {
 						prepare(at)
 					})
 					must(t, receive(t, tree.Root(), "entry"))
-					must(t, receive(t, tree.Root(), "entry")) // once more
+					must(t, receive(t, tree.Root(), "entry")) // again
 					must(t, tree.Close(true))
 					in.mustHold(t, "entry", "precious", "source")
 					in.mustContain(t, "entry", newText)

@@ -259,7 +259,7 @@ func TestEveryOperationOfATreeFails(t *testing.T) {
 	}
 }
 
-// failTree receives a tree while operation n fails, and then once more.
+// failTree receives a tree while operation n fails, and then again.
 func failTree(t *testing.T, c treeCase, n int, fault disktest.Fault) (fired bool) {
 	m := c.prepare()
 	faulty := disktest.NewFaulty(m, disktest.FailAt(n, fault))

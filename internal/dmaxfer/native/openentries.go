@@ -39,7 +39,7 @@ func (o *openEntries) add(e *arriving) {
 	o.undecided++
 }
 
-// entry returns an entry that nobody decides yet, or nil.
+// entry returns an entry that is not decided, nor being decided, or nil.
 func (o *openEntries) entry(number uint32) *arriving {
 	o.mu.Lock()
 	defer o.mu.Unlock()

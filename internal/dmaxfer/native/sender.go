@@ -212,7 +212,7 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 }
 
 // removeLeftovers removes what an interrupted transfer in the other direction has left beside a file that both sides
-// have. Nobody depends on it.
+// have. A failure to remove it is ignored.
 func (s *sender) removeLeftovers() {
 	if !s.terms.plan.Compare || s.terms.plan.Tree || s.terms.plan.DryRun {
 		return

@@ -59,7 +59,7 @@ func (r Replacement) Write(ctx context.Context, content []byte) error {
 // most files is known at once.
 const maxBuffered = 1 << 20
 
-// ReplacementWriter writes a Replacement piece by piece. It is for one goroutine.
+// ReplacementWriter writes a Replacement with several calls. It is for one goroutine.
 type ReplacementWriter struct {
 	of       Replacement
 	partial  *disk.Partial // nil until the buffer is full
