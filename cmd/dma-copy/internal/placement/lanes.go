@@ -1,6 +1,7 @@
 package placement
 
 import (
+	"os"
 	"runtime"
 	"sync"
 
@@ -28,6 +29,9 @@ func (Lanes) Lanes(n int) pump.Pinning {
 	}
 	return cpus
 }
+
+// Threads implements native.Placement.
+func (Lanes) Threads() pump.Pinning { return threads{} }
 
 // pinning is the CPUs that lanes are pinned to, in order of their numbers and round robin.
 type pinning []int
@@ -63,3 +67,24 @@ func (p pinning) Pin(lane int) (unpin func(), pinned bool) {
 		}
 	}, true
 }
+
+// threads pins nothing.
+type threads struct{}
+
+var _ pump.Pinning = threads{}
+
+// Reserve implements pump.Pinning: Go runs at least as many threads at once as there are lanes, in place of the one
+// that shareCores leaves on two CPUs, but not more than the process has CPUs, and as many as before if the environment
+// sets GOMAXPROCS.
+func (threads) Reserve(lanes int) (release func()) {
+	var allowed unix.CPUSet
+	if os.Getenv("GOMAXPROCS") != "" || unix.SchedGetaffinity(0, &allowed) != nil {
+		return func() {}
+	}
+	more := max(0, min(lanes, allowed.Count())-runtime.GOMAXPROCS(0))
+	reserve(more)
+	return func() { reserve(-more) }
+}
+
+// Pin implements pump.Pinning.
+func (threads) Pin(int) (unpin func(), pinned bool) { return func() {}, false }
