@@ -27,8 +27,8 @@ func openSoftDevice(t *testing.T, name string) *Device {
 func TestRepresentorsAreDescribed(t *testing.T) {
 	got, err := openSoftDevice(t, "03:00.0").DescribeRepresentors()
 	want := []RepresentorInfo{
-		{PCIAddress: "0000:b1:00.0", Function: "PF", VUID: "SOFT00000000MLNXS0D0F0"},
-		{PCIAddress: "0000:b1:00.1", Function: "PF", VUID: "SOFT00000000MLNXS0D0F1"},
+		{PCIAddress: "0000:b1:00.0", Function: "PF", VUID: "SOFT00000000MLNXS0D0F0", Interface: "pf0hpf"},
+		{PCIAddress: "0000:b1:00.1", Function: "PF", VUID: "SOFT00000000MLNXS0D0F1", Interface: "pf1hpf"},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, error %v", got, err)

@@ -14,7 +14,7 @@ type DeviceInfo struct {
 	IBName     string // RDMA device, may be empty
 	Interface  string // network interface, may be empty
 	Function   string // "PF", "VF" or "SF"; empty: unknown, as before DOCA 3.1
-	SFIndex    uint32 // of an SF, the number it was created with
+	SFIndex    uint32 // of an SF: N of its auxiliary device mlx5_core.sf.N, which is not always its SF number
 	Capabilities
 }
 
@@ -132,18 +132,14 @@ func (d *Driver) describe(devinfo cabi.Devinfo) (DeviceInfo, error) {
 // address that a PF shares with SFs opens the PF. A device whose PCI address cannot be read is skipped; its error is
 // returned if no other device has the name. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_open.
 func (d *Driver) OpenDevice(name string) (*Device, error) {
-	wanted := name
-	if looksLikePCI(name) {
-		address, err := ParsePCIAddress(name)
-		if err != nil {
-			return nil, err
-		}
-		wanted = address
+	wanted, err := longName(name)
+	if err != nil {
+		return nil, err
 	}
 	missing := &NotFoundError{Kind: "device", Name: name}
 	var unreadable error
 	var device *Device
-	err := d.eachDevice(func(found described) (bool, error) {
+	err = d.eachDevice(func(found described) (bool, error) {
 		if found.err != nil {
 			unreadable = cmp.Or(unreadable, found.err)
 			return true, nil
@@ -168,8 +164,14 @@ func (d *Driver) OpenDevice(name string) (*Device, error) {
 	return device, nil
 }
 
-// looksLikePCI reports whether text is meant as a PCI address: names of RDMA and network devices have no colon.
-func looksLikePCI(text string) bool { return strings.Contains(text, ":") }
+// longName returns the long form of a PCI address, and any other name as it is: only PCI addresses have colons.
+// ErrBadAddress.
+func longName(name string) (string, error) {
+	if !strings.Contains(name, ":") {
+		return name, nil
+	}
+	return ParsePCIAddress(name)
+}
 
 // Info returns a description of the device.
 func (d *Device) Info() DeviceInfo { return d.info }

@@ -140,30 +140,81 @@ func TestUnreadableDeviceIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestRepresentorsShowTheKindOfTheirFunction(t *testing.T) {
-	driver := openWithFunctions(t, "vf,sf")
-	driver.abi = reversed{driver.abi}
+// openFirstDPU opens the first function of the DPU for the rest of the test.
+func openFirstDPU(t *testing.T, driver *Driver) *Device {
+	t.Helper()
 	device, err := driver.OpenDevice("03:00.0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer device.Close()
+	t.Cleanup(func() { _ = device.Close() })
+	return device
+}
+
+func TestRepresentorsShowTheirFunction(t *testing.T) {
+	driver := openWithFunctions(t, "vf,sf")
+	driver.abi = reversed{driver.abi}
+	device := openFirstDPU(t, driver)
 	got, err := device.DescribeRepresentors()
 	want := []RepresentorInfo{
-		{PCIAddress: "0000:b1:00.2", Function: "VF", VUID: "SOFT00000000MLNXS0D0F0VF1"},
-		{PCIAddress: "0000:b1:00.1", Function: "PF", VUID: "SOFT00000000MLNXS0D0F1"},
-		{PCIAddress: "0000:b1:00.0", Function: "PF", VUID: "SOFT00000000MLNXS0D0F0"},
-		{PCIAddress: "0000:b1:00.0", Function: "SF", VUID: "SOFT00000000MLNXS0D0F0SF4"},
+		{PCIAddress: "0000:b1:00.2", Function: "VF", VUID: "SOFT00000000MLNXS0D0F0VF1", Interface: "pf0vf0"},
+		{PCIAddress: "0000:b1:00.1", Function: "PF", VUID: "SOFT00000000MLNXS0D0F1", Interface: "pf1hpf"},
+		{PCIAddress: "0000:b1:00.0", Function: "PF", VUID: "SOFT00000000MLNXS0D0F0", Interface: "pf0hpf"},
+		{PCIAddress: "0000:b1:00.0", Function: "SF", VUID: "SOFT00000000CMLNXS0D0F0SF32768",
+			Interface: "en3f0c1pf0sf4"},
 	}
 	if err != nil || !slices.Equal(got, want) {
 		t.Errorf("got %+v, error %v", got, err)
 	}
-	addresses := []string{"0000:b1:00.2", "0000:b1:00.1", "0000:b1:00.0"}
-	if got, err := device.Representors(); err != nil || !slices.Equal(got, addresses) {
-		t.Errorf("addresses %v, error %v", got, err)
+	names := []string{"0000:b1:00.2", "0000:b1:00.1", "0000:b1:00.0", "en3f0c1pf0sf4"}
+	if got, err := device.Representors(); err != nil || !slices.Equal(got, names) {
+		t.Errorf("names %v, error %v", got, err)
 	}
 	_, err = device.OpenRepresentor("ff:1f.7")
-	if missing, is := errors.AsType[*NotFoundError](err); !is || !slices.Equal(missing.Available, addresses) {
-		t.Errorf("got %v, want one that is missing among %v", err, addresses)
+	if missing, is := errors.AsType[*NotFoundError](err); !is || !slices.Equal(missing.Available, names) {
+		t.Errorf("got %v, want one that is missing among %v", err, names)
+	}
+}
+
+// Each name of a representor opens it, and the PCI address that a PF shares with its SF opens that of the PF.
+func TestNamesOpenTheirOwnRepresentor(t *testing.T) {
+	driver := openWithFunctions(t, "vf,sf")
+	driver.abi = reversed{driver.abi}
+	device := openFirstDPU(t, driver)
+	for name, want := range map[string]string{
+		"b1:00.0": "pf0hpf", "0000:B1:00.0": "pf0hpf", "pf0hpf": "pf0hpf", "SOFT00000000MLNXS0D0F0": "pf0hpf",
+		"b1:00.2": "pf0vf0", "pf0vf0": "pf0vf0", "SOFT00000000MLNXS0D0F0VF1": "pf0vf0",
+		"en3f0c1pf0sf4": "en3f0c1pf0sf4", "SOFT00000000CMLNXS0D0F0SF32768": "en3f0c1pf0sf4",
+	} {
+		rep, err := device.OpenRepresentor(name)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := rep.Info().Interface; got != want {
+			t.Errorf("%s opened %s, want %s", name, got, want)
+		}
+		if err := rep.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A release of DOCA before 2.6 does not know the network device of a representor.
+func TestNameOfRepresentor(t *testing.T) {
+	sf := RepresentorInfo{PCIAddress: "0000:b1:00.0", Function: "SF", VUID: "SF32768", Interface: "en3f0c1pf0sf4"}
+	older, nameless := sf, sf
+	older.Interface = ""
+	nameless.Interface, nameless.VUID = "", ""
+	for want, info := range map[string]RepresentorInfo{
+		"en3f0c1pf0sf4": sf, "SF32768": older, "0000:b1:00.0": nameless,
+		"0000:b1:00.1": {PCIAddress: "0000:b1:00.1", Function: "PF", VUID: "F1", Interface: "pf1hpf"},
+	} {
+		if got := info.Name(); got != want || !info.Named(got) {
+			t.Errorf("%+v has the name %q, want %q", info, got, want)
+		}
+		if info.Named("") || info.Named("b1:00:0") {
+			t.Errorf("%+v has the name of nothing", info)
+		}
 	}
 }

@@ -3,38 +3,59 @@ package doca
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
 // Representor is the object on the DPU for a function of the host. It is safe for concurrent use.
 type Representor struct {
-	abi     cabi.ABI
-	rep     cabi.Rep
-	address string
+	abi  cabi.ABI
+	rep  cabi.Rep
+	info RepresentorInfo
 }
 
-// RepresentorInfo describes a representor by its host function.
+// RepresentorInfo describes a representor and its host function.
 type RepresentorInfo struct {
-	PCIAddress string // of the host function, "0000:b1:00.1"
+	PCIAddress string // of the host function, "0000:b1:00.1"; an SF has that of its PF
 	Function   string // "PF", "VF" or "SF"; empty: unknown
 	VUID       string // unique name of the host function; empty: unknown
+	Interface  string // network device of the representor on the DPU; empty: unknown, as before DOCA 2.6
+}
+
+// Name returns the name by which OpenRepresentor opens this representor and no other: the PCI address of the host
+// function, or of an SF, which shares that of its PF, the network device or VUID.
+func (i RepresentorInfo) Name() string {
+	switch {
+	case !i.isSF():
+		return i.PCIAddress
+	case i.Interface != "":
+		return i.Interface
+	case i.VUID != "":
+		return i.VUID
+	default:
+		return i.PCIAddress
+	}
+}
+
+func (i RepresentorInfo) isSF() bool { return i.Function == functionNames[cabi.SubFunction] }
+
+// Named reports whether this is one of the names of the representor: the PCI address of its host function in either
+// form, its VUID or its network device.
+func (i RepresentorInfo) Named(name string) bool {
+	long, err := longName(name)
+	return err == nil && long != "" && (long == i.PCIAddress || long == i.VUID || long == i.Interface)
 }
 
 var functionNames = map[cabi.Function]string{
 	cabi.PhysicalFunction: "PF", cabi.VirtualFunction: "VF", cabi.SubFunction: "SF",
 }
 
-// DescribeRepresentors lists the representors and their host functions: none on the host. Implements:
-// doca_devinfo_rep_create_list, doca_devinfo_rep_get_pci_func_type, doca_devinfo_rep_get_vuid.
+// DescribeRepresentors lists the representors and their host functions, SFs last: none on the host. Implements:
+// doca_devinfo_rep_create_list, doca_devinfo_rep_get_pci_func_type, doca_devinfo_rep_get_vuid,
+// doca_devinfo_rep_get_iface_name.
 func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
 	var infos []RepresentorInfo
-	err := d.eachRepresentor(func(rep cabi.RepInfo, address string) (bool, error) {
-		info := RepresentorInfo{PCIAddress: address, VUID: d.abi.RepVUID(rep)}
-		if kind, err := d.abi.RepFunction(rep); err == nil {
-			info.Function = functionNames[kind]
-		}
+	err := d.eachRepresentor(func(_ cabi.RepInfo, info RepresentorInfo) (bool, error) {
 		infos = append(infos, info)
 		return true, nil
 	})
@@ -44,73 +65,82 @@ func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
 	return infos, err
 }
 
-// Representors lists the PCI addresses of the host functions that this device represents, each once although an SF
-// shares that of its PF: none on the host. Implements: doca_devinfo_rep_create_list.
+// Representors lists the names of the representors: none on the host. Implements: doca_devinfo_rep_create_list.
 func (d *Device) Representors() ([]string, error) {
 	infos, err := d.DescribeRepresentors()
-	var addresses []string
+	var names []string
 	for _, info := range infos {
-		addresses = appendNew(addresses, info.PCIAddress)
+		names = append(names, info.Name())
 	}
-	return addresses, err
+	return names, err
 }
 
-func appendNew(list []string, text string) []string {
-	if slices.Contains(list, text) {
-		return list
-	}
-	return append(list, text)
+// describedRep is a representor of a list.
+type describedRep struct {
+	rep  cabi.RepInfo
+	info RepresentorInfo
 }
 
-// eachRepresentor calls visit with each representor until it returns false, those of SFs last.
-func (d *Device) eachRepresentor(visit func(cabi.RepInfo, string) (bool, error)) error {
+// eachRepresentor calls visit with each representor until it returns false. SFs come last, so that a PCI address finds
+// the PF first.
+func (d *Device) eachRepresentor(visit func(cabi.RepInfo, RepresentorInfo) (bool, error)) error {
 	if d.dev == nil {
 		return ErrClosed
 	}
-	list, infos, err := d.abi.RepCreateList(d.dev)
+	list, reps, err := d.abi.RepCreateList(d.dev)
 	if err != nil {
 		return err
 	}
 	defer d.abi.RepDestroyList(list)
-	sfsLast(infos, func(info cabi.RepInfo) bool {
-		kind, err := d.abi.RepFunction(info)
-		return err == nil && kind == cabi.SubFunction
-	})
-	for _, info := range infos {
-		address, err := d.abi.RepPCIAddress(info)
+	all := make([]describedRep, len(reps))
+	for i, rep := range reps {
+		info, err := d.describeRepresentor(rep)
 		if err != nil {
 			return err
 		}
-		if more, err := visit(info, address); err != nil || !more {
+		all[i] = describedRep{rep, info}
+	}
+	sfsLast(all, func(found describedRep) bool { return found.info.isSF() })
+	for _, found := range all {
+		if more, err := visit(found.rep, found.info); err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-// OpenRepresentor opens the representor of the host function at a PCI address in either form; of the PF if SFs share
-// it. Errors: ErrBadAddress, *NotFoundError, *Error. Implements: doca_dev_rep_open.
-func (d *Device) OpenRepresentor(address string) (*Representor, error) {
-	wanted, err := ParsePCIAddress(address)
-	if err != nil {
+func (d *Device) describeRepresentor(rep cabi.RepInfo) (RepresentorInfo, error) {
+	address, err := d.abi.RepPCIAddress(rep)
+	info := RepresentorInfo{PCIAddress: address, VUID: d.abi.RepVUID(rep), Interface: d.abi.RepInterface(rep)}
+	if kind, err := d.abi.RepFunction(rep); err == nil {
+		info.Function = functionNames[kind]
+	}
+	return info, err
+}
+
+// OpenRepresentor opens the representor that has this name: the PCI address of its host function in either form, its
+// VUID or its network device. A PCI address that a PF shares with SFs opens that of the PF. Errors: ErrBadAddress,
+// *NotFoundError, *Error. Implements: doca_dev_rep_open.
+func (d *Device) OpenRepresentor(name string) (*Representor, error) {
+	if _, err := longName(name); err != nil {
 		return nil, err
 	}
-	missing := &NotFoundError{Kind: "representor", Name: address}
+	missing := &NotFoundError{Kind: "representor", Name: name}
 	var representor *Representor
-	err = d.eachRepresentor(func(info cabi.RepInfo, found string) (bool, error) {
-		missing.Available = appendNew(missing.Available, found)
-		if found != wanted {
+	err := d.eachRepresentor(func(found cabi.RepInfo, info RepresentorInfo) (bool, error) {
+		missing.Available = append(missing.Available, info.Name())
+		if !info.Named(name) {
 			return true, nil
 		}
-		rep, err := d.abi.RepOpen(info)
-		representor = &Representor{abi: d.abi, rep: rep, address: found}
+		rep, err := d.abi.RepOpen(found)
+		representor = &Representor{abi: d.abi, rep: rep, info: info}
 		return false, err
 	})
 	switch {
 	case errors.Is(err, CodeNotSupported):
 		return nil, missing
 	case err != nil:
-		return nil, fmt.Errorf("representor %s: %w", address, err)
+		return nil, fmt.Errorf("representor %s: %w", name, err)
 	case representor == nil:
 		return nil, missing
 	}
@@ -118,8 +148,8 @@ func (d *Device) OpenRepresentor(address string) (*Representor, error) {
 	return representor, nil
 }
 
-// Address returns the PCI address of the host function.
-func (r *Representor) Address() string { return r.address }
+// Info returns a description of the representor.
+func (r *Representor) Info() RepresentorInfo { return r.info }
 
 // Close closes the representor. CodeInUse while a Server uses it. Implements: doca_dev_rep_close.
 func (r *Representor) Close() error {

@@ -110,12 +110,16 @@ func isStaleSocket(file string) bool {
 	return errors.Is(err, unix.ECONNREFUSED)
 }
 
-// Servers lists the PCI addresses of the devices on which a live process serves the host function at a PCI address, in
-// either form, under the server name. ErrBadAddress.
+// Servers lists the PCI addresses of the devices on which a live process serves the host function under the server
+// name. The function is named as for OpenDevice or OpenRepresentor. ErrBadAddress.
 func (d SoftDir) Servers(hostFunction, name string) ([]string, error) {
-	function, err := ParsePCIAddress(hostFunction)
+	wanted, err := longName(hostFunction)
 	if err != nil {
 		return nil, err
+	}
+	function := softdev.FunctionKey(wanted)
+	if function == "" {
+		return nil, nil
 	}
 	var devices []string
 	prefix := "comch." + function + "."

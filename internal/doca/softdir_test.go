@@ -124,6 +124,7 @@ func TestServersOfSoftDir(t *testing.T) {
 		{File: "comch.0000:b1:00.1.0000:03:00.1.dma%20copy%20server", Stale: true},
 		{File: "comch.0000:b1:00.1.0000:03:00.1.other"},
 		{File: "comch.0000:b1:00.0.0000:03:00.1.dma%20copy%20server"},
+		{File: "comch.sf04:b1:00.0.0000:03:00.0.dma%20copy%20server"},
 		{File: "comch.0000:b1:00.1."},
 		{File: "mem.1.0000000000000001"},
 	}}
@@ -133,6 +134,12 @@ func TestServersOfSoftDir(t *testing.T) {
 	}{
 		{"b1:00.1", []string{"0000:03:00.0"}},
 		{"0000:B1:00.0", []string{"0000:03:00.1"}},
+		{"mlx5_1", []string{"0000:03:00.0"}},
+		{"pf0hpf", []string{"0000:03:00.1"}},
+		{"SOFT00000000MLNXS0D0F0", []string{"0000:03:00.1"}},
+		{"mlx5_5", []string{"0000:03:00.0"}},
+		{"enp177s0f0s4", []string{"0000:03:00.0"}},
+		{"en3f0c1pf0sf4", []string{"0000:03:00.0"}},
 		{"b2:00.0", nil},
 	}
 	for _, tc := range cases {
@@ -140,7 +147,7 @@ func TestServersOfSoftDir(t *testing.T) {
 			t.Errorf("%s: %q, error %v, want %q", tc.function, got, err, tc.want)
 		}
 	}
-	if _, err := dir.Servers("mlx5_0", ourServer); !errors.Is(err, ErrBadAddress) {
+	if _, err := dir.Servers("b1:00:0", ourServer); !errors.Is(err, ErrBadAddress) {
 		t.Errorf("error %v", err)
 	}
 }

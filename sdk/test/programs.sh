@@ -90,7 +90,7 @@ run_3_3() {
 	prints 'device mlx5_4 is a VF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr b1:00.2
 	prints 'device mlx5_5 is a SF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr b1:00.0 --sf-index 4
 	prints 'representor pf0vf0 of a VF' DMA_COPY_SOFT_FUNCTIONS=vf,sf "$1" --pci-addr 03:00.0
-	grep -q 'representor pf0sf4 of a SF$' "$work/out" || fail "$1 finds no representor of the SF"
+	grep -q 'representor en3f0c1pf0sf4 of a SF$' "$work/out" || fail "$1 finds no representor of the SF"
 	! timeout 60 "$1" --pci-addr b1:00.0 --sf-index 4 > "$work/out" 2> "$work/err" ||
 		fail "$1 found an SF that is not there"
 }

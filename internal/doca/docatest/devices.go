@@ -85,7 +85,7 @@ func missingDevice(b *bench) {
 func badAddress(b *bench) {
 	_, err := b.driver.OpenDevice("b1:00:0")
 	b.mustBe(err, doca.ErrBadAddress)
-	_, err = b.dpu().OpenRepresentor("b1.00.0")
+	_, err = b.dpu().OpenRepresentor("b1:00:0")
 	b.mustBe(err, doca.ErrBadAddress)
 }
 
@@ -107,40 +107,42 @@ func deviceInUse(b *bench) {
 }
 
 func representsHost(b *bench) {
-	addresses, err := b.dpu().Representors()
+	dpu := b.dpu()
+	names, err := dpu.Representors()
 	b.must(err)
 	host := b.hostInfo().PCIAddress
-	if !slices.Contains(addresses, host) {
-		b.Fatalf("the host's %s is not among %v", host, addresses)
+	if !slices.Contains(names, host) {
+		b.Fatalf("the host's %s is not among %v", host, names)
 	}
-	dpu := b.dpu()
 	for _, name := range []string{host, strings.TrimPrefix(host, "0000:"), strings.ToUpper(host)} {
 		rep, err := dpu.OpenRepresentor(name)
 		b.must(err)
 		b.closeAtEnd(rep)
-		if rep.Address() != host {
-			b.Errorf("%s opened the representor of %s", name, rep.Address())
+		if got := rep.Info().PCIAddress; got != host {
+			b.Errorf("%s opened the representor of %s", name, got)
 		}
 	}
 }
 
 func missingRepresentor(b *bench) {
 	dpu := b.dpu()
-	addresses, err := dpu.Representors()
+	names, err := dpu.Representors()
 	b.must(err)
-	_, err = dpu.OpenRepresentor("ff:1f.7")
-	var missing *doca.NotFoundError
-	if !errors.As(err, &missing) || missing.Kind != "representor" || !slices.Equal(missing.Available, addresses) {
-		b.Fatalf("got %v, want a representor that is missing among %v", err, addresses)
+	for _, name := range []string{"ff:1f.7", "no_such_device", ""} {
+		_, err = dpu.OpenRepresentor(name)
+		var missing *doca.NotFoundError
+		if !errors.As(err, &missing) || missing.Kind != "representor" || !slices.Equal(missing.Available, names) {
+			b.Fatalf("got %v, want a representor that is missing among %v", err, names)
+		}
 	}
 }
 
 func hostHasNoRepresentors(b *bench) {
 	host := b.host()
-	addresses, err := host.Representors()
+	names, err := host.Representors()
 	b.must(err)
-	if len(addresses) > 0 {
-		b.Errorf("the host represents %v", addresses)
+	if len(names) > 0 {
+		b.Errorf("the host represents %v", names)
 	}
 	var missing *doca.NotFoundError
 	_, err = host.OpenRepresentor(b.hostInfo().PCIAddress)

@@ -238,6 +238,9 @@ type ABI interface {
 	RepPCIAddress(RepInfo) (string, error)
 	// RepVUID returns the unique name of the represented function, or "". Implements: doca_devinfo_rep_get_vuid.
 	RepVUID(RepInfo) string
+	// RepInterface returns the network device of the representor, or "", as before DOCA 2.6. Implements:
+	// doca_devinfo_rep_get_iface_name.
+	RepInterface(RepInfo) string
 	// RepFunction returns the kind of the represented function. Implements: doca_devinfo_rep_get_pci_func_type.
 	RepFunction(RepInfo) (Function, error)
 	// RepOpen implements: doca_dev_rep_open.

@@ -204,6 +204,16 @@ func (n *native) RepVUID(r RepInfo) string {
 	return C.GoString(&text[0])
 }
 
+func (n *native) RepInterface(r RepInfo) string {
+	var text [C.DOCA_DEVINFO_IFACE_NAME_SIZE]C.char
+	info := (*C.struct_doca_devinfo_rep)(r)
+	if !C.has_doca_devinfo_rep_get_iface_name(n.ops) ||
+		C.call_doca_devinfo_rep_get_iface_name(n.ops, info, &text[0], C.uint32_t(len(text))) != C.DOCA_SUCCESS {
+		return ""
+	}
+	return C.GoString(&text[0])
+}
+
 func (n *native) RepFunction(r RepInfo) (Function, error) {
 	var kind C.enum_doca_pci_func_type
 	status := C.call_doca_devinfo_rep_get_pci_func_type(n.ops, (*C.struct_doca_devinfo_rep)(r), &kind)

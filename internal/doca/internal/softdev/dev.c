@@ -46,12 +46,16 @@ static struct doca_dev devices[NUM_FUNCTIONS] = {
 	DEVICE(HOST_PF0), DEVICE(HOST_PF1), DEVICE(HOST_VF), DEVICE(HOST_SF), DEVICE(DPU_PF0), DEVICE(DPU_PF1),
 };
 
-#define REPRESENTORS                                                                  \
-	{                                                                             \
-		{&functions[HOST_PF0], "SOFT00000000MLNXS0D0F0", "pf0hpf"},           \
-			{&functions[HOST_PF1], "SOFT00000000MLNXS0D0F1", "pf1hpf"},   \
-			{&functions[HOST_VF], "SOFT00000000MLNXS0D0F0VF1", "pf0vf0"}, \
-			{&functions[HOST_SF], "SOFT00000000MLNXS0D0F0SF4", "pf0sf4"}, \
+/*
+ * Named as on a card: en3f0c1pf0sf4 is SF 4 of PF 0 of controller 1, the host. The number in the VUID of an SF is that
+ * of its function, which is not the SF number.
+ */
+#define REPRESENTORS                                                                              \
+	{                                                                                         \
+		{&functions[HOST_PF0], "SOFT00000000MLNXS0D0F0", "pf0hpf"},                       \
+			{&functions[HOST_PF1], "SOFT00000000MLNXS0D0F1", "pf1hpf"},               \
+			{&functions[HOST_VF], "SOFT00000000MLNXS0D0F0VF1", "pf0vf0"},             \
+			{&functions[HOST_SF], "SOFT00000000CMLNXS0D0F0SF32768", "en3f0c1pf0sf4"}, \
 	}
 
 /* Each function of the DPU has its own representors of all functions of the host. */
@@ -73,6 +77,22 @@ static uint32_t function_kinds(void)
 static bool function_exists(const struct doca_devinfo *function)
 {
 	return function->kind == PF || (function_kinds() & 1U << function->kind) != 0;
+}
+
+const char *soft_comch_key(const char *name)
+{
+	for (size_t i = 0; i < NUM_FUNCTIONS; i++) {
+		const struct doca_devinfo *info = &functions[i];
+		if (strcmp(name, info->pci_addr) == 0 || strcmp(name, info->ibdev_name) == 0 ||
+		    strcmp(name, info->iface_name) == 0)
+			return info->comch_key;
+	}
+	for (size_t i = 0; i < NUM_HOST_FUNCTIONS; i++) {
+		const struct doca_devinfo_rep *rep = &representors[0].infos[i];
+		if (strcmp(name, rep->vuid) == 0 || strcmp(name, rep->iface_name) == 0)
+			return rep->function->comch_key;
+	}
+	return NULL;
 }
 
 /* ---- Settings ---- */

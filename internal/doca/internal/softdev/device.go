@@ -62,8 +62,17 @@ func Directory(dir string) (string, error) {
 // DMA_COPY_SOFT_USERS.
 func TrustsUser(uid uint32) bool { return bool(C.soft_would_trust_user(C.uint32_t(uid))) }
 
+// FunctionKey returns the name that a function has in the names of sockets: its PCI address, or of an SF, which shares
+// that of its PF, another text of the same length. The function is named by its PCI address in the long form, its RDMA
+// or network device, or the VUID or network device of its representor. It returns "" if there is none.
+func FunctionKey(name string) string {
+	text := C.CString(name)
+	defer C.free(unsafe.Pointer(text))
+	return C.GoString(C.soft_comch_key(text))
+}
+
 // ServerFile returns the name, in the runtime directory, of the socket of the Comch server called name that a device
-// offers to a host function. Both are given by their PCI addresses in the long form.
+// offers to a host function. Both are given by their FunctionKey.
 func ServerFile(hostFunction, device, name string) string {
 	texts := [...]*C.char{C.CString(hostFunction), C.CString(device), C.CString(name)}
 	var address C.struct_soft_comch_address

@@ -50,6 +50,13 @@ doca_error_t soft_configure_all(const struct soft_settings *settings, char *erro
 bool soft_would_trust_user(uint32_t uid);
 
 /*
+ * Returns the name that a function has in the addresses of Comch sockets (soft_comch_address_make): of the function
+ * with this PCI address in the long form, of the PF if it shares it with an SF, or with this RDMA or network device, or
+ * whose representor has this VUID or network device. NULL: there is none.
+ */
+const char *soft_comch_key(const char *name);
+
+/*
  * Writes the time model in force, in one line; empty without one. False: no bytes are moved (move_bytes=0), so tasks
  * complete without copying. Configures the device unless it is.
  */

@@ -104,7 +104,9 @@ static void test_kinds(void)
 
 static void test_representors(void)
 {
-	static const char *const names[] = {"pf0hpf", "pf1hpf", "pf0vf0", "pf0sf4"};
+	static const char *const vuids[] = {"SOFT00000000MLNXS0D0F0", "SOFT00000000MLNXS0D0F1",
+					    "SOFT00000000MLNXS0D0F0VF1", "SOFT00000000CMLNXS0D0F0SF32768"};
+	static const char *const names[] = {"pf0hpf", "pf1hpf", "pf0vf0", "en3f0c1pf0sf4"};
 	CHECK_OK(configure("vf,sf"));
 	struct doca_dev *dpu = setup_open_dev(DPU_PCI);
 	struct doca_devinfo_rep **list;
@@ -118,6 +120,8 @@ static void test_representors(void)
 		CHECK("PPVS"[i] == "PVS"[kind]);
 		CHECK_OK(soft_doca_devinfo_rep_get_iface_name(list[i], name, sizeof(name)));
 		CHECK(strcmp(name, names[i]) == 0);
+		CHECK_OK(soft_doca_devinfo_rep_get_vuid(list[i], name, sizeof(name)));
+		CHECK(strcmp(name, vuids[i]) == 0);
 	}
 	CHECK_OK(soft_doca_devinfo_rep_destroy_list(list));
 	CHECK_OK(soft_doca_dev_close(dpu));
