@@ -132,7 +132,7 @@ func copyOnDevice(
 // pathOf describes the device and driver of the copy for the reports.
 func pathOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) report.Path {
 	return report.Path{
-		Software: softwareName(), Side: side, Device: device.Info().PCIAddress,
+		Software: softwareName(), Side: side, Device: device.Info().Name(),
 		Driver: driverPath(driver), Hardware: driver.Hardware(), Reason: driverReason(driver, s),
 	}
 }

@@ -84,6 +84,21 @@ func TestDevicesShowKindsOfFunctions(t *testing.T) {
 	}
 }
 
+// A copy over a function takes the names that are shown of its representor.
+func TestDevicesShowRepresentorsOfAllFunctions(t *testing.T) {
+	useSoftDevice(t, "dpu")
+	t.Setenv("DMA_COPY_SOFT_FUNCTIONS", "vf,sf")
+	text := invoke(nil, "devices", "--driver", "soft").stdout
+	for _, row := range []string{
+		"host function 0000:b1:00.2 (VF, net device pf0vf0, VUID SOFT00000000MLNXS0D0F0VF1)\n",
+		"host function 0000:b1:00.0 (SF, net device en3f0c1pf0sf4, VUID SOFT00000000CMLNXS0D0F0SF32768)\n",
+	} {
+		if strings.Count(text, row) != 2 {
+			t.Errorf("the two functions of the DPU do not both show\n%sin\n%s", row, text)
+		}
+	}
+}
+
 // portLimits returns the JSON of a consumer or producer.
 func portLimits(most, tasks float64) map[string]any {
 	return map[string]any{"supported": true, "max_per_connection": most, "max_tasks_in_flight": tasks,

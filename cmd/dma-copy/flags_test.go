@@ -14,10 +14,12 @@ import (
 
 func TestRefusedCommandLines(t *testing.T) {
 	const (
-		badDevice = "not a device; give a PCI address such as b1:00.1, or an IB or net device name"
-		badSize   = "not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"
-		badCount  = "not a count; give a whole number such as 16, or 0 for the device's choice"
-		badLevel  = "not a log level; give 10 to 70 in steps of ten, " +
+		badDevice      = "not a device; give a PCI address such as b1:00.1, or an IB or net device name"
+		badRepresentor = "not a representor; give the PCI address of a host function such as b1:00.1, " +
+			"or the VUID or net device name of its representor"
+		badSize  = "not a size; give whole bytes such as 65536, 256KiB or 1M, or 0 for the device's choice"
+		badCount = "not a count; give a whole number such as 16, or 0 for the device's choice"
+		badLevel = "not a log level; give 10 to 70 in steps of ten, " +
 			"or DISABLE, CRITICAL, ERROR, WARNING, INFO, DEBUG or TRACE"
 		badDuration = "not a duration; give a number with its unit, such as 30s or 5m"
 		notPositive = "the duration must be longer than zero; give one such as 30s"
@@ -60,7 +62,9 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"device empty", "-p _ -f x", `--pci-addr "": ` + badDevice},
 		{"device by path", "-p /dev/mlx -f x", `--pci-addr "/dev/mlx": ` + badDevice},
 		{"device by the alias, by path", "-d /dev/mlx -f x", `--dev-pci "/dev/mlx": ` + badDevice},
-		{"representor empty", "-r _ -f x", `--rep-pci "": ` + badDevice},
+		{"representor empty", "-r _ -f x", `--rep-pci "": ` + badRepresentor},
+		{"representor as a devlink port", "-r pci/0000:03:00.0/1 -f x",
+			`--rep-pci "pci/0000:03:00.0/1": ` + badRepresentor},
 		{"representor of a host", "-r b1:00.1 --role host -f x", `--rep-pci "b1:00.1" conflicts with --role host: ` +
 			"only the DPU side has representors, so leave one of them out"},
 		{"level between steps", "-f x -l 45", `--log-level "45": ` + badLevel},

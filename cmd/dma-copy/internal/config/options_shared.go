@@ -64,8 +64,8 @@ func deviceOption(device *string) option {
 func representorOption(representor *string) option {
 	return option{
 		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
-		json: jsonText, assign: into(representor, parseDevice),
-		help: "Representor of the host's device, DPU only",
+		json: jsonText, assign: into(representor, parseRepresentor),
+		help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor",
 	}
 }
 

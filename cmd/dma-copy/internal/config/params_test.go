@@ -161,7 +161,7 @@ func TestRefusedParameterFiles(t *testing.T) {
 			`params.json:2: wait "0": the duration must be longer than zero; give one such as 30s`},
 		{"path with NUL", `{"doca_program_flags": {"file": "a\u0000b"}}`,
 			`params.json:1: file "a\x00b": a path cannot hold a NUL byte; give the path of a file`},
-		{"device empty", `{"doca_program_flags": {"rep-pci": ""}}`, `params.json:1: rep-pci "": ` +
+		{"device empty", `{"doca_program_flags": {"pci-addr": ""}}`, `params.json:1: pci-addr "": ` +
 			"not a device; give a PCI address such as b1:00.1, or an IB or net device name"},
 	}
 	for _, tc := range cases {

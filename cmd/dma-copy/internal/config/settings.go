@@ -32,7 +32,7 @@ type Copy struct {
 	LogLevel      Level
 	Driver        Driver
 	Device        string         // PCI address, IB or net device name; empty: the only device that fits
-	Representor   string         // representor of the host function, DPU side; empty: not given
+	Representor   string         // name of a representor, DPU side; empty: not given
 	File          string         // the file to send or to create; never empty
 	Role          Role           // RoleAuto leaves the choice to the device
 	Wait          time.Duration  // for the peer to appear and be free; always positive

@@ -23,14 +23,26 @@ import (
 // The parsers below turn the text of a value into its type, for flags, parameter files and variables alike. Their
 // errors say what is wrong and what to give instead; the caller adds the origin.
 
-const maxDeviceName = 64 // longer than any PCI address, IB device name (63) or net device name (15)
-
 func parseDevice(text string) (string, error) {
-	misfit := func(r rune) bool { return r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if text == "" || len(text) > maxDeviceName || strings.ContainsFunc(text, misfit) {
+	if !isDeviceName(text) {
 		return "", errors.New("not a device; give a PCI address such as b1:00.1, or an IB or net device name")
 	}
 	return text, nil
+}
+
+func parseRepresentor(text string) (string, error) {
+	if !isDeviceName(text) {
+		return "", errors.New("not a representor; give the PCI address of a host function such as b1:00.1, " +
+			"or the VUID or net device name of its representor")
+	}
+	return text, nil
+}
+
+const maxDeviceName = 127 // of a VUID; PCI addresses, IB device names (63) and net device names (15) are shorter
+
+func isDeviceName(text string) bool {
+	misfit := func(r rune) bool { return r == '/' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	return text != "" && len(text) <= maxDeviceName && !strings.ContainsFunc(text, misfit)
 }
 
 func parsePath(text string) (string, error) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -88,7 +89,7 @@ func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	}
 	var names []string
 	for _, d := range devices {
-		names = append(names, fmt.Sprintf("%s (%s)", d.PCIAddress, strings.TrimPrefix(inventory.Sides(d), "the ")))
+		names = append(names, fmt.Sprintf("%s (%s)", d.Info().Name(), strings.TrimPrefix(inventory.Sides(d), "the ")))
 	}
 	return ok("devices: %s", strings.Join(names, ", "))
 }
@@ -99,11 +100,11 @@ func checkEachDevice(devices []*inventory.Device) []finding {
 	for _, d := range devices {
 		if lacks := missingFrom(d); lacks != "" {
 			findings = append(findings, warn("use another device, or update firmware and DOCA",
-				"device %s %s", d.PCIAddress, lacks))
+				"device %s %s", d.Info().Name(), lacks))
 		}
 		if d.Error != "" {
 			findings = append(findings, warn("run as root or with access to the device, and check dmesg",
-				"device %s: %s", d.PCIAddress, d.Error))
+				"device %s: %s", d.Info().Name(), d.Error))
 		}
 	}
 	return findings
@@ -127,20 +128,20 @@ func missingFrom(d *inventory.Device) string {
 // checkRepresentors judges what the DPU needs to serve a host function. A host needs no representors.
 func checkRepresentors(devices []*inventory.Device, s config.Doctor) finding {
 	const remedy = "run as root or in group mlnx, and check that the card is in DPU mode (not NIC mode)"
-	served, dpu := hostFunctions(selected(devices, s.Device))
+	served, dpu := representors(selected(devices, s.Device))
 	switch {
 	case !dpu && s.Representor != "":
 		return fail("leave out -r on the host",
 			"representors: only the DPU has representors, so %s does not exist", s.Representor)
 	case !dpu:
 		return ok("representors: none, and none needed on the host")
-	case s.Representor != "" && !containsAddress(served, s.Representor):
-		return fail("choose one of: "+orNone(served),
+	case s.Representor != "" && !isRepresentor(served, s.Representor):
+		return fail("choose one of: "+orNone(namesOf(served)),
 			"representors: none for host function %s", s.Representor)
 	case len(served) == 0:
 		return fail(remedy, "representors: no device of the DPU represents a host function")
 	default:
-		return ok("representors: of host functions %s", strings.Join(served, ", "))
+		return ok("representors: of host functions %s", strings.Join(namesOf(served), ", "))
 	}
 }
 
@@ -158,31 +159,28 @@ func selected(devices []*inventory.Device, name string) []*inventory.Device {
 	return left
 }
 
-// hostFunctions returns the host functions that the devices represent, without duplicates, and reports whether one of
-// the devices is the DPU's.
-func hostFunctions(devices []*inventory.Device) (functions []string, dpu bool) {
+// representors returns the representors of the devices, and reports whether one of the devices is the DPU's.
+func representors(devices []*inventory.Device) (served []inventory.Representor, dpu bool) {
 	for _, d := range devices {
 		dpu = dpu || d.DPUSide
-		for _, rep := range d.Representors {
-			if !containsAddress(functions, rep.HostFunction) {
-				functions = append(functions, rep.HostFunction)
-			}
-		}
+		served = append(served, d.Representors...)
 	}
-	return functions, dpu
+	return served, dpu
 }
 
-func containsAddress(addresses []string, wanted string) bool {
-	long, err := doca.ParsePCIAddress(wanted)
-	if err != nil {
-		return false
-	}
-	for _, address := range addresses {
-		if address == long {
-			return true
+func isRepresentor(served []inventory.Representor, name string) bool {
+	return slices.ContainsFunc(served, func(r inventory.Representor) bool { return r.Info().Named(name) })
+}
+
+// namesOf returns the names of representors, those that several devices have once.
+func namesOf(served []inventory.Representor) []string {
+	var names []string
+	for _, r := range served {
+		if name := r.Info().Name(); !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
-	return false
+	return names
 }
 
 func orNone(names []string) string {

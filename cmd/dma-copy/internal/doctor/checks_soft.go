@@ -112,8 +112,7 @@ func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device
 		if s.Device != "" {
 			return d, finding{}
 		}
-		infos = append(infos, doca.DeviceInfo{PCIAddress: d.PCIAddress,
-			Capabilities: doca.Capabilities{ClientSupported: d.HostSide, ServerSupported: d.DPUSide}})
+		infos = append(infos, d.Info())
 	}
 	if s.Device != "" {
 		return nil, fail(`choose one that "dma-copy devices" lists`, "peer: device %s not found", s.Device)
@@ -128,15 +127,20 @@ func peerDevice(devices []*inventory.Device, s config.Doctor) (*inventory.Device
 
 // checkServerIsThere looks for the DPU, on the host.
 func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
-	servers, err := dir.Servers(device.PCIAddress, negotiate.ServerName)
+	host := device.Info()
+	servers, err := dir.Servers(host.Name(), negotiate.ServerName)
 	switch {
 	case err != nil:
 		return fail("", "peer: %s", err)
 	case len(servers) > 0:
-		return ok("peer: a DPU serves host function %[2]s on %[1]s", strings.Join(servers, ", "), device.PCIAddress)
+		return ok("peer: a DPU serves host function %[2]s on %[1]s", strings.Join(servers, ", "), host.Name())
 	}
-	return fail("start it on the DPU: dma-copy -p DEVICE -r "+device.PCIAddress+" -f FILE",
-		"peer: no DPU serves host function %s in %s", device.PCIAddress, dir.Path).exitingWith(exit.Peer)
+	representor := host.PCIAddress
+	if host.IsSF() {
+		representor = "REPRESENTOR" // its PCI address would name the PF
+	}
+	return fail("start it on the DPU: dma-copy -p DEVICE -r "+representor+" -f FILE",
+		"peer: no DPU serves host function %s in %s", host.Name(), dir.Path).exitingWith(exit.Peer)
 }
 
 // checkServerIsFree checks on the DPU that no other process has the server name. A waiting host cannot be detected: it
@@ -144,6 +148,10 @@ func checkServerIsThere(dir doca.SoftDir, device *inventory.Device) finding {
 func checkServerIsFree(dir doca.SoftDir, device *inventory.Device, s config.Doctor) finding {
 	if s.Representor == "" {
 		return fail("name the host function with -r", "peer: on the DPU it depends on the host function that is served")
+	}
+	if !isRepresentor(device.Representors, s.Representor) {
+		return fail("choose one of: "+orNone(namesOf(device.Representors)),
+			"peer: %s does not represent host function %s", device.PCIAddress, s.Representor)
 	}
 	servers, err := dir.Servers(s.Representor, negotiate.ServerName)
 	if err != nil {

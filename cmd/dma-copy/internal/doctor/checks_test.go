@@ -128,6 +128,8 @@ func TestCheckDevices(t *testing.T) {
 		{"none", checkDevices(nil, config.Doctor{}), verdictFail, 6, []string{"none found", "lspci"}},
 		{"two", checkDevices(both, config.Doctor{}), verdictOK, 0,
 			[]string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side)"}},
+		{"an SF", checkDevices(withSF().Devices, config.Doctor{}), verdictOK, 0,
+			[]string{"0000:b1:00.1 (host side), 0000:03:00.0 (DPU side), mlx5_5 (host side)"}},
 		{"named by address", checkDevices(both, config.Doctor{Device: "B1:00.1"}), verdictOK, 0, nil},
 		{"named by RDMA device", checkDevices(both, config.Doctor{Device: "mlx5_2"}), verdictOK, 0, nil},
 		{"named and absent", checkDevices(both, config.Doctor{Device: "b1:00.0"}), verdictFail, 6,
@@ -187,6 +189,9 @@ func TestCheckRepresentors(t *testing.T) {
 		{"there", checkRepresentors(all, config.Doctor{Representor: "B1:00.1"}), verdictOK, 0, nil},
 		{"not there", checkRepresentors(dpu, config.Doctor{Representor: "b2:00.0"}), verdictFail, 6,
 			[]string{"none for host function b2:00.0  -- choose one of: 0000:b1:00.0, 0000:b1:00.1"}},
+		{"SF", checkRepresentors(withSF().Devices, config.Doctor{Representor: "en3f0c1pf0sf4"}), verdictOK, 0,
+			[]string{"0000:b1:00.1, en3f0c1pf0sf4"}},
+		{"SF by VUID", checkRepresentors(withSF().Devices, config.Doctor{Representor: "CSF32768"}), verdictOK, 0, nil},
 		{"no address", checkRepresentors(dpu, config.Doctor{Representor: "mlx5_0"}), verdictFail, 6, nil},
 		{"DPU without", checkRepresentors([]*inventory.Device{dpuDevice()}, config.Doctor{}), verdictFail, 6,
 			[]string{"group mlnx", "NIC mode"}},
@@ -359,6 +364,19 @@ func softInventory() inventory.Inventory {
 	return inventory.Inventory{Driver: software, Devices: []*inventory.Device{hostDevice(), dpuDevice("0000:b1:00.1")}}
 }
 
+// withSF returns an inventory in which an SF has the PCI address of the PF.
+func withSF() inventory.Inventory {
+	found := softInventory()
+	sf := hostDevice()
+	sf.RDMAName, sf.FunctionType = "mlx5_5", "SF"
+	dpu := found.Devices[1]
+	dpu.Representors = append(dpu.Representors, inventory.Representor{
+		HostFunction: sf.PCIAddress, FunctionType: "SF", NetName: "en3f0c1pf0sf4", VUID: "CSF32768",
+	})
+	found.Devices = append(found.Devices, sf)
+	return found
+}
+
 func TestCheckPeer(t *testing.T) {
 	broken := machine{softDir: func() (doca.SoftDir, error) { return doca.SoftDir{}, syscall.EACCES }}
 	soft := softInventory()
@@ -381,7 +399,11 @@ func TestCheckPeer(t *testing.T) {
 		{"DPU, representor missing", checkPeer(withSockets(), soft, config.Doctor{Device: "03:00.0"}), verdictFail, 6,
 			[]string{"with -r"}},
 		{"DPU, bad representor", checkPeer(withSockets(), soft, config.Doctor{Device: "03:00.0", Representor: "x"}),
-			verdictFail, 6, nil},
+			verdictFail, 6,
+			[]string{"0000:03:00.0 does not represent host function x  -- choose one of: 0000:b1:00.1"}},
+		{"SF, no server", checkPeer(withSockets(doca.SoftSocket{File: servingSocket}), withSF(),
+			config.Doctor{Device: "mlx5_5"}), verdictFail, 7,
+			[]string{"no DPU serves host function mlx5_5 in /run/d", "-r REPRESENTOR -f FILE"}},
 		{"DPU, free", checkPeer(withSockets(), soft, dpu), verdictOK, 0, []string{"free to serve"}},
 	}
 	runCheckCases(t, cases)

@@ -74,15 +74,15 @@ func ChooseSide(d doca.DeviceInfo, s Selection) (negotiate.Side, error) {
 	case side == negotiate.DPU && !d.ServerSupported:
 		return side, misfit(
 			"%s is a host function and cannot be the DPU side: leave out --role, or name a device of the DPU",
-			d.PCIAddress)
+			d.Name())
 	case side == negotiate.Host && !d.ClientSupported:
 		return side, misfit(
 			"%s is a function of the DPU and cannot be the host side: leave out --role, or name a host function",
-			d.PCIAddress)
+			d.Name())
 	case side == negotiate.Host && s.Representor != "":
 		return side, misfit(
 			"%s is a host function and has no representors, so there is no %s: leave out -r on the host",
-			d.PCIAddress, s.Representor)
+			d.Name(), s.Representor)
 	}
 	return side, nil
 }

@@ -1,6 +1,7 @@
 package inventory
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -38,5 +39,17 @@ func TestChooseDevice(t *testing.T) {
 				t.Errorf("%q and error %v, want %q", got, err, tc.want)
 			}
 		})
+	}
+}
+
+// The PCI address of an SF would name its PF.
+func TestSideErrorNamesTheSF(t *testing.T) {
+	sf := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", IBName: "mlx5_5", Function: "SF",
+		Capabilities: doca.Capabilities{ClientSupported: true}}
+	for _, s := range []Selection{{Role: config.RoleDPU}, {Role: config.RoleHost, Representor: "b1:00.0"}} {
+		_, err := ChooseSide(sf, s)
+		if err == nil || !strings.HasPrefix(err.Error(), "mlx5_5 is a host function") {
+			t.Errorf("%+v: error %v", s, err)
+		}
 	}
 }

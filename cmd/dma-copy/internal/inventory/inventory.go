@@ -62,6 +62,14 @@ type Representor struct {
 	HostFunction string `json:"host_function"`
 	FunctionType string `json:"function_type"` // PF, VF, SF or empty
 	VUID         string `json:"vuid"`
+	NetName      string `json:"net_name"` // network device on the DPU; empty: unknown
+}
+
+// Info returns the representor as the device layer describes it.
+func (r Representor) Info() doca.RepresentorInfo {
+	return doca.RepresentorInfo{
+		PCIAddress: r.HostFunction, Function: r.FunctionType, VUID: r.VUID, Interface: r.NetName,
+	}
 }
 
 // DMA describes the DMA engine of a device.
@@ -195,10 +203,19 @@ func (r *Device) addDepth(device *doca.Device) (err error) {
 func (r *Device) addRepresentors(device *doca.Device) error {
 	infos, err := device.DescribeRepresentors()
 	for _, info := range infos {
-		r.Representors = append(r.Representors,
-			Representor{HostFunction: info.PCIAddress, FunctionType: info.Function, VUID: info.VUID})
+		r.Representors = append(r.Representors, Representor{
+			HostFunction: info.PCIAddress, FunctionType: info.Function, VUID: info.VUID, NetName: info.Interface,
+		})
 	}
 	return err
+}
+
+// Info returns what of the description selects a device, as the device layer describes it.
+func (r *Device) Info() doca.DeviceInfo {
+	return doca.DeviceInfo{
+		PCIAddress: r.PCIAddress, IBName: r.RDMAName, Interface: r.NetName, Function: r.FunctionType,
+		Capabilities: doca.Capabilities{ClientSupported: r.HostSide, ServerSupported: r.DPUSide},
+	}
 }
 
 // DriverTitle returns the name of a driver with its version; the version of the software device contains its name.

@@ -118,6 +118,9 @@ func representorDetails(rep Representor) string {
 	if rep.FunctionType != "" {
 		details = append(details, rep.FunctionType)
 	}
+	if rep.NetName != "" {
+		details = append(details, "net device "+rep.NetName)
+	}
 	if rep.VUID != "" {
 		details = append(details, "VUID "+rep.VUID)
 	}

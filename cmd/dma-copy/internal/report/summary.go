@@ -21,7 +21,7 @@ import (
 type Path struct {
 	Software string // name and version of this program
 	Side     negotiate.Side
-	Device   string // PCI address
+	Device   string // PCI address, or the RDMA device of an SF
 	Driver   string // its title for the user
 	Hardware bool
 	Reason   string // why this driver; empty if the user chose it
