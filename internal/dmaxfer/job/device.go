@@ -25,51 +25,52 @@ type Paths struct{ NoDMA, Fast bool }
 // ChoosePaths returns the paths that the user permits and the device can do on its side. It fails with ErrCapability if
 // there is none.
 func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side negotiate.Side) (Paths, error) {
-	byDMA, byFast := checkDMA(device, side), checkFast(device)
-	p := Paths{NoDMA: choice == OnlyFast || byDMA != nil, Fast: choice != OnlyDMA && byFast == nil}
+	noDMA, noFast := LacksForDMA(device, side), LacksForFast(device)
+	p := Paths{NoDMA: choice == OnlyFast || noDMA != "", Fast: choice != OnlyDMA && noFast == ""}
 	switch {
 	case !p.NoDMA || p.Fast:
 		return p, nil
 	case choice == OnlyFast:
-		return p, byFast
+		return p, incapable(device, noFast)
 	}
-	return p, byDMA
+	return p, incapable(device, noDMA)
 }
 
-// checkDMA refuses a device that can negotiate, but cannot do its side's part of a copy by DMA.
-func checkDMA(device doca.DeviceInfo, side negotiate.Side) error {
+// LacksForDMA returns why a device that can negotiate cannot do its side's part of a copy by DMA, as the end of a
+// sentence about it; empty if it can.
+func LacksForDMA(device doca.DeviceInfo, side negotiate.Side) string {
 	switch {
 	case side == negotiate.Host && !device.ExportSupported:
-		return incapable(device, "cannot export memory to the DPU")
+		return "cannot export memory to the DPU"
 	case side == negotiate.DPU && !device.ImportSupported:
-		return incapable(device, "cannot import memory from the host")
+		return "cannot import memory from the host"
 	case side == negotiate.DPU && !device.MemcpySupported:
-		return incapable(device, "does not support DMA copies")
+		return "does not support DMA copies"
 	}
-	return nil
+	return ""
 }
 
 // slotNumber is how many bytes of immediate data the fast path needs.
 const slotNumber = 4
 
-// checkFast refuses a device without producers and consumers, in either role.
-func checkFast(device doca.DeviceInfo) error {
+// LacksForFast returns why a device cannot send and receive by producers and consumers, as LacksForDMA does.
+func LacksForFast(device doca.DeviceInfo) string {
 	switch {
 	case !device.Producer.Supported || !device.Consumer.Supported:
-		return incapable(device, "does not support Comch producers and consumers")
+		return "does not support Comch producers and consumers"
 	case device.MaxImmediate < slotNumber:
-		return incapable(device, "does not support immediate data")
+		return "does not support immediate data"
 	case device.Consumer.MaxBuffer > 0 && device.Consumer.MaxBuffer < negotiate.MinChunk,
 		device.Producer.MaxBuffer > 0 && device.Producer.MaxBuffer < negotiate.MinChunk:
-		return incapable(device, "sends and receives less than 4 KiB at once over producers and consumers")
+		return "sends and receives less than 4 KiB at once over producers and consumers"
 	}
-	return nil
+	return ""
 }
 
 func incapable(device doca.DeviceInfo, why string) error {
 	return NewError(ErrCapability, nil,
 		"choose another device with -p, or check that the card is in DPU mode (not NIC mode)",
-		"%s %s", device.PCIAddress, why)
+		"%s %s", device.Name(), why)
 }
 
 // CheckLimits refuses a chunk, in bytes, or a depth that is beyond the device; 0 stands for the default. On the host,

@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
@@ -94,14 +95,11 @@ func checkDevices(devices []*inventory.Device, s config.Doctor) finding {
 	return ok("devices: %s", strings.Join(names, ", "))
 }
 
-// checkEachDevice warns of each device that no copy can use.
+// checkEachDevice warns of each device that no copy, or none by DMA, can use.
 func checkEachDevice(devices []*inventory.Device) []finding {
 	var findings []finding
 	for _, d := range devices {
-		if lacks := missingFrom(d); lacks != "" {
-			findings = append(findings, warn("use another device, or update firmware and DOCA",
-				"device %s %s", d.Info().Name(), lacks))
-		}
+		findings = append(findings, checkDataPaths(d.Info())...)
 		if d.Error != "" {
 			findings = append(findings, warn("run as root or with access to the device, and check dmesg",
 				"device %s: %s", d.Info().Name(), d.Error))
@@ -110,18 +108,22 @@ func checkEachDevice(devices []*inventory.Device) []finding {
 	return findings
 }
 
-func missingFrom(d *inventory.Device) string {
+// checkDataPaths warns of a device that cannot be one of the two sides of a copy by DMA. It applies the rules of a
+// copy.
+func checkDataPaths(device doca.DeviceInfo) []finding {
+	const remedy = "use another device, or update firmware and DOCA"
+	if !device.IsHost() && !device.IsDPU() {
+		return []finding{warn(remedy, "device %s has no control channel", device.Name())}
+	}
+	noDMA, noFast := job.LacksForDMA(device, inventory.NativeSide(device)), job.LacksForFast(device)
 	switch {
-	case !d.HostSide && !d.DPUSide:
-		return "has no control channel"
-	case d.DPUSide && !d.DMA.CopySupported:
-		return "does not support DMA copies"
-	case d.DPUSide && !d.Memory.ImportSupported:
-		return "cannot import the host's memory"
-	case !d.DPUSide && !d.Memory.ExportSupported:
-		return "cannot export memory to the DPU"
+	case noDMA == "":
+		return nil
+	case noFast == "":
+		return []finding{warn("for copies by DMA "+remedy,
+			"device %s %s: copies use Comch producers and consumers instead (--path fast)", device.Name(), noDMA)}
 	default:
-		return ""
+		return []finding{warn(remedy, "device %s %s and %s", device.Name(), noDMA, noFast)}
 	}
 }
 

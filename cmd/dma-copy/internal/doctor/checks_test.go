@@ -143,6 +143,12 @@ func changedDevice(base *inventory.Device, change func(*inventory.Device)) []*in
 	return []*inventory.Device{base}
 }
 
+func withFastPath(d *inventory.Device) *inventory.Device {
+	d.FastPath = inventory.FastPath{Consumers: inventory.Port{Supported: true},
+		Producers: inventory.Port{Supported: true}, MaxImmediateBytes: 32}
+	return d
+}
+
 func TestCheckEachDevice(t *testing.T) {
 	cases := []struct {
 		name    string
@@ -155,7 +161,24 @@ func TestCheckEachDevice(t *testing.T) {
 		{"no DMA", changedDevice(dpuDevice(), func(d *inventory.Device) { d.DMA.CopySupported = false }),
 			[]string{"does not support DMA copies"}},
 		{"no import", changedDevice(dpuDevice(), func(d *inventory.Device) { d.Memory.ImportSupported = false }),
-			[]string{"cannot import"}},
+			[]string{"0000:03:00.0 cannot import memory from the host and does not support Comch producers"}},
+		{"no import, but the fast path", changedDevice(withFastPath(dpuDevice()), func(d *inventory.Device) {
+			d.Memory.ImportSupported = false
+		}), []string{"0000:03:00.0 cannot import memory from the host: copies use Comch producers and consumers"}},
+		{"no DMA, but the fast path", changedDevice(withFastPath(dpuDevice()), func(d *inventory.Device) {
+			d.DMA.CopySupported = false
+		}), []string{"0000:03:00.0 does not support DMA copies: copies use Comch producers and consumers instead"}},
+		{"no DMA on an SF of the host, which needs none", changedDevice(withFastPath(hostDevice()),
+			func(d *inventory.Device) {
+				d.RDMAName, d.FunctionType, d.DMA.CopySupported = "mlx5_5", "SF", false
+			}), nil},
+		{"no export from an SF, but the fast path", changedDevice(withFastPath(hostDevice()),
+			func(d *inventory.Device) {
+				d.RDMAName, d.FunctionType, d.Memory.ExportSupported = "mlx5_5", "SF", false
+			}), []string{"mlx5_5 cannot export memory to the DPU: copies use Comch producers and consumers"}},
+		{"fast path for small messages only", changedDevice(withFastPath(dpuDevice()), func(d *inventory.Device) {
+			d.Memory.ImportSupported, d.FastPath.Producers.MaxMessageBytes = false, 4095
+		}), []string{"cannot import memory from the host and sends and receives less than 4 KiB"}},
 		{"no export", changedDevice(hostDevice(), func(d *inventory.Device) { d.Memory.ExportSupported = false }),
 			[]string{"cannot export"}},
 		{"not opened", changedDevice(hostDevice(), func(d *inventory.Device) { d.Error = "no access" }),

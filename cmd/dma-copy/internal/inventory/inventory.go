@@ -210,12 +210,21 @@ func (r *Device) addRepresentors(device *doca.Device) error {
 	return err
 }
 
-// Info returns what of the description selects a device, as the device layer describes it.
+// Info returns what of the description selects a device and its data path, as the device layer describes it.
 func (r *Device) Info() doca.DeviceInfo {
 	return doca.DeviceInfo{
 		PCIAddress: r.PCIAddress, IBName: r.RDMAName, Interface: r.NetName, Function: r.FunctionType,
-		Capabilities: doca.Capabilities{ClientSupported: r.HostSide, ServerSupported: r.DPUSide},
+		Capabilities: doca.Capabilities{
+			ClientSupported: r.HostSide, ServerSupported: r.DPUSide, MemcpySupported: r.DMA.CopySupported,
+			ExportSupported: r.Memory.ExportSupported, ImportSupported: r.Memory.ImportSupported,
+			Consumer: r.FastPath.Consumers.capabilities(), Producer: r.FastPath.Producers.capabilities(),
+			MaxImmediate: r.FastPath.MaxImmediateBytes,
+		},
 	}
+}
+
+func (p Port) capabilities() doca.PortCapabilities {
+	return doca.PortCapabilities{Supported: p.Supported, MaxBuffer: p.MaxMessageBytes}
 }
 
 // DriverTitle returns the name of a driver with its version; the version of the software device contains its name.
