@@ -108,7 +108,9 @@ func (s *session) copy() error {
 	}
 	copy(s.source.Bytes(), "over the engine")
 	task := doca.Copy{Source: s.remote, Target: s.target, Length: 64}
-	tasks := []doca.Copy{task, task}
+	gathering := task
+	gathering.More = []doca.Range{{Offset: 100, Length: 7}, {Offset: 200, Length: 7}}
+	tasks := []doca.Copy{task, gathering}
 	for len(tasks) > 0 {
 		n, err := engine.Submit(tasks)
 		if err != nil && !errors.Is(err, doca.ErrQueueFull) {

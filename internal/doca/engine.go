@@ -9,13 +9,22 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
 
-// Copy is one memcpy task: Length bytes from Source at SourceOffset to Target at TargetOffset. Length is 1 to the
-// device's MaxBufferSize. Tag is returned in the Completion.
+// Copy is one memcpy task: Length bytes from Source at SourceOffset to Target at TargetOffset, followed by the bytes of
+// the further ranges More of Source. Each Length is at least 1, and all together are at most the device's
+// MaxBufferSize. Tag is returned in the Completion.
 type Copy struct {
 	Source, Target             Memory
 	SourceOffset, TargetOffset int64
 	Length                     int64
 	Tag                        uint64
+
+	// More has at most Engine.MaxRanges - 1 ranges. Submit does not keep it.
+	More []Range
+}
+
+// Range is a part of a Memory, in bytes.
+type Range struct {
+	Offset, Length int64
 }
 
 // Completion is the result of the Copy with the same Tag. Err is nil or an *Error; completions come in any order.
@@ -38,7 +47,9 @@ type Engine struct {
 	engine cabi.Engine
 	waiter *waiter
 	batch  []cabi.Copy
+	more   []cabi.Range // of batch
 	depth  int
+	ranges int // of one copy at most
 
 	// arrived are completions of the last poll that Reap had no space for. It is C's memory, valid until the next poll,
 	// which waits until it is empty.
@@ -54,7 +65,8 @@ func (d *Device) NewEngine(depth int) (*Engine, error) {
 	if depth < 1 || depth > math.MaxInt32 {
 		return nil, fmt.Errorf("engine for %d copies in flight: %w", depth, CodeInvalidValue)
 	}
-	engine, err := d.abi.EngineOpen(d.dev, uint32(depth))
+	ranges := d.maxRanges()
+	engine, err := d.abi.EngineOpen(d.dev, uint32(depth), uint32(depth+ranges-1))
 	if err != nil {
 		return nil, err
 	}
@@ -64,10 +76,18 @@ func (d *Device) NewEngine(depth int) (*Engine, error) {
 		_ = d.abi.EngineClose(engine)
 		return nil, err
 	}
-	e := &Engine{abi: d.abi, engine: engine, waiter: waiter, batch: make([]cabi.Copy, 0, depth), depth: depth}
+	e := &Engine{
+		abi: d.abi, engine: engine, waiter: waiter, batch: make([]cabi.Copy, 0, depth), depth: depth, ranges: ranges,
+	}
 	trackOpen(e)
 	return e, nil
 }
+
+// maxRanges returns the number of ranges of one copy: 1 if the device has no lists, or does not report their length.
+func (d *Device) maxRanges() int { return min(max(int(d.info.MaxList), 1), maxRanges) }
+
+// MaxRanges returns the maximum number of ranges of the source of one copy; 1: a copy has no More.
+func (e *Engine) MaxRanges() int { return e.ranges }
 
 // Depth returns the maximum number of copies in flight.
 func (e *Engine) Depth() int { return e.depth }
@@ -81,19 +101,18 @@ func (e *Engine) Inflight() int {
 }
 
 // Submit submits copies to the device, in order, and returns how many it accepted. ErrQueueFull: reap, then submit the
-// rest; there is something to reap. The memory of accepted copies must be neither used nor closed until their
-// completions are reaped. Implements: doca_task_submit.
+// rest; there is something to reap. If they have many ranges, fewer copies than Depth may fill the queue. The memory of
+// accepted copies must be neither used nor closed until their completions are reaped. Implements: doca_task_submit,
+// doca_buf_chain_list.
 func (e *Engine) Submit(copies []Copy) (int, error) {
 	if e.engine == nil {
 		return 0, ErrClosed
 	}
-	e.batch = e.batch[:0]
+	e.batch, e.more = e.batch[:0], e.more[:0]
 	for i := range copies[:min(len(copies), e.depth)] {
-		task, err := translate(&copies[i])
-		if err != nil {
+		if err := e.translate(&copies[i]); err != nil {
 			return 0, err
 		}
-		e.batch = append(e.batch, task)
 	}
 	n, err := submitAny(e.submitBatch, e.Inflight)
 	if err == nil && n < len(copies) {
@@ -102,23 +121,45 @@ func (e *Engine) Submit(copies []Copy) (int, error) {
 	return n, err
 }
 
-func (e *Engine) submitBatch() (int, error) { return e.abi.EngineSubmit(e.engine, e.batch) }
+func (e *Engine) submitBatch() (int, error) { return e.abi.EngineSubmit(e.engine, e.batch, e.more) }
 
-func translate(c *Copy) (cabi.Copy, error) {
+// translate adds a copy to the batch.
+func (e *Engine) translate(c *Copy) error {
 	source, sourceBase := c.Source.mapping()
 	target, targetBase := c.Target.mapping()
 	if source == nil || target == nil {
-		return cabi.Copy{}, fmt.Errorf("memory of a copy: %w", ErrClosed)
+		return fmt.Errorf("memory of a copy: %w", ErrClosed)
 	}
 	if !within(c.SourceOffset, c.Length, c.Source.Len()) || !within(c.TargetOffset, c.Length, c.Target.Len()) {
-		return cabi.Copy{}, fmt.Errorf("copy of %d bytes from %d to %d is outside its memory: %w",
+		return fmt.Errorf("copy of %d bytes from %d to %d is outside its memory: %w",
 			c.Length, c.SourceOffset, c.TargetOffset, CodeInvalidValue)
 	}
-	return cabi.Copy{
+	if err := e.translateMore(c, sourceBase); err != nil {
+		return err
+	}
+	e.batch = append(e.batch, cabi.Copy{
 		SourceMap: source, TargetMap: target,
 		Source: sourceBase + uint64(c.SourceOffset), Target: targetBase + uint64(c.TargetOffset),
-		Len: uint64(c.Length), Tag: c.Tag,
-	}, nil
+		Len: uint64(c.Length), Tag: c.Tag, More: uint64(len(c.More)),
+	})
+	return nil
+}
+
+// translateMore adds the further ranges of a copy to those of the batch.
+func (e *Engine) translateMore(c *Copy, base uint64) error {
+	if len(c.More) >= e.ranges {
+		return fmt.Errorf("copy of %d ranges, of %d at most: %w", 1+len(c.More), e.ranges, CodeInvalidValue)
+	}
+	end := c.TargetOffset + c.Length
+	for _, r := range c.More {
+		if !within(r.Offset, r.Length, c.Source.Len()) || !within(end, r.Length, c.Target.Len()) {
+			return fmt.Errorf("copy of %d bytes from %d to %d is outside its memory: %w",
+				r.Length, r.Offset, end, CodeInvalidValue)
+		}
+		end += r.Length
+		e.more = append(e.more, cabi.Range{Source: base + uint64(r.Offset), Len: uint64(r.Length)})
+	}
+	return nil
 }
 
 func within(offset, length, size int64) bool {

@@ -5,6 +5,7 @@ package doca_test
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 	"time"
 
@@ -62,9 +63,15 @@ func (c *copier) submit(t *testing.T) {
 	}
 }
 
-// Calls into C and back do not allocate, however much is copied.
+// Calls into C and back do not allocate, however much is copied, and of how many ranges.
 func TestSteadyStateAllocatesNothing(t *testing.T) {
 	c := newCopier(t, "", 8)
+	for i := range c.copies {
+		c.copies[i].More = make([]doca.Range, i)
+		for j := range c.copies[i].More {
+			c.copies[i].More[j] = doca.Range{Offset: int64(j), Length: 1}
+		}
+	}
 	into := make([]doca.Completion, 8)
 	allocations := testing.AllocsPerRun(100, func() {
 		c.submit(t)
@@ -76,6 +83,16 @@ func TestSteadyStateAllocatesNothing(t *testing.T) {
 	})
 	if allocations != 0 {
 		t.Errorf("a batch allocates %.1f times", allocations)
+	}
+}
+
+// A device that does not report the length of its lists has none, and one with very long lists does not make an engine
+// need much memory.
+func TestRangesFollowTheDevice(t *testing.T) {
+	for list, want := range map[uint32]int{0: 1, 1: 1, 2: 2, 63: 63, 64: 64, 65: 64, math.MaxUint32: 64} {
+		if got := doca.MaxRangesFor(list); got != want {
+			t.Errorf("%d ranges with lists of %d buffers, want %d", got, list, want)
+		}
 	}
 }
 

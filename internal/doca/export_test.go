@@ -40,3 +40,10 @@ func MakeSleepless(c *Consumer, polls int) error {
 	c.port.abi = slow{c.port.abi, &polls}
 	return err
 }
+
+// MaxRangesFor returns the number of ranges of one copy on a device that reports lists of so many buffers.
+func MaxRangesFor(list uint32) int {
+	d := &Device{}
+	d.info.MaxList = list
+	return d.maxRanges()
+}

@@ -19,7 +19,10 @@ func TestEngineTakesSomethingWhenNothingIsInFlight(t *testing.T) {
 	t.Cleanup(func() { s.check(engine.Close()) })
 	completions := make([]doca.Completion, 1)
 	for offset := int64(0); offset < 4096; offset += 64 {
-		copies := []doca.Copy{{Source: source, Target: target, SourceOffset: offset, TargetOffset: offset, Length: 64}}
+		copies := []doca.Copy{{
+			Source: source, Target: target, SourceOffset: offset, TargetOffset: offset, Length: 32,
+			More: []doca.Range{{Offset: offset + 32, Length: 32}},
+		}}
 		if n, err := engine.Submit(copies); n != 1 || err != nil {
 			t.Fatalf("at %d: took %d, %v", offset, n, err)
 		}

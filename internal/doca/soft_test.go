@@ -24,9 +24,10 @@ func TestSoftDevice(t *testing.T) {
 	for name, limits := range map[string]string{
 		"default":    "",
 		"no mapping": "remote_mapping=0",
-		"slow":       "task_latency_us=300,max_dma_tasks=100",
+		"slow":       "task_latency_us=300,max_dma_tasks=100,max_buf_list_len=3",
 		"modelled":   "model=bluefield2,dma_at_once=3",
-		"small":      "max_buf_size=65536,max_msg_size=64,max_recv_queue_size=4,max_send_tasks=2,max_name_len=16",
+		"small": "max_buf_size=65536,max_buf_list_len=1,max_msg_size=64,max_recv_queue_size=4,max_send_tasks=2," +
+			"max_name_len=16",
 	} {
 		t.Run(name, func(t *testing.T) {
 			docatest.Run(t, func(t *testing.T) *doca.Driver { return openSoft(t, limits) })

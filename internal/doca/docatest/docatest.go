@@ -27,6 +27,7 @@ var topics = []topic{
 	{"memory", memoryCases},
 	{"descriptors", descriptorCases},
 	{"engine", engineCases},
+	{"source lists", gatherCases},
 	{"engine failure", engineFailureCases},
 	{"engine life", engineLifeCases},
 	{"channel", channelCases},

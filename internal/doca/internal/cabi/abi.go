@@ -72,13 +72,20 @@ const (
 	SubFunction
 )
 
-// Copy is one memcpy task: Len bytes from Source in SourceMap to Target in TargetMap. Addresses are in the address
-// space of the memory's owner. Its layout is that of struct engine_copy.
+// Copy is one memcpy task: Len bytes from Source in SourceMap, and behind them those of More further ranges, to Target
+// in TargetMap. Addresses are in the address space of the memory's owner. Its layout is that of struct engine_copy.
 type Copy struct {
 	SourceMap, TargetMap Mmap
 	Source, Target       uint64
 	Len                  uint64
 	Tag                  uint64
+	More                 uint64
+}
+
+// Range is a further range of the source of a Copy. Its layout is that of struct engine_range.
+type Range struct {
+	Source uint64
+	Len    uint64
 }
 
 // Completion is the result of the Copy with the same Tag. Its layout is that of struct engine_completion.
@@ -269,12 +276,13 @@ type ABI interface {
 	// MmapDestroy implements: doca_mmap_destroy.
 	MmapDestroy(Mmap) error
 
-	// EngineOpen starts a DMA context for up to depth copies in flight.
-	EngineOpen(dev Dev, depth uint32) (Engine, error)
+	// EngineOpen starts a DMA context for up to depth copies in flight, which together have up to sources ranges.
+	EngineOpen(dev Dev, depth, sources uint32) (Engine, error)
 	// EngineHandle returns the notification handle. Implements: doca_pe_get_notification_handle.
 	EngineHandle(Engine) int
-	// EngineSubmit submits copies in order and returns how many were accepted.
-	EngineSubmit(Engine, []Copy) (int, error)
+	// EngineSubmit submits copies in order and returns how many were accepted. more has the further ranges of all of
+	// them, in the same order. Implements: doca_buf_chain_list, or doca_buf_chain_list_tail if the release has it.
+	EngineSubmit(e Engine, copies []Copy, more []Range) (int, error)
 	// EnginePoll returns up to max completions, valid until the next poll. Implements: doca_pe_progress.
 	EnginePoll(e Engine, max int) []Completion
 	// EngineInflight returns the number of copies submitted and not completed.

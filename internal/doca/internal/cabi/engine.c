@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "engine.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 static void drop_buffer(const struct doca_ops *ops, const struct doca_buf *buf)
@@ -37,7 +38,7 @@ static struct outcome configure(struct engine *engine)
 	TRY(ops, doca_dma_task_memcpy_set_conf, engine->dma, on_completion, on_completion, engine->depth);
 	TRY(ops, doca_ctx_set_user_data, engine->ctx, self);
 	TRY(ops, doca_pe_connect_ctx, engine->progress.pe, engine->ctx);
-	TRY(ops, doca_buf_inventory_create, 2 * (size_t)engine->depth, &engine->inventory);
+	TRY(ops, doca_buf_inventory_create, (size_t)engine->depth + engine->sources, &engine->inventory);
 	TRY(ops, doca_buf_inventory_start, engine->inventory);
 	TRY(ops, doca_ctx_start, engine->ctx);
 	return OUTCOME_SUCCESS;
@@ -52,12 +53,14 @@ static struct outcome open_parts(struct engine *engine, const struct doca_ops *o
 	return configure(engine);
 }
 
-struct outcome engine_open(const struct doca_ops *ops, struct doca_dev *dev, uint32_t depth, struct engine **out)
+struct outcome engine_open(const struct doca_ops *ops, struct doca_dev *dev, uint32_t depth, uint32_t sources,
+			   struct engine **out)
 {
 	struct engine *engine = calloc(1, sizeof(*engine) + depth * sizeof(engine->completions[0]));
 	if (engine == NULL)
 		return (struct outcome){DOCA_ERROR_NO_MEMORY, "calloc"};
 	engine->depth = depth;
+	engine->sources = sources;
 	struct outcome o = open_parts(engine, ops, dev);
 	if (o.status == DOCA_SUCCESS)
 		*out = engine;
@@ -77,20 +80,85 @@ struct outcome engine_max_depth(const struct doca_ops *ops, struct doca_dev *dev
 	return (struct outcome){status, "doca_dma_cap_get_max_num_tasks"};
 }
 
-static struct outcome take_buffers(struct engine *engine, const struct engine_copy *copy, struct doca_buf **source,
-				   struct doca_buf **target)
+/*
+ * The inventory has a buffer for every range and every target that may be in flight, so it is empty only because of
+ * copies in flight.
+ */
+static struct outcome not_taken(const struct engine *engine, doca_error_t status, const char *op)
 {
-	const struct doca_ops *ops = engine->progress.ops;
-	doca_error_t status = doca_ops_buf_get_by_data(ops, engine->inventory, copy->source_map,
-						       (void *)(uintptr_t)copy->source, copy->len, source);
-	if (status != DOCA_SUCCESS)
-		return (struct outcome){status, "doca_buf_inventory_buf_get_by_data"};
-	status = doca_ops_buf_get_by_addr(ops, engine->inventory, copy->target_map, (void *)(uintptr_t)copy->target,
-					  copy->len, target);
+	bool empty = status == DOCA_ERROR_NO_MEMORY && engine->inflight > 0;
+	return (struct outcome){empty ? DOCA_ERROR_AGAIN : status, op};
+}
+
+static inline struct outcome take_source(struct engine *engine, struct doca_mmap *map, uint64_t source, uint64_t len,
+					 struct doca_buf **buf)
+{
+	doca_error_t status = doca_ops_buf_get_by_data(engine->progress.ops, engine->inventory, map,
+						       (void *)(uintptr_t)source, len, buf);
 	if (status == DOCA_SUCCESS)
 		return OUTCOME_SUCCESS;
+	return not_taken(engine, status, "doca_buf_inventory_buf_get_by_data");
+}
+
+/* A known tail saves DOCA the walk to it. */
+static struct outcome append_buffer(const struct doca_ops *ops, struct doca_buf *head, struct doca_buf *tail,
+				    struct doca_buf *buf)
+{
+	if (ops->doca_buf_chain_list_tail != NULL)
+		TRY(ops, doca_buf_chain_list_tail, head, tail, buf);
+	else
+		TRY(ops, doca_buf_chain_list, head, buf);
+	return OUTCOME_SUCCESS;
+}
+
+/* On failure the list has the buffers before the one that failed. */
+static struct outcome append_sources(struct engine *engine, struct doca_mmap *map, const struct engine_range *ranges,
+				     uint64_t count, struct doca_buf *head)
+{
+	struct doca_buf *tail = head;
+	for (uint64_t i = 0; i < count; i++) {
+		struct doca_buf *buf;
+		struct outcome o = take_source(engine, map, ranges[i].source, ranges[i].len, &buf);
+		if (o.status != DOCA_SUCCESS)
+			return o;
+		o = append_buffer(engine->progress.ops, head, tail, buf);
+		if (o.status != DOCA_SUCCESS) {
+			drop_buffer(engine->progress.ops, buf);
+			return o;
+		}
+		tail = buf;
+	}
+	return OUTCOME_SUCCESS;
+}
+
+static uint64_t length_of(const struct engine_copy *copy, const struct engine_range *more)
+{
+	uint64_t len = copy->len;
+	for (uint64_t i = 0; i < copy->more; i++)
+		len += more[i].len;
+	return len;
+}
+
+/* The reference count of the first buffer of a list is that of all. */
+static struct outcome take_buffers(struct engine *engine, const struct engine_copy *copy,
+				   const struct engine_range *more, struct doca_buf **source, struct doca_buf **target)
+{
+	const struct doca_ops *ops = engine->progress.ops;
+	struct outcome o = take_source(engine, copy->source_map, copy->source, copy->len, source);
+	if (o.status != DOCA_SUCCESS)
+		return o;
+	if (copy->more > 0)
+		o = append_sources(engine, copy->source_map, more, copy->more, *source);
+	if (o.status == DOCA_SUCCESS) {
+		doca_error_t status =
+			doca_ops_buf_get_by_addr(ops, engine->inventory, copy->target_map,
+						 (void *)(uintptr_t)copy->target, length_of(copy, more), target);
+		if (status == DOCA_SUCCESS)
+			return OUTCOME_SUCCESS;
+		o = not_taken(engine, status, "doca_buf_inventory_buf_get_by_addr");
+	}
 	drop_buffer(ops, *source);
-	return (struct outcome){status, "doca_buf_inventory_buf_get_by_addr"};
+	return o;
 }
 
 static struct outcome submit_task(struct engine *engine, struct doca_buf *source, struct doca_buf *target, uint64_t tag)
@@ -107,13 +175,13 @@ static struct outcome submit_task(struct engine *engine, struct doca_buf *source
 	return (struct outcome){status, "doca_task_submit"};
 }
 
-static struct outcome submit_one(struct engine *engine, const struct engine_copy *copy)
+static struct outcome submit_one(struct engine *engine, const struct engine_copy *copy, const struct engine_range *more)
 {
 	if (engine->inflight == engine->depth)
 		return (struct outcome){DOCA_ERROR_AGAIN, "doca_task_submit"};
 	struct doca_buf *source;
 	struct doca_buf *target;
-	struct outcome o = take_buffers(engine, copy, &source, &target);
+	struct outcome o = take_buffers(engine, copy, more, &source, &target);
 	if (o.status != DOCA_SUCCESS)
 		return o;
 	o = submit_task(engine, source, target, copy->tag);
@@ -126,12 +194,16 @@ static struct outcome submit_one(struct engine *engine, const struct engine_copy
 	return o;
 }
 
-struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count)
+struct engine_submission engine_submit(struct engine *engine, const struct engine_copy *copies, uint32_t count,
+				       const struct engine_range *more)
 {
 	struct engine_submission s = {.outcome = OUTCOME_SUCCESS};
 	while (s.submitted < count && s.outcome.status == DOCA_SUCCESS) {
-		s.outcome = submit_one(engine, &copies[s.submitted]);
+		const struct engine_copy *copy = &copies[s.submitted];
+		s.outcome = submit_one(engine, copy, more);
 		s.submitted += s.outcome.status == DOCA_SUCCESS;
+		if (copy->more > 0)
+			more += copy->more;
 	}
 	return s;
 }

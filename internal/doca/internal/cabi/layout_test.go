@@ -25,6 +25,9 @@ int main(void)
 	FIELD(engine_copy, target);
 	FIELD(engine_copy, len);
 	FIELD(engine_copy, tag);
+	FIELD(engine_copy, more);
+	FIELD(engine_range, source);
+	FIELD(engine_range, len);
 	FIELD(engine_completion, tag);
 	FIELD(engine_completion, status);
 	FIELD(channel_event, kind);
@@ -41,6 +44,7 @@ int main(void)
 // Structures that Go and C share must have the same fields at the same offsets.
 func TestStructuresHaveOneLayout(t *testing.T) {
 	var c Copy
+	var r Range
 	var d Completion
 	var e Event
 	want := strings.Join([]string{
@@ -50,6 +54,9 @@ func TestStructuresHaveOneLayout(t *testing.T) {
 		field("engine_copy.target", unsafe.Offsetof(c.Target), unsafe.Sizeof(c.Target)),
 		field("engine_copy.len", unsafe.Offsetof(c.Len), unsafe.Sizeof(c.Len)),
 		field("engine_copy.tag", unsafe.Offsetof(c.Tag), unsafe.Sizeof(c.Tag)),
+		field("engine_copy.more", unsafe.Offsetof(c.More), unsafe.Sizeof(c.More)),
+		field("engine_range.source", unsafe.Offsetof(r.Source), unsafe.Sizeof(r.Source)),
+		field("engine_range.len", unsafe.Offsetof(r.Len), unsafe.Sizeof(r.Len)),
 		field("engine_completion.tag", unsafe.Offsetof(d.Tag), unsafe.Sizeof(d.Tag)),
 		field("engine_completion.status", unsafe.Offsetof(d.Status), unsafe.Sizeof(d.Status)),
 		field("channel_event.kind", unsafe.Offsetof(e.Kind), unsafe.Sizeof(e.Kind)),

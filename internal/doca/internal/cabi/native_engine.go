@@ -12,17 +12,18 @@ import "unsafe"
 
 func engine(e Engine) *C.struct_engine { return (*C.struct_engine)(e) }
 
-func (n *native) EngineOpen(d Dev, depth uint32) (Engine, error) {
+func (n *native) EngineOpen(d Dev, depth, sources uint32) (Engine, error) {
 	var e *C.struct_engine
-	err := n.outcome(C.engine_open(n.ops, dev(d), C.uint32_t(depth), &e))
+	err := n.outcome(C.engine_open(n.ops, dev(d), C.uint32_t(depth), C.uint32_t(sources), &e))
 	return Engine(e), err
 }
 
 func (n *native) EngineHandle(e Engine) int { return int(engine(e).progress.fd) }
 
-func (n *native) EngineSubmit(e Engine, copies []Copy) (int, error) {
+func (n *native) EngineSubmit(e Engine, copies []Copy, more []Range) (int, error) {
 	first := (*C.struct_engine_copy)(unsafe.Pointer(unsafe.SliceData(copies)))
-	s := C.engine_submit(engine(e), first, C.uint32_t(len(copies)))
+	ranges := (*C.struct_engine_range)(unsafe.Pointer(unsafe.SliceData(more)))
+	s := C.engine_submit(engine(e), first, C.uint32_t(len(copies)), ranges)
 	if s.outcome.status == C.DOCA_SUCCESS {
 		return int(s.submitted), nil
 	}

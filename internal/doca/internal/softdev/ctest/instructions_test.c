@@ -49,7 +49,7 @@ static void open_all(void)
 	exported = register_memory(fixture.host, window, DOCA_ACCESS_FLAG_PCI_READ_ONLY);
 	local = register_memory(fixture.dpu, buffers, DOCA_ACCESS_FLAG_LOCAL_READ_WRITE);
 	imported = import_window();
-	CHECK_OK(engine_open(soft_ops(), fixture.dpu, DEPTH, &engine).status);
+	CHECK_OK(engine_open(soft_ops(), fixture.dpu, DEPTH, DEPTH, &engine).status);
 }
 
 static void close_all(void)
@@ -84,7 +84,7 @@ __attribute__((noipa)) static uint32_t hot_loop(const struct engine_copy batch[D
 	uint32_t good = 0;
 	for (uint32_t begun = 0, ended = 0; ended < tasks;) {
 		if (begun == ended)
-			begun += engine_submit(engine, batch, DEPTH).submitted;
+			begun += engine_submit(engine, batch, DEPTH, NULL).submitted;
 		uint32_t n = engine_poll(engine, DEPTH);
 		for (uint32_t i = 0; i < n; i++)
 			good += engine->completions[i].status == DOCA_SUCCESS;
@@ -100,7 +100,7 @@ static void tasks_complete_in_a_loop(void)
 	for (size_t i = 0; i < WINDOW; i++)
 		window[i] = (uint8_t)(i * 7 + 1);
 	fill_batch(batch);
-	CHECK(engine_submit(engine, batch, 1).submitted == 1); /* the first opens the import */
+	CHECK(engine_submit(engine, batch, 1, NULL).submitted == 1); /* the first opens the import */
 	while (engine_poll(engine, 1) == 0)
 		;
 	memset(buffers, 0, WINDOW);

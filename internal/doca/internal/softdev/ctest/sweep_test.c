@@ -101,13 +101,14 @@ static bool copied(void)
 
 static bool copy(const struct doca_ops *ops)
 {
-	struct engine_copy task = {.source_map = s.map,
-				   .target_map = s.map,
-				   .source = (uintptr_t)s.memory,
-				   .target = (uintptr_t)s.memory + 1024,
-				   .len = 512};
-	return ok(engine_open(ops, fixture.host, 4, &s.engine)) && ok(engine_submit(s.engine, &task, 1).outcome) &&
-	       progress_until(copied);
+	struct engine_copy tasks[2];
+	const uintptr_t start = (uintptr_t)s.memory;
+	const struct engine_range more[2] = {{start + 700, 7}, {start + 600, 7}};
+	tasks[0] = tasks[1] = (struct engine_copy){
+		.source_map = s.map, .target_map = s.map, .source = start, .target = start + 1024, .len = 512};
+	tasks[1].more = 2;
+	return ok(engine_open(ops, fixture.host, 4, 6, &s.engine)) &&
+	       ok(engine_submit(s.engine, tasks, 2, more).outcome) && progress_until(copied);
 }
 
 static bool consumer_is_known(void)
