@@ -26,7 +26,7 @@ func newPair(size int) *pair {
 	_, _ = rand.NewChaCha8([32]byte{byte(size)}).Read(content)
 	p := &pair{
 		chunk: 64, slots: 4, lanes: [2]int{2, 2}, atOnce: 1,
-		algorithm: digest.CRC32C, corrupt: never, broken: unbroken,
+		algorithm: digest.CRC32C, corrupt: never, broken: unbroken, ranges: 1,
 	}
 	p.file = p.addFile(content)
 	return p
@@ -40,6 +40,7 @@ func drawPair(t *rapid.T) *pair {
 	p.algorithm = rapid.SampledFrom(algorithms).Draw(t, "digest")
 	p.hostSends = rapid.Bool().Draw(t, "host sends")
 	p.seed = rapid.Uint64().Draw(t, "seed")
+	p.ranges = rapid.IntRange(1, 6).Draw(t, "ranges")
 	lane := rapid.IntRange(1, min(3, p.slots))
 	p.lanes = [2]int{lane.Draw(t, "sender's lanes"), lane.Draw(t, "receiver's lanes")}
 	p.inOrder = p.algorithm.Ordered() || rapid.Bool().Draw(t, "in order")

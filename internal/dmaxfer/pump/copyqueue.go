@@ -20,6 +20,9 @@ func newCopyQueue(engine Engine, stages *Stages, depth, atOnce int) copyQueue {
 
 func (q *copyQueue) add(m Move) { q.waiting = append(q.waiting, m) }
 
+// last returns the copy that was added last. It must still be waiting.
+func (q *copyQueue) last() *Move { return &q.waiting[len(q.waiting)-1] }
+
 // submit passes on as many copies as the engine accepts.
 func (q *copyQueue) submit() error {
 	if len(q.waiting) == 0 {

@@ -15,7 +15,8 @@
 //
 // On the host the window is private memory. A sending host reads straight into it and needs no Engine. A receiving
 // host first copies out of it (Copier), because the peer can still write there. The DPU has buffers of its own, and an
-// Engine between them and the window.
+// Engine between them and the window. If it is a Gatherer, a receiver's lane has it fetch several announced units with
+// one move, as many as there are and as fit into one buffer.
 //
 // The work is done by lanes, one goroutine each. They share only the file, the ledger of processed chunks and the Batch
 // of messages to the peer; slots, buffers and the engine belong to one lane. While its engine copies some chunks, a

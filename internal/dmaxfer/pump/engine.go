@@ -13,6 +13,15 @@ type Move struct {
 	Length int64 // in bytes, from 1 to the size of a slot
 	Tag    int   // returned in Moved
 	Plain  bool  // the checksum of the copied bytes is of no use
+
+	// More are further ranges of the window, which follow in the buffer. All together are at most as long as a slot,
+	// and the move is Plain. Only a Gatherer gets any. They are valid until the move has ended.
+	More []Range
+}
+
+// Range is a part of the window, in bytes.
+type Range struct {
+	Offset, Length int64
 }
 
 // Moved is the completion of the Move with the same Tag.
@@ -42,6 +51,22 @@ type Engine interface {
 
 	// Close releases the engine's resources.
 	Close() error
+}
+
+// Gatherer is an Engine of a receiver that can copy several ranges of the window with one move.
+type Gatherer interface {
+	Engine
+
+	// MaxRanges returns the maximum number of ranges of one move, at least 1. It does not change.
+	MaxRanges() int
+}
+
+// maxRanges returns the maximum number of ranges of one move of an engine.
+func maxRanges(e Engine) int {
+	if g, gathers := e.(Gatherer); gathers {
+		return g.MaxRanges()
+	}
+	return 1
 }
 
 // Copier is the Engine of a receiving host. It copies out of the window with the CPU, immediately, and computes the

@@ -32,11 +32,11 @@ func TestCopierKeepsItsDepth(t *testing.T) {
 func TestChecksumOfTheEngineCounts(t *testing.T) {
 	r, _ := newLanesReceiver(1)
 	l := r.lanes[0]
-	l.held[0] = Unit{Record: zeroChunk(0)}
-	if got := l.checksumOf(Moved{Checked: true, Check: 5}); got != 5 {
+	u := &heldUnit{Unit: Unit{Record: zeroChunk(0)}}
+	if got := l.checksumOf(u, Moved{Checked: true, Check: 5}); got != 5 {
 		t.Errorf("got %#x in place of the engine's", got)
 	}
-	if got := l.checksumOf(Moved{}); got != zeroChunk(0).Check {
+	if got := l.checksumOf(u, Moved{}); got != zeroChunk(0).Check {
 		t.Errorf("computed %#x", got)
 	}
 }

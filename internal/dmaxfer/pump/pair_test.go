@@ -25,6 +25,7 @@ type pair struct {
 	algorithm digest.Algorithm
 	hostSends bool // the sender reads into the window, and the receiver has the engines
 	inOrder   bool
+	ranges    int // that one move of the receiver's engines fetches at most
 	seed      uint64
 	pinning   Pinning      // for the lanes of both sides
 	corrupt   func() bool  // reports whether to corrupt the next move
@@ -97,7 +98,7 @@ func (p *pair) build() {
 
 func (p *pair) engine(from, to []byte, toWindow bool, lane int) *engine {
 	return &engine{
-		from: from, to: to, toWindow: toWindow, corrupt: p.corrupt, broken: p.broken,
+		from: from, to: to, toWindow: toWindow, corrupt: p.corrupt, broken: p.broken, ranges: p.ranges, chunk: p.chunk,
 		random: rand.New(rand.NewPCG(p.seed, uint64(lane))),
 	}
 }
@@ -285,19 +286,55 @@ func (s streamOf) Next(buffer []byte) (int, error) {
 type engine struct {
 	from, to []byte
 	toWindow bool
+	ranges   int   // of one move at most
+	chunk    int64 // bytes of one move at most
 	corrupt  func() bool
 	broken   func() error
 	random   *rand.Rand
 	inFlight []Move
+	taken    int // moves
 }
+
+var _ Gatherer = (*engine)(nil)
+
+func (e *engine) MaxRanges() int { return e.ranges }
 
 func (e *engine) Submit(moves []Move) (int, error) {
 	n := len(moves)
 	if len(e.inFlight) > 0 {
 		n = e.random.IntN(n + 1)
 	}
-	e.inFlight = append(e.inFlight, moves[:n]...)
+	for _, m := range moves[:n] {
+		if err := e.check(m); err != nil {
+			return 0, err
+		}
+		e.inFlight = append(e.inFlight, m)
+		e.taken++
+	}
 	return n, nil
+}
+
+// check returns an error for a move that is against the rules for an Engine.
+func (e *engine) check(m Move) error {
+	total := lengthOf(m)
+	if 1+len(m.More) > e.ranges || total > e.chunk {
+		return fmt.Errorf("a move of %d ranges with %d bytes", 1+len(m.More), total)
+	}
+	for _, other := range e.inFlight {
+		if m.Buffer < other.Buffer+lengthOf(other) && other.Buffer < m.Buffer+total {
+			return fmt.Errorf("two moves use the buffer at %d", m.Buffer)
+		}
+	}
+	return nil
+}
+
+// lengthOf returns the number of bytes of a move.
+func lengthOf(m Move) int64 {
+	total := m.Length
+	for _, r := range m.More {
+		total += r.Length
+	}
+	return total
 }
 
 func (e *engine) Inflight() int { return len(e.inFlight) }
@@ -329,15 +366,26 @@ func (e *engine) end(into []Moved, n int) int {
 }
 
 func (e *engine) move(m Move) error {
-	from, to := e.from[m.Window:m.Window+m.Length:m.Window+m.Length], e.to[m.Buffer:m.Buffer+m.Length]
+	total := lengthOf(m)
 	if e.toWindow {
-		from, to = e.from[m.Buffer:m.Buffer+m.Length:m.Buffer+m.Length], e.to[m.Window:m.Window+m.Length]
+		copy(e.to[m.Window:m.Window+total], e.from[m.Buffer:m.Buffer+total])
+		e.flip(e.to[m.Window : m.Window+total])
+		return e.broken()
 	}
-	copy(to, from)
-	if e.corrupt() {
-		to[e.random.IntN(len(to))] ^= 1
+	to := e.to[m.Buffer : m.Buffer+total]
+	copied := copy(to, e.from[m.Window:m.Window+m.Length])
+	for _, r := range m.More {
+		copied += copy(to[copied:], e.from[r.Offset:r.Offset+r.Length])
 	}
+	e.flip(to)
 	return e.broken()
+}
+
+// flip corrupts the bytes of a move if it is to be corrupted.
+func (e *engine) flip(bytes []byte) {
+	if e.corrupt() {
+		bytes[e.random.IntN(len(bytes))] ^= 1
+	}
 }
 
 // copier returns an engine from the sender's window to the receiver's buffers, for transfers with one lane.

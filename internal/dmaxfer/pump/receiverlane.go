@@ -13,33 +13,59 @@ type receiverLane struct {
 	receiver   *Receiver
 	peer       messenger
 	copies     copyQueue // into buffers
+	maxRanges  int       // number of units that one copy fetches at most
 	buffers    Slots
 	inbox      chan Unit
 	open       bool          // inbox may still deliver
+	next       Unit          // taken from inbox, to be started when that is possible
+	hasNext    bool          // next is one; then open is true
 	maxPending int           // number of copies that may be pending
 	vacant     []int         // buffers
-	held       []Unit        // by buffer
-	outOfOrder []int         // buffers with a good unit that cannot be stored yet; InOrder only
+	contents   []content     // by buffer
+	held       []heldUnit    // by slot of the lane
+	holding    int           // number of units that are held
+	outOfOrder []*heldUnit   // good ones that cannot be stored yet; InOrder only
 	ignored    chan struct{} // delivers a token when some of those are not to be stored
 }
 
+// heldUnit is a unit from its start to its acknowledgement. Its bytes are in a buffer, alone or with those of others.
+type heldUnit struct {
+	Unit
+	buffer int   // noBuffer: it has none
+	start  int64 // offset of its bytes in the buffers
+}
+
+const noBuffer = -1
+
+// content is what a copy has put, or is to put, into a buffer.
+type content struct {
+	units  []*heldUnit // in the order of their bytes
+	held   int         // number of them that are not acknowledged; the buffer is vacant without any
+	length int64       // in bytes
+	more   []Range     // of the window, of all units but the first
+}
+
 func newReceiverLane(r *Receiver, number int) *receiverLane {
-	buffers := r.config.Buffers[number]
-	count := buffers.Count()
+	buffers, engine := r.config.Buffers[number], r.config.Engines[number]
+	count, lanes := buffers.Count(), len(r.config.Engines)
 	l := &receiverLane{
 		receiver:   r,
 		peer:       newMessenger(r.config.Poller, r.config.Stages, r.config.Outbox, r.config.Pinning, number),
-		copies:     newCopyQueue(r.config.Engines[number], r.config.Stages, count, 1),
+		copies:     newCopyQueue(engine, r.config.Stages, count, 1),
+		maxRanges:  maxRanges(engine),
 		buffers:    buffers,
 		inbox:      make(chan Unit, r.config.Depth),
 		open:       true,
 		maxPending: 1,
-		held:       make([]Unit, count),
-		outOfOrder: make([]int, 0, count),
+		contents:   make([]content, count),
+		held:       make([]heldUnit, (r.config.Depth-number+lanes-1)/lanes),
 		ignored:    make(chan struct{}, 1),
 	}
+	l.outOfOrder = make([]*heldUnit, 0, len(l.held))
+	together := min(l.maxRanges, len(l.held))
 	for buffer := range count {
 		l.vacant = append(l.vacant, buffer)
+		l.contents[buffer] = content{units: make([]*heldUnit, 0, together), more: make([]Range, 0, together-1)}
 	}
 	return l
 }
@@ -55,7 +81,7 @@ func (l *receiverLane) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !l.open && len(l.vacant) == len(l.held) {
+		if !l.open && l.holding == 0 {
 			return nil
 		}
 		if err := l.progress(ctx, !took); err != nil {
@@ -65,68 +91,124 @@ func (l *receiverLane) run(ctx context.Context) error {
 	}
 }
 
-// drainInbox assigns announced units to vacant buffers, up to maxPending. With a bandwidth limit it starts one unit at
-// a time, so that a unit that may be copied does not wait until the limit permits the next one.
+// drainInbox starts announced units, as long as one more copy may be pending, or the last one that waits for the engine
+// can fetch more units.
 func (l *receiverLane) drainInbox(ctx context.Context) (took bool, err error) {
-	oneByOne := l.receiver.config.Pace != nil
-	for l.open && len(l.vacant) > 0 {
-		waiting := len(l.copies.waiting)
-		if waiting+l.copies.inFlight() >= l.maxPending || oneByOne && waiting > 0 {
+	for l.hasNext || l.mayCopy() || l.joinable(1) {
+		if !l.takeNext() || !l.startable(&l.next) {
 			return took, nil
 		}
-		select {
-		case unit, open := <-l.inbox:
-			if err := l.startUnit(ctx, unit, open); err != nil {
-				return took, err
-			}
-			took = true
-		default:
-			return took, nil
+		l.hasNext = false
+		if err := l.startUnit(ctx, &l.next); err != nil {
+			return took, err
 		}
+		took = true
 	}
 	return took, nil
+}
+
+// takeNext takes next from the inbox unless there is one, and reports whether there is one then.
+func (l *receiverLane) takeNext() bool {
+	if l.hasNext || !l.open {
+		return l.hasNext
+	}
+	select {
+	case l.next, l.open = <-l.inbox:
+		l.hasNext = l.open
+	default:
+	}
+	return l.hasNext
+}
+
+// startable reports whether there is space for a unit.
+func (l *receiverLane) startable(u *Unit) bool {
+	return l.mayCopy() || needsNoBuffer(u) || !isClaim(u) && l.joinable(u.Used())
+}
+
+// mayCopy reports whether one more copy may be pending, and has a buffer. With a bandwidth limit units are started one
+// at a time, so that a unit that may be copied does not wait until the limit permits the next one.
+func (l *receiverLane) mayCopy() bool {
+	waiting := len(l.copies.waiting)
+	return len(l.vacant) > 0 && waiting+l.copies.inFlight() < l.maxPending &&
+		(l.receiver.config.Pace == nil || waiting == 0)
+}
+
+// joinable reports whether the last copy that waits for the engine can also fetch a unit of so many bytes.
+func (l *receiverLane) joinable(bytes int64) bool {
+	if l.maxRanges == 1 || l.receiver.config.Pace != nil || len(l.copies.waiting) == 0 {
+		return false
+	}
+	c := &l.contents[l.copies.last().Tag]
+	return len(c.units) < l.maxRanges && c.length+bytes <= l.buffers.size
 }
 
 // raiseMaxPending doubles maxPending if more units are announced, and reports whether it did. A slow engine thus gets
 // as many copies as keep it busy, and a fast one reuses the same buffer, which stays in the cache.
 func (l *receiverLane) raiseMaxPending() bool {
-	if l.maxPending == len(l.held) || len(l.inbox) == 0 {
+	if l.maxPending == len(l.contents) || !l.hasNext && len(l.inbox) == 0 {
 		return false
 	}
-	l.maxPending = min(2*l.maxPending, len(l.held))
+	l.maxPending = min(2*l.maxPending, len(l.contents))
 	return true
 }
 
-// startUnit begins with one unit, or notes the end of the inbox.
-func (l *receiverLane) startUnit(ctx context.Context, unit Unit, open bool) error {
-	if l.open = open; !open {
-		return nil
-	}
-	buffer := l.vacant[len(l.vacant)-1]
-	l.vacant = l.vacant[:len(l.vacant)-1]
-	l.held[buffer] = unit
-	held := &l.held[buffer]
+// startUnit begins with a unit, of which it makes a copy.
+func (l *receiverLane) startUnit(ctx context.Context, unit *Unit) error {
+	u := &l.held[int(unit.Record.Slot)/len(l.receiver.config.Engines)]
+	*u = heldUnit{Unit: *unit, buffer: noBuffer}
+	l.holding++
 	switch {
-	case ignored(held):
-		l.acknowledge(buffer, false)
+	case ignored(&u.Unit):
+		l.acknowledge(u, false)
 		return nil
-	case held.Used() == 0:
-		return l.accept(ctx, buffer)
-	case !held.Packed() && held.Record.Kind == negotiate.ClaimRecord:
-		return l.compare(ctx, buffer)
+	case u.Used() == 0:
+		return l.accept(ctx, u)
+	case isClaim(&u.Unit):
+		l.occupy(u)
+		return l.compare(ctx, u)
 	}
-	if err := l.peer.pace(ctx, l.receiver.config.Pace, held.Used()); err != nil {
+	if err := l.peer.pace(ctx, l.receiver.config.Pace, u.Used()); err != nil {
 		return err
 	}
-	l.copies.add(Move{
-		Window: int64(held.Record.Slot) * l.buffers.size,
-		Buffer: l.buffers.offset(buffer),
-		Length: held.Used(),
-		Tag:    buffer,
-		Plain:  held.Packed(),
-	})
+	l.fetch(u)
 	return nil
 }
+
+// fetch has the engine copy a unit: with others, behind which it finds space, or into a vacant buffer.
+func (l *receiverLane) fetch(u *heldUnit) {
+	used, offset := u.Used(), int64(u.Record.Slot)*l.buffers.size
+	if !l.joinable(used) {
+		l.occupy(u)
+		l.copies.add(Move{Window: offset, Buffer: u.start, Length: used, Tag: u.buffer, Plain: u.Packed()})
+		return
+	}
+	last := l.copies.last()
+	c := &l.contents[last.Tag]
+	u.buffer, u.start = last.Tag, l.buffers.offset(last.Tag)+c.length
+	c.units, c.length, c.held = append(c.units, u), c.length+used, c.held+1
+	c.more = append(c.more, Range{Offset: offset, Length: used})
+	last.More, last.Plain = c.more, true
+}
+
+// occupy gives a unit a vacant buffer.
+func (l *receiverLane) occupy(u *heldUnit) {
+	buffer := l.vacant[len(l.vacant)-1]
+	l.vacant = l.vacant[:len(l.vacant)-1]
+	u.buffer, u.start = buffer, l.buffers.offset(buffer)
+	c := &l.contents[buffer]
+	c.units, c.length, c.held = append(c.units[:0], u), u.Used(), 1
+	c.more = c.more[:0]
+}
+
+// bytes returns those of a unit.
+func (l *receiverLane) bytes(u *heldUnit) []byte {
+	end := u.start + u.Used()
+	return l.buffers.memory[u.start:end:end]
+}
+
+func isClaim(u *Unit) bool { return !u.Packed() && u.Record.Kind == negotiate.ClaimRecord }
+
+func needsNoBuffer(u *Unit) bool { return u.Used() == 0 || ignored(u) }
 
 // ignored reports whether the unit is a chunk of a file that has failed.
 func ignored(u *Unit) bool {
@@ -165,47 +247,61 @@ func (l *receiverLane) awaitUnit(ctx context.Context) error {
 		return err
 	case what == arrivedWake:
 		return l.storeDue(ctx)
+	case what == arrivedEnd:
+		l.open = false
+		return nil
 	}
-	return l.startUnit(ctx, unit, what == arrivedItem)
+	return l.startUnit(ctx, &unit)
 }
 
 func (l *receiverLane) handleMoved(ctx context.Context, copied []Moved) error {
 	for _, m := range copied {
-		held := &l.held[m.Tag]
+		c := &l.contents[m.Tag]
 		if m.Err != nil {
-			return moveFailed(held, m.Err)
+			return c.moveFailed(m.Err)
 		}
-		good := false
-		if held.Packed() {
-			good = l.goodPack(m.Tag)
-		} else {
-			good = l.checksumOf(m) == held.Record.Check
-		}
-		if err := l.judge(ctx, m.Tag, good); err != nil {
-			return err
+		for _, u := range c.units {
+			if err := l.judge(ctx, u, l.good(u, m)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// checksumOf returns the checksum of the chunk in a buffer.
-func (l *receiverLane) checksumOf(m Moved) uint64 {
+// moveFailed returns the error of a copy.
+func (c *content) moveFailed(err error) error {
+	if others := len(c.units) - 1; others > 0 {
+		err = fmt.Errorf("together with %d more: %w", others, err)
+	}
+	return moveFailed(&c.units[0].Unit, err)
+}
+
+// good reports whether a unit that was copied has the sender's checksums.
+func (l *receiverLane) good(u *heldUnit, m Moved) bool {
+	if u.Packed() {
+		return l.goodPack(u)
+	}
+	return l.checksumOf(u, m) == u.Record.Check
+}
+
+// checksumOf returns the checksum of a chunk.
+func (l *receiverLane) checksumOf(u *heldUnit, m Moved) uint64 {
 	if m.Checked {
 		return m.Check
 	}
 	watch := l.receiver.config.Stages.start()
 	defer watch.charge(Checking)
-	return digest.Check(l.receiver.config.Digest, l.buffers.bytes(m.Tag, l.held[m.Tag].Used()))
+	return digest.Check(l.receiver.config.Digest, l.bytes(u))
 }
 
-// goodPack compares the checksums of all files in a buffer.
-func (l *receiverLane) goodPack(buffer int) bool {
+// goodPack compares the checksums of all files of a unit.
+func (l *receiverLane) goodPack(u *heldUnit) bool {
 	watch := l.receiver.config.Stages.start()
 	defer watch.charge(Checking)
-	pack := &l.held[buffer].Pack
-	content := l.buffers.bytes(buffer, l.held[buffer].Used())
-	for i := range pack.Files {
-		f := &pack.Files[i]
+	content := l.bytes(u)
+	for i := range u.Pack.Files {
+		f := &u.Pack.Files[i]
 		if digest.Check(l.receiver.config.Digest, ContentOf(f, content)) != f.Check {
 			return false
 		}
@@ -214,42 +310,53 @@ func (l *receiverLane) goodPack(buffer int) bool {
 }
 
 // compare checks whether the target already has the chunk that the sender claims.
-func (l *receiverLane) compare(ctx context.Context, buffer int) error {
-	held := &l.held[buffer]
-	in := held.Ref.(*Incoming)
+func (l *receiverLane) compare(ctx context.Context, u *heldUnit) error {
+	in := u.Ref.(*Incoming)
 	if !in.acquire() {
-		l.acknowledge(buffer, false)
+		l.acknowledge(u, false)
 		return nil
 	}
 	watch := l.receiver.config.Stages.start()
-	err := in.Target.ReadAt(l.buffers.bytes(buffer, held.Used()), int64(held.Record.Offset))
+	err := in.Target.ReadAt(l.bytes(u), int64(u.Record.Offset))
 	watch.charge(Writing)
 	in.letGo()
 	if err != nil {
-		return l.failed(in, buffer, err)
+		return l.failed(in, u, err)
 	}
-	return l.judge(ctx, buffer, l.checksumOf(Moved{Tag: buffer}) == held.Record.Check)
+	return l.judge(ctx, u, l.checksumOf(u, Moved{}) == u.Record.Check)
 }
 
 // judge stores a unit whose checksums are those of the sender, and rejects any other.
-func (l *receiverLane) judge(ctx context.Context, buffer int, good bool) error {
+func (l *receiverLane) judge(ctx context.Context, u *heldUnit, good bool) error {
 	if good {
-		return l.accept(ctx, buffer)
+		return l.accept(ctx, u)
 	}
-	return l.reject(buffer)
+	return l.reject(u)
 }
 
 // reject asks for the unit again, unless the limit of attempts is reached.
-func (l *receiverLane) reject(buffer int) error {
-	unit := &l.held[buffer]
-	if unit.Packed() || unit.Record.Kind == negotiate.DataRecord {
-		if unit.Record.Attempt+1 == maxAttempts || l.receiver.tooManyRejected() {
-			return fmt.Errorf("%s: %w", unit, ErrCorrupted)
+func (l *receiverLane) reject(u *heldUnit) error {
+	if !isClaim(&u.Unit) {
+		if u.Record.Attempt+1 == maxAttempts || l.receiver.tooManyRejected() {
+			return fmt.Errorf("%s: %w", &u.Unit, ErrCorrupted)
 		}
-		l.receiver.config.Retransmit(unit)
+		l.receiver.config.Retransmit(&u.Unit)
 	}
-	l.acknowledge(buffer, true)
+	l.acknowledge(u, true)
 	return nil
+}
+
+// acknowledge ends a unit. Its buffer is vacant after the last one in it.
+func (l *receiverLane) acknowledge(u *heldUnit, bad bool) {
+	l.receiver.config.Outbox.Add(Reply{Ack: negotiate.Ack{Slot: uint32(u.Record.Slot), Bad: bad}})
+	l.holding--
+	if u.buffer == noBuffer {
+		return
+	}
+	c := &l.contents[u.buffer]
+	if c.held--; c.held == 0 {
+		l.vacant = append(l.vacant, u.buffer)
+	}
 }
 
 // tooManyRejected counts a rejected unit. It limits consecutive ones to the maximum number of attempts per slot,

@@ -65,6 +65,28 @@ func TestPacksAllocateNothing(t *testing.T) {
 	}
 }
 
+// gatherMallocs returns the number of allocations of a transfer of so many runs of data, which share moves.
+func gatherMallocs(t *testing.T, runs int) uint64 {
+	p := newSparsePair(runs, 10, 32)
+	p.build()
+	engine := &gatheringCopier{Copier: p.copier(), ranges: p.ranges, wrong: -1}
+	p.receiver.lanes[0].copies.engine = engine
+	mallocs := p.mallocs(t)
+	if len(engine.units) >= runs {
+		t.Errorf("%d moves for %d runs", len(engine.units), runs)
+	}
+	return mallocs
+}
+
+func TestGatheredUnitsAllocateNothing(t *testing.T) {
+	const few, many = 1000, 11000
+	gatherMallocs(t, few)
+	extra := int64(gatherMallocs(t, many)) - int64(gatherMallocs(t, few))
+	if extra > (many-few)/20 {
+		t.Errorf("%d more runs allocate %d times", many-few, extra)
+	}
+}
+
 // slowEngine delays each Submit.
 type slowEngine struct {
 	*Copier
