@@ -14,10 +14,11 @@ type dma struct {
 	window, buffers doca.Memory
 	sends           bool // from the buffers to the window
 	copies          []doca.Copy
+	ranges          []doca.Range // of copies
 	completions     []doca.Completion
 }
 
-var _ pump.Engine = (*dma)(nil)
+var _ pump.Gatherer = (*dma)(nil)
 
 func newDMA(engine *doca.Engine, window, buffers doca.Memory, sends bool) *dma {
 	return &dma{
@@ -28,7 +29,7 @@ func newDMA(engine *doca.Engine, window, buffers doca.Memory, sends bool) *dma {
 
 // Submit implements pump.Engine.
 func (d *dma) Submit(moves []pump.Move) (int, error) {
-	d.copies = d.copies[:0]
+	d.copies, d.ranges = d.copies[:0], d.ranges[:0]
 	for _, m := range moves[:min(len(moves), d.Depth())] {
 		d.copies = append(d.copies, d.copyOf(m))
 	}
@@ -39,6 +40,7 @@ func (d *dma) Submit(moves []pump.Move) (int, error) {
 	return taken, err
 }
 
+// copyOf returns the copy of a move, which is valid until the next Submit.
 func (d *dma) copyOf(m pump.Move) doca.Copy {
 	if d.sends {
 		return doca.Copy{
@@ -46,9 +48,13 @@ func (d *dma) copyOf(m pump.Move) doca.Copy {
 			Length: m.Length, Tag: uint64(m.Tag),
 		}
 	}
+	first := len(d.ranges)
+	for _, r := range m.More {
+		d.ranges = append(d.ranges, doca.Range{Offset: r.Offset, Length: r.Length})
+	}
 	return doca.Copy{
 		Source: d.window, SourceOffset: m.Window, Target: d.buffers, TargetOffset: m.Buffer,
-		Length: m.Length, Tag: uint64(m.Tag),
+		Length: m.Length, Tag: uint64(m.Tag), More: d.ranges[first:],
 	}
 }
 

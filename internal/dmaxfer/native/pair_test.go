@@ -78,6 +78,9 @@ type meeting struct {
 	ended            func()               // is called when both sides have ended; may be nil
 	alter            func(message []byte) // may change a message on its way; may be nil
 
+	// memory returns the device of a side. If nil, there is none.
+	memory func(of negotiate.Side) Memory
+
 	mu       sync.Mutex
 	messages map[negotiate.Type]int
 	answers  []negotiate.Answer // of the receiver
@@ -117,7 +120,7 @@ func (m *meeting) run() {
 func (m *meeting) meet(t *testing.T) {
 	const maxMessage = 4096
 	host, dpu := comchtest.NewPair(maxMessage, comchtest.Faultless, comchtest.Faultless)
-	memory := &sharedMemory{late: m.late, corrupted: m.corrupted}
+	shared := &sharedMemory{late: m.late, corrupted: m.corrupted}
 	ends, parties := [2]*comchtest.End{host, dpu}, [2]*party{m.sender, m.receiver}
 	if m.dpuSends {
 		parties = [2]*party{m.receiver, m.sender}
@@ -128,7 +131,10 @@ func (m *meeting) meet(t *testing.T) {
 		file, err := job.Find(t.Context(), p.search)
 		must(t, err)
 		defer file.Close()
-		p.config.Side, p.config.Memory, p.config.File = side, memory, file
+		p.config.Side, p.config.Memory, p.config.File = side, shared, file
+		if m.memory != nil {
+			p.config.Memory = m.memory(side)
+		}
 		p.config.Conn = &tapped{End: ends[i], meeting: m}
 		session, err := negotiate.NewNative(side, negotiate.Supported.Max, p.config.Hello(), negotiate.Limits{
 			MaxMessage: maxMessage, MaxFileSize: 1 << 40,
