@@ -29,7 +29,7 @@ var errUnreachable = &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFa
 type deviceFaults struct {
 	open    func(what string) error                  // before something is opened
 	submit  func() error                             // before moves are taken
-	arrive  func(length int64) (flip int, err error) // when a move ends: which byte of it arrives changed, -1 for none
+	arrive  func(length int64) (flip int, err error) // when a chunk arrives: which byte of it is changed, -1 for none
 	latency func(random *rand.Rand) time.Duration    // of a move; negative: it never ends
 	taken   func(random *rand.Rand, offered int) int // how many of the offered moves are taken now
 	closing func(what string) error                  // before something is closed
@@ -108,7 +108,10 @@ func (m busMemory) Open(_ context.Context, l native.Layout, _ negotiate.Window) 
 			own = make([]byte, int64(l.Buffers)*l.Chunk)
 			w.Buffers = append(w.Buffers, pump.NewSlots(own, l.Chunk))
 		}
-		engine := &busEngine{bus: m.bus, own: own, sends: l.Sends, random: rand.New(rand.NewPCG(m.seed, uint64(lane)))}
+		engine := &busEngine{
+			bus: m.bus, own: own, sends: l.Sends, ranges: 1 + int(m.seed%6),
+			random: rand.New(rand.NewPCG(m.seed, uint64(lane))),
+		}
 		w.Engines = append(w.Engines, engine)
 		w.AddCloser(m.track("engine", func() { engine.under = nil }))
 	}
@@ -137,6 +140,7 @@ type busEngine struct {
 	*bus
 	own    []byte
 	sends  bool
+	ranges int // of one move at most
 	random *rand.Rand
 	under  []underway
 	broken error
@@ -147,7 +151,9 @@ type underway struct {
 	due time.Time // zero: never
 }
 
-var _ pump.Engine = (*busEngine)(nil)
+var _ pump.Gatherer = (*busEngine)(nil)
+
+func (e *busEngine) MaxRanges() int { return e.ranges }
 
 func (e *busEngine) Submit(moves []pump.Move) (int, error) {
 	if err := e.deviceFaults.submit(); err != nil {
@@ -215,10 +221,19 @@ func (e *busEngine) next() (first time.Time) {
 
 // move copies, and after a failure fails all others, as a DOCA engine does.
 func (e *busEngine) move(m pump.Move) error {
-	if e.broken != nil {
-		return e.broken
+	buffer := m.Buffer
+	for _, r := range append([]pump.Range{{Offset: m.Window, Length: m.Length}}, m.More...) {
+		if e.broken != nil {
+			break
+		}
+		e.broken = e.moveRange(r, buffer)
+		buffer += r.Length
 	}
-	flip, err := e.deviceFaults.arrive(m.Length)
+	return e.broken
+}
+
+func (e *busEngine) moveRange(r pump.Range, buffer int64) error {
+	flip, err := e.deviceFaults.arrive(r.Length)
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	switch {
@@ -226,7 +241,7 @@ func (e *busEngine) move(m pump.Move) error {
 	case e.window == nil:
 		err = errUnreachable
 	default:
-		from, to := e.window[m.Window:m.Window+m.Length], e.own[m.Buffer:m.Buffer+m.Length]
+		from, to := e.window[r.Offset:r.Offset+r.Length], e.own[buffer:buffer+r.Length]
 		if e.sends {
 			from, to = to, from
 		}
@@ -236,6 +251,5 @@ func (e *busEngine) move(m pump.Move) error {
 		}
 		e.deviceFaults.arrived()
 	}
-	e.broken = err
 	return err
 }
