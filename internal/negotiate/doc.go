@@ -1,6 +1,6 @@
-// Package negotiate has the messages of both wire protocols between a host and its DPU, and their order: state machines
+// Package negotiate has the messages of the wire protocols between a host and its DPU, and their order: state machines
 // that turn received bytes into bytes to send and events for the caller. It must not do I/O, start a goroutine, read a
-// clock or share state, and it imports no other package of this module. docs/PROTOCOL.md specifies both protocols, with
+// clock or share state, and it imports no other package of this module. docs/PROTOCOL.md specifies them, with
 // test vectors and the state tables that the tests of this package read.
 //
 // A Session speaks the reference protocol, that of NVIDIA's doca_dma_copy, to the byte and in both roles:

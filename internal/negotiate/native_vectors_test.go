@@ -10,7 +10,7 @@ import (
 
 var nativeVectorFiles = []string{
 	"hello.json", "window.json", "heartbeat.json", "abort.json", "transfer.json", "entries.json", "answers.json",
-	"metadata.json", "records.json", "pack.json", "ending.json", "results.json",
+	"metadata.json", "records.json", "pack.json", "ending.json", "results.json", "ping.json",
 }
 
 type nativeVector struct {
@@ -59,6 +59,17 @@ type nativeMessage struct {
 	Committed  uint32         `json:"committed"`
 	Unchanged  uint32         `json:"unchanged"`
 	Failed     uint32         `json:"failed"`
+	vectorPing
+}
+
+// vectorPing has the fields of the ping protocol, apart from those that other messages have as well.
+type vectorPing struct {
+	WantsFast bool   `json:"wants_fast"`
+	Count     uint32 `json:"count"`
+	Fast      uint32 `json:"fast"`
+	Consumer  uint32 `json:"consumer"`
+	Number    uint32 `json:"number"`
+	Payload   octets `json:"payload"`
 }
 
 type vectorHello struct {
@@ -206,6 +217,11 @@ type (
 		Durability Durability
 		Counts     Counts
 	}
+	consumerMessage uint32
+	textMessage     string
+	pingMessage     Ping
+	pongMessage     Ping
+	doneMessage     struct{}
 )
 
 // value returns what the decoder should return for the message.
@@ -241,6 +257,26 @@ func (m nativeMessage) value(t testing.TB) any {
 	case "FINISHED":
 		return finishedMessage{named[Durability](t, m.Durability, 2), Counts{m.Committed, m.Unchanged, m.Failed}}
 	}
+	return m.ping(t)
+}
+
+// ping returns the value of a message of the ping protocol.
+func (m nativeMessage) ping(t testing.TB) any {
+	t.Helper()
+	switch m.Type {
+	case "GREETING":
+		return Greeting{m.Version, m.WantsFast, m.Count, uint32(m.Size), m.Fast}
+	case "CONSUMER":
+		return consumerMessage(m.Consumer)
+	case "TEXT":
+		return textMessage(m.Text)
+	case "PING":
+		return pingMessage{m.Number, present(m.Payload)}
+	case "PONG":
+		return pongMessage{m.Number, present(m.Payload)}
+	case "DONE":
+		return doneMessage{}
+	}
 	t.Fatalf("vector of unknown type %q", m.Type)
 	return nil
 }
@@ -275,7 +311,7 @@ func (m nativeMessage) list(t testing.TB) any {
 	return map[string]any{"ENTRIES": entries, "ANSWERS": answers, "CHUNKS": records, "PACK": pack, "ACKS": acks}[m.Type]
 }
 
-// decodeNative decodes any message of the native protocol, with digests by d.
+// decodeNative decodes any message of the native or the ping protocol, with digests by d.
 func decodeNative(msg []byte, d Digest) (any, error) {
 	switch typeOf(msg) {
 	case TypeHello:
@@ -332,7 +368,30 @@ func decodeOutcome(msg []byte, d Digest) (any, error) {
 		durability, counts, err := DecodeFinished(msg)
 		return decoded(finishedMessage{durability, counts}, err)
 	}
-	return nil, malformed(typeOf(msg), "no message of the native protocol")
+	return decodePings(msg)
+}
+
+// decodePings decodes the messages of the ping protocol.
+func decodePings(msg []byte) (any, error) {
+	switch typeOf(msg) {
+	case TypeGreeting:
+		return decoded(DecodeGreeting(msg))
+	case TypeConsumer:
+		id, err := DecodeConsumer(msg)
+		return decoded(consumerMessage(id), err)
+	case TypeText:
+		text, err := DecodeText(msg)
+		return decoded(textMessage(text), err)
+	case TypePing:
+		ping, err := DecodePing(msg)
+		return decoded(pingMessage(ping), err)
+	case TypePong:
+		pong, err := DecodePong(msg)
+		return decoded(pongMessage(pong), err)
+	case TypeDone:
+		return decoded(doneMessage{}, DecodeDone(msg))
+	}
+	return nil, malformed(typeOf(msg), "no message of these protocols")
 }
 
 func decoded[T any](value T, err error) (any, error) {
@@ -381,6 +440,24 @@ func encodeNative(value any, d Digest) []byte {
 		return AppendFinish(nil, v.Total, v.Missing)
 	case finishedMessage:
 		return AppendFinished(nil, v.Durability, v.Counts)
+	}
+	return encodePings(value)
+}
+
+func encodePings(value any) []byte {
+	switch v := value.(type) {
+	case Greeting:
+		return AppendGreeting(nil, v)
+	case consumerMessage:
+		return AppendConsumer(nil, uint32(v))
+	case textMessage:
+		return AppendText(nil, string(v))
+	case pingMessage:
+		return AppendPing(nil, Ping(v))
+	case pongMessage:
+		return AppendPong(nil, Ping(v))
+	case doneMessage:
+		return AppendDone(nil)
 	}
 	return nil
 }

@@ -73,6 +73,13 @@ const (
 	Cancelling                                 // the sender has aborted; until the outcome of all entries is known
 )
 
+// The states of a PingSession, in addition to Idle, Ready, Done and Failed. In Ready the path is known.
+const (
+	AwaitGreeting State = iota + Cancelling + 1 // until the peer's GREETING
+	AwaitConsumer                               // until the peer's CONSUMER
+	Pinging                                     // until both sides' DONE
+)
+
 var stateNames = map[State]string{
 	Idle:            "idle",
 	AwaitDirection:  "await-direction",
@@ -88,6 +95,9 @@ var stateNames = map[State]string{
 	Transferring:    "transferring",
 	Finishing:       "finishing",
 	Cancelling:      "cancelling",
+	AwaitGreeting:   "await-greeting",
+	AwaitConsumer:   "await-consumer",
+	Pinging:         "pinging",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
@@ -133,6 +143,16 @@ const (
 	ToReference                                  // Reference is set, on the DPU: the host speaks the reference protocol
 )
 
+// The events of a PingSession, in a PingStep.
+const (
+	Greeted      Event = iota + ToReference + 1 // Fast is set: if it is true, call Consumer
+	PeerConsumer                                // Consumer is set
+	PeerText                                    // Text is set
+	Pinged                                      // the Reply is a PONG
+	RoundTrip                                   // the PING of Next has been answered
+	PeerDone                                    // all PINGs of the peer have been answered
+)
+
 var eventNames = [...]string{
 	None: "none", Agreed: "agreed", Exported: "exported", Finished: "finished", ToNative: "to-native",
 	Planned: "planned", WindowOpened: "window-opened", TransferBegun: "transfer-begun",
@@ -140,6 +160,8 @@ var eventNames = [...]string{
 	Packed: "packed", Acknowledged: "acknowledged", PeerEnded: "peer-ended", PeerSum: "peer-sum",
 	EntryFailed: "entry-failed", Committed: "committed", PeerFinish: "peer-finish", PeerFinished: "peer-finished",
 	PeerBeat: "peer-beat", PeerCancelled: "peer-cancelled", PeerAborting: "peer-aborting", ToReference: "to-reference",
+	Greeted: "greeted", PeerConsumer: "peer-consumer", PeerText: "peer-text", Pinged: "pinged",
+	RoundTrip: "round-trip", PeerDone: "peer-done",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

@@ -41,6 +41,16 @@ const (
 	TypeFinished
 )
 
+// The types of the ping protocol's messages, which also has TypeAbort.
+const (
+	TypeGreeting Type = iota + 0x30
+	TypeConsumer
+	TypeText
+	TypePing
+	TypePong
+	TypeDone
+)
+
 var typeNames = map[Type]string{
 	TypeDirection: "DIRECTION",
 	TypeExport:    "EXPORT",
@@ -63,6 +73,12 @@ var typeNames = map[Type]string{
 	TypeResults:   "RESULTS",
 	TypeFinish:    "FINISH",
 	TypeFinished:  "FINISHED",
+	TypeGreeting:  "GREETING",
+	TypeConsumer:  "CONSUMER",
+	TypeText:      "TEXT",
+	TypePing:      "PING",
+	TypePong:      "PONG",
+	TypeDone:      "DONE",
 }
 
 // String returns the message's name in docs/PROTOCOL.md.
