@@ -3,6 +3,7 @@ package comch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/cenkalti/backoff/v5"
@@ -46,6 +47,46 @@ func ListenWhenFree(
 	}, backoff.WithBackOff(retries(firstRetry)), backoff.WithMaxElapsedTime(0))
 	if err != nil && ctx.Err() == nil {
 		return nil, last
+	}
+	return listener, err
+}
+
+// Offer is the name of a server that a DPU offers to one host.
+type Offer struct {
+	Device      *doca.Device
+	Representor string // PCI address of the host function
+	Name        string
+	Busy        func() // called before a wait for another process that offers the name; nil: no wait, but an error
+}
+
+// AcceptOne offers the name, accepts the first host, and disconnects others until disconnect is called. Errors are
+// those of ListenWhenFree and Accept, or a *doca.Error.
+func (o Offer) AcceptOne(ctx context.Context, wait Wait) (conn Conn, disconnect func() error, err error) {
+	rep, err := o.Device.OpenRepresentor(o.Representor)
+	if err != nil {
+		return nil, nil, err
+	}
+	listener, err := o.listen(ctx, rep, wait)
+	if err != nil {
+		return nil, nil, errors.Join(err, rep.Close())
+	}
+	disconnect = func() error { return errors.Join(listener.Close(), rep.Close()) }
+	conn, err = listener.AcceptOnly(ctx, wait)
+	if err != nil {
+		return nil, nil, errors.Join(err, disconnect())
+	}
+	return conn, disconnect, nil
+}
+
+func (o Offer) listen(ctx context.Context, rep *doca.Representor, wait Wait) (*Listener, error) {
+	listener, err := Listen(o.Device, rep, o.Name)
+	if errors.Is(err, doca.CodeAlreadyExist) && o.Busy != nil {
+		o.Busy()
+		listener, err = ListenWhenFree(ctx, o.Device, rep, o.Name, wait)
+	}
+	if errors.Is(err, doca.CodeAlreadyExist) {
+		return nil, fmt.Errorf("another dma-copy already serves representor %s on %s: %w",
+			o.Representor, o.Device.Info().PCIAddress, err)
 	}
 	return listener, err
 }

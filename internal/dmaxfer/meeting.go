@@ -3,7 +3,6 @@ package dmaxfer
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -11,7 +10,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
-	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -66,9 +64,7 @@ func turnedAway(err error) bool {
 func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, error) {
 	wait := comch.Within(o.Wait)
 	for {
-		conn, disconnect, err := acceptOne(ctx, o, wait, func(rep *doca.Representor) (*comch.Listener, error) {
-			return listen(ctx, o, rep, wait)
-		})
+		conn, disconnect, err := offer(o).AcceptOne(ctx, wait)
 		if err != nil {
 			return job.Summary{}, err
 		}
@@ -80,39 +76,15 @@ func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, er
 	}
 }
 
-// acceptOne accepts the first host of the representor, and disconnects others until disconnect is called.
-func acceptOne(
-	ctx context.Context, o Options, wait comch.Wait, listen func(*doca.Representor) (*comch.Listener, error),
-) (conn comch.Conn, disconnect func() error, err error) {
-	rep, err := o.Device.OpenRepresentor(o.Representor)
-	if err != nil {
-		return nil, nil, err
+// offer is what the DPU offers to its host. It says that it waits for another process.
+func offer(o Options) comch.Offer {
+	return comch.Offer{
+		Device: o.Device, Representor: o.Representor, Name: negotiate.ServerName,
+		Busy: func() {
+			o.Log.Info().Str("representor", o.Representor).
+				Msg("waiting for another dma-copy that serves the representor to end")
+		},
 	}
-	listener, err := listen(rep)
-	if err != nil {
-		return nil, nil, errors.Join(err, rep.Close())
-	}
-	disconnect = func() error { return errors.Join(listener.Close(), rep.Close()) }
-	conn, err = listener.AcceptOnly(ctx, wait)
-	if err != nil {
-		return nil, nil, errors.Join(err, disconnect())
-	}
-	return conn, disconnect, nil
-}
-
-// listen waits for another process that serves the representor to end.
-func listen(ctx context.Context, o Options, rep *doca.Representor, wait comch.Wait) (*comch.Listener, error) {
-	listener, err := comch.Listen(o.Device, rep, negotiate.ServerName)
-	if errors.Is(err, doca.CodeAlreadyExist) {
-		o.Log.Info().Str("representor", o.Representor).
-			Msg("waiting for another dma-copy that serves the representor to end")
-		listener, err = comch.ListenWhenFree(ctx, o.Device, rep, negotiate.ServerName, wait)
-	}
-	if errors.Is(err, doca.CodeAlreadyExist) {
-		return nil, fmt.Errorf("another dma-copy already serves representor %s on %s: %w",
-			o.Representor, o.Device.Info().PCIAddress, err)
-	}
-	return listener, err
 }
 
 // transferOver makes the transfer with the peer, and then ends the connection.
@@ -149,9 +121,9 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 // meetWaiting connects to a peer that looks for this side, until ctx ends.
 func meetWaiting(ctx context.Context, o Options) (comch.Conn, func() error, error) {
 	if o.Side == negotiate.DPU {
-		return acceptOne(ctx, o, comch.Within(noticeWait), func(rep *doca.Representor) (*comch.Listener, error) {
-			return comch.Listen(o.Device, rep, negotiate.ServerName)
-		})
+		alone := offer(o)
+		alone.Busy = nil
+		return alone.AcceptOne(ctx, comch.Within(noticeWait))
 	}
 	conn, err := comch.DialOnce(ctx, o.Device, negotiate.ServerName)
 	if err != nil {

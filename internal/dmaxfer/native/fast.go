@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -81,7 +80,7 @@ func (d deviceMemory) openProducers(ctx context.Context, l Layout, of negotiate.
 	if err != nil {
 		return nil, err
 	}
-	if err := awaitConsumers(ctx, d.conn, fast, ids); err != nil {
+	if err := comch.AwaitConsumers(ctx, d.conn, fast, ids); err != nil {
 		return nil, err
 	}
 	w := &Window{}
@@ -108,24 +107,6 @@ func (d deviceMemory) addProducers(w *Window, fast comch.FastPath, l Layout, con
 		w.Engines = append(w.Engines, newProducerEngine(producer, region, consumers, l, depth))
 	}
 	return nil
-}
-
-// awaitConsumers waits until the device knows the peer's consumers: their ids may arrive over the control channel
-// before.
-func awaitConsumers(ctx context.Context, conn comch.Conn, fast comch.FastPath, wanted []uint32) error {
-	for {
-		known, changed := fast.PeerConsumers()
-		if !slices.ContainsFunc(wanted, func(id uint32) bool { return !slices.Contains(known, id) }) {
-			return nil
-		}
-		select {
-		case <-changed:
-		case <-conn.Done():
-			return comch.ErrPeerLost
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
 }
 
 // producerEngine is the pump.Engine of a sender's lane: each move is a message to the consumer of its slot.

@@ -167,7 +167,7 @@ func TestHostileMessages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newFastPair(t, 2)
-			must(t, awaitConsumers(t.Context(), p.from, p.from.(comch.FastPath), p.consumers))
+			must(t, comch.AwaitConsumers(t.Context(), p.from, p.from.(comch.FastPath), p.consumers))
 			producer, err := p.from.(comch.FastPath).NewProducer(2)
 			must(t, err)
 			defer producer.Close()
