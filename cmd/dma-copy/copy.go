@@ -2,9 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -21,11 +19,8 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// The causes of a context that a time limit of the user has ended.
-var (
-	errTimeLimit     = exit.Errorf(exit.Limit, "raise --timeout", "stopped by --timeout")
-	errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
-)
+// errDurationLimit is the cause of a context that --max-duration has ended.
+var errDurationLimit = exit.Errorf(exit.Limit, "raise --max-duration", "stopped by --max-duration")
 
 // errMovesNothing refuses a device that moves no bytes: without a digest the target would silently be a file of zeros.
 var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
@@ -53,108 +48,33 @@ func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.C
 			"-f - has nothing to read or write: " +
 				"both stdin and stdout are a terminal, so connect one to a file or a pipe")
 	}
-	if s.Timeout > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, s.Timeout, fmt.Errorf("%w after %s", errTimeLimit, s.Timeout))
-		defer cancel()
-		ctx = limited
-	}
-	driver, err := doca.Open(s.Driver.Options())
-	if err != nil {
-		return err
-	}
-	logDriver(log, driver)
-	if driver.MovesBytes() {
-		err = copyOnDevice(ctx, driver, r, streams, s, log)
-	} else {
-		err = errMovesNothing
-	}
-	return errors.Join(err, closeUnlessHung(err, driver.Close))
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	return onDevice(s.Driver, selectionOf(s), log, func(on side) error {
+		if !on.driver.MovesBytes() {
+			return errMovesNothing
+		}
+		return copyOnDevice(ctx, on, r, streams, s, log)
+	})
 }
 
-// closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does
-// it.
-func closeUnlessHung(err error, end func() error) error {
-	if errors.Is(err, job.ErrHung) {
-		return nil
-	}
-	return end()
-}
-
-// logDriver logs which driver is used and why, and warns of a time model, whose setting may have been forgotten.
-func logDriver(log zerolog.Logger, driver *doca.Driver) {
-	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
-		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
-	if model := driver.TimeModel(); model != "" {
-		log.Warn().Str("time_model", model).
-			Msg("the software device simulates the timing of a model (DMA_COPY_SOFT_LIMITS)")
-	}
-}
-
-// copyOnDevice chooses the device and carries out the copy on it.
+// copyOnDevice carries out the copy on a device.
 func copyOnDevice(
-	ctx context.Context, driver *doca.Driver, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
-) (err error) {
-	devices, err := driver.Devices()
-	if err != nil {
-		return err
-	}
-	name, err := inventory.ChooseDevice(devices, selectionOf(s))
-	if err != nil {
-		return err
-	}
-	device, err := driver.OpenDevice(name)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
-	side, err := inventory.ChooseSide(device.Info(), selectionOf(s))
-	if err != nil {
-		return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
-	}
-	if side == negotiate.DPU && s.Representor == "" {
-		return &report.SideError{Side: side, Err: missingRepresentor(device)}
-	}
-	options := copyOptions(s, device, side, streams.data, log)
-	address := device.Info().PCIAddress
-	err = selectEntries(ctx, s, streams.stdin, &options)
+	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
+) error {
+	options := copyOptions(s, on.device, on.side, streams.data, log)
+	err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
-		err = placement.Apply(placement.ThisMachine, driver.Hardware(), address, s.Placement, log)
+		address := on.device.Info().PCIAddress
+		err = placement.Apply(placement.ThisMachine, on.driver.Hardware(), address, s.Placement, log)
 	}
 	if err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	r.Reporter.Begin(pathOf(driver, device, side, s))
+	r.Reporter.Begin(pathOf(on, s.Driver))
 	summary, err := transfer(ctx, r, options)
-	return r.Conclude(side, summary, err)
-}
-
-// pathOf describes the device and driver of the copy for the reports.
-func pathOf(driver *doca.Driver, device *doca.Device, side negotiate.Side, s config.Copy) report.Path {
-	return report.Path{
-		Software: softwareName(), Side: side, Device: device.Info().Name(),
-		Driver: driverPath(driver), Hardware: driver.Hardware(), Reason: driverReason(driver, s),
-	}
-}
-
-// driverPath returns the title of the driver and its time model, without which the rate would be taken for this
-// machine's.
-func driverPath(driver *doca.Driver) string {
-	title := inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
-	if model := driver.TimeModel(); model != "" {
-		return title + ", time model " + model
-	}
-	return title
-}
-
-// driverReason returns why the program chose this driver, without the details, which the log has. It is empty if the
-// user chose the driver.
-func driverReason(driver *doca.Driver, s config.Copy) string {
-	if s.Driver.Name != config.DriverAuto {
-		return ""
-	}
-	reason, _, _ := strings.Cut(driver.Reason(), ": ")
-	return reason
+	return r.Conclude(on.side, summary, err)
 }
 
 // transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
@@ -209,15 +129,6 @@ func copyOptions(
 		o.Expect = &s.Expect
 	}
 	return o
-}
-
-func missingRepresentor(device *doca.Device) error {
-	there, err := device.Representors()
-	if err != nil {
-		return err
-	}
-	return exit.Usagef("--rep-pci is missing: on the DPU, name the host function to serve with -r; %s represents %s",
-		device.Info().PCIAddress, strings.Join(there, " and "))
 }
 
 // selectionOf returns the settings that select the device and the side.

@@ -29,10 +29,7 @@ func (s *Copy) fileOptions() []option {
 
 func (s *Copy) deviceOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "role", value: "auto|host|dpu", fallback: string(RoleAuto),
-			json:   jsonText,
-			assign: into(&s.Role, parseOneOf(RoleAuto, RoleHost, RoleDPU)),
-			help:   "Role of this side; auto is dpu where the device\ncan be a server or -r is given"},
+		roleOption(&s.Role),
 		{group: AddedFlags, name: "chunk", value: "SIZE", fallback: "0",
 			json: jsonNumber, assign: into(&s.Chunk, parseChunk),
 			help: "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic. Between two\n" +
@@ -49,12 +46,8 @@ func (s *Copy) deviceOptions() []option {
 
 func (s *Copy) runOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "wait", value: "DURATION", fallback: "30s",
-			json: jsonText, assign: into(&s.Wait, parsePositiveDuration),
-			help: "Timeout for the peer to connect and be free;\neither side may start first"},
-		{group: AddedFlags, name: "timeout", value: "DURATION", fallback: "0",
-			json: jsonText, assign: into(&s.Timeout, parseLimit),
-			help: "Timeout for the whole run; 0 is none"},
+		waitOption(&s.Wait),
+		timeoutOption(&s.Timeout),
 		{group: AddedFlags, name: "max-duration", value: "DURATION", fallback: "0",
 			json: jsonText, assign: into(&s.MaxDuration, parseLimit),
 			help: "Timeout for the copy, from when both sides are\nconnected; 0 is none"},
@@ -65,9 +58,7 @@ func (s *Copy) runOptions() []option {
 			json: jsonNumber, assign: into(&s.MaxHoles, parseMostBytes),
 			help: "Refuse a file with more holes, which take as\n" +
 				"long as data with a digest other than crc32c or\nwith a readback; 0 is no limit"},
-		{group: AddedFlags, name: "idle-timeout", value: "DURATION", fallback: "30s",
-			json: jsonText, assign: into(&s.IdleTimeout, parsePositiveDuration),
-			help: "Timeout without progress"},
+		idleTimeoutOption(&s.IdleTimeout),
 		{group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Overwrite, parseSwitch),
 			help: "Receive here, replacing FILE if it exists, or\nthe files in it that differ; required on one\n" +

@@ -1,6 +1,10 @@
 package config
 
-import "github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+import (
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+)
 
 const levelHelp = "10=DISABLE, 20=CRITICAL, 30=ERROR,\n40=WARNING, 50=INFO, 60=DEBUG, 70=TRACE"
 
@@ -66,6 +70,38 @@ func representorOption(representor *string) option {
 		group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE",
 		json: jsonText, assign: into(representor, parseRepresentor),
 		help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor",
+	}
+}
+
+func roleOption(role *Role) option {
+	return option{
+		group: AddedFlags, name: "role", value: "auto|host|dpu", fallback: string(RoleAuto), json: jsonText,
+		assign: into(role, parseOneOf(RoleAuto, RoleHost, RoleDPU)),
+		help:   "Role of this side; auto is dpu where the device\ncan be a server or -r is given",
+	}
+}
+
+func waitOption(wait *time.Duration) option {
+	return option{
+		group: AddedFlags, name: "wait", value: "DURATION", fallback: "30s", json: jsonText,
+		assign: into(wait, parsePositiveDuration),
+		help:   "Timeout for the peer to connect and be free;\neither side may start first",
+	}
+}
+
+func timeoutOption(limit *time.Duration) option {
+	return option{
+		group: AddedFlags, name: "timeout", value: "DURATION", fallback: "0", json: jsonText,
+		assign: into(limit, parseLimit),
+		help:   "Timeout for the whole run; 0 is none",
+	}
+}
+
+func idleTimeoutOption(patience *time.Duration) option {
+	return option{
+		group: AddedFlags, name: "idle-timeout", value: "DURATION", fallback: "30s", json: jsonText,
+		assign: into(patience, parsePositiveDuration),
+		help:   "Timeout without progress",
 	}
 }
 

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// errTimeLimit is the cause of a context that --timeout has ended.
+var errTimeLimit = exit.Errorf(exit.Limit, "raise --timeout", "stopped by --timeout")
+
+// limitTime returns a context that --timeout ends; 0 is no limit.
+func limitTime(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	if limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w after %s", errTimeLimit, limit))
+}
+
+// side is this side of a command that both sides run: its open device, and which side it is.
+type side struct {
+	driver *doca.Driver
+	device *doca.Device
+	side   negotiate.Side
+}
+
+// onDevice opens the driver and the device that the settings select, and calls run with them.
+func onDevice(s config.Driver, chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
+	driver, err := doca.Open(s.Options())
+	if err != nil {
+		return err
+	}
+	logDriver(log, driver)
+	err = onDeviceOf(driver, chosen, run)
+	return errors.Join(err, closeUnlessHung(err, driver.Close))
+}
+
+func onDeviceOf(driver *doca.Driver, chosen inventory.Selection, run func(side) error) (err error) {
+	devices, err := driver.Devices()
+	if err != nil {
+		return err
+	}
+	name, err := inventory.ChooseDevice(devices, chosen)
+	if err != nil {
+		return err
+	}
+	device, err := driver.OpenDevice(name)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
+	which, err := inventory.ChooseSide(device.Info(), chosen)
+	if err != nil {
+		return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
+	}
+	if which == negotiate.DPU && chosen.Representor == "" {
+		return &report.SideError{Side: which, Err: missingRepresentor(device)}
+	}
+	return run(side{driver, device, which})
+}
+
+func missingRepresentor(device *doca.Device) error {
+	there, err := device.Representors()
+	if err != nil {
+		return err
+	}
+	return exit.Usagef("--rep-pci is missing: on the DPU, name the host function to serve with -r; %s represents %s",
+		device.Info().PCIAddress, strings.Join(there, " and "))
+}
+
+// closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does
+// it.
+func closeUnlessHung(err error, end func() error) error {
+	if errors.Is(err, job.ErrHung) {
+		return nil
+	}
+	return end()
+}
+
+// logDriver logs which driver is used and why, and warns of a time model, whose setting may have been forgotten.
+func logDriver(log zerolog.Logger, driver *doca.Driver) {
+	log.Info().Str("driver", string(driver.Name())).Str("version", driver.Version()).
+		Str("library_dir", driver.LibraryDir()).Msg(driver.Reason())
+	if model := driver.TimeModel(); model != "" {
+		log.Warn().Str("time_model", model).
+			Msg("the software device simulates the timing of a model (DMA_COPY_SOFT_LIMITS)")
+	}
+}
+
+// pathOf describes the device and driver for the reports.
+func pathOf(on side, s config.Driver) report.Path {
+	return report.Path{
+		Software: softwareName(), Side: on.side, Device: on.device.Info().Name(),
+		Driver: driverPath(on.driver), Hardware: on.driver.Hardware(), Reason: driverReason(on.driver, s),
+	}
+}
+
+// driverPath returns the title of the driver and its time model, without which the rate would be taken for this
+// machine's.
+func driverPath(driver *doca.Driver) string {
+	title := inventory.DriverTitle(string(driver.Name()), driver.Hardware(), driver.Version())
+	if model := driver.TimeModel(); model != "" {
+		return title + ", time model " + model
+	}
+	return title
+}
+
+// driverReason returns why the program chose this driver, without the details, which the log has. It is empty if the
+// user chose the driver.
+func driverReason(driver *doca.Driver, s config.Driver) string {
+	if s.Name != config.DriverAuto {
+		return ""
+	}
+	reason, _, _ := strings.Cut(driver.Reason(), ": ")
+	return reason
+}
