@@ -25,17 +25,23 @@ func Hung(cause error) error {
 
 // Calls makes calls that may hang, each in a goroutine of its own. Do and Hung are for one goroutine.
 type Calls struct {
+	Slow func(patience time.Duration) error // the error of a call without progress; nil: Stalled
+
 	running sync.WaitGroup
 	hung    bool
 }
 
-// Do makes a call and waits for it. A call without progress, as beat reports it, for the patience is a Stalled error,
-// and ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true.
+// Do makes a call and waits for it. A call without progress, as beat reports it, for the patience is a Slow error, and
+// ends the context of the call. The call then has ReturnTime to return; after that Do returns, and Hung is true.
 func (c *Calls) Do(
 	ctx context.Context, patience time.Duration, beat func() negotiate.Beat, call func(context.Context) error,
 ) error {
 	c.running.Add(1)
-	returned, err := within(ctx, patience, beat, func() error { return Stalled(patience) },
+	slow := c.Slow
+	if slow == nil {
+		slow = Stalled
+	}
+	returned, err := within(ctx, patience, beat, func() error { return slow(patience) },
 		func(ctx context.Context) error {
 			defer c.running.Done()
 			return call(ctx)

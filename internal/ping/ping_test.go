@@ -1,0 +1,430 @@
+//go:build cgo
+
+package ping
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// abortCode is what a side of these tests tells its peer.
+const abortCode = negotiate.AbortDevice
+
+// outcome is what Run has returned, and what it has reported.
+type outcome struct {
+	summary Summary
+	err     error
+	events  []Event
+}
+
+// pair is both sides of round trips in one process.
+type pair struct {
+	t       *testing.T
+	sides   docatest.Sides
+	options [2]Options
+}
+
+func newPair(t *testing.T, limits string) *pair {
+	t.Helper()
+	p := &pair{t: t, sides: docatest.OpenSides(t, limits)}
+	for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		p.options[side] = Options{
+			Side: side, Device: p.sides.Host, Text: "from the " + side.String(), Count: 20, Size: 64,
+			Wait: 30 * time.Second, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
+			ExitCode: func(error) int { return int(abortCode) },
+		}
+	}
+	dpu := &p.options[negotiate.DPU]
+	dpu.Device, dpu.Representor = p.sides.DPU, p.sides.Host.Info().PCIAddress
+	return p
+}
+
+// run runs one side.
+func (p *pair) run(ctx context.Context, side negotiate.Side) outcome {
+	var result outcome
+	o := p.options[side]
+	notify := o.Notify
+	o.Notify = func(e Event) {
+		result.events = append(result.events, e)
+		if notify != nil {
+			notify(e)
+		}
+	}
+	result.summary, result.err = Run(ctx, o)
+	return result
+}
+
+// runBoth runs both sides at once.
+func (p *pair) runBoth(ctx context.Context) (results [2]outcome) {
+	p.t.Helper()
+	var running sync.WaitGroup
+	for side := range results {
+		running.Go(func() { results[side] = p.run(ctx, negotiate.Side(side)) })
+	}
+	running.Wait()
+	return results
+}
+
+func TestRoundTrips(t *testing.T) {
+	for name, test := range map[string]struct {
+		host, dpu PathChoice
+		fast      bool
+		size      uint32
+	}{
+		"control channel":      {AnyPath, AnyPath, false, 64},
+		"control channel only": {OnlyControl, AnyPath, false, 4080 - negotiate.PingHeader},
+		"empty":                {AnyPath, OnlyControl, false, 0},
+		"fast":                 {OnlyFast, OnlyFast, true, 64},
+		"host wants fast":      {OnlyFast, AnyPath, true, 100_000},
+		"DPU wants fast":       {AnyPath, OnlyFast, true, negotiate.MaxPingSize},
+		"fast and empty":       {AnyPath, OnlyFast, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, "")
+			p.options[negotiate.Host].Path, p.options[negotiate.DPU].Path = test.host, test.dpu
+			p.options[negotiate.Host].Size, p.options[negotiate.DPU].Count = test.size, 3
+			for i, got := range p.runBoth(t.Context()) {
+				side := negotiate.Side(i)
+				want := p.options[side]
+				if got.err != nil {
+					t.Fatalf("%s: %v", side, got.err)
+				}
+				s := got.summary
+				if s.Fast != test.fast || s.Count != int(want.Count) || s.Size != int(want.Size) {
+					t.Errorf("%s: %+v", side, s)
+				}
+				if s.Min <= 0 || s.Min > s.Median || s.Median > s.P99 {
+					t.Errorf("%s: %+v", side, s)
+				}
+				text := Text{From: side.Other(), Text: "from the " + side.Other().String()}
+				events := []Event{Connected{Version: 1, Fast: test.fast}, text}
+				if fmt.Sprint(got.events) != fmt.Sprint(events) {
+					t.Errorf("%s: events %v, want %v", side, got.events, events)
+				}
+			}
+		})
+	}
+}
+
+// A ping does not take the server name of copies.
+func TestRoundTripsBesideACopy(t *testing.T) {
+	p := newPair(t, "")
+	listener, err := comch.Listen(p.sides.DPU, p.sides.OpenRepresentor(t), negotiate.ServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	for side, got := range p.runBoth(t.Context()) {
+		if got.err != nil {
+			t.Errorf("%s: %v", negotiate.Side(side), got.err)
+		}
+	}
+}
+
+// Both sides fail for the reason that they find when they know what the other wants.
+func TestNoAgreement(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits string
+		change func(host, dpu *Options)
+		want   error
+		detail string
+	}{
+		"no fast path": {"", func(h, d *Options) { h.Path, d.Path = OnlyFast, OnlyControl }, negotiate.ErrNoPath,
+			"the DPU cannot or will not use producers and consumers"},
+		"too large for the channel": {"", func(h, _ *Options) { h.Size = 4080 - negotiate.PingHeader + 1 },
+			negotiate.ErrPingSize, "the host wants 4065 bytes, limit 4064 over the control channel"},
+		"too large for a consumer": {"max_fast_buf_size=8192",
+			func(_, d *Options) { d.Path, d.Size = OnlyFast, 8192-negotiate.PingHeader+1 },
+			negotiate.ErrPingSize, "the DPU wants 8177 bytes, limit 8176 over producers and consumers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, test.limits)
+			test.change(&p.options[negotiate.Host], &p.options[negotiate.DPU])
+			for side, got := range p.runBoth(t.Context()) {
+				if !errors.Is(got.err, test.want) || !strings.Contains(got.err.Error(), test.detail) {
+					t.Errorf("%s: %v", negotiate.Side(side), got.err)
+				}
+			}
+		})
+	}
+}
+
+func TestPeerAbsent(t *testing.T) {
+	p := newPair(t, "")
+	for side := range p.options {
+		p.options[side].Wait = 20 * time.Millisecond
+		if got := p.run(t.Context(), negotiate.Side(side)); !errors.Is(got.err, comch.ErrPeerAbsent) {
+			t.Errorf("%s: %v", negotiate.Side(side), got.err)
+		}
+	}
+}
+
+// A side that is interrupted tells the other one, on either path and in the middle of the round trips.
+func TestInterrupted(t *testing.T) {
+	interrupted := errors.New("interrupted")
+	for _, path := range []PathChoice{OnlyControl, OnlyFast} {
+		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+			t.Run(fmt.Sprintf("path %d, %s", path, side), func(t *testing.T) {
+				p := newPair(t, "")
+				for i := range p.options {
+					p.options[i].Path, p.options[i].Count = path, negotiate.MaxPings
+				}
+				ctx, interrupt := context.WithCancelCause(t.Context())
+				p.options[negotiate.DPU].Notify = func(e Event) {
+					if _, is := e.(Text); is {
+						interrupt(interrupted)
+					}
+				}
+				contexts := [2]context.Context{t.Context(), t.Context()}
+				contexts[side] = ctx
+				var results [2]outcome
+				var running sync.WaitGroup
+				for i := range results {
+					running.Go(func() { results[i] = p.run(contexts[i], negotiate.Side(i)) })
+				}
+				running.Wait()
+				if err := results[side].err; !errors.Is(err, interrupted) {
+					t.Errorf("%s: %v", side, err)
+				}
+				told, is := errors.AsType[*negotiate.PeerAborted](results[side.Other()].err)
+				if !is || told.Code != abortCode || told.Text != interrupted.Error() {
+					t.Errorf("%s: %v", side.Other(), results[side.Other()].err)
+				}
+			})
+		}
+	}
+}
+
+// hostile connects to a DPU as a host that the test plays, and returns what Run makes of it.
+func (p *pair) hostile(play func(conn comch.Conn)) outcome {
+	p.t.Helper()
+	var result outcome
+	var running sync.WaitGroup
+	running.Go(func() { result = p.run(p.t.Context(), negotiate.DPU) })
+	dialer := comch.NewDialer(p.sides.Host, negotiate.PingServerName, comch.Within(30*time.Second))
+	conn, err := dialer.Dial(p.t.Context())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	play(conn)
+	if err := conn.Close(); err != nil {
+		p.t.Error(err)
+	}
+	running.Wait()
+	return result
+}
+
+func (p *pair) send(conn comch.Conn, messages ...[]byte) {
+	p.t.Helper()
+	for _, message := range messages {
+		if err := conn.Send(p.t.Context(), message); err != nil {
+			p.t.Error(err)
+		}
+	}
+}
+
+var someGreeting = negotiate.Greeting{Version: 1, Count: 10, Size: 8, Fast: 4096}
+
+func TestHostilePeer(t *testing.T) {
+	greeting := negotiate.AppendGreeting(nil, someGreeting)
+	wantsFast := someGreeting
+	wantsFast.WantsFast = true
+	largest := wantsFast
+	largest.Size, largest.Fast = negotiate.MaxPingSize, negotiate.MaxPingSize
+	for name, test := range map[string]struct {
+		messages [][]byte
+		want     error
+	}{
+		"no greeting":       {[][]byte{negotiate.AppendDone(nil)}, negotiate.ErrOutOfOrder},
+		"truncated":         {[][]byte{greeting[:19]}, negotiate.ErrMalformed},
+		"too long":          {[][]byte{append(greeting[:20:20], 0)}, negotiate.ErrMalformed},
+		"another version":   {[][]byte{append([]byte{0x30, 0, 0, 0, 2}, greeting[5:]...)}, negotiate.ErrPingVersion},
+		"greeting twice":    {[][]byte{greeting, greeting}, negotiate.ErrOutOfOrder},
+		"ping without text": {[][]byte{greeting, negotiate.AppendPing(nil, negotiate.Ping{})}, negotiate.ErrOutOfOrder},
+		"done at once": {[][]byte{greeting, negotiate.AppendText(nil, ""), negotiate.AppendDone(nil)},
+			negotiate.ErrOutOfOrder},
+		"payload of another size": {[][]byte{greeting, negotiate.AppendText(nil, ""),
+			negotiate.AppendPing(nil, negotiate.Ping{Payload: make([]byte, 9)})}, negotiate.ErrMalformed},
+		"ping beside the fast path": {[][]byte{negotiate.AppendGreeting(nil, wantsFast),
+			negotiate.AppendPing(nil, negotiate.Ping{Payload: make([]byte, 8)})}, negotiate.ErrOutOfOrder},
+		"largest buffers, and no more": {[][]byte{negotiate.AppendGreeting(nil, largest), greeting},
+			negotiate.ErrOutOfOrder},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, "")
+			got := p.hostile(func(conn comch.Conn) {
+				p.send(conn, test.messages...)
+				if reason := p.awaitAbort(conn); reason == nil || reason.Code != abortCode {
+					t.Errorf("told %v", reason)
+				}
+			})
+			if !errors.Is(got.err, test.want) {
+				t.Errorf("got %v, want %v", got.err, test.want)
+			}
+		})
+	}
+}
+
+// awaitAbort returns the ABORT of the other side.
+func (p *pair) awaitAbort(conn comch.Conn) *negotiate.PeerAborted {
+	p.t.Helper()
+	for {
+		message, err := conn.Recv(p.t.Context())
+		if err != nil {
+			p.t.Error(err)
+			return nil
+		}
+		if reason, err := negotiate.DecodeAbort(message); err == nil {
+			return reason
+		}
+	}
+}
+
+// A peer that disconnects or aborts in the middle is noticed, wherever this side waits.
+func TestPeerLeaves(t *testing.T) {
+	greeting := negotiate.AppendGreeting(nil, someGreeting)
+	wantsFast := someGreeting
+	wantsFast.WantsFast = true
+	text := negotiate.AppendText(nil, "x")
+	for name, messages := range map[string][][]byte{
+		"before the greeting": nil,
+		"after the greeting":  {greeting},
+		"after the text":      {greeting, text},
+		"on the fast path":    {negotiate.AppendGreeting(nil, wantsFast)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, "")
+			got := p.hostile(func(conn comch.Conn) {
+				p.send(conn, messages...)
+			})
+			if !errors.Is(got.err, negotiate.ErrPingLost) {
+				t.Errorf("got %v", got.err)
+			}
+			got = p.hostile(func(conn comch.Conn) {
+				p.send(conn, append(messages, negotiate.AppendAbort(nil, negotiate.AbortInterrupted, "bye"))...)
+			})
+			if told, is := errors.AsType[*negotiate.PeerAborted](got.err); !is || told.Text != "bye" {
+				t.Errorf("got %v", got.err)
+			}
+		})
+	}
+}
+
+// The consumer whose id the peer gives need not exist.
+func TestUnknownConsumer(t *testing.T) {
+	p := newPair(t, "")
+	p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
+	wantsFast := someGreeting
+	wantsFast.WantsFast = true
+	got := p.hostile(func(conn comch.Conn) {
+		p.send(conn, negotiate.AppendGreeting(nil, wantsFast), negotiate.AppendConsumer(nil, 12345))
+		p.awaitAbort(conn)
+	})
+	if !errors.Is(got.err, job.ErrIdle) || errors.Is(got.err, job.ErrHung) {
+		t.Errorf("got %v", got.err)
+	}
+}
+
+func TestSilentPeer(t *testing.T) {
+	for name, messages := range map[string][][]byte{
+		"from the start":     nil,
+		"after its greeting": {negotiate.AppendGreeting(nil, someGreeting)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPair(t, "")
+			p.options[negotiate.DPU].IdleTimeout = 300 * time.Millisecond
+			got := p.hostile(func(conn comch.Conn) {
+				p.send(conn, messages...)
+				p.awaitAbort(conn)
+			})
+			const cause = "no message from the host for 300ms"
+			if !errors.Is(got.err, job.ErrIdle) || !strings.Contains(got.err.Error(), cause) {
+				t.Errorf("got %v", got.err)
+			}
+		})
+	}
+}
+
+// hungConn is a connection whose Recv does not return before the end of the test, whatever its context says.
+type hungConn struct {
+	comch.Conn
+	end chan struct{}
+}
+
+func (c hungConn) Recv(context.Context) ([]byte, error) {
+	<-c.end
+	return nil, comch.ErrClosed
+}
+
+// A call into the device that does not return does not keep a ping from ending.
+func TestHungCall(t *testing.T) {
+	p := newPair(t, "")
+	o := p.options[negotiate.Host]
+	o.IdleTimeout = 300 * time.Millisecond
+	near, far := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
+	conn := hungConn{near, make(chan struct{})}
+	_, err := newConversation(o, conn).run(t.Context(), func() error {
+		t.Error("disconnected, although the call may still use the connection")
+		return nil
+	})
+	if !errors.Is(err, job.ErrHung) || !errors.Is(err, job.ErrIdle) {
+		t.Errorf("got %v", err)
+	}
+	close(conn.end)
+	if err := errors.Join(near.Close(), far.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+// A host that another DPU process turns away tries again.
+func TestHostIsTurnedAway(t *testing.T) {
+	p := newPair(t, "")
+	listener, err := comch.Listen(p.sides.DPU, p.sides.OpenRepresentor(t), negotiate.PingServerName)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var results [2]outcome
+	var running sync.WaitGroup
+	running.Go(func() { results[negotiate.Host] = p.run(t.Context(), negotiate.Host) })
+	conn, err := listener.Accept(t.Context(), comch.Within(30*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(conn.Close(), listener.Close()); err != nil {
+		t.Fatal(err)
+	}
+	running.Go(func() { results[negotiate.DPU] = p.run(t.Context(), negotiate.DPU) })
+	running.Wait()
+	for side, got := range results {
+		if got.err != nil {
+			t.Errorf("%s: %v", negotiate.Side(side), got.err)
+		}
+	}
+}
+
+// A device that does not say how much it carries at once is used up to the limit of the protocol.
+func TestLargestPayload(t *testing.T) {
+	for limit, want := range map[uint32]uint32{
+		0: negotiate.MaxPingSize, 4096: 4096 - negotiate.PingHeader, 1 << 30: negotiate.MaxPingSize,
+	} {
+		var device doca.DeviceInfo
+		device.Producer.MaxBuffer, device.Consumer.MaxBuffer = 1<<30, limit
+		if got := largestPayload(device); got != want {
+			t.Errorf("%d: got %d, want %d", limit, got, want)
+		}
+	}
+}
