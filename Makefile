@@ -111,14 +111,15 @@ nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./cmd/...
 
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
-QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device)$$
+QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device|ping)$$
 # Tests over a channel and a window in memory, without a device, and of the kit, which is the same device.
 WITHOUT_QUIRKS := ^Test((Tree)?Simulation|Every(Native)?MessageFails|Every(File|Device)Call(Fails|Hangs)|$\
 PeerThatStops|SlowTrees|TreeSurvivesALossOfPower|UnequalIdleTimeouts|OptionsBindBothSides|Kit)
 quirks: export DMA_COPY_SOFT_QUIRKS = all
 quirks: ## the Go tests with all quirks: behaviour of hardware that differs from its documentation
 	$(GO) test -count=1 -skip '$(WITHOUT_QUIRKS)' ./internal/doca ./internal/comch/... \
-		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference
+		./internal/dmaxfer ./internal/dmaxfer/job ./internal/dmaxfer/native ./internal/dmaxfer/reference \
+		./internal/ping
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,

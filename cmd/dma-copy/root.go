@@ -81,7 +81,9 @@ func newRootCommand(
 
 // commands are those below the root, in the order of the help.
 func commands() []command {
-	return []command{benchCommand(), devicesCommand(), doctorCommand(), verifyCommand(), versionCommand()}
+	return []command{
+		benchCommand(), devicesCommand(), doctorCommand(), pingCommand(), verifyCommand(), versionCommand(),
+	}
 }
 
 func refuseArguments(args []string) error {

@@ -31,6 +31,36 @@ func (s *Doctor) options() []option {
 }
 
 // options implements Settings.
+func (s *Ping) options() []option {
+	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), []option{
+		deviceOption(&s.Device),
+		representorOption(&s.Representor),
+		roleOption(&s.Role),
+		waitOption(&s.Wait),
+		timeoutOption(&s.Timeout),
+		idleTimeoutOption(&s.IdleTimeout),
+		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
+			assign: into(&s.Text, parseText),
+			help:   "Text that the other side prints, at most 1024\nbytes"},
+		{group: AddedFlags, name: "count", value: "COUNT", fallback: "100", json: jsonNumber,
+			assign: into(&s.Count, parsePings),
+			help:   "Round trips of this side, 1 to 1000000; the\nother side has its own"},
+		{group: AddedFlags, name: "size", value: "SIZE", fallback: "64", json: jsonNumber,
+			assign: into(&s.Size, parsePingSize),
+			help: "Bytes in each of them, compared when they are\nback; limited by the device's messages or, on\n" +
+				"the fast path, by its buffers and to 4MiB"},
+		{group: AddedFlags, name: "path", value: "auto|dma|fast", fallback: string(PathAuto), json: jsonText,
+			assign: into(&s.Path, parseOneOf(PathAuto, PathDMA, PathFast)),
+			help: "fast: over Comch producers and consumers, both\nsides at once; else over the control channel,\n" +
+				"the host first. auto is fast if the other side\nwants it, dma never"},
+		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
+			json:   jsonText,
+			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
+			help:   "Results as text, or as JSON lines, on stdout"},
+	})
+}
+
+// options implements Settings.
 func (s *Version) options() []option { return commonOptions(&s.LogLevel, &s.Driver) }
 
 // options implements Settings.

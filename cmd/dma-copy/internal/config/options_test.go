@@ -49,7 +49,7 @@ func TestLongValuesAreCut(t *testing.T) {
 func everySettings() map[string]Settings {
 	return map[string]Settings{
 		"": &Copy{}, "bench": &Bench{}, "devices": &Devices{}, "doctor": &Doctor{},
-		"verify": &Verify{}, "version": &Version{},
+		"ping": &Ping{}, "verify": &Verify{}, "version": &Version{},
 	}
 }
 

@@ -114,6 +114,23 @@ type Doctor struct {
 	Peer        bool // also check for the other side
 }
 
+// Ping holds the settings of ping.
+type Ping struct {
+	LogLevel    Level
+	Driver      Driver
+	Device      string // as for a copy
+	Representor string // as for a copy
+	Role        Role
+	Wait        time.Duration // for the peer to appear and be free; always positive
+	Timeout     time.Duration // for the whole run; 0 is no limit
+	IdleTimeout time.Duration // without a message of the peer; always positive
+	Text        string        // for the other side
+	Count       uint32        // round trips, 1 to negotiate.MaxPings
+	Size        uint32        // bytes of a payload, at most negotiate.MaxPingSize
+	Path        PathChoice    // PathDMA: the control channel only
+	Output      OutputForm
+}
+
 // Verify holds the settings of verify.
 type Verify struct {
 	LogLevel     Level
@@ -144,6 +161,9 @@ func (s *Devices) Level() Level { return s.LogLevel }
 
 // Level implements Settings.
 func (s *Doctor) Level() Level { return s.LogLevel }
+
+// Level implements Settings.
+func (s *Ping) Level() Level { return s.LogLevel }
 
 // Level implements Settings.
 func (s *Verify) Level() Level { return s.LogLevel }
@@ -200,7 +220,7 @@ const (
 	ProgressAlways ProgressChoice = "always"
 )
 
-// PathChoice is how the content of files is copied.
+// PathChoice is how the content of files is copied, or how a ping is sent.
 type PathChoice string
 
 const (

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/dustin/go-humanize"
 
@@ -247,4 +248,33 @@ func parseEntries(text string) (int64, error) {
 		return 0, errors.New("too large; give a number such as 1000000")
 	}
 	return count, nil
+}
+
+func parseText(text string) (string, error) {
+	switch {
+	case len(text) > negotiate.MaxPingText:
+		return "", fmt.Errorf("longer than %d bytes; give a shorter text", negotiate.MaxPingText)
+	case !utf8.ValidString(text):
+		return "", errors.New("not UTF-8; give a text such as hello")
+	}
+	return text, nil
+}
+
+func parsePings(text string) (uint32, error) {
+	if countPattern().MatchString(text) {
+		if count, err := strconv.ParseUint(text, 10, 32); err == nil && count >= 1 && count <= negotiate.MaxPings {
+			return uint32(count), nil
+		}
+	}
+	return 0, fmt.Errorf("not a number of round trips; give one from 1 to %d", negotiate.MaxPings)
+}
+
+var parseAnyPingSize = parseSize("64, 4KiB or 1M", "too large; give at most 4MiB")
+
+func parsePingSize(text string) (uint32, error) {
+	size, err := parseAnyPingSize(text)
+	if err == nil && size > negotiate.MaxPingSize {
+		err = errors.New("too large; give at most 4MiB")
+	}
+	return uint32(size), err
 }

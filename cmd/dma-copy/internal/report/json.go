@@ -142,52 +142,61 @@ type (
 	}
 )
 
+// eventWriter writes events as JSON lines.
+type eventWriter struct {
+	encoder *json.Encoder
+	now     func() time.Time
+	log     zerolog.Logger
+	failed  error // of lines that could not be written
+	closed  bool  // the reader closed its end; nothing is written any more
+}
+
+func newEventWriter(out io.Writer, log zerolog.Logger) eventWriter {
+	return eventWriter{encoder: json.NewEncoder(out), now: time.Now, log: log}
+}
+
+// write writes an event. Once the reader has closed its end, further events are dropped; any other error is kept in
+// failed.
+func (w *eventWriter) write(line any) {
+	if w.closed {
+		return
+	}
+	err := w.encoder.Encode(line)
+	if errors.Is(err, syscall.EPIPE) {
+		w.closed = true
+		w.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
+		return
+	}
+	w.failed = errors.Join(w.failed, err)
+}
+
+func (w *eventWriter) start(kind string) eventHeader {
+	return eventHeader{Version: eventsVersion, Type: kind, Time: w.now().UTC().Format(time.RFC3339Nano)}
+}
+
 // jsonReporter writes a copy as JSON lines.
 type jsonReporter struct {
-	encoder *json.Encoder
+	eventWriter
 	every   time.Duration
-	now     func() time.Time
 	file    string
 	entries bool // each entry of a tree has an event, not only those that failed
 	path    Path
 	native  bool
 	planned job.Planned
 	speed   speed
-	log     zerolog.Logger
-	failed  error // of lines that could not be written
-	closed  bool  // the reader closed its end; nothing is written any more
 }
 
 var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
-		encoder: json.NewEncoder(out), every: time.Second, now: time.Now, file: s.File,
-		entries: s.Events == config.EventsAll || s.DryRun, log: log,
+		eventWriter: newEventWriter(out, log), every: time.Second, file: s.File,
+		entries: s.Events == config.EventsAll || s.DryRun,
 	}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
 		r.every = 0
 	}
 	return r
-}
-
-// write writes an event. Once the reader has closed its end, further events are dropped; any other error is returned
-// by Result.
-func (r *jsonReporter) write(line any) {
-	if r.closed {
-		return
-	}
-	err := r.encoder.Encode(line)
-	if errors.Is(err, syscall.EPIPE) {
-		r.closed = true
-		r.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
-		return
-	}
-	r.failed = errors.Join(r.failed, err)
-}
-
-func (r *jsonReporter) start(kind string) eventHeader {
-	return eventHeader{Version: eventsVersion, Type: kind, Time: r.now().UTC().Format(time.RFC3339Nano)}
 }
 
 func (r *jsonReporter) Begin(path Path) { r.path = path }
@@ -196,11 +205,7 @@ func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {
 	case job.PeerKnown:
 		r.native = e.Protocol == negotiate.Native
-		r.write(helloEvent{
-			eventHeader: r.start("hello"), Software: r.path.Software, Side: roleOf(r.path.Side), Device: r.path.Device,
-			Driver: r.path.Driver, Hardware: r.path.Hardware,
-			Protocol: e.Protocol.String(), ProtocolVersion: e.Version, Peer: e.Software,
-		})
+		r.write(r.hello(r.path, e.Protocol.String(), e.Version, e.Software))
 	case job.Planned:
 		r.planned = e
 		r.write(r.plan(e))
@@ -212,6 +217,13 @@ func (r *jsonReporter) Event(e job.Event) {
 		r.write(retryEvent{r.start("retry"), e.Offset, e.Length})
 	case job.Warned:
 		r.write(warningEvent{r.start("warning"), e.Text})
+	}
+}
+
+func (w *eventWriter) hello(path Path, protocol string, version int, peer string) helloEvent {
+	return helloEvent{
+		eventHeader: w.start("hello"), Software: path.Software, Side: roleOf(path.Side), Device: path.Device,
+		Driver: path.Driver, Hardware: path.Hardware, Protocol: protocol, ProtocolVersion: version, Peer: peer,
 	}
 }
 
@@ -328,12 +340,13 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 	return line
 }
 
-func (r *jsonReporter) Fail(err error) {
-	line := errorEvent{eventHeader: r.start("error"), Code: ExitCode(err), Message: Sentence(err)}
+// Fail writes the error of a run as an event.
+func (w *eventWriter) Fail(err error) {
+	line := errorEvent{eventHeader: w.start("error"), Code: ExitCode(err), Message: Sentence(err)}
 	if failed, is := errors.AsType[*SideError](err); is {
 		line.Kept = failed.Kept
 	}
-	r.write(line)
+	w.write(line)
 }
 
 // known returns a pointer to size, or nil for a stream, whose size is unknown.

@@ -90,7 +90,15 @@ var libraryOutcomes = []struct {
 	{one(negotiate.ErrNeedsNative), outcome{exit.Protocol, "", nil}},
 	{one(negotiate.ErrEmptyFile), outcome{exit.Protocol, "", nil}},
 	{one(negotiate.ErrVersion), outcome{exit.Protocol,
-		"run releases of dma-copy with a common protocol version on both sides", versionRanges}},
+		"run releases of dma-copy with a common protocol version on both sides", withDetail}},
+	{one(negotiate.ErrPingVersion), outcome{exit.Protocol, "run the same release of dma-copy on both sides",
+		withDetail}},
+	{one(negotiate.ErrPingSize), outcome{exit.Usage, "give less with --size or --text", withDetail}},
+	{one(negotiate.ErrPayload), outcome{exit.Digest, "check the memory of both sides and the device", withDetail}},
+	{one(negotiate.ErrNoPath), outcome{exit.Device,
+		"leave out --path on both sides, and see what dma-copy devices lists there", withDetail}},
+	{one(negotiate.ErrPingLost), outcome{exit.Peer, "check the other side and try again",
+		ofPeer("the connection to the %s was lost before the last round trip")}},
 	{one(job.ErrHostFailed), outcome{exit.Failure, "see its error message", leavingOut[*negotiate.Error]}},
 	{one(negotiate.ErrPeerFailed), outcome{exit.Failure, "see its error message", ofPeer("the %s reported a failure")}},
 	{one(comch.ErrPeerAbsent), outcome{exit.Peer, "start the other side, or raise --wait", nil}},
@@ -104,6 +112,7 @@ var libraryOutcomes = []struct {
 	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
 	{one(job.ErrIdle), outcome{exit.Peer, "", nil}},
 	{one(job.ErrHung), outcome{exit.Peer, "check the device and the disk", nil}},
+	{ofPing, outcome{exit.Protocol, "run the same release of dma-copy on both sides", nil}},
 	{ofType[*negotiate.Error],
 		outcome{exit.Protocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil}},
 	{one(syscall.EMFILE), outcome{exit.Usage, HintProcessFiles, nil}},
@@ -151,6 +160,13 @@ func needsNative(err error) bool {
 	return errors.Is(err, negotiate.ErrNeedsNative) && ofType[*negotiate.Error](err)
 }
 
+// ofPing reports whether the protocol of a ping was violated.
+func ofPing(err error) bool {
+	failed, is := errors.AsType[*negotiate.Error](err)
+	return is && (failed.State == negotiate.AwaitGreeting || failed.State == negotiate.AwaitConsumer ||
+		failed.State == negotiate.Pinging)
+}
+
 // ofPeer rewords a failure as a sentence about the other side, which takes the place of %s.
 func ofPeer(sentence string) wording {
 	return func(side negotiate.Side, _ error) string { return fmt.Sprintf(sentence, side.Other()) }
@@ -165,8 +181,8 @@ func leavingOut[T error](_ negotiate.Side, err error) string {
 	return text
 }
 
-// versionRanges returns the two version ranges without the text that the protocol adds.
-func versionRanges(_ negotiate.Side, err error) string {
+// withDetail returns the reason and the detail, such as two version ranges, without the text that the protocol adds.
+func withDetail(_ negotiate.Side, err error) string {
 	apart, _ := errors.AsType[*negotiate.Error](err)
 	return fmt.Sprintf("%s: %s", apart.Err, apart.Detail)
 }
