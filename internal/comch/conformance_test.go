@@ -16,6 +16,10 @@ import (
 // opener makes a connection whose ends the test closes.
 type opener func(t *testing.T) (host, dpu comch.Conn)
 
+func TestPipeConforms(t *testing.T) {
+	testConn(t, func(*testing.T) (host, dpu comch.Conn) { return comch.Pipe(4080) })
+}
+
 // Tests of other packages use the pair in memory as a connection, so it has to be one.
 func TestPairInMemoryConforms(t *testing.T) {
 	testConn(t, func(*testing.T) (host, dpu comch.Conn) {

@@ -1,0 +1,148 @@
+package comch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/doca"
+)
+
+// pipeQueue is the number of messages that one direction of a pipe holds before Send waits: as many as a connection of
+// a device holds unread.
+const pipeQueue = 1024
+
+// PipeEnd is one end of a connection within this process. It implements Conn and Polling.
+type PipeEnd struct {
+	in, out    pipeDirection
+	ended      *pipeEnd // of both ends
+	closed     chan struct{}
+	closeOnce  sync.Once
+	maxMessage int
+}
+
+var (
+	_ Conn    = (*PipeEnd)(nil)
+	_ Polling = (*PipeEnd)(nil)
+)
+
+// pipeDirection has what one end has sent and the other has not received.
+type pipeDirection struct {
+	queue   chan []byte
+	arrived chan struct{} // of Polling
+}
+
+// pipeEnd is the end of a connection, which both ends of a pipe see.
+type pipeEnd struct {
+	once sync.Once
+	done chan struct{}
+}
+
+// Pipe returns the two ends of a connection within this process, without a device, for messages of up to maxMessage
+// bytes. Each direction holds up to 1024 messages that have not been received.
+func Pipe(maxMessage int) (one, other *PipeEnd) {
+	ended := &pipeEnd{done: make(chan struct{})}
+	there, back := newPipeDirection(), newPipeDirection()
+	newEnd := func(in, out pipeDirection) *PipeEnd {
+		return &PipeEnd{in: in, out: out, ended: ended, closed: make(chan struct{}), maxMessage: maxMessage}
+	}
+	return newEnd(back, there), newEnd(there, back)
+}
+
+func newPipeDirection() pipeDirection {
+	return pipeDirection{queue: make(chan []byte, pipeQueue), arrived: make(chan struct{}, 1)}
+}
+
+// Send implements Conn.
+func (e *PipeEnd) Send(ctx context.Context, message []byte) error {
+	if len(message) < 1 || len(message) > e.maxMessage {
+		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), e.maxMessage, doca.CodeInvalidValue)
+	}
+	if err := e.whyEnded(); err != nil {
+		return err
+	}
+	select {
+	case e.out.queue <- append([]byte(nil), message...):
+		e.out.announce()
+		return nil
+	case <-e.ended.done:
+		return e.whyEnded()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (d pipeDirection) announce() {
+	select {
+	case d.arrived <- struct{}{}:
+	default:
+	}
+}
+
+// Recv implements Conn.
+func (e *PipeEnd) Recv(ctx context.Context) ([]byte, error) {
+	if message, received := e.TryRecv(); received {
+		return message, nil
+	}
+	select {
+	case message := <-e.in.queue:
+		return message, nil
+	case <-e.ended.done:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	if message, received := e.TryRecv(); received {
+		return message, nil // it was sent before the end
+	}
+	return nil, e.whyEnded()
+}
+
+// whyEnded returns nil as long as the connection has not ended.
+func (e *PipeEnd) whyEnded() error {
+	select {
+	case <-e.closed:
+		return ErrClosed
+	default:
+	}
+	select {
+	case <-e.ended.done:
+		return ErrPeerLost
+	default:
+		return nil
+	}
+}
+
+// MaxMessage implements Conn.
+func (e *PipeEnd) MaxMessage() int { return e.maxMessage }
+
+// Done implements Conn.
+func (e *PipeEnd) Done() <-chan struct{} { return e.ended.done }
+
+// Close implements Conn.
+func (e *PipeEnd) Close() error {
+	e.closeOnce.Do(func() { close(e.closed) })
+	e.ended.once.Do(func() { close(e.ended.done) })
+	return nil
+}
+
+// TryRecv implements Polling.
+func (e *PipeEnd) TryRecv() (message []byte, received bool) {
+	select {
+	case message := <-e.in.queue:
+		return message, true
+	default:
+		return nil, false
+	}
+}
+
+// Arrived implements Polling.
+func (e *PipeEnd) Arrived() <-chan struct{} { return e.in.arrived }
+
+// StartPolling implements Polling. What arrives is announced nevertheless.
+func (*PipeEnd) StartPolling() {}
+
+// StopPolling implements Polling.
+func (*PipeEnd) StopPolling() {}
+
+// Patience implements Polling. It is short, because another goroutine of this process is woken without a system call.
+func (*PipeEnd) Patience() int { return 2 }
