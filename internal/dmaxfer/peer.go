@@ -58,10 +58,12 @@ func (p peer) reference() reference.Config {
 	return c
 }
 
-func (p peer) native() native.Config {
-	o := &p.options
+func (p peer) native() native.Config { return p.options.native(p.file, p.conn, p.memory) }
+
+// native returns what the options mean for one side of a transfer in the native protocol.
+func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Memory) native.Config {
 	return native.Config{
-		Side: o.Side, Conn: p.conn, Memory: p.memory, Paths: o.paths, Placement: o.Placement, File: p.file,
+		Side: o.Side, Conn: conn, Memory: memory, Paths: o.paths, Placement: o.Placement, File: file,
 		Chunk: o.Chunk, Depth: o.Depth, Digest: o.Digest, Durability: o.Durability, Expect: o.Expect,
 		Readback: o.Readback, NoSparse: o.NoSparse, Owner: o.Owner, Xattrs: o.Xattrs, Backup: o.Backup,
 		NoResume: o.NoResume, AllowChanging: o.AllowChanging,

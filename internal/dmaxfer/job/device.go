@@ -50,6 +50,14 @@ func LacksForDMA(device doca.DeviceInfo, side negotiate.Side) string {
 	return ""
 }
 
+// CheckLocal refuses a device that cannot copy within this machine.
+func CheckLocal(device doca.DeviceInfo) error {
+	if !device.MemcpySupported {
+		return incapable(device, "does not support DMA copies")
+	}
+	return nil
+}
+
 // slotNumber is how many bytes of immediate data the fast path needs.
 const slotNumber = 4
 

@@ -6,6 +6,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // The kinds of an Error; errors.Is finds them.
@@ -21,6 +22,9 @@ var (
 
 	// ErrIdle means that the transfer, or the peer, made no progress for the idle timeout.
 	ErrIdle = errors.New("no progress")
+
+	// ErrPeerIdle means, in an ErrIdle, that it is the peer that was silent or made no progress.
+	ErrPeerIdle = errors.New("no progress of the peer")
 
 	// ErrSettings means that an option, such as chunk or depth, is beyond the device or contradicts another one.
 	ErrSettings = errors.New("settings")
@@ -58,3 +62,15 @@ func OverLimit(path string, size, limit int64) error {
 	return NewError(ErrLimit, nil, "raise --max-bytes", "%s is too large: %s exceeds the limit of %s",
 		path, humanize.IBytes(uint64(size)), humanize.IBytes(uint64(limit)))
 }
+
+// Differs means that two sides that both have the file or tree, and may not replace it, do not have the same. It is a
+// negotiate.ErrBothHaveFile.
+type Differs struct {
+	Path string // of the first entry found that differs; empty: the file, or the directory itself
+}
+
+// Error implements error.
+func (*Differs) Error() string { return "both sides have it, and they differ" }
+
+// Unwrap returns negotiate.ErrBothHaveFile.
+func (*Differs) Unwrap() error { return negotiate.ErrBothHaveFile }

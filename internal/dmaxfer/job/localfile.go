@@ -17,11 +17,22 @@ import (
 // StreamName is the path that stands for standard input or output, depending on which side has a file.
 const StreamName = "-"
 
+// Use is what a local file may be used for.
+type Use uint8
+
+// The uses. Between two sides the peer decides.
+const (
+	AnyUse    Use = iota // to be sent if it exists, otherwise to be created
+	SourceUse            // to be sent
+	TargetUse            // to be created, or to be compared or replaced if it exists
+)
+
 // Search is what to look for on this side.
 type Search struct {
 	FS          disk.FS // nil: the operating system's
 	Path        string  // StreamName for a stream
-	Overwrite   bool    // this side receives, and replaces what is at Path
+	Use         Use
+	Overwrite   bool // this side receives, and replaces what is at Path
 	IdleTimeout time.Duration
 
 	Stdin, Stdout func() (disk.File, error) // open the stream; nil: those of this process
@@ -85,6 +96,8 @@ func (s Search) inspect() (*LocalFile, error) {
 	}
 	info, err := s.FS.Stat(s.Path)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && s.Use == SourceUse:
+		return nil, s.missing(err)
 	case errors.Is(err, fs.ErrNotExist):
 		return s.absent()
 	case errors.Is(err, unix.ENAMETOOLONG):
@@ -118,7 +131,11 @@ func (s Search) directory() (*LocalFile, error) {
 		return nil, err
 	}
 	f := LocalFile{Path: shownPath(s.FS, s.Path), Directory: true, Overwrite: s.Overwrite, Replaces: s.Overwrite}
-	if state == disk.TreeUnfinished && !s.Overwrite {
+	switch {
+	case state == disk.TreeUnfinished && s.Use == SourceUse:
+		return nil, NewError(ErrSource, nil, "repeat that copy first",
+			"%s is incomplete: an interrupted copy has left it", f.Path)
+	case state == disk.TreeUnfinished && !s.Overwrite:
 		f.Directory, f.Unfinished = false, true
 	}
 	if state == disk.TreeExists {
@@ -143,6 +160,22 @@ func (s Search) source() (*LocalFile, error) {
 		f.Source, f.Stream, f.Unsized = nil, true, unsized
 	}
 	return f, nil
+}
+
+// missing returns the error of a source that does not exist.
+func (s Search) missing(err error) error {
+	at, locateErr := disk.Locate(s.FS, s.Path)
+	if errors.Is(locateErr, disk.ErrDangling) {
+		return dangling(s.Path, locateErr)
+	}
+	if locateErr == nil {
+		_ = at.Dir.Close() // was only read
+	}
+	return NewError(ErrSource, err, "check the path", "%s does not exist", s.Path)
+}
+
+func dangling(path string, err error) error {
+	return NewError(ErrSource, err, "fix or remove it", "%s is a dangling symlink", path)
 }
 
 // shownPath returns the path to show. One that only the kernel can follow is shown as given.
@@ -175,12 +208,15 @@ func (s Search) target() (*LocalFile, error) {
 	at, err := disk.Locate(s.FS, s.Path)
 	switch {
 	case errors.Is(err, disk.ErrDangling):
-		return nil, NewError(ErrSource, err, "fix or remove it", "%s is a dangling symlink", s.Path)
+		return nil, dangling(s.Path, err)
 	case errors.Is(err, disk.ErrUntrustedLink):
 		return nil, disk.CannotCreate(s.Path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, NewError(ErrTarget, err, "create the directory first, or name the file to send",
-			"%s does not exist, and neither does its directory", s.Path)
+		next := "create the directory first, or name the file to send"
+		if s.Use == TargetUse {
+			next = "create the directory first"
+		}
+		return nil, NewError(ErrTarget, err, next, "%s does not exist, and neither does its directory", s.Path)
 	case err != nil:
 		return nil, disk.CannotCreate(s.Path, err)
 	}

@@ -32,6 +32,7 @@ const Unknown = -1
 // is that of a transfer that has not begun.
 type Progress struct {
 	stages pump.Stages
+	within *Progress // the lanes charge their time there instead; nil: here
 
 	mu      sync.Mutex
 	phase   Phase
@@ -62,6 +63,10 @@ type Sample struct {
 	Walked     bool  // it has found all of them: FilesFound and Found are final
 }
 
+// NewProgressWithin returns the progress of the other side of a transfer within one process, whose lanes charge their
+// time to p.
+func NewProgressWithin(p *Progress) *Progress { return &Progress{within: p} }
+
 // Restart makes the progress that of a transfer that has not begun, except for the time of the stages.
 func (p *Progress) Restart() {
 	p.mu.Lock()
@@ -72,7 +77,7 @@ func (p *Progress) Restart() {
 
 // Sample returns the progress as of now.
 func (p *Progress) Sample() Sample {
-	shares := p.stages.Shares()
+	shares := p.Stages().Shares()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s := Sample{
@@ -86,7 +91,12 @@ func (p *Progress) Sample() Sample {
 }
 
 // Stages returns where the lanes charge their time.
-func (p *Progress) Stages() *pump.Stages { return &p.stages }
+func (p *Progress) Stages() *pump.Stages {
+	if p.within != nil {
+		return p.within.Stages()
+	}
+	return &p.stages
+}
 
 // SetTotal sets the size of the file in bytes, or Unknown.
 func (p *Progress) SetTotal(total int64) {

@@ -13,6 +13,7 @@ import (
 type Summary struct {
 	Sent      bool   // by this side; otherwise received
 	Path      string // as given, with the symlinks at its end resolved; "-" for a stream
+	Target    string // of a copy within one process, whose source is Path; otherwise empty
 	Size      int64  // bytes; of a tree, those of the files that both sides have now
 	Elapsed   time.Duration
 	Protocol  negotiate.Protocol

@@ -10,7 +10,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // This file is how a planner compares trees that both sides have and neither overwrites. Which of them counts is
@@ -94,7 +93,7 @@ func (p *planner) closeOwn() {
 
 // differs ends a comparison; path is what differs below the root.
 func (p *planner) differs(path string) error {
-	file, cause := p.terms.config.File, negotiate.ErrBothHaveFile
+	file, cause := p.terms.config.File, &job.Differs{Path: path}
 	if !p.terms.plan.Tree {
 		return job.NewError(job.ErrSource, cause, "use --overwrite on the side whose file may be replaced",
 			"both sides have %s, and they differ", file.Path)

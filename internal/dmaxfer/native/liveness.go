@@ -104,7 +104,7 @@ func (l *liveness) check(patience time.Duration) error {
 	case l.stalled > l.limit:
 		return job.Stalled(l.idle)
 	case l.unproven > l.limit && l.since(l.unproven-1) > patience:
-		return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
+		return job.NewError(job.ErrIdle, job.ErrPeerIdle, "check the other side, or raise --idle-timeout",
 			"timeout: the %s sent heartbeats but made no progress for %s", l.side.Other(), l.since(l.unproven-1))
 	}
 	return nil
@@ -123,6 +123,6 @@ func (l *liveness) missedBeat() bool { return l.since(l.silent) >= 2*job.Longest
 func (l *liveness) since(pulses int) time.Duration { return time.Duration(pulses) * l.interval }
 
 func (l *liveness) silence() error {
-	return job.NewError(job.ErrIdle, nil, "check the other side, or raise --idle-timeout",
+	return job.NewError(job.ErrIdle, job.ErrPeerIdle, "check the other side, or raise --idle-timeout",
 		"timeout: no message from the %s for %s", l.side.Other(), l.idle)
 }

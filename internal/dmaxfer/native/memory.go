@@ -111,7 +111,7 @@ func (d deviceMemory) openSender(w *Window, l Layout, remote *doca.Remote) error
 	return nil
 }
 
-func (d deviceMemory) openReceiver(w *Window, l Layout, remote *doca.Remote) error {
+func (d deviceMemory) openReceiver(w *Window, l Layout, window doca.Memory) error {
 	for range l.Lanes {
 		region, err := d.device.Alloc(int64(l.Buffers)*l.Chunk, doca.LocalWrite)
 		if err != nil {
@@ -119,14 +119,14 @@ func (d deviceMemory) openReceiver(w *Window, l Layout, remote *doca.Remote) err
 		}
 		w.AddCloser(region)
 		w.Buffers = append(w.Buffers, pump.NewSlots(region.Bytes(), l.Chunk))
-		if err := d.addEngine(w, l.Buffers, remote, region, false); err != nil {
+		if err := d.addEngine(w, l.Buffers, window, region, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d deviceMemory) addEngine(w *Window, depth int, remote *doca.Remote, region *doca.Region, sends bool) error {
+func (d deviceMemory) addEngine(w *Window, depth int, window doca.Memory, region *doca.Region, sends bool) error {
 	deepest, err := job.MaxDepth(d.device)
 	if err != nil {
 		return err
@@ -136,6 +136,6 @@ func (d deviceMemory) addEngine(w *Window, depth int, remote *doca.Remote, regio
 		return fmt.Errorf("starting a DMA engine: %w", err)
 	}
 	w.AddCloser(engine)
-	w.Engines = append(w.Engines, newDMA(engine, remote, region, sends))
+	w.Engines = append(w.Engines, newDMA(engine, window, region, sends))
 	return nil
 }

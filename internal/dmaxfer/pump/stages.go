@@ -59,6 +59,23 @@ func (s Shares) Busiest() Stage {
 	return busiest
 }
 
+// WithoutPeer returns the fractions of the time that was not spent in waiting for the peer.
+func (s Shares) WithoutPeer() Shares {
+	worked := 0.0
+	for stage, share := range s {
+		if Stage(stage) != Peer {
+			worked += share
+		}
+	}
+	var shares Shares
+	for stage, share := range s {
+		if Stage(stage) != Peer && worked > 0 {
+			shares[stage] = share / worked
+		}
+	}
+	return shares
+}
+
 // clock attributes elapsed time to stages.
 type clock struct {
 	stages *Stages

@@ -1,0 +1,204 @@
+package dmaxfer
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// localMessage is the size of the largest message between the sides of a local copy, in bytes.
+const localMessage = 16 << 10
+
+// RunLocal copies o.File to target by the DMA engine of o.Device, with both sides of a transfer in this process: the
+// host of the transfer sends, and the DPU receives. o.Overwrite says whether target may be replaced; without it, a
+// target that exists is only compared. Side, Representor, Path, Wait, MaxDuration and ReferenceOnly have no effect.
+// The events are those of the sender, and of the receiver those that only it knows; Progress is the receiver's.
+// Otherwise RunLocal keeps the promises of Run.
+func RunLocal(ctx context.Context, o Options, target string) (job.Summary, error) {
+	if err := job.CheckLocal(o.Device.Info()); err != nil {
+		return job.Summary{}, err
+	}
+	if err := job.CheckLimits(o.Device, negotiate.DPU, o.Chunk, o.Depth); err != nil {
+		return job.Summary{}, err
+	}
+	files, err := findLocal(ctx, o, target)
+	if err != nil {
+		return job.Summary{}, err
+	}
+	defer files.close()
+	c, err := newLocalCopy(o, files)
+	if err != nil {
+		return job.Summary{}, err
+	}
+	return c.run(ctx)
+}
+
+// localCopy is both sides of a transfer within this process.
+type localCopy struct {
+	options          Options
+	files            localFiles
+	sender, receiver localSide
+}
+
+// localSide is one of them.
+type localSide struct {
+	config   native.Config
+	session  *negotiate.NativeSession
+	hostSize uint64 // on the DPU: bytes of the host's file
+}
+
+func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
+	if o.Progress == nil {
+		o.Progress = &job.Progress{}
+	}
+	o.paths = job.Paths{} // DMA alone
+	host, dpu := comch.Pipe(localMessage)
+	memory, events := native.NewLocalMemory(o.Device), &localEvents{notify: o.Notify}
+	c := &localCopy{options: o, files: files}
+
+	sends, receives := o, o
+	sends.Side, sends.Notify = negotiate.Host, events.ofSender
+	sends.Progress = job.NewProgressWithin(o.Progress)
+	sends.Log = zerolog.Nop() // the receiver logs the same
+	receives.Side, receives.Notify = negotiate.DPU, events.ofReceiver
+	var err error
+	if c.sender, err = newLocalSide(sends.native(files.source, host, memory)); err != nil {
+		return nil, err
+	}
+	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory)); err != nil {
+		return nil, err
+	}
+	c.receiver.hostSize = files.source.Local().Size
+	return c, nil
+}
+
+func newLocalSide(c native.Config) (localSide, error) {
+	session, err := negotiate.NewNative(c.Side, negotiate.Supported.Max, c.Hello(), negotiate.Limits{
+		MaxMessage: localMessage, MaxFileSize: maxFileSize,
+	})
+	return localSide{config: c, session: session}, err
+}
+
+// localEnd is what has become of a side.
+type localEnd struct {
+	side    negotiate.Side
+	summary job.Summary
+	err     error
+}
+
+// run runs both sides. The user interrupts the receiver, which knows what is committed, and tells the sender why.
+func (c *localCopy) run(ctx context.Context) (job.Summary, error) {
+	ended := make(chan localEnd, 2)
+	go func() { ended <- c.sender.run(context.WithoutCancel(ctx)) }()
+	go func() { ended <- c.receiver.run(ctx) }()
+	first, second := <-ended, <-ended
+	sender, receiver := first, second
+	if first.side == negotiate.DPU {
+		sender, receiver = second, first
+	}
+	return c.summary(sender.summary, receiver.summary), c.explain(rootCause(first, second))
+}
+
+// run runs one side. Its end ends the connection, and thus the other side.
+func (s localSide) run(ctx context.Context) localEnd {
+	result, err := native.Run(ctx, s.config, s.session, s.hostSize)
+	_ = s.config.Conn.Close() // never fails within a process
+	return localEnd{s.config.Side, result.Summary, err}
+}
+
+// rootCause returns why the copy failed, given both ends in their order: not what one side has only learnt from the
+// other. What the sender does not know of a commit does not count, because the receiver does.
+func rootCause(first, second localEnd) error {
+	cause := first.err
+	switch {
+	case first.err != nil && !followsPeer(first.err):
+	case second.err != nil && !followsPeer(second.err):
+		cause = second.err
+	case first.side == negotiate.Host:
+		cause = second.err
+	}
+	hung := errors.Is(first.err, job.ErrHung) || errors.Is(second.err, job.ErrHung)
+	if hung && !errors.Is(cause, job.ErrHung) {
+		return job.Hung(cause)
+	}
+	return cause
+}
+
+// followsPeer reports whether the failure of a side is the consequence of that of the other.
+func followsPeer(err error) bool {
+	if _, told := errors.AsType[*negotiate.PeerAborted](err); told {
+		return true
+	}
+	for _, sign := range []error{
+		comch.ErrPeerLost, negotiate.ErrPeerLost, negotiate.ErrOutcomeUnknown, job.ErrPeerIdle,
+	} {
+		if errors.Is(err, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// explain words an error for a copy whose sides the user does not see.
+func (c *localCopy) explain(err error) error {
+	differ, differs := errors.AsType[*job.Differs](err)
+	switch {
+	case differs:
+		return c.files.differ(differ)
+	case errors.Is(err, job.ErrPeerIdle) && errors.Is(err, job.ErrHung):
+		return job.Hung(job.Stalled(c.options.IdleTimeout))
+	case errors.Is(err, job.ErrPeerIdle):
+		return job.Stalled(c.options.IdleTimeout)
+	}
+	return err
+}
+
+// summary is the receiver's, who knows what has become of a file, with the outcomes of all entries, which the sender
+// knows.
+func (c *localCopy) summary(sender, receiver job.Summary) job.Summary {
+	s := receiver
+	s.Sent, s.Path, s.Target, s.Tree = true, c.files.source.Path, c.files.target.Path, sender.Tree
+	s.Messages, s.Unconfirmed = 0, ""
+	s.Shares = c.options.Progress.Sample().Shares.WithoutPeer()
+	return s
+}
+
+// localEvents passes the events of both sides on, each once.
+type localEvents struct {
+	mu     sync.Mutex
+	notify func(job.Event) // may be nil
+}
+
+// ofSender passes on what both sides know, and what becomes of the entries, which the receiver knows in part.
+func (l *localEvents) ofSender(e job.Event) {
+	switch known := e.(type) {
+	case job.PeerKnown:
+		known.Software = "" // it is this program
+		l.pass(known)
+	case job.Planned, job.FileDone, job.Warned:
+		l.pass(e)
+	}
+}
+
+// ofReceiver passes on what only the receiver knows, and chunks that both sides see again.
+func (l *localEvents) ofReceiver(e job.Event) {
+	switch e.(type) {
+	case job.Retransmitted, job.Kept, job.Warned:
+		l.pass(e)
+	}
+}
+
+func (l *localEvents) pass(e job.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.notify != nil {
+		l.notify(e)
+	}
+}
