@@ -29,18 +29,27 @@ var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 // runner returns the function that carries out a copy and reports on it.
 func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
 	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
-		r := report.NewMonitor(report.New(streams.stdout, streams.stderr, streams.screen, s, log), s)
-		err := withCPUProfile(s.CPUProfile, func() error { return runCopy(ctx, r, streams, s, log) })
-		if err != nil {
-			r.Reporter.Fail(err)
-		}
-		report.LogReworded(log, err)
-		return err
+		return reported(streams, s, log, func(r *report.Monitor) error { return runCopy(ctx, r, streams, s, log) })
 	}
 }
 
+// reported carries out a copy and reports on it.
+func reported(streams streams, s config.Copy, log zerolog.Logger, run func(r *report.Monitor) error) error {
+	r := report.NewMonitor(report.New(streams.stdout, streams.stderr, streams.screen, s, log), s)
+	err := withCPUProfile(s.CPUProfile, func() error { return run(r) })
+	if err != nil {
+		r.Reporter.Fail(err)
+	}
+	report.LogReworded(log, err)
+	return err
+}
+
 func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
-	if err := streams.closed.check(s); err != nil {
+	stream := ""
+	if s.IsStream() {
+		stream = "-f -"
+	}
+	if err := streams.closed.check(s, stream); err != nil {
 		return err
 	}
 	if s.IsStream() && streams.data.nowhere {
@@ -65,20 +74,22 @@ func copyOnDevice(
 	options := copyOptions(s, on.device, on.side, streams.data, log)
 	err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
-		address := on.device.Info().PCIAddress
-		err = placement.Apply(placement.ThisMachine, on.driver.Hardware(), address, s.Placement, log)
+		place := placement.Copy{Hardware: on.driver.Hardware(), Address: on.device.Info().PCIAddress}
+		err = placement.Apply(placement.ThisMachine, place, s.Placement, log)
 	}
 	if err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	r.Reporter.Begin(pathOf(on, s.Driver))
-	summary, err := transfer(ctx, r, options)
-	return r.Conclude(on.side, summary, err)
+	r.Begin(pathOf(on, s.Driver))
+	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
 }
 
 // transfer makes the copy, within --max-duration, and lets the monitor sample its progress.
-func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (job.Summary, error) {
+func transfer(
+	ctx context.Context, r *report.Monitor, o dmaxfer.Options,
+	run func(context.Context, dmaxfer.Options) (job.Summary, error),
+) (job.Summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	o.Progress = &r.Progress
@@ -90,7 +101,7 @@ func transfer(ctx context.Context, r *report.Monitor, o dmaxfer.Options) (job.Su
 	}
 	stop := r.Watch()
 	defer stop()
-	return dmaxfer.Run(ctx, o)
+	return run(ctx, o)
 }
 
 // startLimit cancels the copy after limit; 0 is no limit.

@@ -82,7 +82,8 @@ func newRootCommand(
 // commands are those below the root, in the order of the help.
 func commands() []command {
 	return []command{
-		benchCommand(), devicesCommand(), doctorCommand(), pingCommand(), verifyCommand(), versionCommand(),
+		benchCommand(), devicesCommand(), doctorCommand(), localCommand(), pingCommand(), verifyCommand(),
+		versionCommand(),
 	}
 }
 

@@ -38,21 +38,41 @@ type side struct {
 
 // onDevice opens the driver and the device that the settings select, and calls run with them.
 func onDevice(s config.Driver, chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
+	return withDriver(s, log, func(driver *doca.Driver) error {
+		choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
+		return withDevice(driver, choose, func(device *doca.Device) error {
+			which, err := inventory.ChooseSide(device.Info(), chosen)
+			if err != nil {
+				return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
+			}
+			if which == negotiate.DPU && chosen.Representor == "" {
+				return &report.SideError{Side: which, Err: missingRepresentor(device)}
+			}
+			return run(side{driver, device, which})
+		})
+	})
+}
+
+// withDriver opens the driver that the settings select, and calls run with it.
+func withDriver(s config.Driver, log zerolog.Logger, run func(*doca.Driver) error) error {
 	driver, err := doca.Open(s.Options())
 	if err != nil {
 		return err
 	}
 	logDriver(log, driver)
-	err = onDeviceOf(driver, chosen, run)
+	err = run(driver)
 	return errors.Join(err, closeUnlessHung(err, driver.Close))
 }
 
-func onDeviceOf(driver *doca.Driver, chosen inventory.Selection, run func(side) error) (err error) {
+// withDevice opens the device that choose names, and calls run with it.
+func withDevice(
+	driver *doca.Driver, choose func([]doca.DeviceInfo) (string, error), run func(*doca.Device) error,
+) (err error) {
 	devices, err := driver.Devices()
 	if err != nil {
 		return err
 	}
-	name, err := inventory.ChooseDevice(devices, chosen)
+	name, err := choose(devices)
 	if err != nil {
 		return err
 	}
@@ -61,14 +81,7 @@ func onDeviceOf(driver *doca.Driver, chosen inventory.Selection, run func(side) 
 		return err
 	}
 	defer func() { err = errors.Join(err, closeUnlessHung(err, device.Close)) }()
-	which, err := inventory.ChooseSide(device.Info(), chosen)
-	if err != nil {
-		return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
-	}
-	if which == negotiate.DPU && chosen.Representor == "" {
-		return &report.SideError{Side: which, Err: missingRepresentor(device)}
-	}
-	return run(side{driver, device, which})
+	return run(device)
 }
 
 func missingRepresentor(device *doca.Device) error {

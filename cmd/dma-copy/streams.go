@@ -26,6 +26,7 @@ type streams struct {
 	env      config.Environment // as os.LookupEnv
 	closed   closedStreams
 	data     dataStreams
+	local    dataStreams // the same in a local copy
 }
 
 // dataStreams opens what a FILE of "-" stands for.
@@ -47,12 +48,13 @@ func findClosedStreams() (closed closedStreams) {
 	return closed
 }
 
-// check refuses settings that need a stream which is closed.
-func (c closedStreams) check(s config.Copy) error {
+// check refuses settings that need a stream which is closed. stream is how a stream was asked for that the file is
+// read from or written to, empty for a file.
+func (c closedStreams) check(s config.Copy, stream string) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
-		if closed && s.IsStream() {
-			return exit.Usagef("-f - uses %s, and it is closed: %s", streamNames[fd], next)
+		if closed && stream != "" {
+			return exit.Usagef("%s uses %s, and it is closed: %s", stream, streamNames[fd], next)
 		}
 	}
 	if c[0] && s.FilesFrom == config.Stream {
@@ -90,6 +92,10 @@ func standardStreams() streams {
 		stdout:  refuseIfInput(os.Stdin, refuseIfTerminal(os.Stdout, errStdoutIsTerminal, disk.Stdout)),
 		nowhere: isTerminal(os.Stdin) && isTerminal(os.Stdout),
 	}
+	s.local = dataStreams{
+		stdin:  refuseIfTerminal(os.Stdin, errIsTerminal, disk.Stdin),
+		stdout: refuseIfTerminal(os.Stdout, errIsTerminal, disk.Stdout),
+	}
 	return s
 }
 
@@ -97,6 +103,7 @@ func standardStreams() streams {
 var (
 	errStdinIsTerminal  = errors.New("it is a terminal, and the other side has no file to send")
 	errStdoutIsTerminal = errors.New("it is a terminal, and the other side has a file to send")
+	errIsTerminal       = errors.New("it is a terminal")
 )
 
 // refuseIfTerminal returns open, or a function that returns refusal if handle is a terminal: a file's bytes are neither

@@ -13,8 +13,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// localMessage is the size of the largest message between the sides of a local copy, in bytes.
-const localMessage = 16 << 10
+// localMessage is the size of the largest message between the sides of a local copy, in bytes: that of the largest
+// entry. Larger ones would have more files in a pack than a process with few descriptors can stage.
+var localMessage = negotiate.MaxEntrySize(negotiate.MaxName, negotiate.MaxLink)
 
 // RunLocal copies o.File to target by the DMA engine of o.Device, with both sides of a transfer in this process: the
 // host of the transfer sends, and the DPU receives. o.Overwrite says whether target may be replaced; without it, a
@@ -72,7 +73,9 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	if c.sender, err = newLocalSide(sends.native(files.source, host, memory)); err != nil {
 		return nil, err
 	}
-	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory)); err != nil {
+	receiving := receives.native(files.target, dpu, memory)
+	receiving.PeerFiles = native.SenderFiles
+	if c.receiver, err = newLocalSide(receiving); err != nil {
 		return nil, err
 	}
 	c.receiver.hostSize = files.source.Local().Size

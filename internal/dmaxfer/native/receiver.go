@@ -46,7 +46,7 @@ type receiver struct {
 
 func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account) *receiver {
 	r := &receiver{session: session, gate: newCommitGate()}
-	targets, staged := fileLimits()
+	targets, staged := fileLimits(t.config.PeerFiles)
 	r.outcomes = &outcomes{
 		terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled), open: newOpenEntries(targets),
 	}

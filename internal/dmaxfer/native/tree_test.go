@@ -169,9 +169,13 @@ func TestFileLimits(t *testing.T) {
 	t.Cleanup(func() { must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &before)) })
 	for _, limit := range []uint64{64, 256, 1024, 4096, min(before.Cur, 1<<20)} {
 		must(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: limit, Max: before.Max}))
-		targets, staged := fileLimits()
-		if targets < 1 || staged < 1 || limit > 128 && targets*filesOfATarget+staged+otherFiles > int64(limit) {
-			t.Errorf("of %d descriptors there are %d targets and %d staged files", limit, targets, staged)
+		for _, reserved := range []int{0, SenderFiles} {
+			targets, staged := fileLimits(reserved)
+			others := int64(otherFiles + reserved)
+			if targets < 1 || staged < 1 ||
+				int64(limit) > others+filesOfATarget && targets*filesOfATarget+staged+others > int64(limit) {
+				t.Errorf("of %d descriptors there are %d targets and %d staged files", limit, targets, staged)
+			}
 		}
 	}
 }

@@ -49,7 +49,7 @@ func TestLongValuesAreCut(t *testing.T) {
 func everySettings() map[string]Settings {
 	return map[string]Settings{
 		"": &Copy{}, "bench": &Bench{}, "devices": &Devices{}, "doctor": &Doctor{},
-		"ping": &Ping{}, "verify": &Verify{}, "version": &Version{},
+		"local": &Local{}, "ping": &Ping{}, "verify": &Verify{}, "version": &Version{},
 	}
 }
 
@@ -59,7 +59,7 @@ func TestCommonOptions(t *testing.T) {
 		switch command {
 		case "verify":
 			want = []string{"log-level", "json"}
-		case "":
+		case "", "local":
 			want = want[:3] // those of DOCA's own program come next
 		}
 		var names []string

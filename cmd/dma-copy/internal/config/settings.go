@@ -74,6 +74,12 @@ type Copy struct {
 	Events     EventChoice
 }
 
+// Local holds the settings of local: those of a copy that it has, with the source as File. All others are zero.
+type Local struct {
+	Copy
+	Target string // Stream for stdout; never empty after Validate
+}
+
 // Bench holds the settings of bench. An empty list stands for the default of each kind of measurement.
 type Bench struct {
 	LogLevel   Level

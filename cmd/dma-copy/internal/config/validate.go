@@ -23,30 +23,74 @@ func (s Copy) Validate() error {
 	case s.Role == RoleHost && s.Representor != "":
 		return exit.Usagef("--rep-pci %q conflicts with --role host: "+
 			"only the DPU side has representors, so leave one of them out", s.Representor)
-	case s.Expects() && s.Digest > s.Expect.Algorithm():
+	}
+	stream := ""
+	if s.IsStream() {
+		stream = "-f -"
+	}
+	if err := s.validateCommon(stream); err != nil {
+		return err
+	}
+	return s.validateProtocol()
+}
+
+// SetPaths sets source and target from the arguments of the command.
+func (s *Local) SetPaths(args []string) error {
+	if len(args) != 2 {
+		return exit.Usagef("dma-copy local takes SRC and DST, not %d arguments: name what to copy, and the copy", len(args))
+	}
+	for i, field := range []*string{&s.File, &s.Target} {
+		path, err := parsePath(args[i])
+		if err != nil {
+			return exit.Usagef("%s %s: %w", [...]string{"SRC", "DST"}[i], quote.Text(args[i]), err)
+		}
+		*field = path
+	}
+	return nil
+}
+
+// Validate checks the settings of a local copy against each other.
+func (s Local) Validate() error {
+	if s.File == Stream && s.Target == Stream {
+		return exit.Usagef("SRC and DST are both -: name a file as one of them")
+	}
+	return s.validateCommon(s.StreamArgument())
+}
+
+// StreamArgument returns the argument that stands for a standard stream, or nothing.
+func (s Local) StreamArgument() string {
+	switch Stream {
+	case s.File:
+		return "SRC -"
+	case s.Target:
+		return "DST -"
+	}
+	return ""
+}
+
+// validateCommon checks what any copy has. stream is how a stream was asked for, empty for files.
+func (s Copy) validateCommon(stream string) error {
+	if s.Expects() && s.Digest > s.Expect.Algorithm() {
 		return exit.Usagef("--expect %s conflicts with --digest %s: the expected digest must be a %s",
 			s.Expect, s.Digest, s.Digest)
 	}
 	if err := ValidatePlacement(s.Placement); err != nil {
 		return err
 	}
-	if err := s.validateTree(); err != nil {
-		return err
-	}
-	return s.validateProtocol()
+	return s.validateTree(stream)
 }
 
 // validateTree refuses settings for trees beside those for a single file. Patterns are not refused, because they may be
 // the machine's defaults.
-func (s Copy) validateTree() error {
+func (s Copy) validateTree(stream string) error {
 	switch {
 	case s.Null && s.FilesFrom == "":
 		return exit.Usagef(
 			"--null is for the list of --files-from: name that with --files-from FILE, or leave --null out")
-	case s.IsStream() && s.FilesFrom != "":
-		return exit.Usagef("-f - conflicts with --files-from: a stream is not a tree, so leave one of them out")
-	case s.IsStream() && s.DryRun:
-		return exit.Usagef("-f - conflicts with --dry-run: a stream has no plan, so leave one of them out")
+	case stream != "" && s.FilesFrom != "":
+		return exit.Usagef("%s conflicts with --files-from: a stream is not a tree, so leave one of them out", stream)
+	case stream != "" && s.DryRun:
+		return exit.Usagef("%s conflicts with --dry-run: a stream has no plan, so leave one of them out", stream)
 	case s.Expects() && s.FilesFrom != "":
 		return exit.Usagef("--expect %s conflicts with --files-from: a tree has no digest, so leave one of them out",
 			s.Expect)

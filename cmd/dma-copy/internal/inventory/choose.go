@@ -24,12 +24,25 @@ type Selection struct {
 
 // ChooseDevice returns the name of the device to open: the one that was asked for, or the only one that fits the role.
 func ChooseDevice(devices []doca.DeviceInfo, s Selection) (string, error) {
-	if s.Device != "" {
-		return s.Device, nil
+	side := wantedSide(s)
+	return chooseOnly(devices, s.Device, func(d doca.DeviceInfo) bool { return fits(d, side) }, "for this role")
+}
+
+// ChooseLocal returns the name of the device for a local copy: the one that was asked for, or the only one that copies.
+func ChooseLocal(devices []doca.DeviceInfo, asked string) (string, error) {
+	return chooseOnly(devices, asked, func(d doca.DeviceInfo) bool { return d.MemcpySupported }, "for a local copy")
+}
+
+// chooseOnly returns what was asked for, or else the name of the only device that fits.
+func chooseOnly(
+	devices []doca.DeviceInfo, asked string, fits func(doca.DeviceInfo) bool, what string,
+) (string, error) {
+	if asked != "" {
+		return asked, nil
 	}
 	var fitting []string
 	for _, d := range devices {
-		if fits(d, wantedSide(s)) {
+		if fits(d) {
 			fitting = append(fitting, d.Name())
 		}
 	}
@@ -37,7 +50,7 @@ func ChooseDevice(devices []doca.DeviceInfo, s Selection) (string, error) {
 	case 1:
 		return fitting[0], nil
 	case 0:
-		return "", misfit("no device fits for this role: %s", HintNameDevice)
+		return "", misfit("no device fits %s: %s", what, HintNameDevice)
 	default:
 		return "", exit.Usagef("--pci-addr is missing and several devices fit (%s): %s",
 			strings.Join(fitting, ", "), HintNameDevice)

@@ -8,6 +8,28 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
+// Any function that copies is one for a local copy, whichever side it is on.
+func TestChooseLocal(t *testing.T) {
+	host := doca.DeviceInfo{PCIAddress: "0000:b1:00.0", Capabilities: doca.Capabilities{MemcpySupported: true}}
+	dpu := doca.DeviceInfo{PCIAddress: "0000:03:00.0", Capabilities: doca.Capabilities{MemcpySupported: true}}
+	other := doca.DeviceInfo{PCIAddress: "0000:5e:00.0", Capabilities: doca.Capabilities{ClientSupported: true}}
+	for name, tc := range map[string]struct {
+		devices []doca.DeviceInfo
+		asked   string
+		want    string // empty: refused
+	}{
+		"named":         {[]doca.DeviceInfo{host, dpu}, "mlx5_7", "mlx5_7"},
+		"one of a host": {[]doca.DeviceInfo{other, host}, "", host.PCIAddress},
+		"one of a DPU":  {[]doca.DeviceInfo{dpu}, "", dpu.PCIAddress},
+		"two":           {[]doca.DeviceInfo{host, dpu}, "", ""},
+		"none":          {[]doca.DeviceInfo{other}, "", ""},
+	} {
+		if got, err := ChooseLocal(tc.devices, tc.asked); got != tc.want || (err == nil) != (tc.want != "") {
+			t.Errorf("%s: %q and error %v, want %q", name, got, err, tc.want)
+		}
+	}
+}
+
 // TestChooseDevice covers a single fitting device, which the software device with its two functions per side cannot
 // show.
 func TestChooseDevice(t *testing.T) {

@@ -10,12 +10,17 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 )
 
+// Copy is what is known of a copy before it is placed.
+type Copy struct {
+	Hardware bool   // a card copies, not the software device
+	Address  string // of the device
+	Local    bool   // both sides are in this process
+}
+
 // Apply pins the process to the CPUs where its copy should run. Call it once, before there is memory that would stay
 // behind. Unless the wish is automatic, a failure is an error; else it is logged, and the copy may be slower.
-func Apply(
-	machine func() (Machine, error), hardware bool, address string, wish Wish, log zerolog.Logger,
-) error {
-	decision, err := Choose(machine, wish, NearAddress(hardware, address))
+func Apply(machine func() (Machine, error), c Copy, wish Wish, log zerolog.Logger) error {
+	decision, err := Choose(machine, wish, NearAddress(c.Hardware, c.Address))
 	if err == nil && !decision.CPUs.Empty() {
 		err = runOn(decision.CPUs)
 	}
@@ -23,7 +28,7 @@ func Apply(
 		return err
 	}
 	if err != nil || decision.CPUs.Empty() {
-		shareCores(hardware)
+		shareCores(c)
 	} else {
 		useCores()
 	}
@@ -94,8 +99,8 @@ func useCores() {
 
 // shareCores halves GOMAXPROCS for the software device, whose other side runs on this machine, too, unless the
 // environment sets it: two processes that both use all CPUs spend much of their time on waking each other.
-func shareCores(hardware bool) {
-	if hardware || os.Getenv("GOMAXPROCS") != "" {
+func shareCores(c Copy) {
+	if c.Hardware || c.Local || os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
 	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) // of what the machine and a container's limit leave

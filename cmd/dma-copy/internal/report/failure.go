@@ -20,6 +20,7 @@ import (
 // SideError is the failure of a copy on one side.
 type SideError struct {
 	Side      negotiate.Side
+	Local     bool // of a local copy, which has both sides
 	Err       error
 	Kept      int64  // bytes from which a later copy resumes
 	Lost      string // why no verified bytes are kept; empty if none were lost
@@ -30,7 +31,15 @@ type SideError struct {
 }
 
 // Error returns the error with its side.
-func (e *SideError) Error() string { return fmt.Sprintf("%s: %v", e.Side, e.Err) }
+func (e *SideError) Error() string { return e.prefix() + e.Err.Error() }
+
+// prefix is how lines about the failure begin.
+func (e *SideError) prefix() string {
+	if e.Local {
+		return ""
+	}
+	return e.Side.String() + ": "
+}
 
 // Unwrap returns the error without its side.
 func (e *SideError) Unwrap() error { return e.Err }
@@ -40,11 +49,11 @@ func (e *SideError) Unwrap() error { return e.Err }
 func WriteError(w io.Writer, err error) {
 	if failed, is := errors.AsType[*SideError](err); is && failed.Tree != nil {
 		for _, entry := range failed.Tree.Failures {
-			fmt.Fprintf(w, "dma-copy: %s: %s\n", failed.Side, entrySentence(failed.Side, entry.Path, entry.Err))
+			fmt.Fprintf(w, "dma-copy: %s%s\n", failed.prefix(), entrySentence(failed.Side, entry.Path, entry.Err))
 		}
 		unreadable := failed.Tree.Unreadable
 		if more := failed.Tree.Failed - unreadable - int64(len(failed.Tree.Failures)); more > 0 {
-			fmt.Fprintf(w, "dma-copy: %s: and %s more\n", failed.Side, humanize.Comma(more))
+			fmt.Fprintf(w, "dma-copy: %sand %s more\n", failed.prefix(), humanize.Comma(more))
 		}
 		if unreadable > 0 {
 			fmt.Fprintf(w, "dma-copy: %s: the %s could not read %s: see its error messages\n",
@@ -76,16 +85,19 @@ func Sentence(err error) string {
 	found, text := classify(err), err.Error()
 	failed, sided := errors.AsType[*SideError](err)
 	if sided && found.reword != nil {
-		text = fmt.Sprintf("%s: %s", failed.Side, found.reword(failed.Side, failed.Err))
+		text = failed.prefix() + found.reword(failed.Side, failed.Err)
 		if hung := job.ErrHung; errors.Is(err, hung) && !strings.Contains(text, hung.Error()) {
 			text += "; " + hung.Error()
 		}
 	}
 	if sided && failed.Tree != nil {
-		text = fmt.Sprintf("%s: %s of %s failed", failed.Side, humanize.Comma(failed.Tree.Failed),
+		text = fmt.Sprintf("%s%s of %s failed", failed.prefix(), humanize.Comma(failed.Tree.Failed),
 			plural(failed.Tree.Entries(), "entry", "entries"))
 	}
-	if found.hint != "" {
+	switch {
+	case sided && failed.Local && found.hint == hintDevice:
+		text += ": check the device"
+	case found.hint != "":
 		text += ": " + found.hint
 	}
 	if sided {

@@ -45,6 +45,7 @@ type (
 	planEvent struct {
 		eventHeader
 		fileName
+		Target     string `json:"target,omitempty"`
 		Direction  string `json:"direction"`
 		Tree       bool   `json:"tree,omitempty"`
 		Bytes      *int64 `json:"bytes,omitempty"`
@@ -73,6 +74,7 @@ type (
 	fileEvent struct {
 		eventHeader
 		fileName
+		Target     string `json:"target,omitempty"`
 		Direction  string `json:"direction"`
 		Kind       string `json:"kind,omitempty"`
 		Action     string `json:"action"`
@@ -222,15 +224,15 @@ func (r *jsonReporter) Event(e job.Event) {
 
 func (w *eventWriter) hello(path Path, protocol string, version int, peer string) helloEvent {
 	return helloEvent{
-		eventHeader: w.start("hello"), Software: path.Software, Side: roleOf(path.Side), Device: path.Device,
+		eventHeader: w.start("hello"), Software: path.Software, Side: path.role(), Device: path.Device,
 		Driver: path.Driver, Hardware: path.Hardware, Protocol: protocol, ProtocolVersion: version, Peer: peer,
 	}
 }
 
 func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
-		eventHeader: r.start("plan"), fileName: nameInEvent(r.file), Direction: direction(e.Sent), Tree: e.Tree,
-		Bytes: known(e.Size),
+		eventHeader: r.start("plan"), fileName: nameInEvent(r.file), Target: r.path.Target,
+		Direction: r.direction(e.Sent), Tree: e.Tree, Bytes: known(e.Size),
 		Chunk: e.Chunk, Depth: e.Depth, Resumed: e.Resumed,
 	}
 	if r.native {
@@ -247,8 +249,8 @@ var entryKinds = map[negotiate.EntryKind]string{
 // entry returns the event of an entry of a tree.
 func (r *jsonReporter) entry(e job.FileDone) fileEvent {
 	line := fileEvent{
-		eventHeader: r.start("file"), fileName: nameInEvent(cmp.Or(e.Path, ".")), Direction: direction(r.planned.Sent),
-		Kind: entryKinds[e.Kind], Action: e.Action.String(), Bytes: e.Bytes,
+		eventHeader: r.start("file"), fileName: nameInEvent(cmp.Or(e.Path, ".")),
+		Direction: r.direction(r.planned.Sent), Kind: entryKinds[e.Kind], Action: e.Action.String(), Bytes: e.Bytes,
 	}
 	switch e.Action {
 	case job.Copied:
@@ -298,7 +300,7 @@ func (r *jsonReporter) Result(s job.Summary) error {
 // single returns the event of a file or a stream that is complete.
 func (r *jsonReporter) single(s job.Summary) fileEvent {
 	line := fileEvent{
-		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Direction: direction(s.Sent),
+		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Target: s.Target, Direction: r.direction(s.Sent),
 		Action: singleFile(s).Action.String(), Bytes: s.Size, Verified: compared(s, r.planned),
 	}
 	if s.Sum.Algorithm() != digest.None {
@@ -357,11 +359,22 @@ func known(size int64) *int64 {
 	return &size
 }
 
-func direction(sent bool) string {
-	if sent {
+func (r *jsonReporter) direction(sent bool) string {
+	switch {
+	case r.path.Local:
+		return "copy"
+	case sent:
 		return "send"
 	}
 	return "receive"
+}
+
+// role returns this side, or that it is both.
+func (p Path) role() string {
+	if p.Local {
+		return "local"
+	}
+	return roleOf(p.Side)
 }
 
 // roleOf returns the side as --role spells it.

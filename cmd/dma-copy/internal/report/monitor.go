@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -16,6 +17,7 @@ import (
 type Monitor struct {
 	Progress job.Progress // of the copy, for dmaxfer.Options
 	settings config.Copy
+	path     Path
 
 	mu       sync.Mutex
 	Reporter Reporter // called with mu held while the copy runs
@@ -26,6 +28,12 @@ type Monitor struct {
 
 // NewMonitor returns the monitor of one copy.
 func NewMonitor(to Reporter, s config.Copy) *Monitor { return &Monitor{Reporter: to, settings: s} }
+
+// Begin is called before the copy starts.
+func (m *Monitor) Begin(path Path) {
+	m.path = path
+	m.Reporter.Begin(path)
+}
 
 // Event is for dmaxfer.Options.Notify.
 func (m *Monitor) Event(e job.Event) {
@@ -46,8 +54,20 @@ func (m *Monitor) Event(e job.Event) {
 	case job.Kept:
 		m.kept = e
 		return
+	case job.FileDone:
+		e.Err = m.reasonOf(e.Err)
+		m.Reporter.Event(e)
+		return
 	}
 	m.Reporter.Event(e)
+}
+
+// reasonOf returns why an entry failed. In a local copy it does not matter which side has told the other.
+func (m *Monitor) reasonOf(err error) error {
+	if said, is := errors.AsType[*negotiate.PeerAborted](err); is && m.path.Local {
+		return exit.Errorf(int(said.Code), "", "%s", said.Text)
+	}
+	return err
 }
 
 // warnOfReference warns of settings that have no effect with a peer of the reference protocol.
@@ -66,7 +86,7 @@ func (m *Monitor) warnOfReference() {
 func (m *Monitor) warnOfReadback() {
 	if m.native && m.settings.Verify == config.VerifyReadback && m.planned.Digest == digest.None {
 		m.Reporter.Event(job.Warned{
-			Text: "--verify readback compares nothing, because both sides use --digest none",
+			Text: "--verify readback compares nothing, because no side computes a digest (--digest none)",
 		})
 	}
 }
@@ -110,6 +130,9 @@ func (m *Monitor) Watch() (stop func()) {
 
 func (m *Monitor) sample() {
 	sample := m.Progress.Sample()
+	if m.path.Local {
+		sample.Shares = sample.Shares.WithoutPeer()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.Reporter.Progress(sample)
@@ -117,12 +140,18 @@ func (m *Monitor) sample() {
 
 // Conclude reports the result of a copy that has ended with err on this side. It returns the error of the run, with
 // what the copy has left behind.
-func (m *Monitor) Conclude(side negotiate.Side, s job.Summary, err error) error {
+func (m *Monitor) Conclude(s job.Summary, err error) error {
+	if s.Tree != nil {
+		for i := range s.Tree.Failures {
+			s.Tree.Failures[i].Err = m.reasonOf(s.Tree.Failures[i].Err)
+		}
+	}
 	if err == nil {
 		return m.Reporter.Result(s)
 	}
 	failed := &SideError{
-		Side: side, Err: err, Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable(),
+		Side: m.path.Side, Local: m.path.Local, Err: err,
+		Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable(),
 		Partly: m.planned.Tree && m.Progress.Sample().Files > 0,
 	}
 	if s.Tree == nil || !errors.Is(err, job.ErrSomeFailed) {
@@ -132,8 +161,10 @@ func (m *Monitor) Conclude(side negotiate.Side, s job.Summary, err error) error 
 	return errors.Join(failed, m.Reporter.Result(s))
 }
 
-// resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows.
+// resumable reports whether a copy of which this side has sent something may be resumed, as far as this side knows. A
+// local copy knows what it has kept.
 func (m *Monitor) resumable() bool {
-	return m.native && m.planned.Sent && m.planned.Digest != digest.None && m.planned.Size != job.Unknown &&
+	sent := m.planned.Sent && !m.path.Local
+	return m.native && sent && m.planned.Digest != digest.None && m.planned.Size != job.Unknown &&
 		m.Progress.Sample().Moved > 0
 }

@@ -117,11 +117,13 @@ var libraryOutcomes = []struct {
 		outcome{exit.Protocol, "run a supported release of dma-copy or doca_dma_copy on the other side", nil}},
 	{one(syscall.EMFILE), outcome{exit.Usage, HintProcessFiles, nil}},
 	{one(syscall.ENFILE), outcome{exit.Usage, HintSystemFiles, nil}},
-	{ofType[*doca.Error], outcome{exit.Device, "check the device and the other side's error message", nil}},
+	{ofType[*doca.Error], outcome{exit.Device, hintDevice, nil}},
 }
 
 const (
 	connectionLost = "the connection to the %s was lost before the copy ended"
+
+	hintDevice = "check the device and the other side's error message"
 
 	// HintDoctor is the hint where no device was found.
 	HintDoctor = "run \"dma-copy doctor\" to find the cause"

@@ -17,10 +17,12 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Path describes the device and driver of a copy on this side.
+// Path describes the device and driver of a copy on this side, or of a local copy.
 type Path struct {
 	Software string // name and version of this program
 	Side     negotiate.Side
+	Local    bool   // both sides are in this process
+	Target   string // of a local copy, as given
 	Device   string // PCI address, or the RDMA device of an SF
 	Driver   string // its title for the user
 	Hardware bool
@@ -32,7 +34,11 @@ type Path struct {
 func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	switch {
 	case s.UpToDate:
-		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", nameOf(s), humanize.IBytes(uint64(s.Size)), sumOf(s))
+		name := nameOf(s)
+		if s.Target != "" {
+			name = quote.Printable(s.Target)
+		}
+		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, humanize.IBytes(uint64(s.Size)), sumOf(s))
 	case s.Tree != nil:
 		writeTreeSummary(w, s, planned, path.Side)
 	case s.DryRun:
@@ -49,7 +55,7 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	if s.Unconfirmed != "" {
 		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
 	}
-	fmt.Fprintf(w, "path  %s%s\n", path.Driver, shapeOf(s))
+	fmt.Fprintf(w, "path  %s%s\n", path.Driver, shapeOf(s, path))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
@@ -105,21 +111,34 @@ func countOf(n int64, what string) string {
 }
 
 func verb(s job.Summary) string {
-	if s.Sent {
+	switch {
+	case s.Target != "":
+		return "copied"
+	case s.Sent:
 		return "sent"
 	}
 	return "received"
 }
 
 func intention(s job.Summary) string {
-	if s.Sent {
+	switch {
+	case s.Target != "":
+		return "copy"
+	case s.Sent:
 		return "send"
 	}
 	return "receive"
 }
 
+// nameOf names what was copied: this side's file, or source and target of a local copy.
 func nameOf(s job.Summary) string {
 	switch {
+	case s.Target == config.Stream:
+		return quote.Printable(s.Path) + " to standard output"
+	case s.Target != "" && s.Path == config.Stream:
+		return "standard input to " + quote.Printable(s.Target)
+	case s.Target != "":
+		return quote.Printable(s.Path) + " to " + quote.Printable(s.Target)
 	case s.Path != config.Stream:
 		return quote.Printable(s.Path)
 	case s.Sent:
@@ -156,19 +175,22 @@ func durability(s job.Summary, side negotiate.Side) string {
 	if s.Protocol != negotiate.Native {
 		return referenceDurability(s, side)
 	}
-	where := "here"
-	if s.Sent {
-		where = "on the " + side.Other().String()
+	where := " here"
+	switch {
+	case s.Target != "":
+		where = ""
+	case s.Sent:
+		where = " on the " + side.Other().String()
 	}
 	switch {
-	case !s.Sent && s.Path == config.Stream:
+	case s.Target == config.Stream, !s.Sent && s.Path == config.Stream:
 		return "written to the stream"
 	case s.Durability == negotiate.DurabilityFull:
-		return "durable " + where
+		return "durable" + where
 	case s.Durability == negotiate.DurabilityFile:
-		return "content durable " + where
+		return "content durable" + where
 	default:
-		return "not flushed " + where
+		return "not flushed" + where
 	}
 }
 
@@ -230,8 +252,11 @@ func round(d time.Duration) time.Duration {
 	return d.Round(10 * time.Microsecond)
 }
 
-func shapeOf(s job.Summary) string {
+func shapeOf(s job.Summary, path Path) string {
 	var parts []string
+	if path.Local {
+		parts = append(parts, "local DMA on "+path.Device)
+	}
 	if s.DataPath == negotiate.PathFast {
 		parts = append(parts, "over producers and consumers")
 	}

@@ -247,7 +247,7 @@ func TestFailedEntries(t *testing.T) {
 			t.AddFailure(job.FailedEntry{Path: fmt.Sprintf("d%d", i), Err: job.ErrTarget})
 		}
 	})
-	err := m.Conclude(negotiate.Host, summary, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
+	err := m.Conclude(summary, fmt.Errorf("the copy: %w", job.ErrSomeFailed))
 	if code := ExitCode(err); code != exit.SomeFailed || len(reporter.results) != 1 {
 		t.Errorf("exit code %d, results %+v", code, reporter.results)
 	}
@@ -283,7 +283,7 @@ func TestUnreadableEntries(t *testing.T) {
 		t.AddFailure(job.FailedEntry{Path: "dir", Err: errors.New("not permitted")})
 		t.AddUnreadable(1200)
 	})
-	err := NewMonitor(p, config.Copy{}).Conclude(negotiate.Host, summary, job.ErrSomeFailed)
+	err := NewMonitor(p, config.Copy{}).Conclude(summary, job.ErrSomeFailed)
 	for line := range strings.Lines(out.String()) {
 		if _, err := checkEvent(line); err != nil {
 			t.Errorf("%s: %v", line, err)
@@ -309,7 +309,7 @@ func TestFailedTree(t *testing.T) {
 	reporter := &recorder{}
 	m := NewMonitor(reporter, config.Copy{})
 	m.Event(treePlan)
-	err := m.Conclude(negotiate.Host, treeResult(func(*job.TreeSummary) {}), job.ErrIdle)
+	err := m.Conclude(treeResult(func(*job.TreeSummary) {}), job.ErrIdle)
 	if code := ExitCode(err); code != exit.Peer || len(reporter.results) > 0 {
 		t.Errorf("exit code %d, results %+v", code, reporter.results)
 	}

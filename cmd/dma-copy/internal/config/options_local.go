@@ -1,0 +1,51 @@
+package config
+
+// localHelp has the options of a copy that local has, too, with the help where it is another there: a local copy has no
+// other side, and names what it copies in its arguments.
+var localHelp = map[string]string{
+	"log-level": "", "sdk-log-level": "", "json": "",
+	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "numa": "", "cores": "",
+	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K), rounded down to a power of two\n" +
+		"(minimum 4KiB); 0 is automatic",
+	"depth":     "DMA tasks in flight; 0 is automatic",
+	"timeout":   "",
+	"max-bytes": "", "max-holes": "", "max-entries": "", "bwlimit": "",
+	"idle-timeout": "",
+	"overwrite":    "Replace DST if it exists, or the files in it\nthat differ",
+	"backup":       "With --overwrite: keep the old file as DST~",
+	"output":       "Report as text on stderr, or as JSON lines on\nstdout (on stderr if SRC or DST is -)",
+	"progress":     "", "events": "", "quiet": "",
+	"digest": "Digest of what is read, compared with that of\nwhat is written",
+	"expect": "", "verify": "readback: also read DST back from its disk\nbefore the final rename",
+	"allow-changing": "SRC may change during the copy; its size at the\nstart is copied",
+	"durability":     "What to flush (fsync) before success: nothing,\nthe file, its directory too",
+	"sparse":         "",
+	"preserve": "Preserve them too; mode and modification time\nare always preserved; links: hard links between\n" +
+		"the files of a tree",
+	"no-resume": "Neither resume an earlier copy, nor keep a\npartial file on failure",
+	"include": "Copy what matches a pattern as in .gitignore.\nOf all --include, --exclude and --exclude-from\n" +
+		"the first that matches wins",
+	"exclude": "Do not copy what matches", "exclude-from": "",
+	"files-from": "Copy the paths in FILE only, one per line,\nrelative to SRC; - is stdin",
+	"null":       "",
+	"links":      "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
+	"checksum":   "Compare what is in DST already by digest, not by\nsize and modification time",
+	"if-same":    "If DST exists and is the same: succeed, or fail\nas for files that differ",
+	"dry-run":    "", "fail-fast": "",
+}
+
+// options implements Settings.
+func (s *Local) options() []option {
+	var table []option
+	for _, opt := range s.Copy.options() {
+		help, has := localHelp[opt.name]
+		if !has {
+			continue
+		}
+		if help != "" {
+			opt.help = help
+		}
+		table = append(table, opt)
+	}
+	return table
+}

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+func localCommand() command {
+	var s config.Local
+	return command{
+		name:    "local",
+		summary: "Copy within this machine by the DMA engine",
+		takes:   []string{"SRC DST"},
+		about: `Copies a file or a directory within this machine, in one process: the DMA
+engine of a host function or of the DPU moves the bytes in place of the CPU. All
+else is as in a copy between two sides: what is written is verified and durable,
+gets its name when it is complete, and is resumed after an interruption.
+
+The content of a directory goes into the directory DST, with or without a slash
+at the end. If DST exists, it is compared with SRC; what differs is replaced
+with --overwrite only. - is stdin or stdout.
+
+The software device moves the bytes with the CPU, and is slower than cp.
+`,
+		settings: &s,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			ignoreSIGPIPE()
+			return localCopy(ctx, streams, s, args, log)
+		},
+	}
+}
+
+// localCopy carries out a local copy and reports on it. Where DST is stdout, the events of -o json go to stderr.
+func localCopy(ctx context.Context, streams streams, s config.Local, args []string, log zerolog.Logger) error {
+	refused := s.SetPaths(args)
+	if refused == nil {
+		refused = s.Validate()
+	}
+	if s.Target == config.Stream {
+		streams.stdout = streams.stderr
+	}
+	return reported(streams, s.Copy, log, func(r *report.Monitor) error {
+		if refused != nil {
+			return refused
+		}
+		if err := streams.closed.check(s.Copy, s.StreamArgument()); err != nil {
+			return err
+		}
+		ctx, cancel := limitTime(ctx, s.Timeout)
+		defer cancel()
+		return withDriver(s.Driver, log, func(driver *doca.Driver) error {
+			if !driver.MovesBytes() {
+				return errMovesNothing
+			}
+			choose := func(devices []doca.DeviceInfo) (string, error) {
+				return inventory.ChooseLocal(devices, s.Device)
+			}
+			return withDevice(driver, choose, func(device *doca.Device) error {
+				return localOnDevice(ctx, side{driver: driver, device: device}, r, streams, s, log)
+			})
+		})
+	})
+}
+
+// localOnDevice carries out the copy on a device, which does the part of either side.
+func localOnDevice(
+	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Local, log zerolog.Logger,
+) error {
+	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
+	if err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
+		return err
+	}
+	place := placement.Copy{
+		Hardware: on.driver.Hardware(), Address: on.device.Info().PCIAddress, Local: true,
+	}
+	if err := placement.Apply(placement.ThisMachine, place, s.Placement, log); err != nil {
+		return err
+	}
+	path := pathOf(on, s.Driver)
+	path.Local, path.Target = true, s.Target
+	r.Begin(path)
+	return r.Conclude(transfer(ctx, r, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
+		return dmaxfer.RunLocal(ctx, o, s.Target)
+	}))
+}
