@@ -6,15 +6,24 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -72,7 +81,7 @@ func (l *local) mustBeCause(err, kind error, text string) {
 	if !errors.Is(err, kind) || !strings.Contains(err.Error(), text) {
 		l.t.Fatalf("got %v, want %v with %q", err, kind, text)
 	}
-	for _, word := range []string{"the host", "the DPU", "other side", "both sides have", "\n"} {
+	for _, word := range []string{"the host", "the DPU", "other side", "both sides", "peer", "\n"} {
 		if strings.Contains(err.Error(), word) {
 			l.t.Errorf("%q contains %q", err, word)
 		}
@@ -110,5 +119,458 @@ func copiesLocalFile(t *testing.T, size int) {
 	}
 	if size > 0 && (summary.Shares[pump.Peer] != 0 || summary.Shares == pump.Shares{}) {
 		t.Errorf("the lanes' time is %+v", summary.Shares)
+	}
+}
+
+// What is there already is not copied again, and is replaced only if the user wants it.
+func TestLocalTargetExists(t *testing.T) {
+	l := newLocal(t)
+	jobtest.WriteFile(t, l.File, content(3*testChunk))
+	l.mustRun()
+	if summary := l.mustRun(); !summary.UpToDate || summary.Size != 3*testChunk {
+		t.Errorf("a second copy is %+v", summary)
+	}
+	jobtest.WriteFile(t, l.target, "something else")
+	l.mustFail(job.ErrSource, l.target+" exists and differs from "+l.File+": use --overwrite")
+	jobtest.MustContain(t, l.target, "something else")
+	l.Overwrite, l.Backup = true, true
+	l.mustRun()
+	jobtest.MustContain(t, l.target, content(3*testChunk))
+	jobtest.MustContain(t, l.target+"~", "something else")
+	l.Overwrite, l.RefuseSame = false, true
+	l.mustFail(job.ErrSource, l.target+" exists: use --overwrite")
+}
+
+// makeSourceTree makes the source a tree with entries of every kind.
+func (l *local) makeSourceTree() {
+	l.t.Helper()
+	for _, directory := range []string{"", "a", "a/b", "empty"} {
+		must(l.t, os.Mkdir(filepath.Join(l.File, directory), 0o750))
+	}
+	jobtest.WriteFile(l.t, filepath.Join(l.File, "a/small"), "small")
+	jobtest.WriteFile(l.t, filepath.Join(l.File, "a/b/large"), content(20*testChunk+5))
+	must(l.t, os.Link(filepath.Join(l.File, "a/small"), filepath.Join(l.File, "again")))
+	must(l.t, os.Symlink("a/small", filepath.Join(l.File, "link")))
+}
+
+func TestLocalTree(t *testing.T) {
+	l := newLocal(t)
+	l.makeSourceTree()
+	l.HardLinks = true
+	tree := l.mustRun().Tree
+	if tree.Files != 2 || tree.Directories != 4 || tree.Symlinks != 1 || tree.HardLinks != 1 || tree.Failed != 0 {
+		t.Errorf("copied %+v", tree)
+	}
+	if done := eventsOf[job.FileDone](l); len(done) != 8 {
+		t.Errorf("%d entries were reported, not each once: %+v", len(done), done)
+	}
+	jobtest.MustContain(t, filepath.Join(l.target, "a/small"), "small")
+	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), content(20*testChunk+5))
+	small, err := os.Stat(filepath.Join(l.target, "a/small"))
+	must(t, err)
+	again, err := os.Lstat(filepath.Join(l.target, "again"))
+	must(t, err)
+	link, err := os.Readlink(filepath.Join(l.target, "link"))
+	must(t, err)
+	if !os.SameFile(small, again) || link != "a/small" {
+		t.Errorf("the hard link is %v, and the symlink points to %s", again, link)
+	}
+	jobtest.MustHold(t, l.dir, "source", "target")
+
+	if summary := l.mustRun(); !summary.UpToDate || summary.Tree.Unchanged != 8 {
+		t.Errorf("a second copy is %+v with %+v", summary, summary.Tree)
+	}
+	jobtest.WriteFile(t, filepath.Join(l.File, "a/b/large"), "not large any more")
+	l.mustFail(job.ErrSource, l.target+" exists, and a/b/large in it differs from that in "+l.File)
+	l.Overwrite = true
+	if tree := l.mustRun().Tree; tree.Files != 1 || tree.Unchanged != 7 {
+		t.Errorf("what differs is replaced: %+v", tree)
+	}
+	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), "not large any more")
+}
+
+// A dry run plans everything and changes nothing.
+func TestLocalDryRun(t *testing.T) {
+	l := newLocal(t)
+	l.makeSourceTree()
+	l.DryRun = true
+	if summary := l.mustRun(); !summary.DryRun || summary.Tree.Files != 3 {
+		t.Errorf("planned %+v with %+v", summary, summary.Tree)
+	}
+	jobtest.MustHold(t, l.dir, "source")
+}
+
+func TestLocalSparse(t *testing.T) {
+	l := newLocal(t)
+	file, err := os.Create(l.File)
+	must(t, err)
+	must(t, file.Truncate(8<<20))
+	_, err = file.WriteAt([]byte("data"), 4<<20)
+	must(t, err)
+	must(t, file.Close())
+	l.mustRun()
+	info, err := disk.OS.Stat(l.target)
+	must(t, err)
+	if info.Size != 8<<20 || info.Allocated > 1<<20 {
+		t.Errorf("the target has %d bytes, of which %d take space", info.Size, info.Allocated)
+	}
+	target, err := os.ReadFile(l.target)
+	must(t, err)
+	if string(target[4<<20:4<<20+4]) != "data" {
+		t.Error("the target lacks the data")
+	}
+}
+
+var errStop = errors.New("stopped")
+
+// A copy that the user stops leaves no target, and the next one continues.
+func TestLocalResume(t *testing.T) {
+	l := newLocal(t)
+	want := content(200 * testChunk)
+	jobtest.WriteFile(t, l.File, want)
+	l.Progress = &job.Progress{}
+	ctx, stop := context.WithCancelCause(t.Context())
+	paced := make(chan struct{})
+	go func() {
+		defer close(paced)
+		for l.Progress.Sample().Moved < 20*testChunk {
+			time.Sleep(time.Millisecond)
+		}
+		stop(errStop)
+	}()
+	l.Bandwidth = 100 * testChunk
+	_, err := l.runUntil(ctx)
+	<-paced
+	l.mustBeCause(err, errStop, "stopped")
+	kept := eventsOf[job.Kept](l)
+	if len(kept) != 1 || kept[0].Bytes == 0 {
+		t.Fatalf("the copy has kept %+v", kept)
+	}
+	if _, err := os.Stat(l.target); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the target of a stopped copy: %v", err)
+	}
+	l.Bandwidth, l.Progress = 0, nil
+	if summary := l.mustRun(); summary.Resumed != kept[0].Bytes {
+		t.Errorf("%d bytes were resumed, and %d kept", summary.Resumed, kept[0].Bytes)
+	}
+	jobtest.MustContain(t, l.target, want)
+	jobtest.MustHold(t, l.dir, "source", "target")
+}
+
+// A copy that was stopped before it began does nothing.
+func TestLocalStoppedEarly(t *testing.T) {
+	l := newLocal(t)
+	jobtest.WriteFile(t, l.File, content(testChunk))
+	ctx, stop := context.WithCancelCause(t.Context())
+	stop(errStop)
+	_, err := l.runUntil(ctx)
+	l.mustBeCause(err, errStop, "stopped")
+	jobtest.MustHold(t, l.dir, "source")
+}
+
+// What the engine corrupts is copied again, and reported once.
+func TestLocalCorruption(t *testing.T) {
+	t.Setenv("DMA_COPY_SOFT_FAULTS", "flip=2,drop=5,duplicate=7")
+	l := newLocal(t)
+	l.Log = zerolog.Nop()
+	want := content(20 * testChunk)
+	jobtest.WriteFile(t, l.File, want)
+	summary := l.mustRun()
+	jobtest.MustContain(t, l.target, want)
+	if seen := eventsOf[job.Retransmitted](l); summary.Retries != 3 || len(seen) != 3 {
+		t.Errorf("of 3 corruptions %d were counted and %d reported", summary.Retries, len(seen))
+	}
+}
+
+func TestLocalCorruptionThatStays(t *testing.T) {
+	t.Setenv("DMA_COPY_SOFT_FAULTS", "flip=1,flip=2,flip=3,flip=4")
+	l := newLocal(t)
+	l.Log, l.Depth = zerolog.Nop(), 1
+	jobtest.WriteFile(t, l.File, content(4*testChunk))
+	_, err := l.run()
+	if !errors.Is(err, job.ErrDigest) || !strings.Contains(err.Error(), "checksum mismatch") {
+		t.Errorf("got %v", err)
+	}
+	if _, err := os.Stat(l.target); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the target: %v", err)
+	}
+}
+
+func TestLocalEngineFails(t *testing.T) {
+	t.Setenv("DMA_COPY_SOFT_FAULTS", "refuse=doca_dma_task_memcpy_alloc_init:3:DRIVER")
+	l := newLocal(t)
+	jobtest.WriteFile(t, l.File, content(20*testChunk))
+	l.mustFail(doca.CodeDriver, "doca_dma_task_memcpy_alloc_init")
+	if _, err := os.Stat(l.target); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the target: %v", err)
+	}
+}
+
+// Memory that cannot be registered is an error of the side that wants it, whichever that is.
+func TestLocalMemoryFails(t *testing.T) {
+	for call := 1; call <= 3; call++ {
+		t.Run(fmt.Sprint("registration ", call), func(t *testing.T) {
+			t.Setenv("DMA_COPY_SOFT_FAULTS", fmt.Sprintf("refuse=doca_mmap_start:%d:NO_MEMORY", call))
+			l := newLocal(t)
+			jobtest.WriteFile(t, l.File, content(20*testChunk))
+			l.mustFail(doca.CodeNoMemory, "doca_mmap_start")
+			if _, err := os.Stat(l.target); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the target: %v", err)
+			}
+		})
+	}
+}
+
+// Whichever call to the file system fails, on either side: the target is complete, or there is none, and one cause is
+// reported.
+func TestLocalFileCallsFail(t *testing.T) {
+	l := newLocal(t)
+	l.Log, l.Depth, l.File, l.target = zerolog.Nop(), 2, "/from/source", "/to/target"
+	want := content(3*testChunk + 1)
+	for n := 0; ; n++ {
+		memory := disktest.NewMemory("/", "/from", "/to")
+		memory.Put("/from/source", want)
+		faulty := disktest.NewFaulty(memory, disktest.FailAt(n, disktest.Fault{Err: unix.EIO}))
+		l.FS = faulty
+		_, err := l.run()
+		if !faulty.Fired() {
+			must(t, err)
+			if n < 20 {
+				t.Errorf("only %d calls were made", n)
+			}
+			return
+		}
+		got, found := memory.Get("/to/target")
+		if err != nil && (strings.Contains(err.Error(), "peer") || strings.Contains(err.Error(), "the host")) {
+			t.Errorf("call %d, %s: %v", n, faulty.Trace()[n], err)
+		}
+		if found && got != want || err == nil && !found {
+			t.Errorf("call %d, %s: error %v, target found: %t", n, faulty.Trace()[n], err, found)
+		}
+		if memory.Handles() != 0 {
+			t.Fatalf("call %d, %s: %d files are open", n, faulty.Trace()[n], memory.Handles())
+		}
+	}
+}
+
+// An entry that fails on either side is reported once, with its own cause.
+func TestLocalEntriesFail(t *testing.T) {
+	l := newLocal(t)
+	l.makeSourceTree()
+	l.Overwrite = true
+	must(t, os.MkdirAll(filepath.Join(l.target, "a/small"), 0o755)) // where a file is to be created
+	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {
+		if name == "large" && op == "read" {
+			return &disktest.Fault{Err: unix.EIO}
+		}
+		return nil
+	})
+	summary, err := l.run()
+	mustBe(t, err, job.ErrSomeFailed)
+	failed := map[string]string{}
+	for _, done := range eventsOf[job.FileDone](l) {
+		if done.Action == job.Failed {
+			failed[done.Path] += done.Err.Error()
+		}
+	}
+	for path, part := range map[string]string{"a/small": "a directory has its name", "a/b/large": "input/output error"} {
+		if strings.Count(failed[path], part) != 1 {
+			t.Errorf("%s failed with %q, want %q once", path, failed[path], part)
+		}
+	}
+	if tree := summary.Tree; tree.Failed != int64(len(failed)) || len(tree.Failures) != len(failed) {
+		t.Errorf("%d entries failed, and the summary has %+v", len(failed), tree)
+	}
+}
+
+// memoryFile returns how to open a file of memory as a stream.
+func memoryFile(on *disktest.Memory, path string) func() (disk.File, error) {
+	return func() (disk.File, error) {
+		directory, name := disk.Split(path)
+		dir, err := on.OpenDir(directory)
+		if err != nil {
+			return nil, err
+		}
+		defer dir.Close()
+		return dir.Open(name, false)
+	}
+}
+
+func TestLocalStreams(t *testing.T) {
+	want := content(20*testChunk + 7)
+	memory := disktest.NewMemory("/", "/streams")
+	memory.Put("/streams/in", want)
+	memory.Put("/streams/out", "")
+	l := newLocal(t)
+	l.Stdin, l.Stdout = memoryFile(memory, "/streams/in"), memoryFile(memory, "/streams/out")
+	l.File = "-"
+	l.mustRun()
+	jobtest.MustContain(t, l.target, want)
+	l.mustFail(job.ErrSource, l.target+" exists: use --overwrite")
+	l.Overwrite = true
+	l.mustRun()
+
+	l.File, l.target, l.Overwrite = l.target, "-", false
+	l.mustRun()
+	if got, _ := memory.Get("/streams/out"); got != want {
+		t.Errorf("%d bytes were written to the stream, want %d", len(got), len(want))
+	}
+}
+
+func TestLocalRefuses(t *testing.T) {
+	l := newLocal(t)
+	at := func(name string) string { return filepath.Join(l.dir, name) }
+	jobtest.WriteFile(t, at("file"), "content")
+	jobtest.WriteFile(t, at("other"), "other content")
+	must(t, os.Link(at("file"), at("hardlink")))
+	must(t, os.Symlink("file", at("symlink")))
+	must(t, os.Symlink("nowhere", at("dangling")))
+	must(t, os.MkdirAll(at("tree/below"), 0o755))
+	must(t, os.Symlink("tree/below", at("into")))
+	jobtest.WriteFile(t, at(".x.dma-copy-part"), "part")
+	for name, tc := range map[string]struct {
+		source, target string
+		kind           error
+		text           string
+	}{
+		"no source":               {"none", "new", job.ErrSource, "none does not exist: check the path"},
+		"no directory of it":      {"none/x", "new", job.ErrSource, "none/x does not exist: check the path"},
+		"a dangling source":       {"dangling", "new", job.ErrSource, "dangling is a dangling symlink"},
+		"a dangling target":       {"file", "dangling", job.ErrSource, "dangling is a dangling symlink"},
+		"no directory for it":     {"file", "none/new", job.ErrTarget, "neither does its directory: create the directory first"},
+		"itself":                  {"file", "file", job.ErrSource, "are the same file"},
+		"a hard link of it":       {"file", "hardlink", job.ErrSource, "are the same file"},
+		"a symlink to it":         {"symlink", "file", job.ErrSource, "are the same file"},
+		"the same tree":           {"tree", "tree/below/..", job.ErrSource, "are the same file or directory"},
+		"into itself":             {"tree", "tree/new", job.ErrSource, "is inside the directory"},
+		"deep into itself":        {"tree", "tree/below/new", job.ErrSource, "is inside the directory"},
+		"into itself, existing":   {"tree", "tree/below", job.ErrSource, "is inside the directory"},
+		"into itself by symlink":  {"tree", "into/new", job.ErrSource, "is inside the directory"},
+		"a tree to a file":        {"tree", "file", job.ErrSource, "is a directory, and"},
+		"a file to a tree":        {"file", "tree", job.ErrSource, "name the file in it"},
+		"a file to a new tree":    {"file", "new/", job.ErrTarget, "leave out the slash"},
+		"a tree to a stream":      {"tree", "-", job.ErrSource, "cannot be copied to a stream"},
+		"what a copy has left":    {".x.dma-copy-part", "x", job.ErrSource, "is an unfinished file of another copy"},
+		"unsized to a stream":     {"/proc/self/status", "-", job.ErrSource, "the target cannot be one"},
+		"unsized to what exists":  {"/proc/self/status", "other", job.ErrSource, "other exists: use --overwrite"},
+		"to what has no size":     {"file", "/proc/self/status", job.ErrSource, "status exists: use --overwrite"},
+		"a device":                {"/dev/null", "new", job.ErrSource, "neither a regular file nor a directory"},
+		"a too long source":       {strings.Repeat("x", 300), "new", job.ErrSettings, "choose a shorter name"},
+		"over another, by a link": {"symlink", "other", job.ErrSource, "exists and differs"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l.t, l.File, l.target = t, tc.source, tc.target
+			if !filepath.IsAbs(tc.source) {
+				l.File = at(tc.source)
+			}
+			if tc.target != "-" && !filepath.IsAbs(tc.target) {
+				l.target = l.dir + "/" + tc.target
+			}
+			l.mustFail(tc.kind, tc.text)
+		})
+	}
+	jobtest.MustContain(t, at("file"), "content")
+	jobtest.MustContain(t, at("other"), "other content")
+	jobtest.MustContain(t, at(".x.dma-copy-part"), "part")
+	jobtest.MustHold(t, at("tree"), "below")
+}
+
+// A tree may go into a directory above it or beside it.
+func TestLocalTreeBeside(t *testing.T) {
+	l := newLocal(t)
+	l.makeSourceTree()
+	l.target = filepath.Join(l.dir, "source2")
+	l.mustRun()
+	l.File, l.target, l.Overwrite = filepath.Join(l.dir, "source2/a"), filepath.Join(l.dir, "source2"), true
+	l.mustRun()
+	jobtest.MustContain(t, filepath.Join(l.dir, "source2/small"), "small")
+}
+
+// A directory that an interrupted copy has left is no source.
+func TestLocalUnfinishedSource(t *testing.T) {
+	l := newLocal(t)
+	l.makeSourceTree()
+	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {
+		if name == "large" && op == "read" {
+			return &disktest.Fault{Err: unix.EIO}
+		}
+		return nil
+	})
+	l.FailFast = true
+	l.mustFail(job.ErrSource, "large")
+	l.FS = nil
+	unfinished := l.target
+	l.File, l.target = unfinished, filepath.Join(l.dir, "third")
+	l.mustFail(job.ErrSource, "is incomplete: an interrupted copy has left it")
+	l.File, l.target = filepath.Join(l.dir, "source"), unfinished
+	l.mustRun()
+	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), content(20*testChunk+5))
+}
+
+// A call that hangs does not keep the copy from ending.
+func TestLocalHungCall(t *testing.T) {
+	for _, side := range []string{"source", "target"} {
+		t.Run(side, func(t *testing.T) { endsDespiteHungCall(t, side) })
+	}
+}
+
+func endsDespiteHungCall(t *testing.T, side string) {
+	l := newLocal(t)
+	l.Log = zerolog.Nop()
+	jobtest.WriteFile(t, l.File, content(20*testChunk))
+	returns, called := make(chan struct{}), make(chan struct{}, 1000)
+	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {
+		if side == "source" && op == "read" && name == "source" || side == "target" && op == "write" && name != "source" {
+			called <- struct{}{}
+			return &disktest.Fault{Hang: returns}
+		}
+		return nil
+	})
+	ctx, stop := context.WithCancelCause(t.Context())
+	go func() {
+		<-called
+		stop(errStop)
+	}()
+	opened := len(doca.OpenHandles())
+	_, err := l.runUntil(ctx)
+	close(returns)
+	for len(doca.OpenHandles()) > opened { // what the call may have used is released when it has returned
+		time.Sleep(time.Millisecond)
+	}
+	mustBe(t, err, errStop)
+	mustBe(t, err, job.ErrHung)
+}
+
+// The cause is what a side has noticed itself.
+func TestLocalRootCause(t *testing.T) {
+	own, told := job.NewError(job.ErrTarget, nil, "free some", "no space"), &negotiate.PeerAborted{Text: "no space"}
+	later := job.NewError(job.ErrSource, nil, "check", "unreadable")
+	silent := job.NewError(job.ErrIdle, job.ErrPeerIdle, "check", "the DPU is silent")
+	unknown := job.OutcomeUnknown(negotiate.DPU, errors.New("lost"))
+	for name, tc := range map[string]struct{ sender, receiver, want error }{
+		"none":                             {nil, nil, nil},
+		"the receiver's":                   {told, own, own},
+		"the sender's":                     {own, told, own},
+		"the receiver's, connection lost":  {comch.ErrPeerLost, own, own},
+		"the receiver does not answer":     {silent, own, own},
+		"unconfirmed, but committed":       {unknown, nil, nil},
+		"after the commit":                 {own, nil, own},
+		"after the sender knew of success": {nil, own, own},
+		"neither's":                        {told, comch.ErrPeerLost, comch.ErrPeerLost},
+	} {
+		ends := [2]localEnd{{side: negotiate.Host, err: tc.sender}, {side: negotiate.DPU, err: tc.receiver}}
+		for _, got := range []error{rootCause(ends[0], ends[1]), rootCause(ends[1], ends[0])} {
+			if !errors.Is(got, tc.want) || got == nil && tc.want != nil {
+				t.Errorf("%s: %v, want %v", name, got, tc.want)
+			}
+		}
+	}
+	sender, receiver := localEnd{side: negotiate.Host, err: later}, localEnd{side: negotiate.DPU, err: own}
+	if got := rootCause(receiver, sender); got != error(own) {
+		t.Errorf("of two causes %v counts, not the first", got)
+	}
+	sender.err = job.Hung(told)
+	if got := rootCause(sender, receiver); !errors.Is(got, own) || !errors.Is(got, job.ErrHung) {
+		t.Errorf("a call of the sender hangs, and the copy says %v", got)
 	}
 }

@@ -95,7 +95,7 @@ func (p *planner) closeOwn() {
 func (p *planner) differs(path string) error {
 	file, cause := p.terms.config.File, &job.Differs{Path: path}
 	if !p.terms.plan.Tree {
-		return job.NewError(job.ErrSource, cause, "use --overwrite on the side whose file may be replaced",
+		return job.NewError(job.ErrSource, &job.Differs{}, "use --overwrite on the side whose file may be replaced",
 			"both sides have %s, and they differ", file.Path)
 	}
 	next := "use --overwrite on the side whose directory may be changed"

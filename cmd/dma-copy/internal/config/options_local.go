@@ -29,7 +29,7 @@ var localHelp = map[string]string{
 	"files-from": "Copy the paths in FILE only, one per line,\nrelative to SRC; - is stdin",
 	"null":       "",
 	"links":      "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
-	"checksum":   "Compare what is in DST already by digest, not by\nsize and modification time",
+	"checksum":   "Compare what DST has already by digest, not by\nsize and modification time",
 	"if-same":    "If DST exists and is the same: succeed, or fail\nas for files that differ",
 	"dry-run":    "", "fail-fast": "",
 }
