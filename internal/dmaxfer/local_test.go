@@ -507,38 +507,57 @@ func TestLocalUnfinishedSource(t *testing.T) {
 	jobtest.MustContain(t, filepath.Join(l.target, "a/b/large"), content(20*testChunk+5))
 }
 
-// A call that hangs does not keep the copy from ending.
+// A call that hangs does not keep the copy from ending, by the user or by itself.
 func TestLocalHungCall(t *testing.T) {
-	for _, side := range []string{"source", "target"} {
-		t.Run(side, func(t *testing.T) { endsDespiteHungCall(t, side) })
-	}
+	t.Run("source, stopped", func(t *testing.T) {
+		l := newHungLocal(t, "source")
+		ctx, stop := context.WithCancelCause(t.Context())
+		go func() {
+			<-l.called
+			stop(errStop)
+		}()
+		l.mustEndHung(ctx, errStop, "stopped")
+	})
+	t.Run("target, without progress", func(t *testing.T) {
+		l := newHungLocal(t, "target")
+		l.IdleTimeout = 400 * time.Millisecond
+		l.mustEndHung(t.Context(), job.ErrIdle, "timeout: the copy made no progress for 400ms")
+	})
 }
 
-func endsDespiteHungCall(t *testing.T, side string) {
-	l := newLocal(t)
+// hungLocal is a local copy of which one side's calls to the file system hang.
+type hungLocal struct {
+	*local
+	called  chan struct{} // delivers a token for each call
+	returns chan struct{} // is closed to let the calls return
+}
+
+func newHungLocal(t *testing.T, side string) *hungLocal {
+	l := &hungLocal{newLocal(t), make(chan struct{}, 1000), make(chan struct{})}
 	l.Log = zerolog.Nop()
 	jobtest.WriteFile(t, l.File, content(20*testChunk))
-	returns, called := make(chan struct{}), make(chan struct{}, 1000)
 	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {
-		if side == "source" && op == "read" && name == "source" || side == "target" && op == "write" && name != "source" {
-			called <- struct{}{}
-			return &disktest.Fault{Hang: returns}
+		reads, writes := op == "read" && name == "source", op == "write" && name != "source"
+		if side == "source" && reads || side == "target" && writes {
+			l.called <- struct{}{}
+			return &disktest.Fault{Hang: l.returns}
 		}
 		return nil
 	})
-	ctx, stop := context.WithCancelCause(t.Context())
-	go func() {
-		<-called
-		stop(errStop)
-	}()
+	return l
+}
+
+// mustEndHung expects the copy to end while the call hangs, and everything to be released when it has returned.
+func (l *hungLocal) mustEndHung(ctx context.Context, kind error, text string) {
+	l.t.Helper()
 	opened := len(doca.OpenHandles())
 	_, err := l.runUntil(ctx)
-	close(returns)
-	for len(doca.OpenHandles()) > opened { // what the call may have used is released when it has returned
+	close(l.returns)
+	for len(doca.OpenHandles()) > opened {
 		time.Sleep(time.Millisecond)
 	}
-	mustBe(t, err, errStop)
-	mustBe(t, err, job.ErrHung)
+	l.mustBeCause(err, kind, text)
+	mustBe(l.t, err, job.ErrHung)
 }
 
 // The cause is what a side has noticed itself.

@@ -36,15 +36,19 @@ func (s Copy) Validate() error {
 
 // SetPaths sets source and target from the arguments of the command.
 func (s *Local) SetPaths(args []string) error {
-	if len(args) != 2 {
-		return exit.Usagef("dma-copy local takes SRC and DST, not %d arguments: name what to copy, and the copy", len(args))
-	}
-	for i, field := range []*string{&s.File, &s.Target} {
+	names, fields := [...]string{"SRC", "DST"}, [...]*string{&s.File, &s.Target}
+	for i, name := range names {
+		if i >= len(args) {
+			return exit.Usagef("%s is missing: dma-copy local takes SRC and DST, what to copy and the copy", name)
+		}
 		path, err := parsePath(args[i])
 		if err != nil {
-			return exit.Usagef("%s %s: %w", [...]string{"SRC", "DST"}[i], quote.Text(args[i]), err)
+			return exit.Usagef("%s %s: %w", name, quote.Text(args[i]), err)
 		}
-		*field = path
+		*fields[i] = path
+	}
+	if len(args) > len(names) {
+		return exit.Usagef("unexpected argument %s: dma-copy local takes SRC and DST", quote.Text(args[len(names)]))
 	}
 	return nil
 }
