@@ -7,6 +7,8 @@
 //	                                    native ─┬─ sender
 //	                                            └─ receiver
 //
+// RunLocal runs both sides of the native protocol in one process instead, over a connection in memory.
+//
 // The packages below do not import this one, and native and reference do not import each other: what both need is in
 // job, files are disk's, chunks on their way are pump's, digests are digest's. What a side does follows from the events
 // of its session, not from whether it is the host or the DPU.

@@ -373,7 +373,9 @@ func TestLocalEntriesFail(t *testing.T) {
 			failed[done.Path] += done.Err.Error()
 		}
 	}
-	for path, part := range map[string]string{"a/small": "a directory has its name", "a/b/large": "input/output error"} {
+	for path, part := range map[string]string{
+		"a/small": "a directory has its name", "a/b/large": "input/output error",
+	} {
 		if strings.Count(failed[path], part) != 1 {
 			t.Errorf("%s failed with %q, want %q once", path, failed[path], part)
 		}
@@ -437,7 +439,7 @@ func TestLocalRefuses(t *testing.T) {
 		"no directory of it":      {"none/x", "new", job.ErrSource, "none/x does not exist: check the path"},
 		"a dangling source":       {"dangling", "new", job.ErrSource, "dangling is a dangling symlink"},
 		"a dangling target":       {"file", "dangling", job.ErrSource, "dangling is a dangling symlink"},
-		"no directory for it":     {"file", "none/new", job.ErrTarget, "neither does its directory: create the directory first"},
+		"no directory for it":     {"file", "none/new", job.ErrTarget, "directory: create the directory first"},
 		"itself":                  {"file", "file", job.ErrSource, "are the same file"},
 		"a hard link of it":       {"file", "hardlink", job.ErrSource, "are the same file"},
 		"a symlink to it":         {"symlink", "file", job.ErrSource, "are the same file"},

@@ -96,8 +96,8 @@ func (f localFiles) checkStreams(dryRun bool) error {
 
 // exists is the error for a target that is there and must not be replaced.
 func (f localFiles) exists() error {
-	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile, "use --overwrite to replace it, or name another target",
-		"%s exists", f.target.Path)
+	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile,
+		"use --overwrite to replace it, or name another target", "%s exists", f.target.Path)
 }
 
 // differ is the error for a target that is there, is not the same as the source, and must not be replaced.
