@@ -70,6 +70,12 @@ func TestRefusalsAreEvents(t *testing.T) {
 		{"by the parameter file", "-j form.json --bad", nil},
 		{"by the variable", "--bad", variables},
 		{"by the variable, no file", "", variables},
+		{"local, unknown flag", "local -o json --bad a b", nil},
+		{"local, behind the unknown flag", "local --wait 3s a b -ojson", nil},
+		{"local, bad value", "local --depth many a b -o json", nil},
+		{"local, bad parameter file", "local -j bad.json a b", nil},
+		{"local, arguments", "local -o json a", nil},
+		{"local, by the variable", "local a --dry-run", variables},
 		{"bad variable", "-f x", map[string]string{"DMA_COPY_OUTPUT": "json", "DMA_COPY_DEPTH": "many"}},
 	}
 	for _, tc := range cases {

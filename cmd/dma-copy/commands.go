@@ -19,9 +19,14 @@ type command struct {
 	settings config.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
 	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
+
+	// refused, if not nil, reports why the command does not start, with those settings that are valid. It returns the
+	// error.
+	refused func(streams streams, err error) error
 }
 
-func newSubcommand(c command, streams streams) *cobra.Command {
+// newSubcommand returns the cobra command. line is the whole command line.
+func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.name,
 		Short: c.summary,
@@ -33,12 +38,24 @@ func newSubcommand(c command, streams streams) *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := prepare(cmd.Flags(), streams, c.settings)
+			if err != nil && c.refused != nil {
+				return c.refused(streams, err)
+			}
 			if err != nil {
 				return err
 			}
 			return c.run(cmd.Context(), streams, args, log)
 		},
 	}
+	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
+		if c.refused == nil {
+			return err
+		}
+		config.SetKnownFlags(cmd.Flags(), line)
+		_, _ = config.Load(cmd.Flags(), streams.env, c.settings) // what else is wrong is not reported
+		return c.refused(streams, err)
+	})
 	cmd.Flags().BoolP("help", "h", false, "")
 	config.Declare(cmd.Flags(), c.settings)
 	return cmd

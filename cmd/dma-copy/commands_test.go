@@ -65,7 +65,7 @@ func TestHelpOfCommands(t *testing.T) {
 				t.Errorf("longer than %d columns: %s", config.HelpWidth, line)
 			}
 		}
-		newSubcommand(c, streams{}).Flags().VisitAll(func(flag *pflag.Flag) {
+		newSubcommand(c, streams{}, nil).Flags().VisitAll(func(flag *pflag.Flag) {
 			if !strings.Contains(want.stdout, "--"+flag.Name+" ") &&
 				!strings.Contains(want.stdout, "--"+flag.Name+",") {
 				t.Errorf("the help of %s does not name --%s", c.name, flag.Name)

@@ -65,7 +65,7 @@ func parseOnly(args []string) error {
 			ran = true
 			return nil
 		}
-		root.AddCommand(newSubcommand(c, stdio))
+		root.AddCommand(newSubcommand(c, stdio, args))
 	}
 	root.SetArgs(config.WithoutSeparators(root.Flags(), args))
 	err := root.Execute()

@@ -37,6 +37,7 @@ The software device moves the bytes with the CPU, and is slower than cp.
 			ignoreSIGPIPE()
 			return localCopy(ctx, streams, s, args, log)
 		},
+		refused: func(streams streams, err error) error { return refuse(streams, s.Copy, err) },
 	}
 }
 

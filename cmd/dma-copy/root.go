@@ -63,9 +63,7 @@ func newRootCommand(
 	root.SetOut(streams.stdout)
 	root.SetErr(streams.stderr)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		if err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err); cmd.HasParent() {
-			return err
-		}
+		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
 		config.SetKnownFlags(cmd.Flags(), args)
 		return refuseCommandLine(streams, cmd.Flags(), err)
 	})
@@ -74,7 +72,7 @@ func newRootCommand(
 	root.Flags().BoolP("version", "v", false, "")
 	config.Declare(root.Flags(), &config.Copy{})
 	for _, c := range commands() {
-		root.AddCommand(newSubcommand(c, streams))
+		root.AddCommand(newSubcommand(c, streams, args))
 	}
 	return root
 }
