@@ -321,35 +321,73 @@ func TestLocalMemoryFails(t *testing.T) {
 	}
 }
 
-// Whichever call to the file system fails, on either side: the target is complete, or there is none, and one cause is
-// reported.
+// Whichever call to the file system fails, on either side: what has its name is complete, one cause is reported, and
+// no file stays open.
 func TestLocalFileCallsFail(t *testing.T) {
 	l := newLocal(t)
+	l.failEachCall(20, map[string]string{"": content(3*testChunk + 1)})
+}
+
+func TestLocalFileCallsFailInATree(t *testing.T) {
+	l := newLocal(t)
+	l.failEachCall(40, map[string]string{"/small": "small", "/a/large": content(3*testChunk + 1), "/a/empty": ""})
+}
+
+// failEachCall copies files, which are named by what follows the path of the source, until no call has failed. That
+// takes at least that many copies.
+func (l *local) failEachCall(calls int, files map[string]string) {
+	l.t.Helper()
 	l.Log, l.Depth, l.File, l.target = zerolog.Nop(), 2, "/from/source", "/to/target"
-	want := content(3*testChunk + 1)
+	directories := []string{"/", "/from", "/to"}
+	if _, one := files[""]; !one {
+		directories = append(directories, "/from/source", "/from/source/a")
+	}
 	for n := 0; ; n++ {
-		memory := disktest.NewMemory("/", "/from", "/to")
-		memory.Put("/from/source", want)
+		memory := disktest.NewMemory(directories...)
+		for name, text := range files {
+			memory.Put(l.File+name, text)
+		}
 		faulty := disktest.NewFaulty(memory, disktest.FailAt(n, disktest.Fault{Err: unix.EIO}))
 		l.FS = faulty
 		_, err := l.run()
 		if !faulty.Fired() {
-			must(t, err)
-			if n < 20 {
-				t.Errorf("only %d calls were made", n)
+			must(l.t, err)
+			if n < calls {
+				l.t.Errorf("only %d calls were made", n)
 			}
 			return
 		}
-		got, found := memory.Get("/to/target")
-		if err != nil && (strings.Contains(err.Error(), "peer") || strings.Contains(err.Error(), "the host")) {
-			t.Errorf("call %d, %s: %v", n, faulty.Trace()[n], err)
-		}
-		if found && got != want || err == nil && !found {
-			t.Errorf("call %d, %s: error %v, target found: %t", n, faulty.Trace()[n], err, found)
+		call := fmt.Sprintf("call %d, %s", n, faulty.Trace()[n])
+		l.checkFailedCall(call, err)
+		for name, text := range files {
+			if got, found := memory.Get(l.target + name); found && got != text || !found && err == nil {
+				l.t.Errorf("%s: error %v, %s found: %t", call, err, name, found)
+			}
 		}
 		if memory.Handles() != 0 {
-			t.Fatalf("call %d, %s: %d files are open", n, faulty.Trace()[n], memory.Handles())
+			l.t.Fatalf("%s: %d files are open", call, memory.Handles())
 		}
+	}
+}
+
+// checkFailedCall checks what a copy has reported of which a call failed.
+func (l *local) checkFailedCall(call string, err error) {
+	l.t.Helper()
+	if err != nil && (strings.Contains(err.Error(), "peer") || strings.Contains(err.Error(), "the host")) {
+		l.t.Errorf("%s: %v", call, err)
+	}
+	failed := map[string]bool{}
+	for _, done := range eventsOf[job.FileDone](l) {
+		if done.Action != job.Failed {
+			continue
+		}
+		if failed[done.Path] {
+			l.t.Errorf("%s: %q has failed twice", call, done.Path)
+		}
+		failed[done.Path] = true
+	}
+	if errors.Is(err, job.ErrSomeFailed) != (len(failed) > 0) {
+		l.t.Errorf("%s: %d entries have failed, and the copy says %v", call, len(failed), err)
 	}
 }
 
