@@ -45,11 +45,11 @@ func reported(streams streams, s config.Copy, log zerolog.Logger, run func(r *re
 }
 
 func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger) error {
-	stream := ""
+	var uses [len(streamNames)]string
 	if s.IsStream() {
-		stream = "-f -"
+		uses = [...]string{"-f -", "-f -", "-f -"}
 	}
-	if err := streams.closed.check(s, stream); err != nil {
+	if err := streams.closed.check(s, uses); err != nil {
 		return err
 	}
 	if s.IsStream() && streams.data.nowhere {

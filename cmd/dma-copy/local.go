@@ -54,7 +54,14 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 		if refused != nil {
 			return refused
 		}
-		if err := streams.closed.check(s.Copy, s.StreamArgument()); err != nil {
+		var uses [len(streamNames)]string
+		switch config.Stream {
+		case s.File:
+			uses[0] = s.StreamArgument()
+		case s.Target:
+			uses[1] = s.StreamArgument()
+		}
+		if err := streams.closed.check(s.Copy, uses); err != nil {
 			return err
 		}
 		ctx, cancel := limitTime(ctx, s.Timeout)

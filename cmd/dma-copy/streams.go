@@ -48,13 +48,13 @@ func findClosedStreams() (closed closedStreams) {
 	return closed
 }
 
-// check refuses settings that need a stream which is closed. stream is how a stream was asked for that the file is
-// read from or written to, empty for a file.
-func (c closedStreams) check(s config.Copy, stream string) error {
+// check refuses settings that need a stream which is closed. uses names, by descriptor, the argument that stands for a
+// stream in place of a file; empty: none does.
+func (c closedStreams) check(s config.Copy, uses [len(streamNames)]string) error {
 	const next = "connect it, for example to /dev/null"
 	for fd, closed := range c {
-		if closed && stream != "" {
-			return exit.Usagef("%s uses %s, and it is closed: %s", stream, streamNames[fd], next)
+		if closed && uses[fd] != "" {
+			return exit.Usagef("%s uses %s, and it is closed: %s", uses[fd], streamNames[fd], next)
 		}
 	}
 	if c[0] && s.FilesFrom == config.Stream {
