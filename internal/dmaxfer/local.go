@@ -67,7 +67,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	sends, receives := o, o
 	sends.Side, sends.Notify = negotiate.Host, events.ofSender
 	sends.Progress = job.NewProgressWithin(o.Progress)
-	sends.Log = zerolog.Nop() // the receiver logs the same
+	sends.Log = zerolog.Nop() // what both sides log is logged once
 	receives.Side, receives.Notify = negotiate.DPU, events.ofReceiver
 	var err error
 	if c.sender, err = newLocalSide(sends.native(files.source, host, memory)); err != nil {

@@ -117,8 +117,9 @@ func copiesLocalFile(t *testing.T, size int) {
 	if known, planned := eventsOf[job.PeerKnown](l), eventsOf[job.Planned](l); len(known) != 1 || len(planned) != 1 {
 		t.Errorf("%d peers were met and %d copies planned, instead of one", len(known), len(planned))
 	}
-	if size > 0 && (summary.Shares[pump.Peer] != 0 || summary.Shares == pump.Shares{}) {
-		t.Errorf("the lanes' time is %+v", summary.Shares)
+	shares := summary.Shares
+	if size > 0 && (shares[pump.Reading] == 0 || shares[pump.Writing] == 0 || shares[pump.Peer] != 0) {
+		t.Errorf("the lanes of both sides have spent %+v", shares)
 	}
 }
 
@@ -513,6 +514,17 @@ func TestLocalRefuses(t *testing.T) {
 	jobtest.MustContain(t, at("other"), "other content")
 	jobtest.MustContain(t, at(".x.dma-copy-part"), "part")
 	jobtest.MustHold(t, at("tree"), "below")
+}
+
+// The directory may belong to a copy of another user, which only that user can continue.
+func TestLocalTargetOfAnotherUser(t *testing.T) {
+	files := localFiles{&job.LocalFile{Path: "here"}, &job.LocalFile{Path: "there", Foreign: "x belongs to uid 5"}}
+	err := files.differ(&job.Differs{Path: "file"})
+	want := "there exists and differs from here: x belongs to uid 5: copy as that user to continue that copy, " +
+		"or remove that file and use --overwrite"
+	if err.Error() != want || !errors.Is(err, negotiate.ErrBothHaveFile) {
+		t.Errorf("%v", err)
+	}
 }
 
 // A tree may go into a directory above it or beside it.

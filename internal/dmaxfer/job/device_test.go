@@ -56,6 +56,18 @@ func TestChoosePaths(t *testing.T) {
 	}
 }
 
+// A local copy needs an engine, and nothing else.
+func TestCheckLocal(t *testing.T) {
+	var device doca.DeviceInfo
+	if err := CheckLocal(device); !errors.Is(err, ErrCapability) {
+		t.Errorf("without an engine: %v", err)
+	}
+	device.MemcpySupported = true
+	if err := CheckLocal(device); err != nil {
+		t.Error(err)
+	}
+}
+
 // A DPU without an engine cannot copy by DMA, even if it may import memory; a host needs no engine.
 func TestEngineOfTheDPU(t *testing.T) {
 	device := capable()
