@@ -129,6 +129,7 @@ func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []b
 			"digest mismatch of %s: %s on this side", e.path, sum)
 	}
 	s.account.bytesMoved(int64(len(content)))
+	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large
 	if s.terms.config.Backup && !e.directory.of.Fresh() {
 		return nil, s.putWithBackup(e, sum, content)
 	}

@@ -131,6 +131,27 @@ func TestLeftoversInAnInterruptedTreeAreRemoved(t *testing.T) {
 	}
 }
 
+// What an interrupted transfer has left of a file that was large then, and small now, is removed when it is replaced.
+func TestLeftoversOfASmallFileAreRemoved(t *testing.T) {
+	from, to := disktest.NewMemory("/", "/src"), newTarget()
+	from.Put("/src/file", "content")
+	newMeeting(t, from, to).mustSucceed()
+	from.Put("/src/file", "other content")
+	to.Put("/dst/t/.file.dma-copy-part", "cont")
+	to.Put("/dst/t/.file.dma-copy-journal", "journal")
+	to.Put("/dst/.t.dma-copy-part", "dma-copy tree\n")
+	again := newMeeting(t, from, to)
+	again.mustSucceed()
+	if text, _ := to.Get("/dst/t/file"); text != "other content" {
+		t.Errorf("the file has %q", text)
+	}
+	for _, name := range []string{".file.dma-copy-part", ".file.dma-copy-journal"} {
+		if _, left := to.Get("/dst/t/" + name); left {
+			t.Error(name, "is left")
+		}
+	}
+}
+
 // A directory that another user's transfer has not finished is not continued, and the message says how it can be.
 func TestTreeOfAnotherUserIsNotContinued(t *testing.T) {
 	from, to := disktest.NewMemory("/", "/src"), newTarget()
