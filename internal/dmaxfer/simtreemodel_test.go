@@ -209,6 +209,8 @@ func (m *treeModel) decide() {
 			e.action = m.copies(!existed)
 		case failed[parent(e.path)]:
 			e.fail()
+		case m.cannotCompare(e):
+			e.action, e.code = job.Failed, negotiate.AbortSource
 		case e.isDirectory() && existed && was.mode != fs.ModeDir:
 			e.fail() // something is in the way
 		case !e.isDirectory() && was.mode == fs.ModeDir && !m.DryRun: // which does not look so closely
@@ -235,6 +237,12 @@ func (m *treeModel) found(e *modelEntry) (was treeEntry, exists bool) {
 	}
 	was, exists = m.target[e.path]
 	return was, exists
+}
+
+// cannotCompare reports whether the receiver of a comparison could not send what it has in place of an entry.
+func (m *treeModel) cannotCompare(e *modelEntry) bool {
+	own := m.own[e.path]
+	return own != nil && own.action == job.Failed && e.is.mode != fs.ModeSymlink
 }
 
 // decideLink decides about a hard link to an earlier file. A dry run looks neither whether it is there, nor what has
@@ -279,8 +287,10 @@ func (m *treeModel) differs() bool {
 	for _, e := range m.own {
 		own[e.path] = e.action != job.Skipped
 	}
+	failed := map[string]bool{}
 	for _, e := range m.entries {
-		if !e.unsent && e.action != job.Unchanged {
+		failed[e.path] = m.cannotCompare(e) || e.path != "" && failed[parent(e.path)]
+		if !e.unsent && e.action != job.Unchanged && !failed[e.path] {
 			return true
 		}
 		own[e.path] = own[e.path] && e.unsent
