@@ -76,6 +76,13 @@ func TestRefusalsAreEvents(t *testing.T) {
 		{"local, bad parameter file", "local -j bad.json a b", nil},
 		{"local, arguments", "local -o json a", nil},
 		{"local, by the variable", "local a --dry-run", variables},
+		{"ping, unknown flag", "ping -o json --bad", nil},
+		{"ping, behind the unknown flag", "ping --bad -ojson", nil},
+		{"ping, bad value", "ping --count 0 -o json", nil},
+		{"ping, bad parameter file", "ping -j bad.json", nil},
+		{"ping, argument", "ping -o json x", nil},
+		{"ping, behind the argument", "ping x -o json", nil},
+		{"ping, by the variable", "ping --count 0", variables},
 		{"bad variable", "-f x", map[string]string{"DMA_COPY_OUTPUT": "json", "DMA_COPY_DEPTH": "many"}},
 	}
 	for _, tc := range cases {

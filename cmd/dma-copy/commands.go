@@ -5,6 +5,7 @@ import (
 
 	"github.com/rs/zerolog"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -30,11 +31,12 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   c.name,
 		Short: c.summary,
-		Args: func(_ *cobra.Command, args []string) error {
+		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 || c.takes != nil {
 				return nil
 			}
-			return exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name)
+			return c.refuseLine(streams, cmd.Flags(),
+				exit.Usagef("unexpected argument %s: dma-copy %s takes flags only", quote.Text(args[0]), c.name))
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			log, err := prepare(cmd.Flags(), streams, c.settings)
@@ -49,16 +51,21 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 	}
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		err = config.ExplainFlagError(cmd.CommandPath(), cmd.Flags(), err)
-		if c.refused == nil {
-			return err
-		}
 		config.SetKnownFlags(cmd.Flags(), line)
-		_, _ = config.Load(cmd.Flags(), streams.env, c.settings) // what else is wrong is not reported
-		return c.refused(streams, err)
+		return c.refuseLine(streams, cmd.Flags(), err)
 	})
 	cmd.Flags().BoolP("help", "h", false, "")
 	config.Declare(cmd.Flags(), c.settings)
 	return cmd
+}
+
+// refuseLine is refused for an error in the command line itself, before there are settings.
+func (c command) refuseLine(streams streams, flags *pflag.FlagSet, err error) error {
+	if c.refused == nil {
+		return err
+	}
+	_, _ = config.Load(flags, streams.env, c.settings) // what else is wrong is not reported
+	return c.refused(streams, err)
 }
 
 func names(commands []command) []string {

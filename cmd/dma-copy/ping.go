@@ -34,6 +34,10 @@ ping does not disturb copies, and needs dma-copy on both sides.
 			report.LogReworded(log, err)
 			return err
 		},
+		refused: func(streams streams, err error) error {
+			report.NewPing(streams.stdout, s, zerolog.Nop()).Fail(err)
+			return err
+		},
 	}
 }
 
