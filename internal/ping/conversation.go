@@ -221,7 +221,7 @@ func ends(message []byte) bool {
 	return notAbort == nil || negotiate.DecodeDone(message) == nil
 }
 
-// tell tells the peer why this side gives up, and lets it read that.
+// tell tells the peer why this side gives up, and lets it read that. A peer that has given up by itself need not.
 func (c *conversation) tell(err error) {
 	message := c.session.Abort(negotiate.AbortCode(c.options.ExitCode(err)), err.Error())
 	if message == nil {
@@ -233,9 +233,14 @@ func (c *conversation) tell(err error) {
 		c.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
 		return
 	}
-	select {
-	case <-c.conn.Done():
-	case <-ctx.Done():
+	for {
+		received, err := c.conn.Recv(ctx)
+		if err != nil {
+			return
+		}
+		if _, err := negotiate.DecodeAbort(received); err == nil {
+			return
+		}
 	}
 }
 

@@ -57,22 +57,25 @@ func failsAs(fault string, err error) bool {
 	return errors.Is(err, negotiate.ErrMalformed)
 }
 
-// converse runs both sides over a channel in memory, in virtual time.
+// converse runs both sides over a channel in memory, in virtual time, with two round trips of each.
 func (p *pair) converse(t *testing.T, faults [2]comchtest.Fault) (errs [2]error) {
-	synctest.Test(t, func(t *testing.T) {
-		var ends [2]*comchtest.End
-		ends[negotiate.Host], ends[negotiate.DPU] = comchtest.NewPair(
-			4080, faults[negotiate.Host], faults[negotiate.DPU])
-		var running sync.WaitGroup
-		for i, end := range ends {
-			o := p.options[i]
-			o.Count, o.IdleTimeout, o.Notify = 2, time.Second, func(Event) {}
-			running.Go(func() {
-				_, errs[i] = newConversation(o, end).run(t.Context(), end.Close)
-			})
-		}
-		running.Wait()
-	})
+	synctest.Test(t, func(t *testing.T) { errs = p.converseNow(t, faults) })
+	return errs
+}
+
+// converseNow is converse within a bubble of virtual time.
+func (p *pair) converseNow(t *testing.T, faults [2]comchtest.Fault) (errs [2]error) {
+	var ends [2]*comchtest.End
+	ends[negotiate.Host], ends[negotiate.DPU] = comchtest.NewPair(4080, faults[negotiate.Host], faults[negotiate.DPU])
+	var running sync.WaitGroup
+	for i, end := range ends {
+		o := p.options[i]
+		o.Count, o.IdleTimeout, o.Notify = 2, time.Second, func(Event) {}
+		running.Go(func() {
+			_, errs[i] = newConversation(o, end).run(t.Context(), end.Close)
+		})
+	}
+	running.Wait()
 	return errs
 }
 
@@ -83,4 +86,21 @@ func TestFaultlessChannel(t *testing.T) {
 			t.Errorf("%s: %v", negotiate.Side(side), err)
 		}
 	}
+}
+
+// Two sides that refuse each other at the same time need not wait for each other: in virtual time none passes.
+func TestBothRefuse(t *testing.T) {
+	p := newPair(t, "")
+	p.options[negotiate.DPU].Size = 4080
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		for side, err := range p.converseNow(t, [2]comchtest.Fault{comchtest.Faultless, comchtest.Faultless}) {
+			if !errors.Is(err, negotiate.ErrPingSize) {
+				t.Errorf("%s: %v", negotiate.Side(side), err)
+			}
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("the sides waited for each other for %s", waited)
+		}
+	})
 }
