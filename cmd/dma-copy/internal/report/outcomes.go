@@ -104,7 +104,7 @@ var libraryOutcomes = []struct {
 	{one(comch.ErrPeerAbsent), outcome{exit.Peer, "start the other side, or raise --wait", nil}},
 	{one(comch.ErrMessageSize), outcome{exit.Protocol, "give both sides the same max_msg_size in DMA_COPY_SOFT_LIMITS",
 		ofPeer("the %s refused the connection: the maximum message sizes differ")}},
-	{one(comch.ErrRefused), outcome{exit.Peer, "its limit of connections may be reached; check it and copy again",
+	{one(comch.ErrRefused), outcome{exit.Peer, "its limit of connections may be reached; check it and try again",
 		ofPeer("timeout: the %s refused the connection until the end of --wait")}},
 	{one(comch.ErrTurnedAway),
 		outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/ping"
 )
@@ -94,6 +95,10 @@ func TestPingFailures(t *testing.T) {
 		if code := ExitCode(err); code != test.code || !strings.HasPrefix(Sentence(err), test.sentence) {
 			t.Errorf("%v: code %d, %s", test.err, code, Sentence(err))
 		}
+	}
+	refused := &SideError{Side: negotiate.Host, Err: comch.ErrRefused}
+	if code := ExitCode(refused); code != exit.Peer || strings.Contains(Sentence(refused), "copy") {
+		t.Errorf("code %d, %s", code, Sentence(refused))
 	}
 	err := &negotiate.Error{State: negotiate.Pinging, Err: negotiate.ErrOutOfOrder}
 	if ExitCode(err) != exit.Protocol || strings.Contains(Sentence(err), "doca_dma_copy") {
