@@ -33,7 +33,7 @@ type Greeting struct {
 	WantsFast bool   // over producers and consumers, or not at all
 	Count     uint32 // of its own round trips, 1 to MaxPings
 	Size      uint32 // bytes of the payload of its PINGs, at most MaxPingSize
-	Fast      uint32 // bytes of the largest payload for producers and consumers; 0: cannot or will not use them
+	Fast      uint32 // bytes of the largest payload for producers and consumers, at least MaxPingText; 0: uses none
 }
 
 // AppendGreeting appends a GREETING without checking it.
@@ -79,8 +79,9 @@ func (g Greeting) check() error {
 		return malformed(TypeGreeting, "%d round trips; 1 to %d are possible", g.Count, MaxPings)
 	case g.Size > MaxPingSize:
 		return malformed(TypeGreeting, "payloads of %d bytes, limit %d", g.Size, MaxPingSize)
-	case g.Fast > MaxPingSize:
-		return malformed(TypeGreeting, "payloads of %d bytes on the fast path, limit %d", g.Fast, MaxPingSize)
+	case g.Fast > MaxPingSize, g.Fast > 0 && g.Fast < MaxPingText: // a TEXT has to fit
+		return malformed(TypeGreeting, "payloads of %d bytes on the fast path; 0 or %d to %d are possible", g.Fast,
+			MaxPingText, MaxPingSize)
 	}
 	return nil
 }
