@@ -1,14 +1,17 @@
 package report
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/rs/zerolog"
@@ -146,31 +149,55 @@ type (
 
 // eventWriter writes events as JSON lines.
 type eventWriter struct {
-	encoder *json.Encoder
-	now     func() time.Time
-	log     zerolog.Logger
-	failed  error // of lines that could not be written
-	closed  bool  // the reader closed its end; nothing is written any more
+	out    io.Writer
+	now    func() time.Time
+	log    zerolog.Logger
+	failed error // of the first line that could not be written; nothing is written any more
+	closed bool  // the reader closed its end; nothing is written any more
 }
 
 func newEventWriter(out io.Writer, log zerolog.Logger) eventWriter {
-	return eventWriter{encoder: json.NewEncoder(out), now: time.Now, log: log}
+	return eventWriter{out: out, now: time.Now, log: log}
 }
 
 // write writes an event. Once the reader has closed its end, further events are dropped; any other error is kept in
 // failed.
-func (w *eventWriter) write(line any) {
-	if w.closed {
+func (w *eventWriter) write(event any) {
+	if w.closed || w.failed != nil {
 		return
 	}
-	err := w.encoder.Encode(line)
+	line, err := json.Marshal(event)
+	if err == nil {
+		_, err = w.out.Write(append(escapeUnprintable(line), '\n'))
+	}
 	if errors.Is(err, syscall.EPIPE) {
 		w.closed = true
 		w.log.Warn().Err(err).Msg("the reader closed the event output: continuing without events")
 		return
 	}
-	w.failed = errors.Join(w.failed, err)
+	w.failed = err
 }
+
+// escapeUnprintable returns JSON of the same meaning without characters that control a terminal or change the order of
+// others. Those below U+0020 are escaped in any JSON; a peer chooses the names of entries and the text of a ping.
+func escapeUnprintable(line []byte) []byte {
+	if !bytes.ContainsFunc(line, unprintable) {
+		return line
+	}
+	var safe []byte
+	for _, r := range string(line) {
+		if !unprintable(r) {
+			safe = utf8.AppendRune(safe, r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			safe = fmt.Appendf(safe, `\u%04x`, unit)
+		}
+	}
+	return safe
+}
+
+func unprintable(r rune) bool { return !strconv.IsPrint(r) }
 
 func (w *eventWriter) start(kind string) eventHeader {
 	return eventHeader{Version: eventsVersion, Type: kind, Time: w.now().UTC().Format(time.RFC3339Nano)}

@@ -2,12 +2,14 @@ package report
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"flag"
 	"io"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -67,6 +69,26 @@ func TestEveryEvent(t *testing.T) {
 		t.Errorf("events %q, want %q", kinds, wanted)
 	}
 	compareGolden(t, filepath.Join("testdata", "events.golden"), out.String())
+}
+
+// What a peer chooses cannot control the terminal on which events are read, and is unchanged for a program.
+func TestEventsEscapeUnprintableText(t *testing.T) {
+	const text = "\x1b[31m \x7f \u009b31m \u202e \U000e0001 \ufeff \" \\ <ä日🙂"
+	var out bytes.Buffer
+	p := New(io.Discard, &out, nil, config.Copy{File: "-", Output: config.OutputJSON}, zerolog.Nop())
+	p.Event(job.Warned{Text: text})
+	for _, r := range strings.TrimSuffix(out.String(), "\n") {
+		if !strconv.IsPrint(r) {
+			t.Errorf("printed %q", r)
+		}
+	}
+	var event warningEvent
+	if err := json.Unmarshal(out.Bytes(), &event); err != nil || event.Message != text {
+		t.Errorf("printed %s, which is %q: %v", out.String(), event.Message, err)
+	}
+	if !strings.Contains(out.String(), "ä日🙂") {
+		t.Errorf("printed %s without printable characters", out.String())
+	}
 }
 
 // Values that are unknown for a stream or in the reference protocol are left out instead of being 0.

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -42,12 +41,13 @@ func NewPing(stdout io.Writer, s config.Ping, log zerolog.Logger) PingReporter {
 type pingText struct {
 	out    io.Writer
 	path   Path
-	failed error // of lines that could not be written
+	failed error // of the first line that could not be written; nothing is written any more
 }
 
 func (r *pingText) printf(format string, args ...any) {
-	_, err := fmt.Fprintf(r.out, format, args...)
-	r.failed = errors.Join(r.failed, err)
+	if r.failed == nil {
+		_, r.failed = fmt.Fprintf(r.out, format, args...)
+	}
 }
 
 func (r *pingText) Begin(path Path) { r.path = path }

@@ -71,8 +71,12 @@ func TestPingOnAFullDisk(t *testing.T) {
 	for _, output := range []config.OutputForm{config.OutputText, config.OutputJSON} {
 		r := NewPing(fullDisk{}, config.Ping{Output: output}, zerolog.Nop())
 		r.Event(ping.Text{Text: "x"})
-		if err := r.Result(somePings); !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
+		err := r.Result(somePings)
+		if !errors.Is(err, syscall.ENOSPC) || ExitCode(err) != exit.Failure {
 			t.Errorf("%s: %v", output, err)
+		}
+		if reason := syscall.ENOSPC.Error(); strings.Count(err.Error(), reason) != 1 {
+			t.Errorf("%s: %v does not give the reason once", output, err)
 		}
 	}
 }
