@@ -54,7 +54,7 @@ func ListenWhenFree(
 // Offer is the name of a server that a DPU offers to one host.
 type Offer struct {
 	Device      *doca.Device
-	Representor string // PCI address of the host function
+	Representor string // the host function, as Device.OpenRepresentor takes it
 	Name        string
 	Busy        func() // called before a wait for another process that offers the name; nil: no wait, but an error
 }

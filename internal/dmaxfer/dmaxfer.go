@@ -22,7 +22,7 @@ const maxFileSize = 1 << 46
 type Options struct {
 	Side        negotiate.Side
 	Device      *doca.Device // a host function on the host, a function of the DPU there
-	Representor string       // on the DPU: PCI address of the host function to serve
+	Representor string       // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
 	File        string       // what is sent if it exists, otherwise created; "-": standard input or output
 	FS          disk.FS      // where File is; nil: the operating system's
 	Overwrite   bool         // receive, and replace File if it exists

@@ -28,7 +28,7 @@ const (
 type Options struct {
 	Side        negotiate.Side
 	Device      *doca.Device // a host function on the host, a function of the DPU there
-	Representor string       // on the DPU: PCI address of the host function to serve
+	Representor string       // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
 	Text        string       // for the other side's user, at most negotiate.MaxPingText bytes; may be empty
 	Count       uint32       // of this side's round trips, 1 to negotiate.MaxPings
 	Size        uint32       // bytes of their payload, at most negotiate.MaxPingSize
