@@ -202,6 +202,25 @@ func TestPingTextTooLong(t *testing.T) {
 	}
 }
 
+// Buffers have to hold the largest message of either side, and a TEXT.
+func TestLargestPing(t *testing.T) {
+	for _, test := range []struct{ host, dpu, want uint32 }{
+		{0, 8, PingHeader + MaxPingText}, {5000, 8, PingHeader + 5000}, {8, 5000, PingHeader + 5000},
+	} {
+		host, dpu := pingLocal(Host, 1, test.host), pingLocal(DPU, 1, test.dpu)
+		host.Greeting.WantsFast = true
+		p := newPingPair(t, host, dpu)
+		if _, err := p.run(); err != nil {
+			t.Fatal(err)
+		}
+		for side, s := range p.sessions {
+			if got := s.Largest(); got != int(test.want) {
+				t.Errorf("%d and %d bytes: %s: got %d, want %d", test.host, test.dpu, Side(side), got, test.want)
+			}
+		}
+	}
+}
+
 // Every byte of a payload is compared.
 func TestPingPayloadChanged(t *testing.T) {
 	for at := range 8 {
