@@ -254,9 +254,3 @@ func (c *conversation) awaitDisconnect() {
 	case <-time.After(job.PartingTime):
 	}
 }
-
-// turnedAway reports whether a host lost the DPU before that had sent anything: the host may retry.
-func (c *conversation) turnedAway(err error) bool {
-	failed, is := errors.AsType[*negotiate.Error](err)
-	return is && failed.State == negotiate.AwaitGreeting && errors.Is(failed, negotiate.ErrPingLost)
-}

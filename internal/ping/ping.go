@@ -95,7 +95,7 @@ func call(ctx context.Context, o Options) (Summary, error) {
 	for err == nil {
 		c := newConversation(o, conn)
 		var summary Summary
-		if summary, err = c.run(ctx, conn.Close); !c.turnedAway(err) {
+		if summary, err = c.run(ctx, conn.Close); !turnedAway(err) {
 			return summary, err
 		}
 		o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
@@ -104,6 +104,12 @@ func call(ctx context.Context, o Options) (Summary, error) {
 		conn, err = dialer.Redial(ctx)
 	}
 	return Summary{}, err
+}
+
+// turnedAway reports whether a host lost the DPU before that had sent anything: the host may retry.
+func turnedAway(err error) bool {
+	failed, is := errors.AsType[*negotiate.Error](err)
+	return is && failed.State == negotiate.AwaitGreeting && errors.Is(failed, negotiate.ErrPingLost)
 }
 
 // summarize returns the result of round trips that took these times, at least one.
