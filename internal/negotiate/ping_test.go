@@ -2,6 +2,7 @@ package negotiate
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"flag"
 	"fmt"
@@ -199,6 +200,31 @@ func TestPingTextTooLong(t *testing.T) {
 	host.Greeting.WantsFast = true
 	if side, err := newPingPair(t, host, pingLocal(DPU, 1, 8)).run(); err != nil {
 		t.Errorf("over producers and consumers: %s: %v", side, err)
+	}
+}
+
+// What is larger than the protocol permits is malformed, also in a message that is otherwise well-formed.
+func TestPingLimits(t *testing.T) {
+	text := AppendText(nil, strings.Repeat("x", MaxPingText))
+	longer := append(bytes.Clone(text), 'x')
+	binary.BigEndian.PutUint32(longer[4:], MaxPingText+1)
+	payload := make([]byte, MaxPingSize+1)
+	for name, test := range map[string]struct {
+		decode          func(msg []byte) error
+		largest, beyond []byte
+	}{
+		"TEXT": {func(msg []byte) error { return second(DecodeText(msg)) }, text, longer},
+		"PING": {func(msg []byte) error { return second(DecodePing(msg)) },
+			AppendPing(nil, Ping{Payload: payload[1:]}), AppendPing(nil, Ping{Payload: payload})},
+		"PONG": {func(msg []byte) error { return second(DecodePong(msg)) },
+			AppendPong(nil, Ping{Payload: payload[1:]}), AppendPong(nil, Ping{Payload: payload})},
+	} {
+		if err := test.decode(test.largest); err != nil {
+			t.Errorf("%s of the largest size: %v", name, err)
+		}
+		if err := test.decode(test.beyond); !errors.Is(err, ErrMalformed) {
+			t.Errorf("%s of one byte more: %v", name, err)
+		}
 	}
 }
 
