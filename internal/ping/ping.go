@@ -120,9 +120,10 @@ func summarize(trips []time.Duration) Summary {
 	}
 }
 
-// percentile returns the smallest of the sorted values that is not below p percent of them (the nearest rank).
+// percentile returns the smallest of the sorted values that is not below p percent of them (the nearest rank). There is
+// at least one value, and p is from 1 to 100.
 func percentile(sorted []time.Duration, p int) time.Duration {
-	return sorted[max(0, (len(sorted)*p+99)/100-1)]
+	return sorted[(len(sorted)*p+99)/100-1]
 }
 
 // greeting returns what this side says first.

@@ -104,3 +104,30 @@ func TestBothRefuse(t *testing.T) {
 		}
 	})
 }
+
+// The idle timeout is for the time without a message: round trips may take longer together.
+func TestSlowPeer(t *testing.T) {
+	p := newPair(t, "")
+	o := p.options[negotiate.DPU]
+	o.IdleTimeout, o.Notify = time.Second, func(Event) {}
+	synctest.Test(t, func(t *testing.T) {
+		peer := &pair{t: t}
+		host, dpu := comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
+		var err error
+		var running sync.WaitGroup
+		running.Go(func() { _, err = newConversation(o, dpu).run(t.Context(), dpu.Close) })
+		peer.send(host, negotiate.AppendGreeting(nil, someGreeting), negotiate.AppendText(nil, "x"))
+		for number := range someGreeting.Count {
+			time.Sleep(o.IdleTimeout * 6 / 10)
+			peer.send(host, negotiate.AppendPing(nil, negotiate.Ping{Number: number, Payload: make([]byte, 8)}))
+		}
+		peer.send(host, negotiate.AppendAbort(nil, negotiate.AbortInterrupted, "bye"))
+		running.Wait()
+		if told, is := errors.AsType[*negotiate.PeerAborted](err); !is || told.Text != "bye" {
+			t.Errorf("got %v", err)
+		}
+		if err := host.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
