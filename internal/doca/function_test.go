@@ -218,3 +218,49 @@ func TestNameOfRepresentor(t *testing.T) {
 		}
 	}
 }
+
+// unreadableRep is a driver that cannot read the PCI address of one representor's function.
+type unreadableRep struct {
+	cabi.ABI
+	network string // network device of the representor
+}
+
+func (u unreadableRep) RepPCIAddress(info cabi.RepInfo) (string, error) {
+	if u.RepInterface(info) == u.network {
+		return "", errUnreadable
+	}
+	return u.ABI.RepPCIAddress(info)
+}
+
+// A representor that cannot be described keeps no other from being opened or listed, wherever it is in the list.
+func TestUnreadableRepresentorIsLeftOut(t *testing.T) {
+	names := []string{"pf0hpf", "pf1hpf", "pf0vf0", "en3f0c1pf0sf4"}
+	device := openFirstDPU(t, openWithFunctions(t, "vf,sf"))
+	soft := device.abi
+	for _, broken := range names {
+		device.abi = unreadableRep{soft, broken}
+		for _, name := range names {
+			openUnlessBroken(t, device, name, broken)
+		}
+		infos, err := device.DescribeRepresentors()
+		if !errors.Is(err, errUnreadable) || len(infos) != len(names)-1 {
+			t.Errorf("%s cannot be read: the list has %d representors, error %v", broken, len(infos), err)
+		}
+	}
+}
+
+// openUnlessBroken opens a representor, or expects the error of the one that cannot be described.
+func openUnlessBroken(t *testing.T, device *Device, name, broken string) {
+	t.Helper()
+	rep, err := device.OpenRepresentor(name)
+	switch {
+	case name == broken && !errors.Is(err, errUnreadable):
+		t.Errorf("%s cannot be read: got %v", name, err)
+	case name != broken && err != nil:
+		t.Errorf("%s with %s unreadable: %v", name, broken, err)
+	case err == nil:
+		if err := rep.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package doca
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -50,19 +51,25 @@ var functionNames = map[cabi.Function]string{
 	cabi.PhysicalFunction: "PF", cabi.VirtualFunction: "VF", cabi.SubFunction: "SF",
 }
 
-// DescribeRepresentors lists the representors and their host functions, SFs last: none on the host. Implements:
+// DescribeRepresentors lists the representors and their host functions, SFs last: none on the host. A representor whose
+// PCI address cannot be read is left out, and its error is returned with the others. Implements:
 // doca_devinfo_rep_create_list, doca_devinfo_rep_get_pci_func_type, doca_devinfo_rep_get_vuid,
 // doca_devinfo_rep_get_iface_name.
 func (d *Device) DescribeRepresentors() ([]RepresentorInfo, error) {
 	var infos []RepresentorInfo
-	err := d.eachRepresentor(func(_ cabi.RepInfo, info RepresentorInfo) (bool, error) {
-		infos = append(infos, info)
+	var unreadable error
+	err := d.eachRepresentor(func(found describedRep) (bool, error) {
+		if found.err != nil {
+			unreadable = cmp.Or(unreadable, found.err)
+		} else {
+			infos = append(infos, found.info)
+		}
 		return true, nil
 	})
 	if errors.Is(err, CodeNotSupported) {
 		return nil, nil
 	}
-	return infos, err
+	return infos, cmp.Or(err, unreadable)
 }
 
 // Representors lists the names of the representors: none on the host. Implements: doca_devinfo_rep_create_list.
@@ -75,15 +82,16 @@ func (d *Device) Representors() ([]string, error) {
 	return names, err
 }
 
-// describedRep is a representor of a list.
+// describedRep is a representor of a list, or the error of reading its PCI address.
 type describedRep struct {
 	rep  cabi.RepInfo
 	info RepresentorInfo
+	err  error
 }
 
 // eachRepresentor calls visit with each representor until it returns false. SFs come last, so that a PCI address finds
 // the PF first.
-func (d *Device) eachRepresentor(visit func(cabi.RepInfo, RepresentorInfo) (bool, error)) error {
+func (d *Device) eachRepresentor(visit func(describedRep) (bool, error)) error {
 	if d.dev == nil {
 		return ErrClosed
 	}
@@ -95,14 +103,11 @@ func (d *Device) eachRepresentor(visit func(cabi.RepInfo, RepresentorInfo) (bool
 	all := make([]describedRep, len(reps))
 	for i, rep := range reps {
 		info, err := d.describeRepresentor(rep)
-		if err != nil {
-			return err
-		}
-		all[i] = describedRep{rep, info}
+		all[i] = describedRep{rep, info, err}
 	}
 	sfsLast(all, func(found describedRep) bool { return found.info.isSF() })
 	for _, found := range all {
-		if more, err := visit(found.rep, found.info); err != nil || !more {
+		if more, err := visit(found); err != nil || !more {
 			return err
 		}
 	}
@@ -119,23 +124,32 @@ func (d *Device) describeRepresentor(rep cabi.RepInfo) (RepresentorInfo, error) 
 }
 
 // OpenRepresentor opens the representor that has this name: the PCI address of its host function in either form, its
-// VUID or its network device. A PCI address that a PF shares with SFs opens that of the PF. Errors: ErrBadAddress,
+// VUID or its network device. A PCI address that a PF shares with SFs opens that of the PF. A representor whose PCI
+// address cannot be read is skipped; its error is returned if no other representor has the name. Errors: ErrBadAddress,
 // *NotFoundError, *Error. Implements: doca_dev_rep_open.
 func (d *Device) OpenRepresentor(name string) (*Representor, error) {
 	if _, err := longName(name); err != nil {
 		return nil, err
 	}
 	missing := &NotFoundError{Kind: "representor", Name: name}
+	var unreadable error
 	var representor *Representor
-	err := d.eachRepresentor(func(found cabi.RepInfo, info RepresentorInfo) (bool, error) {
-		missing.Available = append(missing.Available, info.Name())
-		if !info.Named(name) {
+	err := d.eachRepresentor(func(found describedRep) (bool, error) {
+		if found.err != nil {
+			unreadable = cmp.Or(unreadable, found.err)
 			return true, nil
 		}
-		rep, err := d.abi.RepOpen(found)
-		representor = &Representor{abi: d.abi, rep: rep, info: info}
+		missing.Available = append(missing.Available, found.info.Name())
+		if !found.info.Named(name) {
+			return true, nil
+		}
+		rep, err := d.abi.RepOpen(found.rep)
+		representor = &Representor{abi: d.abi, rep: rep, info: found.info}
 		return false, err
 	})
+	if representor == nil {
+		err = cmp.Or(err, unreadable)
+	}
 	switch {
 	case errors.Is(err, CodeNotSupported):
 		return nil, missing
