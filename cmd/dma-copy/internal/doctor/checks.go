@@ -143,7 +143,7 @@ func checkRepresentors(devices []*inventory.Device, s config.Doctor) finding {
 	case len(served) == 0:
 		return fail(remedy, "representors: no device of the DPU represents a host function")
 	default:
-		return ok("representors: of host functions %s", strings.Join(namesOf(served), ", "))
+		return ok("representors: %s", strings.Join(namesOf(served), ", "))
 	}
 }
 

@@ -99,11 +99,21 @@ func writeRepresentors(text *strings.Builder, d *Device) {
 	switch {
 	case len(d.Representors) > 0:
 		for i, rep := range d.Representors {
-			row(text, onlyFirst(i, "represents"), "host function %s%s", rep.HostFunction, representorDetails(rep))
+			row(text, onlyFirst(i, "represents"), "%s function %s%s",
+				representedSide(d, rep), rep.HostFunction, representorDetails(rep))
 		}
 	case d.DPUSide:
 		row(text, "represents", "no host function")
 	}
+}
+
+// representedSide returns the side that has the function of a representor. Cards also list representors of SFs that
+// were created on the DPU, which have the PCI address of the DPU's own device.
+func representedSide(d *Device, rep Representor) string {
+	if rep.FunctionType == "SF" && rep.HostFunction == d.PCIAddress {
+		return "DPU"
+	}
+	return "host"
 }
 
 func onlyFirst(i int, name string) string {

@@ -65,6 +65,11 @@ func TestUncommonDevices(t *testing.T) {
 		{"control characters", &Device{RDMAName: "\x1b[2J"}, []string{`RDMA device      \x1b[2J`}},
 		{"representor without details", &Device{Representors: []Representor{{HostFunction: "0000:b1:00.0"}}},
 			[]string{"represents       host function 0000:b1:00.0\n"}},
+		{"representors of SFs of both sides", &Device{PCIAddress: "0000:03:00.0", Representors: []Representor{
+			{HostFunction: "0000:03:00.0", FunctionType: "SF", NetName: "en3f0pf0sf0"},
+			{HostFunction: "0000:b1:00.0", FunctionType: "SF", NetName: "en3f0c1pf0sf4"}}},
+			[]string{"represents       DPU function 0000:03:00.0 (SF, net device en3f0pf0sf0)\n",
+				" host function 0000:b1:00.0 (SF, net device en3f0c1pf0sf4)\n"}},
 	}
 	for _, tc := range cases {
 		var out bytes.Buffer
