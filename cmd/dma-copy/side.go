@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -86,11 +87,20 @@ func withDevice(
 
 func missingRepresentor(device *doca.Device) error {
 	there, err := device.Representors()
-	if err != nil {
+	if err != nil && len(there) == 0 {
 		return err
 	}
+	return representorNotNamed(device.Info().Name(), there)
+}
+
+// representorNotNamed returns the error of a DPU side without -r, given the names of the representors.
+func representorNotNamed(device string, there []string) error {
+	if len(there) == 0 {
+		return exit.Errorf(exit.Device, "run dma-copy doctor",
+			"--rep-pci is missing, and %s represents no host function", device)
+	}
 	return exit.Usagef("--rep-pci is missing: on the DPU, name the host function to serve with -r; %s represents %s",
-		device.Info().PCIAddress, strings.Join(there, " and "))
+		device, phrase.And(there))
 }
 
 // closeUnlessHung calls end unless a call hangs that may still use what end would close; then the process's end does

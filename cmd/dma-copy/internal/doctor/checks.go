@@ -58,6 +58,10 @@ func checkDriver(driver inventory.Driver, err, installErr error, s config.Doctor
 		return fail(adviceFor(err), "driver: %s", without(err.Error(), installErr)).exitingWith(report.ExitCode(err))
 	case driver.Hardware || s.Driver.Name == config.DriverSoft:
 		return ok("driver: %s, because %s", title, driver.Reason)
+	case driver.Name == config.DriverDOCA:
+		return warn("to use a card, take the development kit out of the loader's path (LD_LIBRARY_PATH), or name the "+
+			"directory of DOCA's libraries with --doca-libdir",
+			"driver: %s: the libraries are the development kit's", title)
 	default:
 		return warn("fix that, or use --driver soft", "driver: %s: %s",
 			title, without(driver.Reason, installErr))

@@ -88,6 +88,7 @@ func TestCheckInstall(t *testing.T) {
 
 func TestCheckDriver(t *testing.T) {
 	refused := fmt.Errorf("%w, but %s", doca.ErrHardwareRequired, software.Reason)
+	kit := inventory.Driver{Name: config.DriverDOCA, Version: "3.0.0999", Reason: "DOCA's libraries find a device"}
 	runCheckCases(t, []checkCase{
 		{"hardware", checkDriver(hardware, nil, nil, config.Doctor{}), verdictOK, 0,
 			[]string{"doca 3.0.0058 (DMA engine), because it was requested"}},
@@ -96,6 +97,10 @@ func TestCheckDriver(t *testing.T) {
 		{"soft, fallen back to", checkDriver(software, nil, notInstalled, withDriver(config.DriverAuto)), verdictWarn,
 			0,
 			[]string{"because DOCA cannot be loaded (see above)  -- fix that"}},
+		{"the kit", checkDriver(kit, nil, nil, withDriver(config.DriverAuto)), verdictWarn, 0,
+			[]string{"3.0.0999 (software device, no hardware): the libraries are the development kit's  -- to use a"}},
+		{"the kit, asked for", checkDriver(kit, nil, nil, withDriver(config.DriverDOCA)), verdictWarn, 0,
+			[]string{"the libraries are the development kit's"}},
 		{"hardware required", checkDriver(inventory.Driver{}, refused, notInstalled, config.Doctor{}), verdictFail, 13,
 			[]string{"DOCA cannot be loaded (see above)  -- leave out --require-hw"}},
 		{"not loaded", checkDriver(inventory.Driver{}, notInstalled, notInstalled, config.Doctor{}), verdictFail, 6,
