@@ -29,6 +29,34 @@ func TestPacedChunksDoNotWaitForEachOther(t *testing.T) {
 	}
 }
 
+// A unit that the bandwidth limit allows is fetched before the next one waits, also if a slow engine has several moves
+// pending.
+func TestPacedUnitsAreFetchedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const slots = 8
+		allowed := 0
+		var g *gathering
+		g = newGathering(slots, 1, func(c *ReceiverConfig) {
+			c.Pace = func(context.Context, int64) error {
+				if waits := len(g.lanes[0].copies.waiting); waits > 0 {
+					t.Errorf("%d units were allowed and are not fetched", waits)
+				}
+				allowed++
+				return nil
+			}
+		})
+		engine := &distantEngine{Copier: g.engine.Copier, takes: time.Second}
+		g.lanes[0].copies.engine = engine
+		for slot := range slots {
+			g.takeChunk(slot, slot*10, 10)
+		}
+		g.mustStore(t, []int{0, 1, 2, 3, 4, 5, 6, 7}, 10)
+		if allowed != slots || engine.most < 2 {
+			t.Errorf("%d units were allowed, %d moves were in flight at once", allowed, engine.most)
+		}
+	})
+}
+
 // Waiting for the bandwidth limit is a stage of its own, on the side that has the limit. In virtual time nothing else
 // takes time.
 func TestWaitingForTheLimitIsAStage(t *testing.T) {
