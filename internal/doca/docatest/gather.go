@@ -15,6 +15,7 @@ var gatherCases = []testCase{
 	{"every number of ranges is gathered", gathersAnyNumber},
 	{"as many ranges as possible are in flight", manyRangesInFlight},
 	{"ranges that leave their memory are not taken", rangeLeavesItsMemory},
+	{"ranges that are together too long for the target are not taken", rangesLeaveTheTarget},
 	{"more ranges than possible are not taken", tooManyRanges},
 	{"a failure ends copies of several ranges", failureEndsGathering},
 	{"engine closes with copies of several ranges in flight", closesGathering},
@@ -133,6 +134,21 @@ func rangeLeavesItsMemory(b *bench) {
 		}
 	}
 	b.mustGather(engine, source, source, target, engine.MaxRanges())
+}
+
+// They are found before anything is submitted, as all ranges that leave their memory.
+func rangesLeaveTheTarget(b *bench) {
+	dpu := b.dpu()
+	source, target := b.allocRandom(dpu, page, doca.LocalRead), b.alloc(dpu, page, doca.LocalWrite)
+	engine := b.engine(dpu, 2)
+	good := doca.Copy{Source: source, Target: target, Length: 1}
+	bad := good
+	bad.More = []doca.Range{{Length: page / 2}, {Length: page / 2}}
+	n, err := engine.Submit([]doca.Copy{good, bad})
+	b.mustBe(err, doca.CodeInvalidValue)
+	if n != 0 || engine.Inflight() != 0 {
+		b.Fatalf("%d copies are in flight, though one of them was refused", engine.Inflight())
+	}
 }
 
 func tooManyRanges(b *bench) {
