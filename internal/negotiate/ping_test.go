@@ -143,7 +143,7 @@ func TestPings(t *testing.T) {
 }
 
 // Over the control channel the figures of one side are not disturbed by the other's round trips.
-func TestPingTurns(t *testing.T) {
+func TestPingSeries(t *testing.T) {
 	p := newPingPair(t, pingLocal(Host, 3, 8), pingLocal(DPU, 3, 8))
 	if _, err := p.run(); err != nil {
 		t.Fatal(err)

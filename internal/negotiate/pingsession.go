@@ -41,7 +41,7 @@ type PingStep struct {
 //
 // Call Start, pass every message to Receive or ReceiveFast, send what Next returns until it returns nothing, and do
 // what the PingStep requires. Each side sends a TEXT and its PINGs in its turn, one PING at a time, and then DONE. Over
-// the control channel the host's turn comes first; over producers and consumers the turns are at the same time. The
+// the control channel the host's series comes first; over producers and consumers both are at the same time. The
 // session is Done with both DONEs. Every state can change to Failed, which is final.
 type PingSession struct {
 	side       Side
@@ -50,17 +50,17 @@ type PingSession struct {
 	maxMessage int // bytes of a message of the control channel
 	state      State
 	fast       bool
-	own, their pingTurn
+	own, their pingSeries
 	payloads   []byte // that of PING number n begins at byte n modulo payloadShift
 	failure    *Error // why the state is Failed
 }
 
-// pingTurn is how far one side's round trips have come.
+// pingSeries is how far one side's round trips have come.
 //
-//	turnLater ─► turnText ─TEXT─► turnPing ─PING─► turnInFlight ─PONG─► turnPing ─► ... ─DONE─► turnOver
+//	seriesLater ─► seriesText ─TEXT─► seriesPing ─PING─► seriesInFlight ─PONG─► seriesPing ─► ... ─DONE─► seriesOver
 //
-// That of the peer, which waits for the PONG itself, is never turnInFlight.
-type pingTurn struct {
+// That of the peer, which waits for the PONG itself, is never seriesInFlight.
+type pingSeries struct {
 	stage pingStage
 	trips uint32 // that are complete, or answered
 }
@@ -68,11 +68,11 @@ type pingTurn struct {
 type pingStage uint8
 
 const (
-	turnLater    pingStage = iota // it is the other side's turn
-	turnText                      // TEXT is next
-	turnPing                      // PING or DONE is next
-	turnInFlight                  // the PONG is next
-	turnOver
+	seriesLater    pingStage = iota // the other side's series comes first
+	seriesText                      // TEXT is next
+	seriesPing                      // PING or DONE is next
+	seriesInFlight                  // the PONG is next
+	seriesOver
 )
 
 // payloadShift makes payloads differ between one PING and the next ones, so that an old buffer is noticed.
@@ -121,11 +121,11 @@ func (s *PingSession) Next(dst []byte) []byte {
 		return nil
 	}
 	switch s.own.stage {
-	case turnText:
-		s.own.stage = turnPing
+	case seriesText:
+		s.own.stage = seriesPing
 		return AppendText(dst, s.local.Text)
-	case turnPing:
-		s.own.stage = turnInFlight
+	case seriesPing:
+		s.own.stage = seriesInFlight
 		return AppendPing(dst, Ping{Number: s.own.trips, Payload: s.payload(s.own.trips)})
 	}
 	return nil
@@ -255,10 +255,10 @@ func (s *PingSession) begin() {
 		s.payloads[i] = byte(x >> 8)
 	}
 	if s.fast || s.side == Host {
-		s.own.stage = turnText
+		s.own.stage = seriesText
 	}
 	if s.fast || s.side == DPU {
-		s.their.stage = turnText
+		s.their.stage = seriesText
 	}
 }
 
@@ -273,10 +273,10 @@ func (s *PingSession) acceptText(msg, _ []byte) (PingStep, error) {
 	if err != nil {
 		return PingStep{}, err
 	}
-	if s.their.stage != turnText {
+	if s.their.stage != seriesText {
 		return PingStep{}, &Error{Message: TypeText, Err: ErrOutOfOrder}
 	}
-	s.their.stage = turnPing
+	s.their.stage = seriesPing
 	return PingStep{Event: PeerText, Text: text}, nil
 }
 
@@ -285,7 +285,7 @@ func (s *PingSession) acceptPing(msg, dst []byte) (PingStep, error) {
 	if err != nil {
 		return PingStep{}, err
 	}
-	if s.their.stage != turnPing || s.their.trips == s.peer.Count || ping.Number != s.their.trips {
+	if s.their.stage != seriesPing || s.their.trips == s.peer.Count || ping.Number != s.their.trips {
 		return PingStep{}, &Error{Message: TypePing, Err: ErrOutOfOrder, Detail: fmt.Sprintf("number %d", ping.Number)}
 	}
 	if len(ping.Payload) != int(s.peer.Size) {
@@ -300,7 +300,7 @@ func (s *PingSession) acceptPong(msg, dst []byte) (PingStep, error) {
 	if err != nil {
 		return PingStep{}, err
 	}
-	if s.own.stage != turnInFlight || pong.Number != s.own.trips {
+	if s.own.stage != seriesInFlight || pong.Number != s.own.trips {
 		return PingStep{}, &Error{Message: TypePong, Err: ErrOutOfOrder, Detail: fmt.Sprintf("number %d", pong.Number)}
 	}
 	if !bytes.Equal(pong.Payload, s.payload(pong.Number)) {
@@ -308,12 +308,12 @@ func (s *PingSession) acceptPong(msg, dst []byte) (PingStep, error) {
 			"round trip %d of %d with the %s", pong.Number+1, s.local.Greeting.Count, s.side.Other())}
 	}
 	s.own.trips++
-	s.own.stage = turnPing
+	s.own.stage = seriesPing
 	step := PingStep{Event: RoundTrip}
 	if s.own.trips == s.local.Greeting.Count {
 		step.Reply = AppendDone(dst)
-		s.own.stage = turnOver
-		s.passTurn(&s.their)
+		s.own.stage = seriesOver
+		s.afterSeries(&s.their)
 	}
 	return step, nil
 }
@@ -322,20 +322,20 @@ func (s *PingSession) acceptDone(msg, _ []byte) (PingStep, error) {
 	if err := DecodeDone(msg); err != nil {
 		return PingStep{}, err
 	}
-	if s.their.stage != turnPing || s.their.trips != s.peer.Count {
+	if s.their.stage != seriesPing || s.their.trips != s.peer.Count {
 		return PingStep{}, &Error{Message: TypeDone, Err: ErrOutOfOrder}
 	}
-	s.their.stage = turnOver
-	s.passTurn(&s.own)
+	s.their.stage = seriesOver
+	s.afterSeries(&s.own)
 	return PingStep{Event: PeerDone}, nil
 }
 
-// passTurn follows the end of a turn: the other one begins unless it has, and the session ends if both are over.
-func (s *PingSession) passTurn(to *pingTurn) {
-	if to.stage == turnLater {
-		to.stage = turnText
+// afterSeries follows the end of a series: the other one begins unless it has, and the session ends if both are over.
+func (s *PingSession) afterSeries(to *pingSeries) {
+	if to.stage == seriesLater {
+		to.stage = seriesText
 	}
-	if s.own.stage == turnOver && s.their.stage == turnOver {
+	if s.own.stage == seriesOver && s.their.stage == seriesOver {
 		s.state = Done
 	}
 }
