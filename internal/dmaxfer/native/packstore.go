@@ -20,7 +20,8 @@ import (
 //	pack ─┬─► put
 //	      └─► staged ─► flushed ─► named ─► flushed
 //
-// Lanes call storePack, and one job at a time commitStaged.
+// Lanes call storePack, and one job at a time commitStaged. Where few files may be staged, the lane itself flushes and
+// names those of a pack that make room for the rest of it.
 type packStore struct {
 	*outcomes
 	gate       *commitGate
@@ -32,6 +33,7 @@ type packStore struct {
 	mu       sync.Mutex
 	staged   []stagedFile
 	flushing bool // a job commits staged files
+	early    int  // lanes that do so
 }
 
 func newPackStore(o *outcomes, gate *commitGate, limit int64, flushTree func() error) *packStore {
@@ -58,7 +60,7 @@ func (s *packStore) storePack(ctx context.Context, pack *negotiate.Pack, content
 		s.stageable.Release(permits)
 		return nil, errHalted
 	}
-	stored, staged, failed := s.storeFiles(ctx, pack, content)
+	stored, staged, failed := s.storeFiles(ctx, pack, content, int(permits))
 	if len(staged) == 0 {
 		s.stageable.Release(permits)
 	} else {
@@ -77,13 +79,20 @@ func (s *packStore) storePack(ctx context.Context, pack *negotiate.Pack, content
 }
 
 // storeFiles writes the files of a pack, until one of them ends the transfer. It returns those that have their final
-// names, and those that are only staged.
+// names, and those that are only staged: at most that many, so that those before get their names at once.
 func (s *packStore) storeFiles(
-	ctx context.Context, pack *negotiate.Pack, content []byte,
+	ctx context.Context, pack *negotiate.Pack, content []byte, maxStaged int,
 ) (stored []*arriving, staged []stagedFile, failed error) {
 	for i := range pack.Files {
 		if ctx.Err() != nil {
 			break // the results of those before are still sent
+		}
+		if len(staged) > 0 && len(staged) == maxStaged {
+			renamed, err := s.commitEarly(staged)
+			stored, staged = append(stored, renamed...), nil
+			if err != nil {
+				return stored, nil, err
+			}
 		}
 		e := s.open.entry(pack.Files[i].Entry)
 		switch {
@@ -106,6 +115,30 @@ func (s *packStore) storeFiles(
 		}
 	}
 	return stored, staged, nil
+}
+
+// commitEarly gives staged files their final names while the lane stores others of the same pack. It returns the entries
+// of those that have them, as durable as they have to be. The permits remain those of the pack.
+func (s *packStore) commitEarly(batch []stagedFile) (renamed []*arriving, err error) {
+	s.countEarly(1)
+	defer s.countEarly(-1)
+	if err := s.flushTree(); err != nil {
+		s.discard(batch)
+		return nil, err
+	}
+	renamed, err = s.renameStaged(batch)
+	if s.terms.plan.Durability == negotiate.DurabilityFull {
+		if err := s.flushTree(); err != nil {
+			return nil, err
+		}
+	}
+	return renamed, err
+}
+
+func (s *packStore) countEarly(lanes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.early += lanes
 }
 
 // permitStaging waits until the files of a pack may be staged, as far as they will be.
@@ -269,11 +302,11 @@ func (s *packStore) discard(batch []stagedFile) {
 	}
 }
 
-// isFlushing reports whether a job commits staged files.
+// isFlushing reports whether a job or a lane commits staged files.
 func (s *packStore) isFlushing() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.flushing
+	return s.flushing || s.early > 0
 }
 
 // settle discards what is left when the transfer has ended.
