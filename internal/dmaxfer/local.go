@@ -73,9 +73,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	if c.sender, err = newLocalSide(sends.native(files.source, host, memory)); err != nil {
 		return nil, err
 	}
-	receiving := receives.native(files.target, dpu, memory)
-	receiving.PeerFiles = native.SenderFiles
-	if c.receiver, err = newLocalSide(receiving); err != nil {
+	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory)); err != nil {
 		return nil, err
 	}
 	c.receiver.hostSize = files.source.Local().Size
@@ -83,6 +81,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 }
 
 func newLocalSide(c native.Config) (localSide, error) {
+	c.Local = true
 	session, err := negotiate.NewNative(c.Side, negotiate.Supported.Max, c.Hello(), negotiate.Limits{
 		MaxMessage: localMessage, MaxFileSize: maxFileSize,
 	})

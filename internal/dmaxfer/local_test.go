@@ -222,6 +222,18 @@ func TestLocalSparse(t *testing.T) {
 	}
 }
 
+// A limit of the settings is reported for the copy, not for its sides.
+func TestLocalHoles(t *testing.T) {
+	l := newLocal(t)
+	jobtest.WriteFile(t, l.File, "")
+	must(t, os.Truncate(l.File, 8<<20))
+	l.MaxHoles, l.Digest = 1<<20, digest.SHA256
+	l.mustFail(job.ErrLimit, "use --digest crc32c, or raise --max-holes")
+	l.Digest, l.Readback = digest.CRC32C, true
+	l.mustFail(job.ErrLimit, "leave it out, or raise --max-holes")
+	jobtest.MustHold(t, l.dir, "source")
+}
+
 var errStop = errors.New("stopped")
 
 // A copy that the user stops leaves no target, and the next one continues.
@@ -288,10 +300,7 @@ func TestLocalCorruptionThatStays(t *testing.T) {
 	l := newLocal(t)
 	l.Log, l.Depth = zerolog.Nop(), 1
 	jobtest.WriteFile(t, l.File, content(4*testChunk))
-	_, err := l.run()
-	if !errors.Is(err, job.ErrDigest) || !strings.Contains(err.Error(), "checksum mismatch") {
-		t.Errorf("got %v", err)
-	}
+	l.mustFail(job.ErrDigest, "checksum mismatch")
 	if _, err := os.Stat(l.target); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the target: %v", err)
 	}

@@ -101,7 +101,7 @@ func (s *chunkStore) prepare(e *arriving) (next func() error) {
 // verify compares the digest of what has been written with that of what has been read.
 func (s *chunkStore) verify(e *arriving, sum digest.Sum) error {
 	if sum != e.endSum {
-		return job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory of both sides",
+		return job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory"+s.terms.bothSides("of"),
 			"digest mismatch of %s: source has %d bytes, %s, target %d bytes, %s",
 			e.path, e.endSize, e.endSum, e.in.Prefix(), sum)
 	}

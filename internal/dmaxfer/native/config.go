@@ -25,7 +25,7 @@ type Config struct {
 	File      *job.LocalFile
 	Chunk     int64 // bytes; 0: chosen
 	Depth     int   // slots of the window; 0: chosen
-	PeerFiles int   // descriptors that the peer needs, if it is in this process; otherwise 0
+	Local     bool  // the peer is in this process, and the user sees neither side
 
 	Digest        digest.Algorithm
 	Durability    negotiate.Durability

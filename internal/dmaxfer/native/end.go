@@ -121,9 +121,9 @@ func (t *transfer) lost(ctx context.Context) error {
 }
 
 // corrupted explains the failure of lanes that have given up on a chunk; path is that of the file.
-func corrupted(path string, failed error) error {
+func (t *terms) corrupted(path string, failed error) error {
 	if errors.Is(failed, pump.ErrCorrupted) {
-		return job.NewError(job.ErrDigest, failed, "check the memory of both sides and the device",
+		return job.NewError(job.ErrDigest, failed, "check the memory"+t.bothSides("of")+" and the device",
 			"transfer of %s failed: %v", path, failed)
 	}
 	return failed

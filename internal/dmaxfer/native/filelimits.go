@@ -13,17 +13,20 @@ const (
 	maxTargets     = 64
 )
 
-// SenderFiles is how many descriptors the sender of a tree needs: those of 64 directories, and some for files.
-const SenderFiles = 96
+// senderFiles is how many descriptors the sender of a tree needs: those of 64 directories, and some for files.
+const senderFiles = 96
 
 // fileLimits returns how many files may be open at once that come in chunks, and how many may be staged. Each of the
-// latter has a descriptor. reserved is how many descriptors others in this process need.
-func fileLimits(reserved int) (targets, staged int64) {
+// latter has a descriptor. local says whether the sender is in this process.
+func fileLimits(local bool) (targets, staged int64) {
 	var files unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil || files.Cur >= 1<<20 {
 		return maxTargets, negotiate.MaxOpen
 	}
-	left := int64(files.Cur) - otherFiles - int64(reserved)
+	left := int64(files.Cur) - otherFiles
+	if local {
+		left -= senderFiles
+	}
 	targets = min(max(left/2/filesOfATarget, 1), maxTargets)
 	return targets, min(max(left-targets*filesOfATarget, 1), negotiate.MaxOpen)
 }

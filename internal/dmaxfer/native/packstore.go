@@ -158,8 +158,8 @@ func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []b
 	size := s.terms.plan.Digest.Size()
 	sum := digest.SumOf(s.terms.plan.Digest, content, f.Check)
 	if !bytes.Equal(sum.Bytes(), f.Digest[:size]) {
-		return nil, job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory of both sides",
-			"digest mismatch of %s: %s on this side", e.path, sum)
+		return nil, job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory"+s.terms.bothSides("of"),
+			"digest mismatch of %s: the target has %s", e.path, sum)
 	}
 	s.account.bytesMoved(int64(len(content)))
 	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large

@@ -30,7 +30,7 @@ const (
 func TestPackOfMoreFilesThanMayBeStaged(t *testing.T) {
 	const files = 300
 	limitFiles(t, fewFiles)
-	if _, staged := fileLimits(0); staged != fewStaged {
+	if _, staged := fileLimits(false); staged != fewStaged {
 		t.Fatalf("%d files may be staged", staged)
 	}
 	for _, durability := range []negotiate.Durability{negotiate.DurabilityFile, negotiate.DurabilityFull} {

@@ -46,7 +46,7 @@ type receiver struct {
 
 func newReceiver(t *terms, session *negotiate.NativeSession, l link, a *account) *receiver {
 	r := &receiver{session: session, gate: newCommitGate()}
-	targets, staged := fileLimits(t.config.PeerFiles)
+	targets, staged := fileLimits(t.config.Local)
 	r.outcomes = &outcomes{
 		terms: t, account: a, link: l, replies: newReplies(t, session, l, r.settled), open: newOpenEntries(targets),
 	}
@@ -104,7 +104,7 @@ func (r *receiver) start(ctx context.Context) error {
 		StorePack: r.packs.storePack, Retransmit: r.account.retransmitting,
 	})
 	r.link.run(func() func() error {
-		err := corrupted(r.terms.config.File.Path, r.lanes.Run(ctx))
+		err := r.terms.corrupted(r.terms.config.File.Path, r.lanes.Run(ctx))
 		if err != nil && ctx.Err() != nil {
 			return nothing
 		}

@@ -107,7 +107,7 @@ func (s *sender) start() {
 	})
 	s.transmitter.acknowledge = s.lanes.Acknowledge
 	s.link.run(func() func() error {
-		err := corrupted(s.terms.config.File.Path, s.lanes.Run(ctx))
+		err := s.terms.corrupted(s.terms.config.File.Path, s.lanes.Run(ctx))
 		if err == nil && s.feed.delivered.Load() { // otherwise the DPU may be about to import the window
 			err = closeWindow(w)
 		}

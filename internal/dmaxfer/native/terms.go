@@ -53,6 +53,14 @@ func (t *terms) localSize() int64 {
 	return job.Unknown
 }
 
+// bothSides returns the end of an advice that is for both sides. The user of a copy within one process knows of none.
+func (t *terms) bothSides(preposition string) string {
+	if t.config.Local {
+		return ""
+	}
+	return " " + preposition + " both sides"
+}
+
 // holes returns how the holes of a source are sent.
 func (t *terms) holes() pump.Holes {
 	switch {
@@ -219,11 +227,11 @@ func (t *terms) checkHoles() error {
 }
 
 func (t *terms) overHoles() error {
-	reader, next := t.plan.Digest.String(), "use --digest crc32c on both sides"
+	reader, next := t.plan.Digest.String(), "use --digest crc32c"
 	if t.plan.Readback {
-		reader, next = "--verify readback", "leave it out on both sides"
+		reader, next = "--verify readback", "leave it out"
 	}
-	return job.NewError(job.ErrLimit, nil, next+", or raise --max-holes",
+	return job.NewError(job.ErrLimit, nil, next+t.bothSides("on")+", or raise --max-holes",
 		"%s has more than %s of holes, which %s would read as zeros",
 		t.config.File.Path, humanize.IBytes(uint64(t.config.MaxHoles)), reader)
 }
