@@ -60,6 +60,21 @@ func TestTreeOpenFiles(t *testing.T) {
 	}
 }
 
+// TestLocalTreeOpenFiles does the same with both sides in one process.
+func TestLocalTreeOpenFiles(t *testing.T) {
+	t.Parallel()
+	for _, shape := range []filetree.Shape{filetree.Deep, filetree.Small} {
+		t.Run(string(shape), func(t *testing.T) {
+			t.Parallel()
+			f := newFixture(t)
+			f.makeTree("host", shape, 400)
+			prefix := f.underLimit(fmt.Sprintf("ulimit -n %d", treeOpenFiles))
+			f.start("local", prefix+"dma-copy local -p b1:00.0 host/tree dpu/tree").expectExit(exitOK)
+			f.expectSameTrees("host", sameTree)
+		})
+	}
+}
+
 // treeOpenFiles is a limit on open files that is enough for any tree.
 const treeOpenFiles = 256
 
