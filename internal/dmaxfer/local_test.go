@@ -621,6 +621,34 @@ func (l *hungLocal) mustEndHung(ctx context.Context, kind error, text string) {
 	mustBe(l.t, err, job.ErrHung)
 }
 
+// A receiver whose sender is lost during the commit reports what the target has: it is as durable as was asked for.
+func TestSenderIsLostDuringTheCommit(t *testing.T) {
+	l := newLocal(t)
+	l.Log = zerolog.Nop()
+	jobtest.WriteFile(t, l.File, content(3*testChunk))
+	var c *localCopy
+	l.FS = disktest.NewFaulty(disk.OS, func(_ int, op, name string) *disktest.Fault {
+		if op == "rename" && name == "target" {
+			_ = c.sender.config.Conn.Close() // never fails
+		}
+		return nil
+	})
+	files, err := findLocal(t.Context(), l.Options, l.target)
+	must(t, err)
+	defer files.close()
+	c, err = newLocalCopy(l.Options, files)
+	must(t, err)
+	ended := make(chan localEnd)
+	go func() { ended <- c.sender.run(t.Context()) }()
+	receiver := c.receiver.run(t.Context())
+	<-ended
+	must(t, receiver.err)
+	if s := receiver.summary; s.Unconfirmed == "" || s.Durability != negotiate.DurabilityFull {
+		t.Errorf("unconfirmed: %q, durability %s", s.Unconfirmed, s.Durability)
+	}
+	jobtest.MustContain(t, l.target, content(3*testChunk))
+}
+
 // The cause is what a side has noticed itself.
 func TestLocalRootCause(t *testing.T) {
 	own, told := job.NewError(job.ErrTarget, nil, "free some", "no space"), &negotiate.PeerAborted{Text: "no space"}

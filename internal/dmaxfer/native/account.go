@@ -210,12 +210,12 @@ func (a *account) missingThere(entries int64) {
 	a.summary.Tree.AddUnreadable(entries)
 }
 
-// done completes the summary.
+// done completes the summary. It may be called again when the transfer has ended.
 func (a *account) done(d negotiate.Durability) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.summary.Durability = d
-	a.summary.Resumed -= a.replaced.Load()
+	a.summary.Resumed -= a.replaced.Swap(0)
 	a.summary.Messages = a.messages
 }
 

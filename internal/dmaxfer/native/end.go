@@ -96,9 +96,9 @@ func (t *transfer) conclude(err error) error {
 	if !t.committed() {
 		return err
 	}
+	t.account.done(t.terms.durability())
 	if t.terms.sends() {
 		t.config.Log.Info().Err(err).Msg("target committed, but the receiver did not confirm the end of the transfer")
-		t.account.done(t.terms.durability())
 		return nil
 	}
 	t.config.Log.Info().Err(err).Msg(job.NotConfirmed)
