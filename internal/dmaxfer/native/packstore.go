@@ -117,8 +117,8 @@ func (s *packStore) storeFiles(
 	return stored, staged, nil
 }
 
-// commitEarly gives staged files their final names while the lane stores others of the same pack. It returns the entries
-// of those that have them, as durable as they have to be. The permits remain those of the pack.
+// commitEarly gives staged files their final names while the lane stores others of the same pack. It returns the
+// entries of those that have them, as durable as they have to be. The permits remain those of the pack.
 func (s *packStore) commitEarly(batch []stagedFile) (renamed []*arriving, err error) {
 	s.countEarly(1)
 	defer s.countEarly(-1)
@@ -158,8 +158,8 @@ func (s *packStore) storeWhole(e *arriving, f *negotiate.PackedFile, content []b
 	size := s.terms.plan.Digest.Size()
 	sum := digest.SumOf(s.terms.plan.Digest, content, f.Check)
 	if !bytes.Equal(sum.Bytes(), f.Digest[:size]) {
-		return nil, job.NewError(job.ErrDigest, nil, "copy again; if it recurs, check the memory"+s.terms.bothSides("of"),
-			"digest mismatch of %s: the target has %s", e.path, sum)
+		next := "copy again; if it recurs, check the memory" + s.terms.bothSides("of")
+		return nil, job.NewError(job.ErrDigest, nil, next, "digest mismatch of %s: the target has %s", e.path, sum)
 	}
 	s.account.bytesMoved(int64(len(content)))
 	e.directory.of.RemoveLeftovers(e.name) // of an interrupted transfer for which the file was large
