@@ -162,6 +162,10 @@ static doca_error_t copy_failure(const struct soft_lane *lane)
 									  : DOCA_ERROR_IO_FAILED;
 }
 
+/*
+ * Memory whose owner is stopped can only be opened when it is continued. A card would not notice, so the message waits,
+ * as it does for a consumer that does not progress.
+ */
 static doca_error_t write_bytes(struct soft_lane *lane, const struct soft_slot *slot, const void *bytes, size_t len)
 {
 	if (len == 0)
@@ -169,6 +173,8 @@ static doca_error_t write_bytes(struct soft_lane *lane, const struct soft_slot *
 	doca_error_t result = DOCA_SUCCESS;
 	if (lane->import == NULL)
 		result = soft_import_open(lane->descriptor, sizeof(lane->descriptor), &lane->import, &lane->range);
+	if (result == DOCA_ERROR_TIME_OUT && !soft_socket_hung_up(lane->fd))
+		return DOCA_ERROR_AGAIN;
 	if (result == DOCA_SUCCESS && !within(&lane->range, slot)) {
 		soft_detail("consumer %u has posted memory outside its export", (unsigned)lane->consumer_id);
 		soft_lane_end(lane);

@@ -24,7 +24,9 @@ void soft_export_descriptor(const struct soft_export *export, const void **desc,
  */
 doca_error_t soft_export_close(struct soft_export *export);
 
-/* INVALID_VALUE: not one of our descriptors. DRIVER: the exporter is gone or refuses. */
+/*
+ * INVALID_VALUE: not one of our descriptors. DRIVER: the exporter is gone or refuses. TIME_OUT: its process is stopped.
+ */
 doca_error_t soft_import_open(const void *desc, size_t len, struct soft_import **import, struct soft_range *range);
 void soft_import_close(struct soft_import *import);
 

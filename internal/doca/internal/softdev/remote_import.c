@@ -83,10 +83,12 @@ static doca_error_t ask(struct soft_import *import, const struct remote_descript
 	memcpy(request.key, d->key, sizeof(request.key));
 	if (!remote_send(import->socket, &request, sizeof(request), NULL, 0))
 		return exporter_failure("its exporter is gone");
-	if (!remote_receive(import->socket, answer, sizeof(*answer), fds, num_fds))
-		return exporter_failure(remote_is_stopped(import->pid) ? "its exporter is stopped"
-								       : "its exporter does not answer");
-	return DOCA_SUCCESS;
+	if (remote_receive(import->socket, answer, sizeof(*answer), fds, num_fds))
+		return DOCA_SUCCESS;
+	if (!remote_is_stopped(import->pid))
+		return exporter_failure("its exporter does not answer");
+	(void)exporter_failure("its exporter is stopped");
+	return DOCA_ERROR_TIME_OUT;
 }
 
 /* Stores all descriptors, so that closing the import closes them. Returns the gate's, or -1. */

@@ -184,36 +184,64 @@ static void be_a_consumer(void)
 		settle_fast(&client, NULL, &consumer, NULL);
 }
 
-/* Its consumer expires before the connection ends; the tasks of the producer fail, and it stops. */
-static void a_consumer_is_killed(void)
+/* Opens a server and a producer, and submits a message to the consumer of another process, which is returned. */
+static pid_t produce_for_child(void)
 {
 	struct end *server = &pair.server;
-	struct fast_end *producer = &pair.producer;
-	int status;
 	server_open(server);
 	CHECK_OK(soft_doca_ctx_start(server->ctx));
 	pid_t child = fork();
 	if (child == 0)
 		be_a_consumer();
 	fixture_wait(server->pe, has_consumer, server);
-	producer_open(producer, server);
-	CHECK_OK(soft_doca_ctx_start(producer->ctx));
-	while (produce(producer, server->consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
+	producer_open(&pair.producer, server);
+	CHECK_OK(soft_doca_ctx_start(pair.producer.ctx));
+	while (produce(&pair.producer, server->consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
 		;
-	while (producer->completed == 0)
-		soft_doca_pe_progress(producer->pe);
-	while (produce(producer, server->consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
-		;
+	return child;
+}
+
+/* The consumer expires before the connection ends; the tasks of the producer fail, and it stops. */
+static void kill_child(pid_t child)
+{
+	int status;
 	CHECK(kill(child, SIGKILL) == 0);
 	CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
-	fixture_wait(server->pe, lost_client, server);
-	CHECK(server->expired_consumers == 1);
-	settle_fast(NULL, server, producer, NULL);
-	CHECK(producer->failed == 1 && producer->last_failure == DOCA_ERROR_CONNECTION_RESET);
-	CHECK(fast_state(producer) == DOCA_CTX_STATE_IDLE);
-	fast_close(producer);
-	end_close(server);
+	fixture_wait(pair.server.pe, lost_client, &pair.server);
+	CHECK(pair.server.expired_consumers == 1);
+	settle_fast(NULL, &pair.server, &pair.producer, NULL);
+	CHECK(fast_state(&pair.producer) == DOCA_CTX_STATE_IDLE);
+	fast_close(&pair.producer);
+	end_close(&pair.server);
 	soft_sweep_runtime_dir(); /* it left these behind */
+}
+
+static void a_consumer_is_killed(void)
+{
+	struct fast_end *producer = &pair.producer;
+	pid_t child = produce_for_child();
+	while (producer->completed == 0)
+		soft_doca_pe_progress(producer->pe);
+	while (produce(producer, pair.server.consumer_id, 0, 10, NULL, 0) == DOCA_ERROR_AGAIN)
+		;
+	kill_child(child);
+	CHECK(producer->failed == 1 && producer->last_failure == DOCA_ERROR_CONNECTION_RESET);
+}
+
+/* Its memory has not been opened before; the message waits until the process is continued. */
+static void a_consumer_is_stopped_before_the_first_message(void)
+{
+	struct fast_end *producer = &pair.producer;
+	int status;
+	pid_t child = produce_for_child();
+	CHECK(kill(child, SIGSTOP) == 0 && waitpid(child, &status, WUNTRACED) == child && WIFSTOPPED(status));
+	for (unsigned i = 0; i < 2; i++)
+		CHECK(!soft_doca_pe_progress(producer->pe) && producer->completed == 0 && producer->failed == 0);
+	CHECK(kill(child, SIGCONT) == 0);
+	while (producer->completed == 0)
+		soft_doca_pe_progress(producer->pe);
+	CHECK(producer->failed == 0);
+	kill_child(child);
 }
 
 int main(void)
@@ -226,6 +254,7 @@ int main(void)
 	RUN(a_producer_stops_with_tasks);
 	RUN(what_was_delivered_outlives_the_peer);
 	RUN(a_consumer_is_killed);
+	RUN(a_consumer_is_stopped_before_the_first_message);
 	fixture_close(&fixture);
 	return 0;
 }

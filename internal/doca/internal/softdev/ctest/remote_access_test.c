@@ -98,7 +98,7 @@ static void test_stopped_before_import(void)
 	struct soft_range range;
 	int status;
 	CHECK(kill(e.pid, SIGSTOP) == 0 && waitpid(e.pid, &status, WUNTRACED) == e.pid && WIFSTOPPED(status));
-	CHECK_RESULT(DOCA_ERROR_DRIVER, soft_import_open(e.offer.desc, e.offer.desc_len, &import, &range));
+	CHECK_RESULT(DOCA_ERROR_TIME_OUT, soft_import_open(e.offer.desc, e.offer.desc_len, &import, &range));
 	CHECK(strstr(soft_last_detail(), "stopped") != NULL);
 	CHECK(kill(e.pid, SIGCONT) == 0);
 	quit_exporter(&e);
