@@ -56,8 +56,8 @@ func (s *scenario) stall() (took time.Duration) {
 	_ = stopped.signal(syscall.SIGCONT)
 	<-stopped.done
 	committed := s.committed()
-	if s.stoppedBeforeDirection(stopped) {
-		stopped.expectExit(exitSource)
+	if code, before := s.stoppedBeforeDirection(stopped); before {
+		stopped.expectExit(code)
 		peer.expectExit(exitPeer)
 	} else {
 		for _, name := range bothSides {
@@ -69,10 +69,20 @@ func (s *scenario) stall() (took time.Duration) {
 	return took
 }
 
-// stoppedBeforeDirection reports whether the stop hit a host between the connection and its DIRECTION. The DPU, which
-// waited for that in vain, can answer with STATUS(0) only, which a host has to take for a refusal.
-func (s *scenario) stoppedBeforeDirection(stopped side) bool {
-	return s.disrupted == "host" && strings.Contains(stopped.stderr.String(), "the DPU refused")
+// stoppedBeforeDirection reports whether the stop hit a host between the connection and its DIRECTION, and the code
+// with which it then ends. The DPU, which waited for that in vain, can answer with STATUS(0) only, which a host has to
+// take for a refusal; or, on the fast path, for that of a peer that has none.
+func (s *scenario) stoppedBeforeDirection(stopped side) (code int, before bool) {
+	text := stopped.stderr.String()
+	switch {
+	case s.disrupted != "host":
+		return 0, false
+	case strings.Contains(text, "the DPU refused"):
+		return exitSource, true
+	case strings.Contains(text, "the DPU uses the reference protocol"):
+		return exitProtocol, true
+	}
+	return 0, false
 }
 
 func (s *scenario) checkStalled(name string, one side, committed bool) {
