@@ -88,7 +88,7 @@ soak: ## COPIES copies in one process (default 1000), and a tenth as many in two
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
 NOT_UNDER_RACE := ^Test((Crash|Stall|TreeCrash)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|DeepTree|Sparse|$\
-LongTextInParameterFilesIsCut|LongNumbersAreCut)$$|^TestScripts$$/^bench|^TestSizes$$/^104857600|$\
+LongTextInParameterFilesIsCut|LongNumbersAreCut)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
 ^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
 race: ## the Go tests under the race detector, except for packages without goroutines
 	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)

@@ -3,7 +3,7 @@
 package dmaxfer
 
 // fewSeeds is how many seeds a run of all tests tries.
-const fewSeeds = 1000
+const fewSeeds = 600
 
 // sweepStep is how far apart the calls are that a sweep lets fail.
 const sweepStep = 1
