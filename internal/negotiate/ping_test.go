@@ -60,7 +60,7 @@ func (p *pingPair) run() (Side, error) {
 	}
 	for len(p.queues[Host])+len(p.queues[DPU]) > 0 {
 		for side := range p.sessions {
-			if err := p.turn(Side(side)); err != nil {
+			if err := p.deliver(Side(side)); err != nil {
 				return Side(side), err
 			}
 		}
@@ -68,8 +68,8 @@ func (p *pingPair) run() (Side, error) {
 	return 0, nil
 }
 
-// turn lets one side receive a message.
-func (p *pingPair) turn(side Side) error {
+// deliver lets one side receive a message.
+func (p *pingPair) deliver(side Side) error {
 	s := p.sessions[side]
 	if len(p.queues[side]) == 0 {
 		return nil
@@ -180,7 +180,7 @@ func TestPingRefusals(t *testing.T) {
 			_, _ = p.run()
 			for side, s := range p.sessions {
 				for s.State() == AwaitGreeting {
-					_ = p.turn(Side(side))
+					_ = p.deliver(Side(side))
 				}
 				err := s.Disconnected()
 				if !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.detail) {

@@ -40,7 +40,7 @@ type PingStep struct {
 //	                       └─► Ready ─► AwaitConsumer ─────┘
 //
 // Call Start, pass every message to Receive or ReceiveFast, send what Next returns until it returns nothing, and do
-// what the PingStep requires. Each side sends a TEXT and its PINGs in its turn, one PING at a time, and then DONE. Over
+// what the PingStep requires. Each side sends a series of a TEXT, its PINGs, one at a time, and DONE. Over
 // the control channel the host's series comes first; over producers and consumers both are at the same time. The
 // session is Done with both DONEs. Every state can change to Failed, which is final.
 type PingSession struct {

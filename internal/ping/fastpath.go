@@ -142,7 +142,7 @@ func (f *fastPath) receiveControl(ctx context.Context) (arrival, error) {
 	return arrival{message: message, at: time.Now()}, err
 }
 
-// close ends what open has started, also in part.
+// close ends what open has started, also in part. The memory stays if the device may still use it.
 func (f *fastPath) close() error {
 	if f.control != nil {
 		f.control.close()
@@ -153,6 +153,9 @@ func (f *fastPath) close() error {
 	}
 	if f.consumer != nil {
 		errs = append(errs, f.consumer.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
 	}
 	for _, region := range []*doca.Region{f.outgoing, f.posted} {
 		if region != nil {
