@@ -37,6 +37,7 @@ var layers = []layer{
 	{packages: []string{"internal/bench"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
+	{packages: []string{"internal/share"}},
 	{packages: []string{
 		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/tree", "internal/dmaxfer/disk",
 		"internal/dmaxfer/digest",

@@ -1,0 +1,92 @@
+package share
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Remote is what a command names on the other side: [PEER]:[SHARE[/PATH]].
+type Remote struct {
+	Peer  string // of the configuration; empty: the only one
+	Share string // empty: the list of shares
+	Path  string // as CleanPath returns it
+}
+
+// String returns the form that ParseRemote reads.
+func (r Remote) String() string {
+	text := r.Peer + ":" + r.Share
+	if r.Path != "" {
+		text += "/" + r.Path
+	}
+	return text
+}
+
+// ParseRemote parses an argument of a command. It is remote if there is a ":" before the first "/"; any other text is a
+// path of this machine, and a path with such a ":" is written with "./" before it.
+func ParseRemote(text string) (r Remote, remote bool, err error) {
+	first, path, hasPath := strings.Cut(text, "/")
+	peer, name, remote := strings.Cut(first, ":")
+	if !remote {
+		return Remote{}, false, nil
+	}
+	if err := checkRemote(peer, name, hasPath); err != nil {
+		return Remote{}, true, fmt.Errorf("%s: %w (a file of this machine whose name contains a colon is written %s)",
+			quote.Text(text), err, quote.Text("./"+text))
+	}
+	path, err = CleanPath(path)
+	if err != nil {
+		return Remote{}, true, fmt.Errorf("%s: %w", quote.Text(text), err)
+	}
+	return Remote{Peer: peer, Share: name, Path: path}, true, nil
+}
+
+func checkRemote(peer, name string, hasPath bool) error {
+	if peer != "" {
+		if err := CheckName(peer); err != nil {
+			return fmt.Errorf("%s before the colon is not the name of a peer", quote.Text(peer))
+		}
+	}
+	if name == "" && hasPath {
+		return errors.New("there is no share between the colon and the slash: write [PEER]:SHARE/PATH")
+	}
+	if name != "" {
+		return CheckName(name)
+	}
+	return nil
+}
+
+// CleanPath returns a path below a share without "." and superfluous slashes. The share itself is the empty path. One
+// slash remains at the end of another path that says by a slash, or by ".", that it is a directory. A path with "..", a
+// zero byte, a name that is reserved for unfinished files, or more than tree.MaxPath bytes is an error.
+func CleanPath(text string) (string, error) {
+	switch {
+	case len(text) > tree.MaxPath:
+		return "", fmt.Errorf("a path below a share has at most %d bytes: shorten it", tree.MaxPath)
+	case strings.IndexByte(text, 0) >= 0:
+		return "", errors.New("a path cannot contain a zero byte: correct it")
+	}
+	cleaned, last := make([]byte, 0, len(text)), ""
+	for last = range strings.SplitSeq(text, "/") {
+		switch {
+		case last == "" || last == ".":
+			continue
+		case last == "..":
+			return "", errors.New(`a path below a share cannot contain "..": name it from the share on`)
+		case disk.IsReserved(last):
+			return "", fmt.Errorf("the name %s is reserved for unfinished files: choose another one", quote.Text(last))
+		}
+		if len(cleaned) > 0 {
+			cleaned = append(cleaned, '/')
+		}
+		cleaned = append(cleaned, last...)
+	}
+	if len(cleaned) > 0 && (last == "" || last == ".") {
+		cleaned = append(cleaned, '/')
+	}
+	return string(cleaned), nil
+}
