@@ -168,7 +168,8 @@ func TestFilesWithoutNames(t *testing.T) {
 		mustWrite(t, file, newText, 0)
 		must(t, file.Sync())
 		info := mustInfo(t, file)
-		if info.Links != 0 || info.Mode != 0o600 || info.UID != at.fs.Self().UID || file.Name() != at.path("shown") {
+		if info.Links != 0 || info.Mode != 0o600 || info.UID != at.fs.Self().UID ||
+			!strings.HasSuffix(file.Name(), at.path("shown")) {
 			t.Errorf("%s is %+v", file.Name(), info)
 		}
 		at.mustHold(t, "file")
@@ -304,7 +305,7 @@ func TestDirectoriesFromDirectories(t *testing.T) {
 	conform(t, func(t *testing.T, at testDir, dir disk.Dir, file disk.File) {
 		at.link("..", "up")
 		base := path.Base(at.folder)
-		for _, path := range []string{".", "./", at.folder, "../" + base, "up/" + base} {
+		for _, path := range []string{".", "./", at.linkTo("."), "../" + base, "up/" + base} {
 			same, err := dir.OpenDir(path)
 			must(t, err)
 			found, err := same.Stat("file")

@@ -83,6 +83,15 @@ type testDir struct {
 
 func (p testDir) path(name string) string { return p.folder + "/" + name }
 
+// linkTo returns a text with which a symlink of the directory leads to an entry: an absolute path if its file system
+// has them.
+func (p testDir) linkTo(name string) string {
+	if filepath.IsAbs(p.folder) {
+		return p.path(name)
+	}
+	return name
+}
+
 // names returns the directory's entries.
 func (p testDir) names(t *testing.T) []string {
 	t.Helper()
@@ -145,6 +154,37 @@ func everywhere(t *testing.T, test func(t *testing.T, at testDir)) {
 	})
 	t.Run("disk", func(t *testing.T) { test(t, onDisk(t, t.TempDir())) })
 	t.Run("tmpfs", func(t *testing.T) { test(t, onDisk(t, shared(t))) })
+	inRoots(t, test)
+}
+
+// inRoots runs a test in a directory of a Root on each file system.
+func inRoots(t *testing.T, test func(t *testing.T, at testDir)) {
+	t.Run("root", func(t *testing.T) { test(t, inRoot(t, onDisk(t, filepath.Join(t.TempDir(), "inner")))) })
+	t.Run("root, old kernel", func(t *testing.T) {
+		disk.OldKernel(t)
+		test(t, inRoot(t, onDisk(t, filepath.Join(shared(t), "inner"))))
+	})
+	t.Run("root in memory", func(t *testing.T) {
+		m := disktest.NewMemory("/", "/there")
+		at := inRoot(t, memoryPlace(m))
+		test(t, at)
+		if open := m.Handles(); open != 1 { // the root
+			t.Errorf("%d handles are still open", open)
+		}
+	})
+}
+
+// inRoot returns a directory, which is created if it is not in memory, as one of a Root on the directory above it.
+func inRoot(t *testing.T, at testDir) testDir {
+	t.Helper()
+	if at.fs == disk.OS {
+		must(t, os.Mkdir(at.folder, 0o700))
+	}
+	root, err := disk.OpenRoot(at.fs, filepath.Dir(at.folder))
+	must(t, err)
+	t.Cleanup(func() { must(t, root.Close()) })
+	at.fs, at.folder = root, filepath.Base(at.folder)
+	return at
 }
 
 // shared returns a directory on tmpfs.

@@ -93,7 +93,7 @@ func TestTargetBehindSymlinks(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
 		at.put("file", oldText)
 		at.link("file", "second")
-		at.link(at.path("second"), "first")
+		at.link(at.linkTo("second"), "first")
 		p := mustOpen(t, at, "first", copies["replacing"])
 		if p.Path() != at.path("file") {
 			t.Errorf("the target is %s", p.Path())

@@ -1,30 +1,188 @@
 package disk
 
-import "errors"
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
 
 // Root is a file system that consists of one directory and what is below it. Its paths are relative to the directory:
 // "." is the directory itself. Symlinks are followed as long as they stay below it, and absolute ones never. A path
-// that leads out fails with ErrOutside, whatever other processes exchange meanwhile. Its methods may be called
-// concurrently, except for Close.
+// that leads out fails with ErrOutside, whatever other processes exchange meanwhile. A directory that another process
+// moves out of it while it is open stays usable. Its methods may be called concurrently, except for Close.
 type Root struct {
-	FS
-	dir Dir
+	on       FS
+	dir      Dir
+	readOnly bool
 }
 
-// ErrOutside is the error for a path that leads out of a Root.
-var ErrOutside = errors.New("it leads out of the directory")
+// ErrOutside is the error for a path that leads out of a Root. It is also a unix.EXDEV.
+var ErrOutside error = outsideError{}
 
-// OpenRoot returns the Root at a path of another file system, following symlinks.
+type outsideError struct{}
+
+func (outsideError) Error() string { return "it leads out of the shared directory" }
+
+func (outsideError) Is(target error) bool { return target == error(unix.EXDEV) }
+
+// OpenRoot returns the Root at a path of another file system, following symlinks. Errors are an ErrSource.
 func OpenRoot(on FS, path string) (*Root, error) {
 	dir, err := on.OpenDir(path)
+	if err == nil {
+		dir, err = withoutPath(dir)
+	}
+	if err != nil {
+		return nil, NewError(ErrSource, err, "name a directory that this user may read",
+			"cannot open directory %s: %s", path, Reason(err))
+	}
+	return &Root{on: on, dir: dir}, nil
+}
+
+// withoutPath returns a directory of the operating system with "." as its path, because errors about what is in it may
+// be shown to a peer.
+func withoutPath(dir Dir) (Dir, error) {
+	system, is := dir.(*osDir)
+	if !is {
+		return dir, nil
+	}
+	defer system.Close()
+	fd, err := unix.FcntlInt(uintptr(system.fd()), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, system.failed("dup", ".", err)
+	}
+	return newOSDir(fd, "."), nil
+}
+
+// ReadOnly returns the same file system without the right to change it: calls of a Dir that would do so fail with
+// unix.EROFS. It is valid until Close.
+func (r *Root) ReadOnly() FS { return &Root{on: r.on, dir: r.dir, readOnly: true} }
+
+// Close closes the directory. Files and directories that were opened in it remain usable, as long as their paths are
+// not followed to a directory above them.
+func (r *Root) Close() error { return r.dir.Close() }
+
+// Self implements FS.
+func (r *Root) Self() Self { return r.on.Self() }
+
+// Open implements FS.
+func (r *Root) Open(path string) (File, error) {
+	if fd, err := openBeneath(r.dir, path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOCTTY); !errors.Is(err, errWalk) {
+		if err != nil {
+			return nil, err
+		}
+		return asFile(os.NewFile(uintptr(fd), path), nil)
+	}
+	at, err := walkBeneath(r.dir, r.Self(), path)
 	if err != nil {
 		return nil, err
 	}
-	return &Root{FS: on, dir: dir}, nil
+	defer at.release()
+	if at.name == "" {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: unix.EISDIR}
+	}
+	return at.dir.Open(at.name, true)
 }
 
-// ReadOnly returns the same file system without the right to change anything: calls that would fail with unix.EROFS.
-func (r *Root) ReadOnly() FS { return r }
+// OpenDir implements FS.
+func (r *Root) OpenDir(path string) (Dir, error) { return r.openDir(r.dir, "", path) }
 
-// Close closes the directory. Files and directories that were opened in it remain usable.
-func (r *Root) Close() error { return r.dir.Close() }
+// Stat implements FS.
+func (r *Root) Stat(path string) (Info, error) {
+	if fd, err := openBeneath(r.dir, path, unix.O_PATH); !errors.Is(err, errWalk) {
+		if err != nil {
+			return Info{}, err
+		}
+		defer unix.Close(fd)
+		var stat unix.Stat_t
+		if err := retry(func() error { return unix.Fstat(fd, &stat) }); err != nil {
+			return Info{}, &fs.PathError{Op: "stat", Path: path, Err: err}
+		}
+		return infoOf(&stat), nil
+	}
+	at, err := walkBeneath(r.dir, r.Self(), path)
+	if err != nil {
+		return Info{}, err
+	}
+	defer at.release()
+	if at.name == "" {
+		return at.dir.Info()
+	}
+	return at.found, nil
+}
+
+// openDir opens a directory below base by its path, which may leave base but not the root. in is the path of base below
+// the root; empty for the root.
+func (r *Root) openDir(base Dir, in, path string) (Dir, error) {
+	opened, at, err := r.openDirBelow(base, path)
+	if errors.Is(err, ErrOutside) && in != "" && !strings.HasPrefix(path, "/") {
+		opened, at, err = r.openDirBelow(r.dir, in+"/"+path)
+		in = ""
+	}
+	if err != nil {
+		return nil, err
+	}
+	if in != "" {
+		at = in + "/" + at
+	}
+	return &rootDir{Dir: opened, root: r, in: at}, nil
+}
+
+// openDirBelow opens a directory below base, and returns a path that leads to it from there.
+func (r *Root) openDirBelow(base Dir, path string) (opened Dir, at string, err error) {
+	fd, err := openBeneath(base, path, unix.O_RDONLY|unix.O_DIRECTORY)
+	if err == nil {
+		return newOSDir(fd, base.(*osDir).path(path)), path, nil
+	}
+	if !errors.Is(err, errWalk) {
+		return nil, "", err
+	}
+	to, err := walkBeneath(base, r.Self(), path)
+	if err != nil {
+		return nil, "", err
+	}
+	if to.name != "" {
+		to.release()
+		return nil, "", &fs.PathError{Op: "open", Path: path, Err: unix.ENOTDIR}
+	}
+	opened, err = to.take()
+	return opened, strings.Join(to.names, "/"), err
+}
+
+// errWalk is the error of openBeneath if the path has to be followed component by component.
+var errWalk = errors.New("openat2 is not available")
+
+// moveAttempts is how often openat2(2) is repeated if it could not exclude that another process has moved a directory
+// of a path with "..".
+const moveAttempts = 16
+
+// openBeneath opens a path below a directory of the operating system with openat2(2), following the symlinks that stay
+// below it. Other errors than errWalk are a *fs.PathError.
+func openBeneath(base Dir, path string, flags uint64) (fd int, err error) {
+	in, is := base.(*osDir)
+	if !is || noOpenat2.Load() || len(path) >= unix.PathMax {
+		return -1, errWalk
+	}
+	how := &unix.OpenHow{Flags: flags | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS}
+	for range moveAttempts {
+		err = retry(func() (err error) {
+			fd, err = unix.Openat2(in.fd(), path, how)
+			return err
+		})
+		if !errors.Is(err, unix.EAGAIN) {
+			break
+		}
+	}
+	switch {
+	case err == nil:
+		return fd, nil
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EPERM), errors.Is(err, unix.EINVAL),
+		errors.Is(err, unix.EAGAIN):
+		return -1, errWalk
+	case errors.Is(err, unix.EXDEV):
+		err = ErrOutside
+	}
+	return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+}

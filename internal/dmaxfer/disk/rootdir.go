@@ -1,0 +1,267 @@
+package disk
+
+import (
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// rootDir is a directory of a Root. It refuses names that are not those of one entry, and changes if the Root is
+// read-only.
+type rootDir struct {
+	Dir  // of the file system below
+	root *Root
+	in   string // a path that led to it from the root; empty for the root
+}
+
+// check refuses a name for a call that only reads.
+func (d *rootDir) check(op, name string) error {
+	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/\x00") {
+		return &fs.PathError{Op: op, Path: name, Err: ErrOutside}
+	}
+	return nil
+}
+
+// mayChange refuses any change of a read-only Root.
+func (d *rootDir) mayChange(op, name string) error {
+	if d.root.readOnly {
+		return &fs.PathError{Op: op, Path: name, Err: unix.EROFS}
+	}
+	return nil
+}
+
+// checkChange refuses a name for a call that changes the directory or the entry.
+func (d *rootDir) checkChange(op, name string) error {
+	if err := d.mayChange(op, name); err != nil {
+		return err
+	}
+	return d.check(op, name)
+}
+
+// below returns the path of a directory below this one.
+func (d *rootDir) below(path string) string {
+	if d.in == "" {
+		return path
+	}
+	return d.in + "/" + path
+}
+
+func (d *rootDir) OpenDir(path string) (Dir, error) {
+	if path == "." {
+		return d.wrap(d.in, func() (Dir, error) { return d.Dir.OpenDir(".") })
+	}
+	return d.root.openDir(d.Dir, d.in, path)
+}
+
+func (d *rootDir) OpenChild(name string) (Dir, error) {
+	if err := d.check("open", name); err != nil {
+		return nil, err
+	}
+	return d.wrap(d.below(name), func() (Dir, error) { return d.Dir.OpenChild(name) })
+}
+
+func (d *rootDir) OpenBeneath(path string) (Dir, error) {
+	return d.wrap(d.below(path), func() (Dir, error) { return d.Dir.OpenBeneath(path) })
+}
+
+func (d *rootDir) wrap(in string, open func() (Dir, error)) (Dir, error) {
+	opened, err := open()
+	if err != nil {
+		return nil, err
+	}
+	return &rootDir{Dir: opened, root: d.root, in: in}, nil
+}
+
+func (d *rootDir) Open(name string, readOnly bool) (File, error) {
+	err := d.check("open", name)
+	if err == nil && !readOnly {
+		err = d.mayChange("open", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return d.Dir.Open(name, readOnly)
+}
+
+func (d *rootDir) Stat(name string) (Info, error) {
+	if name == "." {
+		return d.Dir.Info()
+	}
+	if err := d.check("stat", name); err != nil {
+		return Info{}, err
+	}
+	return d.Dir.Stat(name)
+}
+
+func (d *rootDir) ReadLink(name string) (Link, error) {
+	if err := d.check("readlink", name); err != nil {
+		return Link{}, err
+	}
+	return d.Dir.ReadLink(name)
+}
+
+func (d *rootDir) MayCreate() error {
+	if err := d.mayChange("access", "."); err != nil {
+		return err
+	}
+	return d.Dir.MayCreate()
+}
+
+func (d *rootDir) Create(name string) (File, error) {
+	if err := d.checkChange("create", name); err != nil {
+		return nil, err
+	}
+	return d.Dir.Create(name)
+}
+
+func (d *rootDir) CreateUnnamed(shown string) (File, error) {
+	if err := d.mayChange("create", shown); err != nil {
+		return nil, err
+	}
+	return d.Dir.CreateUnnamed(shown)
+}
+
+func (d *rootDir) CreateDraft(name string, permissions uint32) (Draft, error) {
+	err := d.mayChange("create", name)
+	if err == nil && name != "" {
+		err = d.check("create", name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	draft, err := d.Dir.CreateDraft(name, permissions)
+	if err != nil {
+		return nil, err
+	}
+	return rootDraft{draft}, nil
+}
+
+// rootDraft is a draft in a directory of a Root.
+type rootDraft struct{ Draft }
+
+func (f rootDraft) NameIn(dir Dir, name string) error {
+	in, err := inRoot(dir, "link", name)
+	if err != nil {
+		return err
+	}
+	return f.Draft.NameIn(in, name)
+}
+
+// inRoot returns the directory below one of a Root in which a name is to be created.
+func inRoot(dir Dir, op, name string) (Dir, error) {
+	in, is := dir.(*rootDir)
+	if !is {
+		return nil, &fs.PathError{Op: op, Path: name, Err: unix.EXDEV}
+	}
+	return in.Dir, in.checkChange(op, name)
+}
+
+func (d *rootDir) LinkTo(name string, in Dir, as string) error {
+	if err := d.check("link", name); err != nil {
+		return err
+	}
+	to, err := inRoot(in, "link", as)
+	if err != nil {
+		return err
+	}
+	return d.Dir.LinkTo(name, to, as)
+}
+
+func (d *rootDir) Rename(from, to string) error {
+	if err := d.checkTwo("rename", from, to); err != nil {
+		return err
+	}
+	return d.Dir.Rename(from, to)
+}
+
+func (d *rootDir) RenameIfAbsent(from, to string) error {
+	if err := d.checkTwo("rename", from, to); err != nil {
+		return err
+	}
+	return d.Dir.RenameIfAbsent(from, to)
+}
+
+func (d *rootDir) Link(from, to string) error {
+	if err := d.checkTwo("link", from, to); err != nil {
+		return err
+	}
+	return d.Dir.Link(from, to)
+}
+
+func (d *rootDir) checkTwo(op, from, to string) error {
+	if err := d.checkChange(op, from); err != nil {
+		return err
+	}
+	return d.check(op, to)
+}
+
+func (d *rootDir) Remove(name string) error {
+	if err := d.checkChange("unlink", name); err != nil {
+		return err
+	}
+	return d.Dir.Remove(name)
+}
+
+func (d *rootDir) MakeDir(name string, permissions uint32) error {
+	if err := d.checkChange("mkdir", name); err != nil {
+		return err
+	}
+	return d.Dir.MakeDir(name, permissions)
+}
+
+func (d *rootDir) RemoveDir(name string) error {
+	if err := d.checkChange("rmdir", name); err != nil {
+		return err
+	}
+	return d.Dir.RemoveDir(name)
+}
+
+func (d *rootDir) Symlink(text, name string) error {
+	if err := d.checkChange("symlink", name); err != nil {
+		return err
+	}
+	return d.Dir.Symlink(text, name)
+}
+
+func (d *rootDir) SetLinkModified(name string, at Timestamp) error {
+	if err := d.checkChange("utimes", name); err != nil {
+		return err
+	}
+	return d.Dir.SetLinkModified(name, at)
+}
+
+func (d *rootDir) SetLinkOwner(name string, uid, gid uint32) error {
+	if err := d.checkChange("chown", name); err != nil {
+		return err
+	}
+	return d.Dir.SetLinkOwner(name, uid, gid)
+}
+
+func (d *rootDir) SetMode(mode uint32) error {
+	if err := d.mayChange("chmod", "."); err != nil {
+		return err
+	}
+	return d.Dir.SetMode(mode)
+}
+
+func (d *rootDir) SetOwner(uid, gid uint32) error {
+	if err := d.mayChange("chown", "."); err != nil {
+		return err
+	}
+	return d.Dir.SetOwner(uid, gid)
+}
+
+func (d *rootDir) SetModified(at Timestamp) error {
+	if err := d.mayChange("utimes", "."); err != nil {
+		return err
+	}
+	return d.Dir.SetModified(at)
+}
+
+func (d *rootDir) SetXattr(attribute Xattr) error {
+	if err := d.mayChange("setxattr", "."); err != nil {
+		return err
+	}
+	return d.Dir.SetXattr(attribute)
+}
