@@ -1,21 +1,14 @@
 package share
 
 import (
-	"context"
+	"errors"
+	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Entry is a file, directory or symlink of a share.
-type Entry struct {
-	Path     string // below the directory that was listed; empty for what was named itself
-	Kind     negotiate.EntryKind
-	Mode     uint32 // permission bits, and the sticky bit of a directory
-	Modified disk.Timestamp
-	Size     int64  // bytes of a file; 0 for anything else
-	Link     string // the text of a symlink
-}
+// ErrDenied is the error for what the access to a share does not allow.
+var ErrDenied = errors.New("not allowed")
 
 // Opened is a share whose directory is open, so that later changes of its path have no effect. Its methods may be
 // called concurrently, except for Close.
@@ -37,8 +30,16 @@ func Open(s Share, on disk.FS) (*Opened, error) {
 	return &Opened{Share: s, root: root}, nil
 }
 
+// Limited returns the same share with no other rights than those of access. It is valid until Close of o, and is not
+// closed itself.
+func (o *Opened) Limited(access Access) *Opened {
+	limited := *o
+	limited.Access &= access
+	return &limited
+}
+
 // FS returns the file system of the share: all its paths are relative to the share's directory, "." is that directory,
-// and none leads out of it. It refuses changes unless the share's access allows Write. It is valid until Close.
+// and none leads out of it. It refuses changes unless the access allows Write. It is valid until Close.
 func (o *Opened) FS() disk.FS {
 	if !o.Access.Allows(Write) {
 		return o.root.ReadOnly()
@@ -49,22 +50,54 @@ func (o *Opened) FS() disk.FS {
 // Close closes the share. Files and directories that were opened in it remain usable.
 func (o *Opened) Close() error { return o.root.Close() }
 
-// Stat returns the entry at a path as CleanPath returns it, of a symlink itself. Its Path is empty.
-func (o *Opened) Stat(path string) (Entry, error) {
-	return Entry{}, nil
+// allow returns an error that wraps ErrDenied unless the access allows what is wanted. to completes "is not allowed".
+func (o *Opened) allow(wanted Access, to string) error {
+	if o.Access.Allows(wanted) {
+		return nil
+	}
+	return fmt.Errorf("share %s: %w to %s (it is %s)", o.Name, ErrDenied, to, o.Access)
 }
 
-// List calls each for every entry of the directory at a path as CleanPath returns it, or with recursive also for those
-// below it, depth first and sorted bytewise by component. For a file or symlink it calls each once, with an empty Path.
-// A symlink at the end of the path that leads to a directory of the share is followed. Sockets, FIFOs, devices and
-// unfinished files of interrupted copies are left out. An error of each ends the listing and is returned. What cannot
-// be read is left out, and the first error is returned after everything else.
-func (o *Opened) List(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
-	return nil
+// Remover removes entries below one directory of a share. Its methods must be called one at a time.
+type Remover struct{ in disk.Dir }
+
+// Remover returns the Remover for the directory at a path as CleanPath returns it, following symlinks as FS does. It
+// fails with ErrDenied unless the access allows Write, and if existing files may not be replaced. Other errors are a
+// *disk.Error.
+func (o *Opened) Remover(directory string) (*Remover, error) {
+	if err := o.allow(Write, "remove"); err != nil {
+		return nil, err
+	}
+	if o.NoOverwrite {
+		return nil, fmt.Errorf("share %s: %w to remove (it is %s)", o.Name, ErrDenied, optionNoOverwrite)
+	}
+	in, err := o.root.OpenDir(orSelf(directory))
+	if err != nil {
+		return nil, disk.CannotStat(directory, err)
+	}
+	return &Remover{in: in}, nil
 }
 
-// Remove removes a file, a symlink or an empty directory at a path as CleanPath returns it. No component of it may be a
-// symlink but the last one, which is removed itself. The share cannot be removed.
+// Remove is disk.RemoveBeneath for a path below the Remover's directory.
+func (r *Remover) Remove(path string) error { return disk.RemoveBeneath(r.in, path) }
+
+// Close closes the directory.
+func (r *Remover) Close() error { return r.in.Close() }
+
+// Remove removes one entry at a path below the share, as disk.RemoveBeneath does. Errors are those of Remover too.
 func (o *Opened) Remove(path string) error {
-	return nil
+	r, err := o.Remover("")
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	return r.Remove(path)
+}
+
+// orSelf returns the path of a share's directory in its file system.
+func orSelf(path string) string {
+	if path == "" {
+		return "."
+	}
+	return path
 }

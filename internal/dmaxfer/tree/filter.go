@@ -134,18 +134,24 @@ func translateClass(text string, out *strings.Builder) (length int, err error) {
 	return 0, errors.New(`it has "[" without "]"`)
 }
 
+// Excludes reports whether the entry at a path below the root is left out. It does not look at the directories above.
+func (f *Filter) Excludes(path string, isDirectory bool) bool {
+	return f != nil && f.decide(path, path[strings.LastIndexByte(path, '/')+1:], isDirectory)
+}
+
 // excludes reports whether an entry is left out.
 func (f *Filter) excludes(entry *Entry, isDirectory bool) bool {
-	if f == nil {
-		return false
-	}
-	path := entry.Path()
+	return f != nil && f.decide(entry.Path(), entry.Name, isDirectory)
+}
+
+// decide reports whether the entry at a path, which ends with this name, is left out.
+func (f *Filter) decide(path, name string, isDirectory bool) bool {
 	for i := range f.rules {
 		r := &f.rules[i]
 		if r.directoryOnly && !isDirectory {
 			continue
 		}
-		if r.wholePath && r.matches(path) || !r.wholePath && r.matches(entry.Name) {
+		if r.wholePath && r.matches(path) || !r.wholePath && r.matches(name) {
 			return !r.include
 		}
 	}

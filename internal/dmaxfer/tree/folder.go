@@ -219,24 +219,24 @@ func (f *Folder) Open(name string, found disk.Identity, path string) (*disk.Sour
 	if err != nil {
 		return nil, disk.CannotStat(path, err)
 	}
-	return nil, changed(path, "was replaced")
+	return nil, changed(path, "was replaced", nil)
 }
 
 // cannotRead returns the error for an entry that was there and cannot be opened.
 func cannotRead(path string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return changed(path, "was removed")
+		return changed(path, "was removed", err)
 	case errors.Is(err, errReplaced),
 		errors.Is(err, unix.ELOOP), errors.Is(err, unix.ENOTDIR), errors.Is(err, unix.ENXIO):
-		return changed(path, "was replaced")
+		return changed(path, "was replaced", nil)
 	default:
 		return disk.NewError(disk.ErrSource, err, "make it readable for this user, or exclude it",
 			"cannot read %s: %s", path, disk.Reason(err))
 	}
 }
 
-func changed(path, how string) error {
-	return disk.NewError(disk.ErrSourceChanged, nil, "copy again when no other process changes the tree",
+func changed(path, how string, err error) error {
+	return disk.NewError(disk.ErrSourceChanged, err, "copy again when no other process changes the tree",
 		"%s %s during the copy", path, how)
 }

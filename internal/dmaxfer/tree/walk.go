@@ -50,6 +50,14 @@ type Options struct {
 	// The content of a directory among them is not sent.
 	Only []string
 
+	// Shallow lists only what is in the root. Directories among it are not opened: of their Info and Xattrs only Info is
+	// set.
+	Shallow bool
+
+	// SkipLeftovers leaves out the unfinished files of interrupted copies, as disk.IsLeftover knows them. They are not
+	// counted as skipped.
+	SkipLeftovers bool
+
 	// MaxEntries is the largest number of entries; 0 is unlimited.
 	MaxEntries int64
 
@@ -294,6 +302,9 @@ func (w *Walk) cannotStat(entry *Entry, err error) error {
 // enter starts with the content of a directory at once, so that one that cannot be read is not sent at all.
 func (w *Walk) enter(in *Folder, entry *Entry, below []string) error {
 	entry.Kind = negotiate.EntryDirectory
+	if w.options.Shallow {
+		return nil
+	}
 	folder, err := in.enter(entry.Name)
 	if err == nil && w.isLoop(folder) {
 		folder.Release()
@@ -348,6 +359,11 @@ func (w *Walk) follow(in *Folder, text string, entry *Entry, below []string) err
 		return cannotFollow(entry.Path(), text, errLoop)
 	}
 	entry.Kind = negotiate.EntryDirectory
+	if w.options.Shallow {
+		entry.Info = to.info
+		to.folder.Release()
+		return nil
+	}
 	if err := w.begin(to.folder, entry, below); err != nil {
 		return cannotRead(entry.Path(), err)
 	}
@@ -359,6 +375,9 @@ func (w *Walk) file(in *Folder, entry *Entry, below []string) error {
 	if !entry.Info.Mode.IsRegular() {
 		w.skipped++
 		w.warn(entry.Path(), "is "+kindOf(entry.Info.Mode)+", which cannot be copied")
+		return errLeftOut
+	}
+	if w.options.SkipLeftovers && disk.IsLeftover(entry.Name) {
 		return errLeftOut
 	}
 	entry.Kind = negotiate.EntryFile

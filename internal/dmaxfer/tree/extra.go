@@ -1,0 +1,220 @@
+package tree
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Listed is an entry of a Listing.
+type Listed struct {
+	Path string // below the root, never empty
+	Kind negotiate.EntryKind
+}
+
+// Listing yields the entries of a directory in the order of Walk, without its root. If there is an error it comes with
+// the last pair, and the listing is not complete.
+type Listing = iter.Seq2[Listed, error]
+
+// List returns the Listing of a walk that open begins, each time that it is used. An entry with an Err ends it with
+// that error, unless the entry was removed meanwhile.
+func List(open func() (*Walk, error)) Listing {
+	return func(yield func(Listed, error) bool) {
+		w, err := open()
+		if err != nil {
+			yield(Listed{}, err)
+			return
+		}
+		defer w.Close()
+		for {
+			listed, err := nextListed(w)
+			if errors.Is(err, io.EOF) || !yield(listed, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// nextListed returns the next entry of a walk that is not its root.
+func nextListed(w *Walk) (Listed, error) {
+	for {
+		entry, err := w.Next()
+		if err != nil {
+			return Listed{}, err
+		}
+		entry.Release()
+		switch {
+		case entry.Err != nil && entry.Depth > 0 && errors.Is(entry.Err, fs.ErrNotExist):
+		case entry.Err != nil:
+			return Listed{}, entry.Err
+		case entry.Depth > 0:
+			return Listed{Path: entry.Path(), Kind: entry.Kind}, nil
+		}
+	}
+}
+
+// ErrNotSorted is the error for a Listing that does not have the order of Walk.
+var ErrNotSorted = errors.New("the list is not sorted")
+
+// Extra returns what is in target and not in source, in an order in which it can be removed: a directory comes after
+// everything in it. What protect excludes is left out, with everything below it and the directories above it. Nothing
+// below a directory of the target is extra if the source has something else of its name, such as a symlink that the
+// copy has followed. Errors are those of the two listings, or wrap ErrNotSorted. Memory is bounded by the depth.
+func Extra(source, target Listing, protect *Filter) Listing {
+	return func(yield func(Listed, error) bool) {
+		in, stop := newCursor(source)
+		defer stop()
+		e := &extra{source: in, protect: protect, yield: yield}
+		order := sorted{}
+		for listed, err := range target {
+			if err == nil {
+				err = order.check(listed.Path)
+			}
+			if err == nil {
+				err = e.take(listed)
+			}
+			if errors.Is(err, errStopped) {
+				return
+			}
+			if err != nil {
+				yield(Listed{}, err)
+				return
+			}
+		}
+		_ = e.leave("") // what it yields is the last
+	}
+}
+
+// errStopped says that the consumer of a Listing has seen enough.
+var errStopped = errors.New("stopped")
+
+// extra is the state of Extra.
+type extra struct {
+	source  *cursor
+	protect *Filter
+	yield   func(Listed, error) bool
+
+	open []openDirectory // of the target alone, the outermost first
+	skip string          // what is below this path is not extra, with a slash at the end; empty: none
+}
+
+// openDirectory is a directory that is extra unless it has to stay for something in it.
+type openDirectory struct {
+	path  string
+	stays bool
+}
+
+// take handles the next entry of the target.
+func (e *extra) take(at Listed) error {
+	if e.skip != "" && strings.HasPrefix(at.Path, e.skip) {
+		return nil
+	}
+	e.skip = ""
+	if err := e.leave(at.Path); err != nil {
+		return err
+	}
+	other, found, err := e.source.seek(at.Path)
+	if err != nil {
+		return err
+	}
+	isDirectory := at.Kind == negotiate.EntryDirectory
+	isProtected := e.protect.Excludes(at.Path, isDirectory)
+	if isDirectory && (isProtected || found && other.Kind != at.Kind) {
+		e.skip = at.Path + "/"
+	}
+	switch {
+	case found, isProtected:
+		e.keepOpen()
+	case isDirectory:
+		e.open = append(e.open, openDirectory{path: at.Path})
+	case !e.yield(at, nil):
+		return errStopped
+	}
+	return nil
+}
+
+// keepOpen lets the open directories stay.
+func (e *extra) keepOpen() {
+	for i := range e.open {
+		e.open[i].stays = true
+	}
+}
+
+// leave yields the open directories that do not contain a path, the innermost first.
+func (e *extra) leave(path string) error {
+	for len(e.open) > 0 {
+		last := e.open[len(e.open)-1]
+		if isAtOrBelow(path, last.path) {
+			return nil
+		}
+		e.open = e.open[:len(e.open)-1]
+		if !last.stays && !e.yield(Listed{Path: last.path, Kind: negotiate.EntryDirectory}, nil) {
+			return errStopped
+		}
+	}
+	return nil
+}
+
+// cursor reads a Listing up to a path.
+type cursor struct {
+	pull  func() (Listed, error, bool)
+	order sorted
+	at    Listed // the entry that was read last; without a path before the first
+	ended bool
+}
+
+func newCursor(listing Listing) (c *cursor, stop func()) {
+	pull, stop := iter.Pull2(listing)
+	return &cursor{pull: pull}, stop
+}
+
+// seek returns the entry at a path, which is not before that of the last call; found is false if there is none.
+func (c *cursor) seek(path string) (entry Listed, found bool, err error) {
+	for !c.ended && (c.at.Path == "" || comparePaths(c.at.Path, path) < 0) {
+		next, err, more := c.pull()
+		if err == nil && more {
+			err = c.order.check(next.Path)
+		}
+		if err != nil {
+			return Listed{}, false, err
+		}
+		c.at, c.ended = next, !more
+	}
+	return c.at, !c.ended && c.at.Path == path, nil
+}
+
+// sorted checks the order of a listing.
+type sorted struct{ last string }
+
+func (s *sorted) check(path string) error {
+	if path == "" || s.last != "" && comparePaths(s.last, path) >= 0 {
+		return fmt.Errorf("%w: %s follows %s", ErrNotSorted, quote.Text(path), quote.Text(s.last))
+	}
+	s.last = path
+	return nil
+}
+
+// ErrTooManyExtra is the error of CountExtra beyond its limit.
+var ErrTooManyExtra = errors.New("too many entries that the source does not have")
+
+// CountExtra returns how many entries an Extra yields, so that nothing is removed if there are more than expected. With
+// more than limit, which may be 0, it fails with ErrTooManyExtra; a negative limit is none. Errors are also those of
+// the listing.
+func CountExtra(extra Listing, limit int64) (count int64, err error) {
+	for _, err := range extra {
+		if err != nil {
+			return 0, err
+		}
+		if count == limit {
+			return 0, fmt.Errorf("more than %d: %w", limit, ErrTooManyExtra)
+		}
+		count++
+	}
+	return count, nil
+}

@@ -1,0 +1,154 @@
+package share
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Entry is a file, directory or symlink of a share.
+type Entry struct {
+	Kind     negotiate.EntryKind // but EntryHardLink
+	Depth    int                 // 0 for what was asked for
+	Path     string              // below what was asked for; empty at depth 0
+	Mode     uint32              // permission bits, and the sticky bit of a directory
+	Modified disk.Timestamp
+	Size     int64  // bytes of a file; 0 for anything else
+	Link     string // the text of a symlink
+}
+
+// Name returns the last component of the path.
+func (e *Entry) Name() string { return e.Path[strings.LastIndexByte(e.Path, '/')+1:] }
+
+// Stat returns the entry at a path as CleanPath returns it. A symlink at its end is returned itself, unless a slash
+// follows it. It fails with ErrDenied unless the access allows Read. Other errors are a *disk.Error.
+func (o *Opened) Stat(path string) (Entry, error) {
+	if err := o.allow(Read, "list"); err != nil {
+		return Entry{}, err
+	}
+	entry, err := o.stat(path)
+	if err != nil {
+		return Entry{}, cannotList(path, err)
+	}
+	return entry, nil
+}
+
+func (o *Opened) stat(path string) (Entry, error) {
+	parent, name := disk.Split(path)
+	if name == "" {
+		info, err := o.root.Stat(orSelf(path))
+		if err == nil && !info.Mode.IsDir() {
+			err = unix.ENOTDIR
+		}
+		return entryOf(negotiate.EntryDirectory, &info), err
+	}
+	in, err := o.root.OpenDir(parent)
+	if err != nil {
+		return Entry{}, err
+	}
+	defer in.Close()
+	info, err := in.Stat(name)
+	switch {
+	case err != nil:
+		return Entry{}, err
+	case info.Mode.IsDir():
+		return entryOf(negotiate.EntryDirectory, &info), nil
+	case info.Mode.IsRegular():
+		return entryOf(negotiate.EntryFile, &info), nil
+	case info.Mode&fs.ModeSymlink == 0:
+		return Entry{}, errNotListed
+	}
+	link, err := in.ReadLink(name)
+	entry := entryOf(negotiate.EntrySymlink, &link.Info)
+	entry.Link = link.Text
+	return entry, err
+}
+
+var errNotListed = errors.New("it is neither a file, a directory nor a symlink")
+
+// List calls each for the entry at a path as CleanPath returns it. If that is a directory, or a symlink to a directory
+// of the share, it then calls each for every entry in it, or with recursive also for those below, depth first and
+// sorted bytewise by component. Symlinks are listed as themselves. Sockets, FIFOs, devices and unfinished files of
+// interrupted copies are left out. It fails with ErrDenied unless the access allows Read. An error of each, or of ctx,
+// ends the listing and is returned. What cannot be read is left out, with everything below it, and the first *disk.Error
+// about that is returned after everything else; no call of each has preceded it if the path itself cannot be read.
+func (o *Opened) List(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
+	if err := o.allow(Read, "list"); err != nil {
+		return err
+	}
+	info, err := o.root.Stat(orSelf(path))
+	if err == nil && info.Mode.IsDir() {
+		return o.listDirectory(ctx, orSelf(path), recursive, each)
+	}
+	entry, err := o.stat(path) // also finds a dangling symlink
+	if err != nil {
+		return cannotList(path, err)
+	}
+	return each(entry)
+}
+
+func (o *Opened) listDirectory(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
+	w, err := tree.Open(o.root, path, tree.Options{Shallow: !recursive, SkipLeftovers: true})
+	if err != nil {
+		return err
+	}
+	defer w.Close()
+	var incomplete error
+	for ctx.Err() == nil {
+		found, err := w.Next()
+		if errors.Is(err, io.EOF) {
+			return incomplete
+		}
+		if err != nil {
+			return err
+		}
+		found.Release()
+		switch {
+		case found.Err == nil:
+			err = each(fromTree(&found))
+		case found.Depth == 0:
+			err = found.Err
+		case incomplete == nil && !errors.Is(found.Err, fs.ErrNotExist): // it was removed meanwhile
+			incomplete = found.Err
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+func fromTree(found *tree.Entry) Entry {
+	entry := entryOf(found.Kind, &found.Info)
+	entry.Depth, entry.Path, entry.Link = found.Depth, found.Path(), found.Link
+	return entry
+}
+
+func entryOf(kind negotiate.EntryKind, info *disk.Info) Entry {
+	const sticky = 0o1000
+	entry := Entry{Kind: kind, Mode: uint32(info.Mode.Perm()), Modified: info.Modified}
+	switch kind {
+	case negotiate.EntryDirectory:
+		if info.Mode&fs.ModeSticky != 0 {
+			entry.Mode |= sticky
+		}
+	case negotiate.EntryFile:
+		entry.Size = info.Size
+	}
+	return entry
+}
+
+func cannotList(path string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return disk.NewError(disk.ErrSource, err, "check the path", "%s does not exist", orSelf(path))
+	}
+	return disk.CannotStat(orSelf(path), err)
+}
