@@ -77,7 +77,7 @@ func (n *NativeSession) adopt(plan Plan, peer Hello) {
 	open := 1
 	if plan.Tree {
 		open = MaxOpen
-		n.order = newEntryOrder()
+		n.order = newEntryOrder(TypeEntries)
 	}
 	n.slots, n.entries = newSlotTable(plan.Depth), newEntryTable(open)
 	n.state = Ready

@@ -8,14 +8,17 @@ import (
 // entryOrder checks that entries are announced depth first and that siblings are sorted by name. It has the path of
 // the last entry: the previous sibling of a new one is a component of it. Its memory is bounded by MaxPath.
 type entryOrder struct {
-	next uint32    // number of the next entry
-	kind EntryKind // of the last entry
-	path []byte    // of the last entry, its components joined by '/'
-	ends []uint16  // by depth - 1: where the component ends in path
+	message Type      // that announces them
+	next    uint32    // number of the next entry
+	kind    EntryKind // of the last entry
+	path    []byte    // of the last entry, its components joined by '/'
+	ends    []uint16  // by depth - 1: where the component ends in path
 }
 
-func newEntryOrder() entryOrder {
-	return entryOrder{path: make([]byte, 0, MaxPath+MaxName+1), ends: make([]uint16, 0, maxLevel)}
+func newEntryOrder(message Type) entryOrder {
+	return entryOrder{
+		message: message, path: make([]byte, 0, MaxPath+MaxName+1), ends: make([]uint16, 0, maxLevel),
+	}
 }
 
 func (o *entryOrder) reset() { o.next, o.kind, o.path, o.ends = 0, 0, o.path[:0], o.ends[:0] }
@@ -25,17 +28,17 @@ func (o *entryOrder) check(e *Entry) error {
 	depth := len(o.ends) // of the last entry
 	switch {
 	case o.next == math.MaxUint32:
-		return malformed(TypeEntries, "more than %d entries", uint32(math.MaxUint32))
+		return malformed(o.message, "more than %d entries", uint32(math.MaxUint32))
 	case (e.Depth == 0) != (o.next == 0):
-		return malformed(TypeEntries, "entry %d at depth %d", o.next, e.Depth)
+		return malformed(o.message, "entry %d at depth %d", o.next, e.Depth)
 	case e.Depth == 0:
 		return nil
 	case e.Depth > depth+1 || e.Depth == depth+1 && o.kind != EntryDirectory:
-		return malformed(TypeEntries, "an entry at depth %d after a %s at depth %d", e.Depth, o.kind, depth)
+		return malformed(o.message, "an entry at depth %d after a %s at depth %d", e.Depth, o.kind, depth)
 	case e.Depth <= depth && bytes.Compare(o.component(e.Depth), e.Name) >= 0:
-		return malformed(TypeEntries, "entry %d does not follow its sibling in the order of the names", o.next)
+		return malformed(o.message, "entry %d does not follow its sibling in the order of the names", o.next)
 	case o.parentEnd(e.Depth)+min(e.Depth-1, 1)+len(e.Name) > MaxPath:
-		return malformed(TypeEntries, "a path of more than %d bytes", MaxPath)
+		return malformed(o.message, "a path of more than %d bytes", MaxPath)
 	}
 	return nil
 }

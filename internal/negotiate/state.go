@@ -80,6 +80,16 @@ const (
 	Pinging                                     // until both sides' DONE
 )
 
+// The states of a Service, in addition to Idle, AwaitGreeting, Ready, Copying, Pinging, Done and Failed.
+const (
+	Preparing   State = iota + Pinging + 1 // ITEMS were sent; until COPY
+	Requested                              // until the daemon's answer to COPY
+	Closing                                // this side's CLOSE was sent; until the peer's
+	PeerClosing                            // the peer's CLOSE has arrived; until this side's
+	Listing                                // until the daemon's LIST END
+	Removing                               // until the daemon's REMOVED
+)
+
 var stateNames = map[State]string{
 	Idle:            "idle",
 	AwaitDirection:  "await-direction",
@@ -98,6 +108,12 @@ var stateNames = map[State]string{
 	AwaitGreeting:   "await-greeting",
 	AwaitConsumer:   "await-consumer",
 	Pinging:         "pinging",
+	Preparing:       "preparing",
+	Requested:       "requested",
+	Closing:         "closing",
+	PeerClosing:     "peer-closing",
+	Listing:         "listing",
+	Removing:        "removing",
 }
 
 // String returns the state's name in docs/PROTOCOL.md.
@@ -153,6 +169,22 @@ const (
 	PeerDone                                    // all PINGs of the peer have been answered
 )
 
+// The events of a Service, in a ServiceStep, in addition to Greeted, Pinged and RoundTrip.
+const (
+	Refused         Event = iota + PeerDone + 1 // on the command: Refusal is set; the request has ended
+	PeerItems                                   // Items is set, on the daemon
+	CopyRequested                               // Copy is set, on the daemon: call Accept or Refuse
+	CopyAccepted                                // Accepted is set, on the command: the native session begins
+	PeerNative                                  // Native is set: a message for the native session
+	PeerClosed                                  // the native session of the peer has ended: call Close, unless Ready
+	ListRequested                               // List is set, on the daemon: call Listed and ListEnd, or Refuse
+	PeerListed                                  // Listed is set, on the command
+	PeerListEnd                                 // Count and Missing are set, on the command
+	RemoveRequested                             // Remove is set, on the daemon: call Removed or Refuse
+	PeerRemoved                                 // Removed is set, on the command
+	PeerWorking                                 // Ahead is set, on the command
+)
+
 var eventNames = [...]string{
 	None: "none", Agreed: "agreed", Exported: "exported", Finished: "finished", ToNative: "to-native",
 	Planned: "planned", WindowOpened: "window-opened", TransferBegun: "transfer-begun",
@@ -162,6 +194,10 @@ var eventNames = [...]string{
 	PeerBeat: "peer-beat", PeerCancelled: "peer-cancelled", PeerAborting: "peer-aborting", ToReference: "to-reference",
 	Greeted: "greeted", PeerConsumer: "peer-consumer", PeerText: "peer-text", Pinged: "pinged",
 	RoundTrip: "round-trip", PeerDone: "peer-done",
+	Refused: "refused", PeerItems: "peer-items", CopyRequested: "copy-requested", CopyAccepted: "copy-accepted",
+	PeerNative: "peer-native", PeerClosed: "peer-closed", ListRequested: "list-requested", PeerListed: "peer-listed",
+	PeerListEnd: "peer-list-end", RemoveRequested: "remove-requested", PeerRemoved: "peer-removed",
+	PeerWorking: "peer-working",
 }
 
 // String returns the event's name in docs/PROTOCOL.md.

@@ -51,6 +51,25 @@ const (
 	TypeDone
 )
 
+// The types of the service protocol's messages. Everything below TypeServiceGreeting is a message of the native session
+// of a copy.
+const (
+	TypeServiceGreeting Type = iota + 0x40
+	TypeRefused
+	TypeItems
+	TypeCopy
+	TypeAccepted
+	TypeClose
+	TypeList
+	TypeListed
+	TypeListEnd
+	TypeRemove
+	TypeRemoved
+	TypeServicePing
+	TypeServicePong
+	TypeWorking
+)
+
 var typeNames = map[Type]string{
 	TypeDirection: "DIRECTION",
 	TypeExport:    "EXPORT",
@@ -79,6 +98,21 @@ var typeNames = map[Type]string{
 	TypePing:      "PING",
 	TypePong:      "PONG",
 	TypeDone:      "DONE",
+
+	TypeServiceGreeting: "GREETING",
+	TypeRefused:         "REFUSED",
+	TypeItems:           "ITEMS",
+	TypeCopy:            "COPY",
+	TypeAccepted:        "ACCEPTED",
+	TypeClose:           "CLOSE",
+	TypeList:            "LIST",
+	TypeListed:          "LISTED",
+	TypeListEnd:         "LIST END",
+	TypeRemove:          "REMOVE",
+	TypeRemoved:         "REMOVED",
+	TypeServicePing:     "PING",
+	TypeServicePong:     "PONG",
+	TypeWorking:         "WORKING",
 }
 
 // String returns the message's name in docs/PROTOCOL.md.

@@ -1,0 +1,252 @@
+package negotiate
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+)
+
+const (
+	listRequestSize = 12 // without share and path
+	listedSize      = 36 // of an entry, without name and link
+	listEndSize     = 16
+)
+
+// ListFlags are options of a LIST.
+type ListFlags uint32
+
+// The flags, which exclude each other.
+const (
+	ListRecursive ListFlags = 1 << iota // directories below the listed one, too
+	ListItself                          // only the entry itself, even if it is a directory
+
+	knownListFlags = ListItself<<1 - 1
+)
+
+// Has reports whether all of the wanted flags are set.
+func (f ListFlags) Has(wanted ListFlags) bool { return f&wanted == wanted }
+
+// depth returns that of the deepest entry.
+func (f ListFlags) depth() int {
+	switch {
+	case f.Has(ListRecursive):
+		return maxLevel
+	case f.Has(ListItself):
+		return 0
+	}
+	return 1
+}
+
+// ListRequest is the content of a LIST.
+type ListRequest struct {
+	Flags ListFlags
+	Place Place // zero: the shares, without flags
+}
+
+// AppendList appends a LIST without checking it.
+func AppendList(dst []byte, l ListRequest) []byte {
+	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeList), uint32(l.Flags))
+	return appendPlace(append(dst, byte(len(l.Place.Share)), 0), l.Place)
+}
+
+// appendPlace appends the length of the path, the share and the path.
+func appendPlace(dst []byte, p Place) []byte {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(p.Path)))
+	return append(append(dst, p.Share...), p.Path...)
+}
+
+// DecodeList decodes a LIST. It fails with ErrMalformed.
+func DecodeList(msg []byte) (ListRequest, error) {
+	if err := checkType(msg, TypeList, listRequestSize); err != nil {
+		return ListRequest{}, err
+	}
+	share, path := int(msg[8]), int(binary.BigEndian.Uint16(msg[10:]))
+	err := firstError(checkTail(msg, TypeList, listRequestSize, uint64(share+path)), checkPadding(TypeList, msg[9:10]))
+	if err != nil {
+		return ListRequest{}, err
+	}
+	text := string(msg[listRequestSize:])
+	l := ListRequest{ListFlags(binary.BigEndian.Uint32(msg[4:])), Place{text[:share], text[share:]}}
+	if err := l.check(); err != nil {
+		return ListRequest{}, err
+	}
+	return l, nil
+}
+
+func (l ListRequest) check() error {
+	switch {
+	case l.Flags&^knownListFlags != 0:
+		return malformed(TypeList, "unknown flags %#x", uint32(l.Flags&^knownListFlags))
+	case l.Flags.Has(ListRecursive | ListItself):
+		return malformed(TypeList, "flags %#x exclude each other", uint32(l.Flags))
+	case l == ListRequest{}:
+		return nil
+	}
+	return l.Place.check(TypeList)
+}
+
+// ListedKind is the kind of a Listed entry.
+type ListedKind uint8
+
+// The kinds.
+const (
+	ListedFile ListedKind = iota + 1
+	ListedDirectory
+	ListedSymlink
+	ListedOther // a FIFO, socket or device
+)
+
+// listedKindNames is the only table of the names.
+var listedKindNames = [...]string{
+	ListedFile: "file", ListedDirectory: "directory", ListedSymlink: "symlink", ListedOther: "other",
+}
+
+// Known reports whether k is one of the kinds above.
+func (k ListedKind) Known() bool { return k != 0 && int(k) < len(listedKindNames) }
+
+// String returns the kind's name in docs/PROTOCOL.md.
+func (k ListedKind) String() string {
+	if !k.Known() {
+		return fmt.Sprintf("kind %d", uint8(k))
+	}
+	return listedKindNames[k]
+}
+
+// Listed is an entry of a LISTED. The first one of a list, at depth 0, is what was asked for; if the list is that of the
+// shares, it is a directory that has the shares as its entries. An entry's parent is the last one of the previous depth
+// that was listed before it.
+type Listed struct {
+	Kind       ListedKind
+	Incomplete bool // the daemon could not read all of the directory
+	Depth      int  // at most 2048
+	// Mode has permission bits, at most MaxMode. Those of a share are what the key may do: 0o400 read, 0o200 write.
+	Mode  uint32
+	MTime Timestamp
+	Size  uint64 // bytes of a file; otherwise 0
+	Name  string // the last component of the path; empty at depth 0. May have any bytes but '/' and zero
+	Link  string // text of a symlink, 1 to MaxLink bytes; otherwise empty
+}
+
+// AppendListed appends a LISTED without checking it.
+func AppendListed(dst []byte, entries []Listed) []byte {
+	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeListed), uint32(len(entries)))
+	for i := range entries {
+		dst = appendListed(dst, &entries[i])
+	}
+	return dst
+}
+
+func appendListed(dst []byte, e *Listed) []byte {
+	dst = append(dst, byte(e.Kind), wireBool(e.Incomplete))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
+	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
+	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
+	dst = binary.BigEndian.AppendUint32(dst, e.MTime.Nsec)
+	dst = binary.BigEndian.AppendUint64(appendPadding(dst, 4), e.Size)
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Name)))
+	dst = binary.BigEndian.AppendUint16(dst, uint16(len(e.Link)))
+	return append(append(dst, e.Name...), e.Link...)
+}
+
+// DecodeListed appends the entries of a LISTED to dst. It checks everything that does not depend on other entries. It
+// fails with ErrMalformed and returns dst unchanged.
+func DecodeListed(dst []Listed, msg []byte) ([]Listed, error) {
+	count, text, err := listText(msg, TypeListed, listSize)
+	if err != nil {
+		return dst, err
+	}
+	entries, rest := dst, msg[listSize:]
+	for range count {
+		e, length, err := decodeListed(rest, text)
+		if err != nil {
+			return dst, err
+		}
+		entries, rest, text = append(entries, e), rest[length:], text[length:]
+	}
+	if len(rest) != 0 {
+		return dst, malformed(TypeListed, "%d bytes after %d entries", len(rest), count)
+	}
+	return entries, nil
+}
+
+// decodeListed decodes the first entry of b, of which text has the same bytes.
+func decodeListed(b []byte, text string) (e Listed, length int, err error) {
+	if len(b) < listedSize {
+		return Listed{}, 0, malformed(TypeListed, "%d bytes, too short for an entry", len(b))
+	}
+	name := listedSize + int(binary.BigEndian.Uint16(b[32:])) // where it ends
+	length = name + int(binary.BigEndian.Uint16(b[34:]))
+	if len(b) < length {
+		return Listed{}, 0, malformed(TypeListed, "%d bytes for an entry of %d", len(b), length)
+	}
+	if b[1] > 1 {
+		return Listed{}, 0, malformed(TypeListed, "unknown flags %#x of an entry", b[1]&^1)
+	}
+	e = Listed{
+		Kind:       ListedKind(b[0]),
+		Incomplete: b[1] == 1,
+		Depth:      int(binary.BigEndian.Uint16(b[2:])),
+		Mode:       binary.BigEndian.Uint32(b[4:]),
+		MTime:      Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
+		Size:       binary.BigEndian.Uint64(b[24:]),
+		Name:       text[listedSize:name],
+		Link:       text[name:length],
+	}
+	if err := firstError(checkPadding(TypeListed, b[20:24]), e.check()); err != nil {
+		return Listed{}, 0, err
+	}
+	return e, length, nil
+}
+
+// check checks everything that does not depend on other entries.
+func (e *Listed) check() error {
+	switch {
+	case !e.Kind.Known():
+		return malformed(TypeListed, "an entry of unknown %s", e.Kind)
+	case e.Incomplete && e.Kind != ListedDirectory:
+		return malformed(TypeListed, "a %s that is incomplete", e.Kind)
+	case e.Mode > MaxMode:
+		return malformed(TypeListed, "mode %#o, limit %#o", e.Mode, MaxMode)
+	case e.MTime.Nsec >= 1e9:
+		return malformed(TypeListed, "%d nanoseconds in a second", e.MTime.Nsec)
+	case e.Size > maxListedSize || e.Size != 0 && e.Kind != ListedFile:
+		return malformed(TypeListed, "a %s of %d bytes", e.Kind, e.Size)
+	case e.Depth > maxLevel:
+		return malformed(TypeListed, "an entry at depth %d, limit %d", e.Depth, maxLevel)
+	case e.Depth == 0 && e.Name != "", e.Depth > 0 && !validName([]byte(e.Name)):
+		return malformed(TypeListed, "a name of %d bytes at depth %d", len(e.Name), e.Depth)
+	case (e.Kind == ListedSymlink) != (e.Link != ""), len(e.Link) > MaxLink, strings.IndexByte(e.Link, 0) >= 0:
+		return malformed(TypeListed, "a %s with a link of %d bytes that it cannot have", e.Kind, len(e.Link))
+	}
+	return nil
+}
+
+// maxListedSize is the largest size of a file, which may be larger than one that can be copied.
+const maxListedSize = 1<<63 - 1
+
+// inOrder returns the entry as its order is checked.
+func (e *Listed) inOrder() Entry {
+	kind := EntryFile
+	if e.Kind == ListedDirectory {
+		kind = EntryDirectory
+	}
+	return Entry{Kind: kind, Depth: e.Depth, Name: []byte(e.Name)}
+}
+
+// AppendListEnd appends a LIST END: the list has count entries. missing is the number of further ones that do not fit
+// into a message or the limits of the protocol.
+func AppendListEnd(dst []byte, count, missing uint32) []byte {
+	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeListEnd), count)
+	return appendPadding(binary.BigEndian.AppendUint32(dst, missing), 4)
+}
+
+// DecodeListEnd decodes a LIST END. It fails with ErrMalformed.
+func DecodeListEnd(msg []byte) (count, missing uint32, err error) {
+	if err := checkFixed(msg, TypeListEnd, listEndSize); err != nil {
+		return 0, 0, err
+	}
+	if err := checkPadding(TypeListEnd, msg[12:]); err != nil {
+		return 0, 0, err
+	}
+	return binary.BigEndian.Uint32(msg[4:]), binary.BigEndian.Uint32(msg[8:]), nil
+}
