@@ -3,7 +3,6 @@ package negotiate
 import (
 	"bytes"
 	"fmt"
-	"math"
 )
 
 // The Comch server names of the service.
@@ -50,8 +49,7 @@ type ServiceStep struct {
 	Accepted Accepted      // with CopyAccepted
 	List     ListRequest   // with ListRequested
 	Listed   []Listed      // with PeerListed: in the order of the list, depth first and sorted by name
-	Count    uint32        // with PeerListEnd: number of entries
-	Missing  uint32        // with PeerListEnd: number of further entries that could not be listed
+	ListEnd  ListEnd       // with PeerListEnd
 	Remove   RemoveRequest // with RemoveRequested
 	Removed  []Removal     // with PeerRemoved: one for each path of the REMOVE
 	Ping     ServicePing   // with Pinged: call Pong; with RoundTrip: the answer. The payload is part of the message
@@ -303,7 +301,7 @@ func (s *Service) beginList(l ListRequest) {
 
 // Listed appends a LISTED with as many of the entries as fit into a message, and returns their number. It is called on
 // the daemon after ListRequested, at least once. An entry that does not fit into a message of its own fails with
-// ErrTooLarge: it is to be left out, with all below it, and counted as missing. It also fails with ErrMalformed, for
+// ErrTooLarge: it is to be left out, with all below it, and ListEnd to say so. It also fails with ErrMalformed, for
 // example for the wrong order, and with ErrOutOfOrder.
 func (s *Service) Listed(dst []byte, entries []Listed) (msg []byte, used int, err error) {
 	err = s.mayCall(TypeListed)
@@ -341,26 +339,24 @@ func (l *listing) add(e *Listed) error {
 	return nil
 }
 
-// ListEnd appends a LIST END. It is called on the daemon when all entries are listed but for missing ones. It fails with
-// ErrMalformed if none is, and with ErrOutOfOrder.
-func (s *Service) ListEnd(dst []byte, missing uint32) ([]byte, error) {
+// ListEnd appends a LIST END. It is called on the daemon when all entries are listed, with code 0, or all but those that
+// cannot be, with the first reason for that. It fails with ErrMalformed if none is listed, and with ErrOutOfOrder.
+func (s *Service) ListEnd(dst []byte, code AbortCode, text string) ([]byte, error) {
+	e := ListEnd{Count: s.list.order.next, Code: code, Text: text}
 	err := s.mayCall(TypeListEnd)
 	if err == nil {
-		err = s.list.checkEnd(s.list.order.next, missing)
+		err = s.list.checkEnd(e)
 	}
 	if err != nil {
 		return dst, s.refuse(err)
 	}
 	s.state = Ready
-	return AppendListEnd(dst, s.list.order.next, missing), nil
+	return appendListEnd(dst, e, min(MaxAbortText, s.limits.MaxMessage-listEndSize)), nil
 }
 
-func (l *listing) checkEnd(count, missing uint32) error {
-	switch {
-	case count == 0 || count != l.order.next:
-		return malformed(TypeListEnd, "%d entries instead of %d", count, l.order.next)
-	case missing > math.MaxUint32-count:
-		return malformed(TypeListEnd, "%d entries and %d missing ones", count, missing)
+func (l *listing) checkEnd(e ListEnd) error {
+	if e.Count == 0 || e.Count != l.order.next {
+		return malformed(TypeListEnd, "%d entries instead of %d", e.Count, l.order.next)
 	}
 	return nil
 }

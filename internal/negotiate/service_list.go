@@ -2,14 +2,13 @@ package negotiate
 
 import (
 	"encoding/binary"
-	"fmt"
 	"strings"
 )
 
 const (
 	listRequestSize = 12 // without share and path
 	listedSize      = 36 // of an entry, without name and link
-	listEndSize     = 16
+	listEndSize     = 12 // without the text
 )
 
 // ListFlags are options of a LIST.
@@ -85,40 +84,12 @@ func (l ListRequest) check() error {
 	return l.Place.check(TypeList)
 }
 
-// ListedKind is the kind of a Listed entry.
-type ListedKind uint8
-
-// The kinds.
-const (
-	ListedFile ListedKind = iota + 1
-	ListedDirectory
-	ListedSymlink
-	ListedOther // a FIFO, socket or device
-)
-
-// listedKindNames is the only table of the names.
-var listedKindNames = [...]string{
-	ListedFile: "file", ListedDirectory: "directory", ListedSymlink: "symlink", ListedOther: "other",
-}
-
-// Known reports whether k is one of the kinds above.
-func (k ListedKind) Known() bool { return k != 0 && int(k) < len(listedKindNames) }
-
-// String returns the kind's name in docs/PROTOCOL.md.
-func (k ListedKind) String() string {
-	if !k.Known() {
-		return fmt.Sprintf("kind %d", uint8(k))
-	}
-	return listedKindNames[k]
-}
-
 // Listed is an entry of a LISTED. The first one of a list, at depth 0, is what was asked for; if the list is that of the
 // shares, it is a directory that has the shares as its entries. An entry's parent is the last one of the previous depth
 // that was listed before it.
 type Listed struct {
-	Kind       ListedKind
-	Incomplete bool // the daemon could not read all of the directory
-	Depth      int  // at most 2048
+	Kind  EntryKind // but EntryHardLink
+	Depth int       // at most 2048
 	// Mode has permission bits, at most MaxMode. Those of a share are what the key may do: 0o400 read, 0o200 write.
 	Mode  uint32
 	MTime Timestamp
@@ -137,7 +108,7 @@ func AppendListed(dst []byte, entries []Listed) []byte {
 }
 
 func appendListed(dst []byte, e *Listed) []byte {
-	dst = append(dst, byte(e.Kind), wireBool(e.Incomplete))
+	dst = append(dst, byte(e.Kind), 0)
 	dst = binary.BigEndian.AppendUint16(dst, uint16(e.Depth))
 	dst = binary.BigEndian.AppendUint32(dst, e.Mode)
 	dst = binary.BigEndian.AppendUint64(dst, uint64(e.MTime.Sec))
@@ -179,20 +150,16 @@ func decodeListed(b []byte, text string) (e Listed, length int, err error) {
 	if len(b) < length {
 		return Listed{}, 0, malformed(TypeListed, "%d bytes for an entry of %d", len(b), length)
 	}
-	if b[1] > 1 {
-		return Listed{}, 0, malformed(TypeListed, "unknown flags %#x of an entry", b[1]&^1)
-	}
 	e = Listed{
-		Kind:       ListedKind(b[0]),
-		Incomplete: b[1] == 1,
-		Depth:      int(binary.BigEndian.Uint16(b[2:])),
-		Mode:       binary.BigEndian.Uint32(b[4:]),
-		MTime:      Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
-		Size:       binary.BigEndian.Uint64(b[24:]),
-		Name:       text[listedSize:name],
-		Link:       text[name:length],
+		Kind:  EntryKind(b[0]),
+		Depth: int(binary.BigEndian.Uint16(b[2:])),
+		Mode:  binary.BigEndian.Uint32(b[4:]),
+		MTime: Timestamp{int64(binary.BigEndian.Uint64(b[8:])), binary.BigEndian.Uint32(b[16:])},
+		Size:  binary.BigEndian.Uint64(b[24:]),
+		Name:  text[listedSize:name],
+		Link:  text[name:length],
 	}
-	if err := firstError(checkPadding(TypeListed, b[20:24]), e.check()); err != nil {
+	if err := firstError(checkPadding(TypeListed, b[1:2]), checkPadding(TypeListed, b[20:24]), e.check()); err != nil {
 		return Listed{}, 0, err
 	}
 	return e, length, nil
@@ -201,21 +168,19 @@ func decodeListed(b []byte, text string) (e Listed, length int, err error) {
 // check checks everything that does not depend on other entries.
 func (e *Listed) check() error {
 	switch {
-	case !e.Kind.Known():
-		return malformed(TypeListed, "an entry of unknown %s", e.Kind)
-	case e.Incomplete && e.Kind != ListedDirectory:
-		return malformed(TypeListed, "a %s that is incomplete", e.Kind)
+	case e.Kind < EntryFile || e.Kind > EntrySymlink:
+		return malformed(TypeListed, "a listed %s", e.Kind)
 	case e.Mode > MaxMode:
 		return malformed(TypeListed, "mode %#o, limit %#o", e.Mode, MaxMode)
 	case e.MTime.Nsec >= 1e9:
 		return malformed(TypeListed, "%d nanoseconds in a second", e.MTime.Nsec)
-	case e.Size > maxListedSize || e.Size != 0 && e.Kind != ListedFile:
+	case e.Size > maxListedSize || e.Size != 0 && e.Kind != EntryFile:
 		return malformed(TypeListed, "a %s of %d bytes", e.Kind, e.Size)
 	case e.Depth > maxLevel:
 		return malformed(TypeListed, "an entry at depth %d, limit %d", e.Depth, maxLevel)
 	case e.Depth == 0 && e.Name != "", e.Depth > 0 && !validName([]byte(e.Name)):
 		return malformed(TypeListed, "a name of %d bytes at depth %d", len(e.Name), e.Depth)
-	case (e.Kind == ListedSymlink) != (e.Link != ""), len(e.Link) > MaxLink, strings.IndexByte(e.Link, 0) >= 0:
+	case (e.Kind == EntrySymlink) != (e.Link != ""), len(e.Link) > MaxLink, strings.IndexByte(e.Link, 0) >= 0:
 		return malformed(TypeListed, "a %s with a link of %d bytes that it cannot have", e.Kind, len(e.Link))
 	}
 	return nil
@@ -226,27 +191,47 @@ const maxListedSize = 1<<63 - 1
 
 // inOrder returns the entry as its order is checked.
 func (e *Listed) inOrder() Entry {
-	kind := EntryFile
-	if e.Kind == ListedDirectory {
-		kind = EntryDirectory
-	}
-	return Entry{Kind: kind, Depth: e.Depth, Name: []byte(e.Name)}
+	return Entry{Kind: e.Kind, Depth: e.Depth, Name: []byte(e.Name)}
 }
 
-// AppendListEnd appends a LIST END: the list has count entries. missing is the number of further ones that do not fit
-// into a message or the limits of the protocol.
-func AppendListEnd(dst []byte, count, missing uint32) []byte {
-	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeListEnd), count)
-	return appendPadding(binary.BigEndian.AppendUint32(dst, missing), 4)
+// ListEnd is the content of a LIST END.
+type ListEnd struct {
+	Count uint32    // of the entries
+	Code  AbortCode // 0: the list is complete; otherwise one of the constants: there are entries that it does not have
+	Text  string    // the first reason for that, at most MaxAbortText bytes as received, any bytes; empty with Code 0
+}
+
+// AppendListEnd appends a LIST END. It truncates the text to MaxAbortText bytes and replaces invalid UTF-8.
+func AppendListEnd(dst []byte, e ListEnd) []byte { return appendListEnd(dst, e, MaxAbortText) }
+
+func appendListEnd(dst []byte, e ListEnd, limit int) []byte {
+	code, text := byte(0), ""
+	if e.Code != 0 {
+		code, text = byte(e.Code.known()), truncateText(e.Text, limit)
+	}
+	dst = binary.BigEndian.AppendUint32(appendType(dst, TypeListEnd), e.Count)
+	dst = binary.BigEndian.AppendUint16(append(dst, code, 0), uint16(len(text)))
+	return append(dst, text...)
 }
 
 // DecodeListEnd decodes a LIST END. It fails with ErrMalformed.
-func DecodeListEnd(msg []byte) (count, missing uint32, err error) {
-	if err := checkFixed(msg, TypeListEnd, listEndSize); err != nil {
-		return 0, 0, err
+func DecodeListEnd(msg []byte) (ListEnd, error) {
+	if err := checkType(msg, TypeListEnd, listEndSize); err != nil {
+		return ListEnd{}, err
 	}
-	if err := checkPadding(TypeListEnd, msg[12:]); err != nil {
-		return 0, 0, err
+	err := firstError(
+		checkTail(msg, TypeListEnd, listEndSize, uint64(binary.BigEndian.Uint16(msg[10:]))),
+		checkPadding(TypeListEnd, msg[9:10]),
+	)
+	if err != nil {
+		return ListEnd{}, err
 	}
-	return binary.BigEndian.Uint32(msg[4:]), binary.BigEndian.Uint32(msg[8:]), nil
+	e := ListEnd{Count: binary.BigEndian.Uint32(msg[4:]), Text: string(msg[listEndSize:])}
+	if msg[8] != 0 {
+		e.Code = AbortCode(msg[8]).known()
+	}
+	if len(e.Text) > MaxAbortText || e.Code == 0 && e.Text != "" {
+		return ListEnd{}, malformed(TypeListEnd, "a text of %d bytes with result %d", len(e.Text), e.Code)
+	}
+	return e, nil
 }

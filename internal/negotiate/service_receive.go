@@ -185,15 +185,15 @@ func (s *Service) receiveListed(msg []byte) (ServiceStep, error) {
 }
 
 func (s *Service) receiveListEnd(msg []byte) (ServiceStep, error) {
-	count, missing, err := DecodeListEnd(msg)
+	end, err := DecodeListEnd(msg)
 	if err == nil {
-		err = s.list.checkEnd(count, missing)
+		err = s.list.checkEnd(end)
 	}
 	if err != nil {
 		return ServiceStep{}, err
 	}
 	s.state = Ready
-	return ServiceStep{Event: PeerListEnd, Count: count, Missing: missing}, nil
+	return ServiceStep{Event: PeerListEnd, ListEnd: end}, nil
 }
 
 func (s *Service) receiveRemove(msg []byte) (ServiceStep, error) {

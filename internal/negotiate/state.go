@@ -179,7 +179,7 @@ const (
 	PeerClosed                                  // the native session of the peer has ended: call Close, unless Ready
 	ListRequested                               // List is set, on the daemon: call Listed and ListEnd, or Refuse
 	PeerListed                                  // Listed is set, on the command
-	PeerListEnd                                 // Count and Missing are set, on the command
+	PeerListEnd                                 // ListEnd is set, on the command
 	RemoveRequested                             // Remove is set, on the daemon: call Removed or Refuse
 	PeerRemoved                                 // Removed is set, on the command
 	PeerWorking                                 // Ahead is set, on the command
