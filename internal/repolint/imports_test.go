@@ -37,6 +37,8 @@ var layers = []layer{
 	{packages: []string{"internal/bench"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
+	{packages: []string{"internal/secure"}},
+	{packages: []string{"internal/identity"}},
 	{packages: []string{"internal/share"}},
 	{packages: []string{
 		"internal/dmaxfer/job", "internal/dmaxfer/pump", "internal/dmaxfer/tree", "internal/dmaxfer/disk",

@@ -1,0 +1,68 @@
+package secure
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/identity"
+)
+
+// Config is what a side needs to authenticate.
+type Config struct {
+	// Key is that of this side. If it is nil, a new one is generated that nobody knows.
+	Key *identity.Key
+
+	// Verify decides whether a peer with a key is accepted; any error refuses it. It must not be nil: AnyKey accepts
+	// all. It is called during the handshake, before the peer has proved that it has the private key, so it must not
+	// remember the key, nor report that the peer was there: Conn.Peer is the key that is proved.
+	Verify func(identity.Public) error
+
+	// Timeout is for the whole handshake; 0 is 10 seconds.
+	Timeout time.Duration
+}
+
+// AnyKey is a Config.Verify that accepts every key.
+func AnyKey(identity.Public) error { return nil }
+
+// DefaultTimeout is the timeout of a handshake.
+const DefaultTimeout = 10 * time.Second
+
+// What a side takes from a peer that has not authenticated yet, before it ends the connection.
+const (
+	MaxHandshakeMessages = 8
+	MaxHandshakeBytes    = 64 << 10
+)
+
+// Overhead is the number of bytes by which a message is longer than what it carries: the header of a TLS record, its
+// type and its authentication tag.
+const Overhead = 5 + 1 + 16
+
+var (
+	// ErrRefused means that the peer does not accept the key of this side.
+	ErrRefused = errors.New("the peer does not trust the key of this side")
+
+	// ErrHandshake means that the peer sent what no handshake has, or more than the limits of this package.
+	ErrHandshake = errors.New("the peer did not authenticate")
+
+	// ErrTimeout means that the peer did not complete the handshake in time.
+	ErrTimeout = errors.New("timeout: the peer did not authenticate")
+
+	// ErrRecord means that a message was not authentic, or not one record of data.
+	ErrRecord = errors.New("a message was modified or does not belong here")
+)
+
+// UntrustedError means that Config.Verify refused the key that the peer has shown. The peer may not have the private
+// key.
+type UntrustedError struct {
+	Key identity.Public
+	Err error // of Config.Verify
+}
+
+// Error names the fingerprint words of the key, and the reason.
+func (e *UntrustedError) Error() string {
+	return fmt.Sprintf("the key of the peer is refused: %v (its words: %s)", e.Err, e.Key.Words())
+}
+
+// Unwrap returns the error of Config.Verify.
+func (e *UntrustedError) Unwrap() error { return e.Err }
