@@ -1,5 +1,5 @@
 // Package comchtest gives tests a control channel without a device: a pair of connections in memory, whose faults are
-// chosen by the test.
+// chosen by the test; and the tests that every connection passes.
 package comchtest
 
 import (
