@@ -40,7 +40,8 @@ var (
 // Conn is one peer. Send, Recv and Close may be called from different goroutines.
 type Conn interface {
 	// Send returns when the message is in the peer's queue; a full queue waits. 1 to MaxMessage bytes, which the caller
-	// may reuse afterwards. ErrPeerLost, ErrClosed, or the cause of ctx.
+	// may reuse afterwards. ErrPeerLost, ErrClosed, or the cause of ctx. If ctx ends the wait, the message still
+	// arrives, after those sent before it and before those sent after it, unless the connection ends.
 	Send(ctx context.Context, message []byte) error
 
 	// Recv returns the next message, which is the caller's. Messages sent before the peer left are still received.

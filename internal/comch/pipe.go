@@ -1,6 +1,7 @@
 package comch
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"sync"
@@ -14,7 +15,7 @@ const pipeQueue = 1024
 
 // PipeEnd is one end of a connection within this process. It implements Conn and Polling.
 type PipeEnd struct {
-	in, out    pipeDirection
+	in, out    *pipeDirection
 	ended      *pipeEnd // of both ends
 	closed     chan struct{}
 	closeOnce  sync.Once
@@ -30,6 +31,15 @@ var (
 type pipeDirection struct {
 	queue   chan []byte
 	arrived chan struct{} // of Polling
+
+	mu      sync.Mutex
+	waiting []waitingMessage // for space in the queue, in order
+}
+
+// waitingMessage is one whose Send waits. It is sent even if the context of that Send ends.
+type waitingMessage struct {
+	bytes  []byte
+	queued chan struct{} // closed when the message is in the queue
 }
 
 // pipeEnd is the end of a connection, which both ends of a pipe see.
@@ -43,14 +53,14 @@ type pipeEnd struct {
 func Pipe(maxMessage int) (one, other *PipeEnd) {
 	ended := &pipeEnd{done: make(chan struct{})}
 	there, back := newPipeDirection(), newPipeDirection()
-	newEnd := func(in, out pipeDirection) *PipeEnd {
+	newEnd := func(in, out *pipeDirection) *PipeEnd {
 		return &PipeEnd{in: in, out: out, ended: ended, closed: make(chan struct{}), maxMessage: maxMessage}
 	}
 	return newEnd(back, there), newEnd(there, back)
 }
 
-func newPipeDirection() pipeDirection {
-	return pipeDirection{queue: make(chan []byte, pipeQueue), arrived: make(chan struct{}, 1)}
+func newPipeDirection() *pipeDirection {
+	return &pipeDirection{queue: make(chan []byte, pipeQueue), arrived: make(chan struct{}, 1)}
 }
 
 // Send implements Conn.
@@ -61,9 +71,12 @@ func (e *PipeEnd) Send(ctx context.Context, message []byte) error {
 	if err := e.whyEnded(); err != nil {
 		return err
 	}
+	queued, wait := e.out.add(bytes.Clone(message))
+	if !wait {
+		return nil
+	}
 	select {
-	case e.out.queue <- append([]byte(nil), message...):
-		e.out.announce()
+	case <-queued:
 		return nil
 	case <-e.ended.done:
 		return e.whyEnded()
@@ -72,7 +85,46 @@ func (e *PipeEnd) Send(ctx context.Context, message []byte) error {
 	}
 }
 
-func (d pipeDirection) announce() {
+// add appends a message. If it has to wait, queued is closed when it is in the queue.
+func (d *pipeDirection) add(message []byte) (queued <-chan struct{}, wait bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.waiting) == 0 && d.put(message) {
+		return nil, false
+	}
+	added := waitingMessage{message, make(chan struct{})}
+	d.waiting = append(d.waiting, added)
+	return added.queued, true
+}
+
+// put appends a message to the queue if it has space.
+func (d *pipeDirection) put(message []byte) bool {
+	select {
+	case d.queue <- message:
+		d.announce()
+		return true
+	default:
+		return false
+	}
+}
+
+// refill moves waiting messages into the queue, which has space again, unless the connection has ended.
+func (e *PipeEnd) refill() {
+	select {
+	case <-e.ended.done:
+		return
+	default:
+	}
+	d := e.in
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.waiting) > 0 && d.put(d.waiting[0].bytes) {
+		close(d.waiting[0].queued)
+		d.waiting = d.waiting[1:]
+	}
+}
+
+func (d *pipeDirection) announce() {
 	select {
 	case d.arrived <- struct{}{}:
 	default:
@@ -86,6 +138,7 @@ func (e *PipeEnd) Recv(ctx context.Context) ([]byte, error) {
 	}
 	select {
 	case message := <-e.in.queue:
+		e.refill()
 		return message, nil
 	case <-e.ended.done:
 	case <-ctx.Done():
@@ -129,6 +182,7 @@ func (e *PipeEnd) Close() error {
 func (e *PipeEnd) TryRecv() (message []byte, received bool) {
 	select {
 	case message := <-e.in.queue:
+		e.refill()
 		return message, true
 	default:
 		return nil, false

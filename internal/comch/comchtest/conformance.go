@@ -29,6 +29,7 @@ func TestConn(t *testing.T, open Opener) {
 				"messages are copies":        testMessagesAreCopies,
 				"order both ways":            testOrder,
 				"contexts end waits":         testContexts,
+				"cancelled messages arrive":  testCancelledMessagesArrive,
 				"close ends both":            testCloseEndsBoth,
 				"close takes nothing back":   testCloseTakesNothingBack,
 				"close unblocks":             testCloseUnblocks,
@@ -170,18 +171,53 @@ func testContexts(t *testing.T, one, other comch.Conn) {
 	MustReceive(t, other, []byte("filling"))
 }
 
-// fillUp sends until a Send has to wait, and has its context end that.
-func fillUp(t *testing.T, conn comch.Conn) {
+// fillUp sends until a Send has to wait, and has its context end that. It returns how many messages it sent, including
+// the last one.
+func fillUp(t *testing.T, conn comch.Conn) (count int) {
 	t.Helper()
 	for {
 		ctx, cancel := context.WithTimeoutCause(Patient(t), 200*time.Millisecond, ErrEnough)
 		err := conn.Send(ctx, []byte("filling"))
 		cancel()
+		count++
 		if errors.Is(err, ErrEnough) {
-			return
+			return count
 		}
 		MustBe(t, err, nil)
 	}
+}
+
+// testCancelledMessagesArrive has contexts end before a Send has begun, while it waits, and while it waits for others.
+func testCancelledMessagesArrive(t *testing.T, one, other comch.Conn) {
+	count := fillUp(t, one)
+	ended, cancel := context.WithCancelCause(Patient(t))
+	cancel(ErrEnough)
+	MustBe(t, one.Send(ended, []byte("cancelled")), ErrEnough)
+	waiting, cancel := context.WithCancelCause(Patient(t))
+	results := make(chan error, 3)
+	for range cap(results) {
+		go func() { results <- one.Send(waiting, []byte("cancelled while waiting")) }()
+	}
+	select {
+	case err := <-results:
+		t.Errorf("a message was sent although the queue is full: %v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	cancel(ErrEnough)
+	for range cap(results) {
+		MustBe(t, <-results, ErrEnough)
+	}
+	last := make(chan error, 1)
+	go func() { last <- one.Send(Patient(t), []byte("last")) }()
+	for range count {
+		MustReceive(t, other, []byte("filling"))
+	}
+	MustReceive(t, other, []byte("cancelled"))
+	for range cap(results) {
+		MustReceive(t, other, []byte("cancelled while waiting"))
+	}
+	MustReceive(t, other, []byte("last"))
+	MustBe(t, <-last, nil)
 }
 
 // MustHaveEnded waits for the end of a connection, and checks that it is the cause of what Recv and Send return.

@@ -91,12 +91,13 @@ func (e *End) Send(ctx context.Context, message []byte) error {
 	if len(arrive) == 0 {
 		return e.ended()
 	}
-	for _, m := range arrive {
-		if err := e.PipeEnd.Send(ctx, m); err != nil {
-			return e.explain(err)
+	var first error
+	for _, m := range arrive { // all of them, even if ctx ends
+		if err := e.PipeEnd.Send(ctx, m); first == nil {
+			first = e.explain(err)
 		}
 	}
-	return nil
+	return first
 }
 
 // Recv implements comch.Conn.
