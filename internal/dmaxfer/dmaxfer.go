@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -59,10 +60,11 @@ type Options struct {
 
 	ReferenceOnly bool // speak the reference protocol with any peer
 
-	Bandwidth   int64         // bytes per second
-	MaxBytes    int64         // of the file
-	MaxHoles    int64         // bytes of holes whose zeros have to be digested or read back
-	MaxDuration time.Duration // from the agreement on; enforced by the caller
+	Bandwidth   int64           // bytes per second
+	Limiters    []*rate.Limiter // shared with other transfers, besides Bandwidth; bytes per second
+	MaxBytes    int64           // of the file
+	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
+	MaxDuration time.Duration   // from the agreement on; enforced by the caller
 
 	Stdin, Stdout func() (disk.File, error) // open what a File of "-" stands for; nil: those of this process
 	Software      string                    // name and version for the peer: printable ASCII, at most 64 bytes
