@@ -79,6 +79,12 @@ func Decide(host, dpu Hello) (Plan, error) {
 // comparison. The role of a stream follows from that of the other side.
 func chooseSender(host, dpu Flags) (Side, error) {
 	switch {
+	case host.Has(FlagReceives) && dpu.Has(FlagReceives):
+		return 0, ErrNeitherHasFile
+	case host.Has(FlagReceives):
+		return DPU, checkDirection(dpu, host)
+	case dpu.Has(FlagReceives):
+		return Host, checkDirection(host, dpu)
 	case host.isSource() && dpu.isSource() && (host | dpu).Has(FlagRefuseSame):
 		return 0, ErrBothHaveFile
 	case host.isSource():
@@ -93,6 +99,17 @@ func chooseSender(host, dpu Flags) (Side, error) {
 		return DPU, nil
 	}
 	return 0, ErrNeitherHasFile
+}
+
+// checkDirection returns why the side with the flags from cannot be the sender to one with FlagReceives.
+func checkDirection(from, to Flags) error {
+	switch {
+	case !from.isSource() && !from.Has(FlagStream), from.Has(FlagStream) && to.Has(FlagStream):
+		return ErrNeitherHasFile
+	case to.isSource() && (from | to).Has(FlagRefuseSame), from.Has(FlagStream) && to.isSource() && to.Has(FlagFile):
+		return ErrBothHaveFile
+	}
+	return nil
 }
 
 // isSource reports whether the side has a file or a directory that it does not offer for replacement.

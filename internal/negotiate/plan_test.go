@@ -123,6 +123,54 @@ func TestDecideBothHaveIt(t *testing.T) {
 	}
 }
 
+// Where a side says that it receives, the other one is the sender, whatever both have.
+func TestDecideKnownDirection(t *testing.T) {
+	for _, test := range []struct {
+		from, to string
+		err      error
+		compare  bool
+	}{
+		{from: "file", to: "nothing"},
+		{from: "file", to: "file", compare: true},
+		{from: "file", to: "overwrite,file"},
+		{from: "file", to: "stream"},
+		{from: "file", to: "overwrite,stream"},
+		{from: "tree", to: "tree", compare: true},
+		{from: "tree", to: "overwrite,tree"},
+		{from: "stream", to: "nothing"},
+		{from: "stream", to: "overwrite,file"},
+		{from: "file", to: "tree", err: ErrKindMismatch},
+		{from: "tree", to: "file", err: ErrKindMismatch},
+		{from: "tree", to: "stream", err: ErrTreeStream},
+		{from: "stream", to: "tree", err: ErrTreeStream},
+		{from: "stream", to: "file", err: ErrBothHaveFile},
+		{from: "stream", to: "stream", err: ErrNeitherHasFile},
+		{from: "nothing", to: "file", err: ErrNeitherHasFile},
+		{from: "nothing", to: "stream", err: ErrNeitherHasFile},
+		{from: "overwrite,file", to: "nothing", err: ErrNeitherHasFile},
+	} {
+		for _, sender := range []Side{Host, DPU} {
+			var hellos [2]Hello
+			hellos[sender], hellos[sender.Other()] = endHello(test.from), endHello(test.to)
+			hellos[sender.Other()].Flags |= FlagReceives
+			plan, err := Decide(hellos[Host], hellos[DPU])
+			if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
+				t.Errorf("%s to %s: %v, want %v", test.from, test.to, err, test.err)
+			} else if err == nil && (plan.Sender != sender || plan.Compare != test.compare) {
+				t.Errorf("%s to %s, from the %s: %+v", test.from, test.to, sender, plan)
+			}
+			hellos[sender].Flags |= FlagReceives
+			if _, err := Decide(hellos[Host], hellos[DPU]); !errors.Is(err, ErrNeitherHasFile) {
+				t.Errorf("two receivers: %v", err)
+			}
+			hellos[sender].Flags = ends[test.from] | FlagRefuseSame
+			if _, err := Decide(hellos[Host], hellos[DPU]); test.compare && !errors.Is(err, ErrBothHaveFile) {
+				t.Errorf("%s to %s, refused: %v", test.from, test.to, err)
+			}
+		}
+	}
+}
+
 func TestDecidePath(t *testing.T) {
 	for _, test := range []struct {
 		host, dpu Flags

@@ -122,8 +122,9 @@ const (
 	FlagFailFast                        // the first entry that fails ends the transfer
 	FlagNoDMA                           // it cannot or will not do its part of PathDMA
 	FlagFast                            // it can do its part of PathFast
+	FlagReceives                        // it receives, as both sides know: what it has is only compared or replaced
 
-	knownFlags = FlagFast<<1 - 1
+	knownFlags = FlagReceives<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.
