@@ -113,9 +113,7 @@ func (o *Options) prepare(ctx context.Context) (*job.LocalFile, error) {
 }
 
 func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
-	file, err := job.Find(ctx, job.Search{
-		FS: o.FS, Path: o.File, Overwrite: o.Overwrite, IdleTimeout: o.IdleTimeout, Stdin: o.Stdin, Stdout: o.Stdout,
-	})
+	file, err := o.findAs(ctx, job.AnyUse)
 	if err != nil {
 		return nil, err
 	}
@@ -126,6 +124,18 @@ func (o *Options) find(ctx context.Context) (*job.LocalFile, error) {
 	if o.ReferenceOnly && file.Directory {
 		return nil, job.NewError(job.ErrSettings, nil, "leave out --protocol reference, or name a file",
 			"%s is a directory, and the reference protocol copies single files only", file.Path)
+	}
+	return file, nil
+}
+
+// findAs looks for the file of this side, and warns of one that may be incomplete.
+func (o *Options) findAs(ctx context.Context, use job.Use) (*job.LocalFile, error) {
+	file, err := job.Find(ctx, job.Search{
+		FS: o.FS, Path: o.File, Use: use, Overwrite: o.Overwrite, IdleTimeout: o.IdleTimeout,
+		Stdin: o.Stdin, Stdout: o.Stdout,
+	})
+	if err != nil {
+		return nil, err
 	}
 	if file.Foreign != "" && o.Notify != nil {
 		o.Notify(job.Warned{Text: file.Path + " may be incomplete: " + file.Foreign})

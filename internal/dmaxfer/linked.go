@@ -25,19 +25,142 @@ type Link struct {
 	// knows it, and its Link has the other value.
 	Use job.Use
 
-	PeerSize uint64 // bytes of the peer's file, if it sends one; 0: not known
-	PeerName string // what messages call the peer's file, such as "host:images/disk.raw"; may be empty
+	PeerName string // what messages call the peer's file, such as "host:images/disk.raw"; empty: the peer's
 	Version  uint8  // of the native protocol, as both sides have agreed; 0: the latest
 }
 
 // RunLinked carries out one transfer in the native protocol over a connection that goes on to exist, with a direction
-// that both sides know. It closes l.Conn before it returns, in any case. Then the peer may still be busy; it is done
-// with this side's window when it has closed its end. Side, Device, File and FS of the Options are those of this side;
-// Representor, Wait, MaxDuration and ReferenceOnly have no effect. A file named "-" is a stream, so the path of a peer
-// must not be passed as that.
+// that both sides know. It closes l.Conn before it returns, in any case; the peer is done with this side's window when
+// it has closed its end, too. Side, Device, File and FS of the Options are those of this side. Overwrite counts on the
+// side that receives; Representor, Wait, MaxDuration and ReferenceOnly have no effect. A File of "-" is a stream, so
+// the path of a peer must not be passed as that.
 //
 // RunLinked keeps the promises of Run. After an error that is a job.ErrHung the connection must not be used for
-// another transfer. After other errors it may, if the peer has closed its end.
+// another transfer. After other errors it may, if the peer closes its end.
 func RunLinked(ctx context.Context, o Options, l Link) (job.Summary, error) {
-	return job.Summary{}, errors.Join(l.Conn.Close(), negotiate.ErrNeitherHasFile)
+	linked := &linkedTransfer{options: o, link: l}
+	summary, err := linked.run(ctx)
+	if closeErr := l.Conn.Close(); closeErr != nil {
+		o.Log.Debug().Err(closeErr).Msg("could not end the transfer on the connection")
+	}
+	return summary, err
+}
+
+// linkedTransfer is one transfer over a connection that stays.
+type linkedTransfer struct {
+	options Options
+	link    Link
+	file    *job.LocalFile
+	pair    job.Pair
+}
+
+func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
+	if err := t.prepare(ctx); err != nil {
+		t.refuse(err)
+		return job.Summary{}, err
+	}
+	defer t.file.Close()
+	for restarted := false; ; restarted = true {
+		config := t.config()
+		config.Restarted = restarted
+		session, err := t.session(config)
+		if err != nil {
+			return job.Summary{}, err
+		}
+		result, err := native.Run(ctx, config, session, 0)
+		if !leavesDMA(err, t.options.paths) {
+			return result.Summary, t.explain(err)
+		}
+		t.options.leaveDMA()
+	}
+}
+
+// prepare finds out whether this side can do its part.
+func (t *linkedTransfer) prepare(ctx context.Context) error {
+	o := &t.options
+	paths, err := job.ChoosePaths(o.Path, o.Device.Info(), o.Side)
+	if err != nil {
+		return err
+	}
+	if m, remembers := t.link.Memory.(interface{ RefusedDMA() bool }); remembers && m.RefusedDMA() && paths.Fast {
+		paths.NoDMA = true
+	}
+	o.paths = paths
+	if err := job.CheckLimits(o.Device, o.Side, o.Chunk, o.Depth); err != nil {
+		return err
+	}
+	return t.find(ctx)
+}
+
+// find looks for this side's file. One that is to be received, and is there, is compared or replaced.
+func (t *linkedTransfer) find(ctx context.Context) error {
+	o, sends := &t.options, t.link.Use == job.SourceUse
+	o.Overwrite = o.Overwrite && !sends
+	file, err := o.findAs(ctx, t.link.Use)
+	if err != nil {
+		return err
+	}
+	peer := t.link.PeerName
+	if peer == "" {
+		peer = "the file of the " + o.Side.Other().String()
+	}
+	t.file, t.pair = file, job.Pair{Source: peer, Target: file.Path, Foreign: file.Foreign}
+	if sends {
+		t.pair = job.Pair{Source: file.Path, Target: peer}
+	} else if file.Unsized != nil {
+		file.Close()
+		return t.pair.Exists()
+	}
+	return nil
+}
+
+func (t *linkedTransfer) config() native.Config {
+	c := t.options.native(t.file, t.link.Conn, t.link.Memory)
+	c.Pair, c.Use, c.Kept = &t.pair, t.link.Use, true
+	return c
+}
+
+func (t *linkedTransfer) session(c native.Config) (*negotiate.NativeSession, error) {
+	version := t.link.Version
+	if version == 0 {
+		version = negotiate.Supported.Max
+	}
+	return negotiate.NewNative(c.Side, version, c.Hello(), negotiate.Limits{
+		MaxMessage: t.link.Conn.MaxMessage(), MaxFileSize: maxFileSize,
+	})
+}
+
+// refuse tells the peer why this side cannot start.
+func (t *linkedTransfer) refuse(failed error) {
+	t.file = &job.LocalFile{}
+	c := t.config()
+	session, err := t.session(c)
+	if err != nil {
+		t.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
+		return
+	}
+	native.Tell(c, session, failed)
+}
+
+// explain names both files in an error about what they are.
+func (t *linkedTransfer) explain(err error) error {
+	if _, explained := errors.AsType[*job.Error](err); explained {
+		return err
+	}
+	sends := t.link.Use == job.SourceUse
+	switch {
+	case errors.Is(err, negotiate.ErrBothHaveFile):
+		return t.pair.Exists()
+	case errors.Is(err, negotiate.ErrKindMismatch) && t.file.Directory == sends:
+		return t.pair.DirectoryForFile()
+	case errors.Is(err, negotiate.ErrKindMismatch):
+		return t.pair.FileForDirectory()
+	case errors.Is(err, negotiate.ErrTreeStream) && t.file.Directory == sends:
+		return t.pair.DirectoryForStream()
+	case errors.Is(err, negotiate.ErrTreeStream):
+		return t.pair.FileForDirectory()
+	case errors.Is(err, negotiate.ErrNeitherHasFile) && t.file.Stream:
+		return t.pair.StreamForStream()
+	}
+	return t.file.Explain(t.options.Side, err)
 }

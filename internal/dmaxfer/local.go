@@ -70,18 +70,19 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	sends.Log = zerolog.Nop() // what both sides log is logged once
 	receives.Side, receives.Notify = negotiate.DPU, events.ofReceiver
 	var err error
-	if c.sender, err = newLocalSide(sends.native(files.source, host, memory)); err != nil {
+	pair := files.pair()
+	if c.sender, err = newLocalSide(sends.native(files.source, host, memory), &pair); err != nil {
 		return nil, err
 	}
-	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory)); err != nil {
+	if c.receiver, err = newLocalSide(receives.native(files.target, dpu, memory), &pair); err != nil {
 		return nil, err
 	}
 	c.receiver.hostSize = files.source.Local().Size
 	return c, nil
 }
 
-func newLocalSide(c native.Config) (localSide, error) {
-	c.Local = true
+func newLocalSide(c native.Config, pair *job.Pair) (localSide, error) {
+	c.Local, c.Pair = true, pair
 	session, err := negotiate.NewNative(c.Side, negotiate.Supported.Max, c.Hello(), negotiate.Limits{
 		MaxMessage: localMessage, MaxFileSize: maxFileSize,
 	})
@@ -150,10 +151,7 @@ func followsPeer(err error) bool {
 
 // explain words an error for a copy whose sides the user does not see.
 func (c *localCopy) explain(err error) error {
-	differ, differs := errors.AsType[*job.Differs](err)
 	switch {
-	case differs:
-		return c.files.differ(differ)
 	case errors.Is(err, job.ErrPeerIdle) && errors.Is(err, job.ErrHung):
 		return job.Hung(job.Stalled(c.options.IdleTimeout))
 	case errors.Is(err, job.ErrPeerIdle):

@@ -525,17 +525,6 @@ func TestLocalRefuses(t *testing.T) {
 	jobtest.MustHold(t, at("tree"), "below")
 }
 
-// The directory may belong to a copy of another user, which only that user can continue.
-func TestLocalTargetOfAnotherUser(t *testing.T) {
-	files := localFiles{&job.LocalFile{Path: "here"}, &job.LocalFile{Path: "there", Foreign: "x belongs to uid 5"}}
-	err := files.differ(&job.Differs{Path: "file"})
-	want := "there exists and differs from here: x belongs to uid 5: copy as that user to continue that copy, " +
-		"or remove that file and use --overwrite"
-	if err.Error() != want || !errors.Is(err, negotiate.ErrBothHaveFile) {
-		t.Errorf("%v", err)
-	}
-}
-
 // A tree may go into a directory above it or beside it.
 func TestLocalTreeBeside(t *testing.T) {
 	l := newLocal(t)

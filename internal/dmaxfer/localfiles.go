@@ -6,7 +6,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // localFiles are source and target of a copy within this process.
@@ -38,6 +37,10 @@ func (f localFiles) close() {
 	f.target.Close()
 }
 
+func (f localFiles) pair() job.Pair {
+	return job.Pair{Source: f.source.Path, Target: f.target.Path, Foreign: f.target.Foreign}
+}
+
 func (f localFiles) check(ctx context.Context, o Options) error {
 	if err := f.checkKinds(); err != nil {
 		return err
@@ -46,7 +49,7 @@ func (f localFiles) check(ctx context.Context, o Options) error {
 		return err
 	}
 	if o.RefuseSame && (f.target.Source != nil || f.target.Directory && !f.target.Overwrite) {
-		return f.exists()
+		return f.pair().Exists()
 	}
 	var calls job.Calls
 	err := calls.Do(ctx, o.IdleTimeout, nil, func(context.Context) error { return f.checkDistinct() })
@@ -63,14 +66,11 @@ func (f localFiles) checkKinds() error {
 	targetIsFile := target.Source != nil || target.Unsized != nil || target.Replaces && !target.Directory
 	switch {
 	case source.Directory && target.Stream && !targetIsFile:
-		return job.NewError(job.ErrSource, nil, "name a directory, or copy an archive of it (tar)",
-			"%s is a directory, which cannot be copied to a stream", source.Path)
+		return f.pair().DirectoryForStream()
 	case source.Directory && targetIsFile:
-		return job.NewError(job.ErrSource, nil, "name another target",
-			"%s is a directory, and %s is a file", source.Path, target.Path)
+		return f.pair().DirectoryForFile()
 	case !source.Directory && targetIsDirectory:
-		return job.NewError(job.ErrSource, nil, "name the file in it",
-			"%s is a directory, and %s is none", target.Path, source.Path)
+		return f.pair().FileForDirectory()
 	case !source.Directory && target.NoFile:
 		return job.NewError(job.ErrTarget, nil, "leave out the slash at the end of the path",
 			"%s/ does not exist, and %s is not a directory", target.Path, source.Path)
@@ -83,37 +83,14 @@ func (f localFiles) checkStreams(dryRun bool) error {
 	source, target := f.source, f.target
 	switch {
 	case target.Unsized != nil, source.Stream && target.Source != nil:
-		return f.exists()
+		return f.pair().Exists()
 	case source.Stream && target.Stream:
-		return job.NewError(job.ErrSource, nil, "name a file as the target",
-			"%s has no known size and is sent as a stream, and so the target cannot be one", source.Path)
+		return f.pair().StreamForStream()
 	case dryRun && (source.Stream || target.Stream):
 		return job.NewError(job.ErrSettings, nil, "leave out --dry-run, or name files or directories",
 			"a stream has no plan that --dry-run could print")
 	}
 	return nil
-}
-
-// exists is the error for a target that is there and must not be replaced.
-func (f localFiles) exists() error {
-	return job.NewError(job.ErrSource, negotiate.ErrBothHaveFile,
-		"use --overwrite to replace it, or name another target", "%s exists", f.target.Path)
-}
-
-// differ is the error for a target that is there, is not the same as the source, and must not be replaced.
-func (f localFiles) differ(d *job.Differs) error {
-	source, target := f.source, f.target
-	switch {
-	case target.Foreign != "":
-		return job.NewError(job.ErrSource, d,
-			"copy as that user to continue that copy, or remove that file and use --overwrite",
-			"%s exists and differs from %s: %s", target.Path, source.Path, target.Foreign)
-	case d.Path != "":
-		return job.NewError(job.ErrSource, d, "use --overwrite to replace what differs, or name another target",
-			"%s exists, and %s in it differs from that in %s", target.Path, d.Path, source.Path)
-	}
-	return job.NewError(job.ErrSource, d, "use --overwrite to replace it, or name another target",
-		"%s exists and differs from %s", target.Path, source.Path)
 }
 
 // checkDistinct refuses to copy a file to itself, a directory into itself, and what an interrupted copy has left, which

@@ -69,7 +69,8 @@ func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Mem
 		NoResume: o.NoResume, AllowChanging: o.AllowChanging,
 		Links: o.Links, Filter: o.Filter, FilesFrom: o.FilesFrom, HardLinks: o.HardLinks, Checksum: o.Checksum,
 		DryRun: o.DryRun, FailFast: o.FailFast, RefuseSame: o.RefuseSame, MaxEntries: o.MaxEntries,
-		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, MaxBytes: o.MaxBytes, MaxHoles: o.MaxHoles,
+		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, Limiters: o.Limiters, MaxBytes: o.MaxBytes,
+		MaxHoles: o.MaxHoles,
 		Software: o.Software, Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
 	}
 }

@@ -123,6 +123,9 @@ func (t Type) String() string {
 	return fmt.Sprintf("type %d", int32(t))
 }
 
+// TypeOf returns the type of a message, or 0 if msg is too short. It may be one that no protocol knows.
+func TypeOf(msg []byte) Type { return typeOf(msg) }
+
 // typeOf returns the type of a message, or 0 if msg is too short.
 func typeOf(msg []byte) Type {
 	if len(msg) < typeSize {

@@ -94,6 +94,11 @@ func (p *planner) closeOwn() {
 // differs ends a comparison; path is what differs below the root.
 func (p *planner) differs(path string) error {
 	file, cause := p.terms.config.File, &job.Differs{Path: path}
+	if pair := p.terms.config.Pair; pair != nil && p.terms.plan.Tree {
+		return pair.Differ(path)
+	} else if pair != nil {
+		return pair.Differ("")
+	}
 	if !p.terms.plan.Tree {
 		return job.NewError(job.ErrSource, &job.Differs{}, "use --overwrite on the side whose file may be replaced",
 			"both sides have %s, and they differ", file.Path)

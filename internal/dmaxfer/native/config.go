@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -27,6 +28,18 @@ type Config struct {
 	Depth     int   // slots of the window; 0: chosen
 	Local     bool  // the peer is in this process, and the user sees neither side
 
+	// Pair is set where both sides know the direction: to what messages call both files. Use is then what File is.
+	Pair *job.Pair
+	Use  job.Use // job.AnyUse: the HELLOs decide who sends
+
+	// Kept says that the connection and Memory are used again after this transfer. The window then has the sizes that
+	// suit large files, whatever the size of this one, so that the next transfer has the same Layout. Conn.Close lets
+	// the peer receive what was sent.
+	Kept bool
+
+	// Restarted says that this is the second session over Conn: what the peer sent before its HELLO is of the first.
+	Restarted bool
+
 	Digest        digest.Algorithm
 	Durability    negotiate.Durability
 	Expect        *digest.Sum // the only content that may be transferred; nil: any
@@ -48,10 +61,11 @@ type Config struct {
 	RefuseSame bool         // if both sides have it and neither may be replaced, fail even if they are the same
 	MaxEntries int64
 
-	IdleTimeout time.Duration // without progress
-	Bandwidth   int64         // bytes per second
-	MaxBytes    int64         // of the file
-	MaxHoles    int64         // bytes of holes whose zeros have to be digested or read back
+	IdleTimeout time.Duration   // without progress
+	Bandwidth   int64           // bytes per second
+	Limiters    []*rate.Limiter // shared with other transfers, besides Bandwidth; bytes per second
+	MaxBytes    int64           // of the file
+	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
 
 	Software string // name and version for the peer: printable ASCII, at most 64 bytes
 	Log      zerolog.Logger
@@ -111,6 +125,7 @@ func (c *Config) flags() negotiate.Flags {
 		negotiate.FlagFailFast:      c.FailFast,
 		negotiate.FlagNoDMA:         c.Paths.NoDMA,
 		negotiate.FlagFast:          c.Paths.Fast,
+		negotiate.FlagReceives:      c.Use == job.TargetUse,
 	} {
 		if set {
 			flags |= flag

@@ -224,7 +224,7 @@ func (t *transfer) haltCommits() (reported bool) {
 }
 
 // partWith sends the last message, if there is one, and lets the peer disconnect first: a connection that is cut at
-// once may lose the message.
+// once may lose the message. One that is kept is not cut.
 func (t *transfer) partWith(message []byte) {
 	if message == nil {
 		return
@@ -233,6 +233,9 @@ func (t *transfer) partWith(message []byte) {
 	defer cancel()
 	if err := t.config.Conn.Send(ctx, message); err != nil {
 		t.config.Log.Debug().Err(err).Msg("could not report the failure to the peer")
+		return
+	}
+	if t.config.Kept {
 		return
 	}
 	select {

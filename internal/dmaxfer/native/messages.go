@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 )
 
@@ -92,15 +94,14 @@ func (t *transfer) post(call func() error) { t.posted.add(call) }
 // failWith is the end of a job that has failed.
 func failWith(err error) func() error { return func() error { return err } }
 
-// pace implements link. Waiting for the bandwidth limit is progress, however long it takes, and both sides' heartbeats
-// show it. It does not look ahead to the context's deadline, as the limiter's own wait does, since that is not yet the
-// cause of anything.
+// pace implements link. Waiting for a bandwidth limit is progress, however long it takes, and both sides' heartbeats
+// show it.
 func (t *transfer) pace() func(ctx context.Context, length int64) error {
-	if t.limiter == nil {
+	if len(t.limiters) == 0 {
 		return nil
 	}
 	return func(ctx context.Context, length int64) error {
-		for left := t.limiter.ReserveN(time.Now(), int(length)).Delay(); left > 0; left -= t.watch.interval {
+		for left := reserve(t.limiters, length); left > 0; left -= t.watch.interval {
 			select {
 			case <-time.After(min(left, t.watch.interval)):
 				t.config.Progress.Touch()
@@ -110,6 +111,24 @@ func (t *transfer) pace() func(ctx context.Context, length int64) error {
 		}
 		return nil
 	}
+}
+
+// reserve takes a chunk from all limiters, and returns how long it has to wait. Transfers that share a limiter get
+// their chunks in the order in which they ask for them. It does not look ahead to a deadline, as the limiter's own wait
+// does, since that is not yet the cause of anything.
+func reserve(limiters []*rate.Limiter, length int64) (delay time.Duration) {
+	now := time.Now()
+	for _, l := range limiters {
+		if l.Limit() == rate.Inf {
+			continue
+		}
+		for left := length; left > 0; { // a limiter refuses what exceeds its burst
+			part := min(left, max(int64(l.Burst()), 1))
+			delay = max(delay, l.ReserveN(now, int(part)).Delay())
+			left -= part
+		}
+	}
+	return delay
 }
 
 // poller implements link.

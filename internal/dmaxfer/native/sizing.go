@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -139,11 +141,22 @@ func (c *Config) chunk(size int64, s sizing) uint32 {
 	if s.Largest > 0 {
 		wanted = min(wanted, s.Largest)
 	}
-	if c.Bandwidth > 0 {
-		wanted = min(wanted, c.Bandwidth/pacedChunks) // each chunk is progress that the peer sees
+	if limit := c.slowestLimit(); limit > 0 {
+		wanted = min(wanted, limit/pacedChunks) // each chunk is progress that the peer sees
 	}
 	wanted = min(max(wanted, negotiate.MinChunk), negotiate.MaxChunk)
 	return 1 << (bits.Len64(uint64(wanted)) - 1)
+}
+
+// slowestLimit returns the lowest of the bandwidth limits, in bytes per second; 0 if there is none.
+func (c *Config) slowestLimit() int64 {
+	limit := max(c.Bandwidth, 0)
+	for _, l := range c.Limiters {
+		if l.Limit() != rate.Inf {
+			limit = least(limit, max(int64(l.Limit()), 1))
+		}
+	}
+	return limit
 }
 
 func (c *Config) suitableChunk(size int64, s sizing) int64 {

@@ -114,7 +114,7 @@ func (t *terms) layout() Layout {
 // batch returns how many chunks one message stands for: a quarter of the window, so that the rest keeps both sides
 // busy, and at most maxBatch. Where a chunk may take long, each has its own message.
 func (t *terms) batch() int {
-	if t.config.Bandwidth > 0 || t.config.File.Stream {
+	if t.config.Bandwidth > 0 || len(t.config.Limiters) > 0 || t.config.File.Stream {
 		return 1
 	}
 	return max(1, min(int(t.plan.Depth)/4, maxBatch/int(t.plan.Chunk)))
@@ -148,6 +148,12 @@ func (t *terms) pinning(size int64) pump.Pinning {
 
 // check refuses what the peer may want and this side's user does not.
 func (t *terms) check() error {
+	if use := t.config.Use; use != job.AnyUse && t.sends() != (use == job.SourceUse) {
+		return &negotiate.Error{
+			State: negotiate.AwaitHello, Message: negotiate.TypeHello, Err: negotiate.ErrMalformed,
+			Detail: "the peer reverses the direction that was agreed on",
+		}
+	}
 	if e := t.config.Expect; e != nil && t.plan.Digest != e.Algorithm() {
 		return job.NewError(job.ErrSettings, nil, "use the same --digest on both sides",
 			"--expect names a %s digest, but the %s requires the stronger %s",

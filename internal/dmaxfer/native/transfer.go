@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -58,17 +59,17 @@ func Tell(c Config, session *negotiate.NativeSession, failed error) {
 // While lead waits, a lane becomes the owner for messages and batches between two chunks, so that no other thread has
 // to be woken for them.
 type transfer struct {
-	owner   semaphore // held by the goroutine that uses what follows, except where it says otherwise
-	config  *Config
-	terms   *terms // the plan is set by the agreement
-	session *negotiate.NativeSession
-	inbox   inbox
-	role    role    // nil until the agreement
-	opened  *Window // set by the job that opens it; released after all jobs have returned
-	watch   liveness
-	account *account
-	message []byte        // the buffer of heartbeats
-	limiter *rate.Limiter // nil: no bandwidth limit
+	owner    semaphore // held by the goroutine that uses what follows, except where it says otherwise
+	config   *Config
+	terms    *terms // the plan is set by the agreement
+	session  *negotiate.NativeSession
+	inbox    inbox
+	role     role    // nil until the agreement
+	opened   *Window // set by the job that opens it; released after all jobs have returned
+	watch    liveness
+	account  *account
+	message  []byte // the buffer of heartbeats
+	limiters []*rate.Limiter
 
 	broken    error   // what a lane has noticed of the peer, and ends the transfer
 	skipInbox bool    // the next step serves anything but the inbox
@@ -178,6 +179,9 @@ func (t *transfer) propose(hostSize uint64) error {
 		return nil
 	}
 	size, s := int64(min(hostSize, math.MaxInt64)), c.sizing()
+	if c.Kept {
+		return t.session.Propose(c.window(0, s))
+	}
 	if c.File.Stream || c.digest().Ordered() {
 		s.shared = false // its only lane does not share a CPU with the host's
 	}
@@ -311,6 +315,9 @@ func (t *transfer) servePosted(ctx context.Context) error {
 
 // take lets the session judge a message and does what it asks for.
 func (t *transfer) take(ctx context.Context, message []byte) error {
+	if t.ofEarlierSession(message) {
+		return nil
+	}
 	step, err := t.session.Receive(message)
 	if err != nil {
 		t.partWith(step.Reply)
@@ -341,6 +348,16 @@ func (t *transfer) take(ctx context.Context, message []byte) error {
 	return t.role.take(ctx, step)
 }
 
+// ofEarlierSession reports whether the peer sent a message before it knew that a session begins again. Such messages
+// are not signs of life.
+func (t *transfer) ofEarlierSession(message []byte) bool {
+	if !t.config.Restarted || t.session.State() != negotiate.AwaitHello {
+		return false
+	}
+	kind := negotiate.TypeOf(message)
+	return kind != negotiate.TypeHello && kind != negotiate.TypeAbort
+}
+
 // begin starts what was agreed.
 func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
 	t.terms.plan = plan
@@ -349,8 +366,10 @@ func (t *transfer) begin(ctx context.Context, plan negotiate.Plan) error {
 	}
 	t.account.planned(t.session.Peer())
 	t.watch.progressed()
+	t.limiters = t.config.Limiters
 	if t.config.Bandwidth > 0 {
-		t.limiter = rate.NewLimiter(rate.Limit(t.config.Bandwidth), int(plan.Chunk))
+		own := rate.NewLimiter(rate.Limit(t.config.Bandwidth), int(plan.Chunk))
+		t.limiters = append(slices.Clip(t.limiters), own)
 	}
 	if t.terms.sends() {
 		t.role = newSender(t.terms, t.session, t, t.account)

@@ -1,0 +1,56 @@
+package job
+
+import (
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Pair has both files of a transfer whose direction is known from the start, as messages show them.
+type Pair struct {
+	Source, Target string
+	Foreign        string // that of the target, as LocalFile has it; empty on a side that does not know it
+}
+
+// Exists returns the error for a target that is there and must not be replaced.
+func (p Pair) Exists() error {
+	return NewError(ErrSource, negotiate.ErrBothHaveFile,
+		"use --overwrite to replace it, or name another target", "%s exists", p.Target)
+}
+
+// Differ returns the error for a target that is there, is not the same as the source, and must not be replaced. path is
+// the first entry of a directory that differs, or empty.
+func (p Pair) Differ(path string) error {
+	differs := &Differs{Path: path}
+	switch {
+	case p.Foreign != "":
+		return NewError(ErrSource, differs,
+			"copy as that user to continue that copy, or remove that file and use --overwrite",
+			"%s exists and differs from %s: %s", p.Target, p.Source, p.Foreign)
+	case path != "":
+		return NewError(ErrSource, differs, "use --overwrite to replace what differs, or name another target",
+			"%s exists, and %s in it differs from that in %s", p.Target, path, p.Source)
+	}
+	return NewError(ErrSource, differs, "use --overwrite to replace it, or name another target",
+		"%s exists and differs from %s", p.Target, p.Source)
+}
+
+// DirectoryForFile returns the error for a source that is a directory and a target that is a file.
+func (p Pair) DirectoryForFile() error {
+	return NewError(ErrSource, nil, "name another target", "%s is a directory, and %s is a file", p.Source, p.Target)
+}
+
+// FileForDirectory returns the error for a target that is a directory and a source that is none.
+func (p Pair) FileForDirectory() error {
+	return NewError(ErrSource, nil, "name the file in it", "%s is a directory, and %s is none", p.Target, p.Source)
+}
+
+// DirectoryForStream returns the error for a source that is a directory and a target that is a stream.
+func (p Pair) DirectoryForStream() error {
+	return NewError(ErrSource, nil, "name a directory, or copy an archive of it (tar)",
+		"%s is a directory, which cannot be copied to a stream", p.Source)
+}
+
+// StreamForStream returns the error for a source and a target that are both streams.
+func (p Pair) StreamForStream() error {
+	return NewError(ErrSource, nil, "name a file as the target",
+		"%s has no known size and is sent as a stream, and so the target cannot be one", p.Source)
+}
