@@ -319,6 +319,7 @@ func (t *transfer) release(failed error) released {
 	var errs []error
 	var kept job.Kept
 	if t.opened != nil {
+		t.opened.clean = t.opened.clean || failed == nil
 		if err := t.opened.Close(); err != nil {
 			errs = append(errs, fmt.Errorf("releasing the window: %w", err))
 		}

@@ -1,24 +1,192 @@
 package native
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// KeptMemory is a Memory whose window, import, buffers and engines outlive a transfer, and are used again by the next
-// one over the same connection. All of it is fresh memory of zeros, which no other connection has used or will use. A
-// transfer with another Layout replaces it. Its methods are for one goroutine at a time, except for Close.
+// KeptMemory is a Memory whose window, import, buffers, engines, producers and consumers outlive a transfer, and are
+// used again by the next one over the same connection. All of it is fresh memory of zeros, which no other connection
+// has used or will use. A transfer with another Layout, or with another window of the peer, replaces it, and so does
+// the one after a transfer that failed: copies or messages of that may still be under way. It serves one transfer at a
+// time; Close and RefusedDMA may be called at any time.
 type KeptMemory struct {
-	deviceMemory
+	Memory // opens what is not kept
+
+	mu      sync.Mutex
+	kept    *keptWindow   // nil: none
+	lent    bool          // a transfer uses what may be kept afterwards
+	stuck   []*keptWindow // to be released; remain while the device does not let go of them
+	closed  bool
+	refused bool
 }
+
+// keptWindow is one side's end of a window, and what it was opened for.
+type keptWindow struct {
+	*Window
+	layout Layout
+	of     negotiate.Window // the peer's window; zero for its owner
+}
+
+// ErrMemoryInUse means that a transfer has not ended yet.
+var ErrMemoryInUse = errors.New("the window is still used by a transfer")
+
+// errMemoryClosed is a transfer that begins after Close.
+var errMemoryClosed = errors.New("internal error: the memory of the connection is closed")
 
 // NewKeptMemory returns the Memory of all transfers over one connection. conn is the connection of the device itself,
 // which makes producers and consumers.
 func NewKeptMemory(device *doca.Device, conn comch.Conn) *KeptMemory {
-	return &KeptMemory{deviceMemory{device, conn}}
+	return Keep(NewMemory(device, conn))
 }
 
-// Close releases what is kept. It is called after the last transfer and before the connection is closed. While a
-// transfer uses the memory, Close has it released as soon as that transfer ends it, and returns nil; what cannot be
-// released now, because the device does not complete its copies, stays as it is, and Close can be called again.
-func (k *KeptMemory) Close() error { return nil }
+// Keep returns a KeptMemory of what another Memory opens.
+func Keep(m Memory) *KeptMemory { return &KeptMemory{Memory: m} }
+
+// Expose implements Memory.
+func (k *KeptMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
+	return k.lend(l, negotiate.Window{}, func() (*Window, error) { return k.Memory.Expose(ctx, l) })
+}
+
+// Open implements Memory.
+func (k *KeptMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+	of.Descriptor = slices.Clone(of.Descriptor)
+	w, err := k.lend(l, of, func() (*Window, error) { return k.Memory.Open(ctx, l, of) })
+	if err != nil && l.Path == negotiate.PathDMA && refusesDMA(err) {
+		k.mu.Lock()
+		k.refused = true
+		k.mu.Unlock()
+	}
+	return w, err
+}
+
+// refusesDMA reports whether a device may not import the peer's memory, and another attempt would fail, too.
+func refusesDMA(err error) bool {
+	return errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported)
+}
+
+// RefusedDMA reports whether this side may not import the peer's window, as a transfer has found out.
+func (k *KeptMemory) RefusedDMA() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.refused
+}
+
+// lend returns what is kept, if it is what the transfer needs, and otherwise what open returns.
+func (k *KeptMemory) lend(l Layout, of negotiate.Window, open func() (*Window, error)) (*Window, error) {
+	w, err := k.takeKept(l, of)
+	if err != nil {
+		return nil, err
+	}
+	if w == nil {
+		w = &keptWindow{layout: l, of: of}
+		if w.Window, err = open(); err != nil {
+			k.mu.Lock()
+			defer k.mu.Unlock()
+			k.lent = false
+			return nil, err
+		}
+	}
+	lease := &Window{
+		Slots: w.Slots, Buffers: w.Buffers, Engines: w.Engines, Address: w.Address, Descriptor: w.Descriptor,
+	}
+	lease.AddCloser(&windowLease{memory: k, window: w, lease: lease})
+	return lease, nil
+}
+
+// takeKept takes what is kept if it serves, and releases it otherwise; then it returns nil. What could not be released
+// is to be released first: a device that does not end its copies must not be given more and more memory.
+func (k *KeptMemory) takeKept(l Layout, of negotiate.Window) (*keptWindow, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case k.closed:
+		return nil, errMemoryClosed
+	case k.lent:
+		return nil, ErrMemoryInUse
+	}
+	w := k.kept
+	k.kept = nil
+	if w != nil && !w.serves(l, of) {
+		k.stuck, w = append(k.stuck, w), nil
+	}
+	if err := k.releaseStuck(); err != nil {
+		return nil, err
+	}
+	k.lent = true
+	return w, nil
+}
+
+func (w *keptWindow) serves(l Layout, of negotiate.Window) bool {
+	return w.layout == l && w.of.Address == of.Address && w.of.Length == of.Length &&
+		bytes.Equal(w.of.Descriptor, of.Descriptor)
+}
+
+// windowLease is the use of a window by one transfer, which Close ends. If the transfer has left it as it was, it is
+// kept.
+type windowLease struct {
+	memory *KeptMemory
+	window *keptWindow
+	lease  *Window
+	ended  bool // nothing but the release is missing
+}
+
+// Close implements io.Closer. Called again after a failure it continues.
+func (l *windowLease) Close() error {
+	k := l.memory
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if !l.ended {
+		l.ended, k.lent = true, false
+		if l.lease.clean && l.window.idle() && !k.closed {
+			k.kept = l.window
+			return nil
+		}
+		k.stuck = append(k.stuck, l.window)
+	}
+	return k.releaseStuck()
+}
+
+// idle reports whether no engine has anything to do.
+func (w *keptWindow) idle() bool {
+	for _, e := range w.Engines {
+		if e.Inflight() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// releaseStuck releases what is not kept any more. A device may take seconds for it. The caller has locked mu.
+func (k *KeptMemory) releaseStuck() error {
+	for len(k.stuck) > 0 {
+		if err := k.stuck[0].Close(); err != nil {
+			return err
+		}
+		k.stuck = k.stuck[1:]
+	}
+	return nil
+}
+
+// Close releases what is kept. It is called after the last transfer and before the connection is closed. It fails with
+// ErrMemoryInUse while a transfer uses the memory, which is then released when the transfer ends. What the device still
+// uses stays as it is; Close can be called again, and returns nil when everything has been released.
+func (k *KeptMemory) Close() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.closed = true
+	if k.lent {
+		return ErrMemoryInUse
+	}
+	if k.kept != nil {
+		k.stuck, k.kept = append(k.stuck, k.kept), nil
+	}
+	return k.releaseStuck()
+}

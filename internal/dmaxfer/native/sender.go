@@ -329,6 +329,7 @@ func (s *sender) abandon(error) job.Kept { return job.Kept{} }
 
 // closeWindow releases a window as soon as nothing moves any more, so that a failure is one of the transfer.
 func closeWindow(w *Window) error {
+	w.clean = true
 	if err := w.Close(); err != nil {
 		return fmt.Errorf("releasing the window: %w", err)
 	}

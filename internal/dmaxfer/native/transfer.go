@@ -12,7 +12,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
-	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -437,7 +436,6 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 // mayUseFast reports whether the transfer can begin again on PathFast after the window could not be opened. What a
 // stream has delivered so far cannot be read again.
 func (t *transfer) mayUseFast(err error) bool {
-	refused := errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported)
-	return refused && t.terms.plan.Path == negotiate.PathDMA && t.config.Paths.Fast &&
+	return refusesDMA(err) && t.terms.plan.Path == negotiate.PathDMA && t.config.Paths.Fast &&
 		t.session.Peer().Flags.Has(negotiate.FlagFast) && !t.terms.plan.StreamSource
 }

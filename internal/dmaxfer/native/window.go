@@ -54,6 +54,7 @@ type Window struct {
 	Address    uint64 // how the peer opens the window, of its owner
 	Descriptor []byte
 
+	clean  bool // nothing of the transfer is left in it; set before it is closed
 	opened []io.Closer
 }
 
