@@ -28,9 +28,15 @@ type Connection struct {
 	inbox      chan []byte
 	arrived    chan struct{} // holds a token for Arrived
 	pollers    atomic.Int32  // while there are any, arrivals are not announced
+	ofServer   bool          // the driver may end it alone
 	ended      chan struct{} // closed by the driver; cause is valid from then on
 	cause      error
 	peers      consumerList
+
+	// What follows is the driver's.
+	waiting  []*send // not yet accepted by DOCA, in order
+	inFlight int
+	sentAny  bool // this side has sent something, or tried to
 }
 
 func newConnection(e *endpoint, handle cabi.Connection) *Connection {
@@ -50,18 +56,28 @@ func (c *Connection) MaxMessage() int { return c.maxMessage }
 // Done returns a channel that is closed when the connection has ended, by either side.
 func (c *Connection) Done() <-chan struct{} { return c.ended }
 
-func (c *Connection) full() bool { return len(c.inbox) >= c.endpoint.inboxCap }
+// unread returns how many messages may be in the inbox. A server with several clients grants less to one that it has
+// not answered, because the program knows nothing about it yet.
+func (c *Connection) unread() int {
+	if c.endpoint.clients > 0 && !c.sentAny {
+		return min(unreadOfStranger, c.endpoint.inboxCap)
+	}
+	return c.endpoint.inboxCap
+}
 
-// deliver is called by the driver. The inbox has space for all messages of one poll; if a library returns more, the
-// connection is ended rather than a message lost.
-func (c *Connection) deliver(message []byte) {
+func (c *Connection) full() bool { return len(c.inbox) >= c.unread() }
+
+// deliver is called by the driver. The inbox has space for all messages of one poll; if a library returns more, deliver
+// reports false.
+func (c *Connection) deliver(message []byte) bool {
 	select {
 	case c.inbox <- message:
 		if c.pollers.Load() == 0 {
 			c.announce()
 		}
+		return true
 	default:
-		c.endpoint.disconnected(c.handle, fmt.Errorf("%w: more messages than the receive queue holds", ErrDisconnected))
+		return false
 	}
 }
 

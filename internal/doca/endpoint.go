@@ -16,6 +16,12 @@ type ChannelConfig struct {
 	MaxMessage   int // bytes; both sides must use the same
 	ReceiveQueue int // messages queued for Recv, per connection; by default DOCA queues 64 and the connection 1024
 	Sends        int // messages in flight
+
+	// Clients is for a Server whose clients must not hold each other up: the maximum number of connections at once. One
+	// client more is disconnected at once, and so is a client that has sent more messages than its connection holds
+	// unread: 2048 by default, or 16 before anything was sent to it. 0: any number of connections; if one of them is not
+	// read, all wait, because DOCA cannot stop the messages of one client alone. Clients does not matter to a Client.
+	Clients int
 }
 
 // endpoint drives one Comch server or client.
@@ -36,13 +42,19 @@ type ChannelConfig struct {
 //	    │ stop, fail               │ stop, fail
 //	    └──────────────► stopping (Stopping) ── idle, or drainTime over ──► finished ── close ──► freed
 //
+// Messages to one connection wait until the earlier ones to it are accepted or fail, not for those to others: each
+// connection may have sendLimit messages in flight, so that a client that does not receive cannot use all tasks of the
+// context, and the others take turns (see submitWaiting).
+//
 // stopBy is set from stopping on, finished is closed from finished on, and channel is nil once freed. A close that
 // cannot free the channel can be repeated.
 type endpoint struct {
 	abi        cabi.ABI
 	channel    cabi.Channel
 	waiter     *waiter
+	clients    int // as in ChannelConfig
 	inboxCap   int
+	sendLimit  int // messages in flight of one connection
 	maxMessage int
 	finished   chan struct{} // closed when run has returned; cause is valid from then on
 	cause      error         // why run returned; nil if Close was called
@@ -61,7 +73,7 @@ type endpoint struct {
 	driving     sync.Mutex // held by the driver; guards what follows and all use of channel
 	connections map[cabi.Connection]*Connection
 	sends       map[uint64]*send  // submitted, by tag
-	waiting     []*send           // not yet accepted by DOCA, in order
+	senders     []*Connection     // those with waiting messages, the next to submit first
 	rejected    []cabi.Connection // no longer in connections, still to be disconnected by DOCA
 	lastTag     uint64
 	stopBy      time.Time    // zero until stopping
@@ -70,6 +82,8 @@ type endpoint struct {
 	stopErr     error        // the stop was refused and must be retried
 	events      []cabi.Event // of the last poll
 	pollsSeen   int64        // polls at the last call of pollersActive
+	lastMove    time.Time    // of a command or an event
+	resting     bool         // run sleeps for longer than retryPause, without having armed DOCA
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -85,10 +99,7 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 	if d.dev == nil {
 		return nil, ErrClosed
 	}
-	unread := config.ReceiveQueue
-	if unread == 0 {
-		unread = defaultUnread
-	}
+	unread := config.unread()
 	config = config.withDefaults(d.info.Capabilities)
 	channel, err := d.abi.ChannelOpen(cabi.ChannelConfig{
 		Dev: d.dev, Rep: rep, Name: name,
@@ -105,7 +116,8 @@ func (d *Device) openEndpoint(rep cabi.Rep, name string, config ChannelConfig) (
 		return nil, err
 	}
 	return &endpoint{
-		abi: d.abi, channel: channel, waiter: waiter, inboxCap: unread, maxMessage: config.MaxMessage,
+		abi: d.abi, channel: channel, waiter: waiter,
+		clients: config.Clients, inboxCap: unread, sendLimit: config.sendLimit(), maxMessage: config.MaxMessage,
 		finished:    make(chan struct{}),
 		connections: map[cabi.Connection]*Connection{},
 		sends:       map[uint64]*send{},
@@ -117,12 +129,32 @@ func (c ChannelConfig) withDefaults(caps Capabilities) ChannelConfig {
 		c.MaxMessage = int(caps.MaxMessage)
 	}
 	if c.ReceiveQueue == 0 {
-		c.ReceiveQueue = min(defaultReceiveQueue, int(caps.MaxReceiveQueue))
+		c.ReceiveQueue = min(max(defaultReceiveQueue, c.Clients*queuePerClient), int(caps.MaxReceiveQueue))
 	}
 	if c.Sends == 0 {
-		c.Sends = min(defaultSends, int(caps.MaxSends))
+		c.Sends = min(max(defaultSends, c.Clients*sendsPerClient), int(caps.MaxSends))
 	}
 	return c
+}
+
+// unread returns how many messages a connection holds for Recv.
+func (c ChannelConfig) unread() int {
+	switch {
+	case c.ReceiveQueue != 0:
+		return c.ReceiveQueue
+	case c.Clients > 0:
+		return unreadOfClient
+	default:
+		return defaultUnread
+	}
+}
+
+// sendLimit divides the send tasks between the clients.
+func (c ChannelConfig) sendLimit() int {
+	if c.Clients == 0 {
+		return c.Sends
+	}
+	return max(1, c.Sends/c.Clients)
 }
 
 // do calls f, or queues it for the goroutine that is driving. After run has returned f is not called, so callers also
@@ -162,12 +194,15 @@ func (e *endpoint) drive(first func() bool) bool {
 	if e.runEnded {
 		return true
 	}
-	first()
-	_, err := e.poll()
+	submitted := e.lastTag
+	moved := first()
+	polled, err := e.poll()
 	if err != nil {
 		e.fail(err)
 	}
-	if !e.stopBy.IsZero() || len(e.waiting) > 0 || len(e.rejected) > 0 || len(e.sends) > 0 && e.pollers.Load() > 0 {
+	// While there are pollers, run may be asleep without having armed DOCA for the completion of a send.
+	unwatched := e.lastTag != submitted && len(e.sends) > 0 && e.pollers.Load() > 0
+	if !e.stopBy.IsZero() || e.mustRetry() || unwatched || e.resting && (moved || polled) {
 		e.wake()
 	}
 	return true
@@ -241,10 +276,12 @@ func (e *endpoint) runCommands() bool {
 	for _, command := range commands {
 		command()
 	}
+	e.noteMove(len(commands))
 	return len(commands) > 0
 }
 
 // poll handles events of DOCA unless an inbox is full: then messages stay in DOCA's queue, which slows the peer down.
+// Connections are rejected after all events of the poll, because one of these may be the end of the connection.
 func (e *endpoint) poll() (moved bool, err error) {
 	if e.inboxFull() {
 		return false, nil
@@ -256,11 +293,20 @@ func (e *endpoint) poll() (moved bool, err error) {
 	}
 	e.rejectAgain()
 	e.submitWaiting()
+	e.noteMove(len(e.events))
 	return len(e.events) > 0, err
 }
 
+func (e *endpoint) noteMove(moves int) {
+	if moves > 0 {
+		e.lastMove = time.Now()
+	}
+}
+
+// inboxFull reports whether DOCA must not be polled. Several clients would all wait for the reader of one, so those are
+// not held back, see deliver.
 func (e *endpoint) inboxFull() bool {
-	if !e.stopBy.IsZero() {
+	if !e.stopBy.IsZero() || e.clients > 0 {
 		return false
 	}
 	for _, c := range e.connections {
@@ -279,7 +325,7 @@ func (e *endpoint) dispatch(event *cabi.Event) {
 		e.disconnected(event.Connection, ErrDisconnected)
 	case cabi.Message:
 		if c := e.connections[event.Connection]; c != nil {
-			c.deliver(append([]byte(nil), e.abi.ChannelBytes(e.channel, event)...))
+			e.deliver(c, append([]byte(nil), e.abi.ChannelBytes(e.channel, event)...))
 		}
 	case cabi.Sent:
 		e.sent(event)
@@ -293,6 +339,13 @@ func (e *endpoint) dispatch(event *cabi.Event) {
 		if c := e.connections[event.Connection]; c != nil {
 			c.peers.remove(uint32(event.Tag))
 		}
+	}
+}
+
+// deliver ends the connection, rather than lose a message, if there are more than it may hold.
+func (e *endpoint) deliver(c *Connection, message []byte) {
+	if e.clients > 0 && c.full() || !c.deliver(message) {
+		e.reject(c, fmt.Errorf("%w: the peer sent more than %d messages that were not read", ErrDisconnected, c.unread()))
 	}
 }
 
@@ -313,7 +366,7 @@ func (e *endpoint) disconnected(handle cabi.Connection, cause error) {
 	if c := e.connections[handle]; c != nil {
 		delete(e.connections, handle)
 		c.end(cause)
-		e.dropWaiting(c, cause)
+		e.dropWaiting(c)
 	}
 }
 
@@ -336,6 +389,7 @@ func (e *endpoint) disconnectAll(cause error) {
 func (e *endpoint) sent(event *cabi.Event) {
 	s := e.sends[event.Tag]
 	delete(e.sends, event.Tag)
+	s.connection.inFlight--
 	switch {
 	case event.Status == cabi.Success:
 		s.result <- nil
@@ -351,15 +405,32 @@ func (e *endpoint) enqueue(s *send) {
 		s.result <- s.connection.cause
 		return
 	}
-	e.waiting = append(e.waiting, s)
+	s.connection.sentAny = true
+	if len(s.connection.waiting) == 0 {
+		e.senders = append(e.senders, s.connection)
+	}
+	s.connection.waiting = append(s.connection.waiting, s)
 	e.submitWaiting()
 }
 
-// submitWaiting submits messages to DOCA in order until one is refused.
+// submitWaiting submits one message of each connection in turn until all are submitted or must wait. A connection must
+// wait if it has sendLimit messages in flight, or DOCA refuses its message: whether it would take another's is not
+// documented, so those are tried too.
 func (e *endpoint) submitWaiting() {
-	for len(e.waiting) > 0 && e.submit(e.waiting[0]) {
-		e.waiting = e.waiting[1:]
+	var mustWait []*Connection
+	for len(e.senders) > 0 {
+		c := e.senders[0]
+		e.senders = e.senders[1:]
+		if c.inFlight >= e.sendLimit || !e.submit(c.waiting[0]) {
+			mustWait = append(mustWait, c)
+			continue
+		}
+		c.waiting = c.waiting[1:]
+		if len(c.waiting) > 0 {
+			e.senders = append(e.senders, c)
+		}
 	}
+	e.senders = mustWait
 }
 
 // submit reports whether the send is settled: accepted or failed, but not refused because the queue is full.
@@ -369,6 +440,7 @@ func (e *endpoint) submit(s *send) bool {
 	switch {
 	case err == nil:
 		e.sends[e.lastTag] = s
+		s.connection.inFlight++
 	case isAgain(err):
 		return false
 	default:
@@ -382,16 +454,13 @@ func isAgain(err error) bool {
 	return ok && failure.Code == cabi.Again
 }
 
-func (e *endpoint) dropWaiting(c *Connection, cause error) {
-	kept := e.waiting[:0]
-	for _, s := range e.waiting {
-		if s.connection == c {
-			s.result <- cause
-		} else {
-			kept = append(kept, s)
-		}
+// dropWaiting fails what waits on a connection that has ended.
+func (e *endpoint) dropWaiting(c *Connection) {
+	for _, s := range c.waiting {
+		s.result <- c.cause
 	}
-	e.waiting = kept
+	c.waiting = nil
+	e.senders = slices.DeleteFunc(e.senders, func(sender *Connection) bool { return sender == c })
 }
 
 // sleep waits for DOCA or a command. Events that arrived before DOCA was armed are found by another poll. While an
@@ -404,7 +473,7 @@ func (e *endpoint) sleep() error {
 		return e.sleepForPollers()
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
-		return e.sleepUntil(time.Now().Add(retryPause)) // a driver without notifications
+		return e.sleepUnarmed()
 	} else if err != nil {
 		return err
 	}
@@ -423,6 +492,18 @@ func (e *endpoint) sleepUntil(until time.Time) error {
 	e.driving.Unlock()
 	defer e.driving.Lock()
 	return e.waiter.wait(until)
+}
+
+// sleepUnarmed is for a driver without notifications. Without connections the pause grows with the time for which
+// nothing has happened, so that a server without clients, and a client without a server, use little CPU time.
+func (e *endpoint) sleepUnarmed() error {
+	pause := retryPause
+	if len(e.connections) == 0 && !e.mustRetry() {
+		pause = min(max(retryPause, time.Since(e.lastMove)/16), longestPause)
+	}
+	e.resting = pause > retryPause
+	defer func() { e.resting = false }()
+	return e.sleepUntil(time.Now().Add(pause))
 }
 
 // pollersActive reports whether pollers have polled since the last call, and so will see messages, and no send is in
@@ -480,9 +561,15 @@ func (e *endpoint) inboxDrained() {
 
 // wakeBy returns when run must poll again without a notification; zero: never.
 func (e *endpoint) wakeBy() time.Time {
-	refused := len(e.waiting) > 0 && len(e.sends) == 0 // and no completion will announce free space
-	if e.stopBy.IsZero() && !refused && len(e.rejected) == 0 {
+	if e.stopBy.IsZero() && !e.mustRetry() {
 		return time.Time{}
 	}
 	return time.Now().Add(retryPause) // neither a stop nor its end is always announced
+}
+
+// mustRetry reports whether DOCA has refused something for a reason whose end no event announces: a message of a
+// connection without others in flight, or a disconnection.
+func (e *endpoint) mustRetry() bool {
+	refused := func(c *Connection) bool { return c.inFlight == 0 }
+	return len(e.rejected) > 0 || slices.ContainsFunc(e.senders, refused)
 }

@@ -140,17 +140,20 @@ func (e *endpoint) disconnect(c *Connection) error {
 	}
 }
 
-// reject is disconnect for the driver, which must not wait: while DOCA returns AGAIN, each poll retries. Until then the
-// peer's messages are dropped, so that they cannot fill an inbox without a reader.
-func (e *endpoint) reject(c *Connection) {
-	e.disconnected(c.handle, ErrClosed)
-	e.rejected = append(e.rejected, c.handle)
-	e.rejectAgain()
+// reject is disconnect for the driver, which must not wait: polls retry while DOCA returns AGAIN, or IN_USE because the
+// owners of consumers and producers have not closed them yet. Until then the peer's messages are dropped, so that they
+// cannot fill an inbox without a reader.
+func (e *endpoint) reject(c *Connection, cause error) {
+	e.disconnected(c.handle, cause)
+	if c.ofServer {
+		e.rejected = append(e.rejected, c.handle)
+	}
 }
 
 func (e *endpoint) rejectAgain() {
 	e.rejected = slices.DeleteFunc(e.rejected, func(handle cabi.Connection) bool {
-		return !isAgain(e.abi.ChannelDisconnect(e.channel, handle))
+		err := e.abi.ChannelDisconnect(e.channel, handle)
+		return !errors.Is(err, CodeAgain) && !errors.Is(err, CodeInUse)
 	})
 }
 

@@ -3,6 +3,7 @@ package doca
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/doca/internal/cabi"
 )
@@ -11,6 +12,7 @@ import (
 type Server struct {
 	endpoint *endpoint
 	arrivals chan *Connection
+	rejected atomic.Uint64
 }
 
 // Listen starts a server for clients on the host function of rep. CodeAlreadyExist: the name is in use on this device
@@ -26,7 +28,7 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{endpoint: e, arrivals: make(chan *Connection, pendingConnections)}
+	s := &Server{endpoint: e, arrivals: make(chan *Connection, max(pendingConnections, config.Clients))}
 	e.onConnect = s.arrived
 	go e.run()
 	if err := e.call(e.start); err != nil {
@@ -39,13 +41,43 @@ func (d *Device) Listen(rep *Representor, name string, config ChannelConfig) (*S
 
 // arrived is called by the driver of the endpoint.
 func (s *Server) arrived(c *Connection) {
+	c.ofServer = true
 	c.closeFunc = func() error { return s.endpoint.disconnect(c) }
-	select {
-	case s.arrivals <- c:
-	default:
-		s.endpoint.reject(c)
+	if s.endpoint.clients > 0 && len(s.endpoint.connections) > s.endpoint.clients || !s.offer(c) {
+		s.rejected.Add(1)
+		s.endpoint.reject(c, ErrClosed)
 	}
 }
+
+// offer queues the connection for Accept. If the queue is full, it drops those that have ended: clients that come and
+// go must not keep others out.
+func (s *Server) offer(c *Connection) bool {
+	if s.tryOffer(c) {
+		return true
+	}
+	for range cap(s.arrivals) {
+		select {
+		case earlier := <-s.arrivals:
+			if !earlier.hasEnded() {
+				s.arrivals <- earlier // there is space, because only the driver sends
+			}
+		default:
+		}
+	}
+	return s.tryOffer(c)
+}
+
+func (s *Server) tryOffer(c *Connection) bool {
+	select {
+	case s.arrivals <- c:
+		return true
+	default:
+		return false
+	}
+}
+
+// Rejected returns how many clients were disconnected at once because there were too many.
+func (s *Server) Rejected() uint64 { return s.rejected.Load() }
 
 // Accept returns the next client. ErrClosed after Close; the cause of ctx if that ends first.
 func (s *Server) Accept(ctx context.Context) (*Connection, error) {
@@ -85,6 +117,7 @@ func (d *Device) NewClient(name string, config ChannelConfig) (*Client, error) {
 	if !d.info.ClientSupported {
 		return nil, &Error{Op: "doca_comch_cap_client_is_supported", Code: CodeNotSupported}
 	}
+	config.Clients = 0
 	e, err := d.openEndpoint(nil, name, config)
 	if err != nil {
 		return nil, err

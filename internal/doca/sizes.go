@@ -10,6 +10,16 @@ const (
 	// defaultUnread is the number of messages that a Connection queues for Recv unless configured.
 	defaultUnread = 1024
 
+	// unreadOfClient replaces defaultUnread on a server with several clients, where one more ends the connection: what a
+	// tree may cause on its way, which is a message for each of 1024 slots and of 1024 announced entries.
+	// unreadOfStranger is that of a client to which nothing was sent yet.
+	unreadOfClient   = 2048
+	unreadOfStranger = 16
+
+	// queuePerClient and sendsPerClient are what DOCA queues, and has in flight, for each client of several.
+	queuePerClient = 16
+	sendsPerClient = 16
+
 	// defaultSends is the number of messages in flight unless configured.
 	defaultSends = 64
 
@@ -28,6 +38,9 @@ const (
 
 	// retryPause is the pause before retrying what no notification announces.
 	retryPause = time.Millisecond
+
+	// longestPause is the longest time between two polls of a driver without notifications.
+	longestPause = 50 * time.Millisecond
 
 	// minRetryPause and maxRetryPause bound the growing pause before retrying what was refused for a reason that no
 	// notification announces.
