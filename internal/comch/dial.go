@@ -28,7 +28,7 @@ func retries(first time.Duration) *backoff.ExponentialBackOff {
 	return schedule
 }
 
-// Wait is the time that one side waits for the other, over any number of calls.
+// Wait is the time that one side waits for the other, over any number of calls. The zero Wait does not end.
 type Wait struct {
 	length time.Duration
 	until  time.Time
@@ -39,6 +39,9 @@ func Within(length time.Duration) Wait { return Wait{length, time.Now().Add(leng
 
 // context returns a context that ends with ErrPeerAbsent when the wait is over.
 func (w Wait) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	if w.until.IsZero() {
+		return context.WithCancel(ctx)
+	}
 	return context.WithDeadlineCause(ctx, w.until, fmt.Errorf("%w within %s", ErrPeerAbsent, w.length))
 }
 

@@ -22,12 +22,23 @@ type Listener struct {
 // Listen offers the server called name to the host function of rep. An error that is doca.CodeAlreadyExist means that
 // another process offers it.
 func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener, error) {
-	server, err := device.Listen(rep, name, doca.ChannelConfig{})
+	return ListenMany(device, rep, name, 0)
+}
+
+// ListenMany is Listen for a daemon, which has up to that many connections at once; none of them waits for the reader
+// of another. A further peer is disconnected before anything is sent to it, which a Dialer reports as ErrTurnedAway once
+// Redial has tried for its Wait. A peer that sends more messages than its connection holds unread is disconnected; see
+// doca.ChannelConfig.Clients.
+func ListenMany(device *doca.Device, rep *doca.Representor, name string, connections int) (*Listener, error) {
+	server, err := device.Listen(rep, name, doca.ChannelConfig{Clients: connections})
 	if err != nil {
 		return nil, err
 	}
 	return &Listener{server: server}, nil
 }
+
+// Refused returns how many peers were disconnected at once because there were too many connections.
+func (l *Listener) Refused() uint64 { return l.server.Rejected() }
 
 // ListenWhenFree is Listen, but waits for another process that offers the name to end. If the wait is over first, the
 // error is doca.CodeAlreadyExist; if ctx ends first, its cause.
@@ -129,7 +140,7 @@ func (l *Listener) refuseOthers(refusing chan<- struct{}) {
 	}
 }
 
-// Close disconnects all peers. Closing twice is harmless.
+// Close disconnects all peers, and ends Accept with ErrClosed. Closing twice is harmless.
 func (l *Listener) Close() error {
 	err := l.server.Close()
 	l.mu.Lock()
