@@ -32,6 +32,7 @@ var topics = []topic{
 	{"engine life", engineLifeCases},
 	{"channel", channelCases},
 	{"messages", messageCases},
+	{"several clients", clientsCases},
 	{"disconnect", disconnectCases},
 	{"consumers and producers", fastPathCases},
 	{"life of consumers and producers", fastPathLifeCases},
