@@ -10,15 +10,11 @@ import (
 // directories are followed as the file system follows them. If durable, each directory in which one was created is
 // flushed, so that the result outlives a crash of the machine. Errors are an ErrTarget; what was created remains.
 func MakeDirs(on FS, path string, durable bool) error {
-	start := "."
-	if strings.HasPrefix(path, "/") {
-		start = "/"
-	}
-	at, err := on.OpenDir(start)
+	at, missing, err := openExisting(on, path)
 	if err != nil {
 		return CannotCreate(path, err)
 	}
-	for name := range strings.SplitSeq(path, "/") {
+	for name := range strings.SplitSeq(missing, "/") {
 		if name == "" {
 			continue
 		}
@@ -31,6 +27,22 @@ func MakeDirs(on FS, path string, durable bool) error {
 	}
 	_ = at.Close() // was only read
 	return nil
+}
+
+// openExisting opens the lowest directory of a path that exists, and returns the rest of the path. It starts with the
+// whole path, because directories above need not be readable.
+func openExisting(on FS, path string) (at Dir, missing string, err error) {
+	for {
+		at, err = on.OpenDir(path)
+		if path == "." || path == "/" || !errors.Is(err, fs.ErrNotExist) {
+			return at, missing, err
+		}
+		above, name := Split(strings.TrimRight(path, "/"))
+		missing = name + "/" + missing
+		if path = strings.TrimRight(above, "/"); path == "" {
+			path = "/"
+		}
+	}
 }
 
 // openOrMake opens a directory of this name, which it creates if there is nothing of the name.

@@ -30,6 +30,11 @@ func RemoveBeneath(base Dir, path string) error {
 }
 
 func removeBeneath(base Dir, path string) error {
+	for name := range strings.SplitSeq(path, "/") {
+		if name == "" || name == "." || name == ".." {
+			return ErrOutside
+		}
+	}
 	in, name := base, path
 	if cut := strings.LastIndexByte(path, '/'); cut >= 0 {
 		opened, err := base.OpenBeneath(path[:cut])
@@ -38,9 +43,6 @@ func removeBeneath(base Dir, path string) error {
 		}
 		defer opened.Close()
 		in, name = opened, path[cut+1:]
-	}
-	if name == "" || name == "." || name == ".." {
-		return ErrOutside
 	}
 	found, err := in.Stat(name)
 	switch {
