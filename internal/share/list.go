@@ -78,8 +78,8 @@ var errNotListed = errors.New("it is neither a file, a directory nor a symlink")
 // of the share, it then calls each for every entry in it, or with recursive also for those below, depth first and
 // sorted bytewise by component. Symlinks are listed as themselves. Sockets, FIFOs, devices and unfinished files of
 // interrupted copies are left out. It fails with ErrDenied unless the access allows Read. An error of each, or of ctx,
-// ends the listing and is returned. What cannot be read is left out, with everything below it, and the first *disk.Error
-// about that is returned after everything else; no call of each has preceded it if the path itself cannot be read.
+// ends the listing and is returned. What cannot be read is left out, with everything below it, and the first
+// *disk.Error about that is returned after everything else; each is not called at all if the path itself cannot be read.
 func (o *Opened) List(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
 	if err := o.allow(Read, "list"); err != nil {
 		return err

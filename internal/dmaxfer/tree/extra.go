@@ -65,7 +65,9 @@ var ErrNotSorted = errors.New("the list is not sorted")
 // Extra returns what is in target and not in source, in an order in which it can be removed: a directory comes after
 // everything in it. What protect excludes is left out, with everything below it and the directories above it. Nothing
 // below a directory of the target is extra if the source has something else of its name, such as a symlink that the
-// copy has followed. Errors are those of the two listings, or wrap ErrNotSorted. Memory is bounded by the depth.
+// copy has followed. Errors are those of the two listings, or wrap ErrNotSorted; one in the rest of source comes after
+// all entries, so they have to be read once, as CountExtra does, before the first is removed. Memory is bounded by the
+// depth.
 func Extra(source, target Listing, protect *Filter) Listing {
 	return func(yield func(Listed, error) bool) {
 		in, stop := newCursor(source)
@@ -87,7 +89,12 @@ func Extra(source, target Listing, protect *Filter) Listing {
 				return
 			}
 		}
-		_ = e.leave("") // what it yields is the last
+		if e.leave("") != nil {
+			return
+		}
+		if err := in.drain(); err != nil {
+			yield(Listed{}, err)
+		}
 	}
 }
 
@@ -177,16 +184,30 @@ func newCursor(listing Listing) (c *cursor, stop func()) {
 // seek returns the entry at a path, which is not before that of the last call; found is false if there is none.
 func (c *cursor) seek(path string) (entry Listed, found bool, err error) {
 	for !c.ended && (c.at.Path == "" || comparePaths(c.at.Path, path) < 0) {
-		next, err, more := c.pull()
-		if err == nil && more {
-			err = c.order.check(next.Path)
-		}
-		if err != nil {
+		if err := c.next(); err != nil {
 			return Listed{}, false, err
 		}
-		c.at, c.ended = next, !more
 	}
 	return c.at, !c.ended && c.at.Path == path, nil
+}
+
+func (c *cursor) next() error {
+	next, err, more := c.pull()
+	if err == nil && more {
+		err = c.order.check(next.Path)
+	}
+	c.at, c.ended = next, !more
+	return err
+}
+
+// drain reads the rest, which may show that the listing is not sorted or not complete.
+func (c *cursor) drain() error {
+	for !c.ended {
+		if err := c.next(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sorted checks the order of a listing.

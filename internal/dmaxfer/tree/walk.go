@@ -50,8 +50,7 @@ type Options struct {
 	// The content of a directory among them is not sent.
 	Only []string
 
-	// Shallow lists only what is in the root. Directories among it are not opened: of their Info and Xattrs only Info is
-	// set.
+	// Shallow lists only what is in the root. Directories among it are not opened, so their Xattrs are not read.
 	Shallow bool
 
 	// SkipLeftovers leaves out the unfinished files of interrupted copies, as disk.IsLeftover knows them. They are not

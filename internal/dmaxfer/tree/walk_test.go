@@ -356,3 +356,41 @@ func TestLengthOfPathsIsLimited(t *testing.T) {
 	}
 	mustBeSource(t, entries[17].Err, disk.ErrSource, "4351", "4096")
 }
+
+func TestShallowWalk(t *testing.T) {
+	root := t.TempDir()
+	build(t, root, "a/", "a/below", "b", "link -> a", "closed/", "closed/below")
+	must(t, os.Chmod(filepath.Join(root, "closed"), 0))
+	t.Cleanup(func() { must(t, os.Chmod(filepath.Join(root, "closed"), 0o700)) })
+	found := list(t, root, tree.Options{Shallow: true})
+	if len(found) != 4 || strings.Contains(strings.Join(found, " "), "below") {
+		t.Errorf("found %q", found)
+	}
+	w := openLimited(t, root, tree.Options{Shallow: true, Links: tree.LinksFollow}, tree.Limits{})
+	for _, e := range walk(t, w) {
+		followed := e.Kind == negotiate.EntryDirectory && e.Info.Mode.IsDir()
+		if e.Err != nil || e.Depth > 1 || e.Name == "link" && !followed {
+			t.Errorf("followed, %s is %+v", e.Path(), e)
+		}
+		e.Release()
+	}
+}
+
+func TestLeftoversAreSkipped(t *testing.T) {
+	root := t.TempDir()
+	build(t, root, ".file.dma-copy-part", ".file.dma-copy-journal", "file", ".dir.dma-copy-part/",
+		".dir.dma-copy-part/file", ".link.dma-copy-part -> file")
+	w := openLimited(t, root, tree.Options{SkipLeftovers: true}, tree.Limits{})
+	var got []string
+	for _, e := range walk(t, w) {
+		got = append(got, e.Path())
+		e.Release()
+	}
+	want := []string{"", ".dir.dma-copy-part", ".dir.dma-copy-part/file", ".link.dma-copy-part", "file"}
+	if !slices.Equal(got, want) || w.Skipped() != 0 {
+		t.Errorf("found %q and skipped %d, want %q", got, w.Skipped(), want)
+	}
+	if all := list(t, root, tree.Options{}); len(all) != 6 {
+		t.Errorf("without the option, found %q", all)
+	}
+}

@@ -1,0 +1,382 @@
+package tree_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// listing returns the Listing of names in the form of build: one with a slash at the end is a directory.
+func listing(names ...string) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		for _, name := range names {
+			if !yield(listed(name), nil) {
+				return
+			}
+		}
+	}
+}
+
+func listed(name string) tree.Listed {
+	path, isDirectory := strings.CutSuffix(name, "/")
+	path, _, isLink := strings.Cut(path, " -> ")
+	switch {
+	case isDirectory:
+		return tree.Listed{Path: path, Kind: negotiate.EntryDirectory}
+	case isLink:
+		return tree.Listed{Path: path, Kind: negotiate.EntrySymlink}
+	default:
+		return tree.Listed{Path: path, Kind: negotiate.EntryFile}
+	}
+}
+
+// listOf returns the Listing of a directory on disk.
+func listOf(root string, o tree.Options) tree.Listing {
+	return tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, root, o) })
+}
+
+// collect returns the paths of a listing, those of directories with a slash at the end.
+func collect(listing tree.Listing) (paths []string, err error) {
+	for entry, err := range listing {
+		if err != nil {
+			return paths, err
+		}
+		if entry.Kind == negotiate.EntryDirectory {
+			entry.Path += "/"
+		}
+		paths = append(paths, entry.Path)
+	}
+	return paths, nil
+}
+
+func mustFilter(t testing.TB, rules ...tree.Rule) *tree.Filter {
+	t.Helper()
+	f, err := tree.NewFilter(rules)
+	must(t, err)
+	return f
+}
+
+var extraCases = map[string]struct {
+	source, target []string
+	rules          rules
+	want           []string
+}{
+	"equal": {source: []string{"a", "d/", "d/b"}, target: []string{"a", "d/", "d/b"}},
+	"empty": {source: []string{"a"}},
+	"all":   {target: []string{"a", "d/", "d/b", "e/"}, want: []string{"a", "d/b", "d/", "e/"}},
+	"deeper": {
+		source: []string{"d/"}, target: []string{"d/", "d/b/", "d/b/c/", "d/b/c/f", "d/x"},
+		want: []string{"d/b/c/f", "d/b/c/", "d/b/", "d/x"},
+	},
+	"order of components": {
+		source: []string{"a/", "a/b", "a-b"}, target: []string{"a/", "a/b", "a/c", "a-b", "a-c"},
+		want: []string{"a/c", "a-c"},
+	},
+	"symlinks are removed": {
+		source: []string{"f"}, target: []string{"f", "link -> d", "out -> /etc"}, want: []string{"link", "out"},
+	},
+	"symlink in place of a directory": {
+		source: []string{"d -> e"}, target: []string{"d/", "d/a", "d/b/", "d/b/c", "x"}, want: []string{"x"},
+	},
+	"file in place of a directory": {source: []string{"d"}, target: []string{"d/", "d/a"}},
+	"directory in place of a file": {source: []string{"d/", "d/a"}, target: []string{"d", "e"}, want: []string{"e"}},
+	"excluded": {
+		target: []string{"a.o", "b", "d/", "d/c.o", "d/x", "e/", "e/f"}, rules: rules{exclude("*.o")},
+		want: []string{"b", "d/x", "e/f", "e/"},
+	},
+	"excluded below": {
+		target: []string{"a/", "a/b/", "a/b/c/", "a/b/c/keep", "a/d/", "a/d/e"}, rules: rules{exclude("keep")},
+		want: []string{"a/d/e", "a/d/"},
+	},
+	"excluded directory": {
+		target: []string{"cache/", "cache/a", "cache/b/", "cache/b/c", "d/", "d/cache/", "d/cache/e"},
+		rules:  rules{exclude("cache/")},
+	},
+	"excluded directory of both": {
+		source: []string{"cache/"}, target: []string{"cache/", "cache/a", "x"}, rules: rules{exclude("cache/")},
+		want: []string{"x"},
+	},
+	"included again": {
+		target: []string{"a.o", "b.o"}, rules: rules{include("a.o"), exclude("*.o")}, want: []string{"a.o"},
+	},
+}
+
+func TestExtra(t *testing.T) {
+	for name, c := range extraCases {
+		t.Run(name, func(t *testing.T) {
+			filter := mustFilter(t, c.rules...)
+			source, target := listing(c.source...), listing(c.target...)
+			if got, err := collect(tree.Extra(source, target, filter)); err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("got %q, %v, want %q", got, err, c.want)
+			}
+			mustRemoveExtra(t, c.source, c.target, filter, len(c.want))
+		})
+	}
+}
+
+// mustRemoveExtra does the same on disk, where the source excludes the same entries.
+func mustRemoveExtra(t *testing.T, source, target []string, filter *tree.Filter, want int) {
+	t.Helper()
+	from, to := t.TempDir(), t.TempDir()
+	build(t, from, source...)
+	build(t, to, target...)
+	dir, err := disk.OS.OpenDir(to)
+	must(t, err)
+	defer dir.Close()
+	before, err := collect(listOf(to, tree.Options{}))
+	must(t, err)
+	extra := tree.Extra(listOf(from, tree.Options{Filter: filter}), listOf(to, tree.Options{}), filter)
+	count, err := tree.CountExtra(extra, int64(want))
+	must(t, err)
+	paths, err := collect(extra)
+	must(t, err)
+	for _, path := range paths {
+		must(t, disk.RemoveBeneath(dir, strings.TrimSuffix(path, "/")))
+	}
+	after, err := collect(listOf(to, tree.Options{}))
+	must(t, err)
+	if int(count) != len(paths) || len(after) != len(before)-len(paths) {
+		t.Errorf("%d of %q were counted, and %q remain of %q", count, paths, after, before)
+	}
+}
+
+func TestExtraIsLimited(t *testing.T) {
+	extra := tree.Extra(listing("a"), listing("a", "b", "c/", "c/d"), nil)
+	for limit, want := range map[int64]int64{-1: 3, 3: 3, 4: 3} {
+		if count, err := tree.CountExtra(extra, limit); err != nil || count != want {
+			t.Errorf("limit %d: %d, %v", limit, count, err)
+		}
+	}
+	for _, limit := range []int64{0, 2} {
+		if _, err := tree.CountExtra(extra, limit); !errors.Is(err, tree.ErrTooManyExtra) {
+			t.Errorf("limit %d: %v", limit, err)
+		}
+	}
+	if count, err := tree.CountExtra(tree.Extra(listing("a"), listing("a"), nil), 0); err != nil || count != 0 {
+		t.Errorf("nothing is extra: %d, %v", count, err)
+	}
+}
+
+// A list of a peer may be in any order, or end early. Nothing may be removed then.
+func TestExtraNeedsSortedLists(t *testing.T) {
+	good := listing("a", "b", "c/", "c/d")
+	for _, wrong := range []tree.Listing{
+		listing("b", "a"), listing("a", "a"), listing("c/d", "c/"), listing("a-b", "a/b"), listing("a", ""),
+	} {
+		for _, extra := range []tree.Listing{tree.Extra(wrong, good, nil), tree.Extra(good, wrong, nil)} {
+			if _, err := tree.CountExtra(extra, -1); !errors.Is(err, tree.ErrNotSorted) {
+				t.Errorf("the error is %v", err)
+			}
+		}
+	}
+}
+
+var errList = errors.New("the connection was lost")
+
+// broken yields the names, and then an error.
+func broken(names ...string) tree.Listing {
+	return func(yield func(tree.Listed, error) bool) {
+		for entry := range listing(names...) {
+			if !yield(entry, nil) {
+				return
+			}
+		}
+		yield(tree.Listed{}, errList)
+	}
+}
+
+func TestExtraNeedsWholeLists(t *testing.T) {
+	for _, extra := range []tree.Listing{
+		tree.Extra(broken("a"), listing("a", "b"), nil), tree.Extra(listing("a"), broken("a", "b"), nil),
+		tree.Extra(broken(), listing("a"), nil), tree.Extra(listing("a"), broken(), nil),
+	} {
+		if _, err := tree.CountExtra(extra, -1); !errors.Is(err, errList) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+}
+
+// TestExtraIsAStream takes the first extra entries of lists that never end.
+func TestExtraIsAStream(t *testing.T) {
+	numbers := func(step int) tree.Listing {
+		return func(yield func(tree.Listed, error) bool) {
+			for i := 0; yield(tree.Listed{Path: fmt.Sprintf("%012d", i), Kind: negotiate.EntryFile}, nil); i += step {
+			}
+		}
+	}
+	want := 0
+	for entry, err := range tree.Extra(numbers(2), numbers(1), nil) {
+		must(t, err)
+		want++
+		if entry.Path != fmt.Sprintf("%012d", 2*want-1) {
+			t.Fatalf("%s is number %d", entry.Path, want)
+		}
+		if want == 1000 {
+			return
+		}
+	}
+}
+
+func TestListReportsWhatCannotBeRead(t *testing.T) {
+	m := disktest.NewMemory("/there", "/there/in")
+	m.Put("/there/in/file", "x")
+	m.Put("/there/last", "x")
+	for n := 0; ; n++ {
+		on := disktest.NewFaulty(m, disktest.FailAt(n, disktest.Fault{Err: unix.EIO}))
+		paths, err := collect(tree.List(func() (*tree.Walk, error) { return tree.Open(on, "/there", tree.Options{}) }))
+		if !on.Fired() {
+			must(t, err)
+			if want := []string{"in/", "in/file", "last"}; !slices.Equal(paths, want) {
+				t.Errorf("got %q, want %q", paths, want)
+			}
+			return
+		}
+		if err == nil && len(paths) < 3 {
+			t.Errorf("operation %d of %q failed, and %q was listed without an error", n, on.Trace(), paths)
+		}
+	}
+}
+
+func TestListLeavesOutWhatWasRemovedMeanwhile(t *testing.T) {
+	m := disktest.NewMemory("/there")
+	m.Put("/there/a", "x")
+	m.Put("/there/b", "x")
+	on := disktest.NewFaulty(m, func(_ int, op, name string) *disktest.Fault {
+		if op == "stat" && name == "a" {
+			return &disktest.Fault{Err: unix.ENOENT}
+		}
+		return nil
+	})
+	paths, err := collect(tree.List(func() (*tree.Walk, error) { return tree.Open(on, "/there", tree.Options{}) }))
+	must(t, err)
+	if !slices.Equal(paths, []string{"b"}) {
+		t.Errorf("got %q", paths)
+	}
+	if _, err := collect(listOf(filepath.Join(t.TempDir(), "absent"), tree.Options{})); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("an absent directory: %v", err)
+	}
+}
+
+// TestAnyExtra compares Extra of random trees with a model, and removes in its order.
+func TestAnyExtra(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		source, target := drawTree(t, "source"), drawTree(t, "target")
+		var filter *tree.Filter
+		if pattern := rapid.SampledFrom([]string{"", "a", "b/", "/a/b", "c*"}).Draw(t, "pattern"); pattern != "" {
+			var err error
+			if filter, err = tree.NewFilter(rules{exclude(pattern)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := collect(tree.Extra(source.listing(), target.listing(), filter))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := target.extra(source, filter)
+		for _, path := range got {
+			clean := strings.TrimSuffix(path, "/")
+			if !slices.Contains(want, clean) {
+				t.Fatalf("%q is not extra", path)
+			}
+			if below := target.below(clean); len(below) > 0 {
+				t.Fatalf("%q is removed before %q", path, below)
+			}
+			delete(target, clean)
+		}
+		if len(got) != len(want) {
+			t.Fatalf("%q are extra, not %q", got, want)
+		}
+	})
+}
+
+// modelTree has the kinds of entries by their paths.
+type modelTree map[string]negotiate.EntryKind
+
+func drawTree(t *rapid.T, label string) modelTree {
+	made := modelTree{}
+	dirs := []string{""}
+	for range rapid.IntRange(0, 20).Draw(t, label) {
+		name := rapid.SampledFrom([]string{"a", "b", "c", "a-", "b!"})
+		path := rapid.SampledFrom(dirs).Draw(t, "in") + name.Draw(t, "name")
+		kind := rapid.SampledFrom([]negotiate.EntryKind{
+			negotiate.EntryFile, negotiate.EntryDirectory, negotiate.EntryDirectory, negotiate.EntrySymlink,
+		}).Draw(t, "kind")
+		if _, found := made[path]; found {
+			continue
+		}
+		made[path] = kind
+		if kind == negotiate.EntryDirectory {
+			dirs = append(dirs, path+"/")
+		}
+	}
+	return made
+}
+
+// listing sorts by components.
+func (m modelTree) listing() tree.Listing {
+	var paths []string
+	for path := range m {
+		paths = append(paths, path)
+	}
+	slices.SortFunc(paths, func(a, b string) int {
+		return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+	})
+	return func(yield func(tree.Listed, error) bool) {
+		for _, path := range paths {
+			if !yield(tree.Listed{Path: path, Kind: m[path]}, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (m modelTree) below(path string) (found []string) {
+	for other := range m {
+		if strings.HasPrefix(other, path+"/") {
+			found = append(found, other)
+		}
+	}
+	return found
+}
+
+// extra returns what of m may be removed.
+func (m modelTree) extra(source modelTree, filter *tree.Filter) (extra []string) {
+	for path := range m {
+		if m.mayRemove(path, source, filter) {
+			extra = append(extra, path)
+		}
+	}
+	return extra
+}
+
+func (m modelTree) mayRemove(path string, source modelTree, filter *tree.Filter) bool {
+	if _, found := source[path]; found {
+		return false
+	}
+	for at := path; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
+		if filter.Excludes(at, m[at] == negotiate.EntryDirectory) {
+			return false
+		}
+		if kind, found := source[at]; found && kind != negotiate.EntryDirectory {
+			return false
+		}
+	}
+	for _, below := range m.below(path) {
+		if !m.mayRemove(below, source, filter) {
+			return false
+		}
+	}
+	return true
+}
