@@ -79,7 +79,7 @@ var errNotListed = errors.New("it is neither a file, a directory nor a symlink")
 // sorted bytewise by component. Symlinks are listed as themselves. Sockets, FIFOs, devices and unfinished files of
 // interrupted copies are left out. It fails with ErrDenied unless the access allows Read. An error of each, or of ctx,
 // ends the listing and is returned. What cannot be read is left out, with everything below it, and the first
-// *disk.Error about that is returned after everything else; each is not called at all if the path itself cannot be read.
+// *disk.Error about that is returned after everything else. If the path itself cannot be read, each is not called.
 func (o *Opened) List(ctx context.Context, path string, recursive bool, each func(Entry) error) error {
 	if err := o.allow(Read, "list"); err != nil {
 		return err

@@ -60,8 +60,8 @@ func (s Share) Check() error {
 	return nil
 }
 
-// Parse parses NAME=PATH[,ro|wo|rw][,nooverwrite][,max-bytes=SIZE][,max-entries=N]. The default access is ro. A path
-// with a comma can only be given in a parameter file.
+// Parse parses NAME=PATH[,ro|wo|rw][,nooverwrite][,max-bytes=SIZE][,max-entries=N]. The default access is ro. The path
+// cannot contain a comma.
 func Parse(text string) (Share, error) {
 	name, rest, found := strings.Cut(text, "=")
 	if !found {
@@ -118,7 +118,7 @@ func (s *Share) set(text string) (kind string, err error) {
 		return optionAccess, nil
 	}
 	return "", fmt.Errorf("unknown option %s: use ro, wo, rw, nooverwrite, max-bytes=SIZE or max-entries=N "+
-		"(a path with a comma can be given in a parameter file)", quote.Text(text))
+		"(for a path with a comma, name a symlink to it)", quote.Text(text))
 }
 
 // String returns the form that Parse reads.

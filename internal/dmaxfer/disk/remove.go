@@ -21,7 +21,8 @@ func RemoveBeneath(base Dir, path string) error {
 		return NewError(ErrBusy, err, "wait until the copy has ended",
 			"cannot remove %s: another process is receiving it", path)
 	case errors.Is(err, unix.ENOTEMPTY):
-		return NewError(ErrTarget, err, "look in it for unfinished files, whose names begin with a dot, and for sockets",
+		return NewError(ErrTarget, err,
+			"look for unfinished files in it, whose names begin with a dot, and for sockets",
 			"cannot remove directory %s: %s", path, Reason(err))
 	default:
 		return NewError(ErrTarget, err, "check its permissions, and that no other process changes the directory",

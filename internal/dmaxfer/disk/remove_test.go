@@ -21,7 +21,7 @@ func TestRemoveBeneath(t *testing.T) {
 		must(t, dir.Symlink("absent", "dangling"))
 		for path, want := range map[string]error{
 			"": disk.ErrOutside, ".": disk.ErrOutside, "..": disk.ErrOutside, "a/": disk.ErrOutside,
-			"/": disk.ErrOutside,
+			"/":    disk.ErrOutside,
 			"a/..": disk.ErrOutside, "a/b/../b/deep": disk.ErrOutside, "../x": disk.ErrOutside,
 			"/etc/passwd": disk.ErrOutside, "a/./b/deep": disk.ErrOutside, "a//b/deep": disk.ErrOutside,
 			"a/b": unix.ENOTEMPTY, "absent": fs.ErrNotExist, "absent/x": fs.ErrNotExist,

@@ -33,7 +33,7 @@ func mustRoot(t *testing.T, parent testDir) rooted {
 	parent.put("root/a/inner", newText)
 	for name, text := range map[string]string{
 		"root/absolute": parent.folder + "/outside/canary", "root/slash": "/", "root/up": "..",
-		"root/out": "../outside",
+		"root/out":    "../outside",
 		"root/canary": "../outside/canary", "root/far": "a/../../outside/canary", "root/again": "far",
 		"root/a/b/out": "../../../outside/canary", "root/home": parent.folder + "/root/file",
 		"root/in": "a", "root/a/back": "../file", "root/a/b/both": "../../in/inner", "root/loop": "loop",
@@ -69,10 +69,11 @@ func onEachRoot(t *testing.T, test func(t *testing.T, at rooted)) {
 // hostilePaths lead out of the Root of mustRoot, or would without it.
 var hostilePaths = []string{
 	"/", "//", "/etc/passwd", "..", "../", "./..", "../root/file", "../outside/canary", "a/../..",
-	"a/../../root/file", "a/b/../../../outside/canary", "absolute", "absolute/", "./absolute", "slash", "slash/etc/passwd", "slash/../..",
-	"up", "up/outside/canary", "up/root/file", "out", "out/", "out/canary", "out/../root/file", "canary", "far", "again",
-	"a/b/out", "in/b/out", "in/../up/outside", "in/b/top/../outside/canary", "a/b/top/canary", "home", "a/b/top/..",
-	"in/..//../outside", "a/.././.././outside/canary",
+	"a/../../root/file", "a/b/../../../outside/canary", "absolute", "absolute/", "./absolute", "slash",
+	"slash/etc/passwd", "slash/../..", "up", "up/outside/canary", "up/root/file", "out", "out/", "out/canary",
+	"out/../root/file", "canary", "far", "again", "a/b/out", "in/b/out", "in/../up/outside",
+	"in/b/top/../outside/canary", "a/b/top/canary", "home", "a/b/top/..", "in/..//../outside",
+	"a/.././.././outside/canary",
 }
 
 func TestHostilePathsStayInside(t *testing.T) {

@@ -264,7 +264,8 @@ func TestListLeavesOutWhatWasRemovedMeanwhile(t *testing.T) {
 	if !slices.Equal(paths, []string{"b"}) {
 		t.Errorf("got %q", paths)
 	}
-	if _, err := collect(listOf(filepath.Join(t.TempDir(), "absent"), tree.Options{})); !errors.Is(err, os.ErrNotExist) {
+	_, err = collect(listOf(filepath.Join(t.TempDir(), "absent"), tree.Options{}))
+	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("an absent directory: %v", err)
 	}
 }
