@@ -504,7 +504,7 @@ func TestNativeVectors(t *testing.T) {
 		})
 	}
 	for message := range typeNames {
-		if message >= TypeHello && !types[message] {
+		if message >= TypeHello && message < TypeServiceGreeting && !types[message] {
 			t.Errorf("no vector of a well-formed %s", message)
 		}
 	}

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-var updatePingStates = flag.Bool("update", false, "rewrite testdata/ping-states.txt")
+// updateStates is for the tables that tests render.
+var updateStates = flag.Bool("update", false, "rewrite testdata/ping-states.txt and service-states.txt")
 
 // pingMessageLimit is that of the control channel in these tests.
 const pingMessageLimit = 256
@@ -378,7 +379,7 @@ func TestEveryPingInputInEverySituation(t *testing.T) {
 		text.WriteString(renderPingTable(t, table))
 	}
 	file := filepath.Join("testdata", "ping-states.txt")
-	if *updatePingStates {
+	if *updateStates {
 		if err := os.WriteFile(file, []byte(text.String()), 0o644); err != nil {
 			t.Fatal(err)
 		}

@@ -3,8 +3,8 @@ package negotiate
 // MaxShare is how many bytes the name of a share has at most.
 const MaxShare = 64
 
-// ValidShare reports whether name can be that of a share: 1 to MaxShare lower case letters, digits, '.', '_' and '-', of
-// which neither '.' nor '-' is the first.
+// ValidShare reports whether name can be that of a share: 1 to MaxShare lower case letters, digits, '.', '_' and '-',
+// of which neither '.' nor '-' is the first.
 func ValidShare(name string) bool {
 	if name == "" || len(name) > MaxShare || name[0] == '.' || name[0] == '-' {
 		return false

@@ -12,7 +12,8 @@ type serviceRule struct {
 // Start and in answer. REFUSED, which a flag makes final, has rules of its own in Refuse and receiveRefused.
 var (
 	// begun are the states in which the daemon may end the session, and in which the command may hear of it.
-	begun = states(AwaitGreeting, Ready, Preparing, Requested, Copying, Closing, PeerClosing, Listing, Removing, Pinging)
+	begun = states(AwaitGreeting, Ready, Preparing, Requested, Copying, Closing, PeerClosing, Listing, Removing,
+		Pinging)
 	// refusedStates are those in which the daemon may refuse a request, and the command hears of it.
 	refusedStates = states(Requested, Listing, Removing, Pinging)
 

@@ -1,0 +1,307 @@
+package negotiate
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+)
+
+const serviceVectorFile = "service.json"
+
+type serviceVector struct {
+	Name      string          `json:"name"`
+	Meaning   string          `json:"meaning"`
+	Hex       octets          `json:"hex"`
+	Malformed bool            `json:"malformed"`
+	Message   *serviceMessage `json:"message"`
+	EncodesTo octets          `json:"encodes_to"` // where it differs from Hex
+}
+
+// serviceMessage has the fields of all messages; those that a message does not have are absent.
+type serviceMessage struct {
+	Type          string         `json:"type"`
+	Min           uint8          `json:"min"`
+	Max           uint8          `json:"max"`
+	Version       uint8          `json:"version"`
+	Authenticates bool           `json:"authenticates"`
+	Software      string         `json:"software"`
+	Name          octets         `json:"name"`
+	Code          AbortCode      `json:"code"`
+	Text          octets         `json:"text"`
+	Final         bool           `json:"final"`
+	Items         []vectorItem   `json:"items"`
+	Direction     string         `json:"direction"`
+	Kind          string         `json:"kind"`
+	Links         string         `json:"links"`
+	Flags         []string       `json:"flags"`
+	Share         string         `json:"share"`
+	Path          octets         `json:"path"`
+	Size          number         `json:"size"`
+	Entries       []vectorListed `json:"entries"`
+	Count         uint32         `json:"count"`
+	Paths         []octets       `json:"paths"`
+	Results       []vectorResult `json:"results"`
+	Number        uint32         `json:"number"`
+	IsText        bool           `json:"is_text"`
+	Payload       octets         `json:"payload"`
+	Ahead         uint32         `json:"ahead"`
+}
+
+type vectorItem struct {
+	Kind string `json:"kind"`
+	Text octets `json:"text"`
+}
+
+type vectorListed struct {
+	Kind      string `json:"kind"`
+	Depth     int    `json:"depth"`
+	Mode      number `json:"mode"`
+	MTimeSec  signed `json:"mtime_sec"`
+	MTimeNsec uint32 `json:"mtime_nsec"`
+	Size      number `json:"size"`
+	Name      octets `json:"name"`
+	Link      octets `json:"link"`
+}
+
+type vectorResult struct {
+	Code AbortCode `json:"code"`
+	Text octets    `json:"text"`
+}
+
+var (
+	copyFlagNames = []string{
+		"overwrite", "backup", "no-resume", "into", "create", "allow-changing", "only", "owner", "xattr", "links",
+		"dry-run",
+	}
+	listFlagNames = []string{"recursive", "itself"}
+)
+
+// What decodeService returns where it is not one value of the package.
+type (
+	closeMessage       struct{}
+	workingMessage     uint32
+	servicePingMessage ServicePing
+	servicePongMessage ServicePing
+)
+
+// value returns what the decoder should return for the message.
+func (m serviceMessage) value(t testing.TB) any {
+	t.Helper()
+	place := Place{m.Share, string(m.Path)}
+	switch m.Type {
+	case "GREETING":
+		return ServiceGreeting{Versions{m.Min, m.Max}, m.Version, m.Authenticates, m.Software, string(m.Name)}
+	case "REFUSED":
+		return Refusal{m.Code, string(m.Text), m.Final}
+	case "COPY":
+		return CopyRequest{
+			Direction: named[CopyDirection](t, m.Direction, CopyPull), Kind: named[CopyKind](t, m.Kind, CopyStream),
+			Links: named[CopyLinks](t, m.Links, CopyLinksSkip), Flags: CopyFlags(flagBits(t, copyFlagNames, m.Flags)),
+			Place: place, Name: string(m.Name), Size: uint64(m.Size),
+		}
+	case "ACCEPTED":
+		return Accepted{named[CopyKind](t, m.Kind, CopyStream), uint64(m.Size), string(m.Path)}
+	case "CLOSE":
+		return closeMessage{}
+	case "LIST":
+		return ListRequest{ListFlags(flagBits(t, listFlagNames, m.Flags)), place}
+	case "LIST END":
+		return ListEnd{m.Count, m.Code, string(m.Text)}
+	case "PING":
+		return servicePingMessage{m.Number, m.IsText, present(m.Payload)}
+	case "PONG":
+		return servicePongMessage{m.Number, m.IsText, present(m.Payload)}
+	case "WORKING":
+		return workingMessage(m.Ahead)
+	}
+	return m.list(t, place)
+}
+
+// list returns the value of a message that consists of a list.
+func (m serviceMessage) list(t testing.TB, place Place) any {
+	t.Helper()
+	var (
+		items   []Item
+		entries []Listed
+		remove  = RemoveRequest{Place: place}
+		results []Removal
+	)
+	for _, i := range m.Items {
+		items = append(items, Item{named[ItemKind](t, i.Kind, ItemPath), string(i.Text)})
+	}
+	for _, e := range m.Entries {
+		entries = append(entries, Listed{
+			named[EntryKind](t, e.Kind, EntrySymlink), e.Depth, uint32(e.Mode), Timestamp{int64(e.MTimeSec), e.MTimeNsec},
+			uint64(e.Size), string(e.Name), string(e.Link),
+		})
+	}
+	for _, p := range m.Paths {
+		remove.Paths = append(remove.Paths, string(p))
+	}
+	for _, r := range m.Results {
+		results = append(results, Removal{r.Code, string(r.Text)})
+	}
+	value := map[string]any{"ITEMS": items, "LISTED": entries, "REMOVE": remove, "REMOVED": results}[m.Type]
+	if value == nil {
+		t.Fatalf("vector of unknown type %q", m.Type)
+	}
+	return value
+}
+
+// decodeService decodes any message of the service protocol.
+func decodeService(msg []byte) (any, error) {
+	switch typeOf(msg) {
+	case TypeServiceGreeting:
+		return decoded(DecodeServiceGreeting(msg))
+	case TypeRefused:
+		refusal, err := DecodeRefused(msg)
+		if err != nil {
+			return nil, err
+		}
+		return *refusal, nil
+	case TypeItems:
+		return decoded(DecodeItems(nil, msg))
+	case TypeCopy:
+		return decoded(DecodeCopy(msg))
+	case TypeAccepted:
+		return decoded(DecodeAccepted(msg))
+	case TypeClose:
+		return decoded(closeMessage{}, DecodeClose(msg))
+	case TypeList:
+		return decoded(DecodeList(msg))
+	case TypeListed:
+		return decoded(DecodeListed(nil, msg))
+	case TypeListEnd:
+		return decoded(DecodeListEnd(msg))
+	case TypeRemove:
+		return decoded(DecodeRemove(nil, msg))
+	case TypeRemoved:
+		return decoded(DecodeRemoved(nil, msg))
+	case TypeServicePing:
+		ping, err := DecodeServicePing(msg)
+		return decoded(servicePingMessage(ping), err)
+	case TypeServicePong:
+		pong, err := DecodeServicePong(msg)
+		return decoded(servicePongMessage(pong), err)
+	case TypeWorking:
+		ahead, err := DecodeWorking(msg)
+		return decoded(workingMessage(ahead), err)
+	}
+	return nil, malformed(typeOf(msg), "no message of the service protocol")
+}
+
+// encodeService encodes what decodeService returns.
+func encodeService(value any) []byte {
+	switch v := value.(type) {
+	case ServiceGreeting:
+		return AppendServiceGreeting(nil, v)
+	case Refusal:
+		return AppendRefused(nil, v)
+	case []Item:
+		return AppendItems(nil, v)
+	case CopyRequest:
+		return AppendCopy(nil, v)
+	case Accepted:
+		return AppendAccepted(nil, v)
+	case closeMessage:
+		return AppendClose(nil)
+	case ListRequest:
+		return AppendList(nil, v)
+	case []Listed:
+		return AppendListed(nil, v)
+	case ListEnd:
+		return AppendListEnd(nil, v)
+	case RemoveRequest:
+		return AppendRemove(nil, v)
+	case []Removal:
+		return AppendRemoved(nil, v, 1<<20)
+	case servicePingMessage:
+		return AppendServicePing(nil, ServicePing(v))
+	case servicePongMessage:
+		return AppendServicePong(nil, ServicePing(v))
+	case workingMessage:
+		return AppendWorking(nil, uint32(v))
+	}
+	return nil
+}
+
+func serviceVectors(t testing.TB) []serviceVector {
+	t.Helper()
+	var vectors []serviceVector
+	readVectors(t, serviceVectorFile, &vectors)
+	seen := map[string]bool{}
+	for _, v := range vectors {
+		if v.Name == "" || v.Meaning == "" || seen[v.Name] || v.Malformed == (v.Message != nil) {
+			t.Fatalf("vector %q needs a name of its own, a meaning, and either a message or malformed", v.Name)
+		}
+		seen[v.Name] = true
+	}
+	return vectors
+}
+
+func TestServiceVectors(t *testing.T) {
+	types := map[Type]bool{}
+	for _, v := range serviceVectors(t) {
+		t.Run(v.Name, func(t *testing.T) {
+			got, err := decodeService(v.Hex)
+			if v.Malformed {
+				wantMalformedNative(t, got, err)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			types[typeOf(v.Hex)] = true
+			if want := v.Message.value(t); !reflect.DeepEqual(got, want) {
+				t.Fatalf("got %+v, want %+v", got, want)
+			}
+			want := v.Hex
+			if v.EncodesTo != nil {
+				want = v.EncodesTo
+			}
+			wantBytes(t, encodeService(got), want)
+		})
+	}
+	for message := range typeNames {
+		if message >= TypeServiceGreeting && !types[message] {
+			t.Errorf("no vector of a well-formed %s", message)
+		}
+	}
+}
+
+// Every missing or additional byte makes a message malformed.
+func TestServiceVectorsOfAnotherLength(t *testing.T) {
+	for _, v := range serviceVectors(t) {
+		if v.Malformed {
+			continue
+		}
+		for length := range len(v.Hex) {
+			got, err := decodeService(v.Hex[:length])
+			wantMalformedNative(t, got, err)
+		}
+		got, err := decodeService(append(bytes.Clone(v.Hex), 0))
+		wantMalformedNative(t, got, err)
+	}
+}
+
+// Changing any bit makes another message or a malformed one, so every bit is checked. The exception is the code 1: most
+// values mean the same.
+func TestServiceVectorsWithABitChanged(t *testing.T) {
+	for _, v := range serviceVectors(t) {
+		if v.Malformed || v.EncodesTo != nil {
+			continue
+		}
+		original, err := decodeService(v.Hex)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for bit := range 8 * len(v.Hex) {
+			changed := bytes.Clone(v.Hex)
+			changed[bit/8] ^= 1 << (bit % 8)
+			got, err := decodeService(changed)
+			if err == nil && reflect.DeepEqual(got, original) {
+				t.Errorf("%s: bit %d makes no difference", v.Name, bit)
+			}
+		}
+	}
+}
