@@ -75,8 +75,8 @@ type ServiceStep struct {
 // While a copy is running, the messages of its native session pass through: call Native before one is sent, and Receive
 // passes on those of the peer. CLOSE ends this: each side sends it behind the last one of its own.
 //
-// Besides what a message has, a Service keeps a copy of the payload of one PING, and of a list the path of the last
-// entry. Items and entries of one message have 24 and 96 bytes each.
+// A Service keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the bytes
+// of a message, and about 12 KiB for the path of the last entry of a list.
 type Service struct {
 	role    ServiceRole
 	own     ServiceGreeting
@@ -99,6 +99,7 @@ type Service struct {
 type listing struct {
 	flags ListFlags
 	order entryOrder
+	name  []byte // of the entry that is being checked
 }
 
 // serviceReused has what a ServiceStep refers to.
@@ -241,9 +242,9 @@ func (s *Service) Accept(dst []byte, a Accepted) ([]byte, error) {
 	return AppendAccepted(dst, a), nil
 }
 
-// Refuse appends a REFUSED. It is called on the daemon. Unless it is final it ends the request, before ACCEPTED. A final
-// one ends the session, also in place of the GREETING, between two requests and during a copy; the state is Done then.
-// It fails with ErrOutOfOrder.
+// Refuse appends a REFUSED. It is called on the daemon. Unless it is final it ends the request, before ACCEPTED. A
+// final one ends the session, also in place of the GREETING, between two requests and during a copy; the state is Done
+// then. It fails with ErrOutOfOrder.
 func (s *Service) Refuse(dst []byte, r Refusal) ([]byte, error) {
 	allowed := refusedStates
 	if r.Final {
@@ -328,7 +329,8 @@ func (s *Service) Listed(dst []byte, entries []Listed) (msg []byte, used int, er
 
 // add checks a further entry, which is valid by itself.
 func (l *listing) add(e *Listed) error {
-	entry := e.inOrder()
+	l.name = append(l.name[:0], e.Name...)
+	entry := Entry{Kind: e.Kind, Depth: e.Depth, Name: l.name}
 	if e.Depth > l.flags.depth() {
 		return malformed(TypeListed, "an entry at depth %d, limit %d", e.Depth, l.flags.depth())
 	}
@@ -339,8 +341,8 @@ func (l *listing) add(e *Listed) error {
 	return nil
 }
 
-// ListEnd appends a LIST END. It is called on the daemon when all entries are listed, with code 0, or all but those that
-// cannot be, with the first reason for that. It fails with ErrMalformed if none is listed, and with ErrOutOfOrder.
+// ListEnd appends a LIST END. It is called on the daemon when all entries are listed, with code 0, or all but those
+// that cannot be, with the first reason for that. It fails with ErrMalformed if none is listed, and with ErrOutOfOrder.
 func (s *Service) ListEnd(dst []byte, code AbortCode, text string) ([]byte, error) {
 	e := ListEnd{Count: s.list.order.next, Code: code, Text: text}
 	err := s.mayCall(TypeListEnd)
@@ -361,8 +363,8 @@ func (l *listing) checkEnd(e ListEnd) error {
 	return nil
 }
 
-// Remove appends a REMOVE with as many of the paths as fit into a message, and returns their number. It is called on the
-// command in Ready. It fails with ErrMalformed, ErrTooLarge or ErrOutOfOrder.
+// Remove appends a REMOVE with as many of the paths as fit into a message, and returns their number. It is called on
+// the command in Ready. It fails with ErrMalformed, ErrTooLarge or ErrOutOfOrder.
 func (s *Service) Remove(dst []byte, r RemoveRequest) (msg []byte, used int, err error) {
 	err = s.mayCall(TypeRemove)
 	if err == nil && len(r.Paths) == 0 {
@@ -413,7 +415,8 @@ func (s *Service) checkRemoved(results []Removal) error {
 
 // Ping appends a PING with a payload that the PONG brings back, or with text for the daemon's user, which it answers
 // with its own. It is called on the command in Ready. It fails with ErrMalformed for a payload of more than MaxPingSize
-// bytes, or a text of more than MaxPingText; with ErrTooLarge if it does not fit into a message; and with ErrOutOfOrder.
+// bytes, or a text of more than MaxPingText; with ErrTooLarge if it does not fit into a message; and with
+// ErrOutOfOrder.
 func (s *Service) Ping(dst, payload []byte, text bool) ([]byte, error) {
 	p := ServicePing{Number: s.pings, Text: text, Payload: payload}
 	err := s.mayCall(TypeServicePing)

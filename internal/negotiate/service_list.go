@@ -84,9 +84,9 @@ func (l ListRequest) check() error {
 	return l.Place.check(TypeList)
 }
 
-// Listed is an entry of a LISTED. The first one of a list, at depth 0, is what was asked for; if the list is that of the
-// shares, it is a directory that has the shares as its entries. An entry's parent is the last one of the previous depth
-// that was listed before it.
+// Listed is an entry of a LISTED. The first one of a list, at depth 0, is what was asked for; if the list is that of
+// the shares, it is a directory that has the shares as its entries. An entry's parent is the last one of the previous
+// depth that was listed before it.
 type Listed struct {
 	Kind  EntryKind // but EntryHardLink
 	Depth int       // at most 2048
@@ -188,11 +188,6 @@ func (e *Listed) check() error {
 
 // maxListedSize is the largest size of a file, which may be larger than one that can be copied.
 const maxListedSize = 1<<63 - 1
-
-// inOrder returns the entry as its order is checked.
-func (e *Listed) inOrder() Entry {
-	return Entry{Kind: e.Kind, Depth: e.Depth, Name: []byte(e.Name)}
-}
 
 // ListEnd is the content of a LIST END.
 type ListEnd struct {

@@ -8,7 +8,7 @@ type serviceRule struct {
 	handle   func(*Service, []byte) (ServiceStep, error)
 }
 
-// The rules for all messages by the role that sends them, and by type from TypeServiceGreeting. GREETING is sent by
+// The rules for all messages by the role that sends them, and by type. GREETING is sent by
 // Start and in answer. REFUSED, which a flag makes final, has rules of its own in Refuse and receiveRefused.
 var (
 	// begun are the states in which the daemon may end the session, and in which the command may hear of it.
@@ -21,31 +21,31 @@ var (
 	copySent     = states(Copying, PeerClosing)
 	copyReceived = states(Copying, Closing)
 
-	serviceMessages = [...][TypeWorking - TypeServiceGreeting + 1]serviceRule{
+	serviceMessages = [...][TypeWorking + 1]serviceRule{
 		Command: {
-			TypeServiceGreeting - TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveGreeting},
-			TypeItems - TypeServiceGreeting: {states(Ready, Preparing), states(Ready, Preparing),
+			TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveGreeting},
+			TypeItems: {states(Ready, Preparing), states(Ready, Preparing),
 				(*Service).receiveItems},
-			TypeCopy - TypeServiceGreeting: {states(Ready, Preparing), states(Ready, Preparing),
+			TypeCopy: {states(Ready, Preparing), states(Ready, Preparing),
 				(*Service).receiveCopy},
-			TypeClose - TypeServiceGreeting: {states(Copying, PeerClosing), states(Copying, Closing),
+			TypeClose: {states(Copying, PeerClosing), states(Copying, Closing),
 				(*Service).receiveClose},
-			TypeList - TypeServiceGreeting:        {states(Ready), states(Ready), (*Service).receiveList},
-			TypeRemove - TypeServiceGreeting:      {states(Ready), states(Ready), (*Service).receiveRemove},
-			TypeServicePing - TypeServiceGreeting: {states(Ready), states(Ready), (*Service).receivePing},
+			TypeList:        {states(Ready), states(Ready), (*Service).receiveList},
+			TypeRemove:      {states(Ready), states(Ready), (*Service).receiveRemove},
+			TypeServicePing: {states(Ready), states(Ready), (*Service).receivePing},
 		},
 		Daemon: {
-			TypeServiceGreeting - TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveAnswer},
-			TypeRefused - TypeServiceGreeting:         {refusedStates, begun, (*Service).receiveRefused},
-			TypeAccepted - TypeServiceGreeting: {states(Requested), states(Requested),
+			TypeServiceGreeting: {0, states(AwaitGreeting), (*Service).receiveAnswer},
+			TypeRefused:         {refusedStates, begun, (*Service).receiveRefused},
+			TypeAccepted: {states(Requested), states(Requested),
 				(*Service).receiveAccepted},
-			TypeClose - TypeServiceGreeting: {states(Copying, PeerClosing), states(Copying, Closing),
+			TypeClose: {states(Copying, PeerClosing), states(Copying, Closing),
 				(*Service).receiveClose},
-			TypeListed - TypeServiceGreeting:      {states(Listing), states(Listing), (*Service).receiveListed},
-			TypeListEnd - TypeServiceGreeting:     {states(Listing), states(Listing), (*Service).receiveListEnd},
-			TypeRemoved - TypeServiceGreeting:     {states(Removing), states(Removing), (*Service).receiveRemoved},
-			TypeServicePong - TypeServiceGreeting: {states(Pinging), states(Pinging), (*Service).receivePong},
-			TypeWorking - TypeServiceGreeting: {
+			TypeListed:      {states(Listing), states(Listing), (*Service).receiveListed},
+			TypeListEnd:     {states(Listing), states(Listing), (*Service).receiveListEnd},
+			TypeRemoved:     {states(Removing), states(Removing), (*Service).receiveRemoved},
+			TypeServicePong: {states(Pinging), states(Pinging), (*Service).receivePong},
+			TypeWorking: {
 				states(Requested, Copying, PeerClosing, Listing, Removing, Pinging),
 				states(Requested, Copying, Closing, Listing, Removing, Pinging), (*Service).receiveWorking},
 		},
@@ -55,8 +55,8 @@ var (
 // serviceRuleOf returns the rule for a message that this role sends.
 func serviceRuleOf(role ServiceRole, t Type) serviceRule {
 	rules := &serviceMessages[role]
-	if at := t - TypeServiceGreeting; at >= 0 && int(at) < len(rules) {
-		return rules[at]
+	if t >= 0 && int(t) < len(rules) {
+		return rules[t]
 	}
 	return serviceRule{}
 }

@@ -258,8 +258,8 @@ type serviceSnapshot struct {
 func serviceSnapshotOf(s *Service) serviceSnapshot {
 	ping := s.ping
 	ping.Payload = slices.Clone(ping.Payload)
-	return serviceSnapshot{s.state, s.items, s.direction, s.list.order.next, string(s.list.order.path), s.removals, ping,
-		s.pings}
+	order := s.list.order
+	return serviceSnapshot{s.state, s.items, s.direction, order.next, string(order.path), s.removals, ping, s.pings}
 }
 
 // The situations have the names of their states.

@@ -80,7 +80,7 @@ func (l *serviceLink) pass(from ServiceRole, event Event) func(msg []byte, err e
 }
 
 // passSome is pass for a call that returns how much of a list was sent.
-func (l *serviceLink) passSome(from ServiceRole, event Event, want int) func(msg []byte, used int, err error) ServiceStep {
+func (l *serviceLink) passSome(from ServiceRole, event Event, want int) func([]byte, int, error) ServiceStep {
 	l.t.Helper()
 	return func(msg []byte, used int, err error) ServiceStep {
 		l.t.Helper()
@@ -454,7 +454,8 @@ func TestServiceFinalRefusal(t *testing.T) {
 			t.Errorf("%s: the daemon still listens: %s, %v", situation, step.Event, err)
 		}
 		_, err = command.Receive(msg)
-		if refusal, ok := errors.AsType[*Refusal](err); !ok || refusal.Code != AbortLimit || refusal.Text != "stopping" {
+		refusal, ok := errors.AsType[*Refusal](err)
+		if !ok || refusal.Code != AbortLimit || refusal.Text != "stopping" {
 			t.Errorf("%s: the command fails with %v", situation, err)
 		}
 		if command.State() != Failed || !errors.Is(command.Disconnected(), err) {

@@ -131,8 +131,8 @@ func (m serviceMessage) list(t testing.TB, place Place) any {
 	}
 	for _, e := range m.Entries {
 		entries = append(entries, Listed{
-			named[EntryKind](t, e.Kind, EntrySymlink), e.Depth, uint32(e.Mode), Timestamp{int64(e.MTimeSec), e.MTimeNsec},
-			uint64(e.Size), string(e.Name), string(e.Link),
+			named[EntryKind](t, e.Kind, EntrySymlink), e.Depth, uint32(e.Mode),
+			Timestamp{int64(e.MTimeSec), e.MTimeNsec}, uint64(e.Size), string(e.Name), string(e.Link),
 		})
 	}
 	for _, p := range m.Paths {
