@@ -75,8 +75,8 @@ type ServiceStep struct {
 // While a copy is running, the messages of its native session pass through: call Native before one is sent, and Receive
 // passes on those of the peer. CLOSE ends this: each side sends it behind the last one of its own.
 //
-// A Service keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the bytes
-// of a message, and about 12 KiB for the path of the last entry of a list.
+// A Service keeps the payload of one PING, the elements of the last list that it received, in at most 12 times the
+// bytes of a message, and about 12 KiB for the path of the last entry of a list.
 type Service struct {
 	role    ServiceRole
 	own     ServiceGreeting
