@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/identity"
 )
 
@@ -36,7 +37,13 @@ const (
 
 // Overhead is the number of bytes by which a message is longer than what it carries: the header of a TLS record, its
 // type and its authentication tag.
-const Overhead = 5 + 1 + 16
+const Overhead = recordHeader + 1 + 16
+
+// MinMessage is the smallest MaxMessage, in bytes, of a channel whose handshake fits in MaxHandshakeMessages.
+const MinMessage = 1024
+
+// maxRecord is the most data that one TLS record can carry, in bytes.
+const maxRecord = 16 << 10
 
 var (
 	// ErrRefused means that the peer does not accept the key of this side.
@@ -48,9 +55,18 @@ var (
 	// ErrTimeout means that the peer did not complete the handshake in time.
 	ErrTimeout = errors.New("timeout: the peer did not authenticate")
 
-	// ErrRecord means that a message was not authentic, or not one record of data.
-	ErrRecord = errors.New("a message was modified or does not belong here")
+	// ErrRecord means that a message is not authentic, or not one record of data.
+	ErrRecord = errors.New("a message of the peer is not authentic")
+
+	// ErrPeerClosed means that the peer has closed the connection and nothing that it sent is missing. It is a
+	// comch.ErrPeerLost. A connection that was cut ends with a comch.ErrPeerLost that is not ErrPeerClosed.
+	ErrPeerClosed error = peerClosed{}
 )
+
+type peerClosed struct{}
+
+func (peerClosed) Error() string        { return "the peer closed the connection" }
+func (peerClosed) Is(target error) bool { return target == comch.ErrPeerLost }
 
 // UntrustedError means that Config.Verify refused the key that the peer has shown. The peer may not have the private
 // key.

@@ -2,17 +2,37 @@ package secure
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Conn is an authenticated connection. It implements comch.Conn and comch.Polling.
+// Conn is an authenticated connection. It implements comch.Conn and comch.Polling. What the peer sends that is not a
+// record of data ends the connection.
 type Conn struct {
-	comch.Polling
-	raw  comch.Conn
-	peer identity.Public
+	comch.Polling // of raw, but for TryRecv
+
+	raw        comch.Conn
+	stream     *stream
+	tls        *tls.Conn
+	peer       identity.Public
+	maxMessage int
+
+	sends     turns
+	receiving chan struct{} // holds a token while a message is received
+
+	closing sync.Once
+	closed  atomic.Bool
+	failure atomic.Pointer[error] // why this side has ended the connection, other than by Close
 }
 
 var (
@@ -20,33 +40,180 @@ var (
 	_ comch.Polling = (*Conn)(nil)
 )
 
-// Server authenticates a connection as the TLS server, which is the daemon's side. The Conn owns conn, which must
-// implement comch.Polling. With an error conn is closed. UntrustedError, ErrRefused, ErrHandshake, ErrTimeout, an error
-// of conn, or the cause of ctx.
-func Server(ctx context.Context, conn comch.Conn, c Config) (*Conn, error) {
-	return nil, errors.ErrUnsupported
-}
-
-// Client is Server for the TLS client, which is the command's side. When it returns without error, the server has
-// accepted the key of this side as well.
-func Client(ctx context.Context, conn comch.Conn, c Config) (*Conn, error) {
-	return nil, errors.ErrUnsupported
+func newConn(raw comch.Conn, polling comch.Polling, s *stream, t *tls.Conn, peer identity.Public) *Conn {
+	s.ctx = nil // from now on it does no I/O
+	return &Conn{
+		Polling: polling, raw: raw, stream: s, tls: t, peer: peer,
+		maxMessage: min(raw.MaxMessage()-Overhead, maxRecord),
+		receiving:  make(chan struct{}, 1),
+	}
 }
 
 // Peer returns the public key of the peer, which has proved that it has the private one.
 func (c *Conn) Peer() identity.Public { return c.peer }
 
-// Send implements comch.Conn.
-func (c *Conn) Send(ctx context.Context, message []byte) error { return errors.ErrUnsupported }
-
-// Recv implements comch.Conn.
-func (c *Conn) Recv(ctx context.Context) ([]byte, error) { return nil, errors.ErrUnsupported }
-
 // MaxMessage implements comch.Conn. It is Overhead less than that of the channel below.
-func (c *Conn) MaxMessage() int { return c.raw.MaxMessage() - Overhead }
+func (c *Conn) MaxMessage() int { return c.maxMessage }
 
 // Done implements comch.Conn.
 func (c *Conn) Done() <-chan struct{} { return c.raw.Done() }
 
-// Close implements comch.Conn.
-func (c *Conn) Close() error { return c.raw.Close() }
+// Send implements comch.Conn.
+func (c *Conn) Send(ctx context.Context, message []byte) error {
+	if len(message) < 1 || len(message) > c.maxMessage {
+		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), c.maxMessage, doca.CodeInvalidValue)
+	}
+	if w := c.sends.enter(); w != nil {
+		select {
+		case <-w.turn:
+		case <-ctx.Done():
+			if c.sends.leaveMessage(w, message) {
+				return context.Cause(ctx)
+			}
+		}
+	}
+	err := c.transmit(ctx, message)
+	c.endTurn()
+	return err
+}
+
+// endTurn ends the turn of a Send, after sending the messages that others have left behind it. These do not wait: the
+// channel below takes a message even if the context has ended.
+func (c *Conn) endTurn() {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for left := c.sends.next(); left != nil; left = c.sends.next() {
+		_ = c.transmit(ended, left) // its Send has returned
+	}
+}
+
+// transmit sends a message as one record. It is the caller's turn.
+func (c *Conn) transmit(ctx context.Context, message []byte) error {
+	if _, err := c.tls.Write(message); err != nil {
+		return c.explain(err)
+	}
+	return c.explain(c.sendRecords(ctx))
+}
+
+// sendRecords sends all that was written, each record as a message, even if ctx ends: the next record would not be
+// authentic without the one before it.
+func (c *Conn) sendRecords(ctx context.Context) (first error) {
+	for _, record := range c.stream.take() {
+		if err := c.raw.Send(ctx, record); first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Recv implements comch.Conn. It returns ErrPeerClosed if the peer closed the connection in an orderly way, which is
+// also a comch.ErrPeerLost; and ErrRecord, after which the connection is closed, for a message that is not authentic.
+func (c *Conn) Recv(ctx context.Context) ([]byte, error) {
+	select {
+	case c.receiving <- struct{}{}:
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	defer func() { <-c.receiving }()
+	if failure := c.failure.Load(); failure != nil {
+		return nil, c.explain(*failure)
+	}
+	record, err := c.raw.Recv(ctx)
+	if err != nil {
+		return nil, c.explain(err)
+	}
+	return c.open(record)
+}
+
+// TryRecv implements comch.Polling. If what arrived ends the connection, Recv returns the reason.
+func (c *Conn) TryRecv() (message []byte, received bool) {
+	select {
+	case c.receiving <- struct{}{}:
+	default:
+		return nil, false // another goroutine receives
+	}
+	defer func() { <-c.receiving }()
+	if c.failure.Load() != nil {
+		return nil, false
+	}
+	record, received := c.Polling.TryRecv()
+	if !received {
+		return nil, false
+	}
+	message, err := c.open(record)
+	return message, err == nil
+}
+
+// open returns the message in a record. An error ends the connection.
+func (c *Conn) open(record []byte) ([]byte, error) {
+	message, err := c.decrypt(record)
+	if err != nil {
+		c.failure.Store(&err)
+		c.end()
+		return nil, c.explain(err)
+	}
+	return message, nil
+}
+
+func (c *Conn) decrypt(record []byte) ([]byte, error) {
+	if !isRecord(record) {
+		return nil, fmt.Errorf("%w: %d bytes that are not one record", ErrRecord, len(record))
+	}
+	c.stream.in = record
+	message := make([]byte, len(record)-Overhead)
+	n, err := c.tls.Read(message)
+	if errors.Is(err, io.EOF) {
+		return nil, ErrPeerClosed
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s", ErrRecord, quote.Bare(err.Error()))
+	}
+	return message[:n], nil
+}
+
+// The type and version of an encrypted TLS 1.3 record, at the beginning of its header. The length follows.
+const encryptedRecord = "\x17\x03\x03"
+
+// recordHeader is the length of a record's header, in bytes.
+const recordHeader = len(encryptedRecord) + 2
+
+// isRecord reports whether a message is one encrypted record with at least one byte in it, as far as that is visible.
+func isRecord(message []byte) bool {
+	return len(message) > Overhead && string(message[:len(encryptedRecord)]) == encryptedRecord &&
+		int(binary.BigEndian.Uint16(message[len(encryptedRecord):])) == len(message)-recordHeader
+}
+
+// Close implements comch.Conn. It tells the peer that nothing is missing, unless a Send is waiting, which then fails.
+func (c *Conn) Close() error {
+	c.closing.Do(func() {
+		c.closed.Store(true)
+		c.end()
+	})
+	return c.raw.Close()
+}
+
+// end sends the reason, or that there is none, and closes the channel below.
+func (c *Conn) end() {
+	if c.sends.tryEnter() {
+		ctx, cancel := context.WithTimeout(context.Background(), alertTime)
+		defer cancel()
+		_ = c.tls.CloseWrite()
+		_ = c.sendRecords(ctx)
+		defer c.endTurn()
+	}
+	_ = c.raw.Close()
+}
+
+// explain returns the error of a Conn for one of the channel below, or of package tls.
+func (c *Conn) explain(err error) error {
+	switch failure := c.failure.Load(); {
+	case err == nil:
+		return nil
+	case c.closed.Load():
+		return comch.ErrClosed
+	case failure != nil:
+		return *failure
+	default:
+		return err
+	}
+}
