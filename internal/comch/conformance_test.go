@@ -20,12 +20,12 @@ var (
 )
 
 func TestPipeConforms(t *testing.T) {
-	testConn(t, func(*testing.T) (host, dpu comch.Conn) { return comch.Pipe(4080) })
+	comchtest.TestConnInMemory(t, func(*testing.T) (host, dpu comch.Conn) { return comch.Pipe(4080) })
 }
 
 // Tests of other packages use the pair in memory as a connection, so it has to be one.
 func TestPairInMemoryConforms(t *testing.T) {
-	testConn(t, func(*testing.T) (host, dpu comch.Conn) {
+	comchtest.TestConnInMemory(t, func(*testing.T) (host, dpu comch.Conn) {
 		return comchtest.NewPair(4080, comchtest.Faultless, comchtest.Faultless)
 	})
 }

@@ -117,7 +117,7 @@ func nothingLeft(s *stream, t *tls.Conn) error {
 }
 
 // alertTime is how long the last record may take to be sent, of a connection that is ending anyway.
-const alertTime = time.Second
+const alertTime = 100 * time.Millisecond
 
 // sendAlert sends why the handshake has failed, if package tls has written that.
 func (s *stream) sendAlert() {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
@@ -17,6 +18,13 @@ type Opener func(t *testing.T) (host, dpu comch.Conn)
 
 // TestConn checks what every Conn does, whatever is under it, seen from either end.
 func TestConn(t *testing.T, open Opener) {
+	testConn(t, open, func(t *testing.T, test func(*testing.T)) { test(t) })
+}
+
+// TestConnInMemory is TestConn for connections that need nothing outside of this process. It runs in virtual time.
+func TestConnInMemory(t *testing.T, open Opener) { testConn(t, open, synctest.Test) }
+
+func testConn(t *testing.T, open Opener, run func(t *testing.T, test func(*testing.T))) {
 	swapped := func(t *testing.T) (host, dpu comch.Conn) {
 		host, dpu = open(t)
 		return dpu, host
@@ -37,10 +45,12 @@ func TestConn(t *testing.T, open Opener) {
 				"close of both":              testBothClose,
 			} {
 				t.Run(name, func(t *testing.T) {
-					one, other := open(t)
-					test(t, one, other)
-					MustClose(t, one)
-					MustClose(t, other)
+					run(t, func(t *testing.T) {
+						one, other := open(t)
+						test(t, one, other)
+						MustClose(t, one)
+						MustClose(t, other)
+					})
 				})
 			}
 		})
