@@ -66,6 +66,7 @@ Exit codes:
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
   7         peer absent, lost or timed out; outcome unknown
+  8         refused: a key, or what it may do
   9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour

@@ -80,8 +80,8 @@ func newRootCommand(
 // commands are those below the root, in the order of the help.
 func commands() []command {
 	return []command{
-		benchCommand(), devicesCommand(), doctorCommand(), localCommand(), pingCommand(), verifyCommand(),
-		versionCommand(),
+		benchCommand(), devicesCommand(), doctorCommand(), keysCommand(), localCommand(), pingCommand(),
+		verifyCommand(), versionCommand(),
 	}
 }
 

@@ -40,7 +40,7 @@ func (g Grant) Access(name string, own share.Access) share.Access {
 // Check returns an error unless the grant is one that a file can have: with a valid name, key and comment, no empty set
 // of shares, valid rights, and limits that are not negative.
 func (g Grant) Check() error {
-	if err := checkName(g.Name); err != nil {
+	if err := CheckName(g.Name); err != nil {
 		return err
 	}
 	if _, err := g.Key.Line(g.Comment); err != nil {
@@ -63,7 +63,8 @@ func (g Grant) Check() error {
 	return nil
 }
 
-func checkName(name string) error {
+// CheckName returns an error unless text can be the name of a key, which is also that of a peer.
+func CheckName(name string) error {
 	if share.CheckName(name) == nil {
 		return nil
 	}

@@ -188,7 +188,7 @@ func (s *Store) Trust(g Grant, replace bool) error {
 
 // Remove ends the trust in the key with a name, whether or not its file is valid. ErrNotTrusted if there is none.
 func (s *Store) Remove(name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	dir, err := s.openTrusted()

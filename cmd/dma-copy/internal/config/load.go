@@ -114,6 +114,9 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 	var failed error
 	for _, opt := range table {
 		merged.SetDefault(opt.key(), given{text: opt.fallback, origin: originDefault})
+		if opt.flagOnly {
+			merged.Set(opt.key(), given{text: opt.fallback, origin: originDefault})
+		}
 		for _, name := range opt.names() {
 			flag := flags.Lookup(name)
 			if !flag.Changed {

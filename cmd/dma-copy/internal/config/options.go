@@ -20,6 +20,7 @@ type option struct {
 	assign   func(text string) error // sets the field that the option is bound to, or appends to it
 	help     string
 	hidden   bool // for developers of the program: not in the help, and never suggested
+	flagOnly bool // neither a file nor the environment has it
 }
 
 // FlagGroup is the block of the help, and the group of the parameter file, that an option belongs to.

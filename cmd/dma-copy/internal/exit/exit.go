@@ -22,6 +22,7 @@ const (
 	Target        = 5
 	Device        = 6 // device, driver or capability missing
 	Peer          = 7 // peer absent, lost or timed out; outcome unknown
+	Refused       = 8 // the peer's or this side's rules forbid it: key, right, authentication
 	Digest        = 9 // digest mismatch
 	SourceChanged = 10
 	Protocol      = 11

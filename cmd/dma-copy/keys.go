@@ -1,0 +1,409 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"os/user"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+func keysCommand() command {
+	var s config.Keys
+	return command{
+		name:    "keys",
+		summary: "Make and show this side's key, trust others",
+		takes:   []string{"new", "show", "trust NAME KEY", "list", "remove NAME"},
+		about: `A daemon and a command authenticate each other by their keys. Each side has one
+key of its own, and trusts those that it has been told.
+
+new             makes the key of this side, once, and shows it
+show            shows its public part: a line for keys trust on the other side,
+                and six words that are the same there
+trust NAME KEY  trusts a key under a NAME. KEY is the line that show prints, or
+                a file with it, or - for stdin
+list            lists the trusted keys: their words and what each may do
+remove NAME     ends the trust in a key
+
+After trust, compare the words it prints with those that show prints on the
+other side. A daemon reads the keys at its start and on SIGHUP.
+
+The flags that describe the key are for the command line alone, and not read
+from a --json file or the environment.
+
+The exit code is 8 for a file or directory of keys that is damaged, or that
+other users can change or, for the private key, read; 4 if it cannot be read,
+and 5 if it cannot be written or exists already.
+`,
+		settings: &s,
+		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
+			return runKeys(streams, s, args)
+		},
+	}
+}
+
+// keysActions has the actions of keys, with the number of arguments that each takes.
+var keysActions = []struct {
+	name      string
+	arguments int // -1: one or more
+	grants    bool
+	system    int // exit code where the system refuses to read or write
+	run       func(streams streams, s config.Keys, store *identity.Store, args []string) error
+}{
+	{"new", 0, false, exit.Target, newKey},
+	{"show", 0, false, exit.Source, showKey},
+	{"trust", -1, true, exit.Target, trustKey},
+	{"list", 0, false, exit.Source, listKeys},
+	{"remove", 1, false, exit.Target, removeKey},
+}
+
+func runKeys(streams streams, s config.Keys, args []string) error {
+	var known []string
+	for _, action := range keysActions {
+		known = append(known, action.name)
+		if len(args) == 0 || args[0] != action.name {
+			continue
+		}
+		if !action.grants {
+			if err := s.CheckGrant(action.name); err != nil {
+				return err
+			}
+		}
+		if action.arguments >= 0 && len(args)-1 != action.arguments {
+			return exit.Usagef("keys %s takes %s: see dma-copy keys --help", action.name,
+				[...]string{"no argument", "the NAME of a key"}[action.arguments])
+		}
+		store, err := openKeys(streams.env, s.Directory)
+		if err == nil {
+			err = action.run(streams, s, store, args[1:])
+		}
+		return keysError(err, action.system)
+	}
+	if len(args) == 0 {
+		return exit.Usagef("keys: nothing to do: give %s", phrase.Or(known))
+	}
+	if guess := phrase.Nearest(args[0], known); guess != "" {
+		return exit.Usagef("keys %s: did you mean keys %s?", quote.Bare(args[0]), guess)
+	}
+	return exit.Usagef("keys %s: unknown: give %s", quote.Bare(args[0]), phrase.Or(known))
+}
+
+// openKeys opens a directory of keys, the default one if the path is empty.
+func openKeys(env config.Environment, path string) (*identity.Store, error) {
+	if path == "" {
+		variable := func(name string) string { value, _ := env.Variable(name); return value }
+		var err error
+		if path, err = identity.DefaultDirectory(os.Geteuid(), variable); err != nil {
+			return nil, exit.Usagef("%w", err)
+		}
+	}
+	return identity.OpenStore(path)
+}
+
+// keysError gives an error of package identity its exit code; system is that of an error of the system.
+func keysError(err error, system int) error {
+	_, coded := errors.AsType[exit.Coder](err)
+	_, ofSystem := errors.AsType[*fs.PathError](err)
+	switch {
+	case err == nil || coded:
+		return err
+	case errors.Is(err, identity.ErrExists):
+		return exit.Errorf(exit.Target, "", "%w", err)
+	case errors.Is(err, identity.ErrNoKey), errors.Is(err, identity.ErrNotTrusted):
+		return exit.Usagef("%w", err)
+	case ofSystem:
+		return exit.Errorf(system, "check the directory and its owner, or choose another one with --keys", "%w", err)
+	default:
+		return exit.Errorf(exit.Refused, "", "%w", err)
+	}
+}
+
+func newKey(streams streams, s config.Keys, store *identity.Store, _ []string) error {
+	key, err := identity.Generate()
+	if err != nil {
+		return exit.Errorf(exit.Failure, "", "%w", err)
+	}
+	err = store.SaveKey(key)
+	if errors.Is(err, identity.ErrExists) {
+		return exit.Errorf(exit.Target, "keep it; or remove it, and have every other side trust the new key",
+			"make a key: %w", err)
+	}
+	if err != nil {
+		return err
+	}
+	return writeKey(streams.stdout, s, store, key.Public())
+}
+
+func showKey(streams streams, s config.Keys, store *identity.Store, _ []string) error {
+	key, err := store.Key()
+	if err != nil {
+		return err
+	}
+	return writeKey(streams.stdout, s, store, key.Public())
+}
+
+// keysVersion is the version of the JSON forms. New names may be added to one.
+const keysVersion = 1
+
+// shownKey is the key of this side as JSON.
+type shownKey struct {
+	Version int    `json:"version"`
+	Key     string `json:"key"`
+	Comment string `json:"comment"`
+	Words   string `json:"words"`
+	File    string `json:"file"`
+}
+
+// writeKey prints a public key. As text it can be given to keys trust as it is: the words are in a comment.
+func writeKey(w io.Writer, s config.Keys, store *identity.Store, key identity.Public) error {
+	comment := s.Comment
+	if comment == "" {
+		comment = whoAndWhere()
+	}
+	line, err := key.Line(comment)
+	if err != nil {
+		return exit.Usagef("--comment: %w", err)
+	}
+	if s.Output == config.OutputJSON {
+		return writeJSON(w, shownKey{keysVersion, key.String(), comment, key.Words(), store.KeyPath()})
+	}
+	if _, err := fmt.Fprintf(w, "%s\n# %s\n", line, key.Words()); err != nil {
+		return exit.Errorf(exit.Failure, "", "print the key: %w", err)
+	}
+	return nil
+}
+
+// whoAndWhere returns USER@MACHINE, or what of it is known.
+func whoAndWhere() string {
+	name, machine := fmt.Sprint(os.Geteuid()), "unknown"
+	if who, err := user.LookupId(name); err == nil {
+		name = who.Username
+	}
+	if known, err := os.Hostname(); err == nil {
+		machine = known
+	}
+	return quote.Bare(name + "@" + machine)
+}
+
+func writeJSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(value); err != nil {
+		return exit.Errorf(exit.Failure, "", "print the keys: %w", err)
+	}
+	return nil
+}
+
+func trustKey(streams streams, s config.Keys, store *identity.Store, args []string) error {
+	if len(args) < 2 {
+		return exit.Usagef("keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on the " +
+			"other side, a file with it, or - for stdin")
+	}
+	key, comment, err := readKeyLine(streams.stdin, args[1:])
+	if err != nil {
+		return err
+	}
+	grant := identity.Grant{
+		Name: args[0], Key: key, Comment: comment, Owner: s.Owner, MaxBytes: s.MaxBytes, MaxEntries: s.MaxEntries,
+		Bandwidth: s.Bandwidth, Connections: s.Connections,
+	}
+	if grant.Shares, err = s.Grants(); err != nil {
+		return err
+	}
+	if err := grant.Check(); err != nil {
+		return exit.Usagef("%w", err)
+	}
+	err = store.Trust(grant, s.Overwrite)
+	if errors.Is(err, identity.ErrExists) {
+		return exit.Errorf(exit.Target, "remove that one first, or give --overwrite to replace what has this name",
+			"%w", err)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(streams.stdout, "trusted %s: %s\nCompare these words with those of dma-copy keys show there.\n",
+		grant.Name, key.Words())
+	return err
+}
+
+// maxKeyText is the most that is read of a file with the line of a key, in bytes.
+const maxKeyText = 16 << 10
+
+// readKeyLine returns the key of the arguments behind the name, which the shell may have split at blanks.
+func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error) {
+	if strings.HasPrefix(args[0], identity.LinePrefix) {
+		key, comment, err := identity.ParsePublic(strings.Join(args, " "))
+		return key, comment, usageError(err)
+	}
+	if len(args) > 1 {
+		return identity.Public{}, "", exit.Usagef("unexpected argument %s: give the line of a key, which begins with %s, "+
+			"or one file", quote.Text(args[1]), identity.LinePrefix)
+	}
+	text, err := readKeyText(stdin, args[0])
+	if err != nil {
+		return identity.Public{}, "", err
+	}
+	key, comment, err := identity.ParsePublic(text)
+	return key, comment, usageError(err)
+}
+
+func usageError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit.Usagef("%w", err)
+}
+
+// readKeyText returns the only line of a file, or of stdin, that is neither empty nor a comment.
+func readKeyText(stdin io.Reader, name string) (string, error) {
+	if name != config.Stream {
+		file, err := os.Open(name)
+		if err != nil {
+			return "", exit.Errorf(exit.Source, "", "%w (the line of a key begins with %s)", err, identity.LinePrefix)
+		}
+		defer func() { _ = file.Close() }()
+		stdin = file
+	}
+	text, err := io.ReadAll(io.LimitReader(stdin, maxKeyText+1))
+	if err != nil {
+		return "", exit.Errorf(exit.Source, "", "read the key: %w", err)
+	}
+	if len(text) > maxKeyText {
+		return "", exit.Usagef("%s: not the line of a key: it has more than %d bytes", quote.Bare(name), maxKeyText)
+	}
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) != 1 {
+		return "", exit.Usagef("%s: %d lines instead of that of one key", quote.Bare(name), len(lines))
+	}
+	return lines[0], nil
+}
+
+// listedKeys is the JSON form of keys list.
+type listedKeys struct {
+	Version int           `json:"version"`
+	Trusted []listedKey `json:"trusted"`
+	Refused []string    `json:"refused"` // why a file is not trusted, one each
+}
+
+// listedKey is a trusted key as JSON. A limit that is left out is unlimited.
+type listedKey struct {
+	Name        string                  `json:"name"`
+	Key         string                  `json:"key"`
+	Comment     string                  `json:"comment"`
+	Words       string                  `json:"words"`
+	AllShares   bool                    `json:"all_shares"`
+	Shares      map[string]share.Access `json:"shares,omitempty"`
+	Owner       bool                    `json:"owner"`
+	MaxBytes    int64                   `json:"max_bytes,omitempty"`
+	MaxEntries  int64                   `json:"max_entries,omitempty"`
+	Bandwidth   int64                   `json:"bwlimit,omitempty"`
+	Connections int                     `json:"max_connections,omitempty"`
+}
+
+func listKeys(streams streams, s config.Keys, store *identity.Store, _ []string) error {
+	trusted, err := store.Load()
+	if err != nil {
+		return err
+	}
+	all := trusted.All()
+	if s.Output == config.OutputJSON {
+		err = writeKeysJSON(streams.stdout, all, trusted.Refused())
+	} else {
+		err = writeKeysText(streams.stdout, all)
+	}
+	if err != nil || len(trusted.Refused()) == 0 {
+		return err
+	}
+	var reasons []string
+	for _, refused := range trusted.Refused() {
+		reasons = append(reasons, refused.Error())
+	}
+	return exit.Errorf(exit.Refused, "", "not trusted: %s", strings.Join(reasons, "; "))
+}
+
+func writeKeysText(w io.Writer, all []identity.Grant) error {
+	for _, g := range all {
+		comment := ""
+		if g.Comment != "" {
+			comment = " (" + g.Comment + ")"
+		}
+		_, err := fmt.Fprintf(w, "%s%s\n  words   %s\n  key     %s\n  may     %s\n",
+			g.Name, comment, g.Key.Words(), g.Key, strings.Join(rightsOf(g), ", "))
+		if err != nil {
+			return exit.Errorf(exit.Failure, "", "print the keys: %w", err)
+		}
+	}
+	return nil
+}
+
+// rightsOf returns what a key may do, in the words of the flags.
+func rightsOf(g identity.Grant) []string {
+	var rights []string
+	if g.Shares == nil {
+		rights = append(rights, "all shares as they are")
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Shares)) {
+		rights = append(rights, fmt.Sprintf("%s=%s", name, g.Shares[name]))
+	}
+	if g.Owner {
+		rights = append(rights, "owner")
+	}
+	for _, limit := range []struct {
+		name  string
+		value int64
+	}{
+		{"max-bytes", g.MaxBytes}, {"max-entries", g.MaxEntries}, {"bwlimit", g.Bandwidth},
+		{"max-connections", int64(g.Connections)},
+	} {
+		if limit.value > 0 {
+			rights = append(rights, fmt.Sprintf("%s %d", limit.name, limit.value))
+		}
+	}
+	return rights
+}
+
+func writeKeysJSON(w io.Writer, all []identity.Grant, refused []error) error {
+	listed := listedKeys{Version: keysVersion, Trusted: []listedKey{}, Refused: []string{}}
+	for _, g := range all {
+		listed.Trusted = append(listed.Trusted, listedKey{
+			Name: g.Name, Key: g.Key.String(), Comment: g.Comment, Words: g.Key.Words(), AllShares: g.Shares == nil,
+			Shares: g.Shares, Owner: g.Owner, MaxBytes: g.MaxBytes, MaxEntries: g.MaxEntries, Bandwidth: g.Bandwidth,
+			Connections: g.Connections,
+		})
+	}
+	for _, err := range refused {
+		listed.Refused = append(listed.Refused, err.Error())
+	}
+	return writeJSON(w, listed)
+}
+
+func removeKey(streams streams, _ config.Keys, store *identity.Store, args []string) error {
+	if err := identity.CheckName(args[0]); err != nil {
+		return exit.Usagef("%w", err)
+	}
+	if err := store.Remove(args[0]); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(streams.stdout, "removed %s\n", args[0])
+	return err
+}
