@@ -300,7 +300,7 @@ func readKeyText(stdin io.Reader, name string) (string, error) {
 
 // listedKeys is the JSON form of keys list.
 type listedKeys struct {
-	Version int           `json:"version"`
+	Version int         `json:"version"`
 	Trusted []listedKey `json:"trusted"`
 	Refused []string    `json:"refused"` // why a file is not trusted, one each
 }

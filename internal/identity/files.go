@@ -63,20 +63,21 @@ func typeName(fileType uint32) string {
 // openDirectory opens a directory that nobody but root and a user can change. at is a directory, or unix.AT_FDCWD. A
 // symlink at the end of the name is followed only if follow says so, for a name that the operator chose.
 func openDirectory(at int, name, path string, user int, follow bool) (*os.File, error) {
-	flags := unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC
-	if !follow {
-		flags |= unix.O_NOFOLLOW
+	flags := unix.O_NOFOLLOW
+	if follow {
+		flags = 0
 	}
 	return openChecked(at, name, path, flags, unix.S_IFDIR, user, unwritable)
 }
 
-// openFile opens a regular file for reading. A symlink is refused; a FIFO does not make it wait.
+// openFile opens a regular file for reading. A symlink is refused.
 func openFile(at int, name, path string, user int, e exposure) (*os.File, error) {
-	flags := unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
-	return openChecked(at, name, path, flags, unix.S_IFREG, user, e)
+	return openChecked(at, name, path, unix.O_NOFOLLOW, unix.S_IFREG, user, e)
 }
 
+// openChecked opens what may be of any type at first: a FIFO does not make it wait.
 func openChecked(at int, name, path string, flags int, fileType uint32, user int, e exposure) (*os.File, error) {
+	flags |= unix.O_RDONLY | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC
 	fd, err := unix.Openat(at, name, flags, 0)
 	if errors.Is(err, unix.ELOOP) {
 		return nil, &UnsafeError{path, "it is a symlink", "replace it by what it points to"}

@@ -201,7 +201,7 @@ func (s *Store) Remove(name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove %s: %w", name, ErrNotTrusted)
 	}
-	return fmt.Errorf("remove %s: %w", quote.Bare(s.grantPath(name)), err)
+	return fmt.Errorf("remove %s: %w", name, err)
 }
 
 func (s *Store) grantPath(name string) string {
