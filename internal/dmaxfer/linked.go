@@ -38,12 +38,12 @@ type Link struct {
 // RunLinked keeps the promises of Run. After an error that is a job.ErrHung the connection must not be used for
 // another transfer. After other errors it may, if the peer closes its end.
 func RunLinked(ctx context.Context, o Options, l Link) (job.Summary, error) {
-	linked := &linkedTransfer{options: o, link: l}
-	summary, err := linked.run(ctx)
-	if closeErr := l.Conn.Close(); closeErr != nil {
-		o.Log.Debug().Err(closeErr).Msg("could not end the transfer on the connection")
+	t := &linkedTransfer{options: o, link: l}
+	defer t.close()
+	if err := t.checkDevice(); err != nil {
+		return job.Summary{}, t.refuse(err)
 	}
-	return summary, err
+	return t.run(ctx)
 }
 
 // linkedTransfer is one transfer over a connection that stays.
@@ -54,10 +54,29 @@ type linkedTransfer struct {
 	pair    job.Pair
 }
 
+func (t *linkedTransfer) close() {
+	if err := t.link.Conn.Close(); err != nil {
+		t.options.Log.Debug().Err(err).Msg("could not end the transfer on the connection")
+	}
+}
+
+// checkDevice chooses the data paths. DMA is none if an earlier transfer over the connection has found that out.
+func (t *linkedTransfer) checkDevice() error {
+	o := &t.options
+	paths, err := job.ChoosePaths(o.Path, o.Device.Info(), o.Side)
+	if err != nil {
+		return err
+	}
+	if m, remembers := t.link.Memory.(interface{ RefusedDMA() bool }); remembers && m.RefusedDMA() && paths.Fast {
+		paths.NoDMA = true
+	}
+	o.paths = paths
+	return job.CheckLimits(o.Device, o.Side, o.Chunk, o.Depth)
+}
+
 func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
-	if err := t.prepare(ctx); err != nil {
-		t.refuse(err)
-		return job.Summary{}, err
+	if err := t.find(ctx); err != nil {
+		return job.Summary{}, t.refuse(err)
 	}
 	defer t.file.Close()
 	for restarted := false; ; restarted = true {
@@ -73,23 +92,6 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 		}
 		t.options.leaveDMA()
 	}
-}
-
-// prepare finds out whether this side can do its part.
-func (t *linkedTransfer) prepare(ctx context.Context) error {
-	o := &t.options
-	paths, err := job.ChoosePaths(o.Path, o.Device.Info(), o.Side)
-	if err != nil {
-		return err
-	}
-	if m, remembers := t.link.Memory.(interface{ RefusedDMA() bool }); remembers && m.RefusedDMA() && paths.Fast {
-		paths.NoDMA = true
-	}
-	o.paths = paths
-	if err := job.CheckLimits(o.Device, o.Side, o.Chunk, o.Depth); err != nil {
-		return err
-	}
-	return t.find(ctx)
 }
 
 // find looks for this side's file. One that is to be received, and is there, is compared or replaced.
@@ -130,16 +132,14 @@ func (t *linkedTransfer) session(c native.Config) (*negotiate.NativeSession, err
 	})
 }
 
-// refuse tells the peer why this side cannot start.
-func (t *linkedTransfer) refuse(failed error) {
+// refuse tells the peer why this side cannot start, and returns that.
+func (t *linkedTransfer) refuse(failed error) error {
 	t.file = &job.LocalFile{}
 	c := t.config()
-	session, err := t.session(c)
-	if err != nil {
-		t.options.Log.Debug().Err(err).Msg("could not report the failure to the peer")
-		return
+	if session, err := t.session(c); err == nil {
+		native.Tell(c, session, failed)
 	}
-	native.Tell(c, session, failed)
+	return failed
 }
 
 // explain names both files in an error about what they are.

@@ -155,7 +155,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 		session := lead(t, host, size)
 		window := make([]byte, session.Plan().WindowLength())
 		b.mu.Lock()
-		b.window = window
+		b.windows = map[string][]byte{"window": window}
 		b.mu.Unlock()
 		say(t, host, func() ([]byte, error) { return session.Window(0x1000, []byte("window")) })
 		say(t, host, func() ([]byte, error) { return session.Transfer(nil) })

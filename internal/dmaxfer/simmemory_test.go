@@ -13,12 +13,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// bus is the host's window as both sides reach it, in memory that is no device's. What touches the window has its lock
-// only to find out whether it is there; the race detector shows whether a side touches a slot that is not its own.
+// bus has the windows as both sides reach them, in memory that is no device's. What touches a window has the lock only
+// to find out whether it is there; the race detector shows whether a side touches a slot that is not its own.
 type bus struct {
 	mu           sync.RWMutex
-	window       []byte // nil once the host has taken it back
-	opened       int    // windows and engines, less those that were closed
+	windows      map[string][]byte // by descriptor; a side takes its own back when it releases it
+	exposed      uint32            // windows so far
+	opened       int               // windows and engines, less those that were closed
 	deviceFaults *deviceFaults
 }
 
@@ -61,11 +62,18 @@ func (b *bus) count(change int) {
 	b.opened += change
 }
 
-// revoke ends all access to the window.
+// revoke ends all access to the windows.
 func (b *bus) revoke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.window = nil
+	clear(b.windows)
+}
+
+// release ends all access to the window with that descriptor.
+func (b *bus) release(descriptor string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.windows, descriptor)
 }
 
 // busMemory is the native.Memory of one side. Moves are as random as its seed.
@@ -81,19 +89,24 @@ func (m busMemory) Expose(_ context.Context, l native.Layout) (*native.Window, e
 		return nil, err
 	}
 	memory := make([]byte, l.Length())
-	m.mu.Lock()
-	m.window = memory
-	m.mu.Unlock()
 	w := native.NewHostWindow(l, memory)
-	w.Address, w.Descriptor = 0x10000, []byte("descriptor")
-	if l.Path == negotiate.PathFast {
-		w.Address, w.Descriptor = 0, negotiate.AppendConsumers(nil, []uint32{1})
+	m.mu.Lock()
+	m.exposed++
+	w.Descriptor = negotiate.AppendConsumers(nil, []uint32{m.exposed})
+	descriptor := string(w.Descriptor)
+	if m.windows == nil {
+		m.windows = map[string][]byte{}
 	}
-	w.AddCloser(m.track("window", m.revoke))
+	m.windows[descriptor] = memory
+	m.mu.Unlock()
+	if l.Path == negotiate.PathDMA {
+		w.Address = 0x10000
+	}
+	w.AddCloser(m.track("window", func() { m.release(descriptor) }))
 	return w, nil
 }
 
-func (m busMemory) Open(_ context.Context, l native.Layout, _ negotiate.Window) (*native.Window, error) {
+func (m busMemory) Open(_ context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
 	w := &native.Window{}
 	own := make([]byte, l.Length())
 	if l.Sends {
@@ -109,7 +122,7 @@ func (m busMemory) Open(_ context.Context, l native.Layout, _ negotiate.Window) 
 			w.Buffers = append(w.Buffers, pump.NewSlots(own, l.Chunk))
 		}
 		engine := &busEngine{
-			bus: m.bus, own: own, sends: l.Sends, ranges: 1 + int(m.seed%6),
+			bus: m.bus, opened: string(of.Descriptor), own: own, sends: l.Sends, ranges: 1 + int(m.seed%6),
 			random: rand.New(rand.NewPCG(m.seed, uint64(lane))),
 		}
 		w.Engines = append(w.Engines, engine)
@@ -138,6 +151,7 @@ func (m busMemory) track(what string, end func()) tracked {
 // busEngine moves bytes between the window and one lane's memory, each when its time has come.
 type busEngine struct {
 	*bus
+	opened string // the descriptor of the window
 	own    []byte
 	sends  bool
 	ranges int // of one move at most
@@ -236,12 +250,13 @@ func (e *busEngine) moveRange(r pump.Range, buffer int64) error {
 	flip, err := e.deviceFaults.arrive(r.Length)
 	e.mu.RLock()
 	defer e.mu.RUnlock()
+	window := e.windows[e.opened]
 	switch {
 	case err != nil:
-	case e.window == nil:
+	case window == nil:
 		err = errUnreachable
 	default:
-		from, to := e.window[r.Offset:r.Offset+r.Length], e.own[buffer:buffer+r.Length]
+		from, to := window[r.Offset:r.Offset+r.Length], e.own[buffer:buffer+r.Length]
 		if e.sends {
 			from, to = to, from
 		}
