@@ -6,12 +6,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -20,33 +23,90 @@ type linkedPair struct {
 	*setup
 	ends   [2]*linkedEnd
 	memory [2]*native.KeptMemory
+	opened [2]*openedMemory // what memory keeps
+}
+
+// openedMemory notes what is opened, and what the engines copy.
+type openedMemory struct {
+	native.Memory
+	windows int            // so far
+	last    *native.Window // of them
+	moved   atomic.Int64   // bytes
+}
+
+func (m *openedMemory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+	return m.note(m.Memory.Expose(ctx, l))
+}
+
+func (m *openedMemory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+	return m.note(m.Memory.Open(ctx, l, of))
+}
+
+func (m *openedMemory) note(w *native.Window, err error) (*native.Window, error) {
+	if err != nil {
+		return nil, err
+	}
+	for i, e := range w.Engines {
+		w.Engines[i] = movedEngine{e, &m.moved}
+	}
+	m.windows++
+	m.last = w
+	return w, nil
+}
+
+// movedEngine counts the bytes that an engine is to copy.
+type movedEngine struct {
+	pump.Engine
+	moved *atomic.Int64
+}
+
+func (e movedEngine) Submit(moves []pump.Move) (int, error) {
+	n, err := e.Engine.Submit(moves)
+	for _, m := range moves[:n] {
+		e.moved.Add(m.Length)
+	}
+	return n, err
 }
 
 // link connects both sides until the end of the test.
 func (s *setup) link(t testing.TB) *linkedPair {
 	t.Helper()
-	l := &linkedPair{setup: s}
+	l, disconnect := s.connect(t)
+	t.Cleanup(disconnect)
+	return l
+}
+
+// connect connects both sides.
+func (s *setup) connect(t testing.TB) (l *linkedPair, disconnect func()) {
+	t.Helper()
+	var ends []func() error
+	l = &linkedPair{setup: s}
 	var conns [2]comch.Conn
 	accepted := make(chan error, 1)
 	go func() {
 		conn, disconnect, err := offer(s.dpu).AcceptOne(context.Background(), comch.Within(s.dpu.Wait))
 		if err == nil {
 			conns[negotiate.DPU] = conn
-			t.Cleanup(func() { mustClose(t, disconnect) })
+			ends = append(ends, disconnect)
 		}
 		accepted <- err
 	}()
 	conn, err := comch.NewDialer(s.host.Device, negotiate.ServerName, comch.Within(s.host.Wait)).Dial(t.Context())
 	mustClose(t, func() error { return err })
 	mustClose(t, func() error { return <-accepted })
-	t.Cleanup(func() { mustClose(t, conn.Close) })
+	ends = append(ends, conn.Close)
 	conns[negotiate.Host] = conn
 	for side, device := range map[negotiate.Side]*Options{negotiate.Host: &s.host, negotiate.DPU: &s.dpu} {
 		l.ends[side] = newLinkedEnd(conns[side])
-		l.memory[side] = native.NewKeptMemory(device.Device, conns[side])
-		t.Cleanup(func() { mustClose(t, l.memory[side].Close) })
+		l.opened[side] = &openedMemory{Memory: native.NewMemory(device.Device, conns[side])}
+		l.memory[side] = native.Keep(l.opened[side])
+		ends = append(ends, l.memory[side].Close)
 	}
-	return l
+	return l, func() {
+		for _, end := range slices.Backward(ends) {
+			mustClose(t, end)
+		}
+	}
 }
 
 func mustClose(t testing.TB, end func() error) {
