@@ -65,8 +65,18 @@ func newLinkedRun(t *testing.T, with injection, fast bool) *linkedRun {
 	return r
 }
 
-// run is to be called in a bubble.
+// run carries out all steps. It is to be called in a bubble.
 func (r *linkedRun) run() {
+	r.start()
+	for _, s := range r.steps {
+		if r.transfer(s); !r.usable {
+			break
+		}
+	}
+	r.end()
+}
+
+func (r *linkedRun) start() {
 	if r.device == nil {
 		r.device = noDeviceFaults()
 	}
@@ -76,11 +86,10 @@ func (r *linkedRun) run() {
 		r.ends[side] = newLinkedEnd(r.network.conn(negotiate.Side(side)))
 		r.memory[side] = native.Keep(busMemory{r.bus, r.Seed})
 	}
-	for _, s := range r.steps {
-		if r.transfer(s); !r.usable {
-			break
-		}
-	}
+}
+
+// end closes everything, and checks that nothing is left.
+func (r *linkedRun) end() {
 	for side := range r.ends {
 		_ = r.memory[side].Close() // may be what fails; then it can be called again
 		if err := r.memory[side].Close(); err != nil {
@@ -242,4 +251,45 @@ func TestLinkedEveryDeviceCallFails(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A device that does not return from a call ends the transfer, and the memory stays until it has returned.
+func TestLinkedDeviceHangs(t *testing.T) {
+	for _, fast := range []bool{false, true} {
+		for _, what := range []string{"window", "engine"} {
+			t.Run(fmt.Sprintf("%s, fast %t", what, fast), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { linkedDeviceHangs(t, what, fast) })
+			})
+		}
+	}
+}
+
+func linkedDeviceHangs(t *testing.T, what string, fast bool) {
+	hangs, device := make(chan struct{}), noDeviceFaults()
+	device.open = func(opened string) error {
+		if opened == what {
+			<-hangs
+		}
+		return nil
+	}
+	r := newLinkedRun(t, injection{device: device}, fast)
+	r.start()
+	r.transfer(r.steps[0])
+	if r.usable || !r.failed {
+		t.Errorf("the transfer has failed: %t, the connection can be used: %t", r.failed, r.usable)
+	}
+	inUse := 0
+	for side := range r.memory {
+		if err := r.memory[side].Close(); errors.Is(err, native.ErrMemoryInUse) {
+			inUse++
+		} else if err != nil {
+			t.Errorf("the memory of the %s: %v", negotiate.Side(side), err)
+		}
+	}
+	if inUse != 1 {
+		t.Errorf("%d sides say that their memory is in use", inUse)
+	}
+	close(hangs)
+	synctest.Wait()
+	r.end()
 }

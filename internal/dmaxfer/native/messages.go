@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -101,11 +102,15 @@ func (t *transfer) pace() func(ctx context.Context, length int64) error {
 		return nil
 	}
 	return func(ctx context.Context, length int64) error {
-		for left := reserve(t.limiters, length); left > 0; left -= t.watch.interval {
+		reserved, left := reserve(t.limiters, length)
+		for ; left > 0; left -= t.watch.interval {
 			select {
 			case <-time.After(min(left, t.watch.interval)):
 				t.config.Progress.Touch()
 			case <-ctx.Done():
+				for _, r := range slices.Backward(reserved) {
+					r.Cancel() // for the other transfers
+				}
 				return context.Cause(ctx)
 			}
 		}
@@ -116,7 +121,7 @@ func (t *transfer) pace() func(ctx context.Context, length int64) error {
 // reserve takes a chunk from all limiters, and returns how long it has to wait. Transfers that share a limiter get
 // their chunks in the order in which they ask for them. It does not look ahead to a deadline, as the limiter's own wait
 // does, since that is not yet the cause of anything.
-func reserve(limiters []*rate.Limiter, length int64) (delay time.Duration) {
+func reserve(limiters []*rate.Limiter, length int64) (reserved []*rate.Reservation, delay time.Duration) {
 	now := time.Now()
 	for _, l := range limiters {
 		if l.Limit() == rate.Inf {
@@ -124,11 +129,12 @@ func reserve(limiters []*rate.Limiter, length int64) (delay time.Duration) {
 		}
 		for left := length; left > 0; { // a limiter refuses what exceeds its burst
 			part := min(left, max(int64(l.Burst()), 1))
-			delay = max(delay, l.ReserveN(now, int(part)).Delay())
+			r := l.ReserveN(now, int(part))
+			reserved, delay = append(reserved, r), max(delay, r.DelayFrom(now))
 			left -= part
 		}
 	}
-	return delay
+	return reserved, delay
 }
 
 // poller implements link.
