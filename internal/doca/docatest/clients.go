@@ -107,6 +107,10 @@ func clientUnread(b *bench) {
 	server := b.listen(s, doca.ChannelConfig{Clients: manyClients, ReceiveQueue: unread})
 	links := b.links(s, server, doca.ChannelConfig{}, manyClients)
 	b.talkAll(links)
+	for range unread {
+		b.send(links[0].host, "unread")
+	}
+	b.talkAll(links[1:])
 	ended := b.flood(links[0].host)
 	b.talkAll(links[1:])
 	b.mustBe(<-ended, doca.ErrDisconnected)
