@@ -317,20 +317,9 @@ func connectAsHost(driver *doca.Driver) error {
 }
 
 func TestPeerDies(t *testing.T) {
-	docatest.CheckHandles(t)
 	dir := t.TempDir()
-	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: dir})
-	mustBe(t, err, nil)
-	t.Cleanup(func() { mustBe(t, driver.Close(), nil) })
-	dpu, err := driver.OpenDevice("03:00.0")
-	mustBe(t, err, nil)
-	t.Cleanup(func() { mustBe(t, dpu.Close(), nil) })
-	rep, err := dpu.OpenRepresentor("b1:00.0")
-	mustBe(t, err, nil)
-	t.Cleanup(func() { mustBe(t, rep.Close(), nil) })
-	listener, err := comch.Listen(dpu, rep, serverName)
-	mustBe(t, err, nil)
-	t.Cleanup(func() { mustBe(t, listener.Close(), nil) })
+	s := docatest.OpenSidesIn(t, dir, "")
+	listener := listen(t, s)
 	killed := killConnected(t, dir)
 	conn := accept(t, listener)
 	killed()
@@ -340,6 +329,16 @@ func TestPeerDies(t *testing.T) {
 
 // killConnected starts a host and returns when it is connected. What it returns kills it.
 func killConnected(t *testing.T, dir string) func() {
+	t.Helper()
+	child := startConnected(t, dir)
+	return func() {
+		mustBe(t, child.Kill(), nil)
+		_, _ = child.Wait() // it says that it was killed
+	}
+}
+
+// startConnected starts a host and returns when it is connected. It is killed at the end of the test.
+func startConnected(t *testing.T, dir string) *os.Process {
 	t.Helper()
 	program, err := os.Executable()
 	mustBe(t, err, nil)
@@ -353,14 +352,15 @@ func killConnected(t *testing.T, dir string) func() {
 		t.Skip("these tests are emulated, and programs like them cannot be started by themselves here")
 	}
 	mustBe(t, err, nil)
+	t.Cleanup(func() {
+		_ = child.Process.Kill()
+		_ = child.Wait()
+	})
 	line, err := bufio.NewReader(output).ReadString('\n')
 	if line != "connected\n" {
 		t.Fatalf("the other process says %q, %v", line, err)
 	}
-	return func() {
-		mustBe(t, child.Process.Kill(), nil)
-		_ = child.Wait() // it says that it was killed
-	}
+	return child.Process
 }
 
 // A server that refuses exists, so a waiting client must not get ErrPeerAbsent.

@@ -80,10 +80,13 @@ func (f *Finder) try(ctx context.Context) (Conn, error) {
 		f.client = nil
 		return conn, nil
 	}
-	if ctx.Err() != nil {
-		err = errors.Join(context.Cause(ctx), f.Close())
+	if ctx.Err() == nil {
+		return nil, err
 	}
-	return nil, err
+	if err := f.Close(); err != nil {
+		return nil, err
+	}
+	return nil, context.Cause(ctx)
 }
 
 func (f *Finder) report(err error) {
@@ -93,14 +96,16 @@ func (f *Finder) report(err error) {
 	f.last = err
 }
 
-// Close ends the Finder, not its connections. Closing twice is harmless.
+// Close ends the Finder, not its connections. Closing twice is harmless. A Close that fails can be called again.
 func (f *Finder) Close() error {
-	client := f.client
-	f.client = nil
-	if client == nil {
+	if f.client == nil {
 		return nil
 	}
-	return client.Close()
+	err := f.client.Close()
+	if err == nil {
+		f.client = nil
+	}
+	return err
 }
 
 // sleepUntil returns the cause of ctx if that ends first.

@@ -17,8 +17,14 @@ type Sides struct {
 // At the end of the test everything is closed, and anything else that is still open fails it.
 func OpenSides(t *testing.T, limits string) Sides {
 	t.Helper()
+	return OpenSidesIn(t, t.TempDir(), limits)
+}
+
+// OpenSidesIn is OpenSides in a runtime directory that other processes know.
+func OpenSidesIn(t *testing.T, dir, limits string) Sides {
+	t.Helper()
 	CheckHandles(t)
-	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: t.TempDir(), SoftLimits: limits})
+	driver, err := doca.Open(doca.Options{Choice: doca.ChooseSoft, SoftDir: dir, SoftLimits: limits})
 	if err != nil {
 		t.Fatal(err)
 	}
