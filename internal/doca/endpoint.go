@@ -83,7 +83,7 @@ type endpoint struct {
 	events      []cabi.Event // of the last poll
 	pollsSeen   int64        // polls at the last call of pollersActive
 	lastMove    time.Time    // of a command or an event
-	resting     bool         // run sleeps for longer than retryPause, without having armed DOCA
+	unarmed     bool         // run sleeps for longer than retryPause without having armed DOCA
 	onConnect   func(*Connection)
 	onState     func(cabi.ContextState)
 }
@@ -202,7 +202,7 @@ func (e *endpoint) drive(first func() bool) bool {
 	}
 	// While there are pollers, run may be asleep without having armed DOCA for the completion of a send.
 	unwatched := e.lastTag != submitted && len(e.sends) > 0 && e.pollers.Load() > 0
-	if !e.stopBy.IsZero() || e.mustRetry() || unwatched || e.resting && (moved || polled) {
+	if !e.stopBy.IsZero() || e.mustRetry() || unwatched || e.unarmed && (moved || polled) {
 		e.wake()
 	}
 	return true
@@ -469,11 +469,14 @@ func (e *endpoint) sleep() error {
 	if e.setStalled() {
 		return e.awaitReader()
 	}
+	if e.abi.ChannelState(e.channel) == cabi.Idle {
+		return e.sleepUnarmed(e.wakeBy()) // nothing happens before the next command
+	}
 	if e.pollersActive() {
 		return e.sleepForPollers()
 	}
 	if err := e.abi.ChannelArm(e.channel); errors.Is(err, CodeNotSupported) {
-		return e.sleepUnarmed()
+		return e.sleepUnarmed(time.Now().Add(e.unarmedPause()))
 	} else if err != nil {
 		return err
 	}
@@ -494,16 +497,21 @@ func (e *endpoint) sleepUntil(until time.Time) error {
 	return e.waiter.wait(until)
 }
 
-// sleepUnarmed is for a driver without notifications. Without connections the pause grows with the time for which
-// nothing has happened, so that a server without clients, and a client without a server, use little CPU time.
-func (e *endpoint) sleepUnarmed() error {
-	pause := retryPause
-	if len(e.connections) == 0 && !e.mustRetry() {
-		pause = min(max(retryPause, time.Since(e.lastMove)/16), longestPause)
+// sleepUnarmed is sleepUntil without notifications: if it may take long, goroutines that drive meanwhile wake run when
+// something has happened.
+func (e *endpoint) sleepUnarmed(until time.Time) error {
+	e.unarmed = until.IsZero() || time.Until(until) > retryPause
+	defer func() { e.unarmed = false }()
+	return e.sleepUntil(until)
+}
+
+// unarmedPause returns the pause between polls of a driver without notifications. Without connections it grows with the
+// time for which nothing has happened, so that a server without clients uses little CPU time.
+func (e *endpoint) unarmedPause() time.Duration {
+	if len(e.connections) > 0 || e.mustRetry() {
+		return retryPause
 	}
-	e.resting = pause > retryPause
-	defer func() { e.resting = false }()
-	return e.sleepUntil(time.Now().Add(pause))
+	return min(max(retryPause, time.Since(e.lastMove)/16), longestPause)
 }
 
 // pollersActive reports whether pollers have polled since the last call, and so will see messages, and no send is in

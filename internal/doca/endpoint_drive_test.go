@@ -23,6 +23,8 @@ func (c *echo) ChannelArm(cabi.Channel) error {
 	return &Error{Op: "doca_pe_request_notification", Code: CodeNotSupported}
 }
 
+func (*echo) ChannelState(cabi.Channel) cabi.ContextState { return cabi.Running }
+
 func (c *echo) ChannelPoll(cabi.Channel, int) ([]cabi.Event, error) {
 	events := c.events
 	c.events = nil

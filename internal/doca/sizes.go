@@ -40,7 +40,7 @@ const (
 	retryPause = time.Millisecond
 
 	// longestPause is the longest time between two polls of a driver without notifications.
-	longestPause = 50 * time.Millisecond
+	longestPause = 100 * time.Millisecond
 
 	// minRetryPause and maxRetryPause bound the growing pause before retrying what was refused for a reason that no
 	// notification announces.
