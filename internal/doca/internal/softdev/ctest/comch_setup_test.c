@@ -244,6 +244,50 @@ static void several_clients(void)
 	end_close(&server);
 }
 
+/* All but the server may be in other processes; one of them is stopped, with messages on their way to it. */
+static void a_client_that_is_stopped_delays_no_other(void)
+{
+	enum { CLIENTS = 16, STOPPED = 0, TO_STOPPED = NUM_SENDS / 2 };
+	struct end clients[CLIENTS], server;
+	struct doca_comch_connection *connections[CLIENTS];
+	server_open(&server);
+	CHECK_OK(soft_doca_comch_server_set_recv_queue_size(server.server, 8));
+	CHECK_OK(soft_doca_ctx_start(server.ctx));
+	for (int i = 0; i < CLIENTS; i++) {
+		client_open(&clients[i]);
+		CHECK_OK(soft_doca_comch_client_set_recv_queue_size(clients[i].client, 2));
+		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(clients[i].ctx));
+		settle_both(&clients[i], &server);
+		connections[i] = server.connection;
+	}
+	server.connection = connections[STOPPED];
+	for (uint32_t i = 0; i < TO_STOPPED; i++)
+		CHECK_OK(send_number(&server, i, 16));
+	for (int i = STOPPED + 1; i < CLIENTS; i++) {
+		server.connection = connections[i];
+		for (uint32_t j = 0; j < 3; j++) {
+			CHECK_OK(send_number(&server, j, 16));
+			settle_both(&clients[i], &server);
+		}
+		CHECK(clients[i].received == 3);
+	}
+	unsigned ended = server.disconnects;
+	for (int i = STOPPED + 1; i < CLIENTS; i += 2) { /* they leave and come again */
+		soft_doca_ctx_stop(clients[i].ctx);
+		settle_both(&clients[i], &server);
+		CHECK(server.disconnects == ++ended);
+		CHECK_RESULT(DOCA_ERROR_IN_PROGRESS, soft_doca_ctx_start(clients[i].ctx));
+		settle_both(&clients[i], &server);
+		CHECK(state_of(&clients[i]) == DOCA_CTX_STATE_RUNNING);
+	}
+	CHECK(clients[STOPPED].received == 0);
+	settle_both(&clients[STOPPED], &server);
+	CHECK(clients[STOPPED].received == TO_STOPPED);
+	for (int i = 0; i < CLIENTS; i++)
+		end_close(&clients[i]);
+	end_close(&server);
+}
+
 static void too_many_clients(void)
 {
 	struct end clients[3], server;
@@ -278,6 +322,7 @@ int main(void)
 	RUN(long_names_connect);
 	RUN(message_sizes_must_agree);
 	RUN(several_clients);
+	RUN(a_client_that_is_stopped_delays_no_other);
 	fixture_close(&fixture);
 	fixture_open(&fixture, "max_clients=2");
 	RUN(too_many_clients);
