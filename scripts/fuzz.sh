@@ -1,21 +1,38 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of the module for a given time, or number of inputs, one after the other, because
-# `go test -fuzz` accepts only one. With a short time Go sometimes reports its own deadline as a failure.
+# Runs every fuzz target of the module for a given time, or number of inputs, one after the other. The test program of a
+# package is built once for all of its targets, because `go test -fuzz` accepts only one of them. With a short time Go
+# sometimes reports its own deadline as a failure.
 set -euo pipefail
 
 duration=${1:?usage: fuzz.sh DURATION, for instance 10s or 3000x}
 go=${GO:-go}
 
-# One line per target: package, name. `go test -list` prints the names first and then their package.
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Prints the fuzz targets of the package in a directory.
 list_targets() {
-	"$go" test -list '^Fuzz' ./... | awk '
-		/^Fuzz/ {names[++n] = $1; next}
-		$1 == "ok" {for (i = 1; i <= n; i++) print $2, names[i]; n = 0}'
+	local tests=("$1"/*_test.go)
+	[ ! -e "${tests[0]}" ] || sed -nE 's/^func (Fuzz[[:alnum:]_]*)\(.*/\1/p' "${tests[@]}"
 }
 
-targets=$(list_targets)
-[ -n "$targets" ] || { echo "no fuzz target found" >&2; exit 1; }
-while read -r package name; do
+# Inputs are kept, and failures reported, where `go test` does it.
+fuzz() {
+	local package=$1 directory=$2 name=$3
 	echo "== $name of $package, $duration"
-	"$go" test -run '^$' -fuzz "^$name\$" -fuzztime "$duration" "$package" < /dev/null
-done <<< "$targets"
+	(cd "$directory" && "$work/fuzz.test" -test.paniconexit0 -test.run '^$' -test.fuzz "^$name\$" \
+		-test.fuzztime "$duration" -test.fuzzcachedir "$cache/$package" < /dev/null)
+}
+
+cache=$("$go" env GOCACHE)/fuzz
+found=
+while read -r package directory; do
+	targets=$(list_targets "$directory")
+	[ -n "$targets" ] || continue
+	found=yes
+	"$go" test -c -fuzz=Fuzz -o "$work/fuzz.test" "$package"
+	for name in $targets; do
+		fuzz "$package" "$directory" "$name"
+	done
+done < <("$go" list -f '{{.ImportPath}} {{.Dir}}' ./...)
+[ -n "$found" ] || { echo "no fuzz target found" >&2; exit 1; }
