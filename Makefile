@@ -24,6 +24,8 @@ SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTD
 TOOL     := $(GO) tool -modfile=tools/go.mod
 # The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs.
 PARALLEL := -parallel 8
+# The C tests are compiled at once, and run one after the other.
+CPUS     := $(shell nproc)
 WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
@@ -52,7 +54,7 @@ install: build ## install bin/dma-copy below $(PREFIX) (default /usr/local)
 
 test: ## all Go tests, then the C tests
 	$(GO) test -count=1 $(PARALLEL) ./...
-	$(MAKE) $(CTEST) test
+	$(MAKE) $(CTEST) -j$(CPUS) test
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
 	GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
@@ -126,11 +128,11 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 # and one test waits for a modelled bandwidth. The C tests are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
 asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of the device layer under AddressSanitizer
-	$(MAKE) $(CTEST) ubsan
+	$(MAKE) $(CTEST) -j$(CPUS) ubsan
 	$(GO) test -asan -count=1 -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
 
 tsan: ## the C tests under ThreadSanitizer
-	$(MAKE) $(CTEST) tsan
+	$(MAKE) $(CTEST) -j$(CPUS) tsan
 
 headers: ## each C header compiles alone, as C11 and as C++17
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI) -iquote $(SOFTDEV)' \

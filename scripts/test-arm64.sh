@@ -53,15 +53,17 @@ is_left_out() {
 	return 1
 }
 
-# Builds the tests with their Makefile and runs them in the emulator.
+# Builds the tests with their Makefile, and runs them in the emulator.
 test_c() {
-	local source name
+	local source name names=()
 	for source in "$c_tests"/*_test.c; do
 		name=$(basename "$source" .c)
-		! is_left_out "$name" || continue
-		make -s -C "$c_tests" OUT="$work/ctest" CC="$arm64_cc" AR="$arm64_ar" "$work/ctest/test/$name" \
-			> "$work/log" 2>&1 &&
-			timeout 120 "${emulator[@]}" "$work/ctest/test/$name" > "$work/log" 2>&1 ||
+		is_left_out "$name" || names+=("$name")
+	done
+	make -s -j"$(nproc)" -C "$c_tests" OUT="$work/ctest" CC="$arm64_cc" AR="$arm64_ar" \
+		"${names[@]/#/$work/ctest/test/}" || return
+	for name in "${names[@]}"; do
+		timeout 120 "${emulator[@]}" "$work/ctest/test/$name" > "$work/log" 2>&1 ||
 			{ cat "$work/log" >&2; result FAIL "$name"; return 1; }
 		result ok "$name: $(grep -c '^ok ' "$work/log") tests"
 	done
