@@ -23,8 +23,8 @@ const (
 // 0.8 s with one doca.Client, which is replaced only when it is connected or an attempt did not end by itself. It is
 // used by one goroutine at a time.
 type Finder struct {
-	// Refused is called when the server refuses this host for another reason than before; nil: not reported. The error is
-	// ErrRefused or ErrMessageSize.
+	// Refused is called when the server refuses this host for another reason than before; nil: not reported. The error
+	// is ErrRefused or ErrMessageSize.
 	Refused func(error)
 
 	device *doca.Device

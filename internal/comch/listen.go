@@ -26,9 +26,9 @@ func Listen(device *doca.Device, rep *doca.Representor, name string) (*Listener,
 }
 
 // ListenMany is Listen for a daemon, which has up to that many connections at once; none of them waits for the reader
-// of another. A further peer is disconnected before anything is sent to it, which a Dialer reports as ErrTurnedAway once
-// Redial has tried for its Wait. A peer that sends more messages than its connection holds unread is disconnected; see
-// doca.ChannelConfig.Clients.
+// of another. A further peer is disconnected before anything is sent to it, which a Dialer reports as ErrTurnedAway
+// once Redial has tried for its Wait. A peer that sends more messages than its connection holds unread is disconnected;
+// see doca.ChannelConfig.Clients.
 func ListenMany(device *doca.Device, rep *doca.Representor, name string, connections int) (*Listener, error) {
 	server, err := device.Listen(rep, name, doca.ChannelConfig{Clients: connections})
 	if err != nil {

@@ -19,8 +19,8 @@ type ChannelConfig struct {
 
 	// Clients is for a Server whose clients must not hold each other up: the maximum number of connections at once. One
 	// client more is disconnected at once, and so is a client that has sent more messages than its connection holds
-	// unread: 2048 by default, or 16 before anything was sent to it. 0: any number of connections; if one of them is not
-	// read, all wait, because DOCA cannot stop the messages of one client alone. Clients does not matter to a Client.
+	// unread: 2048 by default, or 16 before anything was sent to it. 0: any number of connections; if one of them is
+	// not read, all wait, because DOCA cannot stop the messages of one client alone. A Client ignores it.
 	Clients int
 }
 
@@ -345,7 +345,8 @@ func (e *endpoint) dispatch(event *cabi.Event) {
 // deliver ends the connection, rather than lose a message, if there are more than it may hold.
 func (e *endpoint) deliver(c *Connection, message []byte) {
 	if e.clients > 0 && c.full() || !c.deliver(message) {
-		e.reject(c, fmt.Errorf("%w: the peer sent more than %d messages that were not read", ErrDisconnected, c.unread()))
+		const reason = "%w: the peer sent more than %d messages that were not read"
+		e.reject(c, fmt.Errorf(reason, ErrDisconnected, c.unread()))
 	}
 }
 

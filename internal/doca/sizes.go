@@ -10,9 +10,9 @@ const (
 	// defaultUnread is the number of messages that a Connection queues for Recv unless configured.
 	defaultUnread = 1024
 
-	// unreadOfClient replaces defaultUnread on a server with several clients, where one more ends the connection: what a
-	// tree may cause on its way, which is a message for each of 1024 slots and of 1024 announced entries.
-	// unreadOfStranger is that of a client to which nothing was sent yet.
+	// unreadOfClient replaces defaultUnread on a server with several clients, where one more ends the connection: a
+	// tree may cause a message for each of 1024 slots and of 1024 announced entries. unreadOfStranger is that of a
+	// client to which nothing was sent yet.
 	unreadOfClient   = 2048
 	unreadOfStranger = 16
 
