@@ -2,6 +2,7 @@ package doca
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -249,6 +250,80 @@ func TestLastPollerWakesRun(t *testing.T) {
 	}
 }
 
+// picky accepts as many messages as it has space for, and none to one connection.
+type picky struct {
+	echo
+	space   int
+	refused cabi.Connection
+	sent    []cabi.Connection
+}
+
+func (p *picky) ChannelSend(_ cabi.Channel, to cabi.Connection, _ []byte, _ uint64) error {
+	if p.space == 0 || p.refused != nil && to == p.refused {
+		return &Error{Op: "doca_task_submit", Code: cabi.Again}
+	}
+	p.space--
+	p.sent = append(p.sent, to)
+	return nil
+}
+
+// another adds a connection to the endpoint of c.
+func another(c *Connection) *Connection {
+	added := newConnection(c.endpoint, cabi.Connection(new(int)))
+	c.endpoint.connections[added.handle] = added
+	return added
+}
+
+func sendLater(c *Connection) {
+	s := &send{connection: c, message: []byte("hello"), result: make(chan error, 1)}
+	c.endpoint.do(func() { c.endpoint.enqueue(s) })
+}
+
+func TestConnectionsTakeTurns(t *testing.T) {
+	device := &picky{}
+	one := asleep(t, device)
+	one.endpoint.sendLimit = 3
+	other, third := another(one), another(one)
+	for range 5 {
+		sendLater(one)
+	}
+	sendLater(other)
+	sendLater(third)
+	sendLater(other)
+	device.space = 100
+	one.endpoint.pollDevice()
+	want := []cabi.Connection{
+		one.handle, other.handle, third.handle, one.handle, other.handle, one.handle, // no more of the first at once
+	}
+	if !slices.Equal(device.sent, want) {
+		t.Errorf("sent to %v, want %v", device.sent, want)
+	}
+	last := one.endpoint.lastTag
+	device.events = append(device.events, cabi.Event{Kind: cabi.Sent, Connection: one.handle, Tag: last})
+	if one.endpoint.pollDevice(); len(device.sent) != len(want)+1 {
+		t.Error("the end of a message does not begin the next")
+	}
+}
+
+func TestRefusedMessageDelaysNoOtherConnection(t *testing.T) {
+	device := &picky{space: 100}
+	one := asleep(t, device)
+	refused := another(one)
+	device.refused = refused.handle
+	sendLater(refused)
+	if !woken(one) {
+		t.Error("the send is not retried")
+	}
+	sendLater(one)
+	if !slices.Equal(device.sent, []cabi.Connection{one.handle}) {
+		t.Errorf("sent to %v, want only %v", device.sent, one.handle)
+	}
+	device.refused = nil
+	if one.endpoint.pollDevice(); len(device.sent) != 2 {
+		t.Error("the refused message was not sent later")
+	}
+}
+
 // startable is a channel that can be started.
 type startable struct{ echo }
 
@@ -273,12 +348,13 @@ func TestStartForgetsAnEarlierConnection(t *testing.T) {
 type stubborn struct {
 	echo
 	again, asked int
+	code         cabi.Status // of the others
 }
 
 func (s *stubborn) ChannelDisconnect(cabi.Channel, cabi.Connection) error {
 	s.asked++
 	if s.asked < s.again {
-		return &Error{Op: "doca_comch_server_disconnect", Code: CodeAgain}
+		return &Error{Op: "doca_comch_server_disconnect", Code: s.code}
 	}
 	return nil
 }
@@ -293,7 +369,13 @@ func rejecting(t *testing.T, abi cabi.ABI) (*Connection, cabi.Connection) {
 
 // A rejected client that sends messages which are not read delays no other messages, and is disconnected.
 func TestRejectedClientDelaysNoOther(t *testing.T) {
-	device := &stubborn{again: 5}
+	for _, code := range []cabi.Status{cabi.Again, cabi.InUse} {
+		t.Run(code.Error(), func(t *testing.T) { rejectedClientDelaysNoOther(t, code) })
+	}
+}
+
+func rejectedClientDelaysNoOther(t *testing.T, code cabi.Status) {
+	device := &stubborn{again: 5, code: code}
 	c, other := rejecting(t, device)
 	device.messages = []byte("hello")
 	device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other})
@@ -321,7 +403,7 @@ func TestRejectedClientLeaves(t *testing.T) {
 		"server": func(cabi.Connection) cabi.Event { return cabi.Event{Kind: cabi.StateChanged, State: cabi.Stopping} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			device := &stubborn{again: 1000}
+			device := &stubborn{again: 1000, code: cabi.Again}
 			c, other := rejecting(t, device)
 			device.events = append(device.events, cabi.Event{Kind: cabi.Connected, Connection: other}, end(other))
 			c.endpoint.pollDevice()
