@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 )
 
-var corruptions = flag.Int("corruptions", 600, "how many chunks TestNoWrongByteIsKept corrupts")
+var corruptions = flag.Int("corruptions", fewCorruptions, "how many chunks TestNoWrongByteIsKept corrupts")
 
 // corruptionsAtOnce is how many of them one copy has, which is what the device takes, one somewhere in every
 // corruptedRun chunks.

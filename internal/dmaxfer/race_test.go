@@ -2,8 +2,10 @@
 
 package dmaxfer
 
-// fewSeeds is how many seeds a run of all tests tries: few under the race detector, which makes them slow.
-const fewSeeds = 60
-
-// sweepStep is how far apart the calls are that a sweep lets fail. The sweeps without the race detector try each.
-const sweepStep = 3
+// What a run of all tests does less of under the race detector, which makes it slow: without it the same is done in
+// full, and it finds races of a kind of call, whichever of them fails.
+const (
+	fewSeeds       = 60  // how many seeds the simulations try
+	fewCorruptions = 240 // how many chunks are corrupted
+	sweepStep      = 3   // how far apart the calls are that a sweep lets fail
+)
