@@ -85,12 +85,13 @@ soak: ## COPIES copies in one process (default 1000), and a tenth as many in two
 
 # What the race detector only slows down: packages without goroutines, whose tests have none either, and tests of
 # processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
-# leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, and of deep
-# trees.
+# leaves, of a measurement of each kind, of files so large that their bytes take the time, of long texts, of deep trees,
+# and of what many equal copies leave behind.
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
 NOT_UNDER_RACE := ^Test((Crash|Stall|TreeCrash)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|DeepTree|Sparse|$\
-LongTextInParameterFilesIsCut|LongNumbersAreCut)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
+LongTextInParameterFilesIsCut|LongNumbersAreCut|Soak(OfProcesses)?|$\
+RepeatedTransfersLeaveNothing)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
 ^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
 race: ## the Go tests under the race detector, except for packages without goroutines
 	@! grep -nE '^[[:space:]]*go [[:alpha:].]+\(|\.(Go|Parallel)\(' $(NO_GOROUTINES:%=%/*.go)

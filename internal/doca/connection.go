@@ -105,8 +105,8 @@ func (c *Connection) hasEnded() bool {
 
 // Send returns when the message is in the peer's queue; the peer may not have read it yet. message has 1 to MaxMessage
 // bytes and may be reused afterwards. Send waits while the queue is full. If ctx ends first, the message still arrives
-// unless the connection ends. Errors: ErrDisconnected, ErrClosed, ctx's cause. Implements: doca_comch_server_task_send_alloc_init,
-// doca_task_submit.
+// unless the connection ends. Errors: ErrDisconnected, ErrClosed, ctx's cause. Implements:
+// doca_comch_server_task_send_alloc_init, doca_task_submit.
 func (c *Connection) Send(ctx context.Context, message []byte) error {
 	if len(message) < 1 || len(message) > c.maxMessage {
 		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), c.maxMessage, CodeInvalidValue)
