@@ -341,3 +341,37 @@ func TestRootOfWhatIsNoDirectory(t *testing.T) {
 	_, err = disk.OpenRoot(disktest.NewFaulty(m, disktest.FailAt(0, disktest.Fault{Err: unix.EIO})), "/there")
 	mustFail(t, err, disk.ErrSource)
 }
+
+// Before each call of a walk in turn, another process moves a directory of the path out of the Root.
+func TestDirectoryIsMovedWhileItIsFollowed(t *testing.T) {
+	t.Run("to a parent", func(t *testing.T) { mustNotFollow(t, "a", "a/b/../../canary") })
+	t.Run("to a directory", func(t *testing.T) { mustNotFollow(t, "a/b", "a/b/../canary") })
+}
+
+func mustNotFollow(t *testing.T, moved, path string) {
+	calls := 1
+	for n := 0; n < calls; n++ {
+		at := onDisk(t, t.TempDir())
+		dir, err := disk.OS.OpenDir(at.folder)
+		must(t, err)
+		mustMakeDirs(t, dir, "outside", "root", "root/a", "root/a/b")
+		must(t, dir.Close())
+		at.put("outside/canary", oldText)
+		on := disktest.NewFaulty(disk.OS, func(i int, _, _ string) *disktest.Fault {
+			if i == n {
+				must(t, os.Rename(at.path("root/"+moved), at.path("outside/moved")))
+			}
+			return nil
+		})
+		root, err := disk.OpenRoot(on, at.path("root"))
+		must(t, err)
+		if _, err := root.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("before operation %d of %q: %v", n, on.Trace(), err)
+		}
+		must(t, root.Close())
+		calls = max(calls, len(on.Trace()))
+	}
+	if calls < 8 {
+		t.Errorf("there are only %d calls", calls)
+	}
+}
