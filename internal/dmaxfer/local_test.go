@@ -34,6 +34,7 @@ type local struct {
 	t      *testing.T
 	dir    string
 	target string
+	inRoot bool // FS is a Root of dir
 	events []job.Event
 }
 
@@ -54,14 +55,16 @@ func (l *local) run() (job.Summary, error) { return l.runUntil(l.t.Context()) }
 
 func (l *local) runUntil(ctx context.Context) (job.Summary, error) {
 	l.events = nil
-	return RunLocal(ctx, l.Options, l.target)
+	o := l.Options
+	o.File = l.named(l.File)
+	return RunLocal(ctx, o, l.named(l.target))
 }
 
 func (l *local) mustRun() job.Summary {
 	l.t.Helper()
 	summary, err := l.run()
 	must(l.t, err)
-	if summary.Path != l.File || summary.Target != l.target || summary.Protocol != negotiate.Native {
+	if summary.Path != l.named(l.File) || summary.Target != l.named(l.target) || summary.Protocol != negotiate.Native {
 		l.t.Errorf("the summary is %+v", summary)
 	}
 	return summary
@@ -100,12 +103,39 @@ func eventsOf[T job.Event](l *local) (found []T) {
 
 func TestLocalFile(t *testing.T) {
 	for _, size := range []int{0, 1, testChunk, testChunk + 1, 3<<20 + 17} {
-		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) { copiesLocalFile(t, size) })
+		t.Run(fmt.Sprint(size, " bytes"), func(t *testing.T) { newLocal(t).copiesFile(t, size) })
 	}
 }
 
-func copiesLocalFile(t *testing.T, size int) {
-	l, want := newLocal(t), content(size)
+// In a file system that is one directory everything is as in that of the operating system.
+func TestLocalInARoot(t *testing.T) {
+	t.Run("file", func(t *testing.T) { newLocalInRoot(t).copiesFile(t, 3<<20+17) })
+	t.Run("existing file", func(t *testing.T) { newLocalInRoot(t).findsTarget(t) })
+	t.Run("tree", func(t *testing.T) { newLocalInRoot(t).copiesTree(t) })
+	t.Run("resume", func(t *testing.T) { newLocalInRoot(t).resumes(t) })
+}
+
+// newLocalInRoot returns a local copy of which no path leads out of its directory.
+func newLocalInRoot(t *testing.T) *local {
+	t.Helper()
+	l := newLocal(t)
+	root, err := disk.OpenRoot(disk.OS, l.dir)
+	must(t, err)
+	t.Cleanup(func() { must(t, root.Close()) })
+	l.FS, l.inRoot = root, true
+	return l
+}
+
+// named returns a path as the copy has it.
+func (l *local) named(path string) string {
+	if l.inRoot {
+		return filepath.Base(path)
+	}
+	return path
+}
+
+func (l *local) copiesFile(t *testing.T, size int) {
+	want := content(size)
 	jobtest.WriteFile(t, l.File, want)
 	summary := l.mustRun()
 	jobtest.MustContain(t, l.target, want)
@@ -124,22 +154,23 @@ func copiesLocalFile(t *testing.T, size int) {
 }
 
 // What is there already is not copied again, and is replaced only if the user wants it.
-func TestLocalTargetExists(t *testing.T) {
-	l := newLocal(t)
+func TestLocalTargetExists(t *testing.T) { newLocal(t).findsTarget(t) }
+
+func (l *local) findsTarget(t *testing.T) {
 	jobtest.WriteFile(t, l.File, content(3*testChunk))
 	l.mustRun()
 	if summary := l.mustRun(); !summary.UpToDate || summary.Size != 3*testChunk {
 		t.Errorf("a second copy is %+v", summary)
 	}
 	jobtest.WriteFile(t, l.target, "something else")
-	l.mustFail(job.ErrSource, l.target+" exists and differs from "+l.File+": use --overwrite")
+	l.mustFail(job.ErrSource, l.named(l.target)+" exists and differs from "+l.named(l.File)+": use --overwrite")
 	jobtest.MustContain(t, l.target, "something else")
 	l.Overwrite, l.Backup = true, true
 	l.mustRun()
 	jobtest.MustContain(t, l.target, content(3*testChunk))
 	jobtest.MustContain(t, l.target+"~", "something else")
 	l.Overwrite, l.RefuseSame = false, true
-	l.mustFail(job.ErrSource, l.target+" exists: use --overwrite")
+	l.mustFail(job.ErrSource, l.named(l.target)+" exists: use --overwrite")
 }
 
 // makeSourceTree makes the source a tree with entries of every kind.
@@ -154,8 +185,9 @@ func (l *local) makeSourceTree() {
 	must(l.t, os.Symlink("a/small", filepath.Join(l.File, "link")))
 }
 
-func TestLocalTree(t *testing.T) {
-	l := newLocal(t)
+func TestLocalTree(t *testing.T) { newLocal(t).copiesTree(t) }
+
+func (l *local) copiesTree(t *testing.T) {
 	l.makeSourceTree()
 	l.HardLinks = true
 	tree := l.mustRun().Tree
@@ -182,7 +214,7 @@ func TestLocalTree(t *testing.T) {
 		t.Errorf("a second copy is %+v with %+v", summary, summary.Tree)
 	}
 	jobtest.WriteFile(t, filepath.Join(l.File, "a/b/large"), "not large any more")
-	l.mustFail(job.ErrSource, l.target+" exists, and a/b/large in it differs from that in "+l.File)
+	l.mustFail(job.ErrSource, l.named(l.target)+" exists, and a/b/large in it differs from that in "+l.named(l.File))
 	l.Overwrite = true
 	if tree := l.mustRun().Tree; tree.Files != 1 || tree.Unchanged != 7 {
 		t.Errorf("what differs is replaced: %+v", tree)
@@ -237,8 +269,9 @@ func TestLocalHoles(t *testing.T) {
 var errStop = errors.New("stopped")
 
 // A copy that the user stops leaves no target, and the next one continues.
-func TestLocalResume(t *testing.T) {
-	l := newLocal(t)
+func TestLocalResume(t *testing.T) { newLocal(t).resumes(t) }
+
+func (l *local) resumes(t *testing.T) {
 	want := content(200 * testChunk)
 	jobtest.WriteFile(t, l.File, want)
 	l.Progress = &job.Progress{}

@@ -1,6 +1,7 @@
 package job_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,4 +219,73 @@ func TestInspectMinds(t *testing.T) {
 	unreadable := jobtest.WriteFile(t, "file", "content")
 	must(t, os.Chmod(unreadable, 0))
 	mustNotInspect(t, unreadable, false, job.ErrSource)
+}
+
+// In a file system that is one directory the same is found as in that of the operating system, and nothing outside.
+func TestInspectInARoot(t *testing.T) {
+	directory := t.TempDir()
+	for _, name := range []string{"root", "root/dir", "root/unfinished", "outside"} {
+		must(t, os.Mkdir(filepath.Join(directory, name), 0o700))
+	}
+	for _, name := range []string{"root/file", "root/dir/inner", "outside/file"} {
+		must(t, os.WriteFile(filepath.Join(directory, name), []byte(name), 0o600))
+	}
+	for name, text := range map[string]string{
+		"link": "file", "dir/up": "../link", "to dir": "dir", "dangling": "absent", "loop": "loop",
+		"out": "../outside", "out file": "../outside/file", "out new": "../outside/new",
+		"absolute": directory + "/root/file",
+	} {
+		must(t, os.Symlink(text, filepath.Join(directory, "root", name)))
+	}
+	tree, err := disk.OpenTree(disk.OS, directory+"/root/unfinished", disk.TreeOptions{Overwrite: true})
+	must(t, err)
+	must(t, tree.Close(false))
+	root, err := disk.OpenRoot(disk.OS, directory+"/root")
+	must(t, err)
+	defer root.Close()
+	for _, s := range []job.Search{{}, {Use: job.SourceUse}, {Use: job.TargetUse}, {Overwrite: true}} {
+		for _, name := range []string{
+			"file", "dir", "dir/", "dir/inner", "link", "dir/up", "to dir", "to dir/inner", "dangling", "loop", "new",
+			"new/", "dir/new", "missing/new", "file/new", "file/", "unfinished", ".", "dir/../file",
+		} {
+			mustInspectAlike(t, s, directory+"/root/", name, root)
+		}
+		for _, name := range []string{
+			"out", "out/file", "out/new", "out file", "out new", "absolute", "..", "/etc/passwd",
+		} {
+			s.Path, s.FS, s.IdleTimeout = name, root, time.Minute
+			if f, err := job.Find(t.Context(), s); err == nil {
+				t.Errorf("%q became %+v", name, f)
+				f.Close()
+			}
+		}
+	}
+	jobtest.MustHold(t, directory+"/outside", "file")
+}
+
+// mustInspectAlike looks for a name in a directory with its path, and in the Root of the directory.
+func mustInspectAlike(t *testing.T, s job.Search, directory, name string, root *disk.Root) {
+	t.Helper()
+	s.IdleTimeout, s.Path = time.Minute, directory+name
+	want, wantErr := job.Find(t.Context(), s)
+	s.FS, s.Path = root, name
+	got, err := job.Find(t.Context(), s)
+	if (err == nil) != (wantErr == nil) {
+		t.Fatalf("%+v: %v, and %v", s, err, wantErr)
+	}
+	if err != nil {
+		for _, kind := range []error{job.ErrSource, job.ErrTarget, job.ErrSettings} {
+			if errors.Is(err, kind) != errors.Is(wantErr, kind) {
+				t.Errorf("%+v: %v, and %v", s, err, wantErr)
+			}
+		}
+		return
+	}
+	defer want.Close()
+	defer got.Close()
+	if directory+got.Path != want.Path || directory+got.Name != want.Name || got.Local() != want.Local() ||
+		got.Directory != want.Directory || got.Replaces != want.Replaces || got.Unfinished != want.Unfinished ||
+		got.NoFile != want.NoFile {
+		t.Errorf("%+v became %+v, and %+v", s, got, want)
+	}
 }
