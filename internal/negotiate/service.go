@@ -357,7 +357,10 @@ func (s *Service) ListEnd(dst []byte, code AbortCode, text string) ([]byte, erro
 }
 
 func (l *listing) checkEnd(e ListEnd) error {
-	if e.Count == 0 || e.Count != l.order.next {
+	switch {
+	case e.Count == 0:
+		return malformed(TypeListEnd, "an empty list")
+	case e.Count != l.order.next:
 		return malformed(TypeListEnd, "%d entries instead of %d", e.Count, l.order.next)
 	}
 	return nil
@@ -450,14 +453,14 @@ func (s *Service) checkPong(p ServicePing) error {
 }
 
 // Pong appends a PONG. It is called on the daemon after Pinged: with the payload of the PING, or if that is text, with
-// text for the command's user. It fails with ErrPayload for another payload, with ErrMalformed for a text of more than
-// MaxPingText bytes, with ErrTooLarge, and with ErrOutOfOrder.
+// text for the command's user, which is truncated to MaxPingText bytes and to what fits into a message, and of which
+// invalid UTF-8 is replaced. It fails with ErrPayload for another payload, and with ErrOutOfOrder.
 func (s *Service) Pong(dst, payload []byte) ([]byte, error) {
 	p := ServicePing{Number: s.ping.Number, Text: s.ping.Text, Payload: payload}
-	err := s.mayCall(TypeServicePong)
-	if err == nil {
-		err = firstError(p.check(TypeServicePong), s.checkFits(TypeServicePong, ServicePingHeader+len(payload)))
+	if p.Text {
+		p.Payload = []byte(truncateText(string(payload), min(MaxPingText, s.limits.MaxMessage-ServicePingHeader)))
 	}
+	err := s.mayCall(TypeServicePong)
 	if err == nil {
 		err = s.checkPong(p)
 	}

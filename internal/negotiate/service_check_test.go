@@ -104,6 +104,8 @@ func TestServiceItemsAtTheirBoundaries(t *testing.T) {
 			for i := range items {
 				items[i] = c.item
 			}
+			wantCheck(t, "as many as possible", CheckItems(items[:c.fit]), nil)
+			wantCheck(t, "one more", CheckItems(items), ErrTooLarge)
 			sendItems(l, items[:c.fit])
 			_, used, err := l.ends[Command].Items(nil, items[c.fit:])
 			if used != 0 || !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), c.limit) {
@@ -217,8 +219,16 @@ func TestServiceAnswersFitTheChannel(t *testing.T) {
 		t.Errorf("got %q", end.Text)
 	}
 	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
-	_, err = l.ends[Daemon].Pong(nil, make([]byte, MaxServiceGreeting-ServicePingHeader+1))
-	wantCheck(t, "a long PONG", err, ErrTooLarge)
+	answer := l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, []byte("\xff"+long))).Ping
+	if want := "?" + long[:MaxServiceGreeting-ServicePingHeader-2]; string(answer.Payload) != want {
+		t.Errorf("got %q", answer.Payload)
+	}
+	l.ends[Daemon].limits.MaxMessage, l.ends[Command].limits.MaxMessage = serviceLimit, serviceLimit
+	l.pass(Command, Pinged)(l.ends[Command].Ping(nil, nil, true))
+	answer = l.pass(Daemon, RoundTrip)(l.ends[Daemon].Pong(nil, make([]byte, MaxPingText+1))).Ping
+	if len(answer.Payload) != MaxPingText {
+		t.Errorf("%d bytes of text", len(answer.Payload))
+	}
 }
 
 // The results of a REMOVE fit into a message, even if all have failed; only their texts are shortened.
@@ -400,6 +410,11 @@ func receiveList(t *testing.T, flags ListFlags, entries []Listed, together bool)
 		entries = entries[next:]
 	}
 	return nil
+}
+
+func TestCheckItems(t *testing.T) {
+	wantCheck(t, "none", CheckItems(nil), nil)
+	wantCheck(t, "one of two", CheckItems([]Item{{ItemExclude, "a"}, {ItemPath, ".."}}), ErrMalformed)
 }
 
 func TestServiceListEnds(t *testing.T) {

@@ -141,6 +141,19 @@ func (t *itemTotals) add(items ...Item) error {
 	return nil
 }
 
+// CheckItems reports with its error whether a copy may have these items. A command calls it before the first Items,
+// which only a copy can follow. It fails with ErrMalformed, and with ErrTooLarge for more than MaxPatterns,
+// MaxListedPaths or MaxItemsTogether.
+func CheckItems(items []Item) error {
+	for _, i := range items {
+		if err := i.check(); err != nil {
+			return err
+		}
+	}
+	var totals itemTotals
+	return totals.add(items...)
+}
+
 // checkFor checks the items before a COPY against it.
 func (t itemTotals) checkFor(c CopyRequest) error {
 	switch {
