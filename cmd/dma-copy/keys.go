@@ -211,8 +211,8 @@ func writeJSON(w io.Writer, value any) error {
 
 func trustKey(streams streams, s config.Keys, store *identity.Store, args []string) error {
 	if len(args) < 2 {
-		return exit.Usagef("keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on the " +
-			"other side, a file with it, or - for stdin")
+		return exit.Usagef("keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on " +
+			"the other side, a file with it, or - for stdin")
 	}
 	key, comment, err := readKeyLine(streams.stdin, args[1:])
 	if err != nil {
@@ -236,8 +236,8 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(streams.stdout, "trusted %s: %s\nCompare these words with those of dma-copy keys show there.\n",
-		grant.Name, key.Words())
+	_, err = fmt.Fprintf(streams.stdout,
+		"trusted %s: %s\nCompare these words with those of dma-copy keys show there.\n", grant.Name, key.Words())
 	return err
 }
 
@@ -251,8 +251,8 @@ func readKeyLine(stdin io.Reader, args []string) (identity.Public, string, error
 		return key, comment, usageError(err)
 	}
 	if len(args) > 1 {
-		return identity.Public{}, "", exit.Usagef("unexpected argument %s: give the line of a key, which begins with %s, "+
-			"or one file", quote.Text(args[1]), identity.LinePrefix)
+		return identity.Public{}, "", exit.Usagef("unexpected argument %s: give the line of a key, which begins with "+
+			"%s, or one file", quote.Text(args[1]), identity.LinePrefix)
 	}
 	text, err := readKeyText(stdin, args[0])
 	if err != nil {

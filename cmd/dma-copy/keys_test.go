@@ -22,20 +22,20 @@ func TestKeysRefusals(t *testing.T) {
 		{"keys 17", "keys 17: unknown: give new, show, trust, list or remove"},
 		{"keys new x", "keys new takes no argument: see dma-copy keys --help"},
 		{"keys remove", "keys remove takes the NAME of a key: see dma-copy keys --help"},
-		{"keys remove ../x", `"../x" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", and begin with ` +
-			`a letter, digit or "_"`},
+		{"keys remove ../x", `"../x" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", and begin ` +
+			`with a letter, digit or "_"`},
 		{"keys list --owner", "--owner is for keys trust: leave it out of keys list"},
 		{"keys new --share a=ro", "--share is for keys trust: leave it out of keys new"},
-		{"keys trust dpu", "keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on the " +
-			"other side, a file with it, or - for stdin"},
+		{"keys trust dpu", "keys trust takes a NAME and a KEY, which is the line that dma-copy keys show prints on " +
+			"the other side, a file with it, or - for stdin"},
 		{"keys trust dpu two lines", `unexpected argument "lines": give the line of a key, which begins with ` +
 			"dma-copy-v1:, or one file"},
 		{"keys trust dpu two", "two: 2 lines instead of that of one key"},
 		{"keys trust dpu empty", "empty: 0 lines instead of that of one key"},
 		{"keys trust dpu long", "long: not the line of a key: it has more than 16384 bytes"},
 		{"keys trust dpu dma-copy-v1:AAAA", "public key: 3 bytes instead of 32 (is the line complete?)"},
-		{"keys trust .dpu " + someKey, `".dpu" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", and ` +
-			`begin with a letter, digit or "_"`},
+		{"keys trust .dpu " + someKey, `".dpu" is not a name of a key: use up to 64 of a-z, 0-9, ".", "_" and "-", ` +
+			`and begin with a letter, digit or "_"`},
 		{"keys trust dpu " + someKey + " --share a=ro --share a=wo",
 			"--share a: give it once, with all that the key may do there"},
 		{"keys trust dpu " + someKey + " --share a", `--share "a": not a share with an access: "a" has no access: ` +

@@ -52,7 +52,8 @@ func TestTrustedKeys(t *testing.T) {
 		t.Error("a directory that does not exist has keys")
 	}
 	host := Grant{Name: "host", Key: newKey(t).Public(), Comment: "root@host"}
-	dpu := Grant{Name: "dpu", Key: newKey(t).Public(), Shares: map[string]share.Access{"inbox": share.Write}, Owner: true}
+	dpu := Grant{Name: "dpu", Key: newKey(t).Public(), Owner: true,
+		Shares: map[string]share.Access{"inbox": share.Write}}
 	must(t, s.Trust(host, false))
 	must(t, s.Trust(dpu, false))
 	trusted := mustLoad(t, s)
@@ -289,7 +290,8 @@ func anyGrant(key Public) *rapid.Generator[Grant] {
 		limit := rapid.Int64Range(0, 1<<63-1)
 		g := Grant{
 			Name: "x", Key: key, Comment: rapid.StringMatching(`[a-z@]{0,20}`).Draw(t, "comment"),
-			Owner: rapid.Bool().Draw(t, "owner"), MaxBytes: limit.Draw(t, "bytes"), MaxEntries: limit.Draw(t, "entries"),
+			Owner:    rapid.Bool().Draw(t, "owner"),
+			MaxBytes: limit.Draw(t, "bytes"), MaxEntries: limit.Draw(t, "entries"),
 			Bandwidth: limit.Draw(t, "bandwidth"), Connections: rapid.IntRange(0, 1<<31-1).Draw(t, "connections"),
 		}
 		access := rapid.SampledFrom([]share.Access{share.Read, share.Write, share.ReadWrite})

@@ -196,7 +196,7 @@ func peerKey(state tls.ConnectionState) (identity.Public, error) {
 	case state.DidResume:
 		return identity.Public{}, errors.New("a resumed session")
 	case state.NegotiatedProtocol != protocol:
-		return identity.Public{}, fmt.Errorf("protocol %s instead of %s", quote.Text(state.NegotiatedProtocol), protocol)
+		return identity.Public{}, fmt.Errorf("protocol %s, not %s", quote.Text(state.NegotiatedProtocol), protocol)
 	case len(state.PeerCertificates) != 1:
 		return identity.Public{}, fmt.Errorf("%d certificates instead of one", len(state.PeerCertificates))
 	}

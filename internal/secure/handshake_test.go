@@ -113,7 +113,7 @@ func TestHostileClients(t *testing.T) {
 	}{
 		"silent":                     {silent, ErrTimeout},
 		"a byte every two seconds":   {slow, ErrTimeout},
-		"leaves at once":             {func(_ context.Context, t *testing.T, c comch.Conn) { closeBoth(t, c) }, comch.ErrPeerLost},
+		"leaves at once":             {leaves, comch.ErrPeerLost},
 		"leaves after its hello":     {leavesAfterHello(s), comch.ErrPeerLost},
 		"garbage":                    {sends(bytes.Repeat([]byte("garbage "), 100)), ErrHandshake},
 		"zeros":                      {sends(make([]byte, 4080)), ErrHandshake},
@@ -127,8 +127,8 @@ func TestHostileClients(t *testing.T) {
 		"certificate without key":    {tlsClient(s, hasCertificateOnly(s, newKey(t))), ErrHandshake},
 		"another type of key":        {tlsClient(s, hasECDSA(t)), ErrHandshake},
 		"two certificates":           {tlsClient(s, hasTwoCertificates), ErrHandshake},
-		"no protocol":                {tlsClient(s, func(c *tls.Config) { c.NextProtos = nil }), ErrHandshake},
-		"another protocol":           {tlsClient(s, func(c *tls.Config) { c.NextProtos = []string{"h2"} }), ErrHandshake},
+		"no protocol":                {tlsClient(s, speaks()), ErrHandshake},
+		"another protocol":           {tlsClient(s, speaks("h2")), ErrHandshake},
 		"its own messages back":      {echoes, ErrHandshake},
 		"data before the acceptance": {sendsEarly(s), ErrHandshake},
 		"a recorded handshake":       {replays(record(t, s)), ErrHandshake},
@@ -177,6 +177,8 @@ func (c *counting) Recv(ctx context.Context) ([]byte, error) {
 	}
 	return message, err
 }
+
+func leaves(_ context.Context, t *testing.T, conn comch.Conn) { closeBoth(t, conn) }
 
 func silent(_ context.Context, _ *testing.T, conn comch.Conn) { <-conn.Done() }
 
@@ -255,6 +257,10 @@ func tlsClient(s sides, change func(*tls.Config)) hostileClient {
 func offersTLS12(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS12, tls.VersionTLS12 }
 func offersOldTLS(c *tls.Config) {
 	c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS12
+}
+
+func speaks(protocols ...string) func(*tls.Config) {
+	return func(c *tls.Config) { c.NextProtos = protocols }
 }
 
 func hasKeyOf(key *identity.Key) func(*tls.Config) {
@@ -355,14 +361,14 @@ func TestHostileServers(t *testing.T) {
 		want   error
 	}{
 		"says nothing":         {unchanged, func(context.Context, *stream, *tls.Conn) {}, ErrTimeout},
-		"leaves":               {unchanged, func(_ context.Context, s *stream, _ *tls.Conn) { _ = s.raw.Close() }, comch.ErrPeerLost},
+		"leaves":               {unchanged, hangsUp, comch.ErrPeerLost},
 		"accepts otherwise":    {unchanged, writes([]byte{2}), ErrHandshake},
 		"accepts at length":    {unchanged, writes([]byte{accepted, accepted}), ErrHandshake},
 		"accepts twice":        {unchanged, writes([]byte{accepted}, []byte{accepted}), ErrHandshake},
 		"TLS 1.2":              {offersTLS12, writes([]byte{accepted}), ErrHandshake},
 		"another type of key":  {hasECDSA(t), writes([]byte{accepted}), ErrHandshake},
 		"certificate only":     {hasServerCertificateOnly(s, newKey(t)), writes([]byte{accepted}), ErrHandshake},
-		"no protocol":          {func(c *tls.Config) { c.NextProtos = nil }, writes([]byte{accepted}), ErrHandshake},
+		"no protocol":          {speaks(), writes([]byte{accepted}), ErrHandshake},
 		"a stranger's key":     {hasKeyOf(newKey(t)), writes([]byte{accepted}), errStranger},
 		"the client's own key": {hasKeyOf(s.client.Key), writes([]byte{accepted}), errStranger},
 	} {
@@ -408,6 +414,8 @@ func serveHostile(
 	_ = s.flush(ctx)
 }
 
+func hangsUp(_ context.Context, s *stream, _ *tls.Conn) { _ = s.raw.Close() }
+
 func unchanged(*tls.Config) {}
 
 func writes(records ...[]byte) hostileServer {
@@ -435,14 +443,16 @@ func TestPeerKeyChecks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*tls.ConnectionState){
-		"version":          func(s *tls.ConnectionState) { s.Version = tls.VersionTLS12 },
-		"resumed":          func(s *tls.ConnectionState) { s.DidResume = true },
-		"protocol":         func(s *tls.ConnectionState) { s.NegotiatedProtocol = "" },
-		"no certificate":   func(s *tls.ConnectionState) { s.PeerCertificates = nil },
-		"two certificates": func(s *tls.ConnectionState) { s.PeerCertificates = append(s.PeerCertificates, s.PeerCertificates[0]) },
-		"type of key":      func(s *tls.ConnectionState) { s.PeerCertificates[0].PublicKey = &ecdsa.PublicKey{} },
-		"short key":        func(s *tls.ConnectionState) { s.PeerCertificates[0].PublicKey = ed25519.PublicKey("short") },
-		"weak key":         func(s *tls.ConnectionState) { s.PeerCertificates[0].PublicKey = make(ed25519.PublicKey, 32) },
+		"version":        func(s *tls.ConnectionState) { s.Version = tls.VersionTLS12 },
+		"resumed":        func(s *tls.ConnectionState) { s.DidResume = true },
+		"protocol":       func(s *tls.ConnectionState) { s.NegotiatedProtocol = "" },
+		"no certificate": func(s *tls.ConnectionState) { s.PeerCertificates = nil },
+		"two certificates": func(s *tls.ConnectionState) {
+			s.PeerCertificates = append(s.PeerCertificates, s.PeerCertificates[0])
+		},
+		"type of key": shows(&ecdsa.PublicKey{}),
+		"short key":   shows(ed25519.PublicKey("short")),
+		"weak key":    shows(make(ed25519.PublicKey, 32)),
 	} {
 		t.Run(name, func(t *testing.T) {
 			state := good()
@@ -453,6 +463,10 @@ func TestPeerKeyChecks(t *testing.T) {
 			}
 		})
 	}
+}
+
+func shows(key any) func(*tls.ConnectionState) {
+	return func(s *tls.ConnectionState) { s.PeerCertificates[0].PublicKey = key }
 }
 
 // A handshake in which nobody has checked the key is not one, whatever package tls says about it.

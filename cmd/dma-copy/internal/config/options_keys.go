@@ -45,7 +45,8 @@ func (s *Keys) options() []option {
 			assign: into(&s.Directory, parsePath),
 			help: "Directory of this side's key and of the trusted\nkeys; default /etc/dma-copy for root, else\n" +
 				"dma-copy in XDG_CONFIG_HOME or ~/.config"},
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText), json: jsonText,
+		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
+			json:   jsonText,
 			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
 			help:   "new, show, list: output format"},
 	}, s.flagOnlyOptions()...)
