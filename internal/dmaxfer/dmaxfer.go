@@ -61,7 +61,7 @@ type Options struct {
 	ReferenceOnly bool // speak the reference protocol with any peer
 
 	Bandwidth   int64           // bytes per second
-	Limiters    []*rate.Limiter // shared with other transfers, besides Bandwidth; bytes per second, burst at least 4 KiB
+	Limiters    []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB
 	MaxBytes    int64           // of the file
 	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
 	MaxDuration time.Duration   // from the agreement on; enforced by the caller

@@ -225,7 +225,7 @@ func TestLinkedKeepsNothing(t *testing.T) {
 			l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
 			jobtest.WriteFile(t, l.host.File, content(6*testChunk)) // for all lanes
 			var before resources
-			for n := range 500 {
+			for n := range 500 { // on each path
 				l.mustCopy(t, negotiate.Host)
 				must(t, os.Remove(l.dpu.File))
 				if n == 50 {
@@ -233,8 +233,8 @@ func TestLinkedKeepsNothing(t *testing.T) {
 				}
 			}
 			after := resourcesNow(t)
-			if after.handles != before.handles || after.files > before.files+2 || after.goroutines > before.goroutines+2 ||
-				after.heap > before.heap+1<<20 {
+			if after.handles != before.handles || after.files > before.files+2 ||
+				after.goroutines > before.goroutines+2 || after.heap > before.heap+1<<20 {
 				t.Errorf("%+v after 50 transfers, %+v after 500", before, after)
 			}
 			for side, m := range l.opened {

@@ -253,6 +253,28 @@ func TestLinkedEveryDeviceCallFails(t *testing.T) {
 	}
 }
 
+// A chunk that arrives corrupted is sent again, also after the sender has said that nothing follows.
+func TestLinkedEveryChunkCorrupted(t *testing.T) {
+	for _, fast := range []bool{false, true} {
+		t.Run(fmt.Sprintf("fast %t", fast), func(t *testing.T) {
+			sweepLinked(t, fast, func(_ *linkedRun, fails func(int, string) bool) injection {
+				device, moves := noDeviceFaults(), atomic.Int64{}
+				device.arrive = func(int64) (int, error) {
+					if fails(int(moves.Add(1)-1), "chunk") {
+						return 0, nil
+					}
+					return -1, nil
+				}
+				return injection{device: device}
+			}, func(r *linkedRun, _ string) {
+				if r.failed {
+					r.t.Error("a transfer failed")
+				}
+			})
+		})
+	}
+}
+
 // A device that does not return from a call ends the transfer, and the memory stays until it has returned.
 func TestLinkedDeviceHangs(t *testing.T) {
 	for _, fast := range []bool{false, true} {

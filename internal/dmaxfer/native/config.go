@@ -63,7 +63,7 @@ type Config struct {
 
 	IdleTimeout time.Duration   // without progress
 	Bandwidth   int64           // bytes per second
-	Limiters    []*rate.Limiter // shared with other transfers, besides Bandwidth; bytes per second
+	Limiters    []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB
 	MaxBytes    int64           // of the file
 	MaxHoles    int64           // bytes of holes whose zeros have to be digested or read back
 

@@ -98,7 +98,8 @@ func TestChunkOfLimitedTransfer(t *testing.T) {
 	} {
 		c := Config{Bandwidth: test.bandwidth, Limiters: test.limiters}
 		if got := c.chunk(0, sizing{}); got != test.want {
-			t.Errorf("%d and %d limiters: chunks of %d bytes, want %d", test.bandwidth, len(test.limiters), got, test.want)
+			t.Errorf("%d and %d limiters: chunks of %d bytes, want %d",
+				test.bandwidth, len(test.limiters), got, test.want)
 		}
 	}
 }

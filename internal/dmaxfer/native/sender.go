@@ -136,11 +136,15 @@ func (s *sender) wake() {
 	}
 }
 
-// finish tells the receiver that nothing follows.
+// finish tells the receiver that nothing follows, after the end of the last file.
 func (s *sender) finish(ctx context.Context) error {
-	if err := s.flush(ctx); err != nil { // the end of the last file
+	if err := s.flush(ctx); err != nil || s.session.State() != negotiate.Transferring {
 		return err
 	}
+	return s.sendFinish(ctx)
+}
+
+func (s *sender) sendFinish(ctx context.Context) error {
 	s.terms.config.Progress.Enter(job.Concluding)
 	message, err := s.session.Finish(s.message, s.announcer.unannounced)
 	if err != nil {
@@ -279,9 +283,21 @@ func (s *sender) ending(_ *outgoing, size int64, sum digest.Sum) error {
 	return s.terms.checkContent(size, sum)
 }
 
-// outbox and flush implement role.
-func (s *sender) outbox() outbox                  { return s.transmitter.box }
-func (s *sender) flush(ctx context.Context) error { return s.transmitter.flush(ctx) }
+// outbox implements role.
+func (s *sender) outbox() outbox { return s.transmitter.box }
+
+// flush implements role. Where transfer follows transfer, the end of the only file is followed by the end of the
+// transfer at once, which saves a round trip. The lanes still send again what is asked for.
+func (s *sender) flush(ctx context.Context) error {
+	if err := s.transmitter.flush(ctx); err != nil {
+		return err
+	}
+	last := s.transmitter.ended && !s.terms.plan.Tree
+	if !last || !s.terms.config.Kept || s.session.State() != negotiate.Transferring {
+		return nil
+	}
+	return s.sendFinish(ctx)
+}
 
 // patience implements role. It depends on what the receiver does: preallocating, filling and flushing files, reading
 // them back, renaming them.

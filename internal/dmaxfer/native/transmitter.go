@@ -17,6 +17,7 @@ type transmitter struct {
 	box         *pump.Batch[pump.Announcement]
 	message     []byte // reused for each message
 	records     []negotiate.Record
+	ended       bool // the end of a file has been sent
 }
 
 func newTransmitter(t *terms, session *negotiate.NativeSession, l link, e *sentEntries) *transmitter {
@@ -98,6 +99,7 @@ func (t *transmitter) sendEnd(ctx context.Context, end *pump.End) error {
 		return err
 	}
 	t.entries.ended(o)
+	t.ended = true
 	return t.sendWhole(ctx, message)
 }
 
