@@ -216,7 +216,7 @@ func TestLinkedCopiesOnlyWhatIsAnnounced(t *testing.T) {
 	})
 }
 
-// A thousand transfers leave what one does: memory, descriptors, goroutines and objects of the device.
+// Five hundred transfers leave what one does: memory, descriptors, goroutines and objects of the device.
 func TestLinkedKeepsNothing(t *testing.T) {
 	for name, path := range linkedPaths {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +225,7 @@ func TestLinkedKeepsNothing(t *testing.T) {
 			l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
 			jobtest.WriteFile(t, l.host.File, content(6*testChunk)) // for all lanes
 			var before resources
-			for n := range 500 { // on each path
+			for n := range 500 {
 				l.mustCopy(t, negotiate.Host)
 				must(t, os.Remove(l.dpu.File))
 				if n == 50 {
