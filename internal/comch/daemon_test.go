@@ -5,7 +5,6 @@ package comch_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"testing"
@@ -216,45 +215,4 @@ func TestFinderReportsTheDevice(t *testing.T) {
 	_, err := finder.Find(t.Context())
 	mustBe(t, err, doca.CodeNotSupported)
 	mustBe(t, finder.Close(), nil)
-}
-
-// A device that waits for peers, or looks for one, uses almost no CPU time.
-func TestWaitingForPeersIsCheap(t *testing.T) {
-	s := docatest.OpenSides(t, "")
-	listener := listenMany(t, s, peers)
-	finder := comch.NewFinder(s.Host, "another name")
-	t.Cleanup(func() { mustBe(t, finder.Close(), nil) })
-	ctx, cancel := context.WithCancelCause(t.Context())
-	ended := make(chan error, 2)
-	go func() { _, err := listener.Accept(ctx, comch.Wait{}); ended <- err }()
-	go func() { _, err := finder.Find(ctx); ended <- err }()
-	const limit = 0.03 // of a CPU; 0.0008 measured over 20 s
-	var share float64
-	for range 5 { // Go's runtime works in the background once in a while
-		if share = cpuShare(t, time.Second); share < limit {
-			break
-		}
-	}
-	if share >= limit {
-		t.Errorf("waiting uses %s of a CPU", fmt.Sprintf("%.2f %%", 100*share))
-	}
-	cancel(errEnough)
-	for range cap(ended) {
-		mustBe(t, <-ended, errEnough)
-	}
-}
-
-// cpuShare returns the part of a CPU that this process uses during d.
-func cpuShare(t *testing.T, d time.Duration) float64 {
-	t.Helper()
-	before, began := cpuTime(t), time.Now()
-	time.Sleep(d)
-	return (cpuTime(t) - before).Seconds() / time.Since(began).Seconds()
-}
-
-func cpuTime(t *testing.T) time.Duration {
-	t.Helper()
-	var usage syscall.Rusage
-	mustBe(t, syscall.Getrusage(syscall.RUSAGE_SELF, &usage), nil)
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
