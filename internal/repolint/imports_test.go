@@ -35,6 +35,7 @@ var layers = []layer{
 	{packages: []string{programPackage}},
 	{packages: []string{programPackage + "/internal"}},
 	{packages: []string{"internal/bench"}},
+	{packages: []string{"internal/service"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
 	{packages: []string{"internal/secure"}},

@@ -1,0 +1,42 @@
+package service
+
+import "time"
+
+// Status is what a Server is doing at one moment.
+type Status struct {
+	Started  time.Time
+	Draining bool // no new connection or request is taken
+
+	Connections []ConnectionStatus // authenticated ones, by ID
+	Pending     int                // connections that have not authenticated yet
+	Running     int                // transfers
+	Waiting     int                // transfers that wait for a permit
+	Memory      int64              // bytes of the windows and buffers of all connections
+	Shares      []ShareStatus      // by name
+	TrustedKeys int
+	Totals      Totals // since the start
+}
+
+// ConnectionStatus describes one connection.
+type ConnectionStatus struct {
+	Session Session
+	Request *Record // the running request, or nil
+	Moved   int64   // bytes of it, of a copy
+	Total   int64   // bytes of its source; job.Unknown for a stream or a tree
+}
+
+// ShareStatus describes one share.
+type ShareStatus struct {
+	Name, Path string
+	Access     string // "ro", "wo" or "rw"
+}
+
+// Totals count since the start of the Server.
+type Totals struct {
+	Connections int64 // accepted
+	Refused     int64 // that ended before they were authenticated
+	Requests    int64
+	Failed      int64 // requests that ended with an error
+	Bytes       int64 // of copies
+	Bugs        int64 // connections that a defect has ended
+}
