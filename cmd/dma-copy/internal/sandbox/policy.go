@@ -1,0 +1,74 @@
+package sandbox
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// Share is a directory that peers use.
+type Share struct {
+	Path  string
+	Write bool // otherwise nothing below it can be changed
+}
+
+// Policy lists the files that the process may open after Restrict. Files that are open already stay open, with the
+// access that they have.
+type Policy struct {
+	Shares  []Share
+	Read    []string // files, and directories with all below them; those that do not exist are left out
+	Append  []string // directories in which log files are created and written
+	Sockets []string // directories in which sockets, files and directories are made, replaced and removed
+	Devices []string // device files, or directories of them: read, write and ioctl; left out if they do not exist
+}
+
+// WithDevice returns the policy with the files that a device needs for connections, memory and engines that are made
+// after Restrict: those of the software device with that runtime directory or, if it is empty, of DOCA's libraries and
+// of the kernel's interface to the card.
+func (p Policy) WithDevice(softDir string) Policy {
+	if softDir != "" {
+		p.Sockets = append(slices.Clone(p.Sockets), softDir)
+		p.Read = append(slices.Clone(p.Read), "/proc") // the start times of the peers' processes
+		return p
+	}
+	p.Devices = append(slices.Clone(p.Devices), "/dev/infiniband", "/dev/hugepages")
+	p.Read = append(slices.Clone(p.Read), "/sys", "/proc", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/opt/mellanox",
+		"/etc/libibverbs.d", "/etc/ld.so.cache")
+	return p
+}
+
+// resolved returns the policy with all paths absolute and without symlinks, so that covers can compare them.
+func (p Policy) resolved() (Policy, error) {
+	r := p
+	r.Shares = make([]Share, len(p.Shares))
+	for i, share := range p.Shares {
+		path, err := resolve(share.Path)
+		if err != nil {
+			return Policy{}, fmt.Errorf("confine the daemon to %s: %w", quote.Bare(share.Path), err)
+		}
+		r.Shares[i] = Share{Path: path, Write: share.Write}
+	}
+	return r, nil
+}
+
+func resolve(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(absolute)
+}
+
+// covers reports whether one of the shares permits what the share s needs. The paths are resolved.
+func (p Policy) covers(s Share) bool {
+	for _, have := range p.Shares {
+		below := have.Path == s.Path || have.Path == "/" || strings.HasPrefix(s.Path, have.Path+"/")
+		if below && (have.Write || !s.Write) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,385 @@
+package sandbox
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+)
+
+var childTasks = map[string]func(directory string) error{
+	"outside": outsideIsRefused,
+	"threads": everyThreadIsRestricted,
+	"write":   writableShareWorks,
+	"read":    readOnlyShareWorks,
+	"log":     logIsReopened,
+	"sockets": socketsAreMade,
+	"network": networkIsRefused,
+	"reload":  reloadedShares,
+}
+
+// needLandlock skips the test on a kernel that cannot confine a process.
+func needLandlock(t *testing.T, abi int) {
+	t.Helper()
+	if has := landlockABI(); has < abi {
+		t.Skipf("the kernel has version %d of Landlock, the test needs %d", has, abi)
+	}
+}
+
+// sandboxed returns a directory of a child task: it has a writable share, a read-only share, and files outside them.
+func sandboxed(t *testing.T) string {
+	t.Helper()
+	directory := t.TempDir()
+	for _, name := range []string{"inbox/a", "inbox/b", "images", "log", "run", "outside"} {
+		if err := os.MkdirAll(filepath.Join(directory, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"images/file", "outside/file", "inbox/file"} {
+		if err := os.WriteFile(filepath.Join(directory, name), []byte("content"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return directory
+}
+
+func restrictTo(directory string) (*Restriction, error) {
+	return Restrict(Policy{
+		Shares: []Share{
+			{Path: filepath.Join(directory, "inbox"), Write: true},
+			{Path: filepath.Join(directory, "images")},
+		},
+		Append:  []string{filepath.Join(directory, "log")},
+		Sockets: []string{filepath.Join(directory, "run")},
+		Read:    []string{filepath.Join(directory, "missing")},
+	})
+}
+
+func TestRestrictConfines(t *testing.T) {
+	for _, test := range []struct {
+		task string
+		abi  int
+	}{
+		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
+		{"network", abiTCP}, {"reload", abiRefer},
+	} {
+		t.Run(test.task, func(t *testing.T) {
+			needLandlock(t, test.abi)
+			runChild(t, test.task, sandboxed(t))
+		})
+	}
+}
+
+func TestRestrictReachesEveryThread(t *testing.T) { runChild(t, "threads", sandboxed(t)) }
+
+// mustBeDenied returns an error unless err is that of a lack of permission.
+func mustBeDenied(what string, err error) error {
+	if !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%s: %v, want a lack of permission", what, err)
+	}
+	return nil
+}
+
+func outsideIsRefused(directory string) error {
+	outside := filepath.Join(directory, "outside")
+	open, err := os.Open(filepath.Join(outside, "file"))
+	if err != nil {
+		return err
+	}
+	defer open.Close()
+	if err := os.Symlink(outside, filepath.Join(directory, "inbox", "link")); err != nil {
+		return err
+	}
+	if _, err := restrictTo(directory); err != nil {
+		return err
+	}
+	if _, err := open.Read(make([]byte, 1)); err != nil {
+		return fmt.Errorf("a file that was open before: %w", err)
+	}
+	_, readErr := os.ReadFile(filepath.Join(outside, "file"))
+	_, linkErr := os.ReadFile(filepath.Join(directory, "inbox/link/file"))
+	_, listErr := os.ReadDir(outside)
+	return errors.Join(
+		mustBeDenied("read a file outside", readErr),
+		mustBeDenied("read it through a symlink in a share", linkErr),
+		mustBeDenied("list a directory outside", listErr),
+		mustBeDenied("create a file outside", os.WriteFile(filepath.Join(outside, "new"), nil, 0o600)),
+		mustBeDenied("remove a file outside", os.Remove(filepath.Join(outside, "file"))),
+		mustBeDenied("run a program", exec.Command("/bin/true").Run()),
+	)
+}
+
+// everyThreadIsRestricted also has threads that Go and C made before the restriction, and those that come after it.
+func everyThreadIsRestricted(directory string) error {
+	release := make(chan struct{})
+	defer close(release)
+	startThreads(8, release)
+	r, err := restrictTo(directory)
+	if err != nil {
+		return err
+	}
+	startThreads(4, release)
+	threads, err := filepath.Glob("/proc/self/task/*/status")
+	if err != nil || len(threads) < 12 {
+		return fmt.Errorf("%d threads, want at least 12: %v", len(threads), err)
+	}
+	for _, thread := range threads {
+		status, err := os.ReadFile(thread)
+		if err != nil {
+			return err
+		}
+		if !bytes.Contains(status, []byte("NoNewPrivs:\t1\n")) || !bytes.Contains(status,
+			[]byte("CapAmb:\t0000000000000000\n")) {
+			return fmt.Errorf("%s: %s", thread, status)
+		}
+	}
+	if !r.Confined() {
+		return nil
+	}
+	return onThreads(16, func() error {
+		_, err := os.ReadFile(filepath.Join(directory, "outside/file"))
+		return mustBeDenied("read a file outside", err)
+	})
+}
+
+// startThreads returns when count goroutines have a thread each, which they keep until release is closed.
+func startThreads(count int, release <-chan struct{}) {
+	var started sync.WaitGroup
+	started.Add(count)
+	for range count {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			started.Done()
+			<-release
+		}()
+	}
+	started.Wait()
+}
+
+// onThreads calls f on count threads at once and returns its errors.
+func onThreads(count int, f func() error) error {
+	results := make(chan error)
+	for range count {
+		go func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			results <- f()
+		}()
+	}
+	var all error
+	for range count {
+		all = errors.Join(all, <-results)
+	}
+	return all
+}
+
+// writableShareWorks does what a receiver does: files with and without a temporary name, in other directories of the
+// share than the one in which they end, and the removal of all of it.
+func writableShareWorks(directory string) error {
+	inbox, err := disk.OS.OpenDir(filepath.Join(directory, "inbox"))
+	if err != nil {
+		return err
+	}
+	if _, err := restrictTo(directory); err != nil {
+		return err
+	}
+	a, err := inbox.OpenBeneath("a")
+	if err != nil {
+		return err
+	}
+	b, err := inbox.OpenBeneath("b")
+	if err != nil {
+		return err
+	}
+	steps := []struct {
+		name string
+		do   func() error
+	}{
+		{"name an unnamed file", func() error { return nameUnnamed(a, b) }},
+		{"create a file", func() error { return createIn(a, "draft") }},
+		{"link to another directory", func() error { return a.LinkTo("draft", b, "linked") }},
+		{"rename to another directory", func() error {
+			return os.Rename(filepath.Join(directory, "inbox/a/draft"), filepath.Join(directory, "inbox/b/renamed"))
+		}},
+		{"rename", func() error { return b.Rename("renamed", "again") }},
+		{"make a symlink", func() error { return b.Symlink("again", "symlink") }},
+		{"make a directory", func() error { return b.MakeDir("directory", 0o700) }},
+		{"set a mode", func() error { return b.SetMode(0o750) }},
+		{"truncate", func() error { return os.Truncate(filepath.Join(directory, "inbox/file"), 1) }},
+		{"flush the file system", b.SyncFS},
+		{"flush the directory", b.Sync},
+		{"remove a file", func() error { return b.Remove("again") }},
+		{"remove a symlink", func() error { return b.Remove("symlink") }},
+		{"remove a directory", func() error { return b.RemoveDir("directory") }},
+		{"list", func() error { return errorOf(b.Names()) }},
+	}
+	for _, step := range steps {
+		if err := step.do(); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+	}
+	return nil
+}
+
+func errorOf[T any](_ T, err error) error { return err }
+
+func nameUnnamed(created, named disk.Dir) error {
+	draft, err := created.CreateDraft("", 0o600)
+	if errors.Is(err, errors.ErrUnsupported) {
+		return createIn(named, "unnamed") // this file system has no such files
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := draft.Write([]byte("content")); err != nil {
+		return err
+	}
+	if err := draft.NameIn(named, "unnamed"); err != nil {
+		return err
+	}
+	return draft.Close()
+}
+
+func createIn(directory disk.Dir, name string) error {
+	file, err := directory.Create(name)
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func readOnlyShareWorks(directory string) error {
+	if _, err := restrictTo(directory); err != nil {
+		return err
+	}
+	images := filepath.Join(directory, "images")
+	content, err := os.ReadFile(filepath.Join(images, "file"))
+	if err != nil || string(content) != "content" {
+		return fmt.Errorf("the file has %q: %w", content, err)
+	}
+	if err := errorOf(os.ReadDir(images)); err != nil {
+		return err
+	}
+	truncate := error(nil)
+	if landlockABI() >= abiTruncate {
+		truncate = mustBeDenied("truncate", os.Truncate(filepath.Join(images, "file"), 0))
+	}
+	return errors.Join(truncate,
+		mustBeDenied("create", os.WriteFile(filepath.Join(images, "new"), nil, 0o600)),
+		mustBeDenied("write", errorOf(os.OpenFile(filepath.Join(images, "file"), os.O_WRONLY, 0))),
+		mustBeDenied("remove", os.Remove(filepath.Join(images, "file"))),
+		mustBeDenied("make a directory", os.Mkdir(filepath.Join(images, "d"), 0o700)),
+	)
+}
+
+func logIsReopened(directory string) error {
+	if _, err := restrictTo(directory); err != nil {
+		return err
+	}
+	path := filepath.Join(directory, "log", "audit.log")
+	for range 2 {
+		log, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+		if err != nil {
+			return err
+		}
+		if err := log.Close(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(mustBeDenied("read the log", errorOf(os.ReadFile(path))),
+		mustBeDenied("remove the log", os.Remove(path)))
+}
+
+func socketsAreMade(directory string) error {
+	if _, err := restrictTo(directory); err != nil {
+		return err
+	}
+	path := filepath.Join(directory, "run", "socket")
+	for range 2 {
+		listener, err := net.Listen("unix", path)
+		if err != nil {
+			return err
+		}
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(conn.Close(), listener.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func networkIsRefused(directory string) error {
+	if _, err := restrictTo(directory); err != nil {
+		return err
+	}
+	// Go would open a listener with MPTCP where the kernel has it, which Landlock does not restrict.
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	loopback := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}
+	return errors.Join(mustBeDenied("bind", unix.Bind(fd, loopback)),
+		mustBeDenied("connect", unix.Connect(fd, loopback)))
+}
+
+// reloadedShares compares what Admit says of each share with what the kernel does.
+func reloadedShares(directory string) error {
+	if err := os.Symlink(filepath.Join(directory, "outside"), filepath.Join(directory, "link")); err != nil {
+		return err
+	}
+	r, err := restrictTo(directory)
+	if err != nil {
+		return err
+	}
+	for _, test := range []struct {
+		share Share
+		fails string
+	}{
+		{share: Share{Path: filepath.Join(directory, "inbox"), Write: true}},
+		{share: Share{Path: filepath.Join(directory, "inbox/a"), Write: true}},
+		{share: Share{Path: filepath.Join(directory, "inbox/b")}},
+		{share: Share{Path: filepath.Join(directory, "images")}},
+		{Share{Path: filepath.Join(directory, "images"), Write: true}, "may not write to"},
+		{Share{Path: filepath.Join(directory, "outside")}, "restart it"},
+		{Share{Path: filepath.Join(directory, "link"), Write: true}, "outside"},
+		{Share{Path: directory}, "may not read"},
+		{Share{Path: filepath.Join(directory, "absent")}, "no such file"},
+	} {
+		err := r.Admit("new", test.share)
+		if test.fails == "" && err != nil || test.fails != "" && (err == nil || !strings.Contains(err.Error(), test.fails)) {
+			return fmt.Errorf("%+v: %v, want %q", test.share, err, test.fails)
+		}
+		if works := tryShare(test.share) == nil; works != (test.fails == "") {
+			return fmt.Errorf("%+v works: %v, but Admit says %v", test.share, works, err)
+		}
+	}
+	return nil
+}
+
+func tryShare(s Share) error {
+	if !s.Write {
+		return errorOf(os.ReadDir(s.Path))
+	}
+	file, err := os.CreateTemp(s.Path, "")
+	if err != nil {
+		return err
+	}
+	return file.Close()
+}
