@@ -1,0 +1,171 @@
+// Package notify tells the service manager how a daemon fares, by the protocol of sd_notify(3).
+//
+// The socket is opened once, before the daemon is confined: afterwards the kernel may refuse to connect to a socket
+// outside the sandbox.
+package notify
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// longestStatus is the maximum length of a status, in bytes. systemd shows it in one line.
+const longestStatus = 256
+
+// Manager is the service manager that has started this process. Its methods are safe for concurrent use, and do
+// nothing if there is none. A message that cannot be sent is logged once; the daemon works without.
+type Manager struct {
+	log      zerolog.Logger
+	interval time.Duration // of the watchdog; 0: there is none
+
+	mu     sync.Mutex
+	conn   net.Conn // nil: nobody is told
+	failed bool
+}
+
+// Connect connects to the service manager that the environment names. Without $NOTIFY_SOCKET there is none, which is
+// no error. variable returns a variable of the environment, or "".
+func Connect(variable func(name string) string, pid int, log zerolog.Logger) (*Manager, error) {
+	m := &Manager{log: log}
+	path := variable("NOTIFY_SOCKET")
+	if path == "" {
+		return m, nil
+	}
+	if path[0] != '/' && path[0] != '@' {
+		return nil, fmt.Errorf("NOTIFY_SOCKET is %s: it is neither an absolute path nor an abstract address",
+			quote.Text(path))
+	}
+	conn, err := net.Dial("unixgram", path)
+	if err != nil {
+		return nil, fmt.Errorf("connect to the service manager: %w", err)
+	}
+	m.conn = conn
+	m.interval, err = watchdogInterval(variable("WATCHDOG_USEC"), variable("WATCHDOG_PID"), pid)
+	if err != nil {
+		_ = conn.Close() // nothing was sent
+		return nil, err
+	}
+	return m, nil
+}
+
+// watchdogInterval returns the time within which the service manager wants a sign of life, or 0.
+func watchdogInterval(microseconds, of string, pid int) (time.Duration, error) {
+	if microseconds == "" || of != "" && of != strconv.Itoa(pid) {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(microseconds, 10, 64)
+	if err != nil || n <= 0 || n > int64(24*time.Hour/time.Microsecond) {
+		return 0, fmt.Errorf("WATCHDOG_USEC is %s: it is not a time in microseconds up to a day",
+			quote.Text(microseconds))
+	}
+	return time.Duration(n) * time.Microsecond, nil
+}
+
+// Ready says that the daemon answers requests, at first and after Reloading.
+func (m *Manager) Ready() { m.send("READY=1") }
+
+// Reloading says that the daemon reads its configuration again. Ready follows.
+func (m *Manager) Reloading() {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		return // it has no reason to fail, and without the time the message is not valid
+	}
+	m.send(fmt.Sprintf("RELOADING=1\nMONOTONIC_USEC=%d", now.Nano()/int64(time.Microsecond)))
+}
+
+// Stopping says that the daemon takes no more requests.
+func (m *Manager) Stopping() { m.send("STOPPING=1") }
+
+// Status sets the text that systemctl status shows.
+func (m *Manager) Status(text string) {
+	text = quote.Printable(text)
+	for len(text) > longestStatus {
+		text = strings.ToValidUTF8(text[:longestStatus], "")
+	}
+	m.send("STATUS=" + text)
+}
+
+// Watchdog sends signs of life until ctx ends, as long as alive returns nil: twice in each interval that the service
+// manager wants. alive must return when its ctx has ended, at the latest; an error, or a sign that comes too late, lets
+// the service manager restart the daemon. It returns at once if there is no watchdog.
+func (m *Manager) Watchdog(ctx context.Context, alive func(context.Context) error) {
+	if m.interval == 0 {
+		return
+	}
+	ticks := time.NewTicker(m.interval / 2)
+	defer ticks.Stop()
+	for {
+		checking, cancel := context.WithTimeout(ctx, m.interval/2)
+		err := alive(checking)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			m.log.Error().Err(err).Msg("the daemon does not answer; the service manager gets no sign of life")
+		default:
+			m.send("WATCHDOG=1")
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticks.C:
+		}
+	}
+}
+
+// Answering returns a check for Watchdog that call returns, which takes the locks that everything else takes. A call
+// that has not returned is not repeated, so that they do not pile up.
+func Answering(call func()) func(context.Context) error {
+	var running chan struct{}
+	return func(ctx context.Context) error {
+		if running == nil {
+			running = make(chan struct{})
+			go func(returned chan struct{}) {
+				call()
+				close(returned)
+			}(running)
+		}
+		select {
+		case <-running:
+			running = nil
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func (m *Manager) send(message string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.conn == nil {
+		return
+	}
+	if _, err := m.conn.Write([]byte(message)); err != nil && !m.failed {
+		m.failed = true
+		m.log.Warn().Err(err).Msg("the service manager cannot be told how the daemon fares")
+	}
+}
+
+// Close closes the connection.
+func (m *Manager) Close() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	conn := m.conn
+	m.conn = nil
+	if conn == nil {
+		return nil
+	}
+	return conn.Close()
+}

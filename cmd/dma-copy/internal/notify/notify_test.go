@@ -1,0 +1,192 @@
+package notify
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const pid = 4711
+
+func environment(variables map[string]string) func(string) string {
+	return func(name string) string { return variables[name] }
+}
+
+// listen returns the socket of a service manager.
+func listen(t *testing.T, path string) *net.UnixConn {
+	t.Helper()
+	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+func receive(t *testing.T, from *net.UnixConn) string {
+	t.Helper()
+	message := make([]byte, 4096)
+	n, err := from.Read(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(message[:n])
+}
+
+func TestMessages(t *testing.T) {
+	for _, path := range []string{filepath.Join(t.TempDir(), "notify"), "@dma-copy-notify-test-" + filepath.Base(t.TempDir())} {
+		manager := listen(t, path)
+		m, err := Connect(environment(map[string]string{"NOTIFY_SOCKET": path}), pid, zerolog.Nop())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, test := range []struct {
+			send func()
+			want string
+		}{
+			{m.Ready, "READY=1"},
+			{m.Stopping, "STOPPING=1"},
+			{func() { m.Status("2 connections\nREADY=1") }, `STATUS=2 connections\nREADY=1`},
+			{func() { m.Status(strings.Repeat("ä", 200)) }, "STATUS=" + strings.Repeat("ä", 128)},
+		} {
+			test.send()
+			if got := receive(t, manager); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		}
+		m.Reloading()
+		if got := receive(t, manager); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
+			t.Errorf("got %q", got)
+		}
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		m.Ready() // after the end nothing is sent
+	}
+}
+
+func TestWithoutManager(t *testing.T) {
+	m, err := Connect(environment(nil), pid, zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.Ready()
+	m.Watchdog(t.Context(), func(context.Context) error { t.Error("alive was called"); return nil })
+	if err := m.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadEnvironment(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	listen(t, path)
+	for _, variables := range []map[string]string{
+		{"NOTIFY_SOCKET": "relative"},
+		{"NOTIFY_SOCKET": filepath.Join(t.TempDir(), "absent")},
+		{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "soon"},
+		{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "0"},
+		{"NOTIFY_SOCKET": path, "WATCHDOG_USEC": "9223372036854775807"},
+	} {
+		if _, err := Connect(environment(variables), pid, zerolog.Nop()); err == nil {
+			t.Errorf("%v is accepted", variables)
+		}
+	}
+}
+
+func TestWatchdogInterval(t *testing.T) {
+	for _, test := range []struct {
+		of   string
+		want time.Duration
+	}{{"", 2 * time.Second}, {"4711", 2 * time.Second}, {"1", 0}} {
+		got, err := watchdogInterval("2000000", test.of, pid)
+		if err != nil || got != test.want {
+			t.Errorf("of process %q: got %s, %v; want %s", test.of, got, err, test.want)
+		}
+	}
+}
+
+// recorder stands for the connection to the service manager.
+type recorder struct {
+	net.Conn
+	sent []string
+	err  error
+}
+
+func (r *recorder) Write(message []byte) (int, error) {
+	r.sent = append(r.sent, string(message))
+	return len(message), r.err
+}
+
+// Signs of life are sent twice in an interval while the daemon answers, and not otherwise.
+func TestWatchdog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		conn := &recorder{}
+		m := &Manager{log: zerolog.New(&log), interval: 2 * time.Second, conn: conn}
+		ctx, cancel := context.WithTimeout(t.Context(), 9500*time.Millisecond)
+		defer cancel()
+		checks := 0
+		m.Watchdog(ctx, func(ctx context.Context) error {
+			checks++
+			switch checks {
+			case 4:
+				return errors.New("stuck")
+			case 6:
+				<-ctx.Done() // a daemon that does not answer
+				return context.Cause(ctx)
+			}
+			return nil
+		})
+		// At 0, 1, 2, 4, 6, 7, 8 and 9 s: the check at 3 s fails, and the one at 5 s does not end before 6 s.
+		if len(conn.sent) != 8 || checks != 10 || conn.sent[0] != "WATCHDOG=1" {
+			t.Errorf("sent %q in %d checks", conn.sent, checks)
+		}
+		if got := strings.Count(log.String(), "no sign of life"); got != 2 {
+			t.Errorf("%d reports, want 2: %s", got, &log)
+		}
+	})
+}
+
+// A check that hangs is not started again, and counts when it has ended.
+func TestAnswering(t *testing.T) {
+	release, calls := make(chan struct{}), 0
+	alive := Answering(func() {
+		calls++
+		<-release
+	})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 3 {
+		if err := alive(ended); !errors.Is(err, context.Canceled) {
+			t.Errorf("a daemon that hangs: got %v", err)
+		}
+	}
+	close(release)
+	if err := alive(t.Context()); err != nil || calls != 1 {
+		t.Errorf("a daemon that goes on: got %v after %d calls", err, calls)
+	}
+	if err := alive(t.Context()); err != nil || calls != 2 {
+		t.Errorf("then: got %v after %d calls", err, calls)
+	}
+}
+
+func TestFailureIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	m := &Manager{log: zerolog.New(&log), conn: &recorder{err: errors.New("gone")}}
+	m.Ready()
+	m.Stopping()
+	if got := strings.Count(log.String(), "service manager"); got != 1 {
+		t.Errorf("%d reports, want 1: %s", got, &log)
+	}
+}

@@ -1,0 +1,215 @@
+package runtimedir
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+)
+
+const childLock = "RUNTIMEDIR_TEST_LOCK" // directory in which a child process locks the device, until it is killed
+
+func TestMain(m *testing.M) {
+	directory := os.Getenv(childLock)
+	if directory == "" {
+		os.Exit(m.Run())
+	}
+	d, err := Open(directory)
+	if err == nil {
+		_, err = d.Lock("0000:03:00.0", "b1:00.0", "b1:00.1")
+	}
+	if err != nil {
+		os.Exit(1)
+	}
+	os.Stdout.WriteString("locked\n")
+	select {}
+}
+
+func TestDefault(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		env    map[string]string
+		uid    int
+		want   string
+		failed string
+	}{
+		{"systemd", map[string]string{"RUNTIME_DIRECTORY": "/run/a:/run/b", "XDG_RUNTIME_DIR": "/x"}, 0, "/run/a", ""},
+		{"root", map[string]string{"XDG_RUNTIME_DIR": "/run/user/0"}, 0, "/run/dma-copy", ""},
+		{"user", map[string]string{"XDG_RUNTIME_DIR": "/run/user/7/"}, 7, "/run/user/7/dma-copy", ""},
+		{"neither", nil, 7, "", "--runtime-dir"},
+		{"relative", map[string]string{"XDG_RUNTIME_DIR": "x"}, 7, "", "not an absolute path"},
+		{"relative of systemd", map[string]string{"RUNTIME_DIRECTORY": "x"}, 0, "", "RUNTIME_DIRECTORY"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Default(func(name string) string { return test.env[name] }, test.uid)
+			if test.failed == "" && (err != nil || got != test.want) {
+				t.Errorf("got %q, %v; want %q", got, err, test.want)
+			}
+			var coder exit.Coder
+			if test.failed != "" && (!errors.As(err, &coder) || coder.ExitCode() != exit.Usage ||
+				!strings.Contains(err.Error(), test.failed)) {
+				t.Errorf("got %v, want %q", err, test.failed)
+			}
+		})
+	}
+}
+
+func TestCandidates(t *testing.T) {
+	user := func(name string) string { return map[string]string{"XDG_RUNTIME_DIR": "/run/user/7"}[name] }
+	nothing := func(string) string { return "" }
+	for _, test := range []struct {
+		variable func(string) string
+		uid      int
+		want     string
+	}{
+		{user, 7, "/run/user/7/dma-copy /run/dma-copy"}, {nothing, 7, "/run/dma-copy"}, {user, 0, "/run/dma-copy"},
+	} {
+		if got := strings.Join(Candidates(test.variable, test.uid), " "); got != test.want {
+			t.Errorf("user %d: got %s, want %s", test.uid, got, test.want)
+		}
+	}
+}
+
+func mustOpen(t *testing.T, path string) *Dir {
+	t.Helper()
+	d, err := Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestOpenCreatesPrivateDirectory(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "run")
+	for range 2 {
+		mustOpen(t, path)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %v: %v", info.Mode(), err)
+	}
+}
+
+func TestUnsafeDirectoriesAreRefused(t *testing.T) {
+	parent := t.TempDir()
+	writable, link, file := filepath.Join(parent, "writable"), filepath.Join(parent, "link"), filepath.Join(parent, "f")
+	err := errors.Join(os.Mkdir(writable, 0o700), os.Chmod(writable, 0o770), os.Symlink(parent, link),
+		os.WriteFile(file, nil, 0o600))
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := map[string]string{
+		writable: "others may write to it (mode 0770)", link: "not a directory", file: "not a directory",
+		filepath.Join(parent, "absent/run"): "no such file",
+	}
+	if os.Geteuid() == 0 {
+		foreign := filepath.Join(parent, "foreign")
+		if err := errors.Join(os.Mkdir(foreign, 0o700), os.Chown(foreign, 4711, -1)); err != nil {
+			t.Fatal(err)
+		}
+		tests[foreign] = "user 4711 owns it"
+	}
+	for path, want := range tests {
+		var coder exit.Coder
+		if _, err := Open(path); !errors.As(err, &coder) || coder.ExitCode() != exit.Usage ||
+			!strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+}
+
+// A second daemon is refused with the process of the first, also if they share one of several functions. After a kill
+// of the first it can start.
+func TestSecondDaemonIsRefused(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "run"))
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := exec.CommandContext(t.Context(), executable)
+	first.Env = append(os.Environ(), childLock+"="+d.Path())
+	output, err := first.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil {
+		t.Fatalf("%q: %v", line, err)
+	}
+	for _, representors := range [][]string{{"b1:00.0", "b1:00.1"}, {"b1:00.2", "b1:00.1"}} {
+		_, err = d.Lock("0000:03:00.0", representors...)
+		var held *HeldError
+		if !errors.As(err, &held) || held.PID != first.Process.Pid || held.ExitCode() != exit.Device {
+			t.Errorf("%q: got %v, want a HeldError of process %d", representors, err, first.Process.Pid)
+		}
+	}
+	// What the refused daemon had locked before is free again.
+	other, err := d.Lock("0000:03:00.0", "b1:00.2")
+	if err != nil {
+		t.Fatalf("another function: %v", err)
+	}
+	defer other.Close()
+
+	if err := first.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Wait() // killed
+	second, err := d.Lock("0000:03:00.0", "b1:00.0", "b1:00.1")
+	if err != nil {
+		t.Fatalf("after the end of the first: %v", err)
+	}
+	second.Close()
+}
+
+func TestLockIsReleased(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "run"))
+	for range 2 {
+		lock, err := d.Lock("0000:b1:00.0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := d.Lock("0000:b1:00.0"); err == nil || !strings.Contains(err.Error(), "process ") {
+			t.Errorf("locked twice: %v", err)
+		}
+		lock.Close()
+	}
+}
+
+// The owner may be killed before it has written its id.
+func TestHeldWithoutPID(t *testing.T) {
+	d := mustOpen(t, filepath.Join(t.TempDir(), "run"))
+	lock, err := d.Lock("mlx5_0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	for _, content := range []string{"", "text", "-5\n"} {
+		if err := os.WriteFile(d.File("mlx5%5f0.lock"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err = d.Lock("mlx5_0")
+		if want := "another dma-copy serve is running for mlx5_0"; err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", content, err, want)
+		}
+	}
+}
+
+func TestFileName(t *testing.T) {
+	seen := map[string]string{}
+	for _, text := range []string{"0000:03:00.0", "0000:03:00.0 b1:00.1", "..", "../x", "a-b", "a b", "a/b", "a%2fb", "a_b"} {
+		name := fileName(text)
+		if strings.ContainsAny(name, "/ ") || strings.HasPrefix(name, ".") {
+			t.Errorf("%q: %q is not the name of a file", text, name)
+		}
+		if other, twice := seen[name]; twice {
+			t.Errorf("%q and %q are both %q", text, other, name)
+		}
+		seen[name] = text
+	}
+}
