@@ -1,0 +1,137 @@
+package status
+
+import (
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+// version is that of the document. Within it fields are only added.
+const version = 1
+
+// Document is what a daemon tells about itself. docs/status.schema.json describes its JSON form. Text of peers and
+// paths are escaped as in a Go string.
+type Document struct {
+	V           int          `json:"v"`
+	PID         int          `json:"pid"`
+	Software    string       `json:"software"`
+	Time        time.Time    `json:"time"`
+	Started     time.Time    `json:"started"`
+	Draining    bool         `json:"draining"`
+	Auth        string       `json:"auth"` // "keys" or "none"
+	TrustedKeys int          `json:"trusted_keys"`
+	Shares      []Share      `json:"shares"`
+	Pending     int          `json:"pending_connections"`
+	Connections []Connection `json:"connections"`
+	Running     int          `json:"running_transfers"`
+	Waiting     int          `json:"waiting_transfers"`
+	Memory      int64        `json:"memory_bytes"`
+	Totals      Totals       `json:"totals"`
+	Failures    []Failure    `json:"failures"`
+}
+
+// Share is a share of the daemon.
+type Share struct {
+	Name   string `json:"name"`
+	Path   string `json:"path"`
+	Access string `json:"access"`
+}
+
+// Connection is an authenticated connection.
+type Connection struct {
+	ID          uint64    `json:"session"`
+	Function    string    `json:"function"`
+	Key         string    `json:"key,omitempty"`
+	Fingerprint string    `json:"fingerprint"`
+	Software    string    `json:"software"`
+	Connected   time.Time `json:"connected"`
+	Request     *Request  `json:"request,omitempty"`
+}
+
+// Request is the running request of a connection.
+type Request struct {
+	ID        uint64    `json:"request"`
+	Operation string    `json:"operation"`
+	Share     string    `json:"share,omitempty"`
+	Path      string    `json:"path,omitempty"`
+	Began     time.Time `json:"began"`
+	Moved     int64     `json:"moved_bytes"`
+	Total     *int64    `json:"total_bytes,omitempty"` // nil: not known
+	Rate      float64   `json:"bytes_per_second"`      // since it began
+}
+
+// Totals count since the start.
+type Totals struct {
+	Connections int64 `json:"connections"`
+	Refused     int64 `json:"refused"`
+	Requests    int64 `json:"requests"`
+	Failed      int64 `json:"failed"`
+	Bytes       int64 `json:"bytes"`
+	Bugs        int64 `json:"bugs"`
+}
+
+// Failure is one of the last failures.
+type Failure struct {
+	Time     time.Time `json:"time"`
+	Session  uint64    `json:"session"`
+	Function string    `json:"function"`
+	Key      string    `json:"key,omitempty"`
+	What     string    `json:"what"` // such as "push inbox/a", or "connection"
+	Code     int       `json:"code"` // exit code; 0 if the failure has none
+	Error    string    `json:"error"`
+}
+
+// Daemon is what a document has that the server itself does not know.
+type Daemon struct {
+	PID           int
+	Software      string
+	Authenticates bool
+	Status        func() service.Status
+	Recent        *Recent
+}
+
+// document describes the daemon as of now.
+func (d Daemon) document(now time.Time) Document {
+	s := d.Status()
+	doc := Document{
+		V: version, PID: d.PID, Software: quote.Printable(d.Software), Time: now.UTC(), Started: s.Started.UTC(),
+		Draining: s.Draining, Auth: "none", TrustedKeys: s.TrustedKeys, Shares: []Share{}, Pending: s.Pending,
+		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Memory: s.Memory, Totals: Totals(s.Totals),
+		Failures: d.Recent.failures(),
+	}
+	if d.Authenticates {
+		doc.Auth = "keys"
+	}
+	for _, share := range s.Shares {
+		doc.Shares = append(doc.Shares, Share{quote.Path(share.Name), quote.Path(share.Path), share.Access})
+	}
+	for _, c := range s.Connections {
+		doc.Connections = append(doc.Connections, connectionOf(c, now))
+	}
+	return doc
+}
+
+func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
+	shown := Connection{
+		ID: c.Session.ID, Function: quote.Printable(c.Session.Function), Key: quote.Printable(c.Session.KeyName),
+		Fingerprint: quote.Printable(c.Session.Fingerprint), Software: quote.Printable(c.Session.Software),
+		Connected: c.Session.Connected.UTC(),
+	}
+	if c.Request == nil {
+		return shown
+	}
+	r := c.Request
+	shown.Request = &Request{
+		ID: r.Request, Operation: string(r.Operation), Share: quote.Path(r.Share), Path: quote.Path(r.Path),
+		Began: r.Began.UTC(), Moved: c.Moved,
+	}
+	if c.Total != job.Unknown && (r.Operation == service.Push || r.Operation == service.Pull) {
+		shown.Request.Total = &c.Total
+	}
+	if spent := now.Sub(r.Began) - r.Waited; spent > 0 {
+		shown.Request.Rate = float64(c.Moved) / spent.Seconds()
+	}
+	return shown
+}

@@ -1,0 +1,403 @@
+package status
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.uber.org/goleak"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const hostile = "a\nb\x1b[2J\u202e"
+
+var (
+	began   = time.Date(2026, 11, 23, 2, 0, 0, 0, time.UTC)
+	session = service.Session{
+		ID: 1, Function: "b1:00.1", Connected: began, Fingerprint: "dma-copy-v1:AAAA", KeyName: "laptop",
+		Software: "dma-copy 1.0",
+	}
+)
+
+// busy is a daemon with a connection that pushes, one that pulls a tree, one that lists, and an idle one.
+func busy() Daemon {
+	request := func(id uint64, operation service.Operation, path string) *service.Record {
+		return &service.Record{
+			Session: session, Request: id, Operation: operation, Share: "inbox", Path: path, Began: began,
+			Waited: time.Second,
+		}
+	}
+	recent := &Recent{}
+	recent.Ended(service.Record{
+		Session: session, Operation: service.Push, Share: "inbox", Path: hostile, Code: 5, Err: errors.New(hostile),
+	})
+	recent.Refused(service.Session{ID: 2, Function: "b1:00.1"}, 8, errors.New("the key is not trusted"))
+	return Daemon{PID: 4711, Software: "dma-copy 1.0", Authenticates: true, Recent: recent, Status: func() service.Status {
+		return service.Status{
+			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 3, Memory: 64 << 20, TrustedKeys: 2,
+			Shares: []service.ShareStatus{{Name: "inbox", Path: "/srv/" + hostile, Access: "wo"}},
+			Totals: service.Totals{Connections: 9, Refused: 1, Requests: 7, Failed: 2, Bytes: 5 << 30},
+			Connections: []service.ConnectionStatus{
+				{Session: session, Request: request(1, service.Push, "image.bin"), Moved: 1 << 30, Total: 4 << 30},
+				{Session: session, Request: request(2, service.Pull, hostile), Moved: 10 << 20, Total: job.Unknown},
+				{Session: session, Request: request(3, service.List, "")},
+				{Session: session},
+			},
+		}
+	}}
+}
+
+func TestText(t *testing.T) {
+	var text bytes.Buffer
+	if err := WriteText(&text, busy().document(began.Add(3*time.Second)), time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	failed := time.Now().UTC().Format("2006-01-02")
+	got := text.String()
+	if i := strings.Index(got, "failures"); i >= 0 {
+		// The times of the failures are those of this run.
+		got = got[:i] + strings.ReplaceAll(got[i:], failed, "DAY")
+	}
+	want := `daemon       dma-copy 1.0, process 4711, running
+since        2026-11-23 01:00:00 (1h0m3s)
+keys         2 trusted
+share        inbox (wo) /srv/a\nb\x1b[2J\u202e
+transfers    2 running, 3 waiting, 64 MiB of buffers
+totals       9 connections, 1 refused; 7 requests, 2 failed; 5.0 GiB
+connections  4, and 1 not yet authenticated
+             #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s
+             #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s
+             #1 laptop on b1:00.1: list inbox
+             #1 laptop on b1:00.1: idle
+`
+	if !strings.HasPrefix(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	for _, end := range []string{
+		`  #1 laptop on b1:00.1: push inbox/a\nb\x1b[2J\u202e: a\nb\x1b[2J\u202e (exit code 5)` + "\n",
+		"  #2 on b1:00.1: connection: the key is not trusted (exit code 8)\n",
+	} {
+		if !strings.Contains(got, end) {
+			t.Errorf("no line ends with %q: %s", end, got)
+		}
+	}
+	if n := strings.Count(got, "\n"); n != strings.Count(want, "\n")+2 {
+		t.Errorf("%d lines", n)
+	}
+}
+
+func TestTextOfUnusualDaemons(t *testing.T) {
+	var text bytes.Buffer
+	doc := Document{Draining: true, Auth: "none", Totals: Totals{Bugs: 2}}
+	if err := WriteText(&text, doc, time.UTC); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"draining", "--auth none", "2 connections were ended by a defect"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("no %q in %s", want, &text)
+		}
+	}
+}
+
+// The schema describes what is written, and everything that it describes is written.
+func TestDocumentFollowsTheSchema(t *testing.T) {
+	const file = "../../../../docs/status.schema.json"
+	schema, err := jsonschema.NewCompiler().Compile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, daemon := range []Daemon{busy(), {
+		PID: 1, Recent: &Recent{}, Status: func() service.Status { return service.Status{} },
+	}} {
+		line, err := json.Marshal(daemon.document(began.Add(time.Minute)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		instance, err := jsonschema.UnmarshalJSON(bytes.NewReader(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(instance); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	line, err := json.Marshal(busy().document(began))
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var described, written any
+	if err := errors.Join(json.Unmarshal(content, &described), json.Unmarshal(line, &written)); err != nil {
+		t.Fatal(err)
+	}
+	names := propertiesOf(described)
+	fields := fieldsOf(written)
+	if got, want := fmt.Sprint(sortedSet(fields)), fmt.Sprint(sortedSet(names)); got != want {
+		t.Errorf("written   %s\ndescribed %s", got, want)
+	}
+}
+
+// propertiesOf returns the names of all properties in a schema.
+func propertiesOf(schema any) (names []string) {
+	object, _ := schema.(map[string]any)
+	for name, value := range object {
+		if properties, is := value.(map[string]any); is && name == "properties" {
+			for property := range properties {
+				names = append(names, property)
+			}
+		}
+		names = append(names, propertiesOf(value)...)
+	}
+	return names
+}
+
+// fieldsOf returns the names of all fields in a document.
+func fieldsOf(value any) (names []string) {
+	switch value := value.(type) {
+	case map[string]any:
+		for name, field := range value {
+			names = append(append(names, name), fieldsOf(field)...)
+		}
+	case []any:
+		for _, element := range value {
+			names = append(names, fieldsOf(element)...)
+		}
+	}
+	return names
+}
+
+func sortedSet(names []string) []string {
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+func TestRecentKeepsTheLast(t *testing.T) {
+	var r Recent
+	r.Disconnected(session, nil)
+	r.Ended(service.Record{Session: session, Operation: service.Ping})
+	if got := r.failures(); len(got) != 0 {
+		t.Errorf("successes are failures: %v", got)
+	}
+	for id := range uint64(kept + 3) {
+		r.Disconnected(service.Session{ID: id}, errors.New("lost"))
+	}
+	r.Bug(service.Session{ID: 99}, "index out of range", nil)
+	got := r.failures()
+	if len(got) != kept || got[0].Session != 4 || got[kept-1].Session != 99 ||
+		!strings.Contains(got[kept-1].Error, "index out of range") {
+		t.Errorf("got %v", got)
+	}
+}
+
+func mustListen(t *testing.T, path string, daemon Daemon) *Socket {
+	t.Helper()
+	s, err := Listen(path, daemon)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func TestFetch(t *testing.T) {
+	directory := t.TempDir()
+	path := filepath.Join(directory, "status.sock")
+	mustListen(t, path, busy())
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v: %v", info.Mode(), err)
+	}
+	for range 2 * answering {
+		doc, err := Fetch(t.Context(), filepath.Join(directory, "absent"), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if doc.PID != 4711 || len(doc.Connections) != 4 {
+			t.Errorf("got %+v", doc)
+		}
+	}
+}
+
+// Processes that do not read their answer do not keep others from theirs.
+func TestIdleReaders(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "status.sock")
+	mustListen(t, path, busy())
+	for range 3 * answering {
+		conn, err := net.Dial("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+	}
+	if _, err := Fetch(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestOtherUsersGetNoAnswer(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "status.sock")
+	var asked uint32
+	s, err := listen(path, busy(), func(uid uint32) bool { asked = uid; return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Fetch(t.Context(), path)
+	if err == nil || !strings.Contains(err.Error(), "another user") {
+		t.Errorf("got %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if asked != uint32(os.Geteuid()) {
+		t.Errorf("the peer is user %d, want %d", asked, os.Geteuid())
+	}
+}
+
+func TestFetchFails(t *testing.T) {
+	directory := t.TempDir()
+	silent := filepath.Join(directory, "silent")
+	listener, err := net.Listen("unix", silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	other := filepath.Join(directory, "other")
+	answers(t, other, "{\"v\":2}\n")
+	cut := filepath.Join(directory, "cut")
+	answers(t, cut, "{\"v\":1")
+
+	for _, test := range []struct {
+		path, want string
+		code       int
+	}{
+		{filepath.Join(directory, "absent"), "no daemon listens on", exit.Peer},
+		{silent, "does not answer", exit.Peer},
+		{other, "a form that this release does not know", exit.Peer},
+		{cut, "read the status", exit.Peer},
+	} {
+		ctx := t.Context()
+		if test.path == silent {
+			ended, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+			defer cancel()
+			ctx = ended
+		}
+		_, err := Fetch(ctx, test.path)
+		var coder exit.Coder
+		if !errors.As(err, &coder) || coder.ExitCode() != test.code || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s: got %v, want code %d and %q", test.path, err, test.code, test.want)
+		}
+	}
+}
+
+// answers listens at path and gives each connection this text.
+func answers(t *testing.T, path, text string) {
+	t.Helper()
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			_, _ = conn.Write([]byte(text)) // the test fails without it
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		listener.Close()
+		<-ended
+	})
+}
+
+// leave leaves a socket behind, as a daemon does that is killed.
+func leave(t *testing.T, path string) {
+	t.Helper()
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.SetUnlinkOnClose(false)
+	listener.Close()
+}
+
+func TestListenReplacesStaleSockets(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "status.sock")
+	leave(t, path)
+	s, err := Listen(path, busy())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Fetch(t.Context(), path); err != nil {
+		t.Error(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the socket stays: %v", err)
+	}
+}
+
+func TestListenFails(t *testing.T) {
+	directory := t.TempDir()
+	file, used := filepath.Join(directory, "file"), filepath.Join(directory, "used")
+	if err := os.WriteFile(file, []byte("content"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mustListen(t, used, busy())
+	for path, want := range map[string]string{
+		file: "not a socket", used: "another process listens there",
+		filepath.Join(directory, "absent/socket"):          "no such file",
+		filepath.Join(directory, strings.Repeat("x", 108)): "invalid argument",
+	} {
+		_, err := Listen(path, busy())
+		var coder exit.Coder
+		if !errors.As(err, &coder) || coder.ExitCode() != exit.Usage || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %q", path, err, want)
+		}
+	}
+	if content, err := os.ReadFile(file); err != nil || string(content) != "content" {
+		t.Errorf("the file has %q: %v", content, err)
+	}
+}
+
+func TestWriteJSON(t *testing.T) {
+	var out bytes.Buffer
+	doc := busy().document(began)
+	if err := WriteJSON(&out, doc); err != nil {
+		t.Fatal(err)
+	}
+	var again Document
+	if err := json.Unmarshal(out.Bytes(), &again); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Count(out.String(), "\n") != 1 || again.Connections[0].Request.Moved != 1<<30 {
+		t.Errorf("got %s", &out)
+	}
+}
