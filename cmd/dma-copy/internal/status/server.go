@@ -4,22 +4,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
-	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
 )
 
 const (
 	answering = 8               // processes that are answered at once; more wait
-	backlog   = 128             // that wait
 	patience  = 5 * time.Second // for a process that does not read its answer
 )
 
@@ -32,82 +29,20 @@ type Socket struct {
 	serving  sync.WaitGroup
 }
 
-// Listen creates the socket with mode 0600 and answers until Close. A socket that a daemon left behind which was
-// killed is replaced. Call it with the lock of the runtime directory, so that no other daemon does the same.
+// Listen creates the socket with mode 0600 and answers until Close. A socket that a killed daemon left behind
+// is replaced, see unixsocket.Listen.
 func Listen(path string, daemon Daemon) (*Socket, error) {
 	return listen(path, daemon, func(uid uint32) bool { return uid == 0 || uid == uint32(os.Geteuid()) })
 }
 
 func listen(path string, daemon Daemon, allowed func(uid uint32) bool) (*Socket, error) {
-	if err := removeStale(path); err != nil {
-		return nil, exit.Errorf(exit.Usage, "name another one with --socket PATH", "listen for dma-copy status on %s: %w",
-			quote.Bare(path), err)
-	}
-	listener, err := listenPrivate(path)
+	listener, err := unixsocket.Listen(path, 0o600)
 	if err != nil {
-		return nil, exit.Errorf(exit.Usage, "name another one with --socket PATH", "listen for dma-copy status on %s: %w",
-			quote.Bare(path), systemError(err))
+		return nil, exit.Errorf(exit.Usage, "name another one with --socket PATH", "listen for dma-copy status: %w", err)
 	}
 	s := &Socket{listener: listener, daemon: daemon, allowed: allowed, permits: make(chan struct{}, answering)}
 	s.serving.Go(s.accept)
 	return s, nil
-}
-
-// removeStale removes a socket on which nobody listens. It fails if somebody does, and for any other file.
-func removeStale(path string) error {
-	info, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return systemError(err)
-	}
-	if info.Mode().Type() != fs.ModeSocket {
-		return errors.New("a file that is not a socket has this name")
-	}
-	conn, err := net.Dial("unix", path)
-	if err == nil {
-		_ = conn.Close() // nothing was sent
-		return errors.New("another process listens there")
-	}
-	if !errors.Is(err, unix.ECONNREFUSED) {
-		return systemError(err)
-	}
-	return os.Remove(path)
-}
-
-// listenPrivate sets the mode before the socket has a name, so that nobody else can connect in between.
-func listenPrivate(path string) (*net.UnixListener, error) {
-	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), path)
-	defer file.Close() // net.FileListener duplicates it
-	if err := unix.Fchmod(fd, 0o600); err != nil {
-		return nil, err
-	}
-	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
-		return nil, err
-	}
-	if err := unix.Listen(fd, backlog); err != nil {
-		return nil, err
-	}
-	listener, err := net.FileListener(file)
-	if err != nil {
-		return nil, err
-	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(true)
-	return listener.(*net.UnixListener), nil
-}
-
-// systemError is the error of the system call alone, because the message has the path already.
-func systemError(err error) error {
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
-		return errno
-	}
-	return err
 }
 
 func (s *Socket) accept() {

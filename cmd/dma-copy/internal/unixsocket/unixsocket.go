@@ -1,0 +1,89 @@
+// Package unixsocket makes the sockets of a daemon in the file system. It must not know what they are for.
+package unixsocket
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// backlog is how many processes may wait to be accepted.
+const backlog = 128
+
+// Listen makes a socket with these permission bits, less the umask. A socket on which nobody listens is replaced; for
+// any other file, and for a socket on which a process listens, it fails. Two processes must not do that at once for one
+// path: the lock of the runtime directory prevents it for equal daemons. Closing the listener removes the socket.
+func Listen(path string, mode uint32) (*net.UnixListener, error) {
+	err := removeStale(path)
+	if err == nil {
+		var listener *net.UnixListener
+		if listener, err = listen(path, mode); err == nil {
+			return listener, nil
+		}
+	}
+	return nil, fmt.Errorf("cannot make the socket %s: %w", quote.Bare(path), systemError(err))
+}
+
+// removeStale removes a socket on which nobody listens. It fails if somebody does, and for any other file.
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return errors.New("a file that is not a socket has this name")
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		_ = conn.Close() // nothing was sent
+		return errors.New("another process listens there")
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) {
+		return err
+	}
+	return os.Remove(path)
+}
+
+// listen sets the mode before the socket has a name, so that nobody connects in between whom the mode keeps out.
+func listen(path string, mode uint32) (*net.UnixListener, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(fd), path)
+	defer file.Close() // net.FileListener duplicates it
+	if err := unix.Fchmod(fd, mode); err != nil {
+		return nil, err
+	}
+	if err := unix.Bind(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		return nil, err
+	}
+	if err := unix.Listen(fd, backlog); err != nil {
+		return nil, err
+	}
+	listener, err := net.FileListener(file)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(true)
+	return listener.(*net.UnixListener), nil
+}
+
+// systemError is the error of the system call alone, because the message has the path already.
+func systemError(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) {
+		return errno
+	}
+	return err
+}
