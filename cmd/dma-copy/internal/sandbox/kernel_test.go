@@ -3,6 +3,7 @@ package sandbox
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -67,7 +68,7 @@ func TestOlderKernels(t *testing.T) {
 		if got := r.Missing(); !strings.Contains(got, test.missing) || test.missing == "" && got != "" {
 			t.Errorf("version %d: missing is %q, want %q", test.abi, got, test.missing)
 		}
-		if len(fake.prctls) != 2 || fake.prctls[0] != unix.PR_SET_NO_NEW_PRIVS || fake.prctls[1] != unix.PR_CAP_AMBIENT {
+		if !slices.Equal(fake.prctls, []int{unix.PR_SET_NO_NEW_PRIVS, unix.PR_CAP_AMBIENT}) {
 			t.Errorf("version %d: prctl was called with %v", test.abi, fake.prctls)
 		}
 	}

@@ -363,7 +363,7 @@ func reloadedShares(directory string) error {
 		{Share{Path: filepath.Join(directory, "absent")}, "no such file"},
 	} {
 		err := r.Admit("new", test.share)
-		if test.fails == "" && err != nil || test.fails != "" && (err == nil || !strings.Contains(err.Error(), test.fails)) {
+		if (err == nil) != (test.fails == "") || err != nil && !strings.Contains(err.Error(), test.fails) {
 			return fmt.Errorf("%+v: %v, want %q", test.share, err, test.fails)
 		}
 		if works := tryShare(test.share) == nil; works != (test.fails == "") {

@@ -47,7 +47,7 @@ func busy() Daemon {
 		Session: session, Operation: service.Push, Share: "inbox", Path: hostile, Code: 5, Err: errors.New(hostile),
 	})
 	recent.Refused(service.Session{ID: 2, Function: "b1:00.1"}, 8, errors.New("the key is not trusted"))
-	return Daemon{PID: 4711, Software: "dma-copy 1.0", Authenticates: true, Recent: recent, Status: func() service.Status {
+	status := func() service.Status {
 		return service.Status{
 			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 3, Memory: 64 << 20, TrustedKeys: 2,
 			Shares: []service.ShareStatus{{Name: "inbox", Path: "/srv/" + hostile, Access: "wo"}},
@@ -59,7 +59,8 @@ func busy() Daemon {
 				{Session: session},
 			},
 		}
-	}}
+	}
+	return Daemon{PID: 4711, Software: "dma-copy 1.0", Authenticates: true, Recent: recent, Status: status}
 }
 
 func TestText(t *testing.T) {

@@ -1,0 +1,261 @@
+package metrics
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+// After it has refused a request that is too long, the HTTP server waits half a second in this function.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("net/http.(*conn).closeWriteAndWait"))
+}
+
+func idle() service.Status { return service.Status{} }
+
+func mustListen(t *testing.T, m *Metrics, address string) *Server {
+	t.Helper()
+	s, err := m.Listen(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// get sends a request to the server and returns its status and body.
+func get(t *testing.T, s *Server, method, path string) (code int, body string) {
+	t.Helper()
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var dialer net.Dialer
+		return dialer.DialContext(ctx, s.Addr().Network(), s.Addr().String())
+	}
+	transport := &http.Transport{DisableKeepAlives: true, DialContext: dial}
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://daemon"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: transport}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(content)
+}
+
+// scrape returns the lines of the daemon's own metrics.
+func scrape(t *testing.T, s *Server) map[string]bool {
+	t.Helper()
+	code, body := get(t, s, http.MethodGet, "/metrics")
+	if code != http.StatusOK {
+		t.Fatalf("%d: %s", code, body)
+	}
+	lines := map[string]bool{}
+	for line := range strings.Lines(body) {
+		if strings.HasPrefix(line, namespace) {
+			lines[strings.TrimSuffix(line, "\n")] = true
+		}
+	}
+	return lines
+}
+
+func TestMetricsOfADaemon(t *testing.T) {
+	m := New("dma-copy 1.0", func() service.Status {
+		return service.Status{
+			Started: time.UnixMilli(1500), Draining: true, Connections: make([]service.ConnectionStatus, 2), Pending: 3,
+			Running: 4, Waiting: 5, Memory: 6, TrustedKeys: 7,
+		}
+	})
+	for range 3 {
+		m.Connected(service.Session{})
+	}
+	m.Authenticated(service.Session{})
+	m.Disconnected(service.Session{}, nil)
+	for _, code := range []int{refusedCode, exit.Peer, exit.Protocol, exit.Limit, exit.Failure} {
+		m.Refused(service.Session{}, code, errors.New("refused"))
+	}
+	shares := pump.Shares{}
+	shares[pump.Reading], shares[pump.Copying] = 0.25, 0.75
+	m.Ended(service.Record{
+		Operation: service.Push, Bytes: 100, Entries: 2, Duration: 5 * time.Second,
+		Summary: job.Summary{Elapsed: 4 * time.Second, Depth: 16, Retries: 3, Shares: shares},
+	})
+	m.Ended(service.Record{Operation: service.Pull, Bytes: 10, Entries: 1, Code: exit.Limit, Err: errors.New("limit")})
+	m.Ended(service.Record{Operation: service.List, Entries: 9})
+	m.Ended(service.Record{Operation: service.Ping, Bytes: 64})
+	m.Ended(service.Record{Operation: service.Pull, Bytes: -1, Entries: -1, Code: 5}) // a defect elsewhere
+	m.Bug(service.Session{}, "panic", nil)
+
+	lines := scrape(t, mustListen(t, m, "127.0.0.1:0"))
+	for _, want := range []string{
+		`dma_copy_info{software="dma-copy 1.0"} 1`, "dma_copy_start_time_seconds 1.5", "dma_copy_draining 1",
+		"dma_copy_connections 2", "dma_copy_pending_connections 3", "dma_copy_running_transfers 4",
+		"dma_copy_waiting_transfers 5", "dma_copy_memory_bytes 6", "dma_copy_trusted_keys 7",
+		"dma_copy_connections_total 3",
+		`dma_copy_auth_failures_total{reason="key"} 1`, `dma_copy_auth_failures_total{reason="lost"} 1`,
+		`dma_copy_auth_failures_total{reason="protocol"} 1`, `dma_copy_auth_failures_total{reason="limit"} 1`,
+		`dma_copy_auth_failures_total{reason="other"} 1`,
+		`dma_copy_limited_total{what="connection"} 1`, `dma_copy_limited_total{what="request"} 1`,
+		`dma_copy_requests_total{code="0",operation="push"} 1`, `dma_copy_requests_total{code="14",operation="pull"} 1`,
+		`dma_copy_requests_total{code="5",operation="pull"} 1`, `dma_copy_requests_total{code="0",operation="ping"} 1`,
+		`dma_copy_requests_total{code="0",operation="remove"} 0`,
+		`dma_copy_request_seconds_sum{operation="push"} 5`,
+		`dma_copy_bytes_total{direction="received"} 100`, `dma_copy_bytes_total{direction="sent"} 10`,
+		`dma_copy_entries_total{operation="push"} 2`, `dma_copy_entries_total{operation="list"} 9`,
+		`dma_copy_stage_seconds_total{stage="read"} 1`, `dma_copy_stage_seconds_total{stage="dma"} 3`,
+		`dma_copy_stage_seconds_total{stage="rate_limit"} 0`,
+		`dma_copy_engine_depth_bucket{le="8"} 0`, `dma_copy_engine_depth_bucket{le="16"} 1`,
+		"dma_copy_retransmitted_chunks_total 3", "dma_copy_panics_total 1",
+	} {
+		if !lines[want] {
+			t.Errorf("no line %s", want)
+		}
+	}
+	if t.Failed() {
+		for line := range lines {
+			t.Log(line)
+		}
+	}
+}
+
+// Each stage of a copy has a name here, too.
+func TestStages(t *testing.T) {
+	if got := len(pump.Shares{}); len(stages) != got {
+		t.Errorf("%d stages have names, want %d", len(stages), got)
+	}
+	for stage, name := range stages {
+		if want := strings.ReplaceAll(stage.String(), " ", "_"); name != want {
+			t.Errorf("stage %s is %s", want, name)
+		}
+	}
+}
+
+// The page lists each metric with its help, and no other.
+func TestPageListsTheMetrics(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/SERVICE.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	listed := map[string]string{}
+	rows := regexp.MustCompile("(?m)^\\| `(" + namespace + "[a-z_]+)`.*?\\| (.*) \\|$")
+	for _, row := range rows.FindAllStringSubmatch(string(page), -1) {
+		listed[row[1]] = row[2]
+	}
+	m := New("", idle)
+	m.depth.Observe(1)
+	families, err := m.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := map[string]bool{}
+	for _, family := range families {
+		name := family.GetName()
+		if !strings.HasPrefix(name, namespace) {
+			continue
+		}
+		served[name] = true
+		if listed[name] != family.GetHelp() {
+			t.Errorf("docs/SERVICE.md says of %s %q, want %q", name, listed[name], family.GetHelp())
+		}
+	}
+	for name := range listed {
+		if !served[name] {
+			t.Errorf("docs/SERVICE.md lists %s, which is not served", name)
+		}
+	}
+}
+
+func TestUnixSocket(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "metrics.sock")
+	s := mustListen(t, New("", idle), "unix:"+path)
+	if lines := scrape(t, s); !lines["dma_copy_connections 0"] {
+		t.Errorf("got %v", lines)
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o007 != 0 {
+		t.Errorf("mode %v: %v", info.Mode(), err)
+	}
+}
+
+// There is nothing but the metrics, and nothing can be changed.
+func TestOtherRequestsAreRefused(t *testing.T) {
+	s := mustListen(t, New("", idle), "[::1]:0")
+	for _, test := range []struct {
+		method, path string
+		want         int
+	}{
+		{http.MethodGet, "/", http.StatusNotFound},
+		{http.MethodGet, "/debug/pprof/", http.StatusNotFound},
+		{http.MethodGet, "/debug/vars", http.StatusNotFound},
+		{http.MethodPost, "/metrics", http.StatusMethodNotAllowed},
+		{http.MethodDelete, "/metrics", http.StatusMethodNotAllowed},
+	} {
+		if code, _ := get(t, s, test.method, test.path); code != test.want {
+			t.Errorf("%s %s: %d, want %d", test.method, test.path, code, test.want)
+		}
+	}
+}
+
+func TestPublicAddressesAreRefused(t *testing.T) {
+	m := New("", idle)
+	for _, address := range []string{
+		"0.0.0.0:0", "[::]:0", ":0", "192.0.2.1:0", "localhost:0", "127.0.0.1", "example.com:9469", "",
+		"[::ffff:192.0.2.1]:0",
+	} {
+		s, err := m.Listen(address)
+		var coder exit.Coder
+		if !errors.As(err, &coder) || coder.ExitCode() != exit.Usage || !strings.Contains(err.Error(), "loopback") {
+			t.Errorf("%q: got %v", address, err)
+		}
+		if err == nil {
+			_ = s.Close() // the test has failed
+		}
+	}
+	taken := mustListen(t, m, "127.0.0.1:0")
+	if _, err := m.Listen(taken.Addr().String()); err == nil || !strings.Contains(err.Error(), "in use") {
+		t.Errorf("a port that is taken: got %v", err)
+	}
+}
+
+// A client that sends nothing, or half of a request, is disconnected; one that sends a long one is refused.
+func TestHTTPLimits(t *testing.T) {
+	s := mustListen(t, New("", idle), "127.0.0.1:0")
+	if h := s.http; h.ReadHeaderTimeout != readTimeout || h.ReadTimeout != readTimeout || h.WriteTimeout != writeTimeout ||
+		h.IdleTimeout != idleTimeout {
+		t.Errorf("timeouts are missing: %+v", h)
+	}
+	conn, err := net.Dial("tcp", s.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	head := "GET /metrics HTTP/1.1\r\nHost: daemon\r\nX-Long: " + strings.Repeat("x", 4*largestHead) + "\r\n\r\n"
+	_, _ = io.WriteString(conn, head) // the server may hang up before its end
+	answer, err := bufio.NewReader(conn).ReadString('\n')
+	if err == nil && !strings.Contains(answer, "431") {
+		t.Errorf("got %q", answer)
+	}
+}
