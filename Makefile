@@ -33,7 +33,7 @@ GO_FILES  = $(shell find cmd internal -name '*.go')
 .DEFAULT_GOAL := help
 .PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill trees soak race nocgo quirks \
 	asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo bench profile linear \
-	instructions vuln cover ci clean
+	instructions unit-check vuln cover ci clean
 # Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
@@ -163,6 +163,9 @@ fmt: ## format all Go and C files
 
 imports: ## write the import graph of docs/ARCHITECTURE.md
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
+
+unit-check: ## the systemd unit is valid, and its exposure is at most 2.0; needs systemd-analyze (package systemd)
+	scripts/unit-check.sh
 
 fuzz: ## each fuzz target for FUZZTIME (default 10s); 3000x is that many inputs
 	GO='$(GO)' scripts/fuzz.sh $(FUZZTIME)

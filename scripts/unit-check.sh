@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Checks packaging/systemd/dma-copy.service with systemd-analyze, which needs no running systemd: the unit is valid, and
+# its exposure is at most 2.0. Debian: systemd.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+readonly unit=packaging/systemd/dma-copy.service
+readonly most=20 # in tenths
+
+command -v systemd-analyze > /dev/null || {
+	echo "unit-check: systemd-analyze is missing: install the package systemd" >&2
+	exit 1
+}
+
+# verify wants the programs of the unit to exist, so the copy that it gets names one that does.
+copies=$(mktemp -d)
+trap 'rm -rf "$copies"' EXIT
+sed 's|^ExecStart=/usr/bin/dma-copy |ExecStart=/bin/true |' "$unit" > "$copies/dma-copy.service"
+grep -q '^ExecStart=/bin/true ' "$copies/dma-copy.service" || {
+	echo "unit-check: $unit does not start /usr/bin/dma-copy" >&2
+	exit 1
+}
+
+# An unknown key or system call is only a warning for verify.
+complaints=$(systemd-analyze verify --man=no --recursive-errors=no "$copies/dma-copy.service" 2>&1) || {
+	echo "$complaints" >&2
+	exit 1
+}
+if grep -F dma-copy.service <<< "$complaints" >&2; then
+	exit 1
+fi
+
+report=$(systemd-analyze security --no-pager --offline=true --threshold="$most" "$copies/dma-copy.service") || {
+	echo "$report" >&2
+	echo "unit-check: the exposure of $unit is above $((most / 10)).$((most % 10))" >&2
+	exit 1
+}
+systemd-analyze --version | head -n 1
+tail -n 1 <<< "$report"
