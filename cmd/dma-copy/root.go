@@ -81,7 +81,7 @@ func newRootCommand(
 func commands() []command {
 	return []command{
 		benchCommand(), devicesCommand(), doctorCommand(), keysCommand(), localCommand(), pingCommand(),
-		verifyCommand(), versionCommand(),
+		statusCommand(), verifyCommand(), versionCommand(),
 	}
 }
 

@@ -213,7 +213,8 @@ func TestReopenAfterRotation(t *testing.T) {
 	if old := read(t, path+".1"); strings.Contains(old, `"session":2,`) || !strings.Contains(old, `"session":1,`) {
 		t.Errorf("the old file has %s", old)
 	}
-	if renewed := read(t, path); strings.Contains(renewed, `"session":1,`) || !strings.Contains(renewed, `"session":2,`) {
+	renewed := read(t, path)
+	if strings.Contains(renewed, `"session":1,`) || !strings.Contains(renewed, `"session":2,`) {
 		t.Errorf("the new file has %s", renewed)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -258,12 +259,14 @@ func TestFailedReopenContinues(t *testing.T) {
 
 func TestOtherFilesAreRefused(t *testing.T) {
 	directory := t.TempDir()
-	pipe, link, target := filepath.Join(directory, "pipe"), filepath.Join(directory, "link"), filepath.Join(directory, "t")
+	pipe, link := filepath.Join(directory, "pipe"), filepath.Join(directory, "link")
+	target := filepath.Join(directory, "target")
 	if err := errors.Join(syscall.Mkfifo(pipe, 0o600), os.Symlink(target, link)); err != nil {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		pipe: "", link: "it is a symlink", directory: "is a directory", filepath.Join(directory, "absent/log"): "no such file",
+		pipe: "", link: "it is a symlink", directory: "is a directory",
+		filepath.Join(directory, "absent/log"): "no such file",
 	} {
 		if _, err := Open(path, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)

@@ -52,7 +52,7 @@ var (
 func everyOption() []option {
 	var table []option
 	for _, s := range []Settings{
-		&Copy{}, &Bench{}, &Devices{}, &Doctor{}, &Local{}, &Ping{}, &Verify{}, &Version{},
+		&Copy{}, &Bench{}, &Devices{}, &Doctor{}, &Local{}, &Ping{}, &Status{}, &Verify{}, &Version{},
 	} {
 		for _, opt := range s.options() {
 			if _, known := optionByName(table, opt.name); !known {

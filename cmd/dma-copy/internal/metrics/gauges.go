@@ -22,7 +22,8 @@ type gauge struct {
 func newGauges(software string, status func() service.Status) *gauges {
 	g := &gauges{
 		status: status, software: software,
-		info: prometheus.NewDesc(namespace+"info", "1, with the name and version of the daemon.", []string{"software"}, nil),
+		info: prometheus.NewDesc(namespace+"info", "1, with the name and version of the daemon.", []string{"software"},
+			nil),
 	}
 	add := func(name, help string, of func(service.Status) float64) {
 		g.all = append(g.all, gauge{prometheus.NewDesc(namespace+name, help, nil, nil), of})
@@ -30,7 +31,9 @@ func newGauges(software string, status func() service.Status) *gauges {
 	add("start_time_seconds", "Start of the daemon, in seconds since 1970.", func(s service.Status) float64 {
 		return float64(s.Started.UnixMilli()) / 1000
 	})
-	add("connections", "Authenticated connections.", func(s service.Status) float64 { return float64(len(s.Connections)) })
+	add("connections", "Authenticated connections.", func(s service.Status) float64 {
+		return float64(len(s.Connections))
+	})
 	add("pending_connections", "Connections that are not yet authenticated.", func(s service.Status) float64 {
 		return float64(s.Pending)
 	})
@@ -41,7 +44,9 @@ func newGauges(software string, status func() service.Status) *gauges {
 	add("memory_bytes", "Windows and buffers of all connections, in bytes.", func(s service.Status) float64 {
 		return float64(s.Memory)
 	})
-	add("trusted_keys", "Keys that may use the daemon.", func(s service.Status) float64 { return float64(s.TrustedKeys) })
+	add("trusted_keys", "Keys that may use the daemon.", func(s service.Status) float64 {
+		return float64(s.TrustedKeys)
+	})
 	add("draining", "1 while the daemon takes no new connections and requests.", func(s service.Status) float64 {
 		if s.Draining {
 			return 1

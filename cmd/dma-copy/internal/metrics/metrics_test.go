@@ -243,8 +243,8 @@ func TestPublicAddressesAreRefused(t *testing.T) {
 // A client that sends nothing, or half of a request, is disconnected; one that sends a long one is refused.
 func TestHTTPLimits(t *testing.T) {
 	s := mustListen(t, New("", idle), "127.0.0.1:0")
-	if h := s.http; h.ReadHeaderTimeout != readTimeout || h.ReadTimeout != readTimeout || h.WriteTimeout != writeTimeout ||
-		h.IdleTimeout != idleTimeout {
+	if h := s.http; h.ReadHeaderTimeout != readTimeout || h.ReadTimeout != readTimeout ||
+		h.WriteTimeout != writeTimeout || h.IdleTimeout != idleTimeout {
 		t.Errorf("timeouts are missing: %+v", h)
 	}
 	conn, err := net.Dial("tcp", s.Addr().String())

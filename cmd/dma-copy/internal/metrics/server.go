@@ -68,8 +68,8 @@ func listen(address string) (net.Listener, error) {
 	}
 	at, err := netip.ParseAddrPort(address)
 	if err != nil || !at.Addr().IsLoopback() {
-		return nil, exit.Usagef("cannot serve metrics on %s: anybody could read them there; give a loopback address such "+
-			"as 127.0.0.1:9469, or unix:PATH", quote.Text(address))
+		return nil, exit.Usagef("cannot serve metrics on %s: anybody could read them there; give a loopback address "+
+			"such as 127.0.0.1:9469, or unix:PATH", quote.Text(address))
 	}
 	// TCP as such: a listener of Go would use MPTCP.
 	var config net.ListenConfig

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"net"
+	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -45,7 +47,8 @@ func receive(t *testing.T, from *net.UnixConn) string {
 }
 
 func TestMessages(t *testing.T) {
-	for _, path := range []string{filepath.Join(t.TempDir(), "notify"), "@dma-copy-notify-test-" + filepath.Base(t.TempDir())} {
+	path, abstract := filepath.Join(t.TempDir(), "notify"), "@dma-copy-notify-test-"+strconv.Itoa(os.Getpid())
+	for _, path := range []string{path, abstract} {
 		manager := listen(t, path)
 		m, err := Connect(environment(map[string]string{"NOTIFY_SOCKET": path}), pid, zerolog.Nop())
 		if err != nil {

@@ -202,7 +202,9 @@ func TestHeldWithoutPID(t *testing.T) {
 
 func TestFileName(t *testing.T) {
 	seen := map[string]string{}
-	for _, text := range []string{"0000:03:00.0", "0000:03:00.0 b1:00.1", "..", "../x", "a-b", "a b", "a/b", "a%2fb", "a_b"} {
+	for _, text := range []string{
+		"0000:03:00.0", "0000:03:00.0 b1:00.1", "..", "../x", "a-b", "a b", "a/b", "a%2fb", "a_b",
+	} {
 		name := fileName(text)
 		if strings.ContainsAny(name, "/ ") || strings.HasPrefix(name, ".") {
 			t.Errorf("%q: %q is not the name of a file", text, name)

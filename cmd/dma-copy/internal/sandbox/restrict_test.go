@@ -325,9 +325,24 @@ func socketsAreMade(directory string) error {
 }
 
 func networkIsRefused(directory string) error {
+	metrics, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer metrics.Close()
+	scrape, err := net.Dial("tcp4", metrics.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer scrape.Close()
 	if _, err := restrictTo(directory); err != nil {
 		return err
 	}
+	accepted, err := metrics.Accept()
+	if err != nil {
+		return fmt.Errorf("accept where the process listened before: %w", err)
+	}
+	defer accepted.Close()
 	// Go would open a listener with MPTCP where the kernel has it, which Landlock does not restrict.
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_TCP)
 	if err != nil {

@@ -15,6 +15,9 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
 )
 
+// SocketName is the name of the socket in the runtime directory of the daemon, unless it was given another.
+const SocketName = "status.sock"
+
 const (
 	answering = 8               // processes that are answered at once; more wait
 	patience  = 5 * time.Second // for a process that does not read its answer

@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+)
+
+// statusTimeout is how long a daemon may take to answer. It answers at once, unless it hangs or is stopped.
+const statusTimeout = 10 * time.Second
+
+func statusCommand() command {
+	var s config.Status
+	return command{
+		name:    "status",
+		summary: "Show what the running daemon does",
+		about: `Asks the daemon (dma-copy serve) of this machine through its unix socket, and
+prints its shares, connections, running copies, totals and last failures. Root
+and the daemon's own user get an answer. Ends with 7 if no daemon is running.
+
+  $ dma-copy status
+  $ dma-copy status -o json | jq .connections
+`,
+		settings: &s,
+		run: func(ctx context.Context, streams streams, _ []string, _ zerolog.Logger) error {
+			return showStatus(ctx, streams, s)
+		},
+	}
+}
+
+func showStatus(ctx context.Context, streams streams, s config.Status) error {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	doc, err := status.Fetch(ctx, statusSockets(s, streams)...)
+	if err != nil {
+		return err
+	}
+	if s.Output == config.OutputJSON {
+		return status.WriteJSON(streams.stdout, doc)
+	}
+	return status.WriteText(streams.stdout, doc, time.Local)
+}
+
+// statusSockets returns the sockets on which a daemon may listen, in the order in which they are tried.
+func statusSockets(s config.Status, streams streams) []string {
+	if s.Socket != "" {
+		return []string{s.Socket}
+	}
+	variable := func(name string) string {
+		value, _ := streams.env.Variable(name)
+		return value
+	}
+	var sockets []string
+	for _, directory := range runtimedir.Candidates(variable, os.Geteuid()) {
+		sockets = append(sockets, filepath.Join(directory, status.SocketName))
+	}
+	return sockets
+}
