@@ -16,13 +16,14 @@ type Share struct {
 }
 
 // Policy lists the files that the process may open after Restrict. Files that are open already stay open, with the
-// access that they have.
+// access that they have. Apart from shares, files that do not exist, and empty names, are left out. A rule for a file
+// does not hold for another file that is later given its name, one for a directory does.
 type Policy struct {
 	Shares  []Share
-	Read    []string // files, and directories with all below them; those that do not exist are left out
+	Read    []string // files, and directories with all below them
 	Append  []string // directories in which log files are created and written
 	Sockets []string // directories in which sockets, files and directories are made, replaced and removed
-	Devices []string // device files, or directories of them: read, write and ioctl; left out if they do not exist
+	Devices []string // device files, or directories of them: read, write and ioctl
 }
 
 // WithDevice returns the policy with the files that a device needs for connections, memory and engines that are made

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -24,6 +25,10 @@ const (
 	socketRights = readRights | landlock.AccessFSSet(ll.AccessFSWriteFile|ll.AccessFSTruncate|ll.AccessFSMakeReg|
 		ll.AccessFSMakeDir|ll.AccessFSMakeSock|ll.AccessFSRemoveFile|ll.AccessFSRemoveDir|ll.AccessFSResolveUnix)
 	deviceRights = readRights | landlock.AccessFSSet(ll.AccessFSWriteFile|ll.AccessFSIoctlDev)
+
+	// The kernel refuses a rule that gives a file the rights of a directory.
+	fileRights = landlock.AccessFSSet(ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate |
+		ll.AccessFSIoctlDev)
 )
 
 // The versions of Landlock's interface with which the kernel began to enforce something.
@@ -104,15 +109,20 @@ func (p Policy) rules() []landlock.Rule {
 		}
 		rules = append(rules, landlock.PathAccess(rights, share.Path))
 	}
-	add := func(rights landlock.AccessFSSet, paths []string) {
-		if len(paths) > 0 {
-			rules = append(rules, landlock.PathAccess(rights, paths...).IgnoreIfMissing())
+	for _, kind := range []struct {
+		rights landlock.AccessFSSet
+		paths  []string
+	}{{readRights, p.Read}, {appendRights, p.Append}, {socketRights, p.Sockets}, {deviceRights, p.Devices}} {
+		for _, path := range kind.paths {
+			rights := kind.rights
+			if info, err := os.Stat(path); err != nil {
+				continue // without a rule it stays closed
+			} else if !info.IsDir() {
+				rights &= fileRights
+			}
+			rules = append(rules, landlock.PathAccess(rights, path).IgnoreIfMissing())
 		}
 	}
-	add(readRights, p.Read)
-	add(appendRights, p.Append)
-	add(socketRights, p.Sockets)
-	add(deviceRights, p.Devices)
 	return rules
 }
 

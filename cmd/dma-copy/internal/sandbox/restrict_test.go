@@ -28,6 +28,7 @@ var childTasks = map[string]func(directory string) error{
 	"sockets": socketsAreMade,
 	"network": networkIsRefused,
 	"reload":  reloadedShares,
+	"files":   singleFiles,
 }
 
 // needLandlock skips the test on a kernel that cannot confine a process.
@@ -73,7 +74,7 @@ func TestRestrictConfines(t *testing.T) {
 		abi  int
 	}{
 		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
-		{"network", abiTCP}, {"reload", abiRefer},
+		{"network", abiTCP}, {"reload", abiRefer}, {"files", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
 			needLandlock(t, test.abi)
@@ -301,6 +302,31 @@ func logIsReopened(directory string) error {
 	}
 	return errors.Join(mustBeDenied("read the log", errorOf(os.ReadFile(path))),
 		mustBeDenied("remove the log", os.Remove(path)))
+}
+
+// singleFiles has rules for files in place of directories, such as a parameter file and a device.
+func singleFiles(directory string) error {
+	file, other := filepath.Join(directory, "outside/file"), filepath.Join(directory, "outside/other")
+	if err := os.WriteFile(other, nil, 0o600); err != nil {
+		return err
+	}
+	_, err := Restrict(Policy{Read: []string{file, ""}, Devices: []string{"/dev/null", directory + "/absent"}})
+	if err != nil {
+		return err
+	}
+	null, err := os.OpenFile("/dev/null", os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	if _, err := os.ReadFile(file); err != nil {
+		return err
+	}
+	return errors.Join(
+		mustBeDenied("read another file", errorOf(os.ReadFile(other))),
+		mustBeDenied("write the file", errorOf(os.OpenFile(file, os.O_WRONLY, 0))),
+		mustBeDenied("open another device", errorOf(os.Open("/dev/zero"))),
+	)
 }
 
 func socketsAreMade(directory string) error {
