@@ -29,6 +29,7 @@ var childTasks = map[string]func(directory string) error{
 	"network": networkIsRefused,
 	"reload":  reloadedShares,
 	"files":   singleFiles,
+	"card":    cardFilesCanBeRead,
 }
 
 // needLandlock skips the test on a kernel that cannot confine a process.
@@ -75,6 +76,7 @@ func TestRestrictConfines(t *testing.T) {
 	}{
 		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
 		{"network", abiTCP}, {"reload", abiRefer}, {"files", abiRefer},
+		{"card", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
 			needLandlock(t, test.abi)
@@ -327,6 +329,17 @@ func singleFiles(directory string) error {
 		mustBeDenied("write the file", errorOf(os.OpenFile(file, os.O_WRONLY, 0))),
 		mustBeDenied("open another device", errorOf(os.Open("/dev/zero"))),
 	)
+}
+
+// cardFilesCanBeRead cannot show that DOCA's libraries find all that they need, only that the rules are valid.
+func cardFilesCanBeRead(directory string) error {
+	if _, err := Restrict(Policy{}.WithDevice("")); err != nil {
+		return err
+	}
+	if _, err := os.ReadDir("/sys/class"); err != nil {
+		return err
+	}
+	return mustBeDenied("read a file outside", errorOf(os.ReadFile(filepath.Join(directory, "outside/file"))))
 }
 
 func socketsAreMade(directory string) error {
