@@ -21,6 +21,7 @@ type Share struct {
 type Policy struct {
 	Shares  []Share
 	Read    []string // files, and directories with all below them
+	Reread  []string // files that may be replaced under their names: every file in and below their directories
 	Append  []string // directories in which log files are created and written
 	Sockets []string // directories in which sockets, files and directories are made, replaced and removed
 	Devices []string // device files, or directories of them: read, write and ioctl

@@ -3,6 +3,7 @@ package sandbox
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
@@ -21,6 +22,7 @@ const (
 	shareRights = readRights | landlock.AccessFSSet(ll.AccessFSWriteFile|ll.AccessFSTruncate|ll.AccessFSMakeReg|
 		ll.AccessFSMakeDir|ll.AccessFSMakeSym|ll.AccessFSRemoveFile|ll.AccessFSRemoveDir|ll.AccessFSRefer)
 
+	rereadRights = landlock.AccessFSSet(ll.AccessFSReadFile)
 	appendRights = landlock.AccessFSSet(ll.AccessFSWriteFile | ll.AccessFSMakeReg)
 	socketRights = readRights | landlock.AccessFSSet(ll.AccessFSWriteFile|ll.AccessFSTruncate|ll.AccessFSMakeReg|
 		ll.AccessFSMakeDir|ll.AccessFSMakeSock|ll.AccessFSRemoveFile|ll.AccessFSRemoveDir|ll.AccessFSResolveUnix)
@@ -109,10 +111,17 @@ func (p Policy) rules() []landlock.Rule {
 		}
 		rules = append(rules, landlock.PathAccess(rights, share.Path))
 	}
+	// An editor or a package manager replaces a file by another one, for which a rule of the old one does not hold.
+	var rereadIn []string
+	for _, file := range p.Reread {
+		if file != "" {
+			rereadIn = append(rereadIn, filepath.Dir(file))
+		}
+	}
 	for _, kind := range []struct {
 		rights landlock.AccessFSSet
 		paths  []string
-	}{{readRights, p.Read}, {appendRights, p.Append}, {socketRights, p.Sockets}, {deviceRights, p.Devices}} {
+	}{{readRights, p.Read}, {rereadRights, rereadIn}, {appendRights, p.Append}, {socketRights, p.Sockets}, {deviceRights, p.Devices}} {
 		for _, path := range kind.paths {
 			rights := kind.rights
 			if info, err := os.Stat(path); err != nil {

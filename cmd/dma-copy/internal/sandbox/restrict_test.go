@@ -30,6 +30,7 @@ var childTasks = map[string]func(directory string) error{
 	"reload":  reloadedShares,
 	"files":   singleFiles,
 	"card":    cardFilesCanBeRead,
+	"reread":  replacedFileIsRead,
 }
 
 // needLandlock skips the test on a kernel that cannot confine a process.
@@ -76,7 +77,7 @@ func TestRestrictConfines(t *testing.T) {
 	}{
 		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
 		{"network", abiTCP}, {"reload", abiRefer}, {"files", abiRefer},
-		{"card", abiRefer},
+		{"card", abiRefer}, {"reread", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
 			needLandlock(t, test.abi)
@@ -328,6 +329,44 @@ func singleFiles(directory string) error {
 		mustBeDenied("read another file", errorOf(os.ReadFile(other))),
 		mustBeDenied("write the file", errorOf(os.OpenFile(file, os.O_WRONLY, 0))),
 		mustBeDenied("open another device", errorOf(os.Open("/dev/zero"))),
+	)
+}
+
+// replacedFileIsRead lets a process outside the sandbox replace a file as an editor does.
+func replacedFileIsRead(directory string) error {
+	settings := filepath.Join(directory, "outside/file")
+	next, err := os.Create(filepath.Join(directory, "outside/next"))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(errorOf(next.WriteString("new")), next.Close()); err != nil {
+		return err
+	}
+	mover := exec.Command("/bin/sh", "-c", "read line && mv next file")
+	mover.Dir = filepath.Join(directory, "outside")
+	input, err := mover.StdinPipe()
+	if err != nil {
+		return err
+	}
+	if err := mover.Start(); err != nil {
+		return err
+	}
+	if _, err := Restrict(Policy{Reread: []string{settings, ""}}); err != nil {
+		return err
+	}
+	if err := errors.Join(errorOf(input.Write([]byte("\n"))), input.Close()); err != nil {
+		return err
+	}
+	if err := mover.Wait(); err != nil {
+		return err
+	}
+	content, err := os.ReadFile(settings)
+	if err != nil || string(content) != "new" {
+		return fmt.Errorf("the file has %q: %w", content, err)
+	}
+	return errors.Join(
+		mustBeDenied("list the directory of the file", errorOf(os.ReadDir(filepath.Dir(settings)))),
+		mustBeDenied("write the file", errorOf(os.OpenFile(settings, os.O_WRONLY, 0))),
 	)
 }
 
