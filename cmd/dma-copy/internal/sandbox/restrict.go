@@ -121,7 +121,10 @@ func (p Policy) rules() []landlock.Rule {
 	for _, kind := range []struct {
 		rights landlock.AccessFSSet
 		paths  []string
-	}{{readRights, p.Read}, {rereadRights, rereadIn}, {appendRights, p.Append}, {socketRights, p.Sockets}, {deviceRights, p.Devices}} {
+	}{
+		{readRights, p.Read}, {rereadRights, rereadIn}, {appendRights, p.Append}, {socketRights, p.Sockets},
+		{deviceRights, p.Devices},
+	} {
 		for _, path := range kind.paths {
 			rights := kind.rights
 			if info, err := os.Stat(path); err != nil {

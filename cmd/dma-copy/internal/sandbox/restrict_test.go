@@ -80,6 +80,7 @@ func TestRestrictConfines(t *testing.T) {
 		{"card", abiRefer}, {"reread", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
+			t.Parallel()
 			needLandlock(t, test.abi)
 			runChild(t, test.task, sandboxed(t))
 		})
