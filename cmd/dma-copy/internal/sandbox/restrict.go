@@ -10,6 +10,7 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -168,15 +169,16 @@ func (r *Restriction) Missing() string {
 // Confined reports whether files outside the policy can no longer be opened.
 func (r *Restriction) Confined() bool { return r.abi >= abiRefer }
 
-// Admit returns an error if a share that is added or changed while the daemon runs needs a file that the process can no
-// longer open. A share below a directory that the daemon had when it started is admitted, if it needs no more rights.
+// Admit returns an error with the code exit.Usage if a share that is added or changed while the daemon runs needs a
+// file that the process can no longer open. A share below a directory that the daemon had when it started is admitted,
+// if it needs no more rights.
 func (r *Restriction) Admit(name string, s Share) error {
 	if !r.Confined() {
 		return nil
 	}
 	path, err := resolve(s.Path)
 	if err != nil {
-		return fmt.Errorf("share %s: %w", quote.Text(name), err)
+		return exit.Usagef("share %s: %w", quote.Text(name), err)
 	}
 	if r.policy.covers(Share{Path: path, Write: s.Write}) {
 		return nil
@@ -185,6 +187,6 @@ func (r *Restriction) Admit(name string, s Share) error {
 	if s.Write {
 		access = "write to"
 	}
-	return fmt.Errorf("share %s: the daemon may not %s %s, because no share allowed it when the daemon started: "+
+	return exit.Usagef("share %s: the daemon may not %s %s, because no share allowed it when the daemon started: "+
 		"restart it", quote.Text(name), access, quote.Bare(path))
 }
