@@ -35,11 +35,12 @@ type Record struct {
 	Session Session
 	Request uint64        // counts the requests of a connection from 1
 	Began   time.Time     // when the request had arrived
-	Waited  time.Duration // until there was a permit for the transfer; 0 for other operations
+	Waited  time.Duration // of a copy: until it was its turn
 
 	Operation Operation
 	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
 	Path      string // below the share, as the peer gave it: any bytes
+	Text      string // that came with a ping: any bytes
 
 	// The following are set when the request has ended.
 	Duration time.Duration
@@ -62,7 +63,7 @@ type Observer interface {
 	// Refused is called if the connection ends before Authenticated, with the exit code for the reason.
 	Refused(s Session, code int, reason error)
 
-	// Began and Ended enclose each request, also one that is refused.
+	// Began and Ended enclose each request, also one that is refused, apart from pings without a text.
 	Began(r Record)
 	Ended(r Record)
 

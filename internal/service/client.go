@@ -1,0 +1,250 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// ClientConfig is what a Client is made of.
+type ClientConfig struct {
+	Conn   comch.Conn    // it must implement comch.Polling
+	Memory native.Memory // of this connection only, such as native.NewMemory returns it
+	Key    *identity.Key // nil: one of its own, for a daemon that does not authenticate
+
+	// Verify returns an error unless the daemon may have this key. It must not be nil; secure.AnyKey accepts all.
+	Verify func(identity.Public) error
+
+	// Anonymous permits a daemon that accepts any key. Otherwise Connect fails with ErrRefused.
+	Anonymous bool
+
+	Software    string          // name and version of this program: printable ASCII, at most 64 bytes
+	Name        string          // of this machine, for the daemon: printable ASCII, at most 64 bytes; may be empty
+	IdleTimeout time.Duration   // without an answer or a sign of life of the daemon; 0: 30 s
+	Waiting     func(ahead int) // called about once a second while other copies have to end first; may be nil
+	Log         zerolog.Logger
+}
+
+// Peer describes the daemon.
+type Peer struct {
+	Key           identity.Public
+	Software      string // name and version: printable ASCII
+	Name          string // of its machine: printable ASCII; may be empty
+	Authenticates bool   // it accepts trusted keys only
+	Version       uint8  // of the service protocol
+}
+
+// Client is a connection of a command to a daemon. It makes one request at a time, and is used by one goroutine at a
+// time, apart from Close. After the loss of the connection, or a request that was interrupted, all further requests fail.
+type Client struct {
+	config   ClientConfig
+	conn     comch.Conn // of the device
+	memory   *native.KeptMemory
+	exchange *exchange
+	peer     Peer
+	broken   error // why there can be no further request
+}
+
+// Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
+// the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key and
+// Anonymous is not set, with *negotiate.Refusal if the daemon takes no further connection, and with the errors of
+// packages secure, comch and negotiate. The Client owns Conn, which is closed after an error.
+func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
+	setDefault(&config.IdleTimeout, 30*time.Second)
+	if config.Waiting == nil {
+		config.Waiting = func(int) {}
+	}
+	c := &Client{config: config, conn: config.Conn, memory: native.Keep(config.Memory)}
+	if err := c.enter(ctx); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	return c, nil
+}
+
+func (c *Client) enter(ctx context.Context) error {
+	conn, err := secure.Client(ctx, c.conn, secure.Config{Key: c.config.Key, Verify: c.config.Verify})
+	if err != nil {
+		return err
+	}
+	session, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{
+		Software: c.config.Software, Name: c.config.Name,
+	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})
+	if err != nil {
+		return err
+	}
+	c.exchange = newExchange(conn, session, c.config.IdleTimeout)
+	sending, cancel := c.exchange.patient(ctx)
+	defer cancel()
+	if err := conn.Send(sending, session.Start()); err != nil {
+		return err
+	}
+	if _, err := c.answer(ctx); err != nil {
+		return err
+	}
+	greeting := session.Peer()
+	c.peer = Peer{
+		Key: conn.Peer(), Software: greeting.Software, Name: greeting.Name, Authenticates: greeting.Authenticates,
+		Version: session.Version(),
+	}
+	if !c.peer.Authenticates && !c.config.Anonymous {
+		return job.NewError(ErrRefused, nil, "give it trusted keys, or use --auth none on this side, too",
+			"the daemon accepts any key (--auth none)")
+	}
+	return nil
+}
+
+// Peer returns who the daemon is.
+func (c *Client) Peer() Peer { return c.peer }
+
+// Close ends the connection, also during a request, and releases its memory. Closing twice is harmless.
+func (c *Client) Close() error { return errors.Join(c.memory.Close(), c.conn.Close()) }
+
+// answer returns the daemon's next message that is not a sign of life. A request that the daemon has refused is a
+// *negotiate.Refusal.
+func (c *Client) answer(ctx context.Context) (negotiate.ServiceStep, error) {
+	for {
+		step, err := c.receive(ctx)
+		switch {
+		case err != nil:
+			return step, c.fail(err)
+		case step.Event == negotiate.PeerWorking:
+			c.config.Waiting(int(step.Ahead))
+		case step.Event == negotiate.Refused:
+			return step, step.Refusal
+		default:
+			return step, nil
+		}
+	}
+}
+
+func (c *Client) receive(ctx context.Context) (negotiate.ServiceStep, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.config.IdleTimeout, job.NewError(job.ErrIdle, job.ErrPeerIdle,
+		"check the daemon", "timeout: no message from the daemon for %s", c.config.IdleTimeout))
+	defer cancel()
+	return c.exchange.receive(ctx)
+}
+
+// send sends a message of a request.
+func (c *Client) send(ctx context.Context, encode encoding) error {
+	if c.broken != nil {
+		return c.broken
+	}
+	if err := c.exchange.send(ctx, encode); err != nil {
+		if _, misuse := errors.AsType[*negotiate.Error](err); misuse {
+			return err // nothing was sent
+		}
+		return c.fail(err)
+	}
+	return nil
+}
+
+// fail ends the use of the connection. It returns err.
+func (c *Client) fail(err error) error {
+	if c.broken == nil {
+		c.broken = err
+	}
+	return err
+}
+
+// List calls each for what is at a place, and below it: of a directory its entries, or with negotiate.ListRecursive all
+// that is below, depth first and sorted by name. The first entry, whose Path is empty, is that at the place itself; with
+// negotiate.ListItself it is the only one. The zero place is a directory of the shares, whose modes are the rights of
+// this key. The result says whether the list is complete. An error of each ends the connection.
+func (c *Client) List(
+	ctx context.Context, place negotiate.Place, flags negotiate.ListFlags, each func(share.Entry) error,
+) (negotiate.ListEnd, error) {
+	request := negotiate.ListRequest{Place: place, Flags: flags}
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.List(dst, request) })
+	if err != nil {
+		return negotiate.ListEnd{}, err
+	}
+	var names []string // on the path of the last entry
+	for {
+		step, err := c.answer(ctx)
+		if err != nil || step.Event == negotiate.PeerListEnd {
+			return step.ListEnd, err
+		}
+		for _, listed := range step.Listed {
+			if listed.Depth > 0 {
+				names = append(names[:listed.Depth-1], listed.Name)
+			}
+			if err := each(entryOf(listed, names)); err != nil {
+				return negotiate.ListEnd{}, c.fail(err)
+			}
+		}
+	}
+}
+
+// entryOf returns a listed entry with these names on its path.
+func entryOf(l negotiate.Listed, names []string) share.Entry {
+	return share.Entry{
+		Kind: l.Kind, Depth: l.Depth, Path: strings.Join(names, "/"), Mode: l.Mode, Modified: disk.Timestamp(l.MTime),
+		Size: int64(l.Size), Link: l.Link,
+	}
+}
+
+// Remove removes files, symlinks and empty directories at paths below a place, in their order, and goes on after
+// failures. It calls each with every path and its result. An error of each ends the removal, after up to as many more
+// paths as a message has.
+func (c *Client) Remove(
+	ctx context.Context, place negotiate.Place, paths []string, each func(path string, result negotiate.Removal) error,
+) error {
+	for len(paths) > 0 {
+		used := 0
+		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
+			message, used, err = s.Remove(dst, negotiate.RemoveRequest{Place: place, Paths: paths})
+			return message, err
+		})
+		if err != nil {
+			return err
+		}
+		step, err := c.answer(ctx)
+		if err != nil {
+			return err
+		}
+		for i, result := range step.Removed {
+			if err := each(paths[i], result); err != nil {
+				return err
+			}
+		}
+		paths = paths[used:]
+	}
+	return nil
+}
+
+// Ping sends a payload of up to MaxPing bytes, which comes back, and returns the time of the round trip.
+func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error) {
+	began := time.Now()
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, payload, false) })
+	if err == nil {
+		_, err = c.answer(ctx)
+	}
+	return time.Since(began), err
+}
+
+// Text sends a text for the daemon's user, and returns that of the daemon: any bytes.
+func (c *Client) Text(ctx context.Context, text string) (string, error) {
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, []byte(text), true) })
+	if err != nil {
+		return "", err
+	}
+	step, err := c.answer(ctx)
+	return string(step.Ping.Payload), err
+}
+
+// MaxPing returns the size of the largest payload of Ping in bytes.
+func (c *Client) MaxPing() int {
+	return min(negotiate.MaxPingSize, c.exchange.conn.MaxMessage()-negotiate.ServicePingHeader)
+}

@@ -1,0 +1,165 @@
+package service
+
+import (
+	"context"
+	"errors"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// CopyRequest is one copy between this machine and a share.
+type CopyRequest struct {
+	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target of
+	// a pull, "-" for standard input or output. Overwrite, Backup, NoResume, AllowChanging, Links, Filter and FilesFrom
+	// are about one of the sides, which may be the daemon's.
+	Options dmaxfer.Options
+
+	Place negotiate.Place // of the target of a push, or of the source of a pull
+
+	// Name is for a push the name of the target in the directory Place; see negotiate.CopyRequest. Into says that Place
+	// is a directory, and Create that it is created if it does not exist.
+	Name         string
+	Into, Create bool
+
+	// Rules are for a pull those that Options.Filter was made of, in their order.
+	Rules []tree.Rule
+}
+
+// Push copies from this machine to a share. Errors are those of dmaxfer.RunLinked, a *negotiate.Refusal if the daemon
+// refuses the copy, and those of a lost connection.
+func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
+	request := negotiate.CopyRequest{
+		Direction: negotiate.CopyPush, Place: r.Place, Name: r.Name, Flags: pushFlags(r) | commonFlags(r.Options),
+	}
+	var err error
+	if request.Kind, request.Size, err = source(ctx, r.Options); err != nil {
+		return job.Summary{}, err
+	}
+	return c.copy(ctx, request, nil, r.Options, job.SourceUse)
+}
+
+// source returns what is to be sent. The size of a stream is 0.
+func source(ctx context.Context, o dmaxfer.Options) (negotiate.CopyKind, uint64, error) {
+	if o.File == job.StreamName {
+		return negotiate.CopyStream, 0, nil
+	}
+	fs := o.FS
+	if fs == nil {
+		fs = disk.OS
+	}
+	info, err := fs.Stat(o.File)
+	switch {
+	case err == nil && info.Mode.IsDir():
+		return negotiate.CopyTree, 0, nil
+	case err == nil && info.Mode.IsRegular():
+		return negotiate.CopyFile, min(uint64(max(0, info.Size)), negotiate.MaxSize), nil
+	}
+	file, err := job.Find(ctx, job.Search{FS: fs, Path: o.File, Use: job.SourceUse, IdleTimeout: o.IdleTimeout})
+	if err != nil {
+		return 0, 0, err // in the words of a copy
+	}
+	file.Close()
+	return negotiate.CopyStream, 0, nil
+}
+
+func pushFlags(r CopyRequest) negotiate.CopyFlags {
+	return flag(r.Options.Overwrite, negotiate.CopyOverwrite) | flag(r.Options.Backup, negotiate.CopyBackup) |
+		flag(r.Options.NoResume, negotiate.CopyNoResume) |
+		flag(r.Into || r.Create, negotiate.CopyInto) | flag(r.Create, negotiate.CopyCreate)
+}
+
+func commonFlags(o dmaxfer.Options) negotiate.CopyFlags {
+	return flag(o.Owner, negotiate.CopyOwner) | flag(o.Xattrs, negotiate.CopyXAttr) |
+		flag(o.HardLinks, negotiate.CopyHardLinks) | flag(o.DryRun, negotiate.CopyDryRun)
+}
+
+func flag(set bool, f negotiate.CopyFlags) negotiate.CopyFlags {
+	if set {
+		return f
+	}
+	return 0
+}
+
+// Pull copies from a share to this machine. Errors are those of Push.
+func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
+	request := negotiate.CopyRequest{
+		Direction: negotiate.CopyPull, Place: r.Place, Links: linkChoices[r.Options.Links],
+		Flags: commonFlags(r.Options) | flag(r.Options.AllowChanging, negotiate.CopyAllowChanging) |
+			flag(r.Options.FilesFrom != nil, negotiate.CopyOnly),
+	}
+	if r.Options.File == job.StreamName {
+		request.Kind = negotiate.CopyStream
+	}
+	return c.copy(ctx, request, itemsOf(r), r.Options, job.TargetUse)
+}
+
+var linkChoices = map[tree.LinkMode]negotiate.CopyLinks{
+	tree.LinksCopy: negotiate.CopyLinksAsLinks, tree.LinksFollow: negotiate.CopyLinksFollow,
+	tree.LinksSkip: negotiate.CopyLinksSkip,
+}
+
+// itemsOf returns the patterns and paths that select what the daemon sends.
+func itemsOf(r CopyRequest) (items []negotiate.Item) {
+	for _, rule := range r.Rules {
+		kind := negotiate.ItemExclude
+		if rule.Include {
+			kind = negotiate.ItemInclude
+		}
+		items = append(items, negotiate.Item{Kind: kind, Text: rule.Pattern})
+	}
+	for _, path := range r.Options.FilesFrom {
+		items = append(items, negotiate.Item{Kind: negotiate.ItemPath, Text: path})
+	}
+	return items
+}
+
+// copy makes a copy of which this side has the file of the options.
+func (c *Client) copy(
+	ctx context.Context, r negotiate.CopyRequest, items []negotiate.Item, o dmaxfer.Options, use job.Use,
+) (job.Summary, error) {
+	accepted, err := c.request(ctx, r, items)
+	if err != nil {
+		return job.Summary{}, err
+	}
+	messages := newStream(c.exchange)
+	summary, err := dmaxfer.RunLinked(ctx, o, dmaxfer.Link{
+		Conn: messages, Memory: c.memory, Use: use,
+		PeerName: share.Remote{Peer: c.peer.Name, Share: r.Place.Share, Path: accepted.Path}.String(),
+	})
+	if errors.Is(err, job.ErrHung) {
+		return summary, c.fail(err)
+	}
+	if endErr := messages.finish(job.Overtime(ctx, closeTime)); endErr != nil {
+		o.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
+		_ = c.fail(endErr) // of the next request
+	}
+	return summary, err
+}
+
+// request asks for a copy.
+func (c *Client) request(
+	ctx context.Context, r negotiate.CopyRequest, items []negotiate.Item,
+) (negotiate.Accepted, error) {
+	for len(items) > 0 {
+		used := 0
+		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
+			message, used, err = s.Items(dst, items)
+			return message, err
+		})
+		if err != nil {
+			return negotiate.Accepted{}, err
+		}
+		items = items[used:]
+	}
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
+	if err != nil {
+		return negotiate.Accepted{}, err
+	}
+	step, err := c.answer(ctx)
+	return step.Accepted, err
+}

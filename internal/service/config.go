@@ -1,0 +1,46 @@
+package service
+
+import (
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// Trust finds the grant of a key that may use the daemon. It may be called concurrently. *identity.Trusted implements
+// it.
+type Trust interface {
+	Find(key identity.Public) (identity.Grant, bool)
+	All() []identity.Grant
+}
+
+// ServerConfig is what a Server is made of.
+type ServerConfig struct {
+	Key      *identity.Key // of this daemon
+	AuthNone bool          // accept any key, with the rights of the shares
+	Trust    Trust         // the keys that may connect; not used with AuthNone
+	Shares   []share.Share
+	FS       disk.FS // where the shares are; nil: the operating system's
+	Limits   Limits
+
+	Name string // of this daemon, for its peers: printable ASCII; may be empty
+	Text string // the answer to the text of a ping; may be empty
+
+	// Copy has the daemon's side of every copy: Side, Device, Path, Chunk, Depth, Digest, Durability, Placement, Readback,
+	// NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
+	Copy dmaxfer.Options
+
+	Observer Observer // nil: none
+	Log      zerolog.Logger
+}
+
+// Incoming is a connection that a peer has made.
+type Incoming struct {
+	Conn     comch.Conn    // it must implement comch.Polling
+	Memory   native.Memory // of this connection only, such as native.NewMemory returns it
+	Function string        // of the device, for limits, audit and status: "b1:00.1"
+}

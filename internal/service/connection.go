@@ -1,0 +1,264 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// connection is one connection of a Server, from its begin to its end. Its goroutine is that of Serve.
+//
+//	accepted ─► queue ─► TLS ─► admitted ─► greeted ─► request ─► request ... ─► ended
+//	   │          └────────┴─────────┴─────────┴─ Refused
+//	   └─ retire: ends it between two requests; interrupt: ends the running one, too
+type connection struct {
+	server   *Server
+	in       Incoming
+	memory   *native.KeptMemory
+	key      identity.Public // since the handshake
+	exchange *exchange       // since the handshake
+	admitted bool
+	items    []negotiate.Item // of the next copy
+
+	running   context.Context // of requests, until interrupt
+	interrupt context.CancelCauseFunc
+	between   context.Context // of the waits between requests, until retire
+	retire    context.CancelCauseFunc
+
+	mu       sync.Mutex // guards what follows
+	info     Session
+	requests uint64        // so far
+	request  *Record       // the running one, or nil
+	progress *job.Progress // of a copy
+}
+
+// Serve serves a connection to its end, and closes it and its memory. It returns why it ended: nil if the peer ended it
+// between two requests. ctx ends it at once. A panic in it is counted as a bug and ends this connection only.
+func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
+	id, err := s.begin()
+	if err != nil {
+		return errors.Join(err, in.Conn.Close())
+	}
+	defer s.serving.Done()
+	c := &connection{
+		server: s, in: in, memory: native.Keep(budgetedMemory{in.Memory, s.memory}),
+		info: Session{ID: id, Function: in.Function, Connected: time.Now()},
+	}
+	c.running, c.interrupt = context.WithCancelCause(ctx)
+	defer c.interrupt(nil)
+	c.between, c.retire = context.WithCancelCause(c.running)
+	defer c.retire(nil)
+	s.config.Observer.Connected(c.info)
+	defer func() { c.end(err) }()
+	defer func() {
+		if defect := recover(); defect != nil {
+			err = c.bug(defect)
+		}
+	}()
+	if err := c.enter(); err != nil {
+		return err
+	}
+	return c.serve()
+}
+
+// bug reports a defect of this program that has ended the connection.
+func (c *connection) bug(defect any) error {
+	c.server.count(func(t *Totals) { t.Bugs++ })
+	c.server.config.Observer.Bug(c.session(), defect, debug.Stack())
+	return fmt.Errorf("a defect of dma-copy has ended the connection: %v", defect)
+}
+
+// end releases what the connection has. The memory goes first, because its producers and consumers belong to the
+// connection.
+func (c *connection) end(reason error) {
+	if err := c.memory.Close(); err != nil {
+		c.server.config.Log.Warn().Err(err).Msg("could not release the memory of a connection")
+	}
+	if err := c.in.Conn.Close(); err != nil {
+		c.server.config.Log.Warn().Err(err).Msg("could not close a connection")
+	}
+	if c.admitted {
+		c.server.dismiss(c)
+	} else {
+		c.server.count(func(t *Totals) { t.Refused++ })
+		c.server.config.Observer.Refused(c.session(), int(c.server.code(reason)), reason)
+	}
+	c.server.config.Observer.Disconnected(c.session(), reason)
+}
+
+// session returns what is known of the connection.
+func (c *connection) session() Session {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.info
+}
+
+// status returns what the connection does.
+func (c *connection) status() ConnectionStatus {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	status := ConnectionStatus{Session: c.info}
+	if c.request != nil {
+		request := *c.request
+		status.Request = &request
+	}
+	if c.progress != nil {
+		sample := c.progress.Sample()
+		status.Moved, status.Total = sample.Moved, sample.Total
+	}
+	return status
+}
+
+// The reasons for the end of a connection whose peer does not do its part in time.
+var (
+	errQueue     = errors.New("timeout: other connections of the function did not complete their handshakes")
+	errGreeting  = errors.New("timeout: the peer did not complete its handshake")
+	errNoRequest = errors.New("timeout: the peer made no request")
+)
+
+// enter lets the peer prove its key and greet. One connection of a function does so at a time.
+func (c *connection) enter() error {
+	limit := c.server.config.Limits.Handshake
+	waiting, cancel := context.WithTimeoutCause(c.running, limit, errQueue)
+	defer cancel()
+	waiting, gone := whileConnected(waiting, c.in.Conn)
+	defer gone(nil)
+	leave, err := c.server.queue.enter(waiting, c.in.Function)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	ctx, cancel := context.WithTimeoutCause(c.running, limit, errGreeting)
+	defer cancel()
+	if err := c.authenticate(ctx); err != nil {
+		return err
+	}
+	if err := c.server.admit(c); err != nil {
+		return c.part(err)
+	}
+	c.admitted = true
+	return c.greet(ctx)
+}
+
+// whileConnected returns a context that ends with the connection.
+func whileConnected(ctx context.Context, conn comch.Conn) (context.Context, context.CancelCauseFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-conn.Done():
+			cancel(comch.ErrPeerLost)
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
+}
+
+// authenticate makes the handshake, which fails unless the peer has proved a key that is trusted now.
+func (c *connection) authenticate(ctx context.Context) error {
+	config := &c.server.config
+	conn, err := secure.Server(ctx, c.in.Conn, secure.Config{
+		Key: config.Key, Verify: c.server.verify, Timeout: config.Limits.Handshake,
+	})
+	if err != nil {
+		return err
+	}
+	session, err := negotiate.NewService(negotiate.Daemon, negotiate.ServiceGreeting{
+		Authenticates: !config.AuthNone, Software: config.Copy.Software, Name: config.Name,
+	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})
+	if err != nil {
+		return err
+	}
+	session.Start()
+	c.key, c.exchange = conn.Peer(), newExchange(conn, session, config.Limits.IdleTimeout)
+	c.mu.Lock()
+	c.info.Fingerprint = c.key.String()
+	c.mu.Unlock()
+	return nil
+}
+
+// greet exchanges the GREETINGs.
+func (c *connection) greet(ctx context.Context) error {
+	step, err := c.exchange.receive(ctx)
+	switch {
+	case err != nil:
+		return err
+	case step.Event != negotiate.Greeted:
+		return fmt.Errorf("%s in place of the greeting", step.Event) // the session permits nothing else
+	}
+	c.mu.Lock()
+	c.info.Software = c.exchange.session.Peer().Software
+	c.mu.Unlock()
+	c.server.config.Observer.Authenticated(c.session())
+	return nil
+}
+
+// part tells the command why the session ends, and waits for a moment for it to read that.
+func (c *connection) part(reason error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
+	defer cancel()
+	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error(), Final: true}
+	err := c.exchange.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
+	if err != nil {
+		return reason // the peer has gone, or the session has failed, and told the peer why
+	}
+	select {
+	case <-c.in.Conn.Done():
+	case <-ctx.Done():
+	}
+	return reason
+}
+
+// serve serves requests until the connection ends.
+func (c *connection) serve() error {
+	for {
+		step, err := c.next()
+		if err == nil {
+			err = c.handle(step)
+		}
+		switch {
+		case err == nil:
+		case errors.Is(err, comch.ErrPeerLost):
+			return c.exchange.disconnected()
+		default:
+			return c.part(err)
+		}
+	}
+}
+
+// next waits for the next message between two requests.
+func (c *connection) next() (negotiate.ServiceStep, error) {
+	if err := context.Cause(c.between); err != nil {
+		return negotiate.ServiceStep{}, err
+	}
+	ctx, cancel := context.WithTimeoutCause(c.between, c.server.config.Limits.RequestTimeout, errNoRequest)
+	defer cancel()
+	return c.exchange.receive(ctx)
+}
+
+// handle does what a message of the peer asks for. An error ends the connection; a request that failed is none.
+func (c *connection) handle(step negotiate.ServiceStep) error {
+	switch step.Event {
+	case negotiate.PeerItems:
+		c.items = append(c.items, step.Items...) // the session bounds them
+		return nil
+	case negotiate.CopyRequested:
+		return c.copy(step.Copy)
+	case negotiate.ListRequested:
+		return c.list(step.List)
+	case negotiate.RemoveRequested:
+		return c.remove(step.Remove)
+	case negotiate.Pinged:
+		return c.pong(step.Ping)
+	}
+	return fmt.Errorf("%s between two requests", step.Event) // the session permits nothing else
+}

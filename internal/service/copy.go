@@ -1,0 +1,300 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// copy answers a COPY: it waits for its turn, and makes the copy.
+func (c *connection) copy(r negotiate.CopyRequest) error {
+	items := c.items
+	c.items = nil
+	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path}
+	if r.Direction == negotiate.CopyPull {
+		record.Operation = Pull
+	}
+	return c.perform(record, func(record *Record) (failed, fatal error) {
+		if err := c.mayCopy(r); err != nil {
+			return c.refuse(err)
+		}
+		if err := c.awaitTurn(); err != nil {
+			return c.refuse(err)
+		}
+		endTurn := sync.OnceFunc(c.server.permits.release)
+		defer endTurn()
+		record.Waited = time.Since(record.Began)
+		side, err := c.prepare(r, items)
+		if err != nil {
+			return c.refuse(err)
+		}
+		defer c.server.release(side.open)
+		return c.transfer(record, side, endTurn)
+	})
+}
+
+// mayCopy reports with its error whether a copy would be refused now, so that it need not wait for that.
+func (c *connection) mayCopy(r negotiate.CopyRequest) error {
+	rights, err := c.server.authorizeCopy(c.key, r)
+	if err == nil {
+		c.server.release(rights.open)
+	}
+	return err
+}
+
+// authorizeCopy returns the rights to a share for a copy. They are to be released.
+func (s *Server) authorizeCopy(key identity.Public, r negotiate.CopyRequest) (rights, error) {
+	needed := share.Write
+	if r.Direction == negotiate.CopyPull {
+		needed = share.Read
+	}
+	given, err := s.authorize(key, r.Place.Share, needed)
+	if err != nil {
+		return rights{}, err
+	}
+	if err := given.permit(r); err != nil {
+		s.release(given.open)
+		return rights{}, err
+	}
+	return given, nil
+}
+
+// permit checks the options of a copy.
+func (r rights) permit(c negotiate.CopyRequest) error {
+	name := quote.Text(r.Name)
+	switch {
+	case c.Flags.Has(negotiate.CopyOverwrite) && !r.overwrite:
+		return job.NewError(ErrRefused, nil, "leave out --overwrite", "nothing may be replaced in share %s", name)
+	case c.Flags.Has(negotiate.CopyOwner) && !r.owner && c.Direction == negotiate.CopyPush:
+		return job.NewError(ErrRefused, nil, "leave out --preserve owner",
+			"this key may not set the owner of files in share %s", name)
+	case r.maxBytes > 0 && c.Size > uint64(r.maxBytes):
+		return job.OverLimit(r.Name+"/"+c.Place.Path, int64(c.Size), r.maxBytes)
+	}
+	return nil
+}
+
+// awaitTurn waits for a permit to transfer. The server's end and that of the key's rights end the wait.
+func (c *connection) awaitTurn() error {
+	p := c.server.permits
+	if p.try() {
+		return nil
+	}
+	number := p.join()
+	return c.whileWorking(c.between, func() int { return p.ahead(number) }, p.acquire)
+}
+
+// copySide is the daemon's side of a copy.
+type copySide struct {
+	rights
+	options  dmaxfer.Options
+	use      job.Use
+	accepted negotiate.Accepted
+}
+
+// prepare finds out what the daemon's side of a copy has to do. The rights of what it returns are to be released.
+func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (side copySide, err error) {
+	rights, err := c.server.authorizeCopy(c.key, r)
+	if err != nil {
+		return copySide{}, err
+	}
+	side = copySide{rights: rights, options: c.server.config.Copy, use: job.TargetUse}
+	o := &side.options
+	o.FS, o.Limiters, o.MaxBytes, o.MaxEntries = rights.FS(), rights.limiters, rights.maxBytes, rights.maxEntries
+	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
+	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
+	o.IdleTimeout = c.server.config.Limits.IdleTimeout
+	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
+	var calls job.Calls
+	err = calls.Do(c.running, o.IdleTimeout, nil, func(context.Context) error {
+		if r.Direction == negotiate.CopyPull {
+			return side.source(r, items)
+		}
+		return side.target(r)
+	})
+	if err != nil && !calls.Hung() {
+		c.server.release(rights.open)
+	}
+	return side, err
+}
+
+// source prepares the daemon to send.
+func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error {
+	at, err := cleanPath(r.Place.Path)
+	if err != nil {
+		return err
+	}
+	o := &s.options
+	o.File, s.use = localName(at), job.SourceUse
+	o.AllowChanging, o.Links = r.Flags.Has(negotiate.CopyAllowChanging), linkModes[r.Links]
+	s.accepted = negotiate.Accepted{Path: path.Clean(at), Kind: negotiate.CopyFile}
+	if at == "" {
+		s.accepted.Path = ""
+	}
+	if err := s.selectItems(items, r.Flags.Has(negotiate.CopyOnly)); err != nil {
+		return err
+	}
+	info, err := o.FS.Stat(o.File)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return job.NewError(job.ErrSource, err, "run \"dma-copy ls\" to see what there is", "%s does not exist in share %s",
+			at, s.Name)
+	case err != nil:
+		return disk.CannotStat(o.File, err)
+	case info.Mode.IsDir():
+		s.accepted.Kind = negotiate.CopyTree
+	case info.Mode.IsRegular():
+		s.accepted.Size = uint64(max(0, info.Size))
+		if o.MaxBytes > 0 && info.Size > o.MaxBytes {
+			return job.OverLimit(o.File, info.Size, o.MaxBytes)
+		}
+	}
+	return nil
+}
+
+var linkModes = map[negotiate.CopyLinks]tree.LinkMode{
+	negotiate.CopyLinksAsLinks: tree.LinksCopy, negotiate.CopyLinksFollow: tree.LinksFollow,
+	negotiate.CopyLinksSkip: tree.LinksSkip,
+}
+
+// selectItems sets which entries of a tree are sent.
+func (s *copySide) selectItems(items []negotiate.Item, only bool) error {
+	var rules []tree.Rule
+	if only {
+		s.options.FilesFrom = []string{}
+	}
+	for _, each := range items {
+		if each.Kind == negotiate.ItemPath {
+			s.options.FilesFrom = append(s.options.FilesFrom, each.Text)
+		} else {
+			rules = append(rules, tree.Rule{Include: each.Kind == negotiate.ItemInclude, Pattern: each.Text})
+		}
+	}
+	if rules == nil {
+		return nil
+	}
+	filter, err := tree.NewFilter(rules)
+	if err != nil {
+		return job.NewError(job.ErrSettings, err, "correct the pattern", "%v", err)
+	}
+	s.options.Filter = filter
+	return nil
+}
+
+// target prepares the daemon to receive.
+func (s *copySide) target(r negotiate.CopyRequest) error {
+	at, err := cleanPath(r.Place.Path)
+	if err != nil {
+		return err
+	}
+	at = path.Clean("/" + at)[1:]
+	if r.Name != "" {
+		if at, err = s.within(at, r); err != nil {
+			return err
+		}
+	}
+	o := &s.options
+	o.File, s.accepted.Path = localName(at), at
+	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
+	o.NoResume = r.Flags.Has(negotiate.CopyNoResume)
+	return nil
+}
+
+// within returns the path of the target with a name of its own: in the directory at the path of the request, if there
+// is or has to be one.
+func (s *copySide) within(at string, r negotiate.CopyRequest) (string, error) {
+	into, inside := r.Flags.Has(negotiate.CopyInto), path.Join(at, r.Name)
+	if _, err := cleanPath(inside); err != nil {
+		return "", err
+	}
+	info, err := s.options.FS.Stat(localName(at))
+	missing := errors.Is(err, fs.ErrNotExist)
+	switch {
+	case err == nil && info.Mode.IsDir():
+		return inside, nil
+	case err != nil && !missing:
+		return "", disk.CannotStat(at, err)
+	case !into:
+		return at, nil
+	case !missing:
+		return "", job.NewError(job.ErrTarget, nil, "name a directory", "%s in share %s is not a directory", at, s.Name)
+	case !r.Flags.Has(negotiate.CopyCreate):
+		return "", job.NewError(job.ErrTarget, err, "end the path with a slash to create it",
+			"directory %s does not exist in share %s", at, s.Name)
+	case s.options.DryRun:
+		return at, nil // which is as absent as what would be in it
+	}
+	return inside, s.makeDirectory(at)
+}
+
+// makeDirectory creates a directory, unless another copy has just done so.
+func (s *copySide) makeDirectory(at string) error {
+	parent, err := s.options.FS.OpenDir(path.Dir(at))
+	if err == nil {
+		err = errors.Join(parent.MakeDir(path.Base(at), 0o777), parent.Close())
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return job.NewError(job.ErrTarget, err, "create it on the daemon's side",
+			"cannot create directory %s in share %s: %s", at, s.Name, disk.Reason(err))
+	}
+	return nil
+}
+
+// localName returns a clean path below a share as one of its file system.
+func localName(at string) string {
+	switch at {
+	case "":
+		return "."
+	case job.StreamName:
+		return "./" + at
+	}
+	return at
+}
+
+// transfer makes a copy to which nothing is to be objected. endTurn lets another copy begin: it is called as soon as
+// this side has ended, whatever the peer does.
+func (c *connection) transfer(record *Record, side copySide, endTurn func()) (failed, fatal error) {
+	progress := &job.Progress{}
+	c.mu.Lock()
+	c.progress = progress
+	c.mu.Unlock()
+	side.options.Progress = progress
+	err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Accept(dst, side.accepted) })
+	if err != nil {
+		return nil, err
+	}
+	messages := newStream(c.exchange)
+	record.Summary, failed = dmaxfer.RunLinked(c.running, side.options, dmaxfer.Link{
+		Conn: messages, Memory: c.memory, Use: side.use,
+	})
+	endTurn()
+	record.count(progress)
+	if errors.Is(failed, job.ErrHung) {
+		return failed, failed
+	}
+	return failed, messages.finish(job.Overtime(c.running, closeTime))
+}
+
+// count sets how much was copied.
+func (r *Record) count(progress *job.Progress) {
+	switch {
+	case r.Summary.Tree != nil:
+		r.Bytes, r.Entries = r.Summary.Tree.Bytes, r.Summary.Tree.CopiedEntries()
+	case r.Summary.Protocol != 0 && !r.Summary.UpToDate:
+		r.Bytes, r.Entries = r.Summary.Size-r.Summary.Resumed, 1
+	default:
+		r.Bytes = progress.Sample().Moved
+	}
+}

@@ -1,0 +1,34 @@
+package service
+
+import (
+	"errors"
+
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// The kinds of errors of this package, besides those of packages job, comch, secure and negotiate; errors.Is finds them.
+var (
+	// ErrRefused means that the daemon does not let a peer do what it asks for: its key is not trusted, or has no right.
+	ErrRefused = errors.New("refused")
+
+	// ErrDraining means that the daemon ends, and takes no more requests.
+	ErrDraining = errors.New("the daemon is shutting down")
+)
+
+// code returns the exit code for an error, for the peer and the Observer.
+func (s *Server) code(err error) negotiate.AbortCode {
+	_, untrusted := errors.AsType[*secure.UntrustedError](err)
+	switch {
+	case untrusted, errors.Is(err, ErrRefused), errors.Is(err, share.ErrDenied), errors.Is(err, secure.ErrRefused):
+		return negotiate.AbortRefused
+	case errors.Is(err, ErrDraining):
+		return negotiate.AbortPeer
+	case errors.Is(err, secure.ErrHandshake), errors.Is(err, secure.ErrRecord):
+		return negotiate.AbortProtocol
+	case s.config.Copy.ExitCode == nil:
+		return negotiate.AbortFailure
+	}
+	return negotiate.AbortCode(s.config.Copy.ExitCode(err))
+}

@@ -1,0 +1,111 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// channel is a connection to an authenticated peer.
+type channel interface {
+	comch.Conn
+	comch.Polling
+}
+
+// exchange sends and receives the messages of a service session, on either side. One goroutine receives at a time;
+// several may send.
+type exchange struct {
+	conn channel
+	idle time.Duration // for which the peer may take no message
+
+	// sending is held from the choice of a message until it is sent, so that messages leave in the order in which the
+	// session has allowed them. Those of a native session have an order of their own.
+	sending guard
+
+	mu      sync.Mutex // guards session
+	session *negotiate.Service
+}
+
+func newExchange(conn channel, session *negotiate.Service, idle time.Duration) *exchange {
+	return &exchange{conn: conn, session: session, idle: idle, sending: make(guard, 1)}
+}
+
+// encoding is a method of negotiate.Service that appends the message to send.
+type encoding func(session *negotiate.Service, dst []byte) ([]byte, error)
+
+// send sends the message that encode returns.
+func (e *exchange) send(ctx context.Context, encode encoding) error {
+	ctx, cancel := e.patient(ctx)
+	defer cancel()
+	select {
+	case e.sending <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer e.sending.release()
+	message, err := e.encode(encode)
+	if err != nil {
+		return err
+	}
+	return e.conn.Send(ctx, message)
+}
+
+func (e *exchange) encode(encode encoding) ([]byte, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return encode(e.session, nil)
+}
+
+// patient returns a context that ends when the peer takes no message for too long.
+func (e *exchange) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, e.idle,
+		fmt.Errorf("%w: it takes no messages for %s", job.ErrPeerIdle, e.idle))
+}
+
+// receive waits for the next message of the peer.
+func (e *exchange) receive(ctx context.Context) (negotiate.ServiceStep, error) {
+	message, err := e.conn.Recv(ctx)
+	if err != nil {
+		return negotiate.ServiceStep{}, err
+	}
+	return e.take(ctx, message)
+}
+
+// take lets the session judge a message, and sends what it replies.
+func (e *exchange) take(ctx context.Context, message []byte) (negotiate.ServiceStep, error) {
+	step, err := e.judge(message)
+	if step.Reply == nil {
+		return step, err
+	}
+	ctx, cancel := e.patient(ctx)
+	defer cancel()
+	if sendErr := e.conn.Send(ctx, step.Reply); err == nil {
+		err = sendErr
+	}
+	return step, err
+}
+
+func (e *exchange) judge(message []byte) (negotiate.ServiceStep, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.session.Receive(message)
+}
+
+// native checks a message of this side's native session.
+func (e *exchange) native(message []byte) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.session.Native(message)
+}
+
+// disconnected returns what the end of the connection means; nil between two requests.
+func (e *exchange) disconnected() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.session.Disconnected()
+}

@@ -1,0 +1,315 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// errDefect is the result of a request that a panic has ended.
+var errDefect = errors.New("a defect of dma-copy has ended the request")
+
+// perform makes a request, of which record says what it asks for, and reports it. do returns why the request failed,
+// which the peer knows then, and what ends the connection.
+func (c *connection) perform(record Record, do func(*Record) (failed, fatal error)) error {
+	c.mu.Lock()
+	c.requests++
+	record.Session, record.Request, record.Began = c.info, c.requests, time.Now()
+	running := record
+	c.request = &running
+	c.mu.Unlock()
+	c.server.config.Observer.Began(record)
+	failed, fatal := errDefect, error(nil)
+	defer func() { c.performed(record, cmp.Or(failed, fatal)) }()
+	failed, fatal = do(&record)
+	return fatal
+}
+
+// performed reports the end of a request.
+func (c *connection) performed(record Record, err error) {
+	c.mu.Lock()
+	c.request, c.progress = nil, nil
+	c.mu.Unlock()
+	record.Duration, record.Err = time.Since(record.Began), err
+	if err != nil {
+		record.Code = int(c.server.code(err))
+	}
+	c.server.count(func(t *Totals) {
+		t.Requests++
+		if err != nil {
+			t.Failed++
+		}
+		if record.Operation == Push || record.Operation == Pull {
+			t.Bytes += record.Bytes
+		}
+	})
+	c.server.config.Observer.Ended(record)
+}
+
+// refuse refuses the running request.
+func (c *connection) refuse(reason error) (failed, fatal error) {
+	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error()}
+	return reason, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
+}
+
+func (c *connection) send(encode encoding) error { return c.exchange.send(c.running, encode) }
+
+// workingInterval is the time between two signs of life.
+const workingInterval = time.Second
+
+// whileWorking makes a call during which the peer is told once a second that this side is at work, with the number of
+// requests that ahead returns. The context of the call ends with ctx and with the connection.
+func (c *connection) whileWorking(ctx context.Context, ahead func() int, call func(context.Context) error) error {
+	ctx, stop := whileConnected(ctx, c.in.Conn)
+	var signs sync.WaitGroup
+	defer signs.Wait()
+	defer stop(nil)
+	signs.Go(func() {
+		ticker := time.NewTicker(workingInterval)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+			case <-ctx.Done():
+				return
+			}
+			err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
+				return s.Working(dst, uint32(ahead()))
+			})
+			if err != nil {
+				stop(err)
+				return
+			}
+		}
+	})
+	return call(ctx)
+}
+
+// alone is for whileWorking where the request is not behind others.
+func alone() int { return 0 }
+
+// list answers a LIST.
+func (c *connection) list(r negotiate.ListRequest) error {
+	record := Record{Operation: List, Share: r.Place.Share, Path: r.Place.Path}
+	return c.perform(record, func(record *Record) (failed, fatal error) {
+		l := lister{connection: c}
+		err := c.whileWorking(c.running, alone, func(ctx context.Context) error { return l.list(ctx, r) })
+		record.Entries = int64(l.sent)
+		switch {
+		case l.broken != nil:
+			return nil, l.broken
+		case err != nil && l.sent == 0:
+			return c.refuse(err)
+		case err == nil:
+			err = l.left
+		}
+		code, text := negotiate.AbortCode(0), ""
+		if err != nil {
+			code, text = c.server.code(err), err.Error()
+		}
+		return err, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.ListEnd(dst, code, text) })
+	})
+}
+
+// lister sends the entries of one list.
+type lister struct {
+	*connection
+	batch  []negotiate.Listed
+	sent   uint32
+	left   error // why the first entry that was left out was
+	broken error // why nothing more can be sent
+}
+
+// listBatch is how many entries are collected before they are sent.
+const listBatch = 64
+
+func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
+	add := func(e share.Entry) error { return l.add(ctx, e) }
+	if r.Place.Share == "" {
+		return l.finish(ctx, l.listShares(add))
+	}
+	rights, err := l.server.authorize(l.key, r.Place.Share, share.Read)
+	if err != nil {
+		return err
+	}
+	defer l.server.release(rights.open)
+	at, err := cleanPath(r.Place.Path)
+	if err != nil {
+		return err
+	}
+	if !r.Flags.Has(negotiate.ListItself) {
+		return l.finish(ctx, rights.Opened.List(ctx, at, r.Flags.Has(negotiate.ListRecursive), add))
+	}
+	entry, err := rights.Opened.Stat(at)
+	if err != nil {
+		return err
+	}
+	return l.finish(ctx, add(entry))
+}
+
+// listShares lists the shares that the key may use, as entries of a directory.
+func (l *lister) listShares(add func(share.Entry) error) error {
+	shares, err := l.server.visibleShares(l.key)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(shares, func(a, b share.Share) int { return cmp.Compare(a.Name, b.Name) })
+	err = add(share.Entry{Kind: negotiate.EntryDirectory})
+	for _, each := range shares {
+		if err == nil {
+			err = add(share.Entry{
+				Kind: negotiate.EntryDirectory, Depth: 1, Path: each.Name, Mode: modeOf(each.Access),
+			})
+		}
+	}
+	return err
+}
+
+// modeOf returns how a list shows access to a share.
+func modeOf(a share.Access) (mode uint32) {
+	if a.Allows(share.Read) {
+		mode |= 0o400
+	}
+	if a.Allows(share.Write) {
+		mode |= 0o200
+	}
+	return mode
+}
+
+// add sends an entry when there are enough for a message.
+func (l *lister) add(ctx context.Context, e share.Entry) error {
+	l.batch = append(l.batch, negotiate.Listed{
+		Kind: e.Kind, Depth: e.Depth, Mode: e.Mode, MTime: negotiate.Timestamp(e.Modified),
+		Size: uint64(max(0, e.Size)), Name: e.Name(), Link: e.Link,
+	})
+	if len(l.batch) < listBatch {
+		return nil
+	}
+	return l.flush(ctx)
+}
+
+// finish sends the rest. err is why the list ends before its end.
+func (l *lister) finish(ctx context.Context, err error) error {
+	if l.broken != nil || ctx.Err() != nil {
+		return err
+	}
+	return errors.Join(err, l.flush(ctx))
+}
+
+// flush sends all entries but for those that no message can carry.
+func (l *lister) flush(ctx context.Context) error {
+	for len(l.batch) > 0 {
+		used := 0
+		err := l.exchange.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
+			message, used, err = s.Listed(dst, l.batch)
+			return message, err
+		})
+		switch {
+		case err == nil:
+			l.sent += uint32(used)
+		case errors.Is(err, negotiate.ErrTooLarge) && used == 0:
+			used, l.left = 1, cmp.Or(l.left, err)
+		default:
+			l.broken = err
+			return err
+		}
+		l.batch = l.batch[used:]
+	}
+	l.batch = l.batch[:0]
+	return nil
+}
+
+// cleanPath returns a path of the peer as package share takes it.
+func cleanPath(path string) (string, error) {
+	cleaned, err := share.CleanPath(path)
+	if err != nil {
+		return "", job.NewError(ErrRefused, err, "correct the path", "the path %s is not possible in a share",
+			quote.Text(path))
+	}
+	return cleaned, nil
+}
+
+// remove answers a REMOVE.
+func (c *connection) remove(r negotiate.RemoveRequest) error {
+	record := Record{Operation: Remove, Share: r.Place.Share, Path: r.Place.Path}
+	return c.perform(record, func(record *Record) (failed, fatal error) {
+		remover, release, err := c.remover(r.Place)
+		if err != nil {
+			return c.refuse(err)
+		}
+		defer release()
+		results := make([]negotiate.Removal, len(r.Paths))
+		err = c.whileWorking(c.running, alone, func(ctx context.Context) error {
+			for i, each := range r.Paths {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
+				results[i], failed = c.removeOne(remover, each, failed)
+				if results[i].Code == 0 {
+					record.Entries++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return c.refuse(err)
+		}
+		return failed, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Removed(dst, results) })
+	})
+}
+
+// remover returns what removes entries below a place, if the key may do so.
+func (c *connection) remover(at negotiate.Place) (remover *share.Remover, release func(), err error) {
+	rights, err := c.server.authorize(c.key, at.Share, share.Write)
+	if err != nil {
+		return nil, nil, err
+	}
+	release = func() { c.server.release(rights.open) }
+	below, err := cleanPath(at.Path)
+	if err == nil {
+		remover, err = rights.Remover(below)
+	}
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	return remover, func() {
+		_ = remover.Close() // was only read
+		release()
+	}, nil
+}
+
+// removeOne removes what is at a path. failed is the first failure so far.
+func (c *connection) removeOne(r *share.Remover, at string, failed error) (negotiate.Removal, error) {
+	at, err := cleanPath(at)
+	if err == nil {
+		err = r.Remove(at)
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return negotiate.Removal{}, failed
+	}
+	return negotiate.Removal{Code: c.server.code(err), Text: err.Error()}, cmp.Or(failed, err)
+}
+
+// pong answers a PING.
+func (c *connection) pong(p negotiate.ServicePing) error {
+	if !p.Text {
+		c.server.count(func(t *Totals) { t.Requests++ })
+		return c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Pong(dst, p.Payload) })
+	}
+	record := Record{Operation: Ping, Text: string(p.Payload)}
+	return c.perform(record, func(record *Record) (failed, fatal error) {
+		record.Bytes = int64(len(record.Text))
+		answer := []byte(c.server.config.Text)
+		return nil, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Pong(dst, answer) })
+	})
+}

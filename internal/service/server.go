@@ -1,0 +1,245 @@
+package service
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// Server answers the requests of all connections of a daemon. Its methods are safe for concurrent use.
+type Server struct {
+	config  ServerConfig
+	started time.Time
+	queue   *queue
+	permits *permits
+	memory  *memoryBudget
+	limiter *rate.Limiter // of all copies; nil: none
+	serving sync.WaitGroup
+
+	mu          sync.Mutex // guards what follows
+	draining    bool
+	trust       Trust
+	shares      map[string]*openShare
+	limiters    map[identity.Public]*rate.Limiter // by key, while it has connections and a limit
+	connections map[uint64]*connection            // authenticated ones
+	totals      Totals
+}
+
+// NewServer opens the shares. Errors are those of share.Open, or say which setting is missing.
+func NewServer(c ServerConfig) (*Server, error) {
+	switch {
+	case c.Key == nil:
+		return nil, errors.New("a server needs a key")
+	case c.Trust == nil && !c.AuthNone:
+		return nil, errors.New("a server needs trusted keys, unless it accepts any")
+	}
+	if c.Observer == nil {
+		c.Observer = Observers(nil)
+	}
+	if c.FS == nil {
+		c.FS = disk.OS
+	}
+	c.Limits = c.Limits.withDefaults()
+	shares, err := openShares(c.Shares, c.FS)
+	if err != nil {
+		return nil, err
+	}
+	return &Server{
+		config: c, started: time.Now(), trust: c.Trust, shares: shares,
+		queue: newQueue(), permits: newPermits(c.Limits.Transfers), memory: &memoryBudget{limit: c.Limits.Memory},
+		limiter:  newLimiter(c.Limits.Bandwidth),
+		limiters: make(map[identity.Public]*rate.Limiter), connections: make(map[uint64]*connection),
+	}, nil
+}
+
+// Close closes the shares. Drain must have returned.
+func (s *Server) Close() {
+	s.mu.Lock()
+	shares := s.shares
+	s.shares = nil
+	s.mu.Unlock()
+	s.releaseAll(shares)
+}
+
+// Reload replaces the shares and the trusted keys; running requests go on with those that they began with. Connections
+// of keys that are no longer trusted end after their running request. If a share cannot be opened nothing changes.
+func (s *Server) Reload(shares []share.Share, trust Trust) error {
+	if trust == nil && !s.config.AuthNone {
+		return errors.New("there are no trusted keys")
+	}
+	opened, err := openShares(shares, s.config.FS)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	old := s.shares
+	s.shares, s.trust = opened, trust
+	for _, each := range s.connections {
+		grant, err := s.grantLocked(each.key)
+		if err != nil {
+			each.retire(err)
+			continue
+		}
+		s.limitLocked(each.key, grant)
+	}
+	s.mu.Unlock()
+	s.releaseAll(old)
+	return nil
+}
+
+// Drain takes no more connections and requests, and waits for the running requests until ctx ends. Then it interrupts
+// them with the cause of ctx, so that they can be resumed, and waits for their end.
+func (s *Server) Drain(ctx context.Context) {
+	s.mu.Lock()
+	s.draining = true
+	for _, each := range s.connections {
+		each.retire(ErrDraining)
+	}
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		s.serving.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	for _, each := range s.connections {
+		each.interrupt(context.Cause(ctx))
+	}
+	s.mu.Unlock()
+	<-ended
+}
+
+// Status returns what the server is doing.
+func (s *Server) Status() Status {
+	waiting, running := s.permits.numbers()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	status := Status{
+		Started: s.started, Draining: s.draining, Pending: s.queue.length(), Running: running, Waiting: waiting,
+		Memory: s.memory.inUse(), Totals: s.totals,
+	}
+	if s.trust != nil {
+		status.TrustedKeys = len(s.trust.All())
+	}
+	for _, each := range s.shares {
+		status.Shares = append(status.Shares, ShareStatus{each.Name, each.Path, each.Access.String()})
+	}
+	for _, each := range s.connections {
+		status.Connections = append(status.Connections, each.status())
+	}
+	slices.SortFunc(status.Shares, func(a, b ShareStatus) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortFunc(status.Connections, func(a, b ConnectionStatus) int {
+		return cmp.Compare(a.Session.ID, b.Session.ID)
+	})
+	return status
+}
+
+// begin counts a connection that has just been made. It fails if no more are taken.
+func (s *Server) begin() (id uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return 0, ErrDraining
+	}
+	s.totals.Connections++
+	s.serving.Add(1)
+	return uint64(s.totals.Connections), nil
+}
+
+// admit registers a connection whose peer has proved its key, or returns why it may not use the daemon.
+func (s *Server) admit(each *connection) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	grant, err := s.grantLocked(each.key)
+	if err != nil {
+		return err
+	}
+	if s.draining {
+		return ErrDraining
+	}
+	limits := s.config.Limits
+	if len(s.connections) >= limits.Connections {
+		return tooMany("the daemon has as many connections as it may have, which is %d", limits.Connections)
+	}
+	own := 0
+	for _, other := range s.connections {
+		if other.key == each.key {
+			own++
+		}
+	}
+	perKey := int(lowest(int64(limits.PerKey), int64(grant.Connections)))
+	if own >= perKey && !s.config.AuthNone {
+		return tooMany("this key has as many connections as it may have, which is %d", perKey)
+	}
+	s.limitLocked(each.key, grant)
+	each.info.KeyName = grant.Name
+	s.connections[each.info.ID] = each
+	return nil
+}
+
+func tooMany(cause string, limit int) error {
+	return job.NewError(job.ErrLimit, nil, "wait until another command has ended", cause, limit)
+}
+
+// dismiss removes a connection that was admitted.
+func (s *Server) dismiss(each *connection) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.connections, each.info.ID)
+	for _, other := range s.connections {
+		if other.key == each.key {
+			return
+		}
+	}
+	delete(s.limiters, each.key)
+}
+
+// grantLocked returns what a key may do now. s.mu is held.
+func (s *Server) grantLocked(key identity.Public) (identity.Grant, error) {
+	if s.config.AuthNone {
+		return identity.Grant{}, nil
+	}
+	if s.trust == nil {
+		return identity.Grant{}, notTrusted(key)
+	}
+	grant, found := s.trust.Find(key)
+	if !found || grant.Key != key {
+		return identity.Grant{}, notTrusted(key)
+	}
+	return grant, nil
+}
+
+// limitLocked gives a key the bandwidth of its grant, and running copies if they have a limit already. s.mu is held.
+func (s *Server) limitLocked(key identity.Public, grant identity.Grant) {
+	limiter := s.limiters[key]
+	switch {
+	case grant.Bandwidth <= 0:
+		delete(s.limiters, key)
+	case limiter == nil:
+		s.limiters[key] = newLimiter(grant.Bandwidth)
+	default:
+		limiter.SetLimit(rate.Limit(grant.Bandwidth))
+	}
+}
+
+// count changes the totals.
+func (s *Server) count(change func(*Totals)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.totals)
+}

@@ -1,0 +1,246 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const (
+	// closeTime is how long the CLOSE of a native session may wait for a place in the peer's queue.
+	closeTime = 5 * time.Second
+
+	// drainTime is how long a side whose native session has ended waits for the end of the other one, which may have to
+	// rename a file and to release memory first.
+	drainTime = job.LongestRename + job.ReturnTime + job.ReleaseTime
+)
+
+// stream is the comch.Conn of the native session of one copy. No goroutine receives for it: who calls TryRecv or Recv
+// takes the messages of the connection, and finds the peer's CLOSE among them. From then on nothing is taken, because
+// what follows is not the copy's.
+//
+//	open ─┬─ Close ──────────► closing ─ the peer's CLOSE ─┬─► over
+//	      └─ the peer's CLOSE ► ended ── Close ────────────┘
+//
+// Close and the peer's CLOSE are independent of each other, and so are the two channels that stand for them.
+type stream struct {
+	exchange *exchange
+	taking   guard // held while a message is taken, so that no other one can take what follows a CLOSE
+
+	closing  sync.Once
+	closed   chan struct{} // closed by Close
+	closeErr error
+
+	ending sync.Once
+	ended  chan struct{} // closed at the peer's CLOSE, or when nothing more can be received
+	reason error         // of the latter, set before ended is closed
+
+	finishing sync.Once
+	done      chan struct{} // closed at the first end of any kind
+}
+
+var (
+	_ comch.Conn    = (*stream)(nil)
+	_ comch.Polling = (*stream)(nil)
+)
+
+// guard has one holder at a time. Unlike a mutex it can be waited for in virtual time.
+type guard chan struct{}
+
+func (g guard) release() { <-g }
+
+func (g guard) tryAcquire() bool {
+	select {
+	case g <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// newStream returns that of the copy which both sides have just agreed on. finish must be called.
+func newStream(e *exchange) *stream {
+	s := &stream{
+		exchange: e, taking: make(guard, 1),
+		closed: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
+	}
+	go s.watch()
+	return s
+}
+
+// watch ends the stream with its connection. What has arrived by then can still be received.
+func (s *stream) watch() {
+	select {
+	case <-s.exchange.conn.Done():
+		s.finishing.Do(func() { close(s.done) })
+	case <-s.done:
+	}
+}
+
+// Send implements comch.Conn.
+func (s *stream) Send(ctx context.Context, message []byte) error {
+	if isClosed(s.closed) {
+		return comch.ErrClosed
+	}
+	if isClosed(s.ended) {
+		return s.whyEnded() // the peer takes no more messages of this copy
+	}
+	if err := s.exchange.native(message); err != nil {
+		return err
+	}
+	return s.exchange.conn.Send(ctx, message)
+}
+
+// Recv implements comch.Conn.
+func (s *stream) Recv(ctx context.Context) ([]byte, error) {
+	for {
+		message, again, err := s.recv(ctx)
+		if !again {
+			return message, err
+		}
+	}
+}
+
+func (s *stream) recv(ctx context.Context) (message []byte, again bool, err error) {
+	select {
+	case s.taking <- struct{}{}:
+	case <-ctx.Done():
+		return nil, false, context.Cause(ctx)
+	}
+	defer s.taking.release()
+	if isClosed(s.ended) {
+		return nil, false, s.whyEnded()
+	}
+	message, err = s.exchange.conn.Recv(ctx)
+	if err != nil {
+		if ctx.Err() == nil {
+			s.end(err)
+		}
+		return nil, false, err
+	}
+	native := s.accept(ctx, message)
+	return message, !native, nil
+}
+
+// TryRecv implements comch.Polling.
+func (s *stream) TryRecv() (message []byte, received bool) {
+	if !s.taking.tryAcquire() {
+		return nil, false // another goroutine receives
+	}
+	defer s.taking.release()
+	for !isClosed(s.ended) {
+		message, received = s.exchange.conn.TryRecv()
+		if !received {
+			return nil, false
+		}
+		if s.accept(context.Background(), message) {
+			return message, true
+		}
+	}
+	return nil, false
+}
+
+// Arrived implements comch.Polling.
+func (s *stream) Arrived() <-chan struct{} { return s.exchange.conn.Arrived() }
+
+// StartPolling implements comch.Polling.
+func (s *stream) StartPolling() { s.exchange.conn.StartPolling() }
+
+// StopPolling implements comch.Polling.
+func (s *stream) StopPolling() { s.exchange.conn.StopPolling() }
+
+// Patience implements comch.Polling.
+func (s *stream) Patience() int { return s.exchange.conn.Patience() }
+
+// accept reports whether a message is one of the native session. Any other is the peer's CLOSE, a sign of life, or
+// breaks the protocol, which ends the stream.
+func (s *stream) accept(ctx context.Context, message []byte) (native bool) {
+	step, err := s.exchange.take(ctx, message)
+	switch {
+	case err != nil:
+		s.end(err)
+	case step.Event == negotiate.PeerClosed:
+		s.end(nil)
+	}
+	return err == nil && step.Event == negotiate.PeerNative
+}
+
+// end ends the direction from the peer.
+func (s *stream) end(reason error) {
+	s.ending.Do(func() {
+		s.reason = reason
+		close(s.ended)
+	})
+	s.finishing.Do(func() { close(s.done) })
+}
+
+// whyEnded returns the error for a use of the stream after its end.
+func (s *stream) whyEnded() error {
+	if s.reason != nil {
+		return s.reason
+	}
+	return comch.ErrPeerLost // as a native session knows the end of its peer
+}
+
+// MaxMessage implements comch.Conn.
+func (s *stream) MaxMessage() int { return s.exchange.conn.MaxMessage() }
+
+// Done implements comch.Conn.
+func (s *stream) Done() <-chan struct{} { return s.done }
+
+// Close implements comch.Conn: it sends this side's CLOSE.
+func (s *stream) Close() error {
+	s.closing.Do(func() {
+		close(s.closed)
+		s.closeErr = s.sendClose()
+		s.finishing.Do(func() { close(s.done) })
+	})
+	return s.closeErr
+}
+
+func (s *stream) sendClose() error {
+	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTime, errFull)
+	defer cancel()
+	return s.exchange.send(ctx, (*negotiate.Service).Close)
+}
+
+// finish closes the stream, and receives what the peer still sends until its CLOSE. After an error the connection
+// cannot be used any more.
+func (s *stream) finish(ctx context.Context) error {
+	if err := s.Close(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, drainTime, errNoClose)
+	defer cancel()
+	for {
+		_, err := s.Recv(ctx)
+		switch {
+		case err == nil:
+		case isClosed(s.ended) && s.reason == nil:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+// The reasons for the end of a connection whose peer does not end a copy.
+var (
+	errFull    = fmt.Errorf("%w: it takes no messages", job.ErrPeerIdle)
+	errNoClose = fmt.Errorf("%w: it does not end the copy", job.ErrPeerIdle)
+)
+
+// isClosed reports whether a channel on which nothing is sent has been closed.
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
