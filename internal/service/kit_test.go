@@ -1,0 +1,308 @@
+//go:build cgo
+
+package service
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// bus is the window that the two sides of a connection share, in the memory of this process. It is the native.Memory of
+// both.
+type bus struct {
+	mu     sync.Mutex
+	window []byte
+}
+
+// Traits implements native.Memory.
+func (*bus) Traits(job.Paths) native.Traits { return native.Traits{} }
+
+// Expose implements native.Memory.
+func (b *bus) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.window = make([]byte, l.Length())
+	w := native.NewHostWindow(l, b.window)
+	w.Address, w.Descriptor = 4096, []byte("window")
+	return w, nil
+}
+
+// Open implements native.Memory. Its engines copy with the CPU.
+func (b *bus) Open(_ context.Context, l native.Layout, _ negotiate.Window) (*native.Window, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w, own := &native.Window{}, make([]byte, l.Length())
+	if l.Sends {
+		w.Slots = pump.NewSlots(own, l.Chunk)
+	}
+	for range l.Lanes {
+		from, to, depth := own, b.window, l.Depth
+		if !l.Sends {
+			from, to, depth = b.window, make([]byte, int64(l.Buffers)*l.Chunk), l.Buffers
+			w.Buffers = append(w.Buffers, pump.NewSlots(to, l.Chunk))
+		}
+		w.Engines = append(w.Engines, pump.NewCopier(from, to, depth, l.Digest))
+	}
+	return w, nil
+}
+
+// trust is a Trust that the test can change.
+type trust map[identity.Public]identity.Grant
+
+// Find implements Trust.
+func (t trust) Find(key identity.Public) (identity.Grant, bool) {
+	g, found := t[key]
+	return g, found
+}
+
+// All implements Trust.
+func (t trust) All() (all []identity.Grant) {
+	for _, g := range t {
+		all = append(all, g)
+	}
+	return all
+}
+
+// observed is an Observer that keeps what it is told.
+type observed struct {
+	mu     sync.Mutex
+	ended  []Record
+	events []string
+	bugs   []any
+}
+
+func (o *observed) note(event string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.events = append(o.events, event)
+}
+
+func (o *observed) Connected(Session)                 { o.note("connected") }
+func (o *observed) Authenticated(s Session)           { o.note("authenticated " + s.KeyName) }
+func (o *observed) Refused(_ Session, _ int, _ error) { o.note("refused") }
+func (o *observed) Disconnected(Session, error)       { o.note("disconnected") }
+func (o *observed) Began(r Record)                    { o.note("began " + string(r.Operation)) }
+
+func (o *observed) Ended(r Record) {
+	o.note("ended " + string(r.Operation))
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ended = append(o.ended, r)
+}
+
+func (o *observed) Bug(_ Session, value any, _ []byte) {
+	o.note("bug")
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.bugs = append(o.bugs, value)
+}
+
+// records returns those of the ended requests.
+func (o *observed) records() []Record {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.ended)
+}
+
+func (o *observed) has(event string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Contains(o.events, event)
+}
+
+// world is a server on the DPU with clients on the host, each with a disk in memory, in virtual time.
+type world struct {
+	*testing.T
+	sides    docatest.Sides
+	config   ServerConfig
+	trusted  trust
+	key      *identity.Key // of the client called "alice"
+	observed *observed
+	remote   *disktest.Memory // of the server: /srv/box is the share "box", /srv/in "in", and so on
+	local    *disktest.Memory // of the clients: /home
+
+	server  *Server
+	serving sync.WaitGroup
+	cancel  context.CancelFunc
+	ctx     context.Context // of Serve
+}
+
+const testMessage = 4096
+
+// errStopped is the cause of the end of a drain.
+var errStopped = errors.New("stopped")
+
+// inWorld runs a test in virtual time, with a server that alter has configured. At its end nothing is left open.
+func inWorld(t *testing.T, alter func(*world), test func(*world)) {
+	t.Helper()
+	w := newWorld(t)
+	if alter != nil {
+		alter(w)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		w.T = t
+		w.start()
+		defer w.stop()
+		test(w)
+	})
+	for name, disk := range map[string]*disktest.Memory{"server": w.remote, "clients": w.local} {
+		if got := disk.Handles(); got != 0 {
+			t.Errorf("%d files and directories of the %s are open", got, name)
+		}
+	}
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	alice := newKey(t)
+	w := &world{
+		T: t, sides: docatest.OpenSides(t, ""), key: alice, observed: &observed{},
+		remote: disktest.NewMemory("/", "/srv", "/srv/box", "/srv/in", "/srv/out", "/srv/keep"),
+		local:  disktest.NewMemory("/", "/home"),
+	}
+	w.trusted = trust{alice.Public(): {Name: "alice", Key: alice.Public()}}
+	w.config = ServerConfig{
+		Key: newKey(t), Trust: w.trusted, FS: w.remote, Name: "dpu7", Text: "hello", Observer: w.observed,
+		Log: zerolog.Nop(),
+		Shares: []share.Share{
+			{Name: "box", Path: "/srv/box", Access: share.ReadWrite},
+			{Name: "in", Path: "/srv/in", Access: share.Write},
+			{Name: "out", Path: "/srv/out", Access: share.Read},
+			{Name: "keep", Path: "/srv/keep", Access: share.ReadWrite, NoOverwrite: true},
+		},
+		Copy: dmaxfer.Options{
+			Side: negotiate.DPU, Device: w.sides.DPU, Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
+			Software: "test 1", Log: zerolog.Nop(), ExitCode: testExitCode,
+		},
+	}
+	return w
+}
+
+// testExitCode is that of the program, as far as the tests need it.
+func testExitCode(err error) int {
+	for code, kind := range map[int]error{
+		int(negotiate.AbortSource): job.ErrSource, int(negotiate.AbortTarget): job.ErrTarget,
+		int(negotiate.AbortLimit): job.ErrLimit, int(negotiate.AbortPeer): job.ErrIdle,
+		int(negotiate.AbortTerminated): errStopped,
+	} {
+		if errors.Is(err, kind) {
+			return code
+		}
+	}
+	return int(negotiate.AbortFailure)
+}
+
+func newKey(t *testing.T) *identity.Key {
+	t.Helper()
+	key, err := identity.Generate()
+	must(t, err)
+	return key
+}
+
+// start starts the server. It is called in the bubble.
+func (w *world) start() {
+	var err error
+	w.server, err = NewServer(w.config)
+	must(w.T, err)
+	w.ctx, w.cancel = context.WithCancel(context.Background())
+}
+
+// stop ends the server and everything that is connected to it.
+func (w *world) stop() {
+	w.cancel()
+	w.serving.Wait()
+	w.server.Close()
+}
+
+// dial returns a raw connection that the server serves.
+func (w *world) dial(function string) (raw *comch.PipeEnd, shared *bus) {
+	host, dpu := comch.Pipe(testMessage)
+	shared = &bus{}
+	w.serving.Go(func() {
+		_ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: shared, Function: function})
+	})
+	return host, shared
+}
+
+// connect connects a client with a key.
+func (w *world) connect(key *identity.Key) (*Client, error) { return w.connectAs(key, "b1:00.1") }
+
+func (w *world) connectAs(key *identity.Key, function string) (*Client, error) {
+	raw, shared := w.dial(function)
+	return Connect(w.Context(), ClientConfig{
+		Conn: raw, Memory: shared, Key: key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
+	})
+}
+
+// verify accepts the server's key only.
+func (w *world) verify(key identity.Public) error {
+	if key != w.config.Key.Public() {
+		return errors.New("another key")
+	}
+	return nil
+}
+
+// alice returns a client with the trusted key.
+func (w *world) alice() *Client {
+	w.Helper()
+	c, err := w.connect(w.key)
+	must(w.T, err)
+	return c
+}
+
+// copyOf returns a copy between /home/NAME and a path such as "box/a".
+func (w *world) copyOf(name, remote string) CopyRequest {
+	at, path, _ := strings.Cut(remote, "/")
+	return CopyRequest{
+		Options: dmaxfer.Options{
+			Side: negotiate.Host, Device: w.sides.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
+			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
+			ExitCode: testExitCode, Software: "test 1",
+		},
+		Place: negotiate.Place{Share: at, Path: path},
+	}
+}
+
+// mustRefuse checks that a request was refused with a code and a text.
+func mustRefuse(t *testing.T, err error, code negotiate.AbortCode, text string) {
+	t.Helper()
+	refusal, is := errors.AsType[*negotiate.Refusal](err)
+	if !is || refusal.Code != code || !strings.Contains(refusal.Text, text) {
+		t.Fatalf("got %v, want a refusal with code %d and %q", err, code, text)
+	}
+}
+
+// mustHave checks the content of a file.
+func mustHave(t *testing.T, disk *disktest.Memory, path, want string) {
+	t.Helper()
+	if got, found := disk.Get(path); !found || string(got) != want {
+		t.Fatalf("%s has %d bytes (found: %t), want %d", path, len(got), found, len(want))
+	}
+}
+
+func mustLack(t *testing.T, disk *disktest.Memory, path string) {
+	t.Helper()
+	if _, found := disk.Get(path); found {
+		t.Fatalf("there is %s", path)
+	}
+}
