@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -55,7 +56,12 @@ type Client struct {
 	exchange *exchange
 	peer     Peer
 	broken   error // why there can be no further request
+
+	disconnect func() error // what Close also ends
 }
+
+// errTurnedAway is the end of a connection before the daemon has sent anything.
+var errTurnedAway = errors.New("the daemon closed the connection without sending anything")
 
 // Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
 // the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key and
@@ -66,7 +72,10 @@ func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 	if config.Waiting == nil {
 		config.Waiting = func(int) {}
 	}
-	c := &Client{config: config, conn: config.Conn, memory: native.Keep(config.Memory)}
+	c := &Client{
+		config: config, conn: config.Conn, memory: native.Keep(config.Memory),
+		disconnect: func() error { return nil },
+	}
 	if err := c.enter(ctx); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
@@ -75,6 +84,9 @@ func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 
 func (c *Client) enter(ctx context.Context) error {
 	conn, err := secure.Client(ctx, c.conn, secure.Config{Key: c.config.Key, Verify: c.config.Verify})
+	if errors.Is(err, comch.ErrPeerLost) {
+		return fmt.Errorf("%w (%w)", errTurnedAway, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -109,7 +121,7 @@ func (c *Client) enter(ctx context.Context) error {
 func (c *Client) Peer() Peer { return c.peer }
 
 // Close ends the connection, also during a request, and releases its memory. Closing twice is harmless.
-func (c *Client) Close() error { return errors.Join(c.memory.Close(), c.conn.Close()) }
+func (c *Client) Close() error { return errors.Join(c.memory.Close(), c.conn.Close(), c.disconnect()) }
 
 // answer returns the daemon's next message that is not a sign of life. A request that the daemon has refused is a
 // *negotiate.Refusal.
