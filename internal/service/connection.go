@@ -25,9 +25,10 @@ type connection struct {
 	server   *Server
 	in       Incoming
 	memory   *native.KeptMemory
-	key      identity.Public // since the handshake
-	exchange *exchange       // since the handshake
-	admitted bool
+	key      identity.Public  // since the handshake
+	exchange *exchange        // since the handshake
+	admitted bool             // it is one of Server.connections
+	greeted  bool             // Observer.Authenticated was called
 	items    []negotiate.Item // of the next copy
 
 	running   context.Context // of requests, until interrupt
@@ -89,7 +90,8 @@ func (c *connection) end(reason error) {
 	}
 	if c.admitted {
 		c.server.dismiss(c)
-	} else {
+	}
+	if !c.greeted {
 		c.server.count(func(t *Totals) { t.Refused++ })
 		c.server.config.Observer.Refused(c.session(), int(c.server.code(reason)), reason)
 	}
@@ -121,10 +123,15 @@ func (c *connection) status() ConnectionStatus {
 
 // The reasons for the end of a connection whose peer does not do its part in time.
 var (
-	errQueue     = errors.New("timeout: other connections of the function did not complete their handshakes")
-	errGreeting  = errors.New("timeout: the peer did not complete its handshake")
-	errNoRequest = errors.New("timeout: the peer made no request")
+	errQueue     = silent("other connections of the function did not complete their handshakes")
+	errGreeting  = silent("the peer did not complete its handshake")
+	errNoRequest = silent("the peer made no request")
 )
+
+// silent returns the error for a peer that was waited for in vain.
+func silent(what string) error {
+	return job.NewError(job.ErrIdle, job.ErrPeerIdle, "connect again", "timeout: %s", what)
+}
 
 // enter lets the peer prove its key and greet. One connection of a function does so at a time.
 func (c *connection) enter() error {
@@ -198,6 +205,7 @@ func (c *connection) greet(ctx context.Context) error {
 	c.mu.Lock()
 	c.info.Software = c.exchange.session.Peer().Software
 	c.mu.Unlock()
+	c.greeted = true
 	c.server.config.Observer.Authenticated(c.session())
 	return nil
 }

@@ -2,12 +2,10 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -63,8 +61,7 @@ func (e *exchange) encode(encode encoding) ([]byte, error) {
 
 // patient returns a context that ends when the peer takes no message for too long.
 func (e *exchange) patient(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, e.idle,
-		fmt.Errorf("%w: it takes no messages for %s", job.ErrPeerIdle, e.idle))
+	return context.WithTimeoutCause(ctx, e.idle, errFull)
 }
 
 // receive waits for the next message of the peer.

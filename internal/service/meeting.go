@@ -14,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
 )
 
 // How a daemon and a command meet:
@@ -179,10 +180,10 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	for err == nil {
 		c.Conn, c.Memory = conn, native.NewMemory(m.Device, conn)
 		client, connectErr := Connect(ctx, c)
-		if connectErr == nil || !errors.Is(connectErr, errTurnedAway) {
+		if connectErr == nil || !errors.Is(connectErr, errTurnedAway) && !errors.Is(connectErr, secure.ErrTimeout) {
 			return client, connectErr
 		}
-		c.Log.Debug().Msg("the daemon closed the connection without sending anything, retrying: it may have too many")
+		c.Log.Debug().Err(connectErr).Msg("the daemon may have too many connections, trying again")
 		conn, err = dialer.Redial(ctx)
 	}
 	return nil, err

@@ -2,7 +2,6 @@ package service
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -231,8 +230,8 @@ func (s *stream) finish(ctx context.Context) error {
 
 // The reasons for the end of a connection whose peer does not end a copy.
 var (
-	errFull    = fmt.Errorf("%w: it takes no messages", job.ErrPeerIdle)
-	errNoClose = fmt.Errorf("%w: it does not end the copy", job.ErrPeerIdle)
+	errFull    = silent("the peer takes no messages")
+	errNoClose = silent("the peer does not end the copy")
 )
 
 // isClosed reports whether a channel on which nothing is sent has been closed.

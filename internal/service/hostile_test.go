@@ -1,0 +1,330 @@
+//go:build cgo
+
+package service
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// attacker is a client that sends what it likes.
+type attacker struct {
+	*world
+	raw  *comch.PipeEnd
+	conn *secure.Conn // after authenticate
+}
+
+// attack connects without saying anything.
+func (w *world) attack() *attacker {
+	raw, _ := w.dial("b1:00.1")
+	return &attacker{world: w, raw: raw}
+}
+
+// authenticate makes the handshake with the trusted key.
+func (a *attacker) authenticate() *attacker {
+	a.Helper()
+	var err error
+	a.conn, err = secure.Client(a.Context(), a.raw, secure.Config{Key: a.key, Verify: secure.AnyKey})
+	must(a.T, err)
+	return a
+}
+
+// greet exchanges the GREETINGs.
+func (a *attacker) greet() *attacker {
+	a.Helper()
+	a.authenticate()
+	a.send(greeting())
+	if got := messageType(a.receive()); got != negotiate.TypeServiceGreeting {
+		a.Fatalf("got %v in place of a greeting", got)
+	}
+	return a
+}
+
+func greeting() []byte {
+	return negotiate.AppendServiceGreeting(nil, negotiate.ServiceGreeting{
+		Versions: negotiate.ServiceVersions, Software: "attacker",
+	})
+}
+
+func (a *attacker) send(messages ...[]byte) {
+	a.Helper()
+	for _, each := range messages {
+		if err := a.conn.Send(a.Context(), each); err != nil && !errors.Is(err, comch.ErrPeerLost) {
+			a.Fatal(err)
+		}
+	}
+}
+
+func (a *attacker) receive() []byte {
+	a.Helper()
+	message, err := a.conn.Recv(a.Context())
+	must(a.T, err)
+	return message
+}
+
+func messageType(message []byte) negotiate.Type {
+	return negotiate.Type(binary.LittleEndian.Uint32(message))
+}
+
+// mustBeEnded checks that the server ends the connection, with a final refusal that has this code as its last message;
+// 0: with none.
+func (a *attacker) mustBeEnded(code negotiate.AbortCode) {
+	a.Helper()
+	var last []byte
+	for {
+		message, err := a.conn.Recv(a.Context())
+		if err != nil {
+			mustBe(a.T, err, comch.ErrPeerLost)
+			break
+		}
+		last = message
+		if messageType(message) == negotiate.TypeRefused {
+			must(a.T, a.raw.Close()) // the server waits for that
+			break
+		}
+	}
+	refusal, err := negotiate.DecodeRefused(last)
+	switch {
+	case code == 0 && err == nil:
+		a.Fatalf("refused: %v", refusal)
+	case code != 0 && (err != nil || refusal.Code != code || !refusal.Final):
+		a.Fatalf("the last message is %x (%v), want a final refusal with code %d", last, refusal, code)
+	}
+}
+
+// copyMessage returns a COPY.
+func copyMessage(direction negotiate.CopyDirection, kind negotiate.CopyKind, place negotiate.Place, size uint64) []byte {
+	return negotiate.AppendCopy(nil, negotiate.CopyRequest{Direction: direction, Kind: kind, Place: place, Size: size})
+}
+
+func pushMessage(path string) []byte {
+	return copyMessage(negotiate.CopyPush, negotiate.CopyFile, negotiate.Place{Share: "box", Path: path}, 1)
+}
+
+// heartbeat is a message of a native session.
+func heartbeat() []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(negotiate.TypeHeartbeat))
+}
+
+// Whatever a peer with a trusted key sends, its own connection ends with a reason, and others go on.
+func TestHostileMessages(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		attack func(a *attacker)
+		code   negotiate.AbortCode
+	}{
+		{"garbage in place of the greeting", func(a *attacker) {
+			a.authenticate().send([]byte("GET / HTTP/1.1\r\n\r\n"))
+		}, negotiate.AbortProtocol},
+		{"a short message", func(a *attacker) { a.greet().send([]byte{1}) }, negotiate.AbortProtocol},
+		{"a request before the greeting", func(a *attacker) {
+			a.authenticate().send(pushMessage("a"))
+		}, negotiate.AbortProtocol},
+		{"two greetings", func(a *attacker) { a.greet().send(greeting()) }, negotiate.AbortProtocol},
+		{"another version", func(a *attacker) {
+			other := negotiate.ServiceGreeting{Versions: negotiate.Versions{Min: 200, Max: 201}}
+			a.authenticate().send(negotiate.AppendServiceGreeting(nil, other))
+		}, negotiate.AbortProtocol},
+		{"a native message outside of a copy", func(a *attacker) { a.greet().send(heartbeat()) }, negotiate.AbortProtocol},
+		{"a CLOSE outside of a copy", func(a *attacker) {
+			a.greet().send(negotiate.AppendClose(nil))
+		}, negotiate.AbortProtocol},
+		{"a message of the daemon", func(a *attacker) {
+			a.greet().send(negotiate.AppendWorking(nil, 0))
+		}, negotiate.AbortProtocol},
+		{"a path with dots", func(a *attacker) { a.greet().send(pushMessage("../../etc/passwd")) }, negotiate.AbortProtocol},
+		{"an absolute path", func(a *attacker) { a.greet().send(pushMessage("/etc/passwd")) }, negotiate.AbortProtocol},
+		{"a path with a zero byte", func(a *attacker) { a.greet().send(pushMessage("a\x00b")) }, negotiate.AbortProtocol},
+		{"a size beyond all files", func(a *attacker) {
+			a.greet().send(copyMessage(negotiate.CopyPush, negotiate.CopyFile, negotiate.Place{Share: "box", Path: "a"}, 1<<63))
+		}, negotiate.AbortProtocol},
+		{"a length beyond the message", func(a *attacker) {
+			message := pushMessage("a")
+			message[12] = 0xff
+			a.greet().send(message)
+		}, negotiate.AbortProtocol},
+		{"more patterns than possible", func(a *attacker) {
+			items := make([]negotiate.Item, 400)
+			for i := range items {
+				items[i] = negotiate.Item{Kind: negotiate.ItemExclude, Text: "x"}
+			}
+			message := negotiate.AppendItems(nil, items)
+			a.greet().send(message, message, message)
+		}, negotiate.AbortLimit},
+		{"a second copy while one runs", func(a *attacker) {
+			a.greet().send(pushMessage("a"), pushMessage("b"))
+		}, negotiate.AbortProtocol},
+		{"a list while a copy runs", func(a *attacker) {
+			a.greet().send(pushMessage("a"), negotiate.AppendList(nil, negotiate.ListRequest{}))
+		}, negotiate.AbortProtocol},
+		{"native garbage in a copy", func(a *attacker) {
+			a.greet().send(pushMessage("a"), heartbeat(), bytes.Repeat([]byte{0x21, 0, 0, 0}, 100))
+			a.send([]byte("garbage"))
+		}, negotiate.AbortProtocol},
+		{"a copy that ends before it has begun, twice", func(a *attacker) {
+			a.greet().send(pushMessage("a"), negotiate.AppendClose(nil), negotiate.AppendClose(nil))
+		}, negotiate.AbortProtocol},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				bystander := w.alice()
+				defer bystander.Close()
+				a := w.attack()
+				test.attack(a)
+				a.mustBeEnded(test.code)
+				w.mustServe(bystander)
+				mustLack(w.T, w.remote, "/srv/box/a")
+				mustLack(w.T, w.remote, "/srv/box/b")
+				if got := w.observed.bugs; got != nil {
+					w.Errorf("defects: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// mustServe checks that the server still serves a client, and a new one.
+func (w *world) mustServe(c *Client) {
+	w.Helper()
+	if _, err := c.Ping(w.Context(), []byte("ping")); err != nil {
+		w.Fatalf("an existing client: %v", err)
+	}
+	again := w.alice()
+	defer again.Close()
+	if _, err := again.Ping(w.Context(), nil); err != nil {
+		w.Fatalf("a new client: %v", err)
+	}
+}
+
+// A copy that the peer closes at once has failed, and the connection serves the next request.
+func TestCloseTooEarly(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		a := w.attack().greet()
+		a.send(pushMessage("a"), negotiate.AppendClose(nil))
+		if got := messageType(a.receive()); got != negotiate.TypeAccepted {
+			w.Fatalf("got %v", got)
+		}
+		for messageType(a.receive()) != negotiate.TypeClose {
+		}
+		a.send(negotiate.AppendServicePing(nil, negotiate.ServicePing{}))
+		if got := messageType(a.receive()); got != negotiate.TypeServicePong {
+			w.Fatalf("got %v", got)
+		}
+		must(w.T, a.raw.Close())
+		mustLack(w.T, w.remote, "/srv/box/a")
+	})
+}
+
+// A peer that has sent its source and never its CLOSE does not keep its connection, nor another copy from its turn.
+func TestPeerThatNeverCloses(t *testing.T) {
+	inWorld(t, func(w *world) { w.config.Limits.Transfers = 1 }, func(w *world) {
+		w.local.Put("/home/a", "content")
+		bystander := w.alice()
+		defer bystander.Close()
+		a := w.attack().greet()
+		a.send(pushMessage("b"))
+		_, err := bystander.Push(w.Context(), w.copyOf("a", "box/a"))
+		must(w.T, err)
+		time.Sleep(10 * time.Minute)
+		if got := w.server.Status(); len(got.Connections) != 0 {
+			w.Errorf("there are connections: %+v", got.Connections)
+		}
+		a.mustBeEnded(negotiate.AbortPeer)
+	})
+}
+
+// The server gives up peers that do not make their handshake, and serves one after the other.
+func TestSlowHandshakes(t *testing.T) {
+	for name, trickle := range map[string]func(a *attacker){
+		"silent": func(*attacker) {},
+		"trickling": func(a *attacker) {
+			for a.raw.Send(context.Background(), []byte{22}) == nil {
+				time.Sleep(time.Second)
+			}
+		},
+		"flooding": func(a *attacker) {
+			for a.raw.Send(context.Background(), make([]byte, testMessage)) == nil {
+			}
+		},
+		"silent after the handshake": func(a *attacker) {
+			_, err := secure.Client(context.Background(), a.raw, secure.Config{Key: a.key, Verify: secure.AnyKey})
+			if err != nil && !errors.Is(err, secure.ErrTimeout) && !errors.Is(err, comch.ErrPeerLost) {
+				a.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, nil, func(w *world) {
+				attacks := make(chan struct{}, 3)
+				for range cap(attacks) {
+					a := w.attack()
+					go func() {
+						trickle(a)
+						<-a.raw.Done()
+						attacks <- struct{}{}
+					}()
+				}
+				time.Sleep(time.Minute)
+				for range cap(attacks) {
+					<-attacks
+				}
+				w.alice().Close()
+				if got := w.server.Status().Totals; got.Refused < 3 || got.Connections != 4 {
+					w.Errorf("the totals are %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// No more than some connections of a function wait for their handshake, and other functions do not notice.
+func TestHandshakeQueue(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for range 1 + waitingHandshakes {
+			w.attack()
+		}
+		time.Sleep(time.Second)
+		extra := w.attack()
+		<-extra.raw.Done()
+		if got := w.server.Status().Pending; got != 1+waitingHandshakes {
+			w.Errorf("%d connections wait", got)
+		}
+		c, err := w.connectAs(w.key, "b1:00.2")
+		must(w.T, err)
+		must(w.T, c.Close())
+	})
+}
+
+// A peer that takes no messages ends its own connection only.
+func TestPeerThatDoesNotRead(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		bystander := w.alice()
+		defer bystander.Close()
+		a := w.attack().greet()
+		for range 700 { // with two answers each, which are more than the connection holds
+			a.send(negotiate.AppendList(nil, negotiate.ListRequest{Place: negotiate.Place{Share: "box"}}))
+		}
+		time.Sleep(20 * time.Second)
+		w.mustServe(bystander)
+		select {
+		case <-a.raw.Done():
+			w.Error("the connection has ended early")
+		default:
+		}
+		time.Sleep(time.Minute)
+		select {
+		case <-a.raw.Done():
+		default:
+			w.Error("the connection goes on")
+		}
+		w.mustServe(bystander)
+	})
+}
