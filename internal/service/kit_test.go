@@ -5,6 +5,7 @@ package service
 import (
 	"context"
 	"errors"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -117,17 +118,20 @@ func (o *observed) Bug(_ Session, value any, _ []byte) {
 	o.bugs = append(o.bugs, value)
 }
 
-// records returns those of the ended requests.
-func (o *observed) records() []Record {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Clone(o.ended)
+// records returns those of the requests that have ended, when nothing more happens.
+func (w *world) records() []Record {
+	synctest.Wait()
+	w.observed.mu.Lock()
+	defer w.observed.mu.Unlock()
+	return slices.Clone(w.observed.ended)
 }
 
-func (o *observed) has(event string) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return slices.Contains(o.events, event)
+// happened reports whether the observer was told of an event, when nothing more happens.
+func (w *world) happened(event string) bool {
+	synctest.Wait()
+	w.observed.mu.Lock()
+	defer w.observed.mu.Unlock()
+	return slices.Contains(w.observed.events, event)
 }
 
 // world is a server on the DPU with clients on the host, each with a disk in memory, in virtual time.
@@ -304,5 +308,16 @@ func mustLack(t *testing.T, disk *disktest.Memory, path string) {
 	t.Helper()
 	if _, found := disk.Get(path); found {
 		t.Fatalf("there is %s", path)
+	}
+}
+
+// makeDirectories creates directories on the disk of the server.
+func (w *world) makeDirectories(paths ...string) {
+	w.Helper()
+	for _, each := range paths {
+		parent, err := w.remote.OpenDir(path.Dir(each))
+		must(w.T, err)
+		must(w.T, parent.MakeDir(path.Base(each), 0o755))
+		must(w.T, parent.Close())
 	}
 }

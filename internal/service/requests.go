@@ -242,11 +242,11 @@ func cleanPath(path string) (string, error) {
 func (c *connection) remove(r negotiate.RemoveRequest) error {
 	record := Record{Operation: Remove, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		remover, release, err := c.remover(r.Place)
+		remover, end, err := c.remover(r.Place)
 		if err != nil {
 			return c.refuse(err)
 		}
-		defer release()
+		defer end()
 		results := make([]negotiate.Removal, len(r.Paths))
 		err = c.whileWorking(c.running, alone, func(ctx context.Context) error {
 			for i, each := range r.Paths {
@@ -267,24 +267,23 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 	})
 }
 
-// remover returns what removes entries below a place, if the key may do so.
-func (c *connection) remover(at negotiate.Place) (remover *share.Remover, release func(), err error) {
+// remover returns what removes entries below a place, if the key may do so. end lets go of it.
+func (c *connection) remover(at negotiate.Place) (r *share.Remover, end func(), err error) {
 	rights, err := c.server.authorize(c.key, at.Share, share.Write)
 	if err != nil {
 		return nil, nil, err
 	}
-	release = func() { c.server.release(rights.open) }
 	below, err := cleanPath(at.Path)
 	if err == nil {
-		remover, err = rights.Remover(below)
+		r, err = rights.Remover(below)
 	}
 	if err != nil {
-		release()
+		c.server.release(rights.open)
 		return nil, nil, err
 	}
-	return remover, func() {
-		_ = remover.Close() // was only read
-		release()
+	return r, func() {
+		_ = r.Close() // it was only read
+		c.server.release(rights.open)
 	}, nil
 }
 

@@ -1,0 +1,239 @@
+//go:build cgo
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// list returns what a client sees at a place such as "box/d", a line for each entry.
+func (w *world) list(c *Client, at string, flags negotiate.ListFlags) (lines []string, err error) {
+	name, path, _ := strings.Cut(at, "/")
+	_, err = c.List(w.Context(), negotiate.Place{Share: name, Path: path}, flags, func(e share.Entry) error {
+		line := fmt.Sprintf("%d %s %q %d", e.Depth, e.Kind, e.Path, e.Size)
+		if e.Link != "" {
+			line += " to " + e.Link
+		}
+		lines = append(lines, line)
+		return nil
+	})
+	return lines, err
+}
+
+func (w *world) mustList(c *Client, at string, flags negotiate.ListFlags, want ...string) {
+	w.Helper()
+	got, err := w.list(c, at, flags)
+	must(w.T, err)
+	if !slices.Equal(got, want) {
+		w.Errorf("%s has\n%q\nwant\n%q", at, got, want)
+	}
+}
+
+func TestList(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.makeDirectories("/srv/box/d", "/srv/box/d/e")
+		w.remote.Put("/srv/box/d/e/x", "12345")
+		w.remote.Put("/srv/box/d/a", "1")
+		w.remote.Put("/srv/box/z", "12")
+		w.remote.Symlink("../../../etc/passwd", "/srv/box/d/link", 0)
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		w.mustList(c, "box", 0, `0 directory "" 0`, `1 directory "d" 0`, `1 file "z" 2`)
+		w.mustList(c, "box/d", negotiate.ListRecursive, `0 directory "" 0`, `1 file "a" 1`, `1 directory "e" 0`,
+			`2 file "e/x" 5`, `1 symlink "link" 0 to ../../../etc/passwd`)
+		w.mustList(c, "box/d", negotiate.ListItself, `0 directory "" 0`)
+		w.mustList(c, "box/z", 0, `0 file "" 2`)
+		w.mustList(c, "box/d/link", 0, `0 symlink "" 0 to ../../../etc/passwd`)
+		_, err := w.list(c, "box/none", 0)
+		mustRefuse(w.T, err, negotiate.AbortSource, "none does not exist")
+	})
+}
+
+// A list of more entries than a message has is whole and in order.
+func TestLongList(t *testing.T) {
+	const entries = 1000
+	inWorld(t, func(w *world) {
+		for i := range entries {
+			w.remote.Put(fmt.Sprintf("/srv/box/%04d", i), "")
+		}
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		got, err := w.list(c, "box", 0)
+		must(w.T, err)
+		if len(got) != 1+entries || !slices.IsSorted(got) {
+			w.Errorf("%d entries (sorted: %t)", len(got), slices.IsSorted(got))
+		}
+		if r := w.records(); len(r) != 1 || r[0].Entries != 1+entries || r[0].Operation != List {
+			w.Errorf("the records are %+v", r)
+		}
+	})
+}
+
+func TestListOfShares(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		modes := make(map[string]uint32)
+		_, err := c.List(w.Context(), negotiate.Place{}, 0, func(e share.Entry) error {
+			modes[e.Path] = e.Mode
+			return nil
+		})
+		must(w.T, err)
+		want := map[string]uint32{"": 0, "box": 0o600, "in": 0o200, "out": 0o400, "keep": 0o600}
+		if fmt.Sprint(modes) != fmt.Sprint(want) {
+			w.Errorf("got %v, want %v", modes, want)
+		}
+	})
+}
+
+// An entry that the client does not want ends its connection, not the server's other ones.
+func TestListGivenUp(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		enough := errors.New("enough")
+		_, err := c.List(w.Context(), negotiate.Place{}, 0, func(share.Entry) error { return enough })
+		mustBe(w.T, err, enough)
+		_, err = c.Ping(w.Context(), nil)
+		mustBe(w.T, err, enough)
+	})
+}
+
+func TestRemove(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.makeDirectories("/srv/box/d", "/srv/box/d/full")
+		w.remote.Put("/srv/box/d/a", "1")
+		w.remote.Put("/srv/box/d/full/x", "1")
+		w.remote.Put("/srv/keep/a", "1")
+		w.remote.Put("/srv/out/a", "1")
+		w.remote.Put("/srv/secret", "1")
+		w.remote.Symlink("/srv", "/srv/box/d/up", 0)
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		codes := make(map[string]negotiate.AbortCode)
+		remove := func(name, path string, paths ...string) error {
+			place := negotiate.Place{Share: name, Path: path}
+			return c.Remove(w.Context(), place, paths, func(path string, r negotiate.Removal) error {
+				codes[path] = r.Code
+				return nil
+			})
+		}
+		must(w.T, remove("box", "d", "a", "none", "full", "up/secret", "up"))
+		mustLack(w.T, w.remote, "/srv/box/d/a")
+		mustHave(w.T, w.remote, "/srv/box/d/full/x", "1")
+		mustHave(w.T, w.remote, "/srv/secret", "1")
+		for path, failed := range map[string]bool{"a": false, "none": false, "full": true, "up/secret": true, "up": false} {
+			if got, found := codes[path]; !found || (got != 0) != failed {
+				w.Errorf("%s: code %d (found: %t)", path, got, found)
+			}
+		}
+		mustRefuse(w.T, remove("keep", "", "a"), negotiate.AbortRefused, "nooverwrite")
+		mustRefuse(w.T, remove("out", "", "a"), negotiate.AbortRefused, `may not write to share "out"`)
+		mustHave(w.T, w.remote, "/srv/keep/a", "1")
+		mustHave(w.T, w.remote, "/srv/out/a", "1")
+	})
+}
+
+// More paths than a message has are removed all the same.
+func TestRemoveMany(t *testing.T) {
+	const files = 500
+	var paths []string
+	for i := range files {
+		paths = append(paths, fmt.Sprintf("%s-%d", strings.Repeat("n", 50), i))
+	}
+	inWorld(t, func(w *world) {
+		for _, path := range paths {
+			w.remote.Put("/srv/box/"+path, "")
+		}
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		var removed []string
+		err := c.Remove(w.Context(), negotiate.Place{Share: "box"}, paths, func(path string, r negotiate.Removal) error {
+			if r.Code != 0 {
+				return errors.New(r.Text)
+			}
+			removed = append(removed, path)
+			return nil
+		})
+		must(w.T, err)
+		if !slices.Equal(removed, paths) {
+			w.Errorf("%d results", len(removed))
+		}
+		w.mustList(c, "box", 0, `0 directory "" 0`)
+	})
+}
+
+func TestPing(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		for _, size := range []int{0, 1, c.MaxPing()} {
+			if _, err := c.Ping(w.Context(), make([]byte, size)); err != nil {
+				w.Errorf("%d bytes: %v", size, err)
+			}
+		}
+		if _, err := c.Ping(w.Context(), make([]byte, c.MaxPing()+1)); err == nil {
+			w.Error("a payload that is too long was sent")
+		}
+		got, err := c.Text(w.Context(), "hello there")
+		must(w.T, err)
+		if got != "hello" {
+			w.Errorf("the answer is %q", got)
+		}
+		if r := w.records(); len(r) != 1 || r[0].Operation != Ping || r[0].Text != "hello there" {
+			w.Errorf("the records are %+v", r)
+		}
+	})
+}
+
+// A client whose daemon is gone, or silent, ends in time.
+func TestDaemonThatIsSilent(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		silent, _ := comch.Pipe(testMessage)
+		c.exchange.conn = mute{c.exchange.conn, silent}
+		_, err := c.Ping(w.Context(), nil)
+		if err == nil || !strings.Contains(err.Error(), "no message from the daemon for 30s") {
+			w.Errorf("got %v", err)
+		}
+	})
+}
+
+// mute is a connection from which nothing arrives any more.
+type mute struct {
+	channel
+	silent *comch.PipeEnd
+}
+
+// Recv implements comch.Conn.
+func (m mute) Recv(ctx context.Context) ([]byte, error) { return m.silent.Recv(ctx) }
+
+func TestInterruptedRequest(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		silent, _ := comch.Pipe(testMessage)
+		c.exchange.conn = mute{c.exchange.conn, silent}
+		ctx, cancel := context.WithCancelCause(w.Context())
+		time.AfterFunc(time.Second, func() { cancel(errStopped) })
+		_, err := c.Ping(ctx, nil)
+		mustBe(w.T, err, errStopped)
+		_, err = c.Ping(w.Context(), nil) // the answer to the first one may still come
+		mustBe(w.T, err, errStopped)
+	})
+}
