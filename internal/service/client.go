@@ -157,9 +157,23 @@ func (c *Client) send(ctx context.Context, encode encoding) error {
 		if _, misuse := errors.AsType[*negotiate.Error](err); misuse {
 			return err // nothing was sent
 		}
-		return c.fail(err)
+		return c.fail(c.lastWord(err))
 	}
 	return nil
+}
+
+// lastWord returns why the daemon has ended the connection, if it has said so, and otherwise err.
+func (c *Client) lastWord(err error) error {
+	if !errors.Is(err, comch.ErrPeerLost) {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
+	defer cancel()
+	_, word := c.exchange.receive(ctx)
+	if _, is := errors.AsType[*negotiate.Refusal](word); is {
+		return word
+	}
+	return err
 }
 
 // fail ends the use of the connection. It returns err.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
@@ -61,27 +60,20 @@ func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 	defer c.retire(nil)
 	s.config.Observer.Connected(c.info)
 	defer func() { c.end(err) }()
-	defer func() {
-		if defect := recover(); defect != nil {
-			err = c.bug(defect)
-		}
-	}()
+	defer guard(&err)
 	if err := c.enter(); err != nil {
 		return err
 	}
 	return c.serve()
 }
 
-// bug reports a defect of this program that has ended the connection.
-func (c *connection) bug(defect any) error {
-	c.server.count(func(t *Totals) { t.Bugs++ })
-	c.server.config.Observer.Bug(c.session(), defect, debug.Stack())
-	return fmt.Errorf("a defect of dma-copy has ended the connection: %v", defect)
-}
-
 // end releases what the connection has. The memory goes first, because its producers and consumers belong to the
 // connection.
 func (c *connection) end(reason error) {
+	if bug, is := errors.AsType[*defect](reason); is {
+		c.server.count(func(t *Totals) { t.Bugs++ })
+		c.server.config.Observer.Bug(c.session(), bug.value, bug.stack)
+	}
 	if err := c.memory.Close(); err != nil {
 		c.server.config.Log.Warn().Err(err).Msg("could not release the memory of a connection")
 	}

@@ -37,7 +37,10 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		defer endTurn()
 		record.Waited = time.Since(record.Began)
 		side, err := c.prepare(r, items)
-		if err != nil {
+		switch {
+		case endsConnection(err):
+			return err, err
+		case err != nil:
 			return c.refuse(err)
 		}
 		defer c.server.release(side.open)
@@ -117,14 +120,20 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (s
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
 	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
-	var calls job.Calls
-	err = calls.Do(c.running, o.IdleTimeout, nil, func(context.Context) error {
+	wait, err := c.work(func(context.Context, *job.Progress) error {
 		if r.Direction == negotiate.CopyPull {
 			return side.source(r, items)
 		}
 		return side.target(r)
 	})
-	if err != nil && !calls.Hung() {
+	switch {
+	case errors.Is(err, job.ErrHung):
+		go func() {
+			wait()
+			c.server.release(rights.open)
+		}()
+		return copySide{}, err
+	case err != nil:
 		c.server.release(rights.open)
 	}
 	return side, err

@@ -23,14 +23,14 @@ type exchange struct {
 
 	// sending is held from the choice of a message until it is sent, so that messages leave in the order in which the
 	// session has allowed them. Those of a native session have an order of their own.
-	sending guard
+	sending lock
 
 	mu      sync.Mutex // guards session
 	session *negotiate.Service
 }
 
 func newExchange(conn channel, session *negotiate.Service, idle time.Duration) *exchange {
-	return &exchange{conn: conn, session: session, idle: idle, sending: make(guard, 1)}
+	return &exchange{conn: conn, session: session, idle: idle, sending: make(lock, 1)}
 }
 
 // encoding is a method of negotiate.Service that appends the message to send.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -142,8 +143,9 @@ type world struct {
 	trusted  trust
 	key      *identity.Key // of the client called "alice"
 	observed *observed
-	remote   *disktest.Memory // of the server: /srv/box is the share "box", /srv/in "in", and so on
-	local    *disktest.Memory // of the clients: /home
+	remote   *disktest.Memory               // of the server: /srv/box is the share "box", /srv/in "in", and so on
+	local    *disktest.Memory               // of the clients: /home
+	fault    atomic.Pointer[disktest.Fault] // of every operation of the server's disk; nil: none
 
 	server  *Server
 	serving sync.WaitGroup
@@ -186,7 +188,7 @@ func newWorld(t *testing.T) *world {
 	}
 	w.trusted = trust{alice.Public(): {Name: "alice", Key: alice.Public()}}
 	w.config = ServerConfig{
-		Key: newKey(t), Trust: w.trusted, FS: w.remote, Name: "dpu7", Text: "hello", Observer: w.observed,
+		Key: newKey(t), Trust: w.trusted, FS: disktest.NewFaulty(w.remote, w.plan), Name: "dpu7", Text: "hello", Observer: w.observed,
 		Log: zerolog.Nop(),
 		Shares: []share.Share{
 			{Name: "box", Path: "/srv/box", Access: share.ReadWrite},
@@ -200,6 +202,21 @@ func newWorld(t *testing.T) *world {
 		},
 	}
 	return w
+}
+
+// errPanic is the error of a fault that is a panic instead.
+var errPanic = errors.New("panic")
+
+// plan is that of the server's disk.
+func (w *world) plan(_ int, op, _ string) *disktest.Fault {
+	fault := w.fault.Load()
+	if op == "close" || fault == nil {
+		return nil
+	}
+	if fault.Err == errPanic {
+		panic(errPanic)
+	}
+	return fault
 }
 
 // testExitCode is that of the program, as far as the tests need it.

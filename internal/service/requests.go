@@ -15,9 +15,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// errDefect is the result of a request that a panic has ended.
-var errDefect = errors.New("a defect of dma-copy has ended the request")
-
 // perform makes a request, of which record says what it asks for, and reports it. do returns why the request failed,
 // which the peer knows then, and what ends the connection.
 func (c *connection) perform(record Record, do func(*Record) (failed, fatal error)) error {
@@ -28,10 +25,15 @@ func (c *connection) perform(record Record, do func(*Record) (failed, fatal erro
 	c.request = &running
 	c.mu.Unlock()
 	c.server.config.Observer.Began(record)
-	failed, fatal := errDefect, error(nil)
-	defer func() { c.performed(record, cmp.Or(failed, fatal)) }()
-	failed, fatal = do(&record)
+	failed, fatal := guarded(func() (error, error) { return do(&record) })
+	c.performed(record, cmp.Or(failed, fatal))
 	return fatal
+}
+
+// guarded returns a panic of a request as what ends the connection.
+func guarded(do func() (failed, fatal error)) (failed, fatal error) {
+	defer guard(&fatal)
+	return do()
 }
 
 // performed reports the end of a request.
@@ -94,15 +96,40 @@ func (c *connection) whileWorking(ctx context.Context, ahead func() int, call fu
 	return call(ctx)
 }
 
-// alone is for whileWorking where the request is not behind others.
-func alone() int { return 0 }
+// work makes a call into a share, which may take long or hang. Without progress for the idle timeout it is given up; the
+// error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more until wait has.
+func (c *connection) work(call func(context.Context, *job.Progress) error) (wait func(), err error) {
+	calls, progress := &job.Calls{Slow: stalledShare}, &job.Progress{}
+	alone := func() int { return 0 }
+	err = c.whileWorking(c.running, alone, func(ctx context.Context) error {
+		return calls.Do(ctx, c.server.config.Limits.IdleTimeout, progress.Beat, func(ctx context.Context) (err error) {
+			defer guard(&err)
+			return call(ctx, progress)
+		})
+	})
+	if calls.Hung() {
+		err = job.Hung(err)
+	}
+	return calls.Wait, err
+}
+
+func stalledShare(patience time.Duration) error {
+	return job.NewError(job.ErrIdle, nil, "check the file system of the share", "timeout: the share did not answer for %s",
+		patience)
+}
 
 // list answers a LIST.
 func (c *connection) list(r negotiate.ListRequest) error {
 	record := Record{Operation: List, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		l := lister{connection: c}
-		err := c.whileWorking(c.running, alone, func(ctx context.Context) error { return l.list(ctx, r) })
+		l := &lister{connection: c}
+		_, err := c.work(func(ctx context.Context, progress *job.Progress) error {
+			l.progress = progress
+			return l.list(ctx, r)
+		})
+		if endsConnection(err) {
+			return err, err
+		}
 		record.Entries = int64(l.sent)
 		switch {
 		case l.broken != nil:
@@ -123,10 +150,11 @@ func (c *connection) list(r negotiate.ListRequest) error {
 // lister sends the entries of one list.
 type lister struct {
 	*connection
-	batch  []negotiate.Listed
-	sent   uint32
-	left   error // why the first entry that was left out was
-	broken error // why nothing more can be sent
+	progress *job.Progress
+	batch    []negotiate.Listed
+	sent     uint32
+	left     error // why the first entry that was left out was
+	broken   error // why nothing more can be sent
 }
 
 // listBatch is how many entries are collected before they are sent.
@@ -187,6 +215,7 @@ func modeOf(a share.Access) (mode uint32) {
 
 // add sends an entry when there are enough for a message.
 func (l *lister) add(ctx context.Context, e share.Entry) error {
+	l.progress.Touch()
 	l.batch = append(l.batch, negotiate.Listed{
 		Kind: e.Kind, Depth: e.Depth, Mode: e.Mode, MTime: negotiate.Timestamp(e.Modified),
 		Size: uint64(max(0, e.Size)), Name: e.Name(), Link: e.Link,
@@ -213,6 +242,7 @@ func (l *lister) flush(ctx context.Context) error {
 			message, used, err = s.Listed(dst, l.batch)
 			return message, err
 		})
+		l.progress.Touch()
 		switch {
 		case err == nil:
 			l.sent += uint32(used)
@@ -242,61 +272,73 @@ func cleanPath(path string) (string, error) {
 func (c *connection) remove(r negotiate.RemoveRequest) error {
 	record := Record{Operation: Remove, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		remover, end, err := c.remover(r.Place)
-		if err != nil {
-			return c.refuse(err)
-		}
-		defer end()
-		results := make([]negotiate.Removal, len(r.Paths))
-		err = c.whileWorking(c.running, alone, func(ctx context.Context) error {
-			for i, each := range r.Paths {
-				if ctx.Err() != nil {
-					return context.Cause(ctx)
-				}
-				results[i], failed = c.removeOne(remover, each, failed)
-				if results[i].Code == 0 {
-					record.Entries++
-				}
-			}
-			return nil
+		var done removals
+		_, err := c.work(func(ctx context.Context, progress *job.Progress) (err error) {
+			done, err = c.removeAll(ctx, r, progress)
+			return err
 		})
-		if err != nil {
+		switch {
+		case endsConnection(err):
+			return err, err
+		case err != nil:
 			return c.refuse(err)
 		}
-		return failed, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Removed(dst, results) })
+		record.Entries = done.removed
+		return done.failed, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
+			return s.Removed(dst, done.results)
+		})
 	})
 }
 
-// remover returns what removes entries below a place, if the key may do so. end lets go of it.
-func (c *connection) remover(at negotiate.Place) (r *share.Remover, end func(), err error) {
-	rights, err := c.server.authorize(c.key, at.Share, share.Write)
-	if err != nil {
-		return nil, nil, err
-	}
-	below, err := cleanPath(at.Path)
-	if err == nil {
-		r, err = rights.Remover(below)
-	}
-	if err != nil {
-		c.server.release(rights.open)
-		return nil, nil, err
-	}
-	return r, func() {
-		_ = r.Close() // it was only read
-		c.server.release(rights.open)
-	}, nil
+// removals are what a REMOVE has come to.
+type removals struct {
+	results []negotiate.Removal
+	removed int64
+	failed  error // the first failure
 }
 
-// removeOne removes what is at a path. failed is the first failure so far.
-func (c *connection) removeOne(r *share.Remover, at string, failed error) (negotiate.Removal, error) {
+// removeAll removes everything that the key may remove.
+func (c *connection) removeAll(
+	ctx context.Context, r negotiate.RemoveRequest, progress *job.Progress,
+) (done removals, err error) {
+	rights, err := c.server.authorize(c.key, r.Place.Share, share.Write)
+	if err != nil {
+		return removals{}, err
+	}
+	defer c.server.release(rights.open)
+	below, err := cleanPath(r.Place.Path)
+	if err != nil {
+		return removals{}, err
+	}
+	remover, err := rights.Remover(below)
+	if err != nil {
+		return removals{}, err
+	}
+	defer remover.Close()
+	for _, each := range r.Paths {
+		if ctx.Err() != nil {
+			return removals{}, context.Cause(ctx)
+		}
+		result, err := c.removeOne(remover, each)
+		done.results, done.failed = append(done.results, result), cmp.Or(done.failed, err)
+		if err == nil {
+			done.removed++
+		}
+		progress.Touch()
+	}
+	return done, nil
+}
+
+// removeOne removes what is at a path, unless it is gone already.
+func (c *connection) removeOne(r *share.Remover, at string) (negotiate.Removal, error) {
 	at, err := cleanPath(at)
 	if err == nil {
 		err = r.Remove(at)
 	}
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return negotiate.Removal{}, failed
+		return negotiate.Removal{}, nil
 	}
-	return negotiate.Removal{Code: c.server.code(err), Text: err.Error()}, cmp.Or(failed, err)
+	return negotiate.Removal{Code: c.server.code(err), Text: err.Error()}, err
 }
 
 // pong answers a PING.

@@ -29,7 +29,7 @@ const (
 // Close and the peer's CLOSE are independent of each other, and so are the two channels that stand for them.
 type stream struct {
 	exchange *exchange
-	taking   guard // held while a message is taken, so that no other one can take what follows a CLOSE
+	taking   lock // held while a message is taken, so that no other one can take what follows a CLOSE
 
 	closing  sync.Once
 	closed   chan struct{} // closed by Close
@@ -48,14 +48,14 @@ var (
 	_ comch.Polling = (*stream)(nil)
 )
 
-// guard has one holder at a time. Unlike a mutex it can be waited for in virtual time.
-type guard chan struct{}
+// lock has one holder at a time. Unlike a mutex it can be waited for in virtual time.
+type lock chan struct{}
 
-func (g guard) release() { <-g }
+func (l lock) release() { <-l }
 
-func (g guard) tryAcquire() bool {
+func (l lock) tryAcquire() bool {
 	select {
-	case g <- struct{}{}:
+	case l <- struct{}{}:
 		return true
 	default:
 		return false
@@ -65,7 +65,7 @@ func (g guard) tryAcquire() bool {
 // newStream returns that of the copy which both sides have just agreed on. finish must be called.
 func newStream(e *exchange) *stream {
 	s := &stream{
-		exchange: e, taking: make(guard, 1),
+		exchange: e, taking: make(lock, 1),
 		closed: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.watch()

@@ -1,0 +1,444 @@
+//go:build cgo
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// largeText takes a minute after the burst that a limit permits.
+var largeText = strings.Repeat("0123456789abcdef", (smallestBurst+2<<20)/16)
+
+// slow has a copy of a large file take minutes.
+func slow(w *world) {
+	w.config.Limits.Bandwidth = 32 << 10
+	w.local.Put("/home/large", largeText)
+}
+
+// pushing starts the copy of the large file, and waits until it has begun.
+func (w *world) pushing(c *Client, remote string) (ended <-chan error) {
+	w.Helper()
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.Push(w.Context(), w.copyOf("large", remote))
+		done <- err
+	}()
+	time.Sleep(5 * time.Second)
+	if got := w.server.Status(); got.Running == 0 {
+		w.Fatalf("no copy runs: %+v", got)
+	}
+	return done
+}
+
+// Many clients at once each get what they ask for.
+func TestManyClients(t *testing.T) {
+	const clients, files = 16, 5
+	inWorld(t, nil, func(w *world) {
+		for i := range files {
+			w.local.Put(fmt.Sprintf("/home/%d", i), strings.Repeat(fmt.Sprint(i), 10_000))
+		}
+		var running sync.WaitGroup
+		for i := range clients {
+			running.Go(func() {
+				c, err := w.connect(w.key)
+				if err != nil {
+					w.Error(err)
+					return
+				}
+				defer c.Close()
+				for file := range files {
+					name := fmt.Sprint(file)
+					_, err := c.Push(w.Context(), w.copyOf(name, fmt.Sprintf("box/%d-%d", i, file)))
+					if err != nil {
+						w.Errorf("client %d: %v", i, err)
+					}
+				}
+			})
+		}
+		running.Wait()
+		for i := range clients {
+			for file := range files {
+				mustHave(w.T, w.remote, fmt.Sprintf("/srv/box/%d-%d", i, file), strings.Repeat(fmt.Sprint(file), 10_000))
+			}
+		}
+		synctest.Wait()
+		totals := w.server.Status().Totals
+		want := Totals{Connections: clients, Requests: clients * files, Bytes: clients * files * 10_000}
+		if totals != want {
+			w.Errorf("the totals are %+v, want %+v", totals, want)
+		}
+	})
+}
+
+// Copies beyond the limit wait for their turn in the order of arrival, and their clients are told so.
+func TestTransfersWaitForTheirTurn(t *testing.T) {
+	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
+		w.local.Put("/home/small", "small")
+		ended := w.pushing(w.alice(), "box/large")
+		var mu sync.Mutex
+		var order []int
+		told := make(map[int][]int)
+		var waiting sync.WaitGroup
+		for i := range 3 {
+			c := w.alice()
+			c.config.Waiting = func(ahead int) { told[i] = append(told[i], ahead) }
+			waiting.Go(func() {
+				defer c.Close()
+				if _, err := c.Push(w.Context(), w.copyOf("small", fmt.Sprintf("box/%d", i))); err != nil {
+					w.Error(err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				order = append(order, i)
+			})
+			time.Sleep(time.Second)
+		}
+		if got := w.server.Status(); got.Waiting != 3 || got.Running != 1 {
+			w.Errorf("the status is %+v", got)
+		}
+		must(w.T, <-ended)
+		waiting.Wait()
+		if !slices.Equal(order, []int{0, 1, 2}) {
+			w.Errorf("the order is %v", order)
+		}
+		for i, ahead := range told {
+			if len(ahead) < 10 || ahead[0] != i+1 {
+				w.Errorf("client %d was told %v", i, ahead)
+			}
+		}
+		for _, r := range w.records() {
+			if (r.Path == "large") != (r.Waited < time.Second) {
+				w.Errorf("%s waited %s", r.Path, r.Waited)
+			}
+		}
+	})
+}
+
+// A client that goes away while it waits gives its place to the next.
+func TestClientThatGivesUpItsTurn(t *testing.T) {
+	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
+		w.local.Put("/home/small", "small")
+		ended := w.pushing(w.alice(), "box/large")
+		gone := w.alice()
+		time.AfterFunc(2*time.Second, func() { gone.Close() })
+		_, err := gone.Push(w.Context(), w.copyOf("small", "box/gone"))
+		if err == nil {
+			w.Error("it did not wait")
+		}
+		synctest.Wait()
+		if got := w.server.Status(); got.Waiting != 0 || len(got.Connections) != 1 {
+			w.Errorf("the status is %+v", got)
+		}
+		must(w.T, <-ended)
+		c := w.alice()
+		_, err = c.Push(w.Context(), w.copyOf("small", "box/next"))
+		must(w.T, err)
+		mustLack(w.T, w.remote, "/srv/box/gone")
+	})
+}
+
+// Two keys share the bandwidth of the daemon, and a key with a limit of its own has no more than that.
+func TestBandwidth(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.prepareRights(func(g *identity.Grant) { g.Bandwidth = 128 << 10 })
+		w.local.Put("/home/large", largeText)
+	}, func(w *world) {
+		began := time.Now()
+		first, second := w.alice(), w.alice()
+		ended := w.pushing(first, "box/1")
+		_, err := second.Push(w.Context(), w.copyOf("large", "box/2"))
+		must(w.T, errors.Join(err, <-ended))
+		if got := time.Since(began); got < 60*time.Second || got > 70*time.Second { // virtual
+			w.Errorf("12 MiB took %s at 128 KiB/s after a burst of 4 MiB", got)
+		}
+	})
+}
+
+// A drain lets running copies end, refuses new ones, and ends connections that have nothing to do.
+func TestDrain(t *testing.T) {
+	inWorld(t, slow, func(w *world) {
+		idle, busy := w.alice(), w.alice()
+		ended := w.pushing(busy, "box/large")
+		drained := make(chan struct{})
+		go func() {
+			w.server.Drain(context.Background())
+			close(drained)
+		}()
+		synctest.Wait()
+		_, err := idle.Ping(w.Context(), nil)
+		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || refusal.Code != negotiate.AbortPeer {
+			w.Errorf("an idle client: %v", err)
+		}
+		if _, err := w.connect(w.key); err == nil {
+			w.Error("a new client was served")
+		}
+		if got := w.server.Status(); !got.Draining || got.Running != 1 {
+			w.Errorf("the status is %+v", got)
+		}
+		must(w.T, <-ended)
+		<-drained
+		mustHave(w.T, w.remote, "/srv/box/large", largeText)
+	})
+}
+
+// After its time, a drain interrupts what still runs; a repetition continues there.
+func TestDrainInterrupts(t *testing.T) {
+	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
+		w.local.Put("/home/small", "small")
+		ended := w.pushing(w.alice(), "box/large")
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := w.alice().Push(w.Context(), w.copyOf("small", "box/small"))
+			waiting <- err
+		}()
+		synctest.Wait()
+		ctx, cancel := context.WithTimeoutCause(context.Background(), 20*time.Second, errStopped)
+		defer cancel()
+		w.server.Drain(ctx)
+		mustRefuse(w.T, <-waiting, negotiate.AbortPeer, "shutting down")
+		aborted, is := errors.AsType[*negotiate.PeerAborted](<-ended)
+		if !is || aborted.Code != negotiate.AbortTerminated {
+			w.Fatalf("got %v", aborted)
+		}
+		mustLack(w.T, w.remote, "/srv/box/large")
+		w.stop()
+		w.start()
+		summary, err := w.alice().Push(w.Context(), w.copyOf("large", "box/large"))
+		must(w.T, err)
+		if summary.Resumed < 4<<20 {
+			w.Errorf("resumed at %d", summary.Resumed)
+		}
+	})
+}
+
+// Reload changes what new requests may do, and not what runs.
+func TestReload(t *testing.T) {
+	inWorld(t, slow, func(w *world) {
+		c, other := w.alice(), w.alice()
+		ended := w.pushing(c, "box/large")
+		shares := []share.Share{{Name: "new", Path: "/srv/box", Access: share.Read}}
+		must(w.T, w.server.Reload(shares, w.trusted))
+		_, err := w.list(other, "box", 0)
+		mustRefuse(w.T, err, negotiate.AbortRefused, "no share")
+		_, err = w.list(other, "new", 0)
+		must(w.T, err)
+		must(w.T, <-ended)
+		mustHave(w.T, w.remote, "/srv/box/large", largeText)
+		if got := w.server.Status().Shares; len(got) != 1 || got[0] != (ShareStatus{"new", "/srv/box", "ro"}) {
+			w.Errorf("the shares are %+v", got)
+		}
+	})
+}
+
+// A reload with a share that cannot be opened, or without keys, changes nothing.
+func TestReloadThatFails(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		shares := []share.Share{
+			{Name: "out", Path: "/srv/out", Access: share.Read}, {Name: "none", Path: "/none", Access: share.Read},
+		}
+		mustBe(w.T, w.server.Reload(shares, w.trusted), disk.ErrSource)
+		if err := w.server.Reload(w.config.Shares, nil); err == nil {
+			w.Error("there are no trusted keys")
+		}
+		w.mustPush(c)
+	})
+}
+
+// The connections of a key that is removed end after what they are doing; those of other keys go on.
+func TestRemovedKey(t *testing.T) {
+	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
+		bob := newKey(w.T)
+		keys := trust{bob.Public(): {Name: "bob", Key: bob.Public()}}
+		w.trusted[bob.Public()] = keys[bob.Public()]
+		w.local.Put("/home/small", "small")
+		stays, err := w.connect(bob)
+		must(w.T, err)
+		busy, idle, waits := w.alice(), w.alice(), w.alice()
+		ended := w.pushing(busy, "box/large")
+		waiting := make(chan error, 1)
+		go func() {
+			_, err := waits.Push(w.Context(), w.copyOf("small", "box/small"))
+			waiting <- err
+		}()
+		synctest.Wait()
+		must(w.T, w.server.Reload(w.config.Shares, keys))
+		_, err = idle.Ping(w.Context(), nil)
+		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || refusal.Code != negotiate.AbortRefused {
+			w.Errorf("an idle client: %v", err)
+		}
+		mustRefuse(w.T, <-waiting, negotiate.AbortRefused, "does not trust")
+		must(w.T, <-ended)
+		if _, err := busy.Ping(w.Context(), nil); err == nil {
+			w.Error("another request was served")
+		}
+		_, err = w.connect(w.key)
+		mustBe(w.T, err, secure.ErrRefused)
+		w.mustPush(stays)
+	})
+}
+
+// A client that makes no request for long is disconnected with the reason.
+func TestIdleConnection(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		c := w.alice()
+		time.Sleep(4 * time.Minute)
+		_, err := c.Ping(w.Context(), nil)
+		must(w.T, err)
+		time.Sleep(6 * time.Minute)
+		_, err = c.Ping(w.Context(), nil)
+		refusal, is := errors.AsType[*negotiate.Refusal](err)
+		if !is || refusal.Code != negotiate.AbortPeer || !strings.Contains(refusal.Text, "made no request") {
+			w.Errorf("got %v", err)
+		}
+	})
+}
+
+// A peer that dies in the middle of a copy leaves what can be resumed, and no turn taken.
+func TestPeerThatDies(t *testing.T) {
+	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
+		c := w.alice()
+		ended := w.pushing(c, "box/large")
+		time.Sleep(10 * time.Second)
+		must(w.T, c.exchange.conn.Close())
+		if err := <-ended; err == nil {
+			w.Error("the copy succeeded")
+		}
+		summary, err := w.alice().Push(w.Context(), w.copyOf("large", "box/large"))
+		must(w.T, err)
+		if summary.Resumed < 4<<20 {
+			w.Errorf("resumed at %d", summary.Resumed)
+		}
+		if records := w.records(); !errors.Is(records[0].Err, negotiate.ErrPeerLost) || records[0].Bytes == 0 {
+			w.Errorf("the record is %+v", records[0])
+		}
+	})
+}
+
+// The end of Serve's context ends what runs at once.
+func TestServeIsEnded(t *testing.T) {
+	inWorld(t, slow, func(w *world) {
+		ended := w.pushing(w.alice(), "box/large")
+		w.cancel()
+		if err := <-ended; err == nil {
+			w.Error("the copy succeeded")
+		}
+		w.serving.Wait()
+	})
+}
+
+// A panic ends its own connection, is counted, and leaves nothing locked.
+func TestPanic(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		bystander := w.alice()
+		defer bystander.Close()
+		c := w.alice()
+		w.fault.Store(&disktest.Fault{Err: errPanic})
+		_, err := w.list(c, "box", 0)
+		if err == nil {
+			w.Fatal("the list succeeded")
+		}
+		w.fault.Store(nil)
+		must(w.T, c.Close())
+		w.mustServe(bystander)
+		w.mustPush(bystander)
+		synctest.Wait()
+		if got := w.server.Status(); got.Totals.Bugs != 1 || got.Totals.Failed != 1 || len(got.Connections) != 1 {
+			w.Errorf("the status is %+v", got)
+		}
+		if len(w.observed.bugs) != 1 || !w.happened("ended list") || !w.happened("disconnected") {
+			w.Errorf("the events are %q", w.observed.events)
+		}
+	})
+}
+
+// The observer is told of everything in order.
+func TestObserver(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.local.Put("/home/a", "content")
+		c := w.alice()
+		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
+		must(w.T, err)
+		_, err = c.Pull(w.Context(), w.copyOf("b", "box/none"))
+		mustRefuse(w.T, err, negotiate.AbortSource, "does not exist")
+		must(w.T, c.Close())
+		want := []string{
+			"connected", "authenticated alice", "began push", "ended push", "began pull", "ended pull", "disconnected",
+		}
+		records := w.records()
+		if !slices.Equal(w.observed.events, want) {
+			w.Errorf("got %q", w.observed.events)
+		}
+		push, pull := records[0], records[1]
+		if push.Session.ID != 1 || push.Session.Function != "b1:00.1" || push.Session.KeyName != "alice" ||
+			push.Session.Fingerprint != w.key.Public().String() || push.Session.Software != "test 1" ||
+			push.Request != 1 || push.Bytes != 7 || push.Entries != 1 || push.Code != 0 || push.Err != nil ||
+			push.Share != "box" || push.Path != "a" || push.Summary.Sum.String() == "" {
+			w.Errorf("the push is %+v", push)
+		}
+		if pull.Request != 2 || pull.Code != int(negotiate.AbortSource) || !errors.Is(pull.Err, job.ErrSource) {
+			w.Errorf("the pull is %+v", pull)
+		}
+	})
+}
+
+// The status shows how far the running copies are.
+func TestStatusOfACopy(t *testing.T) {
+	inWorld(t, slow, func(w *world) {
+		ended := w.pushing(w.alice(), "box/large")
+		time.Sleep(20 * time.Second)
+		got := w.server.Status().Connections
+		if len(got) != 1 || got[0].Request == nil || got[0].Request.Path != "large" || got[0].Moved < 4<<20 ||
+			got[0].Total != 6<<20 {
+			w.Errorf("the connections are %+v", got)
+		}
+		must(w.T, <-ended)
+	})
+}
+
+// A share whose file system hangs ends the connection of the client, and nothing else.
+func TestShareThatHangs(t *testing.T) {
+	for name, request := range map[string]func(w *world, c *Client) error{
+		"list": func(w *world, c *Client) error { _, err := w.list(c, "box", 0); return err },
+		"pull": func(w *world, c *Client) error { _, err := c.Pull(w.Context(), w.copyOf("b", "box/a")); return err },
+		"remove": func(w *world, c *Client) error {
+			return c.Remove(w.Context(), negotiate.Place{Share: "box"}, []string{"a"}, nil)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inWorld(t, func(w *world) { w.remote.Put("/srv/box/a", "1") }, func(w *world) {
+				hang := make(chan struct{})
+				w.fault.Store(&disktest.Fault{Hang: hang})
+				c := w.alice()
+				err := request(w, c)
+				if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || !refusal.Final {
+					w.Errorf("got %v", err)
+				}
+				other := w.alice()
+				_, err = other.Ping(w.Context(), nil)
+				must(w.T, err)
+				w.fault.Store(nil)
+				close(hang)
+				w.mustPush(other)
+				must(w.T, other.Close())
+			})
+		})
+	}
+}
