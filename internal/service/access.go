@@ -59,8 +59,11 @@ func (s *Server) authorize(key identity.Public, name string, needed share.Access
 	limits := s.config.Limits
 	r := rights{
 		Opened: opened.Limited(access), open: opened, overwrite: !opened.NoOverwrite, owner: grant.Owner,
-		maxBytes:   lowest(limits.MaxBytes, opened.MaxBytes, grant.MaxBytes),
-		maxEntries: lowest(limits.MaxEntries, opened.MaxEntries, grant.MaxEntries),
+		maxBytes:   lowest(limits.MaxBytes, grant.MaxBytes),
+		maxEntries: lowest(limits.MaxEntries, grant.MaxEntries),
+	}
+	if needed.Allows(share.Write) { // those of a share are for what it receives
+		r.maxBytes, r.maxEntries = lowest(r.maxBytes, opened.MaxBytes), lowest(r.maxEntries, opened.MaxEntries)
 	}
 	for _, l := range []*rate.Limiter{s.limiter, s.limiters[key]} {
 		if l != nil {

@@ -126,6 +126,9 @@ func TestRights(t *testing.T) {
 			text: "exceeds", code: negotiate.AbortLimit},
 		{name: "pull beyond the limit of the key", grant: func(g *identity.Grant) { g.MaxBytes = 2 }, pull: true,
 			remote: "box/old", text: "exceeds", code: negotiate.AbortLimit},
+		{name: "push beyond the limit of the share", remote: "keep/other", text: "exceeds", code: negotiate.AbortLimit,
+			with: func(r *CopyRequest) { r.Options.File = "/home/longer" }},
+		{name: "pull beyond the limit of the share", pull: true, remote: "keep/longer"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inWorld(t, func(w *world) { w.prepareRights(test.grant) }, func(w *world) {
@@ -162,6 +165,8 @@ func TestRights(t *testing.T) {
 
 func (w *world) prepareRights(alter func(*identity.Grant)) {
 	w.local.Put("/home/new", "new")
+	w.local.Put("/home/longer", "longer")
+	w.remote.Put("/srv/keep/longer", "longer")
 	for _, name := range []string{"box", "in", "out", "keep"} {
 		w.remote.Put("/srv/"+name+"/old", "old")
 	}
@@ -185,9 +190,7 @@ func TestLimitsOfTrees(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			inWorld(t, func(w *world) {
 				alter(w)
-				home, err := w.local.OpenDir("/home")
-				must(t, err)
-				must(t, errors.Join(home.MakeDir("tree", 0o755), home.Close()))
+				makeDirectories(t, w.local, "/home/tree")
 				for _, each := range []string{"a", "b", "c"} {
 					w.local.Put("/home/tree/"+each, "12")
 				}

@@ -3,10 +3,17 @@
 package service
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 func TestPushAndPull(t *testing.T) {
@@ -60,4 +67,187 @@ func TestPullOfNothing(t *testing.T) {
 		_, err = c.Push(w.Context(), w.copyOf("none", "box/none"))
 		mustBe(w.T, err, job.ErrSource)
 	})
+}
+
+// What a push creates depends on what is at its place, and on what the command says about it.
+func TestTargetsOfPushes(t *testing.T) {
+	into := func(r *CopyRequest) { r.Name, r.Into = "a", true }
+	create := func(r *CopyRequest) { r.Name, r.Create = "a", true }
+	named := func(r *CopyRequest) { r.Name = "a" }
+	for _, test := range []struct {
+		name   string
+		remote string
+		with   func(*CopyRequest)
+		want   string // the file
+		text   string // of the refusal
+	}{
+		{name: "the place itself", remote: "box/new", want: "new"},
+		{name: "a name where there is nothing", remote: "box/new", with: named, want: "new"},
+		{name: "a name where there is a directory", remote: "box/dir", with: named, want: "dir/a"},
+		{name: "a name in the share itself", remote: "box", with: named, want: "a"},
+		{name: "into a directory", remote: "box/dir", with: into, want: "dir/a"},
+		{name: "into a directory that is missing", remote: "box/new", with: into, text: "does not exist"},
+		{name: "into a directory that is created", remote: "box/new", with: create, want: "new/a"},
+		{name: "into a directory that was created", remote: "box/dir", with: create, want: "dir/a"},
+		{name: "into a directory below one that is missing", remote: "box/new/new", with: create, text: "cannot create"},
+		{name: "into a file", remote: "box/file", with: into, text: "not a directory"},
+		{name: "through a symlink in the share", remote: "box/link", with: into, want: "dir/a"},
+		{name: "through a symlink out of the share", remote: "box/out", with: into, text: "leads out of the shared directory"},
+		{name: "a reserved name", remote: "box/.a.dma-copy-part", text: "reserved"},
+		{name: "a reserved name in a directory", remote: "box/dir",
+			with: func(r *CopyRequest) { r.Name, r.Into = ".a.dma-copy-part", true }, text: "reserved"},
+		{name: "the name of a stream", remote: "box/-", want: "-"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				makeDirectories(t, w.remote, "/srv/box/dir")
+				w.remote.Put("/srv/box/file", "old")
+				w.remote.Symlink("dir", "/srv/box/link", 0)
+				w.remote.Symlink("../keep", "/srv/box/out", 0)
+				w.local.Put("/home/a", "content")
+			}, func(w *world) {
+				c := w.alice()
+				defer c.Close()
+				r := w.copyOf("a", test.remote)
+				if test.with != nil {
+					test.with(&r)
+				}
+				_, err := c.Push(w.Context(), r)
+				if test.text != "" {
+					refusal, is := errors.AsType[*negotiate.Refusal](err)
+					if !is || !strings.Contains(refusal.Text, test.text) {
+						w.Errorf("got %v", err)
+					}
+					mustLack(w.T, w.remote, "/srv/keep/a")
+					return
+				}
+				must(w.T, err)
+				mustHave(w.T, w.remote, "/srv/box/"+test.want, "content")
+			})
+		})
+	}
+}
+
+// A dry run says what would be copied, and creates nothing.
+func TestDryRun(t *testing.T) {
+	inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		r := w.copyOf("a", "box/new")
+		r.Name, r.Create, r.Options.DryRun = "a", true, true
+		summary, err := c.Push(w.Context(), r)
+		must(w.T, err)
+		if !summary.DryRun || summary.Size != 7 {
+			w.Errorf("the summary is %+v", summary)
+		}
+		w.mustList(c, "box", 0, `0 directory "" 0`)
+	})
+}
+
+// Trees are copied both ways, and the command says which entries the daemon sends.
+func TestTrees(t *testing.T) {
+	exclude := []tree.Rule{{Pattern: "*.tmp"}}
+	for _, test := range []struct {
+		name string
+		with func(*CopyRequest)
+		want []string
+	}{
+		{"all", func(*CopyRequest) {}, []string{"a", "b.tmp", "d/c"}},
+		{"by a pattern", func(r *CopyRequest) { r.Rules = exclude }, []string{"a", "d/c"}},
+		{"by paths", func(r *CopyRequest) { r.Options.FilesFrom = []string{"d/c"} }, []string{"d/c"}},
+		{"by no paths", func(r *CopyRequest) { r.Options.FilesFrom = []string{} }, nil},
+		{"by many paths", func(r *CopyRequest) {
+			for i := range 2000 {
+				r.Options.FilesFrom = append(r.Options.FilesFrom, fmt.Sprintf("d/c%d", i))
+			}
+			r.Options.FilesFrom = append(r.Options.FilesFrom, "a")
+		}, []string{"a"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inWorld(t, func(w *world) {
+				makeDirectories(t, w.remote, "/srv/out/t", "/srv/out/t/d")
+				for _, each := range []string{"a", "b.tmp", "d/c"} {
+					w.remote.Put("/srv/out/t/"+each, each)
+				}
+			}, func(w *world) {
+				c := w.alice()
+				defer c.Close()
+				r := w.copyOf("t", "out/t")
+				test.with(&r)
+				_, err := c.Pull(w.Context(), r)
+				if err != nil && !errors.Is(err, job.ErrSomeFailed) { // paths that do not exist
+					w.Fatal(err)
+				}
+				for _, each := range []string{"a", "b.tmp", "d/c"} {
+					if _, found := w.local.Get("/home/t/" + each); found != slices.Contains(test.want, each) {
+						w.Errorf("%s (found: %t)", each, found)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A stream is pushed from standard input, and a file is pulled to standard output.
+func TestStreams(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.local.Put("/home/in", "streamed")
+		w.local.Put("/home/out", "")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		r := w.copyOf("a", "box/a")
+		r.Options.File = job.StreamName
+		r.Options.Stdin = func() (disk.File, error) { return w.local.Open("/home/in") }
+		_, err := c.Push(w.Context(), r)
+		must(w.T, err)
+		mustHave(w.T, w.remote, "/srv/box/a", "streamed")
+		r.Options.Stdout = func() (disk.File, error) {
+			home, err := w.local.OpenDir("/home")
+			if err != nil {
+				return nil, err
+			}
+			defer home.Close()
+			return home.Open("out", false)
+		}
+		_, err = c.Pull(w.Context(), r)
+		must(w.T, err)
+		mustHave(w.T, w.local, "/home/out", "streamed")
+	})
+}
+
+// A daemon that never ends its part of a copy does not keep its client for ever.
+func TestDaemonThatNeverCloses(t *testing.T) {
+	inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		c.exchange.conn = &withoutClose{channel: c.exchange.conn}
+		_, err := c.Push(w.Context(), w.copyOf("a", "box/a"))
+		must(w.T, err)
+		mustHave(w.T, w.remote, "/srv/box/a", "content")
+		_, err = c.Ping(w.Context(), nil)
+		mustBe(w.T, err, errNoClose)
+	})
+}
+
+// withoutClose is a connection over which no CLOSE arrives.
+type withoutClose struct{ channel }
+
+// Recv implements comch.Conn.
+func (w *withoutClose) Recv(ctx context.Context) ([]byte, error) {
+	for {
+		message, err := w.channel.Recv(ctx)
+		if err != nil || messageType(message) != negotiate.TypeClose {
+			return message, err
+		}
+	}
+}
+
+// TryRecv implements comch.Polling.
+func (w *withoutClose) TryRecv() ([]byte, bool) {
+	message, received := w.channel.TryRecv()
+	if received && messageType(message) == negotiate.TypeClose {
+		return nil, false
+	}
+	return message, received
 }

@@ -194,7 +194,7 @@ func newWorld(t *testing.T) *world {
 			{Name: "box", Path: "/srv/box", Access: share.ReadWrite},
 			{Name: "in", Path: "/srv/in", Access: share.Write},
 			{Name: "out", Path: "/srv/out", Access: share.Read},
-			{Name: "keep", Path: "/srv/keep", Access: share.ReadWrite, NoOverwrite: true},
+			{Name: "keep", Path: "/srv/keep", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 5},
 		},
 		Copy: dmaxfer.Options{
 			Side: negotiate.DPU, Device: w.sides.DPU, Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
@@ -328,13 +328,13 @@ func mustLack(t *testing.T, disk *disktest.Memory, path string) {
 	}
 }
 
-// makeDirectories creates directories on the disk of the server.
-func (w *world) makeDirectories(paths ...string) {
-	w.Helper()
+// makeDirectories creates directories on a disk.
+func makeDirectories(t *testing.T, disk *disktest.Memory, paths ...string) {
+	t.Helper()
 	for _, each := range paths {
-		parent, err := w.remote.OpenDir(path.Dir(each))
-		must(w.T, err)
-		must(w.T, parent.MakeDir(path.Base(each), 0o755))
-		must(w.T, parent.Close())
+		parent, err := disk.OpenDir(path.Dir(each))
+		must(t, err)
+		must(t, parent.MakeDir(path.Base(each), 0o755))
+		must(t, parent.Close())
 	}
 }

@@ -262,8 +262,7 @@ func (l *lister) flush(ctx context.Context) error {
 func cleanPath(path string) (string, error) {
 	cleaned, err := share.CleanPath(path)
 	if err != nil {
-		return "", job.NewError(ErrRefused, err, "correct the path", "the path %s is not possible in a share",
-			quote.Text(path))
+		return "", job.NewError(ErrRefused, err, err.Error(), "cannot use the path %s", quote.Text(path))
 	}
 	return cleaned, nil
 }

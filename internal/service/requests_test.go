@@ -41,7 +41,7 @@ func (w *world) mustList(c *Client, at string, flags negotiate.ListFlags, want .
 
 func TestList(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.makeDirectories("/srv/box/d", "/srv/box/d/e")
+		makeDirectories(t, w.remote, "/srv/box/d", "/srv/box/d/e")
 		w.remote.Put("/srv/box/d/e/x", "12345")
 		w.remote.Put("/srv/box/d/a", "1")
 		w.remote.Put("/srv/box/z", "12")
@@ -113,7 +113,7 @@ func TestListGivenUp(t *testing.T) {
 
 func TestRemove(t *testing.T) {
 	inWorld(t, func(w *world) {
-		w.makeDirectories("/srv/box/d", "/srv/box/d/full")
+		makeDirectories(t, w.remote, "/srv/box/d", "/srv/box/d/full")
 		w.remote.Put("/srv/box/d/a", "1")
 		w.remote.Put("/srv/box/d/full/x", "1")
 		w.remote.Put("/srv/keep/a", "1")
