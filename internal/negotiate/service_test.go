@@ -44,6 +44,7 @@ func newService(t testing.TB, role ServiceRole) *Service {
 	if role == Daemon {
 		greeting = daemonGreeting
 	}
+	greeting.Authenticates = true // of a command it is ignored
 	s, err := NewService(role, greeting, Limits{MaxMessage: serviceLimit})
 	if err != nil {
 		t.Fatal(err)
