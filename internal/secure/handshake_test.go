@@ -117,8 +117,8 @@ func TestHostileClients(t *testing.T) {
 		"leaves after its hello":     {leavesAfterHello(s), comch.ErrPeerLost},
 		"garbage":                    {sends(bytes.Repeat([]byte("garbage "), 100)), ErrHandshake},
 		"zeros":                      {sends(make([]byte, 4080)), ErrHandshake},
-		"flood of messages":          {floods([]byte{22}), ErrHandshake},
-		"flood of bytes":             {floods(append([]byte{22, 3, 1, 0x40, 0}, make([]byte, 16000)...)), ErrHandshake},
+		"flood of messages":          {floods(endlessHello()[:10], make([]byte, 10)), errTooMuch},
+		"flood of bytes":             {floods(endlessHello(), endlessHello()), errTooMuch},
 		"HTTP":                       {sends([]byte("GET / HTTP/1.1\r\n\r\n")), ErrHandshake},
 		"TLS 1.2":                    {tlsClient(s, offersTLS12), ErrHandshake},
 		"TLS 1.0 to 1.2":             {tlsClient(s, offersOldTLS), ErrHandshake},
@@ -195,11 +195,18 @@ func sends(message []byte) hostileClient {
 	return func(ctx context.Context, _ *testing.T, conn comch.Conn) { _ = conn.Send(ctx, message) }
 }
 
-func floods(message []byte) hostileClient {
+func floods(first, more []byte) hostileClient {
 	return func(ctx context.Context, _ *testing.T, conn comch.Conn) {
-		for conn.Send(ctx, message) == nil {
+		for err := conn.Send(ctx, first); err == nil; {
+			err = conn.Send(ctx, more)
 		}
 	}
+}
+
+// endlessHello returns a record with the beginning of a hello of 64 KiB, of which package tls waits for the rest.
+func endlessHello() []byte {
+	const length = 16<<10 - recordHeader
+	return append([]byte{22, 3, 1, byte(length >> 8), byte(length & 0xff), 1, 0, 0xff, 0xff}, make([]byte, length-4)...)
 }
 
 func echoes(ctx context.Context, _ *testing.T, conn comch.Conn) {

@@ -60,6 +60,9 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
+var errTooMuch = fmt.Errorf("%w: its handshake has more than %d messages or %d KiB",
+	ErrHandshake, MaxHandshakeMessages, MaxHandshakeBytes>>10)
+
 // exchange sends what was written, and receives a message of the handshake.
 func (s *stream) exchange() error {
 	if err := s.flush(s.ctx); err != nil {
@@ -72,8 +75,7 @@ func (s *stream) exchange() error {
 	s.messages++
 	s.bytes += len(message)
 	if s.messages > MaxHandshakeMessages || s.bytes > MaxHandshakeBytes {
-		return fmt.Errorf("%w: its handshake has more than %d messages or %d KiB",
-			ErrHandshake, MaxHandshakeMessages, MaxHandshakeBytes>>10)
+		return errTooMuch
 	}
 	s.in = message
 	return nil
