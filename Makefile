@@ -12,6 +12,7 @@ CORRUPTIONS   ?= 100000
 KILLS         ?= 1000
 KILLSEED      ?= 0
 COPIES        ?= 1000
+FLIPS         ?= 1000000
 ARM64_CC      ?= aarch64-linux-gnu-gcc
 VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 
@@ -31,9 +32,9 @@ C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill trees soak race nocgo quirks \
-	asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo bench profile linear \
-	instructions unit-check vuln cover ci clean
+.PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill test-escape trees soak race \
+	nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo bench \
+	profile linear instructions unit-check vuln cover ci clean
 # Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
@@ -74,6 +75,9 @@ test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as
 	$(CRASH_TEST) -run TestSignalAtRandomTime -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestStallAtRandomTime -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestTreeCrashAtRandomTime -tree.kills=$$(($(KILLS) / 10 + 1)) -tree.seed=$(KILLSEED)
+
+test-escape: ## FLIPS exchanges of directories and symlinks (default 1000000) in a share that is used meanwhile
+	$(GO) test -count=1 -timeout 0 -v ./internal/share -run TestNothingEscapes -share.flips=$(FLIPS)
 
 # The checkout must not change meanwhile. The comparison with rsync needs rsync.
 trees: ## copy this checkout and the sources of Go as trees, both ways, and compare them with find and rsync

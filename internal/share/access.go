@@ -44,17 +44,3 @@ func ParseAccess(text string) (Access, error) {
 	}
 	return 0, fmt.Errorf("%s is not an access: give ro (read only), wo (write only) or rw", quote.Text(text))
 }
-
-// MarshalText implements encoding.TextMarshaler. It fails for anything that ParseAccess does not return.
-func (a Access) MarshalText() ([]byte, error) {
-	if _, err := ParseAccess(a.String()); err != nil {
-		return nil, err
-	}
-	return []byte(a.String()), nil
-}
-
-// UnmarshalText implements encoding.TextUnmarshaler with ParseAccess.
-func (a *Access) UnmarshalText(text []byte) (err error) {
-	*a, err = ParseAccess(string(text))
-	return err
-}
