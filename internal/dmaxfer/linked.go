@@ -79,18 +79,19 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 		return job.Summary{}, t.refuse(err)
 	}
 	defer t.file.Close()
-	for restarted := false; ; restarted = true {
-		config := t.config()
-		config.Restarted = restarted
+	config := t.config()
+	for {
 		session, err := t.session(config)
 		if err != nil {
-			return job.Summary{}, err
+			return job.Summary{}, t.refuse(err)
 		}
 		result, err := native.Run(ctx, config, session, 0)
 		if !leavesDMA(err, t.options.paths) {
 			return result.Summary, t.explain(err)
 		}
 		t.options.leaveDMA()
+		config = t.config()
+		config.Restarted, config.Early = true, result.Early
 	}
 }
 

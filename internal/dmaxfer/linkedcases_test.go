@@ -138,22 +138,47 @@ func TestLinkedTree(t *testing.T) {
 // A DPU that may not import the window goes on over producers and consumers, and begins the next transfer with them.
 func TestLinkedLeavesDMA(t *testing.T) {
 	t.Setenv("DMA_COPY_SOFT_FAULTS", "refuse=doca_mmap_create_from_export:1:NOT_PERMITTED")
-	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
-		l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
-		from, to := l.files(sender)
-		jobtest.WriteFile(t, from.File, content(3*testChunk))
-		for range 2 {
-			for side, is := range l.mustCopy(t, sender).summaries {
-				if is.DataPath != negotiate.PathFast {
-					t.Errorf("the %s has copied by %s", side, is.DataPath)
+	for _, polls := range []bool{false, true} {
+		eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+			if !polls {
+				for side, end := range l.ends {
+					l.ends[side] = newLinkedEnd(plainConn{end.raw})
 				}
 			}
-			jobtest.MustContain(t, to.File, content(3*testChunk))
-			must(t, os.Remove(to.File))
+			leavesDMAOnce(t, l, sender)
+		})
+	}
+}
+
+func leavesDMAOnce(t *testing.T, l *linkedPair, sender negotiate.Side) {
+	l.host.Log, l.dpu.Log = zerolog.Nop(), zerolog.Nop()
+	from, to := l.files(sender)
+	jobtest.WriteFile(t, from.File, content(3*testChunk))
+	for range 2 {
+		for side, is := range l.mustCopy(t, sender).summaries {
+			if is.DataPath != negotiate.PathFast {
+				t.Errorf("the %s has copied by %s", side, is.DataPath)
+			}
 		}
-		if n := l.opened[negotiate.DPU].windows; n != 1 {
-			t.Errorf("the DPU has opened %d windows", n)
+		jobtest.MustContain(t, to.File, content(3*testChunk))
+		must(t, os.Remove(to.File))
+	}
+	if n := l.opened[negotiate.DPU].windows; n != 1 {
+		t.Errorf("the DPU has opened %d windows", n)
+	}
+}
+
+// A side that sends changes nothing, not even what an interrupted transfer has left beside its file.
+func TestLinkedSourceIsLeftAlone(t *testing.T) {
+	eachWay(t, func(t *testing.T, l *linkedPair, sender negotiate.Side) {
+		from, to := l.files(sender)
+		jobtest.WriteFile(t, from.File, "content")
+		jobtest.WriteFile(t, to.File, "content")
+		for _, end := range []string{"part", "journal"} {
+			jobtest.WriteFile(t, filepath.Join(filepath.Dir(from.File), ".file.dma-copy-"+end), "left")
 		}
+		l.mustCopy(t, sender)
+		jobtest.MustHold(t, filepath.Dir(from.File), ".file.dma-copy-journal", ".file.dma-copy-part", "file")
 	})
 }
 

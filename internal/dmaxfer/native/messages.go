@@ -12,6 +12,10 @@ import (
 
 // receive takes the peer's next message, if there is one.
 func (t *transfer) receive(ctx context.Context) (received bool, err error) {
+	if message := t.early; message != nil {
+		t.early = nil
+		return true, t.take(ctx, message)
+	}
 	message, received := t.inbox.TryRecv()
 	if !received {
 		return false, nil

@@ -216,8 +216,11 @@ func (s *sender) answered(ctx context.Context, answers []negotiate.Answer) error
 }
 
 // removeLeftovers removes what an interrupted transfer in the other direction has left beside a file that both sides
-// have. A failure to remove it is ignored.
+// have. A failure to remove it is ignored. A side that is to send, and nothing else, changes nothing.
 func (s *sender) removeLeftovers() {
+	if s.terms.config.Use == job.SourceUse {
+		return
+	}
 	if !s.terms.plan.Compare || s.terms.plan.Tree || s.terms.plan.DryRun {
 		return
 	}

@@ -72,6 +72,7 @@ type transfer struct {
 
 	broken    error   // what a lane has noticed of the peer, and ends the transfer
 	skipInbox bool    // the next step serves anything but the inbox
+	early     []byte  // a message that comes before those of the inbox; nil: none
 	posted    mailbox // what is left to do by the owner, for example when a job has ended
 	jobs      sync.WaitGroup
 	reference *negotiate.Step // set if the peer speaks the reference protocol
@@ -90,6 +91,7 @@ func newTransfer(c Config, session *negotiate.NativeSession) *transfer {
 		account: &account{terms: agreed, started: time.Now()},
 		message: make([]byte, 0, c.Conn.MaxMessage()),
 		posted:  newMailbox(),
+		early:   c.Early,
 	}
 }
 
