@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -313,5 +314,38 @@ func linkedDeviceHangs(t *testing.T, what string, fast bool) {
 	}
 	close(hangs)
 	synctest.Wait()
+	r.end()
+}
+
+// The second session, on the fast path, begins while the first one still waits for its disk.
+func TestLinkedLeavesDMAWithSlowDisk(t *testing.T) {
+	for _, polls := range []bool{false, true} {
+		for step := range 2 {
+			t.Run(fmt.Sprintf("transfer %d, polls %t", step, polls), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { leavesDMAWithSlowDisk(t, step, polls) })
+			})
+		}
+	}
+}
+
+func leavesDMAWithSlowDisk(t *testing.T, step int, polls bool) {
+	device, refused := noDeviceFaults(), atomic.Bool{}
+	device.open = func(opened string) error {
+		if opened == "engine" && refused.CompareAndSwap(false, true) {
+			return &doca.Error{Op: "doca_mmap_create_from_export", Code: doca.CodeNotPermitted}
+		}
+		return nil
+	}
+	r := newLinkedRun(t, injection{device: device}, false)
+	r.NetDelay, r.DiskDelay = 100*time.Microsecond, 50*time.Millisecond
+	r.start()
+	for side, end := range r.ends {
+		if !polls {
+			r.ends[side] = newLinkedEnd(plainConn{end.raw})
+		}
+	}
+	if r.transfer(r.steps[step]); r.failed || !refused.Load() {
+		t.Error("the transfer has failed, or was not refused DMA")
+	}
 	r.end()
 }
