@@ -30,15 +30,38 @@ func BenchmarkLinked(b *testing.B) {
 	}
 }
 
+// BenchmarkLinkedTree is BenchmarkLinked for a directory of small files.
+func BenchmarkLinkedTree(b *testing.B) {
+	const files = 10_000
+	for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
+		b.Run(fmt.Sprintf("files=%d/from=%s", files, sender), func(b *testing.B) {
+			l := newBenchedPair(b)
+			from, _ := l.files(sender)
+			mustMove(b, os.Mkdir(from.File, 0o700))
+			for i := range files {
+				name := filepath.Join(from.File, fmt.Sprintf("file%05d", i))
+				mustMove(b, os.WriteFile(name, []byte(content(1<<10)), 0o600))
+			}
+			copyRepeatedly(b, l, sender)
+		})
+	}
+}
+
 func benchLinked(b *testing.B, size int, sender negotiate.Side) {
 	l := newBenchedPair(b)
-	from, to := l.files(sender)
+	from, _ := l.files(sender)
 	mustMove(b, os.WriteFile(from.File, []byte(content(size)), 0o600))
+	b.SetBytes(int64(size))
+	copyRepeatedly(b, l, sender)
+}
+
+func copyRepeatedly(b *testing.B, l *linkedPair, sender negotiate.Side) {
+	b.Helper()
+	from, to := l.files(sender)
 	l.mustCopy(b, sender)
-	mustMove(b, os.Remove(to.File))
+	mustMove(b, os.RemoveAll(to.File))
 	other := filepath.Join(filepath.Dir(to.File), "cp")
 	var copied, cpu time.Duration
-	b.SetBytes(int64(size))
 	b.ReportAllocs()
 	b.ResetTimer()
 	for range b.N {
@@ -47,10 +70,10 @@ func benchLinked(b *testing.B, size int, sender negotiate.Side) {
 		cpu += cpuTime(b) - before
 		b.StopTimer()
 		began := time.Now()
-		mustMove(b, exec.Command("cp", from.File, other).Run())
+		mustMove(b, exec.Command("cp", "-r", from.File, other).Run())
 		copied += time.Since(began)
-		mustMove(b, os.Remove(other))
-		mustMove(b, os.Remove(to.File))
+		mustMove(b, os.RemoveAll(other))
+		mustMove(b, os.RemoveAll(to.File))
 		b.StartTimer()
 	}
 	b.StopTimer()
