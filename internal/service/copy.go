@@ -108,12 +108,12 @@ type copySide struct {
 }
 
 // prepare finds out what the daemon's side of a copy has to do. The rights of what it returns are to be released.
-func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (side copySide, err error) {
+func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*copySide, error) {
 	rights, err := c.server.authorizeCopy(c.key, r)
 	if err != nil {
-		return copySide{}, err
+		return nil, err
 	}
-	side = copySide{rights: rights, options: c.server.config.Copy, use: job.TargetUse}
+	side := &copySide{rights: rights, options: c.server.config.Copy, use: job.TargetUse}
 	o := &side.options
 	o.FS, o.Limiters, o.MaxBytes, o.MaxEntries = rights.FS(), rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
@@ -132,11 +132,12 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (s
 			wait()
 			c.server.release(rights.open)
 		}()
-		return copySide{}, err
+		return nil, err
 	case err != nil:
 		c.server.release(rights.open)
+		return nil, err
 	}
-	return side, err
+	return side, nil
 }
 
 // source prepares the daemon to send.
@@ -274,7 +275,7 @@ func localName(at string) string {
 
 // transfer makes a copy to which nothing is to be objected. endTurn lets another copy begin: it is called as soon as
 // this side has ended, whatever the peer does.
-func (c *connection) transfer(record *Record, side copySide, endTurn func()) (failed, fatal error) {
+func (c *connection) transfer(record *Record, side *copySide, endTurn func()) (failed, fatal error) {
 	progress := &job.Progress{}
 	c.mu.Lock()
 	c.progress = progress

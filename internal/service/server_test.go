@@ -93,9 +93,9 @@ func TestTransfersWaitForTheirTurn(t *testing.T) {
 		ended := w.pushing(w.alice(), "box/large")
 		var mu sync.Mutex
 		var order []int
-		told := make(map[int][]int)
+		var told [3][]int // by client
 		var waiting sync.WaitGroup
-		for i := range 3 {
+		for i := range told {
 			c := w.alice()
 			c.config.Waiting = func(ahead int) { told[i] = append(told[i], ahead) }
 			waiting.Go(func() {
