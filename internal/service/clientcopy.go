@@ -145,6 +145,11 @@ func (c *Client) copy(
 func (c *Client) request(
 	ctx context.Context, r negotiate.CopyRequest, items []negotiate.Item,
 ) (negotiate.Accepted, error) {
+	if err := negotiate.CheckItems(items); err != nil {
+		return negotiate.Accepted{}, job.NewError(job.ErrSettings, err, "give fewer or shorter ones",
+			"the patterns and paths of the copy cannot be sent to the daemon (%v)", err)
+	}
+	sent := len(items) > 0
 	for len(items) > 0 {
 		used := 0
 		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
@@ -158,6 +163,9 @@ func (c *Client) request(
 	}
 	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
 	if err != nil {
+		if sent { // which only a copy can follow
+			_ = c.fail(err)
+		}
 		return negotiate.Accepted{}, err
 	}
 	step, err := c.answer(ctx)

@@ -143,10 +143,15 @@ func (c *connection) enter() error {
 		return err
 	}
 	if err := c.server.admit(c); err != nil {
+		leave()
 		return c.part(err)
 	}
 	c.admitted = true
-	return c.greet(ctx)
+	if err := c.greet(ctx); err != nil {
+		leave()
+		return c.part(err)
+	}
+	return nil
 }
 
 // whileConnected returns a context that ends with the connection.
@@ -208,8 +213,8 @@ func (c *connection) part(reason error) error {
 	defer cancel()
 	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error(), Final: true}
 	err := c.exchange.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
-	if err != nil {
-		return reason // the peer has gone, or the session has failed, and told the peer why
+	if err != nil { // the session may have failed, and have told the peer why
+		c.server.config.Log.Debug().Err(err).Msg("could not tell the peer why the connection ends")
 	}
 	select {
 	case <-c.in.Conn.Done():

@@ -188,6 +188,30 @@ func TestTrees(t *testing.T) {
 	}
 }
 
+// What no message can carry is refused before anything is sent.
+func TestImpossibleCopies(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.remote.Put("/srv/box/a", "content")
+		w.local.Put("/home/a", "content")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		r := w.copyOf("b", "box/a")
+		r.Rules = slices.Repeat([]tree.Rule{{Pattern: "x"}}, negotiate.MaxPatterns+1)
+		_, err := c.Pull(w.Context(), r)
+		mustBe(w.T, err, job.ErrSettings)
+		_, err = c.Push(w.Context(), w.copyOf("a", "box/../a"))
+		mustBe(w.T, err, negotiate.ErrMalformed)
+		w.mustPush(c)
+		r = w.copyOf("b", "box/../a")
+		r.Rules = []tree.Rule{{Pattern: "x"}}
+		_, err = c.Pull(w.Context(), r)
+		mustBe(w.T, err, negotiate.ErrMalformed)
+		_, err = c.Ping(w.Context(), nil) // the patterns have been sent
+		mustBe(w.T, err, negotiate.ErrMalformed)
+	})
+}
+
 // A stream is pushed from standard input, and a file is pulled to standard output.
 func TestStreams(t *testing.T) {
 	inWorld(t, func(w *world) {
