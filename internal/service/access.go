@@ -52,8 +52,8 @@ func (s *Server) authorize(key identity.Public, name string, needed share.Access
 		return rights{}, job.NewError(ErrRefused, nil, "run \"dma-copy ls\" to see the shares",
 			"the daemon has no share %s for this key", quote.Text(name))
 	case !access.Allows(needed):
-		return rights{}, job.NewError(ErrRefused, nil, "ask for the right on the daemon's side", "this key may not %s share %s", verbs[needed&^access],
-			quote.Text(name))
+		return rights{}, job.NewError(ErrRefused, nil, "ask for the right on the daemon's side",
+			"this key may not %s share %s", verbs[needed&^access], quote.Text(name))
 	}
 	opened.users++
 	limits := s.config.Limits

@@ -108,7 +108,8 @@ func TestRights(t *testing.T) {
 		{name: "pull from a share to write", pull: true, remote: "in/old", text: "may not read from share"},
 		{name: "push to no share", remote: "none/new", text: "no share"},
 		{name: "push to a share of others", grant: only("out", share.Read), remote: "box/new", text: "no share"},
-		{name: "pull of a share of others", grant: only("out", share.Read), pull: true, remote: "box/old", text: "no share"},
+		{name: "pull of a share of others", grant: only("out", share.Read), pull: true, remote: "box/old",
+			text: "no share"},
 		{name: "pull of an own share", grant: only("out", share.Read), pull: true, remote: "out/old"},
 		{name: "push with the right to read", grant: only("box", share.Read), remote: "box/new", text: "may not write"},
 		{name: "pull with the right to write", grant: only("box", share.Write), pull: true, remote: "box/old",
@@ -216,7 +217,9 @@ func TestLowest(t *testing.T) {
 	for _, test := range []struct {
 		limits []int64
 		want   int64
-	}{{nil, 0}, {[]int64{0, 0}, 0}, {[]int64{0, 7}, 7}, {[]int64{7, 0}, 7}, {[]int64{7, 5, 9}, 5}, {[]int64{-1, 3}, 3}} {
+	}{
+		{nil, 0}, {[]int64{0, 0}, 0}, {[]int64{0, 7}, 7}, {[]int64{7, 0}, 7}, {[]int64{7, 5, 9}, 5}, {[]int64{-1, 3}, 3},
+	} {
 		if got := lowest(test.limits...); got != test.want {
 			t.Errorf("lowest of %v is %d, want %d", test.limits, got, test.want)
 		}

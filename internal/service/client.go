@@ -48,7 +48,8 @@ type Peer struct {
 }
 
 // Client is a connection of a command to a daemon. It makes one request at a time, and is used by one goroutine at a
-// time, apart from Close. After the loss of the connection, or a request that was interrupted, all further requests fail.
+// time, apart from Close. After the loss of the connection, or a request that was interrupted, all further requests
+// fail.
 type Client struct {
 	config   ClientConfig
 	conn     comch.Conn // of the device
@@ -64,8 +65,8 @@ type Client struct {
 var errTurnedAway = errors.New("the daemon closed the connection without sending anything")
 
 // Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
-// the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key and
-// Anonymous is not set, with *negotiate.Refusal if the daemon takes no further connection, and with the errors of
+// the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key
+// and Anonymous is not set, with *negotiate.Refusal if the daemon takes no further connection, and with the errors of
 // packages secure, comch and negotiate. The Client owns Conn, which is closed after an error.
 func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 	setDefault(&config.IdleTimeout, 30*time.Second)
@@ -185,9 +186,9 @@ func (c *Client) fail(err error) error {
 }
 
 // List calls each for what is at a place, and below it: of a directory its entries, or with negotiate.ListRecursive all
-// that is below, depth first and sorted by name. The first entry, whose Path is empty, is that at the place itself; with
-// negotiate.ListItself it is the only one. The zero place is a directory of the shares, whose modes are the rights of
-// this key. The result says whether the list is complete. An error of each ends the connection.
+// that is below, depth first and sorted by name. The first entry, whose Path is empty, is that at the place itself;
+// with negotiate.ListItself it is the only one. The zero place is a directory of the shares, whose modes are the rights
+// of this key. The result says whether the list is complete. An error of each ends the connection.
 func (c *Client) List(
 	ctx context.Context, place negotiate.Place, flags negotiate.ListFlags, each func(share.Entry) error,
 ) (negotiate.ListEnd, error) {
@@ -262,7 +263,8 @@ func (c *Client) Ping(ctx context.Context, payload []byte) (time.Duration, error
 
 // Text sends a text for the daemon's user, and returns that of the daemon: any bytes.
 func (c *Client) Text(ctx context.Context, text string) (string, error) {
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, []byte(text), true) })
+	payload := []byte(text)
+	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Ping(dst, payload, true) })
 	if err != nil {
 		return "", err
 	}

@@ -14,9 +14,9 @@ import (
 
 // CopyRequest is one copy between this machine and a share.
 type CopyRequest struct {
-	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target of
-	// a pull, "-" for standard input or output. Overwrite, Backup, NoResume, AllowChanging, Links, Filter and FilesFrom
-	// are about one of the sides, which may be the daemon's.
+	// Options are those of the copy, as the user gave them for both sides. File is the source of a push or the target
+	// of a pull, "-" for standard input or output. Overwrite, Backup, NoResume, AllowChanging, Links, Filter and
+	// FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
 	Place negotiate.Place // of the target of a push, or of the source of a pull

@@ -30,8 +30,8 @@ type ServerConfig struct {
 	Name string // of this daemon, for its peers: printable ASCII; may be empty
 	Text string // the answer to the text of a ping; may be empty
 
-	// Copy has the daemon's side of every copy: Side, Device, Path, Chunk, Depth, Digest, Durability, Placement, Readback,
-	// NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
+	// Copy has the daemon's side of every copy: Side, Device, Path, Chunk, Depth, Digest, Durability, Placement,
+	// Readback, NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
 	Copy dmaxfer.Options
 
 	Observer Observer // nil: none

@@ -212,7 +212,9 @@ func (c *connection) part(reason error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), job.PartingTime)
 	defer cancel()
 	refusal := negotiate.Refusal{Code: c.server.code(reason), Text: reason.Error(), Final: true}
-	err := c.exchange.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Refuse(dst, refusal) })
+	err := c.exchange.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) {
+		return s.Refuse(dst, refusal)
+	})
 	if err != nil { // the session may have failed, and have told the peer why
 		c.server.config.Log.Debug().Err(err).Msg("could not tell the peer why the connection ends")
 	}

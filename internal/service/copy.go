@@ -159,8 +159,8 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 	info, err := o.FS.Stat(o.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return job.NewError(job.ErrSource, err, "run \"dma-copy ls\" to see what there is", "%s does not exist in share %s",
-			at, s.Name)
+		return job.NewError(job.ErrSource, err, "run \"dma-copy ls\" to see what there is",
+			"%s does not exist in share %s", at, s.Name)
 	case err != nil:
 		return disk.CannotStat(o.File, err)
 	case info.Mode.IsDir():

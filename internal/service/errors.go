@@ -11,9 +11,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// The kinds of errors of this package, besides those of packages job, comch, secure and negotiate; errors.Is finds them.
+// The kinds of errors of this package, besides those of packages job, comch, secure and negotiate; errors.Is finds
+// them.
 var (
-	// ErrRefused means that the daemon does not let a peer do what it asks for: its key is not trusted, or has no right.
+	// ErrRefused means that the daemon does not let a peer do what it asks for: its key is not trusted, or has no
+	// right.
 	ErrRefused = errors.New("refused")
 
 	// ErrDraining means that the daemon ends, and takes no more requests.

@@ -101,7 +101,9 @@ func (a *attacker) mustBeEnded(code negotiate.AbortCode) {
 }
 
 // copyMessage returns a COPY.
-func copyMessage(direction negotiate.CopyDirection, kind negotiate.CopyKind, place negotiate.Place, size uint64) []byte {
+func copyMessage(
+	direction negotiate.CopyDirection, kind negotiate.CopyKind, place negotiate.Place, size uint64,
+) []byte {
 	return negotiate.AppendCopy(nil, negotiate.CopyRequest{Direction: direction, Kind: kind, Place: place, Size: size})
 }
 
@@ -133,18 +135,25 @@ func TestHostileMessages(t *testing.T) {
 			other := negotiate.ServiceGreeting{Versions: negotiate.Versions{Min: 200, Max: 201}}
 			a.authenticate().send(negotiate.AppendServiceGreeting(nil, other))
 		}, negotiate.AbortProtocol},
-		{"a native message outside of a copy", func(a *attacker) { a.greet().send(heartbeat()) }, negotiate.AbortProtocol},
+		{"a native message outside of a copy", func(a *attacker) {
+			a.greet().send(heartbeat())
+		}, negotiate.AbortProtocol},
 		{"a CLOSE outside of a copy", func(a *attacker) {
 			a.greet().send(negotiate.AppendClose(nil))
 		}, negotiate.AbortProtocol},
 		{"a message of the daemon", func(a *attacker) {
 			a.greet().send(negotiate.AppendWorking(nil, 0))
 		}, negotiate.AbortProtocol},
-		{"a path with dots", func(a *attacker) { a.greet().send(pushMessage("../../etc/passwd")) }, negotiate.AbortProtocol},
+		{"a path with dots", func(a *attacker) {
+			a.greet().send(pushMessage("../../etc/passwd"))
+		}, negotiate.AbortProtocol},
 		{"an absolute path", func(a *attacker) { a.greet().send(pushMessage("/etc/passwd")) }, negotiate.AbortProtocol},
-		{"a path with a zero byte", func(a *attacker) { a.greet().send(pushMessage("a\x00b")) }, negotiate.AbortProtocol},
+		{"a path with a zero byte", func(a *attacker) {
+			a.greet().send(pushMessage("a\x00b"))
+		}, negotiate.AbortProtocol},
 		{"a size beyond all files", func(a *attacker) {
-			a.greet().send(copyMessage(negotiate.CopyPush, negotiate.CopyFile, negotiate.Place{Share: "box", Path: "a"}, 1<<63))
+			place := negotiate.Place{Share: "box", Path: "a"}
+			a.greet().send(copyMessage(negotiate.CopyPush, negotiate.CopyFile, place, 1<<63))
 		}, negotiate.AbortProtocol},
 		{"a length beyond the message", func(a *attacker) {
 			message := pushMessage("a")

@@ -188,8 +188,8 @@ func newWorld(t *testing.T) *world {
 	}
 	w.trusted = trust{alice.Public(): {Name: "alice", Key: alice.Public()}}
 	w.config = ServerConfig{
-		Key: newKey(t), Trust: w.trusted, FS: disktest.NewFaulty(w.remote, w.plan), Name: "dpu7", Text: "hello", Observer: w.observed,
-		Log: zerolog.Nop(),
+		Key: newKey(t), Trust: w.trusted, FS: disktest.NewFaulty(w.remote, w.plan), Name: "dpu7", Text: "hello",
+		Observer: w.observed, Log: zerolog.Nop(),
 		Shares: []share.Share{
 			{Name: "box", Path: "/srv/box", Access: share.ReadWrite},
 			{Name: "in", Path: "/srv/in", Access: share.Write},

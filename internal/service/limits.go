@@ -231,7 +231,7 @@ func newQueue() *queue { return &queue{places: make(map[string]*places)} }
 func (q *queue) enter(ctx context.Context, function string) (leave func(), err error) {
 	p := q.take(function)
 	if p == nil {
-		return nil, fmt.Errorf("%d connections of the function %s wait for their handshake", waitingHandshakes, function)
+		return nil, fmt.Errorf("%d connections of %s wait for their handshake", waitingHandshakes, function)
 	}
 	if err := p.turn.Acquire(ctx, 1); err != nil {
 		q.drop(function, p)

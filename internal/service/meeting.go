@@ -84,7 +84,8 @@ func offerTo(device *doca.Device, function string, connections int) (*offered, e
 	}
 	listener, err := comch.ListenMany(device, rep, negotiate.ServiceName, connections)
 	if errors.Is(err, doca.CodeAlreadyExist) {
-		err = fmt.Errorf("another daemon already serves representor %s on %s: %w", function, device.Info().PCIAddress, err)
+		err = fmt.Errorf("another daemon already serves representor %s on %s: %w", function,
+			device.Info().PCIAddress, err)
 	}
 	if err != nil {
 		return nil, errors.Join(err, rep.Close())

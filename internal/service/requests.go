@@ -96,8 +96,9 @@ func (c *connection) whileWorking(ctx context.Context, ahead func() int, call fu
 	return call(ctx)
 }
 
-// work makes a call into a share, which may take long or hang. Without progress for the idle timeout it is given up; the
-// error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more until wait has.
+// work makes a call into a share, which may take long or hang. Without progress for the idle timeout it is given up;
+// the error is then a job.ErrHung if the call has not returned, and what it uses must not be touched any more until
+// wait has.
 func (c *connection) work(call func(context.Context, *job.Progress) error) (wait func(), err error) {
 	calls, progress := &job.Calls{Slow: stalledShare}, &job.Progress{}
 	alone := func() int { return 0 }
@@ -114,8 +115,8 @@ func (c *connection) work(call func(context.Context, *job.Progress) error) (wait
 }
 
 func stalledShare(patience time.Duration) error {
-	return job.NewError(job.ErrIdle, nil, "check the file system of the share", "timeout: the share did not answer for %s",
-		patience)
+	return job.NewError(job.ErrIdle, nil, "check the file system of the share",
+		"timeout: the share did not answer for %s", patience)
 }
 
 // list answers a LIST.

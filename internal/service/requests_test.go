@@ -135,7 +135,9 @@ func TestRemove(t *testing.T) {
 		mustLack(w.T, w.remote, "/srv/box/d/a")
 		mustHave(w.T, w.remote, "/srv/box/d/full/x", "1")
 		mustHave(w.T, w.remote, "/srv/secret", "1")
-		for path, failed := range map[string]bool{"a": false, "none": false, "full": true, "up/secret": true, "up": false} {
+		for path, failed := range map[string]bool{
+			"a": false, "none": false, "full": true, "up/secret": true, "up": false,
+		} {
 			if got, found := codes[path]; !found || (got != 0) != failed {
 				w.Errorf("%s: code %d (found: %t)", path, got, found)
 			}
@@ -162,7 +164,8 @@ func TestRemoveMany(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		var removed []string
-		err := c.Remove(w.Context(), negotiate.Place{Share: "box"}, paths, func(path string, r negotiate.Removal) error {
+		place := negotiate.Place{Share: "box"}
+		err := c.Remove(w.Context(), place, paths, func(path string, r negotiate.Removal) error {
 			if r.Code != 0 {
 				return errors.New(r.Text)
 			}

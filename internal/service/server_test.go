@@ -74,7 +74,8 @@ func TestManyClients(t *testing.T) {
 		running.Wait()
 		for i := range clients {
 			for file := range files {
-				mustHave(w.T, w.remote, fmt.Sprintf("/srv/box/%d-%d", i, file), strings.Repeat(fmt.Sprint(file), 10_000))
+				at := fmt.Sprintf("/srv/box/%d-%d", i, file)
+				mustHave(w.T, w.remote, at, strings.Repeat(fmt.Sprint(file), 10_000))
 			}
 		}
 		synctest.Wait()

@@ -193,7 +193,8 @@ func TestRandomMessages(t *testing.T) {
 	messages := [][]byte{
 		greeting(), pushMessage("a"), heartbeat(), negotiate.AppendClose(nil), negotiate.AppendWorking(nil, 1),
 		copyMessage(negotiate.CopyPull, negotiate.CopyUnknown, place, 0),
-		negotiate.AppendList(nil, negotiate.ListRequest{Place: place}), negotiate.AppendList(nil, negotiate.ListRequest{}),
+		negotiate.AppendList(nil, negotiate.ListRequest{Place: place}),
+		negotiate.AppendList(nil, negotiate.ListRequest{}),
 		negotiate.AppendRemove(nil, negotiate.RemoveRequest{Place: place, Paths: []string{"b"}}),
 		negotiate.AppendItems(nil, []negotiate.Item{{Kind: negotiate.ItemExclude, Text: "x"}}),
 		negotiate.AppendServicePing(nil, negotiate.ServicePing{Payload: []byte("p")}),
