@@ -218,7 +218,8 @@ func TestLowest(t *testing.T) {
 		limits []int64
 		want   int64
 	}{
-		{nil, 0}, {[]int64{0, 0}, 0}, {[]int64{0, 7}, 7}, {[]int64{7, 0}, 7}, {[]int64{7, 5, 9}, 5}, {[]int64{-1, 3}, 3},
+		{nil, 0}, {[]int64{0, 0}, 0}, {[]int64{0, 7}, 7}, {[]int64{7, 0}, 7}, {[]int64{7, 5, 9}, 5},
+		{[]int64{-1, 3}, 3},
 	} {
 		if got := lowest(test.limits...); got != test.want {
 			t.Errorf("lowest of %v is %d, want %d", test.limits, got, test.want)

@@ -4,14 +4,18 @@ package service
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -24,7 +28,7 @@ type meetings struct {
 	box     string // the directory of the share
 }
 
-func openMeetings(t *testing.T, daemonSide negotiate.Side) *meetings {
+func openMeetings(t *testing.T, daemonSide negotiate.Side, connections int) *meetings {
 	t.Helper()
 	m := &meetings{world: newWorld(t), box: t.TempDir()}
 	m.config.FS = disk.OS
@@ -39,7 +43,8 @@ func openMeetings(t *testing.T, daemonSide negotiate.Side) *meetings {
 	function := m.sides.Host.Info().PCIAddress
 	var err error
 	m.daemon, err = OpenDaemon(DaemonConfig{
-		Server: m.server, Device: daemonDevice, Side: daemonSide, Representors: []string{function}, Log: zerolog.Nop(),
+		Server: m.server, Device: daemonDevice, Side: daemonSide, Representors: []string{function},
+		Connections: connections, Log: zerolog.Nop(),
 	})
 	must(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -58,28 +63,52 @@ func openMeetings(t *testing.T, daemonSide negotiate.Side) *meetings {
 	return m
 }
 
-// command connects, pushes a file of this name, and disconnects.
+// contentOf returns that of the file of this name.
+func contentOf(name string) string { return strings.Repeat(name+"\n", 100_000) }
+
+// command connects, pushes a file of this name twice and pulls it, and disconnects.
 func (m *meetings) command(name string) error {
 	c, err := Dial(m.Context(), m.meeting, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
 	if err != nil {
 		return err
 	}
 	source := filepath.Join(m.TempDir(), name)
-	if err := os.WriteFile(source, []byte(name), 0o600); err != nil {
-		return err
+	if err := os.WriteFile(source, []byte(contentOf(name)), 0o600); err != nil {
+		return errors.Join(err, c.Close())
 	}
 	r := m.copyOf(name, "box/"+name)
 	r.Options.Side, r.Options.Device, r.Options.FS, r.Options.File = m.meeting.Side, m.meeting.Device, disk.OS, source
-	if _, err := c.Push(m.Context(), r); err != nil {
-		return err
+	_, err = c.Push(m.Context(), r)
+	if err == nil {
+		r.Place.Path += "-again"
+		_, err = c.Push(m.Context(), r)
 	}
-	return c.Close()
+	if err == nil {
+		r.Options.File += "-back"
+		_, err = c.Pull(m.Context(), r)
+	}
+	return errors.Join(err, c.Close(), hasContent(source+"-back", name))
+}
+
+func hasContent(path, name string) error {
+	if text, err := os.ReadFile(path); err != nil || string(text) != contentOf(name) {
+		return fmt.Errorf("%s has %d bytes (%w)", path, len(text), err)
+	}
+	return nil
 }
 
 func TestCommandsMeetTheDaemon(t *testing.T) {
-	for _, side := range []negotiate.Side{negotiate.DPU, negotiate.Host} {
-		t.Run("daemon on the "+side.String(), func(t *testing.T) {
-			m := openMeetings(t, side)
+	for _, test := range []struct {
+		name        string
+		side        negotiate.Side
+		connections int
+	}{
+		{"daemon on the DPU", negotiate.DPU, 0},
+		{"daemon on the DPU with one connection at a time", negotiate.DPU, 1},
+		{"daemon on the host", negotiate.Host, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			m := openMeetings(t, test.side, test.connections)
 			names := []string{"one", "two", "three"}
 			ended := make(chan error, len(names))
 			for _, name := range names {
@@ -89,22 +118,18 @@ func TestCommandsMeetTheDaemon(t *testing.T) {
 				must(t, <-ended)
 			}
 			for _, name := range names {
-				text, err := os.ReadFile(filepath.Join(m.box, name))
-				if err != nil || string(text) != name {
-					t.Errorf("%s has %q (%v)", name, text, err)
-				}
+				must(t, hasContent(filepath.Join(m.box, name), name))
+				must(t, hasContent(filepath.Join(m.box, name+"-again"), name))
 			}
 		})
 	}
 }
 
 func TestSecondDaemonIsRefused(t *testing.T) {
-	m := openMeetings(t, negotiate.DPU)
+	m := openMeetings(t, negotiate.DPU, 0)
 	_, err := OpenDaemon(DaemonConfig{
 		Server: m.server, Device: m.sides.DPU, Side: negotiate.DPU, Log: zerolog.Nop(),
 		Representors: []string{m.sides.Host.Info().PCIAddress},
 	})
-	if err == nil {
-		t.Fatal("two daemons offer the service to one function")
-	}
+	mustBe(t, err, doca.CodeAlreadyExist)
 }
