@@ -32,7 +32,7 @@ type connection struct {
 
 	running   context.Context // of requests, until interrupt
 	interrupt context.CancelCauseFunc
-	between   context.Context // of the waits between requests, until retire
+	between   context.Context // of all that comes before and between requests, until retire
 	retire    context.CancelCauseFunc
 
 	mu       sync.Mutex // guards what follows
@@ -45,19 +45,18 @@ type connection struct {
 // Serve serves a connection to its end, and closes it and its memory. It returns why it ended: nil if the peer ended it
 // between two requests. ctx ends it at once. A panic in it is counted as a bug and ends this connection only.
 func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
-	id, err := s.begin()
-	if err != nil {
-		return errors.Join(err, in.Conn.Close())
-	}
-	defer s.serving.Done()
 	c := &connection{
 		server: s, in: in, memory: native.Keep(budgetedMemory{in.Memory, s.memory}),
-		info: Session{ID: id, Function: in.Function, Connected: time.Now()},
+		info: Session{Function: in.Function, Connected: time.Now()},
 	}
 	c.running, c.interrupt = context.WithCancelCause(ctx)
 	defer c.interrupt(nil)
 	c.between, c.retire = context.WithCancelCause(c.running)
 	defer c.retire(nil)
+	if err := s.begin(c); err != nil {
+		return errors.Join(err, in.Conn.Close())
+	}
+	defer s.serving.Done()
 	s.config.Observer.Connected(c.info)
 	defer func() { c.end(err) }()
 	defer guard(&err)
@@ -80,9 +79,7 @@ func (c *connection) end(reason error) {
 	if err := c.in.Conn.Close(); err != nil {
 		c.server.config.Log.Warn().Err(err).Msg("could not close a connection")
 	}
-	if c.admitted {
-		c.server.dismiss(c)
-	}
+	c.server.dismiss(c)
 	if !c.greeted {
 		c.server.count(func(t *Totals) { t.Refused++ })
 		c.server.config.Observer.Refused(c.session(), int(c.server.code(reason)), reason)
@@ -128,7 +125,7 @@ func silent(what string) error {
 // enter lets the peer prove its key and greet. One connection of a function does so at a time.
 func (c *connection) enter() error {
 	limit := c.server.config.Limits.Handshake
-	waiting, cancel := context.WithTimeoutCause(c.running, limit, errQueue)
+	waiting, cancel := context.WithTimeoutCause(c.between, limit, errQueue)
 	defer cancel()
 	waiting, gone := whileConnected(waiting, c.in.Conn)
 	defer gone(nil)
@@ -137,7 +134,7 @@ func (c *connection) enter() error {
 		return err
 	}
 	defer leave()
-	ctx, cancel := context.WithTimeoutCause(c.running, limit, errGreeting)
+	ctx, cancel := context.WithTimeoutCause(c.between, limit, errGreeting)
 	defer cancel()
 	if err := c.authenticate(ctx); err != nil {
 		return err
@@ -146,7 +143,6 @@ func (c *connection) enter() error {
 		leave()
 		return c.part(err)
 	}
-	c.admitted = true
 	if err := c.greet(ctx); err != nil {
 		leave()
 		return c.part(err)

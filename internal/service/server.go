@@ -31,7 +31,8 @@ type Server struct {
 	trust       Trust
 	shares      map[string]*openShare
 	limiters    map[identity.Public]*rate.Limiter // by key, while it has connections and a limit
-	connections map[uint64]*connection            // authenticated ones
+	entering    map[*connection]struct{}          // connections that are not admitted yet
+	connections map[uint64]*connection            // admitted ones
 	totals      Totals
 }
 
@@ -59,6 +60,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 		queue: newQueue(), permits: newPermits(c.Limits.Transfers), memory: &memoryBudget{limit: c.Limits.Memory},
 		limiter:  newLimiter(c.Limits.Bandwidth),
 		limiters: make(map[identity.Public]*rate.Limiter), connections: make(map[uint64]*connection),
+		entering: make(map[*connection]struct{}),
 	}, nil
 }
 
@@ -105,6 +107,9 @@ func (s *Server) Drain(ctx context.Context) {
 	for _, each := range s.connections {
 		each.retire(ErrDraining)
 	}
+	for each := range s.entering {
+		each.retire(ErrDraining)
+	}
 	s.mu.Unlock()
 	ended := make(chan struct{})
 	go func() {
@@ -149,16 +154,18 @@ func (s *Server) Status() Status {
 	return status
 }
 
-// begin counts a connection that has just been made. It fails if no more are taken.
-func (s *Server) begin() (id uint64, err error) {
+// begin counts a connection that has just been made, and numbers it. It fails if no more are taken.
+func (s *Server) begin(c *connection) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
-		return 0, ErrDraining
+		return ErrDraining
 	}
 	s.totals.Connections++
+	c.info.ID = uint64(s.totals.Connections)
+	s.entering[c] = struct{}{}
 	s.serving.Add(1)
-	return uint64(s.totals.Connections), nil
+	return nil
 }
 
 // admit registers a connection whose peer has proved its key, or returns why it may not use the daemon.
@@ -188,6 +195,7 @@ func (s *Server) admit(each *connection) error {
 	}
 	s.limitLocked(each.key, grant)
 	each.info.KeyName = grant.Name
+	delete(s.entering, each)
 	s.connections[each.info.ID] = each
 	return nil
 }
@@ -196,10 +204,11 @@ func tooMany(cause string, limit int) error {
 	return job.NewError(job.ErrLimit, nil, "wait until another command has ended", cause, limit)
 }
 
-// dismiss removes a connection that was admitted.
+// dismiss removes a connection that has ended.
 func (s *Server) dismiss(each *connection) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.entering, each)
 	delete(s.connections, each.info.ID)
 	for _, other := range s.connections {
 		if other.key == each.key {

@@ -198,6 +198,20 @@ func TestDrain(t *testing.T) {
 	})
 }
 
+// A drain does not wait for peers that have not authenticated, nor for the rest of the queue.
+func TestDrainOfStrangers(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		for range 3 {
+			w.attack()
+		}
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		w.server.Drain(ctx)
+		must(w.T, ctx.Err())
+	})
+}
+
 // After its time, a drain interrupts what still runs; a repetition continues there.
 func TestDrainInterrupts(t *testing.T) {
 	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
