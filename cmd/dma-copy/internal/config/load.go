@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -88,22 +89,44 @@ func (f *listFlag) Type() string { return "string" }
 // and the defaults, in this order of precedence. The notes say which input has no effect. Errors have the code
 // exit.Usage; with one, the settings hold those values that are valid.
 func Load(flags *pflag.FlagSet, env Environment, s Settings) (notes []string, err error) {
-	merged, table := viper.New(), s.options()
-	notes, err = mergeOrigins(merged, flags, env, table)
-	for i, opt := range table {
-		if earlier := slices.IndexFunc(table, func(o option) bool { return o.key() == opt.key() }); earlier < i {
-			continue // the list was assigned with its first option
-		}
-		err = cmp.Or(err, assignWinner(winner(merged, opt.key()), opt, table))
+	merged, notes, err := merge(flags, env, s)
+	table := s.options()
+	for _, opt := range withoutRepeatedKeys(table) {
+		err = cmp.Or(err, assignWinner(winner(merged.values, opt.key()), opt, table))
+	}
+	switch of := s.(type) {
+	case contacting:
+		of.contact().set(merged.peers, flags)
+	case *Serve:
+		of.file = winner(merged.values, "json").text
+		of.reloadFrom(flags, env)
 	}
 	return notes, err
 }
 
-// mergeOrigins merges all origins, also after an error, and returns the first one.
-func mergeOrigins(merged *viper.Viper, flags *pflag.FlagSet, env Environment, table []option) ([]string, error) {
-	flagsErr := mergeFlags(merged, flags, table)
-	notes, err := mergeFileAndEnvironment(merged, env, table)
-	return notes, cmp.Or(flagsErr, err)
+// merged holds the settings of a command from all origins.
+type merged struct {
+	values *viper.Viper
+	peers  Peers
+}
+
+// merge merges all origins, also after an error, and returns the first one.
+func merge(flags *pflag.FlagSet, env Environment, s Settings) (merged, []string, error) {
+	all := merged{viper.New(), Peers{}}
+	flagsErr := mergeFlags(all.values, flags, s.options())
+	notes, err := all.mergeFilesAndEnvironment(env, s)
+	return all, notes, cmp.Or(flagsErr, err)
+}
+
+// withoutRepeatedKeys returns the table with only the first option of each list.
+func withoutRepeatedKeys(table []option) []option {
+	var first []option
+	for _, opt := range table {
+		if !slices.ContainsFunc(first, func(o option) bool { return o.key() == opt.key() }) {
+			first = append(first, opt)
+		}
+	}
+	return first
 }
 
 // mergeFlags gives the flags on the command line the highest precedence and the defaults the lowest. Keys are set one
@@ -133,30 +156,32 @@ func mergeFlags(merged *viper.Viper, flags *pflag.FlagSet, table []option) error
 	return failed
 }
 
-// mergeFileAndEnvironment gives the parameter file precedence over the environment, and that over the machine's own
+// mergeFilesAndEnvironment gives the parameter file precedence over the environment, and that over the machine's own
 // defaults. All three go into viper's file layer: its environment layer would precede the file.
-func mergeFileAndEnvironment(merged *viper.Viper, env Environment, table []option) ([]string, error) {
-	site, notes, siteErr := loadSite(env)
-	environment, environmentErr := loadEnvironment(env, table)
-	err := cmp.Or(siteErr, environmentErr, mergeLayer(merged, site), mergeLayer(merged, environment))
-	named := winner(merged, "json")
+func (m *merged) mergeFilesAndEnvironment(env Environment, s Settings) ([]string, error) {
+	site, siteErr := loadSite(env)
+	environment, environmentErr := loadEnvironment(env, s.options())
+	maps.Copy(m.peers, site.peers)
+	err := cmp.Or(siteErr, environmentErr, mergeLayer(m.values, site.forCommand(s)), mergeLayer(m.values, environment))
+	named := winner(m.values, "json")
 	if named.origin == originDefault {
-		return notes, err
+		return site.notes, err
 	}
-	file, more, fileErr := loadParams(named.text, named.origin, everyOption())
-	return append(notes, more...), cmp.Or(err, fileErr, mergeLayer(merged, file))
+	file, fileErr := loadParams(named.text, named.origin)
+	maps.Copy(m.peers, file.peers)
+	return append(site.notes, file.notes...), cmp.Or(err, fileErr, mergeLayer(m.values, file.forCommand(s)))
 }
 
 // loadSite reads the machine's own defaults. The file may be absent, unless the environment names it.
-func loadSite(env Environment) (layer, []string, error) {
+func loadSite(env Environment) (params, error) {
 	path, named := env.Variable(siteVariable)
 	if !named {
 		path = siteFile
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, nil
+			return params{}, nil
 		}
 	}
-	return loadParams(path, siteVariable, everyOption())
+	return loadParams(path, siteVariable)
 }
 
 // loadEnvironment returns the values of all variables, and an error if two of them contradict each other.
@@ -214,10 +239,7 @@ func assignWinner(value given, opt option, table []option) error {
 			return badValue(item, err)
 		}
 	}
-	if opt.list != "" {
-		return nil
-	}
-	if value.origin == originDefault && value.text == "" {
+	if value.text == "" && (opt.list != "" || value.origin == originDefault) {
 		return nil // the zero value means that the option was not given
 	}
 	if err := opt.assign(value.text); err != nil {

@@ -31,6 +31,7 @@ const (
 	ProgramFlags                  // flags of DOCA's own DMA copy program
 	AddedFlags                    // flags that only this program has
 	NativeFlags                   // and those of them that it needs on both sides
+	ServeFlags                    // flags that only the daemon has
 )
 
 // jsonShape is the JSON types that an option accepts in the parameter file.
@@ -52,7 +53,8 @@ var (
 func everyOption() []option {
 	var table []option
 	for _, s := range []Settings{
-		&Copy{}, &Bench{}, &Devices{}, &Doctor{}, &Local{}, &Ping{}, &Status{}, &Verify{}, &Version{},
+		&Copy{}, &Bench{}, &Config{}, &Devices{}, &Doctor{}, &List{}, &Local{}, &Ping{}, &Serve{},
+		&Status{}, &Transfer{Kind: Push}, &Transfer{Kind: Sync}, &Verify{}, &Version{},
 	} {
 		for _, opt := range s.options() {
 			if _, known := optionByName(table, opt.name); !known {

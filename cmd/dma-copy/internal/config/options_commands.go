@@ -52,12 +52,24 @@ func (s *Ping) options() []option {
 		{group: AddedFlags, name: "path", value: "auto|dma|fast", fallback: string(PathAuto), json: jsonText,
 			assign: into(&s.Path, parseOneOf(PathAuto, PathDMA, PathFast)),
 			help: "fast: over Comch producers and consumers, both\nsides at once; else over the control channel,\n" +
-				"the host first. auto is fast if the other side\nwants it, dma never"},
+				"the host first. auto is fast if the other side\nwants it, dma and a daemon never"},
 		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
 			json:   jsonText,
 			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
 			help:   "Results as text, or as JSON lines, on stdout"},
-	})
+	}, s.Contact.options())
+}
+
+// options implements Settings.
+func (s *Config) options() []option {
+	return []option{
+		logLevelOption(&s.LogLevel),
+		jsonOption(),
+		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
+			json:   jsonText,
+			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
+			help:   "Output format, in front of the arguments"},
+	}
 }
 
 // options implements Settings.

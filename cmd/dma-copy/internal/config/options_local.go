@@ -36,16 +36,5 @@ var localHelp = map[string]string{
 
 // options implements Settings.
 func (s *Local) options() []option {
-	var table []option
-	for _, opt := range s.Copy.options() {
-		help, has := localHelp[opt.name]
-		if !has {
-			continue
-		}
-		if help != "" {
-			opt.help = help
-		}
-		table = append(table, opt)
-	}
-	return table
+	return withHelp(s.Copy.options(), localHelp)
 }

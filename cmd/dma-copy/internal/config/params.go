@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +32,12 @@ const (
 	groupGeneral = "doca_general_flags"
 	groupProgram = "doca_program_flags"
 	groupDPDK    = "doca_dpdk_flags"
+)
+
+// The groups that only this program has.
+const (
+	groupServe = "serve" // the options of serve, with precedence over those of groupProgram
+	groupPeers = "peers"
 )
 
 // given is a value as the user wrote it, and its origin: "--wait", "DMA_COPY_WAIT" or "params.json:7: wait".
@@ -60,25 +68,44 @@ func (l layer) add(opt option, value given) error {
 	return nil
 }
 
+// params is what a parameter file holds.
+type params struct {
+	layer layer // without groupServe
+	serve layer // groupServe alone
+	peers Peers
+	notes []string // input without effect, each for one line of the log
+}
+
+// forCommand returns the values for a command: groupServe is for serve only.
+func (p params) forCommand(s Settings) layer {
+	if _, is := s.(*Serve); is && p.layer != nil {
+		maps.Copy(p.layer, p.serve)
+	}
+	return p.layer
+}
+
 // paramsFile reads one parameter file.
 type paramsFile struct {
+	params
 	path  string
 	text  []byte
-	table []option
-	layer layer
-	notes []string // input without effect, each for one line of the log
+	table []option // of all commands
 }
 
 // loadParams reads the parameter file at path, which origin named. Everything in the file is checked, whether or not a
 // flag overrides it later. With an error it returns the values in front of the error.
-func loadParams(path, origin string, table []option) (layer, []string, error) {
+func loadParams(path, origin string) (params, error) {
 	text, err := readParams(path)
 	if err != nil {
-		return nil, nil, exit.Usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path))
+		return params{}, exit.Usagef("%s %s: %w; %s", origin, quote.Text(path), err, afterUnreadable(path))
 	}
-	file := paramsFile{path: path, text: text, table: table, layer: layer{}}
+	file := newParamsFile(path, text)
 	err = file.parse()
-	return file.layer, file.notes, err
+	return file.params, err
+}
+
+func newParamsFile(path string, text []byte) paramsFile {
+	return paramsFile{params{layer: layer{}, serve: layer{}, peers: Peers{}}, path, text, everyOption()}
 }
 
 // afterUnreadable returns the next step. If path looks like a flag, --json has taken that flag for its value.
@@ -143,48 +170,64 @@ func (f *paramsFile) parse() error {
 }
 
 func (f *paramsFile) readGroup(name string, where, value hujson.Value) error {
-	if name != groupGeneral && name != groupProgram && name != groupDPDK {
+	if !slices.Contains(paramsGroups(), name) {
 		return f.failAt(where, "unknown group %s: %s", quote.Text(name), f.groupHint(name))
 	}
 	members, ok := value.Value.(*hujson.Object)
 	if !ok {
 		return f.failAt(value, "%s must be an object, not %s", name, kindName(value))
 	}
-	if name == groupDPDK {
+	switch name {
+	case groupDPDK:
 		f.notes = append(f.notes,
 			fmt.Sprintf("%s of %s is ignored: dma-copy does not run on DPDK", name, quote.Bare(f.path)))
 		return nil
+	case groupPeers:
+		return f.eachMember(members, name, f.readPeer)
+	}
+	of := paramsKeys{name, f.layer, f.table, func(opt option) bool { return paramsGroup(opt) == name }}
+	if name == groupServe {
+		of = paramsKeys{name, f.serve, (&Serve{}).options(), func(opt option) bool { return opt.json != jsonNone }}
 	}
 	return f.eachMember(members, name, func(key string, where, value hujson.Value) error {
-		return f.readKey(name, key, where, value)
+		return f.readKey(of, key, where, value)
 	})
 }
 
-func (f *paramsFile) readKey(group, key string, where, value hujson.Value) error {
-	opt, ok := optionByName(f.table, key)
-	if !ok || paramsGroup(opt) != group {
-		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.keyHint(group, key))
+// paramsKeys are the keys that a group of the file may have.
+type paramsKeys struct {
+	group string
+	layer layer // takes their values
+	table []option
+	holds func(option) bool // whether an option of the table may be in the group
+}
+
+func (f *paramsFile) readKey(of paramsKeys, key string, where, value hujson.Value) error {
+	group := of.group
+	opt, ok := optionByName(of.table, key)
+	if !ok || !of.holds(opt) {
+		return f.failAt(where, "unknown key %s in %s: %s", quote.Text(key), group, f.keyHint(of, key))
 	}
 	if !strings.ContainsRune(opt.json.kinds, rune(value.Value.Kind())) {
 		return f.failAt(value, "%s in %s must be %s, not %s", quote.Text(key), group, opt.json.wanted, kindName(value))
 	}
 	if array, is := value.Value.(*hujson.Array); is {
-		return f.addArray(group, opt, key, array)
+		return f.addArray(of, opt, key, array)
 	}
-	return f.addValue(opt, key, where, value)
+	return f.addValue(of.layer, opt, key, where, value)
 }
 
 // addArray stores the strings of an array for the option. An empty one replaces the list of a lower origin, too.
-func (f *paramsFile) addArray(group string, opt option, key string, array *hujson.Array) error {
-	if f.layer[opt.list].items == nil {
-		f.layer[opt.list] = given{items: []given{}}
+func (f *paramsFile) addArray(of paramsKeys, opt option, key string, array *hujson.Array) error {
+	if of.layer[opt.list].items == nil {
+		of.layer[opt.list] = given{items: []given{}}
 	}
 	for _, element := range array.Elements {
 		if element.Value.Kind() != '"' {
-			return f.failAt(element, "%s in %s must be an array of strings, not of %s", quote.Text(key), group,
+			return f.failAt(element, "%s in %s must be an array of strings, not of %s", quote.Text(key), of.group,
 				kindName(element))
 		}
-		if err := f.addValue(opt, key, element, element); err != nil {
+		if err := f.addValue(of.layer, opt, key, element, element); err != nil {
 			return err
 		}
 	}
@@ -192,7 +235,7 @@ func (f *paramsFile) addArray(group string, opt option, key string, array *hujso
 }
 
 // addValue stores a literal for the option; where is what an error points to.
-func (f *paramsFile) addValue(opt option, key string, where, value hujson.Value) error {
+func (f *paramsFile) addValue(to layer, opt option, key string, where, value hujson.Value) error {
 	entry := given{
 		text:   value.Value.(hujson.Literal).String(),
 		origin: fmt.Sprintf("%s: %s", f.position(where), key),
@@ -200,7 +243,7 @@ func (f *paramsFile) addValue(opt option, key string, where, value hujson.Value)
 	if err := opt.assign(entry.text); err != nil {
 		return badValue(entry, err)
 	}
-	return f.layer.add(opt, entry)
+	return to.add(opt, entry)
 }
 
 // eachMember visits an object in order and refuses a second member of the same name.
@@ -228,12 +271,16 @@ func paramsGroup(opt option) string {
 		return ""
 	case opt.group == DOCAFlags:
 		return groupGeneral
+	case opt.group == ServeFlags:
+		return groupServe
 	default:
 		return groupProgram
 	}
 }
 
-func paramsGroups() []string { return []string{groupGeneral, groupProgram, groupDPDK} }
+func paramsGroups() []string {
+	return []string{groupGeneral, groupProgram, groupDPDK, groupServe, groupPeers}
+}
 
 func (f *paramsFile) groupHint(name string) string {
 	if opt, ok := optionByName(f.table, name); ok && paramsGroup(opt) != "" {
@@ -245,7 +292,7 @@ func (f *paramsFile) groupHint(name string) string {
 	return "use " + phrase.Or(paramsGroups())
 }
 
-func (f *paramsFile) keyHint(group, key string) string {
+func (f *paramsFile) keyHint(of paramsKeys, key string) string {
 	if opt, ok := optionByName(f.table, key); ok {
 		if home := paramsGroup(opt); home != "" {
 			return "it belongs in " + home
@@ -253,8 +300,8 @@ func (f *paramsFile) keyHint(group, key string) string {
 		return "it goes on the command line"
 	}
 	var keys []string
-	for _, opt := range f.table {
-		if paramsGroup(opt) == group {
+	for _, opt := range of.table {
+		if of.holds(opt) {
 			keys = append(keys, opt.names()...)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // configs is the directory of the parameter files that are shipped.
@@ -96,11 +97,11 @@ func TestRefusedParameterFiles(t *testing.T) {
 		{"line break in a string", "{\n\"a\nb\": 1}",
 			`params.json:2: invalid literal: "a\nb" at column 1; correct the JSON`},
 		{"not an object", "\n[]", "params.json:2: the file must hold one object with the groups " +
-			"doca_general_flags, doca_program_flags or doca_dpdk_flags, not an array"},
+			"doca_general_flags, doca_program_flags, doca_dpdk_flags, serve or peers, not an array"},
 		{"group mistyped", "{\n\"doca_progam_flags\": {}}",
 			`params.json:2: unknown group "doca_progam_flags": did you mean "doca_program_flags"?`},
 		{"group like no other", `{"settings": {}}`, `params.json:1: unknown group "settings": ` +
-			"use doca_general_flags, doca_program_flags or doca_dpdk_flags"},
+			"use doca_general_flags, doca_program_flags, doca_dpdk_flags, serve or peers"},
 		{"key outside its group", `{"file": "x"}`,
 			`params.json:1: unknown group "file": the key belongs in doca_program_flags`},
 		{"group twice", "{\"doca_dpdk_flags\": {},\n\"doca_dpdk_flags\": {}}",
@@ -232,10 +233,12 @@ func TestShippedConfigs(t *testing.T) {
 		"host.json":   {"b1:00.1", ""},
 		"dpu.json":    {"03:00.1", "b1:00.1"},
 		"params.json": {"03:00.1", "b1:00.1"},
+		"serve.json":  {"", ""}, // they are serve's
+		"client.json": {"", ""}, // the peers have devices
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			s := mustLoad(t, nil, "-j", path)
+			s := mustLoad(t, nil, "-j", path, "-f", "x")
 			if got := [2]string{s.Device, s.Representor}; got != want[filepath.Base(path)] {
 				t.Errorf("device and representor %q, want %q", got, want[filepath.Base(path)])
 			}
@@ -249,31 +252,46 @@ func FuzzParameterFile(f *testing.F) {
 	f.Add(readFuzzSeed(f, "dpu.json"))
 	f.Add(`{"doca_program_flags": {"dev-pci": "a", "pci-addr": "b", "depth": 1e9, "quiet": [null]}}`)
 	f.Add("{\"doca_dpdk_flags\": {}} // \u2028")
+	f.Add(readFuzzSeed(f, "serve.json"))
+	f.Add(readFuzzSeed(f, "client.json"))
+	f.Add(`{"serve": {"share": ["a=/b,rw", 1], "rep-pci": "x"}, "peers": {"dpu": {"key": "a b", "device": 3}}}`)
 	f.Add(`{"doca_program_flags": {"include": ["a", "b/"], "exclude": "*", "exclude-from": [7]}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		if checkParamsText([]byte(text)) != nil {
 			return
 		}
 		table := everyOption()
-		file := paramsFile{path: "params.json", text: []byte(text), table: table, layer: layer{}}
+		file := newParamsFile("params.json", []byte(text))
 		if err := file.parse(); err != nil {
 			checkSentence(t, err)
 			return
 		}
-		for key, value := range file.layer {
-			values := value.items
-			if values == nil {
-				value.option = key
-				values = []given{value}
-			}
-			for _, value := range values {
-				opt, _ := optionByName(table, value.option)
-				if err := opt.assign(value.text); err != nil {
-					t.Errorf("%s %q got through: %v", value.option, value.text, err)
-				}
+		checkLayer(t, file.layer, table)
+		checkLayer(t, file.serve, (&Serve{}).options())
+		for name, peer := range file.peers {
+			if share.CheckName(name) != nil || peer.Origin == "" {
+				t.Errorf("peer %q got through: %+v", name, peer)
 			}
 		}
 	})
+}
+
+// checkLayer expects that each value passes again.
+func checkLayer(t *testing.T, values layer, table []option) {
+	t.Helper()
+	for key, value := range values {
+		items := value.items
+		if items == nil {
+			value.option = key
+			items = []given{value}
+		}
+		for _, item := range items {
+			opt, _ := optionByName(table, item.option)
+			if err := opt.assign(item.text); err != nil {
+				t.Errorf("%s %q got through: %v", item.option, item.text, err)
+			}
+		}
+	}
 }
 
 func checkSentence(t *testing.T, err error) {

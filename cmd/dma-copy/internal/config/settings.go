@@ -122,6 +122,9 @@ type Doctor struct {
 
 // Ping holds the settings of ping.
 type Ping struct {
+	Contact
+	Daemon      bool   // the peer is a daemon, otherwise another ping
+	Peer        string // name of the daemon; empty: the only one
 	LogLevel    Level
 	Driver      Driver
 	Device      string // as for a copy

@@ -17,12 +17,11 @@ const defaultDigest = digest.CRC32C
 
 // Validate checks the settings of a copy against each other: mandatory ones must be given, and none may conflict.
 func (s Copy) Validate() error {
-	switch {
-	case s.File == "":
+	if s.File == "" {
 		return exit.Usagef("--file is missing: name the file to send or to create with -f FILE")
-	case s.Role == RoleHost && s.Representor != "":
-		return exit.Usagef("--rep-pci %q conflicts with --role host: "+
-			"only the DPU side has representors, so leave one of them out", s.Representor)
+	}
+	if err := validateSide(s.Role, s.Representor); err != nil {
+		return err
 	}
 	stream := ""
 	if s.IsStream() {
@@ -32,6 +31,15 @@ func (s Copy) Validate() error {
 		return err
 	}
 	return s.validateProtocol()
+}
+
+// validateSide refuses a representor on the host.
+func validateSide(role Role, representor string) error {
+	if role != RoleHost || representor == "" {
+		return nil
+	}
+	return exit.Usagef("--rep-pci %q conflicts with --role host: "+
+		"only the DPU side has representors, so leave one of them out", representor)
 }
 
 // SetPaths sets source and target from the arguments of the command.

@@ -1,0 +1,242 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// transferHelp has the options of a copy that push, pull and sync have, too, with the help where it is another there:
+// the direction is part of the command, and the other side is a daemon.
+var transferHelp = map[string]string{
+	"log-level": "", "sdk-log-level": "", "json": "",
+	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "",
+	"rep-pci": "Host function whose daemon is meant, DPU only:\nPCI address, or VUID or net device name of its\n" +
+		"representor",
+	"role": "", "numa": "", "cores": "",
+	"chunk": "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic. The smaller of\n" +
+		"both sides, rounded down to a power of two\n(minimum 4KiB)",
+	"depth": "DMA tasks in flight; 0 is automatic. The\nsmaller of both sides",
+	"path":  "",
+	"wait":  "Timeout for the daemon to be reached", "timeout": "",
+	"max-duration": "Timeout for each source, from when its copy\nstarts; 0 is none",
+	"max-bytes":    "", "max-holes": "", "idle-timeout": "",
+	"overwrite": "Replace the target if it exists, or the files\nin it that differ",
+	"backup":    "Keep a file that is replaced as FILE~",
+	"output":    "Report as text on stderr, or as JSON lines on\nstdout (on stderr where - is the target)",
+	"progress":  "", "events": "", "quiet": "",
+	"digest": "", "expect": "Expected digest of the only source, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
+	"verify":         "",
+	"allow-changing": "push: the source may change during the copy;\nits size at the start is sent",
+	"durability":     "", "sparse": "",
+	"preserve": "Preserve them too, if the daemon permits it;\nmode and modification time are always preserved\n" +
+		"(links: hard links between files of a tree)",
+	"no-resume": "Neither resume an earlier copy, nor keep a\npartial file on failure",
+	"include": "Copy what matches a pattern as in .gitignore.\nOf all --include, --exclude and --exclude-from\n" +
+		"the first that matches wins",
+	"exclude": "Do not copy what matches", "exclude-from": "",
+	"files-from": "Copy the paths in FILE only, one per line,\nrelative to the source; - is stdin",
+	"null":       "",
+	"links":      "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
+	"checksum":   "Compare what the target has already by digest,\nnot by size and modification time",
+	"if-same":    "If the target is the same already: succeed, or\nfail as for files that differ",
+	"dry-run":    "", "fail-fast": "Stop at the first source, or entry of a tree,\nthat fails",
+	"max-entries": "", "bwlimit": "",
+}
+
+// syncHelp is what sync changes of transferHelp. It always replaces what differs, so it has no option for that.
+var syncHelp = map[string]string{
+	"backup":         "Keep a file that is replaced as FILE~",
+	"allow-changing": "SRC may change during the copy; its size at the\nstart is copied",
+	"expect":         "Expected digest of a file, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
+	"dry-run":        "Print what would be copied and deleted, and\nchange nothing",
+	"output":         "Report as text on stderr, or as JSON lines on\nstdout",
+	"fail-fast":      "Stop at the first entry of a tree that fails",
+	"max-duration":   "Timeout for the copy, from when it starts; 0 is\nnone",
+}
+
+// options implements Settings.
+func (s *Transfer) options() []option {
+	help := maps.Clone(transferHelp)
+	if s.Kind == Sync {
+		maps.Copy(help, syncHelp)
+		delete(help, "overwrite")
+		delete(help, "if-same")
+	}
+	table := withHelp(s.Copy.options(), help)
+	if s.Kind == Sync {
+		table = append(table, s.deleteOptions()...)
+	}
+	return append(table, s.Contact.options()...)
+}
+
+func (s *Transfer) deleteOptions() []option {
+	return []option{
+		{group: AddedFlags, name: "delete", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Delete, parseSwitch),
+			help: "After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n" +
+				"excludes it"},
+		{group: AddedFlags, name: "max-delete", value: "COUNT", fallback: "0", json: jsonNumber,
+			assign: into(&s.MaxDelete, parseEntries),
+			help:   "Delete nothing if it were more entries; 0 is no\nlimit"},
+	}
+}
+
+// options returns the options of every command that talks to a daemon.
+func (s *Contact) options() []option {
+	return append(identityOptions(&s.Keys, &s.Auth), option{
+		group: AddedFlags, name: "trust-first", fallback: "false", json: jsonSwitch,
+		assign: into(&s.TrustFirst, parseSwitch),
+		help: "Trust the key of a daemon where none is trusted\nyet: compare its words with those that\n" +
+			"dma-copy keys show prints on the other side",
+	})
+}
+
+// identityOptions select the keys of this side and whether the peer must have one that is trusted.
+func identityOptions(keys *string, auth *AuthChoice) []option {
+	return []option{
+		{group: AddedFlags, name: "keys", value: "DIR", json: jsonText,
+			assign: into(keys, parsePath),
+			help:   "Directory of this side's key and of the trusted\nkeys, see dma-copy keys --help"},
+		{group: AddedFlags, name: "auth", value: "keys|none", fallback: string(AuthKeys), json: jsonText,
+			assign: into(auth, parseOneOf(AuthKeys, AuthNone)),
+			help:   "keys: the peer must have a trusted key; none:\nanybody may be the peer"},
+	}
+}
+
+// options implements Settings.
+func (s *List) options() []option {
+	common := commonOptions(&s.LogLevel, &s.Driver)
+	common[0].short = "" // which is that of --long here, as users of ls expect
+	return slices.Concat(common, []option{
+		deviceOption(&s.Device),
+		representorOption(&s.Representor),
+		roleOption(&s.Role),
+		waitOption(&s.Wait),
+		timeoutOption(&s.Timeout),
+		idleTimeoutOption(&s.IdleTimeout),
+		{group: AddedFlags, name: "long", short: "l", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Long, parseSwitch),
+			help:   "Also list kind and mode, size and modification\ntime"},
+		{group: AddedFlags, name: "recursive", fallback: "false", json: jsonSwitch,
+			assign: into(&s.Recursive, parseSwitch),
+			help:   "List directories with everything below them"},
+		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
+			json:   jsonText,
+			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
+			help:   "Results as text, or as JSON lines, on stdout"},
+	}, s.Contact.options())
+}
+
+// shareOptions select what is served, and to whom.
+func (s *Serve) shareOptions() []option {
+	return []option{
+		{group: ServeFlags, name: "share", value: "NAME=PATH[,RIGHTS]", json: jsonList, list: "share",
+			assign: appending(&s.Shares, parseShare),
+			help: "Directory that peers may use, with ro (the\ndefault), wo or rw, nooverwrite, max-bytes=SIZE\n" +
+				"and max-entries=COUNT; may be repeated"},
+		{group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE", json: jsonList, list: "rep-pci",
+			assign: appending(&s.Representors, parseRepresentor),
+			help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor;\n" +
+				"may be repeated"},
+	}
+}
+
+func (s *Serve) limitOptions() []option {
+	return []option{
+		{group: ServeFlags, name: "max-connections", value: "COUNT", fallback: "64", json: jsonNumber,
+			assign: into(&s.MaxConnections, parseAtLeastOne),
+			help:   "Connections at once; more are refused"},
+		{group: ServeFlags, name: "max-key-connections", value: "COUNT", fallback: "16", json: jsonNumber,
+			assign: into(&s.MaxKeyConnections, parseAtLeastOne),
+			help:   "The same of one key"},
+		{group: ServeFlags, name: "max-transfers", value: "COUNT", fallback: "4", json: jsonNumber,
+			assign: into(&s.MaxTransfers, parseAtLeastOne),
+			help:   "Copies at once; more wait for their turn"},
+		{group: ServeFlags, name: "max-memory", value: "SIZE", fallback: "1GiB", json: jsonNumber,
+			assign: into(&s.MaxMemory, parseMostBytes),
+			help:   "Buffers of all connections; 0 is no limit"},
+		{group: ServeFlags, name: "drain-timeout", value: "DURATION", fallback: "30s", json: jsonText,
+			assign: into(&s.DrainTimeout, parseLimit),
+			help:   "Time for running copies to end after SIGTERM;\nthen they are stopped, and can be resumed"},
+	}
+}
+
+func (s *Serve) watchOptions() []option {
+	return []option{
+		{group: ServeFlags, name: "metrics", value: "ADDRESS", json: jsonText,
+			assign: into(&s.Metrics, parseMetrics),
+			help:   "Serve metrics for Prometheus on a loopback\naddress such as 127.0.0.1:9469, or on\nunix:PATH"},
+		{group: ServeFlags, name: "audit-log", value: "FILE", json: jsonText,
+			assign: into(&s.AuditLog, parsePath),
+			help:   "Append a JSON line for each request; - is\nstderr"},
+		{group: ServeFlags, name: "runtime-dir", value: "DIR", json: jsonText,
+			assign: into(&s.RuntimeDir, parsePath),
+			help: "Directory of the lock that keeps a second\ndaemon from starting, and of the socket;\n" +
+				"default RUNTIME_DIRECTORY, else /run/dma-copy"},
+		{group: AddedFlags, name: "socket", value: "PATH", json: jsonText,
+			assign: into(&s.Socket, parsePath),
+			help:   "Socket for dma-copy status; default status.sock\nin the runtime directory"},
+	}
+}
+
+// serveHelp has the options of a copy that serve has, too, with the help where it is another there.
+var serveHelp = map[string]string{
+	"log-level": "", "sdk-log-level": "", "json": "",
+	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "role": "", "numa": "", "cores": "",
+	"chunk":        "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic",
+	"depth":        "DMA tasks in flight of a connection; 0 is\nautomatic",
+	"path":         "",
+	"idle-timeout": "Timeout of a copy without progress",
+	"digest":       "At least this digest is compared in each copy",
+	"verify":       "readback: read each pushed file back from the\ndisk before the final rename",
+	"durability":   "What to flush (fsync) at least before success\nof a push: nothing, the file, its directory too",
+	"sparse":       "never: fill holes of pushed files with zeros",
+	"max-bytes":    "Refuse a larger file or tree; 0 is no limit",
+	"max-holes":    "",
+	"max-entries":  "Refuse a tree with more entries; 0 is no limit",
+	"bwlimit":      "Bandwidth limit of all copies together in bytes\nper second, such as 100MiB; 0 is no limit",
+}
+
+// options implements Settings.
+func (s *Serve) options() []option {
+	return slices.Concat(withHelp(s.Copy.options(), serveHelp), s.shareOptions(), identityOptions(&s.Keys, &s.Auth),
+		s.limitOptions(), s.watchOptions())
+}
+
+// withHelp returns those options of a table that help names, with its help unless that is empty.
+func withHelp(table []option, help map[string]string) []option {
+	var kept []option
+	for _, opt := range table {
+		other, has := help[opt.name]
+		if !has {
+			continue
+		}
+		if other != "" {
+			opt.help = other
+		}
+		kept = append(kept, opt)
+	}
+	return kept
+}
+
+func parseShare(text string) (share.Share, error) {
+	s, err := share.Parse(text)
+	if err != nil {
+		return s, fmt.Errorf("not a share: %w", err)
+	}
+	return s, nil
+}
+
+func parseAtLeastOne(text string) (int, error) {
+	if countPattern().MatchString(text) {
+		if count, err := strconv.ParseInt(text, 10, 32); err == nil && count >= 1 {
+			return int(count), nil
+		}
+	}
+	return 0, errors.New("not a count; give a whole number from 1 on, such as 16")
+}

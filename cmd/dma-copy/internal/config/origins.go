@@ -1,0 +1,121 @@
+package config
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Value is the value of one option with its origin.
+type Value struct {
+	Name   string // of the option, or peers.NAME.KEY
+	Text   string // as it was given; empty: not given, and there is no default
+	Origin string // "--wait", "DMA_COPY_WAIT", "params.json:7" or "default"
+}
+
+// Origins returns the values with which a command would run, in the order of its help, with an option that may be
+// repeated once for each value; the peers follow, by name. It takes the arguments of Load, and fails as that does.
+func Origins(flags *pflag.FlagSet, env Environment, s Settings) ([]Value, error) {
+	if _, err := Load(flags, env, s); err != nil {
+		return nil, err
+	}
+	all, _, err := merge(flags, env, s)
+	var values []Value
+	for _, opt := range withoutRepeatedKeys(s.options()) {
+		if !opt.hidden {
+			values = append(values, valuesOf(opt, winner(all.values, opt.key()))...)
+		}
+	}
+	if _, is := s.(contacting); is {
+		values = append(values, all.peers.values()...)
+	}
+	return values, err
+}
+
+// valuesOf returns the value of an option, or those of its list.
+func valuesOf(opt option, value given) []Value {
+	if value.items == nil {
+		return []Value{{opt.name, value.text, shortOrigin(cmp.Or(value.origin, originDefault))}}
+	}
+	var values []Value
+	for _, item := range value.items {
+		values = append(values, Value{item.option, item.text, shortOrigin(item.origin)})
+	}
+	return values
+}
+
+// shortOrigin leaves out the key, which follows file and line.
+func shortOrigin(origin string) string {
+	if end := strings.LastIndex(origin, ": "); end > 0 {
+		return origin[:end]
+	}
+	return origin
+}
+
+// values returns what each peer has, by name.
+func (p Peers) values() []Value {
+	var values []Value
+	for _, name := range slices.Sorted(maps.Keys(p)) {
+		for _, field := range []struct{ key, text string }{
+			{"device", p[name].Device}, {"representor", p[name].Representor}, {"key", p[name].Key},
+		} {
+			if field.text != "" {
+				values = append(values, Value{"peers." + name + "." + field.key, field.text, p[name].Origin})
+			}
+		}
+	}
+	return values
+}
+
+// File describes a parameter file that has been checked.
+type File struct {
+	Path   string
+	Values int      // of options
+	Shares int      // of serve
+	Peers  []string // by name
+	Notes  []string // input without effect
+}
+
+// CheckFile reads a parameter file, and checks each value and those of serve against each other. Errors have the code
+// exit.Usage, and name the line.
+func CheckFile(path string) (File, error) {
+	read, err := loadParams(path, "FILE")
+	if err != nil {
+		return File{}, err
+	}
+	checked := File{
+		Path: path, Values: len(read.layer) + len(read.serve), Shares: len(read.serve["share"].items),
+		Peers: slices.Sorted(maps.Keys(read.peers)), Notes: read.notes,
+	}
+	if len(read.serve) == 0 {
+		return checked, nil
+	}
+	var s Serve
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	Declare(flags, &s)
+	if _, err := Load(flags, onlyFile(path), &s); err != nil {
+		return checked, err
+	}
+	return checked, s.Validate()
+}
+
+// onlyFile is an environment in which nothing is set but the machine's own file.
+func onlyFile(path string) Environment {
+	return func(name string) (string, bool) {
+		if name != siteVariable {
+			return "", false
+		}
+		return path, true
+	}
+}
+
+// DefaultFile returns the path of the machine's own file.
+func DefaultFile(env Environment) string {
+	if path, named := env.Variable(siteVariable); named {
+		return path
+	}
+	return siteFile
+}

@@ -1,0 +1,119 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/spf13/pflag"
+	"github.com/tailscale/hujson"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// contacting is implemented by the settings of each command that talks to a daemon.
+type contacting interface{ contact() *Contact }
+
+func (s *Contact) contact() *Contact { return s }
+
+// set takes over what is not an option: the peers of the files, and what the command line named itself.
+func (s *Contact) set(peers Peers, flags *pflag.FlagSet) {
+	s.Peers = peers
+	s.deviceByFlag = flags.Changed("pci-addr") || flags.Changed("dev-pci")
+	s.representorByFlag = flags.Changed("rep-pci")
+}
+
+// Choose returns the daemon of that name: its key, and the device and representor by which this side reaches it. Those
+// on the command line come first, then those of the peer, then those that the command was given in any other way. An
+// empty name means the only peer, or, where there are none, any daemon on the given device.
+func (s *Contact) Choose(name, device, representor string) (Peer, error) {
+	known := slices.Sorted(maps.Keys(s.Peers))
+	if name == "" && len(known) == 1 {
+		name = known[0]
+	}
+	peer, found := s.Peers[name]
+	switch {
+	case name == "" && len(known) > 1 && !s.deviceByFlag:
+		return Peer{}, exit.Usagef("the peer is not named and the configuration has several: write %s in front of the :",
+			phrase.Or(known))
+	case name != "" && !found:
+		return Peer{}, unknownPeer(name, known)
+	}
+	if s.deviceByFlag {
+		peer.Device = device
+	}
+	if s.representorByFlag {
+		peer.Representor = representor
+	}
+	peer.Device, peer.Representor = cmp.Or(peer.Device, device), cmp.Or(peer.Representor, representor)
+	return peer, nil
+}
+
+func unknownPeer(name string, known []string) error {
+	if guess := phrase.Nearest(name, known); guess != "" {
+		return exit.Usagef("unknown peer %s: did you mean %q?", quote.Text(name), guess)
+	}
+	if len(known) > 0 {
+		return exit.Usagef("unknown peer %s: the configuration has %s; a local path with a colon needs ./ in front",
+			quote.Text(name), phrase.And(known))
+	}
+	return exit.Usagef("unknown peer %s: the configuration names no peers, so leave the name out, as in :share/path; "+
+		"a local path with a colon needs ./ in front", quote.Text(name))
+}
+
+// maxPeerKey is longer than the line of a key, in bytes.
+const maxPeerKey = 512
+
+// readPeer reads one member of groupPeers.
+func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
+	if share.CheckName(name) != nil {
+		return f.failAt(where, "peer %s: not a name; give at most %d letters a-z, digits, dots, dashes and underscores",
+			quote.Text(name), share.MaxName)
+	}
+	members, ok := value.Value.(*hujson.Object)
+	if !ok {
+		return f.failAt(value, "peer %s must be an object, not %s", name, kindName(value))
+	}
+	peer := Peer{Origin: f.position(where)}
+	keys := map[string]func(string) error{
+		"device":      into(&peer.Device, parseDevice),
+		"representor": into(&peer.Representor, parseRepresentor),
+		"key":         into(&peer.Key, parsePeerKey),
+	}
+	err := f.eachMember(members, "peer "+name, func(key string, where, value hujson.Value) error {
+		assign, known := keys[key]
+		if !known {
+			return f.failAt(where, "unknown key %s in peer %s: %s", quote.Text(key), name,
+				peerKeyHint(key, slices.Sorted(maps.Keys(keys))))
+		}
+		if value.Value.Kind() != '"' {
+			return f.failAt(value, "%s in peer %s must be a string, not %s", key, name, kindName(value))
+		}
+		text := value.Value.(hujson.Literal).String()
+		if err := assign(text); err != nil {
+			return badValue(given{text: text, origin: f.position(value) + ": " + key}, err)
+		}
+		return nil
+	})
+	f.peers[name] = peer
+	return err
+}
+
+func peerKeyHint(key string, known []string) string {
+	if guess := phrase.Nearest(key, known); guess != "" {
+		return "did you mean " + guess + "?"
+	}
+	return "use " + phrase.Or(known)
+}
+
+// parsePeerKey checks only the shape: whether there is a key of that name is known when it is needed.
+func parsePeerKey(text string) (string, error) {
+	if text == "" || len(text) > maxPeerKey || quote.Printable(text) != text {
+		return "", errors.New("not a key; give the name of a trusted key, or the line that dma-copy keys show prints")
+	}
+	return text, nil
+}

@@ -1,0 +1,132 @@
+package config
+
+import (
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// Contact holds how a command finds a daemon, and how the two prove who they are.
+type Contact struct {
+	Keys       string // directory of this side's key and of the trusted keys; empty: the default one
+	Auth       AuthChoice
+	TrustFirst bool  // trust the key of a daemon while none is trusted
+	Peers      Peers // by the parameter files
+
+	deviceByFlag, representorByFlag bool // these were named on the command line
+}
+
+// TransferKind is which of the commands that copy between this side and a share is meant.
+type TransferKind uint8
+
+// The kinds.
+const (
+	Push TransferKind = iota // from this side into a share
+	Pull                     // from a share to this side
+	Sync                     // either, of one source, to make the target the same
+)
+
+// String returns the name of the command.
+func (k TransferKind) String() string { return [...]string{"push", "pull", "sync"}[k] }
+
+// Transfer holds the settings of push, pull and sync: those of a copy that they have. All others of a copy are zero,
+// except for File and Target, which are for one source.
+type Transfer struct {
+	Copy
+	Contact
+	Kind      TransferKind // decides which options there are, so it is set before they are loaded
+	Sends     bool         // this side has the sources
+	Local     []string     // the sources of this side, or the only target; Stream is a standard stream
+	Remote    []share.Remote
+	Delete    bool  // what the target has and the source lacks
+	MaxDelete int64 // entries; 0 is no limit
+}
+
+// List holds the settings of ls.
+type List struct {
+	Contact
+	LogLevel    Level
+	Driver      Driver
+	Device      string // as for a copy
+	Representor string // as for a copy
+	Role        Role
+	Wait        time.Duration // for the daemon to be reached; always positive
+	Timeout     time.Duration // for the whole run; 0 is no limit
+	IdleTimeout time.Duration // without a message of the daemon; always positive
+	Long        bool
+	Recursive   bool
+	Output      OutputForm
+	Remote      []share.Remote // what to list, at least one after SetPaths
+}
+
+// Serve holds the settings of serve: those of a copy that it has, for the daemon's side of each copy. All others of a
+// copy are zero.
+type Serve struct {
+	Copy
+	Shares            []share.Share // at least one after Validate, with names that differ
+	Representors      []string      // DPU side; empty: not given
+	Keys              string        // as for a Contact
+	Auth              AuthChoice
+	MaxConnections    int   // at once; at least one
+	MaxKeyConnections int   // at once of one key; at least one
+	MaxTransfers      int   // at once; at least one
+	MaxMemory         int64 // bytes of the buffers of all connections; 0 is no limit
+	DrainTimeout      time.Duration
+	Metrics           string // address; empty: none
+	AuditLog          string // file, Stream for stderr; empty: none
+	RuntimeDir        string // empty: the default one
+	Socket            string // empty: the default one
+
+	file   string // of --json
+	reload func() (*Serve, error)
+}
+
+// ParameterFile returns the path of the --json file, empty if there is none.
+func (s *Serve) ParameterFile() string { return s.file }
+
+// Reload returns the settings as they are now, by the same command line and environment and the files of today.
+func (s *Serve) Reload() (*Serve, error) { return s.reload() }
+
+// reloadFrom lets Reload load the settings again.
+func (s *Serve) reloadFrom(flags *pflag.FlagSet, env Environment) {
+	s.reload = func() (*Serve, error) {
+		var now Serve
+		if _, err := Load(flags, env, &now); err != nil {
+			return nil, err
+		}
+		return &now, now.Validate()
+	}
+}
+
+// Config holds the settings of config.
+type Config struct {
+	LogLevel Level
+	Output   OutputForm
+}
+
+// Level implements Settings.
+func (s *List) Level() Level { return s.LogLevel }
+
+// Level implements Settings.
+func (s *Config) Level() Level { return s.LogLevel }
+
+// AuthChoice is how the peer of a service session is authenticated.
+type AuthChoice string
+
+const (
+	AuthKeys AuthChoice = "keys" // its key must be trusted
+	AuthNone AuthChoice = "none" // not at all
+)
+
+// Peer is a daemon that the configuration gives a name.
+type Peer struct {
+	Device      string // of this side; empty: as without a name
+	Representor string // of the daemon's host function, on the DPU; empty: as without a name
+	Key         string // name of a trusted key, or the key itself as one line; empty: any trusted key
+	Origin      string // file and line
+}
+
+// Peers are the daemons with a name.
+type Peers map[string]Peer

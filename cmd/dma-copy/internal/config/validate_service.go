@@ -1,0 +1,233 @@
+package config
+
+import (
+	"errors"
+	"net/netip"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// place is an argument that names a file on this side or in a share.
+type place struct {
+	local  string
+	remote share.Remote
+	isPeer bool // remote holds it
+}
+
+func parsePlace(name, text string) (place, error) {
+	remote, isPeer, err := share.ParseRemote(text)
+	if err != nil {
+		return place{}, exit.Usagef("%s %s: %w", name, quote.Text(text), err)
+	}
+	if isPeer {
+		return place{remote: remote, isPeer: true}, nil
+	}
+	local, err := parsePath(text)
+	if err != nil {
+		return place{}, exit.Usagef("%s %s: %w", name, quote.Text(text), err)
+	}
+	return place{local: local}, nil
+}
+
+// SetPaths sets sources and target from the arguments of the command.
+func (s *Transfer) SetPaths(args []string) error {
+	if err := s.checkNumber(args); err != nil {
+		return err
+	}
+	for i, arg := range args {
+		name, isTarget := "SRC", i == len(args)-1
+		if isTarget {
+			name = "DST"
+		}
+		at, err := parsePlace(name, arg)
+		if err == nil {
+			err = s.checkPlace(name, arg, isTarget, at)
+		}
+		if err != nil {
+			return err
+		}
+		if at.isPeer {
+			s.Remote = append(s.Remote, at.remote)
+		} else {
+			s.Local = append(s.Local, at.local)
+		}
+	}
+	s.File = s.Local[0]
+	return nil
+}
+
+func (s *Transfer) checkNumber(args []string) error {
+	switch {
+	case len(args) == 0:
+		return exit.Usagef("SRC and DST are missing: dma-copy %s takes %s", s.Kind, s.Kind.takes())
+	case len(args) == 1:
+		return exit.Usagef("DST is missing: dma-copy %s takes %s", s.Kind, s.Kind.takes())
+	case len(args) > 2 && s.Kind == Sync:
+		return exit.Usagef("unexpected argument %s: dma-copy sync takes %s", quote.Text(args[2]), Sync.takes())
+	}
+	return nil
+}
+
+// takes describes the arguments of the command in an error.
+func (k TransferKind) takes() string {
+	return [...]string{
+		"what to copy here and a share, as in SRC... :SHARE/PATH",
+		"what to copy from a share and where to, as in :SHARE/PATH... DST",
+		"SRC and DST, of which one is in a share, as in SRC :SHARE/PATH",
+	}[k]
+}
+
+// checkPlace refuses an argument that is on the wrong side.
+func (s *Transfer) checkPlace(name, text string, isTarget bool, at place) error {
+	if s.Kind == Sync && !isTarget {
+		s.Sends = !at.isPeer
+	}
+	if s.Kind == Push {
+		s.Sends = true
+	}
+	switch wantsPeer := isTarget == s.Sends; {
+	case at.isPeer && at.remote.Share == "":
+		return exit.Usagef("%s %s: the share is missing; write %s:SHARE/PATH, and see dma-copy ls %s:", name,
+			quote.Text(text), at.remote.Peer, at.remote.Peer)
+	case at.isPeer == wantsPeer:
+		return nil
+	case s.Kind == Sync:
+		return exit.Usagef("SRC and DST are on the same side: write :SHARE/PATH for the one that is in a share")
+	case wantsPeer:
+		return exit.Usagef("%s %s is on this side: dma-copy %s takes %s", name, quote.Text(text), s.Kind, s.Kind.takes())
+	default:
+		return exit.Usagef("%s %s is in a share: dma-copy %s takes %s", name, quote.Text(text), s.Kind, s.Kind.takes())
+	}
+}
+
+// Peer returns the name of the daemon.
+func (s *Transfer) Peer() string { return s.Remote[0].Peer }
+
+// Validate checks the settings of the command against each other.
+func (s *Transfer) Validate() error {
+	for _, remote := range s.Remote {
+		if remote.Peer != s.Peer() {
+			return exit.Usagef("the sources have different peers (%s and %s): pull from each with a command of its own",
+				quote.Text(s.Peer()), quote.Text(remote.Peer))
+		}
+	}
+	sources := max(len(s.Local), len(s.Remote))
+	switch {
+	case s.Kind == Sync && s.StreamArgument() != "":
+		return exit.Usagef("%s conflicts with sync: a stream has nothing to compare with, so use push or pull",
+			s.StreamArgument())
+	case s.StreamArgument() != "" && sources > 1:
+		return exit.Usagef("%s conflicts with several sources: a stream is one file, so copy them one by one",
+			s.StreamArgument())
+	case s.Expects() && sources > 1:
+		return exit.Usagef("--expect %s conflicts with several sources: copy them one by one", s.Expect)
+	case s.FilesFrom != "" && sources > 1:
+		return exit.Usagef("--files-from conflicts with several sources: the paths are relative to one directory")
+	case s.FilesFrom != "" && s.Delete:
+		return exit.Usagef(
+			"--files-from conflicts with --delete: all that the list lacks would be deleted, so leave one of them out")
+	case s.MaxDelete > 0 && !s.Delete:
+		return exit.Usagef("--max-delete limits what --delete deletes: give that too, or leave --max-delete out")
+	}
+	if err := validateSide(s.Role, s.Representor); err != nil {
+		return err
+	}
+	return s.validateCommon(s.StreamArgument())
+}
+
+// StreamArgument returns the argument that stands for a standard stream, or nothing.
+func (s *Transfer) StreamArgument() string {
+	for _, local := range s.Local {
+		if local == Stream && s.Sends {
+			return "SRC -"
+		}
+		if local == Stream {
+			return "DST -"
+		}
+	}
+	return ""
+}
+
+// SetPaths sets what to list from the arguments of the command.
+func (s *List) SetPaths(args []string) error {
+	if len(args) == 0 {
+		return exit.Usagef("PEER is missing: dma-copy ls takes :, which lists the shares, or :SHARE/PATH")
+	}
+	for _, arg := range args {
+		at, err := parsePlace("PATH", arg)
+		switch {
+		case err != nil:
+			return err
+		case !at.isPeer:
+			return exit.Usagef("PATH %s is on this side: dma-copy ls takes :, which lists the shares, or :SHARE/PATH",
+				quote.Text(arg))
+		case len(s.Remote) > 0 && at.remote.Peer != s.Remote[0].Peer:
+			return exit.Usagef("the paths have different peers (%s and %s): list each with a command of its own",
+				quote.Text(s.Remote[0].Peer), quote.Text(at.remote.Peer))
+		}
+		s.Remote = append(s.Remote, at.remote)
+	}
+	return validateSide(s.Role, s.Representor)
+}
+
+// SetPeer sets the daemon from the arguments of the command. Without one, the peer is another ping.
+func (s *Ping) SetPeer(args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case len(args) > 1:
+		return exit.Usagef("unexpected argument %s: dma-copy ping takes one PEER or none", quote.Text(args[1]))
+	case s.Path == PathFast:
+		return exit.Usagef("--path fast conflicts with PEER: a daemon answers over the control channel, " +
+			"so leave one of them out")
+	}
+	name := strings.TrimSuffix(args[0], ":")
+	if name != "" && share.CheckName(name) != nil {
+		return exit.Usagef("PEER %s: not a peer; give its name in the configuration, or : for the only one",
+			quote.Text(args[0]))
+	}
+	s.Daemon, s.Peer = true, name
+	return validateSide(s.Role, s.Representor)
+}
+
+// Validate checks the settings of serve against each other.
+func (s *Serve) Validate() error {
+	names := map[string]bool{}
+	for _, served := range s.Shares {
+		if names[served.Name] {
+			return exit.Usagef("--share %s is given twice: give each share a name of its own", quote.Bare(served.Name))
+		}
+		names[served.Name] = true
+	}
+	if len(s.Shares) == 0 {
+		return exit.Usagef("--share is missing: name a directory that peers may use, as in --share inbox=/srv/inbox,rw")
+	}
+	for _, representor := range s.Representors {
+		if err := validateSide(s.Role, representor); err != nil {
+			return err
+		}
+	}
+	return ValidatePlacement(s.Placement)
+}
+
+// unixAddress is how the address of a socket begins.
+const unixAddress = "unix:"
+
+// parseMetrics refuses addresses that other machines can reach.
+func parseMetrics(text string) (string, error) {
+	if path, is := strings.CutPrefix(text, unixAddress); is {
+		path, err := parsePath(path)
+		return unixAddress + path, err
+	}
+	at, err := netip.ParseAddrPort(text)
+	if err != nil {
+		return "", errors.New("not an address; give an IP address and a port such as 127.0.0.1:9469, or unix:PATH")
+	}
+	if !at.Addr().IsLoopback() {
+		return "", errors.New("not a loopback address; give 127.0.0.1 or [::1] with a port, or unix:PATH")
+	}
+	return text, nil
+}
