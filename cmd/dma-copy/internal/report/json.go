@@ -44,11 +44,15 @@ type (
 		Protocol        string `json:"protocol"`
 		ProtocolVersion int    `json:"protocol_version,omitempty"`
 		Peer            string `json:"peer,omitempty"`
+		Authenticated   *bool  `json:"authenticated,omitempty"`
+		PeerKey         string `json:"peer_key,omitempty"`
+		PeerFingerprint string `json:"peer_fingerprint,omitempty"`
 	}
 	planEvent struct {
 		eventHeader
 		fileName
 		Target     string `json:"target,omitempty"`
+		Remote     string `json:"remote,omitempty"`
 		Direction  string `json:"direction"`
 		Tree       bool   `json:"tree,omitempty"`
 		Bytes      *int64 `json:"bytes,omitempty"`
@@ -78,6 +82,7 @@ type (
 		eventHeader
 		fileName
 		Target     string `json:"target,omitempty"`
+		Remote     string `json:"remote,omitempty"`
 		Direction  string `json:"direction"`
 		Kind       string `json:"kind,omitempty"`
 		Action     string `json:"action"`
@@ -207,7 +212,6 @@ func (w *eventWriter) start(kind string) eventHeader {
 type jsonReporter struct {
 	eventWriter
 	every   time.Duration
-	file    string
 	entries bool // each entry of a tree has an event, not only those that failed
 	path    Path
 	native  bool
@@ -219,7 +223,7 @@ var _ Reporter = (*jsonReporter)(nil)
 
 func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	r := &jsonReporter{
-		eventWriter: newEventWriter(out, log), every: time.Second, file: s.File,
+		eventWriter: newEventWriter(out, log), every: time.Second,
 		entries: s.Events == config.EventsAll || s.DryRun,
 	}
 	if s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
@@ -228,7 +232,7 @@ func newJSON(out io.Writer, s config.Copy, log zerolog.Logger) *jsonReporter {
 	return r
 }
 
-func (r *jsonReporter) Begin(path Path) { r.path = path }
+func (r *jsonReporter) Begin(path Path) { r.path, r.planned, r.speed = path, job.Planned{}, speed{} }
 
 func (r *jsonReporter) Event(e job.Event) {
 	switch e := e.(type) {
@@ -250,15 +254,19 @@ func (r *jsonReporter) Event(e job.Event) {
 }
 
 func (w *eventWriter) hello(path Path, protocol string, version int, peer string) helloEvent {
-	return helloEvent{
+	line := helloEvent{
 		eventHeader: w.start("hello"), Software: path.Software, Side: path.role(), Device: path.Device,
 		Driver: path.Driver, Hardware: path.Hardware, Protocol: protocol, ProtocolVersion: version, Peer: peer,
 	}
+	if p := path.Peer; p != nil {
+		line.Authenticated, line.PeerKey, line.PeerFingerprint = &p.Authenticated, p.Key, p.Fingerprint
+	}
+	return line
 }
 
 func (r *jsonReporter) plan(e job.Planned) planEvent {
 	line := planEvent{
-		eventHeader: r.start("plan"), fileName: nameInEvent(r.file), Target: r.path.Target,
+		eventHeader: r.start("plan"), fileName: nameInEvent(r.path.File), Target: r.path.Target, Remote: r.path.Remote,
 		Direction: r.direction(e.Sent), Tree: e.Tree, Bytes: known(e.Size),
 		Chunk: e.Chunk, Depth: e.Depth, Resumed: e.Resumed,
 	}
@@ -318,17 +326,15 @@ func (r *jsonReporter) Result(s job.Summary) error {
 		r.write(r.single(s))
 	}
 	r.write(r.summary(s))
-	if r.failed != nil {
-		return fmt.Errorf("the copy is done, but not all of its events could be written: %w", r.failed)
-	}
-	return nil
+	return r.unwritten()
 }
 
 // single returns the event of a file or a stream that is complete.
 func (r *jsonReporter) single(s job.Summary) fileEvent {
 	line := fileEvent{
-		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Target: s.Target, Direction: r.direction(s.Sent),
-		Action: singleFile(s).Action.String(), Bytes: s.Size, Verified: compared(s, r.planned),
+		eventHeader: r.start("file"), fileName: nameInEvent(s.Path), Target: s.Target, Remote: r.path.Remote,
+		Direction: r.direction(s.Sent),
+		Action:    singleFile(s).Action.String(), Bytes: s.Size, Verified: compared(s, r.planned),
 	}
 	if s.Sum.Algorithm() != digest.None {
 		line.Digest = s.Sum.String()

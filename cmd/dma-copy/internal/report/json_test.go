@@ -1,6 +1,7 @@
 package report
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -31,7 +32,7 @@ var checkEvent = reporttest.EventChecker("../../../../docs/events.schema.json")
 // everyEvent reports a copy with every type of event.
 func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1"})
+	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1", File: "file"})
 	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
 	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 		Resumed: 3})
@@ -44,6 +45,8 @@ func everyEvent(p *jsonReporter) {
 		Sum: sum, Durability: negotiate.DurabilityFull, Shares: pump.Shares{0.5, 0.5},
 		Unconfirmed: "the host did not confirm",
 	})
+	p.Deleted(Deletion{Path: "old", Kind: negotiate.EntryDirectory})
+	_ = p.Total(Total{Sources: 2, Failed: 1, Files: 1, Bytes: 10, Elapsed: time.Second, Deletes: true, Deleted: 1})
 	p.Fail(&SideError{Side: negotiate.DPU, Err: job.ErrIdle, Kept: 5})
 }
 
@@ -54,6 +57,7 @@ func TestEveryEvent(t *testing.T) {
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	everyPingEvent(&pingEvents{eventWriter: p.eventWriter})
+	everyEntry(&Listing{events: p.eventWriter, out: bufio.NewWriter(&out), json: true})
 	var kinds []string
 	for line := range strings.Lines(out.String()) {
 		kind, err := checkEvent(line)

@@ -17,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-var localPath = Path{Local: true, Target: "there", Device: "0000:b1:00.0", Driver: "soft 1"}
+var localPath = Path{File: "here", Local: true, Target: "there", Device: "0000:b1:00.0", Driver: "soft 1"}
 
 // localResult returns the summary of a local copy, with a change.
 func localResult(change func(*job.Summary)) job.Summary {

@@ -91,11 +91,12 @@ func (m *Monitor) warnOfReadback() {
 	}
 }
 
-// warnOfList warns of a list of paths where this side sends no tree. Patterns may be the machine's defaults.
+// warnOfList warns of a list of paths where this side sends no tree. Patterns may be the machine's defaults. A daemon
+// that sends a tree has the list from here.
 func (m *Monitor) warnOfList() {
 	switch {
-	case m.settings.FilesFrom == "" || m.planned.Tree && (m.planned.Sent || m.planned.Compare):
-	case m.planned.Sent:
+	case m.settings.FilesFrom == "" || m.planned.Tree && (m.planned.Sent || m.planned.Compare || m.path.Remote != ""):
+	case m.planned.Sent || m.path.Remote != "":
 		m.Reporter.Event(job.Warned{Text: "the source is a file, where --files-from has no effect"})
 	default:
 		m.Reporter.Event(job.Warned{Text: "this side receives, where --files-from has no effect"})

@@ -12,6 +12,9 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // ExitCode returns the exit code of a run that ended with err, as the help documents it.
@@ -45,6 +48,9 @@ func classify(err error) outcome {
 	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
 		return outcome{code: int(said.Code), reword: abortReason}
 	}
+	if refused, is := errors.AsType[*negotiate.Refusal](err); is {
+		return outcome{code: int(refused.Code), reword: refusalReason}
+	}
 	if failed, is := errors.AsType[exit.Coder](err); is {
 		return outcome{code: failed.ExitCode(), hint: failed.Hint()}
 	}
@@ -61,6 +67,16 @@ var libraryOutcomes = []struct {
 	is func(error) bool
 	outcome
 }{
+	{one(service.ErrRefused), outcome{exit.Refused, "", nil}},
+	{ofType[*secure.UntrustedError], outcome{exit.Refused,
+		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here", nil}},
+	{one(secure.ErrRefused), outcome{exit.Refused,
+		"run dma-copy keys trust there with the key that dma-copy keys show prints here", nil}},
+	{one(secure.ErrTimeout), outcome{exit.Peer, "check the other side", nil}},
+	{one(secure.ErrHandshake), outcome{exit.Protocol, "run dma-copy of the same release on both sides", nil}},
+	{one(secure.ErrRecord), outcome{exit.Protocol, "check the device and the other side", nil}},
+	{one(service.ErrDraining), outcome{exit.Peer, "start it again", nil}},
+	{one(share.ErrDenied), outcome{exit.Refused, "", nil}},
 	{one(job.ErrSomeFailed),
 		outcome{exit.SomeFailed, "remove the causes and run the same command to copy these entries", nil}},
 	{one(job.ErrLimit), outcome{exit.Limit, "", nil}},
@@ -196,4 +212,13 @@ func abortReason(side negotiate.Side, err error) string {
 		return fmt.Sprintf("the %s aborted without a reason", side.Other())
 	}
 	return fmt.Sprintf("the %s aborted: %s", side.Other(), quote.Printable(said.Text))
+}
+
+// refusalReason returns the reason for which a daemon refused.
+func refusalReason(side negotiate.Side, err error) string {
+	said, _ := errors.AsType[*negotiate.Refusal](err)
+	if said.Text == "" {
+		return fmt.Sprintf("the daemon on the %s refused without a reason", side.Other())
+	}
+	return fmt.Sprintf("the daemon on the %s refused: %s", side.Other(), quote.Printable(said.Text))
 }

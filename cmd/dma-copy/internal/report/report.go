@@ -17,9 +17,10 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 )
 
-// Reporter reports on one copy, as text or as JSON lines. Its methods are called by one goroutine at a time.
+// Reporter reports on one copy, or on those of several sources one after another, as text or as JSON lines. Its methods
+// are called by one goroutine at a time.
 type Reporter interface {
-	// Begin is called before the copy starts.
+	// Begin is called before each copy starts.
 	Begin(path Path)
 
 	// Event is called for each event of the copy.
@@ -31,6 +32,15 @@ type Reporter interface {
 
 	// Result reports what the copy has done. It returns an error if what was reported could not be written.
 	Result(s job.Summary) error
+
+	// SourceFailed is called in place of Fail if other sources follow.
+	SourceFailed(err error)
+
+	// Deleted is called for each entry of the target that the source does not have, after Result.
+	Deleted(d Deletion)
+
+	// Total is called at the end where there are several sources, or deletions. Its error is as that of Result.
+	Total(t Total) error
 
 	// Fail is called with the error of a copy that failed, after Result if that is of a tree of which some entries
 	// failed.

@@ -27,6 +27,30 @@ type Path struct {
 	Driver   string // its title for the user
 	Hardware bool
 	Reason   string // why this driver; empty if the user chose it
+
+	File   string // of this side, as given
+	Remote string // what the peer's file is called, of a copy with a daemon; otherwise empty
+	Peer   *Peer  // the daemon; nil for any other copy
+}
+
+// Peer describes a daemon to the user of a command.
+type Peer struct {
+	Key           string // name of its trusted key; empty: none
+	Fingerprint   string // of its key
+	Software      string // name and version that it reports
+	Authenticated bool   // both sides have proved a key that the other one trusts
+}
+
+// String says who the peer is, and what that protects.
+func (p Peer) String() string {
+	switch {
+	case !p.Authenticated:
+		return "not authenticated, not encrypted (--auth none)"
+	case p.Key == "":
+		return p.Fingerprint + ": authenticated, not encrypted"
+	default:
+		return p.Key + ": authenticated, not encrypted"
+	}
 }
 
 // writeSummary prints what a copy did, and over which path the bytes went. It claims no more than this side knows: the
@@ -34,18 +58,18 @@ type Path struct {
 func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	switch {
 	case s.UpToDate:
-		name := nameOf(s)
+		name := nameOf(s, Path{})
 		if s.Target != "" {
 			name = quote.Printable(s.Target)
 		}
 		fmt.Fprintf(w, "ok    %s is already up to date  %s%s\n", name, humanize.IBytes(uint64(s.Size)), sumOf(s))
 	case s.Tree != nil:
-		writeTreeSummary(w, s, planned, path.Side)
+		writeTreeSummary(w, s, planned, path)
 	case s.DryRun:
-		fmt.Fprintf(w, "plan  would %s %s  %s\n      nothing was changed\n", intention(s), nameOf(s),
+		fmt.Fprintf(w, "plan  would %s %s  %s\n      nothing was changed\n", intention(s), nameOf(s, path),
 			humanize.IBytes(uint64(s.Size)))
 	default:
-		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s), humanize.IBytes(uint64(s.Size)),
+		fmt.Fprintf(w, "ok    %s %s  %s in %s%s%s\n", verb(s), nameOf(s, path), humanize.IBytes(uint64(s.Size)),
 			round(s.Elapsed), rate(s), sumOf(s))
 		fmt.Fprintf(w, "      %s\n", joined(", ", verified(s, planned), durability(s, path.Side), retries(s)))
 	}
@@ -59,13 +83,16 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
+	if path.Peer != nil {
+		fmt.Fprintf(w, "peer  %s\n", path.Peer)
+	}
 	if path.Reason != "" {
 		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))
 	}
 }
 
 // writeTreeSummary prints the two lines about a tree: what was copied, and what else there was.
-func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, side negotiate.Side) {
+func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	t := s.Tree
 	outcome, did := "ok", verb(s)
 	switch {
@@ -74,7 +101,7 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, side nego
 	case t.Failed > 0:
 		outcome = "part"
 	}
-	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s), copiedOf(*t),
+	fmt.Fprintf(w, "%-4s  %s %s  %s, %s in %s%s\n", outcome, did, nameOf(s, path), copiedOf(*t),
 		humanize.IBytes(uint64(t.Bytes)), round(s.Elapsed), rate(s))
 	rest := joined(", ", countOf(t.Unchanged, "unchanged"), countOf(t.Skipped, "skipped"), countOf(t.Failed, "failed"))
 	if s.DryRun {
@@ -85,7 +112,7 @@ func writeTreeSummary(w io.Writer, s job.Summary, planned job.Planned, side nego
 	if t.Files > 0 { // what is unchanged may only have been compared by size and time
 		checked = verified(s, planned)
 	}
-	fmt.Fprintf(w, "      %s\n", joined("; ", rest, joined(", ", checked, durability(s, side), retries(s))))
+	fmt.Fprintf(w, "      %s\n", joined("; ", rest, joined(", ", checked, durability(s, path.Side), retries(s))))
 }
 
 // copiedOf lists what was copied of a tree, by kind.
@@ -130,9 +157,15 @@ func intention(s job.Summary) string {
 	return "receive"
 }
 
-// nameOf names what was copied: this side's file, or source and target of a local copy.
-func nameOf(s job.Summary) string {
+// nameOf names what was copied: this side's file, also that of a daemon, or source and target of a local copy.
+func nameOf(s job.Summary, path Path) string {
 	switch {
+	case path.Remote != "" && s.Sent:
+		return nameOf(s, Path{}) + " to " + quote.Printable(path.Remote)
+	case path.Remote != "" && s.Path == config.Stream:
+		return quote.Printable(path.Remote) + " to standard output"
+	case path.Remote != "":
+		return quote.Printable(path.Remote) + " as " + quote.Printable(s.Path)
 	case s.Target == config.Stream:
 		return quote.Printable(s.Path) + " to standard output"
 	case s.Target != "" && s.Path == config.Stream:

@@ -59,7 +59,7 @@ func newText(stdout, out io.Writer, screen *Screen, s config.Copy, log zerolog.L
 	return r
 }
 
-func (r *textReporter) Begin(path Path) { r.path = path }
+func (r *textReporter) Begin(path Path) { r.path, r.planned, r.speed = path, job.Planned{}, speed{} }
 
 func (r *textReporter) Event(e job.Event) {
 	switch e := e.(type) {

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	treePath = Path{Side: negotiate.Host, Driver: "soft 1"}
+	treePath = Path{Side: negotiate.Host, Driver: "soft 1", File: "photos"}
 	treePlan = job.Planned{Sent: true, Tree: true, Size: job.Unknown, Digest: digest.CRC32C,
 		Durability: negotiate.DurabilityFull}
 )
@@ -347,6 +347,12 @@ type recorder struct {
 }
 
 func (r *recorder) Begin(Path) {}
+
+func (r *recorder) SourceFailed(error) {}
+
+func (r *recorder) Deleted(Deletion) {}
+
+func (r *recorder) Total(Total) error { return nil }
 
 func (r *recorder) Event(e job.Event) {
 	if warned, is := e.(job.Warned); is {

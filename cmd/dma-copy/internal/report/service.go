@@ -1,0 +1,239 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// Deletion is an entry of the target that the source does not have.
+type Deletion struct {
+	Path   string // below the target; any bytes but NUL
+	Kind   negotiate.EntryKind
+	DryRun bool  // it would be deleted
+	Err    error // why it is still there; nil otherwise
+}
+
+// Total is what a command has done for all of its sources together.
+type Total struct {
+	Sources int64 // that were tried
+	Failed  int64 // of these
+	Files   int64 // that were copied
+	Bytes   int64 // of these
+	Elapsed time.Duration
+
+	Deletes bool  // entries were to be deleted
+	Deleted int64 // entries, or in a dry run those that would be
+	Kept    int64 // entries that could not be deleted
+	DryRun  bool
+}
+
+// Add counts a source by its result.
+func (t *Total) Add(s job.Summary, err error) {
+	t.Sources++
+	if err != nil {
+		t.Failed++
+	}
+	switch {
+	case s.Tree != nil:
+		t.Files += s.Tree.Files
+		t.Bytes += s.Tree.Bytes
+	case err == nil && !s.UpToDate && !s.DryRun:
+		t.Files++
+		t.Bytes += s.Size
+	}
+	t.DryRun = t.DryRun || s.DryRun
+}
+
+// Delete counts a deletion.
+func (t *Total) Delete(d Deletion) {
+	t.Deletes = true
+	if d.Err != nil {
+		t.Kept++
+	} else {
+		t.Deleted++
+	}
+}
+
+// Worthy reports whether the total says more than the result of the only source does.
+func (t *Total) Worthy() bool { return t.Sources > 1 || t.Deletes }
+
+// sourcesFailed means that some of several sources were not copied; each has been reported.
+type sourcesFailed struct {
+	failed, tried int
+	last          error
+}
+
+var _ exit.Coder = (*sourcesFailed)(nil)
+
+// SomeSources returns the error of a command some of whose sources failed, nil if none has. Where all failed with the
+// same code, that is the code; otherwise it is exit.SomeFailed.
+func SomeSources(tried int, failures []error) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	return &sourcesFailed{len(failures), tried, sameCode(tried, failures)}
+}
+
+// sameCode returns the first failure if nothing but failures of its code are there, nil otherwise.
+func sameCode(tried int, failures []error) error {
+	for _, err := range failures {
+		if len(failures) < tried || ExitCode(err) != ExitCode(failures[0]) {
+			return nil
+		}
+	}
+	return failures[0]
+}
+
+// Error says how many failed.
+func (e *sourcesFailed) Error() string {
+	return fmt.Sprintf("%d of %d sources failed", e.failed, e.tried)
+}
+
+// ExitCode implements exit.Coder.
+func (e *sourcesFailed) ExitCode() int {
+	if e.last == nil {
+		return exit.SomeFailed
+	}
+	return ExitCode(e.last)
+}
+
+// Hint implements exit.Coder.
+func (e *sourcesFailed) Hint() string {
+	return "see the errors above, and run the same command for the rest"
+}
+
+// Deleted implements Reporter.
+func (r *textReporter) Deleted(d Deletion) {
+	switch {
+	case d.Err != nil:
+		r.clear()
+		fmt.Fprintf(r.out, "dma-copy: %s\n", entrySentence(r.path.Side, d.Path, d.Err))
+	case r.plan != nil:
+		r.clear()
+		fmt.Fprintf(r.plan, "%-9s  %14s  %s\n", "delete", "-", deletedName(d))
+	case !r.quiet:
+		r.clear()
+		fmt.Fprintf(r.out, "deleted %s\n", deletedName(d))
+	}
+}
+
+func deletedName(d Deletion) string {
+	if d.Kind == negotiate.EntryDirectory {
+		return entryName(d.Path) + "/"
+	}
+	return entryName(d.Path)
+}
+
+// Total implements Reporter.
+func (r *textReporter) Total(t Total) error {
+	r.clear()
+	err := r.endPlan()
+	if !r.quiet {
+		fmt.Fprintf(r.out, "total %s\n", t)
+	}
+	return err
+}
+
+// String lists what was done.
+func (t Total) String() string {
+	parts := []string{plural(t.Sources, "source", "")}
+	if t.Failed > 0 {
+		parts[0] += fmt.Sprintf(" (%s failed)", humanize.Comma(t.Failed))
+	}
+	parts = append(parts, plural(t.Files, "file", "")+" copied", humanize.IBytes(uint64(t.Bytes)))
+	if t.Deletes {
+		verb := " deleted"
+		if t.DryRun {
+			verb = " to delete"
+		}
+		parts = append(parts, plural(t.Deleted, "entry", "entries")+verb)
+	}
+	if t.Kept > 0 {
+		parts = append(parts, plural(t.Kept, "entry", "entries")+" not deleted")
+	}
+	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
+	if t.DryRun {
+		return text + "; nothing was changed"
+	}
+	return text
+}
+
+// SourceFailed implements Reporter: the other sources follow, so the error is printed now.
+func (r *textReporter) SourceFailed(err error) {
+	r.clear()
+	WriteError(r.out, err)
+}
+
+// SourceFailed implements Reporter.
+func (r *jsonReporter) SourceFailed(err error) { r.Fail(err) }
+
+// The events of a command with several sources, or with deletions.
+type totalEvent struct {
+	eventHeader
+	Sources int64   `json:"sources"`
+	Failed  int64   `json:"failed"`
+	Files   int64   `json:"files"`
+	Bytes   int64   `json:"bytes"`
+	Elapsed float64 `json:"elapsed_seconds"`
+	Deleted *int64  `json:"deleted,omitempty"`
+	Kept    *int64  `json:"not_deleted,omitempty"`
+	DryRun  bool    `json:"dry_run,omitempty"`
+}
+
+// Deleted implements Reporter. Every deletion has an event: there is no other record of what was there.
+func (r *jsonReporter) Deleted(d Deletion) {
+	line := fileEvent{
+		eventHeader: r.start("file"), fileName: nameInEvent(d.Path), Direction: r.direction(r.planned.Sent),
+		Kind: entryKinds[d.Kind], Action: "deleted",
+	}
+	switch {
+	case d.Err != nil:
+		line.Action, line.Code, line.Message = job.Failed.String(), ExitCode(d.Err), entryReason(r.path.Side, d.Err)
+	case d.DryRun:
+		line.Action = "would-delete"
+	}
+	r.write(line)
+}
+
+// Total implements Reporter.
+func (r *jsonReporter) Total(t Total) error {
+	line := totalEvent{
+		eventHeader: r.start("total"), Sources: t.Sources, Failed: t.Failed, Files: t.Files, Bytes: t.Bytes,
+		Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
+	}
+	if t.Deletes {
+		line.Deleted, line.Kept = &t.Deleted, &t.Kept
+	}
+	r.write(line)
+	return r.unwritten()
+}
+
+// unwritten returns an error if not all events could be written.
+func (r *jsonReporter) unwritten() error {
+	if r.failed == nil {
+		return nil
+	}
+	return fmt.Errorf("the copy is done, but not all of its events could be written: %w", r.failed)
+}
+
+// WriteTrusted tells the user that the key of a daemon is trusted from now on, and how to check it.
+func WriteTrusted(w io.Writer, name, words string) {
+	fmt.Fprintf(w, "trust the key of the daemon is trusted from now on, as %s: compare its words with those that "+
+		"dma-copy keys show prints there\n      %s\n", name, words)
+}
+
+// Unfinished reports whether the error of one source ends the command: the daemon, the device or the user is gone.
+func Unfinished(err error) bool {
+	code := ExitCode(err)
+	return code == exit.Peer || code == exit.Device || code == exit.Protocol || code > exit.Signal ||
+		errors.Is(err, job.ErrHung)
+}
