@@ -19,6 +19,7 @@ type command struct {
 	about    string          // the first paragraphs of its help
 	settings config.Settings // the flags fill them in before run is called
 	takes    []string        // the arguments behind its flags, one usage each; nil: none
+	others   bool            // its arguments may be flags of other commands; its own are in front of them
 	run      func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error
 
 	// refused, if not nil, reports why the command does not start, with those settings that are valid. It returns the
@@ -55,6 +56,7 @@ func newSubcommand(c command, streams streams, line []string) *cobra.Command {
 		return c.refuseLine(streams, cmd.Flags(), err)
 	})
 	cmd.Flags().BoolP("help", "h", false, "")
+	cmd.Flags().SetInterspersed(!c.others)
 	config.Declare(cmd.Flags(), c.settings)
 	return cmd
 }

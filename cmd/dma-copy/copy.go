@@ -29,16 +29,18 @@ var errMovesNothing error = exit.Errorf(exit.Usage, inventory.HintMoveBytes,
 // runner returns the function that carries out a copy and reports on it.
 func runner(streams streams) func(context.Context, config.Copy, zerolog.Logger) error {
 	return func(ctx context.Context, s config.Copy, log zerolog.Logger) error {
-		return reported(streams, s, log, func(r *report.Monitor) error { return runCopy(ctx, r, streams, s, log) })
+		return reported(streams, s, log, func(r report.Reporter) error {
+			return runCopy(ctx, report.NewMonitor(r, s), streams, s, log)
+		})
 	}
 }
 
-// reported carries out a copy and reports on it.
-func reported(streams streams, s config.Copy, log zerolog.Logger, run func(r *report.Monitor) error) error {
-	r := report.NewMonitor(report.New(streams.stdout, streams.stderr, streams.screen, s, log), s)
+// reported carries out one copy or several and reports on them.
+func reported(streams streams, s config.Copy, log zerolog.Logger, run func(report.Reporter) error) error {
+	r := report.New(streams.stdout, streams.stderr, streams.screen, s, log)
 	err := withCPUProfile(s.CPUProfile, func() error { return run(r) })
 	if err != nil {
-		r.Reporter.Fail(err)
+		r.Fail(err)
 	}
 	report.LogReworded(log, err)
 	return err
@@ -72,7 +74,7 @@ func copyOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Copy, log zerolog.Logger,
 ) error {
 	options := copyOptions(s, on.device, on.side, streams.data, log)
-	err := selectEntries(ctx, s, streams.stdin, &options)
+	_, err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
 		place := placement.Copy{Hardware: on.driver.Hardware(), Address: on.device.Info().PCIAddress}
 		err = placement.Apply(placement.ThisMachine, place, s.Placement, log)
@@ -81,7 +83,9 @@ func copyOnDevice(
 		dmaxfer.TellPeer(ctx, options, err)
 		return err
 	}
-	r.Begin(pathOf(on, s.Driver))
+	path := pathOf(on, s.Driver)
+	path.File = s.File
+	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, dmaxfer.Run))
 }
 

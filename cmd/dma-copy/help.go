@@ -66,11 +66,11 @@ Exit codes:
   5         destination: exists, no space, no permission
   6         device, driver or capability missing
   7         peer absent, lost or timed out; outcome unknown
-  8         refused: a key, or what it may do
+  8         refused: key not trusted, right missing, not authenticated
   9         digest mismatch
   10        source changed or vanished during the copy
   11        protocol, version or peer misbehaviour
-  12        some of several failed (entries of a tree, verify, bench)
+  12        some of several failed (sources, entries of a tree, verify, bench)
   13        hardware not available (--require-hw)
   14        stopped by a limit, such as --timeout
   129       SIGHUP, unless it was ignored at the start (nohup); as SIGTERM

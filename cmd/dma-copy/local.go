@@ -50,7 +50,8 @@ func localCopy(ctx context.Context, streams streams, s config.Local, args []stri
 	if s.Target == config.Stream {
 		streams.stdout = streams.stderr
 	}
-	return reported(streams, s.Copy, log, func(r *report.Monitor) error {
+	return reported(streams, s.Copy, log, func(reporter report.Reporter) error {
+		r := report.NewMonitor(reporter, s.Copy)
 		if refused != nil {
 			return refused
 		}
@@ -85,7 +86,7 @@ func localOnDevice(
 	ctx context.Context, on side, r *report.Monitor, streams streams, s config.Local, log zerolog.Logger,
 ) error {
 	options := copyOptions(s.Copy, on.device, negotiate.Host, streams.local, log)
-	if err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
+	if _, err := selectEntries(ctx, s.Copy, streams.stdin, &options); err != nil {
 		return err
 	}
 	place := placement.Copy{
@@ -95,7 +96,7 @@ func localOnDevice(
 		return err
 	}
 	path := pathOf(on, s.Driver)
-	path.Local, path.Target = true, s.Target
+	path.Local, path.File, path.Target = true, s.File, s.Target
 	r.Begin(path)
 	return r.Conclude(transfer(ctx, r, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
 		return dmaxfer.RunLocal(ctx, o, s.Target)

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/ping"
@@ -16,18 +18,26 @@ func pingCommand() command {
 	return command{
 		name:    "ping",
 		summary: "Exchange a text and measure round trips",
-		about: `Run it on both sides, as a copy. Each side prints the text of the other one,
-then measures its own round trips and prints their minimum, median and 99th
-percentile. The bytes that come back are compared with those that were sent. A
-ping does not disturb copies, and needs dma-copy on both sides.
+		takes:   []string{"[PEER]"},
+		about: `Without PEER, run it on both sides, as a copy. Each side prints the text of the
+other one, then measures its own round trips and prints their minimum, median
+and 99th percentile. The bytes that come back are compared with those that were
+sent. A ping does not disturb copies, and needs dma-copy on both sides.
 
+With PEER, a daemon (dma-copy serve) answers, and prints the text. PEER is a
+name in the configuration, or : for the only one.
+
+  host$ dma-copy ping : --text hello
   host$ dma-copy ping -p b1:00.1 --text 'hello from the host'
   dpu$  dma-copy ping -p 03:00.1 -r b1:00.1 --path fast --size 4KiB
 `,
 		settings: &s,
-		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
 			r := report.NewPing(streams.stdout, s, log)
-			err := runPing(ctx, r, s, log)
+			err := s.SetPeer(args)
+			if err == nil {
+				err = runPing(ctx, streams, r, s, log)
+			}
 			if err != nil {
 				r.Fail(err)
 			}
@@ -41,9 +51,15 @@ ping does not disturb copies, and needs dma-copy on both sides.
 	}
 }
 
-func runPing(ctx context.Context, r report.PingReporter, s config.Ping, log zerolog.Logger) error {
+func runPing(
+	ctx context.Context, streams streams, r report.PingReporter, s config.Ping, log zerolog.Logger,
+) error {
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
+	if s.Daemon {
+		daemon := reach{s.Contact, s.Driver, s.Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout}
+		return withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
+	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	return onDevice(s.Driver, chosen, log, func(on side) error {
 		r.Begin(pathOf(on, s.Driver))
@@ -57,6 +73,36 @@ func runPing(ctx context.Context, r report.PingReporter, s config.Ping, log zero
 		}
 		return r.Result(summary)
 	})
+}
+
+// pingDaemon exchanges texts with a daemon, then measures round trips.
+func pingDaemon(ctx context.Context, c contact, r report.PingReporter, s config.Ping) error {
+	if most := c.client.MaxPing(); int(s.Size) > most {
+		return exit.Usagef("--size %d: a message to the daemon has at most %d bytes; give less", s.Size, most)
+	}
+	r.Begin(c.path)
+	r.Event(ping.Connected{Version: 1})
+	if s.Text != "" {
+		answer, err := c.client.Text(ctx, s.Text)
+		if err != nil {
+			return err
+		}
+		r.Event(ping.Text{From: c.side.side.Other(), Text: answer})
+	}
+	payload := make([]byte, s.Size)
+	times := make([]time.Duration, s.Count)
+	for i := range times {
+		for j := range payload {
+			payload[j] = byte(i + j) // what comes back late is not that of this round trip
+		}
+		var err error
+		if times[i], err = c.client.Ping(ctx, payload); err != nil {
+			return err
+		}
+	}
+	summary := ping.Summarize(times)
+	summary.Size = len(payload)
+	return r.Result(summary)
 }
 
 var pingPaths = map[config.PathChoice]ping.PathChoice{

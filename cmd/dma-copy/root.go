@@ -80,8 +80,9 @@ func newRootCommand(
 // commands are those below the root, in the order of the help.
 func commands() []command {
 	return []command{
-		benchCommand(), devicesCommand(), doctorCommand(), keysCommand(), localCommand(), pingCommand(),
-		statusCommand(), verifyCommand(), versionCommand(),
+		benchCommand(), configCommand(), devicesCommand(), doctorCommand(), keysCommand(), localCommand(), lsCommand(),
+		pingCommand(), pullCommand(), pushCommand(), serveCommand(), statusCommand(), syncCommand(), verifyCommand(),
+		versionCommand(),
 	}
 }
 

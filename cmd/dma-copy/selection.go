@@ -19,30 +19,35 @@ import (
 // maxListSize bounds what is read of a file of patterns or paths, in bytes: it is kept in memory.
 const maxListSize = 256 << 20
 
-// selectEntries sets which entries of a tree are sent. It reads the files of patterns and paths, which may be pipes,
-// until the end of ctx.
-func selectEntries(ctx context.Context, s config.Copy, stdin io.Reader, o *dmaxfer.Options) error {
+// selectEntries sets which entries of a tree are sent, and returns the rules of the filter. It reads the files of
+// patterns and paths, which may be pipes, until the end of ctx.
+func selectEntries(
+	ctx context.Context, s config.Copy, stdin io.Reader, o *dmaxfer.Options,
+) ([]tree.Rule, error) {
+	var rules []tree.Rule
 	var filter *tree.Filter
 	var paths []string
 	err := fileio.Interruptible(ctx, func() (err error) {
-		if filter, err = filterOf(s.Filters); err != nil {
+		if rules, err = rulesOf(s.Filters); err != nil {
 			return err
+		}
+		if len(s.Filters) > 0 {
+			if filter, err = tree.NewFilter(rules); err != nil {
+				return err
+			}
 		}
 		paths, err = pathsOf(s, stdin)
 		return err
 	})
 	if err != nil {
-		return err // the job may still be at work
+		return nil, err // the job may still be at work
 	}
 	o.Filter, o.FilesFrom = filter, paths
-	return nil
+	return rules, nil
 }
 
-// filterOf returns the filter for the rules, nil if there are none.
-func filterOf(given []config.FilterRule) (*tree.Filter, error) {
-	if len(given) == 0 {
-		return nil, nil
-	}
+// rulesOf returns the rules in their order, with those of the files among them.
+func rulesOf(given []config.FilterRule) ([]tree.Rule, error) {
 	var rules []tree.Rule
 	for _, rule := range given {
 		if rule.Kind != config.FilterExcludeFrom {
@@ -55,7 +60,7 @@ func filterOf(given []config.FilterRule) (*tree.Filter, error) {
 		}
 		rules = append(rules, more...)
 	}
-	return tree.NewFilter(rules)
+	return rules, nil
 }
 
 // pathsOf returns the paths of --files-from, nil without that flag.

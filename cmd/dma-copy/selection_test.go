@@ -21,7 +21,8 @@ import (
 func sent(t *testing.T, s config.Copy, stdin string) []string {
 	t.Helper()
 	var o dmaxfer.Options
-	must(t, selectEntries(t.Context(), s, strings.NewReader(stdin), &o))
+	_, err := selectEntries(t.Context(), s, strings.NewReader(stdin), &o)
+	must(t, err)
 	walk, err := tree.Open(disk.OS, ".", tree.Options{Filter: o.Filter, Only: o.FilesFrom})
 	must(t, err)
 	defer walk.Close()
@@ -113,7 +114,7 @@ func TestRefusedLists(t *testing.T) {
 			`--exclude-from "patterns": line 2: malformed pattern "[a": it has "[" without "]"`},
 	} {
 		var o dmaxfer.Options
-		err := selectEntries(t.Context(), tc.s, strings.NewReader(tc.stdin), &o)
+		_, err := selectEntries(t.Context(), tc.s, strings.NewReader(tc.stdin), &o)
 		if err == nil || err.Error() != tc.sentence || report.ExitCode(err) != exit.Usage {
 			t.Errorf("error\n %v\nwant\n %s", err, tc.sentence)
 		}
@@ -127,7 +128,7 @@ func TestWaitingForAListIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(exit.Interrupted{Signal: syscall.SIGINT})
 	var o dmaxfer.Options
-	err := selectEntries(ctx, config.Copy{FilesFrom: "-"}, reader, &o)
+	_, err := selectEntries(ctx, config.Copy{FilesFrom: "-"}, reader, &o)
 	if report.ExitCode(err) != exit.Signal+int(syscall.SIGINT) {
 		t.Errorf("error %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -12,7 +13,8 @@ import (
 // withSignals returns a context that the first SIGINT, SIGTERM or SIGHUP cancels with an exit.Interrupted as its cause.
 // From then on SIGINT and SIGTERM have their default effect again, so that a second one kills a run that does not
 // drain, and SIGHUP is ignored: a terminal that is closed may send it twice. A SIGHUP that was ignored at the start, as
-// under nohup, stays ignored. stop releases the signals and waits until it has; calling it twice is harmless.
+// under nohup, stays ignored. A command may divert SIGHUP before. stop releases the signals and waits until it has;
+// calling it twice is harmless.
 func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(parent)
 	arrivals := make(chan os.Signal, 1)
@@ -20,24 +22,62 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(arrivals, syscall.SIGHUP)
 	}
+	hangups := &hangups{arrived: make(chan struct{}, 1)}
 
 	watched := make(chan struct{})
 	go func() {
 		defer close(watched)
-		select {
-		case arrived := <-arrivals:
-			// Before the cancellation: once the context has ended, a second signal must kill.
-			signal.Ignore(syscall.SIGHUP)
-			signal.Stop(arrivals)
-			cancel(exit.Interrupted{Signal: arrived.(syscall.Signal)})
-		case <-ctx.Done():
-			signal.Stop(arrivals)
+		for {
+			select {
+			case arrived := <-arrivals:
+				if arrived == syscall.SIGHUP && hangups.take() {
+					continue
+				}
+				// Before the cancellation: once the context has ended, a second signal must kill.
+				signal.Ignore(syscall.SIGHUP)
+				signal.Stop(arrivals)
+				cancel(exit.Interrupted{Signal: arrived.(syscall.Signal)})
+			case <-ctx.Done():
+				signal.Stop(arrivals)
+			}
+			return
 		}
 	}()
-	return ctx, func() {
+	return context.WithValue(ctx, hangupsKey{}, hangups), func() {
 		cancel(context.Canceled)
 		<-watched
 	}
+}
+
+// hangups takes the SIGHUPs of a command that does not end by them.
+type hangups struct {
+	diverted atomic.Bool
+	arrived  chan struct{}
+}
+
+type hangupsKey struct{}
+
+// take reports whether SIGHUP is diverted, and if so delivers it. One that nobody has received yet is enough.
+func (h *hangups) take() bool {
+	if !h.diverted.Load() {
+		return false
+	}
+	select {
+	case h.arrived <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// divertHangups lets SIGHUP be delivered by the channel, and not end the context of withSignals any more. It returns nil
+// for another context.
+func divertHangups(ctx context.Context) <-chan struct{} {
+	h, is := ctx.Value(hangupsKey{}).(*hangups)
+	if !is {
+		return nil
+	}
+	h.diverted.Store(true)
+	return h.arrived
 }
 
 // ignoreSIGPIPE lets a copy, whose result is a file, continue when the reader of its events or messages is gone.

@@ -69,7 +69,7 @@ func (c *conversation) run(ctx context.Context, disconnect func() error) (Summar
 	if err != nil {
 		return Summary{}, err
 	}
-	summary := summarize(c.trips)
+	summary := Summarize(c.trips)
 	summary.Fast, summary.Size = c.fast != nil, int(c.options.Size)
 	return summary, nil
 }

@@ -20,7 +20,7 @@ func TestSummarize(t *testing.T) {
 		for i := range test.count {
 			trips = append(trips, time.Duration(test.count-i))
 		}
-		got := summarize(trips)
+		got := Summarize(trips)
 		want := Summary{Count: test.count, Min: test.min, Median: test.median, P99: test.p99}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

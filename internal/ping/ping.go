@@ -112,8 +112,8 @@ func turnedAway(err error) bool {
 	return is && failed.State == negotiate.AwaitGreeting && errors.Is(failed, negotiate.ErrPingLost)
 }
 
-// summarize returns the result of round trips that took these times, at least one.
-func summarize(trips []time.Duration) Summary {
+// Summarize returns the result of round trips that took these times, at least one.
+func Summarize(trips []time.Duration) Summary {
 	slices.Sort(trips)
 	return Summary{
 		Count: len(trips), Min: trips[0], Median: percentile(trips, 50), P99: percentile(trips, 99),

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/rs/zerolog"
+	"github.com/spf13/pflag"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// The arguments of config.
+const (
+	configShow  = "show"
+	configCheck = "check"
+	configCopy  = "copy" // a copy, which has no name as a command
+)
+
+func configCommand() command {
+	s := new(config.Config)
+	return command{
+		name:    "config",
+		summary: "Show settings and their origin, check a file",
+		takes:   []string{"show [COMMAND [FLAG]...]", "check [FILE]"},
+		others:  true,
+		about: `show prints each setting with which COMMAND would run, and whether it is from a
+flag, from a file and its line, from a variable or the default; COMMAND is copy,
+the default, or push, serve and so on, with flags if they are to be considered.
+
+check reads a parameter file, by default /etc/dma-copy/config.json, and says
+where it is wrong. The exit code is then 3.
+
+  dma-copy config show serve --json /etc/dma-copy/serve.json
+  dma-copy config -o json check configs/serve.json
+`,
+		settings: s,
+		run: func(_ context.Context, streams streams, args []string, _ zerolog.Logger) error {
+			return runConfig(streams, *s, args)
+		},
+	}
+}
+
+func runConfig(streams streams, s config.Config, args []string) error {
+	switch {
+	case len(args) > 0 && args[0] == configShow:
+		return showConfig(streams, s, args[1:])
+	case len(args) > 2 && args[0] == configCheck:
+		return exit.Usagef("unexpected argument %s: dma-copy config check takes one FILE or none", quote.Text(args[2]))
+	case len(args) > 0 && args[0] == configCheck:
+		return checkConfig(streams, s, args[1:])
+	case len(args) == 0:
+		return exit.Usagef("show or check is missing: write dma-copy config show, or dma-copy config check FILE")
+	}
+	return exit.Usagef("unexpected argument %s: dma-copy config takes show or check", quote.Text(args[0]))
+}
+
+// shownSettings returns the settings of a command by its name.
+func shownSettings(name string) (config.Settings, error) {
+	if name == configCopy {
+		return &config.Copy{}, nil
+	}
+	all := commands()
+	for _, c := range all {
+		if c.name == name {
+			return c.settings, nil
+		}
+	}
+	known := append(names(all), configCopy)
+	if guess := phrase.Nearest(name, known); guess != "" {
+		return nil, exit.Usagef("unknown command %s: did you mean %q?", quote.Text(name), guess)
+	}
+	slices.Sort(known)
+	return nil, exit.Usagef("unknown command %s: the commands are %s", quote.Text(name), phrase.Or(known))
+}
+
+func showConfig(streams streams, s config.Config, args []string) error {
+	name := configCopy
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	settings, err := shownSettings(name)
+	if err != nil {
+		return err
+	}
+	flags := pflag.NewFlagSet(name, pflag.ContinueOnError)
+	config.Declare(flags, settings)
+	if err := flags.Parse(args); err != nil {
+		return config.ExplainFlagError("dma-copy "+name, flags, err)
+	}
+	values, err := config.Origins(flags, streams.env, settings)
+	if err != nil {
+		return err
+	}
+	if s.Output == config.OutputJSON {
+		return printConfig(streams.stdout, jsonValues(values))
+	}
+	return printConfig(streams.stdout, textValues(values))
+}
+
+// textValues returns the values as columns.
+func textValues(values []config.Value) string {
+	nameWidth, textWidth := 0, 0
+	for _, v := range values {
+		nameWidth = max(nameWidth, len(v.Name))
+		textWidth = max(textWidth, min(len(quote.Printable(v.Text)), 40))
+	}
+	var out strings.Builder
+	for _, v := range values {
+		fmt.Fprintf(&out, "%-*s  %-*s  %s\n", nameWidth, v.Name, textWidth, quote.Printable(v.Text), v.Origin)
+	}
+	return out.String()
+}
+
+func jsonValues(values []config.Value) string {
+	type value struct {
+		Name   string `json:"name"`
+		Value  string `json:"value"`
+		Origin string `json:"origin"`
+	}
+	list := []value{}
+	for _, v := range values {
+		list = append(list, value{v.Name, v.Text, v.Origin})
+	}
+	return encode(struct {
+		Version  int     `json:"version"` // of this form
+		Settings []value `json:"settings"`
+	}{1, list})
+}
+
+func checkConfig(streams streams, s config.Config, args []string) error {
+	path := config.DefaultFile(streams.env)
+	if len(args) > 0 {
+		path = args[0]
+	}
+	checked, err := config.CheckFile(path)
+	if s.Output == config.OutputJSON {
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		text := encode(struct {
+			Version int      `json:"version"` // of this form
+			File    string   `json:"file"`
+			Valid   bool     `json:"valid"`
+			Error   string   `json:"error,omitempty"`
+			Values  int      `json:"values"`
+			Shares  int      `json:"shares"`
+			Peers   []string `json:"peers"`
+			Notes   []string `json:"notes"`
+		}{1, path, err == nil, message, checked.Values, checked.Shares, append([]string{}, checked.Peers...),
+			append([]string{}, checked.Notes...)})
+		if printErr := printConfig(streams.stdout, text); printErr != nil {
+			return printErr
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf("ok  %s  %d values, %d shares, %d peers\n", quote.Printable(path), checked.Values,
+		checked.Shares, len(checked.Peers))
+	for _, note := range checked.Notes {
+		text += "    " + note + "\n"
+	}
+	return printConfig(streams.stdout, text)
+}
+
+// encode returns a value of this file as one line of JSON.
+func encode(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic("internal error: " + err.Error())
+	}
+	return string(text) + "\n"
+}
+
+func printConfig(out io.Writer, text string) error {
+	if _, err := io.WriteString(out, text); err != nil {
+		return fmt.Errorf("print the configuration: %w", err)
+	}
+	return nil
+}

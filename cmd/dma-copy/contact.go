@@ -1,0 +1,226 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/service"
+)
+
+// reach is how a command reaches a daemon.
+type reach struct {
+	config.Contact
+	driver      config.Driver
+	peer        string // name of the daemon in the configuration; empty: the only one
+	device      string
+	representor string
+	role        config.Role
+	wait        time.Duration
+	idleTimeout time.Duration
+}
+
+// contact is a command's connection to a daemon.
+type contact struct {
+	side
+	client *service.Client
+	path   report.Path // with the daemon as its Peer
+}
+
+// withDaemon connects to the daemon, and calls run. Errors have the side.
+func withDaemon(
+	ctx context.Context, streams streams, r reach, log zerolog.Logger, run func(contact) error,
+) error {
+	peer, err := r.Choose(r.peer, r.device, r.representor)
+	if err != nil {
+		return err
+	}
+	id, err := identify(streams.env, r.Contact, peer)
+	if err != nil {
+		return err
+	}
+	if r.Auth == config.AuthNone {
+		log.Warn().Msg("--auth none: nobody checks who the daemon is, nor who this side is")
+	}
+	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.role}
+	return onDevice(r.driver, chosen, log, func(on side) error {
+		c, err := connect(ctx, on, r, peer, id, log)
+		if err == nil {
+			err = id.remember(cmp.Or(r.peer, "daemon"), c.client.Peer().Key, streams.stderr)
+			if err == nil {
+				err = run(c)
+			}
+			err = errors.Join(err, closeUnlessHung(err, c.client.Close))
+		}
+		return withSide(on.side, err)
+	})
+}
+
+// withSide returns the error with its side, unless it has one.
+func withSide(side negotiate.Side, err error) error {
+	if sided, is := errors.AsType[*report.SideError](err); err == nil || is && sided != nil {
+		return err
+	}
+	if coded, is := errors.AsType[exit.Coder](err); is && coded.ExitCode() == exit.Usage {
+		return err
+	}
+	return &report.SideError{Side: side, Err: err}
+}
+
+// connect meets the daemon and authenticates both sides.
+func connect(
+	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
+) (contact, error) {
+	meeting := service.Meeting{Device: on.device, Side: on.side, Representor: peer.Representor, Wait: r.wait}
+	client, err := service.Dial(ctx, meeting, service.ClientConfig{
+		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
+		Name: machineName(), IdleTimeout: r.idleTimeout, Log: log,
+		Waiting: func(ahead int) { log.Info().Int("copies", ahead).Msg("waiting until other copies have ended") },
+	})
+	if err != nil {
+		return contact{}, withDaemonHint(err)
+	}
+	c := contact{side: on, client: client, path: pathOf(on, r.driver)}
+	known := client.Peer()
+	c.path.Peer = &report.Peer{
+		Key: id.nameOf(known.Key), Fingerprint: known.Key.String(), Software: known.Software,
+		Authenticated: known.Authenticates && r.Auth == config.AuthKeys,
+	}
+	return c, nil
+}
+
+// withDaemonHint says what is to be started where no peer has appeared.
+func withDaemonHint(err error) error {
+	if !errors.Is(err, comch.ErrPeerAbsent) {
+		return err
+	}
+	return exit.Errorf(exit.Peer, "start dma-copy serve on the other side, or raise --wait", "no daemon: %w", err)
+}
+
+// machineName returns the name of this machine for the peer, empty if it has none that can be shown.
+func machineName() string {
+	name, err := os.Hostname()
+	if err != nil || len(name) > negotiate.MaxSoftwareName || quote.Printable(name) != name {
+		return ""
+	}
+	return name
+}
+
+// identification is who this side is, and whom it accepts as the daemon.
+type identification struct {
+	key     *identity.Key // nil: none of its own
+	store   *identity.Store
+	trusted *identity.Trusted
+	verify  func(identity.Public) error
+	first   bool // the daemon's key is to be trusted from now on, if it is not
+}
+
+// identify reads the keys. peer may name the only key that the daemon may have.
+func identify(env config.Environment, s config.Contact, peer config.Peer) (identification, error) {
+	store, err := openStore(env, s.Keys)
+	if err != nil {
+		return identification{}, err
+	}
+	id := identification{store: store, verify: secure.AnyKey}
+	id.key, err = store.Key()
+	if s.Auth == config.AuthNone {
+		if errors.Is(err, identity.ErrNoKey) {
+			err = nil
+		}
+		return id, usage(err)
+	}
+	if err == nil {
+		id.trusted, err = store.Load()
+	}
+	if err != nil {
+		return id, usage(err)
+	}
+	id.first = s.TrustFirst && len(id.trusted.All()) == 0
+	id.verify, err = verifier(id, peer)
+	return id, err
+}
+
+// openStore opens the directory of keys.
+func openStore(env config.Environment, directory string) (*identity.Store, error) {
+	if directory == "" {
+		variable := func(name string) string { value, _ := env(name); return value }
+		fallback, err := identity.DefaultDirectory(os.Geteuid(), variable)
+		if err != nil {
+			return nil, usage(err)
+		}
+		directory = fallback
+	}
+	store, err := identity.OpenStore(directory)
+	return store, usage(err)
+}
+
+// usage returns an error about keys as one of the configuration, nil for nil.
+func usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return exit.Usagef("%w", err)
+}
+
+var errNotTrusted = errors.New("it is not trusted here")
+
+// verifier returns the check of the daemon's key.
+func verifier(id identification, peer config.Peer) (func(identity.Public) error, error) {
+	if peer.Key == "" {
+		return func(key identity.Public) error {
+			if _, trusted := id.trusted.Find(key); !trusted && !id.first {
+				return errNotTrusted
+			}
+			return nil
+		}, nil
+	}
+	pinned, _, err := identity.ParsePublic(peer.Key)
+	if grant, named := id.trusted.Named(peer.Key); named {
+		pinned, err = grant.Key, nil
+	}
+	if err != nil {
+		return nil, exit.Usagef("%s: key %s: neither the name of a trusted key nor a key: run dma-copy keys list",
+			peer.Origin, quote.Text(peer.Key))
+	}
+	return func(key identity.Public) error {
+		if key != pinned {
+			return errors.New("it is not the one that the configuration has for this peer")
+		}
+		return nil
+	}, nil
+}
+
+// nameOf returns the name of a trusted key, empty if it has none.
+func (id identification) nameOf(key identity.Public) string {
+	if id.trusted == nil {
+		return ""
+	}
+	grant, _ := id.trusted.Find(key)
+	return grant.Name
+}
+
+// remember trusts the key that the daemon has proved, with --trust-first, and tells the user its words.
+func (id identification) remember(name string, key identity.Public, stderr io.Writer) error {
+	if !id.first {
+		return nil
+	}
+	if err := id.store.Trust(identity.Grant{Name: name, Key: key}, false); err != nil {
+		return usage(err)
+	}
+	report.WriteTrusted(stderr, name, key.Words())
+	return nil
+}

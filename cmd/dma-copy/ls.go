@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"path"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+func lsCommand() command {
+	s := new(config.List)
+	return command{
+		name:    "ls",
+		summary: "List the shares of a daemon, or what is in them",
+		takes:   []string{"[PEER]:", "[PEER]:SHARE[/PATH]..."},
+		about: `Lists the shares of a daemon (dma-copy serve) on the other side that this side's
+key may use, or the files and directories in a share. PEER is a name in the
+configuration, and may be left out.
+
+  host$ dma-copy ls :
+  host$ dma-copy ls -l dpu:inbox/photos
+`,
+		settings: s,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			w := report.NewListing(streams.stdout, *s, log)
+			err := runList(ctx, streams, s, args, w, log)
+			if err != nil {
+				w.Fail(err)
+			}
+			report.LogReworded(log, err)
+			return err
+		},
+		refused: func(streams streams, err error) error {
+			report.NewListing(streams.stdout, *s, zerolog.Nop()).Fail(err)
+			return err
+		},
+	}
+}
+
+func runList(
+	ctx context.Context, streams streams, s *config.List, args []string, w *report.Listing, log zerolog.Logger,
+) error {
+	if err := s.SetPaths(args); err != nil {
+		return err
+	}
+	ctx, cancel := limitTime(ctx, s.Timeout)
+	defer cancel()
+	daemon := reach{
+		s.Contact, s.Driver, s.Remote[0].Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout,
+	}
+	return withDaemon(ctx, streams, daemon, log, func(c contact) error {
+		w.Begin(c.path)
+		for _, place := range s.Remote {
+			if err := listPlace(ctx, c, s, place, w); err != nil {
+				return err
+			}
+		}
+		return w.End()
+	})
+}
+
+// listPlace lists one argument. A directory is listed by what is in it, anything else by itself.
+func listPlace(ctx context.Context, c contact, s *config.List, place share.Remote, w *report.Listing) error {
+	at := negotiate.Place{Share: place.Share, Path: path.Clean("/" + place.Path)[1:]}
+	var flags negotiate.ListFlags
+	if s.Recursive && at.Share != "" {
+		flags = negotiate.ListRecursive
+	}
+	w.Place(place, len(s.Remote) > 1)
+	end, err := c.client.List(ctx, at, flags, func(e share.Entry) error {
+		switch {
+		case e.Path == "" && e.Kind == negotiate.EntryDirectory:
+			return nil // its content follows
+		case e.Path == "":
+			e.Path = path.Base(at.Path)
+		}
+		w.Entry(e, at.Share == "")
+		return nil
+	})
+	if err == nil && end.Code != 0 {
+		err = exit.Errorf(exit.SomeFailed, "check the permissions there", "not everything could be listed: %s",
+			quote.Printable(end.Text))
+	}
+	return err
+}

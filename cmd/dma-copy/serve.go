@@ -1,0 +1,404 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/audit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/metrics"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/notify"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/runtimedir"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/sandbox"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/status"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+func serveCommand() command {
+	s := new(config.Serve)
+	return command{
+		name:    "serve",
+		summary: "Serve directories to commands on the other side",
+		about: `Lets push, pull, sync, ls and ping on the other side use the directories that
+--share names, until SIGTERM. On the DPU it serves the host functions of -r, on
+the host the DPU. Only peers whose key is trusted are served, see dma-copy keys;
+--auth none serves anybody.
+
+SIGHUP reads shares and keys again, without an effect on running copies. SIGTERM
+lets running copies end, for --drain-timeout; a second SIGTERM ends at once. The
+flags may be in a --json file, in its group "serve" (configs/serve.json).
+
+  dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
+  host$ dma-copy push image.bin :inbox/
+`,
+		settings: s,
+		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {
+			if err := s.Validate(); err != nil {
+				return err
+			}
+			ignoreSIGPIPE()
+			return runServe(ctx, streams, s, log)
+		},
+	}
+}
+
+func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog.Logger) error {
+	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
+	if len(s.Representors) > 0 {
+		chosen.Representor = s.Representors[0]
+	}
+	return onDevice(s.Driver, chosen, log, func(on side) error {
+		if !on.driver.MovesBytes() {
+			return errMovesNothing
+		}
+		d := &daemon{side: on, streams: streams, settings: s, log: log}
+		return errors.Join(d.run(ctx), d.close())
+	})
+}
+
+// daemon is the process of serve. What it opens is closed in the opposite order.
+type daemon struct {
+	side
+	streams  streams
+	settings *config.Serve
+	log      zerolog.Logger
+	key      *identity.Key
+	server   *service.Server
+	manager  *notify.Manager
+	audit    *audit.Log // nil: none
+	confined *sandbox.Restriction
+	closers  []func() error
+}
+
+func (d *daemon) run(ctx context.Context) error {
+	hangups := divertHangups(ctx)
+	store, err := openStore(d.streams.env, d.settings.Keys)
+	if err != nil {
+		return err
+	}
+	runtime, err := d.lock()
+	if err != nil {
+		return err
+	}
+	if err := d.start(ctx, store, runtime); err != nil {
+		return err
+	}
+	meeting, err := service.OpenDaemon(service.DaemonConfig{
+		Server: d.server, Device: d.device, Side: d.side.side, Representors: d.settings.Representors, Log: d.log,
+	})
+	if err != nil {
+		return withSide(d.side.side, err)
+	}
+	d.onClose(meeting.Close)
+	if err := d.confine(runtime); err != nil {
+		return err
+	}
+	d.announce()
+	return withSide(d.side.side, d.serve(ctx, meeting, hangups, store))
+}
+
+func (d *daemon) onClose(end func() error) { d.closers = append(d.closers, end) }
+
+func (d *daemon) close() error {
+	var failed error
+	for i := len(d.closers) - 1; i >= 0; i-- {
+		failed = errors.Join(failed, d.closers[i]())
+	}
+	return failed
+}
+
+func (d *daemon) variable(name string) string {
+	value, _ := d.streams.env(name)
+	return value
+}
+
+// lock opens the runtime directory, and refuses to run beside another daemon for the same functions.
+func (d *daemon) lock() (*runtimedir.Dir, error) {
+	path := d.settings.RuntimeDir
+	if path == "" {
+		var err error
+		if path, err = runtimedir.Default(d.variable, os.Geteuid()); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := runtimedir.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := dir.Lock(d.device.Info().Name(), d.settings.Representors...)
+	if err != nil {
+		return nil, err
+	}
+	d.onClose(func() error { lock.Close(); return nil })
+	return dir, nil
+}
+
+// start makes the server and everything that watches it.
+func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runtimedir.Dir) error {
+	s := d.settings
+	trust, err := d.identify(store)
+	if err != nil {
+		return err
+	}
+	place := placement.Copy{Hardware: d.driver.Hardware(), Address: d.device.Info().PCIAddress}
+	if err := placement.Apply(placement.ThisMachine, place, s.Placement, d.log); err != nil {
+		return err
+	}
+	if d.manager, err = notify.Connect(d.variable, os.Getpid(), d.log); err != nil {
+		return err
+	}
+	d.onClose(d.manager.Close)
+	recent := new(status.Recent)
+	numbers := metrics.New(softwareName(), func() service.Status { return d.server.Status() })
+	observers := service.Observers{recent, numbers, &sessionLog{log: d.log, stdout: d.streams.stdout}}
+	if d.audit, err = d.openAudit(); err != nil {
+		return err
+	}
+	if d.audit != nil {
+		d.onClose(d.audit.Close)
+		observers = append(observers, d.audit)
+	}
+	if d.server, err = service.NewServer(d.serverConfig(trust, observers)); err != nil {
+		return err
+	}
+	d.onClose(func() error { d.server.Close(); return nil })
+	if err := d.publish(runtime, recent, numbers); err != nil {
+		return err
+	}
+	go d.manager.Watchdog(ctx, notify.Answering(func() { d.server.Status() }))
+	return nil
+}
+
+// identify reads the keys. A daemon without trusted keys would serve nobody.
+func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
+	var err error
+	if d.key, err = store.Key(); d.settings.Auth == config.AuthNone {
+		if errors.Is(err, identity.ErrNoKey) {
+			d.key, err = identity.Generate()
+		}
+		d.log.Warn().Msg("--auth none: anybody on the other side may use the shares")
+		return nil, usage(err)
+	}
+	if err != nil {
+		return nil, usage(err)
+	}
+	return d.loadTrust(store)
+}
+
+func (d *daemon) loadTrust(store *identity.Store) (service.Trust, error) {
+	trusted, err := store.Load()
+	if err != nil {
+		return nil, usage(err)
+	}
+	for _, refused := range trusted.Refused() {
+		d.log.Warn().Err(refused).Msg("a trusted key is not used")
+	}
+	if len(trusted.All()) == 0 {
+		return nil, exit.Usagef("no key is trusted: run dma-copy keys trust with that of the other side, " +
+			"or serve anybody with --auth none")
+	}
+	return trusted, nil
+}
+
+func (d *daemon) openAudit() (*audit.Log, error) {
+	switch d.settings.AuditLog {
+	case "":
+		return nil, nil
+	case config.Stream:
+		return audit.New(d.streams.stderr, d.log), nil
+	}
+	return audit.Open(d.settings.AuditLog, d.log)
+}
+
+func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) service.ServerConfig {
+	s := d.settings
+	return service.ServerConfig{
+		Key: d.key, AuthNone: s.Auth == config.AuthNone, Trust: trust, Shares: s.Shares,
+		Limits: service.Limits{
+			Connections: s.MaxConnections, PerKey: s.MaxKeyConnections, Transfers: s.MaxTransfers, Memory: s.MaxMemory,
+			Bandwidth: s.Bandwidth, MaxBytes: s.MaxBytes, MaxEntries: s.MaxEntries, IdleTimeout: s.IdleTimeout,
+		},
+		Name: machineName(), Text: strings.TrimSpace(softwareName() + " on " + machineName()),
+		Copy: copyOptions(s.Copy, d.device, d.side.side, dataStreams{}, d.log), Observer: observer, Log: d.log,
+	}
+}
+
+// publish opens the socket of dma-copy status, and the metrics.
+func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent, numbers *metrics.Metrics) error {
+	socket, err := status.Listen(d.socketPath(runtime), status.Daemon{
+		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
+		Status: d.server.Status, Recent: recent,
+	})
+	if err != nil {
+		return err
+	}
+	d.onClose(socket.Close)
+	if d.settings.Metrics == "" {
+		return nil
+	}
+	serving, err := numbers.Listen(d.settings.Metrics)
+	if err != nil {
+		return err
+	}
+	d.onClose(serving.Close)
+	return nil
+}
+
+func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
+	if d.settings.Socket != "" {
+		return d.settings.Socket
+	}
+	return runtime.File("status.sock")
+}
+
+// confine takes from the process what it no longer needs, now that everything is open.
+func (d *daemon) confine(runtime *runtimedir.Dir) error {
+	s := d.settings
+	policy := sandbox.Policy{
+		Read:    []string{d.keysPath()},
+		Reread:  []string{config.DefaultFile(d.streams.env), s.ParameterFile()},
+		Sockets: []string{runtime.Path(), filepath.Dir(d.socketPath(runtime))},
+	}
+	for _, each := range s.Shares {
+		policy.Shares = append(policy.Shares, sandboxShare(each))
+	}
+	if s.AuditLog != "" && s.AuditLog != config.Stream {
+		policy.Append = append(policy.Append, filepath.Dir(s.AuditLog))
+	}
+	if path, is := strings.CutPrefix(s.Metrics, "unix:"); is {
+		policy.Sockets = append(policy.Sockets, filepath.Dir(path))
+	}
+	softDir := ""
+	if !d.driver.Hardware() {
+		soft, err := doca.InspectSoftDir("")
+		if err != nil {
+			return err
+		}
+		softDir = soft.Path
+	}
+	var err error
+	if d.confined, err = sandbox.Restrict(policy.WithDevice(softDir)); err != nil {
+		return err
+	}
+	if missing := d.confined.Missing(); missing != "" {
+		d.log.Warn().Msg(missing)
+	}
+	return nil
+}
+
+func (d *daemon) keysPath() string {
+	if d.settings.Keys != "" {
+		return d.settings.Keys
+	}
+	path, _ := identity.DefaultDirectory(os.Geteuid(), d.variable) // openStore has reported its error
+	return path
+}
+
+func sandboxShare(s share.Share) sandbox.Share {
+	return sandbox.Share{Path: s.Path, Write: s.Access.Allows(share.Write)}
+}
+
+// announce tells the operator and the service manager that the daemon is ready.
+func (d *daemon) announce() {
+	s := d.settings
+	var shares []string
+	for _, each := range s.Shares {
+		shares = append(shares, fmt.Sprintf("%s (%s)", each.Name, each.Access))
+	}
+	served := "the DPU"
+	if d.side.side == negotiate.DPU {
+		served = strings.Join(s.Representors, ", ")
+	}
+	who := "trusted keys only; words of this side's key: " + d.key.Public().Words()
+	if s.Auth == config.AuthNone {
+		who = "ANYBODY there (--auth none)"
+	}
+	fmt.Fprintf(d.streams.stderr, "ready %s on %s serves %s to %s\n      %s\n", softwareName(),
+		d.device.Info().Name(), strings.Join(shares, ", "), quote.Printable(served), who)
+	d.manager.Ready()
+}
+
+// serve brings commands to the server until ctx ends, and then drains it.
+func (d *daemon) serve(
+	ctx context.Context, meeting *service.Daemon, hangups <-chan struct{}, store *identity.Store,
+) error {
+	ended := make(chan error, 1)
+	go func() { ended <- meeting.Run(ctx) }()
+	for {
+		select {
+		case <-hangups:
+			d.reload(store)
+		case err := <-ended: // nil if ctx has ended
+			d.manager.Stopping()
+			d.drain()
+			return err
+		}
+	}
+}
+
+// drain lets the running copies end, for --drain-timeout; 0 is no limit.
+func (d *daemon) drain() {
+	ctx := context.Background() // that of the program has ended, and running copies go on
+	if limit := d.settings.DrainTimeout; limit > 0 {
+		var cancel context.CancelFunc
+		cause := fmt.Errorf("%w, and --drain-timeout (%s) is over", service.ErrDraining, limit)
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, cause)
+		defer cancel()
+	}
+	d.server.Drain(ctx)
+}
+
+// reload reads shares and keys again. If anything is wrong, all stays as it is.
+func (d *daemon) reload(store *identity.Store) {
+	d.manager.Reloading()
+	defer d.manager.Ready()
+	if d.audit != nil {
+		if err := d.audit.Reopen(); err != nil {
+			d.log.Error().Err(err).Msg("the audit log stays in the old file")
+		}
+	}
+	if err := d.reloadSettings(store); err != nil {
+		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).
+			Msg("not reloaded: shares and keys stay as they are")
+		return
+	}
+	fmt.Fprintf(d.streams.stderr, "reloaded: %d shares\n", len(d.settings.Shares))
+}
+
+func (d *daemon) reloadSettings(store *identity.Store) error {
+	now, err := d.settings.Reload()
+	if err != nil {
+		return err
+	}
+	var trust service.Trust
+	if d.settings.Auth == config.AuthKeys {
+		if trust, err = d.loadTrust(store); err != nil {
+			return err
+		}
+	}
+	for _, each := range now.Shares {
+		if err := d.confined.Admit(each.Name, sandboxShare(each)); err != nil {
+			return err
+		}
+	}
+	if err := d.server.Reload(now.Shares, trust); err != nil {
+		return err
+	}
+	d.settings.Shares = now.Shares
+	return nil
+}

@@ -1,0 +1,324 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+const pushAbout = `Copies files and directories of this side into a share of a daemon (dma-copy
+serve) on the other side. A file goes into PATH if that is a directory or ends
+with a slash; the content of a directory goes into the directory PATH. Several
+sources go into the directory PATH, each under its own name. PEER is a name in
+the configuration, and may be left out. - is stdin. A name of this side with a
+colon is written with ./ in front.
+
+  host$ dma-copy push image.bin :images/
+  host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
+`
+
+const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
+other side to this side. A file goes into DST if that is a directory or ends
+with a slash; the content of a directory goes into the directory DST. Several
+sources go into the directory DST, each under its own name. PEER is a name in
+the configuration, and may be left out. - is stdout. A name of this side with a
+colon is written with ./ in front.
+
+  host$ dma-copy pull :images/image.bin .
+  dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
+`
+
+const syncAbout = `Makes DST the same as SRC, of which one is in a share of a daemon (dma-copy
+serve): copies what is missing or differs, and replaces it. With --delete it
+then deletes what SRC does not have, last, and only if everything was copied.
+What a pattern excludes is neither copied nor deleted, and a symlink is deleted
+itself, not what it points to.
+
+  host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
+`
+
+func pushCommand() command {
+	return transferCommand(config.Push, "Copy to a daemon", []string{"SRC... [PEER]:SHARE[/PATH]"}, pushAbout)
+}
+
+func pullCommand() command {
+	return transferCommand(config.Pull, "Copy from a daemon", []string{"[PEER]:SHARE/PATH... DST"}, pullAbout)
+}
+
+func syncCommand() command {
+	return transferCommand(config.Sync, "Make a directory the same as another one",
+		[]string{"SRC [PEER]:SHARE[/PATH]", "[PEER]:SHARE[/PATH] DST"}, syncAbout)
+}
+
+func transferCommand(kind config.TransferKind, summary string, takes []string, about string) command {
+	s := &config.Transfer{Kind: kind}
+	return command{
+		name: kind.String(), summary: summary, takes: takes, about: about, settings: s,
+		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
+			ignoreSIGPIPE()
+			return runTransfer(ctx, streams, s, args, log)
+		},
+		refused: func(streams streams, err error) error { return refuse(streams, s.Copy, err) },
+	}
+}
+
+// runTransfer carries out push, pull or sync and reports on it. Where the target is stdout, the events of -o json go to
+// stderr.
+func runTransfer(
+	ctx context.Context, streams streams, s *config.Transfer, args []string, log zerolog.Logger,
+) error {
+	refused := s.SetPaths(args)
+	if refused == nil {
+		refused = s.Validate()
+	}
+	if !s.Sends && s.StreamArgument() != "" {
+		streams.stdout = streams.stderr
+	}
+	s.Overwrite = s.Overwrite || s.Kind == config.Sync
+	return reported(streams, s.Copy, log, func(r report.Reporter) error {
+		if refused != nil {
+			return refused
+		}
+		var uses [len(streamNames)]string
+		if s.StreamArgument() != "" {
+			stream := 1
+			if s.Sends {
+				stream = 0
+			}
+			uses[stream] = s.StreamArgument()
+		}
+		if err := streams.closed.check(s.Copy, uses); err != nil {
+			return err
+		}
+		ctx, cancel := limitTime(ctx, s.Timeout)
+		defer cancel()
+		daemon := reach{
+			s.Contact, s.Driver, s.Peer(), s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout,
+		}
+		return withDaemon(ctx, streams, daemon, log, func(c contact) error {
+			t := &transfers{contact: c, settings: s, reporter: r, log: log}
+			return t.run(ctx, streams)
+		})
+	})
+}
+
+// transfers are the copies of one command, one after another.
+type transfers struct {
+	contact
+	settings *config.Transfer
+	reporter report.Reporter
+	log      zerolog.Logger
+
+	options dmaxfer.Options // of every copy, without what differs
+	rules   []tree.Rule     // that options.Filter was made of
+	total   report.Total
+}
+
+// ends are the two ends of one copy.
+type ends struct {
+	local   string
+	remote  share.Remote        // for the user
+	request service.CopyRequest // without the options
+	create  bool                // local is in a directory that may have to be made
+}
+
+func (t *transfers) run(ctx context.Context, streams streams) error {
+	if !t.driver.MovesBytes() {
+		return errMovesNothing
+	}
+	s := t.settings
+	t.options = copyOptions(s.Copy, t.device, t.side.side, streams.local, t.log)
+	var err error
+	if t.rules, err = selectEntries(ctx, s.Copy, streams.stdin, &t.options); err != nil {
+		return err
+	}
+	place := placement.Copy{Hardware: t.driver.Hardware(), Address: t.device.Info().PCIAddress}
+	if err := placement.Apply(placement.ThisMachine, place, s.Placement, t.log); err != nil {
+		return err
+	}
+	all, err := t.plan(ctx)
+	if err != nil {
+		return err
+	}
+	began := time.Now()
+	err = t.copyAll(ctx, all)
+	if err == nil && s.Delete {
+		err = t.deleteRest(ctx, all[0])
+	}
+	if !t.total.Worthy() || err != nil && report.ExitCode(err) != exit.SomeFailed {
+		return err
+	}
+	t.total.Elapsed = time.Since(began)
+	return errors.Join(err, t.reporter.Total(t.total))
+}
+
+// copyAll makes the copies. It goes on after a source that failed, unless --fail-fast was given or nothing else could
+// succeed.
+func (t *transfers) copyAll(ctx context.Context, all []ends) error {
+	var failures []error
+	for _, each := range all {
+		err := t.copy(ctx, each)
+		switch {
+		case err == nil:
+		case len(all) == 1:
+			return err
+		case t.settings.FailFast || report.Unfinished(err):
+			return err
+		default:
+			failures = append(failures, err)
+			t.reporter.SourceFailed(err)
+		}
+	}
+	return report.SomeSources(len(all), failures)
+}
+
+// copy makes one copy and reports its result.
+func (t *transfers) copy(ctx context.Context, e ends) error {
+	s := t.settings.Copy
+	s.File = e.local
+	monitor := report.NewMonitor(t.reporter, s)
+	at := t.path
+	at.File, at.Remote = e.local, e.remote.String()
+	monitor.Begin(at)
+	if err := t.createDirectory(e); err != nil {
+		return withSide(t.side.side, err)
+	}
+	options := t.options
+	options.File = e.local
+	call := t.client.Pull
+	if t.settings.Sends {
+		call = t.client.Push
+	}
+	summary, err := transfer(ctx, monitor, options, func(ctx context.Context, o dmaxfer.Options) (job.Summary, error) {
+		e.request.Options = o
+		return call(ctx, e.request)
+	})
+	t.total.Add(summary, err)
+	return monitor.Conclude(summary, err)
+}
+
+// createDirectory makes the directory for several sources, or for a target with a slash at its end.
+func (t *transfers) createDirectory(e ends) error {
+	if !e.create || t.settings.DryRun {
+		return nil
+	}
+	directory := filepath.Dir(e.local)
+	if err := os.Mkdir(directory, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+		return disk.CannotCreate(directory, err)
+	}
+	return nil
+}
+
+// plan returns the ends of each copy.
+func (t *transfers) plan(ctx context.Context) ([]ends, error) {
+	if t.settings.Sends {
+		return t.planPush()
+	}
+	return t.planPull(ctx)
+}
+
+func (t *transfers) planPush() ([]ends, error) {
+	target, several := t.settings.Remote[0], len(t.settings.Local) > 1
+	directory, slash := strings.CutSuffix(target.Path, "/")
+	var all []ends
+	for _, source := range t.settings.Local {
+		e := ends{local: source, remote: target}
+		e.request.Place = negotiate.Place{Share: target.Share, Path: directory}
+		if several || source != config.Stream && !isDirectory(source) {
+			name, err := nameOfSource(source)
+			if err != nil {
+				return nil, err
+			}
+			e.request.Name = name
+			e.request.Into = several || slash
+			e.request.Create = e.request.Into && directory != ""
+		}
+		if e.request.Into || target.Path == "" && e.request.Name != "" {
+			e.remote.Path = path.Join(directory, e.request.Name)
+		}
+		all = append(all, e)
+	}
+	return all, refuseSameNames(all, func(e ends) string { return e.request.Name })
+}
+
+// nameOfSource returns the name under which a file of this side goes into a directory.
+func nameOfSource(source string) (string, error) {
+	whole, err := filepath.Abs(source)
+	if err != nil || filepath.Base(whole) == "/" {
+		return "", exit.Usagef("SRC %s has no name that it could have in the share: copy it alone", quote.Text(source))
+	}
+	return filepath.Base(whole), nil
+}
+
+// planPull asks the daemon what the source is where that decides whether it goes into the directory DST.
+func (t *transfers) planPull(ctx context.Context) ([]ends, error) {
+	target, several := t.settings.Local[0], len(t.settings.Remote) > 1
+	slash := strings.HasSuffix(target, "/")
+	var all []ends
+	for _, source := range t.settings.Remote {
+		at := negotiate.Place{Share: source.Share, Path: strings.TrimSuffix(source.Path, "/")}
+		e := ends{local: target, remote: source, request: service.CopyRequest{Place: at, Rules: t.rules}}
+		into := several
+		if !several && (slash || target != config.Stream && isDirectory(target)) {
+			file, err := t.isFile(ctx, at)
+			if err != nil {
+				return nil, err
+			}
+			into = file
+		}
+		if into {
+			e.local, e.create = filepath.Join(target, path.Base(path.Join(at.Share, at.Path))), several || slash
+		}
+		all = append(all, e)
+	}
+	return all, refuseSameNames(all, func(e ends) string { return filepath.Base(e.local) })
+}
+
+// isFile reports whether a place of the daemon is anything but a directory.
+func (t *transfers) isFile(ctx context.Context, at negotiate.Place) (bool, error) {
+	if at.Path == "" {
+		return false, nil
+	}
+	file := true
+	_, err := t.client.List(ctx, at, negotiate.ListItself, func(e share.Entry) error {
+		file = e.Kind != negotiate.EntryDirectory
+		return nil
+	})
+	return file, err
+}
+
+// refuseSameNames refuses several sources that would replace each other.
+func refuseSameNames(all []ends, nameOf func(ends) string) error {
+	seen := map[string]bool{}
+	for _, e := range all {
+		if name := nameOf(e); len(all) > 1 && seen[name] {
+			return exit.Usagef("two sources have the name %s: copy them one by one", quote.Text(name))
+		}
+		seen[nameOf(e)] = true
+	}
+	return nil
+}
+
+func isDirectory(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && info.IsDir()
+}
