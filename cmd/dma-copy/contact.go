@@ -131,9 +131,9 @@ type identification struct {
 
 // identify reads the keys. peer may name the only key that the daemon may have.
 func identify(env config.Environment, s config.Contact, peer config.Peer) (identification, error) {
-	store, err := openStore(env, s.Keys)
+	store, err := openKeys(env, s.Keys)
 	if err != nil {
-		return identification{}, err
+		return identification{}, keysError(err, exit.Usage)
 	}
 	id := identification{store: store, verify: secure.AnyKey}
 	id.key, err = store.Key()
@@ -141,39 +141,17 @@ func identify(env config.Environment, s config.Contact, peer config.Peer) (ident
 		if errors.Is(err, identity.ErrNoKey) {
 			err = nil
 		}
-		return id, usage(err)
+		return id, keysError(err, exit.Usage)
 	}
 	if err == nil {
 		id.trusted, err = store.Load()
 	}
 	if err != nil {
-		return id, usage(err)
+		return id, keysError(err, exit.Usage)
 	}
 	id.first = s.TrustFirst && len(id.trusted.All()) == 0
 	id.verify, err = verifier(id, peer)
 	return id, err
-}
-
-// openStore opens the directory of keys.
-func openStore(env config.Environment, directory string) (*identity.Store, error) {
-	if directory == "" {
-		variable := func(name string) string { value, _ := env(name); return value }
-		fallback, err := identity.DefaultDirectory(os.Geteuid(), variable)
-		if err != nil {
-			return nil, usage(err)
-		}
-		directory = fallback
-	}
-	store, err := identity.OpenStore(directory)
-	return store, usage(err)
-}
-
-// usage returns an error about keys as one of the configuration, nil for nil.
-func usage(err error) error {
-	if err == nil {
-		return nil
-	}
-	return exit.Usagef("%w", err)
 }
 
 var errNotTrusted = errors.New("it is not trusted here")
@@ -219,7 +197,7 @@ func (id identification) remember(name string, key identity.Public, stderr io.Wr
 		return nil
 	}
 	if err := id.store.Trust(identity.Grant{Name: name, Key: key}, false); err != nil {
-		return usage(err)
+		return keysError(err, exit.Target)
 	}
 	report.WriteTrusted(stderr, name, key.Words())
 	return nil

@@ -87,9 +87,9 @@ type daemon struct {
 
 func (d *daemon) run(ctx context.Context) error {
 	hangups := divertHangups(ctx)
-	store, err := openStore(d.streams.env, d.settings.Keys)
+	store, err := openKeys(d.streams.env, d.settings.Keys)
 	if err != nil {
-		return err
+		return keysError(err, exit.Usage)
 	}
 	runtime, err := d.lock()
 	if err != nil {
@@ -192,10 +192,10 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 			d.key, err = identity.Generate()
 		}
 		d.log.Warn().Msg("--auth none: anybody on the other side may use the shares")
-		return nil, usage(err)
+		return nil, keysError(err, exit.Usage)
 	}
 	if err != nil {
-		return nil, usage(err)
+		return nil, keysError(err, exit.Usage)
 	}
 	return d.loadTrust(store)
 }
@@ -203,7 +203,7 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 func (d *daemon) loadTrust(store *identity.Store) (service.Trust, error) {
 	trusted, err := store.Load()
 	if err != nil {
-		return nil, usage(err)
+		return nil, keysError(err, exit.Usage)
 	}
 	for _, refused := range trusted.Refused() {
 		d.log.Warn().Err(refused).Msg("a trusted key is not used")
@@ -305,7 +305,7 @@ func (d *daemon) keysPath() string {
 	if d.settings.Keys != "" {
 		return d.settings.Keys
 	}
-	path, _ := identity.DefaultDirectory(os.Geteuid(), d.variable) // openStore has reported its error
+	path, _ := identity.DefaultDirectory(os.Geteuid(), d.variable) // openKeys has reported its error
 	return path
 }
 

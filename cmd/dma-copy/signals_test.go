@@ -142,3 +142,27 @@ func drain(t *testing.T, first syscall.Signal, others ...syscall.Signal) {
 		t.Errorf("the child ended with %v, want to be killed by %v", child.ProcessState, last)
 	}
 }
+
+// A daemon takes SIGHUP as often as it comes, and still ends by the next signal.
+func TestDivertedHangups(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	defaultHangup(t)
+	ctx, stop := withSignals(t.Context())
+	defer stop()
+	hangups := divertHangups(ctx)
+	for range 2 {
+		must(t, syscall.Kill(os.Getpid(), syscall.SIGHUP))
+		<-hangups
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("cancelled: %v", context.Cause(ctx))
+	}
+	must(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
+	<-ctx.Done()
+	if interrupted, ok := errors.AsType[exit.Interrupted](context.Cause(ctx)); !ok || interrupted.Signal != syscall.SIGTERM {
+		t.Errorf("cause %v", context.Cause(ctx))
+	}
+	if divertHangups(t.Context()) != nil {
+		t.Error("a context without signals has hangups")
+	}
+}
