@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rs/zerolog"
@@ -140,12 +141,36 @@ func (d *daemon) lock() (*runtimedir.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	lock, err := dir.Lock(d.device.Info().Name(), d.settings.Representors...)
+	functions, err := d.functions()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := dir.Lock(d.device.Info().Name(), functions...)
 	if err != nil {
 		return nil, err
 	}
 	d.onClose(func() error { lock.Close(); return nil })
 	return dir, nil
+}
+
+// functions returns the names of the host functions that every daemon uses for them, however they were given.
+func (d *daemon) functions() ([]string, error) {
+	var names []string
+	for _, given := range d.settings.Representors {
+		rep, err := d.device.OpenRepresentor(given)
+		if err != nil {
+			return nil, err
+		}
+		name := rep.Info().Name()
+		if err := rep.Close(); err != nil {
+			return nil, err
+		}
+		if slices.Contains(names, name) {
+			return nil, exit.Usagef("--rep-pci names %s twice: leave one out", name)
+		}
+		names = append(names, name)
+	}
+	return names, nil
 }
 
 // start makes the server and everything that watches it.
