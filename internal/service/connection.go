@@ -26,7 +26,6 @@ type connection struct {
 	memory   *native.KeptMemory
 	key      identity.Public  // since the handshake
 	exchange *exchange        // since the handshake
-	admitted bool             // it is one of Server.connections
 	greeted  bool             // Observer.Authenticated was called
 	items    []negotiate.Item // of the next copy
 
