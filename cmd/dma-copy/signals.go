@@ -69,8 +69,8 @@ func (h *hangups) take() bool {
 	return true
 }
 
-// divertHangups lets SIGHUP be delivered by the channel, and not end the context of withSignals any more. It returns nil
-// for another context.
+// divertHangups lets SIGHUP be delivered by the channel, and not end the context of withSignals any more. It returns
+// nil for another context.
 func divertHangups(ctx context.Context) <-chan struct{} {
 	h, is := ctx.Value(hangupsKey{}).(*hangups)
 	if !is {

@@ -159,7 +159,8 @@ func TestDivertedHangups(t *testing.T) {
 	}
 	must(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	<-ctx.Done()
-	if interrupted, ok := errors.AsType[exit.Interrupted](context.Cause(ctx)); !ok || interrupted.Signal != syscall.SIGTERM {
+	interrupted, ok := errors.AsType[exit.Interrupted](context.Cause(ctx))
+	if !ok || interrupted.Signal != syscall.SIGTERM {
 		t.Errorf("cause %v", context.Cause(ctx))
 	}
 	if divertHangups(t.Context()) != nil {

@@ -52,7 +52,8 @@ func TestPlanOfAPush(t *testing.T) {
 	}
 	here, err := filepath.Abs(".")
 	must(t, err)
-	if got, err := planned(t, ":in", ".", "file"); err != nil || !strings.Contains(got, "|"+filepath.Base(here)+"|into") {
+	got, err := planned(t, ":in", ".", "file")
+	if err != nil || !strings.Contains(got, "|"+filepath.Base(here)+"|into") {
 		t.Errorf("the working directory and a file: %s, %v", got, err)
 	}
 	for sources, want := range map[string]string{

@@ -38,7 +38,8 @@ func (s *Contact) Choose(name, device, representor string) (Peer, error) {
 	peer, found := s.Peers[name]
 	switch {
 	case name == "" && len(known) > 1 && !s.deviceByFlag:
-		return Peer{}, exit.Usagef("the peer is not named and the configuration has several: write %s in front of the :",
+		return Peer{}, exit.Usagef(
+			"the peer is not named and the configuration has several: write %s in front of the :",
 			phrase.Or(known))
 	case name != "" && !found:
 		return Peer{}, unknownPeer(name, known)

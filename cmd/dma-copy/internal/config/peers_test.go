@@ -44,8 +44,9 @@ func TestPeers(t *testing.T) {
 		"no peers":           {"", "", "", "", Peer{}},
 		"none, by the flag":  {"", twoPeers, "-p x", "", Peer{Device: "x"}},
 		"--json before site": {onePeer, twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2"}},
-		"peer before a file's device": {`{"doca_program_flags": {"pci-addr": "other", "rep-pci": "kept"}}`, twoPeers, "",
-			"dpu", Peer{"b1:00.1", "kept", "the dpu's", "params.json:2"}},
+		"peer before a file's device": {
+			`{"doca_program_flags": {"pci-addr": "other", "rep-pci": "kept"}}`, twoPeers, "", "dpu",
+			Peer{"b1:00.1", "kept", "the dpu's", "params.json:2"}},
 	} {
 		got, err := contacted(t, tc.site, tc.file, tc.line, tc.peer)
 		if err != nil || !reflect.DeepEqual(got, tc.want) {
@@ -73,7 +74,8 @@ func TestRefusedPeers(t *testing.T) {
 		{`{"peers": {"dpu": {"key": "` + strings.Repeat("k", maxPeerKey+1) + `"}}}`, "", `params.json:1: key "kkk`},
 		{`{"peers": {"dpu": {}, "dpu": {}}}`, "", `params.json:1: duplicate key "dpu" in peers: keep one of them`},
 	} {
-		if _, err := contacted(t, "", tc.file, "", tc.name); err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
+		_, err := contacted(t, "", tc.file, "", tc.name)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
 			t.Errorf("%s %q: %v, want %s", tc.file, tc.name, err, tc.sentence)
 		}
 	}

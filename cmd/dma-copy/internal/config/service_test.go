@@ -58,7 +58,8 @@ func TestTransferPaths(t *testing.T) {
 		remote []share.Remote
 	}{
 		{Push, "a :in", true, "a", []share.Remote{{Share: "in"}}},
-		{Push, "a b/c ./x:y dpu:in/sub/", true, "a b/c ./x:y", []share.Remote{{Peer: "dpu", Share: "in", Path: "sub/"}}},
+		{Push, "a b/c ./x:y dpu:in/sub/", true, "a b/c ./x:y",
+			[]share.Remote{{Peer: "dpu", Share: "in", Path: "sub/"}}},
 		{Push, "- :in/name", true, "-", []share.Remote{{Share: "in", Path: "name"}}},
 		{Pull, ":in/a .", false, ".", []share.Remote{{Share: "in", Path: "a"}}},
 		{Pull, "dpu:in/a dpu:in/b out", false, "out",
@@ -86,7 +87,8 @@ func TestRefusedTransfers(t *testing.T) {
 		line, args string
 		sentence   string
 	}{
-		{Push, "", "", "SRC and DST are missing: dma-copy push takes what to copy here and a share, as in SRC... :SHARE/PATH"},
+		{Push, "", "",
+			"SRC and DST are missing: dma-copy push takes what to copy here and a share, as in SRC... :SHARE/PATH"},
 		{Push, "", "a", "DST is missing: "},
 		{Pull, "", ":in/a", "DST is missing: "},
 		{Sync, "", "a b :in", `unexpected argument ":in": dma-copy sync takes SRC and DST, of which one is in a share`},
@@ -109,7 +111,8 @@ func TestRefusedTransfers(t *testing.T) {
 		{Sync, "", ":in/a -", "DST - conflicts with sync: "},
 		{Push, "--dry-run", "- :in/a", "SRC - conflicts with --dry-run: "},
 		{Push, "--expect " + sum, "a b :in", "--expect " + sum + " conflicts with several sources: "},
-		{Push, "--expect " + sum + " --digest sha256", "a :in", "--expect " + sum + " conflicts with --digest sha256: "},
+		{Push, "--expect " + sum + " --digest sha256", "a :in",
+			"--expect " + sum + " conflicts with --digest sha256: "},
 		{Push, "--files-from x", "a b :in", "--files-from conflicts with several sources: "},
 		{Sync, "--files-from x --delete", "a :in", "--files-from conflicts with --delete: "},
 		{Sync, "--max-delete 3", "a :in", "--max-delete limits what --delete deletes: "},

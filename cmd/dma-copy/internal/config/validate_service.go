@@ -97,7 +97,8 @@ func (s *Transfer) checkPlace(name, text string, isTarget bool, at place) error 
 	case s.Kind == Sync:
 		return exit.Usagef("SRC and DST are on the same side: write :SHARE/PATH for the one that is in a share")
 	case wantsPeer:
-		return exit.Usagef("%s %s is on this side: dma-copy %s takes %s", name, quote.Text(text), s.Kind, s.Kind.takes())
+		return exit.Usagef("%s %s is on this side: dma-copy %s takes %s", name, quote.Text(text), s.Kind,
+			s.Kind.takes())
 	default:
 		return exit.Usagef("%s %s is in a share: dma-copy %s takes %s", name, quote.Text(text), s.Kind, s.Kind.takes())
 	}

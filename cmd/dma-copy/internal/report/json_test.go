@@ -32,7 +32,8 @@ var checkEvent = reporttest.EventChecker("../../../../docs/events.schema.json")
 // everyEvent reports a copy with every type of event.
 func everyEvent(p *jsonReporter) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1", File: "file"})
+	p.Begin(Path{Software: "dma-copy VERSION", Side: negotiate.DPU, Device: "0000:03:00.1", Driver: "soft 1",
+		File: "file"})
 	p.Event(job.PeerKnown{Protocol: negotiate.Native, Version: 1, Software: "dma-copy 1.0"})
 	p.Event(job.Planned{Size: 10, Chunk: 4, Depth: 2, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 		Resumed: 3})

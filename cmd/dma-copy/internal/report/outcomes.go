@@ -69,7 +69,8 @@ var libraryOutcomes = []struct {
 }{
 	{one(service.ErrRefused), outcome{exit.Refused, "", nil}},
 	{ofType[*secure.UntrustedError], outcome{exit.Refused,
-		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here", nil}},
+		"compare the words with those of dma-copy keys show on the other side, then run dma-copy keys trust here",
+		nil}},
 	{one(secure.ErrRefused), outcome{exit.Refused,
 		"run dma-copy keys trust there with the key that dma-copy keys show prints here", nil}},
 	{one(secure.ErrTimeout), outcome{exit.Peer, "check the other side", nil}},

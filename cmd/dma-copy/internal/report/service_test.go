@@ -30,8 +30,8 @@ var daemonPath = Path{
 
 func TestSummaryOfACopyWithADaemon(t *testing.T) {
 	sum, _ := digest.ParseSum("crc32c:1f0e22c4")
-	done := job.Summary{Sent: true, Path: "x", Size: 1 << 20, Elapsed: time.Second, Protocol: negotiate.Native, Sum: sum,
-		Durability: negotiate.DurabilityFull}
+	done := job.Summary{Sent: true, Path: "x", Size: 1 << 20, Elapsed: time.Second, Protocol: negotiate.Native,
+		Sum: sum, Durability: negotiate.DurabilityFull}
 	received, streamed := done, done
 	received.Sent = false
 	streamed.Sent, streamed.Path = false, config.Stream
@@ -109,7 +109,8 @@ func TestDeletionsAsText(t *testing.T) {
 		if err := r.endPlan(); err != nil {
 			t.Fatal(err)
 		}
-		if stdout.String() != tc.stdout || !strings.HasPrefix(stderr.String(), tc.stderr) || tc.stderr == "" && stderr.Len() > 0 {
+		unexpected := tc.stderr == "" && stderr.Len() > 0
+		if stdout.String() != tc.stdout || !strings.HasPrefix(stderr.String(), tc.stderr) || unexpected {
 			t.Errorf("%s: printed %q and %q", name, stdout.String(), stderr.String())
 		}
 	}
@@ -153,10 +154,12 @@ func TestOutcomesOfTheService(t *testing.T) {
 		want string
 	}{
 		{refusal, exit.Target, `host: the daemon on the DPU refused: no\x1bspace`},
-		{&negotiate.Refusal{Code: negotiate.AbortRefused}, exit.Refused, "host: the daemon on the DPU refused without a reason"},
+		{&negotiate.Refusal{Code: negotiate.AbortRefused}, exit.Refused,
+			"host: the daemon on the DPU refused without a reason"},
 		{&secure.UntrustedError{Key: identity.Public{}, Err: errors.New("it is not trusted here")}, exit.Refused,
 			"host: the key of the peer is refused: it is not trusted here (its words: "},
-		{secure.ErrRefused, exit.Refused, "host: the peer does not trust the key of this side: run dma-copy keys trust"},
+		{secure.ErrRefused, exit.Refused,
+			"host: the peer does not trust the key of this side: run dma-copy keys trust"},
 		{secure.ErrTimeout, exit.Peer, "host: timeout: the peer did not authenticate: check the other side"},
 		{secure.ErrHandshake, exit.Protocol, "host: the peer did not authenticate: run dma-copy of the same release"},
 		{service.ErrRefused, exit.Refused, "host: refused"},
