@@ -23,6 +23,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 		signal.Notify(arrivals, syscall.SIGHUP)
 	}
 	hangups := &hangups{arrived: make(chan struct{}, 1)}
+	ctx = context.WithValue(ctx, hangupsKey{}, hangups)
 
 	watched := make(chan struct{})
 	go func() {
@@ -43,7 +44,7 @@ func withSignals(parent context.Context) (ctx context.Context, stop func()) {
 			return
 		}
 	}()
-	return context.WithValue(ctx, hangupsKey{}, hangups), func() {
+	return ctx, func() {
 		cancel(context.Canceled)
 		<-watched
 	}
