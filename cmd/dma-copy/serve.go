@@ -222,20 +222,24 @@ func (d *daemon) identify(store *identity.Store) (service.Trust, error) {
 	if err != nil {
 		return nil, keysError(err, exit.Usage)
 	}
-	return d.loadTrust(store)
+	trusted, err := d.loadTrust(store)
+	if err != nil {
+		return nil, err
+	}
+	if len(trusted.All()) == 0 {
+		return nil, exit.Usagef("no key is trusted: run dma-copy keys trust with that of the other side, " +
+			"or serve anybody with --auth none")
+	}
+	return trusted, nil
 }
 
-func (d *daemon) loadTrust(store *identity.Store) (service.Trust, error) {
+func (d *daemon) loadTrust(store *identity.Store) (*identity.Trusted, error) {
 	trusted, err := store.Load()
 	if err != nil {
 		return nil, keysError(err, exit.Usage)
 	}
 	for _, refused := range trusted.Refused() {
 		d.log.Warn().Err(refused).Msg("a trusted key is not used")
-	}
-	if len(trusted.All()) == 0 {
-		return nil, exit.Usagef("no key is trusted: run dma-copy keys trust with that of the other side, " +
-			"or serve anybody with --auth none")
 	}
 	return trusted, nil
 }
@@ -388,7 +392,7 @@ func (d *daemon) drain() {
 	d.server.Drain(ctx)
 }
 
-// reload reads shares and keys again. If anything is wrong, all stays as it is.
+// reload reads keys and shares again, each even if the other fails.
 func (d *daemon) reload(store *identity.Store) {
 	d.manager.Reloading()
 	defer d.manager.Ready()
@@ -397,31 +401,42 @@ func (d *daemon) reload(store *identity.Store) {
 			d.log.Error().Err(err).Msg("the audit log stays in the old file")
 		}
 	}
-	if err := d.reloadSettings(store); err != nil {
-		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).
-			Msg("not reloaded: shares and keys stay as they are")
+	if d.settings.Auth == config.AuthKeys {
+		d.reloadKeys(store)
+	}
+	if err := d.reloadShares(); err != nil {
+		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).Msg("the shares stay as they are")
 		return
 	}
 	fmt.Fprintf(d.streams.stderr, "reloaded: %d shares\n", len(d.settings.Shares))
 }
 
-func (d *daemon) reloadSettings(store *identity.Store) error {
+// reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.
+func (d *daemon) reloadKeys(store *identity.Store) {
+	trusted, err := d.loadTrust(store)
+	if err != nil {
+		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).
+			Msg("no key is trusted until the directory of keys can be read (correct it, and send SIGHUP again)")
+		d.server.ReloadKeys(nil)
+		return
+	}
+	if len(trusted.All()) == 0 {
+		d.log.Warn().Msg("no key is trusted any more: nobody is served")
+	}
+	d.server.ReloadKeys(trusted)
+}
+
+func (d *daemon) reloadShares() error {
 	now, err := d.settings.Reload()
 	if err != nil {
 		return err
-	}
-	var trust service.Trust
-	if d.settings.Auth == config.AuthKeys {
-		if trust, err = d.loadTrust(store); err != nil {
-			return err
-		}
 	}
 	for _, each := range now.Shares {
 		if err := d.confined.Admit(each.Name, sandboxShare(each)); err != nil {
 			return err
 		}
 	}
-	if err := d.server.Reload(now.Shares, trust); err != nil {
+	if err := d.server.ReloadShares(now.Shares); err != nil {
 		return err
 	}
 	d.settings.Shares = now.Shares

@@ -73,19 +73,12 @@ func (s *Server) Close() {
 	s.releaseAll(shares)
 }
 
-// Reload replaces the shares and the trusted keys; running requests go on with those that they began with. Connections
-// of keys that are no longer trusted end after their running request. If a share cannot be opened nothing changes.
-func (s *Server) Reload(shares []share.Share, trust Trust) error {
-	if trust == nil && !s.config.AuthNone {
-		return errors.New("there are no trusted keys")
-	}
-	opened, err := openShares(shares, s.config.FS)
-	if err != nil {
-		return err
-	}
+// ReloadKeys replaces the trusted keys; nil trusts nobody. Connections of keys that are no longer trusted end after their
+// running request. It has no effect on a server that accepts any key.
+func (s *Server) ReloadKeys(trust Trust) {
 	s.mu.Lock()
-	old := s.shares
-	s.shares, s.trust = opened, trust
+	defer s.mu.Unlock()
+	s.trust = trust
 	for _, each := range s.connections {
 		grant, err := s.grantLocked(each.key)
 		if err != nil {
@@ -94,6 +87,18 @@ func (s *Server) Reload(shares []share.Share, trust Trust) error {
 		}
 		s.limitLocked(each.key, grant)
 	}
+}
+
+// ReloadShares replaces the shares; running requests go on with those that they began with. If a share cannot be
+// opened, all shares stay as they are.
+func (s *Server) ReloadShares(shares []share.Share) error {
+	opened, err := openShares(shares, s.config.FS)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	old := s.shares
+	s.shares = opened
 	s.mu.Unlock()
 	s.releaseAll(old)
 	return nil

@@ -242,13 +242,13 @@ func TestDrainInterrupts(t *testing.T) {
 	})
 }
 
-// Reload changes what new requests may do, and not what runs.
-func TestReload(t *testing.T) {
+// Shares that are loaded again change what new requests may do, and not what runs.
+func TestReloadShares(t *testing.T) {
 	inWorld(t, slow, func(w *world) {
 		c, other := w.alice(), w.alice()
 		ended := w.pushing(c, "box/large")
 		shares := []share.Share{{Name: "new", Path: "/srv/box", Access: share.Read}}
-		must(w.T, w.server.Reload(shares, w.trusted))
+		must(w.T, w.server.ReloadShares(shares))
 		_, err := w.list(other, "box", 0)
 		mustRefuse(w.T, err, negotiate.AbortRefused, "no share")
 		_, err = w.list(other, "new", 0)
@@ -261,19 +261,30 @@ func TestReload(t *testing.T) {
 	})
 }
 
-// A reload with a share that cannot be opened, or without keys, changes nothing.
-func TestReloadThatFails(t *testing.T) {
+// If one share cannot be opened, all stay as they are.
+func TestReloadSharesThatFails(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		c := w.alice()
 		defer c.Close()
 		shares := []share.Share{
 			{Name: "out", Path: "/srv/out", Access: share.Read}, {Name: "none", Path: "/none", Access: share.Read},
 		}
-		mustBe(w.T, w.server.Reload(shares, w.trusted), disk.ErrSource)
-		if err := w.server.Reload(w.config.Shares, nil); err == nil {
-			w.Error("there are no trusted keys")
-		}
+		mustBe(w.T, w.server.ReloadShares(shares), disk.ErrSource)
 		w.mustPush(c)
+	})
+}
+
+// Without trusted keys nobody is served any more, and keys that are trusted later are.
+func TestReloadWithoutKeys(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		idle := w.alice()
+		w.server.ReloadKeys(nil)
+		_, err := idle.Ping(w.Context(), nil)
+		mustRefuse(w.T, err, negotiate.AbortRefused, "does not trust")
+		_, err = w.connect(w.key)
+		mustBe(w.T, err, secure.ErrRefused)
+		w.server.ReloadKeys(w.trusted)
+		w.mustPush(w.alice())
 	})
 }
 
@@ -294,7 +305,7 @@ func TestRemovedKey(t *testing.T) {
 			waiting <- err
 		}()
 		synctest.Wait()
-		must(w.T, w.server.Reload(w.config.Shares, keys))
+		w.server.ReloadKeys(keys)
 		_, err = idle.Ping(w.Context(), nil)
 		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || refusal.Code != negotiate.AbortRefused {
 			w.Errorf("an idle client: %v", err)
