@@ -27,6 +27,8 @@ type Options struct {
 	File        string       // what is sent if it exists, otherwise created; "-": standard input or output
 	FS          disk.FS      // where File is; nil: the operating system's
 	Overwrite   bool         // receive, and replace File if it exists
+	NoReplace   bool         // replace nothing in a directory that an interrupted transfer has left, either
+	HideContent bool         // receive, and do not let the sender learn by comparison what existing files contain
 	Path        job.PathChoice
 	Chunk       int64         // bytes; 0: chosen
 	Depth       int           // chunks in flight; 0: chosen

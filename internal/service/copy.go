@@ -218,7 +218,8 @@ func (s *copySide) target(r negotiate.CopyRequest) error {
 	o := &s.options
 	o.File, s.accepted.Path = localName(at), at
 	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
-	o.NoResume = r.Flags.Has(negotiate.CopyNoResume)
+	o.NoResume, o.NoReplace = r.Flags.Has(negotiate.CopyNoResume), !s.overwrite
+	o.HideContent = !s.Access.Allows(share.Read)
 	return nil
 }
 

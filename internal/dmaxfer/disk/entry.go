@@ -84,7 +84,11 @@ func (d *Directory) checkReplaceable(dir Dir, name string, exists error) error {
 	case d.fresh:
 		return d.collides(name, exists)
 	case !d.tree.opt.Overwrite:
-		return NewError(ErrExists, exists, nextIfExists, "%s already exists: another process created it", d.path(name))
+		why := "another process created it"
+		if d.tree.opt.NoReplace {
+			why = "an interrupted copy or another process created it"
+		}
+		return NewError(ErrExists, exists, nextIfExists, "%s already exists: %s", d.path(name), why)
 	default:
 		return nil
 	}

@@ -23,7 +23,8 @@ const (
 
 // TreeOptions are the properties of the transfer that fills a Tree.
 type TreeOptions struct {
-	Overwrite  bool // existing files and symlinks may be replaced; an unfinished tree's always are
+	Overwrite  bool // existing files and symlinks may be replaced; an unfinished tree's are without NoReplace, too
+	NoReplace  bool // without Overwrite nothing is replaced in an unfinished tree either
 	Backup     bool // a file that a link replaces is kept as NAME~; for a Partial Wanted.Backup counts
 	Durability Durability
 	Preserve   Preserve // attributes of the source that files, directories and symlinks get
@@ -107,7 +108,7 @@ func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
 	return t, nil
 }
 
-// openMarker creates or adopts the marker. An unfinished tree may be changed, as with Overwrite.
+// openMarker creates or adopts the marker. An unfinished tree may be changed, as with Overwrite unless NoReplace is set.
 func (t *Tree) openMarker(at *Location) (err error) {
 	if at.Found != nil && !t.opt.Overwrite && !isUnfinished(t.fs, at) {
 		return NewError(ErrExists, nil, nextIfExists, "%s already exists", at.Path)
@@ -115,7 +116,7 @@ func (t *Tree) openMarker(at *Location) (err error) {
 	t.marker, err = openMarker(t.fs, at)
 	switch {
 	case err == nil:
-		t.opt.Overwrite = t.opt.Overwrite || at.Found != nil
+		t.opt.Overwrite = t.opt.Overwrite || at.Found != nil && !t.opt.NoReplace
 		return nil
 	case at.Found != nil && t.opt.Overwrite && cannotMark(err):
 		return nil

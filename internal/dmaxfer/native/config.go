@@ -51,6 +51,8 @@ type Config struct {
 	Backup        bool        // keep what is replaced as NAME~
 	NoResume      bool        // neither use nor leave what a later transfer could resume
 	AllowChanging bool        // a source may change during the transfer
+	NoReplace     bool        // a receiver replaces nothing in a tree that an interrupted transfer has left
+	HideContent   bool        // a receiver does not let the sender learn whether the content of files is the same
 
 	// The following are for trees. Those from Links to FilesFrom and MaxEntries have an effect on the sender only.
 	Links      tree.LinkMode

@@ -82,7 +82,7 @@ func (d *digestComparison) compareSum(ctx context.Context, s summed) error {
 	case d.planner.terms.plan.Compare:
 		return d.planner.differs(s.entry.path)
 	}
-	return d.planner.need(ctx, s.entry)
+	return d.planner.needNew(ctx, s.entry, true)
 }
 
 // sum computes the digest of what the target has in place of a file.

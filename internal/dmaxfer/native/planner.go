@@ -255,10 +255,12 @@ func (p *planner) planRoot(ctx context.Context, e *arriving) error {
 
 // planContent decides by what the target has already whether the content of a file is needed.
 func (p *planner) planContent(ctx context.Context, e *arriving, info disk.Info, found bool) error {
-	plan := &p.terms.plan
+	c, plan := p.terms.config, &p.terms.plan
 	sameSize := found && info.Mode.IsRegular() && info.Size == e.size
 	same := sameSize && info.Modified == e.meta.Modified && p.sameAttributes(e, info)
 	switch {
+	case plan.Checksum && c.HideContent:
+		return p.needNew(ctx, e, found)
 	case sameSize && (plan.Checksum || plan.Compare && (!same || !plan.Tree)):
 		p.replies.answer(e, negotiate.AnswerSum, 0)
 	case plan.Compare && !same:
@@ -266,9 +268,18 @@ func (p *planner) planContent(ctx context.Context, e *arriving, info disk.Info, 
 	case same && (plan.Overwrite || plan.Tree):
 		return p.haveContent(e)
 	default:
-		return p.need(ctx, e)
+		return p.needNew(ctx, e, found)
 	}
 	return nil
+}
+
+// needNew is need unless the target has something else in place of the file that may not be replaced.
+func (p *planner) needNew(ctx context.Context, e *arriving, found bool) error {
+	if plan := &p.terms.plan; found && plan.Tree && !plan.Overwrite && p.terms.config.NoReplace {
+		return p.fail(e, disk.NewError(disk.ErrExists, nil, "choose another target",
+			"%s exists in the unfinished directory and cannot be replaced", e.path))
+	}
+	return p.need(ctx, e)
 }
 
 // sameAttributes reports whether a file of the same content needs not be replaced for its attributes.
