@@ -252,6 +252,27 @@ func TestDraftsStayInTheirRoot(t *testing.T) {
 	must(t, draft.NameIn(dir, "named"))
 }
 
+// The directory of a Root belongs to whoever has chosen it, and keeps its attributes, however it is reached.
+func TestRootKeepsItsAttributes(t *testing.T) {
+	onEachRoot(t, func(t *testing.T, at rooted) {
+		before, err := at.root.Stat(".")
+		must(t, err)
+		for path, keeps := range map[string]bool{".": true, "a/..": true, "a": false} {
+			dir, err := at.root.OpenDir(path)
+			must(t, err)
+			must(t, errors.Join(
+				dir.SetModified(disk.Timestamp{Sec: 1}), dir.SetMode(0o711), dir.SetOwner(before.UID, before.GID),
+				dir.Close(),
+			))
+			after, err := at.root.Stat(path)
+			must(t, err)
+			if same := after.Mode == before.Mode && after.Modified == before.Modified; same != keeps {
+				t.Errorf("%s was %v, and is %v", path, before, after)
+			}
+		}
+	})
+}
+
 func TestReadOnlyRoot(t *testing.T) {
 	onEachRoot(t, func(t *testing.T, at rooted) {
 		only := at.root.ReadOnly()

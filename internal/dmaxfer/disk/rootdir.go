@@ -238,29 +238,44 @@ func (d *rootDir) SetLinkOwner(name string, uid, gid uint32) error {
 	return d.Dir.SetLinkOwner(name, uid, gid)
 }
 
+// keepsAttributes reports whether this is the directory of the Root, or returns why it may not be changed.
+func (d *rootDir) keepsAttributes(op string) (bool, error) {
+	if err := d.mayChange(op, "."); err != nil {
+		return false, err
+	}
+	is, err := d.Dir.Info()
+	if err != nil {
+		return false, err
+	}
+	root, err := d.root.dir.Info()
+	return err == nil && root.SameFile(is.Identity), err
+}
+
+// SetMode implements Dir. Like the other calls that set attributes of the directory, it does nothing to that of the
+// Root.
 func (d *rootDir) SetMode(mode uint32) error {
-	if err := d.mayChange("chmod", "."); err != nil {
+	if keeps, err := d.keepsAttributes("chmod"); keeps || err != nil {
 		return err
 	}
 	return d.Dir.SetMode(mode)
 }
 
 func (d *rootDir) SetOwner(uid, gid uint32) error {
-	if err := d.mayChange("chown", "."); err != nil {
+	if keeps, err := d.keepsAttributes("chown"); keeps || err != nil {
 		return err
 	}
 	return d.Dir.SetOwner(uid, gid)
 }
 
 func (d *rootDir) SetModified(at Timestamp) error {
-	if err := d.mayChange("utimes", "."); err != nil {
+	if keeps, err := d.keepsAttributes("utimes"); keeps || err != nil {
 		return err
 	}
 	return d.Dir.SetModified(at)
 }
 
 func (d *rootDir) SetXattr(attribute Xattr) error {
-	if err := d.mayChange("setxattr", "."); err != nil {
+	if keeps, err := d.keepsAttributes("setxattr"); keeps || err != nil {
 		return err
 	}
 	return d.Dir.SetXattr(attribute)
