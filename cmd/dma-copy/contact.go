@@ -149,7 +149,8 @@ func identify(env config.Environment, s config.Contact, peer config.Peer) (ident
 	if err != nil {
 		return id, keysError(err, exit.Usage)
 	}
-	id.first = s.TrustFirst && len(id.trusted.All()) == 0
+	// A file that is refused may be that of the daemon's key, in place of which no other one is to be trusted.
+	id.first = s.TrustFirst && len(id.trusted.All()) == 0 && len(id.trusted.Refused()) == 0
 	id.verify, err = verifier(id, peer)
 	return id, err
 }

@@ -34,7 +34,8 @@ func (l *sessionLog) Authenticated(s service.Session) {
 
 // Refused implements service.Observer.
 func (l *sessionLog) Refused(s service.Session, code int, reason error) {
-	l.with(l.log.Warn(), s).Str("fingerprint", s.Fingerprint).Int("code", code).Err(reason).Msg("a peer was refused")
+	l.with(l.log.Warn(), s).Str("fingerprint", s.Fingerprint).Int("code", code).AnErr("error", printable(reason)).
+		Msg("a peer was refused")
 }
 
 // Began implements service.Observer.

@@ -75,9 +75,9 @@ func (s *Store) KeyPath() string { return filepath.Join(s.path, KeyFile) }
 func (s *Store) Key() (*Key, error) {
 	dir, err := s.open()
 	if err == nil {
-		_ = dir.Close()
+		defer func() { _ = dir.Close() }()
 		var key *Key
-		if key, err = LoadKey(s.KeyPath()); err == nil {
+		if key, err = loadKey(int(dir.Fd()), KeyFile, s.KeyPath()); err == nil {
 			return key, nil
 		}
 	}
