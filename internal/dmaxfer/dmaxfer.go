@@ -60,6 +60,8 @@ type Options struct {
 	RefuseSame bool         // if both sides have File and neither may be replaced, fail even if they are the same
 	MaxEntries int64        // of a tree; 0: no limit
 
+	SkipLeftovers bool // a sender of a tree leaves out unfinished files; otherwise the receiver refuses them
+
 	ReferenceOnly bool // speak the reference protocol with any peer
 
 	Bandwidth   int64           // bytes per second

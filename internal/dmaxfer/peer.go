@@ -70,7 +70,7 @@ func (o *Options) native(file *job.LocalFile, conn comch.Conn, memory native.Mem
 		Links: o.Links, Filter: o.Filter, FilesFrom: o.FilesFrom, HardLinks: o.HardLinks, Checksum: o.Checksum,
 		DryRun: o.DryRun, FailFast: o.FailFast, RefuseSame: o.RefuseSame || o.HideContent, MaxEntries: o.MaxEntries,
 		IdleTimeout: o.IdleTimeout, Bandwidth: o.Bandwidth, Limiters: o.Limiters, MaxBytes: o.MaxBytes,
-		MaxHoles: o.MaxHoles,
+		MaxHoles: o.MaxHoles, SkipLeftovers: o.SkipLeftovers,
 		Software: o.Software, Log: o.Log, Progress: o.Progress, Notify: o.Notify, ExitCode: o.ExitCode,
 	}
 }

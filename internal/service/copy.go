@@ -147,7 +147,7 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 		return err
 	}
 	o := &s.options
-	o.File, s.use = localName(at), job.SourceUse
+	o.File, s.use, o.SkipLeftovers = localName(at), job.SourceUse, true
 	o.AllowChanging, o.Links = r.Flags.Has(negotiate.CopyAllowChanging), linkModes[r.Links]
 	s.accepted = negotiate.Accepted{Path: path.Clean(at), Kind: negotiate.CopyFile}
 	if at == "" {

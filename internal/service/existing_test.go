@@ -66,6 +66,25 @@ func TestWriteOnlyShareComparesNoContent(t *testing.T) {
 	}
 }
 
+// What a copy has not finished is not sent: its content is not complete, and may be somebody else's.
+func TestUnfinishedFilesAreNotSent(t *testing.T) {
+	inWorld(t, func(w *world) {
+		makeDirectories(w.T, w.remote, "/srv/out/t")
+		w.remote.Put("/srv/out/t/a", "a")
+		w.remote.Put("/srv/out/t/.b.dma-copy-part", "b")
+		w.remote.Put("/srv/out/t/.b.dma-copy-journal", "b")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		summary, err := c.Pull(w.Context(), w.copyOf("t", "out/t"))
+		must(w.T, err)
+		mustHave(w.T, w.local, "/home/t/a", "a")
+		if summary.Tree.Files != 1 {
+			w.Errorf("the summary is %+v", summary.Tree)
+		}
+	})
+}
+
 // With nooverwrite an interrupted copy of a directory is completed, and what is in the directory stays.
 func TestUnfinishedDirectoryIsNotOverwritten(t *testing.T) {
 	for name, checksum := range map[string]bool{"by size and time": false, "by content": true} {

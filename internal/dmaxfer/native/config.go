@@ -65,6 +65,8 @@ type Config struct {
 	RefuseSame bool         // if both sides have it and neither may be replaced, fail even if they are the same
 	MaxEntries int64
 
+	SkipLeftovers bool // a sender leaves out the unfinished files of interrupted copies
+
 	IdleTimeout time.Duration   // without progress
 	Bandwidth   int64           // bytes per second
 	Limiters    []*rate.Limiter // shared with other transfers; bytes per second, with a burst of at least 4 KiB

@@ -122,7 +122,7 @@ func openTreeSource(t *terms, a *account) (entrySource, error) {
 	c := t.config
 	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{
 		Links: c.Links, HardLinks: t.plan.Links, Xattrs: t.plan.XAttr, Filter: c.Filter, Only: c.FilesFrom,
-		MaxEntries: c.MaxEntries,
+		MaxEntries: c.MaxEntries, SkipLeftovers: c.SkipLeftovers,
 		Warn: func(path, why string) {
 			a.skipped(path)
 			a.notify(job.Warned{Text: path + " " + why})
