@@ -72,8 +72,8 @@ func CheckName(name string) error {
 		`letter, digit or "_"`, quote.Text(name), share.MaxName)
 }
 
-// The words at the beginnings of the lines of a grant's file. Every file has a key, and shares of one of two kinds, so
-// that a file that lost its end allows nothing.
+// The words at the beginnings of the lines of a grant's file. Every file has a key, and shares of one of two kinds at
+// its end, so that a file that lost its end allows nothing or fewer shares, and never more.
 const (
 	wordKey         = "key"
 	wordAllShares   = "all-shares"
@@ -100,12 +100,6 @@ func (g Grant) text() ([]byte, error) {
 		return nil, err
 	}
 	b := fmt.Appendf(nil, "# %s\n%s %s\n", g.Key.Words(), wordKey, line)
-	if g.Shares == nil {
-		b = fmt.Appendf(b, "%s\n", wordAllShares)
-	}
-	for _, name := range slices.Sorted(maps.Keys(g.Shares)) {
-		b = fmt.Appendf(b, "%s %s=%s\n", wordShare, name, g.Shares[name])
-	}
 	if g.Owner {
 		b = fmt.Appendf(b, "%s\n", wordOwner)
 	}
@@ -116,6 +110,12 @@ func (g Grant) text() ([]byte, error) {
 	}
 	if g.Connections > 0 {
 		b = fmt.Appendf(b, "%s %d\n", wordConnections, g.Connections)
+	}
+	if g.Shares == nil {
+		b = fmt.Appendf(b, "%s\n", wordAllShares)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Shares)) {
+		b = fmt.Appendf(b, "%s %s=%s\n", wordShare, name, g.Shares[name])
 	}
 	if len(b) > maxGrantFile || len(g.Shares) > maxShares {
 		return nil, fmt.Errorf("too many shares: a key has at most %d", maxShares)
@@ -168,8 +168,12 @@ func (p *grantParser) line(line string) error {
 		return nil
 	}
 	word, value, _ := strings.Cut(line, " ")
-	if p.seen[word] && word != wordShare {
+	switch {
+	case word == wordShare:
+	case p.seen[word]:
 		return fmt.Errorf("%s is there twice", quote.Text(word))
+	case p.seen[wordShare] || p.seen[wordAllShares]:
+		return fmt.Errorf("%s comes after the shares: put it before them", quote.Text(word))
 	}
 	p.seen[word] = true
 	return p.set(word, strings.Trim(value, " \t"))

@@ -317,13 +317,19 @@ func TestGrantIsReadAgain(t *testing.T) {
 	})
 }
 
-// A file that lost its end grants nothing, wherever it ends.
+// A file that lost its end grants nothing, or some of the shares with the same limits, wherever it ends.
 func TestTruncatedGrantIsRefused(t *testing.T) {
-	g := Grant{Name: "x", Key: newKey(t).Public(), Shares: map[string]share.Access{"inbox": share.Write}}
+	g := Grant{
+		Name: "x", Key: newKey(t).Public(), Owner: true, MaxBytes: 1, MaxEntries: 2, Bandwidth: 3, Connections: 4,
+		Shares: map[string]share.Access{"inbox": share.Write, "outbox": share.Read},
+	}
 	text, err := g.text()
 	must(t, err)
+	less := g
+	less.Shares = map[string]share.Access{"inbox": share.Write}
 	for end := range text {
-		if got, err := parseGrant("x", text[:end]); err == nil {
+		got, err := parseGrant("x", text[:end])
+		if err == nil && !reflect.DeepEqual(got, less) {
 			t.Errorf("%+v is granted by %q", got, text[:end])
 		}
 	}
@@ -337,15 +343,18 @@ func TestGrantFilesRefused(t *testing.T) {
 		"both":            key + "all-shares\nshare a=ro\n",
 		"key twice":       key + key + "all-shares\n",
 		"share twice":     key + "share a=ro\nshare a=ro\n",
-		"owner twice":     key + "all-shares\nowner\nowner\n",
-		"owner of what":   key + "all-shares\nowner no\n",
-		"unknown word":    key + "all-shares\nmax-byte 5\n",
-		"limit of zero":   key + "all-shares\nmax-bytes 0\n",
-		"negative limit":  key + "all-shares\nmax-bytes -1\n",
-		"limit too large": key + "all-shares\nmax-bytes 9223372036854775808\n",
-		"limit's unit":    key + "all-shares\nmax-bytes 5K\n",
-		"no limit":        key + "all-shares\nconnections\n",
-		"connections":     key + "all-shares\nconnections 2147483648\n",
+		"owner twice":     key + "owner\nowner\nall-shares\n",
+		"owner of what":   key + "owner no\nall-shares\n",
+		"unknown word":    key + "max-byte 5\nall-shares\n",
+		"limit after":     key + "all-shares\nmax-bytes 5\n",
+		"limit after one": key + "share a=ro\nmax-bytes 5\nshare b=ro\n",
+		"key after":       "all-shares\n" + key,
+		"limit of zero":   key + "max-bytes 0\nall-shares\n",
+		"negative limit":  key + "max-bytes -1\nall-shares\n",
+		"limit too large": key + "max-bytes 9223372036854775808\nall-shares\n",
+		"limit's unit":    key + "max-bytes 5K\nall-shares\n",
+		"no limit":        key + "connections\nall-shares\n",
+		"connections":     key + "connections 2147483648\nall-shares\n",
 		"access":          key + "share a=rx\n",
 		"no access":       key + "share a\n",
 		"share's name":    key + "share ../a=ro\n",
