@@ -132,13 +132,11 @@ func (c *connection) list(r negotiate.ListRequest) error {
 			return err, err
 		}
 		record.Entries = int64(l.sent)
-		switch {
-		case l.broken != nil:
+		if l.broken != nil {
 			return nil, l.broken
-		case err != nil && l.sent == 0:
+		}
+		if err = cmp.Or(err, l.left); err != nil && l.sent == 0 {
 			return c.refuse(err)
-		case err == nil:
-			err = l.left
 		}
 		code, text := negotiate.AbortCode(0), ""
 		if err != nil {
@@ -248,7 +246,7 @@ func (l *lister) flush(ctx context.Context) error {
 		case err == nil:
 			l.sent += uint32(used)
 		case errors.Is(err, negotiate.ErrTooLarge) && used == 0:
-			used, l.left = 1, cmp.Or(l.left, err)
+			used, l.left = 1, cmp.Or(l.left, cannotSend(l.batch[0], err))
 		default:
 			l.broken = err
 			return err
@@ -257,6 +255,16 @@ func (l *lister) flush(ctx context.Context) error {
 	}
 	l.batch = l.batch[:0]
 	return nil
+}
+
+// cannotSend returns the error for an entry that no message can carry.
+func cannotSend(e negotiate.Listed, err error) error {
+	what := "the symlink"
+	if e.Name != "" {
+		what = "symlink " + quote.Text(e.Name)
+	}
+	return job.NewError(job.ErrLimit, err, "shorten the link",
+		"cannot list %s: its text has %d bytes, more than a message can carry", what, len(e.Link))
 }
 
 // cleanPath returns a path of the peer as package share takes it.

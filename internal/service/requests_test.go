@@ -81,6 +81,30 @@ func TestLongList(t *testing.T) {
 	})
 }
 
+// A symlink that does not fit into a message is left out, and the list is not complete then.
+func TestListOfALongSymlink(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.remote.Symlink(strings.Repeat("a", 4095), "/srv/box/link", 0)
+		w.remote.Put("/srv/box/z", "1")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		var names []string
+		end, err := c.List(w.Context(), negotiate.Place{Share: "box"}, 0, func(e share.Entry) error {
+			names = append(names, e.Path)
+			return nil
+		})
+		must(w.T, err)
+		if !slices.Equal(names, []string{"", "z"}) || end.Code != negotiate.AbortLimit ||
+			!strings.Contains(end.Text, `symlink "link"`) {
+			w.Errorf("%q is listed, which ends with %+v", names, end)
+		}
+		_, err = w.list(c, "box/link", negotiate.ListItself)
+		mustRefuse(w.T, err, negotiate.AbortLimit, "its text has 4095 bytes")
+		w.mustList(c, "box/z", 0, `0 file "" 1`)
+	})
+}
+
 func TestListOfShares(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		c := w.alice()
