@@ -149,7 +149,21 @@ func (c *Client) request(
 		return negotiate.Accepted{}, job.NewError(job.ErrSettings, err, "give fewer or shorter ones",
 			"the patterns and paths of the copy cannot be sent to the daemon (%v)", err)
 	}
-	sent := len(items) > 0
+	err := c.sendItems(ctx, items)
+	if err == nil {
+		err = c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
+	}
+	if err != nil {
+		if c.exchange.preparing() { // and the daemon would count the items as those of the next copy
+			_ = c.fail(err)
+		}
+		return negotiate.Accepted{}, err
+	}
+	step, err := c.answer(ctx)
+	return step.Accepted, err
+}
+
+func (c *Client) sendItems(ctx context.Context, items []negotiate.Item) error {
 	for len(items) > 0 {
 		used := 0
 		err := c.send(ctx, func(s *negotiate.Service, dst []byte) (message []byte, err error) {
@@ -157,17 +171,9 @@ func (c *Client) request(
 			return message, err
 		})
 		if err != nil {
-			return negotiate.Accepted{}, err
+			return err
 		}
 		items = items[used:]
 	}
-	err := c.send(ctx, func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Copy(dst, r) })
-	if err != nil {
-		if sent { // which only a copy can follow
-			_ = c.fail(err)
-		}
-		return negotiate.Accepted{}, err
-	}
-	step, err := c.answer(ctx)
-	return step.Accepted, err
+	return nil
 }

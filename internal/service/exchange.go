@@ -22,7 +22,7 @@ type exchange struct {
 	idle time.Duration // for which the peer may take no message
 
 	// sending is held from the choice of a message until it is sent, so that messages leave in the order in which the
-	// session has allowed them. Those of a native session have an order of their own.
+	// session has allowed them. Those of a native session have an order of their own, which a stream ends.
 	sending lock
 
 	mu      sync.Mutex // guards session
@@ -40,10 +40,8 @@ type encoding func(session *negotiate.Service, dst []byte) ([]byte, error)
 func (e *exchange) send(ctx context.Context, encode encoding) error {
 	ctx, cancel := e.patient(ctx)
 	defer cancel()
-	select {
-	case e.sending <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	if err := e.sending.acquire(ctx); err != nil {
+		return err
 	}
 	defer e.sending.release()
 	message, err := e.encode(encode)
@@ -100,9 +98,40 @@ func (e *exchange) native(message []byte) error {
 	return e.session.Native(message)
 }
 
+// preparing reports whether the command has sent ITEMS and no COPY.
+func (e *exchange) preparing() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.session.State() == negotiate.Preparing
+}
+
 // disconnected returns what the end of the connection means; nil between two requests.
 func (e *exchange) disconnected() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.session.Disconnected()
+}
+
+// lock has one holder at a time. Unlike a mutex it can be waited for in virtual time.
+type lock chan struct{}
+
+// acquire waits for the lock until ctx ends, and returns its cause then.
+func (l lock) acquire(ctx context.Context) error {
+	select {
+	case l <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (l lock) release() { <-l }
+
+func (l lock) tryAcquire() bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	default:
+		return false
+	}
 }

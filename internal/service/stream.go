@@ -2,8 +2,11 @@ package service
 
 import (
 	"context"
+	"math"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -31,6 +34,7 @@ type stream struct {
 	exchange *exchange
 	taking   lock // held while a message is taken, so that no other one can take what follows a CLOSE
 
+	sends    *semaphore.Weighted // those of Send that are under way; Close takes all
 	closing  sync.Once
 	closed   chan struct{} // closed by Close
 	closeErr error
@@ -48,24 +52,10 @@ var (
 	_ comch.Polling = (*stream)(nil)
 )
 
-// lock has one holder at a time. Unlike a mutex it can be waited for in virtual time.
-type lock chan struct{}
-
-func (l lock) release() { <-l }
-
-func (l lock) tryAcquire() bool {
-	select {
-	case l <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
 // newStream returns that of the copy which both sides have just agreed on. finish must be called.
 func newStream(e *exchange) *stream {
 	s := &stream{
-		exchange: e, taking: make(lock, 1),
+		exchange: e, taking: make(lock, 1), sends: semaphore.NewWeighted(math.MaxInt64),
 		closed: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
 	go s.watch()
@@ -83,9 +73,10 @@ func (s *stream) watch() {
 
 // Send implements comch.Conn.
 func (s *stream) Send(ctx context.Context, message []byte) error {
-	if isClosed(s.closed) {
+	if isClosed(s.closed) || !s.sends.TryAcquire(1) {
 		return comch.ErrClosed
 	}
+	defer s.sends.Release(1)
 	if isClosed(s.ended) {
 		return s.whyEnded() // the peer takes no more messages of this copy
 	}
@@ -106,10 +97,8 @@ func (s *stream) Recv(ctx context.Context) ([]byte, error) {
 }
 
 func (s *stream) recv(ctx context.Context) (message []byte, again bool, err error) {
-	select {
-	case s.taking <- struct{}{}:
-	case <-ctx.Done():
-		return nil, false, context.Cause(ctx)
+	if err := s.taking.acquire(ctx); err != nil {
+		return nil, false, err
 	}
 	defer s.taking.release()
 	if isClosed(s.ended) {
@@ -192,7 +181,7 @@ func (s *stream) MaxMessage() int { return s.exchange.conn.MaxMessage() }
 // Done implements comch.Conn.
 func (s *stream) Done() <-chan struct{} { return s.done }
 
-// Close implements comch.Conn: it sends this side's CLOSE.
+// Close implements comch.Conn: it sends this side's CLOSE, when the calls of Send have returned.
 func (s *stream) Close() error {
 	s.closing.Do(func() {
 		close(s.closed)
@@ -205,6 +194,9 @@ func (s *stream) Close() error {
 func (s *stream) sendClose() error {
 	ctx, cancel := context.WithTimeoutCause(context.Background(), closeTime, errFull)
 	defer cancel()
+	if err := s.sends.Acquire(ctx, math.MaxInt64); err != nil {
+		return context.Cause(ctx)
+	}
 	return s.exchange.send(ctx, (*negotiate.Service).Close)
 }
 

@@ -1,0 +1,95 @@
+//go:build cgo
+
+package service
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// gated is a connection that sends a message of a native session only when the gate opens.
+type gated struct {
+	channel
+	gate chan struct{}
+	sent []negotiate.Type
+}
+
+// Send implements comch.Conn.
+func (g *gated) Send(_ context.Context, message []byte) error {
+	kind := messageType(message)
+	if kind == negotiate.TypeHeartbeat {
+		<-g.gate
+	}
+	g.sent = append(g.sent, kind)
+	return nil
+}
+
+// copying returns the exchange of a command whose copy was accepted.
+func copying(t *testing.T, conn channel) *exchange {
+	t.Helper()
+	limits := negotiate.Limits{MaxMessage: testMessage}
+	command, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{}, limits)
+	must(t, err)
+	daemon, err := negotiate.NewService(negotiate.Daemon, negotiate.ServiceGreeting{}, limits)
+	must(t, err)
+	daemon.Start()
+	step, err := daemon.Receive(command.Start())
+	must(t, err)
+	_, err = command.Receive(step.Reply)
+	must(t, err)
+	request, err := command.Copy(nil, negotiate.CopyRequest{
+		Direction: negotiate.CopyPush, Kind: negotiate.CopyStream, Place: negotiate.Place{Share: "box", Path: "a"},
+	})
+	must(t, err)
+	_, err = daemon.Receive(request)
+	must(t, err)
+	accepted, err := daemon.Accept(nil, negotiate.Accepted{Path: "a"})
+	must(t, err)
+	_, err = command.Receive(accepted)
+	must(t, err)
+	return newExchange(conn, command, closeTime)
+}
+
+// A message that is being sent when the stream is closed leaves before its CLOSE, and none after it.
+func TestCloseIsLast(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end, _ := comch.Pipe(testMessage)
+		conn := &gated{channel: end, gate: make(chan struct{})}
+		s := newStream(copying(t, conn))
+		sent := make(chan error, 1)
+		go func() { sent <- s.Send(t.Context(), heartbeat()) }()
+		synctest.Wait()
+		closed := make(chan error, 1)
+		go func() { closed <- s.Close() }()
+		synctest.Wait()
+		close(conn.gate)
+		must(t, <-sent)
+		must(t, <-closed)
+		mustBe(t, s.Send(t.Context(), heartbeat()), comch.ErrClosed)
+		if !slices.Equal(conn.sent, []negotiate.Type{negotiate.TypeHeartbeat, negotiate.TypeClose}) {
+			t.Errorf("the messages left as %v", conn.sent)
+		}
+	})
+}
+
+// A message whose context has ended is sent all the same, as the last one of a native session may be.
+func TestSendAfterTheEndOfItsContext(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 20 {
+		end, _ := comch.Pipe(testMessage)
+		conn := &gated{channel: end, gate: make(chan struct{})}
+		close(conn.gate)
+		s := newStream(copying(t, conn))
+		must(t, s.Send(ended, heartbeat()))
+		must(t, s.Close())
+		if len(conn.sent) != 2 {
+			t.Errorf("only %v left", conn.sent)
+		}
+	}
+}
