@@ -24,10 +24,10 @@ type connection struct {
 	server   *Server
 	in       Incoming
 	memory   *native.KeptMemory
-	key      identity.Public  // since the handshake
-	exchange *exchange        // since the handshake
-	greeted  bool             // Observer.Authenticated was called
-	items    []negotiate.Item // of the next copy
+	key      identity.Public // since the handshake
+	exchange *exchange       // since the handshake
+	greeted  bool            // Observer.Authenticated was called
+	items    keptItems       // of the next copy
 
 	running   context.Context // of requests, until interrupt
 	interrupt context.CancelCauseFunc
@@ -72,6 +72,7 @@ func (c *connection) end(reason error) {
 		c.server.count(func(t *Totals) { t.Bugs++ })
 		c.server.config.Observer.Bug(c.session(), bug.value, bug.stack)
 	}
+	c.items.release(c.server.memory)
 	if err := c.memory.Close(); err != nil {
 		c.server.config.Log.Warn().Err(err).Msg("could not release the memory of a connection")
 	}
@@ -251,7 +252,7 @@ func (c *connection) next() (negotiate.ServiceStep, error) {
 func (c *connection) handle(step negotiate.ServiceStep) error {
 	switch step.Event {
 	case negotiate.PeerItems:
-		c.items = append(c.items, step.Items...) // the session bounds them
+		c.items.add(step.Items, c.server.memory) // the session bounds their number and length
 		return nil
 	case negotiate.CopyRequested:
 		return c.copy(step.Copy)

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -18,16 +19,47 @@ import (
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
+// keptItems are those of a copy, from their ITEMS to the end of the copy.
+type keptItems struct {
+	list    []negotiate.Item
+	bytes   int64 // that they have of the memory budget
+	refused error // why they are not kept, so that the copy cannot be made
+}
+
+// itemMemory is about what an item takes besides its text: here, and as a path or pattern of the copy.
+const itemMemory = 128
+
+func (k *keptItems) add(items []negotiate.Item, budget *memoryBudget) {
+	if k.refused != nil {
+		return
+	}
+	var bytes int64
+	for _, each := range items {
+		bytes += itemMemory + int64(len(each.Text))
+	}
+	if err := budget.reserve(bytes); err != nil {
+		k.release(budget)
+		k.refused = err
+		return
+	}
+	k.list, k.bytes = append(k.list, items...), k.bytes+bytes
+}
+
+// release lets go of the items.
+func (k *keptItems) release(budget *memoryBudget) {
+	budget.release(k.bytes)
+	*k = keptItems{}
+}
+
 // copy answers a COPY: it waits for its turn, and makes the copy.
 func (c *connection) copy(r negotiate.CopyRequest) error {
-	items := c.items
-	c.items = nil
+	defer c.items.release(c.server.memory)
 	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path}
 	if r.Direction == negotiate.CopyPull {
 		record.Operation = Pull
 	}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
-		if err := c.mayCopy(r); err != nil {
+		if err := cmp.Or(c.items.refused, c.mayCopy(r)); err != nil {
 			return c.refuse(err)
 		}
 		if err := c.awaitTurn(); err != nil {
@@ -36,7 +68,7 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		endTurn := sync.OnceFunc(c.server.permits.release)
 		defer endTurn()
 		record.Waited = time.Since(record.Began)
-		side, err := c.prepare(r, items)
+		side, err := c.prepare(r, c.items.list)
 		switch {
 		case endsConnection(err):
 			return err, err
@@ -210,44 +242,48 @@ func (s *copySide) target(r negotiate.CopyRequest) error {
 		return err
 	}
 	at = path.Clean("/" + at)[1:]
+	o := &s.options
+	o.File, s.accepted.Path = localName(at), at
 	if r.Name != "" {
-		if at, err = s.within(at, r); err != nil {
+		if err := s.within(at, r); err != nil {
 			return err
 		}
 	}
-	o := &s.options
-	o.File, s.accepted.Path = localName(at), at
 	o.Overwrite, o.Backup = r.Flags.Has(negotiate.CopyOverwrite), r.Flags.Has(negotiate.CopyBackup)
 	o.NoResume, o.NoReplace = r.Flags.Has(negotiate.CopyNoResume), !s.overwrite
 	o.HideContent = !s.Access.Allows(share.Read)
 	return nil
 }
 
-// within returns the path of the target with a name of its own: in the directory at the path of the request, if there
-// is or has to be one.
-func (s *copySide) within(at string, r negotiate.CopyRequest) (string, error) {
+// within lets the target have the name of the request in the directory at its path, if there is or has to be one.
+func (s *copySide) within(at string, r negotiate.CopyRequest) error {
 	into, inside := r.Flags.Has(negotiate.CopyInto), path.Join(at, r.Name)
 	if _, err := cleanPath(inside); err != nil {
-		return "", err
+		return err
 	}
 	info, err := s.options.FS.Stat(localName(at))
 	missing := errors.Is(err, fs.ErrNotExist)
+	isDirectory := err == nil && info.Mode.IsDir()
 	switch {
-	case err == nil && info.Mode.IsDir():
-		return inside, nil
 	case err != nil && !missing:
-		return "", disk.CannotStat(at, err)
-	case !into:
-		return at, nil
-	case !missing:
-		return "", job.NewError(job.ErrTarget, nil, "name a directory", "%s in share %s is not a directory", at, s.Name)
-	case !r.Flags.Has(negotiate.CopyCreate):
-		return "", job.NewError(job.ErrTarget, err, "end the path with a slash to create it",
+		return disk.CannotStat(at, err)
+	case !isDirectory && !into:
+		return nil
+	case !isDirectory && !missing:
+		return job.NewError(job.ErrTarget, nil, "name a directory", "%s in share %s is not a directory", at, s.Name)
+	case missing && !r.Flags.Has(negotiate.CopyCreate):
+		return job.NewError(job.ErrTarget, err, "end the path with a slash to create it",
 			"directory %s does not exist in share %s", at, s.Name)
-	case s.options.DryRun:
-		return at, nil // which is as absent as what would be in it
 	}
-	return inside, s.makeDirectory(at)
+	s.accepted.Path = inside
+	if missing && s.options.DryRun {
+		return nil // the directory is as absent as what would be in it, and its parent can be opened
+	}
+	s.options.File = localName(inside)
+	if missing {
+		return s.makeDirectory(at)
+	}
+	return nil
 }
 
 // makeDirectory creates a directory, unless another copy has just done so.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -130,6 +131,56 @@ func TestTargetsOfPushes(t *testing.T) {
 	}
 }
 
+// Items without a copy are not left for the next copy.
+func TestItemsThatCannotBeSent(t *testing.T) {
+	inWorld(t, func(w *world) { w.remote.Put("/srv/box/a", "content") }, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		r := w.copyOf("b", "box")
+		r.Options.FilesFrom = []string{"a\x00"}
+		_, err := c.Pull(w.Context(), r)
+		mustBe(w.T, err, job.ErrSettings)
+		w.mustPush(c) // as nothing was sent
+		r.Options.FilesFrom = []string{"a", strings.Repeat("name/", testMessage/5) + "a"}
+		_, err = c.Pull(w.Context(), r)
+		mustBe(w.T, err, negotiate.ErrTooLarge)
+		_, err = c.Pull(w.Context(), w.copyOf("b", "box/a"))
+		mustBe(w.T, err, negotiate.ErrTooLarge)
+		mustLack(w.T, w.local, "/home/b")
+	})
+}
+
+// Items count as memory of the daemon until the end of their copy or connection.
+func TestMemoryOfItems(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.config.Limits.Memory = 1 << 20
+		w.remote.Put("/srv/box/a", "content")
+	}, func(w *world) {
+		c, other := w.alice(), w.alice()
+		defer c.Close()
+		must(w.T, other.sendItems(w.Context(), []negotiate.Item{{Kind: negotiate.ItemPath, Text: "a"}}))
+		synctest.Wait()
+		if got := w.server.Status().Memory; got != itemMemory+1 {
+			w.Errorf("one item takes %d bytes", got)
+		}
+		r := w.copyOf("b", "box")
+		for i := range 20_000 {
+			r.Options.FilesFrom = append(r.Options.FilesFrom, fmt.Sprint(i))
+		}
+		_, err := c.Pull(w.Context(), r)
+		mustRefuse(w.T, err, negotiate.AbortLimit, "memory of all connections")
+		must(w.T, other.Close())
+		synctest.Wait()
+		if got := w.server.Status().Memory; got != 0 {
+			w.Errorf("%d bytes are in use", got)
+		}
+		r.Options.FilesFrom = []string{"a"}
+		_, err = c.Pull(w.Context(), r)
+		must(w.T, err)
+		mustHave(w.T, w.local, "/home/b/a", "content")
+	})
+}
+
 // A dry run says what would be copied, and creates nothing.
 func TestDryRun(t *testing.T) {
 	inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
@@ -143,6 +194,14 @@ func TestDryRun(t *testing.T) {
 			w.Errorf("the summary is %+v", summary)
 		}
 		w.mustList(c, "box", 0, `0 directory "" 0`)
+		accepted, err := c.request(w.Context(), negotiate.CopyRequest{
+			Direction: negotiate.CopyPush, Kind: negotiate.CopyStream, Place: r.Place, Name: "a",
+			Flags: negotiate.CopyInto | negotiate.CopyCreate | negotiate.CopyDryRun,
+		}, nil)
+		must(w.T, err)
+		if accepted.Path != "new/a" {
+			w.Errorf("the target would be %s", accepted.Path)
+		}
 	})
 }
 

@@ -20,7 +20,7 @@ type Limits struct {
 	Connections    int           // authenticated ones; default 64
 	PerKey         int           // of these, with one key; default 16
 	Transfers      int           // running copies, further ones wait for their turn; default 16
-	Memory         int64         // bytes of windows and buffers of all connections; no limit
+	Memory         int64         // bytes of windows, buffers and ITEMS of all connections; no limit
 	Bandwidth      int64         // bytes per second of all copies together; no limit
 	MaxBytes       int64         // of one file; no limit
 	MaxEntries     int64         // of one directory tree; no limit
@@ -133,7 +133,7 @@ func newLimiter(bandwidth int64) *rate.Limiter {
 	return rate.NewLimiter(rate.Limit(bandwidth), smallestBurst)
 }
 
-// memoryBudget bounds the bytes of the windows and buffers of all connections.
+// memoryBudget bounds the bytes of the windows, buffers and ITEMS of all connections.
 type memoryBudget struct {
 	limit int64 // 0: none
 

@@ -14,9 +14,11 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -122,6 +124,31 @@ func TestCommandsMeetTheDaemon(t *testing.T) {
 				must(t, hasContent(filepath.Join(m.box, name+"-again"), name))
 			}
 		})
+	}
+}
+
+// A command that breaks the protocol reads why its connection ends before it does.
+func TestReasonArrivesBeforeTheEnd(t *testing.T) {
+	m := openMeetings(t, negotiate.DPU, 0)
+	dialer := comch.NewDialer(m.meeting.Device, negotiate.ServiceName, comch.Within(m.meeting.Wait))
+	for range 20 {
+		raw, err := dialer.Dial(t.Context())
+		must(t, err)
+		conn, err := secure.Client(t.Context(), raw, secure.Config{Key: m.key, Verify: m.verify})
+		must(t, err)
+		must(t, conn.Send(t.Context(), greeting()))
+		must(t, conn.Send(t.Context(), greeting()))
+		message, err := conn.Recv(t.Context())
+		for err == nil && messageType(message) != negotiate.TypeRefused {
+			message, err = conn.Recv(t.Context())
+		}
+		must(t, err)
+		refusal, err := negotiate.DecodeRefused(message)
+		must(t, err)
+		if !refusal.Final || refusal.Code != negotiate.AbortProtocol {
+			t.Errorf("got %+v", refusal)
+		}
+		must(t, conn.Close())
 	}
 }
 

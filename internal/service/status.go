@@ -11,7 +11,7 @@ type Status struct {
 	Pending     int                // connections that have not authenticated yet
 	Running     int                // transfers
 	Waiting     int                // transfers that wait for a permit
-	Memory      int64              // bytes of the windows and buffers of all connections
+	Memory      int64              // bytes of the windows, buffers and ITEMS of all connections
 	Shares      []ShareStatus      // by name
 	TrustedKeys int
 	Totals      Totals // since the start
