@@ -327,6 +327,9 @@ func (c *connection) transfer(record *Record, side *copySide, endTurn func()) (f
 		Conn: messages, Memory: c.memory, Use: side.use,
 	})
 	endTurn()
+	if failed != nil && !errors.Is(failed, job.ErrSomeFailed) {
+		record.Summary = job.Summary{} // of what was planned
+	}
 	record.count(progress)
 	if errors.Is(failed, job.ErrHung) {
 		return failed, failed
@@ -342,6 +345,7 @@ func (r *Record) count(progress *job.Progress) {
 	case r.Summary.Protocol != 0 && !r.Summary.UpToDate:
 		r.Bytes, r.Entries = r.Summary.Size-r.Summary.Resumed, 1
 	default:
-		r.Bytes = progress.Sample().Moved
+		sample := progress.Sample()
+		r.Bytes, r.Entries = sample.Moved, sample.Files
 	}
 }

@@ -51,6 +51,9 @@ func TestPushKeepsAnExistingTarget(t *testing.T) {
 			w.Fatal("it was replaced")
 		}
 		mustHave(w.T, w.remote, "/srv/box/a", "old")
+		if r := w.records()[0]; r.Bytes != 0 || r.Entries != 0 || r.Summary.Protocol != 0 {
+			w.Errorf("the record of what was not copied is %+v", r)
+		}
 		again := w.copyOf("a", "box/a")
 		again.Options.Overwrite = true
 		_, err = c.Push(w.Context(), again) // over the same connection
