@@ -30,6 +30,13 @@ type SideError struct {
 	Tree *job.TreeSummary // the result, if Err is that some entries of a tree failed; otherwise nil
 }
 
+// unbegun is the error of a copy with a daemon that has moved nothing. Whether the daemon has refused it in the service
+// protocol or aborted its native session is the same for the user.
+type unbegun struct{ error }
+
+// Unwrap returns the error itself.
+func (u unbegun) Unwrap() error { return u.error }
+
 // Error returns the error with its side.
 func (e *SideError) Error() string { return e.prefix() + e.Err.Error() }
 

@@ -150,6 +150,9 @@ func (m *Monitor) Conclude(s job.Summary, err error) error {
 	if err == nil {
 		return m.Reporter.Result(s)
 	}
+	if moved := m.Progress.Sample(); m.path.Remote != "" && moved.Moved == 0 && moved.Files == 0 {
+		err = unbegun{err}
+	}
 	failed := &SideError{
 		Side: m.path.Side, Local: m.path.Local, Err: err,
 		Kept: m.kept.Bytes, Lost: m.kept.Lost, Resumable: m.resumable(),

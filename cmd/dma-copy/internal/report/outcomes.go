@@ -209,6 +209,9 @@ func withDetail(_ negotiate.Side, err error) string {
 // abortReason returns the reason in the peer's abort message.
 func abortReason(side negotiate.Side, err error) string {
 	said, _ := errors.AsType[*negotiate.PeerAborted](err)
+	if ofType[unbegun](err) {
+		return refusalSentence(side, said.Text)
+	}
 	if said.Text == "" {
 		return fmt.Sprintf("the %s aborted without a reason", side.Other())
 	}
@@ -218,8 +221,12 @@ func abortReason(side negotiate.Side, err error) string {
 // refusalReason returns the reason for which a daemon refused.
 func refusalReason(side negotiate.Side, err error) string {
 	said, _ := errors.AsType[*negotiate.Refusal](err)
-	if said.Text == "" {
+	return refusalSentence(side, said.Text)
+}
+
+func refusalSentence(side negotiate.Side, text string) string {
+	if text == "" {
 		return fmt.Sprintf("the daemon on the %s refused without a reason", side.Other())
 	}
-	return fmt.Sprintf("the daemon on the %s refused: %s", side.Other(), quote.Printable(said.Text))
+	return fmt.Sprintf("the daemon on the %s refused: %s", side.Other(), quote.Printable(text))
 }

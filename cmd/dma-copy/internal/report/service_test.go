@@ -175,6 +175,28 @@ func TestOutcomesOfTheService(t *testing.T) {
 	}
 }
 
+// An abort by a daemon is a refusal as long as nothing was copied, and never one by another peer.
+func TestAbortByADaemon(t *testing.T) {
+	aborted := &negotiate.Error{Err: &negotiate.PeerAborted{Code: negotiate.AbortSource, Text: "x exists and differs"}}
+	for _, tc := range []struct {
+		path  Path
+		moved int64
+		want  string
+	}{
+		{daemonPath, 0, "host: the daemon on the DPU refused: x exists and differs"},
+		{daemonPath, 5, "host: the DPU aborted: x exists and differs"},
+		{Path{Side: negotiate.Host, File: "x"}, 0, "host: the DPU aborted: x exists and differs"},
+	} {
+		m := NewMonitor(&recorder{}, config.Copy{})
+		m.Begin(tc.path)
+		m.Progress.ChunkMoved(tc.moved)
+		err := m.Conclude(job.Summary{}, aborted)
+		if got := Sentence(err); got != tc.want || ExitCode(err) != exit.Source {
+			t.Errorf("moved %d: %q (exit code %d), want %q", tc.moved, got, ExitCode(err), tc.want)
+		}
+	}
+}
+
 // With a daemon a list of paths has an effect on either side, unless the source is a file.
 func TestListForADaemon(t *testing.T) {
 	for planned, want := range map[job.Planned]string{
