@@ -88,7 +88,7 @@ func TestRefusedCommandLines(t *testing.T) {
 		{"cores and a node", "-f x --cores 1,0 --numa 0", "--cores 0-1 conflicts with --numa 0: " +
 			"both select the CPUs, so leave one of them out"},
 		{"digest unknown", "-f x --digest md5",
-			`--digest "md5": not a digest; give none, crc32c, xxh3, blake3 or sha256`},
+			`--digest "md5": not a digest; give auto, none, crc32c, xxh3, blake3 or sha256`},
 		{"digest without an algorithm", "-f x --expect 1f0e22c4",
 			`--expect "1f0e22c4": not a digest; give ALGORITHM:HEX, such as crc32c:1f0e22c4`},
 		{"digest cut short", "-f x --expect crc32c:1f0e",

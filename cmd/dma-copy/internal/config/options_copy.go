@@ -94,10 +94,10 @@ func (s *Copy) reportOptions() []option {
 // contentOptions are about the content of the file and how it is compared.
 func (s *Copy) contentOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "digest", value: "none|crc32c|xxh3|blake3|sha256", fallback: defaultDigest.String(),
-			json:   jsonText,
-			assign: into(&s.Digest, parseCopyDigest),
-			help:   "Digest that both sides compare; the stronger\nchoice of both sides is used"},
+		{group: NativeFlags, name: "digest", value: "auto|none|crc32c|xxh3|blake3|sha256",
+			fallback: defaultDigest.String(), json: jsonText,
+			assign: s.assignDigest,
+			help:   "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is crc32c"},
 		{group: NativeFlags, name: "expect", value: "ALGORITHM:HEX", json: jsonText,
 			assign: into(&s.Expect, digest.ParseSum),
 			help:   "Expected digest, such as crc32c:1f0e22c4, else\nfail; implies its --digest"},

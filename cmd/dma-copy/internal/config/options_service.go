@@ -29,7 +29,8 @@ var transferHelp = map[string]string{
 	"backup":    "Keep a file that is replaced as FILE~",
 	"output":    "Report as text on stderr, or as JSON lines on\nstdout (on stderr where - is the target)",
 	"progress":  "", "events": "", "quiet": "",
-	"digest":         "",
+	"digest": "Digest that both sides compare; the stronger\nchoice of both sides is used; auto is blake3,\n" +
+		"or crc32c with --auth none",
 	"expect":         "Expected digest of the only source, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
 	"verify":         "",
 	"allow-changing": "push: the source may change during the copy;\nits size at the start is sent",
@@ -68,7 +69,7 @@ func (s *Transfer) options() []option {
 		delete(help, "overwrite")
 		delete(help, "if-same")
 	}
-	table := withHelp(s.Copy.options(), help)
+	table := withAutoDigest(withHelp(s.Copy.options(), help))
 	if s.Kind == Sync {
 		table = append(table, s.deleteOptions()...)
 	}
@@ -193,7 +194,7 @@ var serveHelp = map[string]string{
 	"depth":        "DMA tasks in flight of a connection; 0 is\nautomatic",
 	"path":         "",
 	"idle-timeout": "Timeout of a copy without progress",
-	"digest":       "At least this digest is compared in each copy",
+	"digest":       "At least this digest is compared in each copy;\nauto is blake3, or crc32c with --auth none",
 	"verify":       "readback: read each pushed file back from the\ndisk before the final rename",
 	"durability":   "What to flush (fsync) at least before success\nof a push: nothing, the file, its directory too",
 	"sparse":       "never: fill holes of pushed files with zeros",
@@ -205,7 +206,7 @@ var serveHelp = map[string]string{
 
 // options implements Settings.
 func (s *Serve) options() []option {
-	return slices.Concat(withHelp(s.Copy.options(), serveHelp), s.shareOptions(), identityOptions(&s.Keys, &s.Auth),
+	return slices.Concat(withAutoDigest(withHelp(s.Copy.options(), serveHelp)), s.shareOptions(), identityOptions(&s.Keys, &s.Auth),
 		s.limitOptions(), s.watchOptions())
 }
 
@@ -223,6 +224,16 @@ func withHelp(table []option, help map[string]string) []option {
 		kept = append(kept, opt)
 	}
 	return kept
+}
+
+// withAutoDigest makes auto the default of --digest.
+func withAutoDigest(table []option) []option {
+	for i := range table {
+		if table[i].name == "digest" {
+			table[i].fallback = digestAuto
+		}
+	}
+	return table
 }
 
 func parseShare(text string) (share.Share, error) {

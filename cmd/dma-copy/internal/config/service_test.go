@@ -141,6 +141,39 @@ func TestTransferOptions(t *testing.T) {
 	}
 }
 
+// Without a choice, authenticated peers compare a digest that nobody can forge.
+func TestDigestOfTheService(t *testing.T) {
+	for line, want := range map[string]digest.Algorithm{
+		"":                              digest.BLAKE3,
+		"--digest auto":                 digest.BLAKE3,
+		"--auth none":                   digest.CRC32C,
+		"--auth none --digest sha256":   digest.SHA256,
+		"--digest crc32c":               digest.CRC32C,
+		"--digest none":                 digest.None,
+		"--expect crc32c:00000000":      digest.CRC32C,
+		"--digest auto --digest crc32c": digest.CRC32C,
+		"--digest xxh3 --digest auto":   digest.BLAKE3,
+	} {
+		for _, kind := range []TransferKind{Push, Pull, Sync} {
+			args := map[TransferKind][]string{Push: {"a", ":in"}, Pull: {":in/a", "b"}, Sync: {"a", ":in"}}[kind]
+			s, err := transferred(t, kind, line, args...)
+			if err != nil || s.Digest != want {
+				t.Errorf("%s %s: %s (%v), want %s", kind, line, s.Digest, err, want)
+			}
+		}
+		if strings.Contains(line, "--expect") { // which serve does not have
+			continue
+		}
+		s, err := served(t, "", nil, "--share a=/a "+line)
+		if err != nil || s.Digest != want {
+			t.Errorf("serve %s: %s (%v), want %s", line, s.Digest, err, want)
+		}
+	}
+	if c := mustLoad(t, nil, "-f", "x", "--digest", "auto"); c.Digest != digest.CRC32C {
+		t.Errorf("a copy without a daemon: %s", c.Digest)
+	}
+}
+
 func TestListPaths(t *testing.T) {
 	for args, want := range map[string]string{
 		"":          "PEER is missing: ",

@@ -52,6 +52,7 @@ type Copy struct {
 	Progress      ProgressChoice
 	Output        OutputForm
 	Digest        digest.Algorithm
+	autoDigest    bool       // Digest was not chosen
 	Expect        digest.Sum // digest of the only content that may be copied; zero: any
 	Path          PathChoice
 	Verify        Verification

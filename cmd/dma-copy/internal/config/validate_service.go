@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -138,6 +139,7 @@ func (s *Transfer) Validate() error {
 	if err := validateSide(s.Role, s.Representor); err != nil {
 		return err
 	}
+	s.chooseDigest(s.Auth)
 	return s.validateCommon(s.StreamArgument())
 }
 
@@ -213,7 +215,16 @@ func (s *Serve) Validate() error {
 			return err
 		}
 	}
+	s.chooseDigest(s.Auth)
 	return ValidatePlacement(s.Placement)
+}
+
+// chooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can forge
+// lets an authenticated peer answer for them. An expected digest decides by itself.
+func (s *Copy) chooseDigest(auth AuthChoice) {
+	if s.autoDigest && auth == AuthKeys && !s.Expects() {
+		s.Digest = digest.BLAKE3
+	}
 }
 
 // unixAddress is how the address of a socket begins.

@@ -177,6 +177,22 @@ func parseCount(text string) (int, error) {
 	return int(count), nil
 }
 
+// digestAuto stands for the digest that suits the peer.
+const digestAuto = "auto"
+
+func (s *Copy) assignDigest(text string) error {
+	if s.autoDigest = text == digestAuto; s.autoDigest {
+		s.Digest = defaultDigest
+		return nil
+	}
+	a, err := digest.ParseAlgorithm(text)
+	if err != nil {
+		return fmt.Errorf("not a digest; give %s", phrase.Or(append([]string{digestAuto}, digest.Names()...)))
+	}
+	s.Digest = a
+	return nil
+}
+
 func parseCopyDigest(text string) (digest.Algorithm, error) {
 	a, err := digest.ParseAlgorithm(text)
 	if err != nil {
