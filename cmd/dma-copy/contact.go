@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -111,10 +112,19 @@ func withDaemonHint(err error) error {
 	return exit.Errorf(exit.Peer, "start dma-copy serve on the other side, or raise --wait", "no daemon: %w", err)
 }
 
-// machineName returns the name of this machine for the peer, empty if it has none that can be shown.
+// machineName returns the name of this machine for the peer, empty if it has none that can be sent.
 func machineName() string {
 	name, err := os.Hostname()
-	if err != nil || len(name) > negotiate.MaxSoftwareName || quote.Printable(name) != name {
+	if err != nil {
+		return ""
+	}
+	return nameForPeers(name)
+}
+
+// nameForPeers returns a name if the service protocol can have it, which is printable ASCII, and otherwise nothing.
+func nameForPeers(name string) string {
+	unprintable := func(r rune) bool { return r < ' ' || r > '~' }
+	if len(name) > negotiate.MaxSoftwareName || strings.ContainsFunc(name, unprintable) {
 		return ""
 	}
 	return name
