@@ -8,6 +8,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -27,8 +28,8 @@ type ServerConfig struct {
 	FS       disk.FS // where the shares are; nil: the operating system's
 	Limits   Limits
 
-	Name string // of this daemon, for its peers: printable ASCII; may be empty
-	Text string // the answer to the text of a ping; may be empty
+	Name string // of this daemon, for its peers: printable ASCII, at most 64 bytes; may be empty
+	Text string // the answer to the text of a ping: UTF-8, at most negotiate.MaxPingText bytes; may be empty
 
 	// Copy has the daemon's side of every copy: Side, Device, Path, Chunk, Depth, Digest, Durability, Placement,
 	// Readback, NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
@@ -36,6 +37,11 @@ type ServerConfig struct {
 
 	Observer Observer // nil: none
 	Log      zerolog.Logger
+}
+
+// greeting returns what the daemon says about itself.
+func (c *ServerConfig) greeting() negotiate.ServiceGreeting {
+	return negotiate.ServiceGreeting{Authenticates: !c.AuthNone, Software: c.Copy.Software, Name: c.Name}
 }
 
 // Incoming is a connection that a peer has made.

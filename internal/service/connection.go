@@ -172,9 +172,8 @@ func (c *connection) authenticate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	session, err := negotiate.NewService(negotiate.Daemon, negotiate.ServiceGreeting{
-		Authenticates: !config.AuthNone, Software: config.Copy.Software, Name: config.Name,
-	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})
+	limits := negotiate.Limits{MaxMessage: conn.MaxMessage()}
+	session, err := negotiate.NewService(negotiate.Daemon, config.greeting(), limits)
 	if err != nil {
 		return err
 	}

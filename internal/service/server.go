@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -36,13 +38,20 @@ type Server struct {
 	totals      Totals
 }
 
-// NewServer opens the shares. Errors are those of share.Open, or say which setting is missing.
+// NewServer opens the shares. Errors are those of share.Open, or say which setting is missing or cannot be sent to
+// peers.
 func NewServer(c ServerConfig) (*Server, error) {
 	switch {
 	case c.Key == nil:
 		return nil, errors.New("a server needs a key")
 	case c.Trust == nil && !c.AuthNone:
 		return nil, errors.New("a server needs trusted keys, unless it accepts any")
+	case len(c.Text) > negotiate.MaxPingText:
+		return nil, fmt.Errorf("the answer to pings has %d bytes, limit %d", len(c.Text), negotiate.MaxPingText)
+	}
+	smallest := negotiate.Limits{MaxMessage: negotiate.MaxServiceGreeting}
+	if _, err := negotiate.NewService(negotiate.Daemon, c.greeting(), smallest); err != nil {
+		return nil, fmt.Errorf("the name of the daemon or of its software cannot be sent: %w", err)
 	}
 	if c.Observer == nil {
 		c.Observer = Observers(nil)

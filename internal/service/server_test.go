@@ -25,6 +25,29 @@ import (
 // largeText takes a minute after the burst that a limit permits.
 var largeText = strings.Repeat("0123456789abcdef", (smallestBurst+2<<20)/16)
 
+// A server whose settings would end every connection, or say less than they should, does not start.
+func TestSettingsThatCannotBeSent(t *testing.T) {
+	for name, alter := range map[string]func(*ServerConfig){
+		"no key":             func(c *ServerConfig) { c.Key = nil },
+		"no trust":           func(c *ServerConfig) { c.Trust = nil },
+		"a long text":        func(c *ServerConfig) { c.Text = strings.Repeat("a", negotiate.MaxPingText+1) },
+		"a long name":        func(c *ServerConfig) { c.Name = strings.Repeat("a", negotiate.MaxSoftwareName+1) },
+		"a name in UTF-8":    func(c *ServerConfig) { c.Name = "\u00e9" },
+		"a share of nothing": func(c *ServerConfig) { c.Shares[0].Path = "/none" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			alter(&w.config)
+			if _, err := NewServer(w.config); err == nil {
+				t.Error("the server started")
+			}
+			if got := w.remote.Handles(); got != 0 {
+				t.Errorf("%d directories are open", got)
+			}
+		})
+	}
+}
+
 // slow has a copy of a large file take minutes.
 func slow(w *world) {
 	w.config.Limits.Bandwidth = 32 << 10
