@@ -32,7 +32,7 @@ type Server struct {
 	draining    bool
 	trust       Trust
 	shares      map[string]*openShare
-	limiters    map[identity.Public]*rate.Limiter // by key, while it has connections and a limit
+	limiters    map[identity.Public]*rate.Limiter // by key, while it has connections; rate.Inf: no limit
 	entering    map[*connection]struct{}          // connections that are not admitted yet
 	connections map[uint64]*connection            // admitted ones
 	totals      Totals
@@ -247,17 +247,17 @@ func (s *Server) grantLocked(key identity.Public) (identity.Grant, error) {
 	return grant, nil
 }
 
-// limitLocked gives a key the bandwidth of its grant, and running copies if they have a limit already. s.mu is held.
+// limitLocked gives all copies of a key, also running ones, the bandwidth of its grant. s.mu is held.
 func (s *Server) limitLocked(key identity.Public, grant identity.Grant) {
-	limiter := s.limiters[key]
-	switch {
-	case grant.Bandwidth <= 0:
-		delete(s.limiters, key)
-	case limiter == nil:
-		s.limiters[key] = newLimiter(grant.Bandwidth)
-	default:
-		limiter.SetLimit(rate.Limit(grant.Bandwidth))
+	limit := rate.Inf
+	if grant.Bandwidth > 0 {
+		limit = rate.Limit(grant.Bandwidth)
 	}
+	if limiter := s.limiters[key]; limiter != nil {
+		limiter.SetLimit(limit)
+		return
+	}
+	s.limiters[key] = rate.NewLimiter(limit, smallestBurst)
 }
 
 // count changes the totals.

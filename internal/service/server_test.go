@@ -311,6 +311,23 @@ func TestReloadWithoutKeys(t *testing.T) {
 	})
 }
 
+// A limit that a key gets during a copy slows that copy down.
+func TestNewBandwidthOfAKey(t *testing.T) {
+	inWorld(t, func(w *world) {
+		slow(w)
+		w.config.Limits.Bandwidth = 1 << 20
+		w.local.Put("/home/large", strings.Repeat(largeText, 4))
+	}, func(w *world) {
+		began := time.Now()
+		ended := w.pushing(w.alice(), "box/large")
+		w.server.ReloadKeys(trust{w.key.Public(): {Name: "alice", Key: w.key.Public(), Bandwidth: 128 << 10}})
+		must(w.T, <-ended)
+		if got := time.Since(began); got < time.Minute { // virtual
+			w.Errorf("24 MiB took %s, with 128 KiB/s from 5 s on", got)
+		}
+	})
+}
+
 // The connections of a key that is removed end after what they are doing; those of other keys go on.
 func TestRemovedKey(t *testing.T) {
 	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
