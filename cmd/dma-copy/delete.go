@@ -37,13 +37,11 @@ func (t *transfers) deleteRest(ctx context.Context, e ends) error {
 
 // rest finds what is to be deleted, each directory after its content.
 func (t *transfers) rest(ctx context.Context, e ends) ([]tree.Listed, error) {
-	here := tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, e.local, tree.Options{}) })
+	options := tree.Options{SkipLeftovers: !t.settings.Sends} // another copy may be at work in the target
+	here := tree.List(func() (*tree.Walk, error) { return tree.Open(disk.OS, e.local, options) })
 	source, target := here, t.listing(ctx, e.request.Place)
 	if !t.settings.Sends {
 		source, target = target, source
-		if err := t.checkComplete(ctx, e.request.Place); err != nil {
-			return nil, err
-		}
 	}
 	var rest []tree.Listed
 	bytes, limit := 0, t.settings.MaxDelete
@@ -54,7 +52,7 @@ func (t *transfers) rest(ctx context.Context, e ends) ([]tree.Listed, error) {
 		rest = append(rest, each)
 		bytes += len(each.Path)
 		switch {
-		case limit > 0 && int64(len(rest)) > limit:
+		case limit > 0 && len(rest) > limit:
 			return nil, job.NewError(job.ErrLimit, nil, "compare source and target, and raise --max-delete",
 				"more than %d entries would be deleted, so nothing is", limit)
 		case bytes > maxDeletePaths:
@@ -63,17 +61,6 @@ func (t *transfers) rest(ctx context.Context, e ends) ([]tree.Listed, error) {
 		}
 	}
 	return rest, nil
-}
-
-// checkComplete fails unless the daemon can list all of the source. A list says so only at its end, which the
-// comparison need not reach.
-func (t *transfers) checkComplete(ctx context.Context, at negotiate.Place) error {
-	for _, err := range t.listing(ctx, at) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // errEnough ends a listing whose entries nobody wants any more.

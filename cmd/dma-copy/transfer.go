@@ -199,11 +199,11 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	at := t.path
 	at.File, at.Remote = e.local, e.remote.String()
 	monitor.Begin(at)
-	if err := t.createDirectory(e); err != nil {
-		return withSide(t.side.side, err)
-	}
 	options := t.options
 	options.File = e.local
+	if err := t.createDirectory(e, &options); err != nil {
+		return withSide(t.side.side, err)
+	}
 	call := t.client.Pull
 	if t.settings.Sends {
 		call = t.client.Push
@@ -216,12 +216,19 @@ func (t *transfers) copy(ctx context.Context, e ends) error {
 	return monitor.Conclude(summary, err)
 }
 
-// createDirectory makes the directory for several sources, or for a target with a slash at its end.
-func (t *transfers) createDirectory(e ends) error {
-	if !e.create || t.settings.DryRun {
+// createDirectory makes the directory for several sources, or for a target with a slash at its end. A dry run copies to
+// the directory if that is missing, which is as absent as what would be in it.
+func (t *transfers) createDirectory(e ends, o *dmaxfer.Options) error {
+	if !e.create {
 		return nil
 	}
 	directory := filepath.Dir(e.local)
+	if t.settings.DryRun {
+		if _, err := os.Lstat(directory); errors.Is(err, os.ErrNotExist) {
+			o.File = directory
+		}
+		return nil
+	}
 	if err := os.Mkdir(directory, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
 		return disk.CannotCreate(directory, err)
 	}
@@ -293,17 +300,29 @@ func (t *transfers) planPull(ctx context.Context) ([]ends, error) {
 	return all, refuseSameNames(all, func(e ends) string { return filepath.Base(e.local) })
 }
 
-// isFile reports whether a place of the daemon is anything but a directory.
+// isFile reports whether a place of the daemon is anything but a directory or a symlink to one.
 func (t *transfers) isFile(ctx context.Context, at negotiate.Place) (bool, error) {
 	if at.Path == "" {
 		return false, nil
 	}
-	file := true
-	_, err := t.client.List(ctx, at, negotiate.ListItself, func(e share.Entry) error {
-		file = e.Kind != negotiate.EntryDirectory
+	kind, err := t.kindOf(ctx, at, negotiate.ListItself)
+	if err == nil && kind == negotiate.EntrySymlink {
+		kind, err = t.kindOf(ctx, at, 0) // follows a symlink to a directory
+	}
+	return kind != negotiate.EntryDirectory, err
+}
+
+// kindOf returns what a list begins with.
+func (t *transfers) kindOf(
+	ctx context.Context, at negotiate.Place, flags negotiate.ListFlags,
+) (kind negotiate.EntryKind, err error) {
+	_, err = t.client.List(ctx, at, flags, func(e share.Entry) error {
+		if e.Path == "" {
+			kind = e.Kind
+		}
 		return nil
 	})
-	return file, err
+	return kind, err
 }
 
 // refuseSameNames refuses several sources that would replace each other.

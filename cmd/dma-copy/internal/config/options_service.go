@@ -82,9 +82,9 @@ func (s *Transfer) deleteOptions() []option {
 			assign: into(&s.Delete, parseSwitch),
 			help: "After a copy without failures: delete from DST\nwhat SRC does not have, unless a pattern\n" +
 				"excludes it"},
-		{group: AddedFlags, name: "max-delete", value: "COUNT", fallback: "0", json: jsonNumber,
-			assign: into(&s.MaxDelete, parseEntries),
-			help:   "Delete nothing if it were more entries; 0 is no\nlimit"},
+		{group: AddedFlags, name: "max-delete", value: "COUNT", json: jsonNumber,
+			assign: into(&s.MaxDelete, parseAtLeastOne),
+			help:   "Delete nothing if it were more entries"},
 	}
 }
 

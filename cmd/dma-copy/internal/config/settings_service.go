@@ -40,8 +40,8 @@ type Transfer struct {
 	Sends     bool         // this side has the sources
 	Local     []string     // the sources of this side, or the only target; Stream is a standard stream
 	Remote    []share.Remote
-	Delete    bool  // what the target has and the source lacks
-	MaxDelete int64 // entries; 0 is no limit
+	Delete    bool // what the target has and the source lacks
+	MaxDelete int  // entries; 0, which cannot be given, is no limit
 }
 
 // List holds the settings of ls.
