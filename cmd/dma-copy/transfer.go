@@ -249,6 +249,7 @@ func (t *transfers) planPush() ([]ends, error) {
 	var all []ends
 	for _, source := range t.settings.Local {
 		e := ends{local: source, remote: target}
+		e.request.Daemon = target.Peer
 		e.request.Place = negotiate.Place{Share: target.Share, Path: directory}
 		if several || source != config.Stream && !isDirectory(source) {
 			name, err := nameOfSource(source)
@@ -283,7 +284,7 @@ func (t *transfers) planPull(ctx context.Context) ([]ends, error) {
 	var all []ends
 	for _, source := range t.settings.Remote {
 		at := negotiate.Place{Share: source.Share, Path: strings.TrimSuffix(source.Path, "/")}
-		e := ends{local: target, remote: source, request: service.CopyRequest{Place: at, Rules: t.rules}}
+		e := ends{local: target, remote: source, request: service.CopyRequest{Place: at, Daemon: source.Peer, Rules: t.rules}}
 		into := several
 		if !several && (slash || target != config.Stream && isDirectory(target)) {
 			file, err := t.isFile(ctx, at)

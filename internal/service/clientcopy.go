@@ -19,7 +19,8 @@ type CopyRequest struct {
 	// FilesFrom are about one of the sides, which may be the daemon's.
 	Options dmaxfer.Options
 
-	Place negotiate.Place // of the target of a push, or of the source of a pull
+	Place  negotiate.Place // of the target of a push, or of the source of a pull
+	Daemon string          // its name in messages, as the user gave it; may be empty
 
 	// Name is for a push the name of the target in the directory Place; see negotiate.CopyRequest. Into says that Place
 	// is a directory, and Create that it is created if it does not exist.
@@ -40,7 +41,7 @@ func (c *Client) Push(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	if request.Kind, request.Size, err = source(ctx, r.Options); err != nil {
 		return job.Summary{}, err
 	}
-	return c.copy(ctx, request, nil, r.Options, job.SourceUse)
+	return c.copy(ctx, request, nil, r, job.SourceUse)
 }
 
 // source returns what is to be sent. The size of a stream is 0.
@@ -95,7 +96,7 @@ func (c *Client) Pull(ctx context.Context, r CopyRequest) (job.Summary, error) {
 	if r.Options.File == job.StreamName {
 		request.Kind = negotiate.CopyStream
 	}
-	return c.copy(ctx, request, itemsOf(r), r.Options, job.TargetUse)
+	return c.copy(ctx, request, itemsOf(r), r, job.TargetUse)
 }
 
 var linkChoices = map[tree.LinkMode]negotiate.CopyLinks{
@@ -120,22 +121,22 @@ func itemsOf(r CopyRequest) (items []negotiate.Item) {
 
 // copy makes a copy of which this side has the file of the options.
 func (c *Client) copy(
-	ctx context.Context, r negotiate.CopyRequest, items []negotiate.Item, o dmaxfer.Options, use job.Use,
+	ctx context.Context, request negotiate.CopyRequest, items []negotiate.Item, r CopyRequest, use job.Use,
 ) (job.Summary, error) {
-	accepted, err := c.request(ctx, r, items)
+	accepted, err := c.request(ctx, request, items)
 	if err != nil {
 		return job.Summary{}, err
 	}
 	messages := newStream(c.exchange)
-	summary, err := dmaxfer.RunLinked(ctx, o, dmaxfer.Link{
+	summary, err := dmaxfer.RunLinked(ctx, r.Options, dmaxfer.Link{
 		Conn: messages, Memory: c.memory, Use: use,
-		PeerName: share.Remote{Peer: c.peer.Name, Share: r.Place.Share, Path: accepted.Path}.String(),
+		PeerName: share.Remote{Peer: r.Daemon, Share: r.Place.Share, Path: accepted.Path}.String(),
 	})
 	if errors.Is(err, job.ErrHung) {
 		return summary, c.fail(err)
 	}
 	if endErr := messages.finish(job.Overtime(ctx, closeTime)); endErr != nil {
-		o.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
+		r.Options.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
 		_ = c.fail(endErr) // of the next request
 	}
 	return summary, err

@@ -55,6 +55,9 @@ func (k *keptItems) release(budget *memoryBudget) {
 func (c *connection) copy(r negotiate.CopyRequest) error {
 	defer c.items.release(c.server.memory)
 	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path}
+	if r.Flags.Has(negotiate.CopyInto) {
+		record.Path = path.Join(record.Path, r.Name)
+	}
 	if r.Direction == negotiate.CopyPull {
 		record.Operation = Pull
 	}
@@ -111,7 +114,8 @@ func (r rights) permit(c negotiate.CopyRequest) error {
 	name := quote.Text(r.Name)
 	switch {
 	case c.Flags.Has(negotiate.CopyOverwrite) && !r.overwrite:
-		return job.NewError(ErrRefused, nil, "leave out --overwrite", "nothing may be replaced in share %s", name)
+		return job.NewError(ErrRefused, nil, "leave out --overwrite; sync always replaces, so use push",
+			"nothing may be replaced in share %s", name)
 	case c.Flags.Has(negotiate.CopyOwner) && !r.owner && c.Direction == negotiate.CopyPush:
 		return job.NewError(ErrRefused, nil, "leave out --preserve owner",
 			"this key may not set the owner of files in share %s", name)
@@ -314,8 +318,9 @@ func localName(at string) string {
 // this side has ended, whatever the peer does.
 func (c *connection) transfer(record *Record, side *copySide, endTurn func()) (failed, fatal error) {
 	progress := &job.Progress{}
+	record.Path = side.accepted.Path
 	c.mu.Lock()
-	c.progress = progress
+	c.progress, c.request.Path = progress, record.Path
 	c.mu.Unlock()
 	side.options.Progress = progress
 	err := c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) { return s.Accept(dst, side.accepted) })

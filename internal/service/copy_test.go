@@ -3,6 +3,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,6 +63,22 @@ func TestPushKeepsAnExistingTarget(t *testing.T) {
 	})
 }
 
+// Messages call the daemon's file as the user has named it.
+func TestNameOfTheDaemonsFile(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.local.Put("/home/a", "own")
+		w.remote.Put("/srv/box/b", "other")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		r := w.copyOf("a", "box/b")
+		r.Daemon = "dpu"
+		if _, err := c.Pull(w.Context(), r); err == nil || !strings.Contains(err.Error(), "differs from dpu:box/b:") {
+			w.Errorf("got %v", err)
+		}
+	})
+}
+
 func TestPullOfNothing(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		c := w.alice()
@@ -83,6 +100,7 @@ func TestTargetsOfPushes(t *testing.T) {
 		remote string
 		with   func(*CopyRequest)
 		want   string // the file
+		record string // its path in the record, if not the same
 		text   string // of the refusal
 	}{
 		{name: "the place itself", remote: "box/new", want: "new"},
@@ -96,7 +114,7 @@ func TestTargetsOfPushes(t *testing.T) {
 		{name: "into a directory below one that is missing", remote: "box/new/new", with: create,
 			text: "cannot create"},
 		{name: "into a file", remote: "box/file", with: into, text: "not a directory"},
-		{name: "through a symlink in the share", remote: "box/link", with: into, want: "dir/a"},
+		{name: "through a symlink in the share", remote: "box/link", with: into, want: "dir/a", record: "link/a"},
 		{name: "through a symlink out of the share", remote: "box/out", with: into,
 			text: "leads out of the shared directory"},
 		{name: "a reserved name", remote: "box/.a.dma-copy-part", text: "reserved"},
@@ -129,6 +147,9 @@ func TestTargetsOfPushes(t *testing.T) {
 				}
 				must(w.T, err)
 				mustHave(w.T, w.remote, "/srv/box/"+test.want, "content")
+				if r := w.records(); len(r) != 1 || r[0].Path != cmp.Or(test.record, test.want) {
+					w.Errorf("the records are %+v", r)
+				}
 			})
 		})
 	}

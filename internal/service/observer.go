@@ -39,7 +39,7 @@ type Record struct {
 
 	Operation Operation
 	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
-	Path      string // below the share, as the peer gave it: any bytes
+	Path      string // below the share, of the target or source as far as it is known: any bytes
 	Text      string // that came with a ping: any bytes
 
 	// The following are set when the request has ended.
