@@ -33,6 +33,7 @@ type reach struct {
 	role        config.Role
 	wait        time.Duration
 	idleTimeout time.Duration
+	screen      *report.Screen // shows that the daemon is awaited; may be nil
 }
 
 // contact is a command's connection to a daemon.
@@ -87,6 +88,9 @@ func connect(
 	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
 ) (contact, error) {
 	meeting := service.Meeting{Device: on.device, Side: on.side, Representor: peer.Representor, Wait: r.wait}
+	log.Info().Stringer("side", on.side).Str("device", on.device.Info().PCIAddress).Msg("waiting for the daemon")
+	stop := r.screen.Waiting(on.side.Other())
+	defer stop()
 	client, err := service.Dial(ctx, meeting, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
 		Name: machineName(), IdleTimeout: r.idleTimeout, Log: log,

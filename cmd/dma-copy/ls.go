@@ -54,6 +54,7 @@ func runList(
 	defer cancel()
 	daemon := reach{
 		s.Contact, s.Driver, s.Remote[0].Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout,
+		streams.screen,
 	}
 	return withDaemon(ctx, streams, daemon, log, func(c contact) error {
 		w.Begin(c.path)

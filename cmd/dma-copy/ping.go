@@ -57,7 +57,9 @@ func runPing(
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
 	if s.Daemon {
-		daemon := reach{s.Contact, s.Driver, s.Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout}
+		daemon := reach{
+			s.Contact, s.Driver, s.Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout, streams.screen,
+		}
 		return withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
 	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}

@@ -112,7 +112,10 @@ func runTransfer(
 		ctx, cancel := limitTime(ctx, s.Timeout)
 		defer cancel()
 		daemon := reach{
-			s.Contact, s.Driver, s.Peer(), s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout,
+			s.Contact, s.Driver, s.Peer(), s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout, streams.screen,
+		}
+		if r.Interval() == 0 || s.Output == config.OutputJSON {
+			daemon.screen = nil
 		}
 		return withDaemon(ctx, streams, daemon, log, func(c contact) error {
 			t := &transfers{contact: c, settings: s, reporter: r, log: log}

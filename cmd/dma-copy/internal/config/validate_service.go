@@ -21,7 +21,7 @@ type place struct {
 func parsePlace(name, text string) (place, error) {
 	remote, isPeer, err := share.ParseRemote(text)
 	if err != nil {
-		return place{}, exit.Usagef("%s %s: %w", name, quote.Text(text), err)
+		return place{}, exit.Usagef("%s %w", name, err) // it names the text
 	}
 	if isPeer {
 		return place{remote: remote, isPeer: true}, nil

@@ -115,8 +115,7 @@ func (r *textReporter) Progress(s job.Sample) {
 // waiting shows on a terminal that the process waits for its peer. A log does not need that line.
 func (r *textReporter) waiting() {
 	if r.screen != nil && !r.path.Local {
-		r.screen.show(whatFits([]string{"waiting for the " + r.path.Side.Other().String()},
-			r.screen.width()-interruptWidth))
+		r.screen.showWaiting(r.path.Side.Other())
 	}
 }
 
