@@ -154,6 +154,7 @@ func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*
 	o.FS, o.Limiters, o.MaxBytes, o.MaxEntries = rights.FS(), rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
+	o.SkipLeftovers = true // other copies into the share are at work
 	o.IdleTimeout = c.server.config.Limits.IdleTimeout
 	o.ExitCode = func(err error) int { return int(c.server.code(err)) }
 	wait, err := c.work(func(context.Context, *job.Progress) error {
@@ -183,7 +184,7 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 		return err
 	}
 	o := &s.options
-	o.File, s.use, o.SkipLeftovers = localName(at), job.SourceUse, true
+	o.File, s.use = localName(at), job.SourceUse
 	o.AllowChanging, o.Links = r.Flags.Has(negotiate.CopyAllowChanging), linkModes[r.Links]
 	s.accepted = negotiate.Accepted{Path: path.Clean(at), Kind: negotiate.CopyFile}
 	if at == "" {

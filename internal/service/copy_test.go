@@ -273,6 +273,26 @@ func TestTrees(t *testing.T) {
 	}
 }
 
+// The unfinished files of other copies into a share neither are sent nor are a difference.
+func TestUnfinishedFilesInAShare(t *testing.T) {
+	inWorld(t, func(w *world) {
+		makeDirectories(t, w.remote, "/srv/box/t")
+		w.remote.Put("/srv/box/t/a", "a")
+		w.remote.Put("/srv/box/t/.b.dma-copy-part", "b")
+	}, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		_, err := c.Pull(w.Context(), w.copyOf("t", "box/t"))
+		must(w.T, err)
+		mustHave(w.T, w.local, "/home/t/a", "a")
+		mustLack(w.T, w.local, "/home/t/.b.dma-copy-part")
+		summary, err := c.Push(w.Context(), w.copyOf("t", "box/t"))
+		if err != nil || !summary.UpToDate {
+			w.Errorf("pushed back: %+v, %v", summary, err)
+		}
+	})
+}
+
 // What no message can carry is refused before anything is sent.
 func TestImpossibleCopies(t *testing.T) {
 	inWorld(t, func(w *world) {

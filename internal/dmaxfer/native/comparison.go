@@ -24,7 +24,9 @@ type ownTree struct {
 // openOwn opens the tree that this side would send. Symlinks that it would follow are compared as what they point to.
 // What it would leave out is compared only if the sender has it.
 func openOwn(c *Config) (*ownTree, error) {
-	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{Links: c.Links, Filter: c.Filter, Only: c.FilesFrom})
+	walk, err := tree.Open(c.File.FS, c.File.Name, tree.Options{
+		Links: c.Links, Filter: c.Filter, Only: c.FilesFrom, SkipLeftovers: c.SkipLeftovers,
+	})
 	if err != nil {
 		return nil, err
 	}
