@@ -251,7 +251,11 @@ func (d *daemon) openAudit() (*audit.Log, error) {
 	case config.Stream:
 		return audit.New(d.streams.stderr, d.log), nil
 	}
-	return audit.Open(d.settings.AuditLog, d.log)
+	log, err := audit.Open(d.settings.AuditLog, d.log)
+	if err != nil {
+		return nil, exit.Errorf(exit.Usage, "name another file with --audit-log", "%w", err)
+	}
+	return log, nil
 }
 
 func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) service.ServerConfig {
