@@ -106,9 +106,8 @@ func runKeys(streams streams, s config.Keys, args []string) error {
 // openKeys opens a directory of keys, the default one if the path is empty.
 func openKeys(env config.Environment, path string) (*identity.Store, error) {
 	if path == "" {
-		variable := func(name string) string { value, _ := env.Variable(name); return value }
 		var err error
-		if path, err = identity.DefaultDirectory(os.Geteuid(), variable); err != nil {
+		if path, err = identity.DefaultDirectory(os.Geteuid(), env.Get); err != nil {
 			return nil, exit.Usagef("%w", err)
 		}
 	}

@@ -106,7 +106,7 @@ func (d *daemon) run(ctx context.Context) error {
 		return withSide(d.side.side, err)
 	}
 	d.onClose(meeting.Close)
-	if err := d.confine(runtime); err != nil {
+	if err := d.confine(store, runtime); err != nil {
 		return err
 	}
 	d.announce()
@@ -123,17 +123,12 @@ func (d *daemon) close() error {
 	return failed
 }
 
-func (d *daemon) variable(name string) string {
-	value, _ := d.streams.env(name)
-	return value
-}
-
 // lock opens the runtime directory, and refuses to run beside another daemon for the same functions.
 func (d *daemon) lock() (*runtimedir.Dir, error) {
 	path := d.settings.RuntimeDir
 	if path == "" {
 		var err error
-		if path, err = runtimedir.Default(d.variable, os.Geteuid()); err != nil {
+		if path, err = runtimedir.Default(d.streams.env.Get, os.Geteuid()); err != nil {
 			return nil, err
 		}
 	}
@@ -184,7 +179,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if err := placement.Apply(placement.ThisMachine, place, s.Placement, d.log); err != nil {
 		return err
 	}
-	if d.manager, err = notify.Connect(d.variable, os.Getpid(), d.log); err != nil {
+	if d.manager, err = notify.Connect(d.streams.env.Get, os.Getpid(), d.log); err != nil {
 		return err
 	}
 	d.onClose(d.manager.Close)
@@ -300,10 +295,10 @@ func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
 }
 
 // confine takes from the process what it no longer needs, now that everything is open.
-func (d *daemon) confine(runtime *runtimedir.Dir) error {
+func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	s := d.settings
 	policy := sandbox.Policy{
-		Read:    []string{d.keysPath()},
+		Read:    []string{store.Path()},
 		Reread:  []string{config.DefaultFile(d.streams.env), s.ParameterFile()},
 		Sockets: []string{runtime.Path(), filepath.Dir(d.socketPath(runtime))},
 	}
@@ -332,14 +327,6 @@ func (d *daemon) confine(runtime *runtimedir.Dir) error {
 		d.log.Warn().Msg(missing)
 	}
 	return nil
-}
-
-func (d *daemon) keysPath() string {
-	if d.settings.Keys != "" {
-		return d.settings.Keys
-	}
-	path, _ := identity.DefaultDirectory(os.Geteuid(), d.variable) // openKeys has reported its error
-	return path
 }
 
 func sandboxShare(s share.Share) sandbox.Share {

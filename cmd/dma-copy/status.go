@@ -53,12 +53,8 @@ func statusSockets(s config.Status, streams streams) []string {
 	if s.Socket != "" {
 		return []string{s.Socket}
 	}
-	variable := func(name string) string {
-		value, _ := streams.env.Variable(name)
-		return value
-	}
 	var sockets []string
-	for _, directory := range runtimedir.Candidates(variable, os.Geteuid()) {
+	for _, directory := range runtimedir.Candidates(streams.env.Get, os.Geteuid()) {
 		sockets = append(sockets, filepath.Join(directory, status.SocketName))
 	}
 	return sockets

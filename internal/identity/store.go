@@ -212,6 +212,9 @@ func (s *Store) open() (*os.File, error) {
 	return openDirectory(unix.AT_FDCWD, s.path, s.path, s.user, true)
 }
 
+// Path returns the path of the directory, as it was given to OpenStore.
+func (s *Store) Path() string { return s.path }
+
 func (s *Store) openTrusted() (*os.File, error) {
 	dir, err := s.open()
 	if err != nil {

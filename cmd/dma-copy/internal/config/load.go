@@ -33,6 +33,12 @@ func (e Environment) Variable(name string) (string, bool) {
 	return value, value != ""
 }
 
+// Get returns an environment variable, empty if it is not set, like os.Getenv.
+func (e Environment) Get(name string) string {
+	value, _ := e(name)
+	return value
+}
+
 // originDefault is the origin of the defaults in the tables.
 const originDefault = "default"
 
