@@ -49,7 +49,7 @@ func (s *Server) authorize(key identity.Public, name string, needed share.Access
 	}
 	switch {
 	case access == 0:
-		return rights{}, job.NewError(ErrRefused, nil, "run \"dma-copy ls\" to see the shares",
+		return rights{}, job.NewError(ErrRefused, nil, "run \"dma-copy ls :\" to see the shares",
 			"the daemon has no share %s for this key", quote.Text(name))
 	case !access.Allows(needed):
 		return rights{}, job.NewError(ErrRefused, nil, "ask for the right on the daemon's side",

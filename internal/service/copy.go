@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/dustin/go-humanize"
+
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -120,7 +122,9 @@ func (r rights) permit(c negotiate.CopyRequest) error {
 		return job.NewError(ErrRefused, nil, "leave out --preserve owner",
 			"this key may not set the owner of files in share %s", name)
 	case r.maxBytes > 0 && c.Size > uint64(r.maxBytes):
-		return job.OverLimit(r.Name+"/"+c.Place.Path, int64(c.Size), r.maxBytes)
+		return job.NewError(job.ErrLimit, nil, "have max-bytes raised on the daemon's side",
+			"the file is too large for share %s: %s exceeds the limit of %s", name, humanize.IBytes(c.Size),
+			humanize.IBytes(uint64(r.maxBytes)))
 	}
 	return nil
 }
@@ -196,7 +200,7 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 	info, err := o.FS.Stat(o.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return job.NewError(job.ErrSource, err, "run \"dma-copy ls\" to see what there is",
+		return job.NewError(job.ErrSource, err, "run \"dma-copy ls :SHARE\" to see what there is",
 			"%s does not exist in share %s", at, s.Name)
 	case err != nil:
 		return disk.CannotStat(o.File, err)

@@ -42,6 +42,9 @@ func (c *connection) performed(record Record, err error) {
 	c.request, c.progress = nil, nil
 	c.mu.Unlock()
 	record.Duration, record.Err = time.Since(record.Began), err
+	if said, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		record.Err = said // without the state in which it came
+	}
 	if err != nil {
 		record.Code = int(c.server.code(err))
 	}

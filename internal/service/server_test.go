@@ -465,6 +465,20 @@ func TestObserver(t *testing.T) {
 	})
 }
 
+// What the peer says when it ends a copy is recorded without the internal state in which it came.
+func TestRecordOfAnAbortedCopy(t *testing.T) {
+	inWorld(t, nil, func(w *world) {
+		w.remote.Put("/srv/box/a", "content")
+		c := w.alice()
+		_, err := c.Pull(w.Context(), w.copyOf("none/a", "box/a"))
+		mustBe(w.T, err, job.ErrTarget)
+		must(w.T, c.Close())
+		if got := w.records()[0]; !strings.HasPrefix(got.Err.Error(), "the peer aborted with code 5: ") {
+			w.Errorf("the pull to nowhere is %+v", got)
+		}
+	})
+}
+
 // The status shows how far the running copies are.
 func TestStatusOfACopy(t *testing.T) {
 	inWorld(t, slow, func(w *world) {
