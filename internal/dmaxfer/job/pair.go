@@ -45,7 +45,7 @@ func (p Pair) FileForDirectory() error {
 
 // DirectoryForStream returns the error for a source that is a directory and a target that is a stream.
 func (p Pair) DirectoryForStream() error {
-	return NewError(ErrSource, nil, "name a directory, or copy an archive of it (tar)",
+	return NewError(ErrSource, nil, "name a directory as the target, or copy an archive of it (tar)",
 		"%s is a directory, which cannot be copied to a stream", p.Source)
 }
 
