@@ -50,8 +50,11 @@ func showStatus(ctx context.Context, streams streams, s config.Status) error {
 
 // statusSockets returns the sockets on which a daemon may listen, in the order in which they are tried.
 func statusSockets(s config.Status, streams streams) []string {
-	if s.Socket != "" {
+	switch {
+	case s.Socket != "":
 		return []string{s.Socket}
+	case s.RuntimeDir != "":
+		return []string{filepath.Join(s.RuntimeDir, status.SocketName)}
 	}
 	var sockets []string
 	for _, directory := range runtimedir.Candidates(streams.env.Get, os.Geteuid()) {

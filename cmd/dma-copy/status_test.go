@@ -41,6 +41,7 @@ func TestStatus(t *testing.T) {
 		{environment, "status -o json", `{"v":1,"pid":`},
 		{nil, "status --socket " + path, "keys         0 trusted"},
 		{map[string]string{"DMA_COPY_SOCKET": path}, "status", "keys         0 trusted"},
+		{nil, "status --runtime-dir " + filepath.Dir(path), "keys         0 trusted"},
 	} {
 		got := invoke(test.environment, words(test.line)...)
 		if got.err != nil || !strings.Contains(got.stdout, test.want) {

@@ -2,9 +2,10 @@ package config
 
 // Status holds the settings of status.
 type Status struct {
-	LogLevel Level
-	Output   OutputForm
-	Socket   string // empty: the default one
+	LogLevel   Level
+	Output     OutputForm
+	Socket     string // empty: the default one
+	RuntimeDir string // of the daemon; empty: the default one
 }
 
 // Level implements Settings.
@@ -17,8 +18,10 @@ func (s *Status) options() []option {
 		jsonOption(),
 		{group: AddedFlags, name: "socket", value: "PATH", json: jsonText,
 			assign: into(&s.Socket, parsePath),
-			help: "Socket of the daemon; default status.sock in\nthe runtime directory of this user, then in\n" +
-				"/run/dma-copy"},
+			help:   "Socket of the daemon; default status.sock in\nits runtime directory"},
+		{group: AddedFlags, name: "runtime-dir", value: "DIR", json: jsonText,
+			assign: into(&s.RuntimeDir, parsePath),
+			help:   "Runtime directory of the daemon; default that\nof this user, then /run/dma-copy"},
 		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
 			json:   jsonText,
 			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
