@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 
 // kept is how many failures a Recent keeps.
 const kept = 16
+
+// ofConnection is what failed where it was not a request.
+const ofConnection = "connection"
 
 // Recent keeps the last failures of a daemon, as a service.Observer. Its zero value has none. It is safe for concurrent
 // use.
@@ -29,7 +33,7 @@ func (*Recent) Authenticated(service.Session) {}
 
 // Refused implements service.Observer.
 func (r *Recent) Refused(s service.Session, code int, reason error) {
-	r.add(s, "connection", code, reason)
+	r.add(s, ofConnection, code, reason)
 }
 
 // Began implements service.Observer.
@@ -44,12 +48,16 @@ func (r *Recent) Ended(record service.Record) {
 	r.add(record.Session, what, record.Code, record.Err)
 }
 
-// Disconnected implements service.Observer.
-func (r *Recent) Disconnected(s service.Session, reason error) { r.add(s, "connection", 0, reason) }
+// Disconnected implements service.Observer. A connection that was refused has its failure already.
+func (r *Recent) Disconnected(s service.Session, reason error) {
+	if !r.has(s.ID, ofConnection) {
+		r.add(s, ofConnection, 0, reason)
+	}
+}
 
 // Bug implements service.Observer.
 func (r *Recent) Bug(s service.Session, value any, _ []byte) {
-	r.add(s, "connection", 0, fmt.Errorf("defect of dma-copy: %v", value))
+	r.add(s, ofConnection, 0, fmt.Errorf("defect of dma-copy: %v", value))
 }
 
 func (r *Recent) add(s service.Session, what string, code int, err error) {
@@ -66,6 +74,13 @@ func (r *Recent) add(s service.Session, what string, code int, err error) {
 		r.last = append(r.last[:0], r.last[1:]...)
 	}
 	r.last = append(r.last, failure)
+}
+
+// has reports whether a failure of a session is among the last ones.
+func (r *Recent) has(session uint64, what string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.last, func(f Failure) bool { return f.Session == session && f.What == what })
 }
 
 // failures returns the failures, oldest first.

@@ -190,6 +190,16 @@ func sortedSet(names []string) []string {
 	return slices.Compact(names)
 }
 
+// A connection that is refused ends, too, which is no second failure.
+func TestRefusedConnectionIsOneFailure(t *testing.T) {
+	var r Recent
+	r.Refused(session, 8, errors.New("not trusted"))
+	r.Disconnected(session, errors.New("not trusted"))
+	if got := r.failures(); len(got) != 1 || got[0].Code != 8 {
+		t.Errorf("got %v", got)
+	}
+}
+
 func TestRecentKeepsTheLast(t *testing.T) {
 	var r Recent
 	r.Disconnected(session, nil)
