@@ -11,6 +11,7 @@ import (
 	"github.com/rs/zerolog"
 	"golang.org/x/sys/unix"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -41,7 +42,8 @@ type Log struct {
 func Open(path string, log zerolog.Logger) (*Log, error) {
 	out, err := openFile(path)
 	if err != nil {
-		return nil, err
+		return nil, exit.Errorf(exit.Usage, "create its directory for this user, or name another file with --audit-log",
+			"%w", err)
 	}
 	return start(path, out, log, time.Now), nil
 }

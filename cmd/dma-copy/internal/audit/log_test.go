@@ -18,6 +18,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.uber.org/goleak"
 
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -268,7 +269,9 @@ func TestOtherFilesAreRefused(t *testing.T) {
 		pipe: "", link: "it is a symlink", directory: "is a directory",
 		filepath.Join(directory, "absent/log"): "no such file",
 	} {
-		if _, err := Open(path, zerolog.Nop()); err == nil || !strings.Contains(err.Error(), want) {
+		_, err := Open(path, zerolog.Nop())
+		coded, is := errors.AsType[exit.Coder](err)
+		if !is || coded.ExitCode() != exit.Usage || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
 		}
 	}
