@@ -55,6 +55,9 @@ func withDaemon(
 	if err != nil {
 		return err
 	}
+	for _, refused := range id.refused() {
+		log.Warn().Err(refused).Msg("a trusted key is not used")
+	}
 	if r.Auth == config.AuthNone {
 		log.Warn().Msg("--auth none: nobody checks who the daemon is, nor who this side is")
 	}
@@ -167,6 +170,14 @@ func identify(env config.Environment, s config.Contact, peer config.Peer) (ident
 	id.first = s.TrustFirst && len(id.trusted.All()) == 0 && len(id.trusted.Refused()) == 0
 	id.verify, err = verifier(id, peer)
 	return id, err
+}
+
+// refused returns why files of trusted keys are not used.
+func (id identification) refused() []error {
+	if id.trusted == nil {
+		return nil
+	}
+	return id.trusted.Refused()
 }
 
 var errNotTrusted = errors.New("it is not trusted here")

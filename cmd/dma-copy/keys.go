@@ -229,7 +229,7 @@ func trustKey(streams streams, s config.Keys, store *identity.Store, args []stri
 	}
 	err = store.Trust(grant, s.Overwrite)
 	if errors.Is(err, identity.ErrExists) {
-		return exit.Errorf(exit.Target, "remove that one first, or give --overwrite to replace what has this name",
+		return exit.Errorf(exit.Target, "remove that one first; --overwrite replaces only what has the same name",
 			"%w", err)
 	}
 	if err != nil {

@@ -227,7 +227,7 @@ func (r *jsonReporter) unwritten() error {
 
 // WriteTrusted tells the user that the key of a daemon is trusted from now on, and how to check it.
 func WriteTrusted(w io.Writer, name, words string) {
-	fmt.Fprintf(w, "trust the key of the daemon is trusted from now on, as %s: compare its words with those that "+
+	fmt.Fprintf(w, "key   that of the daemon is trusted from now on, as %s: compare its words with those that "+
 		"dma-copy keys show prints there\n      %s\n", name, words)
 }
 
