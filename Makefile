@@ -33,8 +33,8 @@ GO_FILES  = $(shell find cmd internal -name '*.go')
 
 .DEFAULT_GOAL := help
 .PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill test-escape trees soak race \
-	nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo bench \
-	profile linear instructions unit-check vuln cover ci clean
+	nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo \
+	demo-service bench profile linear instructions unit-check vuln cover ci clean
 # Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
@@ -179,6 +179,9 @@ fuzz-long: ## each fuzz target for FUZZTIME_LONG (default 1h)
 
 demo: build ## copy a file between two processes over the software device
 	scripts/demo.sh
+
+demo-service: build ## a daemon and commands with keys over the software device, as in docs/SERVICE.md
+	scripts/demo-service.sh
 
 bench: build ## measure and update docs/BENCHMARKS.md, in minutes, on an idle machine; BENCH="disk engine" limits it
 	scripts/bench.sh $(BENCH)

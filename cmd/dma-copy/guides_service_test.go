@@ -1,0 +1,104 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var (
+	pageCommand   = regexp.MustCompile(`(?m)^(host|dpu)\$ +(.+)$`)
+	scriptCommand = regexp.MustCompile(`(?m)^(host|dpu) +(.+)$`)
+	comment       = regexp.MustCompile(` +#.*$`)
+)
+
+// sideCommand is a command as it is typed on one of the two sides.
+type sideCommand struct{ side, line string }
+
+func sideCommands(pattern *regexp.Regexp, text string) (found []sideCommand) {
+	for _, match := range pattern.FindAllStringSubmatch(text, -1) {
+		found = append(found, sideCommand{match[1], comment.ReplaceAllString(match[2], "")})
+	}
+	return found
+}
+
+// section returns what a page has between a heading and the next one.
+func section(t *testing.T, page, heading string) string {
+	t.Helper()
+	_, after, found := strings.Cut(page, "\n"+heading+"\n")
+	if !found {
+		t.Fatalf("the page has no section %q", heading)
+	}
+	text, _, _ := strings.Cut(after, "\n## ")
+	return text
+}
+
+// TestDemoServiceRunsTheTenCommands compares the first commands of docs/SERVICE.md with those of make demo-service.
+func TestDemoServiceRunsTheTenCommands(t *testing.T) {
+	page := readFile(t, "..", "..", "docs", "SERVICE.md")
+	shown := sideCommands(pageCommand, section(t, page, "## From nothing to a working pair"))
+	run := sideCommands(scriptCommand, readFile(t, "..", "..", "scripts", "demo-service.sh"))
+	if !slices.Equal(shown, run) || len(shown) != 10 {
+		t.Errorf("the page has the commands\n%q\nand the script\n%q", shown, run)
+	}
+}
+
+// TestServicePageCommandsAreAccepted parses the commands of docs/SERVICE.md as the program does, without running them.
+func TestServicePageCommandsAreAccepted(t *testing.T) {
+	t.Chdir("../..") // the commands name files of the repository
+	page := readFile(t, "docs", "SERVICE.md")
+	lines := regexp.MustCompile(`(?m)^(?:(?:host|dpu)\$ +|runuser -u dma-copy -- )?dma-copy (.+)$`)
+	commands := lines.FindAllStringSubmatch(page, -1)
+	if len(commands) < 15 {
+		t.Fatalf("found the commands %q only", commands)
+	}
+	for _, match := range commands {
+		if err := parseOnly(strings.Fields(comment.ReplaceAllString(match[1], ""))); err != nil {
+			t.Errorf("dma-copy %s: %v", match[1], err)
+		}
+	}
+}
+
+// TestTroubleshootingQuotesTheProgram looks for the messages of docs/SERVICE.md in the source code.
+func TestTroubleshootingQuotesTheProgram(t *testing.T) {
+	source := sourceCode(t, filepath.Join("..", ".."))
+	rows := 0
+	for line := range strings.Lines(section(t, readFile(t, "..", "..", "docs", "SERVICE.md"), "## Troubleshooting")) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 5 || !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		rows++
+		for _, quoted := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[0], -1) {
+			for part := range strings.SplitSeq(quoted[1], "...") {
+				if text := strings.Trim(part, " :"); !strings.Contains(source, text) {
+					t.Errorf("the program has no message with %q", text)
+				}
+			}
+		}
+	}
+	if rows < 20 {
+		t.Errorf("found %d rows", rows)
+	}
+}
+
+// sourceCode returns the program's Go files without tests, joined at the ends of strings that continue on a next line.
+func sourceCode(t *testing.T, root string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, top := range []string{"cmd", "internal"} {
+		err := filepath.WalkDir(filepath.Join(root, top), func(path string, entry os.DirEntry, err error) error {
+			if err == nil && strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go") {
+				all.WriteString(readFile(t, path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return regexp.MustCompile(`"\s*\+\s*"`).ReplaceAllString(all.String(), "")
+}
