@@ -46,18 +46,29 @@ func TestDemoServiceRunsTheTenCommands(t *testing.T) {
 	}
 }
 
-// TestServicePageCommandsAreAccepted parses the commands of docs/SERVICE.md as the program does, without running them.
-func TestServicePageCommandsAreAccepted(t *testing.T) {
+var (
+	// typedCommand is a line of a page that runs dma-copy, perhaps in a pipe.
+	typedCommand = regexp.MustCompile(`(?m)^(?:(?:host|dpu)?\$ +|runuser -u dma-copy -- )(?:.+ \| )?dma-copy (.+)$`)
+	typedWord    = regexp.MustCompile(`'[^']*'|[^\s']+`)
+)
+
+// TestCommandsOfPagesAreAccepted parses the commands of pages as the program does, without running them.
+func TestCommandsOfPagesAreAccepted(t *testing.T) {
 	t.Chdir("../..") // the commands name files of the repository
-	page := readFile(t, "docs", "SERVICE.md")
-	lines := regexp.MustCompile(`(?m)^(?:(?:host|dpu)\$ +|runuser -u dma-copy -- )?dma-copy (.+)$`)
-	commands := lines.FindAllStringSubmatch(page, -1)
-	if len(commands) < 15 {
-		t.Fatalf("found the commands %q only", commands)
-	}
-	for _, match := range commands {
-		if err := parseOnly(strings.Fields(comment.ReplaceAllString(match[1], ""))); err != nil {
-			t.Errorf("dma-copy %s: %v", match[1], err)
+	for page, least := range map[string]int{"README.md": 20, "docs/SERVICE.md": 15, "docs/USAGE.md": 25} {
+		commands := typedCommand.FindAllStringSubmatch(readFile(t, page), -1)
+		if len(commands) < least {
+			t.Errorf("%s: found the commands %q only", page, commands)
+		}
+		for _, match := range commands {
+			line, _, _ := strings.Cut(comment.ReplaceAllString(match[1], ""), " > ")
+			words := typedWord.FindAllString(line, -1)
+			for i := range words {
+				words[i] = strings.Trim(words[i], "'")
+			}
+			if err := parseOnly(words); err != nil {
+				t.Errorf("%s: dma-copy %s: %v", page, line, err)
+			}
 		}
 	}
 }
