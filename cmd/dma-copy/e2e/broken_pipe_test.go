@@ -28,7 +28,7 @@ func TestTransferWithClosedOutput(t *testing.T) {
 func testClosedOutput(f *fixture, format string, closed closedOutputs, name string) {
 	f.createFile("host", 1<<20)
 	lines := map[string]string{"host": hostCommand, "dpu": dpuCommand}
-	unread := f.startWithClosed(closed, name, lines[name]+"-o "+format)
+	unread := f.startWith(processOptions{name: name, closed: closed}, lines[name]+"-o "+format)
 	peer := f.start(peerOf(name), lines[peerOf(name)])
 	wantWarning := format == "json" && closed.stdout && !closed.stderr
 	must(f.t, unread.checkExit(exitOK, wantWarning))
@@ -57,7 +57,7 @@ func TestFailureWithClosedOutput(t *testing.T) {
 	for _, tc := range cases {
 		f := newFixture(t)
 		f.createFile("host", 1)
-		run := f.startWithClosed(closedOutputs{stdout: true, stderr: true}, "run", tc.line)
+		run := f.startWith(processOptions{name: "run", closed: closedOutputs{stdout: true, stderr: true}}, tc.line)
 		if got := run.exitCode(); got != tc.code {
 			t.Errorf("%s: exit code %d, want %d", tc.line, got, tc.code)
 		}
@@ -69,7 +69,7 @@ func TestFailureWithClosedOutput(t *testing.T) {
 func TestCommandWithClosedOutput(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{"dma-copy devices", "dma-copy --help", "dma-copy version"} {
-		run := newFixture(t).startWithClosed(closedOutputs{stdout: true}, "run", line)
+		run := newFixture(t).startWith(processOptions{name: "run", closed: closedOutputs{stdout: true}}, line)
 		if got := run.exitCode(); got != exitBrokenPipe || run.stderr.String() != "" {
 			t.Errorf("%s: exit code %d, stderr %q", line, got, run.stderr.String())
 		}

@@ -62,19 +62,18 @@ type side struct {
 // start runs a command line, whose words may be preceded by NAME=VALUE settings.
 func (f *fixture) start(name, line string) side {
 	f.t.Helper()
-	return f.startWithClosed(closedOutputs{}, name, line)
+	return f.startWith(processOptions{name: name}, line)
 }
 
-// startWithClosed is start with output streams that nothing reads.
-func (f *fixture) startWithClosed(closed closedOutputs, name, line string) side {
+// startWith is start with more options of the process.
+func (f *fixture) startWith(o processOptions, line string) side {
 	f.t.Helper()
 	environment, argv := f.environment, strings.Fields(line)
 	for strings.Contains(argv[0], "=") {
 		environment, argv = append(environment[:len(environment):len(environment)], argv[0]), argv[1:]
 	}
-	p, err := startProcess(processOptions{
-		name: name, dir: f.dir, environment: environment, unprivileged: f.unprivileged, argv: argv, closed: closed,
-	})
+	o.dir, o.environment, o.unprivileged, o.argv = f.dir, environment, f.unprivileged, argv
+	p, err := startProcess(o)
 	must(f.t, err)
 	f.t.Cleanup(p.kill)
 	return side{process: p, t: f.t}

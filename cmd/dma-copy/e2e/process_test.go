@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,9 @@ import (
 const (
 	// processTimeout ends a process that does not end by itself. No test passes because of it.
 	processTimeout = 90 * time.Second
+
+	// daemonTimeout is the same for a daemon, which serves many commands.
+	daemonTimeout = time.Hour
 
 	unprivilegedID = 65534 // user and group "nobody" on every Linux
 )
@@ -39,14 +43,15 @@ type processOptions struct {
 	unprivileged bool // as user nobody, if the test runs as root
 	argv         []string
 	closed       closedOutputs
+	timeout      time.Duration // 0: processTimeout
 }
 
 // closedOutputs are the standard streams whose reader is gone before the process starts.
 type closedOutputs struct{ stdout, stderr bool }
 
-// startProcess starts a process that lives at most for processTimeout; then it prints its goroutines and ends.
+// startProcess starts a process. It prints its goroutines and ends if it lives too long.
 func startProcess(o processOptions) (*process, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), processTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(o.timeout, processTimeout))
 	p := &process{name: o.name, done: make(chan struct{})}
 	p.command = exec.CommandContext(ctx, o.argv[0], o.argv[1:]...)
 	p.command.Dir, p.command.Env = o.dir, o.environment

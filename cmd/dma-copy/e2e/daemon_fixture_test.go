@@ -1,0 +1,295 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/identity"
+)
+
+// daemonFixture is a fixture with a daemon on one side and commands on the other, which trust each other's keys. The
+// share "files" is the directory "share" of the daemon's side.
+type daemonFixture struct {
+	*fixture
+	serves string // the side of the daemon
+}
+
+// The devices of the two sides, as the service's commands name them.
+var serviceDevices = map[string]string{"host": "-p b1:00.1 ", "dpu": "-p 03:00.1 -r b1:00.1 "}
+
+func newDaemonFixture(t *testing.T, serves string) *daemonFixture {
+	t.Helper()
+	f := &daemonFixture{fixture: newFixture(t), serves: serves}
+	must(t, os.Mkdir(f.share(), 0o755))
+	f.trust("dpu", f.createKey("host"))
+	f.trust("host", f.createKey("dpu"))
+	return f
+}
+
+// forEachServingSide runs a test with a daemon on the DPU and with one on the host.
+func forEachServingSide(t *testing.T, test func(f *daemonFixture)) {
+	t.Helper()
+	for _, serves := range bothSides {
+		t.Run("daemon_on_"+serves, func(t *testing.T) {
+			t.Parallel()
+			test(newDaemonFixture(t, serves))
+		})
+	}
+}
+
+// commands returns the side of the commands.
+func (f *daemonFixture) commands() string { return peerOf(f.serves) }
+
+// share returns the path of something in the share.
+func (f *daemonFixture) share(elements ...string) string {
+	return filepath.Join(append([]string{f.dir, f.serves, "share"}, elements...)...)
+}
+
+// local returns the path of something on the side of the commands.
+func (f *daemonFixture) local(elements ...string) string {
+	return filepath.Join(append([]string{f.dir, f.commands()}, elements...)...)
+}
+
+// createKey makes a key, in a directory with that name beside the files of its side.
+func (f *daemonFixture) createKey(name string) identity.Public {
+	f.t.Helper()
+	key, err := identity.Generate()
+	must(f.t, err)
+	must(f.t, f.keys(name).SaveKey(key))
+	return key.Public()
+}
+
+func (f *daemonFixture) keys(name string) *identity.Store {
+	f.t.Helper()
+	store, err := identity.OpenStore(filepath.Join(f.dir, name+".keys"))
+	must(f.t, err)
+	return store
+}
+
+// trust makes a key trusted in the directory of another one.
+func (f *daemonFixture) trust(name string, key identity.Public) {
+	f.t.Helper()
+	must(f.t, f.keys(name).Trust(identity.Grant{Name: "peer", Key: key}, true))
+}
+
+// daemon is a running daemon.
+type daemon struct {
+	side
+	fixture *daemonFixture
+}
+
+var logReady = regexp.MustCompile(`(?m)^ready `)
+
+// serve starts a daemon and waits until it is ready.
+func (f *daemonFixture) serve(flags string) daemon {
+	f.t.Helper()
+	d := f.startDaemon(flags)
+	d.waitForLog(logReady)
+	return d
+}
+
+func (f *daemonFixture) startDaemon(flags string) daemon {
+	f.t.Helper()
+	line := fmt.Sprintf("dma-copy serve %s --share files=%s/share,rw --keys %s.keys --runtime-dir %s/run --metrics unix:%s/metrics ",
+		serviceDevices[f.serves], f.serves, f.serves, f.serves, f.serves)
+	return daemon{f.startWith(processOptions{name: "daemon", timeout: daemonTimeout}, line+flags), f}
+}
+
+// command starts a command of the service: its name and its arguments.
+func (f *daemonFixture) command(line string) side {
+	f.t.Helper()
+	return f.commandWithKey(f.commands(), line)
+}
+
+func (f *daemonFixture) commandWithKey(key, line string) side {
+	f.t.Helper()
+	name, arguments, _ := strings.Cut(line, " ")
+	return f.start(name, fmt.Sprintf("dma-copy %s %s--keys %s.keys %s", name, serviceDevices[f.commands()], key, arguments))
+}
+
+// expectCommand runs a command that has to succeed.
+func (f *daemonFixture) expectCommand(line string) side {
+	f.t.Helper()
+	s := f.command(line)
+	s.expectExit(exitOK)
+	return s
+}
+
+// stop ends the daemon, and expects that it leaves nothing.
+func (d daemon) stop() {
+	d.t.Helper()
+	must(d.t, d.signal(syscall.SIGTERM))
+	d.expectEnd()
+	d.fixture.expectNothingLeft()
+}
+
+// expectEnd expects the daemon to end as one that was told to. Its log may have warnings of peers that were refused.
+func (d daemon) expectEnd() {
+	d.t.Helper()
+	d.expectExitIn(exitOK)
+	if text := d.stderr.String(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "panic") {
+		d.t.Errorf("the daemon has logged an error:\n%s", text)
+	}
+}
+
+// daemonStatus is what the tests need of docs/status.schema.json.
+type daemonStatus struct {
+	Pending     int `json:"pending_connections"`
+	Connections []struct {
+		Request *struct {
+			Operation string `json:"operation"`
+			Moved     int64  `json:"moved_bytes"`
+		} `json:"request"`
+	} `json:"connections"`
+	Running int                                                        `json:"running_transfers"`
+	Waiting int                                                        `json:"waiting_transfers"`
+	Memory  int64                                                      `json:"memory_bytes"`
+	Totals  struct{ Connections, Refused, Requests, Failed, Bugs int } `json:"totals"`
+}
+
+func (s daemonStatus) idle() bool {
+	return s.Pending == 0 && len(s.Connections) == 0 && s.Running == 0 && s.Waiting == 0 && s.Memory == 0
+}
+
+func (d daemon) status() (status daemonStatus) {
+	d.t.Helper()
+	s := d.fixture.start("status", fmt.Sprintf("dma-copy status -o json --socket %s/run/status.sock", d.fixture.serves))
+	s.expectExitIn(exitOK)
+	must(d.t, json.Unmarshal([]byte(s.stdout.String()), &status))
+	return status
+}
+
+// waitUntilIdle waits until the daemon has neither connections nor requests, nor memory for them.
+func (d daemon) waitUntilIdle() {
+	d.t.Helper()
+	d.waitForStatus("idle", daemonStatus.idle)
+}
+
+// waitForStatus waits until the daemon's status is as wanted.
+func (d daemon) waitForStatus(what string, wanted func(daemonStatus) bool) {
+	d.t.Helper()
+	deadline := time.Now().Add(processTimeout)
+	status := d.status()
+	for ; !wanted(status); status = d.status() {
+		if time.Now().After(deadline) || d.hasEnded() {
+			d.t.Fatalf("the daemon does not become %s: %+v; stderr:\n%s", what, status, d.stderr.String())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	if status.Totals.Bugs > 0 {
+		d.t.Errorf("the daemon has counted %d bugs:\n%s", status.Totals.Bugs, d.stderr.String())
+	}
+}
+
+// resources is what a process holds.
+type resources struct {
+	descriptors, mappings, goroutines int
+	resident                          int64 // bytes
+	threads                           int
+}
+
+// resources returns what the idle daemon holds.
+func (d daemon) resources() resources {
+	d.t.Helper()
+	d.waitUntilIdle()
+	numbers := d.metrics()
+	process := fmt.Sprintf("/proc/%d/", d.command.Process.Pid)
+	descriptors, err := os.ReadDir(process + "fd")
+	must(d.t, err)
+	return resources{
+		descriptors: len(descriptors), mappings: strings.Count(readFile(d.t, process+"maps"), "\n"),
+		goroutines: numbers["go_goroutines"], threads: numbers["go_threads"],
+		resident: int64(kibibytes(process+"status", `VmRSS:\s+(\d+) kB`)),
+	}
+}
+
+// metrics returns the daemon's metrics without labels that are whole numbers.
+func (d daemon) metrics() map[string]int {
+	d.t.Helper()
+	socket := filepath.Join(d.fixture.dir, d.fixture.serves, "metrics")
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		},
+	}}
+	response, err := client.Get("http://daemon/metrics")
+	must(d.t, err)
+	text, err := io.ReadAll(response.Body)
+	must(d.t, errors.Join(err, response.Body.Close()))
+	numbers := map[string]int{}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if number, err := strconv.Atoi(value); err == nil {
+			numbers[name] = number
+		}
+	}
+	return numbers
+}
+
+// expectNothingLeft expects no temporary file, no socket and no shared memory in any directory of the test, after all
+// its processes have ended.
+func (f *daemonFixture) expectNothingLeft() {
+	f.t.Helper()
+	f.expectLeft()
+	var sockets []string
+	must(f.t, filepath.WalkDir(f.dir, func(path string, e fs.DirEntry, err error) error {
+		if err == nil && e.Type()&fs.ModeSocket != 0 {
+			sockets = append(sockets, path)
+		}
+		return err
+	}))
+	if len(sockets) > 0 {
+		f.t.Errorf("sockets are left: %q", sockets)
+	}
+	if left := namesIn(f.t, filepath.Join(f.dir, runtimeDir)); !slices.Equal(left, []string{".run/lock"}) {
+		f.t.Errorf("the software device has left %q", left)
+	}
+}
+
+// expectLeft expects these temporary files below the share and the directory of the commands, and no others.
+func (f *daemonFixture) expectLeft(want ...string) {
+	f.t.Helper()
+	var left []string
+	for _, root := range []string{f.share(), f.local()} {
+		must(f.t, filepath.WalkDir(root, func(path string, _ fs.DirEntry, err error) error {
+			if err == nil && isTemporary(path) {
+				left = append(left, path)
+			}
+			return err
+		}))
+	}
+	if !slices.Equal(left, want) {
+		f.t.Errorf("temporary files: %q, want %q", left, want)
+	}
+}
+
+// expectResources expects the daemon to hold no more than before. Go keeps threads, and some of the memory that it has
+// had in use.
+func (d daemon) expectResources(before resources) {
+	d.t.Helper()
+	now := d.resources()
+	for deadline := time.Now().Add(processTimeout); now.goroutines > before.goroutines && time.Now().Before(deadline); {
+		time.Sleep(10 * time.Millisecond)
+		now = d.resources()
+	}
+	d.t.Logf("the daemon held %+v, and now %+v", before, now)
+	if now.descriptors > before.descriptors || now.goroutines > before.goroutines {
+		d.t.Errorf("the daemon held %+v, and now %+v", before, now)
+	}
+}
