@@ -198,9 +198,9 @@ func (d daemon) waitForStatus(what string, wanted func(daemonStatus) bool) {
 
 // resources is what a process holds.
 type resources struct {
-	descriptors, mappings, goroutines int
-	resident                          int64 // bytes
-	threads                           int
+	descriptors                   []string // what each is open on, sorted
+	mappings, goroutines, threads int
+	resident                      uint64 // bytes
 }
 
 // resources returns what the idle daemon holds.
@@ -209,13 +209,27 @@ func (d daemon) resources() resources {
 	d.waitUntilIdle()
 	numbers := d.metrics()
 	process := fmt.Sprintf("/proc/%d/", d.command.Process.Pid)
-	descriptors, err := os.ReadDir(process + "fd")
-	must(d.t, err)
 	return resources{
-		descriptors: len(descriptors), mappings: strings.Count(readFile(d.t, process+"maps"), "\n"),
+		descriptors: openFiles(d.t, process), mappings: strings.Count(readFile(d.t, process+"maps"), "\n"),
 		goroutines: numbers["go_goroutines"], threads: numbers["go_threads"],
-		resident: int64(kibibytes(process+"status", `VmRSS:\s+(\d+) kB`)),
+		resident: kibibytes(process+"status", `VmRSS:\s+(\d+) kB`),
 	}
+}
+
+var inodeNumber = regexp.MustCompile(`:\[\d+\]$`)
+
+// openFiles returns what the descriptors of a process are open on, sorted and without numbers of inodes.
+func openFiles(t *testing.T, process string) (names []string) {
+	t.Helper()
+	descriptors, err := os.ReadDir(process + "fd")
+	must(t, err)
+	for _, d := range descriptors {
+		if name, err := os.Readlink(process + "fd/" + d.Name()); err == nil { // else closed meanwhile
+			names = append(names, inodeNumber.ReplaceAllString(name, ""))
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // metrics returns the daemon's metrics without labels that are whole numbers.
@@ -279,17 +293,29 @@ func (f *daemonFixture) expectLeft(want ...string) {
 	}
 }
 
-// expectResources expects the daemon to hold no more than before. Go keeps threads, and some of the memory that it has
-// had in use.
+// expectResources waits until the daemon holds no more than before. Go keeps threads, and some of the memory that it
+// has had in use.
 func (d daemon) expectResources(before resources) {
 	d.t.Helper()
-	now := d.resources()
-	for deadline := time.Now().Add(processTimeout); now.goroutines > before.goroutines && time.Now().Before(deadline); {
+	deadline := time.Now().Add(processTimeout)
+	for now := d.resources(); now.exceed(before); now = d.resources() {
+		if time.Now().After(deadline) {
+			d.t.Errorf("the daemon held\n%+v, and now\n%+v", before, now)
+			return
+		}
 		time.Sleep(10 * time.Millisecond)
-		now = d.resources()
 	}
-	d.t.Logf("the daemon held %+v, and now %+v", before, now)
-	if now.descriptors > before.descriptors || now.goroutines > before.goroutines {
-		d.t.Errorf("the daemon held %+v, and now %+v", before, now)
+}
+
+// exceed reports whether there are goroutines or open files that were not there before.
+func (r resources) exceed(before resources) bool {
+	rest := slices.Clone(before.descriptors)
+	for _, name := range r.descriptors {
+		i := slices.Index(rest, name)
+		if i < 0 {
+			return true
+		}
+		rest = slices.Delete(rest, i, i+1)
 	}
+	return r.goroutines > before.goroutines
 }
