@@ -11,6 +11,7 @@ const (
 	exitTarget        = 5
 	exitDevice        = 6
 	exitPeer          = 7
+	exitRefused       = 8
 	exitDigest        = 9
 	exitSourceChanged = 10
 	exitProtocol      = 11
