@@ -206,8 +206,8 @@ var serveHelp = map[string]string{
 
 // options implements Settings.
 func (s *Serve) options() []option {
-	return slices.Concat(withAutoDigest(withHelp(s.Copy.options(), serveHelp)), s.shareOptions(), identityOptions(&s.Keys, &s.Auth),
-		s.limitOptions(), s.watchOptions())
+	return slices.Concat(withAutoDigest(withHelp(s.Copy.options(), serveHelp)), s.shareOptions(),
+		identityOptions(&s.Keys, &s.Auth), s.limitOptions(), s.watchOptions())
 }
 
 // withHelp returns those options of a table that help names, with its help unless that is empty.

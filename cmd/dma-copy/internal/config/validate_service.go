@@ -219,8 +219,8 @@ func (s *Serve) Validate() error {
 	return ValidatePlacement(s.Placement)
 }
 
-// chooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can forge
-// lets an authenticated peer answer for them. An expected digest decides by itself.
+// chooseDigest decides which digest auto is. Data travel by DMA, outside of TLS, and only a digest that nobody can
+// forge lets an authenticated peer answer for them. An expected digest decides by itself.
 func (s *Copy) chooseDigest(auth AuthChoice) {
 	if s.autoDigest && auth == AuthKeys && !s.Expects() {
 		s.Digest = digest.BLAKE3
