@@ -66,8 +66,7 @@ var ErrNotSorted = errors.New("the list is not sorted")
 // everything in it. What protect excludes is left out, with everything below it and the directories above it. Nothing
 // below a directory of the target is extra if the source has something else of its name, such as a symlink that the
 // copy has followed. Errors are those of the two listings, or wrap ErrNotSorted; one in the rest of source comes after
-// all entries, so they have to be read once, as CountExtra does, before the first is removed. Memory is bounded by the
-// depth.
+// all entries, so nothing may be removed before the end. Memory is bounded by the depth.
 func Extra(source, target Listing, protect *Filter) Listing {
 	return func(yield func(Listed, error) bool) {
 		in, stop := newCursor(source)
@@ -219,23 +218,4 @@ func (s *sorted) check(path string) error {
 	}
 	s.last = path
 	return nil
-}
-
-// ErrTooManyExtra is the error of CountExtra beyond its limit.
-var ErrTooManyExtra = errors.New("too many entries that the source does not have")
-
-// CountExtra returns how many entries an Extra yields, so that nothing is removed if there are more than expected. With
-// more than limit, which may be 0, it fails with ErrTooManyExtra; a negative limit is none. Errors are also those of
-// the listing.
-func CountExtra(extra Listing, limit int64) (count int64, err error) {
-	for _, err := range extra {
-		if err != nil {
-			return 0, err
-		}
-		if count == limit {
-			return 0, fmt.Errorf("more than %d: %w", limit, ErrTooManyExtra)
-		}
-		count++
-	}
-	return count, nil
 }
