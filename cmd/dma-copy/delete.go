@@ -43,9 +43,13 @@ func (t *transfers) rest(ctx context.Context, e ends) ([]tree.Listed, error) {
 	if !t.settings.Sends {
 		source, target = target, source
 	}
+	protect, err := t.protected()
+	if err != nil {
+		return nil, err
+	}
 	var rest []tree.Listed
 	bytes, limit := 0, t.settings.MaxDelete
-	for each, err := range tree.Extra(source, target, t.options.Filter) {
+	for each, err := range tree.Extra(source, target, protect) {
 		if err != nil {
 			return nil, err
 		}
@@ -61,6 +65,14 @@ func (t *transfers) rest(ctx context.Context, e ends) ([]tree.Listed, error) {
 		}
 	}
 	return rest, nil
+}
+
+// protected returns the filter of what is not deleted: what the patterns exclude, and with --backup what that has kept.
+func (t *transfers) protected() (*tree.Filter, error) {
+	if !t.settings.Backup {
+		return t.options.Filter, nil
+	}
+	return tree.NewFilter(append([]tree.Rule{{Pattern: "*~"}}, t.rules...))
 }
 
 // errEnough ends a listing whose entries nobody wants any more.
