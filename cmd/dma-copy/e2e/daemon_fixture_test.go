@@ -95,19 +95,20 @@ type daemon struct {
 
 var logReady = regexp.MustCompile(`(?m)^ready `)
 
-// serve starts a daemon and waits until it is ready.
+// serve starts a daemon with the share, and waits until it is ready.
 func (f *daemonFixture) serve(flags string) daemon {
 	f.t.Helper()
-	d := f.startDaemon(flags)
-	d.waitForLog(logReady)
-	return d
+	return f.serveWith("--share files=" + f.serves + "/share,rw " + flags)
 }
 
-func (f *daemonFixture) startDaemon(flags string) daemon {
+// serveWith starts a daemon with the shares that the flags name, and waits until it is ready.
+func (f *daemonFixture) serveWith(flags string) daemon {
 	f.t.Helper()
-	line := fmt.Sprintf("dma-copy serve %s --share files=%s/share,rw --keys %s.keys --runtime-dir %s/run --metrics unix:%s/metrics ",
-		serviceDevices[f.serves], f.serves, f.serves, f.serves, f.serves)
-	return daemon{f.startWith(processOptions{name: "daemon", timeout: daemonTimeout}, line+flags), f}
+	line := fmt.Sprintf("dma-copy serve %s--keys %[2]s.keys --runtime-dir %[2]s/run --metrics unix:%[2]s/metrics %s",
+		serviceDevices[f.serves], f.serves, flags)
+	d := daemon{f.startWith(processOptions{name: "daemon", timeout: daemonTimeout}, line), f}
+	d.waitForLog(logReady)
+	return d
 }
 
 // command starts a command of the service: its name and its arguments.
@@ -149,11 +150,12 @@ func (d daemon) expectEnd() {
 
 // daemonStatus is what the tests need of docs/status.schema.json.
 type daemonStatus struct {
+	Draining    bool
 	Pending     int `json:"pending_connections"`
 	Connections []struct {
 		Request *struct {
-			Operation string `json:"operation"`
-			Moved     int64  `json:"moved_bytes"`
+			Path  string
+			Moved int64 `json:"moved_bytes"`
 		} `json:"request"`
 	} `json:"connections"`
 	Running int                                                        `json:"running_transfers"`

@@ -1,0 +1,80 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"testing"
+)
+
+// TestDaemonOfSeveralFunctions serves two host functions with one daemon, whose commands copy at the same time. A
+// daemon for one of them is refused with the process id of the first, in the same runtime directory and in another
+// one, by the device.
+func TestDaemonOfSeveralFunctions(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	f.createLocal(100_000, "a", "b")
+	d := f.serve("-r b1:00.0 ")
+	pushes := []side{f.pushFrom("b1:00.0", "a"), f.pushFrom("b1:00.1", "b")}
+	for _, s := range pushes {
+		s.expectExit(exitOK)
+	}
+	f.expectPushed("a", "b")
+
+	const second = "dma-copy serve -p 03:00.1 -r b1:00.0 --share files=dpu/share --keys dpu.keys --runtime-dir dpu/"
+	refused := f.start("second", second+"run")
+	refused.expectExit(exitDevice)
+	refused.expectStderr(fmt.Sprintf("is running for 0000:03:00.1 0000:b1:00.0: process %d:", d.command.Process.Pid))
+	refused = f.start("second", second+"other")
+	refused.expectExit(exitDevice)
+	refused.expectStderr("another daemon already serves representor b1:00.0")
+	f.expectCommand("ls :files")
+	d.stop()
+}
+
+// pushFrom starts a push over one of the host's functions.
+func (f *daemonFixture) pushFrom(function, name string) side {
+	f.t.Helper()
+	return f.start("push", fmt.Sprintf("dma-copy push -p %s --keys host.keys host/%s :files/", function, name))
+}
+
+// TestCopiesBesideADaemon makes one-shot copies, and one with a peer of the reference protocol, over the function for
+// which a daemon copies at the same time.
+func TestCopiesBesideADaemon(t *testing.T) {
+	t.Parallel()
+	forEachServingSide(t, func(f *daemonFixture) {
+		f.createLocal(secondSize, "served")
+		d := f.serve("")
+		served := d.push(f.commands(), "served")
+		f.createFile("host", 3_000_000)
+		f.expectTransfer("")
+		f.expectSameFiles()
+		must(f.t, os.Remove(f.path("dpu")))
+		host, dpu := f.start("host", refpeerHost), f.start("dpu", dpuCommand)
+		host.expectExit(exitOK)
+		dpu.expectExit(exitOK)
+		f.expectSameFiles()
+		served.expectExitIn(exitOK)
+		f.expectPushed("served")
+		d.stop()
+	})
+}
+
+// TestCommandsOnTheDPUTakeTurns starts several commands on the DPU at once: the daemon on the host serves one after the
+// other. One whose --wait is shorter ends with 6.
+func TestCommandsOnTheDPUTakeTurns(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "host")
+	f.createLocal(secondSize, "first")
+	f.createLocal(1000, "a", "b")
+	d := f.serve("")
+	first := d.push("dpu", "first")
+	waiting := []side{f.command("push -l INFO dpu/a :files/"), f.command("push -l INFO dpu/b :files/")}
+	hasty := f.command("ls --wait 100ms :")
+	hasty.expectExit(exitDevice)
+	hasty.expectStderr("another dma-copy already serves representor")
+	for _, s := range append(waiting, first) {
+		s.expectExitIn(exitOK)
+	}
+	f.expectPushed("first", "a", "b")
+	d.stop()
+}
