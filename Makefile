@@ -70,11 +70,13 @@ test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the softwar
 
 # Real processes are killed, so the same seed may hit other phases when it is repeated. -v shows which ones it hit.
 CRASH_TEST := $(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e
-test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as many interrupted, and stopped
+test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as many interrupted, stopped, of a service
 	$(CRASH_TEST) -run TestCrashAtRandomTime -kill.count=$(KILLS) -kill.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestSignalAtRandomTime -signal.count=$$(($(KILLS) / 10 + 1)) -signal.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestStallAtRandomTime -stop.count=$$(($(KILLS) / 10 + 1)) -stop.seed=$(KILLSEED)
 	$(CRASH_TEST) -run TestTreeCrashAtRandomTime -tree.kills=$$(($(KILLS) / 10 + 1)) -tree.seed=$(KILLSEED)
+	$(CRASH_TEST) -run 'Test(Daemon|Command)CrashAtRandomTime' -daemon.kills=$$(($(KILLS) / 10 + 1)) \
+		-daemon.seed=$(KILLSEED)
 
 test-escape: ## FLIPS exchanges of directories and symlinks (default 1000000) in a share that is used meanwhile
 	$(GO) test -count=1 -timeout 0 -v ./internal/share -run TestNothingEscapes -share.flips=$(FLIPS)
@@ -84,8 +86,9 @@ trees: ## copy this checkout and the sources of Go as trees, both ways, and comp
 	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestRealTrees \
 		-trees="$(CURDIR):$$($(GO) env GOROOT)/src"
 
-soak: ## COPIES copies in one process (default 1000), and a tenth as many in two, with a check for leaks at the end
-	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run TestSoak -soak.copies=$(COPIES)
+soak: ## COPIES copies in one process (default 1000), a tenth as many in two, ten times as many of a daemon: no leaks
+	$(GO) test -count=1 -timeout 0 -v ./cmd/dma-copy/e2e -run 'Test(Daemon)?Soak' \
+		-soak.copies=$(COPIES) -soak.commands=$$(($(COPIES) * 10))
 
 # What the race detector only slows down: packages without goroutines, whose tests have none either, and tests of
 # processes that are killed or stopped at random times, of symlinks that another process makes, of what a loss of power
@@ -93,8 +96,8 @@ soak: ## COPIES copies in one process (default 1000), and a tenth as many in two
 # and of what many equal copies leave behind.
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
-NOT_UNDER_RACE := ^Test((Crash|Stall|TreeCrash)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|DeepTree|Sparse|$\
-LongTextInParameterFilesIsCut|LongNumbersAreCut|Soak(OfProcesses)?|$\
+NOT_UNDER_RACE := ^Test(((Daemon|Command|Tree)?Crash|Stall)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|$\
+DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
 RepeatedTransfersLeaveNothing)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
 ^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
 race: ## the Go tests under the race detector, except for packages without goroutines
