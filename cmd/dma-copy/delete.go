@@ -6,6 +6,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
@@ -27,6 +28,10 @@ func (t *transfers) deleteRest(ctx context.Context, e ends) error {
 	rest, err := t.rest(ctx, e)
 	if err == nil && len(rest) > 0 {
 		err = t.delete(ctx, e, rest)
+	}
+	if errors.Is(err, comch.ErrPeerLost) || errors.Is(err, negotiate.ErrPeerLost) {
+		err = exit.Errorf(exit.Peer, "run the same command again",
+			"the copy is complete, but the connection to the %s was lost before everything was deleted", t.side.side.Other())
 	}
 	if err == nil && t.total.Kept > 0 {
 		err = exit.Errorf(exit.SomeFailed, "remove the causes and run the same command again",

@@ -3,10 +3,12 @@ package e2e
 import (
 	"errors"
 	"flag"
+	"fmt"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -75,6 +77,34 @@ func TestCommandCrashAtRandomTime(t *testing.T) {
 		d.expectResources(before)
 		d.stop()
 	})
+}
+
+// TestDaemonDiesWhileItDeletes kills a daemon that is deleting what the source of a sync lacks. The command says so, and
+// with the next daemon it deletes the rest.
+func TestDaemonDiesWhileItDeletes(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	const files = 2000
+	for i := range files {
+		must(t, os.WriteFile(f.share(fmt.Sprint(i)), nil, 0o644))
+	}
+	must(t, os.Mkdir(f.local("empty"), 0o755))
+	d := f.serve("")
+	const line = "sync --delete host/empty :files"
+	command := f.command(line)
+	command.waitForLog(regexp.MustCompile(`(?m)^deleted `))
+	d.kill()
+	command.expectExitIn(exitPeer)
+	command.expectStderr("the copy is complete, but the connection to the DPU was lost before everything was deleted")
+	d = f.serve("")
+	if left := namesIn(t, f.share()); len(left) == 0 || len(left) == files {
+		t.Errorf("the first daemon has left %d files of %d", len(left), files)
+	}
+	f.expectCommand(line)
+	if left := namesIn(t, f.share()); len(left) > 0 {
+		t.Errorf("%d files were not deleted", len(left))
+	}
+	d.stop()
 }
 
 // load is a daemon's share, and commands that push to it, pull from it and sync with it at the same time.
