@@ -246,11 +246,7 @@ func (d *daemon) openAudit() (*audit.Log, error) {
 	case config.Stream:
 		return audit.New(d.streams.stderr, d.log), nil
 	}
-	log, err := audit.Open(d.settings.AuditLog, d.log)
-	if err != nil {
-		return nil, exit.Errorf(exit.Usage, "name another file with --audit-log", "%w", err)
-	}
-	return log, nil
+	return audit.Open(d.settings.AuditLog, d.log)
 }
 
 func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) service.ServerConfig {
