@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 	"github.com/spf13/pflag"
 
@@ -165,8 +166,8 @@ func checkConfig(streams streams, s config.Config, args []string) error {
 	if err != nil {
 		return err
 	}
-	text := fmt.Sprintf("ok  %s  %d values, %d shares, %d peers\n", quote.Printable(path), checked.Values,
-		checked.Shares, len(checked.Peers))
+	text := fmt.Sprintf("ok  %s  %s, %s, %s\n", quote.Printable(path), english.Plural(checked.Values, "value", ""),
+		english.Plural(checked.Shares, "share", ""), english.Plural(len(checked.Peers), "peer", ""))
 	for _, note := range checked.Notes {
 		text += "    " + note + "\n"
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/audit"
@@ -395,7 +396,7 @@ func (d *daemon) reload(store *identity.Store) {
 		d.log.Error().Err(err).Int("exit_code", report.ExitCode(err)).Msg("the shares stay as they are")
 		return
 	}
-	fmt.Fprintf(d.streams.stderr, "reloaded: %d shares\n", len(d.settings.Shares))
+	fmt.Fprintf(d.streams.stderr, "reloaded: %s\n", english.Plural(len(d.settings.Shares), "share", ""))
 }
 
 // reloadKeys trusts the keys of the directory. If that cannot be read, nobody is trusted: a key may have been removed.
