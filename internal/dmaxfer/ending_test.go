@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -24,7 +25,7 @@ import (
 
 // runWith runs a small transfer in which when is called for every message, and decides how it is delivered.
 func runWith(
-	t *testing.T, sender negotiate.Side, when func(a *attempt, message []byte) delivery,
+	t *testing.T, sender negotiate.Side, when func(a *attempt, message []byte) dmaxfertest.Delivery,
 ) (*checker, results, *attempt) {
 	t.Helper()
 	sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
@@ -33,7 +34,7 @@ func runWith(
 	var e results
 	synctest.Test(t, func(*testing.T) {
 		a := newAttempt(sc, c.disks, fault{})
-		a.message = func(_ negotiate.Side, _ int, message []byte) delivery { return when(a, message) }
+		a.message = func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery { return when(a, message) }
 		c.last = a
 		e = a.run()
 		synctest.Wait()
@@ -86,11 +87,11 @@ func runInterruptedAt(
 	t *testing.T, sender, interrupted negotiate.Side, is func(message []byte) bool,
 ) (*checker, results) {
 	t.Helper()
-	c, e, _ := runWith(t, sender, func(a *attempt, message []byte) delivery {
+	c, e, _ := runWith(t, sender, func(a *attempt, message []byte) dmaxfertest.Delivery {
 		if is(message) {
 			a.stop[interrupted](errInterrupted)
 		}
-		return delivery{message: message}
+		return dmaxfertest.Delivery{Message: message}
 	})
 	return c, e
 }
@@ -165,25 +166,25 @@ func TestWindowThatIsSlowToOpen(t *testing.T) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				var began, ended atomic.Bool
 				var beats atomic.Int64
-				c, device := &checker{scenario: sc, t: t}, noDeviceFaults()
-				device.open = func(what string) error {
+				c, device := &checker{scenario: sc, t: t}, dmaxfertest.NoDeviceFaults()
+				device.Open = func(what string) error {
 					if what != "engine" || began.Swap(true) {
 						return nil
 					}
 					time.Sleep(sc.Idle * 3 / 4)
 					if ended.Store(true); want != nil {
-						return errUnreachable
+						return dmaxfertest.ErrUnreachable
 					}
 					return nil
 				}
-				countBeats := func(from negotiate.Side, _ int, m []byte) delivery {
+				countBeats := func(from negotiate.Side, _ int, m []byte) dmaxfertest.Delivery {
 					if from == negotiate.DPU && began.Load() && !ended.Load() {
 						beats.Add(1)
 					}
 					if from == negotiate.Host && began.Load() && want != nil {
-						return delivery{}
+						return dmaxfertest.Delivery{}
 					}
-					return delivery{message: m}
+					return dmaxfertest.Delivery{Message: m}
 				}
 				e := c.run(sc.newDisks(), fault{}, injection{device: device, message: countBeats})
 				if err := e.errs[negotiate.DPU]; !errors.Is(err, want) || beats.Load() < 3 {
@@ -220,7 +221,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 		defer own.Close()
 		file, err := o.find(ctx)
 		if err == nil {
-			_, err = peer{o, file, own, busMemory{&bus{deviceFaults: noDeviceFaults()}, 1}}.transfer(ctx)
+			_, err = peer{o, file, own, dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults()).Memory(1)}.transfer(ctx)
 		}
 		ended <- err
 	}()
@@ -260,12 +261,12 @@ func meetNative(t *testing.T, side negotiate.Side, end *comchtest.End) *negotiat
 // the result.
 func TestLostAfterTheEnd(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
-			return delivery{message: message, cut: isResults(message)}
+		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) dmaxfertest.Delivery {
+			return dmaxfertest.Delivery{Message: message, Cut: isResults(message)}
 		})
 		mustBeInDoubt(t, c, e)
-		c, e, _ = runWith(t, sender, func(_ *attempt, message []byte) delivery {
-			return delivery{message: message, cut: isFinished(message)}
+		c, e, _ = runWith(t, sender, func(_ *attempt, message []byte) dmaxfertest.Delivery {
+			return dmaxfertest.Delivery{Message: message, Cut: isFinished(message)}
 		})
 		c.mustSucceed("although the last message was lost", e)
 	})
@@ -288,11 +289,11 @@ func mustBeInDoubt(t *testing.T, c *checker, e results) {
 // The receiver compares the digests, and nothing wrong is kept.
 func TestDigestsThatDiffer(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
-		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) delivery {
+		c, e, _ := runWith(t, sender, func(_ *attempt, message []byte) dmaxfertest.Delivery {
 			if isEnd(message) {
 				message[len(message)-1] ^= 1 // of the digest
 			}
-			return delivery{message: message}
+			return dmaxfertest.Delivery{Message: message}
 		})
 		for side, err := range e.errs {
 			if code(err) != int(negotiate.AbortDigest) {
@@ -308,16 +309,16 @@ func TestDigestsThatDiffer(t *testing.T) {
 func TestInterruptedWithoutAResult(t *testing.T) {
 	bothSides(t, func(t *testing.T, sender negotiate.Side) {
 		var interrupted atomic.Pointer[time.Time] // both directions are delivered concurrently
-		c, e, _ := runWith(t, sender, func(a *attempt, message []byte) delivery {
+		c, e, _ := runWith(t, sender, func(a *attempt, message []byte) dmaxfertest.Delivery {
 			if isResults(message) {
 				now := time.Now()
 				interrupted.Store(&now)
 				a.stop[sender](errInterrupted)
 			}
 			if interrupted.Load() != nil {
-				return delivery{}
+				return dmaxfertest.Delivery{}
 			}
-			return delivery{message: message}
+			return dmaxfertest.Delivery{Message: message}
 		})
 		mustBeInDoubt(t, c, e)
 		if took := e.ended[sender].Sub(*interrupted.Load()); took > 2*job.PartingTime {
@@ -337,11 +338,11 @@ func TestBeatFailsBeforeTheLastMessage(t *testing.T) {
 				sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
 				c := &checker{scenario: sc, t: t}
 				e := c.run(sc.newDisks(), fault{}, injection{
-					message: func(_ negotiate.Side, _ int, message []byte) delivery {
+					message: func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
 						if is.delayed(message) {
 							time.Sleep(2 * job.LongestPulse)
 						}
-						return delivery{message: message}
+						return dmaxfertest.Delivery{Message: message}
 					},
 					conn: func(_ negotiate.Side, conn comch.Conn) comch.Conn {
 						return &stutteringConn{pollingConn: conn.(pollingConn), since: is.since}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -71,15 +72,17 @@ func (h *hanging) fileOf(side negotiate.Side) func(negotiate.Side, int, string, 
 }
 
 // deviceCalls are the kinds of calls to a device, and how one comes to hang.
-var deviceCalls = map[string]func(t *deviceFaults, wait func()){
-	"opening":    func(t *deviceFaults, wait func()) { t.open = func(string) error { wait(); return nil } },
-	"submitting": func(t *deviceFaults, wait func()) { t.submit = func() error { wait(); return nil } },
-	"moving":     func(t *deviceFaults, wait func()) { t.arrive = func(int64) (int, error) { wait(); return -1, nil } },
-	"closing":    func(t *deviceFaults, wait func()) { t.closing = func(string) error { wait(); return nil } },
+var deviceCalls = map[string]func(t *dmaxfertest.DeviceFaults, wait func()){
+	"opening":    func(t *dmaxfertest.DeviceFaults, wait func()) { t.Open = func(string) error { wait(); return nil } },
+	"submitting": func(t *dmaxfertest.DeviceFaults, wait func()) { t.Submit = func() error { wait(); return nil } },
+	"moving": func(t *dmaxfertest.DeviceFaults, wait func()) {
+		t.Arrive = func(int64) (int, error) { wait(); return -1, nil }
+	},
+	"closing": func(t *dmaxfertest.DeviceFaults, wait func()) { t.Closing = func(string) error { wait(); return nil } },
 }
 
-func (h *hanging) device(call string) *deviceFaults {
-	device := noDeviceFaults()
+func (h *hanging) device(call string) *dmaxfertest.DeviceFaults {
+	device := dmaxfertest.NoDeviceFaults()
 	deviceCalls[call](device, func() {
 		if until := h.next(call); until != nil {
 			<-until
@@ -215,7 +218,7 @@ func TestEveryDeviceCallHangs(t *testing.T) {
 			t.Run(fmt.Sprint(name, ", ", call), func(t *testing.T) {
 				inject := func(h *hanging) injection { return injection{device: h.device(call)} }
 				sweepHangs(t, sc, inject, func(h *hanging, a *attempt) {
-					if h.what() != "" && call != "opening" && a.bus.left() == 0 {
+					if h.what() != "" && call != "opening" && a.bus.Left() == 0 {
 						t.Errorf("nothing is open any more while the device is still %s", call)
 					}
 				})
@@ -299,13 +302,13 @@ func TestKeepingHangs(t *testing.T) {
 			return h.fileOf(sender.Other())(at, n, op, name)
 		}
 		e, _ := c.runHanging(h, injection{file: file, started: func(a *attempt) {
-			a.message = func(_ negotiate.Side, _ int, message []byte) delivery {
+			a.message = func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
 				if _, err := negotiate.DecodeAcks(nil, message); err == nil && interrupted.IsZero() {
 					interrupted = time.Now()
 					keeps.Store(true)
 					a.stop[sender](errInterrupted)
 				}
-				return delivery{message: message}
+				return dmaxfertest.Delivery{Message: message}
 			}
 		}}, func(*attempt) {})
 		if h.what() == "" || c.leftover(c.disks) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -70,15 +71,15 @@ func TestPeerThatStopsIsGivenUp(t *testing.T) {
 func stoppingPeer(from negotiate.Side, n int, stop silencing) (with injection, stopped *atomic.Bool) {
 	stopped = new(atomic.Bool)
 	return injection{
-		message: func(at negotiate.Side, i int, message []byte) delivery {
+		message: func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
 			if at != from || i < n {
-				return delivery{message: message}
+				return dmaxfertest.Delivery{Message: message}
 			}
 			said := stop.say(i, message)
 			if !bytes.Equal(said, message) {
 				stopped.Store(true)
 			}
-			return delivery{message: said}
+			return dmaxfertest.Delivery{Message: said}
 		},
 		wish: func(o *Options) {
 			if o.Side == from {
@@ -139,7 +140,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 			Side: negotiate.DPU, FS: on, File: simPath, IdleTimeout: time.Second, Chunk: 4096, Depth: 4,
 			ExitCode: exitClass,
 		}
-		b := &bus{deviceFaults: noDeviceFaults()}
+		b := dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults())
 		host, dpu := comchtest.NewPair(testMessage, comchtest.Faultless, comchtest.Faultless)
 		defer host.Close()
 		ended := make(chan error, 1)
@@ -147,16 +148,14 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 			defer dpu.Close()
 			file, err := o.find(context.Background())
 			if err == nil {
-				_, err = peer{o, file, dpu, busMemory{b, 1}}.transfer(context.Background())
+				_, err = peer{o, file, dpu, b.Memory(1)}.transfer(context.Background())
 			}
 			ended <- err
 		}()
 		const size = 3 * 4096
 		session := lead(t, host, size)
 		window := make([]byte, session.Plan().WindowLength())
-		b.mu.Lock()
-		b.windows = map[string][]byte{"window": window}
-		b.mu.Unlock()
+		b.Put("window", window)
 		say(t, host, func() ([]byte, error) { return session.Window(0x1000, []byte("window")) })
 		say(t, host, func() ([]byte, error) { return session.Transfer(nil) })
 		say(t, host, func() ([]byte, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -91,7 +92,7 @@ func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
 	file, err := o.find(t.Context())
 	must(t, err)
-	_, err = peer{o, file, conn, busMemory{&bus{deviceFaults: noDeviceFaults()}, 1}}.transfer(t.Context())
+	_, err = peer{o, file, conn, dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults()).Memory(1)}.transfer(t.Context())
 	if err == nil {
 		t.Fatal("the copy succeeded")
 	}

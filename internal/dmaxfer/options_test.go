@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -143,12 +144,13 @@ func TestMalformedExtendedAttributes(t *testing.T) {
 	sc := sweepScenarios()["new file of the host"]
 	sc.Xattrs = true
 	c := &checker{scenario: sc, t: t}
-	e := c.run(sc.newDisks(), fault{}, injection{message: func(_ negotiate.Side, _ int, message []byte) delivery {
+	lengthen := func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
 		if _, m, err := negotiate.DecodeMetadata(message); err == nil {
 			m.Part[0] = 0xff // of the length of a name
 		}
-		return delivery{message: message}
-	}})
+		return dmaxfertest.Delivery{Message: message}
+	}
+	e := c.run(sc.newDisks(), fault{}, injection{message: lengthen})
 	for side, err := range e.errs {
 		if code(err) != int(negotiate.AbortProtocol) {
 			t.Errorf("the %s says %d: %v", negotiate.Side(side), code(err), err)

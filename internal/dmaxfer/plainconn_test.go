@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -39,9 +40,11 @@ func TestEveryNativeMessageFailsWithoutPolling(t *testing.T) {
 		for _, from := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			t.Run(fmt.Sprint("cut of the ", from, ", ", name), func(t *testing.T) {
 				sweep(t, sc, connectionLost, func(fails func(int, string) bool) injection {
-					return injection{conn: plain, message: func(at negotiate.Side, i int, message []byte) delivery {
-						return delivery{message: message, cut: at == from && fails(i, fmt.Sprintf("%x", message))}
-					}}
+					cut := func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
+						cuts := at == from && fails(i, fmt.Sprintf("%x", message))
+						return dmaxfertest.Delivery{Message: message, Cut: cuts}
+					}
+					return injection{conn: plain, message: cut}
 				}, oneOf(negotiate.AbortPeer))
 			})
 		}

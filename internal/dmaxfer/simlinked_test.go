@@ -13,6 +13,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -79,13 +80,13 @@ func (r *linkedRun) run() {
 
 func (r *linkedRun) start() {
 	if r.device == nil {
-		r.device = noDeviceFaults()
+		r.device = dmaxfertest.NoDeviceFaults()
 	}
-	r.bus = &bus{deviceFaults: r.device}
-	r.network = connect(func() time.Duration { return time.Duration(r.below(int64(r.NetDelay) + 1)) }, r.delivery)
+	r.bus = dmaxfertest.NewBus(r.device)
+	r.network = dmaxfertest.Connect(testMessage, r.delay, r.delivery)
 	for side := range r.ends {
-		r.ends[side] = newLinkedEnd(r.network.conn(negotiate.Side(side)))
-		r.memory[side] = native.Keep(busMemory{r.bus, r.Seed})
+		r.ends[side] = newLinkedEnd(r.network.Conn(negotiate.Side(side)))
+		r.memory[side] = native.Keep(r.bus.Memory(r.Seed))
 	}
 }
 
@@ -98,8 +99,8 @@ func (r *linkedRun) end() {
 		}
 		_ = r.ends[side].raw.Close()
 	}
-	r.network.carrier.Wait()
-	if n := r.bus.left(); n != 0 {
+	r.network.Wait()
+	if n := r.bus.Left(); n != 0 {
 		r.t.Errorf("%d windows and engines are left", n)
 	}
 	for side, on := range r.disks {
@@ -222,11 +223,11 @@ func TestLinkedInterrupted(t *testing.T) {
 		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			t.Run(fmt.Sprintf("%s, fast %t", side, fast), func(t *testing.T) {
 				sweepLinked(t, fast, func(r *linkedRun, fails func(int, string) bool) injection {
-					return injection{message: func(at negotiate.Side, i int, message []byte) delivery {
+					return injection{message: func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
 						if at == side && fails(i, "message") {
 							r.stop[side](errInterrupted)
 						}
-						return delivery{message: message}
+						return dmaxfertest.Delivery{Message: message}
 					}}
 				}, mustStayUsable)
 			})
@@ -259,8 +260,8 @@ func TestLinkedEveryChunkCorrupted(t *testing.T) {
 	for _, fast := range []bool{false, true} {
 		t.Run(fmt.Sprintf("fast %t", fast), func(t *testing.T) {
 			sweepLinked(t, fast, func(_ *linkedRun, fails func(int, string) bool) injection {
-				device, moves := noDeviceFaults(), atomic.Int64{}
-				device.arrive = func(int64) (int, error) {
+				device, moves := dmaxfertest.NoDeviceFaults(), atomic.Int64{}
+				device.Arrive = func(int64) (int, error) {
 					if fails(int(moves.Add(1)-1), "chunk") {
 						return 0, nil
 					}
@@ -288,8 +289,8 @@ func TestLinkedDeviceHangs(t *testing.T) {
 }
 
 func linkedDeviceHangs(t *testing.T, what string, fast bool) {
-	hangs, device := make(chan struct{}), noDeviceFaults()
-	device.open = func(opened string) error {
+	hangs, device := make(chan struct{}), dmaxfertest.NoDeviceFaults()
+	device.Open = func(opened string) error {
 		if opened == what {
 			<-hangs
 		}
@@ -329,8 +330,8 @@ func TestLinkedLeavesDMAWithSlowDisk(t *testing.T) {
 }
 
 func leavesDMAWithSlowDisk(t *testing.T, step int, polls bool) {
-	device, refused := noDeviceFaults(), atomic.Bool{}
-	device.open = func(opened string) error {
+	device, refused := dmaxfertest.NoDeviceFaults(), atomic.Bool{}
+	device.Open = func(opened string) error {
 		if opened == "engine" && refused.CompareAndSwap(false, true) {
 			return &doca.Error{Op: "doca_mmap_create_from_export", Code: doca.CodeNotPermitted}
 		}

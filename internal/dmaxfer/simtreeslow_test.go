@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -41,11 +42,11 @@ func TestSlowTrees(t *testing.T) {
 				c := newTreeChecker(t, sc)
 				var begun, was atomic.Bool
 				e := c.run(sc.newDisks(), fault{}, injection{
-					message: func(_ negotiate.Side, _ int, message []byte) delivery {
+					message: func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
 						if isMessage(message, negotiate.TypeTransfer) {
 							begun.Store(true)
 						}
-						return delivery{message: message}
+						return dmaxfertest.Delivery{Message: message}
 					},
 					file: func(side negotiate.Side, _ int, op, _ string) *disktest.Fault {
 						if side != at || op != slow.op || !begun.Load() {

@@ -120,7 +120,7 @@ func (c *checker) nothingIsOpen() {
 			c.t.Errorf("the %s has %d handles left", negotiate.Side(side), n)
 		}
 	}
-	if n := c.last.bus.left(); n != 0 {
+	if n := c.last.bus.Left(); n != 0 {
 		c.t.Errorf("%d windows and engines are left", n)
 	}
 }

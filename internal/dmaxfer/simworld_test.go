@@ -18,6 +18,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -30,6 +31,15 @@ const (
 	simStream = "/files/stream"
 )
 
+// testMessage is the longest message: short, so that lists go out in parts.
+const testMessage = 512
+
+// pollingConn is what the connections of these tests are.
+type pollingConn interface {
+	comch.Conn
+	comch.Polling
+}
+
 // attempt is one copy of a simulation: both sides, all that is between them, and what goes wrong. It lives in one
 // bubble.
 type attempt struct {
@@ -38,8 +48,8 @@ type attempt struct {
 	disks [2]*disktest.Memory // by side
 	injection
 
-	bus     *bus
-	network *network
+	bus     *dmaxfertest.Bus
+	network *dmaxfertest.Network
 	stop    [2]context.CancelCauseFunc
 	random  struct {
 		sync.Mutex
@@ -66,9 +76,9 @@ type attempt struct {
 
 // injection is what a test adds to an attempt, in place of a fault. All may be nil.
 type injection struct {
-	device  *deviceFaults
+	device  *dmaxfertest.DeviceFaults
 	file    func(side negotiate.Side, n int, op, name string) *disktest.Fault
-	message func(from negotiate.Side, n int, message []byte) delivery
+	message func(from negotiate.Side, n int, message []byte) dmaxfertest.Delivery
 	wish    func(o *Options) // further options
 	conn    func(side negotiate.Side, conn comch.Conn) comch.Conn
 	started func(a *attempt) // in the bubble, before the sides start
@@ -101,8 +111,8 @@ func (a *attempt) run() results {
 	if a.device == nil {
 		a.device = a.newDeviceFaults()
 	}
-	a.bus = &bus{deviceFaults: a.device}
-	a.network = connect(func() time.Duration { return time.Duration(a.below(int64(a.NetDelay) + 1)) }, a.delivery)
+	a.bus = dmaxfertest.NewBus(a.device)
+	a.network = dmaxfertest.Connect(testMessage, a.delay, a.delivery)
 	a.moved()
 	var result results
 	var contexts [2]context.Context
@@ -122,7 +132,7 @@ func (a *attempt) run() results {
 		})
 	}
 	sides.Wait()
-	a.network.carrier.Wait()
+	a.network.Wait()
 	result.resume, result.resent, result.steps = a.resumed, a.resent, a.step.Load()
 	result.native, result.done = a.hellos == 2, a.done
 	return result
@@ -138,7 +148,7 @@ func (a *attempt) forgetStream() {
 
 // copy is Run without the meeting.
 func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, error) {
-	conn := a.network.conn(side)
+	conn := a.network.Conn(side)
 	defer func() { _ = conn.Close() }() // a pair has nothing to report
 	if a.conn != nil {
 		conn = a.conn(side, conn)
@@ -150,7 +160,7 @@ func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, e
 	}
 	defer file.Close()
 	o.paths = job.Paths{NoDMA: a.FastPath && side == a.Sender, Fast: true}
-	return peer{o, file, conn, busMemory{a.bus, a.Seed}}.transfer(ctx)
+	return peer{o, file, conn, a.bus.Memory(a.Seed)}.transfer(ctx)
 }
 
 // happened counts what happens, and arms the fault when its time has come.
@@ -194,9 +204,9 @@ func (a *attempt) moved() { a.progress.Store(time.Now().UnixNano()) }
 func (a *attempt) crash(side negotiate.Side) {
 	a.dead[side].Store(true)
 	if side == negotiate.Host {
-		a.bus.revoke()
+		a.bus.Revoke()
 	}
-	a.network.breakDown()
+	a.network.BreakDown()
 	a.stop[side](errInterrupted)
 }
 
@@ -209,17 +219,17 @@ func (a *attempt) below(limit int64) int64 {
 func (a *attempt) chance(percent int64) bool { return a.below(100) < percent }
 
 // newDeviceFaults returns those of the DPU's engines.
-func (a *attempt) newDeviceFaults() *deviceFaults {
-	t := noDeviceFaults()
-	t.latency = func(random *rand.Rand) time.Duration {
+func (a *attempt) newDeviceFaults() *dmaxfertest.DeviceFaults {
+	t := dmaxfertest.NoDeviceFaults()
+	t.Latency = func(random *rand.Rand) time.Duration {
 		if a.strikes(engineStalls, negotiate.DPU) {
 			return -1
 		}
 		return time.Duration(random.Int64N(int64(a.EngineDelay) + 1))
 	}
-	t.taken = func(random *rand.Rand, offered int) int { return random.IntN(offered + 1) }
-	t.arrive = a.arrive
-	t.arrived = a.moved
+	t.Taken = func(random *rand.Rand, offered int) int { return random.IntN(offered + 1) }
+	t.Arrive = a.arrive
+	t.Arrived = a.moved
 	return t
 }
 
@@ -243,8 +253,11 @@ func (a *attempt) corrupts() bool {
 	return a.chance(a.Corruption) && a.corrupted.Add(1) <= negotiate.MaxAttempt
 }
 
+// delay is how long a message takes.
+func (a *attempt) delay() time.Duration { return time.Duration(a.below(int64(a.NetDelay) + 1)) }
+
 // delivery is what the network does with a message.
-func (a *attempt) delivery(from negotiate.Side, message []byte) delivery {
+func (a *attempt) delivery(from negotiate.Side, message []byte) dmaxfertest.Delivery {
 	a.happened()
 	n := int(a.messages[from].Add(1) - 1)
 	a.listen(from, message)
@@ -252,15 +265,15 @@ func (a *attempt) delivery(from negotiate.Side, message []byte) delivery {
 	case a.message != nil:
 		return a.message(from, n, message)
 	case a.strikes(messageGarbled, from):
-		return delivery{message: a.garble(message)}
+		return dmaxfertest.Delivery{Message: a.garble(message)}
 	case a.strikes(messageCut, from):
-		return delivery{message: message[:1+a.below(int64(len(message)))]}
+		return dmaxfertest.Delivery{Message: message[:1+a.below(int64(len(message)))]}
 	case a.strikes(connectionLost, from):
-		return delivery{cut: true}
+		return dmaxfertest.Delivery{Cut: true}
 	case a.strikes(peerSilent, from):
-		return delivery{freeze: true}
+		return dmaxfertest.Delivery{Freeze: true}
 	}
-	return delivery{message: message}
+	return dmaxfertest.Delivery{Message: message}
 }
 
 // garble leaves alone what the sides say of themselves: each would rightly plan another copy.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -65,11 +66,11 @@ func (c *checker) stage() [2]*disktest.Memory {
 // it.
 func (c *checker) interrupt(disks [2]*disktest.Memory) {
 	acks := atomic.Int64{}
-	c.run(disks, fault{}, injection{message: func(_ negotiate.Side, _ int, message []byte) delivery {
+	c.run(disks, fault{}, injection{message: func(_ negotiate.Side, _ int, message []byte) dmaxfertest.Delivery {
 		if _, err := negotiate.DecodeAcks(nil, message); err == nil && acks.Add(1) == 3 {
-			return delivery{cut: true}
+			return dmaxfertest.Delivery{Cut: true}
 		}
-		return delivery{message: message}
+		return dmaxfertest.Delivery{Message: message}
 	}})
 }
 
@@ -197,21 +198,25 @@ func failingFileCall(side negotiate.Side, done bool) func(fails func(int, string
 var errBroken = &doca.Error{Op: "doca_ctx_start", Code: doca.CodeDriver}
 
 // failingDeviceCalls are the kinds of calls to a device, and how one comes to fail.
-var failingDeviceCalls = map[string]func(t *deviceFaults, fail func() error){
-	"opening":    func(t *deviceFaults, fail func() error) { t.open = func(string) error { return fail() } },
-	"submitting": func(t *deviceFaults, fail func() error) { t.submit = fail },
-	"moving": func(t *deviceFaults, fail func() error) {
-		t.arrive = func(int64) (int, error) { return -1, fail() }
+var failingDeviceCalls = map[string]func(t *dmaxfertest.DeviceFaults, fail func() error){
+	"opening": func(t *dmaxfertest.DeviceFaults, fail func() error) {
+		t.Open = func(string) error { return fail() }
 	},
-	"closing": func(t *deviceFaults, fail func() error) { t.closing = func(string) error { return fail() } },
+	"submitting": func(t *dmaxfertest.DeviceFaults, fail func() error) { t.Submit = fail },
+	"moving": func(t *dmaxfertest.DeviceFaults, fail func() error) {
+		t.Arrive = func(int64) (int, error) { return -1, fail() }
+	},
+	"closing": func(t *dmaxfertest.DeviceFaults, fail func() error) {
+		t.Closing = func(string) error { return fail() }
+	},
 }
 
 // failingDeviceCall lets one call of a kind fail.
 func failingDeviceCall(
-	call string, set func(t *deviceFaults, fail func() error),
+	call string, set func(t *dmaxfertest.DeviceFaults, fail func() error),
 ) func(fails func(int, string) bool) injection {
 	return func(fails func(int, string) bool) injection {
-		device, calls := noDeviceFaults(), atomic.Int64{}
+		device, calls := dmaxfertest.NoDeviceFaults(), atomic.Int64{}
 		set(device, func() error {
 			if fails(int(calls.Add(1)-1), call) {
 				return errBroken
@@ -235,24 +240,26 @@ func TestEveryDeviceCallFails(t *testing.T) {
 // messageFault is what becomes of a message, and what a copy may end with then.
 type messageFault struct {
 	kind     faultKind
-	delivery func(message []byte) delivery
+	delivery func(message []byte) dmaxfertest.Delivery
 	want     func(int) bool
 }
 
 var failingMessages = map[string]messageFault{
 	"cut": {
-		connectionLost, func([]byte) delivery { return delivery{cut: true} }, oneOf(negotiate.AbortPeer),
+		connectionLost, func([]byte) dmaxfertest.Delivery { return dmaxfertest.Delivery{Cut: true} },
+		oneOf(negotiate.AbortPeer),
 	},
 	"silence": {
-		peerSilent, func([]byte) delivery { return delivery{freeze: true} }, oneOf(negotiate.AbortPeer),
+		peerSilent, func([]byte) dmaxfertest.Delivery { return dmaxfertest.Delivery{Freeze: true} },
+		oneOf(negotiate.AbortPeer),
 	},
 	"short": {
-		messageCut, func(m []byte) delivery { return delivery{message: m[:min(len(m), 5)]} },
+		messageCut, func(m []byte) dmaxfertest.Delivery { return dmaxfertest.Delivery{Message: m[:min(len(m), 5)]} },
 		oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
 	},
 	"garbage": {
-		messageGarbled, func([]byte) delivery {
-			return delivery{message: []byte("garbage, and more of it than a message has")}
+		messageGarbled, func([]byte) dmaxfertest.Delivery {
+			return dmaxfertest.Delivery{Message: []byte("garbage, and more of it than a message has")}
 		},
 		oneOf(negotiate.AbortProtocol, negotiate.AbortPeer),
 	},
@@ -260,12 +267,12 @@ var failingMessages = map[string]messageFault{
 
 // failingMessage delivers one message of a side otherwise.
 func failingMessage(
-	from negotiate.Side, deliver func(message []byte) delivery,
+	from negotiate.Side, deliver func(message []byte) dmaxfertest.Delivery,
 ) func(fails func(int, string) bool) injection {
 	return func(fails func(int, string) bool) injection {
-		return injection{message: func(at negotiate.Side, i int, message []byte) delivery {
+		return injection{message: func(at negotiate.Side, i int, message []byte) dmaxfertest.Delivery {
 			if at != from || !fails(i, fmt.Sprintf("%x", message)) {
-				return delivery{message: message}
+				return dmaxfertest.Delivery{Message: message}
 			}
 			return deliver(message)
 		}}

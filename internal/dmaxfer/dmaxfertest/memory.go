@@ -1,4 +1,4 @@
-package dmaxfer
+package dmaxfertest
 
 import (
 	"context"
@@ -13,92 +13,103 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// bus has the windows as both sides reach them, in memory that is no device's. What touches a window has the lock only
+// Bus has the windows as both sides reach them, in memory that is no device's. What touches a window has the lock only
 // to find out whether it is there; the race detector shows whether a side touches a slot that is not its own.
-type bus struct {
-	mu           sync.RWMutex
-	windows      map[string][]byte // by descriptor; a side takes its own back when it releases it
-	exposed      uint32            // windows so far
-	opened       int               // windows and engines, less those that were closed
-	deviceFaults *deviceFaults
+type Bus struct {
+	mu      sync.RWMutex
+	windows map[string][]byte // by descriptor; a side takes its own back when it releases it
+	exposed uint32            // windows so far
+	opened  int               // windows and engines, less those that were closed
+	faults  *DeviceFaults
 }
 
-// errUnreachable is what an engine gets of memory that is gone.
-var errUnreachable = &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
+// NewBus returns one without windows.
+func NewBus(faults *DeviceFaults) *Bus { return &Bus{windows: map[string][]byte{}, faults: faults} }
 
-// deviceFaults are the faults of a device. The functions are called from several goroutines.
-type deviceFaults struct {
-	open    func(what string) error                  // before something is opened
-	submit  func() error                             // before moves are taken
-	arrive  func(length int64) (flip int, err error) // when a chunk arrives: which byte of it is changed, -1 for none
-	latency func(random *rand.Rand) time.Duration    // of a move; negative: it never ends
-	taken   func(random *rand.Rand, offered int) int // how many of the offered moves are taken now
-	closing func(what string) error                  // before something is closed
-	arrived func()                                   // a move has ended
+// Memory returns that of one side. Its moves are as random as seed.
+func (b *Bus) Memory(seed uint64) native.Memory { return memory{b, seed} }
+
+// ErrUnreachable is what an engine gets of memory that is gone.
+var ErrUnreachable = &doca.Error{Op: "doca_dma_task_memcpy", Code: doca.CodeIOFailed}
+
+// DeviceFaults are the faults of a device. The functions are called from several goroutines.
+type DeviceFaults struct {
+	Open    func(what string) error                  // before something is opened
+	Submit  func() error                             // before moves are taken
+	Arrive  func(length int64) (flip int, err error) // when a chunk arrives: which byte of it is changed, -1 for none
+	Latency func(random *rand.Rand) time.Duration    // of a move; negative: it never ends
+	Taken   func(random *rand.Rand, offered int) int // how many of the offered moves are taken now
+	Closing func(what string) error                  // before something is closed
+	Arrived func()                                   // a move has ended
 }
 
-// noDeviceFaults returns those of a device that works.
-func noDeviceFaults() *deviceFaults {
-	return &deviceFaults{
-		open:    func(string) error { return nil },
-		submit:  func() error { return nil },
-		arrive:  func(int64) (int, error) { return -1, nil },
-		latency: func(*rand.Rand) time.Duration { return 0 },
-		taken:   func(_ *rand.Rand, offered int) int { return offered },
-		closing: func(string) error { return nil },
-		arrived: func() {},
+// NoDeviceFaults returns those of a device that works.
+func NoDeviceFaults() *DeviceFaults {
+	return &DeviceFaults{
+		Open:    func(string) error { return nil },
+		Submit:  func() error { return nil },
+		Arrive:  func(int64) (int, error) { return -1, nil },
+		Latency: func(*rand.Rand) time.Duration { return 0 },
+		Taken:   func(_ *rand.Rand, offered int) int { return offered },
+		Closing: func(string) error { return nil },
+		Arrived: func() {},
 	}
 }
 
-func (b *bus) left() int {
+// Left returns how many windows and engines are open.
+func (b *Bus) Left() int {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	return b.opened
 }
 
-func (b *bus) count(change int) {
+func (b *Bus) count(change int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.opened += change
 }
 
-// revoke ends all access to the windows.
-func (b *bus) revoke() {
+// Revoke ends all access to the windows.
+func (b *Bus) Revoke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.windows)
 }
 
+// Put makes a window reachable, as one that a side has exposed.
+func (b *Bus) Put(descriptor string, window []byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.windows[descriptor] = window
+}
+
 // release ends all access to the window with that descriptor.
-func (b *bus) release(descriptor string) {
+func (b *Bus) release(descriptor string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.windows, descriptor)
 }
 
-// busMemory is the native.Memory of one side. Moves are as random as its seed.
-type busMemory struct {
-	*bus
+// memory is the native.Memory of one side.
+type memory struct {
+	*Bus
 	seed uint64
 }
 
-func (m busMemory) Traits(job.Paths) native.Traits { return native.Traits{} }
+func (m memory) Traits(job.Paths) native.Traits { return native.Traits{} }
 
-func (m busMemory) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
-	if err := m.deviceFaults.open("window"); err != nil {
+func (m memory) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
+	if err := m.faults.Open("window"); err != nil {
 		return nil, err
 	}
-	memory := make([]byte, l.Length())
-	w := native.NewHostWindow(l, memory)
+	bytes := make([]byte, l.Length())
+	w := native.NewHostWindow(l, bytes)
 	m.mu.Lock()
 	m.exposed++
 	w.Descriptor = negotiate.AppendConsumers(nil, []uint32{m.exposed})
 	descriptor := string(w.Descriptor)
-	if m.windows == nil {
-		m.windows = map[string][]byte{}
-	}
-	m.windows[descriptor] = memory
 	m.mu.Unlock()
+	m.Put(descriptor, bytes)
 	if l.Path == negotiate.PathDMA {
 		w.Address = 0x10000
 	}
@@ -106,14 +117,14 @@ func (m busMemory) Expose(_ context.Context, l native.Layout) (*native.Window, e
 	return w, nil
 }
 
-func (m busMemory) Open(_ context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+func (m memory) Open(_ context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
 	w := &native.Window{}
 	own := make([]byte, l.Length())
 	if l.Sends {
 		w.Slots = pump.NewSlots(own, l.Chunk)
 	}
 	for lane := range l.Lanes {
-		if err := m.deviceFaults.open("engine"); err != nil {
+		if err := m.faults.Open("engine"); err != nil {
 			_ = w.Close() // reports what the test has asked for
 			return nil, err
 		}
@@ -122,7 +133,7 @@ func (m busMemory) Open(_ context.Context, l native.Layout, of negotiate.Window)
 			w.Buffers = append(w.Buffers, pump.NewSlots(own, l.Chunk))
 		}
 		engine := &busEngine{
-			bus: m.bus, opened: string(of.Descriptor), own: own, sends: l.Sends, ranges: 1 + int(m.seed%6),
+			Bus: m.Bus, opened: string(of.Descriptor), own: own, sends: l.Sends, ranges: 1 + int(m.seed%6),
 			random: rand.New(rand.NewPCG(m.seed, uint64(lane))),
 		}
 		w.Engines = append(w.Engines, engine)
@@ -136,10 +147,10 @@ type tracked struct{ close func() error }
 
 func (t tracked) Close() error { return t.close() }
 
-func (m busMemory) track(what string, end func()) tracked {
+func (m memory) track(what string, end func()) tracked {
 	m.count(1)
 	return tracked{func() error {
-		if err := m.deviceFaults.closing(what); err != nil {
+		if err := m.faults.Closing(what); err != nil {
 			return err
 		}
 		m.count(-1)
@@ -150,7 +161,7 @@ func (m busMemory) track(what string, end func()) tracked {
 
 // busEngine moves bytes between the window and one lane's memory, each when its time has come.
 type busEngine struct {
-	*bus
+	*Bus
 	opened string // the descriptor of the window
 	own    []byte
 	sends  bool
@@ -170,16 +181,16 @@ var _ pump.Gatherer = (*busEngine)(nil)
 func (e *busEngine) MaxRanges() int { return e.ranges }
 
 func (e *busEngine) Submit(moves []pump.Move) (int, error) {
-	if err := e.deviceFaults.submit(); err != nil {
+	if err := e.faults.Submit(); err != nil {
 		return 0, err
 	}
 	n := len(moves)
 	if len(e.under) > 0 {
-		n = e.deviceFaults.taken(e.random, n)
+		n = e.faults.Taken(e.random, n)
 	}
 	for _, m := range moves[:n] {
 		u := underway{Move: m}
-		if latency := e.deviceFaults.latency(e.random); latency >= 0 {
+		if latency := e.faults.Latency(e.random); latency >= 0 {
 			u.due = time.Now().Add(latency)
 		}
 		e.under = append(e.under, u)
@@ -247,14 +258,14 @@ func (e *busEngine) move(m pump.Move) error {
 }
 
 func (e *busEngine) moveRange(r pump.Range, buffer int64) error {
-	flip, err := e.deviceFaults.arrive(r.Length)
+	flip, err := e.faults.Arrive(r.Length)
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	window := e.windows[e.opened]
 	switch {
 	case err != nil:
 	case window == nil:
-		err = errUnreachable
+		err = ErrUnreachable
 	default:
 		from, to := window[r.Offset:r.Offset+r.Length], e.own[buffer:buffer+r.Length]
 		if e.sends {
@@ -264,7 +275,7 @@ func (e *busEngine) moveRange(r pump.Range, buffer int64) error {
 		if flip >= 0 {
 			to[flip] ^= 0x10
 		}
-		e.deviceFaults.arrived()
+		e.faults.Arrived()
 	}
 	return err
 }
