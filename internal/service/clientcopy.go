@@ -135,7 +135,7 @@ func (c *Client) copy(
 	if errors.Is(err, job.ErrHung) {
 		return summary, c.fail(err)
 	}
-	if endErr := messages.finish(job.Overtime(ctx, closeTime)); endErr != nil {
+	if endErr := messages.finish(job.Overtime(ctx, closeTime), err); endErr != nil {
 		r.Options.Log.Debug().Err(endErr).Msg("the connection cannot be used for another copy")
 		_ = c.fail(endErr) // of the next request
 	}

@@ -344,7 +344,7 @@ func (c *connection) transfer(record *Record, side *copySide, endTurn func()) (f
 	if errors.Is(failed, job.ErrHung) {
 		return failed, failed
 	}
-	return failed, messages.finish(job.Overtime(c.running, closeTime))
+	return failed, messages.finish(job.Overtime(c.running, closeTime), failed)
 }
 
 // count sets how much was copied.

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"errors"
 	"math"
 	"sync"
 	"time"
@@ -17,8 +18,8 @@ const (
 	// closeTime is how long the CLOSE of a native session may wait for a place in the peer's queue.
 	closeTime = 5 * time.Second
 
-	// drainTime is how long a side whose native session has ended waits for the end of the other one, which may have to
-	// rename a file and to release memory first.
+	// drainTime is how long a side whose native session has failed waits for the end of the other one, which may have
+	// to rename a file and to release memory first.
 	drainTime = job.LongestRename + job.ReturnTime + job.ReleaseTime
 )
 
@@ -200,13 +201,13 @@ func (s *stream) sendClose() error {
 	return s.exchange.send(ctx, (*negotiate.Service).Close)
 }
 
-// finish closes the stream, and receives what the peer still sends until its CLOSE. After an error the connection
-// cannot be used any more.
-func (s *stream) finish(ctx context.Context) error {
+// finish closes the stream after a copy that ended with copied, and receives what the peer still sends until its CLOSE.
+// After an error the connection cannot be used any more.
+func (s *stream) finish(ctx context.Context, copied error) error {
 	if err := s.Close(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, drainTime, errNoClose)
+	ctx, cancel := context.WithTimeoutCause(ctx, drainTimeAfter(copied), errNoClose)
 	defer cancel()
 	for {
 		_, err := s.Recv(ctx)
@@ -218,6 +219,18 @@ func (s *stream) finish(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// drainTimeAfter returns how long the peer has for its CLOSE. After a success nothing is left to do for it, and a peer
+// that the copy has waited for in vain has only a moment.
+func drainTimeAfter(copied error) time.Duration {
+	switch {
+	case copied == nil:
+		return closeTime
+	case errors.Is(copied, job.ErrPeerIdle), errors.Is(copied, negotiate.ErrOutcomeUnknown):
+		return job.PartingTime
+	}
+	return drainTime
 }
 
 // The reasons for the end of a connection whose peer does not end a copy.
