@@ -4,266 +4,414 @@ package service
 
 import (
 	"errors"
+	flags "flag"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
-	"slices"
+	"path"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
-// The files of a simulation have one of these contents each, so that a mixture of two is noticed.
+var (
+	simSeeds = flags.Uint64("sim.seeds", fewSeeds, "how many seeds TestSimulation tries")
+	simFirst = flags.Uint64("sim.first", 1, "the first of them")
+	simSeed  = flags.Uint64("sim.seed", 0, "the only one, if not 0")
+)
+
+// simIdle is the idle timeout of both sides.
+const simIdle = 30 * time.Second
+
+// simPrompt is the longest that something takes which waits for no other client.
+const simPrompt = 5 * time.Second
+
+// disruption is what happens once to the daemon.
+type disruption int
+
 const (
-	simFiles   = 4
-	simClients = 4
-	simSteps   = 6
+	undisturbed disruption = iota
+	reloaded               // without the key of one client, and without one share
+	drained
+	powerLost
+	disruptions
 )
 
-func simContent(variant int) string {
-	return strings.Repeat(fmt.Sprintf("variant %d\n", variant), 100+variant*1500)
+var disruptionNames = [...]string{"none", "reload", "drain", "power loss"}
+
+// String is for the report of a failed seed.
+func (d disruption) String() string { return disruptionNames[d] }
+
+// diskFault is what goes wrong once on the daemon's disk, with the files of one client.
+type diskFault struct {
+	tenant int // -1: none
+	at     int64
+	hang   time.Duration // 0: it fails
+	err    error
+	done   bool // it takes place before it fails
 }
 
-// simulation is clients with random requests at once, over connections that break at random.
+// simScenario is what a seed makes of the daemon and of what goes wrong with it.
+type simScenario struct {
+	steps                       int // of each client
+	limits                      Limits
+	net, engineDelay, diskDelay time.Duration // the longest
+	corruption                  int           // percent of the chunks
+	disruption                  disruption
+	at                          int64         // messages before it
+	victim                      int           // of a reload
+	patience                    time.Duration // of a drain
+	diskFault                   diskFault
+	bound                       time.Duration // of a request
+}
+
+// simulation is one daemon with several clients in virtual time. Each of them has a share and a disk of its own.
 type simulation struct {
-	*world
+	*testing.T
 	seed uint64
+	simScenario
+	sides   docatest.Sides
+	key     *identity.Key // of the daemon
+	disk    *disktest.Memory
+	clients []*simClient
+	daemon  atomic.Pointer[simDaemon]
+	ended   []*simDaemon
 
-	succeeded, failed *atomic.Int64 // requests of all seeds
+	revoked    atomic.Bool  // the key of the victim
+	droppedAt  atomic.Int64 // when the dropped share was taken away, as time.Time.UnixNano; 0: it is there
+	happenings atomic.Int64
+	over       atomic.Bool // nothing goes wrong any more
+	disrupting sync.WaitGroup
+	outcomes   *simOutcomes
+
+	mu     sync.Mutex // guards random
+	random *rand.Rand
 }
 
-// Whatever requests run at once, and wherever connections break, every file has one whole content, both sides agree on
-// what succeeded, and nothing is left open, reserved or counted.
+// simOutcomes counts how the requests of all seeds ended, so that a simulation in which nothing succeeds, or nothing
+// fails, is noticed.
+type simOutcomes struct {
+	mu    sync.Mutex
+	codes map[Operation]map[int]int
+}
+
+func (o *simOutcomes) note(op Operation, code int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.codes[op] == nil {
+		o.codes[op] = make(map[int]int)
+	}
+	o.codes[op][code]++
+}
+
+// TestSimulation has clients of different keys make random requests of one daemon at once, over connections, devices
+// and disks with faults. In the middle the daemon may reload, drain or lose power. Then everything works again, and
+// what has failed is repeated.
 func TestSimulation(t *testing.T) {
-	var succeeded, failed atomic.Int64
-	seeds := uint64(30)
-	if testing.Short() {
-		seeds = 5
+	first, last := *simFirst, *simFirst+*simSeeds-1
+	if *simSeed != 0 {
+		first, last = *simSeed, *simSeed
 	}
-	for seed := range seeds {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			inWorld(t, func(w *world) {
-				w.config.Limits.Transfers = 1 + int(seed%3)
-				for variant := range simFiles {
-					w.local.Put(fmt.Sprintf("/home/%d", variant), simContent(variant))
-					w.remote.Put(fmt.Sprintf("/srv/box/%d", variant), simContent(0))
-				}
-			}, func(w *world) { simulation{w, seed, &succeeded, &failed}.run() })
-		})
+	sides, outcomes := docatest.OpenSides(t, ""), &simOutcomes{codes: make(map[Operation]map[int]int)}
+	for seed := first; seed <= last && !t.Failed(); seed++ {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { simulate(t, seed, sides, outcomes) })
 	}
-	if succeeded.Load() < int64(seeds) || failed.Load() < int64(seeds) {
-		t.Errorf("%d requests succeeded and %d failed", succeeded.Load(), failed.Load())
+	for op, codes := range outcomes.codes {
+		if last-first > 50 && (codes[0] == 0 || len(codes) < 2 && (op == Push || op == Pull)) {
+			t.Errorf("the codes of %s are %v", op, codes)
+		}
 	}
+	t.Log(outcomes.codes)
 }
 
-func (s simulation) run() {
-	var clients sync.WaitGroup
-	for i := range simClients {
-		clients.Go(func() { s.client(i, rand.New(rand.NewPCG(s.seed, uint64(i)))) })
-	}
-	clients.Wait()
-	time.Sleep(10 * time.Minute) // after which even a lost peer has been given up
-	status := s.server.Status()
-	if len(status.Connections) != 0 || status.Running != 0 || status.Waiting != 0 || status.Memory != 0 ||
-		status.Pending != 0 || status.Totals.Bugs != 0 {
-		s.Errorf("the status is %+v", status)
-	}
-	s.checkFiles()
-	s.checkRecords(status.Totals)
-}
-
-// client makes requests. After a failure of its connection it connects again.
-func (s simulation) client(number int, random *rand.Rand) {
-	var c *Client
-	for step := range simSteps {
-		if c == nil {
-			var err error
-			if c, err = s.connectBroken(random); err != nil {
-				c = nil
-				continue
-			}
-		}
-		err := s.request(c, number, step, random)
-		if err == nil {
-			s.succeeded.Add(1)
-		} else {
-			s.failed.Add(1)
-		}
-		if c.broken != nil || random.IntN(5) == 0 {
-			must(s.T, c.Close())
-			c = nil
-		}
-	}
-	if c != nil {
-		must(s.T, c.Close())
-	}
-}
-
-// connectBroken connects over a connection that may break at a random message.
-func (s simulation) connectBroken(random *rand.Rand) (*Client, error) {
-	fault := func() comchtest.Fault {
-		if random.IntN(2) == 0 {
-			return comchtest.Faultless
-		}
-		return comchtest.Cut(random.IntN(120))
-	}
-	host, dpu := comchtest.NewPair(testMessage, fault(), fault())
-	shared := &bus{}
-	s.serving.Go(func() {
-		_ = s.server.Serve(s.ctx, Incoming{Conn: dpu, Memory: shared, Function: "b1:00.1"})
-	})
-	return Connect(s.Context(), ClientConfig{Conn: host, Memory: shared, Key: s.key, Verify: s.verify})
-}
-
-// request makes a random request, and checks what its success means.
-func (s simulation) request(c *Client, number, step int, random *rand.Rand) error {
-	name, variant := fmt.Sprint(random.IntN(simFiles)), random.IntN(simFiles)
-	switch random.IntN(6) {
-	case 0, 1:
-		r := s.copyOf(fmt.Sprint(variant), "box/"+name)
-		r.Options.Overwrite = random.IntN(2) == 0
-		_, err := c.Push(s.Context(), r)
-		return err
-	case 2, 3:
-		target := fmt.Sprintf("from-%d-%d", number, step)
-		_, err := c.Pull(s.Context(), s.copyOf(target, "box/"+name))
-		if got, found := s.local.Get("/home/" + target); found != (err == nil) || found && !s.isWhole(got) {
-			s.Errorf("pull: %v, and %d bytes (found: %t)", err, len(got), found)
-		}
-		return err
-	case 4:
-		_, err := s.list(c, "box", negotiate.ListRecursive)
-		return err
-	default:
-		_, err := c.Ping(s.Context(), []byte("ping"))
-		return err
-	}
-}
-
-func (s simulation) isWhole(text string) bool {
-	return slices.ContainsFunc([]int{0, 1, 2, 3}, func(v int) bool { return text == simContent(v) })
-}
-
-func (s simulation) checkFiles() {
-	for i := range simFiles {
-		if got, found := s.remote.Get(fmt.Sprintf("/srv/box/%d", i)); !found || !s.isWhole(got) {
-			s.Errorf("file %d has %d bytes (found: %t), of no single variant", i, len(got), found)
-		}
-	}
-}
-
-// checkRecords compares what the server reports with what the clients know.
-func (s simulation) checkRecords(totals Totals) {
-	failed := int64(0)
-	for _, r := range s.records() {
-		if (r.Err == nil) != (r.Code == 0) {
-			s.Errorf("code %d for %v", r.Code, r.Err)
-		}
-		if r.Err != nil {
-			failed++
-		}
-	}
-	if totals.Failed != failed {
-		s.Errorf("%d requests failed by the totals, %d by the records", totals.Failed, failed)
-	}
-	began, ended := 0, 0
-	for _, event := range s.observed.events {
-		if strings.HasPrefix(event, "began") {
-			began++
-		} else if strings.HasPrefix(event, "ended") {
-			ended++
-		}
-	}
-	if began != ended {
-		s.Errorf("%d requests began, %d ended", began, ended)
-	}
-}
-
-// Whatever order known messages come in, and whichever of their bytes are changed, the server ends that connection or
-// serves it, without a defect.
-func TestRandomMessages(t *testing.T) {
-	place := negotiate.Place{Share: "box", Path: "a"}
-	messages := [][]byte{
-		greeting(), pushMessage("a"), heartbeat(), negotiate.AppendClose(nil), negotiate.AppendWorking(nil, 1),
-		copyMessage(negotiate.CopyPull, negotiate.CopyUnknown, place, 0),
-		negotiate.AppendList(nil, negotiate.ListRequest{Place: place}),
-		negotiate.AppendList(nil, negotiate.ListRequest{}),
-		negotiate.AppendRemove(nil, negotiate.RemoveRequest{Place: place, Paths: []string{"b"}}),
-		negotiate.AppendItems(nil, []negotiate.Item{{Kind: negotiate.ItemExclude, Text: "x"}}),
-		negotiate.AppendServicePing(nil, negotiate.ServicePing{Payload: []byte("p")}),
-		negotiate.AppendAbort(nil, negotiate.AbortFailure, "no"), []byte("garbage"),
-	}
-	var refused atomic.Int64
-	for seed := range uint64(60) {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) { tryMessages(t, seed, messages, &refused) })
-	}
-	if refused.Load() < 10 {
-		t.Errorf("only %d of the messages were refused", refused.Load())
-	}
-}
-
-// tryMessages sends some of the messages at random.
-func tryMessages(t *testing.T, seed uint64, messages [][]byte, refused *atomic.Int64) {
-	inWorld(t, func(w *world) { w.remote.Put("/srv/box/a", "content") }, func(w *world) {
-		random := rand.New(rand.NewPCG(seed, 0))
-		a := w.attack().greet()
-		for range 1 + random.IntN(8) {
-			message := slices.Clone(messages[random.IntN(len(messages))])
-			if random.IntN(3) == 0 {
-				message[random.IntN(len(message))] ^= 1 << random.IntN(8)
-			}
-			if random.IntN(3) == 0 {
-				synctest.Wait()
-			}
-			a.send(message)
-		}
-		synctest.Wait()
-		for {
-			message, received := a.conn.TryRecv()
-			if !received {
-				break
-			}
-			if messageType(message) == negotiate.TypeRefused {
-				refused.Add(1)
-			}
-		}
-		must(w.T, a.raw.Close())
-		w.alice().Close()
-		if got := w.observed.bugs; got != nil {
-			w.Errorf("defects: %v", got)
-		}
+func simulate(t *testing.T, seed uint64, sides docatest.Sides, outcomes *simOutcomes) {
+	s := newSimulation(t, seed, sides)
+	s.outcomes = outcomes
+	synctest.Test(t, func(t *testing.T) {
+		s.T = t
+		defer s.report()
+		s.run()
 	})
 }
 
-// A connection that ends in the middle of the handshake is nothing that the server would report as authenticated.
-func TestBrokenHandshakes(t *testing.T) {
-	for cut := range 6 {
-		t.Run(fmt.Sprintf("cut at %d", cut), func(t *testing.T) {
-			inWorld(t, nil, func(w *world) { w.breakHandshake(cut) })
-		})
-	}
-}
-
-func (w *world) breakHandshake(cut int) {
-	host, dpu := comchtest.NewPair(testMessage, comchtest.Cut(cut), comchtest.Faultless)
-	w.serving.Go(func() { _ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: &bus{}}) })
-	c, err := Connect(w.Context(), ClientConfig{Conn: host, Memory: &bus{}, Key: w.key, Verify: w.verify})
-	if err == nil {
-		must(w.T, c.Close())
+// report says how to repeat a seed that has failed.
+func (s *simulation) report() {
+	if !s.Failed() {
 		return
 	}
-	if !errors.Is(err, comch.ErrPeerLost) && !errors.Is(err, job.ErrIdle) {
-		w.Error(err)
+	s.Logf("seed %d: %d clients, %+v", s.seed, len(s.clients), s.simScenario)
+	for _, c := range s.clients {
+		for _, m := range c.made {
+			s.Logf("connection %s: %s, struck %t: %+v", m.function, m.fault, m.struck.Load(), m.requests)
+		}
 	}
-	if w.happened("authenticated alice") == w.happened("refused") {
-		w.Errorf("the events are %q", w.observed.events)
+	s.Logf("again with: go test ./internal/service -run TestSimulation -sim.seed=%d", s.seed)
+}
+
+func newSimulation(t *testing.T, seed uint64, sides docatest.Sides) *simulation {
+	random := rand.New(rand.NewPCG(seed, 3))
+	s := &simulation{T: t, seed: seed, sides: sides, random: random, key: newKey(t)}
+	s.disk = disktest.NewMemory("/", "/srv", "/srv/common", "/srv/in", "/srv/out", "/srv/keep", "/srv/hidden")
+	s.disk.Put("/srv/out/shared-0", publicText(9, 1))
+	s.disk.Put("/srv/hidden/shared-0", privateText(9, 1))
+	n := 2 + random.IntN(5)
+	for i := range n {
+		s.addClient(i)
+		makeDirectories(t, s.disk, "/srv/"+privateShare(i))
 	}
-	w.alice().Close()
+	s.simScenario = s.newScenario()
+	if s.diskFault.tenant >= 0 {
+		s.clients[s.diskFault.tenant].model.late = s.diskFault.hang > simIdle
+	}
+	return s
+}
+
+func (s *simulation) addClient(i int) {
+	c := &simClient{
+		simulation: s, number: i, name: fmt.Sprintf("key%d", i), key: newKey(s.T),
+		disk:   disktest.NewMemory("/", "/home"),
+		random: rand.New(rand.NewPCG(s.seed, uint64(10+i))), fine: s.random.IntN(2) == 0,
+		model: simFiles{byName: make(map[string]simContents)},
+	}
+	for variant := range simVariants {
+		c.disk.Put(fmt.Sprintf("/home/private-%d", variant), privateText(i, variant))
+		c.disk.Put(fmt.Sprintf("/home/public-%d", variant), publicText(i, variant))
+		tree := fmt.Sprintf("/home/tree-%d", variant)
+		makeDirectories(s.T, c.disk, tree)
+		for n := range simNames {
+			if n != variant {
+				c.disk.Put(path.Join(tree, fileOf(i, fmt.Sprint(n))), privateText(i, variant))
+			}
+		}
+	}
+	s.clients = append(s.clients, c)
+}
+
+func (s *simulation) newScenario() simScenario {
+	random := s.random
+	delays := func() time.Duration {
+		return []time.Duration{0, 100 * time.Microsecond, 3 * time.Millisecond}[random.IntN(3)]
+	}
+	sc := simScenario{
+		steps: 4 + random.IntN(8), net: delays(), engineDelay: delays(), diskDelay: delays(),
+		corruption: []int{0, 0, 3}[random.IntN(3)],
+		disruption: disruption(random.IntN(int(disruptions))), at: random.Int64N(400 * int64(len(s.clients))),
+		victim: random.IntN(len(s.clients)), patience: time.Duration(random.IntN(3)) * time.Second,
+		limits:    Limits{Transfers: 1 + random.IntN(6), IdleTimeout: simIdle, Handshake: 10 * time.Second},
+		diskFault: diskFault{tenant: -1},
+	}
+	switch random.IntN(8) {
+	case 0:
+		sc.limits.Memory = 60_000
+	case 1:
+		sc.limits.Connections = 2
+	case 2:
+		sc.limits.Bandwidth = 1 << 20
+	}
+	if random.IntN(3) == 0 {
+		sc.diskFault = diskFault{
+			tenant: random.IntN(len(s.clients)), at: random.Int64N(150), done: random.IntN(2) == 0,
+			err:  []error{syscall.EIO, syscall.ENOSPC}[random.IntN(2)],
+			hang: []time.Duration{0, 5 * time.Second, 2 * time.Minute}[random.IntN(3)],
+		}
+	}
+	sc.bound = simIdle + closeTime + time.Second
+	if sc.diskFault.hang > 0 {
+		sc.bound += drainTime
+	}
+	if sc.limits.Transfers < len(s.clients) {
+		sc.bound *= time.Duration(len(s.clients) + 1)
+	}
+	return sc
+}
+
+// grants are those of all clients but one, or -1.
+func (s *simulation) grants(without int) Trust {
+	all := trust{}
+	for i, c := range s.clients {
+		if i == without {
+			continue
+		}
+		all[c.key.Public()] = identity.Grant{Name: c.name, Key: c.key.Public(), Shares: map[string]share.Access{
+			"common": share.ReadWrite, "in": share.ReadWrite, "out": share.ReadWrite, "keep": share.ReadWrite,
+			privateShare(i): share.ReadWrite,
+		}}
+	}
+	return all
+}
+
+func (s *simulation) verify(key identity.Public) error {
+	if key != s.key.Public() {
+		return errors.New("another key")
+	}
+	return nil
+}
+
+// below returns a random number from 0 to n-1. Safe for concurrent use.
+func (s *simulation) below(n int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.random.IntN(max(n, 1))
+}
+
+func (s *simulation) netDelay() time.Duration { return time.Duration(s.below(int(s.net) + 1)) }
+
+func (s *simulation) disturbAll() {
+	for _, c := range s.clients {
+		c.disturbed.Store(true)
+	}
+}
+
+// happened counts messages, and disrupts the daemon after one of them.
+func (s *simulation) happened() {
+	if s.happenings.Add(1) == s.at && s.disruption != undisturbed && !s.over.Load() {
+		s.disrupting.Go(s.disrupt)
+	}
+}
+
+func (s *simulation) disrupt() {
+	d := s.daemon.Load()
+	switch s.disruption {
+	case reloaded:
+		d.reload()
+		return
+	case drained:
+		d.drain()
+	case powerLost:
+		d.losePower()
+	}
+	s.restart(d)
+}
+
+func (s *simulation) restart(d *simDaemon) {
+	d.serving.Wait()
+	s.ended = append(s.ended, d)
+	s.daemon.Store(s.startDaemon())
+}
+
+// run is to be called in the bubble.
+func (s *simulation) run() {
+	if s.disruption == powerLost {
+		s.disk.Record()
+	}
+	s.daemon.Store(s.startDaemon())
+	s.all((*simClient).run)
+	s.over.Store(true)
+	s.disrupting.Wait()
+	time.Sleep(10 * time.Minute) // after which even a lost peer has been given up
+	d := s.daemon.Load()
+	if s.revoked.Load() {
+		d.server.ReloadKeys(d.grants(-1))
+		must(s.T, d.server.ReloadShares(d.shares()))
+		s.droppedAt.Store(0)
+	}
+	for _, c := range s.clients { // one by one, so that no limit is reached
+		c.finish()
+	}
+	s.ended = append(s.ended, d)
+	s.check()
+}
+
+func (s *simulation) all(do func(*simClient)) {
+	var clients sync.WaitGroup
+	for _, c := range s.clients {
+		clients.Go(func() { do(c) })
+	}
+	clients.Wait()
+}
+
+// check looks at what is left when all clients are gone.
+func (s *simulation) check() {
+	for _, d := range s.ended {
+		d.end()
+	}
+	disks := map[string]*disktest.Memory{"daemon": s.disk}
+	for _, c := range s.clients {
+		disks["client "+c.name] = c.disk
+		for _, m := range c.made {
+			m.network.Wait()
+			if n := m.bus.Left(); n != 0 {
+				s.Errorf("connection %s has left %d windows and engines", m.function, n)
+			}
+		}
+	}
+	for name, on := range disks {
+		if n := on.Handles(); n != 0 {
+			s.Errorf("the %s has %d handles left", name, n)
+		}
+	}
+	s.checkDisk()
+	for i, c := range s.clients {
+		for at, text := range textsOf(s.T, c.disk, "/home") {
+			s.checkOwner(at, text, i)
+		}
+	}
+}
+
+// checkDisk looks for what is not whole, and for what one client has of another one.
+func (s *simulation) checkDisk() {
+	for at, text := range textsOf(s.T, s.disk, "/srv") {
+		in, _, _ := strings.Cut(strings.TrimPrefix(at, "/srv/"), "/")
+		owner := -1
+		_, _ = fmt.Sscanf(in, "p%d", &owner)
+		if in != "hidden" {
+			s.checkOwner(at, text, owner)
+		}
+		if owner >= 0 && s.clients[owner].leavesNothing() && strings.Contains(at, ".dma-copy-") {
+			s.Errorf("there is %s of a client without a fault", at)
+		}
+		whole := isSimText(text, "public") || isSimText(text, "private")
+		if !whole && !strings.Contains(at, ".dma-copy-") {
+			s.Errorf("%s has %d bytes of no single text", at, len(text))
+		}
+	}
+}
+
+// leavesNothing reports whether no copy of a client was interrupted.
+func (c *simClient) leavesNothing() bool {
+	return c.fine && c.disruption != drained && c.disruption != powerLost && c.diskFault.tenant != c.number &&
+		(c.disruption != reloaded || c.victim != c.number) && c.limits.Memory == 0
+}
+
+// checkOwner looks for private texts of others than that client.
+func (s *simulation) checkOwner(at, text string, owner int) {
+	for i := range 10 {
+		if i != owner && strings.Contains(text, fmt.Sprintf("private %d", i)) {
+			s.Errorf("%s has something of client %d", at, i)
+		}
+	}
+}
+
+// textsOf returns the content of all files below a directory.
+func textsOf(t *testing.T, on *disktest.Memory, at string) map[string]string {
+	t.Helper()
+	texts := make(map[string]string)
+	dir, err := on.OpenDir(at)
+	must(t, err)
+	defer dir.Close()
+	names, err := dir.Names()
+	must(t, err)
+	for _, name := range names {
+		info, err := dir.Stat(name)
+		must(t, err)
+		full := path.Join(at, name)
+		switch {
+		case info.Mode.IsDir():
+			for below, text := range textsOf(t, on, full) {
+				texts[below] = text
+			}
+		case info.Mode&fs.ModeType == 0:
+			texts[full], _ = on.Get(full)
+		}
+	}
+	return texts
 }

@@ -1,6 +1,7 @@
 package dmaxfertest
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"sync"
@@ -69,6 +70,18 @@ func (b *Bus) count(change int) {
 	b.opened += change
 }
 
+// Holds reports whether text is somewhere in a window.
+func (b *Bus) Holds(text string) bool {
+	b.mu.RLock()
+	defer b.mu.RUnlock()
+	for _, window := range b.windows {
+		if bytes.Contains(window, []byte(text)) {
+			return true
+		}
+	}
+	return false
+}
+
 // Revoke ends all access to the windows.
 func (b *Bus) Revoke() {
 	b.mu.Lock()
@@ -102,14 +115,14 @@ func (m memory) Expose(_ context.Context, l native.Layout) (*native.Window, erro
 	if err := m.faults.Open("window"); err != nil {
 		return nil, err
 	}
-	bytes := make([]byte, l.Length())
-	w := native.NewHostWindow(l, bytes)
+	window := make([]byte, l.Length())
+	w := native.NewHostWindow(l, window)
 	m.mu.Lock()
 	m.exposed++
 	w.Descriptor = negotiate.AppendConsumers(nil, []uint32{m.exposed})
 	descriptor := string(w.Descriptor)
 	m.mu.Unlock()
-	m.Put(descriptor, bytes)
+	m.Put(descriptor, window)
 	if l.Path == negotiate.PathDMA {
 		w.Address = 0x10000
 	}

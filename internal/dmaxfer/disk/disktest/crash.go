@@ -137,6 +137,24 @@ func (m *Memory) Crashes() iter.Seq[Crash] {
 	}
 }
 
+// PowerLoss returns one of the states that a loss of power can leave now, after Record. below returns a random number
+// from 0 to n-1.
+func (m *Memory) PowerLoss(below func(n int) int) *Memory {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := m.snapshots[len(m.snapshots)-1]
+	survives := make([]bool, len(at.pending))
+	for i := range survives {
+		survives[i] = below(2) == 0
+	}
+	names, _ := at.names(survives)
+	chosen := make(map[*node]*content)
+	for _, n := range at.dirty(names) {
+		chosen[n] = applyOutcome(below(len(outcomeNames)), at.files[n])
+	}
+	return at.reboot(m, names, chosen)
+}
+
 func (at *snapshot) crash(m *Memory, step int, yield func(Crash) bool) bool {
 	for survivors := range subsets(len(at.pending)) {
 		names, kept := at.names(survivors)

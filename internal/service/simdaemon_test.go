@@ -1,0 +1,219 @@
+//go:build cgo
+
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// simDaemon is the process of a daemon in a simulation.
+type simDaemon struct {
+	*simulation
+	server  *Server
+	ctx     context.Context // of Serve
+	stop    context.CancelFunc
+	serving sync.WaitGroup
+	audit   *auditor
+
+	dead     atomic.Bool // after a loss of power nothing more reaches the disk
+	draining atomic.Bool
+	files    atomic.Int64 // operations on the files of the scenario's diskFault
+}
+
+// errPowerLost is what a daemon gets of its disk when there is no more power.
+var errPowerLost = syscall.EIO
+
+// startDaemon is to be called in the bubble.
+func (s *simulation) startDaemon() *simDaemon {
+	d := &simDaemon{simulation: s, audit: newAuditor()}
+	config := ServerConfig{
+		Key: s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
+		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
+		Copy: dmaxfer.Options{
+			Side: negotiate.DPU, Device: s.sides.DPU, Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
+			Durability: negotiate.DurabilityFull, Software: "simulation", Log: zerolog.Nop(), ExitCode: simCode,
+		},
+	}
+	var err error
+	d.server, err = NewServer(config)
+	must(s.T, err)
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	return d
+}
+
+// end ends the daemon when all its connections have ended, and checks that it has kept nothing.
+func (d *simDaemon) end() {
+	d.serving.Wait()
+	d.stop()
+	status := d.server.Status()
+	if len(status.Connections) != 0 || status.Running != 0 || status.Waiting != 0 || status.Memory != 0 ||
+		status.Pending != 0 || status.Totals.Bugs != 0 {
+		d.Errorf("the daemon ends with %+v", status)
+	}
+	d.server.mu.Lock()
+	if len(d.server.limiters) != 0 || len(d.server.entering) != 0 {
+		d.Errorf("the daemon keeps %d limiters and %d connections", len(d.server.limiters), len(d.server.entering))
+	}
+	for name, each := range d.server.shares {
+		if each.users != 1 {
+			d.Errorf("share %s has %d users", name, each.users)
+		}
+	}
+	d.server.mu.Unlock()
+	d.server.Close()
+	d.audit.check(d)
+}
+
+// plan makes the disk slow, and fail or hang where the scenario says so.
+func (d *simDaemon) plan(_ int, op, name string) *disktest.Fault {
+	if d.dead.Load() {
+		return &disktest.Fault{Err: errPowerLost}
+	}
+	f := d.diskFault
+	if f.tenant >= 0 && !d.over.Load() && strings.Contains(name, fileOf(f.tenant, "")) && d.files.Add(1) == f.at {
+		d.clients[f.tenant].disturbed.Store(true)
+		if f.hang == 0 {
+			return &disktest.Fault{Err: f.err, Done: f.done}
+		}
+		return &disktest.Fault{Hang: after(f.hang)}
+	}
+	if d.diskDelay > 0 && slices.Contains(slowOperations, op) {
+		return &disktest.Fault{Hang: after(time.Duration(d.below(int(d.diskDelay))))}
+	}
+	return nil
+}
+
+var slowOperations = []string{"read", "write", "sync", "syncfs", "rename", "name", "create", "mkdir", "remove"}
+
+func after(d time.Duration) <-chan struct{} {
+	over := make(chan struct{})
+	time.AfterFunc(d, func() { close(over) })
+	return over
+}
+
+// losePower ends the daemon at once. Its disk is then one of the states that this can leave.
+func (d *simDaemon) losePower() {
+	d.dead.Store(true)
+	d.disturbAll()
+	d.disk = d.disk.PowerLoss(d.below)
+	for _, c := range d.clients {
+		c.powerLost()
+	}
+	d.stop()
+}
+
+// drain lets running requests go on for a while.
+func (d *simDaemon) drain() {
+	d.draining.Store(true)
+	d.disturbAll()
+	ctx, cancel := context.WithTimeoutCause(context.Background(), d.patience, errStopped)
+	defer cancel()
+	d.server.Drain(ctx)
+	if len(d.server.Status().Connections) != 0 {
+		d.Errorf("there are connections after the drain: %+v", d.server.Status())
+	}
+}
+
+// droppedShare is the one that is gone after a reload.
+const droppedShare = "keep"
+
+// reload takes away one client's key and a share, and opens the others again.
+func (d *simDaemon) reload() {
+	victim := &d.clients[d.victim].disturbed
+	victim.Store(true)
+	d.revoked.Store(true)
+	left := slices.DeleteFunc(d.shares(), func(s share.Share) bool { return s.Name == droppedShare })
+	d.server.ReloadKeys(d.grants(d.victim))
+	must(d.T, d.server.ReloadShares(left))
+	d.droppedAt.Store(time.Now().UnixNano())
+	d.clients[d.victim].revokedAt.Store(time.Now().UnixNano())
+}
+
+// shares are "p0" and so on, each of one client only, and shares of all.
+func (s *simulation) shares() []share.Share {
+	all := []share.Share{
+		{Name: "common", Path: "/srv/common", Access: share.ReadWrite},
+		{Name: "in", Path: "/srv/in", Access: share.Write},
+		{Name: "out", Path: "/srv/out", Access: share.Read},
+		{Name: "keep", Path: "/srv/keep", Access: share.ReadWrite, NoOverwrite: true},
+		{Name: "hidden", Path: "/srv/hidden", Access: share.ReadWrite},
+	}
+	for i := range s.clients {
+		all = append(all, share.Share{Name: privateShare(i), Path: "/srv/" + privateShare(i), Access: share.ReadWrite})
+	}
+	return all
+}
+
+func privateShare(client int) string { return fmt.Sprintf("p%d", client) }
+
+// errSimInterrupted is what Ctrl-C is here.
+var errSimInterrupted = errors.New("interrupted")
+
+// simCode returns the exit code for an error on either side.
+func simCode(err error) int {
+	if err == nil {
+		return 0
+	}
+	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
+		return int(aborted.Code)
+	}
+	if refusal, is := errors.AsType[*negotiate.Refusal](err); is {
+		return int(refusal.Code)
+	}
+	for _, class := range []struct {
+		is   error
+		code negotiate.AbortCode
+	}{
+		{errSimInterrupted, negotiate.AbortInterrupted},
+		{errStopped, negotiate.AbortTerminated},
+		{ErrRefused, negotiate.AbortRefused},
+		{secure.ErrRefused, negotiate.AbortRefused},
+		{secure.ErrHandshake, negotiate.AbortProtocol},
+		{secure.ErrRecord, negotiate.AbortProtocol},
+		{job.ErrSomeFailed, simSomeFailed},
+		{job.ErrLimit, negotiate.AbortLimit},
+		{job.ErrDigest, negotiate.AbortDigest},
+		{job.ErrSourceChanged, negotiate.AbortSourceChanged},
+		{job.ErrSource, negotiate.AbortSource},
+		{job.ErrTarget, negotiate.AbortTarget},
+		{negotiate.ErrOutcomeUnknown, negotiate.AbortPeer},
+		{negotiate.ErrPeerLost, negotiate.AbortPeer},
+		{comch.ErrPeerLost, negotiate.AbortPeer},
+		{job.ErrIdle, negotiate.AbortPeer},
+		{job.ErrHung, negotiate.AbortPeer},
+	} {
+		if errors.Is(err, class.is) {
+			return int(class.code)
+		}
+	}
+	if _, is := errors.AsType[*negotiate.Error](err); is {
+		return int(negotiate.AbortProtocol)
+	}
+	if _, is := errors.AsType[*doca.Error](err); is {
+		return int(negotiate.AbortDevice)
+	}
+	return int(negotiate.AbortFailure)
+}
+
+// simSomeFailed is what a tree ends with of which only some entries have failed.
+const simSomeFailed negotiate.AbortCode = 12
