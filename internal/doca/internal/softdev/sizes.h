@@ -66,8 +66,11 @@
 /* How long the export service does not accept after accept has failed, for example because no descriptor is left. */
 #define SOFT_ACCEPT_PAUSE_NS 100000000ull
 
-/* How long to wait for the lock of the runtime directory, whose holder may be stopped by a debugger. */
-#define SOFT_LOCK_WAIT_NS 1000000000ull
+/*
+ * How long to wait for the lock of the runtime directory, whose holder may be stopped by a debugger, or not be run for a
+ * while by a busy machine.
+ */
+#define SOFT_LOCK_WAIT_NS 5000000000ull
 
 /* How long to wait for a thread of the other side, which a busy machine may not run for a while. */
 #define SOFT_PEER_TIMEOUT_NS 5000000000ull
