@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs the measurements of docs/BENCHMARKS.md, writes the tables there between the markers, and the plots beside it. The
-# results stay in build/bench as JSON. With arguments (engine model durable disk memory large trees) only these run.
+# results stay in build/bench as JSON. With arguments (engine model durable disk memory large trees connected)
+# only these run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,7 +27,7 @@ put() {
 # show NAME: prints a record as Markdown, with a plot unless it has trees, or single points only.
 show() {
 	local plot=(--plot "docs/bench-$1.svg")
-	[[ $1 != large-* && $1 != trees-* ]] || plot=()
+	[[ $1 != large-* && $1 != trees-* && $1 != connected-* ]] || plot=()
 	"$program" bench show "$records/$1.json" -o markdown "${plot[@]}"
 	[ "${#plot[@]}" -eq 0 ] || printf '\n![%s](bench-%s.svg)\n' "$1" "$1"
 }
@@ -55,7 +56,7 @@ copies() {
 	copies_of copy "$@"
 }
 
-# copies_of copy|tree NAME MIB DIR FLAGS...
+# copies_of copy|tree|connected NAME MIB DIR FLAGS...
 copies_of() {
 	local what=$1
 	shift
@@ -112,6 +113,11 @@ trees_in() {
 	copies_of tree "trees-huge-$1" 4000 "$2" --trees huge-dir --runs 1
 }
 
+connected() {
+	copies_of connected connected-disk 4000 "$records" --sizes 2MiB,64MiB,1GiB
+	copies_of connected connected-memory 4000 /dev/shm --sizes 2MiB,64MiB,1GiB
+}
+
 durable() { copies durable 3000 "$records" --sizes 2MiB,64MiB,1GiB --durability full --tools cp; }
 
 engine() { measure engine engine --chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64; }
@@ -122,5 +128,5 @@ model() {
 		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64,128
 }
 
-[ $# -gt 0 ] || set -- engine model durable disk memory large trees
+[ $# -gt 0 ] || set -- engine model durable disk memory large trees connected
 for name in "$@"; do "$name"; done

@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/bench"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/quote"
@@ -23,10 +24,11 @@ import (
 
 // The arguments of bench.
 const (
-	benchCopy   = "copy"
-	benchTree   = "tree"
-	benchEngine = "engine"
-	benchShow   = "show"
+	benchCopy      = "copy"
+	benchTree      = "tree"
+	benchConnected = "connected"
+	benchEngine    = "engine"
+	benchShow      = "show"
 )
 
 func benchCommand() command {
@@ -34,7 +36,7 @@ func benchCommand() command {
 	return command{
 		name:    "bench",
 		summary: "Measure copies and the DMA engine alone",
-		takes:   []string{"[copy|tree|engine]", "show RECORD"},
+		takes:   []string{"[copy|tree|connected|engine]", "show RECORD"},
 		about: `Measures the program and its DMA engine on the software device, both sides on
 this machine. The results say nothing about a card.
 
@@ -42,6 +44,8 @@ copy         files through the whole program, a process for each side, and the
              same by the tools that are installed
 tree         the same with directory trees that it makes: a first copy, and the
              same again when nothing has changed
+connected    files and small files by a command that stays connected to a
+             daemon (dma-copy serve), and by several at once
 engine       memory to memory, no files: the upper bound for a copy
 show RECORD  prints what an earlier run wrote with -o json; - is stdin
 
@@ -66,8 +70,8 @@ func runBench(ctx context.Context, streams streams, s config.Bench, args []strin
 		return err
 	}
 	if s.Plot != "" {
-		if plan.Trees != nil {
-			return errPlotOfTrees
+		if plan.Copies == nil && plan.Engine == nil {
+			return errNotPlotted
 		}
 		if err := plotFile(s.Plot).Check(); err != nil { // before the measurement, which takes minutes
 			return err
@@ -96,12 +100,18 @@ func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 		Driver: s.Driver.Options(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
-	if len(args) > 1 || len(args) == 1 && !slices.Contains([]string{benchCopy, benchTree, benchEngine}, args[0]) {
+	known := []string{benchCopy, benchTree, benchConnected, benchEngine}
+	if len(args) > 1 || len(args) == 1 && !slices.Contains(known, args[0]) {
 		return plan, exit.Usagef("unexpected argument %s: "+
-			"dma-copy bench takes copy, tree, engine, show RECORD or nothing", quote.Text(args[len(args)-1]))
+			"dma-copy bench takes copy, tree, connected, engine, show RECORD or nothing", quote.Text(args[len(args)-1]))
 	}
-	if len(args) == 1 && args[0] == benchTree {
+	switch {
+	case len(args) == 1 && args[0] == benchTree:
 		plan.Trees = s.TreePlan()
+		return plan, nil
+	case len(args) == 1 && args[0] == benchConnected:
+		plan.Connected = s.ConnectedPlan()
+		plan.Connected.Placement = placement.Lanes{} // as push and pull have
 		return plan, nil
 	}
 	if len(args) == 0 || args[0] == benchCopy {
@@ -144,14 +154,14 @@ func writeRecord(w io.Writer, form config.BenchForm, record *bench.Record) error
 	return encoder.Encode(record)
 }
 
-var errPlotOfTrees = exit.Usagef("--plot draws files and the engine only, not trees: leave it out")
+var errNotPlotted = exit.Usagef("--plot draws the files of bench copy and the engine only: leave it out")
 
 func plotBench(ctx context.Context, path string, record *bench.Record) error {
 	if path == "" {
 		return nil
 	}
 	if record.Copies == nil && record.Engine == nil {
-		return errPlotOfTrees
+		return errNotPlotted
 	}
 	var content bytes.Buffer
 	err := record.Plot(&content)

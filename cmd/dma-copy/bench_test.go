@@ -61,6 +61,18 @@ func TestBenchPlans(t *testing.T) {
 		len(p.Chunks) != 1 || len(p.Directions) != 2 || p.Directory != "there" {
 		t.Errorf("trees %+v", p)
 	}
+	connected, err := benchPlanOf(t, "connected --sizes 1M --files 50 --daemons host --clients 3")
+	if err != nil || connected.Copies != nil || connected.Trees != nil || connected.Engine != nil {
+		t.Fatalf("%+v, error %v", connected, err)
+	}
+	if p := connected.Connected; !slices.Equal(p.Sizes, []int64{1 << 20}) || p.Files != 50 || p.Clients != 3 ||
+		!slices.Equal(p.Daemons, []bench.DaemonSide{bench.DaemonOnHost}) || len(p.Directions) != 2 || p.Placement == nil {
+		t.Errorf("connected %+v", p)
+	}
+	if p, err := benchPlanOf(t, "connected"); err != nil || p.Connected.Clients != 16 || len(p.Connected.Daemons) != 2 ||
+		len(p.Connected.Sizes) != 3 {
+		t.Errorf("%+v, error %v", p.Connected, err)
+	}
 	all, err := benchPlanOf(t, "tree")
 	if err != nil || !slices.Equal(all.Trees.Shapes, filetree.Shapes) || all.Trees.Files != 0 {
 		t.Errorf("%+v, error %v", all.Trees, err)
@@ -85,12 +97,15 @@ func TestRefusedBenches(t *testing.T) {
 		{"tree --files x", `--files "x": not a number of files; give 1 to 1000000, or 0 for that of each tree`},
 		{"tree --files 1000001",
 			`--files "1000001": not a number of files; give 1 to 1000000, or 0 for that of each tree`},
+		{"connected --clients 64",
+			`--clients "64": not a number of clients; give 1 to 63, or 0 to leave them out`},
+		{"connected --daemons both", `--daemons "both": "both" is not one of the choices; give dpu or host`},
 		{"--runs 0", `--runs "0": not a number of rounds; give 1 to 1000`},
 		{"--warmup -1", `--warmup "-1": not a number of rounds; give 0 to 1000`},
 		{"--model a=1,b", `--model "a=1,b": not a model; give a name such as bluefield3`},
 		{"engine --chunks 0", "--chunks 0 is for copies only: give the engine's task sizes, or name bench copy"},
 		{"copy engine",
-			`unexpected argument "engine": dma-copy bench takes copy, tree, engine, show RECORD or nothing`},
+			`unexpected argument "engine": dma-copy bench takes copy, tree, connected, engine, show RECORD or nothing`},
 	}
 	for _, tc := range cases {
 		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence ||

@@ -18,6 +18,12 @@ type copyCandidate interface {
 	commands() [][]string
 }
 
+// ownCopy is a candidate of this program.
+type ownCopy interface {
+	// negotiated returns what both sides have agreed on in the last run.
+	negotiated() (chunk int64, depth int)
+}
+
 // copyEntry is a candidate with what is known of its result before the measurement.
 type copyEntry struct {
 	copyCandidate
@@ -152,8 +158,8 @@ func conclude(entries []copyEntry, outcomes []outcome, memoryTouched bool) []Cop
 	for i, e := range entries {
 		result := e.result
 		result.Commands, result.MemoryTouched = e.commands(), memoryTouched
-		if ours, is := e.copyCandidate.(*pairCopy); is && outcomes[i].err == nil {
-			result.Chunk, result.Depth = ours.chunk, ours.depth
+		if ours, is := e.copyCandidate.(ownCopy); is && outcomes[i].err == nil {
+			result.Chunk, result.Depth = ours.negotiated()
 		}
 		result.setOutcome(outcomes[i])
 		results = append(results, result)

@@ -44,6 +44,11 @@ func Measure(ctx context.Context, p Plan) (*Record, error) {
 			return nil, err
 		}
 	}
+	if p.Connected != nil {
+		if r.Connected, err = p.measureConnected(ctx, m); err != nil {
+			return nil, err
+		}
+	}
 	if p.Engine != nil {
 		if r.Engine, err = p.measureEngine(ctx, driver, names, r.Device.Moves); err != nil {
 			return nil, err

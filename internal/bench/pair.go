@@ -32,8 +32,11 @@ type pairCopy struct {
 	depth int
 }
 
-// pairConfig is what the two processes of a copy have in common.
+// pairConfig is what the processes of both sides have in common.
 type pairConfig struct {
+	folder      string // for what they need
+	runtime     string // directory of the software device
+	limits      string // of the software device
 	program     string
 	driver      []string // the flags that select it
 	sides       sideNames
@@ -53,10 +56,14 @@ func (p Plan) newPairConfig(folder string, names sideNames) (*pairConfig, error)
 	}
 	environment := withoutProgramVariables(os.Environ())
 	environment = append(environment, dirVariable+"="+runtime, "DMA_COPY_CONFIG="+config)
-	if limits := p.limits(os.Getenv(limitsVariable)); limits != "" {
+	limits := p.limits(os.Getenv(limitsVariable))
+	if limits != "" {
 		environment = append(environment, limitsVariable+"="+limits)
 	}
-	return &pairConfig{program: p.Program, driver: driverFlags(p.Driver), sides: names, environment: environment}, nil
+	return &pairConfig{
+		folder: folder, runtime: runtime, limits: limits, program: p.Program, driver: driverFlags(p.Driver), sides: names,
+		environment: environment,
+	}, nil
 }
 
 // withoutProgramVariables removes the variables that a copy reads as flags, and those that are set anew. The faults and
@@ -106,6 +113,8 @@ func (m *pairConfig) child(v variant, side []string) child {
 func (c *pairCopy) stages() [][]child { return [][]child{{c.dpu, c.host}} }
 
 func (c *pairCopy) commands() [][]string { return commandsOf(c.stages()) }
+
+func (c *pairCopy) negotiated() (chunk int64, depth int) { return c.chunk, c.depth }
 
 func (c *pairCopy) run(ctx context.Context) (Run, error) {
 	run, began, err := runStages(ctx, c.stages())

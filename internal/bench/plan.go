@@ -2,6 +2,7 @@ package bench
 
 import (
 	"github.com/dma-copy/dma-copy/internal/bench/filetree"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
@@ -20,6 +21,8 @@ type Plan struct {
 	Copies *CopyPlan   // nil: no copies of files
 	Trees  *TreePlan   // nil: no copies of trees
 	Engine *EnginePlan // nil: no measurement of the engine alone
+
+	Connected *ConnectedPlan // nil: no copies over connections that stay
 
 	Driver doca.Options // ChooseAuto means the software device, because both sides must be on this machine
 	Model  string       // time model of the software device; empty: none
@@ -43,6 +46,17 @@ type CopyPlan struct {
 type TreePlan struct {
 	Shapes []filetree.Shape
 	Files  int // of each tree; 0: as many as its shape has by itself
+	CopySettings
+}
+
+// ConnectedPlan is what to copy over connections to daemons: files, the tree filetree.Small, and the smallest of the
+// files by several clients at once.
+type ConnectedPlan struct {
+	Sizes     []int64 // bytes
+	Files     int     // of the tree; 0: as many as it has by itself
+	Daemons   []DaemonSide
+	Clients   int              // at once; 0: not measured
+	Placement native.Placement // of the lanes of this process; nil: none
 	CopySettings
 }
 

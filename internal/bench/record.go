@@ -25,6 +25,8 @@ type Record struct {
 	Copies  *CopyRecord   `json:"copies,omitempty"`
 	Trees   *TreeRecord   `json:"trees,omitempty"`
 	Engine  *EngineRecord `json:"engine,omitempty"`
+
+	Connected *ConnectedRecord `json:"connected,omitempty"`
 }
 
 // Device is what copied the bytes.
@@ -50,6 +52,16 @@ type TreeRecord struct {
 	Results []TreeResult `json:"results"`
 }
 
+// ConnectedRecord is the result of copying over connections to daemons. Commands of its results are those of the
+// daemons.
+type ConnectedRecord struct {
+	CopySetup
+	Results []CopyResult    `json:"results"`
+	Shapes  []TreeShape     `json:"shapes"`
+	Trees   []TreeResult    `json:"trees"`
+	Clients []ClientsResult `json:"clients,omitempty"`
+}
+
 // CopySetup is what is the same for all copies of a record.
 type CopySetup struct {
 	Directory  string `json:"directory"`
@@ -72,6 +84,7 @@ type TreeShape struct {
 type CopyResult struct {
 	Contender     string     `json:"contender"`
 	Bytes         int64      `json:"bytes"`
+	Daemon        DaemonSide `json:"daemon,omitempty"` // absent: both sides were processes of this copy alone
 	Direction     Direction  `json:"direction,omitempty"`
 	Chunk         int64      `json:"chunk,omitempty"` // as negotiated
 	Depth         int        `json:"depth,omitempty"`
@@ -100,6 +113,29 @@ type TreeResult struct {
 	CPU            float64        `json:"cpu_seconds,omitempty"`         // of one run, the median
 	RsyncRatio     float64        `json:"ratio_to_rsync,omitempty"`      // 2: twice as fast as rsync -a; of the medians
 	RsyncCopyRatio float64        `json:"copy_ratio_to_rsync,omitempty"` // the same for CopySeconds
+}
+
+// ClientsResult is the result of one candidate that makes many copies of a file by one client or by several at once.
+// Chunk and Depth are as asked for, 0 if the program has chosen them.
+type ClientsResult struct {
+	Clients       int        `json:"clients"`
+	Bytes         int64      `json:"bytes"`  // of the file
+	Copies        int        `json:"copies"` // of all clients together, in one run
+	Daemon        DaemonSide `json:"daemon"`
+	Direction     Direction  `json:"direction"`
+	Chunk         int64      `json:"chunk,omitempty"`
+	Depth         int        `json:"depth,omitempty"`
+	Digest        string     `json:"digest"`
+	Path          string     `json:"path"`
+	Commands      [][]string `json:"commands"` // the daemon's
+	MemoryTouched bool       `json:"memory_touched"`
+	Error         string     `json:"error,omitempty"`
+
+	Seconds   *Spread `json:"seconds,omitempty"`          // of all copies
+	Rate      float64 `json:"bytes_per_second,omitempty"` // of all clients together, of the median
+	CPUPerGiB float64 `json:"cpu_seconds_per_gib,omitempty"`
+	Ratio     float64 `json:"ratio_to_one,omitempty"` // 1: the rates of all together are that of one client
+	Slowest   float64 `json:"slowest_share"`          // the fewest copies of a client in any run; 1: its fair share
 }
 
 // EngineRecord is the result of the engine alone.
@@ -132,6 +168,17 @@ func (r *Record) Failed() (failed, all int) {
 	}
 	if r.Trees != nil {
 		for _, result := range r.Trees.Results {
+			all, failed = all+1, failed+countIf(result.Error != "")
+		}
+	}
+	if r.Connected != nil {
+		for _, result := range r.Connected.Results {
+			all, failed = all+1, failed+countIf(result.Error != "")
+		}
+		for _, result := range r.Connected.Trees {
+			all, failed = all+1, failed+countIf(result.Error != "")
+		}
+		for _, result := range r.Connected.Clients {
 			all, failed = all+1, failed+countIf(result.Error != "")
 		}
 	}

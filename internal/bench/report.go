@@ -24,6 +24,9 @@ func (r *Record) Write(w io.Writer, form Form) error {
 		s.table(t.table())
 		s.list(append(t.missing(), t.failures()...))
 	}
+	if c := r.Connected; c != nil {
+		c.write(s)
+	}
 	if e := r.Engine; e != nil {
 		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:",
 			sizeText(e.Bytes)))
@@ -136,6 +139,9 @@ func label(r CopyResult, all []CopyResult) string {
 		return r.Contender != programName || r.Error != ""
 	})
 	words := []string{r.Contender, string(r.Direction)}
+	if r.Daemon != "" {
+		words = append(words, "daemon "+string(r.Daemon))
+	}
 	if varies(ours, func(r CopyResult) int64 { return r.Chunk }) {
 		words = append(words, sizeText(r.Chunk))
 	}

@@ -58,6 +58,34 @@ func sampleTrees() *TreeRecord {
 	return trees
 }
 
+// sampleConnected returns a record with every field, including failures.
+func sampleConnected() *ConnectedRecord {
+	ours := CopyResult{
+		Contender: programName, Bytes: 2 << 20, Daemon: DaemonOnHost, Direction: HostToDPU, Seconds: spreadAt(0.0025),
+		CopySeconds: spreadAt(0.002), Rate: 8e8, CPUPerGiB: 2,
+	}
+	failed := ours
+	failed.Daemon, failed.Seconds, failed.Error = DaemonOnDPU, nil, "lost"
+	files := []CopyResult{{Contender: toolCp, Bytes: 2 << 20, Seconds: spreadAt(0.002), Rate: 1e9}, ours, failed}
+	setRatios(files)
+	clients := func(count int, seconds, slowest float64) ClientsResult {
+		return ClientsResult{
+			Clients: count, Bytes: 2 << 20, Copies: 160, Daemon: DaemonOnDPU, Direction: DPUToHost, Digest: "crc32c",
+			Seconds: spreadAt(seconds), Rate: 160 * (2 << 20) / seconds, CPUPerGiB: 3, Slowest: slowest,
+		}
+	}
+	lost := clients(16, 1, 0)
+	lost.Seconds, lost.Digest, lost.Error = nil, "none", "client 3: lost"
+	several := []ClientsResult{clients(1, 0.4, 1), clients(16, 0.5, 0.7), lost}
+	setClientRatios(several)
+	tree := sampleTrees()
+	first := tree.Results[4]
+	first.Daemon = DaemonOnDPU
+	return &ConnectedRecord{
+		CopySetup: sampleSetup, Results: files, Shapes: tree.Shapes, Trees: []TreeResult{first}, Clients: several,
+	}
+}
+
 // sample returns a record with every field, including a failure and characters to escape.
 func sample() *Record {
 	ours := func(size int64, direction Direction, depth int, seconds float64) CopyResult {
@@ -98,7 +126,7 @@ func sample() *Record {
 			HugePages: "madvise", ShmemHuge: "never", Load: 0.25,
 		},
 		Device: Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
-		Copies: copies, Trees: sampleTrees(), Engine: engine,
+		Copies: copies, Trees: sampleTrees(), Engine: engine, Connected: sampleConnected(),
 	}
 }
 
@@ -143,7 +171,7 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil || before.String() != after.String() {
 		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
 	}
-	if failed, all := read.Failed(); failed != 3 || all != 19 {
+	if failed, all := read.Failed(); failed != 5 || all != 26 {
 		t.Errorf("%d of %d failed", failed, all)
 	}
 	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {

@@ -25,10 +25,12 @@ const (
 // ToolNames are the tools to compare with.
 var ToolNames = []string{toolCp, toolRsync, toolDD, toolSocat, toolTar}
 
-// The tools that copy files and those that copy trees. Ratios are to the first one, those of trees also to the second.
+// The tools for each measurement. Ratios are to the first one, those of trees also to the second.
 var (
 	fileTools = []string{toolCp, toolRsync, toolDD, toolSocat}
 	treeTools = []string{toolCp, toolRsync, toolTar}
+
+	connectedTools = []string{toolCp, toolRsync} // of both
 )
 
 // Tool is another program that copies files.

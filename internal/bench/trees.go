@@ -32,19 +32,20 @@ func (p Plan) measureTrees(ctx context.Context, m *pairConfig) (*TreeRecord, err
 	for _, shape := range p.Trees.Shapes {
 		tree := filetree.New(shape, p.Trees.Files)
 		p.notify("tree %s: %s, %s", shape, english.Plural(tree.Files, "file", ""), sizeText(tree.Bytes))
-		results, err := p.measureTree(ctx, w, m, record.Tools, tree)
+		results, err := p.measureTree(ctx, w, m, record.Tools, shape, tree)
 		if err != nil {
 			return nil, err
 		}
-		for i := range results {
-			results[i].Shape = shape
-		}
-		record.Shapes = append(record.Shapes, TreeShape{
-			Shape: shape, Files: tree.Files, Directories: tree.Directories, Symlinks: tree.Symlinks, Bytes: tree.Bytes,
-		})
+		record.Shapes = append(record.Shapes, shapeOf(shape, tree))
 		record.Results = append(record.Results, results...)
 	}
 	return record, nil
+}
+
+func shapeOf(shape filetree.Shape, tree *filetree.Tree) TreeShape {
+	return TreeShape{
+		Shape: shape, Files: tree.Files, Directories: tree.Directories, Symlinks: tree.Symlinks, Bytes: tree.Bytes,
+	}
 }
 
 // space returns what the source, one target and the kept targets take.
@@ -62,8 +63,27 @@ func (p *TreePlan) space(shape filetree.Shape) space {
 
 // measureTree measures one group: all candidates copy the same tree, interleaved.
 func (p Plan) measureTree(
-	ctx context.Context, w *workspace, m *pairConfig, tools []Tool, tree *filetree.Tree,
+	ctx context.Context, w *workspace, m *pairConfig, tools []Tool, shape filetree.Shape, tree *filetree.Tree,
 ) ([]TreeResult, error) {
+	g, err := w.newTreeGroup(ctx, shape, tree, p.Trees.Durability)
+	if err != nil {
+		return nil, err
+	}
+	g.addTools(tools)
+	for _, v := range p.Trees.variants() {
+		g.addOwn(v.result(tree.Bytes),
+			func(t task, target string) copyCandidate { return m.newPairCopy(t, v, w.source(), target) },
+			func(t task, target string) copyCandidate {
+				return m.newPairCopy(t, v, w.source(), target, "--overwrite")
+			})
+	}
+	return p.measureTreeGroup(ctx, g)
+}
+
+// newTreeGroup makes the tree, and a group without candidates.
+func (w *workspace) newTreeGroup(
+	ctx context.Context, shape filetree.Shape, tree *filetree.Tree, durability string,
+) (*treeGroup, error) {
 	if err := w.reset(); err != nil {
 		return nil, err
 	}
@@ -73,9 +93,12 @@ func (p Plan) measureTree(
 	if err := w.flush(); err != nil {
 		return nil, err
 	}
-	g := &treeGroup{conditions: w.newConditions(tree.Bytes), tree: tree, durability: p.Trees.Durability}
-	g.addTools(tools)
-	g.addOwn(m, p.Trees.variants())
+	return &treeGroup{
+		conditions: w.newConditions(tree.Bytes), shape: shape, tree: tree, durability: durability,
+	}, nil
+}
+
+func (p Plan) measureTreeGroup(ctx context.Context, g *treeGroup) ([]TreeResult, error) {
 	entries := make([]copyEntry, len(g.entries))
 	for i, e := range g.entries {
 		entries[i] = e.copyEntry
@@ -90,6 +113,7 @@ func (p Plan) measureTree(
 // treeGroup has the candidates that copy one tree.
 type treeGroup struct {
 	*conditions
+	shape      filetree.Shape
 	tree       *filetree.Tree
 	durability string
 	entries    []treeEntry
@@ -112,18 +136,11 @@ func (g *treeGroup) addTools(tools []Tool) {
 	}
 }
 
-func (g *treeGroup) addOwn(m *pairConfig, variants []variant) {
-	for _, v := range variants {
-		copyTo := func(t task, target string) copyCandidate {
-			return m.newPairCopy(t, v, g.workspace.source(), target)
-		}
-		copyOver := func(t task, target string) copyCandidate {
-			return m.newPairCopy(t, v, g.workspace.source(), target, "--overwrite")
-		}
-		preserved := filetree.Comparison{Modes: true, Times: time.Nanosecond}
-		g.addFirst(preserved, v.result(g.tree.Bytes), copyTo)
-		g.addRepeated(preserved, v.result(g.tree.Bytes), copyTo, copyOver)
-	}
+// addOwn adds candidates of this program: copyTo copies to an absent target, copyOver to an existing one.
+func (g *treeGroup) addOwn(result CopyResult, copyTo, copyOver newCopy) {
+	preserved := filetree.Comparison{Modes: true, Times: time.Nanosecond}
+	g.addFirst(preserved, result, copyTo)
+	g.addRepeated(preserved, result, copyTo, copyOver)
 }
 
 // newCopy returns a candidate that copies the source to a target.
@@ -148,7 +165,7 @@ func (g *treeGroup) addRepeated(preserved filetree.Comparison, result CopyResult
 func (g *treeGroup) conclude(results []CopyResult, outcomes []outcome) []TreeResult {
 	all := make([]TreeResult, len(results))
 	for i, r := range results {
-		all[i] = TreeResult{CopyResult: r, Repeated: g.entries[i].repeated}
+		all[i] = TreeResult{CopyResult: r, Shape: g.shape, Repeated: g.entries[i].repeated}
 		if r.Seconds != nil {
 			all[i].FilesPerSecond = float64(g.tree.Files) / r.Seconds.P50
 		}

@@ -49,6 +49,13 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "files", value: "COUNT", fallback: "0", json: jsonNumber,
 			assign: into(&s.Files, parseFiles),
 			help:   "Files of each tree; 0: as many as it has by\nitself"},
+		{group: AddedFlags, name: "daemons", value: "SIDE,...",
+			fallback: string(bench.DaemonOnDPU) + "," + string(bench.DaemonOnHost), json: jsonText,
+			assign: into(&s.Daemons, parseList(parseOneOf(bench.DaemonOnDPU, bench.DaemonOnHost))),
+			help:   "connected: sides of the daemon"},
+		{group: AddedFlags, name: "clients", value: "COUNT", fallback: "16", json: jsonNumber,
+			assign: into(&s.Clients, parseClients),
+			help:   "connected: clients at once, with a daemon on\nthe DPU and the smallest file; 0: none"},
 		{group: AddedFlags, name: "chunks", value: "SIZE,...", json: jsonText,
 			assign: into(&s.Chunks, parseList(parseChunk)),
 			help: "As --chunk of a copy, where 0 is automatic; for\nthe engine, bytes per task\n" +
@@ -118,6 +125,14 @@ func (s *Bench) CopyPlan() *bench.CopyPlan {
 // TreePlan returns what is measured of copies of trees, with defaults for what was not given.
 func (s *Bench) TreePlan() *bench.TreePlan {
 	return &bench.TreePlan{Shapes: orElse(s.Trees, filetree.Shapes), Files: s.Files, CopySettings: s.copySettings()}
+}
+
+// ConnectedPlan returns what is measured of copies over connections to daemons, with defaults for what was not given.
+func (s *Bench) ConnectedPlan() *bench.ConnectedPlan {
+	return &bench.ConnectedPlan{
+		Sizes: orElse(s.Sizes, defaultSizes), Files: s.Files, Daemons: s.Daemons, Clients: s.Clients,
+		CopySettings: s.copySettings(),
+	}
 }
 
 func (s *Bench) copySettings() bench.CopySettings {
@@ -208,6 +223,17 @@ func parseFiles(text string) (int, error) {
 	count, err := parseCount(text)
 	if err != nil || count > mostFiles {
 		return 0, fmt.Errorf("not a number of files; give 1 to %d, or 0 for that of each tree", mostFiles)
+	}
+	return count, nil
+}
+
+// mostClients is the most connections that a daemon has by default, but for the one of the other measurements.
+const mostClients = 63
+
+func parseClients(text string) (int, error) {
+	count, err := parseCount(text)
+	if err != nil || count > mostClients {
+		return 0, fmt.Errorf("not a number of clients; give 1 to %d, or 0 to leave them out", mostClients)
 	}
 	return count, nil
 }

@@ -88,6 +88,8 @@ type Bench struct {
 	Sizes      []int64
 	Trees      []filetree.Shape
 	Files      int // of a tree; 0: its own number
+	Daemons    []bench.DaemonSide
+	Clients    int // at once; 0: not measured
 	Chunks     []int64
 	Depths     []int
 	Directions []bench.Direction
