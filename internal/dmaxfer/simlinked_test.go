@@ -16,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -35,8 +36,9 @@ type linkedRun struct {
 	steps  []linkedStep
 	memory [2]*native.KeptMemory
 	ends   [2]*linkedEnd
-	failed bool // a transfer has failed
-	usable bool // the connection, after that
+	sums   [2]job.Summary // of the last transfer
+	failed bool           // a transfer has failed
+	usable bool           // the connection, after that
 }
 
 // linkedClosing is how long a side waits for the peer to close its part of a transfer.
@@ -141,7 +143,7 @@ func (r *linkedRun) runSide(ctx context.Context, side negotiate.Side, o Options)
 	}
 	part := r.ends[side].begin()
 	linked := &linkedTransfer{options: o, link: Link{Conn: part.conn(), Memory: r.memory[side], Use: use}}
-	_, err = linked.run(ctx)
+	r.sums[side], err = linked.run(ctx)
 	linked.close()
 	closing, cancel := context.WithTimeout(context.Background(), linkedClosing)
 	defer cancel()
@@ -163,6 +165,29 @@ func (r *linkedRun) judge(s linkedStep, errs [2]error) {
 		r.t.Errorf("after the fault %s failed, too: %v", s.path, errs)
 	}
 	r.failed = r.failed || failed
+}
+
+// Both sides report in which stages their lanes spent the time of each transfer, also with a window that is kept.
+func TestLinkedStages(t *testing.T) {
+	for _, fast := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			r := newLinkedRun(t, injection{}, fast)
+			r.NetDelay, r.EngineDelay, r.DiskDelay = 0, 0, 100*time.Millisecond
+			r.Idle = 10 * time.Second
+			r.start()
+			for _, s := range r.steps {
+				r.transfer(s)
+				sent, received := r.sums[s.sender].Shares, r.sums[s.sender.Other()].Shares
+				if sent[pump.Reading] < 0.2 || sent[pump.Writing] > 0 {
+					t.Errorf("%s: the sender's stages are %v", s.path, sent)
+				}
+				if received[pump.Writing] < 0.2 || received[pump.Reading] > 0 {
+					t.Errorf("%s: the receiver's stages are %v", s.path, received)
+				}
+			}
+			r.end()
+		})
+	}
 }
 
 // sweepLinked lets call 0 meet the fault, then call 1, and so on, until the transfers get by without it.
