@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -72,6 +73,7 @@ func TestBatches(t *testing.T) {
 		plan   negotiate.Plan
 		config Config
 		stream bool
+		size   int64 // of the source; 0: it is the peer's
 		want   int
 	}{
 		"a quarter of the window": {plan: plan(16, 512<<10), want: 4},
@@ -80,8 +82,14 @@ func TestBatches(t *testing.T) {
 		"large slots":             {plan: plan(32, 32<<20), want: 1},
 		"paced":                   {plan: plan(16, 512<<10), config: Config{Bandwidth: 1}, want: 1},
 		"stream":                  {plan: plan(16, 512<<10), stream: true, want: 1},
+		"a file in the window":    {plan: plan(16, 512<<10), size: 8 << 20, want: 1},
+		"a larger file":           {plan: plan(16, 512<<10), size: 8<<20 + 1, want: 4},
+		"a small tree":            {plan: negotiate.Plan{Depth: 16, Chunk: 512 << 10, Tree: true}, size: 1, want: 4},
 	} {
 		c.config.File = &job.LocalFile{Stream: c.stream}
+		if c.size > 0 {
+			c.config.File.Source = disk.NewSource(nil, disk.Info{Identity: disk.Identity{Size: c.size}})
+		}
 		agreed := terms{config: &c.config, plan: c.plan}
 		if got := agreed.batch(); got != c.want {
 			t.Errorf("%s: %d chunks with a message, not %d", name, got, c.want)
