@@ -63,7 +63,8 @@ test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qem
 test-sim: ## SIMSEEDS simulations of files, trees and a daemon (default 10000 each) with faults, from seed SIMFIRST on
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run 'Test(Tree)?Simulation' \
 		-sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
-	$(GO) test -count=1 -timeout 0 ./internal/service -run 'TestSimulation' -sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
+	$(GO) test -count=1 -timeout 0 ./internal/service -run TestSimulation \
+		-sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
 
 test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the software device

@@ -66,10 +66,12 @@ func TestBenchPlans(t *testing.T) {
 		t.Fatalf("%+v, error %v", connected, err)
 	}
 	if p := connected.Connected; !slices.Equal(p.Sizes, []int64{1 << 20}) || p.Files != 50 || p.Clients != 3 ||
-		!slices.Equal(p.Daemons, []bench.DaemonSide{bench.DaemonOnHost}) || len(p.Directions) != 2 || p.Placement == nil {
+		!slices.Equal(p.Daemons, []bench.DaemonSide{bench.DaemonOnHost}) || len(p.Directions) != 2 ||
+		p.Placement == nil {
 		t.Errorf("connected %+v", p)
 	}
-	if p, err := benchPlanOf(t, "connected"); err != nil || p.Connected.Clients != 16 || len(p.Connected.Daemons) != 2 ||
+	if p, err := benchPlanOf(t, "connected"); err != nil || p.Connected.Clients != 16 ||
+		len(p.Connected.Daemons) != 2 ||
 		len(p.Connected.Sizes) != 3 {
 		t.Errorf("%+v, error %v", p.Connected, err)
 	}

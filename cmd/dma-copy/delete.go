@@ -31,7 +31,8 @@ func (t *transfers) deleteRest(ctx context.Context, e ends) error {
 	}
 	if errors.Is(err, comch.ErrPeerLost) || errors.Is(err, negotiate.ErrPeerLost) {
 		err = exit.Errorf(exit.Peer, "run the same command again",
-			"the copy is complete, but the connection to the %s was lost before everything was deleted", t.side.side.Other())
+			"the copy is complete, but the connection to the %s was lost before everything was deleted",
+			t.side.side.Other())
 	}
 	if err == nil && t.total.Kept > 0 {
 		err = exit.Errorf(exit.SomeFailed, "remove the causes and run the same command again",

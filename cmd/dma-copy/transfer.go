@@ -287,7 +287,8 @@ func (t *transfers) planPull(ctx context.Context) ([]ends, error) {
 	var all []ends
 	for _, source := range t.settings.Remote {
 		at := negotiate.Place{Share: source.Share, Path: strings.TrimSuffix(source.Path, "/")}
-		e := ends{local: target, remote: source, request: service.CopyRequest{Place: at, Daemon: source.Peer, Rules: t.rules}}
+		request := service.CopyRequest{Place: at, Daemon: source.Peer, Rules: t.rules}
+		e := ends{local: target, remote: source, request: request}
 		into := several
 		if !several && (slash || target != config.Stream && isDirectory(target)) {
 			file, err := t.isFile(ctx, at)

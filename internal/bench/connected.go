@@ -73,7 +73,8 @@ func (p *ConnectedPlan) spaces() []space {
 		},
 		tree,
 		{
-			what: fmt.Sprintf("%d copies of a file of %s", work.copies, sizeText(work.size)), bytes: work.bytes() + work.size,
+			what:   fmt.Sprintf("%d copies of a file of %s", work.copies, sizeText(work.size)),
+			bytes:  work.bytes() + work.size,
 			inodes: int64(work.copies) + 1, next: "fewer clients with --clients",
 		},
 	}

@@ -61,7 +61,8 @@ func (p Plan) newPairConfig(folder string, names sideNames) (*pairConfig, error)
 		environment = append(environment, limitsVariable+"="+limits)
 	}
 	return &pairConfig{
-		folder: folder, runtime: runtime, limits: limits, program: p.Program, driver: driverFlags(p.Driver), sides: names,
+		folder: folder, runtime: runtime, limits: limits, program: p.Program, driver: driverFlags(p.Driver),
+		sides:       names,
 		environment: environment,
 	}, nil
 }

@@ -82,8 +82,8 @@ func (s *Server) Close() {
 	s.releaseAll(shares)
 }
 
-// ReloadKeys replaces the trusted keys; nil trusts nobody. Connections of keys that are no longer trusted end after their
-// running request. It has no effect on a server that accepts any key.
+// ReloadKeys replaces the trusted keys; nil trusts nobody. Connections of keys that are no longer trusted end after
+// their running request. It has no effect on a server that accepts any key.
 func (s *Server) ReloadKeys(trust Trust) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

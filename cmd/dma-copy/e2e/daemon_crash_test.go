@@ -79,8 +79,8 @@ func TestCommandCrashAtRandomTime(t *testing.T) {
 	})
 }
 
-// TestDaemonDiesWhileItDeletes kills a daemon that is deleting what the source of a sync lacks. The command says so, and
-// with the next daemon it deletes the rest.
+// TestDaemonDiesWhileItDeletes kills a daemon that is deleting what the source of a sync lacks. The command says so,
+// and with the next daemon it deletes the rest.
 func TestDaemonDiesWhileItDeletes(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
@@ -143,8 +143,8 @@ func forEachLoad(t *testing.T, test func(l *load)) {
 	})
 }
 
-// kills returns how often a process of the load is killed. A daemon on the host makes its copies one after the other, so
-// that it is killed less often.
+// kills returns how often a process of the load is killed. A daemon on the host makes its copies one after the other,
+// so that it is killed less often.
 func (l *load) kills() int {
 	if l.serves == "host" {
 		return (*daemonKillCount + 2) / 3
@@ -168,9 +168,11 @@ func newLoad(f *daemonFixture) *load {
 	at := f.commands()
 	l.copies = []loadCopy{
 		{"push -o json" + flags + at + "/out/file :files/in/", f.local("out/file"), f.share("in/file"), false, false},
-		{"pull -o json" + flags + ":files/out/file " + at + "/in/", f.share("out/file"), f.local("in/file"), false, false},
+		{"pull -o json" + flags + ":files/out/file " + at + "/in/", f.share("out/file"), f.local("in/file"),
+			false, false},
 		{"push" + flags + at + "/out/tree :files/in/tree", f.local("out/tree"), f.share("in/tree"), true, false},
-		{"sync --delete" + flags + ":files/out/tree " + at + "/in/tree", f.share("out/tree"), f.local("in/tree"), true, true},
+		{"sync --delete" + flags + ":files/out/tree " + at + "/in/tree", f.share("out/tree"),
+			f.local("in/tree"), true, true},
 	}
 	return l
 }
@@ -278,7 +280,8 @@ func (l *load) expectRepeated() {
 			continue
 		}
 		for _, path := range filetree.Written(before[i], l.committed(l.copies[i])) {
-			if slices.ContainsFunc(before[i], func(e filetree.Entry) bool { return e.Path == path && !isTemporary(path) }) {
+			existed := func(e filetree.Entry) bool { return e.Path == path && !isTemporary(path) }
+			if slices.ContainsFunc(before[i], existed) {
 				l.t.Errorf("%s was complete, and is written again", filepath.Join(l.copies[i].target, path))
 			}
 		}

@@ -120,7 +120,8 @@ func (f *daemonFixture) command(line string) side {
 func (f *daemonFixture) commandWithKey(key, line string) side {
 	f.t.Helper()
 	name, arguments, _ := strings.Cut(line, " ")
-	return f.start(name, fmt.Sprintf("dma-copy %s %s--keys %s.keys %s", name, serviceDevices[f.commands()], key, arguments))
+	line = fmt.Sprintf("dma-copy %s %s--keys %s.keys %s", name, serviceDevices[f.commands()], key, arguments)
+	return f.start(name, line)
 }
 
 // expectCommand runs a command that has to succeed.

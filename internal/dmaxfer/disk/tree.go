@@ -108,7 +108,8 @@ func OpenTree(on FS, path string, o TreeOptions) (*Tree, error) {
 	return t, nil
 }
 
-// openMarker creates or adopts the marker. An unfinished tree may be changed, as with Overwrite unless NoReplace is set.
+// openMarker creates or adopts the marker. An unfinished tree may be changed, as with Overwrite unless NoReplace is
+// set.
 func (t *Tree) openMarker(at *Location) (err error) {
 	if at.Found != nil && !t.opt.Overwrite && !isUnfinished(t.fs, at) {
 		return NewError(ErrExists, nil, nextIfExists, "%s already exists", at.Path)

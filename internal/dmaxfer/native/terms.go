@@ -112,8 +112,8 @@ func (t *terms) layout() Layout {
 }
 
 // batch returns how many chunks one message stands for: a quarter of the window, so that the rest keeps both sides
-// busy, and at most maxBatch. Where a chunk may take long, each has its own message, and so has each of a file that fits
-// the window: the receiver would have nothing to do while the sender reads a large part of it.
+// busy, and at most maxBatch. Where a chunk may take long, each has its own message, and so has each of a file that
+// fits the window: the receiver would have nothing to do while the sender reads a large part of it.
 func (t *terms) batch() int {
 	if t.config.Bandwidth > 0 || len(t.config.Limiters) > 0 || t.config.File.Stream {
 		return 1

@@ -67,8 +67,8 @@
 #define SOFT_ACCEPT_PAUSE_NS 100000000ull
 
 /*
- * How long to wait for the lock of the runtime directory, whose holder may be stopped by a debugger, or not be run for a
- * while by a busy machine.
+ * How long to wait for the lock of the runtime directory, whose holder may be stopped by a debugger, or not be run for
+ * a while by a busy machine.
  */
 #define SOFT_LOCK_WAIT_NS 5000000000ull
 
