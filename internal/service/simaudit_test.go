@@ -139,8 +139,6 @@ func (a *auditor) compare(d *simDaemon, made *simConnection) {
 			d.Errorf("%s: the record of %s %s/%s is %+v", made.function, r.operation, r.share, r.path, record)
 		}
 		unknown := errors.Is(r.err, negotiate.ErrOutcomeUnknown) && errors.Is(record.Err, job.ErrHung)
-		// Without memory for the window, a copy that finds its target up to date ends without the host's confirmation.
-		unknown = unknown || record.Summary.Unconfirmed != "" && d.limits.Memory > 0
 		if record.Code != simCode(r.err) && !unknown && !(len(left) == 0 && made.lost()) {
 			d.Errorf("%s: %s %s/%s: the client has %d (%v), the record %d (%v)", made.function, r.operation, r.share,
 				r.path, simCode(r.err), r.err, record.Code, record.Err)

@@ -391,9 +391,12 @@ func (r *receiver) patience() time.Duration {
 	return patience
 }
 
-// committing and committed implement role.
+// committing implements role.
 func (r *receiver) committing() bool { return r.chunks.renames > 0 }
-func (r *receiver) committed() bool  { return r.rootDecided.Load() }
+
+// committed implements role. Before there are lanes the sender is told nothing, not even that the file was there
+// already.
+func (r *receiver) committed() bool { return r.lanes != nil && r.rootDecided.Load() }
 
 // halt implements role.
 func (r *receiver) halt(ctx context.Context) error { return r.gate.halt(ctx) }

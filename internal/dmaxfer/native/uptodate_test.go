@@ -1,8 +1,11 @@
 package native
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -45,6 +48,40 @@ func TestComparedFileIsNotFlushed(t *testing.T) {
 	m.mustSucceed()
 	if s := m.sender.summary; !s.UpToDate || s.Durability != negotiate.DurabilityNone {
 		t.Errorf("summary: %+v", s)
+	}
+}
+
+// noWindow is the memory of a side that finds out late that it cannot open the window.
+type noWindow struct{ *sharedMemory }
+
+var errNoWindow = errors.New("no memory for the window")
+
+func (noWindow) Open(context.Context, Layout, negotiate.Window) (*Window, error) {
+	time.Sleep(time.Second)
+	return nil, errNoWindow
+}
+
+// A receiver that has the file already tells the sender so only when it has opened the window. If it cannot, both sides
+// fail.
+func TestUnchangedFileWithoutWindow(t *testing.T) {
+	from, to := disktest.NewMemory("/"), newTarget()
+	from.Put("/src", "content")
+	newMeeting(t, from, to).mustSucceed()
+	m, shared := newMeeting(t, from, to), &sharedMemory{}
+	m.receiver.search.Overwrite = true
+	m.memory = func(side negotiate.Side) Memory {
+		if side == negotiate.Host {
+			return shared
+		}
+		return noWindow{shared}
+	}
+	m.run()
+	if !errors.Is(m.receiver.err, errNoWindow) {
+		t.Errorf("receiver: %v", m.receiver.err)
+	}
+	aborted, is := errors.AsType[*negotiate.PeerAborted](m.sender.err)
+	if !is || aborted.Code != negotiate.AbortTarget {
+		t.Errorf("sender: %v", m.sender.err)
 	}
 }
 
