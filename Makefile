@@ -98,8 +98,8 @@ soak: ## COPIES copies in one process (default 1000), a tenth as many in two, te
 # and of what many equal copies leave behind.
 NO_GOROUTINES := cmd/dma-copy/internal/config internal/bench/filetree internal/dmaxfer/digest \
 	internal/doca/internal/cabi internal/negotiate internal/repolint
-NOT_UNDER_RACE := ^Test(((Daemon|Command|Tree)?Crash|Stall)AtRandomTime|NothingLeadsOut|TreeSurvivesALossOfPower|$\
-DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
+NOT_UNDER_RACE := ^Test(((Daemon|Command|Tree)?Crash|Stall|Signal)AtRandomTime|NothingLeadsOut|$\
+TreeSurvivesALossOfPower|DeepTree|Sparse|LongTextInParameterFilesIsCut|LongNumbersAreCut|(Daemon)?Soak(OfProcesses)?|$\
 RepeatedTransfersLeaveNothing)$$|^TestScripts$$/^(bench|local|ping)|^TestSizes$$/^104857600|$\
 ^TestHostileNativePeer$$/^(endless_directories|depth_of_2049)$$
 race: ## the Go tests under the race detector, except for packages without goroutines
