@@ -54,7 +54,7 @@ func TestCommandCrashAtRandomTime(t *testing.T) {
 	forEachLoad(t, func(l *load) {
 		d := l.serve("")
 		l.run()
-		before := d.resources()
+		before := d.resourcesAtRest()
 		l.reset()
 		for n := range l.kills() {
 			commands := l.startAll()

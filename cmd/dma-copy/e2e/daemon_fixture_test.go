@@ -296,6 +296,20 @@ func (f *daemonFixture) expectLeft(want ...string) {
 	}
 }
 
+// resourcesAtRest returns the resources when they have not changed for a second: a daemon on the host opens what it
+// looks for commands with before its next attempt, and keeps it.
+func (d daemon) resourcesAtRest() resources {
+	d.t.Helper()
+	for before := d.resources(); ; {
+		time.Sleep(time.Second)
+		now := d.resources()
+		if slices.Equal(now.descriptors, before.descriptors) {
+			return now
+		}
+		before = now
+	}
+}
+
 // expectResources waits until the daemon holds no more than before. Go keeps threads, and some of the memory that it
 // has had in use.
 func (d daemon) expectResources(before resources) {

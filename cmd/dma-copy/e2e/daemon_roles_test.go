@@ -42,7 +42,7 @@ func (f *daemonFixture) pushFrom(function, name string) side {
 func TestCopiesBesideADaemon(t *testing.T) {
 	t.Parallel()
 	forEachServingSide(t, func(f *daemonFixture) {
-		f.createLocal(secondSize, "served")
+		f.createLocal(pacedSize, "served")
 		d := f.serve("")
 		served := d.push(f.commands(), "served")
 		f.createFile("host", 3_000_000)
@@ -64,7 +64,7 @@ func TestCopiesBesideADaemon(t *testing.T) {
 func TestCommandsOnTheDPUTakeTurns(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "host")
-	f.createLocal(secondSize, "first")
+	f.createLocal(pacedSize, "first")
 	f.createLocal(1000, "a", "b")
 	d := f.serve("")
 	first := d.push("dpu", "first")

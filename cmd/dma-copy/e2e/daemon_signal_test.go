@@ -14,9 +14,9 @@ import (
 var logReloaded = regexp.MustCompile(`(?m)^reloaded: `)
 
 const (
-	// secondFlags make a copy of secondSize take about a second.
-	secondFlags = "--bwlimit 2MiB --chunk 64KiB "
-	secondSize  = 2 << 20
+	// pacedFlags make a copy of pacedSize take four seconds, in which other commands start even on a busy machine.
+	pacedFlags = "--bwlimit 512KiB --chunk 64KiB "
+	pacedSize  = 2 << 20
 )
 
 // createLocal makes files of random bytes on the side of the commands.
@@ -27,11 +27,11 @@ func (f *daemonFixture) createLocal(size int64, names ...string) {
 	}
 }
 
-// push starts a push of a file of the same name that takes about a second, and waits until it has begun.
+// push starts a push of a file of the same name that takes four seconds, and waits until it has begun.
 func (d daemon) push(key, name string) side {
 	d.t.Helper()
 	f := d.fixture
-	s := f.commandWithKey(key, "push "+secondFlags+filepath.Join(f.commands(), name)+" :files/"+name)
+	s := f.commandWithKey(key, "push "+pacedFlags+filepath.Join(f.commands(), name)+" :files/"+name)
 	d.waitForCopy(name)
 	return s
 }
@@ -64,7 +64,7 @@ func TestDaemonDrains(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
 	names := []string{"a", "b", "c", "d"}
-	f.createLocal(secondSize, names...)
+	f.createLocal(pacedSize, names...)
 	d := f.serve("--max-transfers 2")
 	running := []side{d.push("host", "a"), d.push("host", "b")}
 	waiting := []side{f.command("push host/c :files/"), f.command("push host/d :files/")}
@@ -95,7 +95,7 @@ func TestDaemonDrains(t *testing.T) {
 func TestSecondSignalEndsTheDaemon(t *testing.T) {
 	t.Parallel()
 	forEachServingSide(t, func(f *daemonFixture) {
-		f.createLocal(secondSize, "a")
+		f.createLocal(pacedSize, "a")
 		d := f.serve("")
 		running := d.push(f.commands(), "a")
 		must(f.t, d.signal(syscall.SIGTERM))
@@ -118,7 +118,7 @@ func TestSecondSignalEndsTheDaemon(t *testing.T) {
 func TestReloadUnderLoad(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
-	f.createLocal(secondSize, "a", "b", "c", "other")
+	f.createLocal(pacedSize, "a", "b", "c", "other")
 	second := f.createKey("second")
 	f.trustAs("dpu", "second", second)
 	daemonKey, err := f.keys("dpu").Key()
@@ -159,11 +159,11 @@ func TestReloadUnderLoad(t *testing.T) {
 func TestKeyRevokedBetweenSources(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
-	f.createLocal(secondSize, "a", "b")
+	f.createLocal(pacedSize, "a", "b")
 	other := f.createKey("other")
 	f.trustAs("dpu", "other", other)
 	d := f.serve("")
-	running := f.command("push " + secondFlags + "host/a host/b :files/")
+	running := f.command("push " + pacedFlags + "host/a host/b :files/")
 	d.waitForCopy("a")
 	must(t, f.keys("dpu").Remove("peer"))
 	d.reload(1)
@@ -217,7 +217,7 @@ func (d daemon) reload(times int) {
 func TestStoppedCommands(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "dpu")
-	f.createLocal(secondSize, "a", "b", "shortly")
+	f.createLocal(pacedSize, "a", "b", "shortly")
 	d := f.serve("--max-transfers 2 --idle-timeout 1s ")
 	before := d.resources()
 	stopped := []side{d.push("host", "a"), d.push("host", "b")}
