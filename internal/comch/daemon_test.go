@@ -85,8 +85,8 @@ func TestListenerHasABoundedNumberOfConnections(t *testing.T) {
 	mustBe(t, err, nil)
 	mustHaveEnded(t, conn, comch.ErrPeerLost)
 	mustClose(t, conn)
-	if got := listener.Refused(); got != 1 {
-		t.Errorf("%d peers were refused, want 1", got)
+	if listener.Refused() == 0 { // more than one, if it was refused before Dial knew of the connection, and tried again
+		t.Error("no peer was refused")
 	}
 	mustTalk(t, first, firstDPU)
 	mustTalk(t, second, secondDPU)
