@@ -60,7 +60,7 @@ func (c *Connection) Done() <-chan struct{} { return c.ended }
 // not answered, because the program knows nothing about it yet.
 func (c *Connection) unread() int {
 	if c.endpoint.clients > 0 && !c.sentAny {
-		return min(unreadOfStranger, c.endpoint.inboxCap)
+		return min(unreadBeforeAnswer, c.endpoint.inboxCap)
 	}
 	return c.endpoint.inboxCap
 }

@@ -11,10 +11,10 @@ const (
 	defaultUnread = 1024
 
 	// unreadOfClient replaces defaultUnread on a server with several clients, where one more ends the connection: a
-	// tree may cause a message for each of 1024 slots and of 1024 announced entries. unreadOfStranger is that of a
+	// tree may cause a message for each of 1024 slots and of 1024 announced entries. unreadBeforeAnswer is that of a
 	// client to which nothing was sent yet.
-	unreadOfClient   = 2048
-	unreadOfStranger = 16
+	unreadOfClient     = 2048
+	unreadBeforeAnswer = 16
 
 	// queuePerClient and sendsPerClient are what DOCA queues, and has in flight, for each client of several.
 	queuePerClient = 16

@@ -70,8 +70,8 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		if err := c.awaitTurn(); err != nil {
 			return c.refuse(err)
 		}
-		endTurn := sync.OnceFunc(c.server.permits.release)
-		defer endTurn()
+		releasePermit := sync.OnceFunc(c.server.permits.release)
+		defer releasePermit()
 		record.Waited = time.Since(record.Began)
 		side, err := c.prepare(r, c.items.list)
 		switch {
@@ -81,7 +81,7 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 			return c.refuse(err)
 		}
 		defer c.server.release(side.open)
-		return c.transfer(record, side, endTurn)
+		return c.transfer(record, side, releasePermit)
 	})
 }
 
@@ -319,9 +319,9 @@ func localName(at string) string {
 	return at
 }
 
-// transfer makes a copy to which nothing is to be objected. endTurn lets another copy begin: it is called as soon as
-// this side has ended, whatever the peer does.
-func (c *connection) transfer(record *Record, side *copySide, endTurn func()) (failed, fatal error) {
+// transfer makes a copy to which nothing is to be objected. releasePermit lets another copy begin: it is called as soon
+// as this side has ended, whatever the peer does.
+func (c *connection) transfer(record *Record, side *copySide, releasePermit func()) (failed, fatal error) {
 	progress := &job.Progress{}
 	record.Path = side.accepted.Path
 	c.mu.Lock()
@@ -336,7 +336,7 @@ func (c *connection) transfer(record *Record, side *copySide, endTurn func()) (f
 	record.Summary, failed = dmaxfer.RunLinked(c.running, side.options, dmaxfer.Link{
 		Conn: messages, Memory: c.memory, Use: side.use,
 	})
-	endTurn()
+	releasePermit()
 	if failed != nil && !errors.Is(failed, job.ErrSomeFailed) {
 		record.Summary = job.Summary{} // of what was planned
 	}

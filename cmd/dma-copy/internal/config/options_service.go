@@ -158,7 +158,7 @@ func (s *Serve) limitOptions() []option {
 			help:   "The same of one key"},
 		{group: ServeFlags, name: "max-transfers", value: "COUNT", fallback: "4", json: jsonNumber,
 			assign: into(&s.MaxTransfers, parseAtLeastOne),
-			help:   "Copies at once; more wait for their turn"},
+			help:   "Copies at once; more are queued"},
 		{group: ServeFlags, name: "max-memory", value: "SIZE", fallback: "1GiB", json: jsonNumber,
 			assign: into(&s.MaxMemory, parseMostBytes),
 			help:   "Buffers of all connections; 0 is no limit"},
