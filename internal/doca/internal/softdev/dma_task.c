@@ -161,7 +161,7 @@ static doca_error_t copy_bufs(const struct doca_dma_task_memcpy *task)
 doca_error_t soft_dma_execute(struct doca_dma_task_memcpy *task)
 {
 	size_t total;
-	doca_error_t fault = soft_fault_completion();
+	doca_error_t fault = soft_fault_memcpy();
 	if (fault != DOCA_SUCCESS)
 		return fault;
 	if (soft_dma_check(task, &total) != DOCA_SUCCESS)

@@ -17,6 +17,7 @@ enum kind {
 	SEED,
 	REFUSE,
 	FAIL,
+	FAIL_MEMCPY,
 	DELAY,
 	REORDER,
 	FLIP,
@@ -31,7 +32,7 @@ enum kind {
 };
 
 /* The counters for N of the kinds of rules. Rules of REFUSE have their own. */
-enum counter { COMPLETIONS, MEMCPY_COMPLETIONS, COPIES, MESSAGES, CONNECTS, DISCONNECTS, COUNTERS };
+enum counter { COMPLETIONS, MEMCPY_TASKS, MEMCPY_COMPLETIONS, COPIES, MESSAGES, CONNECTS, DISCONNECTS, COUNTERS };
 
 struct rule {
 	enum kind kind;
@@ -57,19 +58,13 @@ struct form {
 };
 
 static const struct form forms[KINDS] = {
-	[SEED] = {"seed", "N"},
-	[REFUSE] = {"refuse", "WNC"},
-	[FAIL] = {"fail", "NC"},
-	[DELAY] = {"delay", "NE"},
-	[REORDER] = {"reorder", "N"},
-	[FLIP] = {"flip", "N"},
-	[DROP] = {"drop", "N"},
-	[DUPLICATE] = {"duplicate", "N"},
-	[CUT] = {"cut", "N"},
-	[MUTE] = {"mute", "N"},
-	[AGAIN_RATE] = {"again", "N"},
-	[CONNECT] = {"connect", "N"},
-	[DISCONNECT] = {"disconnect", "N"},
+	[SEED] = {"seed", "N"},           [REFUSE] = {"refuse", "WNC"},
+	[FAIL] = {"fail", "NC"},          [FAIL_MEMCPY] = {"fail_memcpy", "NC"},
+	[DELAY] = {"delay", "NE"},        [REORDER] = {"reorder", "N"},
+	[FLIP] = {"flip", "N"},           [DROP] = {"drop", "N"},
+	[DUPLICATE] = {"duplicate", "N"}, [CUT] = {"cut", "N"},
+	[MUTE] = {"mute", "N"},           [AGAIN_RATE] = {"again", "N"},
+	[CONNECT] = {"connect", "N"},     [DISCONNECT] = {"disconnect", "N"},
 };
 
 static bool parse_number(const char *text, uint64_t *number)
@@ -237,14 +232,25 @@ doca_error_t soft_fault_call(const char *name)
 	return result;
 }
 
-doca_error_t soft_fault_completion(void)
+static doca_error_t next_failure(enum kind kind, enum counter counter)
 {
 	struct soft_faults *faults = soft_faults();
-	const struct rule *rule = faults == NULL ? NULL : find(faults, FAIL, count(faults, COMPLETIONS));
+	const struct rule *rule = faults == NULL ? NULL : find(faults, kind, count(faults, counter));
 	if (rule == NULL)
 		return DOCA_SUCCESS;
 	soft_detail("completion %llu failed by an injected fault", (unsigned long long)rule->n);
 	return (doca_error_t)rule->extra;
+}
+
+doca_error_t soft_fault_completion(void)
+{
+	return next_failure(FAIL, COMPLETIONS);
+}
+
+doca_error_t soft_fault_memcpy(void)
+{
+	doca_error_t of_all = soft_fault_completion(), of_memcpy = next_failure(FAIL_MEMCPY, MEMCPY_TASKS);
+	return of_all != DOCA_SUCCESS ? of_all : of_memcpy;
 }
 
 uint64_t soft_fault_delay(void)

@@ -5,6 +5,7 @@
  *   seed=S               seed of all random choices
  *   refuse=NAME:N:CODE   call N of that function, or of any (*), returns CODE; through soft_ops only
  *   fail=N:CODE          completion N of memcpy, control send and fast path send tasks has that code
+ *   fail_memcpy=N:CODE   completion N of memcpy tasks alone has that code
  *   delay=N:US           memcpy completion N is that many microseconds late, a day at most
  *   reorder=K            memcpy tasks complete in random order, out of K at a time
  *   flip=N drop=N duplicate=N   change one bit of copy N, skip a run of its bytes, write a run twice
@@ -34,8 +35,9 @@ bool soft_fault_in_calls(void);
 /* Returns SUCCESS, or the code that the call of this function must return. */
 doca_error_t soft_fault_call(const char *name);
 
-/* Returns SUCCESS, or the code with which the task about to be executed must fail. */
+/* Return SUCCESS, or the code with which the task about to be executed must fail: a send, or a memcpy. */
 doca_error_t soft_fault_completion(void);
+doca_error_t soft_fault_memcpy(void);
 
 /* Returns by how many nanoseconds the next memcpy completion is late. */
 uint64_t soft_fault_delay(void);

@@ -110,6 +110,20 @@ static void one_completion_fails(void)
 	copies_close();
 }
 
+/* Messages do not count, so that a copy fails whatever was sent before. */
+static void one_memcpy_fails(void)
+{
+	copies_open("fail_memcpy=2:DRIVER,fail_memcpy=3:TIME_OUT");
+	CHECK_OK(soft_fault_completion());
+	CHECK_OK(copy_to(0));
+	CHECK_OK(soft_fault_completion());
+	CHECK_RESULT(DOCA_ERROR_DRIVER, copy_to(1));
+	CHECK(c.to[LEN] == 0);
+	CHECK_RESULT(DOCA_ERROR_TIME_OUT, copy_to(2));
+	CHECK_OK(copy_to(3));
+	copies_close();
+}
+
 static void one_completion_is_late(void)
 {
 	copies_open("delay=2:20000");
@@ -319,6 +333,7 @@ int main(void)
 	RUN(texts_are_checked);
 	RUN(calls_are_refused);
 	RUN(one_completion_fails);
+	RUN(one_memcpy_fails);
 	RUN(one_completion_is_late);
 	RUN(bytes_are_corrupted);
 	RUN(a_seed_replays);
