@@ -67,7 +67,7 @@ func TestTrustedKeys(t *testing.T) {
 		t.Errorf("dpu is %+v, %t", g, is)
 	}
 	if g, is := trusted.Find(newKey(t).Public()); is {
-		t.Errorf("a stranger's key is that of %+v", g)
+		t.Errorf("an unknown key is that of %+v", g)
 	}
 	if g, is := trusted.Named("other"); is {
 		t.Errorf("other is %+v", g)

@@ -171,10 +171,10 @@ func TestPatternsMatchAsInGit(t *testing.T) {
 }
 
 // isMatchedWhole reports whether git matches a pattern in one go. It compares a literal beginning apart from the rest,
-// and takes "**" at the beginning of the rest for a name of its own.
+// and takes "**" at the beginning of the rest for a name of its own; two slashes behind it are a name without letters.
 func isMatchedWhole(pattern string) bool {
-	before, _, found := strings.Cut(pattern, "**")
-	return !found || before == "" || strings.HasSuffix(before, "/")
+	before, after, found := strings.Cut(pattern, "**")
+	return !found || (before == "" || strings.HasSuffix(before, "/")) && !strings.Contains(after, "//")
 }
 
 // filesOf returns the paths of the files that a filter does not exclude.

@@ -11,7 +11,7 @@ import (
 var clientsCases = []testCase{
 	{"a client that does not receive delays no other", clientStopped},
 	{"a client that is not read delays no other", clientUnread},
-	{"a client without an answer may send little", strangerFloods},
+	{"a client without an answer may send little", unansweredFloods},
 	{"clients come and go", clientsChurn},
 	{"clients that have gone keep no other out", clientsGone},
 	{"a client too many", clientTooMany},
@@ -121,7 +121,7 @@ func clientUnread(b *bench) {
 	}
 }
 
-func strangerFloods(b *bench) {
+func unansweredFloods(b *bench) {
 	s := b.sides()
 	server := b.listen(s, doca.ChannelConfig{Clients: manyClients})
 	host, err := b.client(s, doca.ChannelConfig{}).Connect(b.context())

@@ -1,4 +1,4 @@
-// Package notify tells the service manager how a daemon fares, by the protocol of sd_notify(3).
+// Package notify tells the service manager the state of a daemon, by the protocol of sd_notify(3).
 //
 // The socket is opened once, before the daemon is confined: afterwards the kernel may refuse to connect to a socket
 // outside the sandbox.
@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,9 +17,6 @@ import (
 
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
-
-// longestStatus is the maximum length of a status, in bytes. systemd shows it in one line.
-const longestStatus = 256
 
 // Manager is the service manager that has started this process. Its methods are safe for concurrent use, and do
 // nothing if there is none. A message that cannot be sent is logged once; the daemon works without.
@@ -86,15 +82,6 @@ func (m *Manager) Reloading() {
 // Stopping says that the daemon takes no more requests.
 func (m *Manager) Stopping() { m.send("STOPPING=1") }
 
-// Status sets the text that systemctl status shows.
-func (m *Manager) Status(text string) {
-	text = quote.Printable(text)
-	for len(text) > longestStatus {
-		text = strings.ToValidUTF8(text[:longestStatus], "")
-	}
-	m.send("STATUS=" + text)
-}
-
 // Watchdog sends signs of life until ctx ends, as long as alive returns nil: twice in each interval that the service
 // manager wants. alive must return when its ctx has ended, at the latest; an error, or a sign that comes too late, lets
 // the service manager restart the daemon. It returns at once if there is no watchdog.
@@ -154,7 +141,7 @@ func (m *Manager) send(message string) {
 	}
 	if _, err := m.conn.Write([]byte(message)); err != nil && !m.failed {
 		m.failed = true
-		m.log.Warn().Err(err).Msg("the service manager cannot be told how the daemon fares")
+		m.log.Warn().Err(err).Msg("the service manager cannot be told the state of the daemon")
 	}
 }
 

@@ -60,8 +60,6 @@ func TestMessages(t *testing.T) {
 		}{
 			{m.Ready, "READY=1"},
 			{m.Stopping, "STOPPING=1"},
-			{func() { m.Status("2 connections\nREADY=1") }, `STATUS=2 connections\nREADY=1`},
-			{func() { m.Status(strings.Repeat("ä", 200)) }, "STATUS=" + strings.Repeat("ä", 128)},
 		} {
 			test.send()
 			if got := receive(t, manager); got != test.want {

@@ -17,11 +17,28 @@ import (
 // backlog is how many processes may wait to be accepted.
 const backlog = 128
 
+// maxPath is the most bytes of a path that the kernel takes for a socket: sun_path has 108, with a NUL at the end.
+const maxPath = 107
+
+// ErrTooLong says that a path is too long for a socket.
+var ErrTooLong = fmt.Errorf("the path of a socket has at most %d bytes", maxPath)
+
+// CheckPath returns an ErrTooLong if no socket can have the path.
+func CheckPath(path string) error {
+	if len(path) > maxPath {
+		return fmt.Errorf("it has %d bytes: %w", len(path), ErrTooLong)
+	}
+	return nil
+}
+
 // Listen makes a socket with these permission bits, less the umask. A socket on which nobody listens is replaced; for
 // any other file, and for a socket on which a process listens, it fails. Two processes must not do that at once for one
 // path: the lock of the runtime directory prevents it for equal daemons. Closing the listener removes the socket.
 func Listen(path string, mode uint32) (*net.UnixListener, error) {
-	err := removeStale(path)
+	err := CheckPath(path)
+	if err == nil {
+		err = removeStale(path)
+	}
 	if err == nil {
 		var listener *net.UnixListener
 		if listener, err = listen(path, mode); err == nil {

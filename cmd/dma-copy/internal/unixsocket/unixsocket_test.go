@@ -70,10 +70,13 @@ func TestListenFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustListen(t, used, 0o600)
+	longest := directory + "/" + strings.Repeat("x", maxPath-len(directory)-1)
+	mustListen(t, longest, 0o600)
+	mustDial(t, longest)
 	for path, want := range map[string]string{
 		file: "not a socket", used: "another process listens there",
-		filepath.Join(directory, "absent/socket"):          "no such file",
-		filepath.Join(directory, strings.Repeat("x", 108)): "invalid argument",
+		filepath.Join(directory, "absent/socket"): "no such file",
+		longest + "x": "it has 108 bytes: the path of a socket has at most 107 bytes",
 	} {
 		if _, err := Listen(path, 0o600); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", path, err, want)
