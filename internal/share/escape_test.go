@@ -234,7 +234,7 @@ var attackedPaths = []string{
 
 func (u *user) use() {
 	path := attackedPaths[u.random.IntN(len(attackedPaths))]
-	calls := []func(string) error{u.stat, u.read, u.list, u.openDir, u.receive, u.receiveTree, u.makeDirs, u.remove}
+	calls := []func(string) error{u.stat, u.read, u.list, u.openDir, u.receive, u.receiveTree, u.makeDir, u.remove}
 	switch err := calls[u.random.IntN(len(calls))](path); {
 	case err == nil:
 		u.done++
@@ -345,7 +345,7 @@ func (u *user) receiveTree(path string) error {
 	)
 }
 
-func (u *user) makeDirs(path string) error { return disk.MakeDirs(u.o.FS(), path+"/made/dir", false) }
+func (u *user) makeDir(path string) error { return disk.MakeDir(u.o.FS(), path+"/made") }
 
 func (u *user) remove(path string) error {
 	clean, err := share.CleanPath(path)

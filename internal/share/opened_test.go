@@ -255,7 +255,7 @@ func TestAccessIsEnforced(t *testing.T) {
 		if errors.Is(removeErr, share.ErrDenied) == c.write {
 			t.Errorf("%s: remove: %v", name, removeErr)
 		}
-		if err := disk.MakeDirs(c.o.FS(), name, false); errors.Is(err, unix.EROFS) == c.write {
+		if err := disk.MakeDir(c.o.FS(), name); errors.Is(err, unix.EROFS) == c.write {
 			t.Errorf("%s: create: %v", name, err)
 		}
 	}
@@ -284,7 +284,7 @@ func TestErrorsDoNotNameThePathOfAShare(t *testing.T) {
 	_, target := disk.OpenPartial(o.FS(), "file", disk.Wanted{Resume: true})
 	_, tree := disk.OpenTree(o.FS(), "a-b", disk.TreeOptions{})
 	_, list := list(t, o, "a-b/", true)
-	made := disk.MakeDirs(o.FS(), "a-b/c", false)
+	made := disk.MakeDir(o.FS(), "a-b/c")
 	for _, err := range []error{stat, source, target, tree, list, o.Remove("a"), made} {
 		if err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), o.Path) {
 			t.Errorf("%v", err)

@@ -123,7 +123,7 @@ func TestSymlinksThatLeadToNoTarget(t *testing.T) {
 	})
 }
 
-const stranger = 65534
+const otherUser = 65534
 
 // TestUntrustedSymlinks checks the rule of fs.protected_symlinks for each combination of owners.
 func TestUntrustedSymlinks(t *testing.T) {
@@ -133,12 +133,12 @@ func TestUntrustedSymlinks(t *testing.T) {
 		self, link, owns uint32
 		trusted          bool
 	}{
-		{"a stranger's", fs.ModeSticky | 0o777, 0, stranger, 0, false},
-		{"a stranger's, for a user", fs.ModeSticky | 0o777, 1000, stranger, 0, false},
+		{"another user's", fs.ModeSticky | 0o777, 0, otherUser, 0, false},
+		{"another user's, for a user", fs.ModeSticky | 0o777, 1000, otherUser, 0, false},
 		{"our own", fs.ModeSticky | 0o777, 1000, 1000, 0, true},
-		{"the directory's owner's", fs.ModeSticky | 0o777, 0, stranger, stranger, true},
-		{"not sticky", 0o777, 0, stranger, 0, true},
-		{"not writable by all", fs.ModeSticky | 0o775, 0, stranger, 0, true},
+		{"the directory's owner's", fs.ModeSticky | 0o777, 0, otherUser, otherUser, true},
+		{"not sticky", 0o777, 0, otherUser, 0, true},
+		{"not writable by all", fs.ModeSticky | 0o775, 0, otherUser, 0, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			at, m := inMemory()
@@ -168,7 +168,7 @@ func TestUntrustedSymlinkOnDisk(t *testing.T) {
 	at := sticky(t)
 	at.put("precious", oldText)
 	at.link("precious", "link")
-	must(t, os.Lchown(at.path("link"), stranger, stranger))
+	must(t, os.Lchown(at.path("link"), otherUser, otherUser))
 	_, err := disk.OpenPartial(at.fs, at.path("link"), copies["replacing"])
 	mustFail(t, err, disk.ErrTarget, "symlink of another user")
 	at.mustContain(t, "precious", oldText)

@@ -2,8 +2,6 @@ package disk_test
 
 import (
 	"io/fs"
-	"slices"
-	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -102,41 +100,43 @@ func TestFailedRemovals(t *testing.T) {
 	}
 }
 
-func TestMakeDirs(t *testing.T) {
+func TestMakeDir(t *testing.T) {
 	everywhere(t, func(t *testing.T, at testDir) {
-		must(t, disk.MakeDirs(at.fs, at.path("new/deep//dir/"), true))
-		must(t, disk.MakeDirs(at.fs, at.path("new/deep/dir"), false))
+		must(t, disk.MakeDir(at.fs, at.path("new//")))
+		must(t, disk.MakeDir(at.fs, at.path("new")))
 		at.link("new", "link")
-		must(t, disk.MakeDirs(at.fs, at.path("link/other"), false))
+		must(t, disk.MakeDir(at.fs, at.path("link/other")))
 		at.put("new/other/file", oldText)
-		at.put("new/deep/dir/file", oldText)
-		info, err := at.fs.Stat(at.path("new/deep"))
+		info, err := at.fs.Stat(at.path("new/other"))
 		must(t, err)
 		if want := fs.ModeDir | 0o777&^fs.FileMode(at.fs.Self().Umask); info.Mode != want {
 			t.Errorf("the mode is %v, not %v", info.Mode, want)
 		}
 		at.link("absent", "dangling")
 		at.put("file", oldText)
-		for _, path := range []string{"dangling/x", "file/x", "file", "new/dangling/../../dangling"} {
-			mustFail(t, disk.MakeDirs(at.fs, at.path(path), false), disk.ErrTarget, path)
+		for _, path := range []string{"dangling/x", "file/x", "absent/x"} {
+			if err := disk.MakeDir(at.fs, at.path(path)); err == nil {
+				t.Errorf("%s was created", path)
+			}
 		}
 	})
 }
 
-func TestMadeDirsAreDurable(t *testing.T) {
-	m := disktest.NewMemory("/there")
-	on := disktest.NewFaulty(m, disktest.FailAt(-1, disktest.Fault{}))
-	dir, err := disk.OpenRoot(on, "/there")
-	must(t, err)
-	must(t, disk.MakeDirs(dir, "a/b", true))
-	var changes []string
-	for _, op := range on.Trace() {
-		if strings.HasPrefix(op, "mkdir") || strings.HasPrefix(op, "sync") {
-			changes = append(changes, op)
-		}
+// The directory above one that exists need not be there, nor be readable.
+func TestMakeDirOfOneThatExists(t *testing.T) {
+	for _, path := range []string{".", "/"} {
+		must(t, disk.MakeDir(disk.OS, path))
 	}
-	if want := []string{"mkdir a", "sync .", "mkdir b", "sync a"}; !slices.Equal(changes, want) {
-		t.Errorf("%q, not %q", changes, want)
+}
+
+func TestMadeDirIsDurable(t *testing.T) {
+	m := disktest.NewMemory("/there")
+	m.Record()
+	must(t, disk.MakeDir(m, "/there/a"))
+	for crash := range m.Crashes() {
+		if _, err := crash.FS.Stat("/there/a"); crash.Step == m.Steps()-1 && err != nil {
+			t.Errorf("%s: %v", crash.What, err)
+		}
 	}
 	faulty, err := disk.OpenRoot(disktest.NewFaulty(m, func(_ int, op, _ string) *disktest.Fault {
 		if op == "sync" {
@@ -145,6 +145,5 @@ func TestMadeDirsAreDurable(t *testing.T) {
 		return nil
 	}), "/there")
 	must(t, err)
-	mustFail(t, disk.MakeDirs(faulty, "c", true), disk.ErrTarget, "c")
-	must(t, disk.MakeDirs(faulty, "d", false))
+	mustBe(t, disk.MakeDir(faulty, "c"), unix.EIO)
 }

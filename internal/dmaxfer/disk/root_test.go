@@ -108,12 +108,12 @@ func mustRefuse(t *testing.T, root *disk.Root, path string) {
 	for _, use := range []func() error{
 		func() error { _, err := disk.OpenPartial(root, path, copies["replacing"]); return err },
 		func() error { _, err := disk.OpenTree(root, path, disk.TreeOptions{Overwrite: true}); return err },
-		func() error { return disk.MakeDirs(root, path+"/made", false) },
 	} {
 		if err := use(); !errors.Is(err, disk.ErrTarget) {
 			t.Errorf("%q was used: %v", path, err)
 		}
 	}
+	mustBe(t, disk.MakeDir(root, path+"/made"), disk.ErrOutside)
 }
 
 func TestSymlinksInsideARootAreFollowed(t *testing.T) {
@@ -304,7 +304,7 @@ func TestReadOnlyRoot(t *testing.T) {
 		}
 		_, err = disk.OpenPartial(only, "new", wanted(1))
 		mustBe(t, err, unix.EROFS)
-		mustBe(t, disk.MakeDirs(only, "new/dir", false), unix.EROFS)
+		mustBe(t, disk.MakeDir(only, "new"), unix.EROFS)
 		mustBe(t, disk.RemoveBeneath(dir, "inner"), unix.EROFS)
 		if after, err := dir.Names(); err != nil || !slices.Equal(after, before) {
 			t.Errorf("%q became %q, %v", before, after, err)

@@ -369,11 +369,11 @@ func TestNamesThatAnotherUserHasTaken(t *testing.T) {
 			"file": func(t *testing.T, _ testDir, path string) { giveAway(t, path) },
 			"symlink": func(t *testing.T, at testDir, path string) {
 				must(t, os.Symlink("file", path))
-				must(t, os.Lchown(path, stranger, stranger))
+				must(t, os.Lchown(path, otherUser, otherUser))
 			},
 			"directory": func(t *testing.T, _ testDir, path string) {
 				must(t, os.Mkdir(path, 0o700))
-				must(t, os.Chown(path, stranger, stranger))
+				must(t, os.Chown(path, otherUser, otherUser))
 			},
 		} {
 			t.Run(name+" "+kind, func(t *testing.T) {
@@ -412,7 +412,7 @@ func TestOtherPartialIsNoRenamedOne(t *testing.T) {
 		t.Fatalf("%d bytes are kept", kept)
 	}
 	self := m.Self()
-	m.SetSelf(disk.Self{UID: stranger})
+	m.SetSelf(disk.Self{UID: otherUser})
 	at.put(partialName, "another's")
 	m.SetSelf(self)
 	p := mustOpen(t, at, "file", copies["new"])
@@ -430,7 +430,7 @@ func TestOtherPartialIsNoRenamedOne(t *testing.T) {
 // In other directories such files are refused; the user can inspect and remove them.
 func TestNamesThatAreTakenElsewhere(t *testing.T) {
 	at, m := inMemory()
-	m.SetSelf(disk.Self{UID: stranger})
+	m.SetSelf(disk.Self{UID: otherUser})
 	at.put(partialName, "another's")
 	m.SetSelf(disk.Self{UID: 1000})
 	_, err := disk.OpenPartial(at.fs, at.path("file"), copies["new"])

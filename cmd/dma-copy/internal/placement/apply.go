@@ -15,6 +15,7 @@ type Copy struct {
 	Hardware bool   // a card copies, not the software device
 	Address  string // of the device
 	Local    bool   // both sides are in this process
+	Network  bool   // the other side is on another machine
 }
 
 // Apply pins the process to the CPUs where its copy should run. Call it once, before there is memory that would stay
@@ -100,7 +101,7 @@ func useCores() {
 // shareCores halves GOMAXPROCS for the software device, whose other side runs on this machine, too, unless the
 // environment sets it: two processes that both use all CPUs spend much of their time on waking each other.
 func shareCores(c Copy) {
-	if c.Hardware || c.Local || os.Getenv("GOMAXPROCS") != "" {
+	if c.Hardware || c.Local || c.Network || os.Getenv("GOMAXPROCS") != "" {
 		return
 	}
 	runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/2)) // of what the machine and a container's limit leave

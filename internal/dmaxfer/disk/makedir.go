@@ -1,0 +1,26 @@
+package disk
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+)
+
+// MakeDir creates the directory at a path, with mode 0777 less the umask, unless something of that name exists. The
+// directory above it must exist; it is flushed, so that the new one outlives a crash of the machine. Errors are those
+// of the file system.
+func MakeDir(on FS, path string) error {
+	if _, err := on.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	above, name := Split(strings.TrimRight(path, "/"))
+	in, err := on.OpenDir(above)
+	if err != nil {
+		return err
+	}
+	err = in.MakeDir(name, directoryMode)
+	if err == nil || errors.Is(err, fs.ErrExist) { // another process may have just created it
+		err = in.Sync()
+	}
+	return errors.Join(err, in.Close())
+}
