@@ -29,11 +29,20 @@ func AnyKey(identity.Public) error { return nil }
 // DefaultTimeout is the timeout of a handshake.
 const DefaultTimeout = 10 * time.Second
 
-// What a side takes from a peer that has not authenticated yet, before it ends the connection.
+// What a side takes from a peer that has not authenticated yet, before it ends the connection. Of a RecordFramed
+// channel it takes more messages, because a flight of the handshake is one for each of its records.
 const (
 	MaxHandshakeMessages = 8
+	MaxHandshakeRecords  = 16
 	MaxHandshakeBytes    = 64 << 10
 )
+
+// RecordFramed is implemented by a channel that carries bytes, such as TCP, and finds the messages in them by the
+// headers of TLS records: each message that it delivers is one record.
+type RecordFramed interface {
+	comch.Conn
+	RecordFramed()
+}
 
 // Overhead is the number of bytes by which a message is longer than what it carries: the header of a TLS record, its
 // type and its authentication tag.
@@ -44,6 +53,9 @@ const MinMessage = 1024
 
 // maxRecord is the most data that one TLS record can carry, in bytes.
 const maxRecord = 16 << 10
+
+// MaxMessage is the largest MaxMessage, in bytes, of a channel of which a Conn can use all.
+const MaxMessage = maxRecord + Overhead
 
 var (
 	// ErrRefused means that the peer does not accept the key of this side.

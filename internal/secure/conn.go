@@ -24,10 +24,12 @@ type Conn struct {
 	raw        comch.Conn
 	stream     *stream
 	tls        *tls.Conn
+	own        tls.Certificate
 	peer       identity.Public
 	maxMessage int
 
-	sends     turns
+	sends     sendLock
+	unsent    error         // why the channel did not take a record; guarded by sends
 	receiving chan struct{} // holds a token while a message is received
 
 	closing sync.Once
@@ -40,10 +42,10 @@ var (
 	_ comch.Polling = (*Conn)(nil)
 )
 
-func newConn(raw comch.Conn, polling comch.Polling, s *stream, t *tls.Conn, peer identity.Public) *Conn {
+func newConn(raw comch.Conn, polling comch.Polling, s *stream, t *tls.Conn, v *verifier) *Conn {
 	s.ctx = nil // from now on it does no I/O
 	return &Conn{
-		Polling: polling, raw: raw, stream: s, tls: t, peer: peer,
+		Polling: polling, raw: raw, stream: s, tls: t, own: v.own, peer: v.peer,
 		maxMessage: min(raw.MaxMessage()-Overhead, maxRecord),
 		receiving:  make(chan struct{}, 1),
 	}
@@ -63,31 +65,31 @@ func (c *Conn) Send(ctx context.Context, message []byte) error {
 	if len(message) < 1 || len(message) > c.maxMessage {
 		return fmt.Errorf("message of %d bytes, not 1 to %d: %w", len(message), c.maxMessage, doca.CodeInvalidValue)
 	}
-	if w := c.sends.enter(); w != nil {
+	if w := c.sends.acquire(); w != nil {
 		select {
-		case <-w.turn:
+		case <-w.granted:
 		case <-ctx.Done():
-			if c.sends.leaveMessage(w, message) {
+			if c.sends.leave(w, message) {
 				return context.Cause(ctx)
 			}
 		}
 	}
 	err := c.transmit(ctx, message)
-	c.endTurn()
+	c.releaseSends()
 	return err
 }
 
-// endTurn ends the turn of a Send, after sending the messages that others have left behind it. These do not wait: the
-// channel below takes a message even if the context has ended.
-func (c *Conn) endTurn() {
+// releaseSends releases the lock, after sending the messages that other Sends have left in its queue. These do not
+// wait: the channel below takes a message even if the context has ended.
+func (c *Conn) releaseSends() {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	for left := c.sends.next(); left != nil; left = c.sends.next() {
+	for left := c.sends.release(); left != nil; left = c.sends.release() {
 		_ = c.transmit(ended, left) // its Send has returned
 	}
 }
 
-// transmit sends a message as one record. It is the caller's turn.
+// transmit sends a message as one record. The caller holds c.sends.
 func (c *Conn) transmit(ctx context.Context, message []byte) error {
 	if _, err := c.tls.Write(message); err != nil {
 		return c.explain(err)
@@ -96,11 +98,18 @@ func (c *Conn) transmit(ctx context.Context, message []byte) error {
 }
 
 // sendRecords sends all that was written, each record as a message, even if ctx ends: the next record would not be
-// authentic without the one before it.
+// authentic without the one before it. So after one that the channel did not take, nothing follows.
 func (c *Conn) sendRecords(ctx context.Context) (first error) {
 	for _, record := range c.stream.take() {
-		if err := c.raw.Send(ctx, record); first == nil {
+		if c.unsent != nil {
+			return c.unsent
+		}
+		err := c.raw.Send(ctx, record)
+		if first == nil {
 			first = err
+		}
+		if err != nil && (ctx.Err() == nil || !errors.Is(err, context.Cause(ctx))) {
+			c.unsent = err
 		}
 	}
 	return first
@@ -194,12 +203,12 @@ func (c *Conn) Close() error {
 
 // end sends the reason, or that there is none, and closes the channel below.
 func (c *Conn) end() {
-	if c.sends.tryEnter() {
+	if c.sends.tryAcquire() {
 		ctx, cancel := context.WithTimeout(context.Background(), alertTime)
 		defer cancel()
 		_ = c.tls.CloseWrite()
 		_ = c.sendRecords(ctx)
-		defer c.endTurn()
+		defer c.releaseSends()
 	}
 	_ = c.raw.Close()
 }

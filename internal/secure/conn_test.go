@@ -208,6 +208,25 @@ func TestTruncationIsNoClose(t *testing.T) {
 	}
 }
 
+// After a message that the channel did not take nothing is sent: for the peer it would be a record with a wrong number,
+// and the lost connection an attack.
+func TestNothingFollowsAMessageThatWasNotSent(t *testing.T) {
+	server, client, m := meet(t)
+	comchtest.MustSend(t, client, []byte("last"))
+	m.meddle = func([]byte) [][]byte { return [][]byte{make([]byte, m.MaxMessage()+1)} } // which is not taken
+	failed := client.Send(t.Context(), []byte("not taken"))
+	m.meddle = nil
+	if failed == nil {
+		t.Fatal("the message was taken")
+	}
+	comchtest.MustBe(t, client.Send(t.Context(), []byte("more")), failed)
+	comchtest.MustClose(t, client)
+	comchtest.MustReceive(t, server, []byte("last"))
+	if _, err := server.Recv(t.Context()); !errors.Is(err, comch.ErrPeerLost) || errors.Is(err, ErrPeerClosed) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestCloseIsToldToThePeer(t *testing.T) {
 	server, client, _ := meet(t)
 	comchtest.MustSend(t, client, []byte("last"))

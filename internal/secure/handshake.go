@@ -64,7 +64,7 @@ func (c Config) authenticate(
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, cmp.Or(c.Timeout, DefaultTimeout), ErrTimeout)
 	defer cancel()
-	s := &stream{raw: conn, ctx: ctx}
+	s := newStream(ctx, conn)
 	t, err := handshake(s, config)
 	if err == nil && !v.verified {
 		err = errors.New("the key of the peer was not checked") // package tls has not called verify
@@ -73,7 +73,7 @@ func (c Config) authenticate(
 		s.sendAlert()
 		return nil, cmp.Or(s.failed, v.failed, explainHandshake(err))
 	}
-	return newConn(conn, polling, s, t, v.peer), nil
+	return newConn(conn, polling, s, t, &v), nil
 }
 
 func serverHandshake(s *stream, config *tls.Config) (*tls.Conn, error) {
@@ -141,25 +141,29 @@ var badCertificate = tls.AlertError(42).Error()
 // verifier checks what a peer shows in one handshake.
 type verifier struct {
 	accept   func(identity.Public) error
+	own      tls.Certificate
 	peer     identity.Public
 	verified bool
 	failed   error
 }
 
 // config returns the same configuration for both sides, but that each takes of it what it needs.
-func (v *verifier) config(key *identity.Key) (*tls.Config, error) {
+func (v *verifier) config(key *identity.Key) (_ *tls.Config, err error) {
 	if key == nil {
-		var err error
 		if key, err = identity.Generate(); err != nil {
 			return nil, err
 		}
 	}
-	certificate, err := key.TLS()
-	if err != nil {
+	if v.own, err = key.TLS(); err != nil {
 		return nil, err
 	}
+	return newConfig(v.own, protocol, v.verify), nil
+}
+
+// newConfig returns the configuration of either side of a connection that carries a protocol.
+func newConfig(own tls.Certificate, protocol string, verify func(tls.ConnectionState) error) *tls.Config {
 	return &tls.Config{
-		Certificates:           []tls.Certificate{certificate},
+		Certificates:           []tls.Certificate{own},
 		NextProtos:             []string{protocol},
 		MinVersion:             tls.VersionTLS13,
 		MaxVersion:             tls.VersionTLS13,
@@ -169,13 +173,13 @@ func (v *verifier) config(key *identity.Key) (*tls.Config, error) {
 		DynamicRecordSizingDisabled: true,
 		// Nobody signs the certificates. Instead, verify checks the key in them.
 		InsecureSkipVerify: true,
-		VerifyConnection:   v.verify,
-	}, nil
+		VerifyConnection:   verify,
+	}
 }
 
 // verify implements tls.Config.VerifyConnection. The signature of the peer is checked by package tls, later.
 func (v *verifier) verify(state tls.ConnectionState) error {
-	peer, err := peerKey(state)
+	peer, err := peerKey(state, protocol)
 	if err != nil {
 		v.failed = fmt.Errorf("%w: %w", ErrHandshake, err)
 		return v.failed
@@ -188,8 +192,8 @@ func (v *verifier) verify(state tls.ConnectionState) error {
 	return nil
 }
 
-// peerKey returns the key in the peer's certificate, if the connection is one that this package makes.
-func peerKey(state tls.ConnectionState) (identity.Public, error) {
+// peerKey returns the key in the peer's certificate, if the connection is one that this package makes for a protocol.
+func peerKey(state tls.ConnectionState, protocol string) (identity.Public, error) {
 	switch {
 	case state.Version != tls.VersionTLS13:
 		return identity.Public{}, fmt.Errorf("version %s", tls.VersionName(state.Version))

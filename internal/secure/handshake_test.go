@@ -22,13 +22,13 @@ import (
 	"github.com/dma-copy/dma-copy/internal/identity"
 )
 
-var errStranger = errors.New("a stranger")
+var errUntrusted = errors.New("an untrusted key")
 
 // only accepts one key.
 func only(key identity.Public) func(identity.Public) error {
 	return func(peer identity.Public) error {
 		if peer != key {
-			return errStranger
+			return errUntrusted
 		}
 		return nil
 	}
@@ -78,8 +78,8 @@ func TestUntrustedKeyIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSides(t)
-			stranger := newKey(t).Public()
-			refusing(&s).Verify = only(stranger)
+			untrustedKey := newKey(t).Public()
+			refusing(&s).Verify = only(untrustedKey)
 			one, other := comch.Pipe(4080)
 			accepting := start(t.Context(), one, s.server, Server)
 			_, clientErr := Client(t.Context(), other, s.client)
@@ -89,7 +89,7 @@ func TestUntrustedKeyIsRefused(t *testing.T) {
 				refused, mine, peer = clientErr, serverErr, s.server.Key
 			}
 			var untrusted *UntrustedError
-			if !errors.As(refused, &untrusted) || untrusted.Key != peer.Public() || !errors.Is(refused, errStranger) {
+			if !errors.As(refused, &untrusted) || untrusted.Key != peer.Public() || !errors.Is(refused, errUntrusted) {
 				t.Errorf("the refusing side: %v", refused)
 			}
 			if !errors.Is(mine, ErrRefused) {
@@ -123,7 +123,7 @@ func TestHostileClients(t *testing.T) {
 		"TLS 1.2":                    {tlsClient(s, offersTLS12), ErrHandshake},
 		"TLS 1.0 to 1.2":             {tlsClient(s, offersOldTLS), ErrHandshake},
 		"no key":                     {tlsClient(s, func(c *tls.Config) { c.Certificates = nil }), ErrHandshake},
-		"stranger's key":             {tlsClient(s, hasKeyOf(newKey(t))), errStranger},
+		"untrusted key":              {tlsClient(s, hasKeyOf(newKey(t))), errUntrusted},
 		"certificate without key":    {tlsClient(s, hasCertificateOnly(s, newKey(t))), ErrHandshake},
 		"another type of key":        {tlsClient(s, hasECDSA(t)), ErrHandshake},
 		"two certificates":           {tlsClient(s, hasTwoCertificates), ErrHandshake},
@@ -230,7 +230,7 @@ func leavesAfterHello(s sides) hostileClient {
 			t.Error(err)
 			return
 		}
-		_ = tls.Client(&stream{raw: conn, ctx: closesOnRecv(ctx, conn)}, config).Handshake()
+		_ = tls.Client(newStream(closesOnRecv(ctx, conn), conn), config).Handshake()
 	}
 }
 
@@ -255,7 +255,7 @@ func tlsClient(s sides, change func(*tls.Config)) hostileClient {
 		}
 		config.VerifyConnection = nil // it does not mind the server
 		change(config)
-		raw := &stream{raw: conn, ctx: ctx}
+		raw := newStream(ctx, conn)
 		_, _ = clientHandshake(raw, config)
 		raw.sendAlert()
 	}
@@ -314,7 +314,7 @@ func sendsEarly(s sides) hostileClient {
 			t.Error(err)
 			return
 		}
-		raw := &stream{raw: conn, ctx: ctx}
+		raw := newStream(ctx, conn)
 		client := tls.Client(raw, config)
 		if err := client.Handshake(); err != nil {
 			t.Error(err)
@@ -376,8 +376,8 @@ func TestHostileServers(t *testing.T) {
 		"another type of key":  {hasECDSA(t), writes([]byte{accepted}), ErrHandshake},
 		"certificate only":     {hasServerCertificateOnly(s, newKey(t)), writes([]byte{accepted}), ErrHandshake},
 		"no protocol":          {speaks(), writes([]byte{accepted}), ErrHandshake},
-		"a stranger's key":     {hasKeyOf(newKey(t)), writes([]byte{accepted}), errStranger},
-		"the client's own key": {hasKeyOf(s.client.Key), writes([]byte{accepted}), errStranger},
+		"an untrusted key":     {hasKeyOf(newKey(t)), writes([]byte{accepted}), errUntrusted},
+		"the client's own key": {hasKeyOf(s.client.Key), writes([]byte{accepted}), errUntrusted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -413,7 +413,7 @@ func serveHostile(
 	}
 	config.VerifyConnection = nil // it does not mind the client
 	change(config)
-	s := &stream{raw: conn, ctx: ctx}
+	s := newStream(ctx, conn)
 	server := tls.Server(s, config)
 	if server.Handshake() == nil {
 		behave(ctx, s, server)
@@ -446,7 +446,7 @@ func TestPeerKeyChecks(t *testing.T) {
 			PeerCertificates: []*x509.Certificate{{PublicKey: ed25519.PublicKey(key[:])}},
 		}
 	}
-	if _, err := peerKey(good()); err != nil {
+	if _, err := peerKey(good(), protocol); err != nil {
 		t.Fatal(err)
 	}
 	for name, spoil := range map[string]func(*tls.ConnectionState){

@@ -24,6 +24,7 @@ type stream struct {
 	// Of the handshake.
 	ctx      context.Context // nil when it is over
 	messages int             // received
+	most     int             // of messages
 	bytes    int             // in them
 	failed   error           // of raw, or for a limit; permanent
 
@@ -60,8 +61,17 @@ func (s *stream) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-var errTooMuch = fmt.Errorf("%w: its handshake has more than %d messages or %d KiB",
-	ErrHandshake, MaxHandshakeMessages, MaxHandshakeBytes>>10)
+var errTooMuch = fmt.Errorf("%w: its handshake has more than %d messages (over TCP: %d records) or %d KiB",
+	ErrHandshake, MaxHandshakeMessages, MaxHandshakeRecords, MaxHandshakeBytes>>10)
+
+// newStream returns that of a handshake over a channel.
+func newStream(ctx context.Context, raw comch.Conn) *stream {
+	s := &stream{raw: raw, ctx: ctx, most: MaxHandshakeMessages}
+	if _, framed := raw.(RecordFramed); framed {
+		s.most = MaxHandshakeRecords
+	}
+	return s
+}
 
 // exchange sends what was written, and receives a message of the handshake.
 func (s *stream) exchange() error {
@@ -74,7 +84,7 @@ func (s *stream) exchange() error {
 	}
 	s.messages++
 	s.bytes += len(message)
-	if s.messages > MaxHandshakeMessages || s.bytes > MaxHandshakeBytes {
+	if s.messages > s.most || s.bytes > MaxHandshakeBytes {
 		return errTooMuch
 	}
 	s.in = message
