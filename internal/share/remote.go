@@ -3,6 +3,7 @@ package share
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
@@ -10,29 +11,52 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Remote is what a command names on the other side: [PEER]:[SHARE[/PATH]].
+// Remote is what a command names on the other side, [PEER]:[SHARE[/PATH]], or on another machine,
+// ucx://HOST[:PORT]/[SHARE[/PATH]].
 type Remote struct {
-	Peer  string // of the configuration; empty: the only one
-	Share string // empty: the list of shares
-	Path  string // as CleanPath returns it
+	Peer    string // of the configuration; empty: the only one, unless there is an Address
+	Address string // HOST:PORT as ParseAddress returns it; empty: not given
+	Share   string // empty: the list of shares
+	Path    string // as CleanPath returns it
 }
 
-// String returns the form that ParseRemote reads.
+// Daemon returns what stands in front of the share: "PEER:", ":" or "ucx://HOST:PORT/".
+func (r Remote) Daemon() string {
+	if r.Address != "" {
+		return Scheme + r.Address + "/"
+	}
+	return r.Peer + ":"
+}
+
+// String returns a form that ParseRemote reads.
 func (r Remote) String() string {
-	text := r.Peer + ":" + r.Share
+	text := r.Daemon() + r.Share
 	if r.Path != "" {
 		text += "/" + r.Path
 	}
 	return text
 }
 
+// otherScheme is the begin of an URL.
+var otherScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
+
 // ParseRemote parses an argument of a command. It is remote if there is a ":" before the first "/"; any other text is a
-// path of this machine, and a path with such a ":" is written with "./" before it.
+// path of this machine, and a path with such a ":" is written with "./" before it. Nothing of a path is decoded.
 func ParseRemote(text string) (r Remote, remote bool, err error) {
 	first, path, hasPath := strings.Cut(text, "/")
 	peer, name, remote := strings.Cut(first, ":")
 	if !remote {
 		return Remote{}, false, nil
+	}
+	if behind, is := strings.CutPrefix(text, Scheme); is {
+		if r, err = parseURL(behind); err != nil {
+			return Remote{}, true, fmt.Errorf("%s: %w", quote.Text(text), err)
+		}
+		return r, true, nil
+	}
+	if scheme := otherScheme.FindString(text); scheme != "" {
+		return Remote{}, true, fmt.Errorf("%s: unknown scheme %s: write ucx://HOST:PORT/SHARE/PATH for a daemon on "+
+			"another machine", quote.Text(text), scheme)
 	}
 	if err := checkRemote(peer, name, hasPath); err != nil {
 		return Remote{}, true, fmt.Errorf("%s: %w (a file of this machine whose name contains a colon is written %s)",

@@ -1,7 +1,9 @@
 package share_test
 
 import (
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -24,6 +26,17 @@ func TestRemotes(t *testing.T) {
 		":i/...":                   {Share: "i", Path: "..."},
 		":i/a\xffb":                {Share: "i", Path: "a\xffb"},
 		":i/.x.dma-copy-part.done": {Share: "i", Path: ".x.dma-copy-part.done"},
+
+		"ucx://lab":                       {Address: "lab:7483"},
+		"ucx://lab/":                      {Address: "lab:7483"},
+		"ucx://lab/images":                {Address: "lab:7483", Share: "images"},
+		"ucx://lab/images/":               {Address: "lab:7483", Share: "images"},
+		"ucx://10.0.0.2:1/images/a":       {Address: "10.0.0.2:1", Share: "images", Path: "a"},
+		"ucx://lab.example.:65535/i/./a/": {Address: "lab.example.:65535", Share: "i", Path: "a/"},
+		"ucx://[::1]/i":                   {Address: "[::1]:7483", Share: "i"},
+		"ucx://[::1]:7447/i/a:b":          {Address: "[::1]:7447", Share: "i", Path: "a:b"},
+		"ucx://[fe80::1%eth0]:7/i/a%20b?": {Address: "[fe80::1%eth0]:7", Share: "i", Path: "a%20b?"},
+		"ucx://10.0.0.2/i//a":             {Address: "10.0.0.2:7483", Share: "i", Path: "a"},
 	} {
 		got, remote, err := share.ParseRemote(text)
 		if err != nil || !remote || got != want {
@@ -52,7 +65,30 @@ func TestWrongRemotes(t *testing.T) {
 		":/etc/passwd":                     "there is no share between the colon and the slash",
 		"03:00.1":                          "",
 		"0000:03:00.0":                     `"03:00.0" is not a name of a share`,
-		"http://x":                         "there is no share",
+		"http://x":                         "unknown scheme http://: write ucx://HOST:PORT/SHARE/PATH",
+		"UCX://x/i":                        "unknown scheme UCX://",
+		"ucx://":                           `"" is not the name or IP address of a machine`,
+		"ucx:///i":                         `"" is not the name or IP address of a machine`,
+		"ucx://:7483/i":                    `"" is not the name or IP address of a machine`,
+		"ucx://user@lab/i":                 `"user@lab" is not the name or IP address`,
+		"ucx://la b/i":                     `"la b" is not the name or IP address`,
+		"ucx://-lab/i":                     "is not the name or IP address",
+		"ucx://lab:/i":                     `"" is not a port`,
+		"ucx://lab:0/i":                    `"0" is not a port`,
+		"ucx://lab:65536/i":                `"65536" is not a port: give a number from 1 to 65535`,
+		"ucx://lab:+1/i":                   `"+1" is not a port`,
+		"ucx://lab:http/i":                 `"http" is not a port`,
+		"ucx://::1/i":                      "an IPv6 address has brackets",
+		"ucx://fe80::1:7483/i":             "an IPv6 address has brackets",
+		"ucx://[::1/i":                     "the bracket of an IPv6 address is not closed",
+		"ucx://[10.0.0.2]/i":               `"10.0.0.2" is not an IPv6 address`,
+		"ucx://[lab]/i":                    `"lab" is not an IPv6 address`,
+		"ucx://[::1]x/i":                   "not closed",
+		"ucx://[::1%a\nb]/i":               "is not an IPv6 address",
+		"ucx://lab//i":                     "there is no share behind the address",
+		"ucx://lab//":                      "there is no share behind the address",
+		"ucx://lab/Images/a":               `"Images" is not a name of a share`,
+		"ucx://lab/i/../x":                 `cannot contain ".."`,
 		"a b:c":                            `"a b" before the colon`,
 		"12:30 backup":                     local,
 		":Images":                          local,
@@ -87,7 +123,7 @@ func TestWrongRemotes(t *testing.T) {
 func FuzzRemote(f *testing.F) {
 	for _, text := range []string{
 		"dpu:images/a/b", ":", ":i/", "./a:b", "C:/x", ":i/..", ":i/a/./b//", "a:b:c/d", ":i/\x00", "x/y:z",
-		":i/.a.dma-copy-new",
+		":i/.a.dma-copy-new", "ucx://lab:1/i/a", "ucx://[::1%x]/i/", "ucx://lab", "http://lab/i",
 	} {
 		f.Add(text)
 	}
@@ -108,10 +144,44 @@ func FuzzRemote(f *testing.F) {
 		}
 		mustBeClean(t, r.Path)
 		_, path, _ := strings.Cut(text, "/")
+		if r.Address != "" {
+			mustBeAddress(t, r.Address)
+			_, path, _ = strings.Cut(strings.TrimPrefix(text, "ucx://"), "/")
+			_, path, _ = strings.Cut(path, "/")
+		}
 		if got, want := components(r.Path), components(path); !slices.Equal(got, want) {
 			t.Fatalf("%q has %q, not %q", text, got, want)
 		}
 	})
+}
+
+func mustBeAddress(t *testing.T, address string) {
+	t.Helper()
+	host, port, err := net.SplitHostPort(address)
+	if number, badPort := strconv.Atoi(port); err != nil || badPort != nil || number < 1 || number > 65535 ||
+		host == "" || strings.ContainsAny(host, " /@[]\x00\n") {
+		t.Fatalf("%q is not an address: %v", address, err)
+	}
+}
+
+func TestListenAddresses(t *testing.T) {
+	for text, want := range map[string]string{
+		":7483": "[::]:7483", ":1": "[::]:1", "127.0.0.1": "127.0.0.1:7483", "[::1]": "[::1]:7483",
+		"0.0.0.0:65535": "0.0.0.0:65535", "[fe80::1%eth0]:2": "[fe80::1%eth0]:2",
+	} {
+		if got, err := share.ParseListen(text); err != nil || got.String() != want {
+			t.Errorf("%q is %s, %v, want %s", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "an address is missing", "lab:1": `"lab" is not an IP address of this machine`, "::1": "has brackets",
+		"127.0.0.1:0": `"0" is not a port`, "127.0.0.1:x": `"x" is not a port`, "[::1": "is not closed",
+		"[127.0.0.1]:1": "is not an IPv6 address", "7483": `"7483" is not an IP address`,
+	} {
+		if got, err := share.ParseListen(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is %s, %v, want %s", text, got, err, want)
+		}
+	}
 }
 
 // components returns those that are names.
