@@ -1,0 +1,114 @@
+package ucx
+
+import (
+	"slices"
+	"strings"
+	"sync"
+)
+
+// library is the file that Open loads: the name of every release of UCX 1.
+const library = "libucp.so.0"
+
+// loaded is the library of this process: UCX keeps state of its own in it and cannot be unloaded.
+var loaded struct {
+	sync.Mutex
+	abi abi
+}
+
+// Context is UCX with one set of settings. It is safe for concurrent use.
+type Context struct {
+	abi      abi
+	settings Settings
+
+	mu     sync.Mutex // of calls that need one at a time
+	handle contextHandle
+}
+
+// Open loads UCX, the first time, and opens a context. Errors that wrap ErrUnavailable say what to install.
+// StatusNoDevice means that none of the transports is on any of the network devices. It is safe for concurrent use.
+// Implements: ucp_init.
+func Open(s Settings) (*Context, error) {
+	a, err := load()
+	if err != nil {
+		return nil, err
+	}
+	return open(a, s)
+}
+
+func load() (abi, error) {
+	loaded.Lock()
+	defer loaded.Unlock()
+	if loaded.abi == nil {
+		a, err := loadLibrary(library)
+		if err != nil {
+			return nil, err
+		}
+		loaded.abi = a
+	}
+	return loaded.abi, nil
+}
+
+func open(a abi, s Settings) (*Context, error) {
+	var options []byte
+	for _, o := range s.options(len(RDMAPorts()) > 0) {
+		options = append(options, o.name+"\x00"+o.value+"\x00"...)
+	}
+	handle, status := a.contextOpen(append(options, 0), s.Reads)
+	if status != StatusOK {
+		return nil, failed(a, "ucp_init", status)
+	}
+	return &Context{abi: a, settings: s, handle: handle}, nil
+}
+
+// failed returns nil, or an error for a call.
+func failed(a abi, op string, status Status) error {
+	if status == StatusOK {
+		return nil
+	}
+	return &Error{Op: op, Status: status, Text: a.statusText(status)}
+}
+
+// Version returns the release of UCX at run time, such as "1.13.1". Implements: ucp_get_version_string.
+func (c *Context) Version() string { return c.abi.version() }
+
+// hasSharedMemory reports whether a transport of this context uses memory that both processes have mapped.
+func (c *Context) hasSharedMemory() bool {
+	resources, err := c.Resources()
+	return err == nil && slices.ContainsFunc(resources, func(r Resource) bool {
+		return r.Transport == "posix" || r.Transport == "sysv"
+	})
+}
+
+// Resource is a transport of UCX on a device.
+type Resource struct {
+	Transport string // such as "tcp", "rc_mlx5", "posix"
+	Device    string // such as "eth0", "mlx5_0:1", "memory"
+}
+
+// RDMA reports whether the resource is remote memory access by hardware (or by the kernel's soft-RoCE).
+func (r Resource) RDMA() bool {
+	return slices.ContainsFunc([]string{"rc", "dc", "ud"}, func(kind string) bool {
+		return r.Transport == kind || strings.HasPrefix(r.Transport, kind+"_")
+	})
+}
+
+// Resources returns the transports and devices that this context may use. Implements: ucp_context_print_info.
+func (c *Context) Resources() ([]Resource, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handle == nil {
+		return nil, ErrClosed
+	}
+	return parseResources(c.abi.contextDescribe(c.handle)), nil
+}
+
+// Close ends the context. Its workers and memory must be closed before. Implements: ucp_cleanup.
+func (c *Context) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.handle != nil {
+		c.abi.contextClose(c.handle)
+		c.handle = nil
+	}
+	return nil
+}

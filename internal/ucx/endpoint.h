@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Endpoints of a worker and their operations. Threads: that of the worker.
+ */
+#ifndef DMA_COPY_UCX_ENDPOINT_H
+#define DMA_COPY_UCX_ENDPOINT_H
+
+#include "worker.h"
+
+/* Not a status of UCX: depth operations are in flight. */
+enum { UCX_QUEUE_FULL = 2 };
+
+/*
+ * Connects to the worker with this address, without waiting. The address must be followed by bytes that end its
+ * parsing. On failure *endpoint is unchanged.
+ */
+ucs_status_t ucx_endpoint_open(struct ucx_worker *worker, const void *address, uint64_t tag,
+			       struct ucx_endpoint **endpoint);
+
+/* What UCX prints about the endpoint. NULL: out of memory, or closed; otherwise the caller frees it. */
+char *ucx_endpoint_describe(const struct ucx_endpoint *endpoint);
+
+ucs_status_t ucx_endpoint_unpack(const struct ucx_endpoint *endpoint, const void *packed, ucp_rkey_h *key);
+
+/* length bytes at address of registered memory. */
+struct ucx_transfer {
+	struct ucx_memory *memory;
+	void *address;
+	uint64_t length;
+	uint64_t tag;
+};
+
+/* Both add an event, COMPLETED, unless they return an error or UCX_QUEUE_FULL. */
+int32_t ucx_endpoint_get(struct ucx_endpoint *endpoint, struct ucx_transfer transfer, uint64_t remote, ucp_rkey_h key);
+int32_t ucx_endpoint_send(struct ucx_endpoint *endpoint, struct ucx_transfer transfer, uint64_t token, uint32_t slot);
+
+/*
+ * Begins to close the endpoint: by a flush, or by force, also when a flush is running. UCS_ERR_UNSUPPORTED: it cannot
+ * be forced. After that ucx_endpoint_advance is called between polls until it returns true.
+ */
+ucs_status_t ucx_endpoint_close(struct ucx_endpoint *endpoint, int force);
+int ucx_endpoint_advance(struct ucx_endpoint *endpoint);
+
+#endif

@@ -1,0 +1,89 @@
+package ucx
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Settings choose devices and limits of a Context. The zero value leaves everything to UCX.
+type Settings struct {
+	// Reads chooses what workers of the context are for: Get of memory whose key is known, or Send and Receive of
+	// messages. UCX serves reads and writes of a worker with Reads in software, too, where the transport cannot:
+	// anybody who can connect to its port can then read and write all memory of this process. So Reads is for trusted
+	// networks only, and never with the transport "tcp" outside tests.
+	Reads bool
+
+	// Transports are names as in UCX_TLS, such as "tcp", "rc", "posix" and "cma"; none: all, or those of UCX_TLS in the
+	// environment, which cannot change transports that are given here.
+	Transports []string
+
+	// NetDevices are the network devices that may be used, as in UCX_NET_DEVICES, such as "eth0" and "mlx5_0:1"; none:
+	// all, or those of UCX_NET_DEVICES in the environment.
+	NetDevices []string
+
+	TrafficClass int  // of RDMA packets, 1 to 255: the ToS byte of RoCE v2; 0: the default of the device
+	GIDIndex     *int // of the RDMA port, 0 to 255; nil: UCX chooses
+
+	// AckTimeout is how long an RDMA device waits for an acknowledgement before it sends again, and AckRetries how
+	// often it does that before the connection fails: 1 to MaxAckRetries. 0: UCX's defaults. See AckFor.
+	AckTimeout time.Duration
+	AckRetries int
+
+	DeviceMemory int64         // bytes of RDMA device memory for small messages; 0: UCX's default
+	KeepAlive    time.Duration // between two checks of idle endpoints; 0: UCX's default
+}
+
+// MaxAckRetries is the maximum of Settings.AckRetries: with 7, some RDMA devices never give up.
+const MaxAckRetries = 6
+
+// minAckTimeout is about the shortest acknowledgement timeout that survives congestion.
+const minAckTimeout = 4 * time.Millisecond
+
+// AckFor returns an acknowledgement timeout and a number of retries with which an RDMA device gives up within half of
+// the idle timeout, so that its error is known before the idle timeout ends the transfer without a reason. A device
+// waits up to four times as long as it is told (InfiniBand specification, 9.7.6.1.3).
+func AckFor(idleTimeout time.Duration) (timeout time.Duration, retries int) {
+	retries = 3
+	timeout = idleTimeout / 2 / 4 / time.Duration(retries+1)
+	return min(max(timeout, minAckTimeout), time.Second), retries
+}
+
+// options returns the settings as names and values of UCX's configuration.
+func (s Settings) options(rdma bool) (options []option) {
+	add := func(name, value string) { options = append(options, option{name, value}) }
+	if len(s.Transports) > 0 {
+		add("TLS", strings.Join(s.Transports, ","))
+	}
+	if len(s.NetDevices) > 0 {
+		add("NET_DEVICES", strings.Join(s.NetDevices, ","))
+	}
+	if s.KeepAlive > 0 {
+		add("KEEPALIVE_INTERVAL", microseconds(s.KeepAlive))
+	}
+	if rdma {
+		s.addRDMA(add)
+	}
+	return options
+}
+
+// addRDMA adds the settings that only RDMA transports have: without them UCX would warn of unused ones.
+func (s Settings) addRDMA(add func(name, value string)) {
+	if s.TrafficClass > 0 {
+		add("IB_TRAFFIC_CLASS", strconv.Itoa(s.TrafficClass))
+	}
+	if s.GIDIndex != nil {
+		add("GID_INDEX", strconv.Itoa(*s.GIDIndex))
+	}
+	if s.AckTimeout > 0 {
+		add("RC_TIMEOUT", microseconds(s.AckTimeout))
+	}
+	if s.AckRetries > 0 {
+		add("RC_RETRY_COUNT", strconv.Itoa(min(s.AckRetries, MaxAckRetries)))
+	}
+	if s.DeviceMemory > 0 {
+		add("IB_DM_SIZE", strconv.FormatInt(s.DeviceMemory, 10))
+	}
+}
+
+func microseconds(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) + "us" }
