@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the measurements of docs/BENCHMARKS.md, writes the tables there between the markers, and the plots beside it. The
-# results stay in build/bench as JSON. With arguments (engine model durable disk memory large trees connected)
-# only these run.
+# results stay in build/bench as JSON. With arguments (engine model durable disk memory large trees connected
+# machines) only these run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,7 +27,7 @@ put() {
 # show NAME: prints a record as Markdown, with a plot unless it has trees, or single points only.
 show() {
 	local plot=(--plot "docs/bench-$1.svg")
-	[[ $1 != large-* && $1 != trees-* && $1 != connected-* ]] || plot=()
+	[[ $1 != large-* && $1 != trees-* && $1 != connected-* && $1 != machines-* ]] || plot=()
 	"$program" bench show "$records/$1.json" -o markdown "${plot[@]}"
 	[ "${#plot[@]}" -eq 0 ] || printf '\n![%s](bench-%s.svg)\n' "$1" "$1"
 }
@@ -56,7 +56,7 @@ copies() {
 	copies_of copy "$@"
 }
 
-# copies_of copy|tree|connected NAME MIB DIR FLAGS...
+# copies_of copy|tree|connected|machines NAME MIB DIR FLAGS...
 copies_of() {
 	local what=$1
 	shift
@@ -90,20 +90,25 @@ unmount_ext4() {
 	rm -f "$1.img"
 }
 
-# trees-disk is on an ext4 of its own where this user can mount one, and otherwise where the checkout is. tmpfs takes a
-# page for each file. A directory of 100,000 files takes as long as everything else and is measured once.
-trees() {
+# on_ext4 FUNCTION runs FUNCTION disk DIR in an ext4 of its own where this user can mount one, and otherwise where the
+# checkout is.
+on_ext4() {
 	local dir=$records/ext4
 	if mount_ext4 "$dir"; then
 		trap 'unmount_ext4 "$records/ext4"' EXIT
-		trees_in disk "$dir"
+		"$1" disk "$dir"
 		trap - EXIT
 		unmount_ext4 "$dir"
 	else
 		rm -f "$dir.img"
-		echo "cannot mount an ext4 (that needs root and a loop device): measuring trees where the checkout is" >&2
-		trees_in disk "$records"
+		echo "cannot mount an ext4 (that needs root and a loop device): measuring where the checkout is" >&2
+		"$1" disk "$records"
 	fi
+}
+
+# tmpfs takes a page for each file. A directory of 100,000 files takes as long as everything else and is measured once.
+trees() {
+	on_ext4 trees_in
 	trees_in memory /dev/shm
 }
 
@@ -114,8 +119,23 @@ trees_in() {
 }
 
 connected() {
-	copies_of connected connected-disk 4000 "$records" --sizes 2MiB,64MiB,1GiB
-	copies_of connected connected-memory 4000 /dev/shm --sizes 2MiB,64MiB,1GiB
+	on_ext4 connected_in
+	connected_in memory /dev/shm
+}
+
+# connected_in NAME DIR. blake3 is what auto chooses between keys.
+connected_in() {
+	copies_of connected "connected-$1" 4000 "$2" --sizes 2MiB,64MiB,1GiB --digests crc32c,blake3
+}
+
+machines() {
+	on_ext4 machines_in
+	machines_in memory /dev/shm
+}
+
+# machines_in NAME DIR. blake3 is what auto chooses between machines, crc32c is what the others are compared with.
+machines_in() {
+	copies_of machines "machines-$1" 4000 "$2" --sizes 2MiB,64MiB,1GiB --digests crc32c,blake3
 }
 
 durable() { copies durable 3000 "$records" --sizes 2MiB,64MiB,1GiB --durability full --tools cp; }
@@ -128,5 +148,5 @@ model() {
 		--chunks 4KiB,64KiB,256KiB,1MiB,2MiB --depths 1,2,4,8,16,32,64,128
 }
 
-[ $# -gt 0 ] || set -- engine model durable disk memory large trees connected
+[ $# -gt 0 ] || set -- engine model durable disk memory large trees connected machines
 for name in "$@"; do "$name"; done

@@ -27,6 +27,7 @@ const (
 	benchCopy      = "copy"
 	benchTree      = "tree"
 	benchConnected = "connected"
+	benchMachines  = "machines"
 	benchEngine    = "engine"
 	benchShow      = "show"
 )
@@ -36,7 +37,7 @@ func benchCommand() command {
 	return command{
 		name:    "bench",
 		summary: "Measure copies and the DMA engine alone",
-		takes:   []string{"[copy|tree|connected|engine]", "show RECORD"},
+		takes:   []string{"[copy|tree|connected|machines|engine]", "show RECORD"},
 		about: `Measures the program and its DMA engine on the software device, both sides on
 this machine. The results say nothing about a card.
 
@@ -46,6 +47,9 @@ tree         the same with directory trees that it makes: a first copy, and the
              same again when nothing has changed
 connected    files and small files by a command that stays connected to a
              daemon (dma-copy serve), and by several at once
+machines     files and small files over network connections within this
+             machine, and the same by a daemon of rsync, socat with and
+             without TLS, and without files by iperf3 and ucx_perftest
 engine       memory to memory, no files: the upper bound for a copy
 show RECORD  prints what an earlier run wrote with -o json; - is stdin
 
@@ -100,10 +104,14 @@ func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 		Driver: s.Driver.Options(), Model: s.Model, Runs: s.Runs, Warmup: s.Warmup,
 		Software: softwareName(), Command: append([]string{"dma-copy"}, os.Args[1:]...),
 	}
-	known := []string{benchCopy, benchTree, benchConnected, benchEngine}
+	if err := s.Driver.ValidateForDevice(); err != nil {
+		return plan, err
+	}
+	known := []string{benchCopy, benchTree, benchConnected, benchMachines, benchEngine}
 	if len(args) > 1 || len(args) == 1 && !slices.Contains(known, args[0]) {
 		return plan, exit.Usagef("unexpected argument %s: "+
-			"dma-copy bench takes copy, tree, connected, engine, show RECORD or nothing", quote.Text(args[len(args)-1]))
+			"dma-copy bench takes copy, tree, connected, machines, engine, show RECORD or nothing",
+			quote.Text(args[len(args)-1]))
 	}
 	switch {
 	case len(args) == 1 && args[0] == benchTree:
@@ -112,6 +120,10 @@ func benchPlan(s config.Bench, args []string) (bench.Plan, error) {
 	case len(args) == 1 && args[0] == benchConnected:
 		plan.Connected = s.ConnectedPlan()
 		plan.Connected.Placement = placement.Lanes{} // as push and pull have
+		return plan, nil
+	case len(args) == 1 && args[0] == benchMachines:
+		plan.Machines = s.MachinesPlan()
+		plan.Machines.Placement = placement.Lanes{}
 		return plan, nil
 	}
 	if len(args) == 0 || args[0] == benchCopy {

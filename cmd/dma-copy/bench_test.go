@@ -94,7 +94,10 @@ func TestRefusedBenches(t *testing.T) {
 		{"--depths 1,,2", `--depths "1,,2": "" is not a count; give a whole number such as 16, or 0 for the ` +
 			`device's choice`},
 		{"--directions up", `--directions "up": "up" is not one of the choices; give host-to-dpu or dpu-to-host`},
-		{"--tools vi", `--tools "vi": "vi" is not one of the choices; give cp, rsync, dd, socat or tar`},
+		{
+			"--tools vi",
+			`--tools "vi": "vi" is not one of the choices; give cp, rsync, dd, socat, tar, iperf3 or ucx_perftest`,
+		},
 		{"tree --trees wide", `--trees "wide": "wide" is not one of the choices; give small, source, deep or huge-dir`},
 		{"tree --files x", `--files "x": not a number of files; give 1 to 1000000, or 0 for that of each tree`},
 		{"tree --files 1000001",
@@ -107,7 +110,8 @@ func TestRefusedBenches(t *testing.T) {
 		{"--model a=1,b", `--model "a=1,b": not a model; give a name such as bluefield3`},
 		{"engine --chunks 0", "--chunks 0 is for copies only: give the engine's task sizes, or name bench copy"},
 		{"copy engine",
-			`unexpected argument "engine": dma-copy bench takes copy, tree, connected, engine, show RECORD or nothing`},
+			`unexpected argument "engine": ` +
+				`dma-copy bench takes copy, tree, connected, machines, engine, show RECORD or nothing`},
 	}
 	for _, tc := range cases {
 		if _, err := benchPlanOf(t, tc.line); err == nil || err.Error() != tc.sentence ||

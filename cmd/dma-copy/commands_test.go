@@ -29,7 +29,7 @@ func TestRefusedCommands(t *testing.T) {
 		{"value missing", "devices -o", "--output needs a value: write --output text|json or -o text|json"},
 		{"form unknown", "devices -o xml", `--output "xml": not one of the choices; give text or json`},
 		{"common flag refused alike", "doctor --driver hard",
-			`--driver "hard": not one of the choices; give auto, doca or soft`},
+			`--driver "hard": not one of the choices; give auto, doca, soft or ucx`},
 		{"directory empty", "version --doca-libdir _", `--doca-libdir "": an empty name; give the path of a file`},
 		{"help of a mistyped command", "help devcies", `no help topic "devcies": did you mean "devices"?`},
 		{"help of nothing known", "help x",
@@ -81,6 +81,19 @@ func TestHelpOfCommands(t *testing.T) {
 	}
 }
 
+// Who reads the help alone learns how to name a daemon on another machine, and how to start one.
+func TestHelpNamesOtherMachines(t *testing.T) {
+	for command, text := range map[string]string{
+		"push": "ucx://HOST[:PORT]/SHARE[/PATH]", "pull": "ucx://HOST[:PORT]/SHARE/PATH",
+		"sync": "ucx://HOST[:PORT]/SHARE[/PATH]", "ls": "ucx://HOST[:PORT]/[SHARE[/PATH]]",
+		"ping": "ucx://HOST[:PORT]", "serve": "dma-copy serve --listen :7483 --share",
+	} {
+		if help := invoke(nil, command, "--help").stdout; !strings.Contains(help, text) {
+			t.Errorf("the help of %s does not have %s", command, text)
+		}
+	}
+}
+
 // One parameter file serves a copy and all commands; each ignores the keys of the others.
 func TestParameterFileOfAllCommands(t *testing.T) {
 	inNewDir(t, "all.json", `{"doca_program_flags": {"file": "x", "write": "m", "peer": true, "doca-libdir": "/d"}}`)
@@ -97,7 +110,7 @@ func TestParameterFileOfAllCommands(t *testing.T) {
 // Settings that only a copy reads do not keep a command from running.
 func TestVariablesOfACopyDoNotConcernCommands(t *testing.T) {
 	got := invoke(map[string]string{"DMA_COPY_WAIT": "never", "DMA_COPY_DRIVER": "hard"}, "version")
-	checkRefusal(t, got, `DMA_COPY_DRIVER "hard": not one of the choices; give auto, doca or soft`)
+	checkRefusal(t, got, `DMA_COPY_DRIVER "hard": not one of the choices; give auto, doca, soft or ucx`)
 }
 
 func TestLibraryDirOfVersionFlag(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -21,19 +22,36 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // reach is how a command reaches a daemon.
 type reach struct {
 	config.Contact
 	driver      config.Driver
-	peer        string // name of the daemon in the configuration; empty: the only one
+	daemon      share.Remote // how the user names it
 	device      string
 	representor string
 	role        config.Role
 	wait        time.Duration
 	idleTimeout time.Duration
 	screen      *report.Screen // shows that the daemon is awaited; may be nil
+	bandwidth   int64          // bytes per second; 0 is no limit
+
+	validate func(network bool) error // checks the other settings; may be nil
+
+	// For one of many daemons: open opens a device, nil if the driver is opened for this daemon alone; warned says that
+	// what concerns all of them was logged.
+	open   func(chosen inventory.Selection, run func(side) error) error
+	warned bool
+}
+
+// onDevice opens the device by which the daemon is reached, and calls run with it.
+func (r reach) onDevice(chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
+	if r.open != nil {
+		return r.open(chosen, run)
+	}
+	return onDevice(r.driver, chosen, log, run)
 }
 
 // contact is a command's connection to a daemon.
@@ -47,25 +65,30 @@ type contact struct {
 func withDaemon(
 	ctx context.Context, streams streams, r reach, log zerolog.Logger, run func(contact) error,
 ) error {
-	peer, err := r.Choose(r.peer, r.device, r.representor)
+	peer, err := r.Choose(r.daemon, r.device, r.representor)
 	if err != nil {
+		return err
+	}
+	network := peer.Address != ""
+	if err := r.check(network); err != nil {
 		return err
 	}
 	id, err := identify(streams.env, r.Contact, peer)
 	if err != nil {
 		return err
 	}
-	for _, refused := range id.refused() {
-		log.Warn().Err(refused).Msg("a trusted key is not used")
-	}
-	if r.Auth == config.AuthNone {
-		log.Warn().Msg("--auth none: nobody checks who the daemon is, nor who this side is")
+	if !r.warned {
+		warnOfKeys(id, r.Auth, log)
 	}
 	chosen := inventory.Selection{Device: peer.Device, Representor: peer.Representor, Role: r.role}
-	return onDevice(r.driver, chosen, log, func(on side) error {
+	open := func(run func(side) error) error { return r.onDevice(chosen, log, run) }
+	if network {
+		open = func(run func(side) error) error { return run(side{side: negotiate.Client, address: peer.Address}) }
+	}
+	return open(func(on side) error {
 		c, err := connect(ctx, on, r, peer, id, log)
 		if err == nil {
-			err = id.remember(cmp.Or(r.peer, "daemon"), c.client.Peer().Key, streams.stderr)
+			err = id.remember(r.nameOfKey(), c.client.Peer().Key, streams.stderr)
 			if err == nil {
 				err = run(c)
 			}
@@ -73,6 +96,28 @@ func withDaemon(
 		}
 		return withSide(on.side, err)
 	})
+}
+
+// warnOfKeys warns of what lets other peers be accepted than the trusted ones, or fewer.
+func warnOfKeys(id identification, auth config.AuthChoice, log zerolog.Logger) {
+	for _, refused := range id.refused() {
+		log.Warn().Err(refused).Msg("a trusted key is not used")
+	}
+	if auth == config.AuthNone {
+		log.Warn().Msg("--auth none: nobody checks who the daemon is, nor who this side is")
+	}
+}
+
+// check checks the settings when it is known what the daemon is reached over.
+func (r reach) check(network bool) error {
+	validateDriver := r.driver.ValidateForDevice
+	if network {
+		validateDriver = r.driver.ValidateForNetwork
+	}
+	if err := validateDriver(); err != nil || r.validate == nil {
+		return err
+	}
+	return r.validate(network)
 }
 
 // withSide returns the error with its side, unless it has one.
@@ -90,17 +135,15 @@ func withSide(side negotiate.Side, err error) error {
 func connect(
 	ctx context.Context, on side, r reach, peer config.Peer, id identification, log zerolog.Logger,
 ) (contact, error) {
-	meeting := service.Meeting{Device: on.device, Side: on.side, Representor: peer.Representor, Wait: r.wait}
-	log.Info().Stringer("side", on.side).Str("device", on.device.Info().PCIAddress).Msg("waiting for the daemon")
 	stop := r.screen.Waiting(on.side.Other())
 	defer stop()
-	client, err := service.Dial(ctx, meeting, service.ClientConfig{
+	client, err := meet(ctx, on, r, peer, service.ClientConfig{
 		Key: id.key, Verify: id.verify, Anonymous: r.Auth == config.AuthNone, Software: softwareName(),
 		Name: machineName(), IdleTimeout: r.idleTimeout, Log: log,
 		Waiting: func(ahead int) { log.Info().Int("copies", ahead).Msg("waiting until other copies have ended") },
 	})
 	if err != nil {
-		return contact{}, withDaemonHint(err)
+		return contact{}, withDaemonHint(err, on.device == nil)
 	}
 	c := contact{side: on, client: client, path: pathOf(on, r.driver)}
 	known := client.Peer()
@@ -111,12 +154,38 @@ func connect(
 	return c, nil
 }
 
+// meet connects to the daemon over the device, or over the network.
+func meet(ctx context.Context, on side, r reach, peer config.Peer, c service.ClientConfig) (*service.Client, error) {
+	if on.device == nil {
+		c.Log.Info().Str("address", peer.Address).Msg("connecting to the daemon")
+		return dial(ctx, peer.Address, r, c)
+	}
+	c.Log.Info().Stringer("side", on.side).Str("device", on.device.Info().PCIAddress).Msg("waiting for the daemon")
+	return service.Dial(ctx, service.Meeting{
+		Device: on.device, Side: on.side, Representor: peer.Representor, Wait: r.wait,
+	}, c)
+}
+
+// nameOfKey returns the name under which --trust-first trusts the key of the daemon: that of the peer, or that of its
+// machine.
+func (r reach) nameOfKey() string {
+	host, _, err := net.SplitHostPort(r.daemon.Address)
+	if err != nil || share.CheckName(host) != nil {
+		host = "daemon"
+	}
+	return cmp.Or(r.daemon.Peer, host)
+}
+
 // withDaemonHint says what is to be started where no peer has appeared.
-func withDaemonHint(err error) error {
+func withDaemonHint(err error, network bool) error {
 	if !errors.Is(err, comch.ErrPeerAbsent) {
 		return err
 	}
-	return exit.Errorf(exit.Peer, "start dma-copy serve on the other side, or raise --wait", "no daemon: %w", err)
+	next := "start dma-copy serve on the other side, or raise --wait"
+	if network {
+		next = "start dma-copy serve --listen there, check address and firewall, or raise --wait"
+	}
+	return exit.Errorf(exit.Peer, next, "no daemon: %w", err)
 }
 
 // machineName returns the name of this machine for the peer, empty if it has none that can be sent.

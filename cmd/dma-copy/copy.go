@@ -62,7 +62,7 @@ func runCopy(ctx context.Context, r *report.Monitor, streams streams, s config.C
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
 	return onDevice(s.Driver, selectionOf(s), log, func(on side) error {
-		if !on.driver.MovesBytes() {
+		if on.movesNothing() {
 			return errMovesNothing
 		}
 		return copyOnDevice(ctx, on, r, streams, s, log)
@@ -76,8 +76,7 @@ func copyOnDevice(
 	options := copyOptions(s, on.device, on.side, streams.data, log)
 	_, err := selectEntries(ctx, s, streams.stdin, &options)
 	if err == nil {
-		place := placement.Copy{Hardware: on.driver.Hardware(), Address: on.device.Info().PCIAddress}
-		err = placement.Apply(placement.ThisMachine, place, s.Placement, log)
+		err = placement.Apply(placement.ThisMachine, on.place(), s.Placement, log)
 	}
 	if err != nil {
 		dmaxfer.TellPeer(ctx, options, err)
@@ -123,6 +122,7 @@ var linkModes = map[config.LinkChoice]tree.LinkMode{
 
 var pathChoices = map[config.PathChoice]job.PathChoice{
 	config.PathAuto: job.AnyPath, config.PathDMA: job.OnlyDMA, config.PathFast: job.OnlyFast,
+	config.PathTLS: job.OnlyTLS, config.PathMessages: job.OnlyMessages, config.PathRMA: job.OnlyRMA,
 }
 
 func copyOptions(

@@ -19,7 +19,9 @@ func devicesCommand() command {
 		name:    "devices",
 		summary: "List devices, representors and capabilities",
 		about: `Lists every device of the driver that a copy would use: its names, the side it
-can be, the host functions it represents, and its capabilities. Changes nothing.
+can be, the host functions it represents, and its capabilities. With --driver
+ucx: the transports and network devices that UCX can use for copies to other
+machines. Changes nothing.
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, log zerolog.Logger) error {
@@ -29,6 +31,9 @@ can be, the host functions it represents, and its capabilities. Changes nothing.
 }
 
 func listDevices(streams streams, s config.Devices, log zerolog.Logger) error {
+	if s.Driver.Name == config.DriverUCX {
+		return listNetwork(streams, s)
+	}
 	return inventory.Look(s.Driver.Options(), func(driver *doca.Driver) error {
 		logDriver(log, driver)
 		found, err := inventory.Take(driver)
@@ -44,4 +49,16 @@ func listDevices(streams streams, s config.Devices, log zerolog.Logger) error {
 		}
 		return nil
 	})
+}
+
+// listNetwork lists what connections with other machines can use.
+func listNetwork(streams streams, s config.Devices) error {
+	found, err := inventory.TakeNetwork()
+	if err != nil {
+		return err
+	}
+	if err := inventory.WriteNetwork(streams.stdout, found, s.Output); err != nil {
+		return fmt.Errorf("print the transports: %w", err)
+	}
+	return nil
 }

@@ -18,6 +18,8 @@ func doctorCommand() command {
 FAIL, what was found, and after two dashes what to do about it. The exit code
 is 0 without a FAIL, else that of the first: 6, or 13 with --require-hw, 7
 where only the other side is missing, or 3 where a copy would refuse a setting.
+With --driver ucx it checks what copies to other machines need, with --listen
+what a daemon for other machines needs, which is no device and no UCX.
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {

@@ -22,10 +22,12 @@ func lsCommand() command {
 		takes:   []string{"[PEER]:", "[PEER]:SHARE[/PATH]..."},
 		about: `Lists the shares of a daemon (dma-copy serve) on the other side that this side's
 key may use, or the files and directories in a share. PEER is a name in the
-configuration, and may be left out.
+configuration, and may be left out. A daemon on another machine is
+ucx://HOST[:PORT]/[SHARE[/PATH]], or such a name with an address.
 
   host$ dma-copy ls :
   host$ dma-copy ls -l dpu:inbox/photos
+  here$ dma-copy ls ucx://lab.example/
 `,
 		settings: s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
@@ -53,10 +55,10 @@ func runList(
 	ctx, cancel := limitTime(ctx, s.Timeout)
 	defer cancel()
 	daemon := reach{
-		s.Contact, s.Driver, s.Remote[0].Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout,
-		streams.screen,
+		Contact: s.Contact, driver: s.Driver, daemon: s.Remote[0], device: s.Device, representor: s.Representor,
+		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: streams.screen,
 	}
-	return withDaemon(ctx, streams, daemon, log, func(c contact) error {
+	err := withDaemon(ctx, streams, daemon, log, func(c contact) error {
 		w.Begin(c.path)
 		for _, place := range s.Remote {
 			if err := listPlace(ctx, c, s, place, w); err != nil {
@@ -65,6 +67,7 @@ func runList(
 		}
 		return w.End()
 	})
+	return report.InRequest("list", err)
 }
 
 // listPlace lists one argument. A directory is listed by what is in it, anything else by itself.

@@ -25,11 +25,13 @@ and 99th percentile. The bytes that come back are compared with those that were
 sent. A ping does not disturb copies, and needs dma-copy on both sides.
 
 With PEER, a daemon (dma-copy serve) answers, and prints the text. PEER is a
-name in the configuration, or : for the only one.
+name in the configuration, or : for the only one, or ucx://HOST[:PORT] for a
+daemon on another machine.
 
   host$ dma-copy ping : --text hello
   host$ dma-copy ping -p b1:00.1 --text 'hello from the host'
   dpu$  dma-copy ping -p 03:00.1 -r b1:00.1 --path fast --size 4KiB
+  here$ dma-copy ping ucx://lab.example
 `,
 		settings: &s,
 		run: func(ctx context.Context, streams streams, args []string, log zerolog.Logger) error {
@@ -58,9 +60,11 @@ func runPing(
 	defer cancel()
 	if s.Daemon {
 		daemon := reach{
-			s.Contact, s.Driver, s.Peer, s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout, streams.screen,
+			Contact: s.Contact, driver: s.Driver, daemon: s.Remote, device: s.Device, representor: s.Representor,
+			role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, screen: streams.screen,
 		}
-		return withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
+		err := withDaemon(ctx, streams, daemon, log, func(c contact) error { return pingDaemon(ctx, c, r, s) })
+		return report.InRequest("ping", err)
 	}
 	chosen := inventory.Selection{Device: s.Device, Representor: s.Representor, Role: s.Role}
 	return onDevice(s.Driver, chosen, log, func(on side) error {

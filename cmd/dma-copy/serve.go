@@ -11,6 +11,7 @@ import (
 
 	"github.com/dustin/go-humanize/english"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/audit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
@@ -38,8 +39,8 @@ func serveCommand() command {
 		summary: "Serve directories to commands on the other side",
 		about: `Lets push, pull, sync, ls and ping on the other side use the directories that
 --share names, until SIGTERM. On the DPU it serves the host functions of -r, on
-the host the DPU. Only peers whose key is trusted are served, see dma-copy keys;
---auth none serves anybody.
+the host the DPU, with --listen other machines. Only peers whose key is trusted
+are served, see dma-copy keys; --auth none serves anybody.
 
 SIGHUP reads shares and keys again, without an effect on running copies. SIGTERM
 lets running copies end, for --drain-timeout; a second SIGTERM ends at once. The
@@ -47,6 +48,9 @@ flags may be in a --json file, in its group "serve" (configs/serve.json).
 
   dpu$  dma-copy serve -r b1:00.1 --share inbox=/srv/inbox,rw
   host$ dma-copy push image.bin :inbox/
+
+  lab$  dma-copy serve --listen :7483 --share inbox=/srv/inbox,rw
+  here$ dma-copy push image.bin ucx://lab.example/inbox/
 `,
 		settings: s,
 		run: func(ctx context.Context, streams streams, _ []string, log zerolog.Logger) error {
@@ -60,17 +64,21 @@ flags may be in a --json file, in its group "serve" (configs/serve.json).
 }
 
 func runServe(ctx context.Context, streams streams, s *config.Serve, log zerolog.Logger) error {
-	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
-	if len(s.Representors) > 0 {
-		chosen.Representor = s.Representors[0]
-	}
-	return onDevice(s.Driver, chosen, log, func(on side) error {
-		if !on.driver.MovesBytes() {
+	serve := func(on side) error {
+		if on.movesNothing() {
 			return errMovesNothing
 		}
 		d := &daemon{side: on, streams: streams, settings: s, log: log}
 		return errors.Join(d.run(ctx), d.close())
-	})
+	}
+	if !s.ServesDevice() {
+		return serve(side{side: negotiate.Server})
+	}
+	chosen := inventory.Selection{Device: s.Device, Role: s.Role}
+	if len(s.Representors) > 0 {
+		chosen.Representor = s.Representors[0]
+	}
+	return onDevice(s.Driver, chosen, log, serve)
 }
 
 // daemon is the process of serve. What it opens is closed in the opposite order.
@@ -81,6 +89,7 @@ type daemon struct {
 	log      zerolog.Logger
 	key      *identity.Key
 	server   *service.Server
+	numbers  *metrics.Metrics
 	manager  *notify.Manager
 	audit    *audit.Log // nil: none
 	confined *sandbox.Restriction
@@ -100,18 +109,44 @@ func (d *daemon) run(ctx context.Context) error {
 	if err := d.start(ctx, store, runtime); err != nil {
 		return err
 	}
-	meeting, err := service.OpenDaemon(service.DaemonConfig{
-		Server: d.server, Device: d.device, Side: d.side.side, Representors: d.settings.Representors, Log: d.log,
-	})
+	meetings, err := d.open(ctx)
 	if err != nil {
 		return withSide(d.side.side, err)
 	}
-	d.onClose(meeting.Close)
 	if err := d.confine(store, runtime); err != nil {
 		return err
 	}
 	d.announce()
-	return withSide(d.side.side, d.serve(ctx, meeting, hangups, store))
+	return withSide(d.side.side, d.serve(ctx, meetings, hangups, store))
+}
+
+// meeting brings commands to the server until ctx ends.
+type meeting interface {
+	Run(ctx context.Context) error
+}
+
+// open offers the service over the device and to other machines.
+func (d *daemon) open(ctx context.Context) ([]meeting, error) {
+	var meetings []meeting
+	if d.device != nil {
+		device, err := service.OpenDaemon(service.DaemonConfig{
+			Server: d.server, Device: d.device, Side: d.side.side, Representors: d.settings.Representors, Log: d.log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		d.onClose(device.Close)
+		meetings = append(meetings, device)
+	}
+	if d.settings.ServesNetwork() {
+		listening, err := d.listen(ctx)
+		if err != nil {
+			return nil, err
+		}
+		d.onClose(listening.Close)
+		meetings = append(meetings, listening)
+	}
+	return meetings, nil
 }
 
 func (d *daemon) onClose(end func() error) { d.closers = append(d.closers, end) }
@@ -137,17 +172,33 @@ func (d *daemon) lock() (*runtimedir.Dir, error) {
 	if err != nil {
 		return nil, err
 	}
+	if d.settings.ServesNetwork() {
+		if err := d.lockIn(dir, portName(d.settings)); err != nil {
+			return nil, err
+		}
+	}
+	if d.device == nil {
+		return dir, nil
+	}
 	functions, err := d.functions()
 	if err != nil {
 		return nil, err
 	}
-	lock, err := dir.Lock(d.device.Info().Name(), functions...)
+	return dir, d.lockIn(dir, d.device.Info().Name(), functions...)
+}
+
+// lockIn keeps other daemons from serving the same.
+func (d *daemon) lockIn(dir *runtimedir.Dir, name string, functions ...string) error {
+	lock, err := dir.Lock(name, functions...)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	d.onClose(func() error { lock.Close(); return nil })
-	return dir, nil
+	return nil
 }
+
+// portName is what the user reads for the port of a daemon.
+func portName(s *config.Serve) string { return "TCP " + s.Listen.String() }
 
 // functions returns the names of the host functions that every daemon uses for them, however they were given.
 func (d *daemon) functions() ([]string, error) {
@@ -176,8 +227,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	if err != nil {
 		return err
 	}
-	place := placement.Copy{Hardware: d.driver.Hardware(), Address: d.device.Info().PCIAddress}
-	if err := placement.Apply(placement.ThisMachine, place, s.Placement, d.log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, d.place(), s.Placement, d.log); err != nil {
 		return err
 	}
 	if d.manager, err = notify.Connect(d.streams.env.Get, os.Getpid(), d.log); err != nil {
@@ -185,8 +235,8 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 	}
 	d.onClose(d.manager.Close)
 	recent := new(status.Recent)
-	numbers := metrics.New(softwareName(), func() service.Status { return d.server.Status() })
-	observers := service.Observers{recent, numbers, &sessionLog{log: d.log, stdout: d.streams.stdout}}
+	d.numbers = metrics.New(softwareName(), func() service.Status { return d.server.Status() })
+	observers := service.Observers{recent, d.numbers, &sessionLog{log: d.log, stdout: d.streams.stdout}}
 	if d.audit, err = d.openAudit(); err != nil {
 		return err
 	}
@@ -198,7 +248,7 @@ func (d *daemon) start(ctx context.Context, store *identity.Store, runtime *runt
 		return err
 	}
 	d.onClose(func() error { d.server.Close(); return nil })
-	if err := d.publish(runtime, recent, numbers); err != nil {
+	if err := d.publish(runtime, recent); err != nil {
 		return err
 	}
 	go d.manager.Watchdog(ctx, notify.Answering(func() { d.server.Status() }))
@@ -252,6 +302,7 @@ func (d *daemon) openAudit() (*audit.Log, error) {
 
 func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) service.ServerConfig {
 	s := d.settings
+	s.Path = s.DevicePath()
 	return service.ServerConfig{
 		Key: d.key, AuthNone: s.Auth == config.AuthNone, Trust: trust, Shares: s.Shares,
 		Limits: service.Limits{
@@ -264,7 +315,7 @@ func (d *daemon) serverConfig(trust service.Trust, observer service.Observer) se
 }
 
 // publish opens the socket of dma-copy status, and the metrics.
-func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent, numbers *metrics.Metrics) error {
+func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent) error {
 	socket, err := status.Listen(d.socketPath(runtime), status.Daemon{
 		PID: os.Getpid(), Software: softwareName(), Authenticates: d.settings.Auth == config.AuthKeys,
 		Status: d.server.Status, Recent: recent,
@@ -276,7 +327,7 @@ func (d *daemon) publish(runtime *runtimedir.Dir, recent *status.Recent, numbers
 	if d.settings.Metrics == "" {
 		return nil
 	}
-	serving, err := numbers.Listen(d.settings.Metrics)
+	serving, err := d.numbers.Listen(d.settings.Metrics)
 	if err != nil {
 		return err
 	}
@@ -288,7 +339,7 @@ func (d *daemon) socketPath(runtime *runtimedir.Dir) string {
 	if d.settings.Socket != "" {
 		return d.settings.Socket
 	}
-	return runtime.File("status.sock")
+	return runtime.File(status.SocketName)
 }
 
 // confine takes from the process what it no longer needs, now that everything is open.
@@ -308,22 +359,32 @@ func (d *daemon) confine(store *identity.Store, runtime *runtimedir.Dir) error {
 	if path, is := strings.CutPrefix(s.Metrics, "unix:"); is {
 		policy.Sockets = append(policy.Sockets, filepath.Dir(path))
 	}
-	softDir := ""
-	if !d.driver.Hardware() {
-		soft, err := doca.InspectSoftDir("")
-		if err != nil {
-			return err
-		}
-		softDir = soft.Path
+	policy, err := d.withTransports(policy)
+	if err != nil {
+		return err
 	}
-	var err error
-	if d.confined, err = sandbox.Restrict(policy.WithDevice(softDir)); err != nil {
+	if d.confined, err = sandbox.Restrict(policy); err != nil {
 		return err
 	}
 	if missing := d.confined.Missing(); missing != "" {
 		d.log.Warn().Msg(missing)
 	}
 	return nil
+}
+
+// withTransports returns the policy with what the device needs, and UCX. A port that listens already needs nothing.
+func (d *daemon) withTransports(p sandbox.Policy) (sandbox.Policy, error) {
+	if d.settings.UsesUCX() {
+		p = p.WithUCX()
+	}
+	switch {
+	case d.device == nil:
+		return p, nil
+	case d.driver.Hardware():
+		return p.WithDevice(""), nil
+	}
+	soft, err := doca.InspectSoftDir("")
+	return p.WithDevice(soft.Path), err
 }
 
 func sandboxShare(s share.Share) sandbox.Share {
@@ -337,25 +398,55 @@ func (d *daemon) announce() {
 	for _, each := range s.Shares {
 		shares = append(shares, fmt.Sprintf("%s (%s)", each.Name, each.Access))
 	}
-	served := "the DPU"
-	if d.side.side == negotiate.DPU {
-		served = strings.Join(s.Representors, ", ")
-	}
 	who := "trusted keys only; words of this side's key: " + d.key.Public().Words()
 	if s.Auth == config.AuthNone {
 		who = "ANYBODY there (--auth none)"
 	}
 	fmt.Fprintf(d.streams.stderr, "ready %s on %s serves %s to %s\n      %s\n", softwareName(),
-		d.device.Info().Name(), strings.Join(shares, ", "), quote.Printable(served), who)
+		d.where(), strings.Join(shares, ", "), quote.Printable(d.served()), who)
 	d.manager.Ready()
 }
 
-// serve brings commands to the server until ctx ends, and then drains it.
+// where names the device and the port.
+func (d *daemon) where() string {
+	var names []string
+	if d.device != nil {
+		names = append(names, d.device.Info().Name())
+	}
+	if d.settings.ServesNetwork() {
+		names = append(names, portName(d.settings))
+	}
+	return strings.Join(names, " and ")
+}
+
+// served names those whose commands can reach the daemon.
+func (d *daemon) served() string {
+	var names []string
+	switch {
+	case d.device == nil:
+	case d.side.side == negotiate.DPU:
+		names = append(names, d.settings.Representors...)
+	default:
+		names = append(names, "the DPU")
+	}
+	if d.settings.ServesNetwork() {
+		names = append(names, "other machines")
+	}
+	return strings.Join(names, ", ")
+}
+
+// serve brings commands to the server until ctx ends, or one of the meetings fails, and then drains it.
 func (d *daemon) serve(
-	ctx context.Context, meeting *service.Daemon, hangups <-chan struct{}, store *identity.Store,
+	ctx context.Context, meetings []meeting, hangups <-chan struct{}, store *identity.Store,
 ) error {
 	ended := make(chan error, 1)
-	go func() { ended <- meeting.Run(ctx) }()
+	go func() {
+		running, ctx := errgroup.WithContext(ctx)
+		for _, each := range meetings {
+			running.Go(func() error { return each.Run(ctx) })
+		}
+		ended <- running.Wait()
+	}()
 	for {
 		select {
 		case <-hangups:

@@ -13,6 +13,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
@@ -32,30 +33,48 @@ func limitTime(ctx context.Context, limit time.Duration) (context.Context, conte
 
 // side is this side of a command that both sides run: its open device, and which side it is.
 type side struct {
-	driver *doca.Driver
-	device *doca.Device
-	side   negotiate.Side
+	driver  *doca.Driver // nil: the peer is on another machine
+	device  *doca.Device // as driver
+	side    negotiate.Side
+	address string // of a daemon on another machine
+}
+
+// movesNothing reports whether this is a software device that moves no bytes.
+func (s side) movesNothing() bool { return s.driver != nil && !s.driver.MovesBytes() }
+
+// place describes a copy on this side for its placement.
+func (s side) place() placement.Copy {
+	if s.device == nil {
+		return placement.Copy{Network: true}
+	}
+	return placement.Copy{Hardware: s.driver.Hardware(), Address: s.device.Info().PCIAddress}
 }
 
 // onDevice opens the driver and the device that the settings select, and calls run with them.
 func onDevice(s config.Driver, chosen inventory.Selection, log zerolog.Logger, run func(side) error) error {
-	return withDriver(s, log, func(driver *doca.Driver) error {
-		choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
-		return withDevice(driver, choose, func(device *doca.Device) error {
-			which, err := inventory.ChooseSide(device.Info(), chosen)
-			if err != nil {
-				return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
-			}
-			if which == negotiate.DPU && chosen.Representor == "" {
-				return &report.SideError{Side: which, Err: missingRepresentor(device)}
-			}
-			return run(side{driver, device, which})
-		})
+	return withDriver(s, log, func(driver *doca.Driver) error { return onDriver(driver, chosen, run) })
+}
+
+// onDriver opens the device of a driver that the settings select, and calls run with it.
+func onDriver(driver *doca.Driver, chosen inventory.Selection, run func(side) error) error {
+	choose := func(devices []doca.DeviceInfo) (string, error) { return inventory.ChooseDevice(devices, chosen) }
+	return withDevice(driver, choose, func(device *doca.Device) error {
+		which, err := inventory.ChooseSide(device.Info(), chosen)
+		if err != nil {
+			return &report.SideError{Side: inventory.NativeSide(device.Info()), Err: err}
+		}
+		if which == negotiate.DPU && chosen.Representor == "" {
+			return &report.SideError{Side: which, Err: missingRepresentor(device)}
+		}
+		return run(side{driver: driver, device: device, side: which})
 	})
 }
 
 // withDriver opens the driver that the settings select, and calls run with it.
 func withDriver(s config.Driver, log zerolog.Logger, run func(*doca.Driver) error) error {
+	if err := s.ValidateForDevice(); err != nil {
+		return err
+	}
 	driver, err := doca.Open(s.Options())
 	if err != nil {
 		return err
@@ -122,8 +141,11 @@ func logDriver(log zerolog.Logger, driver *doca.Driver) {
 	}
 }
 
-// pathOf describes the device and driver for the reports.
+// pathOf describes the device and driver, or the other machine, for the reports.
 func pathOf(on side, s config.Driver) report.Path {
+	if on.device == nil {
+		return report.Path{Software: softwareName(), Side: on.side, Address: on.address, Driver: "network"}
+	}
 	return report.Path{
 		Software: softwareName(), Side: on.side, Device: on.device.Info().Name(),
 		Driver: driverPath(on.driver), Hardware: on.driver.Hardware(), Reason: driverReason(on.driver, s),

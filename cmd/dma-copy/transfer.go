@@ -29,35 +29,45 @@ const pushAbout = `Copies files and directories of this side into a share of a d
 serve) on the other side. A file goes into PATH if that is a directory or ends
 with a slash; the content of a directory goes into the directory PATH. Several
 sources go into the directory PATH, each under its own name. PEER is a name in
-the configuration, and may be left out. - is stdin. A name of this side with a
-colon is written with ./ in front.
+the configuration, and may be left out. A daemon on another machine (serve
+--listen) is ucx://HOST[:PORT]/SHARE[/PATH], or such a name with an address.
+- is stdin. A name of this side with a colon is written with ./ in front.
+
+With --to the peers are those of a list, and the last argument names the share
+without a peer. It may be left out if each line has a target of its own.
 
   host$ dma-copy push image.bin :images/
   host$ tar c photos | dma-copy push - dpu:inbox/photos.tar
+  host$ dma-copy push image.bin :images/ --to peers.txt
+  here$ dma-copy push image.bin ucx://lab.example/images/
 `
 
 const pullAbout = `Copies files and directories from a share of a daemon (dma-copy serve) on the
 other side to this side. A file goes into DST if that is a directory or ends
 with a slash; the content of a directory goes into the directory DST. Several
 sources go into the directory DST, each under its own name. PEER is a name in
-the configuration, and may be left out. - is stdout. A name of this side with a
-colon is written with ./ in front.
+the configuration, and may be left out. A daemon on another machine (serve
+--listen) is ucx://HOST[:PORT]/SHARE/PATH, or such a name with an address.
+- is stdout. A name of this side with a colon is written with ./ in front.
 
   host$ dma-copy pull :images/image.bin .
   dpu$  dma-copy pull -r b1:00.1 :inbox/photos.tar - | tar x
+  here$ dma-copy pull ucx://lab.example/images/image.bin .
 `
 
 const syncAbout = `Makes DST the same as SRC, of which one is in a share of a daemon (dma-copy
 serve): copies what is missing or differs, and replaces it. With --delete it
 then deletes what SRC does not have, last, and only if everything was copied.
 What a pattern excludes is neither copied nor deleted, and a symlink is deleted
-itself, not what it points to.
+itself, not what it points to. The share is named as for push and pull, also by
+ucx://HOST[:PORT]/SHARE[/PATH].
 
   host$ dma-copy sync --delete --max-delete 100 photos :backup/photos
 `
 
 func pushCommand() command {
-	return transferCommand(config.Push, "Copy to a daemon", []string{"SRC... [PEER]:SHARE[/PATH]"}, pushAbout)
+	return transferCommand(config.Push, "Copy to a daemon",
+		[]string{"SRC... [PEER]:SHARE[/PATH]", "SRC... [:SHARE[/PATH]] --to FILE"}, pushAbout)
 }
 
 func pullCommand() command {
@@ -90,6 +100,9 @@ func runTransfer(
 	if refused == nil {
 		refused = s.Validate()
 	}
+	if s.ToPeers() {
+		return pushToPeers(ctx, streams, s, refused, log)
+	}
 	if !s.Sends && s.StreamArgument() != "" {
 		streams.stdout = streams.stderr
 	}
@@ -111,9 +124,8 @@ func runTransfer(
 		}
 		ctx, cancel := limitTime(ctx, s.Timeout)
 		defer cancel()
-		daemon := reach{
-			s.Contact, s.Driver, s.Peer(), s.Device, s.Representor, s.Role, s.Wait, s.IdleTimeout, streams.screen,
-		}
+		daemon := reachOf(s)
+		daemon.screen = streams.screen
 		if r.Interval() == 0 || s.Output == config.OutputJSON {
 			daemon.screen = nil
 		}
@@ -122,6 +134,14 @@ func runTransfer(
 			return t.run(ctx, streams)
 		})
 	})
+}
+
+// reachOf returns how the command reaches its daemon.
+func reachOf(s *config.Transfer) reach {
+	return reach{
+		Contact: s.Contact, driver: s.Driver, daemon: s.Peer(), device: s.Device, representor: s.Representor,
+		role: s.Role, wait: s.Wait, idleTimeout: s.IdleTimeout, bandwidth: s.Bandwidth, validate: s.ValidateFor,
+	}
 }
 
 // transfers are the copies of one command, one after another.
@@ -145,7 +165,7 @@ type ends struct {
 }
 
 func (t *transfers) run(ctx context.Context, streams streams) error {
-	if !t.driver.MovesBytes() {
+	if t.movesNothing() {
 		return errMovesNothing
 	}
 	s := t.settings
@@ -154,23 +174,27 @@ func (t *transfers) run(ctx context.Context, streams streams) error {
 	if t.rules, err = selectEntries(ctx, s.Copy, streams.stdin, &t.options); err != nil {
 		return err
 	}
-	place := placement.Copy{Hardware: t.driver.Hardware(), Address: t.device.Info().PCIAddress}
-	if err := placement.Apply(placement.ThisMachine, place, s.Placement, t.log); err != nil {
+	if err := placement.Apply(placement.ThisMachine, t.place(), s.Placement, t.log); err != nil {
 		return err
 	}
+	return t.runPrepared(ctx)
+}
+
+// runPrepared makes the copies with the options and rules that are set.
+func (t *transfers) runPrepared(ctx context.Context) error {
 	all, err := t.plan(ctx)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	err = t.copyAll(ctx, all)
-	if err == nil && s.Delete {
+	if err == nil && t.settings.Delete {
 		err = t.deleteRest(ctx, all[0])
 	}
+	t.total.Elapsed = time.Since(began)
 	if !t.total.Worthy() || err != nil && report.ExitCode(err) != exit.SomeFailed {
 		return err
 	}
-	t.total.Elapsed = time.Since(began)
 	return errors.Join(err, t.reporter.Total(t.total))
 }
 
@@ -232,7 +256,7 @@ func (t *transfers) createDirectory(e ends, o *dmaxfer.Options) error {
 		}
 		return nil
 	}
-	if err := os.Mkdir(directory, 0o777); err != nil && !errors.Is(err, os.ErrExist) {
+	if err := disk.MakeDir(disk.OS, directory); err != nil {
 		return disk.CannotCreate(directory, err)
 	}
 	return nil
@@ -252,7 +276,7 @@ func (t *transfers) planPush() ([]ends, error) {
 	var all []ends
 	for _, source := range t.settings.Local {
 		e := ends{local: source, remote: target}
-		e.request.Daemon = target.Peer
+		e.request.Daemon = target
 		e.request.Place = negotiate.Place{Share: target.Share, Path: directory}
 		if several || source != config.Stream && !isDirectory(source) {
 			name, err := nameOfSource(source)
@@ -287,7 +311,7 @@ func (t *transfers) planPull(ctx context.Context) ([]ends, error) {
 	var all []ends
 	for _, source := range t.settings.Remote {
 		at := negotiate.Place{Share: source.Share, Path: strings.TrimSuffix(source.Path, "/")}
-		request := service.CopyRequest{Place: at, Daemon: source.Peer, Rules: t.rules}
+		request := service.CopyRequest{Place: at, Daemon: source, Rules: t.rules}
 		e := ends{local: target, remote: source, request: request}
 		into := several
 		if !several && (slash || target != config.Stream && isDirectory(target)) {

@@ -72,16 +72,35 @@ func versionCommand() command {
 		name:    "version",
 		summary: "Print versions, and the driver a copy would use",
 		about: `Prints the version of dma-copy and of DOCA, and which driver a copy would use
-here and why.
+here and why. With --driver ucx: the version of UCX, for copies to other
+machines.
 `,
 		settings: &s,
 		run: func(_ context.Context, streams streams, _ []string, _ zerolog.Logger) error {
 			if err := writeVersion(streams.stdout, docaRuntimeVersion(s.Driver.LibraryDir)); err != nil {
 				return err
 			}
+			if s.Driver.Name == config.DriverUCX {
+				return writeUCX(streams.stdout)
+			}
 			return writeDriverChoice(streams.stdout, s.Driver.Options())
 		},
 	}
+}
+
+// writeUCX prints the version of UCX. Having none is an answer, not an error.
+func writeUCX(w io.Writer) error {
+	version, reason := "none", ""
+	found, err := inventory.TakeNetwork()
+	if err != nil {
+		reason = fmt.Sprintf("reason: %s\n", quote.Printable(err.Error()))
+	} else {
+		version = found.UCX
+	}
+	if _, err := fmt.Fprintf(w, "UCX runtime: %s\n%s", version, reason); err != nil {
+		return fmt.Errorf("print the version of UCX: %w", err)
+	}
+	return nil
 }
 
 // writeDriverChoice prints which driver the options lead to. Having none is an answer, not an error.

@@ -55,7 +55,7 @@ func (b *connectedBench) measureClients(ctx context.Context) (results []ClientsR
 // moreClients connects further clients to the daemon of a link.
 func (l *link) moreClients(ctx context.Context, count int) (clients []*service.Client, err error) {
 	for range count {
-		client, err := l.daemon.connect(ctx, l.bench.Software)
+		client, err := l.daemon.connect(ctx, l.software)
 		if err != nil {
 			return clients, fmt.Errorf("connecting client %d: %w", len(clients)+1, err)
 		}
@@ -124,7 +124,7 @@ func (c *clientsCopy) prepare(ctx context.Context) error {
 }
 
 func (c *clientsCopy) targetOf(number int) string {
-	return disk.Join(c.link.bench.workspace.targetDir(), fmt.Sprint(number))
+	return disk.Join(c.link.workspace.targetDir(), fmt.Sprint(number))
 }
 
 func (c *clientsCopy) run(ctx context.Context) (Run, error) {
@@ -139,7 +139,7 @@ func (c *clientsCopy) run(ctx context.Context) (Run, error) {
 					if number > c.work.copies {
 						return nil
 					}
-					source := c.link.bench.workspace.source()
+					source := c.link.workspace.source()
 					if _, err := c.copy(ctx, client, c.variant, source, c.targetOf(number), false); err != nil {
 						return fmt.Errorf("client %d: %w", i+1, err)
 					}
@@ -165,7 +165,7 @@ func (c *clientsCopy) check(ctx context.Context, thoroughly bool) error {
 		case !thoroughly:
 			continue
 		}
-		at, err := filetree.CompareFiles(ctx, c.link.bench.workspace.source(), target)
+		at, err := filetree.CompareFiles(ctx, c.link.workspace.source(), target)
 		if err == nil && at >= 0 {
 			err = fmt.Errorf("copy %d differs from the source, first at offset %d", number, at)
 		}

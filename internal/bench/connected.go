@@ -17,6 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/service"
@@ -91,7 +92,9 @@ func (b *connectedBench) connect(ctx context.Context, driver *doca.Driver) error
 		if err != nil {
 			return err
 		}
-		l := &link{bench: b, device: device}
+		l := &link{
+			workspace: b.workspace, placement: b.Connected.Placement, software: b.Software, device: device,
+		}
 		b.links = append(b.links, l)
 		if l.daemon, err = b.config.startDaemon(ctx, b.workspace, side, device); err != nil {
 			return err
@@ -177,10 +180,12 @@ func (b *connectedBench) measureTree(ctx context.Context, r *ConnectedRecord) er
 
 // link is a connection to a daemon, and what belongs to it.
 type link struct {
-	bench  *connectedBench
-	device *doca.Device // of this process
-	daemon *daemon
-	client *service.Client
+	workspace *workspace
+	placement native.Placement
+	software  string
+	device    *doca.Device // of this process; nil: a network connection
+	daemon    *daemon
+	client    *service.Client
 }
 
 func (l *link) close() error {
@@ -191,11 +196,19 @@ func (l *link) close() error {
 	if l.daemon != nil {
 		err = errors.Join(err, l.daemon.stop())
 	}
-	return errors.Join(err, l.device.Close())
+	if l.device != nil {
+		err = errors.Join(err, l.device.Close())
+	}
+	return err
 }
 
 // pushes reports whether a copy in that direction goes to the daemon.
-func (l *link) pushes(d Direction) bool { return (l.daemon.side == DaemonOnDPU) == (d == HostToDPU) }
+func (l *link) pushes(d Direction) bool {
+	if d == Push || d == Pull {
+		return d == Push
+	}
+	return (l.daemon.side == DaemonOnDPU) == (d == HostToDPU)
+}
 
 // linkedCopy is the candidate that copies over a connection.
 type linkedCopy struct {
@@ -223,7 +236,7 @@ func (c *linkedCopy) prepare(ctx context.Context) error {
 
 // warmUp copies a file of one byte.
 func (l *link) warmUp(ctx context.Context, client *service.Client, v variant) error {
-	source, target := disk.Join(l.bench.workspace.folder, "first"), disk.Join(l.bench.workspace.folder, "second")
+	source, target := disk.Join(l.workspace.folder, "first"), disk.Join(l.workspace.folder, "second")
 	if err := os.WriteFile(source, []byte{1}, 0o600); err != nil {
 		return err
 	}
@@ -235,7 +248,7 @@ func (l *link) warmUp(ctx context.Context, client *service.Client, v variant) er
 
 func (c *linkedCopy) run(ctx context.Context) (Run, error) {
 	run, err := c.daemon.timed(func() (err error) {
-		c.summary, err = c.copy(ctx, c.client, c.variant, c.bench.workspace.source(), c.target, c.overwrite)
+		c.summary, err = c.copy(ctx, c.client, c.variant, c.link.workspace.source(), c.target, c.overwrite)
 		return err
 	})
 	run.Copy = c.summary.Elapsed.Seconds()
@@ -257,7 +270,7 @@ func (l *link) copy(
 		remote, call = target, client.Push
 		options.File = source
 	}
-	place := negotiate.Place{Share: shareName, Path: strings.TrimPrefix(remote, l.bench.workspace.folder+"/")}
+	place := negotiate.Place{Share: shareName, Path: strings.TrimPrefix(remote, l.workspace.folder+"/")}
 	return call(ctx, service.CopyRequest{Options: options, Place: place})
 }
 
@@ -268,8 +281,8 @@ func (l *link) options(v variant) (dmaxfer.Options, error) {
 	}
 	return dmaxfer.Options{
 		Side: l.daemon.meeting.Side, Device: l.device, Path: pathChoices[v.path], Chunk: v.chunk, Depth: v.depth,
-		Digest: algorithm, Durability: durabilities[v.durability], Placement: l.bench.Connected.Placement,
-		IdleTimeout: 30 * time.Second, Software: l.bench.Software, Log: zerolog.Nop(),
+		Digest: algorithm, Durability: durabilities[v.durability], Placement: l.placement,
+		IdleTimeout: 30 * time.Second, Software: l.software, Log: zerolog.Nop(),
 	}, nil
 }
 

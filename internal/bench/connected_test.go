@@ -91,7 +91,7 @@ func TestWrongCopiesOfClients(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &clientsCopy{
-		conditions: w.newConditions(6), link: &link{bench: &connectedBench{workspace: w}},
+		conditions: w.newConditions(6), link: &link{workspace: w},
 		work: clientWork{size: 3, copies: 2},
 	}
 	put := func(number int, content string) {

@@ -57,6 +57,17 @@ type daemon struct {
 func (m *pairConfig) startDaemon(
 	ctx context.Context, w *workspace, side DaemonSide, device *doca.Device,
 ) (*daemon, error) {
+	meeting := service.Meeting{Device: device, Side: negotiate.Host, Wait: meetingTime}
+	at := []string{"-p", m.sides.dpu, "-r", m.sides.representor}
+	if side == DaemonOnHost {
+		at = []string{"-p", m.sides.host}
+		meeting.Side, meeting.Representor = negotiate.DPU, m.sides.representor
+	}
+	return m.launch(ctx, w, &daemon{side: side, meeting: meeting}, append(at, m.driver...))
+}
+
+// launch starts a daemon with some flags and waits until it is ready.
+func (m *pairConfig) launch(ctx context.Context, w *workspace, d *daemon, flags []string) (*daemon, error) {
 	state, err := os.MkdirTemp(m.folder, "daemon-")
 	if err != nil {
 		return nil, err
@@ -69,17 +80,8 @@ func (m *pairConfig) startDaemon(
 	if err := os.Symlink(shared, disk.Join(state, shareName)); err != nil {
 		return nil, err
 	}
-	d := &daemon{
-		side: side, ended: make(chan struct{}),
-		meeting: service.Meeting{Device: device, Side: negotiate.Host, Wait: meetingTime},
-	}
-	at := []string{"-p", m.sides.dpu, "-r", m.sides.representor}
-	if side == DaemonOnHost {
-		at = []string{"-p", m.sides.host}
-		d.meeting.Side, d.meeting.Representor = negotiate.DPU, m.sides.representor
-	}
-	d.argv = append([]string{"dma-copy", "serve"}, at...)
-	d.argv = append(d.argv, m.driver...)
+	d.ended = make(chan struct{})
+	d.argv = append([]string{"dma-copy", "serve"}, flags...)
 	d.argv = append(d.argv, "--share", shareName+"="+shareName+",rw", "--auth", "none", "--digest", "none",
 		"--durability", "none", "--keys", "keys", "--runtime-dir", ".") // short, because of the daemon's socket
 	d.command = exec.Command(d.argv[0], d.argv[1:]...)
@@ -186,4 +188,7 @@ func (d *daemon) timed(do func() error) (Run, error) {
 }
 
 // pathChoices are the values of --path.
-var pathChoices = map[string]job.PathChoice{"auto": job.AnyPath, "dma": job.OnlyDMA, "fast": job.OnlyFast}
+var pathChoices = map[string]job.PathChoice{
+	"auto": job.AnyPath, "dma": job.OnlyDMA, "fast": job.OnlyFast,
+	"tls": job.OnlyTLS, "am": job.OnlyMessages, "rma": job.OnlyRMA,
+}

@@ -14,6 +14,9 @@ import (
 // the whole measurement: a *job.Error about the directory, ErrOneSided, an error of doca.Open, or the cause of ctx.
 // Measure leaves no file behind.
 func Measure(ctx context.Context, p Plan) (*Record, error) {
+	if p.Machines != nil {
+		return p.measureWithoutDevice(ctx)
+	}
 	folder, err := os.MkdirTemp("", "dma-copy-bench-")
 	if err != nil {
 		return nil, err
@@ -29,7 +32,8 @@ func Measure(ctx context.Context, p Plan) (*Record, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := p.newRecord(driver, limits)
+	r := p.newRecord()
+	r.Device = newDevice(driver, limits)
 	m, err := p.newPairConfig(folder, names)
 	if err != nil {
 		return nil, err
@@ -57,14 +61,36 @@ func Measure(ctx context.Context, p Plan) (*Record, error) {
 	return r, nil
 }
 
-func (p Plan) newRecord(driver *doca.Driver, limits string) *Record {
+// measureWithoutDevice measures copies over network connections, for which no device is opened.
+func (p Plan) measureWithoutDevice(ctx context.Context) (*Record, error) {
+	folder, err := os.MkdirTemp("", "dma-copy-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	m, err := p.newPairConfig(folder, sideNames{})
+	if err != nil {
+		return nil, err
+	}
+	r := p.newRecord()
+	r.Machines, err = p.measureMachines(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (p Plan) newRecord() *Record {
 	return &Record{
 		Version: recordVersion, Date: time.Now().UTC().Format(time.RFC3339), Command: p.Command,
 		Program: p.Software, Go: runtime.Version(), Runs: p.Runs, Warmup: p.Warmup, Machine: thisMachine(),
-		Device: Device{
-			Driver: string(driver.Name()), Version: driver.Version(), Hardware: driver.Hardware(), Limits: limits,
-			Moves: driver.MovesBytes(), Model: driver.TimeModel(),
-		},
+	}
+}
+
+func newDevice(driver *doca.Driver, limits string) *Device {
+	return &Device{
+		Driver: string(driver.Name()), Version: driver.Version(), Hardware: driver.Hardware(), Limits: limits,
+		Moves: driver.MovesBytes(), Model: driver.TimeModel(),
 	}
 }
 

@@ -9,6 +9,12 @@ import (
 // Direction is the direction of a copy.
 type Direction string
 
+// The directions of copies over a network connection, as its client sees them.
+const (
+	Push Direction = "push"
+	Pull Direction = "pull"
+)
+
 // The directions. In both, the DPU's engine copies: it reads the host's memory, or writes to it.
 const (
 	HostToDPU Direction = "host-to-dpu"
@@ -23,6 +29,7 @@ type Plan struct {
 	Engine *EnginePlan // nil: no measurement of the engine alone
 
 	Connected *ConnectedPlan // nil: no copies over connections that stay
+	Machines  *MachinesPlan  // nil: no copies over network connections; otherwise nothing else is measured
 
 	Driver doca.Options // ChooseAuto means the software device, because both sides must be on this machine
 	Model  string       // time model of the software device; empty: none
@@ -60,6 +67,15 @@ type ConnectedPlan struct {
 	CopySettings
 }
 
+// MachinesPlan is what to copy over network connections within this machine: files, and the tree filetree.Small.
+// Directions are Push and Pull; a path is tls, am or rma.
+type MachinesPlan struct {
+	Sizes     []int64 // bytes
+	Files     int     // of the tree; 0: as many as it has by itself
+	Placement native.Placement
+	CopySettings
+}
+
 // CopySettings is how to copy: in each direction with each chunk, depth, digest and data path.
 type CopySettings struct {
 	Chunks     []int64 // bytes
@@ -71,6 +87,9 @@ type CopySettings struct {
 	Directory  string   // for source and target; empty: a temporary directory
 	Tools      []string // some of ToolNames; those that cannot copy what is copied are left out
 }
+
+// NetworkPaths are the data paths of network connections.
+var NetworkPaths = []string{"tls", "am", "rma"}
 
 // EnginePlan is what the engine copies: each task size at each depth in each direction.
 type EnginePlan struct {

@@ -19,8 +19,8 @@ func (r *Record) Plot(w io.Writer) error {
 	if r.Copies != nil {
 		charts = append(charts, r.Copies.chart())
 	}
-	if r.Engine != nil {
-		charts = append(charts, r.Engine.charts(r.Device)...)
+	if r.Engine != nil && r.Device != nil {
+		charts = append(charts, r.Engine.charts(*r.Device)...)
 	}
 	charts = slices.DeleteFunc(charts, func(c chart) bool { return len(c.lines) == 0 })
 	if len(charts) == 0 {

@@ -20,6 +20,7 @@ type child struct {
 	path        string // empty: look up argv[0] in PATH
 	argv        []string
 	environment []string      // nil: that of this process
+	directory   string        // empty: that of this process
 	stdout      *bytes.Buffer // nil: discarded
 }
 
@@ -72,7 +73,7 @@ func (j child) start(ctx context.Context) (*process, error) {
 	if j.path != "" {
 		p.command.Path, p.command.Err = j.path, nil
 	}
-	p.command.Env, p.command.Stderr = j.environment, &p.stderr
+	p.command.Env, p.command.Dir, p.command.Stderr = j.environment, j.directory, &p.stderr
 	if j.stdout != nil {
 		j.stdout.Reset()
 		p.command.Stdout = j.stdout
@@ -86,8 +87,24 @@ func (p *process) wait(ctx context.Context) (cpu float64, err error) {
 	if err := p.command.Wait(); err != nil {
 		return 0, p.failure(ctx, err)
 	}
+	return p.cpuSeconds(), nil
+}
+
+// cpuSeconds returns the CPU time of a process that was waited for, and of its children that it has waited for.
+func (p *process) cpuSeconds() float64 {
 	state := p.command.ProcessState
-	return (state.UserTime() + state.SystemTime()).Seconds(), nil
+	return (state.UserTime() + state.SystemTime()).Seconds()
+}
+
+func (p *process) pid() int { return p.command.Process.Pid }
+
+// runAlone starts the process, waits for it and returns its CPU time.
+func (j child) runAlone(ctx context.Context) (cpu float64, err error) {
+	p, err := j.start(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return p.wait(ctx)
 }
 
 // failure returns an error with the last line of the process on stderr, or the cause of ctx if the process was ended

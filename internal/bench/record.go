@@ -21,12 +21,13 @@ type Record struct {
 	Runs    int           `json:"runs"` // per candidate, without warm-up
 	Warmup  int           `json:"warmup"`
 	Machine Machine       `json:"machine"`
-	Device  Device        `json:"device"`
+	Device  *Device       `json:"device,omitempty"` // absent: none was used
 	Copies  *CopyRecord   `json:"copies,omitempty"`
 	Trees   *TreeRecord   `json:"trees,omitempty"`
 	Engine  *EngineRecord `json:"engine,omitempty"`
 
 	Connected *ConnectedRecord `json:"connected,omitempty"`
+	Machines  *MachinesRecord  `json:"machines,omitempty"`
 }
 
 // Device is what copied the bytes.
@@ -62,6 +63,15 @@ type ConnectedRecord struct {
 	Clients []ClientsResult `json:"clients,omitempty"`
 }
 
+// MachinesRecord is the result of copying over network connections within this machine. Commands of its results of this
+// program are those of the daemons.
+type MachinesRecord struct {
+	CopySetup
+	Results []NetworkResult `json:"results"`
+	Shapes  []TreeShape     `json:"shapes"`
+	Trees   []TreeResult    `json:"trees"`
+}
+
 // CopySetup is what is the same for all copies of a record.
 type CopySetup struct {
 	Directory  string `json:"directory"`
@@ -89,7 +99,7 @@ type CopyResult struct {
 	Chunk         int64      `json:"chunk,omitempty"` // as negotiated
 	Depth         int        `json:"depth,omitempty"`
 	Digest        string     `json:"digest,omitempty"`
-	Path          string     `json:"path,omitempty"` // as asked for: auto, dma or fast
+	Path          string     `json:"path,omitempty"` // as asked for: auto, dma, fast, tls, am or rma
 	Commands      [][]string `json:"commands"`
 	MemoryTouched bool       `json:"memory_touched"` // before each run
 	Error         string     `json:"error,omitempty"`
@@ -102,6 +112,15 @@ type CopyResult struct {
 	CPUPerGiB   float64 `json:"cpu_seconds_per_gib,omitempty"`
 	Ratio       float64 `json:"ratio_to_cp,omitempty"`      // 2: twice as fast as cp; of the medians
 	CopyRatio   float64 `json:"copy_ratio_to_cp,omitempty"` // the same for CopySeconds
+}
+
+// NetworkResult is the result of one candidate at one size over a network connection. Direction is push or pull.
+type NetworkResult struct {
+	CopyResult
+	Network   string             `json:"network"`          // "tcp", "shared memory", or "none" for cp
+	Encrypted bool               `json:"encrypted"`        // the bytes, not the control connection only
+	NoFiles   bool               `json:"no_files"`         // from memory to memory, without source and target
+	Ratios    map[string]float64 `json:"ratios,omitempty"` // to other candidates, as CopyResult.Ratio is to cp
 }
 
 // TreeResult is the result of one candidate with one tree. Bytes are those of all its files.
@@ -179,6 +198,14 @@ func (r *Record) Failed() (failed, all int) {
 			all, failed = all+1, failed+countIf(result.Error != "")
 		}
 		for _, result := range r.Connected.Clients {
+			all, failed = all+1, failed+countIf(result.Error != "")
+		}
+	}
+	if r.Machines != nil {
+		for _, result := range r.Machines.Results {
+			all, failed = all+1, failed+countIf(result.Error != "")
+		}
+		for _, result := range r.Machines.Trees {
 			all, failed = all+1, failed+countIf(result.Error != "")
 		}
 	}

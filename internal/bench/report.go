@@ -27,6 +27,9 @@ func (r *Record) Write(w io.Writer, form Form) error {
 	if c := r.Connected; c != nil {
 		c.write(s)
 	}
+	if m := r.Machines; m != nil {
+		m.write(s)
+	}
 	if e := r.Engine; e != nil {
 		s.paragraph(fmt.Sprintf("The engine alone, memory to memory, %s a run, GiB/s of the median:",
 			sizeText(e.Bytes)))
@@ -38,11 +41,15 @@ func (r *Record) Write(w io.Writer, form Form) error {
 
 func (r *Record) conditions() []string {
 	m := r.Machine
+	device := "no device: bytes move over network connections within the machine"
+	if r.Device != nil {
+		device = r.Device.String()
+	}
 	return []string{
 		fmt.Sprintf("%s, %s, %s", r.Program, r.Go, r.Date),
 		fmt.Sprintf("%s, %d cores (%s), %s, Linux %s, transparent huge pages %s, for shared memory %s",
 			m.CPU, m.Cores, m.Arch, sizeText(m.Memory), m.Kernel, m.HugePages, m.ShmemHuge),
-		r.Device.String(),
+		device,
 		fmt.Sprintf("%s each, interleaved, after %d for warm-up; load average of the minute before: %.2f",
 			english.Plural(r.Runs, "run", ""), r.Warmup, m.Load),
 		"command: " + strings.Join(r.Command, " "),
@@ -151,7 +158,8 @@ func label(r CopyResult, all []CopyResult) string {
 	if varies(ours, func(r CopyResult) string { return r.Digest }) {
 		words = append(words, r.Digest)
 	}
-	if varies(ours, func(r CopyResult) string { return r.Path }) {
+	overNetwork := r.Direction == Push || r.Direction == Pull
+	if overNetwork || varies(ours, func(r CopyResult) string { return r.Path }) {
 		words = append(words, "path "+r.Path)
 	}
 	return strings.Join(words, " ")

@@ -86,6 +86,39 @@ func sampleConnected() *ConnectedRecord {
 	}
 }
 
+// sampleMachines returns a record with every field, including failures.
+func sampleMachines() *MachinesRecord {
+	result := func(contender, network string, seconds float64) NetworkResult {
+		return NetworkResult{
+			CopyResult: CopyResult{
+				Contender: contender, Bytes: 1 << 30, Seconds: spreadAt(seconds), Rate: (1 << 30) / seconds,
+				CPUPerGiB: 1,
+			},
+			Network: network,
+		}
+	}
+	iperf, ours, failed := result(toolIperf, networkTCP, 0.5), result(programName, networkTCP, 0.5), NetworkResult{}
+	iperf.NoFiles, iperf.CopySeconds = true, spreadAt(0.4)
+	ours.Direction, ours.Path, ours.Encrypted, ours.CopySeconds = Push, "tls", true, spreadAt(0.45)
+	failed.CopyResult = CopyResult{
+		Contender: programName, Bytes: 1 << 30, Direction: Pull, Path: "rma", Error: "no\ndevice",
+	}
+	failed.Network = networkShared
+	all := []NetworkResult{
+		result(toolCp, networkNone, 0.25), result(candidateRsyncDaemon, networkTCP, 1), iperf, ours, failed,
+	}
+	copies := []CopyResult{all[0].CopyResult, all[1].CopyResult}
+	setRatios(copies)
+	all[0].CopyResult, all[1].CopyResult = copies[0], copies[1]
+	setNetworkRatios(all)
+	tree := sampleTrees()
+	first := tree.Results[1]
+	first.Contender = candidateRsyncDaemon
+	return &MachinesRecord{
+		CopySetup: sampleSetup, Results: all, Shapes: tree.Shapes, Trees: []TreeResult{tree.Results[0], first},
+	}
+}
+
 // sample returns a record with every field, including a failure and characters to escape.
 func sample() *Record {
 	ours := func(size int64, direction Direction, depth int, seconds float64) CopyResult {
@@ -125,8 +158,9 @@ func sample() *Record {
 			CPU: "CPU", Arch: "amd64", Cores: 2, Memory: 8 << 30, Kernel: "6.1",
 			HugePages: "madvise", ShmemHuge: "never", Load: 0.25,
 		},
-		Device: Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
+		Device: &Device{Driver: "soft", Version: "soft 1", Limits: "model=x,move_bytes=0", Model: "x: 1 GB/s"},
 		Copies: copies, Trees: sampleTrees(), Engine: engine, Connected: sampleConnected(),
+		Machines: sampleMachines(),
 	}
 }
 
@@ -171,7 +205,7 @@ func TestRecordSurvivesJSON(t *testing.T) {
 	if err != nil || before.String() != after.String() {
 		t.Errorf("error %v, and from JSON it reads\n%s", err, after.String())
 	}
-	if failed, all := read.Failed(); failed != 5 || all != 26 {
+	if failed, all := read.Failed(); failed != 6 || all != 33 {
 		t.Errorf("%d of %d failed", failed, all)
 	}
 	for _, bad := range []string{"", "{}", "[]", `{"v": 2}`} {

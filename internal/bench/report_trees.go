@@ -49,7 +49,9 @@ func (r *TreeResult) cells() []string {
 }
 
 // toolLabels are the tools with the flags that make them copy trees.
-var toolLabels = map[string]string{toolCp: "cp -r", toolRsync: "rsync -a", toolTar: "tar to tar"}
+var toolLabels = map[string]string{
+	toolCp: "cp -r", toolRsync: "rsync -a", toolTar: "tar to tar", candidateRsyncDaemon: "rsync -a, daemon",
+}
 
 // label names a candidate, with the settings that differ within the record.
 func (t *TreeRecord) label(r TreeResult) string {

@@ -23,7 +23,7 @@ const (
 )
 
 // ToolNames are the tools to compare with.
-var ToolNames = []string{toolCp, toolRsync, toolDD, toolSocat, toolTar}
+var ToolNames = []string{toolCp, toolRsync, toolDD, toolSocat, toolTar, toolIperf, toolUCX}
 
 // The tools for each measurement. Ratios are to the first one, those of trees also to the second.
 var (
@@ -128,11 +128,14 @@ func findTools(ctx context.Context, names, usable []string) []Tool {
 }
 
 func versionOf(ctx context.Context, name string) string {
-	versionFlag := "--version"
-	if name == toolSocat {
-		versionFlag = "-V"
+	command := []string{name, "--version"}
+	switch name {
+	case toolSocat:
+		command[1] = "-V"
+	case toolUCX:
+		command = []string{"ucx_info", "-v"} // of the same package
 	}
-	output, err := exec.CommandContext(ctx, name, versionFlag).Output()
+	output, err := exec.CommandContext(ctx, command[0], command[1]).Output()
 	if errors.Is(err, exec.ErrNotFound) {
 		return ""
 	}

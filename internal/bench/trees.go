@@ -188,7 +188,7 @@ func setTreeRatios(results []TreeResult) {
 			switch standard.Contender {
 			case toolCp:
 				r.Ratio, r.CopyRatio = r.ratiosTo(standard.CopyResult)
-			case toolRsync:
+			case toolRsync, candidateRsyncDaemon: // a record has one of them
 				r.RsyncRatio, r.RsyncCopyRatio = r.ratiosTo(standard.CopyResult)
 			}
 		}

@@ -225,7 +225,7 @@ func TestListenWhenFree(t *testing.T) {
 	s := docatest.OpenSides(t, "")
 	first, rep := listen(t, s), s.OpenRepresentor(t)
 	next := func(ctx context.Context, wait time.Duration) (*comch.Listener, error) {
-		return comch.ListenWhenFree(ctx, s.DPU, rep, serverName, comch.Within(wait))
+		return comch.ListenWhenFree(ctx, s.DPU, rep, []string{serverName}, comch.Within(wait))
 	}
 	_, err := next(t.Context(), shortWait)
 	mustBe(t, err, doca.CodeAlreadyExist)
@@ -241,7 +241,7 @@ func TestListenWhenFree(t *testing.T) {
 	mustBe(t, err, nil)
 	mustBe(t, second.Close(), nil)
 
-	_, err = comch.ListenWhenFree(t.Context(), s.Host, rep, serverName, comch.Within(longWait))
+	_, err = comch.ListenWhenFree(t.Context(), s.Host, rep, []string{serverName}, comch.Within(longWait))
 	mustBe(t, err, doca.CodeNotSupported)
 }
 

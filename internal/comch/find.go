@@ -9,20 +9,25 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca"
 )
 
-// The times between two attempts of a Finder: a server is found within a second. They are randomized, so that several
-// hosts do not try at the same time.
+// FindInterval is the default of Finder.Interval: a server is found within a second.
+const FindInterval = 800 * time.Millisecond
+
 const (
-	shortestFind = 700 * time.Millisecond
-	longestFind  = 900 * time.Millisecond
+	// findJitter randomizes the times between two attempts by this part, so that several hosts do not try at the same
+	// time.
+	findJitter = 8
 
 	// findTime is the limit of one attempt. A server that is stopped, and so does not answer, may be replaced.
 	findTime = 5 * time.Second
 )
 
-// Finder connects a host to a server that another process starts now and then, as a daemon does. It tries about every
-// 0.8 s with one doca.Client, which is replaced only when it is connected or an attempt did not end by itself. It is
-// used by one goroutine at a time.
+// Finder connects a host to a server that another process starts now and then, as a daemon does. It tries at first
+// soon, and then less and less often, up to Interval, with one doca.Client, which is replaced only when it is connected
+// or an attempt did not end by itself. It is used by one goroutine at a time, apart from Hurry.
 type Finder struct {
+	// Interval returns the longest time between two attempts, about; nil: FindInterval. It is asked before each.
+	Interval func() time.Duration
+
 	// Refused is called when the server refuses this host for another reason than before; nil: not reported. The error
 	// is ErrRefused or ErrMessageSize.
 	Refused func(error)
@@ -30,25 +35,34 @@ type Finder struct {
 	device *doca.Device
 	name   string
 	client *doca.Client
-	next   time.Time // of the next attempt
-	last   error     // the last one passed to Refused
+	pause  time.Duration // before the next attempt; 0: there has been none
+	hurry  chan struct{} // has an element after Hurry
+	last   error         // the last one passed to Refused
 }
 
 // NewFinder returns a Finder for the server called name on the DPU of a host's device.
 func NewFinder(device *doca.Device, name string) *Finder {
-	return &Finder{device: device, name: name}
+	return &Finder{device: device, name: name, hurry: make(chan struct{}, 1)}
 }
 
-// Find tries until a server accepts this host. The first attempt is immediate, unless the last Find returned less than
-// an interval ago. Connections are independent of the Finder. Errors: the cause of ctx; a *doca.Error if the device
-// itself fails.
+// Hurry says that a server is likely to be there soon: the next attempt follows at once, and the ones after it soon. It
+// may be called at any time.
+func (f *Finder) Hurry() {
+	select {
+	case f.hurry <- struct{}{}:
+	default: // it will notice
+	}
+}
+
+// Find tries until a server accepts this host. The very first attempt is immediate. Further ones go on in the rhythm
+// that the last Find has left, also after a connection that it has found, because a server may end each at once.
+// Connections are independent of the Finder. Errors: the cause of ctx; a *doca.Error if the device itself fails.
 func (f *Finder) Find(ctx context.Context) (Conn, error) {
 	for {
-		if err := sleepUntil(ctx, f.next); err != nil {
+		if err := f.wait(ctx); err != nil {
 			return nil, err
 		}
 		conn, err := f.try(ctx)
-		f.next = time.Now().Add(shortestFind + rand.N(longestFind-shortestFind))
 		switch {
 		case err == nil:
 			f.last = nil
@@ -61,6 +75,32 @@ func (f *Finder) Find(ctx context.Context) (Conn, error) {
 			return nil, err
 		}
 	}
+}
+
+// wait waits for the time of the next attempt.
+func (f *Finder) wait(ctx context.Context) error {
+	length := f.pause - f.pause/findJitter + rand.N(f.pause/findJitter*2+1)
+	f.pause = min(max(firstRetry, f.pause*3/2), f.interval())
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	select {
+	case <-timer.C:
+	case <-f.hurry:
+		f.pause = firstRetry
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	return nil
+}
+
+func (f *Finder) interval() time.Duration {
+	if f.Interval == nil {
+		return FindInterval
+	}
+	return f.Interval()
 }
 
 // try makes one attempt. After one that ctx has ended a doca.Client can only be closed.
@@ -106,21 +146,4 @@ func (f *Finder) Close() error {
 		f.client = nil
 	}
 	return err
-}
-
-// sleepUntil returns the cause of ctx if that ends first.
-func sleepUntil(ctx context.Context, when time.Time) error {
-	timer := time.NewTimer(time.Until(when))
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	default:
-	}
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

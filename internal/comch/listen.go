@@ -40,17 +40,27 @@ func ListenMany(device *doca.Device, rep *doca.Representor, name string, connect
 // Refused returns how many peers were disconnected at once because there were too many connections.
 func (l *Listener) Refused() uint64 { return l.server.Rejected() }
 
-// ListenWhenFree is Listen, but waits for another process that offers the name to end. If the wait is over first, the
-// error is doca.CodeAlreadyExist; if ctx ends first, its cause.
+// listenFirst is Listen with the first of the names that no process offers.
+func listenFirst(device *doca.Device, rep *doca.Representor, names []string) (listener *Listener, err error) {
+	for _, name := range names {
+		if listener, err = Listen(device, rep, name); !errors.Is(err, doca.CodeAlreadyExist) {
+			break
+		}
+	}
+	return listener, err
+}
+
+// ListenWhenFree is Listen with the first of the names that is free. It waits while other processes offer all of them.
+// If the wait is over first, the error is doca.CodeAlreadyExist; if ctx ends first, its cause.
 func ListenWhenFree(
-	ctx context.Context, device *doca.Device, rep *doca.Representor, name string, wait Wait,
+	ctx context.Context, device *doca.Device, rep *doca.Representor, names []string, wait Wait,
 ) (*Listener, error) {
 	waiting, cancel := wait.context(ctx)
 	defer cancel()
 	var last error
 	listener, err := backoff.Retry(waiting, func() (*Listener, error) {
 		var listener *Listener
-		listener, last = Listen(device, rep, name)
+		listener, last = listenFirst(device, rep, names)
 		if last != nil && !errors.Is(last, doca.CodeAlreadyExist) {
 			return nil, backoff.Permanent(last)
 		}
@@ -62,15 +72,15 @@ func ListenWhenFree(
 	return listener, err
 }
 
-// Offer is the name of a server that a DPU offers to one host.
+// Offer is the server that a DPU offers to one host.
 type Offer struct {
 	Device      *doca.Device
-	Representor string // the host function, as Device.OpenRepresentor takes it
-	Name        string
-	Busy        func() // called before a wait for another process that offers the name; nil: no wait, but an error
+	Representor string   // the host function, as Device.OpenRepresentor takes it
+	Names       []string // of the server: the first that no other process offers is used
+	Busy        func()   // called before a wait for a name to become free; nil: no wait, but an error
 }
 
-// AcceptOne offers the name, accepts the first host, and disconnects others until disconnect is called. Errors are
+// AcceptOne offers the server, accepts the first host, and disconnects others until disconnect is called. Errors are
 // those of ListenWhenFree and Accept, or a *doca.Error.
 func (o Offer) AcceptOne(ctx context.Context, wait Wait) (conn Conn, disconnect func() error, err error) {
 	rep, err := o.Device.OpenRepresentor(o.Representor)
@@ -90,10 +100,10 @@ func (o Offer) AcceptOne(ctx context.Context, wait Wait) (conn Conn, disconnect 
 }
 
 func (o Offer) listen(ctx context.Context, rep *doca.Representor, wait Wait) (*Listener, error) {
-	listener, err := Listen(o.Device, rep, o.Name)
+	listener, err := listenFirst(o.Device, rep, o.Names)
 	if errors.Is(err, doca.CodeAlreadyExist) && o.Busy != nil {
 		o.Busy()
-		listener, err = ListenWhenFree(ctx, o.Device, rep, o.Name, wait)
+		listener, err = ListenWhenFree(ctx, o.Device, rep, o.Names, wait)
 	}
 	if errors.Is(err, doca.CodeAlreadyExist) {
 		return nil, fmt.Errorf("another dma-copy already serves representor %s on %s: %w",

@@ -22,7 +22,7 @@ const maxFileSize = 1 << 46
 // Options describe one transfer. The zero value of a limit is no limit.
 type Options struct {
 	Side        negotiate.Side
-	Device      *doca.Device // a host function on the host, a function of the DPU there
+	Device      *doca.Device // a host function on the host, a function of the DPU there; of Run and RunLocal only
 	Representor string       // on the DPU: the host function to serve, as Device.OpenRepresentor takes it
 	File        string       // what is sent if it exists, otherwise created; "-": standard input or output
 	FS          disk.FS      // where File is; nil: the operating system's
@@ -106,7 +106,7 @@ func (o *Options) prepare(ctx context.Context) (*job.LocalFile, error) {
 		return nil, err
 	}
 	o.paths = paths
-	if o.ReferenceOnly && paths.NoDMA {
+	if o.ReferenceOnly && !paths.Has(negotiate.PathDMA) {
 		return nil, job.NewError(job.ErrSettings, nil, "leave out --protocol reference",
 			"the reference protocol copies by DMA only")
 	}

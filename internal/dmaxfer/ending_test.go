@@ -221,6 +221,7 @@ func interruptFirst(t *testing.T, side negotiate.Side) {
 		defer own.Close()
 		file, err := o.find(ctx)
 		if err == nil {
+			o.paths = simPaths(true)
 			_, err = peer{o, file, own, dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults()).Memory(1)}.transfer(ctx)
 		}
 		ended <- err

@@ -102,7 +102,8 @@ func talk(t *testing.T, o Options, end comch.Conn) outcome {
 	file, err := o.find(t.Context())
 	if err == nil {
 		defer file.Close()
-		_, err = peer{o, file, end, native.NewMemory(o.Device, end)}.transfer(t.Context())
+		o.paths = simPaths(true)
+		_, err = peer{o, file, end, native.NewMemory(o.Device, o.Side, end)}.transfer(t.Context())
 	}
 	return outcome{errs: map[negotiate.Side]error{o.Side: err}}
 }

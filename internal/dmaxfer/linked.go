@@ -31,7 +31,7 @@ type Link struct {
 
 // RunLinked carries out one transfer in the native protocol over a connection that goes on to exist, with a direction
 // that both sides know. It closes l.Conn before it returns, in any case; the peer is done with this side's window when
-// it has closed its end, too. Side, Device, File and FS of the Options are those of this side. Overwrite counts on the
+// it has closed its end, too. Side, File and FS of the Options are those of this side. Overwrite counts on the
 // side that receives; Representor, Wait, MaxDuration and ReferenceOnly have no effect. A File of "-" is a stream, so
 // the path of a peer must not be passed as that.
 //
@@ -40,7 +40,7 @@ type Link struct {
 func RunLinked(ctx context.Context, o Options, l Link) (job.Summary, error) {
 	t := &linkedTransfer{options: o, link: l}
 	defer t.close()
-	if err := t.checkDevice(); err != nil {
+	if err := t.choosePaths(); err != nil {
 		return job.Summary{}, t.refuse(err)
 	}
 	return t.run(ctx)
@@ -60,18 +60,14 @@ func (t *linkedTransfer) close() {
 	}
 }
 
-// checkDevice chooses the data paths. DMA is none if an earlier transfer over the connection has found that out.
-func (t *linkedTransfer) checkDevice() error {
-	o := &t.options
-	paths, err := job.ChoosePaths(o.Path, o.Device.Info(), o.Side)
+// choosePaths chooses the data paths, and checks what was asked for.
+func (t *linkedTransfer) choosePaths() error {
+	paths, err := t.link.Memory.Paths(t.options.Path)
 	if err != nil {
 		return err
 	}
-	if m, remembers := t.link.Memory.(interface{ RefusedDMA() bool }); remembers && m.RefusedDMA() && paths.Fast {
-		paths.NoDMA = true
-	}
-	o.paths = paths
-	return job.CheckLimits(o.Device, o.Side, o.Chunk, o.Depth)
+	t.options.paths = paths
+	return t.link.Memory.Check(t.options.Chunk, t.options.Depth)
 }
 
 func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
@@ -86,10 +82,10 @@ func (t *linkedTransfer) run(ctx context.Context) (job.Summary, error) {
 			return job.Summary{}, t.refuse(err)
 		}
 		result, err := native.Run(ctx, config, session, 0)
-		if !leavesDMA(err, t.options.paths) {
+		if !leavesPath(err, t.options.paths) {
 			return result.Summary, t.explain(err)
 		}
-		t.options.leaveDMA()
+		t.options.leavePath()
 		config = t.config()
 		config.Restarted, config.Early = true, result.Early
 	}
@@ -135,7 +131,7 @@ func (t *linkedTransfer) session(c native.Config) (*negotiate.NativeSession, err
 
 // refuse tells the peer why this side cannot start, and returns that.
 func (t *linkedTransfer) refuse(failed error) error {
-	t.file = &job.LocalFile{}
+	t.file, t.options.paths = &job.LocalFile{}, job.EveryPath
 	c := t.config()
 	if session, err := t.session(c); err == nil {
 		native.Tell(c, session, failed)

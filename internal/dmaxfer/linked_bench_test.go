@@ -3,10 +3,13 @@
 package dmaxfer
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,7 +22,8 @@ import (
 )
 
 // BenchmarkLinked transfers a file again and again over one connection, with both sides in this process, and compares
-// with cp: "vs-cp" is how many times as fast it is. LINKED_DIR names the directory of the files.
+// with cp: "vs-cp" is how many times as fast it is. LINKED_DIR names the directory of the files, and LINKED_TRANSPORT
+// one of transports.
 func BenchmarkLinked(b *testing.B) {
 	for _, size := range []int{4 << 10, 2 << 20, 64 << 20} {
 		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
@@ -109,5 +113,12 @@ func newBenchedPair(b *testing.B) *linkedPair {
 		b.Cleanup(func() { mustMove(b, os.RemoveAll(dir)) })
 		o.File = filepath.Join(dir, "file")
 	}
-	return s.link(b)
+	over, known := transports[cmp.Or(os.Getenv("LINKED_TRANSPORT"), "dma")]
+	if !known {
+		b.Fatalf("LINKED_TRANSPORT is none of %q", slices.Sorted(maps.Keys(transports)))
+	}
+	s.host.Path, s.dpu.Path = over.choice, over.choice
+	l, disconnect := s.connect(b, over)
+	b.Cleanup(disconnect)
+	return l
 }

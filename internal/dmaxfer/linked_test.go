@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
@@ -18,7 +17,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// linkedPair is both sides of a connection of the software device that has transfer after transfer.
+// linkedPair is both sides of a connection that has transfer after transfer.
 type linkedPair struct {
 	*setup
 	ends   [2]*linkedEnd
@@ -68,37 +67,14 @@ func (e movedEngine) Submit(moves []pump.Move) (int, error) {
 	return n, err
 }
 
-// link connects both sides until the end of the test.
-func (s *setup) link(t testing.TB) *linkedPair {
-	t.Helper()
-	l, disconnect := s.connect(t)
-	t.Cleanup(disconnect)
-	return l
-}
-
 // connect connects both sides.
-func (s *setup) connect(t testing.TB) (l *linkedPair, disconnect func()) {
+func (s *setup) connect(t testing.TB, over transport) (l *linkedPair, disconnect func()) {
 	t.Helper()
-	var ends []func() error
-	l = &linkedPair{setup: s}
-	var conns [2]comch.Conn
-	accepted := make(chan error, 1)
-	go func() {
-		conn, disconnect, err := offer(s.dpu).AcceptOne(context.Background(), comch.Within(s.dpu.Wait))
-		if err == nil {
-			conns[negotiate.DPU] = conn
-			ends = append(ends, disconnect)
-		}
-		accepted <- err
-	}()
-	conn, err := comch.NewDialer(s.host.Device, negotiate.ServerName, comch.Within(s.host.Wait)).Dial(t.Context())
-	mustClose(t, func() error { return err })
-	mustClose(t, func() error { return <-accepted })
-	ends = append(ends, conn.Close)
-	conns[negotiate.Host] = conn
-	for side, device := range map[negotiate.Side]*Options{negotiate.Host: &s.host, negotiate.DPU: &s.dpu} {
-		l.ends[side] = newLinkedEnd(conns[side])
-		l.opened[side] = &openedMemory{Memory: native.NewMemory(device.Device, conns[side])}
+	c := over.connect(t, s)
+	l, ends := &linkedPair{setup: s}, c.close
+	for side, conn := range c.conns {
+		l.ends[side] = newLinkedEnd(conn)
+		l.opened[side] = &openedMemory{Memory: c.memory[side]}
 		l.memory[side] = native.Keep(l.opened[side])
 		ends = append(ends, l.memory[side].Close)
 	}
@@ -155,24 +131,11 @@ func (l *linkedPair) mustCopy(t testing.TB, sender negotiate.Side) outcome {
 	return both
 }
 
-// Files go over one connection in both directions, one after the other, on both paths.
-func TestLinkedTransfers(t *testing.T) {
-	for name, path := range linkedPaths {
-		t.Run(name, func(t *testing.T) { linksBothWays(t, path) })
-	}
-}
+// Files go over one connection in both directions, one after the other, on all paths.
+func TestLinkedTransfers(t *testing.T) { eachTransport(t, linksBothWays) }
 
-var linkedPaths = map[string]job.PathChoice{"dma": job.OnlyDMA, "fast": job.OnlyFast}
-
-func newLinkedPair(t *testing.T, path job.PathChoice) *linkedPair {
-	t.Helper()
-	setup := newSetup(t, "")
-	setup.host.Path, setup.dpu.Path = path, path
-	return setup.link(t)
-}
-
-func linksBothWays(t *testing.T, path job.PathChoice) {
-	l := newLinkedPair(t, path)
+func linksBothWays(t *testing.T, over transport) {
+	l := newLinkedPair(t, over)
 	for i, size := range []int{0, 1, testChunk, 3*testChunk + 5, 3<<20 + 17, 1, 5 * testChunk} {
 		for _, sender := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			from, to := l.files(sender)
@@ -183,11 +146,24 @@ func linksBothWays(t *testing.T, path job.PathChoice) {
 			jobtest.MustContain(t, to.File, want)
 			jobtest.MustHold(t, filepath.Dir(to.File), "file")
 			for side, is := range both.summaries {
-				if is.Sent != (side == sender) || is.Size != int64(len(want)) {
+				if is.Sent != (side == sender) || is.Size != int64(len(want)) || is.DataPath != over.path {
 					t.Errorf("%s: %+v", side, is)
 				}
 			}
+			if len(want) > 0 {
+				mustNameTransport(t, over, both.summaries)
+			}
 		}
+	}
+}
+
+// mustNameTransport expects both sides to know which transport of UCX has carried the content, although only one of
+// them has opened the window of the other.
+func mustNameTransport(t *testing.T, over transport, of map[negotiate.Side]job.Summary) {
+	t.Helper()
+	named := over.path == negotiate.PathMessages || over.path == negotiate.PathRMA
+	if one, other := of[negotiate.Host].Transport, of[negotiate.DPU].Transport; one != other || (one != "") != named {
+		t.Errorf("over the path %s both sides name the transports %q and %q", over.path, one, other)
 	}
 }
 

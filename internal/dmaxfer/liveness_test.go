@@ -148,6 +148,7 @@ func TestOverlappingChunksAreThePeersFault(t *testing.T) {
 			defer dpu.Close()
 			file, err := o.find(context.Background())
 			if err == nil {
+				o.paths = simPaths(true)
 				_, err = peer{o, file, dpu, b.Memory(1)}.transfer(context.Background())
 			}
 			ended <- err

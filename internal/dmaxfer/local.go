@@ -59,7 +59,7 @@ func newLocalCopy(o Options, files localFiles) (*localCopy, error) {
 	if o.Progress == nil {
 		o.Progress = &job.Progress{}
 	}
-	o.paths = job.Paths{} // DMA alone
+	o.paths = job.PathsOf(negotiate.PathDMA)
 	host, dpu := comch.Pipe(localMessage)
 	memory, events := native.NewLocalMemory(o.Device), &localEvents{notify: o.Notify}
 	c := &localCopy{options: o, files: files}

@@ -26,8 +26,8 @@ func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, err
 			o.Log.WithLevel(level).Msg("the DPU closed the connection without sending anything, retrying: " +
 				"it may be serving another host")
 			level = zerolog.DebugLevel // after the first time
-		case leavesDMA(err, o.paths):
-			o.leaveDMA()
+		case leavesPath(err, o.paths):
+			o.leavePath()
 		default:
 			return summary, err
 		}
@@ -36,19 +36,26 @@ func call(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, err
 	return job.Summary{}, err
 }
 
-// leavesDMA reports whether the transfer ended because the DPU may not import the host's memory, before any content was
-// transferred, and can be made on the fast path.
-func leavesDMA(err error, p job.Paths) bool {
-	if p.NoDMA || !p.Fast {
+// leavesPath reports whether the transfer ended because the window is not within reach, before any content was
+// transferred, and can be made on another path.
+func leavesPath(err error, p job.Paths) bool {
+	if _, fragile := p.Fragile(); !fragile {
 		return false
 	}
 	aborted, is := errors.AsType[*negotiate.PeerAborted](err)
-	return errors.Is(err, job.ErrNoDMA) || is && aborted.Code == negotiate.AbortNoDMA
+	return errors.Is(err, job.ErrOtherPath) || is && aborted.Code == negotiate.AbortOtherPath
 }
 
-func (o *Options) leaveDMA() {
-	o.Log.Warn().Msg("the DPU may not import the host's memory: copying over producers and consumers instead")
-	o.paths.NoDMA = true
+// leavePath has the next attempt use another path.
+func (o *Options) leavePath() {
+	path, _ := o.paths.Fragile()
+	if path == negotiate.PathDMA {
+		o.Log.Warn().Msg("the DPU may not import the host's memory: copying over producers and consumers instead")
+	} else {
+		o.Log.Warn().Stringer("path", path).
+			Msg("the memory of the other machine is not within reach: copying on another path instead")
+	}
+	o.paths = o.paths.Without(path)
 	if o.Progress != nil {
 		o.Progress.Restart()
 	}
@@ -69,17 +76,17 @@ func serve(ctx context.Context, o Options, file *job.LocalFile) (job.Summary, er
 			return job.Summary{}, err
 		}
 		summary, err := transferOver(ctx, o, file, conn, disconnect)
-		if !leavesDMA(err, o.paths) {
+		if !leavesPath(err, o.paths) {
 			return summary, err
 		}
-		o.leaveDMA()
+		o.leavePath()
 	}
 }
 
 // offer is what the DPU offers to its host. It says that it waits for another process.
 func offer(o Options) comch.Offer {
 	return comch.Offer{
-		Device: o.Device, Representor: o.Representor, Name: negotiate.ServerName,
+		Device: o.Device, Representor: o.Representor, Names: []string{negotiate.ServerName},
 		Busy: func() {
 			o.Log.Info().Str("representor", o.Representor).
 				Msg("waiting for another dma-copy that serves the representor to end")
@@ -91,7 +98,7 @@ func offer(o Options) comch.Offer {
 func transferOver(
 	ctx context.Context, o Options, file *job.LocalFile, conn comch.Conn, disconnect func() error,
 ) (job.Summary, error) {
-	summary, err := peer{o, file, conn, native.NewMemory(o.Device, conn)}.transfer(ctx)
+	summary, err := peer{o, file, conn, native.NewMemory(o.Device, o.Side, conn)}.transfer(ctx)
 	if closeErr := disconnect(); err == nil && closeErr != nil {
 		o.Log.Warn().Err(closeErr).Msg("the control channel did not close cleanly")
 	}
@@ -114,7 +121,8 @@ func TellPeer(ctx context.Context, o Options, failed error) {
 		o.Log.Debug().Err(err).Msg("could not report the failure to a peer")
 		return
 	}
-	peer{o, &job.LocalFile{}, conn, native.NewMemory(o.Device, conn)}.refuse(ctx, failed)
+	o.paths = job.EveryPath
+	peer{o, &job.LocalFile{}, conn, native.NewMemory(o.Device, o.Side, conn)}.refuse(ctx, failed)
 	_ = disconnect() // why this side cannot start is what counts
 }
 

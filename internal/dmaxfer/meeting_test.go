@@ -92,6 +92,7 @@ func runOfHost(t *testing.T, conn comch.Conn, referenceOnly bool) error {
 	o := Options{Side: negotiate.Host, FS: on, File: simPath, IdleTimeout: time.Minute, ReferenceOnly: referenceOnly}
 	file, err := o.find(t.Context())
 	must(t, err)
+	o.paths = simPaths(true)
 	_, err = peer{o, file, conn, dmaxfertest.NewBus(dmaxfertest.NoDeviceFaults()).Memory(1)}.transfer(t.Context())
 	if err == nil {
 		t.Fatal("the copy succeeded")

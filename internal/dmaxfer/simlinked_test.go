@@ -124,7 +124,7 @@ func (r *linkedRun) transfer(s linkedStep) {
 		defer stop(nil)
 		o := r.options(side)
 		o.File = s.path
-		o.paths = job.Paths{NoDMA: r.FastPath, Fast: true}
+		o.paths = simPaths(!r.FastPath)
 		sides.Go(func() { errs[side], ends[side] = r.runSide(ctx, side, o) })
 	}
 	began := time.Now()

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
@@ -105,7 +106,7 @@ func (c *treeChecker) mustSucceed(when string, e results) {
 			c.t.Errorf("%s the %s says %d (%v), not %v", when, negotiate.Side(side), code(err), err, allowed)
 		}
 	}
-	if allowed[0] != 0 && allowed[0] != int(someFailed) {
+	if allowed[0] != 0 && allowed[0] != int(jobtest.SomeFailed) {
 		c.entries(e)
 		return
 	}
@@ -340,14 +341,14 @@ func (c *treeChecker) agreement(e results) {
 	c.t.Helper()
 	sender := c.model.Sender
 	sent, received := code(e.errs[sender]), code(e.errs[sender.Other()])
-	complete := received == 0 || received == int(someFailed)
+	complete := received == 0 || received == int(jobtest.SomeFailed)
 	foretold := slices.Contains(c.model.codes(), received)
 	if (sent == 0) == (received == 0) && !e.native {
 		return
 	}
 	switch c.fault.Kind {
 	case crashed:
-		if code(e.errs[c.fault.Side.Other()]) != int(someFailed) { // it has finished then, as entries has seen
+		if code(e.errs[c.fault.Side.Other()]) != int(jobtest.SomeFailed) { // it has finished then, as entries has seen
 			c.survivor(e)
 		}
 		return

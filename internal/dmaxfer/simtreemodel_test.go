@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -325,7 +326,7 @@ func (m *treeModel) codes() []int {
 	case len(codes) > 0:
 		return codes
 	case failed:
-		return []int{int(someFailed)}
+		return []int{int(jobtest.SomeFailed)}
 	default:
 		return []int{0}
 	}

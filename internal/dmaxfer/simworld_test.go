@@ -20,6 +20,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -147,6 +148,14 @@ func (a *attempt) forgetStream() {
 }
 
 // copy is Run without the meeting.
+// simPaths returns the fast path, and besides it DMA where dma is set.
+func simPaths(dma bool) job.Paths {
+	if dma {
+		return job.PathsOf(negotiate.PathDMA, negotiate.PathFast)
+	}
+	return job.PathsOf(negotiate.PathFast)
+}
+
 func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, error) {
 	conn := a.network.Conn(side)
 	defer func() { _ = conn.Close() }() // a pair has nothing to report
@@ -159,7 +168,7 @@ func (a *attempt) copy(ctx context.Context, side negotiate.Side) (job.Summary, e
 		return job.Summary{}, err
 	}
 	defer file.Close()
-	o.paths = job.Paths{NoDMA: a.FastPath && side == a.Sender, Fast: true}
+	o.paths = simPaths(!a.FastPath || side != a.Sender)
 	return peer{o, file, conn, a.bus.Memory(a.Seed)}.transfer(ctx)
 }
 
@@ -494,40 +503,10 @@ func (a *attempt) holdsStream() bool {
 	return false
 }
 
-// someFailed is what the program ends with if only some entries of a tree have failed.
-const someFailed negotiate.AbortCode = 12
-
-// exitClass is what the program ends with.
+// exitClass returns the code with which the program ends.
 func exitClass(err error) int {
-	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
-		return int(aborted.Code)
+	if _, aborted := errors.AsType[*negotiate.PeerAborted](err); !aborted && errors.Is(err, errInterrupted) {
+		return int(negotiate.AbortInterrupted)
 	}
-	for _, class := range []struct {
-		is   error
-		code negotiate.AbortCode
-	}{
-		{errInterrupted, negotiate.AbortInterrupted},
-		{job.ErrSomeFailed, someFailed},
-		{job.ErrLimit, negotiate.AbortLimit},
-		{job.ErrDigest, negotiate.AbortDigest},
-		{job.ErrSourceChanged, negotiate.AbortSourceChanged},
-		{job.ErrSource, negotiate.AbortSource},
-		{job.ErrTarget, negotiate.AbortTarget},
-		{negotiate.ErrOutcomeUnknown, negotiate.AbortPeer},
-		{negotiate.ErrPeerLost, negotiate.AbortPeer},
-		{comch.ErrPeerLost, negotiate.AbortPeer},
-		{job.ErrIdle, negotiate.AbortPeer},
-		{job.ErrHung, negotiate.AbortPeer},
-	} {
-		if errors.Is(err, class.is) {
-			return int(class.code)
-		}
-	}
-	if _, is := errors.AsType[*negotiate.Error](err); is {
-		return int(negotiate.AbortProtocol)
-	}
-	if _, is := errors.AsType[*doca.Error](err); is {
-		return int(negotiate.AbortDevice)
-	}
-	return int(negotiate.AbortFailure)
+	return jobtest.ExitCode(err)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/dmaxfertest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
@@ -170,7 +171,7 @@ func TestEveryFileCallFails(t *testing.T) {
 				codes[0] = negotiate.AbortSource
 			}
 			if sc.Tree != nil {
-				codes = append(codes, someFailed)
+				codes = append(codes, jobtest.SomeFailed)
 			}
 			want := oneOf(codes...)
 			for _, done := range []bool{false, true} {

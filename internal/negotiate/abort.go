@@ -29,7 +29,7 @@ const (
 	AbortSourceChanged AbortCode = 10
 	AbortProtocol      AbortCode = 11
 	AbortLimit         AbortCode = 14
-	AbortNoDMA         AbortCode = 64  // no exit code: a DPU may not import the window; PathFast may serve instead
+	AbortOtherPath     AbortCode = 64  // no exit code: the window is not within reach; another path may serve instead
 	AbortHangup        AbortCode = 129 // SIGHUP; older releases treat it as AbortFailure
 	AbortInterrupted   AbortCode = 130
 	AbortTerminated    AbortCode = 143
@@ -38,7 +38,7 @@ const (
 func (c AbortCode) known() AbortCode {
 	switch c {
 	case AbortFailure, AbortSettings, AbortSource, AbortTarget, AbortDevice, AbortPeer, AbortRefused, AbortDigest,
-		AbortSourceChanged, AbortProtocol, AbortLimit, AbortNoDMA, AbortHangup, AbortInterrupted, AbortTerminated:
+		AbortSourceChanged, AbortProtocol, AbortLimit, AbortOtherPath, AbortHangup, AbortInterrupted, AbortTerminated:
 		return c
 	}
 	return AbortFailure

@@ -15,7 +15,7 @@ var (
 	// ErrTreeStream is a directory on one side and a stream on the other.
 	ErrTreeStream = errors.New("a directory cannot be copied from or to a stream")
 	// ErrNoPath is a pair of sides of which one cannot or will not use DMA, and one not producers and consumers.
-	ErrNoPath     = errors.New("host and DPU have no data path in common")
+	ErrNoPath     = errors.New("the two sides have no data path in common")
 	ErrTooLarge   = errors.New("too large")
 	ErrMalformed  = errors.New("malformed message")
 	ErrOutOfOrder = errors.New("out of order")

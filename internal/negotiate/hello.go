@@ -84,17 +84,5 @@ func (h Hello) check() error {
 	case h.Depth < 1 || h.Depth > MaxDepth:
 		return malformed(TypeHello, "%d slots; 1 to %d are required", h.Depth, MaxDepth)
 	}
-	return h.checkSoftware()
-}
-
-func (h Hello) checkSoftware() error {
-	if len(h.Software) > MaxSoftwareName {
-		return malformed(TypeHello, "a name of %d bytes, limit %d", len(h.Software), MaxSoftwareName)
-	}
-	for _, octet := range []byte(h.Software) {
-		if octet < ' ' || octet > '~' {
-			return malformed(TypeHello, "byte %#x in the software's name", octet)
-		}
-	}
-	return nil
+	return checkPrintable(TypeHello, "software", h.Software, MaxSoftwareName)
 }

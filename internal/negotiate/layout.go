@@ -45,6 +45,21 @@ func checkTail(msg []byte, t Type, head int, declared uint64) error {
 	return nil
 }
 
+// checkPrintable refuses the name of something that is longer than limit, in bytes, or not printable ASCII.
+func checkPrintable(t Type, of, name string, limit int) error {
+	if len(name) > limit {
+		return malformed(t, "a name of %d bytes of the %s, limit %d", len(name), of, limit)
+	}
+	for _, octet := range []byte(name) {
+		if !printable(octet) {
+			return malformed(t, "byte %#x in the name of the %s", octet, of)
+		}
+	}
+	return nil
+}
+
+func printable(octet byte) bool { return octet >= ' ' && octet <= '~' }
+
 func checkPadding(t Type, padding []byte) error {
 	for _, octet := range padding {
 		if octet != 0 {

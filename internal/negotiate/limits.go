@@ -20,6 +20,7 @@ const (
 
 	MaxMetadata     = 256 << 10 // bytes of an entry's extended attributes
 	MaxSoftwareName = 64        // bytes
+	MaxTransport    = 64        // bytes of the transport's name in FINISH and FINISHED
 	MaxAbortText    = 512       // bytes, also of a FAILURE
 	MaxDigestSize   = 32        // bytes of the longest digest
 )

@@ -26,6 +26,7 @@ type NativeStep struct {
 	Missing    uint32     // with PeerFinish: number of further entries, which the sender could not announce
 	Durability Durability // with PeerFinished: what the receiver really did
 	Counts     Counts     // with PeerFinished
+	Transport  string     // with PeerFinish and PeerFinished: what carries the content, if the peer knows
 	Beat       Beat       // with PeerBeat
 
 	// With ToReference: the session that continues, and its step: Exported, together with the Agreement.
@@ -135,8 +136,8 @@ func (n *NativeSession) Settled() bool { return n.entries.undecided == 0 && n.sl
 // Counts returns the outcomes of this transfer's entries so far, or of the last one between two transfers.
 func (n *NativeSession) Counts() Counts { return n.entries.counts }
 
-// Propose replaces the chunk size and depth in this side's HELLO, until it is sent: the DPU answers the host's. It
-// fails with ErrMalformed for values that a peer would refuse.
+// Propose replaces the chunk size and depth in this side's HELLO, until it is sent: one side answers the initiator's.
+// It fails with ErrMalformed for values that a peer would refuse.
 func (n *NativeSession) Propose(chunk, depth uint32) error {
 	own := n.own
 	own.Chunk, own.Depth = chunk, depth
@@ -147,23 +148,24 @@ func (n *NativeSession) Propose(chunk, depth uint32) error {
 	return nil
 }
 
-// Start begins the session. It returns the host's HELLO to send. On the DPU, which waits for it, and after the first
-// call it returns nil.
+// Start begins the session. It returns the initiator's HELLO to send. On the other side, which waits for it, and after
+// the first call it returns nil.
 func (n *NativeSession) Start() []byte {
 	if n.state != Idle {
 		return nil
 	}
 	n.state = AwaitHello
-	if n.side == DPU {
+	if !n.side.Initiates() {
 		return nil
 	}
 	return AppendHello(nil, n.own)
 }
 
-// Window is called on the side of Plan.WindowOwner once after Planned and returns the WINDOW to send. On PathDMA the
-// window is at address in the memory that the descriptor exports. On PathFast address is 0, and the descriptor names
-// the consumers; see ConsumerIDs. It fails with ErrTooLarge if the message exceeds Limits.MaxMessage, and with
-// ErrMalformed for an empty descriptor, a range that wraps around, or what ConsumerIDs would refuse.
+// Window is called on the side of Plan.WindowOwner once after Planned and returns the WINDOW to send. On PathDMA and
+// PathRMA the window is at address in the memory that the descriptor exports. On the other paths address is 0, and
+// the descriptor names where to send to; see ConsumerIDs, Lanes and DecodeWorkers. It fails with ErrTooLarge if the
+// message exceeds Limits.MaxMessage, and with ErrMalformed for an empty descriptor, a range that wraps around, or
+// what those functions would refuse.
 func (n *NativeSession) Window(address uint64, descriptor []byte) ([]byte, error) {
 	if n.side != n.plan.WindowOwner() || n.window || !sessionMessages[TypeWindow].sent.has(n.state) {
 		return nil, n.refuse(outOfOrder(TypeWindow))

@@ -481,6 +481,22 @@ func (n *NativeSession) checkFinished(d Durability) error {
 	return nil
 }
 
+// checkTransport checks that the peer may name the transport of the content.
+func (n *NativeSession) checkTransport(t Type, transport string) error {
+	if transport != "" && !n.plan.NamesTransport(n.side.Other()) {
+		return malformed(t, "transport of the path %s", n.plan.Path)
+	}
+	return nil
+}
+
+// transport returns what this side may say of its transport.
+func (n *NativeSession) transport(name string) string {
+	if !n.plan.NamesTransport(n.side) {
+		return ""
+	}
+	return name
+}
+
 // beginTransfer is the effect of a TRANSFER, finishTransfer that of a FINISHED.
 func (n *NativeSession) beginTransfer() {
 	n.order.reset()

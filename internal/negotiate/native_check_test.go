@@ -3,6 +3,7 @@ package negotiate
 import (
 	"errors"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -429,10 +430,10 @@ func TestRetransmissionAfterTheEnd(t *testing.T) {
 	k.settle([]Record{hole}, Ack{Bad: true})
 	_, err := k.receiver.Results(nil, []uint32{0})
 	wantNative(t, err, ErrOutOfOrder)
-	k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0))
+	k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, ""))
 	k.settle([]Record{hole}, Ack{})
 	k.commit(0)
-	k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull))
+	k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull, ""))
 }
 
 func TestPackAgainAfterFinish(t *testing.T) {
@@ -443,7 +444,7 @@ func TestPackAgainAfterFinish(t *testing.T) {
 	k.answer(need(1, 2)...)
 	p := packOf(PackedFile{Entry: 1, Length: 10}, PackedFile{Entry: 2, Position: 10, Length: 10})
 	k.say(k.sender, Packed)(k.sender.Pack(nil, p))
-	k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0))
+	k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, ""))
 	if k.sender.Unconfirmed() != 2 || k.receiver.Unconfirmed() != 2 {
 		t.Errorf("%d and %d files await their result", k.sender.Unconfirmed(), k.receiver.Unconfirmed())
 	}
@@ -456,7 +457,7 @@ func TestPackAgainAfterFinish(t *testing.T) {
 	k.say(k.sender, Packed)(k.sender.Pack(nil, p))
 	k.say(k.receiver, Acknowledged)(k.receiver.Acks(nil, []Ack{{Slot: 1}}))
 	k.commit(1)
-	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull))
+	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull, ""))
 	if want := (Counts{Committed: 2, Failed: 1}); step.Counts != want {
 		t.Errorf("got %+v, want %+v", step.Counts, want)
 	}
@@ -548,23 +549,24 @@ func TestFinishAtItsBoundaries(t *testing.T) {
 	link.Link, link.Flags = []byte("x"), EntryHasMetadata
 	setup := checkSetup{treeHello(), receiverHello(), nil}
 	setup.run(t, true, []nativeCheck{
-		{"nothing announced", nil, finishMessage{0, 0}, ErrMalformed},
-		{"directory without a result", func(k *pair) { k.announce(rootDirectory()) }, finishMessage{1, 7}, nil},
+		{"nothing announced", nil, finishMessage{0, 0, ""}, ErrMalformed},
+		{"directory without a result", func(k *pair) { k.announce(rootDirectory()) }, finishMessage{1, 7, ""}, nil},
 		{"file without an answer", func(k *pair) { k.announce(rootDirectory(), chunkedAt(1, "a", 0)) },
-			finishMessage{2, 0}, ErrOutOfOrder},
+			finishMessage{2, 0, ""}, ErrOutOfOrder},
 		{"file without an end", func(k *pair) {
 			k.announce(rootDirectory(), fileAt(1, "a", 0))
 			k.answer(need(1)...)
-		}, finishMessage{2, 0}, ErrOutOfOrder},
+		}, finishMessage{2, 0, ""}, ErrOutOfOrder},
 		{"file with an end", func(k *pair) {
 			k.announce(rootDirectory(), chunkedAt(1, "a", 0))
 			k.answer(need(1)...)
 			k.end(1, 0)
-		}, finishMessage{2, 0}, nil},
-		{"metadata missing", func(k *pair) { k.announce(rootDirectory(), link) }, finishMessage{2, 0}, ErrOutOfOrder},
+		}, finishMessage{2, 0, ""}, nil},
+		{"metadata missing", func(k *pair) { k.announce(rootDirectory(), link) }, finishMessage{2, 0, ""},
+			ErrOutOfOrder},
 		{"entries after it", func(k *pair) {
 			k.announce(rootDirectory())
-			k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0))
+			k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, ""))
 		}, []Entry{fileAt(1, "a", 0)}, ErrOutOfOrder},
 	})
 	file := checkSetup{senderHello(), receiverHello(), func(k *pair) {
@@ -572,13 +574,13 @@ func TestFinishAtItsBoundaries(t *testing.T) {
 		k.end(0, nativeSize)
 	}}
 	file.run(t, true, []nativeCheck{
-		{"file", nil, finishMessage{1, 0}, nil},
-		{"missing entry of a file", nil, finishMessage{1, 1}, ErrMalformed},
+		{"file", nil, finishMessage{1, 0, ""}, nil},
+		{"missing entry of a file", nil, finishMessage{1, 1, ""}, ErrMalformed},
 	})
 	for _, total := range []uint32{0, 2, math.MaxUint32} {
 		k := setup.pair(t, nativeCheck{})
 		k.announce(rootDirectory())
-		_, err := k.receiver.Receive(AppendFinish(nil, total, 0))
+		_, err := k.receiver.Receive(AppendFinish(nil, total, 0, ""))
 		wantNative(t, err, ErrMalformed)
 	}
 }
@@ -600,15 +602,69 @@ func TestFinishedAtItsBoundaries(t *testing.T) {
 		"a failure besides": {DurabilityFull, Counts{Committed: 1, Failed: 1}, ErrMalformed},
 	} {
 		n := reachNative(t, nativeRole{DPU, true, gridFile}, "finishing+decided")
-		_, err := n.Receive(AppendFinished(nil, test.durability, test.counts))
+		_, err := n.Receive(AppendFinished(nil, test.durability, test.counts, ""))
 		wantCheck(t, name, err, test.want)
 	}
 	n := reachNative(t, nativeRole{DPU, false, gridFile}, "finishing+decided")
 	for _, d := range []Durability{3, DurabilityNone, DurabilityFile} {
-		_, err := n.Finished(nil, d)
+		_, err := n.Finished(nil, d, "")
 		wantNative(t, err, ErrMalformed)
 	}
-	must(t)(n.Finished(nil, DurabilityFull))
+	must(t)(n.Finished(nil, DurabilityFull, ""))
+}
+
+// Only the side that opens the window names its transport, on the paths of UCX; the other learns it, as bytes that a
+// terminal can show.
+func TestTransportIsNamedByTheSideThatOpensTheWindow(t *testing.T) {
+	const long = "rc_mlx5/mlx5_0:1,rc_mlx5/mlx5_1:1,rc_mlx5/mlx5_2:1,rc_mlx5/mlx5_3:1"
+	for name, shown := range map[string]string{
+		"": "", "tcp/eth0": "tcp/eth0", "tcp/\x1b[2J\u00e9": "tcp/?[2J??",
+		long[:MaxTransport]: long[:MaxTransport], long: long[:MaxTransport-3] + "...",
+	} {
+		for path := range pathFlags {
+			k := pathPair(t, Client, path)
+			want := map[Path][2]string{PathMessages: {shown, ""}, PathRMA: {"", shown}}[path]
+			if got := k.nameTransport(name); got != want {
+				t.Errorf("path %s, %q: sender and receiver have named %q", path, name, got)
+			}
+		}
+	}
+}
+
+// sendEmpty sends an empty file.
+func (k *pair) sendEmpty() {
+	k.open()
+	root := rootFile()
+	root.Size = 0
+	needRoot(root, 0)(k)
+	k.end(0, 0)
+}
+
+// nameTransport copies an empty file, and returns which transports the sender and the receiver have named.
+func (k *pair) nameTransport(name string) [2]string {
+	k.sendEmpty()
+	sent := k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, name))
+	k.say(k.receiver, Committed)(k.receiver.Results(nil, []uint32{0}))
+	received := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull, name))
+	return [2]string{sent.Transport, received.Transport}
+}
+
+// A name from the wrong side, or on a path that has no transport of UCX, breaks the protocol.
+func TestTransportOfTheWrongSide(t *testing.T) {
+	for _, path := range []Path{PathTLS, PathRMA, PathFast} {
+		k := pathPair(t, Client, path)
+		k.sendEmpty()
+		_, err := k.receiver.Receive(AppendFinish(nil, 1, 0, "tcp/eth0"))
+		wantNative(t, err, ErrMalformed)
+	}
+	for _, path := range []Path{PathTLS, PathMessages, PathFast} {
+		k := pathPair(t, Client, path)
+		k.sendEmpty()
+		k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, ""))
+		k.say(k.receiver, Committed)(k.receiver.Results(nil, []uint32{0}))
+		_, err := k.sender.Receive(AppendFinished(nil, DurabilityFull, Counts{Committed: 1}, "tcp/eth0"))
+		wantNative(t, err, ErrMalformed)
+	}
 }
 
 // A phase starts again with each transfer, and never goes back within one.
@@ -704,26 +760,59 @@ func TestWindowsAtTheirBoundaries(t *testing.T) {
 	}
 }
 
-// fastPair returns a session on PathFast with two slots.
-func fastPair(t *testing.T, sending Side) *pair {
+var (
+	allPaths  = []Path{PathDMA, PathFast, PathTLS, PathMessages, PathRMA}
+	pathFlags = map[Path]Flags{
+		PathFast: FlagFast, PathTLS: FlagTLS, PathMessages: FlagMessages, PathRMA: FlagRMA,
+	}
+)
+
+// pathPair returns a session on a path other than PathDMA with two slots.
+func pathPair(t *testing.T, sending Side, path Path) *pair {
 	from, to := senderHello(), receiverHello()
-	from.Flags, to.Flags = from.Flags|FlagFast|FlagNoDMA, to.Flags|FlagFast
+	from.Flags, to.Flags = from.Flags|pathFlags[path]|FlagNoDMA, to.Flags|pathFlags[path]
 	return newPair(t, sending, from, to)
 }
 
-// On PathFast the receiver has the window, whatever its side.
+// Where the sender sends, the receiver has the window, whatever its side. Where the receiver reads, the sender has it.
+func TestOwnerOfTheWindow(t *testing.T) {
+	for path := range pathFlags {
+		for _, sending := range []Side{Host, DPU, Client, Server} {
+			checkWindowOwner(t, pathPair(t, sending, path))
+		}
+	}
+}
+
+func checkWindowOwner(t *testing.T, k *pair) {
+	plan := k.sender.Plan()
+	want, other := k.receiver, k.sender
+	if plan.Path == PathRMA {
+		want, other = k.sender, k.receiver
+	}
+	if got := k.windowOwner(); got != want {
+		t.Errorf("the %s has the window of the path %s, sent by the %s", got.side, plan.Path, k.sender.side)
+		return
+	}
+	address, descriptor := windowOf(plan)
+	_, err := other.Window(address, descriptor)
+	wantCheck(t, "of the other side", err, ErrOutOfOrder)
+	k.open()
+	late := AppendWindow(nil, Window{address, plan.WindowLength(), descriptor})
+	_, err = want.Receive(late)
+	wantNative(t, err, ErrOutOfOrder)
+}
+
+// A receiver takes no WINDOW while content is on its way to its consumers.
 func TestWindowOfConsumers(t *testing.T) {
 	for _, sending := range []Side{Host, DPU} {
-		k := fastPair(t, sending)
+		k := pathPair(t, sending, PathFast)
 		address, descriptor := windowOf(k.sender.Plan())
-		_, err := k.sender.Window(address, descriptor)
-		wantCheck(t, "of the sender", err, ErrOutOfOrder)
 		k.open()
 		k.announce(rootFile())
 		k.answer(need(0)...)
 		k.say(k.sender, Announced)(k.sender.Chunks(nil, []Record{{Kind: DataRecord, Length: 1}}))
 		late := AppendWindow(nil, Window{address, k.sender.Plan().WindowLength(), descriptor})
-		_, err = k.receiver.Receive(late)
+		_, err := k.receiver.Receive(late)
 		wantNative(t, err, ErrOutOfOrder)
 	}
 }
@@ -742,13 +831,103 @@ func TestConsumersAtTheirBoundaries(t *testing.T) {
 		"half an id":        {0, make([]byte, 6), ErrMalformed},
 		"an address":        {1, AppendConsumers(nil, []uint32{1}), ErrMalformed},
 	} {
-		k := fastPair(t, Host)
-		_, err := k.receiver.Window(test.address, test.ids)
-		wantCheck(t, name, err, test.want)
-		_, err = k.sender.Receive(AppendWindow(nil, Window{test.address, k.sender.Plan().WindowLength(), test.ids}))
-		if test.want == nil && err != nil || test.want != nil && !errors.Is(err, test.want) {
-			t.Errorf("%s: received with %v", name, err)
-		}
+		checkWindow(t, name, pathPair(t, Host, PathFast), test.address, test.ids, test.want)
+	}
+}
+
+// checkWindow checks that both sides judge a window alike.
+func checkWindow(t *testing.T, name string, k *pair, address uint64, descriptor []byte, want error) {
+	t.Helper()
+	owner := k.windowOwner()
+	_, err := owner.Window(address, descriptor)
+	wantCheck(t, name, err, want)
+	_, err = k.other(owner).Receive(AppendWindow(nil, Window{address, k.sender.Plan().WindowLength(), descriptor}))
+	if want == nil && err != nil || want != nil && !errors.Is(err, want) {
+		t.Errorf("%s: received with %v", name, err)
+	}
+}
+
+func TestLanesAtTheirBoundaries(t *testing.T) {
+	lanes := func(version, lanes byte, more ...byte) []byte {
+		return append([]byte{version, lanes, 0, 0, 0, 0, 0, 0, 0, 9}, more...)
+	}
+	for name, test := range map[string]struct {
+		address uint64
+		lanes   []byte
+		want    error
+	}{
+		"one":               {0, lanes(1, 1), nil},
+		"one for each slot": {0, lanes(1, 2), nil},
+		"more than slots":   {0, lanes(1, 3), ErrMalformed},
+		"none":              {0, lanes(1, 0), ErrMalformed},
+		"another version":   {0, lanes(2, 1), ErrMalformed},
+		"too long":          {0, lanes(1, 1, 0), ErrMalformed},
+		"too short":         {0, []byte{1, 1}, ErrMalformed},
+		"an address":        {1, lanes(1, 1), ErrMalformed},
+	} {
+		checkWindow(t, name, pathPair(t, Client, PathTLS), test.address, test.lanes, test.want)
+	}
+	if n, window, err := Lanes(AppendLanes(nil, MaxLanes, 1<<63), MaxDepth); n != MaxLanes || window != 1<<63 {
+		t.Errorf("got %d lanes of window %d (%v)", n, window, err)
+	}
+	if _, _, err := Lanes(AppendLanes(nil, MaxLanes+1, 0), MaxDepth); !errors.Is(err, ErrMalformed) {
+		t.Errorf("more lanes than MaxLanes: %v", err)
+	}
+}
+
+// workersOf returns a descriptor with addresses of these lengths and a key.
+func workersOf(key int, addresses ...int) []byte {
+	w := Workers{Key: make([]byte, key)}
+	for _, length := range addresses {
+		w.Addresses = append(w.Addresses, make([]byte, length))
+	}
+	return AppendWorkers(nil, w)
+}
+
+func TestWorkersAtTheirBoundaries(t *testing.T) {
+	version := workersOf(8, 1)
+	version[0]++
+	for name, test := range map[string]struct {
+		path    Path
+		address uint64
+		workers []byte
+		want    error
+	}{
+		"messages, one":               {PathMessages, 0, workersOf(8, 1), nil},
+		"messages, one for each slot": {PathMessages, 0, workersOf(8, 1, MaxWorkerAddress), nil},
+		"messages, more than slots":   {PathMessages, 0, workersOf(8, 1, 1, 1), ErrMalformed},
+		"messages, none":              {PathMessages, 0, workersOf(8), ErrMalformed},
+		"messages, an empty address":  {PathMessages, 0, workersOf(8, 1, 0), ErrMalformed},
+		"messages, too long":          {PathMessages, 0, workersOf(8, MaxWorkerAddress+1), ErrMalformed},
+		"messages, no token":          {PathMessages, 0, workersOf(0, 1), ErrMalformed},
+		"messages, a long token":      {PathMessages, 0, workersOf(9, 1), ErrMalformed},
+		"messages, an address":        {PathMessages, 1, workersOf(8, 1), ErrMalformed},
+		"messages, another version":   {PathMessages, 0, version, ErrMalformed},
+		"messages, cut":               {PathMessages, 0, workersOf(8, 1, 1)[:9], ErrMalformed},
+		"messages, half a length":     {PathMessages, 0, workersOf(8, 1, 1)[:8], ErrMalformed},
+		"messages, more":              {PathMessages, 0, append(workersOf(8, 1), 0), ErrMalformed},
+		"rma":                         {PathRMA, nativeAddress, workersOf(MaxRemoteKey, 1), nil},
+		"rma, two workers":            {PathRMA, nativeAddress, workersOf(1, 1, 1), ErrMalformed},
+		"rma, no key":                 {PathRMA, nativeAddress, workersOf(0, 1), ErrMalformed},
+		"rma, a long key":             {PathRMA, nativeAddress, workersOf(MaxRemoteKey+1, 1), ErrMalformed},
+		"rma, half a key":             {PathRMA, nativeAddress, workersOf(2, 1)[:8], ErrMalformed},
+		"rma, nothing":                {PathRMA, nativeAddress, []byte{1}, ErrMalformed},
+	} {
+		from, to := senderHello(), receiverHello()
+		from.Flags, to.Flags = from.Flags|pathFlags[test.path]|FlagNoDMA, to.Flags|pathFlags[test.path]
+		k := &pair{t: t, sender: newNative(t, Client, from), receiver: newNative(t, Server, to)}
+		k.sender.limits.MaxMessage, k.receiver.limits.MaxMessage = 1<<14, 1<<14
+		k.meet()
+		checkWindow(t, name, k, test.address, test.workers, test.want)
+	}
+}
+
+// What was appended is decoded as it was.
+func TestDecodeWorkers(t *testing.T) {
+	want := Workers{Addresses: [][]byte{[]byte("one"), []byte("three")}, Key: []byte("12345678")}
+	got, err := DecodeWorkers(AppendWorkers(nil, want), PathMessages, 2)
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, %v", got, err)
 	}
 }
 

@@ -105,9 +105,9 @@ func call(n *NativeSession, message any) ([]byte, error) {
 	case resultsMessage:
 		return n.Results(nil, m)
 	case finishMessage:
-		return n.Finish(nil, m.Missing)
+		return n.Finish(nil, m.Missing, m.Transport)
 	case finishedMessage:
-		return n.Finished(nil, m.Durability)
+		return n.Finished(nil, m.Durability, m.Transport)
 	}
 	return nil, errors.New("no call sends this message")
 }

@@ -185,15 +185,15 @@ func TestFinishedWaitsForTheAnswerToAFailure(t *testing.T) {
 	k.answer(need(1)...)
 	k.end(1, 10)
 	k.settle([]Record{data(1, 0, 0, 10)}, Ack{})
-	k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 2))
+	k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 2, ""))
 	step := k.say(k.receiver, EntryFailed)(k.receiver.Fail(nil, Failure{Entry: 1, Code: AbortDigest}))
-	_, err := k.receiver.Finished(nil, DurabilityFull)
+	_, err := k.receiver.Finished(nil, DurabilityFull, "")
 	wantNative(t, err, ErrOutOfOrder)
 	k.pass(step.Reply, k.receiver, None)
 	if !k.receiver.Settled() {
 		t.Error("not settled")
 	}
-	k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull))
+	k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, DurabilityFull, ""))
 }
 
 func TestFailureTextFitsTheChannel(t *testing.T) {

@@ -47,6 +47,9 @@ func fuzzDecode(f *testing.F, types ...Type) {
 
 func checkDecoding(t *testing.T, msg []byte, d Digest) {
 	message, err := decodeNative(msg, d)
+	if typeOf(msg) == TypeGreeting && errors.Is(err, ErrPingVersion) {
+		return // that of the ping protocol, in a version that this side does not speak
+	}
 	if err != nil {
 		wantMalformedNative(t, message, err)
 		return
@@ -304,7 +307,7 @@ func nativeFileScript(r nativeRole, sender, receiver func(any)) {
 	}
 	receiver(committed)
 	sender(r.finish())
-	receiver(finishedMessage{DurabilityFull, Counts{Committed: uint32(len(committed))}})
+	receiver(finishedMessage{DurabilityFull, Counts{Committed: uint32(len(committed))}, ""})
 }
 
 func nativeChunksScript(r nativeRole, sender, receiver func(any)) {
@@ -329,9 +332,9 @@ func nativeTreeScript(sender, receiver func(any)) {
 	receiver(Failure{2, AbortSource, ""})
 	receiver([]Ack{{0, false}})
 	receiver(resultsMessage{1, 4})
-	sender(finishMessage{5, 1})
+	sender(finishMessage{5, 1, ""})
 	receiver(Failure{3, AbortTarget, "times"})
-	receiver(finishedMessage{DurabilityFull, Counts{Committed: 4, Failed: 2}})
+	receiver(finishedMessage{DurabilityFull, Counts{Committed: 4, Failed: 2}, ""})
 }
 
 // The seeds must reach the end of a transfer.

@@ -72,8 +72,11 @@ func newRandomSession(t testing.TB, sending Side, kind randomKind, script []byte
 		from.Flags ^= FlagFile | FlagTree | FlagDryRun
 	}
 	m := &randomSession{script: script}
-	if m.chance(2) == 1 {
-		from.Flags, to.Flags = from.Flags|FlagFast, to.Flags|FlagFast|FlagNoDMA
+	if path := allPaths[m.chance(len(allPaths))]; path != PathDMA {
+		from.Flags, to.Flags = from.Flags|pathFlags[path], to.Flags|pathFlags[path]|FlagNoDMA
+		if path != PathFast {
+			sending += Client - Host
+		}
 	}
 	m.pair = newPair(t, sending, from, to)
 	return m
@@ -253,7 +256,7 @@ func (m *randomSession) advanceSender() {
 	}
 	if !busy && m.from.announced == len(m.from.entries) && !m.from.finished {
 		m.from.finished = true
-		m.tell(m.sender)(m.sender.Finish(nil, 0))
+		m.tell(m.sender)(m.sender.Finish(nil, 0, ""))
 	}
 }
 
@@ -506,7 +509,7 @@ func (m *randomSession) advanceReceiver() {
 		}
 	}
 	if m.receiver.State() == Finishing && m.receiver.Settled() {
-		m.tell(m.receiver)(m.receiver.Finished(nil, DurabilityFull))
+		m.tell(m.receiver)(m.receiver.Finished(nil, DurabilityFull, ""))
 	}
 }
 

@@ -39,18 +39,18 @@ func (n *NativeSession) dispatch(message Type, msg []byte) (NativeStep, error) {
 	return NativeStep{}, outOfOrder(message)
 }
 
-// receiveHello computes the plan. The DPU sends its own HELLO even if there is nothing to copy, because the host then
-// finds the same reason itself.
+// receiveHello computes the plan. The side that answers sends its own HELLO even if there is nothing to copy, because
+// the initiator then finds the same reason itself.
 func (n *NativeSession) receiveHello(msg []byte) (NativeStep, error) {
 	peer, err := DecodeHello(msg)
 	if err != nil {
 		return NativeStep{}, err
 	}
-	host, dpu, reply := n.own, peer, []byte(nil)
-	if n.side == DPU {
-		host, dpu, reply = peer, n.own, AppendHello(nil, n.own)
+	var reply []byte
+	if !n.side.Initiates() {
+		reply = AppendHello(nil, n.own)
 	}
-	plan, err := Decide(host, dpu)
+	plan, err := Decide(n.side, n.own, peer)
 	if nothingToCopy(err) {
 		return NativeStep{Reply: reply}, n.fail(asError(err))
 	}
@@ -273,23 +273,23 @@ func (n *NativeSession) stopIfDecided() {
 }
 
 func (n *NativeSession) receiveFinish(msg []byte) (NativeStep, error) {
-	total, missing, err := DecodeFinish(msg)
+	total, missing, transport, err := DecodeFinish(msg)
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkFinish(total, missing); err != nil {
+	if err := firstError(n.checkFinish(total, missing), n.checkTransport(TypeFinish, transport)); err != nil {
 		return NativeStep{}, err
 	}
 	n.state = Finishing
-	return NativeStep{Event: PeerFinish, Total: total, Missing: missing}, nil
+	return NativeStep{Event: PeerFinish, Total: total, Missing: missing, Transport: transport}, nil
 }
 
 func (n *NativeSession) receiveFinished(msg []byte) (NativeStep, error) {
-	d, counts, err := DecodeFinished(msg)
+	d, counts, transport, err := DecodeFinished(msg)
 	if err != nil {
 		return NativeStep{}, err
 	}
-	if err := n.checkFinished(d); err != nil {
+	if err := firstError(n.checkFinished(d), n.checkTransport(TypeFinished, transport)); err != nil {
 		return NativeStep{}, err
 	}
 	if counts != n.entries.counts {
@@ -297,7 +297,7 @@ func (n *NativeSession) receiveFinished(msg []byte) (NativeStep, error) {
 	}
 	n.peerBeat = Beat{}
 	n.finishTransfer()
-	return NativeStep{Event: PeerFinished, Durability: d, Counts: counts}, nil
+	return NativeStep{Event: PeerFinished, Durability: d, Counts: counts, Transport: transport}, nil
 }
 
 // receiveCancelled ends the session: what the receiver has not confirmed, it has not committed.

@@ -98,10 +98,10 @@ func (n *NativeSession) failEntry(number uint32) error {
 // maySenderFail reports whether it is the sender's turn.
 func (e *openEntry) maySenderFail() bool { return e.phase == needed || e.phase == asked }
 
-// Finished appends a FINISHED. It is called after PeerFinish when Settled: what was committed has durability d. It
-// fails with ErrOutOfOrder, and with ErrMalformed for less than planned, unless the target is a stream or nothing may
-// be written.
-func (n *NativeSession) Finished(dst []byte, d Durability) ([]byte, error) {
+// Finished appends a FINISHED. It is called after PeerFinish when Settled: what was committed has durability d;
+// transport is as for Finish. It fails with ErrOutOfOrder, and with ErrMalformed for less than planned, unless the
+// target is a stream or nothing may be written.
+func (n *NativeSession) Finished(dst []byte, d Durability, transport string) ([]byte, error) {
 	err := n.mayCall(TypeFinished)
 	if err == nil {
 		err = n.checkFinished(d)
@@ -111,7 +111,7 @@ func (n *NativeSession) Finished(dst []byte, d Durability) ([]byte, error) {
 	}
 	n.ownBeat = Beat{}
 	n.finishTransfer()
-	return AppendFinished(dst, d, n.entries.counts), nil
+	return AppendFinished(dst, d, n.entries.counts, n.transport(transport)), nil
 }
 
 // Cancelled appends a CANCELLED. It is called after PeerAborting, when nothing more will be committed. The session has

@@ -140,9 +140,10 @@ func (n *NativeSession) Sum(dst []byte, entry uint32, digest []byte) ([]byte, er
 }
 
 // Finish appends a FINISH. It is called when every file is ended, failed or decided. missing is the number of entries
-// that the sender found and could not announce. It fails with ErrOutOfOrder, and with ErrMalformed without an entry, or
-// with missing ones of a transfer without a tree.
-func (n *NativeSession) Finish(dst []byte, missing uint32) ([]byte, error) {
+// that the sender found and could not announce. transport is what carries the content, as for AppendFinished; it is
+// left out unless Plan.NamesTransport. Finish fails with ErrOutOfOrder, and with ErrMalformed without an entry, or with
+// missing ones of a transfer without a tree.
+func (n *NativeSession) Finish(dst []byte, missing uint32, transport string) ([]byte, error) {
 	err := n.mayCall(TypeFinish)
 	if err == nil {
 		err = n.checkFinish(n.entries.next, missing)
@@ -151,5 +152,5 @@ func (n *NativeSession) Finish(dst []byte, missing uint32) ([]byte, error) {
 		return dst, n.refuse(err)
 	}
 	n.state = Finishing
-	return AppendFinish(dst, n.entries.next, missing), nil
+	return AppendFinish(dst, n.entries.next, missing, n.transport(transport)), nil
 }

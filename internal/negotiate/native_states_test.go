@@ -131,7 +131,7 @@ func (r nativeRole) answer(kind AnswerKind) []Answer { return []Answer{{Entry: r
 
 func (r nativeRole) end() endMessage { return endMessage{r.entry(), gridChunk, nativeDigest} }
 
-func (r nativeRole) finish() finishMessage { return finishMessage{r.entry() + 1, 0} }
+func (r nativeRole) finish() finishMessage { return finishMessage{r.entry() + 1, 0, ""} }
 
 // gridBeginning leads both kinds of transfers to their first entry.
 func gridBeginning(r nativeRole) []gridStep {
@@ -160,7 +160,7 @@ func gridFileSteps(r nativeRole) []gridStep {
 	if r.sends {
 		failing = bySender
 	}
-	committed := finishedMessage{DurabilityFull, Counts{Committed: 1}}
+	committed := finishedMessage{DurabilityFull, Counts{Committed: 1}, ""}
 	return []gridStep{
 		{"needed", "unanswered", byReceiver, r.answer(AnswerNeed), nil},
 		{"needed+metadata", "needed", bySender, r.metadata(), nil},
@@ -399,7 +399,7 @@ func gridMessages(r nativeRole) []gridMessage {
 		{"FAILURE", byBoth, r.failure()},
 		{"RESULTS", byReceiver, resultsMessage{r.entry()}},
 		{"FINISH", bySender, r.finish()},
-		{"FINISHED", byReceiver, finishedMessage{DurabilityFull, Counts{Committed: 1}}},
+		{"FINISHED", byReceiver, finishedMessage{DurabilityFull, Counts{Committed: 1}, ""}},
 	}
 }
 

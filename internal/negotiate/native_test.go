@@ -73,13 +73,22 @@ type pair struct {
 func newPair(t testing.TB, sending Side, from, to Hello) *pair {
 	t.Helper()
 	k := &pair{t: t, sender: newNative(t, sending, from), receiver: newNative(t, sending.Other(), to)}
-	host, dpu := k.on(Host), k.on(DPU)
-	if dpu.Start() != nil {
-		t.Fatal("the DPU opens")
-	}
-	answer := k.pass(host.Start(), dpu, Planned)
-	k.pass(answer.Reply, host, Planned)
+	k.meet()
 	return k
+}
+
+// meet exchanges the HELLOs.
+func (k *pair) meet() {
+	k.t.Helper()
+	first, second := k.sender, k.receiver
+	if !first.side.Initiates() {
+		first, second = second, first
+	}
+	if second.Start() != nil {
+		k.t.Fatalf("the %s opens", second.side)
+	}
+	answer := k.pass(first.Start(), second, Planned)
+	k.pass(answer.Reply, first, Planned)
 }
 
 func newNative(t testing.TB, side Side, own Hello) *NativeSession {
@@ -130,8 +139,16 @@ func (k *pair) windowOwner() *NativeSession { return k.on(k.sender.Plan().Window
 
 // windowOf returns a window for the plan.
 func windowOf(p Plan) (address uint64, descriptor []byte) {
-	if p.Path == PathFast {
+	worker := []byte("worker")
+	switch p.Path {
+	case PathFast:
 		return 0, AppendConsumers(nil, []uint32{7, 8})
+	case PathTLS:
+		return 0, AppendLanes(nil, 2, 1)
+	case PathMessages:
+		return 0, AppendWorkers(nil, Workers{Addresses: [][]byte{worker, worker}, Key: make([]byte, TokenSize)})
+	case PathRMA:
+		return nativeAddress, AppendWorkers(nil, Workers{Addresses: [][]byte{worker}, Key: []byte("key")})
 	}
 	return nativeAddress, nativeDescriptor
 }
@@ -206,9 +223,9 @@ func (k *pair) fail(by *NativeSession, f Failure) {
 // finish ends the transfer.
 func (k *pair) finish(want Counts) {
 	k.t.Helper()
-	total := k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0)).Total
+	total := k.say(k.sender, PeerFinish)(k.sender.Finish(nil, 0, "")).Total
 	wantNativeStates(k.t, k, Finishing, Finishing)
-	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, k.receiver.Plan().Durability))
+	step := k.say(k.receiver, PeerFinished)(k.receiver.Finished(nil, k.receiver.Plan().Durability, ""))
 	if total != k.sender.order.next || step.Counts != want {
 		k.t.Fatalf("the transfer ended with %+v of %d, want %+v", step.Counts, total, want)
 	}

@@ -1,8 +1,6 @@
 package negotiate
 
 import (
-	"bytes"
-	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -59,6 +57,7 @@ type nativeMessage struct {
 	Committed  uint32         `json:"committed"`
 	Unchanged  uint32         `json:"unchanged"`
 	Failed     uint32         `json:"failed"`
+	Transport  string         `json:"transport"`
 	vectorPing
 }
 
@@ -139,7 +138,7 @@ func (n *signed) UnmarshalText(text []byte) error {
 var (
 	flagNames = []string{
 		"file", "tree", "stream", "overwrite", "no-sparse", "readback", "owner", "xattr", "allow-changing", "links",
-		"checksum", "dry-run", "refuse-same", "fail-fast",
+		"checksum", "dry-run", "refuse-same", "fail-fast", "no-dma", "fast", "receives", "tls", "messages", "rma",
 	}
 	entryFlagNames = []string{"size-unknown", "has-metadata", "chunked"}
 )
@@ -211,11 +210,15 @@ type (
 		Entry  uint32
 		Digest []byte
 	}
-	resultsMessage  []uint32
-	finishMessage   struct{ Total, Missing uint32 }
+	resultsMessage []uint32
+	finishMessage  struct {
+		Total, Missing uint32
+		Transport      string
+	}
 	finishedMessage struct {
 		Durability Durability
 		Counts     Counts
+		Transport  string
 	}
 	consumerMessage uint32
 	textMessage     string
@@ -253,9 +256,10 @@ func (m nativeMessage) value(t testing.TB) any {
 	case "RESULTS":
 		return resultsMessage(m.Results)
 	case "FINISH":
-		return finishMessage{m.Total, m.Missing}
+		return finishMessage{m.Total, m.Missing, m.Transport}
 	case "FINISHED":
-		return finishedMessage{named[Durability](t, m.Durability, 2), Counts{m.Committed, m.Unchanged, m.Failed}}
+		counts := Counts{m.Committed, m.Unchanged, m.Failed}
+		return finishedMessage{named[Durability](t, m.Durability, 2), counts, m.Transport}
 	}
 	return m.ping(t)
 }
@@ -362,11 +366,11 @@ func decodeOutcome(msg []byte, d Digest) (any, error) {
 		results, err := DecodeResults(nil, msg)
 		return decoded(resultsMessage(results), err)
 	case TypeFinish:
-		total, missing, err := DecodeFinish(msg)
-		return decoded(finishMessage{total, missing}, err)
+		total, missing, transport, err := DecodeFinish(msg)
+		return decoded(finishMessage{total, missing, transport}, err)
 	case TypeFinished:
-		durability, counts, err := DecodeFinished(msg)
-		return decoded(finishedMessage{durability, counts}, err)
+		durability, counts, transport, err := DecodeFinished(msg)
+		return decoded(finishedMessage{durability, counts, transport}, err)
 	}
 	return decodePings(msg)
 }
@@ -437,9 +441,9 @@ func encodeNative(value any, d Digest) []byte {
 	case resultsMessage:
 		return AppendResults(nil, v)
 	case finishMessage:
-		return AppendFinish(nil, v.Total, v.Missing)
+		return AppendFinish(nil, v.Total, v.Missing, v.Transport)
 	case finishedMessage:
-		return AppendFinished(nil, v.Durability, v.Counts)
+		return AppendFinished(nil, v.Durability, v.Counts, v.Transport)
 	}
 	return encodePings(value)
 }
@@ -480,34 +484,25 @@ func nativeVectors(t testing.TB) []nativeVector {
 	return all
 }
 
-func TestNativeVectors(t *testing.T) {
-	types := map[Type]bool{}
+// nativeCases returns the vectors with the functions for native messages.
+func nativeCases(t testing.TB) (cases []vectorCase) {
+	t.Helper()
 	for _, v := range nativeVectors(t) {
-		t.Run(v.Name, func(t *testing.T) {
-			got, err := decodeNative(v.Hex, v.digest(t))
-			if v.Malformed {
-				wantMalformedNative(t, got, err)
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			types[typeOf(v.Hex)] = true
-			if want := v.Message.value(t); !reflect.DeepEqual(got, want) {
-				t.Fatalf("got %+v, want %+v", got, want)
-			}
-			want := v.Hex
-			if v.EncodesTo != nil {
-				want = v.EncodesTo
-			}
-			wantBytes(t, encodeNative(got, v.digest(t)), want)
+		digest := v.digest(t)
+		cases = append(cases, vectorCase{
+			name: v.Name, hex: v.Hex, malformed: v.Malformed, encodesTo: v.EncodesTo,
+			message: func(t testing.TB) any { return v.Message.value(t) },
+			decode:  func(msg []byte) (any, error) { return decodeNative(msg, digest) },
+			encode:  func(message any) []byte { return encodeNative(message, digest) },
 		})
 	}
-	for message := range typeNames {
-		if message >= TypeHello && message < TypeServiceGreeting && !types[message] {
-			t.Errorf("no vector of a well-formed %s", message)
-		}
-	}
+	return cases
+}
+
+func TestNativeVectors(t *testing.T) {
+	checkVectors(t, nativeCases(t), func(message Type) bool {
+		return message >= TypeHello && message < TypeServiceGreeting
+	})
 }
 
 func wantMalformedNative(t *testing.T, got any, err error) {
@@ -520,38 +515,16 @@ func wantMalformedNative(t *testing.T, got any, err error) {
 
 // Every missing or additional byte makes a message malformed.
 func TestNativeVectorsOfAnotherLength(t *testing.T) {
-	for _, v := range nativeVectors(t) {
-		if v.Malformed {
-			continue
-		}
-		for length := range len(v.Hex) {
-			got, err := decodeNative(v.Hex[:length], v.digest(t))
-			wantMalformedNative(t, got, err)
-		}
-		got, err := decodeNative(append(bytes.Clone(v.Hex), 0), v.digest(t))
-		wantMalformedNative(t, got, err)
+	for _, v := range nativeCases(t) {
+		v.checkLengths(t)
 	}
 }
 
 // Changing any bit makes another message or a malformed one, so every bit is checked. The exception is the code of an
 // ABORT or FAILURE: most values mean the same.
 func TestNativeVectorsWithABitChanged(t *testing.T) {
-	for _, v := range nativeVectors(t) {
-		if v.Malformed || v.EncodesTo != nil {
-			continue
-		}
-		original, err := decodeNative(v.Hex, v.digest(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for bit := range 8 * len(v.Hex) {
-			changed := bytes.Clone(v.Hex)
-			changed[bit/8] ^= 1 << (bit % 8)
-			got, err := decodeNative(changed, v.digest(t))
-			if err == nil && !isFailureCode(v.Hex, bit/8) && reflect.DeepEqual(got, original) {
-				t.Errorf("%s: bit %d makes no difference", v.Name, bit)
-			}
-		}
+	for _, v := range nativeCases(t) {
+		v.checkBits(t, isFailureCode)
 	}
 }
 

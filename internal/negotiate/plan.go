@@ -32,13 +32,22 @@ type Plan struct {
 // WindowLength returns the length of the window in bytes.
 func (p Plan) WindowLength() uint64 { return uint64(p.Depth) * uint64(p.Chunk) }
 
-// WindowOwner returns the side that has the window in its memory and sends WINDOW: the host, whose memory the DPU's
-// engine reaches, or the receiver, to whose consumers the sender's producers send.
+// WindowOwner returns the side that has the window in its memory and sends WINDOW. On PathDMA that is the host, whose
+// memory the DPU's engine reaches; on PathRMA the sender, so that no peer can write to a receiver's memory; on the
+// other paths the receiver, to which the sender sends.
 func (p Plan) WindowOwner() Side {
-	if p.Path == PathFast {
+	switch {
+	case p.Path == PathRMA, p.Path == PathDMA && p.Sender.Initiates():
+		return p.Sender
+	default:
 		return p.Sender.Other()
 	}
-	return Host
+}
+
+// NamesTransport reports whether a side tells the other which transport of UCX carries the content: on PathMessages and
+// PathRMA only the side that opens the other's window learns it.
+func (p Plan) NamesTransport(side Side) bool {
+	return (p.Path == PathMessages || p.Path == PathRMA) && side != p.WindowOwner()
 }
 
 // Resumable reports whether the receiver may resume files of an earlier transfer. That needs checksums to compare, and
@@ -48,57 +57,61 @@ func (p Plan) Resumable() bool { return !p.StreamSource && !p.StreamTarget && p.
 // SumDigest returns the algorithm of a SUM: that of the plan, or CRC-32C if there is none.
 func (p Plan) SumDigest() Digest { return max(p.Digest, DigestCRC32C) }
 
-// Decide computes the plan from both HELLOs. Both sides call it and get the same result. It fails with
-// ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath or ErrMalformed.
-func Decide(host, dpu Hello) (Plan, error) {
-	if err := firstError(host.check(), dpu.check()); err != nil {
+// Decide computes the plan from both HELLOs: own is that of side, peer that of the other one. Both sides call it and
+// get the same result. It fails with ErrBothHaveFile, ErrNeitherHasFile, ErrKindMismatch, ErrTreeStream, ErrNoPath or
+// ErrMalformed.
+func Decide(side Side, own, peer Hello) (Plan, error) {
+	if err := firstError(own.check(), peer.check()); err != nil {
 		return Plan{}, err
 	}
-	if host.Version != dpu.Version {
-		return Plan{}, malformed(TypeHello, "host and DPU name versions %d and %d", host.Version, dpu.Version)
+	if own.Version != peer.Version {
+		return Plan{}, malformed(TypeHello, "the two sides name versions %d and %d", own.Version, peer.Version)
 	}
-	sender, err := chooseSender(host.Flags, dpu.Flags)
+	if !side.Initiates() {
+		side, own, peer = side.Other(), peer, own
+	}
+	initiatorSends, err := chooseSender(own.Flags, peer.Flags)
 	if err != nil {
 		return Plan{}, &Error{Message: TypeHello, Err: err}
 	}
-	from, to := host, dpu
-	if sender == DPU {
-		from, to = dpu, host
+	sender, from, to := side, own, peer
+	if !initiatorSends {
+		sender, from, to = side.Other(), peer, own
 	}
 	if err := checkKinds(from.Flags, to.Flags); err != nil {
 		return Plan{}, &Error{Message: TypeHello, Err: err}
 	}
-	path, err := choosePath(host.Flags, dpu.Flags)
+	path, err := choosePath(own.Flags, peer.Flags)
 	if err != nil {
 		return Plan{}, &Error{Message: TypeHello, Err: err}
 	}
 	return makePlan(sender, path, from, to), nil
 }
 
-// chooseSender returns the sender, or why there is none. Of two sides that have the file the host sends it for
-// comparison. The role of a stream follows from that of the other side.
-func chooseSender(host, dpu Flags) (Side, error) {
+// chooseSender reports whether the initiator is the sender, or why neither side is. Of two sides that have the file the
+// initiator sends it for comparison. The role of a stream follows from that of the other side.
+func chooseSender(initiator, other Flags) (bool, error) {
 	switch {
-	case host.Has(FlagReceives) && dpu.Has(FlagReceives):
-		return 0, ErrNeitherHasFile
-	case host.Has(FlagReceives):
-		return DPU, checkDirection(dpu, host)
-	case dpu.Has(FlagReceives):
-		return Host, checkDirection(host, dpu)
-	case host.isSource() && dpu.isSource() && (host | dpu).Has(FlagRefuseSame):
-		return 0, ErrBothHaveFile
-	case host.isSource():
-		return Host, nil
-	case dpu.isSource():
-		return DPU, nil
-	case host.Has(FlagStream) == dpu.Has(FlagStream):
-		return 0, ErrNeitherHasFile
-	case host.Has(FlagStream) && !host.Has(FlagOverwrite):
-		return Host, nil
-	case dpu.Has(FlagStream) && !dpu.Has(FlagOverwrite):
-		return DPU, nil
+	case initiator.Has(FlagReceives) && other.Has(FlagReceives):
+		return false, ErrNeitherHasFile
+	case initiator.Has(FlagReceives):
+		return false, checkDirection(other, initiator)
+	case other.Has(FlagReceives):
+		return true, checkDirection(initiator, other)
+	case initiator.isSource() && other.isSource() && (initiator | other).Has(FlagRefuseSame):
+		return false, ErrBothHaveFile
+	case initiator.isSource():
+		return true, nil
+	case other.isSource():
+		return false, nil
+	case initiator.Has(FlagStream) == other.Has(FlagStream):
+		return false, ErrNeitherHasFile
+	case initiator.Has(FlagStream) && !initiator.Has(FlagOverwrite):
+		return true, nil
+	case other.Has(FlagStream) && !other.Has(FlagOverwrite):
+		return false, nil
 	}
-	return 0, ErrNeitherHasFile
+	return false, ErrNeitherHasFile
 }
 
 // checkDirection returns why the side with the flags from cannot be the sender to one with FlagReceives.
@@ -126,13 +139,22 @@ func checkKinds(from, to Flags) error {
 	return nil
 }
 
-// choosePath returns DMA if both sides can and will use it.
-func choosePath(host, dpu Flags) (Path, error) {
-	switch {
-	case !(host | dpu).Has(FlagNoDMA):
+// pathPreference has the paths that both sides must set a flag for, the best first: remote memory access costs neither
+// side's CPU, and TLS encrypts.
+var pathPreference = []struct {
+	path Path
+	flag Flags
+}{{PathRMA, FlagRMA}, {PathTLS, FlagTLS}, {PathMessages, FlagMessages}, {PathFast, FlagFast}}
+
+// choosePath returns the best path that both sides can and will use.
+func choosePath(one, other Flags) (Path, error) {
+	if !(one | other).Has(FlagNoDMA) {
 		return PathDMA, nil
-	case (host & dpu).Has(FlagFast):
-		return PathFast, nil
+	}
+	for _, candidate := range pathPreference {
+		if (one & other).Has(candidate.flag) {
+			return candidate.path, nil
+		}
 	}
 	return 0, ErrNoPath
 }

@@ -80,7 +80,7 @@ func TestDecideWhoSends(t *testing.T) {
 
 func checkSender(t *testing.T, host, dpu string, sender Side, want error) {
 	t.Helper()
-	plan, err := Decide(endHello(host), endHello(dpu))
+	plan, err := Decide(Host, endHello(host), endHello(dpu))
 	if !errors.Is(err, want) || (err == nil) != (want == nil) {
 		t.Errorf("%s and %s: %v, want %v", host, dpu, err, want)
 	}
@@ -109,13 +109,13 @@ func TestDecideBothHaveIt(t *testing.T) {
 		host, dpu := endHello(end), endHello(end)
 		host.Flags |= FlagXAttr
 		dpu.Flags |= FlagXAttr
-		plan, err := Decide(host, dpu)
+		plan, err := Decide(Host, host, dpu)
 		if err != nil || plan.Sender != Host || !plan.Compare || plan.XAttr || plan.Tree != (end == "tree") {
 			t.Errorf("%s: %+v, %v", end, plan, err)
 		}
 		for _, h := range []*Hello{&host, &dpu} {
 			h.Flags |= FlagRefuseSame
-			if plan, err := Decide(host, dpu); !errors.Is(err, ErrBothHaveFile) || plan != (Plan{}) {
+			if plan, err := Decide(Host, host, dpu); !errors.Is(err, ErrBothHaveFile) || plan != (Plan{}) {
 				t.Errorf("%s, refused: %+v, %v", end, plan, err)
 			}
 			h.Flags &^= FlagRefuseSame
@@ -153,18 +153,18 @@ func TestDecideKnownDirection(t *testing.T) {
 			var hellos [2]Hello
 			hellos[sender], hellos[sender.Other()] = endHello(test.from), endHello(test.to)
 			hellos[sender.Other()].Flags |= FlagReceives
-			plan, err := Decide(hellos[Host], hellos[DPU])
+			plan, err := Decide(Host, hellos[Host], hellos[DPU])
 			if !errors.Is(err, test.err) || (err == nil) != (test.err == nil) {
 				t.Errorf("%s to %s: %v, want %v", test.from, test.to, err, test.err)
 			} else if err == nil && (plan.Sender != sender || plan.Compare != test.compare) {
 				t.Errorf("%s to %s, from the %s: %+v", test.from, test.to, sender, plan)
 			}
 			hellos[sender].Flags |= FlagReceives
-			if _, err := Decide(hellos[Host], hellos[DPU]); !errors.Is(err, ErrNeitherHasFile) {
+			if _, err := Decide(Host, hellos[Host], hellos[DPU]); !errors.Is(err, ErrNeitherHasFile) {
 				t.Errorf("two receivers: %v", err)
 			}
 			hellos[sender].Flags = ends[test.from] | FlagRefuseSame
-			if _, err := Decide(hellos[Host], hellos[DPU]); test.compare && !errors.Is(err, ErrBothHaveFile) {
+			if _, err := Decide(Host, hellos[Host], hellos[DPU]); test.compare && !errors.Is(err, ErrBothHaveFile) {
 				t.Errorf("%s to %s, refused: %v", test.from, test.to, err)
 			}
 		}
@@ -186,11 +186,17 @@ func TestDecidePath(t *testing.T) {
 		{0, FlagFast | FlagNoDMA, 0, ErrNoPath},
 		{FlagNoDMA, FlagFast, 0, ErrNoPath},
 		{0, FlagNoDMA, 0, ErrNoPath},
+		{FlagNoDMA | FlagTLS, FlagNoDMA | FlagTLS | FlagRMA, PathTLS, nil},
+		{FlagNoDMA | FlagTLS | FlagRMA, FlagNoDMA | FlagTLS | FlagRMA, PathRMA, nil},
+		{FlagNoDMA | FlagTLS | FlagMessages, FlagNoDMA | FlagTLS | FlagMessages, PathTLS, nil},
+		{FlagNoDMA | FlagFast | FlagMessages, FlagNoDMA | FlagFast | FlagMessages, PathMessages, nil},
+		{FlagNoDMA | FlagMessages, FlagNoDMA | FlagTLS, 0, ErrNoPath},
+		{FlagTLS | FlagRMA, FlagTLS | FlagRMA, PathDMA, nil},
 	} {
 		from, to := senderHello(), receiverHello()
 		from.Version, to.Version = 7, 7
 		from.Flags, to.Flags = from.Flags|test.host, to.Flags|test.dpu
-		plan, err := Decide(from, to)
+		plan, err := Decide(Host, from, to)
 		if !errors.Is(err, test.err) || plan.Path != test.path {
 			t.Errorf("%#x and %#x: %s, %v", test.host, test.dpu, plan.Path, err)
 		}
@@ -204,12 +210,27 @@ func TestDecideIsTheSameOnBothSides(t *testing.T) {
 		Version: 7, Sender: Host, Chunk: MinChunk, Depth: 2, Digest: DigestCRC32C, Durability: DurabilityFull,
 		Sparse: true, XAttr: true, Links: true,
 	}
-	if got, err := Decide(from, to); err != nil || got != want {
+	if got, err := Decide(Host, from, to); err != nil || got != want {
 		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
 	}
-	want.Sender = DPU
-	if got, err := Decide(to, from); err != nil || got != want {
-		t.Errorf("got %+v, %v\nwant %+v", got, err, want)
+	for _, sender := range []Side{Host, DPU, Client, Server} {
+		want.Sender = sender
+		if got, err := Decide(sender, from, to); err != nil || got != want {
+			t.Errorf("on the %s: got %+v, %v\nwant %+v", sender, got, err, want)
+		}
+		if got, err := Decide(sender.Other(), to, from); err != nil || got != want {
+			t.Errorf("on the %s: got %+v, %v\nwant %+v", sender.Other(), got, err, want)
+		}
+	}
+}
+
+// Of two sides that have the same, the one that initiates sends it for comparison.
+func TestDecideComparesFromTheInitiator(t *testing.T) {
+	for side, want := range map[Side]Side{Host: Host, DPU: Host, Client: Client, Server: Client} {
+		plan, err := Decide(side, endHello("file"), endHello("file"))
+		if err != nil || !plan.Compare || plan.Sender != want {
+			t.Errorf("on the %s: %+v, %v", side, plan, err)
+		}
 	}
 }
 
@@ -265,7 +286,7 @@ func TestDecideWishes(t *testing.T) {
 		test.from(&from)
 		test.to(&to)
 		for _, hellos := range [][2]Hello{{from, to}, {to, from}} {
-			if plan, err := Decide(hellos[0], hellos[1]); err != nil || !test.holds(plan) {
+			if plan, err := Decide(Host, hellos[0], hellos[1]); err != nil || !test.holds(plan) {
 				t.Errorf("%s: %+v, %v", name, plan, err)
 			}
 		}
@@ -282,7 +303,7 @@ func TestDecideRefuses(t *testing.T) {
 		host, dpu := senderHello(), receiverHello()
 		host.Version, dpu.Version = 2, 2
 		spoil(&host, &dpu)
-		if plan, err := Decide(host, dpu); !errors.Is(err, ErrMalformed) || plan != (Plan{}) {
+		if plan, err := Decide(Host, host, dpu); !errors.Is(err, ErrMalformed) || plan != (Plan{}) {
 			t.Errorf("%s: %+v, %v", name, plan, err)
 		}
 	}

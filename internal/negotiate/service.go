@@ -5,11 +5,15 @@ import (
 	"fmt"
 )
 
-// The Comch server names of the service.
-const (
-	ServiceName = "dma copy service" // of a daemon on the DPU, for commands on the host
-	CommandName = "dma copy command" // of a command on the DPU, for a daemon on the host
-)
+// ServiceName is the Comch server name of a daemon on the DPU, for commands on the host.
+const ServiceName = "dma copy service"
+
+// CommandNames returns the Comch server names of commands on the DPU, for a daemon on the host. Only one process at a
+// time can offer a name to a host function, and not let go of it while it is connected, so that this is how many
+// commands can be served at once. Each takes the first name that is free.
+func CommandNames() []string {
+	return []string{"dma copy command", "dma copy command 2", "dma copy command 3", "dma copy command 4"}
+}
 
 // ServiceRole is what a program does in a Service.
 type ServiceRole uint8

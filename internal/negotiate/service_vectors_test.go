@@ -1,8 +1,6 @@
 package negotiate
 
 import (
-	"bytes"
-	"reflect"
 	"testing"
 )
 
@@ -239,69 +237,33 @@ func serviceVectors(t testing.TB) []serviceVector {
 	return vectors
 }
 
-func TestServiceVectors(t *testing.T) {
-	types := map[Type]bool{}
+// serviceCases returns the vectors with the functions for messages of the service.
+func serviceCases(t testing.TB) (cases []vectorCase) {
+	t.Helper()
 	for _, v := range serviceVectors(t) {
-		t.Run(v.Name, func(t *testing.T) {
-			got, err := decodeService(v.Hex)
-			if v.Malformed {
-				wantMalformedNative(t, got, err)
-				return
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			types[typeOf(v.Hex)] = true
-			if want := v.Message.value(t); !reflect.DeepEqual(got, want) {
-				t.Fatalf("got %+v, want %+v", got, want)
-			}
-			want := v.Hex
-			if v.EncodesTo != nil {
-				want = v.EncodesTo
-			}
-			wantBytes(t, encodeService(got), want)
+		cases = append(cases, vectorCase{
+			name: v.Name, hex: v.Hex, malformed: v.Malformed, encodesTo: v.EncodesTo,
+			message: func(t testing.TB) any { return v.Message.value(t) },
+			decode:  decodeService, encode: encodeService,
 		})
 	}
-	for message := range typeNames {
-		if message >= TypeServiceGreeting && !types[message] {
-			t.Errorf("no vector of a well-formed %s", message)
-		}
-	}
+	return cases
+}
+
+func TestServiceVectors(t *testing.T) {
+	checkVectors(t, serviceCases(t), func(message Type) bool { return message >= TypeServiceGreeting })
 }
 
 // Every missing or additional byte makes a message malformed.
 func TestServiceVectorsOfAnotherLength(t *testing.T) {
-	for _, v := range serviceVectors(t) {
-		if v.Malformed {
-			continue
-		}
-		for length := range len(v.Hex) {
-			got, err := decodeService(v.Hex[:length])
-			wantMalformedNative(t, got, err)
-		}
-		got, err := decodeService(append(bytes.Clone(v.Hex), 0))
-		wantMalformedNative(t, got, err)
+	for _, v := range serviceCases(t) {
+		v.checkLengths(t)
 	}
 }
 
-// Changing any bit makes another message or a malformed one, so every bit is checked. The exception is the code 1: most
-// values mean the same.
+// Changing any bit makes another message or a malformed one, so every bit is checked.
 func TestServiceVectorsWithABitChanged(t *testing.T) {
-	for _, v := range serviceVectors(t) {
-		if v.Malformed || v.EncodesTo != nil {
-			continue
-		}
-		original, err := decodeService(v.Hex)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for bit := range 8 * len(v.Hex) {
-			changed := bytes.Clone(v.Hex)
-			changed[bit/8] ^= 1 << (bit % 8)
-			got, err := decodeService(changed)
-			if err == nil && reflect.DeepEqual(got, original) {
-				t.Errorf("%s: bit %d makes no difference", v.Name, bit)
-			}
-		}
+	for _, v := range serviceCases(t) {
+		v.checkBits(t, isFailureCode)
 	}
 }

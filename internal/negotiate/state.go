@@ -5,27 +5,37 @@ import "fmt"
 // Side is one end of the connection.
 type Side int
 
-// The host is the Comch client and owns the window; the DPU is the server and has the DMA engine.
+// The sides of a channel between a host and its DPU, and those of a network connection. The host is the Comch client
+// and owns the window of PathDMA; the DPU is the server and has the DMA engine. The client is the command that has
+// connected to a daemon on another machine, the server that daemon. They speak the native protocol only, as the host
+// and the DPU do.
 const (
 	Host Side = iota
 	DPU
+	Client
+	Server
 )
 
-// String returns "host" or "DPU".
+// sideNames is the only table of the names.
+var sideNames = [...]string{Host: "host", DPU: "DPU", Client: "client", Server: "server"}
+
+// String returns the side's name in messages to the user.
 func (s Side) String() string {
-	if s == Host {
-		return "host"
+	if s < 0 || int(s) >= len(sideNames) {
+		return fmt.Sprintf("side %d", int(s))
 	}
-	return "DPU"
+	return sideNames[s]
 }
 
+// others is the only table of the pairs.
+var others = [...]Side{Host: DPU, DPU: Host, Client: Server, Server: Client}
+
 // Other returns the peer's side.
-func (s Side) Other() Side {
-	if s == Host {
-		return DPU
-	}
-	return Host
-}
+func (s Side) Other() Side { return others[s] }
+
+// Initiates reports whether the side sends the first message of a session: the host and the client do. The other one
+// chooses what only one side can choose.
+func (s Side) Initiates() bool { return s == Host || s == Client }
 
 // Protocol is the protocol that both sides use.
 type Protocol int

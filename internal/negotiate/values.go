@@ -87,19 +87,31 @@ func (d Durability) Known() bool { return int(d) < len(durabilityNames) }
 // Path is how the content of files gets from the sender to the receiver.
 type Path uint8
 
-// The paths. Both sides prefer PathDMA.
+// The paths. PathDMA and PathFast are those of a device, the others those of a network connection.
 const (
-	PathDMA  Path = iota // the DPU's engine copies between its memory and the window, which is the host's
-	PathFast             // the sender's producers send to the receiver's consumers, in whose memory the window is
+	PathDMA      Path = iota // the DPU's engine copies between its memory and the window, which is the host's
+	PathFast                 // the sender's producers send to the receiver's consumers, in whose memory the window is
+	PathTLS                  // the sender writes to TLS connections, one for each lane of the receiver
+	PathMessages             // the sender sends UCX active messages to the receiver's workers
+	PathRMA                  // the receiver reads the window in the sender's memory by UCX remote memory access
 )
+
+// pathNames is the only table of the names.
+var pathNames = [...]string{
+	PathDMA: "dma", PathFast: "fast", PathTLS: "tls", PathMessages: "am", PathRMA: "rma",
+}
 
 // String returns the path's name in the parameter --path.
 func (p Path) String() string {
-	if p == PathFast {
-		return "fast"
+	if int(p) >= len(pathNames) {
+		return fmt.Sprintf("path %d", uint8(p))
 	}
-	return "dma"
+	return pathNames[p]
 }
+
+// ReceiverCopies reports whether the receiver's lanes copy what has arrived themselves, out of memory that the sender
+// or a network has written to. Otherwise an engine writes to their buffers while they do something else.
+func (p Path) ReceiverCopies() bool { return p == PathFast || p == PathTLS || p == PathMessages }
 
 // Flags are properties and options of a side, in its HELLO.
 type Flags uint32
@@ -123,8 +135,11 @@ const (
 	FlagNoDMA                           // it cannot or will not do its part of PathDMA
 	FlagFast                            // it can do its part of PathFast
 	FlagReceives                        // it receives, as both sides know: what it has is only compared or replaced
+	FlagTLS                             // it can and will do its part of PathTLS
+	FlagMessages                        // it can and will do its part of PathMessages
+	FlagRMA                             // it can and will do its part of PathRMA
 
-	knownFlags = FlagReceives<<1 - 1
+	knownFlags = FlagRMA<<1 - 1
 )
 
 // Has reports whether all of the wanted flags are set.

@@ -10,9 +10,12 @@ const windowSize = 32 // without the descriptor
 
 // Window is the memory through which content is transferred: Plan.Depth slots of Plan.Chunk bytes each.
 type Window struct {
-	Address    uint64 // on PathDMA of the first slot in the host's address space; on PathFast 0
+	Address    uint64 // on PathDMA and PathRMA of the first slot in its owner's address space; otherwise 0
 	Length     uint64 // bytes
-	Descriptor []byte // on PathDMA opaque, from doca_mmap_export_pci; on PathFast of AppendConsumers; never empty
+	Descriptor []byte // never empty; see Plan.Path
+
+	// The Descriptor is opaque on PathDMA, from doca_mmap_export_pci. On PathFast it is of AppendConsumers, on PathTLS
+	// of AppendLanes, and on PathMessages and PathRMA of AppendWorkers.
 }
 
 // AppendWindow appends a WINDOW without checking it.
@@ -57,13 +60,23 @@ func (w Window) check(p Plan) error {
 	if due := p.WindowLength(); w.Length != due {
 		return malformed(TypeWindow, "%d bytes instead of %d", w.Length, due)
 	}
-	if p.Path != PathFast {
-		return nil
+	if p.Path.ReceiverCopies() && w.Address != 0 {
+		return malformed(TypeWindow, "address %#x on the path %s", w.Address, p.Path)
 	}
-	if w.Address != 0 {
-		return malformed(TypeWindow, "address %#x of consumers", w.Address)
+	return w.checkDescriptor(p)
+}
+
+// checkDescriptor checks what is not opaque.
+func (w Window) checkDescriptor(p Plan) error {
+	var err error
+	switch p.Path {
+	case PathFast:
+		_, err = ConsumerIDs(w.Descriptor, p.Depth)
+	case PathTLS:
+		_, _, err = Lanes(w.Descriptor, p.Depth)
+	case PathMessages, PathRMA:
+		_, err = DecodeWorkers(w.Descriptor, p.Path, p.Depth)
 	}
-	_, err := ConsumerIDs(w.Descriptor, p.Depth)
 	return err
 }
 

@@ -75,7 +75,7 @@ func Run(ctx context.Context, o Options) (Summary, error) {
 		return call(ctx, o)
 	}
 	conn, disconnect, err := comch.Offer{
-		Device: o.Device, Representor: o.Representor, Name: negotiate.PingServerName,
+		Device: o.Device, Representor: o.Representor, Names: []string{negotiate.PingServerName},
 		Busy: func() {
 			o.Log.Info().Str("representor", o.Representor).
 				Msg("waiting for another dma-copy ping that serves the representor to end")

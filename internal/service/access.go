@@ -1,11 +1,14 @@
 package service
 
 import (
+	"fmt"
+
 	"golang.org/x/time/rate"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -33,12 +36,22 @@ func (s *Server) verify(key identity.Public) error {
 	return err
 }
 
+// listCommand returns the command that lists a share, or for none all of them. The daemon knows what the connection is
+// over, and not the name that the peer's configuration has for it.
+func (c *connection) listCommand(name string) string {
+	if c.in.Side == negotiate.Server {
+		return "dma-copy ls " + share.Scheme + "HOST/" + name
+	}
+	return "dma-copy ls :" + name
+}
+
 // authorize returns the rights to a share for an operation that needs the given access. A share that the key may not
 // use at all is refused in the same words as one that does not exist. The rights are to be released.
-func (s *Server) authorize(key identity.Public, name string, needed share.Access) (rights, error) {
+func (c *connection) authorize(name string, needed share.Access) (rights, error) {
+	s := c.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	grant, err := s.grantLocked(key)
+	grant, err := s.grantLocked(c.key)
 	if err != nil {
 		return rights{}, err
 	}
@@ -49,7 +62,7 @@ func (s *Server) authorize(key identity.Public, name string, needed share.Access
 	}
 	switch {
 	case access == 0:
-		return rights{}, job.NewError(ErrRefused, nil, "run \"dma-copy ls :\" to see the shares",
+		return rights{}, job.NewError(ErrRefused, nil, fmt.Sprintf("run %q to see the shares", c.listCommand("")),
 			"the daemon has no share %s for this key", quote.Text(name))
 	case !access.Allows(needed):
 		return rights{}, job.NewError(ErrRefused, nil, "ask for the right on the daemon's side",
@@ -65,7 +78,7 @@ func (s *Server) authorize(key identity.Public, name string, needed share.Access
 	if needed.Allows(share.Write) { // those of a share are for what it receives
 		r.maxBytes, r.maxEntries = lowest(r.maxBytes, opened.MaxBytes), lowest(r.maxEntries, opened.MaxEntries)
 	}
-	for _, l := range []*rate.Limiter{s.limiter, s.limiters[key]} {
+	for _, l := range []*rate.Limiter{s.limiter, s.limiters[c.key]} {
 		if l != nil {
 			r.limiters = append(r.limiters, l)
 		}

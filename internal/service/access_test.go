@@ -3,12 +3,19 @@
 package service
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
@@ -62,12 +69,13 @@ func TestDaemonsThatAreRefused(t *testing.T) {
 		_, err := w.connect(nil)
 		mustBe(w.T, err, ErrRefused)
 		raw, shared := w.dial("b1:00.1")
-		anybody := ClientConfig{Conn: raw, Memory: shared, Verify: secure.AnyKey, Anonymous: true}
+		anybody := ClientConfig{Conn: raw, Memory: fixed(shared), Verify: secure.AnyKey, Anonymous: true}
 		c, err := Connect(w.Context(), anybody)
 		must(w.T, err)
 		w.mustPush(c)
 		must(w.T, c.Close())
-		anybody.Conn, anybody.Memory = w.dial("b1:00.1")
+		raw, shared = w.dial("b1:00.1")
+		anybody.Conn, anybody.Memory = raw, fixed(shared)
 		anybody.Verify = func(identity.Public) error { return errors.New("unknown") }
 		_, err = Connect(w.Context(), anybody)
 		if _, refused := errors.AsType[*secure.UntrustedError](err); !refused {
@@ -279,6 +287,48 @@ func TestLimitOnMemory(t *testing.T) {
 		synctest.Wait()
 		if used := w.server.Status().Memory; used != 0 {
 			w.Errorf("%d bytes are used in the end", used)
+		}
+	})
+}
+
+// slowMemory takes a moment to release a window, as a device does.
+type slowMemory struct{ *bus }
+
+// Open implements native.Memory.
+func (m slowMemory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+	w, err := m.bus.Open(ctx, l, of)
+	if err == nil {
+		w.AddCloser(slowCloser{})
+	}
+	return w, err
+}
+
+type slowCloser struct{}
+
+// Close implements io.Closer.
+func (slowCloser) Close() error {
+	time.Sleep(job.PartingTime / 5)
+	return nil
+}
+
+// A command that follows another one is not refused because the daemon still releases what that one used.
+func TestConnectionsThatEndAreWaitedFor(t *testing.T) {
+	inWorld(t, func(w *world) { w.config.Limits.PerKey = 1 }, func(w *world) {
+		w.local.Put("/home/a", "a")
+		for i := range 3 {
+			host, dpu := comch.Pipe(testMessage)
+			shared := &bus{}
+			w.serving.Go(func() {
+				_ = w.server.Serve(w.ctx, Incoming{
+					Conn: dpu, Memory: fixed(slowMemory{shared}), Function: "b1:00.1", Side: negotiate.DPU,
+				})
+			})
+			c, err := Connect(w.Context(), ClientConfig{
+				Conn: host, Memory: fixed(shared), Key: w.key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
+			})
+			must(w.T, err)
+			_, err = c.Push(w.Context(), w.copyOf("a", fmt.Sprintf("box/%d", i)))
+			must(w.T, errors.Join(err, c.Close()))
 		}
 	})
 }

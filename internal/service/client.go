@@ -21,9 +21,9 @@ import (
 
 // ClientConfig is what a Client is made of.
 type ClientConfig struct {
-	Conn   comch.Conn    // it must implement comch.Polling
-	Memory native.Memory // of this connection only, such as native.NewMemory returns it
-	Key    *identity.Key // nil: one of its own, for a daemon that does not authenticate
+	Conn   comch.Conn                       // it must implement comch.Polling
+	Memory func(*secure.Conn) native.Memory // of this connection only; called once, after the daemon has proved its key
+	Key    *identity.Key                    // nil: one of its own, for a daemon that does not authenticate
 
 	// Verify returns an error unless the daemon may have this key. It must not be nil; secure.AnyKey accepts all.
 	Verify func(identity.Public) error
@@ -52,8 +52,8 @@ type Peer struct {
 // fail.
 type Client struct {
 	config   ClientConfig
-	conn     comch.Conn // of the device
-	memory   *native.KeptMemory
+	conn     comch.Conn         // of the device
+	memory   *native.KeptMemory // since the handshake
 	exchange *exchange
 	peer     Peer
 	broken   error // why there can be no further request
@@ -63,6 +63,12 @@ type Client struct {
 
 // errTurnedAway is the end of a connection before the daemon has sent anything.
 var errTurnedAway = errors.New("the daemon closed the connection without sending anything")
+
+// passes reports whether a later attempt to connect may succeed: the daemon may have too many connections, or others
+// of this machine that do not complete their handshakes.
+func passes(err error) bool {
+	return errors.Is(err, errTurnedAway) || errors.Is(err, secure.ErrTimeout)
+}
 
 // Connect authenticates both sides and greets the daemon. It fails with secure.ErrRefused if the daemon does not trust
 // the key, with *secure.UntrustedError if Verify refuses the daemon's, with ErrRefused if the daemon accepts any key
@@ -74,7 +80,7 @@ func Connect(ctx context.Context, config ClientConfig) (*Client, error) {
 		config.Waiting = func(int) {}
 	}
 	c := &Client{
-		config: config, conn: config.Conn, memory: native.Keep(config.Memory),
+		config: config, conn: config.Conn,
 		disconnect: func() error { return nil },
 	}
 	if err := c.enter(ctx); err != nil {
@@ -91,6 +97,7 @@ func (c *Client) enter(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.memory = native.Keep(c.config.Memory(conn))
 	session, err := negotiate.NewService(negotiate.Command, negotiate.ServiceGreeting{
 		Software: c.config.Software, Name: c.config.Name,
 	}, negotiate.Limits{MaxMessage: conn.MaxMessage()})
@@ -122,7 +129,9 @@ func (c *Client) enter(ctx context.Context) error {
 func (c *Client) Peer() Peer { return c.peer }
 
 // Close ends the connection, also during a request, and releases its memory. Closing twice is harmless.
-func (c *Client) Close() error { return errors.Join(c.memory.Close(), c.conn.Close(), c.disconnect()) }
+func (c *Client) Close() error {
+	return errors.Join(closeMemory(c.memory), c.conn.Close(), c.disconnect())
+}
 
 // answer returns the daemon's next message that is not a sign of life. A request that the daemon has refused is a
 // *negotiate.Refusal.

@@ -20,7 +20,7 @@ type CopyRequest struct {
 	Options dmaxfer.Options
 
 	Place  negotiate.Place // of the target of a push, or of the source of a pull
-	Daemon string          // its name in messages, as the user gave it; may be empty
+	Daemon share.Remote    // its Peer or Address, as the user gave it, for messages; the rest is not used
 
 	// Name is for a push the name of the target in the directory Place; see negotiate.CopyRequest. Into says that Place
 	// is a directory, and Create that it is created if it does not exist.
@@ -29,6 +29,13 @@ type CopyRequest struct {
 
 	// Rules are for a pull those that Options.Filter was made of, in their order.
 	Rules []tree.Rule
+}
+
+// nameOf returns what the user calls a path in the share.
+func (r CopyRequest) nameOf(path string) string {
+	return share.Remote{
+		Peer: r.Daemon.Peer, Address: r.Daemon.Address, Share: r.Place.Share, Path: path,
+	}.String()
 }
 
 // Push copies from this machine to a share. Errors are those of dmaxfer.RunLinked, a *negotiate.Refusal if the daemon
@@ -129,8 +136,7 @@ func (c *Client) copy(
 	}
 	messages := newStream(c.exchange)
 	summary, err := dmaxfer.RunLinked(ctx, r.Options, dmaxfer.Link{
-		Conn: messages, Memory: c.memory, Use: use,
-		PeerName: share.Remote{Peer: r.Daemon, Share: r.Place.Share, Path: accepted.Path}.String(),
+		Conn: messages, Memory: c.memory, Use: use, PeerName: r.nameOf(accepted.Path),
 	})
 	if errors.Is(err, job.ErrHung) {
 		return summary, c.fail(err)

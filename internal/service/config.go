@@ -9,6 +9,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -31,7 +32,7 @@ type ServerConfig struct {
 	Name string // of this daemon, for its peers: printable ASCII, at most 64 bytes; may be empty
 	Text string // the answer to the text of a ping: UTF-8, at most negotiate.MaxPingText bytes; may be empty
 
-	// Copy has the daemon's side of every copy: Side, Device, Path, Chunk, Depth, Digest, Durability, Placement,
+	// Copy has the daemon's part of every copy: Path, Chunk, Depth, Digest, Durability, Placement,
 	// Readback, NoSparse, MaxHoles, Software, Log and ExitCode. The rest is set for each copy.
 	Copy dmaxfer.Options
 
@@ -46,7 +47,10 @@ func (c *ServerConfig) greeting() negotiate.ServiceGreeting {
 
 // Incoming is a connection that a peer has made.
 type Incoming struct {
-	Conn     comch.Conn    // it must implement comch.Polling
-	Memory   native.Memory // of this connection only, such as native.NewMemory returns it
-	Function string        // of the device, for limits, audit and status: "b1:00.1"
+	Conn     comch.Conn                       // it must implement comch.Polling
+	Memory   func(*secure.Conn) native.Memory // of this connection only; called once, after the peer has proved its key
+	Function string                           // whence it comes, for limits, audit and status; below
+	Side     negotiate.Side                   // of this daemon
+
+	// Function is of the device, such as "b1:00.1", or of a network connection the IP address of the peer.
 }

@@ -23,11 +23,11 @@ import (
 type connection struct {
 	server   *Server
 	in       Incoming
-	memory   *native.KeptMemory
-	key      identity.Public // since the handshake
-	exchange *exchange       // since the handshake
-	greeted  bool            // Observer.Authenticated was called
-	items    keptItems       // of the next copy
+	memory   *native.KeptMemory // since the handshake
+	key      identity.Public    // since the handshake
+	exchange *exchange          // since the handshake
+	greeted  bool               // Observer.Authenticated was called
+	items    keptItems          // of the next copy
 
 	running   context.Context // of requests, until interrupt
 	interrupt context.CancelCauseFunc
@@ -38,6 +38,7 @@ type connection struct {
 	info     Session
 	requests uint64        // so far
 	request  *Record       // the running one, or nil
+	permit   *permit       // for which it waits, or nil
 	progress *job.Progress // of a copy
 }
 
@@ -45,7 +46,7 @@ type connection struct {
 // between two requests. ctx ends it at once. A panic in it is counted as a bug and ends this connection only.
 func (s *Server) Serve(ctx context.Context, in Incoming) (err error) {
 	c := &connection{
-		server: s, in: in, memory: native.Keep(budgetedMemory{in.Memory, s.memory}),
+		server: s, in: in,
 		info: Session{Function: in.Function, Connected: time.Now()},
 	}
 	c.running, c.interrupt = context.WithCancelCause(ctx)
@@ -73,7 +74,7 @@ func (c *connection) end(reason error) {
 		c.server.config.Observer.Bug(c.session(), bug.value, bug.stack)
 	}
 	c.items.release(c.server.memory)
-	if err := c.memory.Close(); err != nil {
+	if err := closeMemory(c.memory); err != nil {
 		c.server.config.Log.Warn().Err(err).Msg("could not release the memory of a connection")
 	}
 	if err := c.in.Conn.Close(); err != nil {
@@ -87,6 +88,14 @@ func (c *connection) end(reason error) {
 	c.server.config.Observer.Disconnected(c.session(), reason)
 }
 
+// closeMemory releases the memory of a connection; nil: it had none yet.
+func closeMemory(m *native.KeptMemory) error {
+	if m == nil {
+		return nil
+	}
+	return m.Close()
+}
+
 // session returns what is known of the connection.
 func (c *connection) session() Session {
 	c.mu.Lock()
@@ -98,7 +107,7 @@ func (c *connection) session() Session {
 func (c *connection) status() ConnectionStatus {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	status := ConnectionStatus{Session: c.info}
+	status := ConnectionStatus{Session: c.info, Waiting: c.permit != nil && !c.permit.isGranted()}
 	if c.request != nil {
 		request := *c.request
 		status.Request = &request
@@ -139,7 +148,9 @@ func (c *connection) enter() error {
 	if err := c.authenticate(ctx); err != nil {
 		return err
 	}
-	if err := c.server.admit(c); err != nil {
+	ending, stop := context.WithTimeout(ctx, job.PartingTime)
+	defer stop()
+	if err := c.server.admitSoon(ending, c); err != nil {
 		leave()
 		return c.part(err)
 	}
@@ -178,6 +189,7 @@ func (c *connection) authenticate(ctx context.Context) error {
 		return err
 	}
 	session.Start()
+	c.memory = native.Keep(budgetedMemory{c.in.Memory(conn), c.server.memory})
 	c.key, c.exchange = conn.Peer(), newExchange(conn, session, config.Limits.IdleTimeout)
 	c.mu.Lock()
 	c.info.Fingerprint = c.key.String()

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"sync"
@@ -15,7 +16,6 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
-	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/quote"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -53,7 +53,7 @@ func (k *keptItems) release(budget *memoryBudget) {
 	*k = keptItems{}
 }
 
-// copy answers a COPY: it waits for its turn, and makes the copy.
+// copy answers a COPY: it waits for its permit, and makes the copy.
 func (c *connection) copy(r negotiate.CopyRequest) error {
 	defer c.items.release(c.server.memory)
 	record := Record{Operation: Push, Share: r.Place.Share, Path: r.Place.Path}
@@ -67,10 +67,11 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 		if err := cmp.Or(c.items.refused, c.mayCopy(r)); err != nil {
 			return c.refuse(err)
 		}
-		if err := c.awaitTurn(); err != nil {
+		permit, err := c.awaitPermit()
+		if err != nil {
 			return c.refuse(err)
 		}
-		releasePermit := sync.OnceFunc(c.server.permits.release)
+		releasePermit := sync.OnceFunc(permit.release)
 		defer releasePermit()
 		record.Waited = time.Since(record.Began)
 		side, err := c.prepare(r, c.items.list)
@@ -87,7 +88,7 @@ func (c *connection) copy(r negotiate.CopyRequest) error {
 
 // mayCopy reports with its error whether a copy would be refused now, so that it need not wait for that.
 func (c *connection) mayCopy(r negotiate.CopyRequest) error {
-	rights, err := c.server.authorizeCopy(c.key, r)
+	rights, err := c.authorizeCopy(r)
 	if err == nil {
 		c.server.release(rights.open)
 	}
@@ -95,17 +96,17 @@ func (c *connection) mayCopy(r negotiate.CopyRequest) error {
 }
 
 // authorizeCopy returns the rights to a share for a copy. They are to be released.
-func (s *Server) authorizeCopy(key identity.Public, r negotiate.CopyRequest) (rights, error) {
+func (c *connection) authorizeCopy(r negotiate.CopyRequest) (rights, error) {
 	needed := share.Write
 	if r.Direction == negotiate.CopyPull {
 		needed = share.Read
 	}
-	given, err := s.authorize(key, r.Place.Share, needed)
+	given, err := c.authorize(r.Place.Share, needed)
 	if err != nil {
 		return rights{}, err
 	}
 	if err := given.permit(r); err != nil {
-		s.release(given.open)
+		c.server.release(given.open)
 		return rights{}, err
 	}
 	return given, nil
@@ -129,32 +130,54 @@ func (r rights) permit(c negotiate.CopyRequest) error {
 	return nil
 }
 
-// awaitTurn waits for a permit to transfer. The server's end and that of the key's rights end the wait.
-func (c *connection) awaitTurn() error {
-	p := c.server.permits
-	if p.try() {
-		return nil
+// awaitPermit waits for a permit to transfer. The server's end and that of the key's rights end the wait.
+func (c *connection) awaitPermit() (*permit, error) {
+	permit := c.server.permits.join(c.tenant())
+	if permit.isGranted() {
+		return permit, nil
 	}
-	number := p.join()
-	return c.whileWorking(c.between, func() int { return p.ahead(number) }, p.acquire)
+	c.setPermit(permit)
+	defer c.setPermit(nil)
+	return permit, c.whileWorking(c.between, permit.ahead, permit.wait)
+}
+
+func (c *connection) setPermit(t *permit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.permit = t
+}
+
+// tenant returns with whom this connection shares the permits to transfer: the other connections of its key or, as
+// anybody can have any number of keys with --auth none, of its function.
+func (c *connection) tenant() string {
+	if c.server.config.AuthNone {
+		return c.in.Function
+	}
+	return c.key.String()
 }
 
 // copySide is the daemon's side of a copy.
 type copySide struct {
 	rights
-	options  dmaxfer.Options
-	use      job.Use
-	accepted negotiate.Accepted
+	options     dmaxfer.Options
+	use         job.Use
+	accepted    negotiate.Accepted
+	listCommand string // lists the share
 }
 
 // prepare finds out what the daemon's side of a copy has to do. The rights of what it returns are to be released.
 func (c *connection) prepare(r negotiate.CopyRequest, items []negotiate.Item) (*copySide, error) {
-	rights, err := c.server.authorizeCopy(c.key, r)
+	rights, err := c.authorizeCopy(r)
 	if err != nil {
 		return nil, err
 	}
-	side := &copySide{rights: rights, options: c.server.config.Copy, use: job.TargetUse}
+	side := &copySide{
+		rights: rights, options: c.server.config.Copy, use: job.TargetUse, listCommand: c.listCommand(r.Place.Share),
+	}
 	o := &side.options
+	if o.Side = c.in.Side; o.Side == negotiate.Server {
+		o.Path = job.AnyPath // the settings of the network connection say what is permitted
+	}
 	o.FS, o.Limiters, o.MaxBytes, o.MaxEntries = rights.FS(), rights.limiters, rights.maxBytes, rights.maxEntries
 	o.Owner, o.Xattrs = r.Flags.Has(negotiate.CopyOwner), r.Flags.Has(negotiate.CopyXAttr)
 	o.HardLinks, o.DryRun = r.Flags.Has(negotiate.CopyHardLinks), r.Flags.Has(negotiate.CopyDryRun)
@@ -200,7 +223,7 @@ func (s *copySide) source(r negotiate.CopyRequest, items []negotiate.Item) error
 	info, err := o.FS.Stat(o.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return job.NewError(job.ErrSource, err, "run \"dma-copy ls :SHARE\" to see what there is",
+		return job.NewError(job.ErrSource, err, fmt.Sprintf("run %q to see what there is", s.listCommand),
 			"%s does not exist in share %s", at, s.Name)
 	case err != nil:
 		return disk.CannotStat(o.File, err)
@@ -295,13 +318,9 @@ func (s *copySide) within(at string, r negotiate.CopyRequest) error {
 	return nil
 }
 
-// makeDirectory creates a directory, unless another copy has just done so.
+// makeDirectory creates a directory.
 func (s *copySide) makeDirectory(at string) error {
-	parent, err := s.options.FS.OpenDir(path.Dir(at))
-	if err == nil {
-		err = errors.Join(parent.MakeDir(path.Base(at), 0o777), parent.Close())
-	}
-	if err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := disk.MakeDir(s.options.FS, at); err != nil {
 		return job.NewError(job.ErrTarget, err, "create it on the daemon's side",
 			"cannot create directory %s in share %s: %s", at, s.Name, disk.Reason(err))
 	}

@@ -72,7 +72,7 @@ func TestNameOfTheDaemonsFile(t *testing.T) {
 		c := w.alice()
 		defer c.Close()
 		r := w.copyOf("a", "box/b")
-		r.Daemon = "dpu"
+		r.Daemon.Peer = "dpu"
 		if _, err := c.Pull(w.Context(), r); err == nil || !strings.Contains(err.Error(), "differs from dpu:box/b:") {
 			w.Errorf("got %v", err)
 		}
@@ -153,6 +153,21 @@ func TestTargetsOfPushes(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A directory that a push creates is as durable as the file in it.
+func TestCreatedDirectoryIsDurable(t *testing.T) {
+	inWorld(t, func(w *world) { w.local.Put("/home/a", "content") }, func(w *world) {
+		c := w.alice()
+		defer c.Close()
+		w.remote.Record()
+		r := w.copyOf("a", "box/new")
+		r.Name, r.Create, r.Options.Durability = "a", true, negotiate.DurabilityFull
+		_, err := c.Push(w.Context(), r)
+		must(w.T, err)
+		least := w.remote.PowerLoss(func(n int) int { return n - 1 }) // nothing survives that was not flushed
+		mustHave(w.T, least, "/srv/box/new/a", "content")
+	})
 }
 
 // Items without a copy are not left for the next copy.

@@ -20,6 +20,10 @@ var (
 
 	// ErrDraining means that the daemon ends, and takes no more requests.
 	ErrDraining = errors.New("the daemon is shutting down")
+
+	// ErrBusy means that a command on the DPU has waited in vain for others to end: there are names for a few commands
+	// at a time, negotiate.CommandNames.
+	ErrBusy = errors.New("timeout: the daemon served other commands until the end of --wait")
 )
 
 // defect is a panic that has ended a connection.

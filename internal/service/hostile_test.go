@@ -232,7 +232,7 @@ func TestCloseTooEarly(t *testing.T) {
 	})
 }
 
-// A peer that has sent its source and never its CLOSE does not keep its connection, nor another copy from its turn.
+// A peer that has sent its source and never its CLOSE does not keep its connection, nor another copy in the queue.
 func TestPeerThatNeverCloses(t *testing.T) {
 	inWorld(t, func(w *world) { w.config.Limits.Transfers = 1 }, func(w *world) {
 		w.local.Put("/home/a", "content")

@@ -26,6 +26,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/doca/docatest"
 	"github.com/dma-copy/dma-copy/internal/identity"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
 
@@ -35,6 +36,12 @@ type bus struct {
 	mu     sync.Mutex
 	window []byte
 }
+
+// Paths implements native.Memory.
+func (*bus) Paths(job.PathChoice) (job.Paths, error) { return job.PathsOf(negotiate.PathDMA), nil }
+
+// Check implements native.Memory.
+func (*bus) Check(int64, int) error { return nil }
 
 // Traits implements native.Memory.
 func (*bus) Traits(job.Paths) native.Traits { return native.Traits{} }
@@ -146,6 +153,7 @@ type world struct {
 	remote   *disktest.Memory               // of the server: /srv/box is the share "box", /srv/in "in", and so on
 	local    *disktest.Memory               // of the clients: /home
 	fault    atomic.Pointer[disktest.Fault] // of every operation of the server's disk; nil: none
+	faulty   string                         // name of the only file with the fault; empty: all
 
 	server  *Server
 	serving sync.WaitGroup
@@ -180,9 +188,15 @@ func inWorld(t *testing.T, alter func(*world), test func(*world)) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
+	return newWorldWith(t, docatest.OpenSides(t, ""))
+}
+
+// newWorldWith is newWorld with devices that are open already, or without any.
+func newWorldWith(t *testing.T, sides docatest.Sides) *world {
+	t.Helper()
 	alice := newKey(t)
 	w := &world{
-		T: t, sides: docatest.OpenSides(t, ""), key: alice, observed: &observed{},
+		T: t, sides: sides, key: alice, observed: &observed{},
 		remote: disktest.NewMemory("/", "/srv", "/srv/box", "/srv/in", "/srv/out", "/srv/keep"),
 		local:  disktest.NewMemory("/", "/home"),
 	}
@@ -197,7 +211,7 @@ func newWorld(t *testing.T) *world {
 			{Name: "keep", Path: "/srv/keep", Access: share.ReadWrite, NoOverwrite: true, MaxBytes: 5},
 		},
 		Copy: dmaxfer.Options{
-			Side: negotiate.DPU, Device: w.sides.DPU, Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
+			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
 			Software: "test 1", Log: zerolog.Nop(), ExitCode: testExitCode,
 		},
 	}
@@ -208,9 +222,9 @@ func newWorld(t *testing.T) *world {
 var errPanic = errors.New("panic")
 
 // plan is that of the server's disk.
-func (w *world) plan(_ int, op, _ string) *disktest.Fault {
+func (w *world) plan(_ int, op, name string) *disktest.Fault {
 	fault := w.fault.Load()
-	if op == "close" || fault == nil {
+	if op == "close" || fault == nil || w.faulty != "" && name != w.faulty {
 		return nil
 	}
 	if fault.Err == errPanic {
@@ -260,9 +274,16 @@ func (w *world) dial(function string) (raw *comch.PipeEnd, shared *bus) {
 	host, dpu := comch.Pipe(testMessage)
 	shared = &bus{}
 	w.serving.Go(func() {
-		_ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: shared, Function: function})
+		_ = w.server.Serve(w.ctx, Incoming{
+			Conn: dpu, Memory: fixed(shared), Function: function, Side: negotiate.DPU,
+		})
 	})
 	return host, shared
+}
+
+// fixed returns a function for the memory that does not depend on the peer.
+func fixed(m native.Memory) func(*secure.Conn) native.Memory {
+	return func(*secure.Conn) native.Memory { return m }
 }
 
 // connect connects a client with a key.
@@ -271,7 +292,7 @@ func (w *world) connect(key *identity.Key) (*Client, error) { return w.connectAs
 func (w *world) connectAs(key *identity.Key, function string) (*Client, error) {
 	raw, shared := w.dial(function)
 	return Connect(w.Context(), ClientConfig{
-		Conn: raw, Memory: shared, Key: key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
+		Conn: raw, Memory: fixed(shared), Key: key, Verify: w.verify, Software: "test 1", Log: zerolog.Nop(),
 	})
 }
 
@@ -296,7 +317,7 @@ func (w *world) copyOf(name, remote string) CopyRequest {
 	at, path, _ := strings.Cut(remote, "/")
 	return CopyRequest{
 		Options: dmaxfer.Options{
-			Side: negotiate.Host, Device: w.sides.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
+			Side: negotiate.Host, File: "/home/" + name, FS: w.local, Path: job.OnlyDMA,
 			Chunk: 4096, Depth: 4, Digest: digest.CRC32C, IdleTimeout: 30 * time.Second, Log: zerolog.Nop(),
 			ExitCode: testExitCode, Software: "test 1",
 		},

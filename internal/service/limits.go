@@ -19,7 +19,7 @@ import (
 type Limits struct {
 	Connections    int           // authenticated ones; default 64
 	PerKey         int           // of these, with one key; default 16
-	Transfers      int           // running copies, further ones wait for their turn; default 16
+	Transfers      int           // running copies, further ones wait, and keys share the permits; default 16
 	Memory         int64         // bytes of windows, buffers and ITEMS of all connections; no limit
 	Bandwidth      int64         // bytes per second of all copies together; no limit
 	MaxBytes       int64         // of one file; no limit
@@ -59,69 +59,6 @@ func lowest(limits ...int64) (least int64) {
 	return least
 }
 
-// permits are those to transfer. Who waits gets one in the order of arrival.
-type permits struct {
-	free *semaphore.Weighted
-
-	mu              sync.Mutex
-	running         int
-	arrived, served uint64 // of those who had to wait; served also counts those who gave up
-}
-
-func newPermits(n int) *permits { return &permits{free: semaphore.NewWeighted(int64(n))} }
-
-// try takes a permit if there is one and nobody waits.
-func (p *permits) try() bool {
-	if !p.free.TryAcquire(1) {
-		return false
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.running++
-	return true
-}
-
-// join returns the number of one who waits from now on, with acquire.
-func (p *permits) join() (number uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.arrived++
-	return p.arrived
-}
-
-// ahead returns how many have to be served before the one with that number, about.
-func (p *permits) ahead(number uint64) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return max(1, int(number)-int(p.served))
-}
-
-// acquire waits for a permit until ctx ends. Calls are to be made in the order of join.
-func (p *permits) acquire(ctx context.Context) error {
-	err := p.free.Acquire(ctx, 1)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.served++
-	if err != nil {
-		return context.Cause(ctx)
-	}
-	p.running++
-	return nil
-}
-
-func (p *permits) release() {
-	p.mu.Lock()
-	p.running--
-	p.mu.Unlock()
-	p.free.Release(1)
-}
-
-func (p *permits) numbers() (waiting, running int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return int(p.arrived - p.served), p.running
-}
-
 // smallestBurst lets a bandwidth limiter pass the largest chunk, whatever its rate.
 const smallestBurst = 4 << 20
 
@@ -159,6 +96,12 @@ func (b *memoryBudget) release(bytes int64) {
 	b.used -= bytes
 }
 
+func (b *memoryBudget) mostlyFree() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.limit == 0 || b.used <= b.limit/2
+}
+
 func (b *memoryBudget) inUse() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -170,6 +113,12 @@ type budgetedMemory struct {
 	native.Memory
 	budget *memoryBudget
 }
+
+var _ native.Sparing = budgetedMemory{}
+
+// Ample implements native.Sparing: while most of the budget is in use, a connection keeps the window of its last
+// transfer only, so that others get the memory.
+func (m budgetedMemory) Ample() bool { return m.budget.mostlyFree() }
 
 // Expose implements native.Memory.
 func (m budgetedMemory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
@@ -194,9 +143,7 @@ func (m budgetedMemory) within(l native.Layout, open func() (*native.Window, err
 		m.budget.release(bytes)
 		return nil, err
 	}
-	counted := &native.Window{
-		Slots: w.Slots, Buffers: w.Buffers, Engines: w.Engines, Address: w.Address, Descriptor: w.Descriptor,
-	}
+	counted := w.Lend()
 	counted.AddCloser(reservation{m.budget, bytes})
 	counted.AddCloser(w) // first; if that fails, the memory still counts
 	return counted, nil

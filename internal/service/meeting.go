@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -20,10 +21,15 @@ import (
 // How a daemon and a command meet:
 //
 //	daemon on the DPU    offers negotiate.ServiceName to each of its host functions  ◄── command on the host
-//	command on the DPU   offers negotiate.CommandName to its host function           ◄── daemon on the host
+//	command on the DPU   offers one of negotiate.CommandNames to its host function   ◄── daemon on the host
 //
-// The first has many connections at a time. Of the second there is one command at a time for a host function; others
-// wait until it has ended.
+// The first has many connections at a time. Of the second there are as many commands at a time for a host function as
+// there are names; others wait until one has ended. The daemon looks for each of the names by itself, so that a command
+// that is stopped delays none with another name.
+
+// seldomFind is the longest time between two attempts of a daemon on the host to find a command with another name than
+// the first, while none is connected: commands take the first free name.
+const seldomFind = 10 * time.Second
 
 // DaemonConfig is what a Daemon is made of.
 type DaemonConfig struct {
@@ -37,10 +43,11 @@ type DaemonConfig struct {
 
 // Daemon brings the commands that look for it to a Server.
 type Daemon struct {
-	config  DaemonConfig
-	offers  []*offered // on the DPU
-	finder  *comch.Finder
-	serving sync.WaitGroup
+	config   DaemonConfig
+	offers   []*offered      // on the DPU
+	finders  []*comch.Finder // on the host, for each name of commands
+	commands atomic.Int64    // that finders have found and that are connected
+	serving  sync.WaitGroup
 
 	ctx    context.Context // of connections
 	cancel context.CancelFunc
@@ -59,8 +66,7 @@ func OpenDaemon(c DaemonConfig) (*Daemon, error) {
 	d := &Daemon{config: c}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	if c.Side == negotiate.Host {
-		d.finder = comch.NewFinder(c.Device, negotiate.CommandName)
-		d.finder.Refused = func(err error) { c.Log.Debug().Err(err).Msg("a command refused this daemon") }
+		d.newFinders()
 		return d, nil
 	}
 	connections := c.Connections
@@ -75,6 +81,20 @@ func OpenDaemon(c DaemonConfig) (*Daemon, error) {
 		d.offers = append(d.offers, o)
 	}
 	return d, nil
+}
+
+func (d *Daemon) newFinders() {
+	for i, name := range negotiate.CommandNames() {
+		finder := comch.NewFinder(d.config.Device, name)
+		finder.Refused = func(err error) { d.config.Log.Debug().Err(err).Msg("a command refused this daemon") }
+		finder.Interval = func() time.Duration {
+			if i > 0 && d.commands.Load() == 0 {
+				return seldomFind
+			}
+			return comch.FindInterval
+		}
+		d.finders = append(d.finders, finder)
+	}
 }
 
 func offerTo(device *doca.Device, function string, connections int) (*offered, error) {
@@ -100,8 +120,8 @@ func (d *Daemon) Run(ctx context.Context) error {
 	for _, o := range d.offers {
 		loops.Go(func() error { return d.accept(running, o) })
 	}
-	if d.finder != nil {
-		loops.Go(func() error { return d.find(running) })
+	for _, f := range d.finders {
+		loops.Go(func() error { return d.find(running, f) })
 	}
 	err := loops.Wait()
 	if ctx.Err() != nil {
@@ -117,21 +137,30 @@ func (d *Daemon) accept(ctx context.Context, o *offered) error {
 		if err != nil {
 			return err
 		}
-		d.serving.Go(func() { d.serve(conn, o.function) })
+		d.serving.Go(func() { _ = d.serve(conn, o.function) })
 	}
 }
 
-// find serves commands on the DPU one after the other, because only one at a time can offer the name.
-func (d *Daemon) find(ctx context.Context) error {
+// find serves commands on the DPU that offer the name of a finder, one after the other.
+func (d *Daemon) find(ctx context.Context, finder *comch.Finder) error {
 	for {
-		conn, err := d.finder.Find(ctx)
+		conn, err := finder.Find(ctx)
 		if err != nil {
 			return err
+		}
+		d.commands.Add(1)
+		for _, other := range d.finders {
+			if other != finder {
+				other.Hurry()
+			}
 		}
 		served := make(chan struct{})
 		d.serving.Go(func() {
 			defer close(served)
-			d.serve(conn, d.config.Device.Info().PCIAddress)
+			defer d.commands.Add(-1)
+			if d.serve(conn, d.config.Device.Info().PCIAddress) == nil {
+				finder.Hurry() // not after a failure, so that a peer cannot keep the daemon busy without a trusted key
+			}
 		})
 		select {
 		case <-served:
@@ -141,11 +170,18 @@ func (d *Daemon) find(ctx context.Context) error {
 	}
 }
 
-func (d *Daemon) serve(conn comch.Conn, function string) {
+// serve returns why the connection ended; nil if the peer ended it between two requests.
+func (d *Daemon) serve(conn comch.Conn, function string) error {
 	err := d.config.Server.Serve(d.ctx, Incoming{
-		Conn: conn, Memory: native.NewMemory(d.config.Device, conn), Function: function,
+		Conn: conn, Memory: memoryOf(d.config.Device, d.config.Side, conn), Function: function, Side: d.config.Side,
 	})
 	d.config.Log.Debug().Err(err).Str("function", function).Msg("connection ended")
+	return err
+}
+
+// memoryOf returns the memory of a connection over a device, which does not depend on who the peer is.
+func memoryOf(device *doca.Device, side negotiate.Side, conn comch.Conn) func(*secure.Conn) native.Memory {
+	return func(*secure.Conn) native.Memory { return native.NewMemory(device, side, conn) }
 }
 
 // Close ends all connections and offers. Run must have returned. Closing twice is harmless.
@@ -156,8 +192,8 @@ func (d *Daemon) Close() error {
 	for _, o := range d.offers {
 		errs = append(errs, o.listener.Close(), o.representor.Close())
 	}
-	if d.finder != nil {
-		errs = append(errs, d.finder.Close())
+	for _, f := range d.finders {
+		errs = append(errs, f.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -171,7 +207,7 @@ type Meeting struct {
 }
 
 // Dial connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are those
-// of comch.Dialer and comch.Offer.
+// of comch.Dialer and comch.Offer, and ErrBusy.
 func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	if m.Side == negotiate.DPU {
 		return m.offer(ctx, c)
@@ -179,9 +215,9 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 	dialer := comch.NewDialer(m.Device, negotiate.ServiceName, comch.Within(m.Wait))
 	conn, err := dialer.Dial(ctx)
 	for err == nil {
-		c.Conn, c.Memory = conn, native.NewMemory(m.Device, conn)
+		c.Conn, c.Memory = conn, memoryOf(m.Device, m.Side, conn)
 		client, connectErr := Connect(ctx, c)
-		if connectErr == nil || !errors.Is(connectErr, errTurnedAway) && !errors.Is(connectErr, secure.ErrTimeout) {
+		if connectErr == nil || !passes(connectErr) {
 			return client, connectErr
 		}
 		c.Log.Debug().Err(connectErr).Msg("the daemon may have too many connections, trying again")
@@ -193,16 +229,20 @@ func Dial(ctx context.Context, m Meeting, c ClientConfig) (*Client, error) {
 // offer waits for the daemon on the host.
 func (m Meeting) offer(ctx context.Context, c ClientConfig) (*Client, error) {
 	offer := comch.Offer{
-		Device: m.Device, Representor: m.Representor, Name: negotiate.CommandName,
+		Device: m.Device, Representor: m.Representor, Names: negotiate.CommandNames(),
 		Busy: func() {
-			c.Log.Info().Str("representor", m.Representor).Msg("waiting for another command of dma-copy to end")
+			c.Log.Info().Str("representor", m.Representor).
+				Msg("waiting for one of the other commands of dma-copy to end")
 		},
 	}
 	conn, disconnect, err := offer.AcceptOne(ctx, comch.Within(m.Wait))
+	if errors.Is(err, doca.CodeAlreadyExist) {
+		err = fmt.Errorf("%w (representor %s on %s)", ErrBusy, m.Representor, m.Device.Info().PCIAddress)
+	}
 	if err != nil {
 		return nil, err
 	}
-	c.Conn, c.Memory = conn, native.NewMemory(m.Device, conn)
+	c.Conn, c.Memory = conn, memoryOf(m.Device, m.Side, conn)
 	client, err := Connect(ctx, c)
 	if err != nil {
 		return nil, errors.Join(err, disconnect())

@@ -35,7 +35,6 @@ func openMeetings(t *testing.T, daemonSide negotiate.Side, connections int) *mee
 	m := &meetings{world: newWorld(t), box: t.TempDir()}
 	m.config.FS = disk.OS
 	m.config.Shares = []share.Share{{Name: "box", Path: m.box, Access: share.ReadWrite}}
-	m.config.Copy.Side = daemonSide
 	daemonDevice, commandDevice := m.sides.DPU, m.sides.Host
 	if daemonSide == negotiate.Host {
 		daemonDevice, commandDevice = commandDevice, daemonDevice
@@ -79,7 +78,7 @@ func (m *meetings) command(name string) error {
 		return errors.Join(err, c.Close())
 	}
 	r := m.copyOf(name, "box/"+name)
-	r.Options.Side, r.Options.Device, r.Options.FS, r.Options.File = m.meeting.Side, m.meeting.Device, disk.OS, source
+	r.Options.Side, r.Options.FS, r.Options.File = m.meeting.Side, disk.OS, source
 	_, err = c.Push(m.Context(), r)
 	if err == nil {
 		r.Place.Path += "-again"
@@ -125,6 +124,44 @@ func TestCommandsMeetTheDaemon(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A daemon on the host is connected with as many commands at once as there are names, and with another one when one of
+// them has ended.
+func TestCommandsOnTheDPUAtOnce(t *testing.T) {
+	m := openMeetings(t, negotiate.Host, 0)
+	names := negotiate.CommandNames()
+	var connected []*Client
+	for range names {
+		connected = append(connected, m.mustDial())
+	}
+	for _, c := range connected {
+		_, err := c.Ping(t.Context(), nil)
+		must(t, err)
+	}
+	hasty := m.meeting
+	hasty.Wait = 50 * time.Millisecond
+	_, err := Dial(t.Context(), hasty, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	mustBe(t, err, ErrBusy)
+	for i := range connected { // from the last name to the first
+		last := &connected[len(connected)-1-i]
+		next := make(chan *Client)
+		go func() { next <- m.mustDial() }()
+		must(t, (*last).Close())
+		*last = <-next
+		_, err := (*last).Ping(t.Context(), nil)
+		must(t, err)
+	}
+	for _, c := range connected {
+		must(t, c.Close())
+	}
+}
+
+func (m *meetings) mustDial() *Client {
+	m.Helper()
+	c, err := Dial(m.Context(), m.meeting, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	must(m.T, err)
+	return c
 }
 
 // A command that breaks the protocol reads why its connection ends before it does.

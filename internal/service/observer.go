@@ -35,7 +35,7 @@ type Record struct {
 	Session Session
 	Request uint64        // counts the requests of a connection from 1
 	Began   time.Time     // when the request had arrived
-	Waited  time.Duration // of a copy: until it was its turn
+	Waited  time.Duration // of a copy: in the queue
 
 	Operation Operation
 	Share     string // as the peer gave it: any bytes, at most negotiate.MaxName
@@ -46,6 +46,7 @@ type Record struct {
 	Duration time.Duration
 	Bytes    int64       // that were transferred, or sent back by a ping
 	Entries  int64       // that were transferred, listed or removed
+	Removed  []string    // of a Remove, below Path: what is gone, in order and at most as many as a message has
 	Code     int         // the exit code for the error; 0 on success
 	Err      error       // nil on success. Its text may have bytes of the peer
 	Summary  job.Summary // of a copy, also of one whose error is job.ErrSomeFailed; otherwise zero

@@ -84,8 +84,8 @@ func TestBrokenHandshakes(t *testing.T) {
 
 func (w *world) breakHandshake(cut int) {
 	host, dpu := comchtest.NewPair(testMessage, comchtest.Cut(cut), comchtest.Faultless)
-	w.serving.Go(func() { _ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: &bus{}}) })
-	c, err := Connect(w.Context(), ClientConfig{Conn: host, Memory: &bus{}, Key: w.key, Verify: w.verify})
+	w.serving.Go(func() { _ = w.server.Serve(w.ctx, Incoming{Conn: dpu, Memory: fixed(&bus{}), Side: negotiate.DPU}) })
+	c, err := Connect(w.Context(), ClientConfig{Conn: host, Memory: fixed(&bus{}), Key: w.key, Verify: w.verify})
 	if err == nil {
 		must(w.T, c.Close())
 		return

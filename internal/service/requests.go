@@ -167,7 +167,7 @@ func (l *lister) list(ctx context.Context, r negotiate.ListRequest) error {
 	if r.Place.Share == "" {
 		return l.finish(ctx, l.listShares(add))
 	}
-	rights, err := l.server.authorize(l.key, r.Place.Share, share.Read)
+	rights, err := l.authorize(r.Place.Share, share.Read)
 	if err != nil {
 		return err
 	}
@@ -284,17 +284,17 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 	record := Record{Operation: Remove, Share: r.Place.Share, Path: r.Place.Path}
 	return c.perform(record, func(record *Record) (failed, fatal error) {
 		var done removals
-		_, err := c.work(func(ctx context.Context, progress *job.Progress) (err error) {
-			done, err = c.removeAll(ctx, r, progress)
-			return err
+		_, err := c.work(func(ctx context.Context, progress *job.Progress) error {
+			return c.removeAll(ctx, r, progress, &done)
 		})
+		record.Removed = done.paths() // also of a request that failed
+		record.Entries = int64(len(record.Removed))
 		switch {
 		case endsConnection(err):
 			return err, err
 		case err != nil:
 			return c.refuse(err)
 		}
-		record.Entries = done.removed
 		return done.failed, c.send(func(s *negotiate.Service, dst []byte) ([]byte, error) {
 			return s.Removed(dst, done.results)
 		})
@@ -304,52 +304,63 @@ func (c *connection) remove(r negotiate.RemoveRequest) error {
 // removals are what a REMOVE has come to.
 type removals struct {
 	results []negotiate.Removal
-	removed int64
 	failed  error // the first failure
+
+	mu      sync.Mutex // guards removed, which is also read while a removal hangs
+	removed []string   // what was there before
+}
+
+func (d *removals) paths() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.removed)
+}
+
+// add appends the result for a path, which is a success if nothing was there.
+func (d *removals) add(path string, err error, code func(error) negotiate.AbortCode) {
+	switch {
+	case err == nil:
+		d.mu.Lock()
+		d.removed = append(d.removed, path)
+		d.mu.Unlock()
+	case !errors.Is(err, fs.ErrNotExist):
+		d.failed = cmp.Or(d.failed, err)
+		d.results = append(d.results, negotiate.Removal{Code: code(err), Text: err.Error()})
+		return
+	}
+	d.results = append(d.results, negotiate.Removal{})
 }
 
 // removeAll removes everything that the key may remove.
 func (c *connection) removeAll(
-	ctx context.Context, r negotiate.RemoveRequest, progress *job.Progress,
-) (done removals, err error) {
-	rights, err := c.server.authorize(c.key, r.Place.Share, share.Write)
+	ctx context.Context, r negotiate.RemoveRequest, progress *job.Progress, done *removals,
+) error {
+	rights, err := c.authorize(r.Place.Share, share.Write)
 	if err != nil {
-		return removals{}, err
+		return err
 	}
 	defer c.server.release(rights.open)
 	below, err := cleanPath(r.Place.Path)
 	if err != nil {
-		return removals{}, err
+		return err
 	}
 	remover, err := rights.Remover(below)
 	if err != nil {
-		return removals{}, err
+		return err
 	}
 	defer remover.Close()
 	for _, each := range r.Paths {
 		if ctx.Err() != nil {
-			return removals{}, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
-		result, err := c.removeOne(remover, each)
-		done.results, done.failed = append(done.results, result), cmp.Or(done.failed, err)
+		at, err := cleanPath(each)
 		if err == nil {
-			done.removed++
+			err = remover.Remove(at)
 		}
+		done.add(each, err, c.server.code)
 		progress.Touch()
 	}
-	return done, nil
-}
-
-// removeOne removes what is at a path, unless it is gone already.
-func (c *connection) removeOne(r *share.Remover, at string) (negotiate.Removal, error) {
-	at, err := cleanPath(at)
-	if err == nil {
-		err = r.Remove(at)
-	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		return negotiate.Removal{}, nil
-	}
-	return negotiate.Removal{Code: c.server.code(err), Text: err.Error()}, err
+	return nil
 }
 
 // pong answers a PING.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/share"
 )
@@ -166,10 +167,37 @@ func TestRemove(t *testing.T) {
 				w.Errorf("%s: code %d (found: %t)", path, got, found)
 			}
 		}
+		if r := w.records()[0]; !slices.Equal(r.Removed, []string{"a", "up"}) || r.Entries != 2 || r.Err == nil {
+			w.Errorf("the record is %+v", r)
+		}
 		mustRefuse(w.T, remove("keep", "", "a"), negotiate.AbortRefused, "nooverwrite")
 		mustRefuse(w.T, remove("out", "", "a"), negotiate.AbortRefused, `may not write to share "out"`)
 		mustHave(w.T, w.remote, "/srv/keep/a", "1")
 		mustHave(w.T, w.remote, "/srv/out/a", "1")
+	})
+}
+
+// What is removed before the share hangs is in the record.
+func TestRemoveInAShareThatHangs(t *testing.T) {
+	inWorld(t, func(w *world) {
+		w.remote.Put("/srv/box/a", "1")
+		w.remote.Put("/srv/box/b", "1")
+		w.faulty = "b"
+	}, func(w *world) {
+		hang := make(chan struct{})
+		w.fault.Store(&disktest.Fault{Hang: hang})
+		c := w.alice()
+		place := negotiate.Place{Share: "box"}
+		err := c.Remove(w.Context(), place, []string{"a", "b"}, func(string, negotiate.Removal) error { return nil })
+		if refusal, is := errors.AsType[*negotiate.Refusal](err); !is || !refusal.Final {
+			w.Errorf("got %v", err)
+		}
+		mustLack(w.T, w.remote, "/srv/box/a")
+		if r := w.records()[0]; !slices.Equal(r.Removed, []string{"a"}) || r.Entries != 1 || r.Err == nil {
+			w.Errorf("the record is %+v", r)
+		}
+		close(hang)
+		must(w.T, c.Close())
 	})
 }
 

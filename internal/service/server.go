@@ -36,6 +36,7 @@ type Server struct {
 	entering    map[*connection]struct{}          // connections that are not admitted yet
 	connections map[uint64]*connection            // admitted ones
 	totals      Totals
+	dismissed   chan struct{} // closed, and replaced, when an admitted connection has ended
 }
 
 // NewServer opens the shares. Errors are those of share.Open, or say which setting is missing or cannot be sent to
@@ -69,7 +70,7 @@ func NewServer(c ServerConfig) (*Server, error) {
 		queue: newQueue(), permits: newPermits(c.Limits.Transfers), memory: &memoryBudget{limit: c.Limits.Memory},
 		limiter:  newLimiter(c.Limits.Bandwidth),
 		limiters: make(map[identity.Public]*rate.Limiter), connections: make(map[uint64]*connection),
-		entering: make(map[*connection]struct{}),
+		entering: make(map[*connection]struct{}), dismissed: make(chan struct{}),
 	}, nil
 }
 
@@ -88,6 +89,7 @@ func (s *Server) ReloadKeys(trust Trust) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.trust = trust
+	s.setTenantsLocked()
 	for _, each := range s.connections {
 		grant, err := s.grantLocked(each.key)
 		if err != nil {
@@ -145,12 +147,18 @@ func (s *Server) Drain(ctx context.Context) {
 
 // Status returns what the server is doing.
 func (s *Server) Status() Status {
-	waiting, running := s.permits.numbers()
+	counts := s.permits.counts()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	status := Status{
-		Started: s.started, Draining: s.draining, Pending: s.queue.length(), Running: running, Waiting: waiting,
+		Started: s.started, Draining: s.draining, Pending: s.queue.length(), Transfers: s.config.Limits.Transfers,
 		Memory: s.memory.inUse(), Totals: s.totals,
+	}
+	for _, each := range counts {
+		status.Running += each.running
+		status.Waiting += each.waiting
+		name := s.tenantNameLocked(each.tenant)
+		status.Tenants = append(status.Tenants, TenantStatus{name, each.running, each.waiting})
 	}
 	if s.trust != nil {
 		status.TrustedKeys = len(s.trust.All())
@@ -161,11 +169,38 @@ func (s *Server) Status() Status {
 	for _, each := range s.connections {
 		status.Connections = append(status.Connections, each.status())
 	}
+	slices.SortFunc(status.Tenants, func(a, b TenantStatus) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(status.Shares, func(a, b ShareStatus) int { return cmp.Compare(a.Name, b.Name) })
 	slices.SortFunc(status.Connections, func(a, b ConnectionStatus) int {
 		return cmp.Compare(a.Session.ID, b.Session.ID)
 	})
 	return status
+}
+
+// tenantNameLocked returns what users call a tenant: the name of its key, or its function. s.mu is held.
+func (s *Server) tenantNameLocked(tenant string) string {
+	for _, each := range s.connections {
+		if name := each.session().KeyName; name != "" && each.tenant() == tenant {
+			return name
+		}
+	}
+	return tenant
+}
+
+// setTenantsLocked says to the permits which tenants may transfer: the trusted keys, or with --auth none the
+// functions with connections. s.mu is held.
+func (s *Server) setTenantsLocked() {
+	tenants := make(map[string]struct{})
+	if s.config.AuthNone {
+		for _, each := range s.connections {
+			tenants[each.tenant()] = struct{}{}
+		}
+	} else if s.trust != nil {
+		for _, each := range s.trust.All() {
+			tenants[each.Key.String()] = struct{}{}
+		}
+	}
+	s.permits.setTenants(tenants)
 }
 
 // begin counts a connection that has just been made, and numbers it. It fails if no more are taken.
@@ -180,6 +215,44 @@ func (s *Server) begin(c *connection) error {
 	s.entering[c] = struct{}{}
 	s.serving.Add(1)
 	return nil
+}
+
+// admitSoon is admit, but waits until ctx ends for connections whose peers have left already: a command that follows
+// another one must not be refused because the daemon has not noticed the end of that one yet.
+func (s *Server) admitSoon(ctx context.Context, each *connection) error {
+	for {
+		dismissed := s.nextDismissal()
+		err := s.admit(each)
+		if !errors.Is(err, job.ErrLimit) || !s.isEnding() {
+			return err
+		}
+		select {
+		case <-dismissed:
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// nextDismissal returns a channel that is closed when the next connection has ended.
+func (s *Server) nextDismissal() <-chan struct{} {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.dismissed
+}
+
+// isEnding reports whether the peer of an admitted connection has left.
+func (s *Server) isEnding() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, each := range s.connections {
+		select {
+		case <-each.in.Conn.Done():
+			return true
+		default:
+		}
+	}
+	return false
 }
 
 // admit registers a connection whose peer has proved its key, or returns why it may not use the daemon.
@@ -211,6 +284,7 @@ func (s *Server) admit(each *connection) error {
 	each.info.KeyName = grant.Name
 	delete(s.entering, each)
 	s.connections[each.info.ID] = each
+	s.setTenantsLocked()
 	return nil
 }
 
@@ -224,6 +298,9 @@ func (s *Server) dismiss(each *connection) {
 	defer s.mu.Unlock()
 	delete(s.entering, each)
 	delete(s.connections, each.info.ID)
+	close(s.dismissed)
+	s.dismissed = make(chan struct{})
+	s.setTenantsLocked()
 	for _, other := range s.connections {
 		if other.key == each.key {
 			return

@@ -110,7 +110,7 @@ func TestManyClients(t *testing.T) {
 	})
 }
 
-// Copies beyond the limit wait for their turn in the order of arrival, and their clients are told so.
+// Copies beyond the limit are queued in the order of arrival, and their clients are told so.
 func TestTransfersWaitForTheirTurn(t *testing.T) {
 	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
 		w.local.Put("/home/small", "small")
@@ -222,7 +222,7 @@ func TestDrain(t *testing.T) {
 }
 
 // A drain does not wait for peers that have not authenticated, nor for the rest of the queue.
-func TestDrainOfStrangers(t *testing.T) {
+func TestDrainBeforeAuthentication(t *testing.T) {
 	inWorld(t, nil, func(w *world) {
 		for range 3 {
 			w.attack()
@@ -377,7 +377,7 @@ func TestIdleConnection(t *testing.T) {
 	})
 }
 
-// A peer that dies in the middle of a copy leaves what can be resumed, and no turn taken.
+// A peer that dies in the middle of a copy leaves what can be resumed, and no permit.
 func TestPeerThatDies(t *testing.T) {
 	inWorld(t, func(w *world) { slow(w); w.config.Limits.Transfers = 1 }, func(w *world) {
 		c := w.alice()

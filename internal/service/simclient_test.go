@@ -29,6 +29,7 @@ type simClient struct {
 	number int
 	name   string // of its key
 	key    *identity.Key
+	grant  simGrant         // of its key
 	disk   *disktest.Memory // its own: /home
 	random *rand.Rand
 	fine   bool     // nothing goes wrong with its connections
@@ -142,12 +143,13 @@ func (c *simClient) connect() bool {
 	c.dead.Store(false)
 	d.serving.Go(func() {
 		_ = d.server.Serve(d.ctx, Incoming{
-			Conn: m.network.Conn(negotiate.DPU), Memory: m.memory(1), Function: m.function,
+			Conn: m.network.Conn(negotiate.DPU), Memory: fixed(m.memory(1)), Function: m.function,
+			Side: negotiate.DPU,
 		})
 	})
 	began := time.Now()
 	connected, err := Connect(m.ctx, ClientConfig{
-		Conn: m.network.Conn(negotiate.Host), Memory: m.memory(2), Key: c.key, Verify: c.verify,
+		Conn: m.network.Conn(negotiate.Host), Memory: fixed(m.memory(2)), Key: c.key, Verify: c.verify,
 		Software: "simulation", Log: zerolog.Nop(),
 	})
 	c.promptly(m, "connect", began, err)
@@ -175,7 +177,8 @@ func (c *simClient) isFine(m *simConnection) bool {
 // mayBeLimited reports whether an error is that of a limit which the clients of this seed can reach together.
 func (c *simClient) mayBeLimited(err error) bool {
 	limits := c.limits
-	return simCode(err) == int(negotiate.AbortLimit) && (limits.Memory > 0 || limits.Connections > 0)
+	connections := limits.Connections > 0 || c.grant.connections > 0 && len(c.clientsOf(c.key)) > c.grant.connections
+	return simCode(err) == int(negotiate.AbortLimit) && (limits.Memory > 0 || connections && !c.finished)
 }
 
 // promptly checks that a call which waits for no other client did not, if the client is fine.
@@ -186,8 +189,17 @@ func (c *simClient) promptly(m *simConnection, what string, began time.Time, err
 	}
 }
 
-// waits reports whether a copy may have to wait for those of other clients.
-func (s *simulation) waits() bool { return s.limits.Transfers < len(s.clients) }
+// waits reports whether a copy may have to wait for those of other clients. One that is alone with its key does not,
+// as long as permits are reserved for all keys, or there are enough for all clients, of which none shares its key.
+func (c *simClient) waits() bool {
+	keys := make(map[*identity.Key]bool)
+	for _, other := range c.clients {
+		keys[other.key] = true
+	}
+	alone := len(c.clientsOf(c.key)) == 1
+	return !alone || len(keys) > c.limits.Transfers/2+1 &&
+		(len(keys) < len(c.clients) || c.limits.Transfers < len(c.clients))
+}
 
 // inTime checks that a call ended within the bound of the simulation, and that its key was trusted if it succeeded.
 func (c *simClient) inTime(what string, began time.Time, err error) {
@@ -305,7 +317,7 @@ func (c *simClient) plan(_ int, op, _ string) *disktest.Fault {
 // options are those of the client's side of a copy.
 func (c *simClient) options(file string, overwrite bool) dmaxfer.Options {
 	return dmaxfer.Options{
-		Side: negotiate.Host, Device: c.sides.Host, File: file, FS: disktest.NewFaulty(c.disk, c.plan),
+		Side: negotiate.Host, File: file, FS: disktest.NewFaulty(c.disk, c.plan),
 		Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C, Durability: negotiate.DurabilityFull,
 		IdleTimeout: simIdle, Overwrite: overwrite, Log: zerolog.Nop(), ExitCode: simCode, Software: "simulation",
 	}

@@ -15,12 +15,11 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk/disktest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
-	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job/jobtest"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/share"
@@ -50,7 +49,7 @@ func (s *simulation) startDaemon() *simDaemon {
 		Key: s.key, Trust: s.grants(-1), FS: disktest.NewFaulty(s.disk, d.plan), Name: "dpu7", Text: "hello",
 		Limits: s.limits, Shares: s.shares(), Observer: d.audit, Log: zerolog.Nop(),
 		Copy: dmaxfer.Options{
-			Side: negotiate.DPU, Device: s.sides.DPU, Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
+			Path: job.OnlyDMA, Chunk: 4096, Depth: 4, Digest: digest.CRC32C,
 			Durability: negotiate.DurabilityFull, Software: "simulation", Log: zerolog.Nop(), ExitCode: simCode,
 		},
 	}
@@ -139,14 +138,18 @@ const droppedShare = "keep"
 
 // reload takes away one client's key and a share, and opens the others again.
 func (d *simDaemon) reload() {
-	victim := &d.clients[d.victim].disturbed
-	victim.Store(true)
+	affected := d.clientsOf(d.clients[d.revoking].key)
+	for _, c := range affected {
+		c.disturbed.Store(true)
+	}
 	d.revoked.Store(true)
 	left := slices.DeleteFunc(d.shares(), func(s share.Share) bool { return s.Name == droppedShare })
-	d.server.ReloadKeys(d.grants(d.victim))
+	d.server.ReloadKeys(d.grants(d.revoking))
 	must(d.T, d.server.ReloadShares(left))
 	d.droppedAt.Store(time.Now().UnixNano())
-	d.clients[d.victim].revokedAt.Store(time.Now().UnixNano())
+	for _, c := range affected {
+		c.revokedAt.Store(time.Now().UnixNano())
+	}
 }
 
 // shares are "p0" and so on, each of one client only, and shares of all.
@@ -174,8 +177,8 @@ func simCode(err error) int {
 	if err == nil {
 		return 0
 	}
-	if aborted, is := errors.AsType[*negotiate.PeerAborted](err); is {
-		return int(aborted.Code)
+	if _, aborted := errors.AsType[*negotiate.PeerAborted](err); aborted {
+		return jobtest.ExitCode(err)
 	}
 	if refusal, is := errors.AsType[*negotiate.Refusal](err); is {
 		return int(refusal.Code)
@@ -190,30 +193,10 @@ func simCode(err error) int {
 		{secure.ErrRefused, negotiate.AbortRefused},
 		{secure.ErrHandshake, negotiate.AbortProtocol},
 		{secure.ErrRecord, negotiate.AbortProtocol},
-		{job.ErrSomeFailed, simSomeFailed},
-		{job.ErrLimit, negotiate.AbortLimit},
-		{job.ErrDigest, negotiate.AbortDigest},
-		{job.ErrSourceChanged, negotiate.AbortSourceChanged},
-		{job.ErrSource, negotiate.AbortSource},
-		{job.ErrTarget, negotiate.AbortTarget},
-		{negotiate.ErrOutcomeUnknown, negotiate.AbortPeer},
-		{negotiate.ErrPeerLost, negotiate.AbortPeer},
-		{comch.ErrPeerLost, negotiate.AbortPeer},
-		{job.ErrIdle, negotiate.AbortPeer},
-		{job.ErrHung, negotiate.AbortPeer},
 	} {
 		if errors.Is(err, class.is) {
 			return int(class.code)
 		}
 	}
-	if _, is := errors.AsType[*negotiate.Error](err); is {
-		return int(negotiate.AbortProtocol)
-	}
-	if _, is := errors.AsType[*doca.Error](err); is {
-		return int(negotiate.AbortDevice)
-	}
-	return int(negotiate.AbortFailure)
+	return jobtest.ExitCode(err)
 }
-
-// simSomeFailed is what a tree ends with of which only some entries have failed.
-const simSomeFailed negotiate.AbortCode = 12

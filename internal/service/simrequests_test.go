@@ -124,7 +124,7 @@ func (c *simClient) request() {
 	n, variant, overwrite := c.random.IntN(simNames), c.random.IntN(simVariants), c.random.IntN(3) > 0
 	own, name := privateShare(c.number), fileOf(c.number, fmt.Sprint(n))
 	other := []string{
-		"common", "common", "in", "out", "keep", "hidden", "none", privateShare((c.number + 1) % len(c.clients)),
+		"common", "common", "in", "out", "keep", "hidden", "none", c.foreignShare(),
 	}[c.random.IntN(8)]
 	var do func()
 	switch c.random.IntN(14) {
@@ -159,6 +159,21 @@ func (c *simClient) request() {
 	if len(m.requests) > before && m.requests[len(m.requests)-1].err != nil && m.lost() {
 		c.repeat = do
 	}
+}
+
+// foreignShare returns the private share of a client with another key.
+func (c *simClient) foreignShare() string {
+	for i := range c.clients {
+		if other := c.clients[(c.number+i)%len(c.clients)]; other.key != c.key {
+			return privateShare(other.number)
+		}
+	}
+	return "none"
+}
+
+// tooLarge reports whether a text exceeds the limit of the key.
+func (c *simClient) tooLarge(text string) bool {
+	return c.grant.maxBytes > 0 && int64(len(text)) > c.grant.maxBytes
 }
 
 // endingInTime interrupts requests that would go on without end.
@@ -197,6 +212,9 @@ func (c *simClient) push(name string, variant int, overwrite bool) {
 	text := privateText(c.number, variant)
 	m := c.current.Load()
 	codes := c.model.pushCodes(name, text, overwrite)
+	if c.tooLarge(text) {
+		codes = []int{int(negotiate.AbortLimit)}
+	}
 	source := fmt.Sprintf("/home/private-%d", variant)
 	_, err := m.Push(m.ctx, CopyRequest{Options: c.options(source, overwrite), Place: at})
 	c.judge(Push, at, began, err, codes...)
@@ -274,6 +292,9 @@ func (c *simClient) pushTree(variant int, overwrite bool) (ok bool) {
 	if !overwrite {
 		codes = []int{0, simDiffers}
 	}
+	if files := simNames - min(1, simNames/(variant+1)); c.tooLarge(strings.Repeat(text, files)) { // of all together
+		codes = []int{int(negotiate.AbortLimit), simDiffers}
+	}
 	source := fmt.Sprintf("/home/tree-%d", variant)
 	_, err := m.Push(m.ctx, CopyRequest{Options: c.options(source, overwrite), Place: at})
 	c.judge(Push, at, began, err, codes...)
@@ -344,7 +365,7 @@ func (c *simClient) list(name string) {
 // listShares lists what the client can see.
 func (c *simClient) listShares() {
 	began := time.Now()
-	names, want := []string(nil), []string{"", "common", "in", "keep", "out", privateShare(c.number)}
+	names, want := []string(nil), c.visible()
 	m := c.current.Load()
 	_, err := m.List(m.ctx, negotiate.Place{}, 0, func(e share.Entry) error {
 		names = append(names, e.Path)
@@ -358,6 +379,20 @@ func (c *simClient) listShares() {
 	if err == nil && !slices.Equal(names, want) {
 		c.Errorf("client %d sees the shares %q", c.number, names)
 	}
+}
+
+// visible returns the names of the shares that the client can see, and the empty one of their list.
+func (c *simClient) visible() []string {
+	names := []string{""}
+	for _, name := range []string{"common", "in", "keep", "out"} {
+		if c.access(name) != 0 {
+			names = append(names, name)
+		}
+	}
+	for _, of := range c.clientsOf(c.key) {
+		names = append(names, privateShare(of.number))
+	}
+	return names
 }
 
 func (c *simClient) checkList(names []string) {
@@ -431,6 +466,8 @@ func (c *simClient) pushElsewhere(to, name string, variant int, overwrite bool) 
 	codes := []int{0, simDiffers, int(negotiate.AbortTarget)}
 	if !c.access(to).Allows(share.Write) || to == "keep" && overwrite {
 		codes = []int{int(negotiate.AbortRefused)}
+	} else if c.tooLarge(publicText(c.number, variant)) {
+		codes = []int{int(negotiate.AbortLimit)}
 	}
 	c.judge(Push, at, began, err, codes...)
 	if err == nil && codes[0] != 0 {
@@ -440,11 +477,14 @@ func (c *simClient) pushElsewhere(to, name string, variant int, overwrite bool) 
 
 func (c *simClient) pullElsewhere(from, name string) {
 	codes := []int{0, int(negotiate.AbortSource)}
+	if c.grant.maxBytes > 0 {
+		codes = append(codes, int(negotiate.AbortLimit))
+	}
 	if !c.access(from).Allows(share.Read) {
 		codes = []int{int(negotiate.AbortRefused)}
 	}
 	text, err := c.pullFrom(from, name, codes...)
-	if err == nil && (codes[0] != 0 || !isSimText(text, "public")) {
+	if err == nil && (codes[0] != 0 || !isSimText(text, "public") || c.tooLarge(text)) {
 		c.Errorf("client %d may pull %d bytes from %s", c.number, len(text), from)
 	}
 }
@@ -453,10 +493,12 @@ func (c *simClient) pullElsewhere(from, name string) {
 func (c *simClient) access(name string) share.Access {
 	switch name {
 	case "out":
-		return share.Read
+		return share.Read & c.grant.access[name]
 	case "in":
-		return share.Write
-	case "common", "keep", privateShare(c.number):
+		return share.Write & c.grant.access[name]
+	case "common", "keep":
+		return c.grant.access[name]
+	case privateShare(c.number):
 		return share.ReadWrite
 	}
 	return 0

@@ -7,8 +7,10 @@ import (
 	flags "flag"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,7 +70,7 @@ type simScenario struct {
 	corruption                  int           // percent of the chunks
 	disruption                  disruption
 	at                          int64         // messages before it
-	victim                      int           // of a reload
+	revoking                    int           // number of the client whose key a reload revokes
 	patience                    time.Duration // of a drain
 	diskFault                   diskFault
 	bound                       time.Duration // of a request
@@ -86,7 +88,7 @@ type simulation struct {
 	daemon  atomic.Pointer[simDaemon]
 	ended   []*simDaemon
 
-	revoked    atomic.Bool  // the key of the victim
+	revoked    atomic.Bool  // its key, by a reload
 	droppedAt  atomic.Int64 // when the dropped share was taken away, as time.Time.UnixNano; 0: it is there
 	happenings atomic.Int64
 	over       atomic.Bool // nothing goes wrong any more
@@ -176,8 +178,13 @@ func newSimulation(t *testing.T, seed uint64, sides docatest.Sides) *simulation 
 }
 
 func (s *simulation) addClient(i int) {
+	name, key, grant := fmt.Sprintf("key%d", i), newKey(s.T), s.newGrant()
+	if i > 0 && s.random.IntN(3) == 0 {
+		other := s.clients[s.random.IntN(i)]
+		name, key, grant = other.name, other.key, other.grant
+	}
 	c := &simClient{
-		simulation: s, number: i, name: fmt.Sprintf("key%d", i), key: newKey(s.T),
+		simulation: s, number: i, name: name, key: key, grant: grant,
 		disk:   disktest.NewMemory("/", "/home"),
 		random: rand.New(rand.NewPCG(s.seed, uint64(10+i))), fine: s.random.IntN(2) == 0,
 		model: simFiles{byName: make(map[string]simContents)},
@@ -205,7 +212,7 @@ func (s *simulation) newScenario() simScenario {
 		steps: 4 + random.IntN(8), net: delays(), engineDelay: delays(), diskDelay: delays(),
 		corruption: []int{0, 0, 3}[random.IntN(3)],
 		disruption: disruption(random.IntN(int(disruptions))), at: random.Int64N(400 * int64(len(s.clients))),
-		victim: random.IntN(len(s.clients)), patience: time.Duration(random.IntN(3)) * time.Second,
+		revoking: random.IntN(len(s.clients)), patience: time.Duration(random.IntN(3)) * time.Second,
 		limits:    Limits{Transfers: 1 + random.IntN(6), IdleTimeout: simIdle, Handshake: 10 * time.Second},
 		diskFault: diskFault{tenant: -1},
 	}
@@ -228,23 +235,60 @@ func (s *simulation) newScenario() simScenario {
 	if sc.diskFault.hang > 0 {
 		sc.bound += drainTime
 	}
-	if sc.limits.Transfers < len(s.clients) {
+	if slices.ContainsFunc(s.clients, func(c *simClient) bool { return len(s.clientsOf(c.key)) > 1 }) ||
+		sc.limits.Transfers < len(s.clients) {
 		sc.bound *= time.Duration(len(s.clients) + 1)
 	}
 	return sc
 }
 
-// grants are those of all clients but one, or -1.
+// simGrant is what a key may do, besides everything in the private shares of its clients.
+type simGrant struct {
+	access      map[string]share.Access // to shares of all
+	bandwidth   int64
+	maxBytes    int64
+	connections int
+}
+
+func (s *simulation) newGrant() simGrant {
+	g := simGrant{access: make(map[string]share.Access)}
+	for _, name := range []string{"common", "in", "out", "keep"} {
+		g.access[name] = []share.Access{
+			0, share.Read, share.Write, share.ReadWrite, share.ReadWrite, share.ReadWrite,
+		}[s.random.IntN(6)]
+	}
+	g.bandwidth = []int64{0, 0, 16 << 20}[s.random.IntN(3)]
+	g.maxBytes = []int64{0, 0, 20_000}[s.random.IntN(3)]
+	g.connections = []int{0, 0, 1}[s.random.IntN(3)]
+	return g
+}
+
+// clientsOf returns the clients of one key.
+func (s *simulation) clientsOf(key *identity.Key) (clients []*simClient) {
+	for _, c := range s.clients {
+		if c.key == key {
+			clients = append(clients, c)
+		}
+	}
+	return clients
+}
+
+// grants are those of all keys but that of one client, or -1.
 func (s *simulation) grants(without int) Trust {
 	all := trust{}
 	for i, c := range s.clients {
-		if i == without {
+		if without >= 0 && c.key == s.clients[without].key {
 			continue
 		}
-		all[c.key.Public()] = identity.Grant{Name: c.name, Key: c.key.Public(), Shares: map[string]share.Access{
-			"common": share.ReadWrite, "in": share.ReadWrite, "out": share.ReadWrite, "keep": share.ReadWrite,
-			privateShare(i): share.ReadWrite,
-		}}
+		grant, found := all[c.key.Public()]
+		if !found {
+			grant = identity.Grant{
+				Name: c.name, Key: c.key.Public(), Shares: maps.Clone(c.grant.access), Bandwidth: c.grant.bandwidth,
+				MaxBytes: c.grant.maxBytes, Connections: c.grant.connections,
+			}
+		}
+		grant.Shares[privateShare(i)] = share.ReadWrite
+		all[c.key.Public()] = grant
 	}
 	return all
 }
@@ -379,7 +423,7 @@ func (s *simulation) checkDisk() {
 // leavesNothing reports whether no copy of a client was interrupted.
 func (c *simClient) leavesNothing() bool {
 	return c.fine && c.disruption != drained && c.disruption != powerLost && c.diskFault.tenant != c.number &&
-		(c.disruption != reloaded || c.victim != c.number) && c.limits.Memory == 0
+		(c.disruption != reloaded || c.clients[c.revoking].key != c.key) && c.limits.Memory == 0
 }
 
 // checkOwner looks for private texts of others than that client.

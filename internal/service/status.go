@@ -11,6 +11,8 @@ type Status struct {
 	Pending     int                // connections that have not authenticated yet
 	Running     int                // transfers
 	Waiting     int                // transfers that wait for a permit
+	Transfers   int                // that may run at once
+	Tenants     []TenantStatus     // that have running or waiting transfers, by name
 	Memory      int64              // bytes of the windows, buffers and ITEMS of all connections
 	Shares      []ShareStatus      // by name
 	TrustedKeys int
@@ -21,8 +23,15 @@ type Status struct {
 type ConnectionStatus struct {
 	Session Session
 	Request *Record // the running request, or nil
+	Waiting bool    // it is a copy that waits for a permit
 	Moved   int64   // bytes of it, of a copy
 	Total   int64   // bytes of its source; job.Unknown for a stream or a tree
+}
+
+// TenantStatus is what a tenant has of the permits to transfer.
+type TenantStatus struct {
+	Name             string // of the key; its fingerprint if it is not trusted any more; or the function
+	Running, Waiting int    // transfers
 }
 
 // ShareStatus describes one share.

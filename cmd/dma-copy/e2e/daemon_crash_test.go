@@ -107,6 +107,18 @@ func TestDaemonDiesWhileItDeletes(t *testing.T) {
 	d.stop()
 }
 
+// TestDaemonDiesWhileItAnswers kills a daemon that is answering pings. The command does not speak of a copy.
+func TestDaemonDiesWhileItAnswers(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	d := f.serve("")
+	command := f.command("ping --count 1000000 :")
+	d.waitForStatus("pings", func(s daemonStatus) bool { return len(s.Connections) == 1 && s.Totals.Requests > 0 })
+	d.kill()
+	command.expectExit(exitPeer)
+	command.expectStderr("the connection to the DPU was lost before the ping ended: check the other side and try again")
+}
+
 // load is a daemon's share, and commands that push to it, pull from it and sync with it at the same time.
 type load struct {
 	*daemonFixture
@@ -122,7 +134,7 @@ type loadCopy struct {
 	tree, deletes  bool
 }
 
-// forEachLoad runs a test with a daemon on each side and without anything copied yet.
+// forEachLoad runs a test with a daemon on each side, and over the paths of UCX, without anything copied yet.
 func forEachLoad(t *testing.T, test func(l *load)) {
 	t.Helper()
 	seed := *daemonKillSeed
@@ -130,7 +142,7 @@ func forEachLoad(t *testing.T, test func(l *load)) {
 		seed = rand.Uint64()
 	}
 	t.Logf("seed %d", seed)
-	forEachServingSide(t, func(f *daemonFixture) {
+	run := func(f *daemonFixture) {
 		l := newLoad(f)
 		l.random = rand.New(rand.NewPCG(seed, uint64(slices.Index(bothSides, f.serves))))
 		d := l.serve("")
@@ -140,13 +152,15 @@ func forEachLoad(t *testing.T, test func(l *load)) {
 		d.stop()
 		l.reset()
 		test(l)
-	})
+	}
+	forEachServingSide(t, run)
+	forEachUCXPath(t, run)
 }
 
-// kills returns how often a process of the load is killed. A daemon on the host makes its copies one after the other,
-// so that it is killed less often.
+// kills returns how often a process of the load is killed. A daemon on the host is found later, so that it is killed
+// less often, and so is one for each path of UCX.
 func (l *load) kills() int {
-	if l.serves == "host" {
+	if l.serves == "host" || l.dataPath != "" {
 		return (*daemonKillCount + 2) / 3
 	}
 	return *daemonKillCount
@@ -164,7 +178,7 @@ func newLoad(f *daemonFixture) *load {
 		must(f.t, writeRandomFile(filepath.Join(root, "out", "file"), root, 24<<20))
 		must(f.t, filetree.New(filetree.Source, 60).Write(f.t.Context(), filepath.Join(root, "out", "tree")))
 	}
-	const flags = " --chunk 256KiB --depth 4 --wait 20s "
+	const flags = " --chunk 256KiB --depth 4 --wait 60s "
 	at := f.commands()
 	l.copies = []loadCopy{
 		{"push -o json" + flags + at + "/out/file :files/in/", f.local("out/file"), f.share("in/file"), false, false},

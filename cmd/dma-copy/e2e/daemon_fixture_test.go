@@ -26,7 +26,21 @@ import (
 // share "files" is the directory "share" of the daemon's side.
 type daemonFixture struct {
 	*fixture
-	serves string // the side of the daemon
+	serves   string // the side of the daemon
+	address  string // at which it serves other machines; empty: it serves the other side of a device
+	dataPath string // of UCX, which both sides use; empty: they choose
+}
+
+// transport returns the flags for how a side reaches the other one: the daemon's, or those of a command.
+func (f *daemonFixture) transport(side string) string {
+	switch {
+	case f.address == "":
+		return serviceDevices[side]
+	case side == f.serves:
+		return "--listen " + f.address + " "
+	default:
+		return "--json peers.json "
+	}
 }
 
 // The devices of the two sides, as the service's commands name them.
@@ -41,9 +55,13 @@ func newDaemonFixture(t *testing.T, serves string) *daemonFixture {
 	return f
 }
 
-// forEachServingSide runs a test with a daemon on the DPU and with one on the host.
+// forEachServingSide runs a test with a daemon on the DPU, with one on the host, and with one on another machine.
 func forEachServingSide(t *testing.T, test func(f *daemonFixture)) {
 	t.Helper()
+	t.Run("daemon_on_another_machine", func(t *testing.T) {
+		t.Parallel()
+		test(newNetworkFixture(t))
+	})
 	for _, serves := range bothSides {
 		t.Run("daemon_on_"+serves, func(t *testing.T) {
 			t.Parallel()
@@ -105,7 +123,7 @@ func (f *daemonFixture) serve(flags string) daemon {
 func (f *daemonFixture) serveWith(flags string) daemon {
 	f.t.Helper()
 	line := fmt.Sprintf("dma-copy serve %s--keys %[2]s.keys --runtime-dir %[2]s/run --metrics unix:%[2]s/metrics %s",
-		serviceDevices[f.serves], f.serves, flags)
+		f.transport(f.serves), f.serves, flags)
 	d := daemon{f.startWith(processOptions{name: "daemon", timeout: daemonTimeout}, line), f}
 	d.waitForLog(logReady)
 	return d
@@ -120,7 +138,7 @@ func (f *daemonFixture) command(line string) side {
 func (f *daemonFixture) commandWithKey(key, line string) side {
 	f.t.Helper()
 	name, arguments, _ := strings.Cut(line, " ")
-	line = fmt.Sprintf("dma-copy %s %s--keys %s.keys %s", name, serviceDevices[f.commands()], key, arguments)
+	line = fmt.Sprintf("dma-copy %s %s--keys %s.keys %s", name, f.transport(f.commands()), key, arguments)
 	return f.start(name, line)
 }
 
@@ -144,7 +162,7 @@ func (d daemon) stop() {
 func (d daemon) expectEnd() {
 	d.t.Helper()
 	d.expectExitIn(exitOK)
-	if text := d.stderr.String(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "panic") {
+	if text := d.stderr.String(); strings.Contains(text, `"level":"error"`) || strings.Contains(text, "panic: ") {
 		d.t.Errorf("the daemon has logged an error:\n%s", text)
 	}
 }
@@ -274,7 +292,8 @@ func (f *daemonFixture) expectNothingLeft() {
 	if len(sockets) > 0 {
 		f.t.Errorf("sockets are left: %q", sockets)
 	}
-	if left := namesIn(f.t, filepath.Join(f.dir, runtimeDir)); !slices.Equal(left, []string{".run/lock"}) {
+	left := namesIn(f.t, filepath.Join(f.dir, runtimeDir))
+	if unused := f.address != "" && len(left) == 0; !unused && !slices.Equal(left, []string{".run/lock"}) {
 		f.t.Errorf("the software device has left %q", left)
 	}
 }

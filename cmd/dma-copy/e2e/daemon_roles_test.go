@@ -59,22 +59,43 @@ func TestCopiesBesideADaemon(t *testing.T) {
 	})
 }
 
-// TestCommandsOnTheDPUTakeTurns starts several commands on the DPU at once: the daemon on the host serves one after the
-// other. One whose --wait is shorter ends with 6.
-func TestCommandsOnTheDPUTakeTurns(t *testing.T) {
+// TestCommandsOnTheDPUWaitForOthers starts more commands on the DPU than the daemon on the host can serve at once: the
+// others are served afterwards. One whose --wait is shorter ends with 7.
+func TestCommandsOnTheDPUWaitForOthers(t *testing.T) {
 	t.Parallel()
 	f := newDaemonFixture(t, "host")
-	f.createLocal(pacedSize, "first")
+	first := []string{"1", "2", "3", "4"}
+	f.createLocal(2*pacedSize, first...)
 	f.createLocal(1000, "a", "b")
 	d := f.serve("")
-	first := d.push("dpu", "first")
+	var served []side
+	for _, name := range first {
+		served = append(served, f.command("push "+pacedFlags+"dpu/"+name+" :files/"))
+	}
+	d.waitForStatus("full", func(s daemonStatus) bool { return s.Running == len(first) })
 	waiting := []side{f.command("push -l INFO dpu/a :files/"), f.command("push -l INFO dpu/b :files/")}
 	hasty := f.command("ls --wait 100ms :")
-	hasty.expectExit(exitDevice)
-	hasty.expectStderr("another dma-copy already serves representor")
-	for _, s := range append(waiting, first) {
+	hasty.expectExit(exitPeer)
+	hasty.expectStderr("the daemon served other commands until the end of --wait")
+	for _, s := range append(waiting, served...) {
 		s.expectExitIn(exitOK)
 	}
-	f.expectPushed("first", "a", "b")
+	f.expectPushed("1", "2", "3", "4", "a", "b")
+	d.stop()
+}
+
+// TestDMAOfADaemonFails fails the first DMA task of a daemon on the DPU, after its handshake and the messages of the
+// request. The copy ends with the daemon's code, leaves nothing, and can be repeated.
+func TestDMAOfADaemonFails(t *testing.T) {
+	t.Parallel()
+	f := newDaemonFixture(t, "dpu")
+	f.environment = append(f.environment, "DMA_COPY_SOFT_FAULTS=fail_memcpy=1:DRIVER")
+	f.createLocal(pacedSize, "a")
+	d := f.serve("")
+	failed := f.command("push host/a :files/")
+	failed.expectExit(exitDevice)
+	failed.expectStderr("doca_dma_task_memcpy: DOCA_ERROR_DRIVER")
+	f.expectCommand("push host/a :files/")
+	f.expectPushed("a")
 	d.stop()
 }

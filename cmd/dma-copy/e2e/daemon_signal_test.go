@@ -58,7 +58,7 @@ func (f *daemonFixture) expectPushed(names ...string) {
 	}
 }
 
-// TestDaemonDrains ends a daemon with SIGTERM while some copies run and others wait for their turn. The running ones
+// TestDaemonDrains ends a daemon with SIGTERM while some copies run and others are queued. The running ones
 // complete, the waiting and new ones end with 7, and a daemon that is started again completes those.
 func TestDaemonDrains(t *testing.T) {
 	t.Parallel()
@@ -66,7 +66,12 @@ func TestDaemonDrains(t *testing.T) {
 	names := []string{"a", "b", "c", "d"}
 	f.createLocal(pacedSize, names...)
 	d := f.serve("--max-transfers 2")
-	running := []side{d.push("host", "a"), d.push("host", "b")}
+	var running []side
+	for _, name := range names[:2] {
+		command := d.push("host", name)
+		command.stop() // so that its copy still runs when the others are queued, however busy the machine is
+		running = append(running, command)
+	}
 	waiting := []side{f.command("push host/c :files/"), f.command("push host/d :files/")}
 	d.waitForStatus("full", func(s daemonStatus) bool { return s.Running == 2 && s.Waiting == 2 })
 	must(t, d.signal(syscall.SIGTERM))
@@ -76,6 +81,7 @@ func TestDaemonDrains(t *testing.T) {
 	}
 	late := f.command("push --wait 100ms host/c :files/")
 	for _, s := range running {
+		must(t, s.signal(syscall.SIGCONT))
 		s.expectExit(exitOK)
 	}
 	late.expectExit(exitPeer)
@@ -94,23 +100,27 @@ func TestDaemonDrains(t *testing.T) {
 // running ends with 7, and the next daemon completes it.
 func TestSecondSignalEndsTheDaemon(t *testing.T) {
 	t.Parallel()
-	forEachServingSide(t, func(f *daemonFixture) {
-		f.createLocal(pacedSize, "a")
-		d := f.serve("")
-		running := d.push(f.commands(), "a")
-		must(f.t, d.signal(syscall.SIGTERM))
-		d.waitForStatus("draining", func(s daemonStatus) bool { return s.Draining })
-		must(f.t, d.signal(syscall.SIGTERM))
-		d.expectExitIn(exitTerminated)
-		running.expectExitIn(exitPeer)
-		if _, err := os.Lstat(f.share("a")); err == nil {
-			f.t.Error("the file has its final name")
-		}
-		d = f.serve("")
-		f.expectCommand("push " + f.commands() + "/a :files/")
-		f.expectPushed("a")
-		d.stop()
-	})
+	forEachServingSide(t, (*daemonFixture).endInTheMiddle)
+}
+
+// endInTheMiddle ends a daemon by two signals in the middle of a copy, which the next daemon completes.
+func (f *daemonFixture) endInTheMiddle() {
+	f.t.Helper()
+	f.createLocal(pacedSize, "a")
+	d := f.serve("")
+	running := d.push(f.commands(), "a")
+	must(f.t, d.signal(syscall.SIGTERM))
+	d.waitForStatus("draining", func(s daemonStatus) bool { return s.Draining })
+	must(f.t, d.signal(syscall.SIGTERM))
+	d.expectExitIn(exitTerminated)
+	running.expectExitIn(exitPeer)
+	if _, err := os.Lstat(f.share("a")); err == nil {
+		f.t.Error("the file has its final name")
+	}
+	d = f.serve("")
+	f.expectCommand("push " + f.commands() + "/a :files/")
+	f.expectPushed("a")
+	d.stop()
 }
 
 // TestReloadUnderLoad changes shares and keys of a daemon with SIGHUP while others copy. A running copy goes on when

@@ -14,7 +14,7 @@ var checkEvent = reporttest.EventChecker(moduleRoot + "/docs/events.schema.json"
 func isEvent(line string) bool { return strings.HasPrefix(line, `{"v":`) }
 
 // checkEvents validates the events that a process has printed. The last one has to be of the kind that the exit code
-// asks for; a summary comes before an error only if some entries of a tree have failed.
+// asks for; a summary comes before an error only if some entries of a tree have failed, and peers always.
 func checkEvents(printed string, code int) error {
 	var last string
 	for line := range strings.Lines(printed) {
@@ -25,7 +25,7 @@ func checkEvents(printed string, code int) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", line, err)
 		}
-		partly := code == exitSomeFailed && last == "summary" && kind == "error"
+		partly := kind == "error" && (code == exitSomeFailed && last == "summary" || last == "peers")
 		if (last == "error" || isResult(last)) && !partly {
 			return fmt.Errorf("%s follows the %s", kind, last)
 		}
@@ -38,4 +38,4 @@ func checkEvents(printed string, code int) error {
 }
 
 // isResult reports whether events of this kind end a run that succeeds.
-func isResult(kind string) bool { return kind == "summary" || kind == "ping" }
+func isResult(kind string) bool { return kind == "summary" || kind == "ping" || kind == "peers" }

@@ -193,6 +193,9 @@ var (
 	// progressLine matches the lines that a transfer prints before its outcome is known.
 	progressLine = regexp.MustCompile(`^(resuming at \d+ %|\d+%  |\d+/\d+\+ entries  |[0-9.]+ \wi?B(  |$))`)
 
+	// peerLine matches the lines of push --to about each peer and all of them, which come before its outcome.
+	peerLine = regexp.MustCompile(`^((ok|fail|plan)  +\S+: |total \d+ peers?\b)`)
+
 	// raceWarning is printed by the race detector's runtime where /proc is not mounted.
 	raceWarning = regexp.MustCompile(`^==\d+==WARNING: reading executable name failed `)
 )
@@ -205,7 +208,8 @@ func checkStderr(stderr string, code int, wantWarning bool) error {
 		switch {
 		case strings.HasPrefix(line, `{"level":"warn"`), strings.HasPrefix(line, `{"level":"error"`):
 			warnings++
-		case strings.HasPrefix(line, "{"), progressLine.MatchString(line), raceWarning.MatchString(line):
+		case strings.HasPrefix(line, "{"), progressLine.MatchString(line), peerLine.MatchString(line),
+			raceWarning.MatchString(line):
 		case strings.HasPrefix(line, "dma-copy: "), strings.HasPrefix(line, "refpeer: "):
 			errorLines++
 		default:

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,12 +64,15 @@ func requireSoftwareDevice(t *testing.T) {
 	}
 }
 
-// setUpScript gives each script software devices of its own, a directory for each side, and the path of configs/.
+// setUpScript gives each script software devices and a TCP port of its own, a directory for each side, and the path of
+// configs/.
 func setUpScript(env *testscript.Env) error {
 	configs, configsErr := filepath.Abs(filepath.Join(moduleRoot, "configs"))
 	variables, err := prepareDirs(env.WorkDir)
 	cpu, cpuErr := usableCPU()
-	env.Vars = append(env.Vars, append(variables, "CONFIGS="+configs, "CPU="+cpu, "NODE="+nodeOf(cpu))...)
+	port, portErr := freePort()
+	env.Vars = append(env.Vars, append(variables,
+		"CONFIGS="+configs, "CPU="+cpu, "NODE="+nodeOf(cpu), "PORT="+strconv.Itoa(port))...)
 	processes := map[string]*process{}
 	env.Values[processesKey{}] = processes
 	env.Defer(func() {
@@ -76,7 +80,7 @@ func setUpScript(env *testscript.Env) error {
 			p.kill()
 		}
 	})
-	return errors.Join(configsErr, err, cpuErr)
+	return errors.Join(configsErr, err, cpuErr, portErr)
 }
 
 // usableCPU returns the number of a CPU that the programs may use.
@@ -124,7 +128,7 @@ func prepareDirs(dir string) ([]string, error) {
 	return variables, os.Chmod(runtime, 0o700)
 }
 
-// scriptCondition evaluates [root], [mount], [xattr], [numa] and [doca].
+// scriptCondition evaluates [root], [mount], [xattr], [numa], [ucx] and [doca].
 func scriptCondition(condition string) (bool, error) {
 	switch condition {
 	case "root":
@@ -136,6 +140,8 @@ func scriptCondition(condition string) (bool, error) {
 	case "numa":
 		cpu, err := usableCPU()
 		return nodeOf(cpu) != "", err
+	case "ucx":
+		return hasUCX()
 	case "doca":
 		driver, err := doca.Open(doca.Options{Choice: doca.ChooseDOCA})
 		if err != nil {

@@ -9,31 +9,28 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// PathChoice is which data paths the user permits.
-type PathChoice uint8
-
-// The choices.
-const (
-	AnyPath  PathChoice = iota // DMA if both sides can, otherwise the fast path
-	OnlyDMA                    // the DPU's DMA engine copies
-	OnlyFast                   // Comch producers and consumers
-)
-
-// Paths are the data paths that a side can and will use: at least one. The zero value is DMA alone.
-type Paths struct{ NoDMA, Fast bool }
-
 // ChoosePaths returns the paths that the user permits and the device can do on its side. It fails with ErrCapability if
-// there is none.
+// there is none, and with ErrSettings for a path of a network connection.
 func ChoosePaths(choice PathChoice, device doca.DeviceInfo, side negotiate.Side) (Paths, error) {
+	if !choice.Permits(negotiate.PathDMA) && !choice.Permits(negotiate.PathFast) {
+		return 0, NewError(ErrSettings, nil, "use --path auto, dma or fast",
+			"the path %s is for connections to other machines", choices[choice])
+	}
+	var p Paths
 	noDMA, noFast := LacksForDMA(device, side), LacksForFast(device)
-	p := Paths{NoDMA: choice == OnlyFast || noDMA != "", Fast: choice != OnlyDMA && noFast == ""}
+	if choice.Permits(negotiate.PathDMA) && noDMA == "" {
+		p |= PathsOf(negotiate.PathDMA)
+	}
+	if choice.Permits(negotiate.PathFast) && noFast == "" {
+		p |= PathsOf(negotiate.PathFast)
+	}
 	switch {
-	case !p.NoDMA || p.Fast:
+	case p != 0:
 		return p, nil
 	case choice == OnlyFast:
-		return p, incapable(device, noFast)
+		return 0, incapable(device, noFast)
 	}
-	return p, incapable(device, noDMA)
+	return 0, incapable(device, noDMA)
 }
 
 // LacksForDMA returns why a device that can negotiate cannot do its side's part of a copy by DMA, as the end of a

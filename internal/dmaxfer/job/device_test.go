@@ -21,25 +21,28 @@ func TestChoosePaths(t *testing.T) {
 	noFast := func(d *doca.DeviceInfo) { d.Consumer.Supported = false }
 	noDMA := func(d *doca.DeviceInfo) { d.ExportSupported, d.ImportSupported = false, false }
 	nothing := func(d *doca.DeviceInfo) { noFast(d); noDMA(d) }
+	const none Paths = 0
+	dma, fast := PathsOf(negotiate.PathDMA), PathsOf(negotiate.PathFast)
+	both := dma | fast
 	for name, test := range map[string]struct {
 		choice PathChoice
 		device func(*doca.DeviceInfo)
-		want   *Paths // nil: refused
+		want   Paths // none: refused
 	}{
-		"auto, both":           {AnyPath, everything, &Paths{Fast: true}},
-		"auto, no fast path":   {AnyPath, noFast, &Paths{}},
-		"auto, no DMA":         {AnyPath, noDMA, &Paths{NoDMA: true, Fast: true}},
-		"auto, nothing":        {AnyPath, nothing, nil},
-		"dma, both":            {OnlyDMA, everything, &Paths{}},
-		"dma, no DMA":          {OnlyDMA, noDMA, nil},
-		"fast, both":           {OnlyFast, everything, &Paths{NoDMA: true, Fast: true}},
-		"fast, no fast path":   {OnlyFast, noFast, nil},
-		"fast, no immediate":   {OnlyFast, func(d *doca.DeviceInfo) { d.MaxImmediate = 3 }, nil},
-		"fast, no producers":   {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.Supported = false }, nil},
-		"fast, small buffers":  {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4095 }, nil},
-		"fast, small messages": {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.MaxBuffer = 4095 }, nil},
+		"auto, both":           {AnyPath, everything, both},
+		"auto, no fast path":   {AnyPath, noFast, dma},
+		"auto, no DMA":         {AnyPath, noDMA, fast},
+		"auto, nothing":        {AnyPath, nothing, none},
+		"dma, both":            {OnlyDMA, everything, dma},
+		"dma, no DMA":          {OnlyDMA, noDMA, none},
+		"fast, both":           {OnlyFast, everything, fast},
+		"fast, no fast path":   {OnlyFast, noFast, none},
+		"fast, no immediate":   {OnlyFast, func(d *doca.DeviceInfo) { d.MaxImmediate = 3 }, none},
+		"fast, no producers":   {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.Supported = false }, none},
+		"fast, small buffers":  {OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4095 }, none},
+		"fast, small messages": {OnlyFast, func(d *doca.DeviceInfo) { d.Producer.MaxBuffer = 4095 }, none},
 		"fast, smallest buffers": {
-			OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4096 }, &Paths{true, true},
+			OnlyFast, func(d *doca.DeviceInfo) { d.Consumer.MaxBuffer = 4096 }, fast,
 		},
 	} {
 		device := capable()
@@ -47,9 +50,9 @@ func TestChoosePaths(t *testing.T) {
 		for _, side := range []negotiate.Side{negotiate.Host, negotiate.DPU} {
 			got, err := ChoosePaths(test.choice, device, side)
 			switch {
-			case test.want == nil && !errors.Is(err, ErrCapability):
+			case test.want == none && !errors.Is(err, ErrCapability):
 				t.Errorf("%s on the %s: %+v, %v", name, side, got, err)
-			case test.want != nil && (err != nil || got != *test.want):
+			case test.want != none && (err != nil || got != test.want):
 				t.Errorf("%s on the %s: %+v, %v", name, side, got, err)
 			}
 		}
@@ -72,10 +75,10 @@ func TestCheckLocal(t *testing.T) {
 func TestEngineOfTheDPU(t *testing.T) {
 	device := capable()
 	device.MemcpySupported = false
-	if p, err := ChoosePaths(AnyPath, device, negotiate.DPU); err != nil || !p.NoDMA {
+	if p, err := ChoosePaths(AnyPath, device, negotiate.DPU); err != nil || p.Has(negotiate.PathDMA) {
 		t.Errorf("DPU: %+v, %v", p, err)
 	}
-	if p, err := ChoosePaths(AnyPath, device, negotiate.Host); err != nil || p.NoDMA {
+	if p, err := ChoosePaths(AnyPath, device, negotiate.Host); err != nil || !p.Has(negotiate.PathDMA) {
 		t.Errorf("host: %+v, %v", p, err)
 	}
 }

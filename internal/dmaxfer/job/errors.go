@@ -32,8 +32,9 @@ var (
 	// ErrCapability means that the device lacks a capability that its side needs.
 	ErrCapability = errors.New("capability")
 
-	// ErrNoDMA means that the DPU may not import the host's memory, and that both sides can use the fast path instead.
-	ErrNoDMA = errors.New("no DMA")
+	// ErrOtherPath means that the window of the planned path is not within reach, as that of a host whose memory the
+	// DPU may not import, and that both sides can use another path instead.
+	ErrOtherPath = errors.New("another path")
 
 	// ErrCopy means that the DMA engine failed during the transfer, most likely because the host's memory is gone.
 	ErrCopy = errors.New("copy")

@@ -309,6 +309,10 @@ func (f *LocalFile) Explain(side negotiate.Side, err error) error {
 	case errors.Is(err, negotiate.ErrNeedsNative) && !f.Stream:
 		return NewError(negotiate.ErrNeedsNative, nil, "run dma-copy on the other side too, or leave out --path fast",
 			"the %s uses the reference protocol, which copies by DMA, and this side cannot or may not use DMA", peer)
+	case errors.Is(err, negotiate.ErrNoPath) && (peer == negotiate.Client || peer == negotiate.Server):
+		return NewError(ErrCapability, nil, "give both the same --path, or leave it out on both sides",
+			"%s (a daemon permits only tls unless its --path lists others)",
+			negotiate.ErrNoPath)
 	case errors.Is(err, negotiate.ErrNoPath):
 		return NewError(ErrCapability, nil, "leave out --path on both sides, and see what dma-copy devices lists there",
 			"%s: one of them does not use DMA, and one not the fast path", negotiate.ErrNoPath)

@@ -115,7 +115,7 @@ func TestInspectFollowsTheKernel(t *testing.T) {
 	}
 }
 
-// The symlink of a stranger in a directory like /tmp is no target for root, whatever fs.protected_symlinks is set to.
+// The symlink of another user in a directory like /tmp is no target for root, whatever fs.protected_symlinks is set to.
 func TestInspectRefusesUntrustedSymlinks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give symlinks away")
@@ -287,5 +287,20 @@ func mustInspectAlike(t *testing.T, s job.Search, directory, name string, root *
 		got.Directory != want.Directory || got.Replaces != want.Replaces || got.Unfinished != want.Unfinished ||
 		got.NoFile != want.NoFile {
 		t.Errorf("%+v became %+v, and %+v", s, got, want)
+	}
+}
+
+// Sides without a data path in common learn what to do about it, which differs by the kind of connection.
+func TestExplainNoPath(t *testing.T) {
+	for side, want := range map[negotiate.Side]string{
+		negotiate.Client: "a daemon permits only tls unless its --path lists others",
+		negotiate.Server: "a daemon permits only tls unless its --path lists others",
+		negotiate.Host:   "one of them does not use DMA, and one not the fast path",
+		negotiate.DPU:    "one of them does not use DMA, and one not the fast path",
+	} {
+		err := new(job.LocalFile).Explain(side, negotiate.ErrNoPath)
+		if !errors.Is(err, job.ErrCapability) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", side, err, want)
+		}
 	}
 }

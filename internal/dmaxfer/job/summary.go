@@ -18,6 +18,7 @@ type Summary struct {
 	Elapsed   time.Duration
 	Protocol  negotiate.Protocol
 	DataPath  negotiate.Path // of the content
+	Transport string         // what carries the content on that path, as UCX names it; empty if the path says it all
 	Chunk     int64          // bytes; 0 on the host in the reference protocol, where the peer decides
 	Depth     int            // chunks in flight; 0 on the host in the reference protocol
 	Anonymous bool           // the host held the file in anonymous memory: the driver would not pin a mapping of it

@@ -77,12 +77,29 @@ func (a *account) begins(size, resume int64) {
 	a.moves()
 }
 
-// windowOpened notes that this side's window is open.
-func (a *account) windowOpened() {
+// windowOpened notes that this side's window is open, and what carries the content.
+func (a *account) windowOpened(transport string) {
 	a.mu.Lock()
-	a.opened = true
+	a.opened, a.summary.Transport = true, transport
 	a.mu.Unlock()
 	a.moves()
+}
+
+// transport returns what carries the content; empty if this side does not know.
+func (a *account) transport() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.summary.Transport
+}
+
+// peerNamed notes what carries the content by the peer's word, if it says so.
+func (a *account) peerNamed(transport string) {
+	if transport == "" {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.summary.Transport = transport
 }
 
 // moves tells that data is about to move, once there is some and the window is open.

@@ -92,7 +92,7 @@ func (c *conclusion) sendFinished(ctx context.Context) error {
 	}
 	durability := c.terms.durability()
 	c.terms.config.Progress.Enter(job.Concluding)
-	message, err := c.replies.session.Finished(c.replies.message, durability)
+	message, err := c.replies.session.Finished(c.replies.message, durability, c.account.transport())
 	if err != nil {
 		return err
 	}

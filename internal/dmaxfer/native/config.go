@@ -129,13 +129,38 @@ func (c *Config) flags() negotiate.Flags {
 		negotiate.FlagDryRun:        c.DryRun,
 		negotiate.FlagRefuseSame:    c.RefuseSame,
 		negotiate.FlagFailFast:      c.FailFast,
-		negotiate.FlagNoDMA:         c.Paths.NoDMA,
-		negotiate.FlagFast:          c.Paths.Fast,
+		negotiate.FlagNoDMA:         !c.Paths.Has(negotiate.PathDMA),
 		negotiate.FlagReceives:      c.Use == job.TargetUse,
 	} {
 		if set {
 			flags |= flag
 		}
 	}
+	for path, flag := range pathFlags {
+		if c.Paths.Has(path) {
+			flags |= flag
+		}
+	}
 	return flags
+}
+
+// pathFlags is the only table of the flags by which a side says that it can use a path. For PathDMA there is
+// negotiate.FlagNoDMA.
+var pathFlags = map[negotiate.Path]negotiate.Flags{
+	negotiate.PathFast: negotiate.FlagFast, negotiate.PathTLS: negotiate.FlagTLS,
+	negotiate.PathMessages: negotiate.FlagMessages, negotiate.PathRMA: negotiate.FlagRMA,
+}
+
+// pathsOf returns the paths that the flags of a HELLO stand for.
+func pathsOf(flags negotiate.Flags) job.Paths {
+	var p job.Paths
+	if !flags.Has(negotiate.FlagNoDMA) {
+		p = job.PathsOf(negotiate.PathDMA)
+	}
+	for path, flag := range pathFlags {
+		if flags.Has(flag) {
+			p |= job.PathsOf(path)
+		}
+	}
+	return p
 }

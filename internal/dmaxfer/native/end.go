@@ -246,8 +246,8 @@ func (t *transfer) partWith(message []byte) {
 
 // code implements link.
 func (t *transfer) code(err error) negotiate.AbortCode {
-	if errors.Is(err, job.ErrNoDMA) {
-		return negotiate.AbortNoDMA
+	if errors.Is(err, job.ErrOtherPath) {
+		return negotiate.AbortOtherPath
 	}
 	if t.config.ExitCode == nil {
 		return negotiate.AbortFailure

@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
-	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
@@ -52,7 +51,7 @@ func (d deviceMemory) exposeConsumers(ctx context.Context, l Layout) (*Window, e
 func (d deviceMemory) addConsumer(
 	ctx context.Context, w *Window, fast comch.FastPath, l Layout, lane int,
 ) (*consumerEngine, error) {
-	slots := (l.Depth - lane + l.Lanes - 1) / l.Lanes
+	slots := l.LaneSlots(lane)
 	region, err := d.device.Alloc(int64(slots)*l.Chunk, doca.LocalWrite|doca.RemoteWrite)
 	if err != nil {
 		return nil, fmt.Errorf("registering buffers: %w", err)
@@ -64,7 +63,7 @@ func (d deviceMemory) addConsumer(
 	}
 	w.AddCloser(consumer)
 	private := make([]byte, int64(l.Buffers)*l.Chunk)
-	engine := newConsumerEngine(consumer, region.Bytes(), private, l, lane, slots)
+	engine := newConsumerEngine(consumer, region.Bytes(), private, l, lane)
 	w.Buffers = append(w.Buffers, pump.NewSlots(private, l.Chunk))
 	w.Engines = append(w.Engines, engine)
 	return engine, engine.postAll()
@@ -196,49 +195,31 @@ func (p *producerEngine) take(n int, into []pump.Moved) int {
 // Inflight implements pump.Engine.
 func (p *producerEngine) Inflight() int { return len(p.pending) + p.Producer.Inflight() }
 
-// consumerEngine is the pump.Engine of a receiver's lane. A move ends when the message of its slot has been copied out
-// of the posted buffer that it has arrived in. That buffer is posted again before the slot can be acknowledged, so that
-// there is always one for each slot that the sender may use.
+// consumerEngine is the pump.Engine of a receiver's lane. The buffer that a message has arrived in is posted again
+// before its slot can be acknowledged, so that there is always one for each slot that the sender may use.
 type consumerEngine struct {
-	consumer    *doca.Consumer
-	posted      []byte // the buffers for messages
-	private     []byte // the lane's own
-	chunk       int64
-	depth       int // slots of the window
-	lane, lanes int
-	digest      digest.Algorithm
-
-	slots    []slotArrival // of this lane, in the order of their numbers
-	wanted   int           // moves that wait for their message
+	consumer *doca.Consumer
+	posted   []byte // the buffers for messages
+	chunk    int64
+	matcher  *SlotMatcher
 	received []doca.Received
-	ended    []pump.Moved
 	broken   error // why no further message can be taken
-}
-
-// slotArrival is what has happened of the two events that a move needs, which come in any order.
-type slotArrival struct {
-	arrived bool  // the message is in a posted buffer:
-	buffer  int64 // its offset
-	length  int64
-
-	wanted bool
-	move   pump.Move
 }
 
 var _ pump.Engine = (*consumerEngine)(nil)
 
-func newConsumerEngine(consumer *doca.Consumer, posted, private []byte, l Layout, lane, slots int) *consumerEngine {
-	return &consumerEngine{
-		consumer: consumer, posted: posted, private: private, chunk: l.Chunk, depth: l.Depth,
-		lane: lane, lanes: l.Lanes, digest: l.Digest, slots: make([]slotArrival, slots),
-		received: make([]doca.Received, slots), ended: make([]pump.Moved, 0, slots),
+func newConsumerEngine(consumer *doca.Consumer, posted, private []byte, l Layout, lane int) *consumerEngine {
+	c := &consumerEngine{
+		consumer: consumer, posted: posted, chunk: l.Chunk, received: make([]doca.Received, l.LaneSlots(lane)),
 	}
+	c.matcher = NewSlotMatcher(private, l, lane, c.post)
+	return c
 }
 
 // postAll posts all buffers.
 func (c *consumerEngine) postAll() error {
-	for slot := range c.slots {
-		if err := c.post(int64(slot) * c.chunk); err != nil {
+	for buffer := int64(0); buffer < int64(len(c.posted)); buffer += c.chunk {
+		if err := c.post(buffer); err != nil {
 			return err
 		}
 	}
@@ -252,13 +233,8 @@ func (c *consumerEngine) post(buffer int64) error {
 
 // Submit implements pump.Engine.
 func (c *consumerEngine) Submit(moves []pump.Move) (int, error) {
-	for _, m := range moves {
-		s := &c.slots[int(m.Window/c.chunk)/c.lanes]
-		s.wanted, s.move = true, m
-		c.wanted++
-		if err := c.settle(s); err != nil {
-			return 0, err
-		}
+	if err := c.matcher.Submit(moves); err != nil {
+		return 0, err
 	}
 	return len(moves), c.collect()
 }
@@ -295,49 +271,15 @@ func (c *consumerEngine) arrive(r *doca.Received) error {
 		return r.Err
 	}
 	if len(r.Immediate) != slotNumberSize {
-		return c.violation("%d bytes of immediate data", len(r.Immediate))
+		return c.matcher.Violation("%d bytes of immediate data", len(r.Immediate))
 	}
-	slot := binary.BigEndian.Uint32(r.Immediate)
-	if slot >= uint32(c.depth) || int(slot)%c.lanes != c.lane {
-		return c.violation("slot %d is not one of this consumer", slot)
-	}
-	s := &c.slots[int(slot)/c.lanes]
-	if s.arrived {
-		return c.violation("slot %d twice", slot)
-	}
-	s.arrived, s.buffer, s.length = true, int64(r.Tag), r.Length
-	return c.settle(s)
-}
-
-// settle ends the move of a slot if its message has arrived.
-func (c *consumerEngine) settle(s *slotArrival) error {
-	if !s.arrived || !s.wanted {
-		return nil
-	}
-	m := s.move
-	if s.length != m.Length {
-		return c.violation("a message of %d bytes for a record of %d", s.length, m.Length)
-	}
-	from, to := c.posted[s.buffer:s.buffer+m.Length], c.private[m.Buffer:m.Buffer+m.Length]
-	moved := pump.Moved{Tag: m.Tag}
-	if m.Plain {
-		copy(to, from)
-	} else {
-		moved.Checked, moved.Check = true, digest.CheckedCopy(c.digest, to, from)
-	}
-	c.ended = append(c.ended, moved)
-	s.arrived, s.wanted = false, false
-	c.wanted--
-	return c.post(s.buffer)
-}
-
-func (c *consumerEngine) violation(format string, args ...any) error {
-	return &negotiate.Error{Err: negotiate.ErrMalformed, Detail: "on the fast path: " + fmt.Sprintf(format, args...)}
+	buffer := int64(r.Tag)
+	return c.matcher.Arrive(binary.BigEndian.Uint32(r.Immediate), c.posted[buffer:buffer+r.Length], buffer)
 }
 
 // Reap implements pump.Engine.
 func (c *consumerEngine) Reap(ctx context.Context, into []pump.Moved) (int, error) {
-	for len(c.ended) == 0 && c.wanted > 0 {
+	for c.matcher.Waits() {
 		if c.broken != nil {
 			return 0, c.broken
 		}
@@ -352,16 +294,14 @@ func (c *consumerEngine) Reap(ctx context.Context, into []pump.Moved) (int, erro
 
 // Poll implements pump.Engine. An error is reported by Submit or Reap.
 func (c *consumerEngine) Poll(into []pump.Moved) int {
-	if c.wanted > 0 || len(c.ended) > 0 {
+	if c.matcher.Inflight() > 0 {
 		_ = c.collect() // keeps the error
 	}
-	n := copy(into, c.ended)
-	c.ended = c.ended[:copy(c.ended, c.ended[n:])]
-	return n
+	return c.matcher.Take(into)
 }
 
 // Inflight implements pump.Engine.
-func (c *consumerEngine) Inflight() int { return c.wanted + len(c.ended) }
+func (c *consumerEngine) Inflight() int { return c.matcher.Inflight() }
 
 // Close implements pump.Engine.
 func (c *consumerEngine) Close() error { return c.consumer.Close() }

@@ -39,7 +39,7 @@ func newFastPair(t *testing.T, lanes int) *fastPair {
 	}
 	mine := p.layout
 	mine.Sends, mine.Buffers = false, 5
-	p.window, err = NewMemory(p.receiver, p.to).Expose(t.Context(), mine)
+	p.window, err = NewMemory(p.receiver, negotiate.DPU, p.to).Expose(t.Context(), mine)
 	must(t, err)
 	p.consumers, err = negotiate.ConsumerIDs(p.window.Descriptor, uint32(mine.Depth))
 	must(t, err)
@@ -83,7 +83,7 @@ func (p *fastPair) open(driver *doca.Driver) {
 func (p *fastPair) openSender() {
 	p.t.Helper()
 	var err error
-	p.sending, err = NewMemory(p.sender, p.from).Open(p.t.Context(), p.layout, negotiate.Window{
+	p.sending, err = NewMemory(p.sender, negotiate.Host, p.from).Open(p.t.Context(), p.layout, negotiate.Window{
 		Length: uint64(p.layout.Length()), Descriptor: p.window.Descriptor,
 	})
 	must(p.t, err)
@@ -131,7 +131,7 @@ func (p *fastPair) checkMove(slot int, length int64, round int) {
 	sent := move(p.t, from, pump.Move{Window: at, Buffer: at, Length: length, Tag: round})
 	got := move(p.t, into, pump.Move{Window: at, Buffer: to, Length: length, Tag: round})
 	if sent.Tag != round || sent.Err != nil || got.Tag != round || got.Err != nil || !got.Checked ||
-		got.Check != digest.Check(digest.CRC32C, content) || !bytes.Equal(into.private[to:to+length], content) {
+		got.Check != digest.Check(digest.CRC32C, content) || !bytes.Equal(into.matcher.buffers[to:to+length], content) {
 		p.t.Fatalf("round %d: sent %+v, got %+v", round, sent, got)
 	}
 }
@@ -204,7 +204,7 @@ func TestAbsentConsumers(t *testing.T) {
 		_ = p.to.Close()
 	}()
 	must(t, p.to.Send(t.Context(), []byte{1}))
-	_, err := NewMemory(p.sender, p.from).Open(t.Context(), p.layout, negotiate.Window{
+	_, err := NewMemory(p.sender, negotiate.Host, p.from).Open(t.Context(), p.layout, negotiate.Window{
 		Length: uint64(p.layout.Length()), Descriptor: negotiate.AppendConsumers(nil, []uint32{4711}),
 	})
 	mustBe(t, err, comch.ErrPeerLost)

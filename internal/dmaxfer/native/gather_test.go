@@ -83,10 +83,10 @@ func gatheredMeeting(t *testing.T, list int, faults string, a digest.Algorithm) 
 	for _, p := range []*party{m.sender, m.receiver} {
 		p.config.Chunk, p.config.Depth, p.config.Digest = 64<<10, 32, a
 	}
-	counts := &countingMemory{Memory: NewMemory(dpu, nil)}
+	counts := &countingMemory{Memory: NewMemory(dpu, negotiate.DPU, nil)}
 	m.memory = func(side negotiate.Side) Memory {
 		if side == negotiate.Host {
-			return NewMemory(host, nil)
+			return NewMemory(host, negotiate.Host, nil)
 		}
 		return counts
 	}

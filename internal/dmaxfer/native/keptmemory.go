@@ -8,24 +8,40 @@ import (
 	"sync"
 
 	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
 // KeptMemory is a Memory whose window, import, buffers, engines, producers and consumers outlive a transfer, and are
 // used again by the next one over the same connection. All of it is fresh memory of zeros, which no other connection
-// has used or will use. A transfer with another Layout, or with another window of the peer, replaces it, and so does
-// the one after a transfer that failed: copies or messages of that may still be under way. It serves one transfer at a
-// time; Close and RefusedDMA may be called at any time.
+// has used or will use. What is kept for each direction is separate, so that a connection may alternate between them. A
+// transfer with another Layout, or with another window of the peer, replaces what its direction has, and so does the
+// one after a transfer that failed: copies or messages of that may still be under way. It serves one transfer at a
+// time; Close may be called at any time.
 type KeptMemory struct {
 	Memory // opens what is not kept
 
 	mu      sync.Mutex
-	kept    *keptWindow   // nil: none
-	lent    bool          // a transfer uses what may be kept afterwards
-	stuck   []*keptWindow // to be released; remain while the device does not let go of them
+	kept    [2]*keptWindow // by direction; nil: none
+	lent    bool           // a transfer uses what may be kept afterwards
+	stuck   []*keptWindow  // to be released; remain while the device does not let go of them
 	closed  bool
-	refused bool
+	refused job.Paths // whose window is not within reach
+}
+
+// Sparing is a Memory that can say whether there is enough for what is kept and not used.
+type Sparing interface {
+	// Ample reports whether a connection may keep a window for each direction. It may be called at any time.
+	Ample() bool
+}
+
+// direction is the index of what is kept for transfers in which this side sends, or receives.
+func (l Layout) direction() int {
+	if l.Sends {
+		return 1
+	}
+	return 0
 }
 
 // keptWindow is one side's end of a window, and what it was opened for.
@@ -43,8 +59,8 @@ var errMemoryClosed = errors.New("internal error: the memory of the connection i
 
 // NewKeptMemory returns the Memory of all transfers over one connection. conn is the connection of the device itself,
 // which makes producers and consumers.
-func NewKeptMemory(device *doca.Device, conn comch.Conn) *KeptMemory {
-	return Keep(NewMemory(device, conn))
+func NewKeptMemory(device *doca.Device, side negotiate.Side, conn comch.Conn) *KeptMemory {
+	return Keep(NewMemory(device, side, conn))
 }
 
 // Keep returns a KeptMemory of what another Memory opens.
@@ -59,24 +75,31 @@ func (k *KeptMemory) Expose(ctx context.Context, l Layout) (*Window, error) {
 func (k *KeptMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
 	of.Descriptor = slices.Clone(of.Descriptor)
 	w, err := k.lend(l, of, func() (*Window, error) { return k.Memory.Open(ctx, l, of) })
-	if err != nil && l.Path == negotiate.PathDMA && refusesDMA(err) {
+	if err != nil && permanent(err) {
 		k.mu.Lock()
-		k.refused = true
+		k.refused |= job.PathsOf(l.Path)
 		k.mu.Unlock()
 	}
 	return w, err
 }
 
-// refusesDMA reports whether a device may not import the peer's memory, and another attempt would fail, too.
-func refusesDMA(err error) bool {
-	return errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported)
+// permanent reports whether the peer's window is not within reach, as that of a host whose memory the device may not
+// import: another attempt would fail, too.
+func permanent(err error) bool {
+	return errors.Is(err, doca.CodeNotPermitted) || errors.Is(err, doca.CodeNotSupported) ||
+		errors.Is(err, ErrUnreachable)
 }
 
-// RefusedDMA reports whether this side may not import the peer's window, as a transfer has found out.
-func (k *KeptMemory) RefusedDMA() bool {
+// Paths implements Memory. It leaves out a path whose window was not within reach of an earlier transfer, if there is
+// another one instead.
+func (k *KeptMemory) Paths(choice job.PathChoice) (job.Paths, error) {
+	p, err := k.Memory.Paths(choice)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.refused
+	if path, fragile := p.Fragile(); fragile && k.refused.Has(path) {
+		p = p.Without(path)
+	}
+	return p, err
 }
 
 // lend returns what is kept, if it is what the transfer needs, and otherwise what open returns.
@@ -87,18 +110,37 @@ func (k *KeptMemory) lend(l Layout, of negotiate.Window, open func() (*Window, e
 	}
 	if w == nil {
 		w = &keptWindow{layout: l, of: of}
-		if w.Window, err = open(); err != nil {
+		if w.Window, err = open(); err != nil && k.dropOther(l) {
+			w.Window, err = open()
+		}
+		if err != nil {
 			k.mu.Lock()
 			defer k.mu.Unlock()
 			k.lent = false
 			return nil, err
 		}
 	}
-	lease := &Window{
-		Slots: w.Slots, Buffers: w.Buffers, Engines: w.Engines, Address: w.Address, Descriptor: w.Descriptor,
-	}
+	lease := w.Lend()
 	lease.AddCloser(&windowLease{memory: k, window: w, lease: lease})
 	return lease, nil
+}
+
+// dropOther releases what is kept for the other direction, which may be in the way of what a transfer needs. It reports
+// whether there was anything.
+func (k *KeptMemory) dropOther(l Layout) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.retireLocked(1-l.direction()) && k.releaseStuck() == nil
+}
+
+// retireLocked no longer keeps what a direction has, if anything; it is to be released. The caller has locked mu.
+func (k *KeptMemory) retireLocked(direction int) bool {
+	w := k.kept[direction]
+	if w == nil {
+		return false
+	}
+	k.stuck, k.kept[direction] = append(k.stuck, w), nil
+	return true
 }
 
 // takeKept takes what is kept if it serves, and releases it otherwise; then it returns nil. What could not be released
@@ -112,19 +154,22 @@ func (k *KeptMemory) takeKept(l Layout, of negotiate.Window) (*keptWindow, error
 	case k.lent:
 		return nil, ErrMemoryInUse
 	}
-	w := k.kept
-	k.kept = nil
+	w := k.kept[l.direction()]
 	if w != nil && !w.serves(l, of) {
-		k.stuck, w = append(k.stuck, w), nil
+		k.retireLocked(l.direction())
+		w = nil
 	}
 	if err := k.releaseStuck(); err != nil {
 		return nil, err
 	}
-	k.lent = true
+	k.lent, k.kept[l.direction()] = true, nil
 	return w, nil
 }
 
 func (w *keptWindow) serves(l Layout, of negotiate.Window) bool {
+	if w.Ended != nil && w.Ended() {
+		return false
+	}
 	return w.layout == l && w.of.Address == of.Address && w.of.Length == of.Length &&
 		bytes.Equal(w.of.Descriptor, of.Descriptor)
 }
@@ -145,11 +190,15 @@ func (l *windowLease) Close() error {
 	defer k.mu.Unlock()
 	if !l.ended {
 		l.ended, k.lent = true, false
-		if l.lease.clean && l.window.idle() && !k.closed {
-			k.kept = l.window
-			return nil
+		direction := l.window.layout.direction()
+		if !l.lease.clean || !l.window.idle() || k.closed {
+			k.stuck = append(k.stuck, l.window)
+			return k.releaseStuck()
 		}
-		k.stuck = append(k.stuck, l.window)
+		k.kept[direction] = l.window
+		if s, is := k.Memory.(Sparing); is && !s.Ample() {
+			k.retireLocked(1 - direction)
+		}
 	}
 	return k.releaseStuck()
 }
@@ -182,11 +231,12 @@ func (k *KeptMemory) Close() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.closed = true
+	for direction := range k.kept {
+		k.retireLocked(direction)
+	}
+	err := k.releaseStuck()
 	if k.lent {
-		return ErrMemoryInUse
+		return ErrMemoryInUse // what is still stuck is released with the rest
 	}
-	if k.kept != nil {
-		k.stuck, k.kept = append(k.stuck, k.kept), nil
-	}
-	return k.releaseStuck()
+	return err
 }

@@ -19,6 +19,12 @@ type countedMemory struct {
 	inflight         int   // of its engines
 }
 
+func (*countedMemory) Paths(job.PathChoice) (job.Paths, error) {
+	return job.PathsOf(negotiate.PathDMA, negotiate.PathFast, negotiate.PathTLS), nil
+}
+
+func (*countedMemory) Check(int64, int) error { return nil }
+
 func (*countedMemory) Traits(job.Paths) Traits { return Traits{} }
 
 func (m *countedMemory) Expose(context.Context, Layout) (*Window, error) { return m.open() }
@@ -88,7 +94,7 @@ func TestKeptMemoryServesTheNextTransfer(t *testing.T) {
 	}
 	m.mustHave(t, "the same", 1, 0)
 	other := layout
-	other.Sends = true
+	other.Depth = 4
 	endTransfer(t, mustLend(t, k, other, of), true)
 	m.mustHave(t, "another layout", 2, 1)
 	of.Descriptor = []byte("b")
@@ -111,6 +117,62 @@ func TestKeptMemoryServesTheNextTransfer(t *testing.T) {
 	}
 }
 
+// A connection that sends and receives alternately opens two windows, and not one for each transfer.
+func TestKeptMemoryForEachDirection(t *testing.T) {
+	m := &countedMemory{}
+	k := Keep(m)
+	for range 3 {
+		for _, sends := range []bool{false, true} {
+			endTransfer(t, mustLend(t, k, Layout{Sends: sends}, negotiate.Window{}), true)
+		}
+	}
+	m.mustHave(t, "alternately", 2, 0)
+	endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), false)
+	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+	m.mustHave(t, "after the failure of one direction", 2, 1)
+	if err := k.Close(); err != nil {
+		t.Fatal(err)
+	}
+	m.mustHave(t, "closed", 2, 2)
+}
+
+// scarceMemory is a Memory of which there is not enough for two windows, or only enough for what is used.
+type scarceMemory struct {
+	*countedMemory
+	windows int // that may be open at once
+	ample   bool
+}
+
+func (m scarceMemory) Ample() bool { return m.ample }
+
+func (m scarceMemory) Open(ctx context.Context, l Layout, of negotiate.Window) (*Window, error) {
+	if m.opened-m.released == m.windows {
+		return nil, errors.New("too many windows")
+	}
+	return m.countedMemory.Open(ctx, l, of)
+}
+
+// What is kept for one direction is released if the other one needs it, or if memory is scarce.
+func TestKeptMemoryIsInNobodysWay(t *testing.T) {
+	for name, m := range map[string]scarceMemory{
+		"one window":     {&countedMemory{}, 1, true},
+		"little is left": {&countedMemory{}, 2, false},
+	} {
+		k := Keep(m)
+		endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+		endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), true)
+		m.mustHave(t, name, 2, 1)
+		endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), true)
+		m.mustHave(t, name+", the same direction again", 2, 1)
+		endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+		m.mustHave(t, name+", the first direction again", 3, 2)
+		if err := k.Close(); err != nil {
+			t.Fatal(err)
+		}
+		m.mustHave(t, name+", closed", 3, 3)
+	}
+}
+
 // The descriptor of the peer is in the buffer of a message, which is used again.
 func TestKeptMemoryCopiesTheDescriptor(t *testing.T) {
 	m := &countedMemory{}
@@ -125,6 +187,7 @@ func TestKeptMemoryCopiesTheDescriptor(t *testing.T) {
 func TestKeptMemoryInUse(t *testing.T) {
 	m := &countedMemory{}
 	k := Keep(m)
+	endTransfer(t, mustLend(t, k, Layout{Sends: true}, negotiate.Window{}), true)
 	w := mustLend(t, k, Layout{}, negotiate.Window{})
 	if _, err := k.Expose(t.Context(), Layout{}); !errors.Is(err, ErrMemoryInUse) {
 		t.Errorf("a second transfer: %v", err)
@@ -132,13 +195,27 @@ func TestKeptMemoryInUse(t *testing.T) {
 	if err := k.Close(); !errors.Is(err, ErrMemoryInUse) {
 		t.Errorf("Close: %v", err)
 	}
-	m.mustHave(t, "in use", 1, 0)
+	m.mustHave(t, "in use", 2, 1) // what is kept for the other direction is released
 	endTransfer(t, w, true)
-	m.mustHave(t, "after the transfer", 1, 1)
+	m.mustHave(t, "after the transfer", 2, 2)
 	if err := k.Close(); err != nil {
 		t.Error(err)
 	}
-	m.mustHave(t, "closed again", 1, 1)
+	m.mustHave(t, "closed again", 2, 2)
+}
+
+// Close releases what is kept for the other direction also while a transfer uses the memory, maybe for ever.
+func TestKeptMemoryClosedInUse(t *testing.T) {
+	m := &countedMemory{}
+	k := Keep(m)
+	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+	w := mustLend(t, k, Layout{Sends: true}, negotiate.Window{})
+	if err := k.Close(); !errors.Is(err, ErrMemoryInUse) {
+		t.Errorf("Close: %v", err)
+	}
+	m.mustHave(t, "in use", 2, 1)
+	endTransfer(t, w, true)
+	m.mustHave(t, "after the transfer", 2, 2)
 }
 
 // What the device does not let go of is neither forgotten nor replaced by more memory.
@@ -165,8 +242,19 @@ func TestKeptMemoryOfABusyDevice(t *testing.T) {
 	m.mustHave(t, "free", 1, 1)
 }
 
-// That DMA is not permitted is found out once.
-func TestKeptMemoryRemembersRefusedDMA(t *testing.T) {
+// A window that has ended is replaced.
+func TestKeptMemoryReplacesAWindowThatEnded(t *testing.T) {
+	m := &countedMemory{}
+	k := Keep(m)
+	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+	k.kept[Layout{}.direction()].Ended = func() bool { return m.opened == 1 }
+	endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)
+	m.mustHave(t, "after its end", 2, 1)
+	must(t, k.Close())
+}
+
+// That a window is not within reach is found out once.
+func TestKeptMemoryRemembersAPathThatFailed(t *testing.T) {
 	for _, test := range []struct {
 		err  error
 		path negotiate.Path
@@ -174,16 +262,17 @@ func TestKeptMemoryRemembersRefusedDMA(t *testing.T) {
 	}{
 		{doca.CodeNotPermitted, negotiate.PathDMA, true},
 		{doca.CodeNotSupported, negotiate.PathDMA, true},
+		{ErrUnreachable, negotiate.PathDMA, true},
 		{doca.CodeIOFailed, negotiate.PathDMA, false},
-		{doca.CodeNotPermitted, negotiate.PathFast, false},
+		{doca.CodeNotPermitted, negotiate.PathFast, false}, // there is nothing instead
 	} {
 		m := &countedMemory{refused: test.err}
 		k := Keep(m)
 		if _, err := k.Open(t.Context(), Layout{Path: test.path}, negotiate.Window{}); !errors.Is(err, test.err) {
 			t.Errorf("Open: %v", err)
 		}
-		if k.RefusedDMA() != test.want {
-			t.Errorf("%v on the path %s: %t", test.err, test.path, k.RefusedDMA())
+		if p, err := k.Paths(job.AnyPath); err != nil || p.Has(negotiate.PathDMA) == test.want {
+			t.Errorf("%v on the path %s: %b, %v", test.err, test.path, p, err)
 		}
 		m.refused = nil
 		endTransfer(t, mustLend(t, k, Layout{}, negotiate.Window{}), true)

@@ -23,7 +23,7 @@ type localMemory struct {
 // NewLocalMemory returns the Memory for both sides of one transfer within this process, from the host to the DPU. It is
 // safe for concurrent use by the two.
 func NewLocalMemory(device *doca.Device) Memory {
-	return &localMemory{deviceMemory: deviceMemory{device: device}}
+	return &localMemory{deviceMemory: deviceMemory{device: device, side: negotiate.DPU}}
 }
 
 // localDescriptor takes the place of an export descriptor, of which the protocol needs one.

@@ -15,20 +15,33 @@ import (
 // deviceMemory is the Memory of a DOCA device and a connection of it.
 type deviceMemory struct {
 	device *doca.Device
+	side   negotiate.Side
 	conn   comch.Conn
 }
 
-// NewMemory returns the Memory of a DOCA device and a connection of it.
-func NewMemory(device *doca.Device, conn comch.Conn) Memory { return deviceMemory{device, conn} }
+// NewMemory returns the Memory of a DOCA device on its side, and a connection of it.
+func NewMemory(device *doca.Device, side negotiate.Side, conn comch.Conn) Memory {
+	return deviceMemory{device, side, conn}
+}
+
+// Paths implements Memory.
+func (d deviceMemory) Paths(choice job.PathChoice) (job.Paths, error) {
+	return job.ChoosePaths(choice, d.device.Info(), d.side)
+}
+
+// Check implements Memory.
+func (d deviceMemory) Check(chunk int64, depth int) error {
+	return job.CheckLimits(d.device, d.side, chunk, depth)
+}
 
 // Traits implements Memory.
 func (d deviceMemory) Traits(p job.Paths) Traits {
 	info := d.device.Info()
 	t := Traits{Distant: d.device.Distant()}
-	if !p.NoDMA {
+	if p.Has(negotiate.PathDMA) {
 		t.Largest = int64(info.MaxBufferSize)
 	}
-	if p.Fast {
+	if p.Has(negotiate.PathFast) {
 		consumer, producer := info.Consumer, info.Producer
 		t.Largest = least(t.Largest, int64(consumer.MaxBuffer), int64(producer.MaxBuffer))
 		t.Deepest = least(int64(consumer.MaxTasks), int64(producer.MaxTasks))

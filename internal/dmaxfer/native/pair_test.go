@@ -132,6 +132,7 @@ func (m *meeting) meet(t *testing.T) {
 		must(t, err)
 		defer file.Close()
 		p.config.Side, p.config.Memory, p.config.File = side, shared, file
+		p.config.Paths = job.PathsOf(negotiate.PathDMA)
 		if m.memory != nil {
 			p.config.Memory = m.memory(side)
 		}
@@ -275,6 +276,14 @@ type sharedMemory struct {
 	corrupted int
 	window    []byte
 }
+
+// Paths implements Memory.
+func (*sharedMemory) Paths(job.PathChoice) (job.Paths, error) {
+	return job.PathsOf(negotiate.PathDMA), nil
+}
+
+// Check implements Memory.
+func (*sharedMemory) Check(int64, int) error { return nil }
 
 // Traits implements Memory.
 func (*sharedMemory) Traits(job.Paths) Traits { return Traits{} }

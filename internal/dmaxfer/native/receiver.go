@@ -190,6 +190,7 @@ func (r *receiver) take(ctx context.Context, step negotiate.NativeStep) error {
 	case negotiate.EntryFailed:
 		return r.withdrawn(step.Failure)
 	case negotiate.PeerFinish:
+		r.account.peerNamed(step.Transport)
 		return r.finish(step.Missing)
 	}
 	return fmt.Errorf("internal error: unexpected %s on the receiver", step.Event)

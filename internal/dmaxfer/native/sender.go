@@ -146,7 +146,7 @@ func (s *sender) finish(ctx context.Context) error {
 
 func (s *sender) sendFinish(ctx context.Context) error {
 	s.terms.config.Progress.Enter(job.Concluding)
-	message, err := s.session.Finish(s.message, s.announcer.unannounced)
+	message, err := s.session.Finish(s.message, s.announcer.unannounced, s.account.transport())
 	if err != nil {
 		return err
 	}
@@ -180,6 +180,7 @@ func (s *sender) take(ctx context.Context, step negotiate.NativeStep) error {
 		return s.refused(ctx, step.Failure)
 	case negotiate.PeerFinished:
 		s.entries.settling.finish()
+		s.account.peerNamed(step.Transport)
 		s.account.done(step.Durability)
 		return nil
 	}

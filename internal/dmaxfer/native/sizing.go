@@ -33,8 +33,8 @@ const (
 	fewestRounds = 32
 	fewestSlots  = 8
 
-	// hostChunk and hostDepth are what a host offers that was given neither: the DPU, whose engine copies, then
-	// chooses. They bound the window at 64 MiB.
+	// hostChunk and hostDepth are what a host or client offers that was given neither: the other side, the DPU with its
+	// engine, then chooses. They bound the window at 64 MiB.
 	hostChunk = 2 << 20
 	hostDepth = 32
 
@@ -114,9 +114,11 @@ func (c *Config) sizing() sizing {
 	return s
 }
 
-// largest returns the chunk, in bytes, and the depth that a DPU chooses for a large file.
+// largest returns the chunk, in bytes, and the depth that the side which does not initiate chooses for a large file.
 func (s sizing) largest() (chunk, depth int64) {
 	switch {
+	case s.Chunk > 0 && s.Depth > 0:
+		return s.Chunk, s.Depth
 	case s.Distant:
 		return distantChunk, distantDepth
 	case s.shared:
@@ -160,7 +162,7 @@ func (c *Config) slowestLimit() int64 {
 }
 
 func (c *Config) suitableChunk(size int64, s sizing) int64 {
-	if c.Side == negotiate.Host {
+	if c.Side.Initiates() {
 		return hostChunk
 	}
 	largest, _ := s.largest()
@@ -182,7 +184,7 @@ func (c *Config) depth(size int64, chunk uint32, s sizing) uint32 {
 func (c *Config) suitableDepth(size, chunk int64, s sizing) int64 {
 	_, largest := s.largest()
 	switch {
-	case c.Side == negotiate.Host:
+	case c.Side.Initiates():
 		return hostDepth
 	case size == 0:
 		return largest

@@ -94,18 +94,23 @@ func (t *terms) inOrder() bool {
 
 // layout arranges this side's memory. A receiver that must keep the order holds all that can arrive out of it; one that
 // need not has each lane write one chunk while the engine fetches the next. Where the lane fetches it itself, which is
-// on the host and from a consumer, it reuses one buffer.
+// on a host that has the window and where the sender sends, it reuses one buffer.
 func (t *terms) layout() Layout {
 	l := Layout{
 		Path: t.plan.Path, Sends: t.sends(), Digest: t.plan.Digest,
 		Chunk: int64(t.plan.Chunk), Depth: int(t.plan.Depth),
 	}
 	l.Lanes = min(maxLanes, l.Depth)
-	if t.inOrder() || l.Path == negotiate.PathFast && t.config.traits().Lanes == 1 {
+	if t.inOrder() || l.Path == negotiate.PathFast && t.config.traits().Lanes == 1 ||
+		l.Path == negotiate.PathTLS && t.plan.StreamTarget { // a connection ends when either side opens another window
 		l.Lanes = 1
 	}
+	if l.Sends {
+		return l
+	}
 	l.Buffers = (l.Depth + l.Lanes - 1) / l.Lanes
-	if (t.config.Side == negotiate.Host || l.Path == negotiate.PathFast) && !t.inOrder() {
+	copies := l.Path.ReceiverCopies() || l.Path == negotiate.PathDMA && t.config.Side.Initiates()
+	if copies && !t.inOrder() {
 		l.Buffers = 1
 	}
 	return l

@@ -173,10 +173,11 @@ type link interface {
 	pace() func(ctx context.Context, length int64) error
 }
 
-// propose has the DPU, whose engine copies, choose the window by the size of the file.
+// propose has the side that does not initiate, such as the DPU, whose engine copies, choose the window by the size of
+// the file.
 func (t *transfer) propose(hostSize uint64) error {
 	c := t.config
-	if c.Side == negotiate.Host {
+	if c.Side.Initiates() {
 		return nil
 	}
 	size, s := int64(min(hostSize, math.MaxInt64)), c.sizing()
@@ -412,7 +413,7 @@ func (t *transfer) windowOpened(ctx context.Context, w *Window) error {
 			return err
 		}
 	}
-	t.account.windowOpened()
+	t.account.windowOpened(w.Transport)
 	return t.role.windowOpened(ctx, w)
 }
 
@@ -425,19 +426,32 @@ func (t *transfer) notOpened(ctx context.Context, err error) error {
 	if _, receiveErr := t.receive(ctx); receiveErr != nil {
 		return receiveErr
 	}
-	if t.mayUseFast(err) {
-		return job.NewError(job.ErrNoDMA, err, "use --path fast", "the DPU may not import the host's memory")
+	if t.mayUseOtherPath(err) {
+		return outOfReach(t.terms.plan.Path, err)
 	}
 	if t.watch.missedBeat() {
 		return job.NewError(job.ErrIdle, err, "check the other side",
 			"timeout: no message from the %s, and its window cannot be opened", t.config.Side.Other())
 	}
+	if errors.Is(err, ErrUnreachable) {
+		return job.NewError(job.ErrCapability, err,
+			"use --path tls, or check the RDMA devices and --net-devices of both sides with dma-copy devices",
+			"path %s: %v", t.terms.plan.Path, err)
+	}
 	return err
 }
 
-// mayUseFast reports whether the transfer can begin again on PathFast after the window could not be opened. What a
-// stream has delivered so far cannot be read again.
-func (t *transfer) mayUseFast(err error) bool {
-	return refusesDMA(err) && t.terms.plan.Path == negotiate.PathDMA && t.config.Paths.Fast &&
-		t.session.Peer().Flags.Has(negotiate.FlagFast) && !t.terms.plan.StreamSource
+// mayUseOtherPath reports whether the transfer can begin again on another path after the window could not be opened.
+// What a stream has delivered so far cannot be read again.
+func (t *transfer) mayUseOtherPath(err error) bool {
+	others := t.config.Paths.Alternatives(t.terms.plan.Path).Intersect(pathsOf(t.session.Peer().Flags))
+	return permanent(err) && others != 0 && !t.terms.plan.StreamSource
+}
+
+// outOfReach returns the error for a path that both sides leave.
+func outOfReach(path negotiate.Path, err error) error {
+	if path == negotiate.PathDMA {
+		return job.NewError(job.ErrOtherPath, err, "use --path fast", "the DPU may not import the host's memory")
+	}
+	return job.NewError(job.ErrOtherPath, err, "use --path tls", "the memory of the other machine is not within reach")
 }

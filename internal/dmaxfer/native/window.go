@@ -2,6 +2,7 @@ package native
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
@@ -10,8 +11,16 @@ import (
 	"github.com/dma-copy/dma-copy/internal/negotiate"
 )
 
-// Memory is what a transfer needs of a device. It is called by one goroutine at a time.
+// Memory is what a transfer needs of a device or of a network connection. It is called by one goroutine at a time.
 type Memory interface {
+	// Paths returns those that this side can use and the user permits, at least one. It fails with job.ErrCapability if
+	// there is none, and with job.ErrSettings if the choice is for another kind of connection.
+	Paths(choice job.PathChoice) (job.Paths, error)
+
+	// Check refuses a chunk, in bytes, or a depth that is beyond its limits, with job.ErrSettings; 0 stands for the
+	// default.
+	Check(chunk int64, depth int) error
+
 	// Traits returns those that all of the paths have.
 	Traits(p job.Paths) Traits
 
@@ -19,9 +28,14 @@ type Memory interface {
 	// the device.
 	Expose(ctx context.Context, l Layout) (*Window, error)
 
-	// Open opens the peer's window. ctx ends the wait for the device.
+	// Open opens the peer's window. ctx ends the wait for the device. An error that is ErrUnreachable, or that of a
+	// device that does not permit or support it, means that the window is not within reach, and another attempt would
+	// fail.
 	Open(ctx context.Context, l Layout, w negotiate.Window) (*Window, error)
 }
+
+// ErrUnreachable means that the window of the peer is not within reach.
+var ErrUnreachable = errors.New("the peer's memory is not within reach")
 
 // Traits are what the sizes of a window are chosen by.
 type Traits struct {
@@ -29,6 +43,9 @@ type Traits struct {
 	Deepest int64 // slots that it can have in flight; 0 if a lane can wait for it
 	Lanes   int64 // of one connection; 0 if it does not say
 	Distant bool  // it copies with another processor than this one, and other caches
+
+	// Chunk, in bytes, and Depth suit a large file best, where this side chooses them; 0 leaves it to Distant.
+	Chunk, Depth int64
 }
 
 // Layout is how a side arranges its memory for a transfer.
@@ -54,8 +71,24 @@ type Window struct {
 	Address    uint64 // how the peer opens the window, of its owner
 	Descriptor []byte
 
+	// Transport is what carries the content, for the user: "rc_mlx5/mlx5_0:1". It is empty if the path says it all, and
+	// of the window's owner, which learns it from the peer.
+	Transport string
+
+	// Ended reports whether the window cannot or should not serve another transfer, for example because the peer has
+	// closed its end, or its keys are to be replaced. It is called between two transfers, and nil for a window that
+	// does not end by itself.
+	Ended func() bool
+
 	clean  bool // nothing of the transfer is left in it; set before it is closed
 	opened []io.Closer
+}
+
+// Lend returns a window with the same memory and engines, of which Close closes nothing before something is added.
+func (w *Window) Lend() *Window {
+	lent := *w
+	lent.clean, lent.opened = false, nil
+	return &lent
 }
 
 // AddCloser adds something that Close closes before everything that was added earlier.
@@ -73,8 +106,8 @@ func (w *Window) Close() error {
 	return nil
 }
 
-// NewHostWindow arranges a host's end around the memory of the window. A receiver copies what the DPU may write before
-// it looks at it.
+// NewHostWindow arranges the end of a side that does not move anything itself around the memory of the window: a
+// host, or the sender on PathRMA. A host that receives copies what the DPU may write before it looks at it.
 func NewHostWindow(l Layout, memory []byte) *Window {
 	if l.Sends {
 		return &Window{Slots: pump.NewSlots(memory, l.Chunk)}

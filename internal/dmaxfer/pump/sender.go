@@ -179,7 +179,7 @@ func (l *senderLane) readNext(ctx context.Context) (bool, error) {
 	slot := l.vacant[len(l.vacant)-1]
 	unit := &l.units[slot]
 	unit.reset(slot)
-	buffer := l.sender.config.Slots.bytes(slot, l.sender.config.Slots.size)
+	buffer := l.sender.config.Slots.Bytes(slot, l.sender.config.Slots.size)
 	watch := l.sender.config.Stages.start()
 	err := l.sender.config.Feed.Next(buffer, unit)
 	watch.charge(Reading)

@@ -14,7 +14,8 @@ func (s Slots) Count() int { return int(int64(len(s.memory)) / s.size) }
 
 func (s Slots) offset(slot int) int64 { return int64(slot) * s.size }
 
-func (s Slots) bytes(slot int, length int64) []byte {
+// Bytes returns the first length bytes of a slot.
+func (s Slots) Bytes(slot int, length int64) []byte {
 	start := s.offset(slot)
 	return s.memory[start : start+length : start+length]
 }

@@ -19,7 +19,7 @@ const (
 	stageCount
 )
 
-var stageNames = [stageCount]string{"read", "digest", "dma", "write", "peer", "rate limit"}
+var stageNames = [stageCount]string{"read", "digest", "copy", "write", "peer", "rate limit"}
 
 // String returns the stage's name in the summary.
 func (s Stage) String() string { return stageNames[s] }

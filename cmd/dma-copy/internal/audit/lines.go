@@ -64,12 +64,24 @@ func (l *Log) Ended(r service.Record) {
 			line.Str("share", quote.Path(r.Share)).Str("path", quote.Path(r.Path))
 		}
 		line.Int64("bytes", r.Bytes).Int64("entries", r.Entries)
+		if r.Operation == service.Remove {
+			line.Strs("removed", quotePaths(r.Removed))
+		}
 		if r.Summary.Sum.Algorithm() != digest.None {
 			line.Stringer("digest", r.Summary.Sum)
 		}
 		line.Float64("seconds", r.Duration.Seconds()).Float64("waited_seconds", r.Waited.Seconds()).Int("code", r.Code)
 		addError(line, r.Err)
 	})
+}
+
+// quotePaths is quote.Path for each of the paths. It never returns nil, which would be null.
+func quotePaths(paths []string) []string {
+	quoted := make([]string, len(paths))
+	for i, path := range paths {
+		quoted[i] = quote.Path(path)
+	}
+	return quoted
 }
 
 // Disconnected implements service.Observer.

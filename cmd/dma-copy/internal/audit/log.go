@@ -15,8 +15,11 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// queued is how many lines wait for the file at most. A line takes about 500 bytes.
-const queued = 4096
+// The most that waits for the file. A line takes about 500 bytes, and one of a removal up to some 10 KiB.
+const (
+	queued      = 4096 // lines
+	queuedBytes = 8 << 20
+)
 
 // Log is an audit log. It implements service.Observer, and its methods are safe for concurrent use.
 type Log struct {
@@ -28,6 +31,7 @@ type Log struct {
 	mu     sync.Mutex
 	wake   sync.Cond // the queue or closed has changed
 	queue  [][]byte
+	bytes  int   // in the queue
 	lost   int64 // lines that were not written since the last one that was
 	closed bool
 
@@ -131,10 +135,10 @@ func (l *Log) append(line []byte) {
 	defer l.mu.Unlock()
 	switch {
 	case l.closed:
-	case len(l.queue) == queued:
+	case len(l.queue) == queued, l.bytes+len(line) > queuedBytes:
 		l.lost++
 	default:
-		l.queue = append(l.queue, line)
+		l.queue, l.bytes = append(l.queue, line), l.bytes+len(line)
 		l.wake.Signal()
 	}
 }
@@ -164,7 +168,7 @@ func (l *Log) next() (lines [][]byte, lost int64, more bool) {
 		l.wake.Wait()
 	}
 	lines, lost = l.queue, l.lost
-	l.queue, l.lost = nil, 0
+	l.queue, l.bytes, l.lost = nil, 0, 0
 	return lines, lost, !l.closed
 }
 

@@ -62,6 +62,10 @@ func observeAll(t *testing.T, l *Log) {
 		Err: errors.New(hostile),
 	})
 	l.Ended(service.Record{Session: session, Request: 5, Operation: service.Ping, Bytes: 64})
+	l.Ended(service.Record{
+		Session: session, Request: 6, Operation: service.Remove, Entries: 2, Removed: []string{"a", hostile},
+	})
+	l.Ended(service.Record{Session: session, Request: 7, Operation: service.Remove, Code: 8, Err: errors.New("no")})
 	l.Disconnected(session, nil)
 	l.Disconnected(bare, errors.New("lost"))
 	l.Bug(session, "panic", []byte("stack"))
@@ -155,7 +159,8 @@ func TestPeerTextIsEscaped(t *testing.T) {
 	l.Authenticated(hostileSession)
 	l.Refused(hostileSession, 11, errors.New(hostile))
 	l.Ended(service.Record{
-		Session: hostileSession, Operation: service.Pull, Share: hostile, Path: hostile, Err: errors.New(hostile),
+		Session: hostileSession, Operation: service.Remove, Share: hostile, Path: hostile, Removed: []string{hostile},
+		Err: errors.New(hostile),
 	})
 	l.Disconnected(hostileSession, errors.New(hostile))
 	mustClose(t, l)
@@ -166,12 +171,15 @@ func TestPeerTextIsEscaped(t *testing.T) {
 	if strings.ContainsFunc(out.String(), isControl) {
 		t.Errorf("control characters in %q", &out)
 	}
-	var request struct{ Path string }
+	var request struct {
+		Path    string
+		Removed []string
+	}
 	if err := json.Unmarshal([]byte(lines(out.String())[2]), &request); err != nil {
 		t.Fatal(err)
 	}
-	if want := `a\nb\x1b[2J\u202e\xff"}{\\`; request.Path != want {
-		t.Errorf("the path is %s, want %s", request.Path, want)
+	if want := `a\nb\x1b[2J\u202e\xff"}{\\`; request.Path != want || !slices.Equal(request.Removed, []string{want}) {
+		t.Errorf("the paths are %+v, want %s", request, want)
 	}
 }
 
@@ -314,21 +322,32 @@ func (d *device) fail(err error) {
 
 // A file that does not take lines does not stop the daemon, and the log says how many lines it lacks.
 func TestSlowFileLosesLines(t *testing.T) {
-	d := &device{hold: make(chan struct{}), held: make(chan struct{}, 1)}
-	l := New(d, zerolog.Nop())
-	l.Disconnected(session, nil)
-	<-d.held
-	for range queued + 5 {
-		l.Disconnected(session, nil)
-	}
-	close(d.hold)
-	mustClose(t, l)
-	all := lines(d.content.String())
-	isLost := func(line string) bool {
-		return strings.Contains(line, `"type":"lost"`) && strings.Contains(line, `"lines":5}`)
-	}
-	if len(all) != queued+2 || !slices.ContainsFunc(all, isLost) {
-		t.Errorf("%d lines, want %d with one that tells of 5 lost ones", len(all), queued+2)
+	large := service.Record{Session: session, Operation: service.Remove, Removed: []string{strings.Repeat("x", 1<<20)}}
+	for name, tc := range map[string]struct {
+		line func(*Log)
+		fit  int // lines that the queue takes
+	}{
+		"many lines":  {func(l *Log) { l.Disconnected(session, nil) }, queued},
+		"large lines": {func(l *Log) { l.Ended(large) }, queuedBytes>>20 - 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := &device{hold: make(chan struct{}), held: make(chan struct{}, 1)}
+			l := New(d, zerolog.Nop())
+			l.Disconnected(session, nil)
+			<-d.held
+			for range tc.fit + 5 {
+				tc.line(l)
+			}
+			close(d.hold)
+			mustClose(t, l)
+			all := lines(d.content.String())
+			isLost := func(line string) bool {
+				return strings.Contains(line, `"type":"lost"`) && strings.Contains(line, `"lines":5}`)
+			}
+			if len(all) != tc.fit+2 || !slices.ContainsFunc(all, isLost) {
+				t.Errorf("%d lines, want %d with one that tells of 5 lost ones", len(all), tc.fit+2)
+			}
+		})
 	}
 }
 

@@ -284,7 +284,7 @@ func TestRefusedVariables(t *testing.T) {
 		{"switch", map[string]string{"DMA_COPY_QUIET": "sometimes"},
 			`DMA_COPY_QUIET "sometimes": not a boolean; give true or false`},
 		{"choice", map[string]string{"DMA_COPY_DRIVER": "Soft"},
-			`DMA_COPY_DRIVER "Soft": not one of the choices; give auto, doca or soft`},
+			`DMA_COPY_DRIVER "Soft": not one of the choices; give auto, doca, soft or ucx`},
 		{"device under its old name", map[string]string{"DMA_COPY_DEV_PCI": "a b"}, `DMA_COPY_DEV_PCI "a b": ` +
 			"not a device; give a PCI address such as b1:00.1, or an IB or net device name"},
 		{"two devices", map[string]string{"DMA_COPY_DEV_PCI": "a", "DMA_COPY_PCI_ADDR": "b"},

@@ -9,8 +9,8 @@ import (
 func TestLocalOptions(t *testing.T) {
 	var s Local
 	table := s.options()
-	if len(table) != len(localHelp) {
-		t.Errorf("%d of the %d options are options of a copy", len(table), len(localHelp))
+	if named := len(localHelp) + len(oneSidedHelp); len(table) != named {
+		t.Errorf("%d of the %d options are options of a copy", len(table), named)
 	}
 	for _, opt := range table {
 		for _, word := range []string{"both sides", "other side", "Sender", "Receiver", "-f -", "peer"} {

@@ -66,21 +66,21 @@ func (s *Bench) whatOptions() []option {
 		{group: AddedFlags, name: "directions", value: "DIRECTION,...",
 			fallback: string(bench.HostToDPU) + "," + string(bench.DPUToHost), json: jsonText,
 			assign: into(&s.Directions, parseList(parseOneOf(bench.HostToDPU, bench.DPUToHost))),
-			help:   "Direction: the engine reads from the host, or\nwrites to it"},
+			help: "Direction: the engine reads from the host, or\nwrites to it; machines: the command pushes, or\n" +
+				"pulls"},
 		{group: AddedFlags, name: "digests", value: "DIGEST,...", fallback: defaultDigest.String(), json: jsonText,
 			assign: into(&s.Digests, parseList(parseDigestName)),
 			help:   "As --digest of a copy"},
 		{group: AddedFlags, name: "paths", value: "PATH,...", fallback: string(PathAuto), json: jsonText,
 			assign: into(&s.Paths, parseList(parsePathName)),
-			help:   "As --path of a copy"},
+			help:   "As --path of a copy; machines: tls, am and rma,\nwhich auto stands for"},
 		{group: AddedFlags, name: "durability", value: "none|file|full", fallback: "none", json: jsonText,
 			assign: into(&s.Durability, parseDurability),
 			help:   "As --durability of a copy; unless none, each\ntool's copy is followed by a sync of the same"},
-		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: strings.Join(bench.ToolNames, ","),
-			json:   jsonText,
+		{group: AddedFlags, name: "tools", value: "TOOL,...", fallback: "all", json: jsonText,
 			assign: into(&s.Tools, parseTools),
-			help: "Tools to compare with, if installed; none\ncompares with no tool. dd and socat copy files\n" +
-				"only, tar copies trees only"},
+			help: "Tools to compare with, if installed: cp, rsync,\ndd, socat, tar, iperf3, ucx_perftest; or all,\n" +
+				"or none. dd, socat, iperf3 and ucx_perftest\ncopy files only, tar copies trees only"},
 	}
 }
 
@@ -111,9 +111,7 @@ func (s *Bench) reportOptions() []option {
 		{group: AddedFlags, name: "plot", value: "FILE", json: jsonText,
 			assign: into(&s.Plot, parsePath),
 			help:   "Also write a plot as SVG; replaces the file"},
-		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Quiet, parseSwitch),
-			help:   "Print no progress"},
+		quietOption(&s.Quiet, "Print no progress"),
 	}
 }
 
@@ -133,6 +131,24 @@ func (s *Bench) ConnectedPlan() *bench.ConnectedPlan {
 		Sizes: orElse(s.Sizes, defaultSizes), Files: s.Files, Daemons: s.Daemons, Clients: s.Clients,
 		CopySettings: s.copySettings(),
 	}
+}
+
+// MachinesPlan returns what is measured of copies over network connections, with defaults for what was not given.
+func (s *Bench) MachinesPlan() *bench.MachinesPlan {
+	settings := s.copySettings()
+	if slices.Contains(settings.Paths, string(PathAuto)) {
+		settings.Paths = bench.NetworkPaths
+	}
+	settings.Directions = nil
+	for _, direction := range s.Directions {
+		settings.Directions = append(settings.Directions, networkDirections[direction])
+	}
+	return &bench.MachinesPlan{Sizes: orElse(s.Sizes, defaultSizes), Files: s.Files, CopySettings: settings}
+}
+
+// networkDirections are those of bench machines, whose command has the part of the host.
+var networkDirections = map[bench.Direction]bench.Direction{
+	bench.HostToDPU: bench.Push, bench.DPUToHost: bench.Pull,
 }
 
 func (s *Bench) copySettings() bench.CopySettings {
@@ -205,12 +221,15 @@ func parseDigestName(text string) (string, error) {
 }
 
 func parsePathName(text string) (string, error) {
-	path, err := parseOneOf(PathAuto, PathDMA, PathFast)(text)
-	return string(path), err
+	paths := append([]string{string(PathAuto), string(PathDMA), string(PathFast)}, bench.NetworkPaths...)
+	return parseOneOf(paths...)(text)
 }
 
 func parseTools(text string) ([]string, error) {
-	if text == "none" {
+	switch text {
+	case "all":
+		return bench.ToolNames, nil
+	case "none":
 		return nil, nil
 	}
 	return parseList(parseOneOf(bench.ToolNames...))(text)

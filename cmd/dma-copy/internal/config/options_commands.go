@@ -10,11 +10,8 @@ import (
 
 // options implements Settings.
 func (s *Devices) options() []option {
-	return append(commonOptions(&s.LogLevel, &s.Driver), option{
-		group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText), json: jsonText,
-		assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
-		help:   "Output format; JSON names are stable, and new\nones may be added",
-	})
+	return append(commonOptions(&s.LogLevel, &s.Driver),
+		outputOption(&s.Output, "Output format; JSON names are stable, and new\nones may be added"))
 }
 
 // options implements Settings.
@@ -27,18 +24,19 @@ func (s *Doctor) options() []option {
 			assign: into(&s.Peer, parseSwitch),
 			help: "Also check for the peer of -p's device;\nsoftware device only, since on hardware the\n" +
 				"probe would use up the peer's waiting session"}},
+		s.Network.options(),
+		[]option{
+			keysOption(&s.Keys, "With --listen or ucx: directory of the keys to\ncheck"),
+			listenOption(&s.Listen,
+				"Check that a daemon could listen there; without\n-p and -r no device is checked then"),
+		},
 	)
 }
 
 // options implements Settings.
 func (s *Ping) options() []option {
-	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), []option{
-		deviceOption(&s.Device),
-		representorOption(&s.Representor),
-		roleOption(&s.Role),
-		waitOption(&s.Wait),
-		timeoutOption(&s.Timeout),
-		idleTimeoutOption(&s.IdleTimeout),
+	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
+	return slices.Concat(commonOptions(&s.LogLevel, &s.Driver), peer, []option{
 		{group: AddedFlags, name: "text", value: "TEXT", json: jsonText,
 			assign: into(&s.Text, parseText),
 			help:   "Text that the other side prints, at most 1024\nbytes"},
@@ -49,14 +47,11 @@ func (s *Ping) options() []option {
 			assign: into(&s.Size, parsePingSize),
 			help: "Bytes in each of them, compared when they are\nback; limited by the device's messages or, on\n" +
 				"the fast path, by its buffers and to 4MiB"},
-		{group: AddedFlags, name: "path", value: "auto|dma|fast", fallback: string(PathAuto), json: jsonText,
-			assign: into(&s.Path, parseOneOf(PathAuto, PathDMA, PathFast)),
-			help: "fast: over Comch producers and consumers, both\nsides at once; else over the control channel,\n" +
-				"the host first. auto is fast if the other side\nwants it, dma and a daemon never"},
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
-			json:   jsonText,
-			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
-			help:   "Results as text, or as JSON lines, on stdout"},
+		pathOption(AddedFlags, &s.Path, "fast: over Comch producers and consumers, both\n"+
+			"sides at once; else over the control channel,\nthe host first. auto is fast if the other side\n"+
+			"wants it, dma and a daemon never"),
+		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
+		s.Network.trafficClassOption(),
 	}, s.Contact.options())
 }
 
@@ -65,10 +60,7 @@ func (s *Config) options() []option {
 	return []option{
 		logLevelOption(&s.LogLevel),
 		jsonOption(),
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
-			json:   jsonText,
-			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
-			help:   "Output format, in front of the arguments"},
+		outputOption(&s.Output, "Output format, in front of the arguments"),
 	}
 }
 
@@ -100,12 +92,8 @@ func (s *Verify) options() []option {
 			assign: into(&s.AllowOutside, parseSwitch),
 			help: "Follow a manifest's entries out of the\ndirectory: absolute paths, .. and symlinks\n" +
 				"that point out of it"},
-		{group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Overwrite, parseSwitch),
-			help:   "Let --write replace an existing manifest"},
-		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Quiet, parseSwitch),
-			help:   "Print failures only"},
+		overwriteOption(&s.Overwrite, "Let --write replace an existing manifest"),
+		quietOption(&s.Quiet, "Print failures only"),
 	}
 }
 

@@ -37,10 +37,8 @@ func (s *Copy) deviceOptions() []option {
 		{group: AddedFlags, name: "depth", value: "COUNT", fallback: "0",
 			json: jsonNumber, assign: into(&s.Depth, parseCount),
 			help: "DMA tasks in flight; 0 is automatic. Between\ntwo dma-copy the smaller of both sides"},
-		{group: NativeFlags, name: "path", value: "auto|dma|fast", fallback: string(PathAuto),
-			json: jsonText, assign: into(&s.Path, parseOneOf(PathAuto, PathDMA, PathFast)),
-			help: "How file data is copied: by DMA, or over Comch\nproducers and consumers (fast); auto is dma if\n" +
-				"both sides support it"},
+		pathOption(NativeFlags, &s.Path, "How file data is copied: by DMA, or over Comch\n"+
+			"producers and consumers (fast); auto is dma if\nboth sides support it"),
 	}
 }
 
@@ -51,18 +49,14 @@ func (s *Copy) runOptions() []option {
 		{group: AddedFlags, name: "max-duration", value: "DURATION", fallback: "0",
 			json: jsonText, assign: into(&s.MaxDuration, parseLimit),
 			help: "Timeout for the copy, from when both sides are\nconnected; 0 is none"},
-		{group: AddedFlags, name: "max-bytes", value: "SIZE", fallback: "0",
-			json: jsonNumber, assign: into(&s.MaxBytes, parseMostBytes),
-			help: "Refuse a larger file or tree; 0 is no limit"},
+		maxBytesOption(&s.MaxBytes, "Refuse a larger file or tree; 0 is no limit"),
 		{group: AddedFlags, name: "max-holes", value: "SIZE", fallback: "256GiB",
 			json: jsonNumber, assign: into(&s.MaxHoles, parseMostBytes),
 			help: "Refuse a file with more holes, which take as\n" +
 				"long as data with a digest other than crc32c or\nwith a readback; 0 is no limit"},
 		idleTimeoutOption(&s.IdleTimeout),
-		{group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Overwrite, parseSwitch),
-			help: "Receive here, replacing FILE if it exists, or\nthe files in it that differ; required on one\n" +
-				"side if both have FILE and differ"},
+		overwriteOption(&s.Overwrite, "Receive here, replacing FILE if it exists, or\n"+
+			"the files in it that differ; required on one\nside if both have FILE and differ"),
 		{group: AddedFlags, name: "backup", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Backup, parseSwitch),
 			help:   "With --overwrite: keep the old file as FILE~"},
@@ -74,10 +68,7 @@ func (s *Copy) runOptions() []option {
 
 func (s *Copy) reportOptions() []option {
 	return []option{
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
-			json:   jsonText,
-			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
-			help:   "Report as text on stderr, or as JSON lines on\nstdout (on stderr with -f -)"},
+		outputOption(&s.Output, "Report as text on stderr, or as JSON lines on\nstdout (on stderr with -f -)"),
 		{group: AddedFlags, name: "progress", value: "auto|never|always", fallback: string(ProgressAuto),
 			json:   jsonText,
 			assign: into(&s.Progress, parseOneOf(ProgressAuto, ProgressNever, ProgressAlways)),
@@ -85,9 +76,7 @@ func (s *Copy) reportOptions() []option {
 		{group: AddedFlags, name: "events", value: "all|failures", fallback: string(eventsFailures), json: jsonText,
 			assign: into(&s.Events, parseOneOf(EventsAll, eventsFailures)),
 			help:   "With -o json: entries of a tree with an event"},
-		{group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Quiet, parseSwitch),
-			help:   "Print no summary and no progress"},
+		quietOption(&s.Quiet, "Print no summary and no progress"),
 	}
 }
 
@@ -181,12 +170,8 @@ func (s *Copy) selectionOptions() []option {
 
 func (s *Copy) limitOptions() []option {
 	return []option{
-		{group: NativeFlags, name: "max-entries", value: "COUNT", fallback: "0", json: jsonNumber,
-			assign: into(&s.MaxEntries, parseEntries),
-			help:   "Refuse a tree with more entries; 0 is no limit"},
-		{group: NativeFlags, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
-			assign: into(&s.Bandwidth, parseRate),
-			help:   "Bandwidth limit in bytes per second, such as\n100MiB; 0 is no limit"},
+		maxEntriesOption(&s.MaxEntries, "Refuse a tree with more entries; 0 is no limit"),
+		bandwidthOption(&s.Bandwidth, "Bandwidth limit in bytes per second, such as\n100MiB; 0 is no limit"),
 	}
 }
 

@@ -41,14 +41,9 @@ func (s *Keys) options() []option {
 	return append([]option{
 		logLevelOption(&s.LogLevel),
 		jsonOption(),
-		{group: AddedFlags, name: "keys", value: "DIR", json: jsonText,
-			assign: into(&s.Directory, parsePath),
-			help: "Directory of this side's key and of the trusted\nkeys; default /etc/dma-copy for root, else\n" +
-				"dma-copy in XDG_CONFIG_HOME or ~/.config"},
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
-			json:   jsonText,
-			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
-			help:   "new, show, list: output format"},
+		keysOption(&s.Directory, "Directory of this side's key and of the trusted\n"+
+			"keys; default /etc/dma-copy for root, else\ndma-copy in XDG_CONFIG_HOME or ~/.config"),
+		outputOption(&s.Output, "new, show, list: output format"),
 	}, s.flagOnlyOptions()...)
 }
 
@@ -57,9 +52,7 @@ func (s *Keys) flagOnlyOptions() []option {
 		{name: "comment", value: "TEXT", json: jsonText,
 			assign: into(&s.Comment, parseComment),
 			help:   "new, show: text behind the key in its line;\ndefault USER@MACHINE"},
-		{name: "overwrite", fallback: "false", json: jsonSwitch,
-			assign: into(&s.Overwrite, parseSwitch),
-			help:   "trust: replace the key that has this NAME"},
+		overwriteOption(&s.Overwrite, "trust: replace the key that has this NAME"),
 	}, s.grantOptions()...)
 	for i := range table {
 		table[i].group, table[i].flagOnly = AddedFlags, true
@@ -76,15 +69,10 @@ func (s *Keys) grantOptions() []option {
 		{name: "owner", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Owner, parseSwitch),
 			help:   "trust: what the key sends may keep its owner"},
-		{name: "max-bytes", value: "SIZE", fallback: "0", json: jsonNumber,
-			assign: into(&s.MaxBytes, parseMostBytes),
-			help:   "trust: limit of one copy; 0 is no limit"},
-		{name: "max-entries", value: "COUNT", fallback: "0", json: jsonNumber,
-			assign: into(&s.MaxEntries, parseEntries),
-			help:   "trust: limit of one copy; 0 is no limit"},
-		{name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
-			assign: into(&s.Bandwidth, parseRate),
-			help:   "trust: bandwidth limit of the key in bytes per\nsecond, such as 100MiB; 0 is no limit"},
+		maxBytesOption(&s.MaxBytes, "trust: limit of one copy; 0 is no limit"),
+		maxEntriesOption(&s.MaxEntries, "trust: limit of one copy; 0 is no limit"),
+		bandwidthOption(&s.Bandwidth, "trust: bandwidth limit of the key in bytes per\n"+
+			"second, such as 100MiB; 0 is no limit"),
 		{name: "max-connections", value: "COUNT", fallback: "0", json: jsonNumber,
 			assign: into(&s.Connections, parseConnections),
 			help:   "trust: connections of the key at once; 0 is the\ndaemon's limit for every key"},

@@ -22,19 +22,23 @@ var localHelp = map[string]string{
 	"sparse":         "",
 	"preserve": "Preserve them too; mode and modification time\nare always preserved; links: hard links between\n" +
 		"the files of a tree",
-	"no-resume": "Neither resume an earlier copy, nor keep a\npartial file on failure",
-	"include": "Copy what matches a pattern as in .gitignore.\nOf all --include, --exclude and --exclude-from\n" +
-		"the first that matches wins",
-	"exclude": "Do not copy what matches", "exclude-from": "",
 	"files-from": "Copy the paths in FILE only, one per line,\nrelative to SRC; - is stdin",
-	"null":       "",
-	"links":      "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
 	"checksum":   "Compare what DST has already by digest, not by\nsize and modification time",
 	"if-same":    "If DST exists and is the same: succeed, or fail\nas for files that differ",
 	"dry-run":    "", "fail-fast": "",
 }
 
+// oneSidedHelp is of localHelp and transferHelp: both sides follow the options of one command.
+var oneSidedHelp = map[string]string{
+	"no-resume": "Neither resume an earlier copy, nor keep a\npartial file on failure",
+	"include": "Copy what matches a pattern as in .gitignore.\nOf all --include, --exclude and --exclude-from\n" +
+		"the first that matches wins",
+	"exclude": "Do not copy what matches", "exclude-from": "",
+	"null":  "",
+	"links": "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
+}
+
 // options implements Settings.
 func (s *Local) options() []option {
-	return withHelp(s.Copy.options(), localHelp)
+	return withHelp(s.Copy.options(), oneSidedHelp, localHelp)
 }

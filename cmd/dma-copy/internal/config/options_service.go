@@ -1,9 +1,10 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -37,13 +38,7 @@ var transferHelp = map[string]string{
 	"durability":     "", "sparse": "",
 	"preserve": "Preserve them too, if the daemon permits it;\nmode and modification time are always preserved\n" +
 		"(links: hard links between files of a tree)",
-	"no-resume": "Neither resume an earlier copy, nor keep a\npartial file on failure",
-	"include": "Copy what matches a pattern as in .gitignore.\nOf all --include, --exclude and --exclude-from\n" +
-		"the first that matches wins",
-	"exclude": "Do not copy what matches", "exclude-from": "",
 	"files-from": "Copy the paths in FILE only, one per line,\nrelative to the source; - is stdin",
-	"null":       "",
-	"links":      "Symlinks in a tree as symlinks, as what they\npoint to inside of it, or not at all",
 	"checksum":   "Compare what the target has already by digest,\nnot by size and modification time",
 	"if-same":    "If the target is the same already: succeed, or\nfail as for files that differ",
 	"dry-run":    "", "fail-fast": "Stop at the first source, or entry of a tree,\nthat fails",
@@ -52,7 +47,6 @@ var transferHelp = map[string]string{
 
 // syncHelp is what sync changes of transferHelp. It always replaces what differs, so it has no option for that.
 var syncHelp = map[string]string{
-	"backup":         "Keep a file that is replaced as FILE~",
 	"allow-changing": "SRC may change during the copy; its size at the\nstart is copied",
 	"expect":         "Expected digest of a file, such as\ncrc32c:1f0e22c4, else fail; implies its\n--digest",
 	"dry-run":        "Print what would be copied and deleted, and\nchange nothing",
@@ -63,17 +57,35 @@ var syncHelp = map[string]string{
 
 // options implements Settings.
 func (s *Transfer) options() []option {
-	help := maps.Clone(transferHelp)
+	help := []map[string]string{oneSidedHelp, transferHelp}
 	if s.Kind == Sync {
-		maps.Copy(help, syncHelp)
-		delete(help, "overwrite")
-		delete(help, "if-same")
+		help = append(help, syncHelp)
 	}
-	table := withAutoDigest(withHelp(s.Copy.options(), help))
+	table := withAutoDigest(withHelp(s.Copy.options(), help...))
 	if s.Kind == Sync {
+		table = slices.DeleteFunc(table, func(opt option) bool {
+			return opt.name == "overwrite" || opt.name == "if-same"
+		})
 		table = append(table, s.deleteOptions()...)
 	}
-	return append(table, s.Contact.options()...)
+	if s.Kind == Push {
+		table = append(table, s.Fleet.options()...)
+	}
+	return slices.Concat(withNetworkPaths(table), s.Contact.options(), s.Network.options())
+}
+
+// withNetworkPaths makes --path that of a command that may connect to another machine.
+func withNetworkPaths(table []option) []option {
+	for i := range table {
+		if table[i].name == "path" {
+			table[i].value = "auto|dma|fast|tls|am|rma"
+			table[i].help = "How file data is copied: by DMA or over Comch\n" +
+				"producers and consumers (fast); to another\nmachine over TLS, by UCX's active messages (am)\n" +
+				"or by RDMA (rma), if the daemon permits these.\nauto is tls; over a device it is dma if both\n" +
+				"sides support it, otherwise fast"
+		}
+	}
+	return table
 }
 
 func (s *Transfer) deleteOptions() []option {
@@ -101,9 +113,7 @@ func (s *Contact) options() []option {
 // identityOptions select the keys of this side and whether the peer must have one that is trusted.
 func identityOptions(keys *string, auth *AuthChoice) []option {
 	return []option{
-		{group: AddedFlags, name: "keys", value: "DIR", json: jsonText,
-			assign: into(keys, parsePath),
-			help:   "Directory of this side's key and of the trusted\nkeys, see dma-copy keys --help"},
+		keysOption(keys, "Directory of this side's key and of the trusted\nkeys, see dma-copy keys --help"),
 		{group: AddedFlags, name: "auth", value: "keys|none", fallback: string(AuthKeys), json: jsonText,
 			assign: into(auth, parseOneOf(AuthKeys, AuthNone)),
 			help:   "keys: the peer must have a trusted key; none:\nanybody may be the peer"},
@@ -114,23 +124,16 @@ func identityOptions(keys *string, auth *AuthChoice) []option {
 func (s *List) options() []option {
 	common := commonOptions(&s.LogLevel, &s.Driver)
 	common[0].short = "" // which is that of --long here, as users of ls expect
-	return slices.Concat(common, []option{
-		deviceOption(&s.Device),
-		representorOption(&s.Representor),
-		roleOption(&s.Role),
-		waitOption(&s.Wait),
-		timeoutOption(&s.Timeout),
-		idleTimeoutOption(&s.IdleTimeout),
+	peer := peerOptions(&s.Device, &s.Representor, &s.Role, &s.Wait, &s.Timeout, &s.IdleTimeout)
+	return slices.Concat(common, peer, []option{
 		{group: AddedFlags, name: "long", short: "l", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Long, parseSwitch),
 			help:   "Also list kind and mode, size and modification\ntime"},
 		{group: AddedFlags, name: "recursive", fallback: "false", json: jsonSwitch,
 			assign: into(&s.Recursive, parseSwitch),
 			help:   "List directories with everything below them"},
-		{group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
-			json:   jsonText,
-			assign: into(&s.Output, parseOneOf(OutputText, OutputJSON)),
-			help:   "Results as text, or as JSON lines, on stdout"},
+		outputOption(&s.Output, "Results as text, or as JSON lines, on stdout"),
+		s.Network.trafficClassOption(),
 	}, s.Contact.options())
 }
 
@@ -141,10 +144,22 @@ func (s *Serve) shareOptions() []option {
 			assign: appending(&s.Shares, parseShare),
 			help: "Directory that peers may use, with ro (the\ndefault), wo or rw, nooverwrite, max-bytes=SIZE\n" +
 				"and max-entries=COUNT; may be repeated"},
-		{group: ProgramFlags, name: "rep-pci", short: "r", value: "DEVICE", json: jsonList, list: "rep-pci",
-			assign: appending(&s.Representors, parseRepresentor),
-			help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor;\n" +
-				"may be repeated"},
+		representorsOption(&s.Representors),
+		listenOption(&s.Listen, "Serve other machines at this address, or at all\nwith :PORT; the default port is "+
+			"7483. Without\n-p and -r no device is served then"),
+		{group: ServeFlags, name: "path", value: "LIST", fallback: string(PathAuto), json: jsonText,
+			assign: into(&s.Paths, parsePathList),
+			help: "Permitted paths of file data, with commas: dma\nand fast of a device; tls, am and rma to other\n" +
+				"machines. auto, and a list without any of a\nkind, is dma, fast and tls; am and rma are for\n" +
+				"machines that trust each other"},
+	}
+}
+
+func listenOption(listen *netip.AddrPort, help string) option {
+	return option{
+		group: ServeFlags, name: "listen", value: "ADDRESS:PORT", json: jsonText,
+		assign: into(listen, parseListen),
+		help:   help,
 	}
 }
 
@@ -158,7 +173,7 @@ func (s *Serve) limitOptions() []option {
 			help:   "The same of one key"},
 		{group: ServeFlags, name: "max-transfers", value: "COUNT", fallback: "4", json: jsonNumber,
 			assign: into(&s.MaxTransfers, parseAtLeastOne),
-			help:   "Copies at once; more are queued"},
+			help:   "Copies at once; more wait, and keys take turns"},
 		{group: ServeFlags, name: "max-memory", value: "SIZE", fallback: "1GiB", json: jsonNumber,
 			assign: into(&s.MaxMemory, parseMostBytes),
 			help:   "Buffers of all connections; 0 is no limit"},
@@ -176,13 +191,9 @@ func (s *Serve) watchOptions() []option {
 		{group: ServeFlags, name: "audit-log", value: "FILE", json: jsonText,
 			assign: into(&s.AuditLog, parsePath),
 			help:   "Append a JSON line for each request; - is\nstderr"},
-		{group: ServeFlags, name: "runtime-dir", value: "DIR", json: jsonText,
-			assign: into(&s.RuntimeDir, parsePath),
-			help: "Directory of the lock that keeps a second\ndaemon from starting, and of the socket;\n" +
-				"default RUNTIME_DIRECTORY, else /run/dma-copy"},
-		{group: AddedFlags, name: "socket", value: "PATH", json: jsonText,
-			assign: into(&s.Socket, parsePath),
-			help:   "Socket for dma-copy status; default status.sock\nin the runtime directory"},
+		runtimeDirOption(&s.RuntimeDir, "Directory of the lock that keeps a second\n"+
+			"daemon from starting, and of the socket;\ndefault RUNTIME_DIRECTORY, else /run/dma-copy"),
+		socketOption(&s.Socket, "Socket for dma-copy status; default status.sock\nin the runtime directory"),
 	}
 }
 
@@ -192,7 +203,6 @@ var serveHelp = map[string]string{
 	"driver": "", "require-hw": "", "doca-libdir": "", "pci-addr": "", "role": "", "numa": "", "cores": "",
 	"chunk":        "Bytes per DMA task, such as 65536, 256KiB or 1M\n(1024 to the K); 0 is automatic",
 	"depth":        "DMA tasks in flight of a connection; 0 is\nautomatic",
-	"path":         "",
 	"idle-timeout": "Timeout of a copy without progress",
 	"digest":       "At least this digest is compared in each copy;\nauto is blake3, or crc32c with --auth none",
 	"verify":       "readback: read each pushed file back from the\ndisk before the final rename",
@@ -207,21 +217,22 @@ var serveHelp = map[string]string{
 // options implements Settings.
 func (s *Serve) options() []option {
 	return slices.Concat(withAutoDigest(withHelp(s.Copy.options(), serveHelp)), s.shareOptions(),
-		identityOptions(&s.Keys, &s.Auth), s.limitOptions(), s.watchOptions())
+		s.Network.options(), identityOptions(&s.Keys, &s.Auth), s.limitOptions(), s.watchOptions())
 }
 
-// withHelp returns those options of a table that help names, with its help unless that is empty.
-func withHelp(table []option, help map[string]string) []option {
+// withHelp returns those options of a table that a map of help names, with the last help for them that is not empty.
+func withHelp(table []option, help ...map[string]string) []option {
 	var kept []option
 	for _, opt := range table {
-		other, has := help[opt.name]
-		if !has {
-			continue
+		named := false
+		for _, texts := range help {
+			text, has := texts[opt.name]
+			named = named || has
+			opt.help = cmp.Or(text, opt.help)
 		}
-		if other != "" {
-			opt.help = other
+		if named {
+			kept = append(kept, opt)
 		}
-		kept = append(kept, opt)
 	}
 	return kept
 }

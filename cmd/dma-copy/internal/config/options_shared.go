@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
@@ -43,11 +44,37 @@ func jsonOption() option {
 	}
 }
 
+// outputOption is -o of the commands that write text or JSON; help says what is written, and where.
+func outputOption(form *OutputForm, help string) option {
+	return option{
+		group: AddedFlags, name: "output", short: "o", value: "text|json", fallback: string(OutputText),
+		json: jsonText, assign: into(form, parseOneOf(OutputText, OutputJSON)),
+		help: help,
+	}
+}
+
+func quietOption(quiet *bool, help string) option {
+	return option{
+		group: AddedFlags, name: "quiet", fallback: "false", json: jsonSwitch,
+		assign: into(quiet, parseSwitch),
+		help:   help,
+	}
+}
+
+func overwriteOption(overwrite *bool, help string) option {
+	return option{
+		group: AddedFlags, name: "overwrite", fallback: "false", json: jsonSwitch,
+		assign: into(overwrite, parseSwitch),
+		help:   help,
+	}
+}
+
 func driverOptions(s *Driver) []option {
 	return []option{
-		{group: AddedFlags, name: "driver", value: "auto|doca|soft", fallback: DriverAuto,
-			json: jsonText, assign: into(&s.Name, parseOneOf(DriverAuto, DriverDOCA, DriverSoft)),
-			help: "DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device"},
+		{group: AddedFlags, name: "driver", value: "auto|doca|soft|ucx", fallback: DriverAuto, json: jsonText,
+			assign: into(&s.Name, parseOneOf(DriverAuto, DriverDOCA, DriverSoft, DriverUCX)),
+			help: "DOCA's libraries or the software device; auto\nis DOCA if it loads and finds a device. ucx: to\n" +
+				"other machines, and fail if UCX does not load"},
 		{group: AddedFlags, name: "require-hw", fallback: "false", json: jsonSwitch,
 			assign: into(&s.RequireHW, parseSwitch),
 			help:   "Fail rather than copy without the hardware"},
@@ -71,6 +98,15 @@ func representorOption(representor *string) option {
 		json: jsonText, assign: into(representor, parseRepresentor),
 		help: "Host function to serve, DPU only: PCI address,\nor VUID or net device name of its representor",
 	}
+}
+
+// representorsOption is representorOption of a command that serves several host functions.
+func representorsOption(representors *[]string) option {
+	opt := representorOption(nil)
+	opt.json, opt.list = jsonList, opt.name
+	opt.assign = appending(representors, parseRepresentor)
+	opt.help += ";\nmay be repeated"
+	return opt
 }
 
 func roleOption(role *Role) option {
@@ -102,6 +138,70 @@ func idleTimeoutOption(patience *time.Duration) option {
 		group: AddedFlags, name: "idle-timeout", value: "DURATION", fallback: "30s", json: jsonText,
 		assign: into(patience, parsePositiveDuration),
 		help:   "Timeout without progress",
+	}
+}
+
+// peerOptions select the device and the peer behind it, and how long to wait for that peer.
+func peerOptions(device, representor *string, role *Role, wait, limit, patience *time.Duration) []option {
+	return []option{
+		deviceOption(device), representorOption(representor), roleOption(role),
+		waitOption(wait), timeoutOption(limit), idleTimeoutOption(patience),
+	}
+}
+
+func pathOption(group FlagGroup, path *PathChoice, help string) option {
+	return option{
+		group: group, name: "path", value: "auto|dma|fast", fallback: string(PathAuto), json: jsonText,
+		assign: into(path, parseOneOf(slices.Concat([]PathChoice{PathAuto}, devicePaths, networkPaths)...)),
+		help:   help,
+	}
+}
+
+func maxBytesOption(limit *int64, help string) option {
+	return option{
+		group: AddedFlags, name: "max-bytes", value: "SIZE", fallback: "0", json: jsonNumber,
+		assign: into(limit, parseMostBytes),
+		help:   help,
+	}
+}
+
+func maxEntriesOption(limit *int64, help string) option {
+	return option{
+		group: NativeFlags, name: "max-entries", value: "COUNT", fallback: "0", json: jsonNumber,
+		assign: into(limit, parseEntries),
+		help:   help,
+	}
+}
+
+func bandwidthOption(rate *int64, help string) option {
+	return option{
+		group: NativeFlags, name: "bwlimit", value: "RATE", fallback: "0", json: jsonNumber,
+		assign: into(rate, parseRate),
+		help:   help,
+	}
+}
+
+func keysOption(directory *string, help string) option {
+	return option{
+		group: AddedFlags, name: "keys", value: "DIR", json: jsonText,
+		assign: into(directory, parsePath),
+		help:   help,
+	}
+}
+
+func runtimeDirOption(directory *string, help string) option {
+	return option{
+		group: ServeFlags, name: "runtime-dir", value: "DIR", json: jsonText,
+		assign: into(directory, parsePath),
+		help:   help,
+	}
+}
+
+func socketOption(path *string, help string) option {
+	return option{
+		group: AddedFlags, name: "socket", value: "PATH", json: jsonText,
+		assign: into(path, parsePath),
+		help:   help,
 	}
 }
 

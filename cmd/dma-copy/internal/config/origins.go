@@ -61,6 +61,7 @@ func (p Peers) values() []Value {
 	for _, name := range slices.Sorted(maps.Keys(p)) {
 		for _, field := range []struct{ key, text string }{
 			{"device", p[name].Device}, {"representor", p[name].Representor}, {"key", p[name].Key},
+			{"address", p[name].Address},
 		} {
 			if field.text != "" {
 				values = append(values, Value{"peers." + name + "." + field.key, field.text, p[name].Origin})

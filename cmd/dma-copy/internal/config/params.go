@@ -308,8 +308,14 @@ func (f *paramsFile) keyHint(of paramsKeys, key string) string {
 	if guess := phrase.Nearest(key, keys); guess != "" {
 		return fmt.Sprintf("did you mean %q?", guess)
 	}
+	if len(keys) > maxListedKeys {
+		return "use the flags in dma-copy --help"
+	}
 	return "use " + phrase.Or(keys)
 }
+
+// maxListedKeys is how many keys an error lists.
+const maxListedKeys = 20
 
 // syntaxError puts the parser's line number in front, where editors look for it.
 func (f *paramsFile) syntaxError(err error) error {

@@ -27,11 +27,15 @@ func (s *Contact) set(peers Peers, flags *pflag.FlagSet) {
 	s.representorByFlag = flags.Changed("rep-pci")
 }
 
-// Choose returns the daemon of that name: its key, and the device and representor by which this side reaches it. Those
-// on the command line come first, then those of the peer, then those that the command was given in any other way. An
-// empty name means the only peer, or, where there are none, any daemon on the given device.
-func (s *Contact) Choose(name, device, representor string) (Peer, error) {
-	known := slices.Sorted(maps.Keys(s.Peers))
+// Choose returns the daemon at an address or of a name: its key, and the address, or the device and representor, by
+// which this side reaches it. Those on the command line come first, then those of the peer, then those that the command
+// was given in any other way. An empty name means the only peer, or, where there are none, any daemon on the given
+// device. A daemon at an address that a peer has must have the key of that peer.
+func (s *Contact) Choose(at share.Remote, device, representor string) (Peer, error) {
+	if at.Address != "" {
+		return s.peerAt(at.Address), s.validateContact(at.Address)
+	}
+	known, name := slices.Sorted(maps.Keys(s.Peers)), at.Peer
 	if name == "" && len(known) == 1 {
 		name = known[0]
 	}
@@ -44,6 +48,9 @@ func (s *Contact) Choose(name, device, representor string) (Peer, error) {
 	case name != "" && !found:
 		return Peer{}, unknownPeer(name, known)
 	}
+	if peer.Address != "" {
+		return peer, s.validateContact(peer.Address)
+	}
 	if s.deviceByFlag {
 		peer.Device = device
 	}
@@ -52,6 +59,16 @@ func (s *Contact) Choose(name, device, representor string) (Peer, error) {
 	}
 	peer.Device, peer.Representor = cmp.Or(peer.Device, device), cmp.Or(peer.Representor, representor)
 	return peer, nil
+}
+
+// peerAt returns the peer with the address, or one without a name.
+func (s *Contact) peerAt(address string) Peer {
+	for _, name := range slices.Sorted(maps.Keys(s.Peers)) {
+		if s.Peers[name].Address == address {
+			return s.Peers[name]
+		}
+	}
+	return Peer{Address: address}
 }
 
 func unknownPeer(name string, known []string) error {
@@ -84,6 +101,7 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 		"device":      into(&peer.Device, parseDevice),
 		"representor": into(&peer.Representor, parseRepresentor),
 		"key":         into(&peer.Key, parsePeerKey),
+		"address":     into(&peer.Address, parseAddress),
 	}
 	err := f.eachMember(members, "peer "+name, func(key string, where, value hujson.Value) error {
 		assign, known := keys[key]
@@ -100,6 +118,10 @@ func (f *paramsFile) readPeer(name string, where, value hujson.Value) error {
 		}
 		return nil
 	})
+	if err == nil && peer.Address != "" && (peer.Device != "" || peer.Representor != "") {
+		err = f.failAt(where, "peer %s has an address and a device: it is on another machine or behind a device, "+
+			"so leave one of them out", name)
+	}
 	f.peers[name] = peer
 	return err
 }

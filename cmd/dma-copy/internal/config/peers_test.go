@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 const twoPeers = `{"peers": {
@@ -27,7 +29,7 @@ func contacted(t *testing.T, site, file, line, name string) (Peer, error) {
 	if err := load(&s, variables, args...); err != nil {
 		return Peer{}, err
 	}
-	return s.Choose(name, s.Device, s.Representor)
+	return s.Choose(share.Remote{Peer: name}, s.Device, s.Representor)
 }
 
 func TestPeers(t *testing.T) {
@@ -36,17 +38,17 @@ func TestPeers(t *testing.T) {
 		site, file, line, peer string
 		want                   Peer
 	}{
-		"by name":            {"", twoPeers, "", "host", Peer{"03:00.1", "b1:00.0", "", "params.json:3"}},
-		"with a key":         {"", twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2"}},
-		"the only one":       {onePeer, "", "", "", Peer{"site-device", "", "k", "site.json:1"}},
-		"flags first":        {"", twoPeers, "-p x -r y", "host", Peer{"x", "y", "", "params.json:3"}},
-		"the old flag":       {"", twoPeers, "-d x", "host", Peer{"x", "b1:00.0", "", "params.json:3"}},
+		"by name":            {"", twoPeers, "", "host", Peer{"03:00.1", "b1:00.0", "", "params.json:3", ""}},
+		"with a key":         {"", twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2", ""}},
+		"the only one":       {onePeer, "", "", "", Peer{"site-device", "", "k", "site.json:1", ""}},
+		"flags first":        {"", twoPeers, "-p x -r y", "host", Peer{"x", "y", "", "params.json:3", ""}},
+		"the old flag":       {"", twoPeers, "-d x", "host", Peer{"x", "b1:00.0", "", "params.json:3", ""}},
 		"no peers":           {"", "", "", "", Peer{}},
 		"none, by the flag":  {"", twoPeers, "-p x", "", Peer{Device: "x"}},
-		"--json before site": {onePeer, twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2"}},
+		"--json before site": {onePeer, twoPeers, "", "dpu", Peer{"b1:00.1", "", "the dpu's", "params.json:2", ""}},
 		"peer before a file's device": {
 			`{"doca_program_flags": {"pci-addr": "other", "rep-pci": "kept"}}`, twoPeers, "", "dpu",
-			Peer{"b1:00.1", "kept", "the dpu's", "params.json:2"}},
+			Peer{"b1:00.1", "kept", "the dpu's", "params.json:2", ""}},
 	} {
 		got, err := contacted(t, tc.site, tc.file, tc.line, tc.peer)
 		if err != nil || !reflect.DeepEqual(got, tc.want) {
@@ -67,7 +69,7 @@ func TestRefusedPeers(t *testing.T) {
 		{"{\"peers\": {\"dpu\": {\n\"devcie\": \"x\"}}}", "",
 			`params.json:2: unknown key "devcie" in peer dpu: did you mean device?`},
 		{`{"peers": {"dpu": {"port": "x"}}}`, "",
-			`params.json:1: unknown key "port" in peer dpu: use device, key or representor`},
+			`params.json:1: unknown key "port" in peer dpu: use address, device, key or representor`},
 		{`{"peers": {"dpu": {"device": 3}}}`, "", "params.json:1: device in peer dpu must be a string, not a number"},
 		{`{"peers": {"dpu": {"device": "a b"}}}`, "", `params.json:1: device "a b": not a device; `},
 		{`{"peers": {"dpu": {"key": ""}}}`, "", `params.json:1: key "": not a key; `},

@@ -17,6 +17,7 @@ func TestOptionsTakenOverFromACopy(t *testing.T) {
 	var c Copy
 	for name, help := range map[string]map[string]string{
 		"push": transferHelp, "sync": syncHelp, "serve": serveHelp, "local": localHelp,
+		"push, pull, sync and local": oneSidedHelp,
 	} {
 		for option := range help {
 			if _, has := optionByName(c.options(), option); !has {
@@ -74,7 +75,7 @@ func TestTransferPaths(t *testing.T) {
 			continue
 		}
 		if s.Sends != tc.sends || !slices.Equal(s.Local, strings.Fields(tc.local)) ||
-			!slices.Equal(s.Remote, tc.remote) || s.Peer() != tc.remote[0].Peer {
+			!slices.Equal(s.Remote, tc.remote) || s.Peer() != tc.remote[0] {
 			t.Errorf("%s %s: sends %t, local %q, remote %+v", tc.kind, tc.args, s.Sends, s.Local, s.Remote)
 		}
 	}
@@ -102,7 +103,7 @@ func TestRefusedTransfers(t *testing.T) {
 		{Push, "", "a dpu:", `DST "dpu:": the share is missing; write dpu:SHARE/PATH, and see dma-copy ls dpu:`},
 		{Push, "", "a :in/../b", `DST ":in/../b": `},
 		{Push, "", "_ :in", `SRC "": an empty name; `},
-		{Pull, "", "a:in/x b:in/x .", `the sources have different peers ("a" and "b"): `},
+		{Pull, "", "a:in/x b:in/x .", `the sources have different peers ("a:" and "b:"): `},
 		{Push, "", "- a :in/x", "SRC - conflicts with several sources: "},
 		{Push, "", "- :in", "SRC - has no name: "},
 		{Push, "", "- :in/x/", "SRC - has no name: "},
@@ -178,7 +179,7 @@ func TestListPaths(t *testing.T) {
 	for args, want := range map[string]string{
 		"":          "PEER is missing: ",
 		"a":         `PATH "a" is on this side: `,
-		"a:x b:":    `the paths have different peers ("a" and "b"): `,
+		"a:x b:":    `the paths have different peers ("a:" and "b:"): `,
 		":UP":       `PATH ":UP": "UP" is not a name of a share: `,
 		":a/../b":   `PATH ":a/../b": a path below a share cannot contain "..": `,
 		":":         "",
@@ -224,8 +225,8 @@ func TestPingPeer(t *testing.T) {
 			err = s.SetPeer(strings.Fields(tc.args))
 		}
 		switch {
-		case tc.sentence == "" && (err != nil || s.Daemon != tc.daemon || s.Peer != tc.peer):
-			t.Errorf("%s: %v, daemon %t %q", tc.args, err, s.Daemon, s.Peer)
+		case tc.sentence == "" && (err != nil || s.Daemon != tc.daemon || s.Remote.Peer != tc.peer):
+			t.Errorf("%s: %v, daemon %t %q", tc.args, err, s.Daemon, s.Remote.Peer)
 		case tc.sentence != "" && (err == nil || !strings.HasPrefix(err.Error(), tc.sentence)):
 			t.Errorf("%s: %v, want %s", tc.args, err, tc.sentence)
 		}

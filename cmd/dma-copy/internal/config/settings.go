@@ -7,6 +7,7 @@ package config
 
 import (
 	"fmt"
+	"net/netip"
 	"time"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
@@ -15,6 +16,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/doca"
 	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/share"
 )
 
 // Settings are the options of one command, after flags, the parameter file, the environment and the defaults have been
@@ -121,13 +123,16 @@ type Doctor struct {
 	Representor string // as for a copy
 	Placement   placement.Wish
 	Peer        bool // also check for the other side
+	Network          // checked with DriverUCX, TrafficClass also with Listen
+	Keys        string
+	Listen      netip.AddrPort // to be free; without a device none is checked then; not valid: not given
 }
 
 // Ping holds the settings of ping.
 type Ping struct {
 	Contact
-	Daemon      bool   // the peer is a daemon, otherwise another ping
-	Peer        string // name of the daemon; empty: the only one
+	Daemon      bool         // the peer is a daemon, otherwise another ping
+	Remote      share.Remote // the daemon, without a share
 	LogLevel    Level
 	Driver      Driver
 	Device      string // as for a copy
@@ -185,7 +190,7 @@ func (s *Version) Level() Level { return s.LogLevel }
 
 // Driver holds which driver to open, and how.
 type Driver struct {
-	Name       string // DriverAuto, DriverDOCA or DriverSoft
+	Name       string // DriverAuto, DriverDOCA, DriverSoft or DriverUCX
 	RequireHW  bool   // refuse anything but hardware
 	LibraryDir string // where DOCA's libraries are; empty: where they are usually installed
 	LogLevel   Level  // of the driver's own log
@@ -239,6 +244,11 @@ const (
 	PathAuto PathChoice = "auto" // by DMA if both sides can, otherwise over producers and consumers
 	PathDMA  PathChoice = "dma"
 	PathFast PathChoice = "fast"
+
+	// Between machines, where auto is tls: am and rma are used only if both sides name them.
+	PathTLS      PathChoice = "tls" // a TLS connection for each lane
+	PathMessages PathChoice = "am"  // active messages of UCX
+	PathRMA      PathChoice = "rma" // remote memory access of UCX
 )
 
 // Verification selects what a receiver compares with the digest of the sender.
@@ -308,6 +318,7 @@ const (
 	DriverAuto = "auto"
 	DriverDOCA = "doca"
 	DriverSoft = "soft"
+	DriverUCX  = "ucx" // none: connections with other machines, for which UCX must load
 )
 
 // Level is a log level on DOCA's scale, 10 to 70 in steps of ten.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -14,6 +15,7 @@ type Contact struct {
 	Auth       AuthChoice
 	TrustFirst bool  // trust the key of a daemon while none is trusted
 	Peers      Peers // by the parameter files
+	Network
 
 	deviceByFlag, representorByFlag bool // these were named on the command line
 }
@@ -42,6 +44,13 @@ type Transfer struct {
 	Remote    []share.Remote
 	Delete    bool // what the target has and the source lacks
 	MaxDelete int  // entries; 0, which cannot be given, is no limit
+	Fleet
+}
+
+// Fleet holds how push copies to many peers. Remote then is the target of those without one of their own, or empty.
+type Fleet struct {
+	To       string // file with the list of peers, Stream for stdin; empty: one peer
+	Parallel int    // copies at once; 1 to MaxParallel
 }
 
 // List holds the settings of ls.
@@ -65,9 +74,12 @@ type List struct {
 // copy are zero.
 type Serve struct {
 	Copy
-	Shares            []share.Share // at least one after Validate, with names that differ
-	Representors      []string      // DPU side; empty: not given
-	Keys              string        // as for a Contact
+	Network
+	Listen            netip.AddrPort // for other machines; not valid: not given
+	Paths             []PathChoice   // that are permitted; nil: auto
+	Shares            []share.Share  // at least one after Validate, with names that differ
+	Representors      []string       // DPU side; empty: not given
+	Keys              string         // as for a Contact
 	Auth              AuthChoice
 	MaxConnections    int   // at once; at least one
 	MaxKeyConnections int   // at once of one key; at least one
@@ -126,6 +138,7 @@ type Peer struct {
 	Representor string // of the daemon's host function, on the DPU; empty: as without a name
 	Key         string // name of a trusted key, or the key itself as one line; empty: any trusted key
 	Origin      string // file and line
+	Address     string // HOST:PORT of a daemon on another machine; empty: over a device
 }
 
 // Peers are the daemons with a name.

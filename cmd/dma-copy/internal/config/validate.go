@@ -30,6 +30,9 @@ func (s Copy) Validate() error {
 	if err := s.validateCommon(stream); err != nil {
 		return err
 	}
+	if err := s.Path.validateForDevice(); err != nil {
+		return err
+	}
 	return s.validateProtocol()
 }
 

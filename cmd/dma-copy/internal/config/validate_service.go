@@ -35,6 +35,9 @@ func parsePlace(name, text string) (place, error) {
 
 // SetPaths sets sources and target from the arguments of the command.
 func (s *Transfer) SetPaths(args []string) error {
+	if s.ToPeers() {
+		return s.setFleetPaths(args)
+	}
 	if err := s.checkNumber(args); err != nil {
 		return err
 	}
@@ -91,8 +94,8 @@ func (s *Transfer) checkPlace(name, text string, isTarget bool, at place) error 
 	}
 	switch wantsPeer := isTarget == s.Sends; {
 	case at.isPeer && at.remote.Share == "":
-		return exit.Usagef("%s %s: the share is missing; write %s:SHARE/PATH, and see dma-copy ls %s:", name,
-			quote.Text(text), at.remote.Peer, at.remote.Peer)
+		return exit.Usagef("%s %s: the share is missing; write %sSHARE/PATH, and see dma-copy ls %[3]s", name,
+			quote.Text(text), at.remote.Daemon())
 	case at.isPeer == wantsPeer:
 		return nil
 	case s.Kind == Sync:
@@ -105,18 +108,29 @@ func (s *Transfer) checkPlace(name, text string, isTarget bool, at place) error 
 	}
 }
 
-// Peer returns the name of the daemon.
-func (s *Transfer) Peer() string { return s.Remote[0].Peer }
+// Peer returns the daemon, as the Peer or Address of the first argument in a share; the zero Remote if there are many.
+func (s *Transfer) Peer() share.Remote {
+	if s.ToPeers() {
+		return share.Remote{}
+	}
+	return s.Remote[0]
+}
 
 // Validate checks the settings of the command against each other.
 func (s *Transfer) Validate() error {
 	for _, remote := range s.Remote {
-		if remote.Peer != s.Peer() {
+		if remote.Daemon() != s.Peer().Daemon() {
 			return exit.Usagef("the sources have different peers (%s and %s): pull from each with a command of its own",
-				quote.Text(s.Peer()), quote.Text(remote.Peer))
+				quote.Text(s.Peer().Daemon()), quote.Text(remote.Daemon()))
 		}
 	}
-	sources := max(len(s.Local), len(s.Remote))
+	sources := len(s.Local)
+	if !s.Sends {
+		sources = len(s.Remote)
+	}
+	if err := s.validateFleet(); err != nil {
+		return err
+	}
 	switch {
 	case s.Kind == Sync && s.StreamArgument() != "":
 		return exit.Usagef("%s conflicts with sync: a stream has nothing to compare with, so use push or pull",
@@ -169,9 +183,9 @@ func (s *List) SetPaths(args []string) error {
 		case !at.isPeer:
 			return exit.Usagef("PATH %s is on this side: dma-copy ls takes :, which lists the shares, or :SHARE/PATH",
 				quote.Text(arg))
-		case len(s.Remote) > 0 && at.remote.Peer != s.Remote[0].Peer:
+		case len(s.Remote) > 0 && at.remote.Daemon() != s.Remote[0].Daemon():
 			return exit.Usagef("the paths have different peers (%s and %s): list each with a command of its own",
-				quote.Text(s.Remote[0].Peer), quote.Text(at.remote.Peer))
+				quote.Text(s.Remote[0].Daemon()), quote.Text(at.remote.Daemon()))
 		}
 		s.Remote = append(s.Remote, at.remote)
 	}
@@ -189,13 +203,33 @@ func (s *Ping) SetPeer(args []string) error {
 		return exit.Usagef("--path fast conflicts with PEER: a daemon answers over the control channel, " +
 			"so leave one of them out")
 	}
-	name := strings.TrimSuffix(args[0], ":")
-	if name != "" && share.CheckName(name) != nil {
-		return exit.Usagef("PEER %s: not a peer; give its name in the configuration, or : for the only one",
-			quote.Text(args[0]))
+	peer, err := parsePeer(args[0])
+	if err != nil {
+		return err
 	}
-	s.Daemon, s.Peer = true, name
+	s.Daemon, s.Remote = true, peer
 	return validateSide(s.Role, s.Representor)
+}
+
+// parsePeer parses the name of a daemon, with or without a colon, or the address of one on another machine.
+func parsePeer(text string) (share.Remote, error) {
+	if strings.HasPrefix(text, share.Scheme) {
+		peer, _, err := share.ParseRemote(text)
+		switch {
+		case err != nil:
+			return peer, exit.Usagef("PEER %w", err)
+		case peer.Share != "":
+			return peer, exit.Usagef("PEER %s: a daemon has no share here; write %s", quote.Text(text), peer.Daemon())
+		}
+		return peer, nil
+	}
+	name := strings.TrimSuffix(text, ":")
+	if name != "" && share.CheckName(name) != nil {
+		return share.Remote{}, exit.Usagef(
+			"PEER %s: not a peer; give its name in the configuration, : for the only one, or ucx://HOST:PORT",
+			quote.Text(text))
+	}
+	return share.Remote{Peer: name}, nil
 }
 
 // Validate checks the settings of serve against each other.
@@ -214,6 +248,9 @@ func (s *Serve) Validate() error {
 		if err := validateSide(s.Role, representor); err != nil {
 			return err
 		}
+	}
+	if err := s.validateNetwork(); err != nil {
+		return err
 	}
 	s.chooseDigest(s.Auth)
 	return ValidatePlacement(s.Placement)

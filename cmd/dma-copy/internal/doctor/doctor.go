@@ -17,6 +17,19 @@ func Run(w io.Writer, s config.Doctor) error { return writeFindings(w, examine(t
 
 // examine runs every check, in the order in which problems are best fixed.
 func examine(m machine, s config.Doctor) []finding {
+	switch {
+	case s.Driver.Name == config.DriverUCX:
+		return examineNetwork(m, s)
+	case s.Listen.IsValid() && s.Device == "" && s.Representor == "":
+		return append(examineListen(m, s), checkUser(m))
+	case s.Listen.IsValid():
+		return append(examineListen(m, s), examineDevices(m, s)...)
+	default:
+		return examineDevices(m, s)
+	}
+}
+
+func examineDevices(m machine, s config.Doctor) []finding {
 	installed, installErr := m.installation()
 	found, driverErr := m.inventory()
 	findings := []finding{checkInstall(installed, installErr, s), checkDriver(found.Driver, driverErr, installErr, s)}

@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/user"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/tcpport"
 )
 
 // machine answers the questions of the checks. Its fields are functions, so that tests can replace them; none of them
@@ -33,17 +35,20 @@ type machine struct {
 	verbs        func() []string        // the device files of RDMA
 	accessible   func(path string) error
 	placement    func() (placement.Machine, error)
-	user         func() identity
+	user         func() account
 	ownMemory    func() error        // reads this process's memory as if it was the peer's
 	yamaScope    func() (int, error) // fs.ErrNotExist if the kernel has no Yama
 	mayTrace     func() bool         // yamaScope does not bind this process
 	leftovers    func() ([]string, error)
 	partials     func() ([]disk.Leftover, error)
 	now          func() time.Time
+	network      func() (inventory.Network, error)
+	listener     func(netip.AddrPort) (owner tcpport.Owner, taken bool)
+	keys         func() (keys, error)
 }
 
-// identity is the user of this process.
-type identity struct {
+// account is the user of this process.
+type account struct {
 	id     int
 	name   string
 	groups []string
@@ -71,6 +76,9 @@ func thisMachine(s config.Doctor) machine {
 		leftovers: func() ([]string, error) { return findLeftovers(".") },
 		partials:  func() ([]disk.Leftover, error) { return findPartials(".") },
 		now:       time.Now,
+		network:   inventory.TakeNetwork,
+		listener:  tcpport.Listening,
+		keys:      func() (keys, error) { return readKeys(s.Keys, os.Geteuid(), os.Getenv) },
 	}
 }
 
@@ -98,8 +106,8 @@ func hasCapability(capability int) bool {
 	return sets[capability/32].Effective&(1<<(capability%32)) != 0
 }
 
-func currentUser() identity {
-	who := identity{id: os.Geteuid()}
+func currentUser() account {
+	who := account{id: os.Geteuid()}
 	who.name = nameOr(who.id, func(id string) (string, error) {
 		found, err := user.LookupId(id)
 		if err != nil {

@@ -38,7 +38,7 @@ func newGauges(software string, status func() service.Status) *gauges {
 		return float64(s.Pending)
 	})
 	add("running_transfers", "Copies that are running.", func(s service.Status) float64 { return float64(s.Running) })
-	add("waiting_transfers", "Copies that wait for their turn.", func(s service.Status) float64 {
+	add("waiting_transfers", "Copies in the queue.", func(s service.Status) float64 {
 		return float64(s.Waiting)
 	})
 	add("memory_bytes", "Windows and buffers of all connections, in bytes.", func(s service.Status) float64 {

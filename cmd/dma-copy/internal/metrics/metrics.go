@@ -16,7 +16,7 @@ const refusedCode = 8
 
 // stages are the values of the label stage, by pump.Stage.
 var stages = map[pump.Stage]string{
-	pump.Reading: "read", pump.Checking: "digest", pump.Copying: "dma", pump.Writing: "write", pump.Peer: "peer",
+	pump.Reading: "read", pump.Checking: "digest", pump.Copying: "copy", pump.Writing: "write", pump.Peer: "peer",
 	pump.RateLimit: "rate_limit",
 }
 
@@ -52,7 +52,8 @@ func New(software string, status func() service.Status) *Metrics {
 		requests: counters("requests_total",
 			"Requests that ended, by operation and exit code; 0 is success.", "operation", "code"),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: namespace + "request_seconds", Help: "Duration of requests in seconds, with waiting for their turn.",
+			Name:    namespace + "request_seconds",
+			Help:    "Duration of requests in seconds, including the time in the queue.",
 			Buckets: []float64{.001, .01, .1, 1, 10, 60, 600, 3600},
 		}, []string{"operation"}),
 		bytes: counters("bytes_total", "Bytes copied, by direction as this daemon sees it.", "direction"),
@@ -95,7 +96,7 @@ func (m *Metrics) prepare() {
 			m.entries.WithLabelValues(string(operation))
 		}
 	}
-	for _, reason := range []string{"key", "lost", "protocol", "limit", "other"} {
+	for _, reason := range []string{"key", "lost", "protocol", "limit", "connection", "other"} {
 		m.authFailures.WithLabelValues(reason)
 	}
 	for _, stage := range stages {
@@ -121,6 +122,10 @@ func (m *Metrics) Refused(_ service.Session, code int, _ error) {
 		m.limited.WithLabelValues("connection").Inc()
 	}
 }
+
+// ConnectionRefused counts a connection of another machine that ended before it was one of the Server: it does not
+// speak TLS, belongs to none of the peers, or was one too many.
+func (m *Metrics) ConnectionRefused() { m.authFailures.WithLabelValues("connection").Inc() }
 
 // reasonOf is the label for an exit code.
 func reasonOf(code int) string {

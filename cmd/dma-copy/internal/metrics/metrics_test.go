@@ -126,7 +126,7 @@ func TestMetricsOfADaemon(t *testing.T) {
 		`dma_copy_request_seconds_sum{operation="push"} 5`,
 		`dma_copy_bytes_total{direction="received"} 100`, `dma_copy_bytes_total{direction="sent"} 10`,
 		`dma_copy_entries_total{operation="push"} 2`, `dma_copy_entries_total{operation="list"} 9`,
-		`dma_copy_stage_seconds_total{stage="read"} 1`, `dma_copy_stage_seconds_total{stage="dma"} 3`,
+		`dma_copy_stage_seconds_total{stage="read"} 1`, `dma_copy_stage_seconds_total{stage="copy"} 3`,
 		`dma_copy_stage_seconds_total{stage="rate_limit"} 0`,
 		`dma_copy_engine_depth_bucket{le="8"} 0`, `dma_copy_engine_depth_bucket{le="16"} 1`,
 		"dma_copy_retransmitted_chunks_total 3", "dma_copy_panics_total 1",

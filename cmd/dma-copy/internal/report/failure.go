@@ -34,6 +34,23 @@ type SideError struct {
 // protocol or aborted its native session is the same for the user.
 type unbegun struct{ error }
 
+// requestError is the failure of a request to a daemon other than a copy.
+type requestError struct {
+	error
+	request string
+}
+
+// Unwrap returns the error itself.
+func (e *requestError) Unwrap() error { return e.error }
+
+// InRequest names the request in an error that has a side, so that it does not speak of a copy: "list" or "ping".
+func InRequest(request string, err error) error {
+	if sided, is := errors.AsType[*SideError](err); is {
+		sided.Err = &requestError{sided.Err, request}
+	}
+	return err
+}
+
 // Unwrap returns the error itself.
 func (u unbegun) Unwrap() error { return u.error }
 
@@ -42,8 +59,8 @@ func (e *SideError) Error() string { return e.prefix() + e.Err.Error() }
 
 // prefix is how lines about the failure begin.
 func (e *SideError) prefix() string {
-	if e.Local {
-		return ""
+	if e.Local || e.Side == negotiate.Client || e.Side == negotiate.Server {
+		return "" // between machines, the prompt says which one it is
 	}
 	return e.Side.String() + ": "
 }

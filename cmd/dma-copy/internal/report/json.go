@@ -39,6 +39,7 @@ type (
 		Software        string `json:"software"`
 		Side            string `json:"side"`
 		Device          string `json:"device"`
+		Address         string `json:"address,omitempty"`
 		Driver          string `json:"driver"`
 		Hardware        bool   `json:"hardware"`
 		Protocol        string `json:"protocol"`
@@ -125,6 +126,8 @@ type (
 		Hardware   bool               `json:"hardware"`
 		Protocol   string             `json:"protocol"`
 		DataPath   string             `json:"data_path"`
+		Transport  string             `json:"transport,omitempty"`
+		Encrypted  *bool              `json:"encrypted,omitempty"`
 		Verified   bool               `json:"verified"`
 		Readback   bool               `json:"readback"`
 		Changing   bool               `json:"allow_changing"`
@@ -256,7 +259,8 @@ func (r *jsonReporter) Event(e job.Event) {
 func (w *eventWriter) hello(path Path, protocol string, version int, peer string) helloEvent {
 	line := helloEvent{
 		eventHeader: w.start("hello"), Software: path.Software, Side: path.role(), Device: path.Device,
-		Driver: path.Driver, Hardware: path.Hardware, Protocol: protocol, ProtocolVersion: version, Peer: peer,
+		Address: path.Address, Driver: path.Driver, Hardware: path.Hardware,
+		Protocol: protocol, ProtocolVersion: version, Peer: peer,
 	}
 	if p := path.Peer; p != nil {
 		line.Authenticated, line.PeerKey, line.PeerFingerprint = &p.Authenticated, p.Key, p.Fingerprint
@@ -358,8 +362,9 @@ func (r *jsonReporter) summary(s job.Summary) summaryEvent {
 		eventHeader: r.start("summary"), Files: 1, Bytes: s.Size, Resumed: s.Resumed, Copied: copied(s),
 		Retries: s.Retries, Elapsed: s.Elapsed.Seconds(), Rate: bytesPerSecond(s),
 		Driver: r.path.Driver, Hardware: r.path.Hardware,
-		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(),
-		Verified: compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
+		Protocol: s.Protocol.String(), DataPath: s.DataPath.String(), Transport: s.Transport,
+		Encrypted: r.path.ofNetwork(encrypted(s)),
+		Verified:  compared(s, r.planned), Readback: s.Readback, Changing: s.Changing,
 		Messages: s.Messages, Chunk: s.Chunk, Depth: s.Depth,
 		Stages: stagesOf(s.Shares), UpToDate: s.UpToDate, DryRun: s.DryRun, Unconfirmed: s.Unconfirmed,
 	}
@@ -410,12 +415,16 @@ func (p Path) role() string {
 	return roleOf(p.Side)
 }
 
-// roleOf returns the side as --role spells it.
+// roleOf returns the side: as --role spells it, or of a network connection.
 func roleOf(side negotiate.Side) string {
-	if side == negotiate.DPU {
+	switch side {
+	case negotiate.Host:
+		return string(config.RoleHost)
+	case negotiate.DPU:
 		return string(config.RoleDPU)
+	default:
+		return side.String()
 	}
-	return string(config.RoleHost)
 }
 
 func stagesOf(shares pump.Shares) map[string]float64 {

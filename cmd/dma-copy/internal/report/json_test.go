@@ -58,6 +58,7 @@ func TestEveryEvent(t *testing.T) {
 	p.now = func() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
 	everyEvent(p)
 	everyPingEvent(&pingEvents{eventWriter: p.eventWriter})
+	everyPeer(&Fleet{events: p.eventWriter, json: true, moved: map[int]int64{}})
 	everyEntry(&Listing{events: p.eventWriter, out: bufio.NewWriter(&out), json: true})
 	var kinds []string
 	for line := range strings.Lines(out.String()) {

@@ -15,6 +15,7 @@ import (
 	"github.com/dma-copy/dma-copy/internal/secure"
 	"github.com/dma-copy/dma-copy/internal/service"
 	"github.com/dma-copy/dma-copy/internal/share"
+	"github.com/dma-copy/dma-copy/internal/ucx"
 )
 
 // ExitCode returns the exit code of a run that ended with err, as the help documents it.
@@ -77,6 +78,7 @@ var libraryOutcomes = []struct {
 	{one(secure.ErrHandshake), outcome{exit.Protocol, "run dma-copy of the same release on both sides", nil}},
 	{one(secure.ErrRecord), outcome{exit.Protocol, "check the device and the other side", nil}},
 	{one(service.ErrDraining), outcome{exit.Peer, "start it again", nil}},
+	{one(service.ErrBusy), outcome{exit.Peer, "raise --wait", nil}},
 	{one(share.ErrDenied), outcome{exit.Refused, "", nil}},
 	{one(job.ErrSomeFailed),
 		outcome{exit.SomeFailed, "remove the causes and run the same command to copy these entries", nil}},
@@ -86,6 +88,7 @@ var libraryOutcomes = []struct {
 	{one(doca.ErrHardwareRequired),
 		outcome{exit.NotHardware, "leave out --require-hw to use the software device", nil}},
 	{one(doca.ErrNoCgo), outcome{exit.Device, "", nil}},
+	{one(ucx.ErrUnavailable), outcome{exit.Device, "", nil}},
 	{ofType[*doca.LoadError], outcome{exit.Device, "install DOCA's runtime libraries, or use --driver soft", nil}},
 	{withoutProc, outcome{exit.Device, "mount it (mount -t proc proc /proc)", nil}},
 	{ofType[*doca.SoftError],
@@ -108,6 +111,8 @@ var libraryOutcomes = []struct {
 	{one(negotiate.ErrEmptyFile), outcome{exit.Protocol, "", nil}},
 	{one(negotiate.ErrVersion), outcome{exit.Protocol,
 		"run releases of dma-copy with a common protocol version on both sides", withDetail}},
+	{one(negotiate.ErrServiceVersion), outcome{exit.Protocol,
+		"run releases of dma-copy with a common version of it on both sides", withDetail}},
 	{one(negotiate.ErrPingVersion), outcome{exit.Protocol, "run the same release of dma-copy on both sides",
 		withDetail}},
 	{one(negotiate.ErrPingSize), outcome{exit.Usage, "give less with --size or --text", withDetail}},
@@ -125,6 +130,7 @@ var libraryOutcomes = []struct {
 		ofPeer("timeout: the %s refused the connection until the end of --wait")}},
 	{one(comch.ErrTurnedAway),
 		outcome{exit.Peer, "it may be serving another host: raise --wait, or check the DPU", nil}},
+	{requestLost, outcome{exit.Peer, "check the other side and try again", ofRequest}},
 	{one(comch.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
 	{one(negotiate.ErrPeerLost), outcome{exit.Peer, "check the other side and copy again", ofPeer(connectionLost)}},
 	{one(job.ErrIdle), outcome{exit.Peer, "", nil}},
@@ -179,6 +185,17 @@ func needsNative(err error) bool {
 	return errors.Is(err, negotiate.ErrNeedsNative) && ofType[*negotiate.Error](err)
 }
 
+// requestLost reports whether the connection was lost during a request other than a copy.
+func requestLost(err error) bool {
+	return ofType[*requestError](err) && (errors.Is(err, comch.ErrPeerLost) || errors.Is(err, negotiate.ErrPeerLost))
+}
+
+// ofRequest says which request the loss of the connection ended.
+func ofRequest(side negotiate.Side, err error) string {
+	failed, _ := errors.AsType[*requestError](err)
+	return fmt.Sprintf("the connection to the %s was lost before the %s ended", side.Other(), failed.request)
+}
+
 // ofPing reports whether the protocol of a ping was violated.
 func ofPing(err error) bool {
 	failed, is := errors.AsType[*negotiate.Error](err)
@@ -225,8 +242,12 @@ func refusalReason(side negotiate.Side, err error) string {
 }
 
 func refusalSentence(side negotiate.Side, text string) string {
-	if text == "" {
-		return fmt.Sprintf("the daemon on the %s refused without a reason", side.Other())
+	daemon := "the daemon on the " + side.Other().String()
+	if side == negotiate.Client {
+		daemon = "the daemon"
 	}
-	return fmt.Sprintf("the daemon on the %s refused: %s", side.Other(), quote.Printable(text))
+	if text == "" {
+		return daemon + " refused without a reason"
+	}
+	return daemon + " refused: " + quote.Printable(text)
 }

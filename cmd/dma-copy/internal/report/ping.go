@@ -61,9 +61,13 @@ func (r *pingText) Event(e ping.Event) {
 func (r *pingText) Result(s ping.Summary) error {
 	r.printf("%s of %s: min %s, median %s, p99 %s, over %s\n", plural(int64(s.Count), "round trip", ""),
 		plural(int64(s.Size), "byte", ""), micros(s.Min), micros(s.Median), micros(s.P99), pingPath(s))
-	r.printf("path  %s\n", r.path.Driver)
+	if r.path.Address != "" {
+		r.printf("path  tls to %s (encrypted)\n", r.path.Address)
+	} else {
+		r.printf("path  %s\n", r.path.Driver)
+	}
 	if r.path.Peer != nil {
-		r.printf("peer  %s\n", r.path.Peer)
+		r.printf("peer  %s\n", r.path.peerTitle())
 	}
 	if r.path.Reason != "" {
 		r.printf("why   %s\n", quote.Printable(r.path.Reason))

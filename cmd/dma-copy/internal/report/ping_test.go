@@ -83,7 +83,7 @@ func TestPingOnAFullDisk(t *testing.T) {
 
 // The exit codes and sentences of what only a ping fails with.
 func TestPingFailures(t *testing.T) {
-	const noPath = "host: host and DPU have no data path in common: the detail: leave out --path"
+	const noPath = "host: the two sides have no data path in common: the detail: leave out --path"
 	for _, test := range []struct {
 		err      error
 		code     int

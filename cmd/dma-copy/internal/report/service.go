@@ -218,11 +218,11 @@ func (r *jsonReporter) Total(t Total) error {
 }
 
 // unwritten returns an error if not all events could be written.
-func (r *jsonReporter) unwritten() error {
-	if r.failed == nil {
+func (w *eventWriter) unwritten() error {
+	if w.failed == nil {
 		return nil
 	}
-	return fmt.Errorf("the copy is done, but not all of its events could be written: %w", r.failed)
+	return fmt.Errorf("the copy is done, but not all of its events could be written: %w", w.failed)
 }
 
 // WriteTrusted tells the user that the key of a daemon is trusted from now on, and how to check it.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/comch"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
@@ -164,6 +165,10 @@ func TestOutcomesOfTheService(t *testing.T) {
 		{secure.ErrHandshake, exit.Protocol, "host: the peer did not authenticate: run dma-copy of the same release"},
 		{service.ErrRefused, exit.Refused, "host: refused"},
 		{service.ErrDraining, exit.Peer, "host: the daemon is shutting down: start it again"},
+		{&negotiate.Error{Err: negotiate.ErrServiceVersion, Detail: "the command supports 2, the daemon 1"},
+			exit.Protocol,
+			"host: no common version of the service protocol: the command supports 2, the daemon 1: run releases of"},
+		{service.ErrBusy, exit.Peer, "host: timeout: the daemon served other commands until the end of --wait: raise"},
 	} {
 		err := &SideError{Side: negotiate.Host, Err: fmt.Errorf("%w", tc.err)}
 		if got := ExitCode(err); got != tc.code {
@@ -172,6 +177,26 @@ func TestOutcomesOfTheService(t *testing.T) {
 		if got := Sentence(err); !strings.HasPrefix(got, tc.want) {
 			t.Errorf("%v: %q, want %q", tc.err, got, tc.want)
 		}
+	}
+}
+
+// The loss of the connection does not speak of a copy where there is none.
+func TestLostDuringARequest(t *testing.T) {
+	for _, tc := range []struct {
+		err  error
+		want string
+	}{
+		{comch.ErrPeerLost, "host: the connection to the DPU was lost before the list ended: check the other side"},
+		{&negotiate.Error{Err: negotiate.ErrPeerLost}, "host: the connection to the DPU was lost before the list"},
+		{service.ErrDraining, "host: the daemon is shutting down; close: start it again"},
+	} {
+		err := InRequest("list", errors.Join(onHost(tc.err), errors.New("close")))
+		if got := Sentence(err); !strings.HasPrefix(got, tc.want) || ExitCode(err) != exit.Peer {
+			t.Errorf("%v: %q (exit code %d), want %q", tc.err, got, ExitCode(err), tc.want)
+		}
+	}
+	if err := InRequest("list", nil); err != nil {
+		t.Error(err)
 	}
 }
 

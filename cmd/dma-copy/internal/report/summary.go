@@ -17,13 +17,14 @@ import (
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
-// Path describes the device and driver of a copy on this side, or of a local copy.
+// Path describes the device and driver of a copy on this side, or of a local copy, or the other machine.
 type Path struct {
 	Software string // name and version of this program
 	Side     negotiate.Side
 	Local    bool   // both sides are in this process
 	Target   string // of a local copy, as given
-	Device   string // PCI address, or the RDMA device of an SF
+	Device   string // PCI address, or the RDMA device of an SF; empty between machines
+	Address  string // of a daemon on another machine, HOST:PORT; empty: over a device
 	Driver   string // its title for the user
 	Hardware bool
 	Reason   string // why this driver; empty if the user chose it
@@ -79,12 +80,12 @@ func writeSummary(w io.Writer, s job.Summary, planned job.Planned, path Path) {
 	if s.Unconfirmed != "" {
 		fmt.Fprintf(w, "      target committed; %s\n", s.Unconfirmed)
 	}
-	fmt.Fprintf(w, "path  %s%s\n", path.Driver, shapeOf(s, path))
+	fmt.Fprintf(w, "path  %s%s\n", pathTitle(s, path), shapeOf(s, path))
 	if stage := s.Shares.Busiest(); s.Shares[stage] > 0 && s.Size > 0 {
 		fmt.Fprintf(w, "time  most: %s\n", mostTime(stage, s.Shares[stage], path.Side))
 	}
 	if path.Peer != nil {
-		fmt.Fprintf(w, "peer  %s\n", path.Peer)
+		fmt.Fprintf(w, "peer  %s\n", path.peerTitle())
 	}
 	if path.Reason != "" {
 		fmt.Fprintf(w, "why   %s\n", quote.Printable(path.Reason))

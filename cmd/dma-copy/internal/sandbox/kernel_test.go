@@ -13,10 +13,13 @@ import (
 
 // fakeKernel plays a kernel with some version of Landlock. It restricts nothing.
 type fakeKernel struct {
-	abi      int
-	fails    string // the call that fails: prctl or landlock
-	prctls   []int
-	confined bool
+	abi    int
+	fails  string // the call that fails: prctl or landlock
+	prctls []int
+
+	noAmbient bool
+	confined  bool
+	tcp       bool // was left as it is
 }
 
 var errFake = errors.New("the fake kernel fails")
@@ -24,14 +27,15 @@ var errFake = errors.New("the fake kernel fails")
 func (f *fakeKernel) calls() kernel {
 	return kernel{
 		landlockABI: func() int { return f.abi },
-		landlock: func([]landlock.Rule) error {
-			f.confined = true
+		landlock: func(_ []landlock.Rule, tcp bool) error {
+			f.confined, f.tcp = true, tcp
 			return f.failure("landlock")
 		},
 		prctl: func(option int, _ ...uintptr) error {
 			f.prctls = append(f.prctls, option)
 			return f.failure("prctl")
 		},
+		ambient: func() bool { return !f.noAmbient },
 	}
 }
 
@@ -70,6 +74,20 @@ func TestOlderKernels(t *testing.T) {
 		}
 		if !slices.Equal(fake.prctls, []int{unix.PR_SET_NO_NEW_PRIVS, unix.PR_CAP_AMBIENT}) {
 			t.Errorf("version %d: prctl was called with %v", test.abi, fake.prctls)
+		}
+	}
+}
+
+// A daemon with UCX keeps TCP, and nothing is told to be missing that it would not have.
+func TestTCPOfUCX(t *testing.T) {
+	for _, policy := range []Policy{{}, Policy{}.WithUCX()} {
+		fake := &fakeKernel{abi: abiTruncate}
+		r, err := fake.calls().restrict(policy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if fake.tcp != policy.UCX || strings.Contains(r.Missing(), "TCP") == policy.UCX {
+			t.Errorf("UCX %t: TCP is left %t, missing is %q", policy.UCX, fake.tcp, r.Missing())
 		}
 	}
 }

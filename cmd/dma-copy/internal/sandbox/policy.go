@@ -25,6 +25,7 @@ type Policy struct {
 	Append  []string // directories in which log files are created and written
 	Sockets []string // directories in which sockets, files and directories are made, replaced and removed
 	Devices []string // device files, or directories of them: read, write and ioctl
+	UCX     bool     // TCP ports and abstract unix sockets may be used; those that listen already always may
 }
 
 // WithDevice returns the policy with the files that a device needs for connections, memory and engines that are made
@@ -39,6 +40,15 @@ func (p Policy) WithDevice(softDir string) Policy {
 	p.Devices = append(slices.Clone(p.Devices), "/dev/infiniband", "/dev/hugepages")
 	p.Read = append(slices.Clone(p.Read), "/sys", "/proc", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/opt/mellanox",
 		"/etc/libibverbs.d", "/etc/ld.so.cache")
+	return p
+}
+
+// WithUCX returns the policy with what UCX needs for workers that are made after Restrict: device files, the kernel's
+// tables of devices, shared memory, and sockets of its own and of its peers: TCP, and unix sockets without a name.
+func (p Policy) WithUCX() Policy {
+	p = p.WithDevice("")
+	p.Sockets = append(slices.Clone(p.Sockets), "/dev/shm")
+	p.UCX = true
 	return p
 }
 

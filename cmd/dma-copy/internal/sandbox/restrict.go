@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -51,21 +52,34 @@ type Restriction struct {
 	abi    int // of Landlock; 0: not in effect
 }
 
-// kernel is the part of the system that Restrict calls; tests replace it to play kernels without Landlock.
+// kernel is the part of the system that Restrict calls; tests replace it by kernels without Landlock.
 type kernel struct {
 	landlockABI func() int
-	landlock    func(rules []landlock.Rule) error
-	prctl       func(option int, arguments ...uintptr) error // on all threads
+	landlock    func(rules []landlock.Rule, sockets bool) error // sockets: leaves those of Policy.UCX
+	prctl       func(option int, arguments ...uintptr) error    // on all threads
+	ambient     func() bool                                     // whether a thread may have ambient capabilities
 }
 
 var running = kernel{
 	landlockABI: landlockABI,
-	landlock:    func(rules []landlock.Rule) error { return landlock.V9.BestEffort().Restrict(rules...) },
+	landlock:    restrictWithLandlock,
 	prctl: func(option int, arguments ...uintptr) error {
 		var all [4]uintptr
 		copy(all[:], arguments)
 		return ll.AllThreadsPrctl(option, all[0], all[1], all[2], all[3])
 	},
+	ambient: mayHaveAmbient,
+}
+
+func restrictWithLandlock(rules []landlock.Rule, sockets bool) error {
+	if !sockets {
+		return landlock.V9.BestEffort().Restrict(rules...)
+	}
+	signals, err := landlock.NewConfig(landlock.ScopedSet(ll.ScopeSignal))
+	if err != nil {
+		return err
+	}
+	return errors.Join(landlock.V9.BestEffort().RestrictPaths(rules...), signals.BestEffort().RestrictScoped())
 }
 
 func landlockABI() int {
@@ -89,14 +103,16 @@ func (k kernel) restrict(p Policy) (*Restriction, error) {
 	if err := k.prctl(unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 		return nil, fmt.Errorf("set no_new_privs: %w", err)
 	}
-	if err := k.prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
-		return nil, fmt.Errorf("drop the ambient capabilities: %w", err)
+	if k.ambient() {
+		if err := k.prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
+			return nil, fmt.Errorf("drop the ambient capabilities: %w", err)
+		}
 	}
 	r := &Restriction{policy: p, abi: k.landlockABI()}
 	if r.abi < abiRefer {
 		return r, nil
 	}
-	if err := k.landlock(p.rules()); err != nil {
+	if err := k.landlock(p.rules(), p.UCX); err != nil {
 		return nil, fmt.Errorf("confine the daemon to its files with Landlock: %w", err)
 	}
 	return r, nil
@@ -155,7 +171,7 @@ func (r *Restriction) Missing() string {
 		name  string
 	}{{abiTruncate, "truncation of files"}, {abiTCP, "TCP"}, {abiIoctl, "ioctl on devices"},
 		{abiScope, "signals and abstract sockets"}} {
-		if r.abi < feature.since {
+		if r.abi < feature.since && !(feature.since == abiTCP && r.policy.UCX) {
 			missing = append(missing, feature.name)
 		}
 	}

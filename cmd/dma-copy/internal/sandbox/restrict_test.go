@@ -27,11 +27,11 @@ var childTasks = map[string]func(directory string) error{
 	"read":    readOnlyShareWorks,
 	"log":     logIsReopened,
 	"sockets": socketsAreMade,
-	"network": networkIsRefused,
-	"reload":  reloadedShares,
-	"files":   singleFiles,
-	"card":    cardFilesCanBeRead,
-	"reread":  replacedFileIsRead,
+	"network": networkIsRefused, "TCP of UCX": tcpOfUCX,
+	"reload": reloadedShares,
+	"files":  singleFiles,
+	"card":   cardFilesCanBeRead,
+	"reread": replacedFileIsRead,
 }
 
 // needLandlock skips the test on a kernel that cannot confine a process.
@@ -77,7 +77,7 @@ func TestRestrictConfines(t *testing.T) {
 		abi  int
 	}{
 		{"outside", abiRefer}, {"write", abiRefer}, {"read", abiRefer}, {"log", abiRefer}, {"sockets", abiRefer},
-		{"network", abiTCP}, {"reload", abiRefer}, {"files", abiRefer},
+		{"network", abiTCP}, {"TCP of UCX", abiTCP}, {"reload", abiRefer}, {"files", abiRefer},
 		{"card", abiRefer}, {"reread", abiRefer},
 	} {
 		t.Run(test.task, func(t *testing.T) {
@@ -432,6 +432,37 @@ func networkIsRefused(directory string) error {
 	loopback := &unix.SockaddrInet4{Port: 9, Addr: [4]byte{127, 0, 0, 1}}
 	return errors.Join(mustBeDenied("bind", unix.Bind(fd, loopback)),
 		mustBeDenied("connect", unix.Connect(fd, loopback)))
+}
+
+// tcpOfUCX listens and connects after the restriction, also to an abstract unix socket from outside of it, as UCX does
+// to wake a peer. For files the restriction holds all the same.
+func tcpOfUCX(directory string) error {
+	other, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: "@dma-copy-sandbox-test", Net: "unixgram"})
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	inbox := Share{Path: filepath.Join(directory, "inbox"), Write: true}
+	if _, err := Restrict(Policy{Shares: []Share{inbox}}.WithUCX()); err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp4", listener.Addr().String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	wake, err := net.Dial("unixgram", other.LocalAddr().String())
+	if err != nil {
+		return fmt.Errorf("an abstract unix socket: %w", err)
+	}
+	defer wake.Close()
+	_, err = os.Open(filepath.Join(directory, "outside", "file"))
+	return mustBeDenied("a file outside of the shares", err)
 }
 
 // reloadedShares compares what Admit says of each share with what the kernel does.

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/unixsocket"
 	"github.com/dma-copy/dma-copy/internal/quote"
 )
 
@@ -29,7 +30,8 @@ func Fetch(ctx context.Context, paths ...string) (Document, error) {
 	var absent []string
 	for _, path := range paths {
 		doc, err := fetch(ctx, path)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) ||
+			len(paths) > 1 && errors.Is(err, unixsocket.ErrTooLong) {
 			absent = append(absent, quote.Bare(path))
 			continue
 		}
@@ -40,6 +42,10 @@ func Fetch(ctx context.Context, paths ...string) (Document, error) {
 }
 
 func fetch(ctx context.Context, path string) (Document, error) {
+	if err := unixsocket.CheckPath(path); err != nil {
+		return Document{}, exit.Errorf(exit.Usage, "name it with --socket PATH, by a relative path or a short symlink",
+			"cannot connect to the socket %s: %w", quote.Bare(path), err)
+	}
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if errors.Is(err, fs.ErrPermission) {
@@ -97,7 +103,11 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	for _, s := range doc.Shares {
 		row(&b, "share", "%s (%s) %s", s.Name, s.Access, s.Path)
 	}
-	row(&b, "transfers", "%d running, %d waiting, %s of buffers", doc.Running, doc.Waiting, size(doc.Memory))
+	row(&b, "transfers", "%d running of at most %d, %d waiting, %s of buffers", doc.Running, doc.Transfers, doc.Waiting,
+		size(doc.Memory))
+	for _, t := range doc.Tenants {
+		row(&b, "", "%s: %d running, %d waiting", t.Name, t.Running, t.Waiting)
+	}
 	row(&b, "totals", "%d connections, %d refused; %d requests, %d failed; %s", doc.Totals.Connections,
 		doc.Totals.Refused, doc.Totals.Requests, doc.Totals.Failed, size(doc.Totals.Bytes))
 	if doc.Totals.Bugs > 0 {
@@ -143,6 +153,8 @@ func doing(r *Request) string {
 		text += " " + location(r.Share, r.Path)
 	}
 	switch {
+	case r.Waiting:
+		return text + "  waits for a permit"
 	case r.Operation != "push" && r.Operation != "pull":
 		return text
 	case r.Total != nil && *r.Total > 0:

@@ -27,6 +27,8 @@ type Document struct {
 	Connections []Connection `json:"connections"`
 	Running     int          `json:"running_transfers"`
 	Waiting     int          `json:"waiting_transfers"`
+	Transfers   int          `json:"max_transfers"`
+	Tenants     []Tenant     `json:"tenants"`
 	Memory      int64        `json:"memory_bytes"`
 	Totals      Totals       `json:"totals"`
 	Failures    []Failure    `json:"failures"`
@@ -37,6 +39,13 @@ type Share struct {
 	Name   string `json:"name"`
 	Path   string `json:"path"`
 	Access string `json:"access"`
+}
+
+// Tenant is a key, or without authentication a function, with running or waiting transfers.
+type Tenant struct {
+	Name    string `json:"name"`
+	Running int    `json:"running_transfers"`
+	Waiting int    `json:"waiting_transfers"`
 }
 
 // Connection is an authenticated connection.
@@ -60,6 +69,7 @@ type Request struct {
 	Moved     int64     `json:"moved_bytes"`
 	Total     *int64    `json:"total_bytes,omitempty"` // nil: not known
 	Rate      float64   `json:"bytes_per_second"`      // since it began
+	Waiting   bool      `json:"waiting"`               // for a permit
 }
 
 // Totals count since the start.
@@ -98,14 +108,18 @@ func (d Daemon) document(now time.Time) Document {
 	doc := Document{
 		V: version, PID: d.PID, Software: quote.Printable(d.Software), Time: now.UTC(), Started: s.Started.UTC(),
 		Draining: s.Draining, Auth: "none", TrustedKeys: s.TrustedKeys, Shares: []Share{}, Pending: s.Pending,
-		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Memory: s.Memory, Totals: Totals(s.Totals),
-		Failures: d.Recent.failures(),
+		Connections: []Connection{}, Running: s.Running, Waiting: s.Waiting, Transfers: s.Transfers,
+		Tenants: []Tenant{},
+		Memory:  s.Memory, Totals: Totals(s.Totals), Failures: d.Recent.failures(),
 	}
 	if d.Authenticates {
 		doc.Auth = "keys"
 	}
 	for _, share := range s.Shares {
 		doc.Shares = append(doc.Shares, Share{quote.Path(share.Name), quote.Path(share.Path), share.Access})
+	}
+	for _, t := range s.Tenants {
+		doc.Tenants = append(doc.Tenants, Tenant{quote.Printable(t.Name), t.Running, t.Waiting})
 	}
 	for _, c := range s.Connections {
 		doc.Connections = append(doc.Connections, connectionOf(c, now))
@@ -125,7 +139,7 @@ func connectionOf(c service.ConnectionStatus, now time.Time) Connection {
 	r := c.Request
 	shown.Request = &Request{
 		ID: r.Request, Operation: string(r.Operation), Share: quote.Path(r.Share), Path: quote.Path(r.Path),
-		Began: r.Began.UTC(), Moved: c.Moved,
+		Began: r.Began.UTC(), Moved: c.Moved, Waiting: c.Waiting,
 	}
 	if c.Total != job.Unknown && (r.Operation == service.Push || r.Operation == service.Pull) {
 		shown.Request.Total = &c.Total

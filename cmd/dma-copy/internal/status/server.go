@@ -41,7 +41,7 @@ func Listen(path string, daemon Daemon) (*Socket, error) {
 func listen(path string, daemon Daemon, allowed func(uid uint32) bool) (*Socket, error) {
 	listener, err := unixsocket.Listen(path, 0o600)
 	if err != nil {
-		return nil, exit.Errorf(exit.Usage, "name another one with --socket PATH", "serve dma-copy status: %w", err)
+		return nil, exit.Errorf(exit.Usage, "name another path with --socket PATH", "serve dma-copy status: %w", err)
 	}
 	s := &Socket{listener: listener, daemon: daemon, allowed: allowed, permits: make(chan struct{}, answering)}
 	s.serving.Go(s.accept)

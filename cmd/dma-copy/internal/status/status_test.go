@@ -49,13 +49,16 @@ func busy() Daemon {
 	recent.Refused(service.Session{ID: 2, Function: "b1:00.1"}, 8, errors.New("the key is not trusted"))
 	status := func() service.Status {
 		return service.Status{
-			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 3, Memory: 64 << 20, TrustedKeys: 2,
-			Shares: []service.ShareStatus{{Name: "inbox", Path: "/srv/" + hostile, Access: "wo"}},
-			Totals: service.Totals{Connections: 9, Refused: 1, Requests: 7, Failed: 2, Bytes: 5 << 30},
+			Started: began.Add(-time.Hour), Pending: 1, Running: 2, Waiting: 1, Transfers: 4, Memory: 64 << 20,
+			TrustedKeys: 2,
+			Tenants:     []service.TenantStatus{{Name: "laptop", Running: 2, Waiting: 1}},
+			Shares:      []service.ShareStatus{{Name: "inbox", Path: "/srv/" + hostile, Access: "wo"}},
+			Totals:      service.Totals{Connections: 9, Refused: 1, Requests: 7, Failed: 2, Bytes: 5 << 30},
 			Connections: []service.ConnectionStatus{
 				{Session: session, Request: request(1, service.Push, "image.bin"), Moved: 1 << 30, Total: 4 << 30},
 				{Session: session, Request: request(2, service.Pull, hostile), Moved: 10 << 20, Total: job.Unknown},
 				{Session: session, Request: request(3, service.List, "")},
+				{Session: session, Request: request(4, service.Push, "next"), Waiting: true},
 				{Session: session},
 			},
 		}
@@ -78,12 +81,14 @@ func TestText(t *testing.T) {
 since        2026-11-23 01:00:00 (1h0m3s)
 keys         2 trusted
 share        inbox (wo) /srv/a\nb\x1b[2J\u202e
-transfers    2 running, 3 waiting, 64 MiB of buffers
+transfers    2 running of at most 4, 1 waiting, 64 MiB of buffers
+             laptop: 2 running, 1 waiting
 totals       9 connections, 1 refused; 7 requests, 2 failed; 5.0 GiB
-connections  4, and 1 not yet authenticated
+connections  5, and 1 not yet authenticated
              #1 laptop on b1:00.1: push inbox/image.bin  25%  1.0 GiB/4.0 GiB  512 MiB/s
              #1 laptop on b1:00.1: pull inbox/a\nb\x1b[2J\u202e  10 MiB  5.0 MiB/s
              #1 laptop on b1:00.1: list inbox
+             #1 laptop on b1:00.1: push inbox/next  waits for a permit
              #1 laptop on b1:00.1: idle
 `
 	if !strings.HasPrefix(got, want) {
@@ -240,11 +245,11 @@ func TestFetch(t *testing.T) {
 		t.Errorf("mode %v: %v", info.Mode(), err)
 	}
 	for range 2 * answering {
-		doc, err := Fetch(t.Context(), filepath.Join(directory, "absent"), path)
+		doc, err := Fetch(t.Context(), filepath.Join(directory, "absent"), "/"+strings.Repeat("x", 107), path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doc.PID != 4711 || len(doc.Connections) != 4 {
+		if doc.PID != 4711 || len(doc.Connections) != 5 {
 			t.Errorf("got %+v", doc)
 		}
 	}
@@ -306,6 +311,7 @@ func TestFetchFails(t *testing.T) {
 		{silent, "does not answer", exit.Peer},
 		{other, "a form that this release does not know", exit.Peer},
 		{cut, "read the status", exit.Peer},
+		{"/" + strings.Repeat("x", 107), "the path of a socket has at most 107 bytes", exit.Usage},
 	} {
 		ctx := t.Context()
 		if test.path == silent {

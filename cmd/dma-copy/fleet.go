@@ -1,0 +1,301 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+	"golang.org/x/time/rate"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fileio"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/fleet"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/inventory"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/placement"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/report"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/tree"
+	"github.com/dma-copy/dma-copy/internal/doca"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// pushToPeers carries out push with a list of peers and reports on it. refused is why the settings are refused, or nil.
+func pushToPeers(
+	ctx context.Context, streams streams, s *config.Transfer, refused error, log zerolog.Logger,
+) error {
+	r := report.NewFleet(streams.stdout, streams.stderr, streams.screen, s.Copy, log)
+	err := withCPUProfile(s.CPUProfile, func() error {
+		if refused != nil {
+			return refused
+		}
+		ctx, cancel := limitTime(ctx, s.Timeout)
+		defer cancel()
+		p := &peersPush{settings: s, streams: streams, reporter: r, log: log}
+		p.driver.settings, p.driver.log = s.Driver, log
+		return p.run(ctx)
+	})
+	if err != nil {
+		r.Fail(err)
+	}
+	report.LogReworded(log, err)
+	return err
+}
+
+// peersPush is one push to the peers of a list. Its fields do not change while copies run.
+type peersPush struct {
+	settings *config.Transfer
+	streams  streams
+	reporter *report.Fleet
+	log      zerolog.Logger
+
+	targets  []fleet.Target
+	sources  []disk.Identity // of settings.Local, at the start; the zero Identity of a directory
+	selected dmaxfer.Options // only what selectEntries has set
+	rules    []tree.Rule
+	limiter  *rate.Limiter // that all copies share; nil: none
+	driver   sharedDriver
+}
+
+// sharedDriver is the driver of all copies, which is opened when the first one needs it: devices can be opened only
+// while the driver's settings stay as they are. Safe for concurrent use, apart from close.
+type sharedDriver struct {
+	settings config.Driver
+	log      zerolog.Logger
+
+	mu     sync.Mutex
+	driver *doca.Driver
+}
+
+// open opens a device of the driver, and calls run with it.
+func (s *sharedDriver) open(chosen inventory.Selection, run func(side) error) error {
+	driver, err := s.get()
+	if err != nil {
+		return err
+	}
+	return onDriver(driver, chosen, run)
+}
+
+func (s *sharedDriver) get() (*doca.Driver, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.driver != nil {
+		return s.driver, nil
+	}
+	if err := s.settings.ValidateForDevice(); err != nil {
+		return nil, err
+	}
+	driver, err := doca.Open(s.settings.Options())
+	if err != nil {
+		return nil, err
+	}
+	logDriver(s.log, driver)
+	s.driver = driver
+	return driver, nil
+}
+
+// close closes the driver if it was opened.
+func (s *sharedDriver) close() error {
+	if s.driver == nil {
+		return nil
+	}
+	return s.driver.Close()
+}
+
+func (p *peersPush) run(ctx context.Context) error {
+	if err := p.prepare(ctx); err != nil {
+		return err
+	}
+	p.reporter.Begin(len(p.targets))
+	began := time.Now()
+	planner := fleet.NewPlanner(len(p.targets), fleet.Bounds{Parallel: p.settings.Parallel})
+	tried, hung := make([]bool, len(p.targets)), error(nil)
+	fleet.Run(ctx, planner, p.send, func(end fleet.End[report.PeerResult]) bool {
+		tried[end.To] = true
+		if errors.Is(end.Result.Err, job.ErrHung) {
+			hung = end.Result.Err
+		}
+		p.reporter.Ended(end.Result)
+		return end.Result.Err == nil || !p.settings.FailFast
+	})
+	left := p.reportRest(ctx, tried)
+	err := errors.Join(p.reporter.Total(time.Since(began)), closeUnlessHung(hung, p.driver.close))
+	if ctx.Err() != nil && (left || err != nil) {
+		return fmt.Errorf("%w: run the same command for the rest", context.Cause(ctx))
+	}
+	return err
+}
+
+// prepare does once what every copy needs, before the first peer is looked for.
+func (p *peersPush) prepare(ctx context.Context) error {
+	s := p.settings
+	if err := p.streams.closed.check(s.Copy, [len(streamNames)]string{listFromStdin(s.To)}); err != nil {
+		return err
+	}
+	err := fileio.Interruptible(ctx, p.readTargets)
+	if err != nil {
+		return err
+	}
+	if p.rules, err = selectEntries(ctx, s.Copy, p.streams.stdin, &p.selected); err != nil {
+		return err
+	}
+	if p.sources, err = findSources(ctx, s); err != nil {
+		return err
+	}
+	id, err := identify(p.streams.env, s.Contact, config.Peer{})
+	if err != nil {
+		return err
+	}
+	warnOfKeys(id, s.Auth, p.log)
+	if s.Bandwidth > 0 {
+		p.limiter = sharedLimiter(s.Bandwidth)
+	}
+	return placement.Apply(placement.ThisMachine, placement.Copy{}, s.Placement, p.log)
+}
+
+// sharedLimiter returns the limiter of all copies for a number of bytes per second. Its burst is what passes in an
+// eighth of a second, so that short copies keep to it, too.
+func sharedLimiter(bandwidth int64) *rate.Limiter {
+	burst := min(max(bandwidth/8, 64<<10), negotiate.MaxChunk)
+	return rate.NewLimiter(rate.Limit(bandwidth), int(burst))
+}
+
+// listFromStdin returns how stdin was named for the list, empty if it was not.
+func listFromStdin(name string) string {
+	if name == config.Stream {
+		return "--to -"
+	}
+	return ""
+}
+
+func (p *peersPush) readTargets() error {
+	var target *share.Remote
+	if len(p.settings.Remote) > 0 {
+		target = &p.settings.Remote[0]
+	}
+	parse := func(from io.Reader) ([]fleet.Target, error) { return fleet.ParseTargets(from, target) }
+	targets, err := readList("--to", p.settings.To, p.streams.stdin, parse)
+	p.targets = targets
+	return err
+}
+
+// findSources returns the identities of the sources. One that cannot be sent is an error now, not one of each peer.
+func findSources(ctx context.Context, s *config.Transfer) ([]disk.Identity, error) {
+	all := make([]disk.Identity, len(s.Local))
+	for i, path := range s.Local {
+		file, err := job.Find(ctx, job.Search{
+			FS: disk.OS, Path: path, Use: job.SourceUse, IdleTimeout: s.IdleTimeout,
+		})
+		if err != nil {
+			return nil, err
+		}
+		file.Close()
+		if all[i], err = identityOf(path); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// identityOf returns the identity of a file, the zero one for a directory.
+func identityOf(path string) (disk.Identity, error) {
+	info, err := disk.OS.Stat(path)
+	if err != nil {
+		return disk.Identity{}, disk.CannotStat(path, err)
+	}
+	if info.Mode.IsDir() {
+		return disk.Identity{}, nil
+	}
+	return info.Identity, nil
+}
+
+// unchanged returns an error if a source is not what it was at the start, so that no two peers get different content.
+func (p *peersPush) unchanged() error {
+	if p.settings.AllowChanging {
+		return nil
+	}
+	for i, path := range p.settings.Local {
+		now, err := identityOf(path)
+		if err != nil {
+			return err
+		}
+		if now != p.sources[i] {
+			return job.NewError(job.ErrSourceChanged, nil, "run the same command again for all peers",
+				"%s changed while it was copied to other peers", path)
+		}
+	}
+	return nil
+}
+
+// send copies to one peer.
+func (p *peersPush) send(ctx context.Context, a fleet.Assignment) (fleet.Outcome, report.PeerResult) {
+	target := p.targets[a.To]
+	result := report.PeerResult{Name: target.Remote.String(), Line: target.Line}
+	collector := &report.Collector{
+		Moved:  func(bytes int64) { p.reporter.Moved(target.Line, bytes) },
+		Warned: func(text string) { p.log.Warn().Str("peer", result.Name).Msg(text) },
+	}
+	p.reporter.Moved(target.Line, 0)
+	result.Err = p.copyTo(ctx, target, collector, &result)
+	result.Causes, result.Sum, result.Last = collector.Causes(), collector.Sum(), collector.Last()
+	if result.Err != nil {
+		return fleet.PeerFailed, result
+	}
+	return fleet.Received, result
+}
+
+func (p *peersPush) copyTo(
+	ctx context.Context, target fleet.Target, collector *report.Collector, result *report.PeerResult,
+) error {
+	s := p.settings.ForTarget(target.Remote)
+	log := p.log.With().Str("peer", result.Name).Logger()
+	daemon := reachOf(s)
+	daemon.open, daemon.warned = p.driver.open, true
+	return withDaemon(ctx, p.streams, daemon, log, func(c contact) error {
+		result.Path = c.path
+		if c.movesNothing() {
+			return errMovesNothing
+		}
+		if err := p.unchanged(); err != nil {
+			return err
+		}
+		t := &transfers{contact: c, settings: s, reporter: collector, log: log, rules: p.rules}
+		t.options = p.options(c, s, log)
+		err := t.runPrepared(ctx)
+		result.Total = t.total
+		return err
+	})
+}
+
+// options returns those of the copies to a peer. The lanes of many copies share all CPUs, so they are not pinned.
+func (p *peersPush) options(c contact, s *config.Transfer, log zerolog.Logger) dmaxfer.Options {
+	o := copyOptions(s.Copy, c.device, c.side.side, p.streams.local, log)
+	o.Filter, o.FilesFrom, o.Placement = p.selected.Filter, p.selected.FilesFrom, nil
+	if p.limiter != nil {
+		o.Bandwidth, o.Limiters = 0, []*rate.Limiter{p.limiter}
+	}
+	return o
+}
+
+// reportRest reports the peers that were not tried, and whether there are any.
+func (p *peersPush) reportRest(ctx context.Context, tried []bool) (left bool) {
+	reason := errFailFast
+	if ctx.Err() != nil {
+		reason = context.Cause(ctx)
+	}
+	for i, target := range p.targets {
+		if !tried[i] {
+			p.reporter.NotStarted(target.Remote.String(), target.Line, reason)
+			left = true
+		}
+	}
+	return left
+}
+
+var errFailFast = errors.New("not started after the failure of another peer (--fail-fast)")

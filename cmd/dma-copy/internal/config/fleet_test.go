@@ -1,0 +1,78 @@
+package config
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+func TestFleetPaths(t *testing.T) {
+	for args, want := range map[string]struct {
+		local  string
+		remote []share.Remote
+	}{
+		"a :in":            {"a", []share.Remote{{Share: "in"}}},
+		"a b/c :in/sub/":   {"a b/c", []share.Remote{{Share: "in", Path: "sub/"}}},
+		"a":                {"a", nil},
+		"a b images/ ./:x": {"a b images/ ./:x", nil},
+	} {
+		s, err := transferred(t, Push, "--to peers.txt --parallel 3", strings.Fields(args)...)
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		if !s.Sends || !slices.Equal(s.Local, strings.Fields(want.local)) || !slices.Equal(s.Remote, want.remote) ||
+			s.To != "peers.txt" || s.Parallel != 3 || s.Peer() != (share.Remote{}) || s.File != s.Local[0] {
+			t.Errorf("%s: %+v", args, s)
+		}
+		target := share.Remote{Peer: "one", Share: "x"}
+		if one := s.ForTarget(target); one.Peer() != target || one.ToPeers() || !slices.Equal(one.Local, s.Local) {
+			t.Errorf("%s: for one peer: %+v", args, one)
+		}
+	}
+}
+
+func TestRefusedFleet(t *testing.T) {
+	for _, tc := range []struct {
+		kind       TransferKind
+		line, args string
+		sentence   string
+	}{
+		{Push, "--to p", "", "SRC is missing: dma-copy push --to takes SRC... :SHARE[/PATH]"},
+		{Push, "--to p", ":in", "SRC is missing: "},
+		{Push, "--to p", ":in a", `SRC ":in" is in a share: `},
+		{Push, "--to p", "a :in :out", `SRC ":in" is in a share: `},
+		{Push, "--to p", "a dpu:in", `DST "dpu:in" names a peer, and --to has the peers: write :SHARE/PATH`},
+		{Push, "--to p", "a :", `DST ":": the share is missing; write :SHARE/PATH`},
+		{Push, "--to p", "a :in/../x", `SRC ":in/../x": `},
+		{Push, "--to p", "- :in/x", "SRC - conflicts with --to: "},
+		{Push, "--to - --files-from -", "a :in", "--to - conflicts with --files-from -: "},
+		{Push, "--to p --trust-first", "a :in", "--trust-first conflicts with --to: "},
+		{Push, "--to p -r b1:00.1", "a :in", "--rep-pci conflicts with --to: "},
+		{Push, "--to p --expect crc32c:00000000", "a b", "--expect crc32c:00000000 conflicts with several sources: "},
+		{Push, "--to p --files-from x", "a b", "--files-from conflicts with several sources: "},
+		{Push, "--to p --parallel 0", "a :in", `--parallel "0": not a count; give a whole number from 1 to 256`},
+		{Push, "--to p --parallel 257", "a :in", `--parallel "257": not a count; `},
+		{Push, "--to _", "a :in", `--to "": an empty name; `},
+		{Pull, "--to p", ":in a", `unknown flag "--to": `},
+		{Sync, "--parallel 2", "a :in", `unknown flag "--parallel": `},
+	} {
+		_, err := transferred(t, tc.kind, tc.line, words(tc.args)...)
+		if err == nil || !strings.HasPrefix(err.Error(), tc.sentence) {
+			t.Errorf("%s %s %s: %v, want %s", tc.kind, tc.line, tc.args, err, tc.sentence)
+		}
+	}
+}
+
+// A list in the environment would turn the target of every push into a source.
+func TestFleetListIsGivenByAFlagOnly(t *testing.T) {
+	s := &Transfer{Kind: Push}
+	if err := load(s, map[string]string{"DMA_COPY_TO": "peers.txt", "DMA_COPY_PARALLEL": "4"}); err != nil {
+		t.Fatal(err)
+	}
+	if s.ToPeers() || s.Parallel != 4 {
+		t.Errorf("%+v", s.Fleet)
+	}
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/phrase"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// Network holds the settings of connections with other machines.
+type Network struct {
+	Encrypt      bool          // file data must be encrypted
+	NetDevices   []string      // those that UCX may use, as mlx5_0:1 or eth0; empty: all
+	TrafficClass int           // the ToS byte of IPv4, or the traffic class of IPv6, 0 to 255
+	AckTimeout   time.Duration // until an RDMA device sends a packet again; 0: derived from the idle timeout
+	AckRetries   int           // how often it does so, 1 to maxAckRetries; 0: derived from the idle timeout
+	GIDIndex     int           // of the RDMA device's GID table; GIDIndexAuto: UCX chooses
+	DeviceMemory int64         // bytes of each buffer in the memory of an RDMA device; 0: UCX chooses
+}
+
+// GIDIndexAuto leaves the choice of the GID to UCX.
+const GIDIndexAuto = -1
+
+// Limits of the options.
+const (
+	maxNetDevices = 16
+	maxAckRetries = 6 // 7, the most that a device has, means to try for ever
+	maxAckTimeout = 10 * time.Minute
+	maxGIDIndex   = 255
+)
+
+// dataOptions are about the data connections of copies between machines.
+func (n *Network) dataOptions() []option {
+	return []option{
+		{group: NativeFlags, name: "encrypt", fallback: "false", json: jsonSwitch,
+			assign: into(&n.Encrypt, parseSwitch),
+			help:   "ucx: fail rather than copy without encryption;\npermits --path tls only"},
+		{group: AddedFlags, name: "net-devices", value: "LIST", json: jsonText,
+			assign: into(&n.NetDevices, parseNetDevices),
+			help:   "ucx: network devices that UCX may use, such as\nmlx5_0:1,eth0; see devices --driver ucx"},
+		{group: AddedFlags, name: "ack-timeout", value: "DURATION", fallback: "0", json: jsonText,
+			assign: into(&n.AckTimeout, parseAckTimeout),
+			help: "ucx: time after which an RDMA device sends a\npacket again that is not acknowledged; 0 is\n" +
+				"derived from --idle-timeout"},
+		{group: AddedFlags, name: "ack-retries", value: "COUNT", fallback: "0", json: jsonNumber,
+			assign: into(&n.AckRetries, parseAckRetries),
+			help:   "ucx: how often, 1 to 6; 0 is derived from\n--idle-timeout"},
+		{group: AddedFlags, name: "gid-index", value: "auto|INDEX", fallback: gidAuto, json: jsonNumber,
+			assign: into(&n.GIDIndex, parseGIDIndex),
+			help:   "ucx: entry of the RDMA device's GID table, for\nRoCE version and address"},
+		{group: AddedFlags, name: "device-memory", value: "SIZE", fallback: "0", json: jsonNumber,
+			assign: into(&n.DeviceMemory, parseDeviceMemory),
+			help:   "ucx: bytes of the RDMA device's own memory for\neach buffer of short messages; 0: UCX's choice"},
+	}
+}
+
+// trafficClassOption is for every command that connects to another machine.
+func (n *Network) trafficClassOption() option {
+	return option{
+		group: AddedFlags, name: "traffic-class", value: "BYTE", fallback: "0", json: jsonNumber,
+		assign: into(&n.TrafficClass, parseTrafficClass),
+		help:   "ucx: ToS byte of TCP and RDMA packets, which is\n4 times the DSCP; 0 to 255",
+	}
+}
+
+// options are those of a copy.
+func (n *Network) options() []option { return append(n.dataOptions(), n.trafficClassOption()) }
+
+// networkPaths are the choices of --path between machines, devicePaths those of a device.
+var (
+	devicePaths  = []PathChoice{PathDMA, PathFast}
+	networkPaths = []PathChoice{PathTLS, PathMessages, PathRMA}
+)
+
+// isNetwork reports whether the path is one between machines.
+func (p PathChoice) isNetwork() bool { return slices.Contains(networkPaths, p) }
+
+// parsePathList parses the paths that a daemon permits. Nil is auto.
+func parsePathList(text string) ([]PathChoice, error) {
+	if text == string(PathAuto) {
+		return nil, nil
+	}
+	known := slices.Concat(devicePaths, networkPaths)
+	var paths []PathChoice
+	for word := range strings.SplitSeq(text, ",") {
+		path := PathChoice(word)
+		if !slices.Contains(known, path) {
+			var names []string
+			for _, each := range known {
+				names = append(names, string(each))
+			}
+			return nil, fmt.Errorf("%s is not a path; give auto, or with commas some of %s", quote.Text(word),
+				phrase.And(names))
+		}
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	return paths, nil
+}
+
+// netDevicePattern is that of UCX: an RDMA device with a port, or a network interface.
+var netDevicePattern = pattern(`[A-Za-z0-9_.-]{1,64}(?::[0-9]{1,3})?`)
+
+func parseNetDevices(text string) ([]string, error) {
+	names := strings.Split(text, ",")
+	if len(names) > maxNetDevices {
+		return nil, fmt.Errorf("more than %d devices; give those that a copy may use", maxNetDevices)
+	}
+	for _, name := range names {
+		if !netDevicePattern().MatchString(name) {
+			return nil, fmt.Errorf("%s is not a network device; give names such as mlx5_0:1,eth0 "+
+				"(see dma-copy devices --driver ucx)", quote.Text(name))
+		}
+	}
+	return names, nil
+}
+
+// classPattern matches decimal and hexadecimal numbers.
+var classPattern = pattern(`(?:` + wholeNumber + `|0x[0-9a-fA-F]{1,2})`)
+
+func parseTrafficClass(text string) (int, error) {
+	if classPattern().MatchString(text) {
+		if class, err := strconv.ParseUint(text, 0, 8); err == nil {
+			return int(class), nil
+		}
+	}
+	return 0, errors.New("not a traffic class; give a number from 0 to 255, such as 104 for the DSCP 26")
+}
+
+func parseAckTimeout(text string) (time.Duration, error) {
+	timeout, err := parseDuration(text)
+	if err == nil && (timeout < 0 || timeout > maxAckTimeout) {
+		return 0, fmt.Errorf("out of range; give at most %s, such as 100ms, or 0 to derive it", maxAckTimeout)
+	}
+	return timeout, err
+}
+
+func parseAckRetries(text string) (int, error) {
+	if countPattern().MatchString(text) {
+		if count, err := strconv.Atoi(text); err == nil && count <= maxAckRetries {
+			return count, nil
+		}
+	}
+	return 0, fmt.Errorf("not a number of retries; give one from 1 to %d, or 0 to derive it", maxAckRetries)
+}
+
+// gidAuto is GIDIndexAuto on the command line.
+const gidAuto = "auto"
+
+func parseGIDIndex(text string) (int, error) {
+	if text == gidAuto {
+		return GIDIndexAuto, nil
+	}
+	if countPattern().MatchString(text) {
+		if index, err := strconv.Atoi(text); err == nil && index <= maxGIDIndex {
+			return index, nil
+		}
+	}
+	return 0, fmt.Errorf("not an entry of a GID table; give auto, or a number from 0 to %d", maxGIDIndex)
+}
+
+var parseDeviceMemory = parseSize("2048 or 8KiB, or 0 for UCX's choice", "larger than the memory of any device; "+
+	"give a size such as 2KiB")
+
+func parseListen(text string) (netip.AddrPort, error) {
+	address, err := share.ParseListen(text)
+	if err != nil {
+		return address, fmt.Errorf("not an address: %w", err)
+	}
+	return address, nil
+}
+
+func parseAddress(text string) (string, error) {
+	address, err := share.ParseAddress(text)
+	if err != nil {
+		return "", fmt.Errorf("not an address: %w", err)
+	}
+	return address, nil
+}

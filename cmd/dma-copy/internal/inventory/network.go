@@ -1,0 +1,150 @@
+package inventory
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// Network is what connections with other machines can use. JSON names are stable.
+type Network struct {
+	Version    int         `json:"version"` // of this form
+	UCX        string      `json:"ucx_version"`
+	Transports []Transport `json:"transports"`
+	RDMAPorts  []RDMAPort  `json:"rdma_ports"`
+}
+
+// Transport is a transport of UCX on a device.
+type Transport struct {
+	Name   string `json:"name"`   // such as "tcp" or "rc_mlx5"
+	Device string `json:"device"` // as --net-devices takes it, such as "eth0" or "mlx5_0:1"
+	RDMA   bool   `json:"rdma"`   // --path rma uses it
+}
+
+// RDMAPort is a port of an RDMA device that the kernel knows, whether or not UCX can use it.
+type RDMAPort struct {
+	Name      string     `json:"name"`
+	State     string     `json:"state"`
+	Active    bool       `json:"active"`
+	LinkLayer string     `json:"link_layer"`
+	NetDevice string     `json:"net_device"` // empty: none
+	GIDs      []GIDEntry `json:"gids"`
+}
+
+// GIDEntry is an entry of a port's GID table that is in use.
+type GIDEntry struct {
+	Index   int    `json:"index"` // as --gid-index takes it
+	Address string `json:"address"`
+	Type    string `json:"type"`
+}
+
+// TakeNetwork loads UCX and lists what it can use. Its errors are those of ucx.Open.
+func TakeNetwork() (n Network, err error) {
+	c, err := ucx.Open(ucx.Settings{})
+	if err != nil {
+		return n, err
+	}
+	defer func() {
+		if closeErr := c.Close(); err == nil {
+			err = closeErr
+		}
+	}()
+	resources, err := c.Resources()
+	if err != nil {
+		return n, err
+	}
+	return NewNetwork(c.Version(), resources, ucx.RDMAPorts()), nil
+}
+
+// NewNetwork returns the inventory of these transports and ports.
+func NewNetwork(version string, resources []ucx.Resource, ports []ucx.Port) Network {
+	n := Network{Version: 1, UCX: version, Transports: []Transport{}, RDMAPorts: []RDMAPort{}}
+	for _, r := range resources {
+		n.Transports = append(n.Transports, Transport{Name: r.Transport, Device: r.Device, RDMA: r.RDMA()})
+	}
+	for _, p := range ports {
+		port := RDMAPort{Name: p.Name(), State: p.State, Active: p.Active, LinkLayer: p.LinkLayer,
+			NetDevice: p.NetDevice, GIDs: []GIDEntry{}}
+		for _, index := range slices.Sorted(maps.Keys(p.GIDs)) {
+			port.GIDs = append(port.GIDs, GIDEntry{index, p.GIDs[index].Address, p.GIDs[index].Type})
+		}
+		n.RDMAPorts = append(n.RDMAPorts, port)
+	}
+	return n
+}
+
+// HasRDMA reports whether UCX can use a device for remote memory access.
+func (n Network) HasRDMA() bool {
+	return slices.ContainsFunc(n.Transports, func(t Transport) bool { return t.RDMA })
+}
+
+// WriteNetwork writes the inventory as text or JSON.
+func WriteNetwork(w io.Writer, n Network, form config.OutputForm) error {
+	if form == config.OutputJSON {
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(n)
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "UCX %s\n", n.UCX)
+	for _, name := range n.transportNames() {
+		row(&text, name, "%s", strings.Join(n.devicesOf(name), ", "))
+	}
+	for _, port := range n.RDMAPorts {
+		writePort(&text, port)
+	}
+	if len(n.RDMAPorts) == 0 {
+		text.WriteString("\nno RDMA device: --path rma is not possible with another machine\n")
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+func writePort(text *strings.Builder, port RDMAPort) {
+	fmt.Fprintf(text, "\nRDMA port %s\n", port.Name)
+	row(text, "state", "%s", orUnknown(port.State))
+	row(text, "link layer", "%s", orUnknown(port.LinkLayer))
+	row(text, "net device", "%s", orUnknown(port.NetDevice))
+	for _, gid := range port.GIDs {
+		row(text, fmt.Sprintf("GID %d", gid.Index), "%s  %s", gid.Address, gid.Type)
+	}
+}
+
+// transportNames returns each name once, in UCX's order.
+func (n Network) transportNames() []string {
+	var names []string
+	for _, t := range n.Transports {
+		if !slices.Contains(names, t.Name) {
+			names = append(names, t.Name)
+		}
+	}
+	return names
+}
+
+func (n Network) devicesOf(transport string) []string {
+	var devices []string
+	for _, t := range n.Transports {
+		if t.Name == transport {
+			devices = append(devices, t.Device)
+		}
+	}
+	return devices
+}
+
+// NetDevices returns the names that --net-devices can have: those of network devices, not of memory.
+func (n Network) NetDevices() []string {
+	var names []string
+	for _, t := range n.Transports {
+		network := t.RDMA || t.Name == "tcp"
+		if network && !slices.Contains(names, t.Device) {
+			names = append(names, t.Device)
+		}
+	}
+	return names
+}

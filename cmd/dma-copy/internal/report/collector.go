@@ -1,0 +1,100 @@
+package report
+
+import (
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+)
+
+// Collector is the Reporter of the copies to one of many peers: it keeps what the line about the peer needs, and passes
+// on how many bytes were copied. What a copy warns of is passed on, too.
+type Collector struct {
+	Moved  func(bytes int64) // of all copies so far; called at intervals while one runs
+	Warned func(text string)
+
+	mu     sync.Mutex
+	causes []error
+	last   job.Summary
+	copies int
+	before int64 // bytes of the copies that have ended
+	now    int64 // bytes of the running one
+}
+
+var _ Reporter = (*Collector)(nil)
+
+// Begin implements Reporter.
+func (c *Collector) Begin(Path) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.copies++
+	c.before, c.now = c.before+c.now, 0
+}
+
+// Event implements Reporter.
+func (c *Collector) Event(e job.Event) {
+	if warned, is := e.(job.Warned); is {
+		c.Warned(warned.Text)
+	}
+}
+
+// Progress implements Reporter.
+func (c *Collector) Progress(s job.Sample) {
+	c.mu.Lock()
+	c.now = s.Moved
+	moved := c.before + c.now
+	c.mu.Unlock()
+	c.Moved(moved)
+}
+
+// Interval implements Reporter.
+func (c *Collector) Interval() time.Duration { return time.Second }
+
+// Result implements Reporter.
+func (c *Collector) Result(s job.Summary) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last = s
+	return nil
+}
+
+// SourceFailed implements Reporter.
+func (c *Collector) SourceFailed(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.causes = append(c.causes, err)
+}
+
+// Deleted implements Reporter. Nothing is deleted at many peers.
+func (c *Collector) Deleted(Deletion) {}
+
+// Total implements Reporter.
+func (c *Collector) Total(Total) error { return nil }
+
+// Fail implements Reporter.
+func (c *Collector) Fail(error) {}
+
+// Causes returns why sources failed, of those after which others followed.
+func (c *Collector) Causes() []error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.causes
+}
+
+// Sum returns the digest of the only file, None if there were several or none.
+func (c *Collector) Sum() digest.Sum {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.copies != 1 {
+		return digest.Sum{}
+	}
+	return c.last.Sum
+}
+
+// Last returns the summary of the last copy that succeeded, the zero one if there is none.
+func (c *Collector) Last() job.Summary {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.last
+}

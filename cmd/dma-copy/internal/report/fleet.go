@@ -1,0 +1,320 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/quote"
+)
+
+// PeerResult is what a command with many peers has done for one of them.
+type PeerResult struct {
+	Name   string      // of the target, as in the list
+	Line   int         // of the list
+	Total  Total       // of its sources
+	Sum    digest.Sum  // of the only source, if it is a file
+	Path   Path        // without a Peer if the daemon was not reached
+	Last   job.Summary // of the last copy that succeeded
+	Err    error       // nil: everything was copied, or was there already
+	Causes []error     // of Err, one for each source that failed
+}
+
+// FleetTotal is what a command has done for all of its peers together.
+type FleetTotal struct {
+	Peers      int64 // of the list
+	Failed     int64 // of these
+	NotStarted int64 // of these: the command ended before
+	Files      int64 // that were copied to all peers together
+	Bytes      int64 // of these
+	Elapsed    time.Duration
+	DryRun     bool
+}
+
+// add counts the result of a peer.
+func (t *FleetTotal) add(r PeerResult) {
+	t.Files += r.Total.Files
+	t.Bytes += r.Total.Bytes
+	t.DryRun = t.DryRun || r.Total.DryRun
+	if r.Err != nil {
+		t.Failed++
+	}
+}
+
+// Fleet reports on a command with many peers, as text or as JSON lines. Safe for concurrent use.
+type Fleet struct {
+	events eventWriter
+	out    io.Writer
+	screen *Screen // nil: no progress
+	json   bool
+	quiet  bool
+
+	mu       sync.Mutex
+	total    FleetTotal
+	ended    int64
+	failures []error
+	moved    map[int]int64 // bytes, by the line of a peer that receives now
+}
+
+// NewFleet returns the Fleet that the settings ask for. Events go to stdout; text goes to stderr, whose screen is nil
+// unless it is a terminal that can move its cursor.
+func NewFleet(stdout, stderr io.Writer, screen *Screen, s config.Copy, log zerolog.Logger) *Fleet {
+	f := &Fleet{
+		events: newEventWriter(stdout, log), out: stderr, screen: screen, json: s.Output == config.OutputJSON,
+		quiet: s.Quiet, moved: map[int]int64{},
+	}
+	if f.json || s.Progress == config.ProgressNever || s.Progress == config.ProgressAuto && s.Quiet {
+		f.screen = nil
+	}
+	return f
+}
+
+// Begin is called with the number of peers before the first one is tried.
+func (f *Fleet) Begin(peers int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total.Peers = int64(peers)
+}
+
+// Moved says how many bytes a peer has received so far. It is at the given line of the list.
+func (f *Fleet) Moved(line int, bytes int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.moved[line] = bytes
+	f.show()
+}
+
+// Ended reports the result of a peer.
+func (f *Fleet) Ended(r PeerResult) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.moved, r.Line)
+	f.ended++
+	f.total.add(r)
+	if r.Err != nil {
+		f.failures = append(f.failures, r.Err)
+	}
+	if f.json {
+		f.events.write(f.event(r))
+		return
+	}
+	if r.Err != nil || !f.quiet {
+		fmt.Fprintln(f.out, r)
+	}
+	f.show()
+}
+
+// NotStarted reports that the command ended with err before it tried a peer.
+func (f *Fleet) NotStarted(name string, line int, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total.NotStarted++
+	if f.json {
+		event := f.event(PeerResult{Name: name, Line: line, Err: err})
+		event.NotStarted = true
+		f.events.write(event)
+	}
+}
+
+// Total reports the sum of all peers. It returns an error if what was reported could not be written, or one that says
+// how many peers failed.
+func (f *Fleet) Total(elapsed time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.total.Elapsed = elapsed
+	if f.screen != nil {
+		f.screen.show("")
+	}
+	switch {
+	case f.json:
+		f.events.write(f.totalEvent())
+	case !f.quiet:
+		fmt.Fprintf(f.out, "total %s\n", f.total)
+	}
+	return errors.Join(somePeers(f.total, f.failures), f.events.unwritten())
+}
+
+// Fail reports the error of the command as an event. Its line is the caller's.
+func (f *Fleet) Fail(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.json {
+		f.events.Fail(err)
+	}
+}
+
+// show updates the progress line. f.mu is held.
+func (f *Fleet) show() {
+	if f.screen == nil {
+		return
+	}
+	bytes := f.total.Bytes
+	for _, moved := range f.moved {
+		bytes += moved
+	}
+	fields := []string{
+		fmt.Sprintf("%s/%s", humanize.Comma(f.ended), plural(f.total.Peers, "peer", "")),
+		joined(", ", countOf(int64(len(f.moved)), "running"), countOf(f.total.Failed, "failed")),
+		humanize.IBytes(uint64(bytes)),
+	}
+	f.screen.show(whatFits(fields, f.screen.width()-interruptWidth))
+}
+
+// String returns the line about the peer.
+func (r PeerResult) String() string {
+	name := quote.Printable(r.Name)
+	if r.Err != nil {
+		return fmt.Sprintf("fail  %s: %s", name, r.reason())
+	}
+	did := "ok    "
+	if r.Total.DryRun {
+		did = "plan  "
+	}
+	if r.Total.Files == 0 && !r.Total.DryRun {
+		return fmt.Sprintf("%s%s: already up to date%s", did, name, r.sum())
+	}
+	return fmt.Sprintf("%s%s: %s %s, %s in %s%s%s", did, name, plural(r.Total.Files, "file", ""), r.verb(),
+		humanize.IBytes(uint64(r.Total.Bytes)), round(r.Total.Elapsed), r.transport(), r.sum())
+}
+
+// moved reports whether content was copied, so that it is known how.
+func (r PeerResult) moved() bool { return r.Last.Protocol != 0 && r.Total.Files > 0 && !r.Total.DryRun }
+
+// transport returns how content has reached a peer on another machine.
+func (r PeerResult) transport() string {
+	if r.Path.Address == "" || !r.moved() {
+		return ""
+	}
+	return "  " + transportTitle(r.Last) + " (" + protection(r.Last, r.Path) + ")"
+}
+
+func (r PeerResult) verb() string {
+	if r.Total.DryRun {
+		return "to copy"
+	}
+	return "copied"
+}
+
+func (r PeerResult) sum() string {
+	if r.Sum.Algorithm() == digest.None {
+		return ""
+	}
+	return "  " + r.Sum.String()
+}
+
+// reason returns why the peer failed, in the words of its sources.
+func (r PeerResult) reason() string {
+	if len(r.Causes) == 0 {
+		return Sentence(r.Err)
+	}
+	sentences := make([]string, len(r.Causes))
+	for i, err := range r.Causes {
+		sentences[i] = Sentence(err)
+	}
+	return strings.Join(sentences, "; ")
+}
+
+// String lists what was done.
+func (t FleetTotal) String() string {
+	parts := []string{plural(t.Peers, "peer", "")}
+	if notes := joined(", ", countOf(t.Failed, "failed"), countOf(t.NotStarted, "not started")); notes != "" {
+		parts[0] += " (" + notes + ")"
+	}
+	verb := " copied"
+	if t.DryRun {
+		verb = " to copy"
+	}
+	parts = append(parts, plural(t.Files, "file", "")+verb, humanize.IBytes(uint64(t.Bytes)))
+	text := strings.Join(parts, ", ") + " in " + round(t.Elapsed).String()
+	if t.DryRun {
+		return text + "; nothing was changed"
+	}
+	return text
+}
+
+// somePeers returns the error of a command some of whose peers failed, nil if none has.
+func somePeers(t FleetTotal, failures []error) error {
+	if len(failures) == 0 {
+		return nil
+	}
+	hint := "see the lines above, and run the same command for the rest"
+	code := exit.SomeFailed
+	if same := sameCode(int(t.Peers), failures); same != nil {
+		code = ExitCode(same)
+	}
+	return exit.Errorf(code, hint, "%d of %s failed", t.Failed, plural(t.Peers, "peer", ""))
+}
+
+// The events of a command with many peers.
+type (
+	peerEvent struct {
+		eventHeader
+		Peer          string  `json:"peer"`
+		Line          int     `json:"line"`
+		Sources       int64   `json:"sources"`
+		Failed        int64   `json:"failed"`
+		Files         int64   `json:"files"`
+		Bytes         int64   `json:"bytes"`
+		Elapsed       float64 `json:"elapsed_seconds"`
+		Digest        string  `json:"digest,omitempty"`
+		Authenticated *bool   `json:"authenticated,omitempty"`
+		Fingerprint   string  `json:"peer_fingerprint,omitempty"`
+		DataPath      string  `json:"data_path,omitempty"`
+		Transport     string  `json:"transport,omitempty"`
+		Encrypted     *bool   `json:"encrypted,omitempty"`
+		Code          int     `json:"code"`
+		Message       string  `json:"message,omitempty"`
+		NotStarted    bool    `json:"not_started,omitempty"`
+		DryRun        bool    `json:"dry_run,omitempty"`
+	}
+	peersEvent struct {
+		eventHeader
+		Peers      int64   `json:"peers"`
+		Failed     int64   `json:"failed"`
+		NotStarted int64   `json:"not_started"`
+		Files      int64   `json:"files"`
+		Bytes      int64   `json:"bytes"`
+		Elapsed    float64 `json:"elapsed_seconds"`
+		DryRun     bool    `json:"dry_run,omitempty"`
+	}
+)
+
+func (f *Fleet) event(r PeerResult) peerEvent {
+	line := peerEvent{
+		eventHeader: f.events.start("peer"), Peer: r.Name, Line: r.Line, Sources: r.Total.Sources,
+		Failed: r.Total.Failed, Files: r.Total.Files, Bytes: r.Total.Bytes, Elapsed: r.Total.Elapsed.Seconds(),
+		Code: ExitCode(r.Err), DryRun: r.Total.DryRun,
+	}
+	if r.Sum.Algorithm() != digest.None {
+		line.Digest = r.Sum.String()
+	}
+	if peer := r.Path.Peer; peer != nil {
+		line.Authenticated, line.Fingerprint = &peer.Authenticated, peer.Fingerprint
+	}
+	if r.moved() {
+		line.DataPath, line.Transport = r.Last.DataPath.String(), r.Last.Transport
+		line.Encrypted = r.Path.ofNetwork(encrypted(r.Last))
+	}
+	if r.Err != nil {
+		line.Message = r.reason()
+	}
+	return line
+}
+
+func (f *Fleet) totalEvent() peersEvent {
+	t := f.total
+	return peersEvent{
+		eventHeader: f.events.start("peers"), Peers: t.Peers, Failed: t.Failed, NotStarted: t.NotStarted,
+		Files: t.Files, Bytes: t.Bytes, Elapsed: t.Elapsed.Seconds(), DryRun: t.DryRun,
+	}
+}

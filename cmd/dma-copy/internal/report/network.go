@@ -1,0 +1,61 @@
+package report
+
+import (
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// pathTitle returns by which path the bytes of a copy went. Between machines it says what protects them: TLS encrypts
+// them, and the digests that travel inside TLS authenticate what other paths have moved.
+func pathTitle(s job.Summary, path Path) string {
+	if path.Address == "" {
+		return path.Driver
+	}
+	return transportTitle(s) + " to " + path.Address + " (" + protection(s, path) + ")"
+}
+
+// transportTitle returns the path of a copy between machines, and the transport that UCX has chosen for it.
+func transportTitle(s job.Summary) string {
+	if s.Transport == "" {
+		return s.DataPath.String()
+	}
+	return s.DataPath.String() + " over " + s.Transport
+}
+
+// protection returns what protects the bytes on their way between machines.
+func protection(s job.Summary, path Path) string {
+	switch {
+	case encrypted(s):
+		return "encrypted"
+	case path.Peer != nil && path.Peer.Authenticated:
+		return "authenticated, not encrypted"
+	default:
+		return "not encrypted"
+	}
+}
+
+// encrypted reports whether the bytes of a copy between machines went through TLS.
+func encrypted(s job.Summary) bool { return s.DataPath == negotiate.PathTLS }
+
+// peerTitle says who the peer is, and over a device what protects the bytes. Between machines that depends on the path.
+func (p Path) peerTitle() string {
+	if p.Address == "" {
+		return p.Peer.String()
+	}
+	switch {
+	case !p.Peer.Authenticated:
+		return "not authenticated (--auth none)"
+	case p.Peer.Key == "":
+		return p.Peer.Fingerprint + ": authenticated"
+	default:
+		return p.Peer.Key + ": authenticated"
+	}
+}
+
+// ofNetwork returns a value for an event about a copy between machines, nil over a device.
+func (p Path) ofNetwork(value bool) *bool {
+	if p.Address == "" {
+		return nil
+	}
+	return &value
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net"
+	"syscall"
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/service"
+	"github.com/dma-copy/dma-copy/internal/tcpport"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// networkPaths are the paths of network connections by their names.
+var networkPaths = map[config.PathChoice]negotiate.Path{
+	config.PathTLS: negotiate.PathTLS, config.PathMessages: negotiate.PathMessages, config.PathRMA: negotiate.PathRMA,
+}
+
+// networkSettings returns the settings of network connections that permit some paths; none: tls, or the one that a
+// copy asks for.
+func networkSettings(n config.Network, idleTimeout time.Duration, permitted []config.PathChoice) network.Settings {
+	s := network.Settings{TrafficClass: n.TrafficClass, UCX: ucxSettings(n, idleTimeout)}
+	for _, path := range permitted {
+		s.Paths |= job.PathsOf(networkPaths[path])
+	}
+	return s
+}
+
+// ucxSettings returns the settings of UCX. What the user has not chosen of acknowledgements follows from the idle
+// timeout: an RDMA device gives up before it, so that the copy ends with a reason.
+func ucxSettings(n config.Network, idleTimeout time.Duration) ucx.Settings {
+	timeout, retries := ucx.AckFor(idleTimeout)
+	s := ucx.Settings{
+		NetDevices: n.NetDevices, TrafficClass: n.TrafficClass, DeviceMemory: n.DeviceMemory,
+		AckTimeout: cmp.Or(n.AckTimeout, timeout), AckRetries: cmp.Or(n.AckRetries, retries),
+	}
+	if n.GIDIndex != config.GIDIndexAuto {
+		s.GIDIndex = &n.GIDIndex
+	}
+	return s
+}
+
+// insistOnUCX fails unless UCX loads, if the user insists on it.
+func insistOnUCX(s config.Driver) error {
+	if s.Name != config.DriverUCX {
+		return nil
+	}
+	context, err := ucx.Open(ucx.Settings{})
+	if err != nil {
+		return err
+	}
+	return context.Close()
+}
+
+// dial connects to a daemon on another machine, and authenticates both sides.
+func dial(ctx context.Context, address string, r reach, c service.ClientConfig) (*service.Client, error) {
+	if err := insistOnUCX(r.driver); err != nil {
+		return nil, err
+	}
+	var permitted []config.PathChoice
+	if r.Encrypt {
+		permitted = []config.PathChoice{config.PathTLS}
+	}
+	settings := networkSettings(r.Network, r.idleTimeout, permitted)
+	settings.Bandwidth = r.bandwidth
+	client, err := service.DialNetwork(ctx, service.NetworkMeeting{
+		Address: address, Wait: r.wait, Settings: settings,
+	}, c)
+	return client, unreachable(address, err)
+}
+
+// unreachable says what to do about a name that does not exist.
+func unreachable(address string, err error) error {
+	if _, unknown := errors.AsType[*net.DNSError](err); !unknown || errors.Is(err, comch.ErrPeerAbsent) {
+		return err
+	}
+	return exit.Errorf(exit.Peer, "check the name in ucx://"+address, "no daemon: %w", err)
+}
+
+// listen opens the port of a daemon.
+func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
+	s := d.settings
+	if err := insistOnUCX(s.Driver); err != nil {
+		return nil, err
+	}
+	settings := networkSettings(s.Network, s.IdleTimeout, s.NetworkPaths())
+	settings.Bandwidth = s.Bandwidth
+	settings.Refused = func(peer net.Addr, reason error) {
+		d.numbers.ConnectionRefused()
+		d.log.Info().Stringer("peer", addressOrNone{peer}).Err(printable(reason)).Msg("a connection was refused")
+	}
+	listening, err := service.ListenNetwork(ctx, d.server, s.Listen.String(), settings, d.log)
+	if err != nil {
+		return nil, cannotListen(s, err)
+	}
+	return listening, nil
+}
+
+// addressOrNone is an address for the log.
+type addressOrNone struct{ address net.Addr }
+
+// String returns the address, empty for none.
+func (a addressOrNone) String() string {
+	if a.address == nil {
+		return ""
+	}
+	return a.address.String()
+}
+
+// cannotListen says who has the port.
+func cannotListen(s *config.Serve, err error) error {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		owner, _ := tcpport.Listening(s.Listen)
+		return exit.Errorf(exit.Device, "stop it, or choose another port", "--listen %s: the port is in use by %s",
+			s.Listen, owner)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return exit.Usagef("--listen %s: this machine does not have that address: see ip address", s.Listen)
+	case errors.Is(err, syscall.EACCES):
+		return exit.Usagef("--listen %s: no permission to use this port: choose one from 1024 on", s.Listen)
+	}
+	return exit.Errorf(exit.Device, "", "--listen %s: %w", s.Listen, err)
+}

@@ -1,0 +1,35 @@
+package main
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/config"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// What the user chooses has precedence; no option chooses a transport of UCX.
+func TestUCXSettings(t *testing.T) {
+	timeout, retries := ucx.AckFor(20 * time.Second)
+	index := 3
+	for name, c := range map[string]struct {
+		given config.Network
+		want  ucx.Settings
+	}{
+		"nothing": {config.Network{GIDIndex: config.GIDIndexAuto},
+			ucx.Settings{AckTimeout: timeout, AckRetries: retries}},
+		"everything": {
+			config.Network{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
+				GIDIndex: index, DeviceMemory: 2048},
+			ucx.Settings{NetDevices: []string{"mlx5_0:1"}, TrafficClass: 104, AckTimeout: time.Second, AckRetries: 6,
+				GIDIndex: &index, DeviceMemory: 2048},
+		},
+		"the first entry": {config.Network{},
+			ucx.Settings{AckTimeout: timeout, AckRetries: retries, GIDIndex: new(int)}},
+	} {
+		if got := ucxSettings(c.given, 20*time.Second); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+	}
+}

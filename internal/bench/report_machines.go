@@ -1,0 +1,63 @@
+package bench
+
+import "fmt"
+
+func (m *MachinesRecord) write(s *reportWriter) {
+	files := CopyRecord{CopySetup: m.CopySetup, Results: m.copies()}
+	trees := TreeRecord{CopySetup: m.CopySetup, Shapes: m.Shapes, Results: m.Trees}
+	s.paragraph(fmt.Sprintf("Copies over network connections within this machine, on %s, durability %s; "+
+		"a ratio of 2 is twice as fast as that tool:", m.FileSystem, m.Durability))
+	s.table(m.table())
+	s.list(append(files.missing(), files.failures()...))
+	s.paragraph(trees.heading())
+	s.list(trees.shapes())
+	s.table(trees.table())
+	s.list(trees.failures())
+}
+
+var networkHead = []string{
+	"", "network", "size", "GiB/s", "to cp", "to rsync daemon", "to iperf3", "to socat openssl", "p50", "min", "max",
+	"copy only", "CPU s/GiB",
+}
+
+func (m *MachinesRecord) table() *table {
+	t := &table{head: networkHead}
+	for _, r := range m.Results {
+		cells := []string{label(r.CopyResult, m.copies()), r.network(), sizeText(r.Bytes), "failed"}
+		if r.Error == "" {
+			cells = append(cells[:3], r.cells()...)
+		}
+		t.add(append(cells, make([]string, len(networkHead)-len(cells))...)...)
+	}
+	return t
+}
+
+// cells are those behind the label, the network and the size.
+func (r *NetworkResult) cells() []string {
+	return []string{
+		rateText(r.Rate), ratioText(r.Ratio), ratioText(r.Ratios[candidateRsyncDaemon]), ratioText(r.Ratios[toolIperf]),
+		ratioText(r.Ratios[candidateSocatTLS]),
+		secondsText(r.Seconds.P50), secondsText(r.Seconds.Min), secondsText(r.Seconds.Max), median(r.CopySeconds),
+		fmt.Sprintf("%.2f", r.CPUPerGiB),
+	}
+}
+
+// network describes how the bytes moved.
+func (r *NetworkResult) network() string {
+	text := r.Network
+	if r.Encrypted {
+		text += ", encrypted"
+	}
+	if r.NoFiles {
+		text += ", no files"
+	}
+	return text
+}
+
+func (m *MachinesRecord) copies() []CopyResult {
+	all := make([]CopyResult, len(m.Results))
+	for i, r := range m.Results {
+		all[i] = r.CopyResult
+	}
+	return all
+}

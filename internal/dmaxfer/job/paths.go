@@ -1,0 +1,73 @@
+package job
+
+import "github.com/dma-copy/dma-copy/internal/negotiate"
+
+// PathChoice is which data paths the user permits.
+type PathChoice uint8
+
+// The choices. OnlyDMA and OnlyFast are for a device, the last three for a network connection.
+const (
+	AnyPath      PathChoice = iota // the best that both sides can use, and that need not be asked for
+	OnlyDMA                        // the DPU's DMA engine copies
+	OnlyFast                       // Comch producers and consumers
+	OnlyTLS                        // TLS connections, which encrypt
+	OnlyMessages                   // UCX active messages
+	OnlyRMA                        // UCX remote memory access
+)
+
+// choices is the only table of what a choice permits; AnyPath is left to the memory.
+var choices = map[PathChoice]negotiate.Path{
+	OnlyDMA: negotiate.PathDMA, OnlyFast: negotiate.PathFast, OnlyTLS: negotiate.PathTLS,
+	OnlyMessages: negotiate.PathMessages, OnlyRMA: negotiate.PathRMA,
+}
+
+// Permits reports whether the choice permits a path.
+func (c PathChoice) Permits(path negotiate.Path) bool {
+	only, one := choices[c]
+	return !one || only == path
+}
+
+// Paths is a set of data paths: those that a side can and will use. The zero value is none.
+type Paths uint8
+
+// EveryPath is for a side that only reports why it cannot start: no plan of its peer fails for the lack of a path.
+const EveryPath Paths = 1<<(negotiate.PathRMA+1) - 1
+
+// PathsOf returns the set of these paths.
+func PathsOf(paths ...negotiate.Path) Paths {
+	var all Paths
+	for _, p := range paths {
+		all |= 1 << p
+	}
+	return all
+}
+
+// Has reports whether the path is in the set.
+func (p Paths) Has(path negotiate.Path) bool { return p&(1<<path) != 0 }
+
+// Without returns the set without a path.
+func (p Paths) Without(path negotiate.Path) Paths { return p &^ (1 << path) }
+
+// Intersect returns the paths that are in both sets.
+func (p Paths) Intersect(other Paths) Paths { return p & other }
+
+// alternatives is the only table of the paths whose window may turn out not to be within reach, and of those that serve
+// instead.
+var alternatives = map[negotiate.Path]Paths{
+	negotiate.PathDMA: PathsOf(negotiate.PathFast),
+	negotiate.PathRMA: PathsOf(negotiate.PathTLS, negotiate.PathMessages),
+}
+
+// Alternatives returns the paths of the set that serve instead of path, if its window is not within reach.
+func (p Paths) Alternatives(path negotiate.Path) Paths { return p.Intersect(alternatives[path]) }
+
+// Fragile returns the path of the set whose window may turn out not to be within reach, and reports whether there is
+// one and another path serves instead.
+func (p Paths) Fragile() (negotiate.Path, bool) {
+	for path := range alternatives {
+		if p.Has(path) && p.Alternatives(path) != 0 {
+			return path, true
+		}
+	}
+	return 0, false
+}

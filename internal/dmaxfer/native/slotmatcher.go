@@ -1,0 +1,119 @@
+package native
+
+import (
+	"fmt"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+// SlotMatcher is the part of a receiver's pump.Engine that all paths on which the sender sends have in common. A move
+// ends when the content of its slot has arrived and has been copied to the lane's buffers; the two come in any order.
+// It belongs to the lane and is not safe for concurrent use.
+type SlotMatcher struct {
+	path        negotiate.Path
+	buffers     []byte // the lane's own
+	chunk       int64
+	depth       int // slots of the window
+	lane, lanes int
+	digest      digest.Algorithm
+	free        func(from int64) error
+
+	slots  []slotArrival // of this lane, in the order of their numbers
+	wanted int           // moves that wait for their content
+	ended  []pump.Moved
+}
+
+// slotArrival is what has happened of the two events that a move needs.
+type slotArrival struct {
+	arrived bool // the content:
+	content []byte
+	from    int64 // what free is called with
+
+	wanted bool
+	move   pump.Move
+}
+
+// NewSlotMatcher returns that of a lane, which has the slots whose number modulo the number of lanes is lane, and
+// copies to buffers. free is called when content has been copied, with the value that Arrive had for it: the memory may
+// then receive the next message.
+func NewSlotMatcher(buffers []byte, l Layout, lane int, free func(from int64) error) *SlotMatcher {
+	slots := l.LaneSlots(lane)
+	return &SlotMatcher{
+		path: l.Path, buffers: buffers, chunk: l.Chunk, depth: l.Depth, lane: lane, lanes: l.Lanes, digest: l.Digest,
+		free: free, slots: make([]slotArrival, slots), ended: make([]pump.Moved, 0, slots),
+	}
+}
+
+// LaneSlots returns how many of the slots belong to a lane of a receiver to which the sender sends.
+func (l Layout) LaneSlots(lane int) int { return (l.Depth - lane + l.Lanes - 1) / l.Lanes }
+
+// Submit takes the moves of pump.Engine.Submit, of which there is space for all.
+func (s *SlotMatcher) Submit(moves []pump.Move) error {
+	for _, m := range moves {
+		slot := &s.slots[int(m.Window/s.chunk)/s.lanes]
+		slot.wanted, slot.move = true, m
+		s.wanted++
+		if err := s.settle(slot); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Arrive takes the content of a slot, which must not change until free is called with from. It returns a
+// *negotiate.Error for a slot that is not the lane's, or has content already, and for content of another length than
+// its record says.
+func (s *SlotMatcher) Arrive(slot uint32, content []byte, from int64) error {
+	if slot >= uint32(s.depth) || int(slot)%s.lanes != s.lane {
+		return s.Violation("slot %d is not one of lane %d", slot, s.lane)
+	}
+	arrived := &s.slots[int(slot)/s.lanes]
+	if arrived.arrived {
+		return s.Violation("slot %d twice", slot)
+	}
+	arrived.arrived, arrived.content, arrived.from = true, content, from
+	return s.settle(arrived)
+}
+
+// settle ends the move of a slot if its content has arrived.
+func (s *SlotMatcher) settle(slot *slotArrival) error {
+	if !slot.arrived || !slot.wanted {
+		return nil
+	}
+	m := slot.move
+	if int64(len(slot.content)) != m.Length {
+		return s.Violation("a message of %d bytes for a record of %d", len(slot.content), m.Length)
+	}
+	to, moved := s.buffers[m.Buffer:m.Buffer+m.Length], pump.Moved{Tag: m.Tag}
+	if m.Plain {
+		copy(to, slot.content)
+	} else {
+		moved.Checked, moved.Check = true, digest.CheckedCopy(s.digest, to, slot.content)
+	}
+	s.ended = append(s.ended, moved)
+	slot.arrived, slot.wanted, slot.content = false, false, nil
+	s.wanted--
+	return s.free(slot.from)
+}
+
+// Violation returns the error for what the peer must not send.
+func (s *SlotMatcher) Violation(format string, args ...any) error {
+	return &negotiate.Error{
+		Err: negotiate.ErrMalformed, Detail: fmt.Sprintf("on the path %s: ", s.path) + fmt.Sprintf(format, args...),
+	}
+}
+
+// Waits reports whether moves wait for their content and none has ended.
+func (s *SlotMatcher) Waits() bool { return s.wanted > 0 && len(s.ended) == 0 }
+
+// Take returns ended moves in into, as pump.Engine.Poll does.
+func (s *SlotMatcher) Take(into []pump.Moved) int {
+	n := copy(into, s.ended)
+	s.ended = s.ended[:copy(s.ended, s.ended[n:])]
+	return n
+}
+
+// Inflight returns the number of moves submitted and not taken.
+func (s *SlotMatcher) Inflight() int { return s.wanted + len(s.ended) }

@@ -1,0 +1,31 @@
+package negotiate
+
+import (
+	"testing"
+)
+
+// Decoding never panics, what was accepted is within the limits, and encoding it returns the same bytes.
+func FuzzDecodeWorkers(f *testing.F) {
+	f.Add(workersOf(TokenSize, 1, 300), true)
+	f.Add(workersOf(MaxRemoteKey, MaxWorkerAddress), false)
+	f.Add(workersOf(1, 1)[:5], false)
+	f.Fuzz(func(t *testing.T, descriptor []byte, messages bool) {
+		path := PathRMA
+		if messages {
+			path = PathMessages
+		}
+		w, err := DecodeWorkers(descriptor, path, 4)
+		if err != nil {
+			return
+		}
+		wantBytes(t, AppendWorkers(nil, w), descriptor)
+		if n := len(w.Addresses); n < 1 || n > 4 || len(w.Key) > MaxRemoteKey {
+			t.Errorf("%d addresses, a key of %d bytes", n, len(w.Key))
+		}
+		for _, address := range w.Addresses {
+			if len(address) < 1 || len(address) > MaxWorkerAddress {
+				t.Errorf("an address of %d bytes", len(address))
+			}
+		}
+	})
+}

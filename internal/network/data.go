@@ -1,0 +1,148 @@
+package network
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// dataConnections makes the windows of path tls.
+type dataConnections struct {
+	control  *Control
+	settings Settings
+	named    secret
+	session  *session    // of a server
+	config   *tls.Config // of a client
+}
+
+func (c *Control) dataConnections(authenticated *secure.Conn, s Settings) (*dataConnections, error) {
+	d := &dataConnections{control: c, settings: s}
+	exported, err := authenticated.Export(secretPurpose, len(d.named))
+	if err != nil {
+		return nil, err
+	}
+	copy(d.named[:], exported)
+	if c.server == nil {
+		d.config = authenticated.DataClient()
+		return d, nil
+	}
+	d.session = c.server.sessions.open(d.named, authenticated.Peer())
+	c.session.Store(d.session)
+	if c.closed.Load() { // meanwhile
+		d.session.close()
+	}
+	return d, nil
+}
+
+func (*dataConnections) usable() error { return nil }
+
+func (*dataConnections) traits() native.Traits { return native.Traits{Lanes: negotiate.MaxLanes} }
+
+// lane returns a data connection: one that is idle, or else a client makes it, and a server waits for it.
+func (d *dataConnections) lane(ctx context.Context, id laneID) (*lane, error) {
+	if idle := d.control.idle.take(id); idle != nil {
+		return idle, nil
+	}
+	if d.session == nil {
+		return d.control.dialLane(ctx, &d.settings, d.config, d.named, id)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, helloTime, errNotMade)
+	defer cancel()
+	return d.session.take(ctx, id)
+}
+
+// errNotMade is a client that has offered a window and does not make the connections of it, or whose connections do not
+// arrive.
+var errNotMade = fmt.Errorf("%w: the client did not make a data connection within %s", comch.ErrPeerLost, helloTime)
+
+// dial returns the data connections of a window, which are made at the same time.
+func (d *dataConnections) dial(ctx context.Context, window uint64, count int) ([]*lane, error) {
+	dialed := make([]*lane, count)
+	dials, ctx := errgroup.WithContext(ctx)
+	for i := range dialed {
+		dials.Go(func() (err error) {
+			dialed[i], err = d.lane(ctx, laneID{window, uint8(i)})
+			return err
+		})
+	}
+	err := dials.Wait()
+	if err != nil {
+		for _, l := range dialed {
+			if l != nil {
+				_ = l.Close()
+			}
+		}
+		return nil, err
+	}
+	return dialed, nil
+}
+
+// newWindow returns the number of a new window: the peer must not be able to take one for another.
+func newWindow() uint64 {
+	var number [8]byte
+	_, _ = rand.Read(number[:]) // which does not fail
+	return binary.BigEndian.Uint64(number[:])
+}
+
+// expose makes the window of a receiver.
+func (d *dataConnections) expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+	number := newWindow()
+	dialed := make([]*lane, l.Lanes) // of a server nil: they are awaited later
+	if d.session == nil {
+		var err error
+		if dialed, err = d.dial(ctx, number, l.Lanes); err != nil {
+			return nil, err
+		}
+	}
+	w := &native.Window{Descriptor: negotiate.AppendLanes(nil, l.Lanes, number)}
+	var engines []*receiveEngine
+	for i, opened := range dialed {
+		engine := newReceiveEngine(l, i, &d.settings)
+		await := func(context.Context) (*lane, error) { return opened, nil }
+		if opened == nil {
+			await = func(ctx context.Context) (*lane, error) { return d.session.take(ctx, laneID{number, uint8(i)}) }
+		}
+		engine.start(await)
+		w.AddCloser(engine)
+		w.Buffers = append(w.Buffers, pump.NewSlots(engine.buffers, l.Chunk))
+		w.Engines, engines = append(w.Engines, engine), append(engines, engine)
+	}
+	w.Ended = func() bool { return slices.ContainsFunc(engines, (*receiveEngine).hasEnded) }
+	return w, nil
+}
+
+// open opens the window of the receiver, for a sender.
+func (d *dataConnections) open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+	count, number, err := negotiate.Lanes(of.Descriptor, uint32(l.Depth))
+	if err != nil {
+		return nil, err
+	}
+	d.control.idle.retain(number)
+	opened, err := d.dial(ctx, number, count)
+	if err != nil {
+		return nil, err
+	}
+	slots := make([]byte, l.Length())
+	w := &native.Window{Slots: pump.NewSlots(slots, l.Chunk)}
+	writers := make([]*writer, count)
+	for i, each := range opened {
+		id := laneID{number, uint8(i)}
+		writers[i] = newWriter(each, l.Depth, func() { d.control.idle.put(id, each) })
+		w.AddCloser(writers[i])
+	}
+	for range l.Lanes {
+		w.Engines = append(w.Engines, newSendEngine(writers, slots, l))
+	}
+	return w, nil
+}

@@ -1,0 +1,433 @@
+package network
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"testing"
+	"testing/synctest"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/comch/comchtest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+)
+
+const (
+	testChunk = 64 << 10
+	testDepth = 5
+)
+
+// testLayout is that of a window with so many lanes.
+func testLayout(lanes int) native.Layout {
+	return native.Layout{
+		Path: negotiate.PathTLS, Digest: digest.CRC32C, Chunk: testChunk, Depth: testDepth, Lanes: lanes,
+		Buffers: testDepth,
+	}
+}
+
+// windows are both ends of a window on path tls.
+type windows struct {
+	sender, receiver *native.Window
+}
+
+// open opens a window for a copy in either direction, with as many lanes of each side.
+func (m meeting) open(t testing.TB, clientSends bool, senderLanes, receiverLanes int) windows {
+	t.Helper()
+	server := m.serverControl.Memory(m.server, m.serverControl.server.settings)
+	client := m.clientControl.Memory(m.client, Settings{})
+	from, to := server, client
+	if clientSends {
+		from, to = client, server
+	}
+	return openWindows(t, from, to, senderLanes, receiverLanes)
+}
+
+func openWindows(t testing.TB, from, to native.Memory, senderLanes, receiverLanes int) windows {
+	t.Helper()
+	var w windows
+	var err error
+	w.receiver, err = to.Expose(patient(t), testLayout(receiverLanes))
+	must(t, err)
+	sends := testLayout(senderLanes)
+	sends.Sends = true
+	w.sender, err = from.Open(patient(t), sends, negotiate.Window{
+		Length: uint64(sends.Length()), Descriptor: w.receiver.Descriptor,
+	})
+	must(t, err)
+	return w
+}
+
+func (w windows) close(t testing.TB) {
+	t.Helper()
+	must(t, w.sender.Close())
+	must(t, w.receiver.Close())
+}
+
+// slots returns the sender's memory.
+func (w windows) slots() []byte { return w.sender.Engines[0].(*sendEngine).slots }
+
+// submit has an engine take a move.
+func submit(t testing.TB, e pump.Engine, m pump.Move) {
+	t.Helper()
+	if n, err := e.Submit([]pump.Move{m}); n != 1 || err != nil {
+		t.Fatalf("%d moves are taken: %v", n, err)
+	}
+}
+
+// reap waits for one move.
+func reap(t testing.TB, e pump.Engine) pump.Moved {
+	t.Helper()
+	var ended [1]pump.Moved
+	n, err := e.Reap(patient(t), ended[:])
+	if n != 1 || err != nil {
+		t.Fatalf("%d moves have ended: %v", n, err)
+	}
+	must(t, ended[0].Err)
+	return ended[0]
+}
+
+// Content arrives in any order of moves and frames, in both directions, also if the sides have different numbers of
+// lanes.
+func TestEngines(t *testing.T) {
+	m := newMachines(t, nil)
+	for _, clientSends := range []bool{true, false} {
+		for _, lanes := range [][2]int{{1, 1}, {2, 2}, {2, 1}, {1, 3}, {5, 5}} {
+			both := m.meet(t)
+			w := both.open(t, clientSends, lanes[0], lanes[1])
+			moveMany(t, w, lanes[0], lanes[1])
+			w.close(t)
+			both.close(t)
+		}
+	}
+	m.mustBeEmpty(t)
+}
+
+func moveMany(t *testing.T, w windows, senderLanes, receiverLanes int) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	slots := w.slots()
+	for round := range 100 {
+		slot := int64(random.IntN(testDepth))
+		length := []int64{1, 100, testChunk - 1, testChunk}[random.IntN(4)]
+		content := slots[slot*testChunk : slot*testChunk+length]
+		for i := range content {
+			content[i] = byte(random.Uint32())
+		}
+		from := w.sender.Engines[int(slot)%senderLanes]
+		lane := int(slot) % receiverLanes
+		to := w.receiver.Engines[lane].(*receiveEngine)
+		sent := pump.Move{Window: slot * testChunk, Buffer: slot * testChunk, Length: length, Tag: round}
+		got := sent
+		got.Plain = round%2 == 0
+		if round%3 == 0 {
+			submit(t, to, got)
+		}
+		submit(t, from, sent)
+		if moved := reap(t, from); moved.Tag != round {
+			t.Errorf("tag %d, want %d", moved.Tag, round)
+		}
+		if round%3 != 0 {
+			submit(t, to, got)
+		}
+		moved := reap(t, to)
+		if moved.Tag != round || moved.Checked == got.Plain ||
+			moved.Checked && moved.Check != digest.Check(digest.CRC32C, content) {
+			t.Errorf("%+v of %+v", moved, got)
+		}
+		if to.Inflight() != 0 || from.Inflight() != 0 {
+			t.Error("a move is in flight")
+		}
+		if got := to.buffers[slot*testChunk:][:length]; !bytes.Equal(got, content) {
+			t.Errorf("round %d: the content of slot %d is not what was sent", round, slot)
+		}
+	}
+}
+
+// A window that is opened again has connections of its own, over the same control connection.
+func TestWindowsOneAfterTheOther(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	server := both.serverControl.Memory(both.server, m.Listener.settings)
+	client := both.clientControl.Memory(both.client, Settings{})
+	for i := range 4 {
+		from, to := client, server
+		if i%2 == 1 {
+			from, to = server, client
+		}
+		w := openWindows(t, from, to, 2, 2)
+		moveMany(t, w, 2, 2)
+		w.close(t)
+	}
+}
+
+// What breaks the rules of frames ends the lane with an error that says so.
+func TestHostileSender(t *testing.T) {
+	header := func(slot, length uint32) []byte {
+		return binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, slot), length)
+	}
+	frame := func(slot, length uint32) []byte { return append(header(slot, length), make([]byte, length)...) }
+	for name, c := range map[string]struct {
+		sent []byte
+		text string
+	}{
+		"slot of another lane":  {frame(1, 10), "slot 1 is not one of lane 0"},
+		"slot too large":        {frame(testDepth, 10), "slot 5 is not one of lane 0"},
+		"largest slot":          {header(1<<32-1, 10), "slot 4294967295"},
+		"nothing":               {header(0, 0), "0 bytes for a slot"},
+		"too long":              {header(0, testChunk+1), "65537 bytes for a slot of 65536"},
+		"largest length":        {header(0, 1<<32-1), "4294967295 bytes"},
+		"another length":        {frame(0, 11), "11 bytes for a record of 10"},
+		"twice before it moved": {append(frame(2, 10), frame(2, 10)...), "slot 2 twice"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := newMachines(t, nil)
+			both := m.meet(t)
+			defer both.close(t)
+			w := both.open(t, true, 2, 2)
+			writer := w.sender.Engines[0].(*sendEngine).writers[0]
+			_, err := writer.lane.tls.Write(c.sent)
+			must(t, err)
+			must(t, writer.lane.socket.flush())
+			to := w.receiver.Engines[0]
+			_, err = to.Submit([]pump.Move{{Window: 0, Length: 10}})
+			if err == nil {
+				_, err = to.Reap(patient(t), make([]pump.Moved, 1))
+			}
+			if !errors.Is(err, negotiate.ErrMalformed) || !bytes.Contains([]byte(err.Error()), []byte(c.text)) {
+				t.Errorf("got %v, want %q", err, c.text)
+			}
+			w.close(t)
+		})
+	}
+}
+
+// A peer that is gone ends moves with comch.ErrPeerLost on both sides, after what had arrived before.
+func TestLaneEnds(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	w := both.open(t, true, 1, 1)
+	from, to := w.sender.Engines[0], w.receiver.Engines[0]
+	submit(t, from, pump.Move{Length: 10, Tag: 1})
+	reap(t, from)
+	must(t, from.(*sendEngine).writers[0].lane.Close())
+	submit(t, from, pump.Move{Window: testChunk, Buffer: testChunk, Length: 10, Tag: 2})
+	var ended [1]pump.Moved
+	if n, err := from.Reap(patient(t), ended[:]); n != 1 || err != nil || !errors.Is(ended[0].Err, comch.ErrPeerLost) {
+		t.Errorf("the sender has %d moves: %+v, %v", n, ended, err)
+	}
+	submit(t, to, pump.Move{Length: 10, Tag: 1})
+	reap(t, to)
+	submit(t, to, pump.Move{Window: testChunk, Length: 10, Tag: 2})
+	if _, err := to.Reap(patient(t), ended[:]); !errors.Is(err, comch.ErrPeerLost) {
+		t.Errorf("the receiver has %v", err)
+	}
+	w.close(t)
+}
+
+// Waits end with their context.
+func TestReapEndsWithItsContext(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	w := both.open(t, true, 1, 1)
+	to := w.receiver.Engines[0]
+	submit(t, to, pump.Move{Length: 10})
+	if _, err := to.Reap(enough(t), make([]pump.Moved, 1)); !errors.Is(err, comchtest.ErrEnough) {
+		t.Errorf("got %v", err)
+	}
+	w.close(t)
+}
+
+// enough returns a context that has ended because of comchtest.ErrEnough.
+func enough(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(comchtest.ErrEnough)
+	return ctx
+}
+
+// A peer that takes nothing delays neither a lane, whose wait ends with its context, nor Close.
+func TestPeerTakesNothing(t *testing.T) {
+	m := newMachines(t, smallBuffers)
+	both := m.meet(t)
+	defer both.close(t)
+	both.serverControl.Memory(both.server, m.Listener.settings)
+	client := both.clientControl.Memory(both.client, m.settings)
+	sends := testLayout(1)
+	sends.Sends, sends.Chunk = true, 8<<20
+	w, err := client.Open(patient(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 1, 7)})
+	must(t, err)
+	from := w.Engines[0]
+	for slot := range int64(testDepth) {
+		submit(t, from, pump.Move{Window: slot * sends.Chunk, Buffer: slot * sends.Chunk, Length: sends.Chunk})
+	}
+	if _, err := from.Reap(enough(t), make([]pump.Moved, 1)); !errors.Is(err, comchtest.ErrEnough) {
+		t.Errorf("got %v", err)
+	}
+	must(t, w.Close())
+}
+
+// A sender that closes its end of a window and opens it again has the connections that the receiver still has.
+func TestWindowOpenedAgain(t *testing.T) {
+	for _, clientSends := range []bool{true, false} {
+		m := newMachines(t, nil)
+		both := m.meet(t)
+		from := both.clientControl.Memory(both.client, m.settings)
+		to := both.serverControl.Memory(both.server, m.settings)
+		if !clientSends {
+			from, to = to, from
+		}
+		w := openWindows(t, from, to, 2, 2)
+		of := negotiate.Window{Descriptor: w.receiver.Descriptor}
+		sends := testLayout(2)
+		sends.Sends = true
+		for range 3 {
+			moveMany(t, w, 2, 2)
+			must(t, w.sender.Close())
+			var err error
+			w.sender, err = from.Open(patient(t), sends, of)
+			must(t, err)
+		}
+		w.close(t)
+		both.close(t)
+	}
+}
+
+// What is idle is closed with the window of another number, and with the control connection.
+func TestIdleLanes(t *testing.T) {
+	var i idleLanes
+	idle := func() (*lane, net.Conn) {
+		one, other := net.Pipe()
+		return &lane{socket: newSocketBuffer(one)}, other
+	}
+	mustBeClosed := func(peer net.Conn) {
+		if _, err := peer.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+			t.Errorf("got %v", err)
+		}
+	}
+	kept, _ := idle()
+	i.put(laneID{1, 0}, kept)
+	other, peer := idle()
+	i.put(laneID{2, 0}, other)
+	i.retain(1)
+	mustBeClosed(peer)
+	if i.take(laneID{2, 0}) != nil || i.take(laneID{1, 0}) != kept || i.take(laneID{1, 0}) != nil {
+		t.Error("another connection than the one that was kept")
+	}
+	for _, each := range []func(){i.close, func() {}} {
+		last, peer := idle()
+		i.put(laneID{3, 0}, last)
+		each()
+		mustBeClosed(peer)
+	}
+	must(t, kept.Close())
+}
+
+// A sender that waits for connections which never come ends with its context; a receiver waits for the transfer's end.
+func TestLanesThatDoNotCome(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	server := both.serverControl.Memory(both.server, m.Listener.settings)
+	w, err := server.Expose(patient(t), testLayout(2))
+	must(t, err)
+	must(t, w.Close())
+	sends := testLayout(1)
+	sends.Sends = true
+	_, err = server.Open(enough(t), sends, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 2, 7)})
+	if !errors.Is(err, comchtest.ErrEnough) {
+		t.Errorf("got %v", err)
+	}
+	if n := len(both.serverControl.session.Load().lanes); n != 0 {
+		t.Errorf("%d connections are still awaited", n)
+	}
+}
+
+// A sender does not wait for ever for connections that a client does not make, while the control connection goes on.
+func TestLanesThatAreNotMade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := &dataConnections{control: &Control{}, session: new(sessions).open(secret{}, newKey(t).Public())}
+		l := testLayout(1)
+		l.Sends = true
+		_, err := d.open(t.Context(), l, negotiate.Window{Descriptor: negotiate.AppendLanes(nil, 2, 7)})
+		comchtest.MustBe(t, err, errNotMade)
+	})
+}
+
+// The paths are those that settings permit and the choice of the user.
+func TestPaths(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	tls, rma := job.PathsOf(negotiate.PathTLS), job.PathsOf(negotiate.PathRMA)
+	for name, c := range map[string]struct {
+		permitted job.Paths
+		choice    job.PathChoice
+		want      error
+	}{
+		"any":              {0, job.AnyPath, nil},
+		"tls":              {0, job.OnlyTLS, nil},
+		"tls only":         {tls, job.AnyPath, nil},
+		"dma":              {0, job.OnlyDMA, job.ErrSettings},
+		"fast":             {0, job.OnlyFast, job.ErrSettings},
+		"not permitted":    {rma, job.OnlyTLS, job.ErrSettings},
+		"encrypt, and rma": {tls, job.OnlyRMA, job.ErrSettings},
+	} {
+		memory := both.clientControl.Memory(both.client, Settings{Paths: c.permitted})
+		got, err := memory.Paths(c.choice)
+		if !errors.Is(err, c.want) || c.want == nil && got != tls {
+			t.Errorf("%s: %b, %v", name, got, err)
+		}
+	}
+}
+
+// Nothing but tls is used unless both the operator and the user ask for it.
+func TestPathsByDefault(t *testing.T) {
+	tls := job.PathsOf(negotiate.PathTLS)
+	messages, rma := job.PathsOf(negotiate.PathMessages), job.PathsOf(negotiate.PathRMA)
+	for name, c := range map[string]struct {
+		permitted job.Paths
+		choice    job.PathChoice
+		want      job.Paths
+	}{
+		"a daemon":                        {0, job.AnyPath, tls},
+		"a daemon that permits one":       {messages, job.AnyPath, messages},
+		"a daemon that permits all":       {tls | messages | rma, job.AnyPath, tls | messages | rma},
+		"a command":                       {0, job.AnyPath, tls},
+		"a command that names tls":        {0, job.OnlyTLS, tls},
+		"a command that names am":         {0, job.OnlyMessages, messages},
+		"a command that names rma":        {0, job.OnlyRMA, rma},
+		"a command that encrypts":         {tls, job.AnyPath, tls},
+		"one that encrypts and names rma": {tls, job.OnlyRMA, 0},
+	} {
+		m := &memory{permitted: c.permitted}
+		for _, path := range []negotiate.Path{negotiate.PathTLS, negotiate.PathMessages, negotiate.PathRMA} {
+			if got := m.permits(path, c.choice); got != c.want.Has(path) {
+				t.Errorf("%s: %s: %t", name, path, got)
+			}
+		}
+	}
+}
+
+// Sizes are bounded by the protocol only.
+func TestTraits(t *testing.T) {
+	m := newMachines(t, nil)
+	both := m.meet(t)
+	defer both.close(t)
+	memory := both.clientControl.Memory(both.client, Settings{})
+	must(t, memory.Check(negotiate.MaxChunk, negotiate.MaxDepth))
+	got := memory.Traits(job.PathsOf(negotiate.PathTLS))
+	if got.Lanes != negotiate.MaxLanes || got.Distant || got.Largest != 0 {
+		t.Errorf("%+v", got)
+	}
+}

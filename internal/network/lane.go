@@ -1,0 +1,255 @@
+package network
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// lane is an authenticated data connection. The server accepts it by one byte; then the sender writes frames to it, and
+// the receiver nothing.
+type lane struct {
+	socket  *socketBuffer
+	tls     *tls.Conn
+	content io.Reader // of tls
+}
+
+// newLane returns a data connection before its handshake.
+func newLane(conn net.Conn, side func(net.Conn, *tls.Config) *tls.Conn, config *tls.Config) *lane {
+	l := &lane{socket: newSocketBuffer(conn)}
+	l.tls = side(l.socket, config)
+	l.content = l.tls
+	return l
+}
+
+// socketBuffer is the connection below a TLS connection. Package tls reads and writes record by record; the buffers
+// make fewer and larger system calls of that.
+type socketBuffer struct {
+	net.Conn
+	from    *bufio.Reader
+	pending []byte // written, and not sent yet
+	collect bool   // until flush, or until there is enough
+}
+
+// The sizes of the buffers of a data connection, in bytes. With larger ones a transfer is not faster.
+const (
+	readAtOnce  = 256 << 10
+	writeAtOnce = 128 << 10
+)
+
+func newSocketBuffer(conn net.Conn) *socketBuffer {
+	return &socketBuffer{Conn: conn, from: bufio.NewReaderSize(conn, readAtOnce)}
+}
+
+// Read implements net.Conn.
+func (s *socketBuffer) Read(b []byte) (int, error) { return s.from.Read(b) }
+
+// Write implements net.Conn.
+func (s *socketBuffer) Write(b []byte) (int, error) {
+	if !s.collect {
+		return s.Conn.Write(b)
+	}
+	s.pending = append(s.pending, b...)
+	if len(s.pending) < writeAtOnce {
+		return len(b), nil
+	}
+	return len(b), s.flush()
+}
+
+// flush sends what was written.
+func (s *socketBuffer) flush() error {
+	_, err := s.Conn.Write(s.pending)
+	s.pending = s.pending[:0]
+	return err
+}
+
+// Close closes the connection. It unblocks readFrame and writeFrame.
+func (l *lane) Close() error { return l.socket.Conn.Close() }
+
+// greetingSize is the size of the first message of a data connection: secret, window and lane.
+const greetingSize = len(secret{}) + 8 + 1
+
+// taken is the server's answer to it.
+const taken = 1
+
+func (id laneID) greeting(of secret) []byte {
+	return append(binary.BigEndian.AppendUint64(of[:], id.window), id.lane)
+}
+
+func decodeGreeting(g [greetingSize]byte) (of secret, id laneID) {
+	n := copy(of[:], g[:])
+	return of, laneID{window: binary.BigEndian.Uint64(g[n:]), lane: g[n+8]}
+}
+
+// within makes a handshake with a connection, which is closed if ctx ends or the handshake fails.
+func within(ctx context.Context, conn net.Conn, handshake func() error) error {
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	err := handshake()
+	if !stop() {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		_ = conn.Close()
+	}
+	return err
+}
+
+// acceptData lets the peer of a data connection prove its key, and hands the connection over to its session. With an
+// error it is the caller's.
+func (l *Listener) acceptData(socket *resumed, from *source, leave func()) error {
+	ctx, cancel := context.WithTimeoutCause(l.ctx, helloTime, errSlow)
+	defer cancel()
+	end, err := from.handshake(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	accepted := newLane(socket, tls.Server, l.data)
+	err = within(ctx, socket, func() error { return l.meet(accepted) })
+	if err != nil {
+		return err
+	}
+	leave()
+	return nil
+}
+
+// meet makes the handshake of a data connection.
+func (l *Listener) meet(accepted *lane) error {
+	if err := accepted.tls.Handshake(); err != nil {
+		return fmt.Errorf("%w: %s", secure.ErrHandshake, quote.Bare(err.Error()))
+	}
+	peer, err := secure.DataPeer(accepted.tls.ConnectionState())
+	if err != nil {
+		return err
+	}
+	var greeting [greetingSize]byte
+	if _, err := io.ReadFull(accepted.tls, greeting[:]); err != nil {
+		return fmt.Errorf("%w: %s", secure.ErrHandshake, quote.Bare(err.Error()))
+	}
+	named, id := decodeGreeting(greeting)
+	session, err := l.sessions.find(named, peer)
+	if err != nil {
+		return err
+	}
+	if err := l.settings.adjust(accepted); err != nil {
+		return err
+	}
+	if _, err := accepted.tls.Write([]byte{taken}); err != nil {
+		return err
+	}
+	accepted.socket.collect = true
+	return session.deliver(id, accepted)
+}
+
+// adjust sets the options of a data connection's socket.
+func (s *Settings) adjust(l *lane) error {
+	var socket *net.TCPConn
+	switch conn := l.socket.Conn.(type) {
+	case *net.TCPConn:
+		socket = conn
+	case *resumed:
+		socket = conn.TCPConn
+	}
+	raw, err := s.prepare(socket)
+	if err != nil {
+		return err
+	}
+	return s.pace(raw)
+}
+
+// dialLane makes a data connection of the client.
+func (c *Control) dialLane(ctx context.Context, s *Settings, config *tls.Config, of secret, id laneID) (*lane, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, helloTime, errSlow)
+	defer cancel()
+	socket, err := s.dial(ctx, c.socket.RemoteAddr().String())
+	if err != nil {
+		return nil, fmt.Errorf("open a data connection: %w", err)
+	}
+	dialed := newLane(socket, tls.Client, config)
+	err = within(ctx, socket, func() error { return dialed.join(s, id.greeting(of)) })
+	if err != nil {
+		return nil, fmt.Errorf("open a data connection: %w", err)
+	}
+	return dialed, nil
+}
+
+// errNotTaken is a server that closes a data connection, or answers otherwise.
+var errNotTaken = fmt.Errorf("%w: the daemon did not take a data connection", comch.ErrPeerLost)
+
+// join makes the handshake of a data connection.
+func (l *lane) join(s *Settings, greeting []byte) error {
+	if err := s.adjust(l); err != nil {
+		return err
+	}
+	if err := l.tls.Handshake(); err != nil {
+		return fmt.Errorf("%w: %s", secure.ErrHandshake, quote.Bare(err.Error()))
+	}
+	if _, err := l.tls.Write(greeting); err != nil {
+		return fmt.Errorf("%w (%s)", errNotTaken, quote.Bare(err.Error()))
+	}
+	answer := make([]byte, 1)
+	if _, err := io.ReadFull(l.tls, answer); err != nil {
+		return fmt.Errorf("%w (%s)", errNotTaken, quote.Bare(err.Error()))
+	}
+	if !bytes.Equal(answer, []byte{taken}) {
+		return errNotTaken
+	}
+	l.socket.collect = true
+	return nil
+}
+
+// frameHeader is the size of what comes before the content of a slot: its number and its length, 4 bytes each.
+const frameHeader = 8
+
+// frameOverhead is what a frame adds to its content where bytes are counted that have the same keys: its header is a
+// record of its own, and each record counts as another block, and is rounded up to whole ones, of 16 bytes.
+const frameOverhead = 64
+
+// writeFrame sends the content of a slot.
+func (l *lane) writeFrame(slot uint32, content []byte) error {
+	var header [frameHeader]byte
+	binary.BigEndian.PutUint32(header[:], slot)
+	binary.BigEndian.PutUint32(header[4:], uint32(len(content)))
+	if _, err := l.tls.Write(header[:]); err != nil {
+		return err
+	}
+	if _, err := l.tls.Write(content); err != nil {
+		return err
+	}
+	return l.socket.flush()
+}
+
+// readFrame receives the content of a slot, into the memory that place returns for it.
+func (l *lane) readFrame(place func(slot, length uint32) ([]byte, error)) (slot uint32, content []byte, err error) {
+	var header [frameHeader]byte
+	if _, err := io.ReadFull(l.content, header[:]); err != nil {
+		return 0, nil, lost(err)
+	}
+	slot = binary.BigEndian.Uint32(header[:])
+	if content, err = place(slot, binary.BigEndian.Uint32(header[4:])); err != nil {
+		return 0, nil, err
+	}
+	if _, err := io.ReadFull(l.content, content); err != nil {
+		return 0, nil, lost(err)
+	}
+	return slot, content, nil
+}
+
+// lost returns the error for a data connection that has failed: a comch.ErrPeerLost.
+func lost(err error) error {
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return fmt.Errorf("%w: a data connection has ended", comch.ErrPeerLost)
+	}
+	return fmt.Errorf("%w: a data connection failed: %s", comch.ErrPeerLost, quote.Bare(err.Error()))
+}

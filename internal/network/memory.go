@@ -1,0 +1,150 @@
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// memory is the native.Memory of a network connection: what its data paths have in common.
+type memory struct {
+	permitted job.Paths // 0: tls, or the path that the user names
+	paths     map[negotiate.Path]dataPath
+	failed    error // why there is none
+}
+
+// dataPath makes the windows of one data path of a network connection. Its methods are called as those of
+// native.Memory.
+type dataPath interface {
+	// usable returns why this machine cannot use the path, or nil.
+	usable() error
+
+	traits() native.Traits
+	expose(ctx context.Context, l native.Layout) (*native.Window, error)
+	open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error)
+}
+
+// Memory returns the memory of all transfers over the connection, which the caller has authenticated. It is called
+// once. From then on a server accepts data connections of the peer, until Close.
+func (c *Control) Memory(authenticated *secure.Conn, s Settings) native.Memory {
+	c.in.authenticated()
+	c.leave()
+	m := &memory{permitted: s.Paths, paths: make(map[negotiate.Path]dataPath)}
+	if m.permitted == 0 || m.permitted.Has(negotiate.PathTLS) {
+		m.paths[negotiate.PathTLS], m.failed = c.dataConnections(authenticated, s)
+	}
+	sameUser := sync.OnceValue(c.peerIsSameUser)
+	for _, path := range ucxPaths {
+		if m.permitted == 0 || m.permitted.Has(path) {
+			m.paths[path] = newUCXPath(path, s, sameUser)
+		}
+	}
+	return m
+}
+
+// byDefault are the paths that nobody has to ask for. UCX does not protect a process from its peer and the network.
+var byDefault = job.PathsOf(negotiate.PathTLS)
+
+// permits reports whether a path may be used for a choice of the user.
+func (m *memory) permits(path negotiate.Path, choice job.PathChoice) bool {
+	permitted := m.permitted
+	if permitted == 0 {
+		permitted = byDefault
+		if choice != job.AnyPath {
+			permitted = job.EveryPath
+		}
+	}
+	return permitted.Has(path) && choice.Permits(path)
+}
+
+// Paths implements native.Memory.
+func (m *memory) Paths(choice job.PathChoice) (job.Paths, error) {
+	if m.failed != nil {
+		return 0, m.failed
+	}
+	var usable job.Paths
+	var permitted int
+	var reasons []error
+	for path, of := range m.paths {
+		if !m.permits(path, choice) {
+			continue
+		}
+		permitted++
+		if err := of.usable(); err != nil {
+			reasons = append(reasons, err)
+			continue
+		}
+		usable |= job.PathsOf(path)
+	}
+	switch {
+	case usable != 0:
+		return usable, nil
+	case permitted == 0:
+		return 0, job.NewError(job.ErrSettings, nil, "use --path auto or tls on both sides",
+			"the settings of this side permit no data path of a network connection")
+	}
+	if len(reasons) == 1 {
+		return 0, reasons[0]
+	}
+	return 0, job.NewError(job.ErrCapability, errors.Join(reasons...), "use --path auto or tls",
+		"this machine can use none of the permitted data paths")
+}
+
+// Check implements native.Memory. What the protocol permits is no more than what memory holds.
+func (*memory) Check(int64, int) error { return nil }
+
+// Traits implements native.Memory.
+func (m *memory) Traits(p job.Paths) native.Traits {
+	var common native.Traits
+	for path, of := range m.paths {
+		if !p.Has(path) {
+			continue
+		}
+		t := of.traits()
+		common.Largest = tighter(common.Largest, t.Largest)
+		common.Deepest = tighter(common.Deepest, t.Deepest)
+		common.Lanes = tighter(common.Lanes, t.Lanes)
+		common.Distant = common.Distant || t.Distant
+		common.Chunk, common.Depth = max(common.Chunk, t.Chunk), max(common.Depth, t.Depth)
+	}
+	return common
+}
+
+// tighter returns the smaller of two limits; 0 stands for no limit.
+func tighter(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// Expose implements native.Memory.
+func (m *memory) Expose(ctx context.Context, l native.Layout) (*native.Window, error) {
+	path, err := m.path(l)
+	if err != nil {
+		return nil, err
+	}
+	return path.expose(ctx, l)
+}
+
+// Open implements native.Memory.
+func (m *memory) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+	path, err := m.path(l)
+	if err != nil {
+		return nil, err
+	}
+	return path.open(ctx, l, of)
+}
+
+func (m *memory) path(l native.Layout) (dataPath, error) {
+	if of := m.paths[l.Path]; of != nil {
+		return of, nil
+	}
+	return nil, fmt.Errorf("internal error: %s is no path of this connection", l.Path)
+}

@@ -1,0 +1,148 @@
+package network
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+)
+
+// frame is the content of one slot on its way.
+type frame struct {
+	slot    uint32
+	content []byte
+	moved   pump.Moved        // reported when it has been sent
+	to      chan<- pump.Moved // which has space for it
+}
+
+// writer sends frames to a data connection, from a goroutine: a write waits until the peer takes it, which a lane must
+// not do, since nothing could end its wait.
+type writer struct {
+	lane   *lane
+	frames chan frame
+	unsent atomic.Int64 // frames that the connection has not taken
+	idle   func()       // keeps the connection when the writer has ended with no frame under way
+	stop   chan struct{}
+	ended  sync.WaitGroup
+	once   sync.Once
+	failed error // used by the goroutine, and when that has ended by Close
+}
+
+// newWriter starts the writer for up to depth frames at a time.
+func newWriter(l *lane, depth int, idle func()) *writer {
+	w := &writer{lane: l, idle: idle, frames: make(chan frame, depth), stop: make(chan struct{})}
+	w.ended.Go(w.run)
+	return w
+}
+
+// submit queues a frame.
+func (w *writer) submit(f frame) {
+	w.unsent.Add(1)
+	w.frames <- f
+}
+
+func (w *writer) run() {
+	for {
+		select {
+		case f := <-w.frames:
+			w.send(f)
+		case <-w.stop:
+			return
+		}
+	}
+}
+
+func (w *writer) send(f frame) {
+	if w.failed == nil {
+		if err := w.lane.writeFrame(f.slot, f.content); err != nil {
+			w.failed = lost(err)
+		}
+	}
+	w.unsent.Add(-1)
+	f.moved.Err = w.failed
+	f.to <- f.moved
+}
+
+// Close closes the connection, unless that is idle, and returns when no memory is read any more. Closing twice is
+// harmless.
+func (w *writer) Close() error {
+	w.once.Do(func() {
+		close(w.stop)
+		idle := w.unsent.Load() == 0
+		if !idle {
+			_ = w.lane.Close() // which ends a write
+		}
+		w.ended.Wait()
+		switch {
+		case idle && w.failed == nil:
+			w.idle()
+		case idle:
+			_ = w.lane.Close()
+		}
+	})
+	return nil
+}
+
+// sendEngine is the pump.Engine of a sender's lane: each move is a frame on the connection of its slot. The writers
+// belong to all lanes, because the receiver may have another number of them.
+type sendEngine struct {
+	writers  []*writer
+	slots    []byte
+	chunk    int64
+	inflight int
+	sent     chan pump.Moved
+}
+
+var _ pump.Engine = (*sendEngine)(nil)
+
+func newSendEngine(writers []*writer, slots []byte, l native.Layout) *sendEngine {
+	return &sendEngine{writers: writers, slots: slots, chunk: l.Chunk, sent: make(chan pump.Moved, l.Depth)}
+}
+
+// Submit implements pump.Engine. A slot is in flight once at a time, so there is always space for all moves.
+func (e *sendEngine) Submit(moves []pump.Move) (int, error) {
+	for _, m := range moves {
+		slot := int(m.Window / e.chunk)
+		e.inflight++
+		e.writers[slot%len(e.writers)].submit(frame{
+			slot: uint32(slot), content: e.slots[m.Buffer : m.Buffer+m.Length],
+			moved: pump.Moved{Tag: m.Tag}, to: e.sent,
+		})
+	}
+	return len(moves), nil
+}
+
+// Reap implements pump.Engine.
+func (e *sendEngine) Reap(ctx context.Context, into []pump.Moved) (int, error) {
+	if e.inflight == 0 {
+		return 0, nil
+	}
+	select {
+	case into[0] = <-e.sent:
+		e.inflight--
+		return 1 + e.Poll(into[1:]), nil
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+}
+
+// Poll implements pump.Engine.
+func (e *sendEngine) Poll(into []pump.Moved) (n int) {
+	for ; n < len(into); n++ {
+		select {
+		case into[n] = <-e.sent:
+			e.inflight--
+		default:
+			return n
+		}
+	}
+	return n
+}
+
+// Inflight implements pump.Engine.
+func (e *sendEngine) Inflight() int { return e.inflight }
+
+// Close implements pump.Engine. What reads the memory are the writers.
+func (e *sendEngine) Close() error { return nil }

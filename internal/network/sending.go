@@ -1,0 +1,104 @@
+package network
+
+import (
+	"bytes"
+	"errors"
+	"sync"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+)
+
+// outgoing has the messages of a Control that the socket has not taken yet.
+type outgoing struct {
+	broken chan struct{} // closed when nothing can be sent any more
+
+	mu      sync.Mutex
+	waiting []waitingMessage // in order; the first one may be sent in part
+	writing bool             // a writer sends them
+	failed  error            // why nothing can be sent any more
+}
+
+// waitingMessage is one that is sent even if the context of its Send ends.
+type waitingMessage struct {
+	bytes []byte
+	sent  chan struct{} // closed when the socket has all of it
+}
+
+// maxWaiting is how many messages may wait, for a peer that takes none. There are so many only if the contexts of most
+// of their Sends have ended.
+const maxWaiting = 1024
+
+// errTakesNothing is a peer with too many messages waiting.
+var errTakesNothing = errors.New("the peer takes no messages")
+
+// add sends a message at once if the socket takes it, and otherwise returns a channel that is closed when it does. An
+// error is permanent.
+func (o *outgoing) add(c *Control, message []byte) (sent <-chan struct{}, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.failed != nil {
+		return nil, o.failed
+	}
+	if !o.writing {
+		n, err := tryWrite(c.raw, message)
+		if err != nil || n == len(message) {
+			o.failLocked(err)
+			return nil, err
+		}
+		message = message[n:]
+	}
+	if len(o.waiting) == maxWaiting {
+		o.failLocked(errTakesNothing)
+		return nil, errTakesNothing
+	}
+	m := waitingMessage{bytes.Clone(message), make(chan struct{})}
+	o.waiting = append(o.waiting, m)
+	if !o.writing {
+		o.writing = true
+		c.goroutines.Go(c.write)
+	}
+	return m.sent, nil
+}
+
+// fail ends sending, unless err is nil.
+func (o *outgoing) fail(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.failLocked(err)
+}
+
+func (o *outgoing) failLocked(err error) {
+	if err != nil && o.failed == nil {
+		o.failed = err
+		close(o.broken)
+	}
+}
+
+// write is the goroutine that sends what waits.
+func (c *Control) write() {
+	for m, more := c.out.first(); more; m, more = c.out.next() {
+		if _, err := c.socket.Write(m.bytes); err != nil {
+			c.out.fail(comch.ErrPeerLost)
+			return
+		}
+		close(m.sent)
+	}
+}
+
+func (o *outgoing) first() (m waitingMessage, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.waiting[0], true
+}
+
+// next removes the first message, and returns the one after it. Without one the writer ends.
+func (o *outgoing) next() (m waitingMessage, more bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.waiting = o.waiting[1:]
+	if len(o.waiting) == 0 {
+		o.waiting, o.writing = nil, false
+		return waitingMessage{}, false
+	}
+	return o.waiting[0], true
+}

@@ -1,0 +1,54 @@
+package network
+
+import (
+	"net"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// Settings are those of the connections of one side.
+type Settings struct {
+	// Key is that of a Listener, for data connections. A client uses the key of its control connection.
+	Key *identity.Key
+
+	// Paths are the data paths that this side permits: tls, am and rma. The zero value is tls, or the one that a copy
+	// asks for.
+	Paths job.Paths
+
+	// TrafficClass is the ToS byte of IPv4 and the traffic class of IPv6: six bits DSCP, two bits ECN, 0 to 255. 0
+	// leaves the default of the system.
+	TrafficClass int
+
+	// Bandwidth paces each data connection at so many bytes per second (SO_MAX_PACING_RATE); 0 is no limit.
+	Bandwidth int64
+
+	// RenewAfter is after how many bytes of content a receiver closes a data connection between two transfers, and the
+	// client opens another one, with new keys; 0 is 64 GiB.
+	RenewAfter int64
+
+	// UCX chooses the devices and limits of the paths am and rma. Its TrafficClass, if 0, is the one above.
+	UCX ucx.Settings
+
+	// Refused is called by a Listener for a connection that it has closed before it was a control connection or of use
+	// to one, from several goroutines. It may be nil.
+	Refused func(peer net.Addr, reason error)
+
+	buffers int // bytes of the buffers of each socket; 0 is what the system chooses
+}
+
+// renewAfter is well below the 2^24.5 records of 16 KiB, 388 GB, up to which RFC 8446 (section 5.5) recommends to use
+// a key of AES-GCM, so that this is far away even at the end of a large file. Package tls does not update keys.
+const renewAfter = 64 << 30
+
+// The limits of connections whose peers have not authenticated yet.
+const (
+	// helloTime is how long a peer may take for each step before it is authenticated: its first TLS message, and the
+	// handshake of a data connection. That of a control connection has the limit of package secure.
+	helloTime = 10 * time.Second
+
+	maxUnauthenticated           = 256 // connections of a Listener
+	maxUnauthenticatedPerAddress = 64  // of one IPv4 address or one IPv6 network of 64 bits
+)

@@ -1,0 +1,242 @@
+package ucxpath
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/quote"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// Path makes the windows of one data path of one connection. Its methods are called by one goroutine at a time, as
+// those of native.Memory are.
+type Path struct {
+	path     negotiate.Path
+	settings ucx.Settings
+	sameUser func() bool
+	found    func() bool // an RDMA device; replaced by tests
+}
+
+// New returns PathMessages or PathRMA. Reads of the settings is set by the path, and Transports unless there are some,
+// which only tests need. sameUser reports whether the peer is a process of this user on this machine: only then can
+// memory be shared with it. It may be called several times.
+func New(path negotiate.Path, s ucx.Settings, sameUser func() bool) *Path {
+	s.Reads = path == negotiate.PathRMA
+	p := &Path{path: path, settings: s, sameUser: sameUser}
+	p.found = p.hasHardware
+	return p
+}
+
+// available returns why this process cannot use UCX, or nil. It is found out once.
+var available = sync.OnceValue(func() error {
+	c, err := ucx.Open(ucx.Settings{Transports: []string{"tcp"}})
+	if err != nil {
+		return err
+	}
+	return c.Close()
+})
+
+// Usable returns a job.ErrCapability if this machine cannot use the path with this peer.
+func (p *Path) Usable() error {
+	if len(p.transports()) == 0 {
+		return job.NewError(job.ErrCapability, nil, "use --path tls, or check dma-copy devices --driver ucx",
+			"path rma needs an active RDMA device, or a peer of the same user on this machine")
+	}
+	if err := available(); err != nil {
+		return job.NewError(job.ErrCapability, err, "use --path tls", "path %s: %v", p.path, err)
+	}
+	return nil
+}
+
+// hasHardware reports whether there is an active RDMA port that may be used.
+func (p *Path) hasHardware() bool {
+	return slices.ContainsFunc(ucx.RDMAPorts(), func(port ucx.Port) bool {
+		devices := p.settings.NetDevices
+		return port.Active && (len(devices) == 0 || slices.Contains(devices, port.Name()) ||
+			slices.Contains(devices, port.Device))
+	})
+}
+
+// The transports of UCX that a path may use. Those within a machine let the peer name the process whose memory is read
+// or mapped, so they are for a peer that may do that anyway. tcp is not for reads, which UCX then serves in software.
+var (
+	hardware = []string{"rc", "dc"}
+	messages = []string{"tcp"}
+	machine  = []string{"posix", "sysv", "cma"}
+)
+
+// transports returns those of the path; none if this machine cannot use it with this peer.
+func (p *Path) transports() []string {
+	switch found := p.found(); {
+	case len(p.settings.Transports) > 0:
+		return p.settings.Transports
+	case p.path == negotiate.PathMessages && found:
+		return slices.Concat(hardware, messages)
+	case p.path == negotiate.PathMessages:
+		return messages
+	case found:
+		return hardware
+	case p.sameUser():
+		return machine
+	}
+	return nil
+}
+
+// The sizes of a window, in bytes and slots, unless the user chooses them: a slot and a buffer stay in a core's
+// cache, and there are enough operations in flight for a network of 400 Gbit/s.
+const (
+	chunk = 512 << 10
+	depth = 16
+)
+
+// Traits are those of native.Memory. A device that reads by itself is another processor than this one.
+func (p *Path) Traits() native.Traits {
+	return native.Traits{
+		Lanes: negotiate.MaxLanes, Chunk: chunk, Depth: depth, Distant: p.path == negotiate.PathRMA,
+	}
+}
+
+// Expose makes the window: a receiver's slots for messages, or a sender's memory to be read.
+func (p *Path) Expose(_ context.Context, l native.Layout) (*native.Window, error) {
+	if p.path == negotiate.PathMessages {
+		return p.build(l, exposeSlots)
+	}
+	return p.build(l, exposeMemory)
+}
+
+// Open opens the peer's window: to send to a receiver's slots, or to read a sender's memory.
+func (p *Path) Open(ctx context.Context, l native.Layout, of negotiate.Window) (*native.Window, error) {
+	workers, err := negotiate.DecodeWorkers(of.Descriptor, p.path, uint32(l.Depth))
+	if err != nil {
+		return nil, err
+	}
+	if p.path == negotiate.PathMessages {
+		return p.build(l, func(b *builder) error { return b.openSlots(workers) })
+	}
+	return p.build(l, func(b *builder) error { return b.openMemory(ctx, workers, of.Address) })
+}
+
+// builder makes one window.
+type builder struct {
+	*resources
+	layout native.Layout
+	window *native.Window
+}
+
+// build returns a window that owns everything that was opened for it.
+func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window, error) {
+	opened, err := p.openContext()
+	if err != nil {
+		return nil, err
+	}
+	b := &builder{resources: newResources(opened), layout: l, window: &native.Window{}}
+	b.window.AddCloser(b.resources)
+	if err := fill(b); err != nil {
+		return nil, errors.Join(err, b.window.Close())
+	}
+	return b.window, nil
+}
+
+func (p *Path) openContext() (*ucx.Context, error) {
+	settings := p.settings
+	if settings.Transports = p.transports(); len(settings.Transports) == 0 {
+		return nil, errors.New("internal error: a window for a path without transports") // UCX would take all
+	}
+	opened, err := ucx.Open(settings)
+	if errors.Is(err, ucx.StatusNoDevice) && len(settings.NetDevices) > 0 {
+		return nil, job.NewError(job.ErrCapability, err, "give devices that dma-copy devices --driver ucx lists",
+			"path %s: UCX has none of the transports %s on %s", p.path, strings.Join(settings.Transports, ", "),
+			quote.Printable(strings.Join(settings.NetDevices, ", ")))
+	}
+	return opened, err
+}
+
+// resources are what one window has of UCX.
+type resources struct {
+	context *ucx.Context
+	workers []*ucx.Worker
+	memory  []*ucx.Memory
+
+	serving sync.WaitGroup // goroutines that progress workers
+	stop    context.CancelFunc
+	serve   context.Context
+}
+
+func newResources(c *ucx.Context) *resources {
+	r := &resources{context: c}
+	r.serve, r.stop = context.WithCancel(context.Background())
+	return r
+}
+
+// partingTime is how long the operations of a window may take to end by themselves when it is closed, before they are
+// forced to. It is within the second that a side may take beyond its idle timeout.
+const partingTime = 300 * time.Millisecond
+
+// Close implements io.Closer. What cannot be closed keeps what it uses; Close can be called again.
+func (r *resources) Close() error {
+	r.stop()
+	r.serving.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), partingTime)
+	defer cancel()
+	for _, w := range r.workers {
+		if err := w.Close(ctx); err != nil {
+			return err
+		}
+	}
+	for _, m := range r.memory {
+		if err := m.Close(); err != nil {
+			return err
+		}
+	}
+	return r.context.Close()
+}
+
+// alloc returns registered memory.
+func (r *resources) alloc(length int64, access ucx.Access) (*ucx.Memory, error) {
+	m, err := r.context.Alloc(length, access)
+	if err != nil {
+		return nil, fmt.Errorf("registering buffers: %w", err)
+	}
+	r.memory = append(r.memory, m)
+	return m, nil
+}
+
+// worker returns a worker for so many operations in flight.
+func (r *resources) worker(depth int) (*ucx.Worker, error) {
+	w, err := r.context.NewWorker(depth)
+	if err != nil {
+		return nil, fmt.Errorf("opening a UCX worker: %w", err)
+	}
+	r.workers = append(r.workers, w)
+	return w, nil
+}
+
+// progress progresses a worker of a side that serves its peer, until the window is closed. take is called with each
+// event, and ended with the error that ends it before.
+func (r *resources) progress(w *ucx.Worker, take func(ucx.Event), ended func(error)) {
+	r.serving.Go(func() {
+		var events [16]ucx.Event
+		for r.serve.Err() == nil {
+			n, err := w.Reap(r.serve, events[:])
+			for _, e := range events[:n] {
+				take(e)
+			}
+			if err != nil && r.serve.Err() == nil {
+				ended(err)
+				return
+			}
+		}
+	})
+}
+
+// lost returns the error for an endpoint or operation that has failed: the peer is gone, or the network.
+func lost(err error) error { return fmt.Errorf("%w: %w", comch.ErrPeerLost, err) }

@@ -1,0 +1,290 @@
+//go:build ucx && cgo
+
+package ucxpath
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/ucx"
+)
+
+// The transports that every machine has.
+var transports = map[string][]string{"tcp": {"tcp"}, "shared memory": {"posix", "cma"}}
+
+// Without an RDMA device rma is for processes of one user on one machine only, and never uses tcp; am never shares
+// memory. The environment does not change that.
+func TestTransports(t *testing.T) {
+	t.Setenv("UCX_TLS", "tcp,posix")
+	yes, no := func() bool { return true }, func() bool { return false }
+	for _, c := range []struct {
+		path     negotiate.Path
+		sameUser func() bool
+		found    bool // an RDMA device
+		want     []string
+	}{
+		{negotiate.PathRMA, no, false, nil},
+		{negotiate.PathRMA, yes, false, []string{"posix", "sysv", "cma"}},
+		{negotiate.PathRMA, no, true, []string{"rc", "dc"}},
+		{negotiate.PathRMA, yes, true, []string{"rc", "dc"}},
+		{negotiate.PathMessages, no, false, []string{"tcp"}},
+		{negotiate.PathMessages, yes, false, []string{"tcp"}},
+		{negotiate.PathMessages, yes, true, []string{"rc", "dc", "tcp"}},
+	} {
+		p := New(c.path, ucx.Settings{}, c.sameUser)
+		p.found = func() bool { return c.found }
+		if got := p.transports(); !slices.Equal(got, c.want) {
+			t.Errorf("%s, same user %t, device %t: %q", c.path, c.sameUser(), c.found, got)
+		}
+		err := p.Usable()
+		if wrong := errors.Is(err, job.ErrCapability) != (c.want == nil); wrong {
+			t.Errorf("%s, same user %t, device %t: %v", c.path, c.sameUser(), c.found, err)
+		}
+		if c.want != nil {
+			continue
+		}
+		if w, err := p.Expose(t.Context(), layoutOf(c.path, true)); w != nil || err == nil {
+			t.Errorf("a window of any transport: %v, %v", w, err)
+		}
+	}
+}
+
+// layoutOf returns the layout of one side, with two lanes.
+func layoutOf(path negotiate.Path, sends bool) native.Layout {
+	l := native.Layout{Path: path, Sends: sends, Digest: digest.CRC32C, Chunk: 64 << 10, Depth: 5, Lanes: 2}
+	if !sends {
+		l.Buffers = 3
+	}
+	return l
+}
+
+// sides are both ends of a window.
+type sides struct {
+	*testing.T
+	path             negotiate.Path
+	sender, receiver *native.Window
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// open returns both ends of a window, closed at the end of the test.
+func open(t *testing.T, path negotiate.Path, over []string) *sides {
+	t.Helper()
+	s := &sides{T: t, path: path}
+	exposed := s.expose(over)
+	other, err := New(path, ucx.Settings{Transports: over}, nil).Open(
+		t.Context(), layoutOf(path, path == negotiate.PathMessages), windowOf(exposed, path))
+	must(t, err)
+	t.Cleanup(func() { must(t, other.Close()) })
+	s.sender, s.receiver = exposed, other
+	if path == negotiate.PathMessages {
+		s.sender, s.receiver = other, exposed
+	}
+	return s
+}
+
+func (s *sides) expose(over []string) *native.Window {
+	s.Helper()
+	layout := layoutOf(s.path, s.path == negotiate.PathRMA)
+	w, err := New(s.path, ucx.Settings{Transports: over}, nil).Expose(s.Context(), layout)
+	must(s.T, err)
+	s.Cleanup(func() { must(s.T, w.Close()) })
+	return w
+}
+
+func windowOf(w *native.Window, path negotiate.Path) negotiate.Window {
+	l := layoutOf(path, true)
+	return negotiate.Window{Address: w.Address, Length: uint64(l.Length()), Descriptor: w.Descriptor}
+}
+
+// move carries out one move.
+func move(t *testing.T, e pump.Engine, m pump.Move) pump.Moved {
+	t.Helper()
+	if n, err := e.Submit([]pump.Move{m}); n != 1 || err != nil {
+		t.Fatalf("%d moves were accepted: %v", n, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	var ended [1]pump.Moved
+	if n, err := e.Reap(ctx, ended[:]); n != 1 || err != nil || e.Inflight() != 0 {
+		t.Fatalf("%d moves ended, %d are in flight: %v", n, e.Inflight(), err)
+	}
+	return ended[0]
+}
+
+// carry brings content through a slot, and returns the buffer that it has arrived in.
+func (s *sides) carry(slot int, content []byte, tag int) []byte {
+	s.Helper()
+	l := layoutOf(s.path, true)
+	lane, at := slot%l.Lanes, int64(slot)*l.Chunk
+	into := int64(slot/l.Lanes) * l.Chunk
+	copy(s.sender.Slots.Bytes(slot, l.Chunk), content)
+	m := pump.Move{Window: at, Buffer: at, Length: int64(len(content)), Tag: tag}
+	if s.path == negotiate.PathMessages {
+		if sent := move(s.T, s.sender.Engines[lane], m); sent != (pump.Moved{Tag: tag}) {
+			s.Fatalf("sent %+v", sent)
+		}
+	}
+	m.Buffer = into
+	if got := move(s.T, s.receiver.Engines[lane], m); got.Tag != tag || got.Err != nil {
+		s.Fatalf("got %+v", got)
+	}
+	return s.receiver.Buffers[lane].Bytes(slot/l.Lanes, int64(len(content)))
+}
+
+// Each slot is used many times, by content of any length.
+func TestMoves(t *testing.T) {
+	for _, path := range []negotiate.Path{negotiate.PathMessages, negotiate.PathRMA} {
+		for name, over := range transports {
+			t.Run(path.String()+"/"+name, func(t *testing.T) {
+				s := open(t, path, over)
+				t.Logf("sender %q, receiver %q", s.sender.Transport, s.receiver.Transport)
+				for round := range 60 {
+					content := bytes.Repeat([]byte{byte(round)}, 1+round*1117%(64<<10))
+					if !bytes.Equal(s.carry(round%5, content, round), content) {
+						t.Fatalf("round %d: other bytes", round)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A window that is gone is not within reach, which is found out before anything is read.
+func TestUnreachable(t *testing.T) {
+	for name, over := range transports {
+		t.Run(name, func(t *testing.T) {
+			s := &sides{T: t, path: negotiate.PathRMA}
+			gone := s.expose(over)
+			of := windowOf(gone, s.path)
+			must(t, gone.Close())
+			w, err := New(s.path, ucx.Settings{Transports: over}, nil).Open(t.Context(), layoutOf(s.path, false), of)
+			if w != nil || !errors.Is(err, native.ErrUnreachable) {
+				t.Errorf("%v, %v", w, err)
+			}
+		})
+	}
+}
+
+// What a peer sends is checked, and breaks the protocol.
+func TestHostileMessages(t *testing.T) {
+	for name, send := range map[string]struct {
+		token  uint64 // is added
+		slot   uint32
+		length int64
+		times  int
+	}{
+		"another token":          {1, 0, 16, 1},
+		"no such slot":           {0, 5, 16, 1},
+		"slot of another lane":   {0, 1, 16, 1},
+		"shorter than announced": {0, 0, 15, 1},
+		"longer than announced":  {0, 0, 17, 1},
+		"longer than a slot":     {0, 0, 64<<10 + 1, 1},
+		"a slot twice":           {0, 2, 16, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &sides{T: t, path: negotiate.PathMessages}
+			exposed := s.expose(transports["tcp"])
+			to, err := negotiate.DecodeWorkers(exposed.Descriptor, s.path, 5)
+			must(t, err)
+			h := newHostile(t, to.Addresses[0])
+			for range send.times {
+				h.send(binary.BigEndian.Uint64(to.Key)+send.token, send.slot, send.length)
+			}
+			_, err = exposed.Engines[0].Submit([]pump.Move{{Length: 16}})
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			for err == nil {
+				_, err = exposed.Engines[0].Reap(ctx, make([]pump.Moved, 1))
+			}
+			if !errors.Is(err, negotiate.ErrMalformed) {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// hostile is a sender that keeps no rules.
+type hostile struct {
+	*testing.T
+	worker   *ucx.Worker
+	endpoint *ucx.Endpoint
+	memory   *ucx.Memory
+}
+
+func newHostile(t *testing.T, address []byte) *hostile {
+	r := &resources{}
+	opened, err := ucx.Open(ucx.Settings{Transports: transports["tcp"]})
+	must(t, err)
+	r = newResources(opened)
+	t.Cleanup(func() { must(t, r.Close()) })
+	h := &hostile{T: t}
+	h.memory, err = r.alloc(128<<10, ucx.LocalRead)
+	must(t, err)
+	h.worker, err = r.worker(4)
+	must(t, err)
+	h.endpoint, err = h.worker.Connect(address, 0)
+	must(t, err)
+	return h
+}
+
+func (h *hostile) send(token uint64, slot uint32, length int64) {
+	must(h.T, h.endpoint.Send(token, slot, h.memory, 0, length, 0))
+	var events [1]ucx.Event
+	_, err := h.worker.Reap(h.Context(), events[:])
+	must(h.T, err)
+}
+
+// A lane that waits for a message gives up when its context ends.
+func TestWaitEnds(t *testing.T) {
+	s := open(t, negotiate.PathMessages, transports["tcp"])
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("the reason")
+	_, err := s.receiver.Engines[0].Submit([]pump.Move{{Length: 1}})
+	must(t, err)
+	cancel(why)
+	if _, err := s.receiver.Engines[0].Reap(ctx, make([]pump.Moved, 1)); !errors.Is(err, why) {
+		t.Error(err)
+	}
+}
+
+// A sender of messages that shares no transport with the receiver leaves the path, as a reader does.
+func TestMessagesWithoutACommonTransport(t *testing.T) {
+	s := &sides{T: t, path: negotiate.PathMessages}
+	of := windowOf(s.expose([]string{"tcp"}), s.path)
+	sender := New(s.path, ucx.Settings{Transports: []string{"posix"}}, nil)
+	w, err := sender.Open(t.Context(), layoutOf(s.path, true), of)
+	if w != nil || !errors.Is(err, native.ErrUnreachable) {
+		t.Errorf("%v, %v", w, err)
+	}
+}
+
+// The user has to learn which setting is wrong, and where the right values are.
+func TestUnknownNetDevice(t *testing.T) {
+	p := New(negotiate.PathMessages, ucx.Settings{NetDevices: []string{"missing0"}}, func() bool { return true })
+	w, err := p.Expose(t.Context(), layoutOf(negotiate.PathMessages, false))
+	if !errors.Is(err, job.ErrCapability) {
+		t.Fatalf("got %v, %v, want %v", w, err, job.ErrCapability)
+	}
+	for _, text := range []string{"tcp on missing0", "dma-copy devices --driver ucx"} {
+		if !strings.Contains(err.Error(), text) {
+			t.Errorf("%v does not mention %s", err, text)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package service
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/secure"
+)
+
+// NetworkDaemon brings the commands of other machines to a Server. It can do so beside a Daemon of the same Server.
+type NetworkDaemon struct {
+	server   *Server
+	listener *network.Listener
+	settings network.Settings
+	log      zerolog.Logger
+	serving  sync.WaitGroup
+
+	ctx    context.Context // of connections
+	cancel context.CancelFunc
+}
+
+// ListenNetwork offers a Server to other machines, at an address of network.Listen. The Key of the settings is that of
+// the Server, whatever it is set to. Errors are those of network.Listen.
+func ListenNetwork(
+	ctx context.Context, s *Server, address string, settings network.Settings, log zerolog.Logger,
+) (*NetworkDaemon, error) {
+	settings.Key = s.config.Key
+	listener, err := network.Listen(ctx, address, settings)
+	if err != nil {
+		return nil, err
+	}
+	d := &NetworkDaemon{server: s, listener: listener, settings: settings, log: log}
+	d.ctx, d.cancel = context.WithCancel(context.Background())
+	return d, nil
+}
+
+// Address returns where the daemon listens: "10.0.0.2:7447".
+func (d *NetworkDaemon) Address() string { return d.listener.Address().String() }
+
+// Run brings commands to the Server until ctx ends. Their connections go on after it, and those of further commands are
+// closed at once. It returns nil, or the error of the listener that has ended it before ctx did.
+func (d *NetworkDaemon) Run(ctx context.Context) error {
+	for {
+		control, err := d.listener.Accept(ctx)
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			d.serving.Go(d.turnAway)
+			return nil
+		default:
+			return fmt.Errorf("the listener has ended: %w", err)
+		}
+		d.serving.Go(func() { d.serve(control) })
+	}
+}
+
+// turnAway closes the connections of further commands, which would otherwise wait for an answer. The listener goes on,
+// because running copies may need data connections.
+func (d *NetworkDaemon) turnAway() {
+	for {
+		control, err := d.listener.Accept(d.ctx)
+		if err != nil {
+			return
+		}
+		d.serving.Go(func() { _ = control.Close() })
+	}
+}
+
+func (d *NetworkDaemon) serve(control *network.Control) {
+	err := d.server.Serve(d.ctx, Incoming{
+		Conn: control, Function: control.Address(), Side: negotiate.Server,
+		Memory: func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, d.settings) },
+	})
+	d.log.Debug().Err(err).Str("peer", control.Address()).Msg("connection ended")
+}
+
+// Close ends all connections and stops listening. Run must have returned. Closing twice is harmless.
+func (d *NetworkDaemon) Close() error {
+	d.cancel()
+	d.serving.Wait()
+	return d.listener.Close()
+}
+
+// NetworkMeeting is how a command reaches a daemon on another machine.
+type NetworkMeeting struct {
+	Address  string        // "HOST:PORT"
+	Wait     time.Duration // for the daemon to appear, and to have a connection to spare
+	Settings network.Settings
+}
+
+// DialNetwork connects to a daemon. Conn and Memory of the config are not used. Besides the errors of Connect there are
+// those of network.Dial.
+func DialNetwork(ctx context.Context, m NetworkMeeting, c ClientConfig) (*Client, error) {
+	until := time.Now().Add(m.Wait)
+	pauses := &backoff.ExponentialBackOff{
+		InitialInterval: 10 * time.Millisecond, Multiplier: 1.5, MaxInterval: time.Second, RandomizationFactor: 0.25,
+	}
+	pauses.Reset()
+	for {
+		client, err := m.dial(ctx, time.Until(until), c)
+		if err == nil || !passes(err) || time.Until(until) <= 0 {
+			return client, err
+		}
+		c.Log.Debug().Err(err).Msg("the daemon may have too many connections, trying again")
+		select {
+		case <-time.After(min(pauses.NextBackOff(), time.Until(until))):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+	}
+}
+
+func (m NetworkMeeting) dial(ctx context.Context, wait time.Duration, c ClientConfig) (*Client, error) {
+	control, err := network.Dial(ctx, m.Address, max(wait, shortestDial), m.Settings)
+	if err != nil {
+		return nil, err
+	}
+	c.Conn = control
+	c.Memory = func(authenticated *secure.Conn) native.Memory { return control.Memory(authenticated, m.Settings) }
+	return Connect(ctx, c)
+}
+
+// shortestDial is for the last attempt to connect.
+const shortestDial = 100 * time.Millisecond

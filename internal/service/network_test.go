@@ -1,0 +1,349 @@
+//go:build cgo
+
+package service
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/dma-copy/dma-copy/internal/comch"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/digest"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/disk"
+	"github.com/dma-copy/dma-copy/internal/dmaxfer/job"
+	"github.com/dma-copy/dma-copy/internal/doca/docatest"
+	"github.com/dma-copy/dma-copy/internal/identity"
+	"github.com/dma-copy/dma-copy/internal/negotiate"
+	"github.com/dma-copy/dma-copy/internal/network"
+	"github.com/dma-copy/dma-copy/internal/network/networktest"
+	"github.com/dma-copy/dma-copy/internal/secure"
+	"github.com/dma-copy/dma-copy/internal/share"
+)
+
+// machines are a daemon and commands on two machines, in real time, with a network between them.
+type machines struct {
+	*world
+	daemon   *NetworkDaemon
+	network  *networktest.Proxy
+	settings network.Settings // of both sides
+	box      string           // the directory of the share
+	here     string           // that of the command's files
+}
+
+func openMachines(t *testing.T, alter func(*machines)) *machines {
+	t.Helper()
+	m := &machines{world: newWorldWith(t, docatest.Sides{}), box: t.TempDir(), here: t.TempDir()}
+	m.config.FS = disk.OS
+	m.config.Shares = []share.Share{{Name: "box", Path: m.box, Access: share.ReadWrite}}
+	m.config.Copy = dmaxfer.Options{
+		Digest: digest.BLAKE3, Software: "test 1", Log: zerolog.Nop(), ExitCode: testExitCode, Path: job.OnlyDMA,
+	}
+	if alter != nil {
+		alter(m)
+	}
+	m.start()
+	var err error
+	m.daemon, err = ListenNetwork(t.Context(), m.server, "127.0.0.1:0", m.settings, zerolog.Nop())
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- m.daemon.Run(ctx) }()
+	m.network = networktest.NewProxy(t, m.daemon.Address())
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-ran)
+		m.server.Drain(context.Background())
+		must(t, m.daemon.Close())
+		m.stop()
+	})
+	return m
+}
+
+func (m *machines) dial() *Client {
+	m.Helper()
+	c, err := DialNetwork(m.Context(), NetworkMeeting{
+		Address: m.network.Address(), Wait: 30 * time.Second, Settings: m.settings,
+	}, ClientConfig{Key: m.key, Verify: m.verify, Log: zerolog.Nop()})
+	must(m.T, err)
+	return c
+}
+
+// request is a copy between a file here and one of that name in the box.
+func (m *machines) request(name string) CopyRequest {
+	return CopyRequest{
+		Options: dmaxfer.Options{
+			Side: negotiate.Client, File: filepath.Join(m.here, name), Digest: digest.BLAKE3, ExitCode: testExitCode,
+			IdleTimeout: 30 * time.Second, Log: zerolog.Nop(), Software: "test 1",
+		},
+		Place: negotiate.Place{Share: "box", Path: name},
+	}
+}
+
+// write makes a file that has the name of the file in it, again and again.
+func write(t *testing.T, path string, size int) []byte {
+	t.Helper()
+	content := bytes.Repeat([]byte(filepath.Base(path)+" 0123456789\n"), size/8+1)[:size]
+	must(t, os.WriteFile(path, content, 0o600))
+	return content
+}
+
+func mustBeFile(t *testing.T, path string, want []byte) {
+	t.Helper()
+	got, err := os.ReadFile(path)
+	must(t, err)
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s has %d bytes that are not the %d wanted", path, len(got), len(want))
+	}
+}
+
+// A daemon that drains closes the connections of further commands, which then do not wait for its answer.
+func TestNetworkDaemonTurnsAway(t *testing.T) {
+	m := openMachines(t, nil)
+	daemon, err := ListenNetwork(t.Context(), m.server, "127.0.0.1:0", network.Settings{}, zerolog.Nop())
+	must(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	must(t, daemon.Run(ctx))
+	control, err := network.Dial(t.Context(), daemon.Address(), 30*time.Second, network.Settings{})
+	must(t, err)
+	_, err = secure.Client(t.Context(), control, secure.Config{Key: m.key, Verify: m.verify, Timeout: 5 * time.Second})
+	mustBe(t, err, comch.ErrPeerLost)
+	must(t, daemon.Close())
+}
+
+// Files of all sizes, trees and streams go both ways between machines, over one control connection and data connections
+// that are kept.
+func TestNetworkCopies(t *testing.T) {
+	m := openMachines(t, nil)
+	c := m.dial()
+	for i, size := range []int{0, 1, 4096, 512<<10 + 1, 9 << 20} {
+		name := "file" + string(rune('a'+i))
+		want := write(t, filepath.Join(m.here, name), size)
+		summary, err := c.Push(m.Context(), m.request(name))
+		must(t, err)
+		if summary.DataPath != negotiate.PathTLS || summary.Size != int64(size) {
+			t.Errorf("%+v", summary)
+		}
+		mustBeFile(t, filepath.Join(m.box, name), want)
+		must(t, os.Remove(filepath.Join(m.here, name)))
+		_, err = c.Pull(m.Context(), m.request(name))
+		must(t, err)
+		mustBeFile(t, filepath.Join(m.here, name), want)
+	}
+	must(t, os.Mkdir(filepath.Join(m.here, "tree"), 0o700))
+	want := write(t, filepath.Join(m.here, "tree", "file"), 5000)
+	_, err := c.Push(m.Context(), m.request("tree"))
+	must(t, err)
+	mustBeFile(t, filepath.Join(m.box, "tree", "file"), want)
+	must(t, c.Close())
+}
+
+// Copies in one direction after the other use the connections of the first one.
+func TestNetworkKeepsDataConnections(t *testing.T) {
+	m := openMachines(t, nil)
+	c := m.dial()
+	for range 5 {
+		write(t, filepath.Join(m.here, "file"), 4<<20)
+		r := m.request("file")
+		r.Options.Overwrite, r.Options.NoResume = true, true
+		_, err := c.Push(m.Context(), r)
+		must(t, err)
+		must(t, os.Remove(filepath.Join(m.box, "file")))
+	}
+	made := m.network.Made()
+	if made < 2 || made > 1+2 {
+		t.Errorf("%d connections were made for five copies", made)
+	}
+	must(t, c.Close())
+}
+
+// Data connections that have carried much are replaced before the next copy, so that no key encrypts too much.
+func TestNetworkRenewsDataConnections(t *testing.T) {
+	m := openMachines(t, func(m *machines) { m.settings.RenewAfter = 1 << 20 })
+	c := m.dial()
+	want := write(t, filepath.Join(m.here, "file"), 8<<20)
+	before := m.network.Made()
+	for round := range 3 {
+		r := m.request("file")
+		r.Options.Overwrite, r.Options.NoResume = true, true
+		_, err := c.Push(m.Context(), r)
+		must(t, err)
+		must(t, os.Remove(filepath.Join(m.here, "file")))
+		_, err = c.Pull(m.Context(), r)
+		must(t, err)
+		mustBeFile(t, filepath.Join(m.here, "file"), want)
+		must(t, os.Remove(filepath.Join(m.box, "file")))
+		after := m.network.Made()
+		if after < before+2 {
+			t.Errorf("round %d: %d connections were made for a copy in each direction", round, after-before)
+		}
+		before = after
+	}
+	must(t, c.Close())
+}
+
+// A daemon with little memory keeps the window of one direction, and the connections of both: the command would not
+// know soon enough that they have been closed.
+func TestNetworkKeepsConnectionsWithoutMemory(t *testing.T) {
+	m := openMachines(t, func(m *machines) { m.config.Limits.Memory = 24 << 20 })
+	c := m.dial()
+	want := write(t, filepath.Join(m.box, "pulled"), 4<<20)
+	write(t, filepath.Join(m.here, "pushed"), 4<<20)
+	for range 5 {
+		_, err := c.Pull(m.Context(), m.request("pulled"))
+		must(t, err)
+		mustBeFile(t, filepath.Join(m.here, "pulled"), want)
+		_, err = c.Push(m.Context(), m.request("pushed"))
+		must(t, err)
+		must(t, errors.Join(os.Remove(filepath.Join(m.here, "pulled")), os.Remove(filepath.Join(m.box, "pushed"))))
+	}
+	if made := m.network.Made(); made > 7 { // each time the daemon closes its own window of a push, two more
+		t.Errorf("%d connections were made for ten copies", made)
+	}
+	must(t, c.Close())
+}
+
+// A daemon and a command that do not trust each other do not talk.
+func TestNetworkKeys(t *testing.T) {
+	m := openMachines(t, nil)
+	meeting := NetworkMeeting{Address: m.network.Address(), Wait: 30 * time.Second}
+	_, err := DialNetwork(m.Context(), meeting, ClientConfig{Key: newKey(t), Verify: m.verify, Log: zerolog.Nop()})
+	if !errors.Is(err, secure.ErrRefused) {
+		t.Errorf("a key that is not trusted: %v", err)
+	}
+	_, err = DialNetwork(m.Context(), meeting, ClientConfig{
+		Key: m.key, Verify: func(identity.Public) error { return errStopped }, Log: zerolog.Nop(),
+	})
+	if _, is := errors.AsType[*secure.UntrustedError](err); !is {
+		t.Errorf("a daemon that is not trusted: %v", err)
+	}
+}
+
+// Without a daemon a command waits for it as long as it may; a name that does not exist is an error at once.
+func TestNetworkWithoutADaemon(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	address := listener.Addr().String()
+	must(t, listener.Close())
+	config := ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()}
+	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: address, Wait: 50 * time.Millisecond}, config)
+	if !errors.Is(err, comch.ErrPeerAbsent) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("got %v", err)
+	}
+	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: "127.0.0.1:none", Wait: time.Minute}, config)
+	if err == nil || errors.Is(err, comch.ErrPeerAbsent) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errStopped)
+	_, err = DialNetwork(ctx, NetworkMeeting{Address: address, Wait: time.Minute}, config)
+	if !errors.Is(err, errStopped) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// A daemon with too many connections closes further ones. A command tries again as long as it may wait, and not at all
+// if it may not.
+func TestNetworkTurnsAway(t *testing.T) {
+	m := openMachines(t, nil)
+	m.network.Refuse(3)
+	must(t, m.dial().Close())
+	m.network.Refuse(1)
+	_, err := DialNetwork(m.Context(), NetworkMeeting{Address: m.network.Address()}, ClientConfig{
+		Key: m.key, Verify: m.verify, Log: zerolog.Nop(),
+	})
+	if !errors.Is(err, errTurnedAway) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// What a daemon advises is for the connection that the command uses.
+func TestNetworkHints(t *testing.T) {
+	m := openMachines(t, nil)
+	c := m.dial()
+	_, err := c.Pull(m.Context(), m.request("missing"))
+	if err == nil || !strings.Contains(err.Error(), `dma-copy ls ucx://HOST/box\"`) {
+		t.Errorf("no file: %v", err)
+	}
+	r := m.request("missing")
+	r.Place.Share = "none"
+	_, err = c.Pull(m.Context(), r)
+	if err == nil || !strings.Contains(err.Error(), `dma-copy ls ucx://HOST/\"`) {
+		t.Errorf("no share: %v", err)
+	}
+	must(t, c.Close())
+}
+
+// networkFailures are what happens to a network while a copy is under way, and what both sides then know.
+var networkFailures = map[string]struct {
+	happens func(*networktest.Proxy)
+	want    error // of the command
+}{
+	"stopped":         {func(p *networktest.Proxy) { p.Stall(networktest.All) }, job.ErrIdle},
+	"control is lost": {func(p *networktest.Proxy) { p.Stall(func(n int) bool { return n == 0 }) }, job.ErrIdle},
+	"data stop":       {func(p *networktest.Proxy) { p.Stall(func(n int) bool { return n > 0 }) }, job.ErrIdle},
+	"one lane stops":  {func(p *networktest.Proxy) { p.Stall(func(n int) bool { return n == 1 }) }, job.ErrIdle},
+	"all are reset":   {func(p *networktest.Proxy) { p.Cut() }, negotiate.ErrPeerLost},
+}
+
+// A network that fails in the middle of a copy ends it on both sides, and the same command then completes it.
+func TestNetworkFailures(t *testing.T) {
+	for name, failure := range networkFailures {
+		for _, pull := range []bool{false, true} {
+			t.Run(name+map[bool]string{false: ", push", true: ", pull"}[pull], func(t *testing.T) {
+				t.Parallel()
+				m := openMachines(t, func(m *machines) { m.config.Limits.IdleTimeout = 2 * time.Second })
+				from, to := m.here, m.box
+				copyIt := (*Client).Push
+				if pull {
+					from, to, copyIt = m.box, m.here, (*Client).Pull
+				}
+				want := write(t, filepath.Join(from, "file"), 64<<20)
+				m.network.Delay(2 * time.Millisecond) // so that it is under way for a while
+				c := m.dial()
+				r := m.request("file")
+				r.Options.IdleTimeout = 2 * time.Second
+				go func() {
+					m.network.Await(8 << 20)
+					failure.happens(m.network)
+				}()
+				began := time.Now()
+				_, err := copyIt(c, m.Context(), r)
+				t.Logf("ended after %s: %v", time.Since(began).Round(time.Millisecond), err)
+				aborted, is := errors.AsType[*negotiate.PeerAborted](err) // the daemon may have noticed it first
+				if !errors.Is(err, failure.want) && (!is || aborted.Code != negotiate.AbortPeer) {
+					t.Errorf("got %v, want %v", err, failure.want)
+				}
+				_ = c.Close()
+				m.network.Stall(nil)
+				m.network.Delay(0)
+				waitUntil(t, func() bool { return len(m.server.Status().Connections) == 0 })
+				again := m.dial()
+				summary, err := copyIt(again, m.Context(), m.request("file"))
+				must(t, err)
+				t.Logf("resumed: %+v", summary.Resumed)
+				mustBeFile(t, filepath.Join(to, "file"), want)
+				must(t, again.Close())
+			})
+		}
+	}
+}
+
+// waitUntil waits until something is so.
+func waitUntil(t *testing.T, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it does not happen")
+		}
+	}
+}
