@@ -1,0 +1,64 @@
+# Settings that can be seen on the wire.
+
+# Both the packets of RoCE and those of the control connection have it.
+case_set_traffic_class() {
+	start_daemon
+	make_file source 3000000
+	capture wire "udp port 4791 or tcp port $port"
+	copy push --traffic-class 96 "$work/source" "$remote/files/target"
+	captured wire > "$work/packets"
+	head -n 4 "$work/packets"
+	grep 'next-header UDP' "$work/packets" | grep ' fd09:1::b' | grep -q 'class 0x60' ||
+		fail "no packet of RoCE has the traffic class 96"
+	grep 'next-header TCP' "$work/packets" | grep ' fd09:1::b' | grep -q 'class 0x60' ||
+		fail "no packet of the control connection has the traffic class 96"
+}
+
+# GID 0 is the link-local address, GID 1 the other one.
+case_set_gid_index() {
+	local index address
+	for index in 0 1; do
+		address=fd09
+		[ "$index" = 1 ] || address=fe80
+		daemon_settings=(--gid-index "$index")
+		start_daemon
+		make_file source 3000000
+		capture "gid-$index" 'udp port 4791'
+		copy push --gid-index "$index" "$work/source" "$remote/files/target-$index"
+		captured "gid-$index" > "$work/packets"
+		head -n 2 "$work/packets"
+		grep -q "$address" "$work/packets" || fail "no packet of RoCE has the address $address with GID $index"
+		at_a stop_daemon
+	done
+}
+
+# A second RDMA device, on the other link, must not be used.
+case_set_net_devices() {
+	rdma link add rxe1 type rxe netdev control
+	at_a rdma link add rxe1 type rxe netdev control
+	daemon_settings=(--net-devices rxe0:1)
+	start_daemon
+	make_file source 3000000
+	copy push --net-devices rxe0:1 "$work/source" "$remote/files/target"
+	used_rdma
+	rdma link delete rxe1
+	at_a rdma link delete rxe1
+	if copy push --net-devices none:1 "$work/source" "$remote/files/other"; then
+		fail "the path rma was possible without a device"
+	fi
+}
+
+# With few retries of short timeouts the device gives up before the idle timeout.
+case_set_ack_timeout() {
+	daemon_settings=(--ack-timeout 100ms --ack-retries 3)
+	start_daemon
+	make_file source 12582912
+	in_background copy "$program" push "${client[@]}" --path rma --ack-timeout 100ms --ack-retries 3 \
+		--bwlimit 1MiB "$work/source" "$remote/files/target"
+	wait_until 100 under_way || fail "the copy has not begun"
+	impair loss 100%
+	local from=$EPOCHREALTIME
+	wait_until 100 ended copy || fail "the copy does not end"
+	measured "set_ack_timeout: the command ended after $(elapsed "$from") s"
+	cat /tmp/out/copy.log
+}
