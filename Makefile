@@ -8,6 +8,7 @@ FUZZTIME      ?= 10s
 FUZZTIME_LONG ?= 1h
 SIMSEEDS      ?= 10000
 SIMFIRST      ?= 1
+PEERS         ?= 1000
 CORRUPTIONS   ?= 100000
 KILLS         ?= 1000
 KILLSEED      ?= 0
@@ -18,8 +19,10 @@ VERSION       ?= $(shell git describe --tags --always --dirty 2>/dev/null || ech
 
 ABI      := internal/doca/internal/abi
 CABI     := internal/doca/internal/cabi
+UCX      := internal/ucx
 SOFTDEV  := internal/doca/internal/softdev
 CTEST    := -C $(SOFTDEV)/ctest OUT=$(CURDIR)/build/ctest
+UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
@@ -31,10 +34,19 @@ WARNINGS := -Wall -Wextra -Werror
 C_FILES   = $(shell find cmd internal sdk examples -name '*.[ch]')
 GO_FILES  = $(shell find cmd internal -name '*.go')
 
+# The binding of UCX is built where UCX's headers are installed (package libucx-dev); elsewhere it reports what to
+# install. Other architectures are built without it. Its library is looked up at run time.
+PORTABLE_GOFLAGS := $(GOFLAGS)
+ifneq ($(shell pkg-config --atleast-version=1.13 ucx 2>/dev/null && echo found),)
+export GOFLAGS := $(strip $(GOFLAGS) -tags=ucx)
+UCX_C = $(UCX)
+endif
+
 .DEFAULT_GOAL := help
-.PHONY: help build build-arm64 install test test-arm64 test-sim test-corruption test-kill test-escape trees soak race \
-	nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long sdk install-sdk sdk-test demo \
-	demo-service bench profile linear instructions unit-check vuln cover ci clean
+.PHONY: help build build-arm64 install test test-arm64 test-sim fleet-sim test-corruption test-kill test-escape \
+	test-netns test-rdma trees soak race nocgo quirks asan tsan headers cgo-warnings lint fmt imports fuzz fuzz-long \
+	sdk install-sdk sdk-test examples-check demo demo-service bench profile linear instructions unit-check vuln cover \
+	ci clean
 # Targets that run in parallel would compete for the CPUs and mix their output.
 .NOTPARALLEL:
 
@@ -47,6 +59,7 @@ build: ## build bin/dma-copy
 build-arm64: export CGO_ENABLED = 1
 build-arm64: export GOARCH = arm64
 build-arm64: export CC = $(ARM64_CC)
+build-arm64: export GOFLAGS = $(PORTABLE_GOFLAGS)
 build-arm64: ## build bin/dma-copy-arm64 for the DPU; needs gcc-aarch64-linux-gnu and libc6-dev-arm64-cross
 	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/dma-copy-arm64 ./cmd/dma-copy
 
@@ -56,9 +69,10 @@ install: build ## install bin/dma-copy below $(PREFIX) (default /usr/local)
 test: ## all Go tests, then the C tests
 	$(GO) test -count=1 $(PARALLEL) ./...
 	$(MAKE) $(CTEST) -j$(CPUS) test
+	$(if $(UCX_C),$(MAKE) $(UCX_TEST) test)
 
 test-arm64: build build-arm64 ## the arm64 build under emulation; also needs qemu-user-static
-	GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
+	GOFLAGS='$(PORTABLE_GOFLAGS)' GO='$(GO)' ARM64_CC='$(ARM64_CC)' scripts/test-arm64.sh
 
 test-sim: ## SIMSEEDS simulations of files, trees and a daemon (default 10000 each) with faults, from seed SIMFIRST on
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run 'Test(Tree)?Simulation' \
@@ -66,6 +80,9 @@ test-sim: ## SIMSEEDS simulations of files, trees and a daemon (default 10000 ea
 	$(GO) test -count=1 -timeout 0 ./internal/service -run TestSimulation \
 		-sim.first=$(SIMFIRST) -sim.seeds=$(SIMSEEDS)
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer/pump -run TestAny -rapid.checks=$(SIMSEEDS)
+
+fleet-sim: ## simulate a push to PEERS peers (default 1000): from the source alone, and with peers that relay
+	$(GO) test -count=1 -v ./cmd/dma-copy/internal/fleet -run TestFanoutSimulation -fleet.peers=$(PEERS) -fleet.seeds=20
 
 test-corruption: ## CORRUPTIONS corrupted chunks (default 100000) on the software device
 	$(GO) test -count=1 -timeout 0 ./internal/dmaxfer -run TestNoWrongByteIsKept -corruptions=$(CORRUPTIONS)
@@ -82,6 +99,9 @@ test-kill: ## KILLS copies with a side that is killed (default 1000); a tenth as
 
 test-escape: ## FLIPS exchanges of directories and symlinks (default 1000000) in a share that is used meanwhile
 	$(GO) test -count=1 -timeout 0 -v ./internal/share -run TestNothingEscapes -share.flips=$(FLIPS)
+
+test-rdma: build ## copies over real verbs between two emulated machines; CASES="verbs copy" limits them; Debian only
+	scripts/rdma/test.sh $(CASES)
 
 # The checkout must not change meanwhile. The comparison with rsync needs rsync.
 trees: ## copy this checkout and the sources of Go as trees, both ways, and compare them with find and rsync
@@ -120,7 +140,7 @@ nocgo: export CGO_ENABLED = 0
 nocgo: ## build, vet and test without cgo, where only the stub device exists
 	$(GO) build ./...
 	$(GO) vet ./...
-	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./cmd/...
+	$(GO) test -count=1 ./internal/doca/... ./internal/comch/... ./internal/network/... ./cmd/...
 
 # Scripts that copy. Those that end a peer would take an idle timeout each, because with the quirks nothing reports it.
 QUIRK_COPIES := TestScripts/(host_sends|dpu_sends|overwrite|reference_host|reference_dpu|small_device|ping)$$
@@ -135,24 +155,29 @@ quirks: ## the Go tests with all quirks: behaviour of hardware that differs from
 	$(GO) test -count=1 -run '$(QUIRK_COPIES)' ./cmd/dma-copy/e2e
 
 # A test expects an error when it allocates too much memory. The libraries of the kit are built without the sanitizer,
-# and one test waits for a modelled bandwidth. The C tests are built with both sanitizers at once.
+# one test waits for a modelled bandwidth, and one counts mappings, of which the sanitizer makes its own. The C tests
+# are built with both sanitizers at once.
 asan: export ASAN_OPTIONS = allocator_may_return_null=1
-asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of the device layer under AddressSanitizer
+asan: ## the C tests under AddressSanitizer and UBSan, and the Go tests of device layer and UCX under AddressSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) ubsan
+	$(if $(UCX_C),$(MAKE) $(UCX_TEST) ubsan)
 	$(GO) test -asan -count=1 -skip '^Test(Kit|EnginesShareTheModelledBandwidth)' ./internal/doca/...
+	$(if $(UCX_C),$(GO) test -asan -count=1 -skip '^TestNothingLeaks$$' ./$(UCX))
 
 tsan: ## the C tests under ThreadSanitizer
 	$(MAKE) $(CTEST) -j$(CPUS) tsan
+	$(if $(UCX_C),$(MAKE) $(UCX_TEST) tsan)
 
 headers: ## each C header compiles alone, as C11 and as C++17
 	CC='$(CC)' CXX='$(CXX)' CFLAGS='$(WARNINGS) -I$(ABI) -iquote $(SOFTDEV)' \
-		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(SOFTDEV)/dpa
+		scripts/headers.sh $(ABI) $(CABI) $(SOFTDEV) $(SOFTDEV)/dpa $(UCX_C)
 
 # Go's own runtime/cgo needs the exception, and C of others is not built. The second command compiles our C without it.
 cgo-warnings: export CGO_CFLAGS = -O2 -g $(WARNINGS) -Wno-unused-parameter
-cgo-warnings: ## the C of the device layer compiles without warnings, with and without cgo
+cgo-warnings: ## the C of the device layer and of the binding of UCX compiles without warnings, with and without cgo
 	$(GO) build $$($(GO) list -f '{{if .CgoFiles}}{{.ImportPath}}{{end}}' ./...)
-	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only $(CABI)/*.c $(SOFTDEV)/*.c $(SOFTDEV)/dpa/*.c
+	$(CC) -std=gnu11 $(WARNINGS) -I$(ABI) -iquote $(SOFTDEV) -fsyntax-only \
+		$(CABI)/*.c $(SOFTDEV)/*.c $(SOFTDEV)/dpa/*.c $(UCX_C:%=%/*.c)
 
 lint: ## formatting, line width, commit subjects, vet, staticcheck, go.mod; changes nothing
 	scripts/lint-test.sh
@@ -172,6 +197,12 @@ fmt: ## format all Go and C files
 
 imports: ## write the import graph of docs/ARCHITECTURE.md
 	$(GO) test -count=1 ./internal/repolint -run TestArchitecturePage -update
+
+test-netns: build ## copies between two network namespaces over a link that loses, delays and is cut; needs root
+	scripts/test-netns.sh
+
+examples-check: ## examples/fleet: shellcheck, ansible-lint, Kubernetes manifests; needs shellcheck and ansible-lint
+	GO='$(GO)' scripts/examples-check.sh
 
 unit-check: ## the systemd unit is valid, and its exposure is at most 2.0; needs systemd-analyze (package systemd)
 	scripts/unit-check.sh

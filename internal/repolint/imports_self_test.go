@@ -80,7 +80,7 @@ var badFiles = map[string][]sourceFile{
 		{path: "internal/negotiate/native/offer.go", imports: []string{"sync/atomic"}},
 		{path: "internal/negotiate/session.go", startsGoroutine: true},
 	},
-	"cgo only below doca/internal": {
+	"cgo only below doca/internal and in ucx": {
 		{path: "internal/doca/device.go", imports: []string{"C"}},
 	},
 	"viper only in config": {

@@ -16,6 +16,7 @@ const (
 	negotiatePackage = "internal/negotiate"
 	docaPackage      = "internal/doca"
 	docaInternal     = docaPackage + "/internal"
+	ucxPackage       = "internal/ucx"
 
 	configPackage    = programPackage + "/internal/config"
 	placementPackage = programPackage + "/internal/placement"
@@ -37,6 +38,7 @@ var layers = []layer{
 	{packages: []string{"internal/bench"}},
 	{packages: []string{"internal/service"}},
 	{packages: []string{"internal/dmaxfer", "internal/ping"}, independent: true},
+	{packages: []string{"internal/network"}},
 	{packages: []string{"internal/dmaxfer/native", "internal/dmaxfer/reference"}, independent: true},
 	{packages: []string{"internal/secure"}},
 	{packages: []string{"internal/identity"}},
@@ -46,11 +48,11 @@ var layers = []layer{
 		"internal/dmaxfer/digest",
 	}},
 	{packages: []string{negotiatePackage, "internal/comch"}, independent: true},
-	{packages: []string{docaPackage}},
+	{packages: []string{docaPackage, ucxPackage}, independent: true},
 	{packages: []string{docaInternal + "/cabi"}},
 	{packages: []string{docaInternal + "/softdev"}},
 	{packages: []string{docaInternal + "/abi"}},
-	{packages: []string{"internal/quote"}},
+	{packages: []string{"internal/quote", "internal/tcpport"}, independent: true},
 }
 
 // An importRule checks one file and returns how it breaks the rule, as the rest of a sentence that starts with the
@@ -67,7 +69,7 @@ var importRules = []importRule{
 	{"test support only in tests", testSupportOnlyInTests},
 	{"only doca imports its internal packages", onlyDocaImportsItsInternal},
 	{"negotiate is pure", negotiateIsPure},
-	{"cgo only below doca/internal", cgoOnlyBelowDocaInternal},
+	{"cgo only below doca/internal and in ucx", cgoOnlyInBindings},
 	{"viper only in config", viperOnlyInConfig},
 	{"cobra only in the command", cobraOnlyInCommand},
 	{"no global logger", noGlobalLogger},
@@ -168,11 +170,11 @@ func negotiateIsPure(file sourceFile) []string {
 	return violations
 }
 
-func cgoOnlyBelowDocaInternal(file sourceFile) []string {
-	if within(file.path, docaInternal) {
+func cgoOnlyInBindings(file sourceFile) []string {
+	if within(file.path, docaInternal) || within(file.path, ucxPackage) {
 		return nil
 	}
-	return forbid(file, "which only packages below "+docaInternal+" may", "C")
+	return forbid(file, "which only packages below "+docaInternal+" and "+ucxPackage+" may", "C")
 }
 
 func viperOnlyInConfig(file sourceFile) []string {
