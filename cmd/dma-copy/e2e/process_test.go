@@ -147,20 +147,26 @@ func (p *process) hasEnded() bool {
 }
 
 // waitForStderr waits until what the process has printed on stderr matches the pattern.
-func (p *process) waitForStderr(pattern *regexp.Regexp) error {
+func (p *process) waitForStderr(pattern *regexp.Regexp) error { return p.waitFor(&p.stderr, pattern) }
+
+// waitForStdout waits until what the process has printed on stdout matches the pattern.
+func (p *process) waitForStdout(pattern *regexp.Regexp) error { return p.waitFor(&p.stdout, pattern) }
+
+// waitFor waits until what the process has printed on one of its streams matches the pattern.
+func (p *process) waitFor(stream *outputBuffer, pattern *regexp.Regexp) error {
 	for {
-		changed := p.stderr.changed()
-		if pattern.MatchString(p.stderr.String()) {
+		changed := stream.changed()
+		if pattern.MatchString(stream.String()) {
 			return nil
 		}
 		select {
 		case <-changed:
 		case <-p.done:
-			if pattern.MatchString(p.stderr.String()) {
+			if pattern.MatchString(stream.String()) {
 				return nil
 			}
 			return fmt.Errorf("%s ended (%v) without printing %q:\n%s",
-				p.name, p.command.ProcessState, pattern, p.stderr.String())
+				p.name, p.command.ProcessState, pattern, stream.String())
 		}
 	}
 }

@@ -26,6 +26,7 @@ var scriptCommands = map[string]func(ts *testscript.TestScript, neg bool, args [
 	"ends":      plain(endsCommand),
 	"fails":     plain(failsCommand),
 	"says":      plain(saysCommand),
+	"prints":    plain(printsCommand),
 	"runson":    plain(runsOnCommand),
 	"signal":    plain(signalCommand),
 	"waitfor":   plain(waitforCommand),
@@ -162,6 +163,14 @@ func saysCommand(ts *testscript.TestScript, args []string) {
 	pattern, err := regexp.Compile(args[1])
 	ts.Check(err)
 	ts.Check(processOf(ts, args[0]).waitForStderr(pattern))
+}
+
+// printsCommand: prints NAME REGEXP waits until the stdout of a started program matches.
+func printsCommand(ts *testscript.TestScript, args []string) {
+	wantArgs(ts, len(args) == 2, "prints NAME REGEXP")
+	pattern, err := regexp.Compile(args[1])
+	ts.Check(err)
+	ts.Check(processOf(ts, args[0]).waitForStdout(pattern))
 }
 
 // runsOnCommand: runson NAME LIST checks that every thread of a started program may use these CPUs and no others.
