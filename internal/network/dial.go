@@ -24,19 +24,31 @@ const (
 // comch.ErrPeerAbsent with the reason of the last attempt, the cause of ctx, or at once that of the resolver for a name
 // that does not exist.
 func Dial(ctx context.Context, address string, wait time.Duration, s Settings) (*Control, error) {
+	return retry(ctx, wait, func(waiting context.Context) (*Control, error) { return dialOnce(waiting, address, &s) })
+}
+
+// retry is Dial with any attempt to connect. If the end of the wait cuts an attempt short, the reason is that of the
+// one before, which says more.
+func retry(
+	ctx context.Context, wait time.Duration, attempt func(context.Context) (*Control, error),
+) (*Control, error) {
 	waiting, cancel := context.WithTimeoutCause(ctx, wait, comch.ErrPeerAbsent)
 	defer cancel()
 	schedule := &backoff.ExponentialBackOff{
 		InitialInterval: firstRetry, Multiplier: 1.5, MaxInterval: lastRetry, RandomizationFactor: retryJitter,
 	}
 	schedule.Reset()
+	var reason error
 	for {
-		c, err := dialOnce(waiting, address, &s)
+		c, err := attempt(waiting)
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			return nil, cause
 		}
 		if err == nil || !passes(err) {
 			return c, err
+		}
+		if reason == nil || waiting.Err() == nil {
+			reason = err
 		}
 		select {
 		case <-time.After(schedule.NextBackOff()):
@@ -44,7 +56,7 @@ func Dial(ctx context.Context, address string, wait time.Duration, s Settings) (
 			if cause := context.Cause(ctx); cause != nil {
 				return nil, cause
 			}
-			return nil, fmt.Errorf("%w within %s (%w)", comch.ErrPeerAbsent, wait.Round(time.Millisecond), err)
+			return nil, fmt.Errorf("%w within %s (%w)", comch.ErrPeerAbsent, wait.Round(time.Millisecond), reason)
 		}
 	}
 }
