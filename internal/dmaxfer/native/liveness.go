@@ -101,6 +101,8 @@ func (l *liveness) check(patience time.Duration) error {
 	switch {
 	case l.silent > l.limit:
 		return l.silence()
+	case l.missedBeat(): // its silence will tell, so that a peer that was stopped is not said to send heartbeats
+		return nil
 	case l.stalled > l.limit:
 		return job.Stalled(l.idle)
 	case l.unproven > l.limit && l.since(l.unproven-1) > patience:
