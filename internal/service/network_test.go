@@ -235,7 +235,7 @@ func TestNetworkWithoutADaemon(t *testing.T) {
 	address := listener.Addr().String()
 	must(t, listener.Close())
 	config := ClientConfig{Key: newKey(t), Verify: secure.AnyKey, Log: zerolog.Nop()}
-	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: address, Wait: 50 * time.Millisecond}, config)
+	_, err = DialNetwork(t.Context(), NetworkMeeting{Address: address, Wait: time.Second}, config)
 	if !errors.Is(err, comch.ErrPeerAbsent) || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("got %v", err)
 	}
@@ -301,7 +301,7 @@ func TestNetworkFailures(t *testing.T) {
 		for _, pull := range []bool{false, true} {
 			t.Run(name+map[bool]string{false: ", push", true: ", pull"}[pull], func(t *testing.T) {
 				t.Parallel()
-				m := openMachines(t, func(m *machines) { m.config.Limits.IdleTimeout = 2 * time.Second })
+				m := openMachines(t, func(m *machines) { m.config.Limits.IdleTimeout = 5 * time.Second })
 				from, to := m.here, m.box
 				copyIt := (*Client).Push
 				if pull {
@@ -311,7 +311,7 @@ func TestNetworkFailures(t *testing.T) {
 				m.network.Delay(2 * time.Millisecond) // so that it is under way for a while
 				c := m.dial()
 				r := m.request("file")
-				r.Options.IdleTimeout = 2 * time.Second
+				r.Options.IdleTimeout = 5 * time.Second
 				go func() {
 					m.network.Await(8 << 20)
 					failure.happens(m.network)
