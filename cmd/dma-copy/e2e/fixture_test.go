@@ -42,6 +42,10 @@ const (
 	refpeerDPU    = "refpeer -role dpu -device 03:00.1 -rep b1:00.1 -file dpu/file "
 )
 
+// idleFlag sets an idle timeout for which a test waits. It is well above what a process that works may need until it is
+// heard on a busy machine.
+const idleFlag = "--idle-timeout 3s "
+
 // bothSides are the names of the sides, which are also those of their directories.
 var bothSides = []string{"host", "dpu"}
 

@@ -19,8 +19,8 @@ type hangCause struct {
 }
 
 var hangCauses = []hangCause{
-	{"idle timeout", "--idle-timeout 1s", 0, exitPeer},
-	{"timeout", "--timeout 3s", 0, exitLimit},
+	{"idle timeout", idleFlag, 0, exitPeer},
+	{"timeout", "--timeout 6s", 0, exitLimit},
 	{"SIGINT", "", syscall.SIGINT, exitInterrupt},
 	{"SIGTERM", "", syscall.SIGTERM, exitTerminated},
 }

@@ -198,9 +198,9 @@ var hostileSessions = []hostileCase{
 		stderr: "unknown type"},
 	{name: "work that decreases", hello: helloTree, code: exitProtocol, stderr: "HEARTBEAT",
 		act: sending(message(heartbeatType, u32(1), bigEndian(9)), message(heartbeatType, u32(1), bigEndian(8)))},
-	{name: "sender that falls silent", hello: helloTree, act: announcing(packedFile), flags: "--idle-timeout 500ms ",
+	{name: "sender that falls silent", hello: helloTree, act: announcing(packedFile), flags: idleFlag,
 		code: exitPeer, stderr: "no message from the"},
-	{name: "receiver that falls silent", act: sending(), flags: "--idle-timeout 500ms ",
+	{name: "receiver that falls silent", act: sending(), flags: idleFlag,
 		code: exitPeer, stderr: "no message from the"},
 }
 

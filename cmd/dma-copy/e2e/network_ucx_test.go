@@ -43,7 +43,7 @@ func TestStopsOverUCX(t *testing.T) {
 	t.Parallel()
 	forEachUCXPath(t, func(f *daemonFixture) {
 		f.createLocal(pacedSize, "pushed", "first", "stopped")
-		d := f.serve("--idle-timeout 1s ")
+		d := f.serve(idleFlag)
 		f.expectCommand("push host/first :files/")
 		before := d.resourcesAtRest()
 
@@ -55,13 +55,13 @@ func TestStopsOverUCX(t *testing.T) {
 		f.expectCommand("push host/pushed :files/")
 		f.expectPushed("pushed")
 
-		pushed = f.command("push --idle-timeout 1s " + pacedFlags + "host/stopped :files/")
+		pushed = f.command("push " + idleFlag + pacedFlags + "host/stopped :files/")
 		d.waitForCopy("stopped")
 		must(f.t, d.signal(syscall.SIGSTOP))
 		pushed.expectExitIn(exitPeer)
 		must(f.t, d.signal(syscall.SIGCONT))
 		d.expectResources(before)
-		pulled := f.command("pull --idle-timeout 1s " + pacedFlags + ":files/first host/pulled")
+		pulled := f.command("pull " + idleFlag + pacedFlags + ":files/first host/pulled")
 		d.waitForCopy("first")
 		must(f.t, d.signal(syscall.SIGSTOP))
 		pulled.expectExitIn(exitPeer)

@@ -116,7 +116,7 @@ func TestDPUFallsSilent(t *testing.T) {
 	t.Parallel()
 	forEachPhase(t, dpuSilences, func(f *fixture, p phase, sender string) {
 		dpu := f.start("dpu", refpeerDPU+"-stop-after "+p.step)
-		host := f.start("host", hostCommand+"--idle-timeout 300ms")
+		host := f.start("host", hostCommand+idleFlag)
 		p.expectEnd(f, host, sender)
 		p.expectTimeoutReported(host, sender)
 		dpu.kill()
@@ -143,7 +143,7 @@ func TestHostDies(t *testing.T) {
 func TestHostFallsSilent(t *testing.T) {
 	t.Parallel()
 	forEachPhase(t, hostSilences, func(f *fixture, p phase, sender string) {
-		dpu := f.start("dpu", dpuCommand+"--idle-timeout 300ms")
+		dpu := f.start("dpu", dpuCommand+idleFlag)
 		host := f.start("host", refpeerHost+"-stop-after "+p.step)
 		p.expectEnd(f, dpu, sender)
 		p.expectTimeoutReported(dpu, sender)

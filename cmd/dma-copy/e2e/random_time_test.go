@@ -18,7 +18,7 @@ const (
 
 	// scenarioLimits make the transfer slow enough that a random time is likely to hit each of its phases.
 	scenarioLimits = "DMA_COPY_SOFT_LIMITS=task_latency_us=2000 "
-	scenarioFlags  = "--chunk 256KiB --depth 4 -l INFO -o json --wait 3s "
+	scenarioFlags  = "--chunk 256KiB --depth 4 -l INFO -o json --wait 10s "
 
 	scenarioCount = 8 // two sides to disrupt, two senders, with and without an old file
 )

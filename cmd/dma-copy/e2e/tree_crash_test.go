@@ -66,7 +66,7 @@ func (c treeCrash) test() {
 
 func (c treeCrash) start() sidePair {
 	c.t.Helper()
-	const flags = "--chunk 256KiB --depth 4 --wait 3s "
+	const flags = "--chunk 256KiB --depth 4 --wait 10s "
 	durability := []string{"none", "file", "full"}[c.random.IntN(3)] // they commit small files in different ways
 	return c.startTree(c.sender, treeFlags{flags + "--durability none ", flags + "--durability " + durability})
 }

@@ -113,7 +113,7 @@ func TestTreeStall(t *testing.T) {
 			t.Parallel()
 			forEachSender(t, func(f *fixture, sender string) {
 				peer := peerOf(stopped)
-				sides := f.startSlowTree(sender, map[string]string{peer: "--idle-timeout 500ms "})
+				sides := f.startSlowTree(sender, map[string]string{peer: idleFlag})
 				sides[stopped].stop()
 				sides[peer].expectExitEither(exitPeer, exitPeer)
 				if peer != sender || !strings.Contains(sides[peer].stderr.String(), "transfer outcome unknown") {
@@ -134,9 +134,9 @@ func TestTreeStallShorterThanIdleTimeout(t *testing.T) {
 		t.Run(stopped, func(t *testing.T) {
 			t.Parallel()
 			forEachSender(t, func(f *fixture, sender string) {
-				sides := f.startSlowTree(sender, map[string]string{stopped: "--idle-timeout 1s "})
+				sides := f.startSlowTree(sender, map[string]string{stopped: idleFlag})
 				sides[stopped].stop()
-				time.Sleep(2 * time.Second)
+				time.Sleep(4 * time.Second)
 				must(f.t, sides[stopped].signal(syscall.SIGCONT))
 				sides.expectExit(exitOK)
 				f.expectSameTrees(sender, sameTree)
