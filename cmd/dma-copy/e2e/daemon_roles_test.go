@@ -3,6 +3,7 @@ package e2e
 import (
 	"fmt"
 	"os"
+	"syscall"
 	"testing"
 )
 
@@ -74,9 +75,15 @@ func TestCommandsOnTheDPUWaitForOthers(t *testing.T) {
 	}
 	d.waitForStatus("full", func(s daemonStatus) bool { return s.Running == len(first) })
 	waiting := []side{f.command("push -l INFO dpu/a :files/"), f.command("push -l INFO dpu/b :files/")}
-	hasty := f.command("ls --wait 100ms :")
+	for _, s := range served {
+		s.stop() // so that the daemon still serves them when the hasty one gives up
+	}
+	hasty := f.command("ls --wait 1s :")
 	hasty.expectExit(exitPeer)
 	hasty.expectStderr("the daemon served other commands until the end of --wait")
+	for _, s := range served {
+		must(t, s.signal(syscall.SIGCONT))
+	}
 	for _, s := range append(waiting, served...) {
 		s.expectExitIn(exitOK)
 	}
