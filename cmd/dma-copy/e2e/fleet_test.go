@@ -45,7 +45,7 @@ func TestFleetIsInterrupted(t *testing.T) {
 	f := newDaemonFixture(t, "dpu")
 	f.createLocal(pacedSize, "a")
 	d := f.serve("-r b1:00.0 ")
-	push := f.pushToFleet("--bwlimit 1MiB --chunk 64KiB -o json ")
+	push := f.pushToFleet("-o json " + pacedFlags)
 	d.waitForCopies("one/a", "two/a")
 	must(t, push.signal(syscall.SIGINT))
 	push.expectExit(exitSignal + int(syscall.SIGINT))
@@ -91,7 +91,7 @@ func TestFleetOutlivesAPeer(t *testing.T) {
 	other := f.startWith(processOptions{name: "other", timeout: daemonTimeout},
 		"dma-copy serve -p 03:00.0 -r b1:00.0 --keys dpu.keys --runtime-dir other/run --share files=other,rw")
 	other.waitForLog(logReady)
-	push := f.pushToFleet("--bwlimit 1MiB --chunk 64KiB ")
+	push := f.pushToFleet(pacedFlags)
 	d.waitForCopy("two/a")
 	must(t, other.signal(syscall.SIGKILL))
 	push.waitForLog(logPeerFailed)
