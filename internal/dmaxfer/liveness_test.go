@@ -232,6 +232,27 @@ func TestSlowStreams(t *testing.T) {
 	})
 }
 
+// A bandwidth so low that a chunk takes longer than the idle timeout is the user's choice, and no stall.
+func TestRunPaced(t *testing.T) {
+	began := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC) // when each bubble begins
+	bothSides(t, func(t *testing.T, sender negotiate.Side) {
+		for _, paced := range []negotiate.Side{sender, sender.Other()} {
+			sc := sweepScenarios()[fmt.Sprint("new file of the ", sender)]
+			sc.Idle = 200 * time.Millisecond
+			c := &checker{scenario: sc, t: t}
+			e := c.run(sc.newDisks(), fault{}, injection{wish: func(o *Options) {
+				if o.Side == paced {
+					o.Bandwidth = 2 * sc.Chunk // half a second for each of three chunks
+				}
+			}})
+			c.mustSucceed("although the "+paced.String()+" has a low limit", e)
+			if took := e.ended[paced].Sub(began); took < 1500*time.Millisecond {
+				t.Errorf("the copy took %s, as if there were no limit", took)
+			}
+		}
+	})
+}
+
 // trickle is a stream that is slow with each byte.
 type trickle struct{ disk.File }
 
