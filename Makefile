@@ -26,8 +26,9 @@ UCX_TEST  = $(UCX_C:%=-C %/ctest OUT=$(CURDIR)/build/ctest-ucx)
 SDK      := -C sdk SDKDIR=$(abspath $(SDKDIR)) PREFIX=$(abspath $(PREFIX)) DESTDIR=$(abspath $(DESTDIR)) \
             CC='$(CC)' CXX='$(CXX)'
 TOOL     := $(GO) tool -modfile=tools/go.mod
-# The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs.
-PARALLEL := -parallel 8
+# The end-to-end tests mostly wait for processes, so more of them run in parallel than there are CPUs. On a machine that
+# is busy with other work they take longer than the ten minutes that Go gives a package.
+PARALLEL := -parallel 8 -timeout 20m
 # The C tests are compiled at once, and run one after the other.
 CPUS     := $(shell nproc)
 WARNINGS := -Wall -Wextra -Werror

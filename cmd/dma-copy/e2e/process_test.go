@@ -16,8 +16,9 @@ import (
 )
 
 const (
-	// processTimeout ends a process that does not end by itself. No test passes because of it.
-	processTimeout = 90 * time.Second
+	// processTimeout ends a process that does not end by itself. No test passes because of it. It is many times what
+	// the longest copy takes, for machines that are busy with other work.
+	processTimeout = 5 * time.Minute
 
 	// daemonTimeout is the same for a daemon, which serves many commands.
 	daemonTimeout = time.Hour
