@@ -25,9 +25,11 @@ var networkPaths = map[config.PathChoice]negotiate.Path{
 }
 
 // networkSettings returns the settings of network connections that permit some paths; none: tls, or the one that a
-// copy asks for.
+// copy asks for. As a device gives up within half of the idle timeout, so does the first read of a window.
 func networkSettings(n config.Network, idleTimeout time.Duration, permitted []config.PathChoice) network.Settings {
-	s := network.Settings{TrafficClass: n.TrafficClass, UCX: ucxSettings(n, idleTimeout)}
+	s := network.Settings{
+		TrafficClass: n.TrafficClass, UCX: ucxSettings(n, idleTimeout), ReachTime: idleTimeout / 2,
+	}
 	for _, path := range permitted {
 		s.Paths |= job.PathsOf(networkPaths[path])
 	}

@@ -33,3 +33,10 @@ func TestUCXSettings(t *testing.T) {
 		}
 	}
 }
+
+// A path that does not work is left before the idle timeout ends the copy.
+func TestReachTime(t *testing.T) {
+	if got := networkSettings(config.Network{}, 20*time.Second, nil).ReachTime; got != 10*time.Second {
+		t.Errorf("the first read may take %s", got)
+	}
+}

@@ -32,6 +32,10 @@ type Settings struct {
 	// UCX chooses the devices and limits of the paths am and rma. Its TrafficClass, if 0, is the one above.
 	UCX ucx.Settings
 
+	// ReachTime is how long the first read of a window may take on the path rma, before its memory is taken to be out
+	// of reach; 0 is ucxpath.DefaultReachTime. It has to be shorter than the idle timeout, which ends the transfer.
+	ReachTime time.Duration
+
 	// Refused is called by a Listener for a connection that it has closed before it was a control connection or of use
 	// to one, from several goroutines. It may be nil.
 	Refused func(peer net.Addr, reason error)

@@ -18,7 +18,7 @@ var ucxPaths = []negotiate.Path{negotiate.PathMessages, negotiate.PathRMA}
 func newUCXPath(path negotiate.Path, s Settings, sameUser func() bool) ucxDataPath {
 	settings := s.UCX
 	settings.TrafficClass = cmp.Or(settings.TrafficClass, s.TrafficClass)
-	return ucxDataPath{ucxpath.New(path, settings, sameUser)}
+	return ucxDataPath{ucxpath.New(path, settings, s.ReachTime, sameUser)}
 }
 
 func (d ucxDataPath) usable() error { return d.path.Usable() }

@@ -1,6 +1,7 @@
 package ucxpath
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,18 +21,22 @@ import (
 // Path makes the windows of one data path of one connection. Its methods are called by one goroutine at a time, as
 // those of native.Memory are.
 type Path struct {
-	path     negotiate.Path
-	settings ucx.Settings
-	sameUser func() bool
-	found    func() bool // an RDMA device; replaced by tests
+	path      negotiate.Path
+	settings  ucx.Settings
+	reachTime time.Duration // of the first read of a lane
+	sameUser  func() bool
+	found     func() bool // an RDMA device; replaced by tests
 }
+
+// DefaultReachTime is how long the first read of a window may take unless the user of the package chooses it.
+const DefaultReachTime = 5 * time.Second
 
 // New returns PathMessages or PathRMA. Reads of the settings is set by the path, and Transports unless there are some,
 // which only tests need. sameUser reports whether the peer is a process of this user on this machine: only then can
 // memory be shared with it. It may be called several times.
-func New(path negotiate.Path, s ucx.Settings, sameUser func() bool) *Path {
+func New(path negotiate.Path, s ucx.Settings, reach time.Duration, sameUser func() bool) *Path {
 	s.Reads = path == negotiate.PathRMA
-	p := &Path{path: path, settings: s, sameUser: sameUser}
+	p := &Path{path: path, settings: s, reachTime: cmp.Or(reach, DefaultReachTime), sameUser: sameUser}
 	p.found = p.hasHardware
 	return p
 }
@@ -128,8 +133,9 @@ func (p *Path) Open(ctx context.Context, l native.Layout, of negotiate.Window) (
 // builder makes one window.
 type builder struct {
 	*resources
-	layout native.Layout
-	window *native.Window
+	layout    native.Layout
+	window    *native.Window
+	reachTime time.Duration
 }
 
 // build returns a window that owns everything that was opened for it.
@@ -138,7 +144,9 @@ func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{resources: newResources(opened), layout: l, window: &native.Window{}}
+	b := &builder{
+		resources: newResources(opened), layout: l, window: &native.Window{}, reachTime: p.reachTime,
+	}
 	b.window.AddCloser(b.resources)
 	if err := fill(b); err != nil {
 		return nil, errors.Join(err, b.window.Close())

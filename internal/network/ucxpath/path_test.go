@@ -42,7 +42,7 @@ func TestTransports(t *testing.T) {
 		{negotiate.PathMessages, yes, false, []string{"tcp"}},
 		{negotiate.PathMessages, yes, true, []string{"rc", "dc", "tcp"}},
 	} {
-		p := New(c.path, ucx.Settings{}, c.sameUser)
+		p := New(c.path, ucx.Settings{}, 0, c.sameUser)
 		p.found = func() bool { return c.found }
 		if got := p.transports(); !slices.Equal(got, c.want) {
 			t.Errorf("%s, same user %t, device %t: %q", c.path, c.sameUser(), c.found, got)
@@ -88,7 +88,7 @@ func open(t *testing.T, path negotiate.Path, over []string) *sides {
 	t.Helper()
 	s := &sides{T: t, path: path}
 	exposed := s.expose(over)
-	other, err := New(path, ucx.Settings{Transports: over}, nil).Open(
+	other, err := New(path, ucx.Settings{Transports: over}, 0, nil).Open(
 		t.Context(), layoutOf(path, path == negotiate.PathMessages), windowOf(exposed, path))
 	must(t, err)
 	t.Cleanup(func() { must(t, other.Close()) })
@@ -102,7 +102,7 @@ func open(t *testing.T, path negotiate.Path, over []string) *sides {
 func (s *sides) expose(over []string) *native.Window {
 	s.Helper()
 	layout := layoutOf(s.path, s.path == negotiate.PathRMA)
-	w, err := New(s.path, ucx.Settings{Transports: over}, nil).Expose(s.Context(), layout)
+	w, err := New(s.path, ucx.Settings{Transports: over}, 0, nil).Expose(s.Context(), layout)
 	must(s.T, err)
 	s.Cleanup(func() { must(s.T, w.Close()) })
 	return w
@@ -174,11 +174,42 @@ func TestUnreachable(t *testing.T) {
 			gone := s.expose(over)
 			of := windowOf(gone, s.path)
 			must(t, gone.Close())
-			w, err := New(s.path, ucx.Settings{Transports: over}, nil).Open(t.Context(), layoutOf(s.path, false), of)
+			w, err := New(s.path, ucx.Settings{Transports: over}, 0, nil).Open(t.Context(), layoutOf(s.path, false), of)
 			if w != nil || !errors.Is(err, native.ErrUnreachable) {
 				t.Errorf("%v, %v", w, err)
 			}
 		})
+	}
+}
+
+// The time that the first read may take is that of the settings: here the owner of the window makes no progress, which
+// reads over tcp need. Before that time the context ends the wait.
+func TestFirstReadEnds(t *testing.T) {
+	opened, err := ucx.Open(ucx.Settings{Reads: true, Transports: transports["tcp"]})
+	must(t, err)
+	owner := newResources(opened)
+	t.Cleanup(func() { must(t, owner.Close()) })
+	l := layoutOf(negotiate.PathRMA, false)
+	memory, err := owner.alloc(l.Length(), ucx.RemoteRead)
+	must(t, err)
+	key, err := memory.RemoteKey()
+	must(t, err)
+	worker, err := owner.worker(1)
+	must(t, err)
+	address, err := worker.Address()
+	must(t, err)
+	of := negotiate.Window{
+		Address: memory.Address(), Length: uint64(l.Length()),
+		Descriptor: negotiate.AppendWorkers(nil, negotiate.Workers{Addresses: [][]byte{address}, Key: key}),
+	}
+	enough := errors.New("the context has ended")
+	for reach, want := range map[time.Duration]error{time.Millisecond: native.ErrUnreachable, time.Hour: enough} {
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
+		w, err := New(negotiate.PathRMA, ucx.Settings{Transports: transports["tcp"]}, reach, nil).Open(ctx, l, of)
+		cancel()
+		if w != nil || !errors.Is(err, want) {
+			t.Errorf("within %s: %v, %v, want %v", reach, w, err, want)
+		}
 	}
 }
 
@@ -268,7 +299,7 @@ func TestWaitEnds(t *testing.T) {
 func TestMessagesWithoutACommonTransport(t *testing.T) {
 	s := &sides{T: t, path: negotiate.PathMessages}
 	of := windowOf(s.expose([]string{"tcp"}), s.path)
-	sender := New(s.path, ucx.Settings{Transports: []string{"posix"}}, nil)
+	sender := New(s.path, ucx.Settings{Transports: []string{"posix"}}, 0, nil)
 	w, err := sender.Open(t.Context(), layoutOf(s.path, true), of)
 	if w != nil || !errors.Is(err, native.ErrUnreachable) {
 		t.Errorf("%v, %v", w, err)
@@ -277,7 +308,7 @@ func TestMessagesWithoutACommonTransport(t *testing.T) {
 
 // The user has to learn which setting is wrong, and where the right values are.
 func TestUnknownNetDevice(t *testing.T) {
-	p := New(negotiate.PathMessages, ucx.Settings{NetDevices: []string{"missing0"}}, func() bool { return true })
+	p := New(negotiate.PathMessages, ucx.Settings{NetDevices: []string{"missing0"}}, 0, func() bool { return true })
 	w, err := p.Expose(t.Context(), layoutOf(negotiate.PathMessages, false))
 	if !errors.Is(err, job.ErrCapability) {
 		t.Fatalf("got %v, %v, want %v", w, err, job.ErrCapability)

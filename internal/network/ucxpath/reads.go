@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/native"
 	"github.com/dma-copy/dma-copy/internal/dmaxfer/pump"
@@ -37,14 +36,8 @@ func exposeMemory(b *builder) error {
 	return nil
 }
 
-// reachTime is how long the first read of a window may take. Then the two machines are taken to have no network in
-// common on which memory can be read.
-const reachTime = 5 * time.Second
-
 // openMemory opens the window of a sender for a receiver on rma: each lane has a worker and buffers to read into.
 func (b *builder) openMemory(ctx context.Context, from negotiate.Workers, address uint64) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, reachTime, errNoRead)
-	defer cancel()
 	for range b.layout.Lanes {
 		if err := b.addReader(ctx, from, address); err != nil {
 			return err
@@ -78,6 +71,8 @@ func (b *builder) addReader(ctx context.Context, from negotiate.Workers, address
 	reader := newEngine(worker, func(m pump.Move) error {
 		return endpoint.Get(memory, m.Buffer, m.Length, address+uint64(m.Window), key, uint64(m.Tag))
 	})
+	ctx, cancel := context.WithTimeoutCause(ctx, b.reachTime, errNoRead)
+	defer cancel()
 	if err := firstRead(ctx, reader); err != nil {
 		return err
 	}
