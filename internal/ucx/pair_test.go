@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"testing"
 	"time"
 )
@@ -21,11 +22,14 @@ type side struct {
 	memory   []*Memory
 }
 
-// The transports that every machine has.
-var transports = map[string][]string{
-	"tcp":           {"tcp"},
-	"shared memory": {"posix", "cma", "self"},
-}
+// transports are those that every machine has, and RDMA where there is a port for it.
+var transports = func() map[string][]string {
+	all := map[string][]string{"tcp": {"tcp"}, "shared memory": {"posix", "cma", "self"}}
+	if slices.ContainsFunc(RDMAPorts(), func(p Port) bool { return p.Active }) {
+		all["rdma"] = []string{"rc", "dc"}
+	}
+	return all
+}()
 
 // limit is how long a test waits for anything.
 const limit = 20 * time.Second
