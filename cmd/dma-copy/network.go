@@ -95,6 +95,7 @@ func (d *daemon) listen(ctx context.Context) (*service.NetworkDaemon, error) {
 	}
 	settings := networkSettings(s.Network, s.IdleTimeout, s.NetworkPaths())
 	settings.Bandwidth = s.Bandwidth
+	settings.HardwareOnly = func() bool { return d.confined.Apart() } // set before a connection is accepted
 	settings.Refused = func(peer net.Addr, reason error) {
 		d.numbers.ConnectionRefused()
 		d.log.Info().Stringer("peer", addressOrNone{peer}).Err(printable(reason)).Msg("a connection was refused")

@@ -149,7 +149,7 @@ func mustBeNil(t testing.TB, err error) {
 func overUCX(path negotiate.Path, choice job.PathChoice, transports ...string) transport {
 	return transport{path, choice, func(t testing.TB, _ *setup) (c connected) {
 		for side, end := range slices.All(pipeEnds()) {
-			opened := ucxpath.New(path, ucx.Settings{Transports: transports}, 0, nil)
+			opened := ucxpath.New(path, ucxpath.Config{UCX: ucx.Settings{Transports: transports}})
 			if err := opened.Usable(); errors.Is(err, ucx.ErrUnavailable) {
 				t.Skip(err)
 			}

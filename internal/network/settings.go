@@ -36,6 +36,9 @@ type Settings struct {
 	// of reach; 0 is ucxpath.DefaultReachTime. It has to be shorter than the idle timeout, which ends the transfer.
 	ReachTime time.Duration
 
+	// HardwareOnly is that of ucxpath.Config: it reports whether software RDMA devices cannot be used. nil: they can.
+	HardwareOnly func() bool
+
 	// Refused is called by a Listener for a connection that it has closed before it was a control connection or of use
 	// to one, from several goroutines. It may be nil.
 	Refused func(peer net.Addr, reason error)

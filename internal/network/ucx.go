@@ -18,7 +18,9 @@ var ucxPaths = []negotiate.Path{negotiate.PathMessages, negotiate.PathRMA}
 func newUCXPath(path negotiate.Path, s Settings, sameUser func() bool) ucxDataPath {
 	settings := s.UCX
 	settings.TrafficClass = cmp.Or(settings.TrafficClass, s.TrafficClass)
-	return ucxDataPath{ucxpath.New(path, settings, s.ReachTime, sameUser)}
+	return ucxDataPath{ucxpath.New(path, ucxpath.Config{
+		UCX: settings, ReachTime: s.ReachTime, SameUser: sameUser, HardwareOnly: s.HardwareOnly,
+	})}
 }
 
 func (d ucxDataPath) usable() error { return d.path.Usable() }

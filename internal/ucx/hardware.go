@@ -1,6 +1,8 @@
 package ucx
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -19,6 +21,10 @@ type Port struct {
 	LinkLayer string      // "Ethernet" or "InfiniBand"
 	NetDevice string      // of Ethernet, such as "eth0"; "" if there is none
 	GIDs      map[int]GID // by index; without the empty ones
+
+	// Software: the device is one of the kernel's own, such as soft-RoCE. Programs use it by system calls, which the
+	// kernel refuses to a thread with other credentials than those that the device was opened with.
+	Software bool
 }
 
 // GID is an entry of a port's GID table.
@@ -47,8 +53,10 @@ func rdmaPorts(directory string) (ports []Port) {
 
 func readPort(path string, number int) Port {
 	_, state, _ := strings.Cut(readLine(filepath.Join(path, "state")), ": ")
+	device := filepath.Dir(filepath.Dir(path))
+	_, err := os.Stat(filepath.Join(device, "device")) // on a bus
 	return Port{
-		Device: filepath.Base(filepath.Dir(filepath.Dir(path))), Number: number,
+		Device: filepath.Base(device), Number: number, Software: errors.Is(err, fs.ErrNotExist),
 		Active: state == "ACTIVE", State: state, LinkLayer: readLine(filepath.Join(path, "link_layer")),
 		NetDevice: readLine(filepath.Join(path, "gid_attrs", "ndevs", "0")), GIDs: readGIDs(path),
 	}

@@ -68,9 +68,12 @@ func TestRDMAPorts(t *testing.T) {
 		"mlx5_0/ports/1/gids/3":            "0000:0000:0000:0000:0000:ffff:0a00:0002\n",
 		"mlx5_0/ports/1/gid_attrs/types/3": "RoCE v2\n",
 		"mlx5_0/ports/1/gid_attrs/ndevs/0": "eth0\n",
+		"mlx5_0/device/vendor":             "0x15b3\n",
+		"mlx5_1/device/vendor":             "0x15b3\n",
 		"mlx5_1/ports/2/state":             "1: DOWN\n",
 		"mlx5_1/ports/2/link_layer":        "InfiniBand\n",
 		"mlx5_1/ports/none/state":          "4: ACTIVE\n",
+		"rxe0/ports/1/state":               "4: ACTIVE\n",
 	} {
 		path := filepath.Join(directory, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -87,6 +90,7 @@ func TestRDMAPorts(t *testing.T) {
 				3: {Address: "0000:0000:0000:0000:0000:ffff:0a00:0002", Type: "RoCE v2"},
 			}},
 		{Device: "mlx5_1", Number: 2, State: "DOWN", LinkLayer: "InfiniBand", GIDs: map[int]GID{}},
+		{Device: "rxe0", Number: 1, Active: true, State: "ACTIVE", GIDs: map[int]GID{}, Software: true},
 	}
 	if got := rdmaPorts(directory); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v\nwant %+v", got, want)

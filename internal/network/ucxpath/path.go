@@ -21,24 +21,44 @@ import (
 // Path makes the windows of one data path of one connection. Its methods are called by one goroutine at a time, as
 // those of native.Memory are.
 type Path struct {
-	path      negotiate.Path
-	settings  ucx.Settings
-	reachTime time.Duration // of the first read of a lane
-	sameUser  func() bool
-	found     func() bool // an RDMA device; replaced by tests
+	path  negotiate.Path
+	with  Config
+	ports func() []ucx.Port // replaced by tests
 }
 
-// DefaultReachTime is how long the first read of a window may take unless the user of the package chooses it.
+// Config is what a Path may use. The functions are called whenever a transfer begins.
+type Config struct {
+	// UCX: Reads is set by the path, and Transports unless there are some, which only tests need.
+	UCX ucx.Settings
+
+	// ReachTime is how long the first read of each lane may take: then the two machines are taken to have no network in
+	// common on which memory can be read. 0 is DefaultReachTime.
+	ReachTime time.Duration
+
+	// SameUser reports whether the peer is a process of this user on this machine: only then can memory be shared with
+	// it. nil: it is not.
+	SameUser func() bool
+
+	// HardwareOnly reports whether the threads of this process have different credentials: then software RDMA devices
+	// cannot be used, and UCX would end the process. nil: they have the same.
+	HardwareOnly func() bool
+}
+
+// DefaultReachTime is the ReachTime of a Config without one.
 const DefaultReachTime = 5 * time.Second
 
-// New returns PathMessages or PathRMA. Reads of the settings is set by the path, and Transports unless there are some,
-// which only tests need. sameUser reports whether the peer is a process of this user on this machine: only then can
-// memory be shared with it. It may be called several times.
-func New(path negotiate.Path, s ucx.Settings, reach time.Duration, sameUser func() bool) *Path {
-	s.Reads = path == negotiate.PathRMA
-	p := &Path{path: path, settings: s, reachTime: cmp.Or(reach, DefaultReachTime), sameUser: sameUser}
-	p.found = p.hasHardware
-	return p
+// New returns PathMessages or PathRMA.
+func New(path negotiate.Path, c Config) *Path {
+	no := func() bool { return false }
+	if c.SameUser == nil {
+		c.SameUser = no
+	}
+	if c.HardwareOnly == nil {
+		c.HardwareOnly = no
+	}
+	c.ReachTime = cmp.Or(c.ReachTime, DefaultReachTime)
+	c.UCX.Reads = path == negotiate.PathRMA
+	return &Path{path: path, with: c, ports: ucx.RDMAPorts}
 }
 
 // available returns why this process cannot use UCX, or nil. It is found out once.
@@ -53,8 +73,7 @@ var available = sync.OnceValue(func() error {
 // Usable returns a job.ErrCapability if this machine cannot use the path with this peer.
 func (p *Path) Usable() error {
 	if len(p.transports()) == 0 {
-		return job.NewError(job.ErrCapability, nil, "use --path tls, or check dma-copy devices --driver ucx",
-			"path rma needs an active RDMA device, or a peer of the same user on this machine")
+		return p.noTransport()
 	}
 	if err := available(); err != nil {
 		return job.NewError(job.ErrCapability, err, "use --path tls", "path %s: %v", p.path, err)
@@ -62,14 +81,36 @@ func (p *Path) Usable() error {
 	return nil
 }
 
-// hasHardware reports whether there is an active RDMA port that may be used.
-func (p *Path) hasHardware() bool {
-	return slices.ContainsFunc(ucx.RDMAPorts(), func(port ucx.Port) bool {
-		devices := p.settings.NetDevices
-		return port.Active && (len(devices) == 0 || slices.Contains(devices, port.Name()) ||
-			slices.Contains(devices, port.Device))
+func (p *Path) noTransport() error {
+	if device := p.refusedDevice(); device != "" {
+		return job.NewError(job.ErrCapability, nil, "choose others with --net-devices, or use --path tls",
+			"path %s: a daemon that the kernel confines cannot use the software RDMA device %s", p.path, device)
+	}
+	return job.NewError(job.ErrCapability, nil, "use --path tls, or check dma-copy devices --driver ucx",
+		"path rma needs an active RDMA device, or a peer of the same user on this machine")
+}
+
+// devices returns the active RDMA ports that the user permits.
+func (p *Path) devices() []ucx.Port {
+	permitted := p.with.UCX.NetDevices
+	return slices.DeleteFunc(p.ports(), func(port ucx.Port) bool {
+		return !port.Active || len(permitted) > 0 && !slices.Contains(permitted, port.Name()) &&
+			!slices.Contains(permitted, port.Device)
 	})
 }
+
+// refusedDevice returns the first software device that UCX would use and this process cannot; "" if there is none.
+func (p *Path) refusedDevice() string {
+	for _, port := range p.devices() {
+		if port.Software && len(p.with.UCX.Transports) == 0 && p.with.HardwareOnly() {
+			return port.Device
+		}
+	}
+	return ""
+}
+
+// hasRDMA reports whether there are RDMA ports, and this process can use all of them.
+func (p *Path) hasRDMA() bool { return len(p.devices()) > 0 && p.refusedDevice() == "" }
 
 // The transports of UCX that a path may use. Those within a machine let the peer name the process whose memory is read
 // or mapped, so they are for a peer that may do that anyway. tcp is not for reads, which UCX then serves in software.
@@ -81,16 +122,16 @@ var (
 
 // transports returns those of the path; none if this machine cannot use it with this peer.
 func (p *Path) transports() []string {
-	switch found := p.found(); {
-	case len(p.settings.Transports) > 0:
-		return p.settings.Transports
+	switch found := p.hasRDMA(); {
+	case len(p.with.UCX.Transports) > 0:
+		return p.with.UCX.Transports
 	case p.path == negotiate.PathMessages && found:
 		return slices.Concat(hardware, messages)
 	case p.path == negotiate.PathMessages:
 		return messages
 	case found:
 		return hardware
-	case p.sameUser():
+	case p.with.SameUser():
 		return machine
 	}
 	return nil
@@ -145,7 +186,7 @@ func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window
 		return nil, err
 	}
 	b := &builder{
-		resources: newResources(opened), layout: l, window: &native.Window{}, reachTime: p.reachTime,
+		resources: newResources(opened), layout: l, window: &native.Window{}, reachTime: p.with.ReachTime,
 	}
 	b.window.AddCloser(b.resources)
 	if err := fill(b); err != nil {
@@ -155,7 +196,7 @@ func (p *Path) build(l native.Layout, fill func(*builder) error) (*native.Window
 }
 
 func (p *Path) openContext() (*ucx.Context, error) {
-	settings := p.settings
+	settings := p.with.UCX
 	if settings.Transports = p.transports(); len(settings.Transports) == 0 {
 		return nil, errors.New("internal error: a window for a path without transports") // UCX would take all
 	}

@@ -28,28 +28,41 @@ var transports = map[string][]string{"tcp": {"tcp"}, "shared memory": {"posix", 
 func TestTransports(t *testing.T) {
 	t.Setenv("UCX_TLS", "tcp,posix")
 	yes, no := func() bool { return true }, func() bool { return false }
+	card := ucx.Port{Device: "mlx5_0", Number: 1, Active: true}
+	soft := ucx.Port{Device: "rxe0", Number: 1, Active: true, Software: true}
 	for _, c := range []struct {
-		path     negotiate.Path
-		sameUser func() bool
-		found    bool // an RDMA device
-		want     []string
+		path   negotiate.Path
+		config Config
+		ports  []ucx.Port
+		want   []string
 	}{
-		{negotiate.PathRMA, no, false, nil},
-		{negotiate.PathRMA, yes, false, []string{"posix", "sysv", "cma"}},
-		{negotiate.PathRMA, no, true, []string{"rc", "dc"}},
-		{negotiate.PathRMA, yes, true, []string{"rc", "dc"}},
-		{negotiate.PathMessages, no, false, []string{"tcp"}},
-		{negotiate.PathMessages, yes, false, []string{"tcp"}},
-		{negotiate.PathMessages, yes, true, []string{"rc", "dc", "tcp"}},
+		{negotiate.PathRMA, Config{}, nil, nil},
+		{negotiate.PathRMA, Config{SameUser: no}, []ucx.Port{{Device: "mlx5_0", Number: 1}}, nil},
+		{negotiate.PathRMA, Config{SameUser: yes}, nil, []string{"posix", "sysv", "cma"}},
+		{negotiate.PathRMA, Config{SameUser: no}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{SameUser: yes}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{UCX: ucx.Settings{NetDevices: []string{"rxe0:1"}}}, []ucx.Port{card}, nil},
+		{negotiate.PathMessages, Config{}, nil, []string{"tcp"}},
+		{negotiate.PathMessages, Config{SameUser: yes}, nil, []string{"tcp"}},
+		{negotiate.PathMessages, Config{SameUser: yes}, []ucx.Port{card}, []string{"rc", "dc", "tcp"}},
+
+		// A software device in a process that cannot use it.
+		{negotiate.PathRMA, Config{HardwareOnly: no}, []ucx.Port{soft}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card, soft}, nil},
+		{negotiate.PathRMA, Config{HardwareOnly: yes, UCX: ucx.Settings{NetDevices: []string{"mlx5_0"}}},
+			[]ucx.Port{card, soft}, []string{"rc", "dc"}},
+		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: yes}, []ucx.Port{soft}, []string{"posix", "sysv", "cma"}},
+		{negotiate.PathMessages, Config{HardwareOnly: yes}, []ucx.Port{soft}, []string{"tcp"}},
 	} {
-		p := New(c.path, ucx.Settings{}, 0, c.sameUser)
-		p.found = func() bool { return c.found }
+		p := New(c.path, c.config)
+		p.ports = func() []ucx.Port { return slices.Clone(c.ports) }
 		if got := p.transports(); !slices.Equal(got, c.want) {
-			t.Errorf("%s, same user %t, device %t: %q", c.path, c.sameUser(), c.found, got)
+			t.Errorf("%s, %+v, ports %+v: %q", c.path, c.config, c.ports, got)
 		}
 		err := p.Usable()
 		if wrong := errors.Is(err, job.ErrCapability) != (c.want == nil); wrong {
-			t.Errorf("%s, same user %t, device %t: %v", c.path, c.sameUser(), c.found, err)
+			t.Errorf("%s, %+v, ports %+v: %v", c.path, c.config, c.ports, err)
 		}
 		if c.want != nil {
 			continue
@@ -88,7 +101,7 @@ func open(t *testing.T, path negotiate.Path, over []string) *sides {
 	t.Helper()
 	s := &sides{T: t, path: path}
 	exposed := s.expose(over)
-	other, err := New(path, ucx.Settings{Transports: over}, 0, nil).Open(
+	other, err := New(path, Config{UCX: ucx.Settings{Transports: over}}).Open(
 		t.Context(), layoutOf(path, path == negotiate.PathMessages), windowOf(exposed, path))
 	must(t, err)
 	t.Cleanup(func() { must(t, other.Close()) })
@@ -102,7 +115,7 @@ func open(t *testing.T, path negotiate.Path, over []string) *sides {
 func (s *sides) expose(over []string) *native.Window {
 	s.Helper()
 	layout := layoutOf(s.path, s.path == negotiate.PathRMA)
-	w, err := New(s.path, ucx.Settings{Transports: over}, 0, nil).Expose(s.Context(), layout)
+	w, err := New(s.path, Config{UCX: ucx.Settings{Transports: over}}).Expose(s.Context(), layout)
 	must(s.T, err)
 	s.Cleanup(func() { must(s.T, w.Close()) })
 	return w
@@ -174,7 +187,7 @@ func TestUnreachable(t *testing.T) {
 			gone := s.expose(over)
 			of := windowOf(gone, s.path)
 			must(t, gone.Close())
-			w, err := New(s.path, ucx.Settings{Transports: over}, 0, nil).Open(t.Context(), layoutOf(s.path, false), of)
+			w, err := New(s.path, Config{UCX: ucx.Settings{Transports: over}}).Open(t.Context(), layoutOf(s.path, false), of)
 			if w != nil || !errors.Is(err, native.ErrUnreachable) {
 				t.Errorf("%v, %v", w, err)
 			}
@@ -205,7 +218,9 @@ func TestFirstReadEnds(t *testing.T) {
 	enough := errors.New("the context has ended")
 	for reach, want := range map[time.Duration]error{time.Millisecond: native.ErrUnreachable, time.Hour: enough} {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, enough)
-		w, err := New(negotiate.PathRMA, ucx.Settings{Transports: transports["tcp"]}, reach, nil).Open(ctx, l, of)
+		w, err := New(negotiate.PathRMA, Config{
+			UCX: ucx.Settings{Transports: transports["tcp"]}, ReachTime: reach,
+		}).Open(ctx, l, of)
 		cancel()
 		if w != nil || !errors.Is(err, want) {
 			t.Errorf("within %s: %v, %v, want %v", reach, w, err, want)
@@ -299,7 +314,7 @@ func TestWaitEnds(t *testing.T) {
 func TestMessagesWithoutACommonTransport(t *testing.T) {
 	s := &sides{T: t, path: negotiate.PathMessages}
 	of := windowOf(s.expose([]string{"tcp"}), s.path)
-	sender := New(s.path, ucx.Settings{Transports: []string{"posix"}}, 0, nil)
+	sender := New(s.path, Config{UCX: ucx.Settings{Transports: []string{"posix"}}})
 	w, err := sender.Open(t.Context(), layoutOf(s.path, true), of)
 	if w != nil || !errors.Is(err, native.ErrUnreachable) {
 		t.Errorf("%v, %v", w, err)
@@ -308,7 +323,7 @@ func TestMessagesWithoutACommonTransport(t *testing.T) {
 
 // The user has to learn which setting is wrong, and where the right values are.
 func TestUnknownNetDevice(t *testing.T) {
-	p := New(negotiate.PathMessages, ucx.Settings{NetDevices: []string{"missing0"}}, 0, func() bool { return true })
+	p := New(negotiate.PathMessages, Config{UCX: ucx.Settings{NetDevices: []string{"missing0"}}})
 	w, err := p.Expose(t.Context(), layoutOf(negotiate.PathMessages, false))
 	if !errors.Is(err, job.ErrCapability) {
 		t.Fatalf("got %v, %v, want %v", w, err, job.ErrCapability)

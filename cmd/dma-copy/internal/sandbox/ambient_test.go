@@ -7,14 +7,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Credentials are left alone where there is nothing to drop, and only there.
+// Credentials are left alone where there is nothing to drop and no Landlock, and only there.
 func TestNothingIsDroppedTwice(t *testing.T) {
 	fake := &fakeKernel{noAmbient: true}
-	if _, err := fake.calls().restrict(Policy{}); err != nil {
+	r, err := fake.calls().restrict(Policy{})
+	if err != nil {
 		t.Fatal(err)
+	}
+	if r.Apart() {
+		t.Error("each thread has credentials of its own")
 	}
 	if !slices.Equal(fake.prctls, []int{unix.PR_SET_NO_NEW_PRIVS}) {
 		t.Errorf("prctl was called with %v", fake.prctls)
+	}
+}
+
+func TestLandlockSetsThreadsApart(t *testing.T) {
+	fake := &fakeKernel{noAmbient: true, abi: abiRefer}
+	if r, err := fake.calls().restrict(Policy{}); err != nil || !r.Apart() {
+		t.Errorf("%+v, %v", r, err)
 	}
 }
 

@@ -69,6 +69,9 @@ func TestOlderKernels(t *testing.T) {
 		if fake.confined != test.confined || r.Confined() != test.confined {
 			t.Errorf("version %d: confined: %v, says %v; want %v", test.abi, fake.confined, r.Confined(), test.confined)
 		}
+		if !r.Apart() {
+			t.Errorf("version %d: the threads have the same credentials", test.abi)
+		}
 		if got := r.Missing(); !strings.Contains(got, test.missing) || test.missing == "" && got != "" {
 			t.Errorf("version %d: missing is %q, want %q", test.abi, got, test.missing)
 		}

@@ -49,7 +49,8 @@ const (
 // Restriction is what Restrict has put into effect.
 type Restriction struct {
 	policy Policy
-	abi    int // of Landlock; 0: not in effect
+	abi    int  // of Landlock; 0: not in effect
+	apart  bool // each thread has credentials of its own
 }
 
 // kernel is the part of the system that Restrict calls; tests replace it by kernels without Landlock.
@@ -103,15 +104,17 @@ func (k kernel) restrict(p Policy) (*Restriction, error) {
 	if err := k.prctl(unix.PR_SET_NO_NEW_PRIVS, 1); err != nil {
 		return nil, fmt.Errorf("set no_new_privs: %w", err)
 	}
+	r := &Restriction{policy: p, abi: k.landlockABI()}
 	if k.ambient() {
+		r.apart = true
 		if err := k.prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL); err != nil {
 			return nil, fmt.Errorf("drop the ambient capabilities: %w", err)
 		}
 	}
-	r := &Restriction{policy: p, abi: k.landlockABI()}
 	if r.abi < abiRefer {
 		return r, nil
 	}
+	r.apart = true
 	if err := k.landlock(p.rules(), p.UCX); err != nil {
 		return nil, fmt.Errorf("confine the daemon to its files with Landlock: %w", err)
 	}
@@ -184,6 +187,10 @@ func (r *Restriction) Missing() string {
 
 // Confined reports whether files outside the policy can no longer be opened.
 func (r *Restriction) Confined() bool { return r.abi >= abiRefer }
+
+// Apart reports whether each thread has got credentials of its own. Then the kernel refuses a thread to write to the file
+// of a software RDMA device that another thread has opened.
+func (r *Restriction) Apart() bool { return r.apart }
 
 // Admit returns an error with the code exit.Usage if a share that is added or changed while the daemon runs needs a
 // file that the process can no longer open. A share below a directory that the daemon had when it started is admitted,
