@@ -102,6 +102,7 @@ test-escape: ## FLIPS exchanges of directories and symlinks (default 1000000) in
 	$(GO) test -count=1 -timeout 0 -v ./internal/share -run TestNothingEscapes -share.flips=$(FLIPS)
 
 test-rdma: build ## copies over real verbs between two emulated machines; CASES="verbs copy" limits them; Debian only
+	$(GO) test -c -o build/rdma/ucx.test ./internal/ucx
 	scripts/rdma/test.sh $(CASES)
 
 # The checkout must not change meanwhile. The comparison with rsync needs rsync.

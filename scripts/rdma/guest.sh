@@ -14,6 +14,7 @@ set_up() {
 	ip addr add "${address_of["control-$1"]}/24" dev control
 	ip addr add "${address_of["data-$1"]}/64" dev data nodad
 	add_rdma_device || return
+	cp /tmp/out/dma-copy "$program" # each page of which would be read over 9p whenever it is executed
 	hostname "guest-$1"
 }
 

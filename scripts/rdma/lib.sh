@@ -9,7 +9,7 @@ mtu=4500 # so that RoCE has an MTU of 4096
 rdma_device=rxe0
 port=7447
 work=/tmp/work
-program=/tmp/out/dma-copy
+program=/tmp/dma-copy
 
 declare -A mac_of=(
 	[data-a]=52:54:00:00:01:0a [data-b]=52:54:00:00:01:0b
@@ -43,11 +43,15 @@ keep() {
 # measured WHAT VALUE UNIT: a line for the summary at the end.
 measured() { echo "measured: $*" | tee -a /tmp/out/measured; }
 
+# add_rdma_device: adds the device of the link data, unless it is there, and waits until it can be used.
 add_rdma_device() {
-	local at=/sys/class/infiniband/$rdma_device/ports/1
-	rdma link add "$rdma_device" type rxe netdev data || return
-	wait_until 10 grep -q ACTIVE "$at/state" &&
-		wait_until 10 grep -q '^fd09:' "$at/gids/1"
+	[ -e "/sys/class/infiniband/$rdma_device" ] || rdma link add "$rdma_device" type rxe netdev data || return
+	wait_until 20 rdma_device_is_ready
+}
+
+rdma_device_is_ready() {
+	local port=/sys/class/infiniband/$rdma_device/ports/1
+	grep -qs ACTIVE "$port/state" && grep -qs '^fd09:' "$port/gids/1"
 }
 
 # wait_until SECONDS COMMAND...: repeats a command until it succeeds.
@@ -75,6 +79,7 @@ in_background() {
 	local name=$1
 	shift
 	(
+		set +x # whose descriptor is inherited, too
 		close_inherited
 		exec setsid "$@"
 	) < /dev/null > "/tmp/out/$name.log" 2>&1 &
@@ -105,12 +110,16 @@ clean_up() {
 	heal
 }
 
-# impair NETEM...: delays or loses what this guest sends over the link data. heal ends it.
+# impair NETEM...: delays or loses what this guest sends over the link data.
 impair() { tc qdisc replace dev data root netem limit 10000 "$@"; }
 
+# heal: makes links and devices what they were at the beginning.
 heal() {
 	tc qdisc del dev data root 2> /dev/null || true
 	ip link set data up
+	ip addr replace "${address_of["data-${HOSTNAME#guest-}"]}/64" dev data nodad
+	rdma link delete rxe1 2> /dev/null || true
+	add_rdma_device
 }
 
 # capture NAME FILTER: starts to capture packets on the link data; captured NAME ends it and prints them.
@@ -178,13 +187,11 @@ used_rdma() {
 # make_file NAME SIZE: random content.
 make_file() { mkdir -p "$(dirname "$work/$1")" && head -c "$2" /dev/urandom > "$work/$1"; }
 
+# make_tree DIRECTORY COUNT: COUNT files of different sizes in 10 directories, an empty directory and a symlink.
 make_tree() {
 	local number
-	for number in $(seq "$2"); do
-		mkdir -p "$1/$((number % 10))"
-		head -c $((number * 37)) /dev/urandom > "$1/$((number % 10))/file-$number"
-	done
-	mkdir "$1/empty"
+	mkdir -p "$1"/{0..9} "$1/empty"
+	for number in $(seq "$2"); do head -c $((number * 137)) /dev/urandom > "$1/$((number % 10))/file-$number"; done
 	ln -s file-1 "$1/1/link"
 }
 
@@ -196,9 +203,12 @@ same_as_a() {
 	[ "$here" = "$there" ] || fail "$1 and $2 differ"
 }
 
-# under_way: succeeds if the copy in the background reports at least a fifth. The partial file does not tell: its space
-# is allocated at the beginning.
-under_way() { grep -qE '^ *[2-9][0-9]%' /tmp/out/copy.log; }
+# arrived: how many bytes of content the copy in the background has reported, which has -o json. The partial file does
+# not tell: its space is allocated at the beginning.
+arrived() { sed -n 's/.*"phase":"moving","bytes":\([0-9]*\).*/\1/p' /tmp/out/copy.log | tail -n 1; }
+
+# under_way BYTES: succeeds if the copy in the background has reported at least so many.
+under_way() { [ "$(arrived || true)" -ge "$1" ]; }
 
 # rdma_packets: how many packets the RDMA device of this guest has sent so far.
 rdma_packets() { cat "/sys/class/infiniband/$rdma_device/ports/1/hw_counters/sent_pkts"; }

@@ -6,12 +6,13 @@
 # this proves correctness, not speed.
 #
 # Logs and results are in build/rdma/log, the kernel in build/rdma/kernel. From the environment: PROGRAM, the program to
-# test (bin/dma-copy); ACCEL, the accelerator of qemu (tcg); GUEST_MEMORY in MiB (1024).
+# test (bin/dma-copy); UCX_TEST, the test program of internal/ucx (build/rdma/ucx.test); ACCEL, the accelerator of qemu (tcg); GUEST_MEMORY in MiB (1024).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-program=${PROGRAM:-bin/dma-copy}
 build=$PWD/build/rdma
+program=${PROGRAM:-bin/dma-copy}
+ucx_test=${UCX_TEST:-$build/ucx.test}
 log=$build/log
 kernel=$build/kernel
 guest_memory=${GUEST_MEMORY:-1024}
@@ -61,7 +62,7 @@ select_cases() {
 	while read -r name; do
 		seconds=$(sed -n "s/^# case_$name: \([0-9]*\) s$/\1/p" scripts/rdma/cases/*.sh)
 		for prefix in "$@"; do
-			[[ $name != "$prefix"* ]] || { printf '%s %s\n' "$name" "${seconds:-240}"; break; }
+			[[ $name != "$prefix"* ]] || { printf '%s %s\n' "$name" "${seconds:-400}"; break; }
 		done
 	done < <(sed -n 's/^case_\([a-z0-9_]*\)() {.*/\1/p' scripts/rdma/cases/*.sh)
 }
@@ -71,6 +72,7 @@ put_files() {
 	mkdir -p "$log/$1/scripts"
 	cp -r scripts/rdma/{guest.sh,lib.sh,run-case.sh,cases} "$log/$1/scripts/"
 	cp "$program" "$log/$1/dma-copy"
+	cp "$ucx_test" "$log/$1/ucx.test"
 }
 
 # boot GUEST: starts a guest in the background. Guest a waits for connections on the links, b connects. Landlock is off
@@ -97,7 +99,7 @@ clean_up() {
 	local guest
 	for guest in "${guests[@]}"; do kill "$guest" 2> /dev/null || true; done
 	wait
-	rm -rf "$sockets" "$log"/{a,b}/{scripts,dma-copy,cases}
+	rm -rf "$sockets" "$log"/{a,b}/{scripts,dma-copy,ucx.test,cases}
 }
 
 # follow: prints results as they come, until the last, a guest that ends, or the time limit.
@@ -137,6 +139,7 @@ conclude() {
 
 [ "$(uname -m)" = x86_64 ] || fail "the guests are x86-64: this machine is $(uname -m)"
 [ -x "$program" ] || fail "$program is missing: make build"
+[ -x "$ucx_test" ] || fail "$ucx_test is missing: go test -tags ucx -c -o $ucx_test ./internal/ucx"
 mkdir -p "$build"
 exec 9> "$build/lock"
 flock -n 9 || fail "another run uses $build"

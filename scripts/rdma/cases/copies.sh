@@ -16,7 +16,6 @@ case_copy_pulls_a_file() {
 	same_as_a target source
 }
 
-# case_copy_sizes: 400 s
 case_copy_sizes() {
 	start_daemon
 	local size
@@ -41,10 +40,9 @@ case_copy_digests() {
 }
 
 # A tree both ways, and the repetition of a copy.
-# case_copy_tree: 300 s
 case_copy_tree() {
 	start_daemon
-	make_tree "$work/tree" 300
+	make_tree "$work/tree" 100
 	copy push "$work/tree" "$remote/files/tree"
 	used_rdma
 	copy pull "$remote/files/tree" "$work/back"
@@ -84,7 +82,6 @@ case_copy_over_tls() {
 }
 
 # The ratio to ib_read_bw in the same guests, with the loss of a start of a connection.
-# case_copy_rate: 300 s
 case_copy_rate() {
 	local bandwidth from seconds rate
 	bandwidth=$(read_bandwidth 524288 -n 200)

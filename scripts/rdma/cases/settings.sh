@@ -1,6 +1,9 @@
 # Settings that can be seen on the wire.
 
-# Both the packets of RoCE and those of the control connection have it.
+# link_local: the link-local address of this guest on the link data.
+link_local() { ip -6 -br addr show dev data scope link | awk '{ sub("/.*", "", $3); print $3 }'; }
+
+# Both the packets of RoCE and those of the control connection have it. RoCE has the addresses of GID 0.
 case_set_traffic_class() {
 	start_daemon
 	make_file source 3000000
@@ -8,7 +11,7 @@ case_set_traffic_class() {
 	copy push --traffic-class 96 "$work/source" "$remote/files/target"
 	captured wire > "$work/packets"
 	head -n 4 "$work/packets"
-	grep 'next-header UDP' "$work/packets" | grep ' fd09:1::b' | grep -q 'class 0x60' ||
+	grep 'next-header UDP' "$work/packets" | grep " $(link_local)\.[0-9]* >" | grep -q 'class 0x60' ||
 		fail "no packet of RoCE has the traffic class 96"
 	grep 'next-header TCP' "$work/packets" | grep ' fd09:1::b' | grep -q 'class 0x60' ||
 		fail "no packet of the control connection has the traffic class 96"
@@ -54,8 +57,8 @@ case_set_ack_timeout() {
 	start_daemon
 	make_file source 12582912
 	in_background copy "$program" push "${client[@]}" --path rma --ack-timeout 100ms --ack-retries 3 \
-		--bwlimit 1MiB "$work/source" "$remote/files/target"
-	wait_until 100 under_way || fail "the copy has not begun"
+		--bwlimit 1MiB -o json "$work/source" "$remote/files/target"
+	wait_until 100 under_way 4194304 || fail "the copy has not begun"
 	impair loss 100%
 	local from=$EPOCHREALTIME
 	wait_until 100 ended copy || fail "the copy does not end"
