@@ -14,12 +14,12 @@ import (
 )
 
 // knownAbort is in the text of an assertion of UCX 1.13, which Debian's build has: over TCP, a worker that answers a
-// request to connect ends its process if the side that has sent the request is gone before the answer is. Builds without
-// assertions continue.
+// request to connect ends its process if the side that has sent the request is gone before the answer is. Builds
+// without assertions continue.
 const knownAbort = "got REP message"
 
-// Either side may be closed by force at any time of the connection, and then the other one. That ends no process, except
-// for the assertion that is documented in SECURITY.md.
+// Either side may be closed by force at any time of the connection, and then the other one. That ends no process,
+// except for the assertion that is documented in SECURITY.md.
 func TestCloseWhileConnecting(t *testing.T) {
 	for name, tls := range transports {
 		t.Run(name, func(t *testing.T) {

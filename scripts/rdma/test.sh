@@ -6,7 +6,8 @@
 # this proves correctness, not speed.
 #
 # Logs and results are in build/rdma/log, the kernel in build/rdma/kernel. From the environment: PROGRAM, the program to
-# test (bin/dma-copy); UCX_TEST, the test program of internal/ucx (build/rdma/ucx.test); ACCEL, the accelerator of qemu (tcg); GUEST_MEMORY in MiB (1024).
+# test (bin/dma-copy); UCX_TEST, the test program of internal/ucx (build/rdma/ucx.test); ACCEL, the accelerator of qemu
+# (tcg); GUEST_MEMORY in MiB (1024).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -52,7 +52,8 @@ func TestTransports(t *testing.T) {
 		{negotiate.PathRMA, Config{HardwareOnly: yes}, []ucx.Port{card, soft}, nil},
 		{negotiate.PathRMA, Config{HardwareOnly: yes, UCX: ucx.Settings{NetDevices: []string{"mlx5_0"}}},
 			[]ucx.Port{card, soft}, []string{"rc", "dc"}},
-		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: yes}, []ucx.Port{soft}, []string{"posix", "sysv", "cma"}},
+		{negotiate.PathRMA, Config{HardwareOnly: yes, SameUser: yes}, []ucx.Port{soft},
+			[]string{"posix", "sysv", "cma"}},
 		{negotiate.PathMessages, Config{HardwareOnly: yes}, []ucx.Port{soft}, []string{"tcp"}},
 	} {
 		p := New(c.path, c.config)
@@ -187,7 +188,8 @@ func TestUnreachable(t *testing.T) {
 			gone := s.expose(over)
 			of := windowOf(gone, s.path)
 			must(t, gone.Close())
-			w, err := New(s.path, Config{UCX: ucx.Settings{Transports: over}}).Open(t.Context(), layoutOf(s.path, false), of)
+			reader := New(s.path, Config{UCX: ucx.Settings{Transports: over}})
+			w, err := reader.Open(t.Context(), layoutOf(s.path, false), of)
 			if w != nil || !errors.Is(err, native.ErrUnreachable) {
 				t.Errorf("%v, %v", w, err)
 			}

@@ -188,8 +188,8 @@ func (r *Restriction) Missing() string {
 // Confined reports whether files outside the policy can no longer be opened.
 func (r *Restriction) Confined() bool { return r.abi >= abiRefer }
 
-// Apart reports whether each thread has got credentials of its own. Then the kernel refuses a thread to write to the file
-// of a software RDMA device that another thread has opened.
+// Apart reports whether each thread has got credentials of its own. Then the kernel refuses a thread to write to the
+// file of a software RDMA device that another thread has opened.
 func (r *Restriction) Apart() bool { return r.apart }
 
 // Admit returns an error with the code exit.Usage if a share that is added or changed while the daemon runs needs a
