@@ -64,14 +64,22 @@ wait_until() {
 	done
 }
 
-# at_a COMMAND...: executes a command in guest a, with the functions of this file, and returns its exit code.
+# at_a COMMAND...: executes a command in guest a, with the functions of this file, prints its output and returns its exit
+# code. It does not wait for the end of the connection, which a command in the background may delay.
 at_a() {
-	local output
-	output=$(printf '. /tmp/out/scripts/lib.sh\n(\n%s\n) < /dev/null\nprintf "exit %%d" $?\n' "$*" |
-		socat -t 90 - "TCP:$control_a:9,bind=${address_of[control-b]}") || return
-	[[ $output =~ ^(.*)exit\ ([0-9]+)$ ]] || { echo "guest a answers '$output'" >&2; return 255; }
-	printf %s "${BASH_REMATCH[1]}"
-	return "${BASH_REMATCH[2]}"
+	local socket line output='' code=''
+	exec {socket}<> "/dev/tcp/$control_a/9" || return
+	printf '. /tmp/out/scripts/lib.sh\n(\n%s\n) < /dev/null\nprintf "\\n=exit %%d\\n" $?\nexit\n' "$*" >&"$socket"
+	while [ -z "$code" ] && IFS= read -r line; do
+		case $line in
+		'=exit '*) code=${line#=exit } ;;
+		*) output+=$line$'\n' ;;
+		esac
+	done <&"$socket"
+	exec {socket}>&-
+	[ -n "$code" ] || { echo "guest a answers '$output'" >&2; return 255; }
+	printf %s "${output%$'\n'}"
+	return "$code"
 }
 
 # in_background NAME COMMAND...: starts a command that outlives the caller, with its output in /tmp/out/NAME.log.
