@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+	"github.com/dustin/go-humanize/english"
 	"golang.org/x/sys/unix"
 
 	"github.com/dma-copy/dma-copy/cmd/dma-copy/internal/exit"
@@ -108,10 +109,10 @@ func WriteText(w io.Writer, doc Document, zone *time.Location) error {
 	for _, t := range doc.Tenants {
 		row(&b, "", "%s: %d running, %d waiting", t.Name, t.Running, t.Waiting)
 	}
-	row(&b, "totals", "%d connections, %d refused; %d requests, %d failed; %s", doc.Totals.Connections,
-		doc.Totals.Refused, doc.Totals.Requests, doc.Totals.Failed, size(doc.Totals.Bytes))
+	row(&b, "totals", "%s, %d refused; %s, %d failed; %s", count(doc.Totals.Connections, "connection"),
+		doc.Totals.Refused, count(doc.Totals.Requests, "request"), doc.Totals.Failed, size(doc.Totals.Bytes))
 	if doc.Totals.Bugs > 0 {
-		row(&b, "defects", "%d connections were ended by a defect of dma-copy, see the log", doc.Totals.Bugs)
+		row(&b, "defects", "%s ended by a defect of dma-copy, see the log", count(doc.Totals.Bugs, "connection"))
 	}
 	row(&b, "connections", "%d, and %d not yet authenticated", len(doc.Connections), doc.Pending)
 	for _, c := range doc.Connections {
@@ -163,6 +164,11 @@ func doing(r *Request) string {
 		text += "  " + size(r.Moved)
 	}
 	return text + "  " + size(int64(r.Rate)) + "/s"
+}
+
+// count returns a number with its noun.
+func count(n int64, noun string) string {
+	return strconv.FormatInt(n, 10) + " " + english.PluralWord(int(min(n, 2)), noun, "")
 }
 
 func size(bytes int64) string { return humanize.IBytes(uint64(max(bytes, 0))) }

@@ -109,11 +109,12 @@ connections  5, and 1 not yet authenticated
 
 func TestTextOfUnusualDaemons(t *testing.T) {
 	var text bytes.Buffer
-	doc := Document{Draining: true, Auth: "none", Totals: Totals{Bugs: 2}}
+	doc := Document{Draining: true, Auth: "none", Totals: Totals{Connections: 1, Requests: 1, Bugs: 2}}
 	if err := WriteText(&text, doc, time.UTC); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"draining", "--auth none", "2 connections were ended by a defect"} {
+	for _, want := range []string{"draining", "--auth none", "2 connections ended by a defect",
+		"totals       1 connection, 0 refused; 1 request, 0 failed"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("no %q in %s", want, &text)
 		}
